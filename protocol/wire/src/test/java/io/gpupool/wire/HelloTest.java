@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: Apache-2.0
+package io.gpupool.wire;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
+
+import java.util.HexFormat;
+import java.util.UUID;
+import org.junit.jupiter.api.Test;
+
+class HelloTest {
+  private static final SessionId SESSION =
+      new SessionId(new UUID(0x0102030405060708L, 0x090a0b0c0d0e0f10L));
+
+  @Test
+  void clientHello_encode_goldenBytes() throws Exception {
+    ClientHello hello = new ClientHello(1, 2, SESSION, SessionKey.ofBytes(new byte[32]));
+    assertThat(HexFormat.of().formatHex(hello.encode()))
+        .isEqualTo(
+            "475055504f4f4c01"
+                + "01000200"
+                + "00000000"
+                + "0102030405060708090a0b0c0d0e0f10"
+                + "00".repeat(32));
+    assertThat(ClientHello.decode(hello.encode()).session()).isEqualTo(SESSION);
+  }
+
+  @Test
+  void clientHello_unknownFlagsOrVersionRange_isRefused() throws Exception {
+    byte[] bytes = new ClientHello(1, 1, SESSION, SessionKey.ofBytes(new byte[32])).encode();
+    byte[] flags = bytes.clone();
+    flags[12] = 1;
+    assertThatThrownBy(() -> ClientHello.decode(flags)).hasMessageContaining("features");
+    byte[] range = bytes.clone();
+    range[8] = 9;
+    assertThatThrownBy(() -> ClientHello.decode(range)).hasMessageContaining("9 to 1");
+  }
+
+  @Test
+  void serverHello_textOverTheLimit_isCut() throws Exception {
+    ServerHello hello = ServerHello.refused(ServerHello.BUSY, "x".repeat(2000));
+    ServerHello decoded = ServerHello.decode(hello.encode());
+    assertThat(decoded.text()).hasSize(ServerHello.MAX_TEXT_BYTES);
+    assertThat(decoded.isAccepted()).isFalse();
+    assertThat(HexFormat.of().formatHex(ServerHello.accepted(1).encode()))
+        .isEqualTo("0000000001000000");
+  }
+
+  @Test
+  void agree_ranges_givesHighestCommonVersionOrZero() {
+    assertThat(Versions.agree(1, 7)).isEqualTo(1);
+    assertThat(Versions.agree(2, 7)).isZero();
+    assertThat(Versions.agree(0, 0)).isZero();
+  }
+
+  @Test
+  void sessionKey_toString_hidesTheKey() throws Exception {
+    SessionKey key = SessionKey.ofBytes(HexFormat.of().parseHex("ab".repeat(32)));
+    assertThat(key.toString()).doesNotContain("ab");
+    assertThat(key.matches(SessionKey.ofBytes(key.bytes()))).isTrue();
+    assertThat(key.matches(SessionKey.ofBytes(new byte[32]))).isFalse();
+  }
+}
