@@ -1,0 +1,25 @@
+// SPDX-License-Identifier: Apache-2.0
+package io.gpupool.soft.exec;
+
+/** A kernel stopped abnormally; carries the CUDA result code that its context must report. */
+public final class KernelFault extends Exception {
+  public static final int ILLEGAL_ADDRESS = 700;
+  public static final int LAUNCH_TIMEOUT = 702;
+  public static final int ASSERT = 710;
+  public static final int ILLEGAL_INSTRUCTION = 715;
+  public static final int MISALIGNED_ADDRESS = 716;
+  public static final int INVALID_PC = 718;
+  public static final int LAUNCH_FAILED = 719;
+
+  private final int cudaResult;
+
+  public KernelFault(int cudaResult, String message) {
+    super(message);
+    this.cudaResult = cudaResult;
+  }
+
+  /** The CUresult value. */
+  public int cudaResult() {
+    return cudaResult;
+  }
+}

@@ -1,0 +1,20 @@
+// SPDX-License-Identifier: Apache-2.0
+package io.gpupool.soft.ptx;
+
+import java.util.List;
+
+/**
+ * A module-scope variable.
+ *
+ * @param space {@link Space#GLOBAL} or {@link Space#CONST}
+ * @param initializer first bytes of its initial value, little endian; the rest is zero
+ * @param external declared here ({@code .extern}) but defined in another module
+ */
+public record GlobalVariable(
+    String name,
+    Space space,
+    long sizeBytes,
+    int alignBytes,
+    byte[] initializer,
+    List<Relocation> relocations,
+    boolean external) {}
