@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: Apache-2.0
+package io.gpupool.contract;
+
+import java.io.IOException;
+import java.nio.file.Path;
+import java.util.List;
+import java.util.Map;
+import java.util.zip.CRC32;
+
+/**
+ * The whole description: types, entry points by topic, and the ops of the call stream.
+ *
+ * @param types by name
+ * @param entryPoints in the order of the files
+ * @param ops in the order of their numbers
+ */
+public record Contract(Map<String, CudaType> types, List<EntryPoint> entryPoints, List<Op> ops) {
+  public Contract {
+    types = Map.copyOf(types);
+    entryPoints = List.copyOf(entryPoints);
+    ops = List.copyOf(ops);
+  }
+
+  /** Reads the description in a folder. */
+  public static Contract read(Path folder) throws IOException {
+    return new ContractParser(folder).parse();
+  }
+
+  /** Changes whenever an op's number, name or fields change: both ends of a call stream must have the same. */
+  public int digest() {
+    CRC32 crc = new CRC32();
+    for (Op op : ops) {
+      String text = op.number() + op.name() + op.fenced() + op.fields() + "\n";
+      crc.update(text.getBytes(java.nio.charset.StandardCharsets.UTF_8));
+    }
+    return (int) crc.getValue();
+  }
+}

@@ -1,0 +1,257 @@
+// SPDX-License-Identifier: Apache-2.0
+package io.gpupool.contract;
+
+import java.io.IOException;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.LinkedHashMap;
+import java.util.LinkedHashSet;
+import java.util.List;
+import java.util.Locale;
+import java.util.Map;
+import java.util.Optional;
+import java.util.Set;
+import java.util.regex.Matcher;
+import java.util.regex.Pattern;
+import java.util.stream.Stream;
+
+/** Reads the files of the description; the grammar is in the README beside them. */
+final class ContractParser {
+  private static final Pattern HEAD = Pattern.compile("(cu\\w+) (\\d+) (\\w+)((?: [^\"]\\S*)*)(?: \"([^\"]*)\")?((?: \\S+)*)");
+  private static final Pattern PROC = Pattern.compile("proc=(\\w+)@(\\d+)");
+  private static final Pattern OP = Pattern.compile("op (\\w+)\\s+(posted|fenced)( raw)? \\((.*)\\)");
+
+  private final Path folder;
+  private final Map<String, CudaType> types = new LinkedHashMap<>();
+  private final Map<String, EntryPoint> entryPoints = new LinkedHashMap<>();
+  private final List<Op> ops = new ArrayList<>();
+
+  ContractParser(Path folder) {
+    this.folder = folder;
+  }
+
+  Contract parse() throws IOException {
+    readTypes(folder.resolve("types.txt"));
+    readOps(folder.resolve("ops.txt"));
+    try (Stream<Path> files = Files.list(folder)) {
+      for (Path file : files.filter(f -> f.toString().endsWith(".contract")).sorted().toList()) {
+        readEntryPoints(file);
+      }
+    }
+    for (EntryPoint entryPoint : entryPoints.values()) {
+      if (entryPoint.isOp()) {
+        ops.add(opOf(entryPoint));
+      }
+    }
+    return new Contract(types, List.copyOf(entryPoints.values()), ops);
+  }
+
+  private void readTypes(Path file) throws IOException {
+    List<String> lines = Files.readAllLines(file);
+    for (int i = 0; i < lines.size(); i++) {
+      String line = lines.get(i).strip();
+      if (line.isEmpty() || line.startsWith("#")) {
+        continue;
+      }
+      String[] words = line.split("\\s+");
+      if (words.length != 4) {
+        throw new ContractException(file.toString(), i + 1, "expected: kind name size align");
+      }
+      CudaType.Kind kind = CudaType.Kind.valueOf(words[0].toUpperCase(Locale.ROOT));
+      types.put(
+          words[1],
+          new CudaType(kind, words[1], Integer.parseInt(words[2]), Integer.parseInt(words[3])));
+    }
+  }
+
+  private void readOps(Path file) throws IOException {
+    List<String> lines = Files.readAllLines(file);
+    for (int i = 0; i < lines.size(); i++) {
+      String line = lines.get(i).strip();
+      if (line.isEmpty() || line.startsWith("#")) {
+        continue;
+      }
+      Matcher op = OP.matcher(line);
+      if (!op.matches()) {
+        throw new ContractException(file.toString(), i + 1, "not an op: " + line);
+      }
+      List<Field> fields = new ArrayList<>();
+      for (String field : split(op.group(4))) {
+        fields.add(field(file, i + 1, field));
+      }
+      boolean fenced = op.group(2).equals("fenced");
+      ops.add(
+          new Op(ops.size() + 1, op.group(1), fenced, op.group(3) != null, fields, Optional.empty()));
+    }
+  }
+
+  private static Field field(Path file, int line, String text) {
+    List<String> words = new ArrayList<>(List.of(text.split("\\s+")));
+    Field.Role role = Field.Role.IN;
+    if (words.size() == 3) {
+      role = Field.Role.valueOf(words.removeFirst().toUpperCase(Locale.ROOT));
+    }
+    if (words.size() != 2) {
+      throw new ContractException(file.toString(), line, "not a field: " + text);
+    }
+    return new Field(role, Field.Type.valueOf(words.get(0).toUpperCase(Locale.ROOT)), words.get(1));
+  }
+
+  private void readEntryPoints(Path file) throws IOException {
+    String topic = file.getFileName().toString().replaceFirst("\\.contract$", "");
+    List<String> lines = Files.readAllLines(file);
+    for (int i = 0; i < lines.size(); i++) {
+      String line = lines.get(i);
+      if (line.isBlank() || line.startsWith("#")) {
+        continue;
+      }
+      Matcher head = HEAD.matcher(line);
+      if (!head.matches()) {
+        throw new ContractException(file.toString(), i + 1, "not an entry point: " + line);
+      }
+      i++;
+      String parameters = i < lines.size() ? lines.get(i).strip() : "";
+      if (!parameters.startsWith("(") || !parameters.endsWith(")")) {
+        throw new ContractException(file.toString(), i + 1, "expected the parameters in parentheses");
+      }
+      EntryPoint entryPoint = entryPoint(file, i, head, parameters, topic);
+      if (entryPoints.put(entryPoint.symbol(), entryPoint) != null) {
+        throw new ContractException(file.toString(), i, entryPoint.symbol() + " is declared twice");
+      }
+    }
+  }
+
+  private EntryPoint entryPoint(Path file, int line, Matcher head, String parameters, String topic) {
+    CallClass callClass;
+    try {
+      callClass = CallClass.valueOf(head.group(3).toUpperCase(Locale.ROOT));
+    } catch (IllegalArgumentException e) {
+      throw new ContractException(
+          file.toString(), line, head.group(1) + " is in no class: \"" + head.group(3) + "\"");
+    }
+    Set<String> flags = new LinkedHashSet<>();
+    for (String flag : (head.group(4) + head.group(6)).split(" ")) {
+      if (!flag.isEmpty()) {
+        flags.add(flag);
+      }
+    }
+    Optional<EntryPoint.Alias> alias = Optional.empty();
+    for (String flag : List.copyOf(flags)) {
+      Matcher proc = PROC.matcher(flag);
+      if (proc.matches()) {
+        flags.remove(flag);
+        alias = Optional.of(new EntryPoint.Alias(proc.group(1), Integer.parseInt(proc.group(2))));
+      }
+    }
+    boolean auto = flags.remove("auto");
+    boolean hand = flags.remove("hand");
+    boolean backend = flags.remove("backend");
+    Optional<String> perThread =
+        flags.remove("ptsz")
+            ? Optional.of("_ptsz")
+            : flags.remove("ptds") ? Optional.of("_ptds") : Optional.empty();
+    if (!flags.isEmpty()) {
+      throw new ContractException(file.toString(), line, "unknown words: " + flags);
+    }
+    boolean refused = callClass == CallClass.REFUSED;
+    if (refused ? auto || hand || head.group(5) == null : auto == hand) {
+      throw new ContractException(
+          file.toString(), line, head.group(1) + " must be one of: auto, hand, refused with a reason");
+    }
+    List<Parameter> list = new ArrayList<>();
+    for (String parameter : split(parameters.substring(1, parameters.length() - 1))) {
+      if (!parameter.equals("void")) {
+        list.add(parameter(file, line, parameter));
+      }
+    }
+    return new EntryPoint(
+        head.group(1),
+        Integer.parseInt(head.group(2)),
+        callClass,
+        auto,
+        backend,
+        perThread,
+        alias,
+        Optional.ofNullable(head.group(5)),
+        list,
+        topic);
+  }
+
+  private Parameter parameter(Path file, int line, String text) {
+    Parameter.Direction direction = Parameter.Direction.VALUE;
+    String declaration = text;
+    for (Parameter.Direction marked : List.of(Parameter.Direction.IN, Parameter.Direction.OUT)) {
+      String word = marked.name().toLowerCase(Locale.ROOT) + " ";
+      if (text.startsWith(word)) {
+        direction = marked;
+        declaration = text.substring(word.length());
+      }
+    }
+    Matcher named = Pattern.compile("(.*?[\\s*])(\\w+)(\\[\\w*\\])?").matcher(declaration);
+    if (!named.matches()) {
+      throw new ContractException(file.toString(), line, "not a parameter: " + text);
+    }
+    String type = named.group(1).strip() + (named.group(3) == null ? "" : " *");
+    return new Parameter(direction, declaration, type.replaceAll("\\s+", " "), named.group(2));
+  }
+
+  private Op opOf(EntryPoint entryPoint) {
+    List<Field> fields = new ArrayList<>();
+    for (Parameter parameter : entryPoint.parameters()) {
+      Field.Role role =
+          parameter.direction() == Parameter.Direction.OUT ? Field.Role.OUT : Field.Role.IN;
+      fields.add(new Field(role, fieldType(entryPoint, parameter), parameter.name()));
+    }
+    boolean fenced = entryPoint.callClass() == CallClass.FENCED;
+    return new Op(
+        ops.size() + 1, entryPoint.symbol(), fenced, false, fields, Optional.of(entryPoint));
+  }
+
+  private Field.Type fieldType(EntryPoint entryPoint, Parameter parameter) {
+    String base = parameter.baseType();
+    return switch (base) {
+      case "CUstream" -> Field.Type.STREAM;
+      case "CUevent" -> Field.Type.EVENT;
+      case "CUmodule" -> Field.Type.MODULE;
+      case "CUfunction" -> Field.Type.FUNCTION;
+      case "CUmemoryPool" -> Field.Type.POOL;
+      case "int" -> Field.Type.I32;
+      case "unsigned int", "unsigned short", "unsigned char" -> Field.Type.U32;
+      case "size_t", "unsigned long long" -> Field.Type.U64;
+      case "float" -> Field.Type.F32;
+      default -> {
+        CudaType type = types.get(base);
+        if (type != null && type.kind() == CudaType.Kind.ENUM) {
+          yield Field.Type.I32;
+        }
+        if (type != null && type.kind() == CudaType.Kind.SCALAR) {
+          yield type.sizeBytes() == 8 ? Field.Type.U64 : Field.Type.I32;
+        }
+        throw new ContractException(
+            entryPoint.topic() + ".contract",
+            0,
+            entryPoint.symbol() + " cannot be marshalled: type of " + parameter.declaration());
+      }
+    };
+  }
+
+  /** Splits at the commas that are not inside parentheses. */
+  private static List<String> split(String list) {
+    List<String> parts = new ArrayList<>();
+    int depth = 0;
+    int start = 0;
+    for (int i = 0; i <= list.length(); i++) {
+      char c = i < list.length() ? list.charAt(i) : ',';
+      depth += c == '(' ? 1 : c == ')' ? -1 : 0;
+      if (c == ',' && depth <= 0) {
+        String part = list.substring(start, i).strip();
+        if (!part.isEmpty()) {
+          parts.add(part);
+        }
+        start = i + 1;
+      }
+    }
+    return parts;
+  }
+}

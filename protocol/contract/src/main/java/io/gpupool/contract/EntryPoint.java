@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: Apache-2.0
+package io.gpupool.contract;
+
+import java.util.List;
+import java.util.Optional;
+
+/**
+ * One symbol of the CUDA driver API.
+ *
+ * @param symbol the exported name, for example {@code cuMemAlloc_v2}
+ * @param version the CUDA version from which {@code cuGetProcAddress} gives it out under {@link #procName}
+ * @param callClass how it is answered
+ * @param auto whether its marshalling is generated
+ * @param backend whether it is a method of the backend interface
+ * @param perThread the suffix of its per-thread default stream variant, {@code _ptsz} or {@code _ptds}
+ * @param alias a further name and version under which {@code cuGetProcAddress} gives it out
+ * @param reason why it is refused
+ * @param parameters its parameters
+ * @param topic the file it is declared in, for example {@code memory}
+ */
+public record EntryPoint(
+    String symbol,
+    int version,
+    CallClass callClass,
+    boolean auto,
+    boolean backend,
+    Optional<String> perThread,
+    Optional<Alias> alias,
+    Optional<String> reason,
+    List<Parameter> parameters,
+    String topic) {
+
+  /** A further name for {@code cuGetProcAddress}. */
+  public record Alias(String name, int version) {}
+
+  public EntryPoint {
+    parameters = List.copyOf(parameters);
+  }
+
+  /** The name {@code cuGetProcAddress} knows it by: the symbol without its version suffix. */
+  public String procName() {
+    return symbol.replaceFirst("_v[0-9]+$", "");
+  }
+
+  /** Whether the entry point is an op of its own on the call stream. */
+  public boolean isOp() {
+    return auto && (callClass == CallClass.POSTED || callClass == CallClass.FENCED);
+  }
+}

@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: Apache-2.0
+package io.gpupool.contract;
+
+/**
+ * A field of an op.
+ *
+ * @param role what it is for
+ * @param type its type
+ * @param name its name
+ */
+public record Field(Role role, Type type, String name) {
+  /** What a field is for. */
+  public enum Role {
+    /** Travels with the request. */
+    IN,
+    /** Travels with the reply. */
+    OUT,
+    /** The client's number for what the call makes. */
+    MINT,
+    /** The client's number for what the call destroys. */
+    DROP
+  }
+
+  /** The types of fields. */
+  public enum Type {
+    U32,
+    I32,
+    U64,
+    F32,
+    BYTES,
+    STREAM,
+    EVENT,
+    MODULE,
+    FUNCTION,
+    POOL;
+
+    /** Whether values are the client's numbers for something that the worker keeps. */
+    public boolean isHandle() {
+      return ordinal() > BYTES.ordinal();
+    }
+  }
+}

@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: Apache-2.0
+package io.gpupool.contract;
+
+/**
+ * A parameter of an entry point.
+ *
+ * @param direction what a pointer is for in an {@code auto} entry point; {@link Direction#VALUE} everywhere else
+ * @param declaration its C declaration, for example {@code const char *name}
+ * @param type its C type without the name, blanks normalised, for example {@code const char *}
+ * @param name its name
+ */
+public record Parameter(Direction direction, String declaration, String type, String name) {
+  /** What a parameter of generated marshalling is for. */
+  public enum Direction {
+    /** Passed as it is. */
+    VALUE,
+    /** A pointer to one input. */
+    IN,
+    /** A pointer to one output; may be NULL. */
+    OUT
+  }
+
+  /** Whether the C type is a pointer (handles are not: their pointer is inside the type). */
+  public boolean isPointer() {
+    return type.endsWith("*");
+  }
+
+  /** The type a pointer points to, without {@code const}; the type itself for other parameters. */
+  public String baseType() {
+    String base = type.endsWith("*") ? type.substring(0, type.length() - 1) : type;
+    return base.startsWith("const ") ? base.substring(6).strip() : base.strip();
+  }
+}
