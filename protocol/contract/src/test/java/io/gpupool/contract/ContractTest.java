@@ -1,0 +1,92 @@
+// SPDX-License-Identifier: Apache-2.0
+package io.gpupool.contract;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
+
+import java.io.IOException;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.HashSet;
+import java.util.List;
+import java.util.Set;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
+
+class ContractTest {
+  static final Path FOLDER = Path.of("src/main/contract");
+
+  @TempDir Path folder;
+
+  @Test
+  void description_ofThisProject_isWellFormed() throws IOException {
+    Contract contract = Contract.read(FOLDER);
+
+    assertThat(contract.entryPoints()).hasSizeGreaterThan(500);
+    assertThat(contract.ops()).extracting(Op::number).doesNotHaveDuplicates().startsWith(1);
+  }
+
+  @Test
+  void everyTypeOfAParameter_isKnown() throws IOException {
+    Contract contract = Contract.read(FOLDER);
+    Set<String> known = new HashSet<>(contract.types().keySet());
+    known.addAll(
+        List.of("void", "void *", "char", "char *", "int", "float", "size_t", "unsigned int"));
+    known.addAll(List.of("unsigned", "unsigned char", "unsigned short", "unsigned long long"));
+
+    for (EntryPoint entryPoint : contract.entryPoints()) {
+      for (Parameter parameter : entryPoint.parameters()) {
+        String type = parameter.baseType().replaceAll("[ *]*$", "");
+        assertThat(known).as(entryPoint.symbol() + ": " + parameter.declaration()).contains(type);
+      }
+    }
+  }
+
+  @Test
+  void digest_changedField_changes() throws IOException {
+    write("op one posted (u32 a)\n", "");
+    int before = Contract.read(folder).digest();
+    write("op one posted (u64 a)\n", "");
+
+    assertThat(Contract.read(folder).digest()).isNotEqualTo(before);
+  }
+
+  @Test
+  void entryPoint_inNoClass_isRefusedWithFileAndLine() throws IOException {
+    write("", "# topic\n\ncuInit 2000 whenever hand\n    (unsigned int Flags)\n");
+
+    assertThatThrownBy(() -> Contract.read(folder))
+        .isInstanceOf(ContractException.class)
+        .hasMessageContaining("topic.contract:3: cuInit is in no class: \"whenever\"");
+  }
+
+  @Test
+  void refusedEntryPoint_withoutReason_isRefused() throws IOException {
+    write("", "cuInit 2000 refused\n    (unsigned int Flags)\n");
+
+    assertThatThrownBy(() -> Contract.read(folder))
+        .isInstanceOf(ContractException.class)
+        .hasMessageContaining("refused with a reason");
+  }
+
+  @Test
+  void entryPoint_declaredTwice_isRefused() throws IOException {
+    String declaration = "cuInit 2000 local hand\n    (unsigned int Flags)\n";
+    write("", declaration + declaration);
+
+    assertThatThrownBy(() -> Contract.read(folder)).hasMessageContaining("declared twice");
+  }
+
+  @Test
+  void autoEntryPoint_withATypeThatCannotTravel_isRefused() throws IOException {
+    write("", "cuX 2000 fenced auto\n    (const char *name)\n");
+
+    assertThatThrownBy(() -> Contract.read(folder)).hasMessageContaining("cannot be marshalled");
+  }
+
+  private void write(String ops, String topic) throws IOException {
+    Files.writeString(folder.resolve("types.txt"), "");
+    Files.writeString(folder.resolve("ops.txt"), ops);
+    Files.writeString(folder.resolve("topic.contract"), topic);
+  }
+}
