@@ -26,7 +26,10 @@ public record Contract(Map<String, CudaType> types, List<EntryPoint> entryPoints
     return new ContractParser(folder).parse();
   }
 
-  /** Changes whenever an op's number, name or fields change: both ends of a call stream must have the same. */
+  /**
+   * Changes whenever an op's number, name or fields change: both ends of a call stream must have
+   * the same.
+   */
   public int digest() {
     CRC32 crc = new CRC32();
     for (Op op : ops) {

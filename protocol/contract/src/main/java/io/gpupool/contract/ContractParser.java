@@ -18,9 +18,11 @@ import java.util.stream.Stream;
 
 /** Reads the files of the description; the grammar is in the README beside them. */
 final class ContractParser {
-  private static final Pattern HEAD = Pattern.compile("(cu\\w+) (\\d+) (\\w+)((?: [^\"]\\S*)*)(?: \"([^\"]*)\")?((?: \\S+)*)");
+  private static final Pattern HEAD =
+      Pattern.compile("(cu\\w+) (\\d+) (\\w+)((?: [^\"]\\S*)*)(?: \"([^\"]*)\")?((?: \\S+)*)");
   private static final Pattern PROC = Pattern.compile("proc=(\\w+)@(\\d+)");
-  private static final Pattern OP = Pattern.compile("op (\\w+)\\s+(posted|fenced)( raw)? \\((.*)\\)");
+  private static final Pattern OP =
+      Pattern.compile("op (\\w+)\\s+(posted|fenced)( raw)? \\((.*)\\)");
 
   private final Path folder;
   private final Map<String, CudaType> types = new LinkedHashMap<>();
@@ -82,7 +84,8 @@ final class ContractParser {
       }
       boolean fenced = op.group(2).equals("fenced");
       ops.add(
-          new Op(ops.size() + 1, op.group(1), fenced, op.group(3) != null, fields, Optional.empty()));
+          new Op(
+              ops.size() + 1, op.group(1), fenced, op.group(3) != null, fields, Optional.empty()));
     }
   }
 
@@ -113,7 +116,8 @@ final class ContractParser {
       i++;
       String parameters = i < lines.size() ? lines.get(i).strip() : "";
       if (!parameters.startsWith("(") || !parameters.endsWith(")")) {
-        throw new ContractException(file.toString(), i + 1, "expected the parameters in parentheses");
+        throw new ContractException(
+            file.toString(), i + 1, "expected the parameters in parentheses");
       }
       EntryPoint entryPoint = entryPoint(file, i, head, parameters, topic);
       if (entryPoints.put(entryPoint.symbol(), entryPoint) != null) {
@@ -122,7 +126,8 @@ final class ContractParser {
     }
   }
 
-  private EntryPoint entryPoint(Path file, int line, Matcher head, String parameters, String topic) {
+  private EntryPoint entryPoint(
+      Path file, int line, Matcher head, String parameters, String topic) {
     CallClass callClass;
     try {
       callClass = CallClass.valueOf(head.group(3).toUpperCase(Locale.ROOT));
@@ -157,7 +162,9 @@ final class ContractParser {
     boolean refused = callClass == CallClass.REFUSED;
     if (refused ? auto || hand || head.group(5) == null : auto == hand) {
       throw new ContractException(
-          file.toString(), line, head.group(1) + " must be one of: auto, hand, refused with a reason");
+          file.toString(),
+          line,
+          head.group(1) + " must be one of: auto, hand, refused with a reason");
     }
     List<Parameter> list = new ArrayList<>();
     for (String parameter : split(parameters.substring(1, parameters.length() - 1))) {

@@ -8,11 +8,13 @@ import java.util.Optional;
  * One symbol of the CUDA driver API.
  *
  * @param symbol the exported name, for example {@code cuMemAlloc_v2}
- * @param version the CUDA version from which {@code cuGetProcAddress} gives it out under {@link #procName}
+ * @param version the CUDA version from which {@code cuGetProcAddress} gives it out under {@link
+ *     #procName}
  * @param callClass how it is answered
  * @param auto whether its marshalling is generated
  * @param backend whether it is a method of the backend interface
- * @param perThread the suffix of its per-thread default stream variant, {@code _ptsz} or {@code _ptds}
+ * @param perThread the suffix of its per-thread default stream variant, {@code _ptsz} or {@code
+ *     _ptds}
  * @param alias a further name and version under which {@code cuGetProcAddress} gives it out
  * @param reason why it is refused
  * @param parameters its parameters

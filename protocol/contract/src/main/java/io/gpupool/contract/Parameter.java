@@ -4,7 +4,8 @@ package io.gpupool.contract;
 /**
  * A parameter of an entry point.
  *
- * @param direction what a pointer is for in an {@code auto} entry point; {@link Direction#VALUE} everywhere else
+ * @param direction what a pointer is for in an {@code auto} entry point; {@link Direction#VALUE}
+ *     everywhere else
  * @param declaration its C declaration, for example {@code const char *name}
  * @param type its C type without the name, blanks normalised, for example {@code const char *}
  * @param name its name

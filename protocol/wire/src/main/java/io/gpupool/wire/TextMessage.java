@@ -21,8 +21,8 @@ import java.util.Optional;
  *  +-------------+----------------+------------------------------+
  * </pre>
  *
- * In values a backslash is written {@code \\} and a newline {@code \n}. A key holds letters, digits,
- * {@code _}, {@code -} and {@code .}, and stands at most once.
+ * In values a backslash is written {@code \\} and a newline {@code \n}. A key holds letters,
+ * digits, {@code _}, {@code -} and {@code .}, and stands at most once.
  *
  * @param fields the fields in the order in which they are sent
  */
@@ -35,13 +35,12 @@ public record TextMessage(Map<String, String> fields) {
 
   public TextMessage {
     fields = Collections.unmodifiableMap(new LinkedHashMap<>(fields));
-    fields.forEach(
-        (key, value) -> {
-          if (!isKey(key)) {
-            throw new IllegalArgumentException("not a key: " + key);
-          }
-          Objects.requireNonNull(value, key);
-        });
+    fields.forEach((key, value) -> {
+      if (!isKey(key)) {
+        throw new IllegalArgumentException("not a key: " + key);
+      }
+      Objects.requireNonNull(value, key);
+    });
   }
 
   /** Starts a message whose first line is {@code type=TYPE}. */
@@ -89,12 +88,11 @@ public record TextMessage(Map<String, String> fields) {
    */
   public byte[] encode() {
     StringBuilder text = new StringBuilder(256);
-    fields.forEach(
-        (key, value) -> {
-          text.append(key).append('=');
-          escape(value, text);
-          text.append('\n');
-        });
+    fields.forEach((key, value) -> {
+      text.append(key).append('=');
+      escape(value, text);
+      text.append('\n');
+    });
     byte[] bytes = text.toString().getBytes(StandardCharsets.UTF_8);
     if (bytes.length > MAX_TEXT_BYTES) {
       throw new IllegalArgumentException(

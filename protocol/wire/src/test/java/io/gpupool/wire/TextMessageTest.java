@@ -30,8 +30,7 @@ class TextMessageTest {
 
   @Test
   void parse_emptyValueAndOptional_areKept() throws Exception {
-    TextMessage message =
-        TextMessage.ofType("x").put("a", "").put("b", Optional.empty()).build();
+    TextMessage message = TextMessage.ofType("x").put("a", "").put("b", Optional.empty()).build();
     TextMessage parsed = TextMessage.parse(text(message.encode()));
     assertThat(parsed.fields()).isEqualTo(Map.of("type", "x", "a", ""));
     assertThat(parsed.get("b")).isEmpty();
@@ -78,7 +77,8 @@ class TextMessageTest {
   void read_anySplit_takesExactlyTheMessages() throws Exception {
     TextMessage first = TextMessage.ofType("first").put("a", "1").build();
     TextMessage second = TextMessage.ofType("second").build();
-    byte[] bytes = Arrays.copyOf(first.encode(), first.encode().length + second.encode().length + 1);
+    byte[] bytes =
+        Arrays.copyOf(first.encode(), first.encode().length + second.encode().length + 1);
     System.arraycopy(second.encode(), 0, bytes, first.encode().length, second.encode().length);
     for (int split = 0; split <= bytes.length; split++) {
       TextMessageReader reader = new TextMessageReader();

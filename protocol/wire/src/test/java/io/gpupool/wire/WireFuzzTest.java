@@ -8,7 +8,9 @@ import java.util.Optional;
 import java.util.Random;
 import org.junit.jupiter.api.Test;
 
-/** Seeded hostile bytes: only {@link WireException} may come out, and what parses survives a trip. */
+/**
+ * Seeded hostile bytes: only {@link WireException} may come out, and what parses survives a trip.
+ */
 class WireFuzzTest {
   private static final int CASES = 300_000;
 
