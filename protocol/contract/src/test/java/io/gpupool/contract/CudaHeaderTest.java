@@ -32,8 +32,7 @@ class CudaHeaderTest {
     String home = System.getenv().getOrDefault("CUDA_HOME", "/usr/local/cuda");
     Path file = Path.of(home, "include", "cuda.h");
     assumeTrue(Files.exists(file), "no CUDA toolkit: cuda.h is not compared with the description");
-    header =
-        Files.readString(file).replaceAll("(?s)/\\*.*?\\*/", " ").replaceAll("(?m)//.*$", "");
+    header = Files.readString(file).replaceAll("(?s)/\\*.*?\\*/", " ").replaceAll("(?m)//.*$", "");
     assumeTrue(header.contains("CUDA_VERSION 13000"), "the CUDA toolkit is not 13.0");
     contract = Contract.read(ContractTest.FOLDER);
   }
