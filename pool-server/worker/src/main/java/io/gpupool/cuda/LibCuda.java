@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: Apache-2.0
+package io.gpupool.cuda;
+
+import java.lang.foreign.Arena;
+import java.lang.foreign.FunctionDescriptor;
+import java.lang.foreign.Linker;
+import java.lang.foreign.SymbolLookup;
+import java.lang.invoke.MethodHandle;
+import java.util.Set;
+import java.util.concurrent.ConcurrentHashMap;
+
+/**
+ * The driver library that {@link NvidiaBackend} is bound to. Its symbols are found one by one, so
+ * that an older driver only lacks what it lacks. One library a process: the binding is made of
+ * constants, for speed.
+ */
+public final class LibCuda {
+  private static final Set<String> MISSING = ConcurrentHashMap.newKeySet();
+  private static volatile SymbolLookup library;
+
+  private LibCuda() {}
+
+  /**
+   * Opens the library; call before the first use of {@link NvidiaBackend}.
+   *
+   * @param path a path, or a name for the dynamic linker such as {@code libcuda.so.1}
+   * @throws IllegalArgumentException if it cannot be opened
+   */
+  public static void open(String path) {
+    library = SymbolLookup.libraryLookup(path, Arena.global());
+  }
+
+  static MethodHandle bind(String symbol, FunctionDescriptor descriptor) {
+    if (library == null) {
+      throw new IllegalStateException("LibCuda.open comes before the first use of NvidiaBackend");
+    }
+    return library
+        .find(symbol)
+        .map(address -> Linker.nativeLinker().downcallHandle(address, descriptor))
+        .orElse(null);
+  }
+
+  static int missing(String symbol) {
+    if (MISSING.add(symbol)) {
+      System.err.println("gpupool worker: the driver library has no " + symbol + "; answering 801");
+    }
+    return Backend.NOT_SUPPORTED;
+  }
+
+  static AssertionError failed(String symbol, Throwable cause) {
+    return new AssertionError("call of " + symbol + " could not be made", cause);
+  }
+}

@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: Apache-2.0
+package io.gpupool.cuda;
+
+/** What generated decoding needs of its session. Called by the session's thread alone. */
+public interface SessionServices {
+  /** Stands for a client's number that names nothing. */
+  long NO_HANDLE = Long.MIN_VALUE;
+
+  /** The backend's stream for a client's number: 0 and 1 are the default stream. */
+  long streamHandle(int number);
+
+  /** The backend's event for a client's number. */
+  long eventHandle(int number);
+
+  /** The backend's module for a client's number. */
+  long moduleHandle(int number);
+
+  /** The backend's function for a client's number. */
+  long functionHandle(int number);
+
+  /** The backend's memory pool for a client's number. */
+  long poolHandle(int number);
+
+  /** If the current context has an error to report, answers the tag with it and returns true. */
+  boolean answerDeferred(int tag);
+
+  /** The address of zeroed scratch memory for the outputs of one call, at least 256 bytes. */
+  long outputs();
+
+  /** Answers a tag without payload; returns 0. */
+  int reply(int tag, int result);
+
+  /** Answers a tag with the outputs of one call; returns 0. */
+  int reply(int tag, int result, long address, int lengthBytes);
+}

@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: Apache-2.0
+package io.gpupool.contract;
+
+import java.util.Map;
+
+/** The Java primitive that carries a C parameter: addresses and handles are {@code long}. */
+enum JavaType {
+  INT("int", "JAVA_INT"),
+  LONG("long", "JAVA_LONG"),
+  FLOAT("float", "JAVA_FLOAT");
+
+  private final String keyword;
+  private final String layout;
+
+  JavaType(String keyword, String layout) {
+    this.keyword = keyword;
+    this.layout = layout;
+  }
+
+  String keyword() {
+    return keyword;
+  }
+
+  /** The name of its layout in {@code java.lang.foreign.ValueLayout}. */
+  String layout() {
+    return layout;
+  }
+
+  static JavaType of(Parameter parameter, Map<String, CudaType> types) {
+    if (parameter.isPointer()) {
+      return LONG;
+    }
+    return switch (parameter.type()) {
+      case "int", "unsigned int", "unsigned", "unsigned short", "unsigned char" -> INT;
+      case "size_t", "unsigned long long" -> LONG;
+      case "float" -> FLOAT;
+      default -> {
+        CudaType type = types.get(parameter.type());
+        if (type == null || type.kind() == CudaType.Kind.STRUCT) {
+          throw new IllegalArgumentException(
+              "no Java type carries the parameter " + parameter.declaration());
+        }
+        yield type.sizeBytes() == 8 ? LONG : INT;
+      }
+    };
+  }
+}
