@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: Apache-2.0
+package io.gpupool.deploy;
+
+import static com.tngtech.archunit.library.dependencies.SlicesRuleDefinition.slices;
+import static org.assertj.core.api.Assertions.assertThat;
+
+import com.tngtech.archunit.core.domain.Dependency;
+import com.tngtech.archunit.core.domain.JavaClass;
+import com.tngtech.archunit.core.domain.JavaClasses;
+import com.tngtech.archunit.core.importer.ClassFileImporter;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.Map;
+import java.util.Optional;
+import java.util.Set;
+import java.util.TreeMap;
+import java.util.TreeSet;
+import org.junit.jupiter.api.BeforeAll;
+import org.junit.jupiter.api.Test;
+
+/** The arrows between modules that docs/architecture.md draws, read from the compiled classes. */
+class ArchitectureTest {
+  private static final Map<String, Set<String>> ALLOWED =
+      Map.of(
+          "protocol/contract", Set.of(),
+          "protocol/wire", Set.of(),
+          "pool-server/soft-gpu", Set.of(),
+          "pool-server/worker",
+              Set.of("protocol/contract", "protocol/wire", "pool-server/soft-gpu"),
+          "pool-server/server", Set.of("protocol/wire"),
+          "client-agent/agent", Set.of("protocol/wire"),
+          "client-agent/cli", Set.of("protocol/wire", "client-agent/agent", "pool-server/server"),
+          "k8s-plugin", Set.of("protocol/wire"));
+
+  private static JavaClasses classes;
+
+  @BeforeAll
+  static void importClasses() {
+    classes =
+        new ClassFileImporter()
+            .importPaths(
+                ALLOWED.keySet().stream()
+                    .map(module -> ProjectTree.ROOT.resolve(module).resolve("target/classes"))
+                    .filter(Files::isDirectory)
+                    .toList());
+    assertThat(classes).as("compiled classes of the modules").isNotEmpty();
+  }
+
+  @Test
+  void modules_all_dependOnlyWhereTheArrowsPoint() {
+    Map<String, Set<String>> wrong = new TreeMap<>();
+    for (JavaClass type : classes) {
+      String from = moduleOf(type).orElseThrow();
+      for (Dependency dependency : type.getDirectDependenciesFromSelf()) {
+        moduleOf(dependency.getTargetClass())
+            .filter(to -> !to.equals(from) && !ALLOWED.get(from).contains(to))
+            .ifPresent(to ->
+                wrong
+                    .computeIfAbsent(from + " -> " + to, arrow -> new TreeSet<>())
+                    .add(dependency.getDescription()));
+      }
+    }
+    assertThat(wrong).isEmpty();
+  }
+
+  @Test
+  void packages_all_areFreeOfCycles() {
+    slices().matching("io.gpupool.(**)").should().beFreeOfCycles().check(classes);
+  }
+
+  private static Optional<String> moduleOf(JavaClass type) {
+    return type.getSource()
+        .map(source -> Path.of(source.getUri()))
+        .flatMap(file ->
+            ALLOWED.keySet().stream()
+                .filter(module -> file.startsWith(ProjectTree.ROOT.resolve(module)))
+                .findFirst());
+  }
+}
