@@ -2,6 +2,7 @@
 package io.gpupool.deploy;
 
 import static com.tngtech.archunit.library.dependencies.SlicesRuleDefinition.slices;
+import static java.util.Map.entry;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import com.tngtech.archunit.core.domain.Dependency;
@@ -20,17 +21,33 @@ import org.junit.jupiter.api.Test;
 
 /** The arrows between modules that docs/architecture.md draws, read from the compiled classes. */
 class ArchitectureTest {
+  private static final Set<String> CONTROL =
+      Set.of("protocol/wire", "protocol/control", "protocol/transport");
   private static final Map<String, Set<String>> ALLOWED =
-      Map.of(
-          "protocol/contract", Set.of(),
-          "protocol/wire", Set.of(),
-          "pool-server/soft-gpu", Set.of(),
-          "pool-server/worker",
-              Set.of("protocol/contract", "protocol/wire", "pool-server/soft-gpu"),
-          "pool-server/server", Set.of("protocol/wire"),
-          "client-agent/agent", Set.of("protocol/wire"),
-          "client-agent/cli", Set.of("protocol/wire", "client-agent/agent", "pool-server/server"),
-          "k8s-plugin", Set.of("protocol/wire"));
+      Map.ofEntries(
+          entry("protocol/contract", Set.of()),
+          entry("protocol/wire", Set.of()),
+          entry("protocol/control", Set.of()),
+          entry("protocol/transport", Set.of("protocol/wire", "protocol/control")),
+          entry("pool-server/soft-gpu", Set.of()),
+          entry(
+              "pool-server/worker",
+              Set.of(
+                  "protocol/contract",
+                  "protocol/wire",
+                  "protocol/transport",
+                  "pool-server/soft-gpu")),
+          entry("pool-server/server", CONTROL),
+          entry("client-agent/agent", CONTROL),
+          entry(
+              "client-agent/cli",
+              Set.of(
+                  "protocol/wire",
+                  "protocol/control",
+                  "protocol/transport",
+                  "client-agent/agent",
+                  "pool-server/server")),
+          entry("k8s-plugin", CONTROL));
 
   private static JavaClasses classes;
 
