@@ -5,11 +5,21 @@ package io.gpupool.soft.ptx;
 public final class PtxException extends Exception {
   private final int line;
   private final int column;
+  private final boolean unsupportedVersion;
 
   public PtxException(int line, int column, String problem) {
+    this(line, column, problem, false);
+  }
+
+  private PtxException(int line, int column, String problem, boolean unsupportedVersion) {
     super("ptxas application ptx input, line " + line + "; error   : " + problem);
     this.line = line;
     this.column = column;
+    this.unsupportedVersion = unsupportedVersion;
+  }
+
+  static PtxException unsupportedVersion(int line, int column, String problem) {
+    return new PtxException(line, column, problem, true);
   }
 
   /** Line of the offending token, from 1. */
@@ -20,5 +30,10 @@ public final class PtxException extends Exception {
   /** Column of the offending token, from 1. */
   public int column() {
     return column;
+  }
+
+  /** Whether the text is newer than this parser (CUDA_ERROR_UNSUPPORTED_PTX_VERSION). */
+  public boolean isUnsupportedVersion() {
+    return unsupportedVersion;
   }
 }

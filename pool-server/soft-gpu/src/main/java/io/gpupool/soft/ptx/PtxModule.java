@@ -1,16 +1,46 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.gpupool.soft.ptx;
 
+import io.gpupool.soft.ptx.Function.Formal;
+import java.util.ArrayDeque;
+import java.util.ArrayList;
+import java.util.Deque;
+import java.util.LinkedHashMap;
+import java.util.LinkedHashSet;
 import java.util.List;
+import java.util.Map;
+import java.util.Optional;
+import java.util.OptionalLong;
+import java.util.Set;
 
 /** One parsed and checked PTX translation unit; immutable, usable from any thread. */
 public final class PtxModule {
+  /**
+   * Start of the addresses that stand for functions; no memory lies there. A function's address is
+   * only good for being called.
+   */
+  public static final long FUNCTION_WINDOW = 0x0400_0000_0000L;
+
+  private static final int FUNCTION_STRIDE = 16;
+
+  private final Map<String, Function> functions;
+  private final Map<String, String> aliases;
+  private final List<String> functionOrder;
   private final List<KernelInfo> kernels;
   private final List<GlobalVariable> globals;
 
-  private PtxModule(List<KernelInfo> kernels, List<GlobalVariable> globals) {
-    this.kernels = List.copyOf(kernels);
-    this.globals = List.copyOf(globals);
+  private PtxModule(ModuleParser parsed) throws PtxException {
+    functions = new LinkedHashMap<>(parsed.functions());
+    aliases = Map.copyOf(parsed.aliases());
+    functionOrder = List.copyOf(functions.keySet());
+    globals = List.copyOf(parsed.globals().values());
+    List<KernelInfo> found = new ArrayList<>();
+    for (Function function : functions.values()) {
+      if (function.entry() && function.defined()) {
+        found.add(describe(function, parsed));
+      }
+    }
+    kernels = List.copyOf(found);
   }
 
   /**
@@ -20,7 +50,9 @@ public final class PtxModule {
    * @throws PtxException on the first error
    */
   public static PtxModule parse(String text, int computeCapability) throws PtxException {
-    throw new PtxException(1, 1, "no PTX front end is present");
+    ModuleParser parser = new ModuleParser(text, computeCapability);
+    parser.parse();
+    return new PtxModule(parser);
   }
 
   /** The {@code .entry} functions in source order. */
@@ -31,5 +63,112 @@ public final class PtxModule {
   /** Global and constant variables of module scope, {@code .extern} ones included. */
   public List<GlobalVariable> globals() {
     return globals;
+  }
+
+  /** Finds a function or kernel, following {@code .alias}. */
+  public Optional<Function> function(String name) {
+    return Optional.ofNullable(functions.get(aliases.getOrDefault(name, name)));
+  }
+
+  /**
+   * The address that stands for a function, for relocations that name one; empty if there is none
+   * of that name.
+   */
+  public OptionalLong functionAddress(String name) {
+    int index = functionOrder.indexOf(aliases.getOrDefault(name, name));
+    return index < 0
+        ? OptionalLong.empty()
+        : OptionalLong.of(FUNCTION_WINDOW + (index + 1L) * FUNCTION_STRIDE);
+  }
+
+  /** Every function whose address some variable's initial value holds. */
+  public Set<String> functionsInData() {
+    Set<String> names = new LinkedHashSet<>();
+    for (GlobalVariable global : globals) {
+      for (Relocation relocation : global.relocations()) {
+        function(relocation.symbol()).ifPresent(function -> names.add(function.name()));
+      }
+    }
+    return names;
+  }
+
+  /** Lays out the shared memory of a kernel of this module. */
+  public SharedLayout sharedLayout(Function kernel) {
+    try {
+      return SharedLayout.of(kernel, this);
+    } catch (PtxException e) {
+      throw new IllegalStateException("layout was checked when the module was parsed", e);
+    }
+  }
+
+  /** The function itself and all that it may call, by name or through an address. */
+  Set<Function> reachableFrom(Function start) {
+    Set<Function> reached = new LinkedHashSet<>(Set.of(start));
+    Deque<Function> open = new ArrayDeque<>(reached);
+    boolean dataAdded = false;
+    while (!open.isEmpty()) {
+      Function function = open.remove();
+      References references = new References();
+      references.addAll(function);
+      Set<String> names = new LinkedHashSet<>(references.functions());
+      if (!dataAdded && callsIndirectly(function)) {
+        dataAdded = true;
+        names.addAll(functionsInData());
+      }
+      for (String name : names) {
+        function(name).filter(reached::add).ifPresent(open::add);
+      }
+    }
+    return reached;
+  }
+
+  private static boolean callsIndirectly(Function function) {
+    return function.body().stream()
+        .anyMatch(statement ->
+            statement instanceof Statement.Instruction instruction
+                && instruction.opcode().equals("call")
+                && instruction.operands().stream().anyMatch(Operand.Reg.class::isInstance));
+  }
+
+  private KernelInfo describe(Function kernel, ModuleParser parsed) throws PtxException {
+    List<ParamInfo> params = new ArrayList<>();
+    long offset = 0;
+    for (Formal formal : kernel.params()) {
+      if (!(formal instanceof Formal.InMemory(Variable variable))) {
+        throw new PtxException(
+            kernel.line(), 1, "Parameters of kernel '" + kernel.name() + "' must be .param");
+      }
+      offset = -(-offset & -variable.alignBytes());
+      params.add(new ParamInfo((int) offset, (int) variable.sizeBytes(), variable.alignBytes()));
+      offset += variable.sizeBytes();
+      if (offset > MAX_PARAM_BYTES) {
+        throw new PtxException(
+            kernel.line(), 1, "Formal parameter space overflowed in function " + kernel.name());
+      }
+    }
+    long local = 0;
+    for (Variable variable : kernel.locals()) {
+      if (variable.space() == Space.LOCAL) {
+        local = -(-local & -variable.alignBytes()) + variable.sizeBytes();
+      }
+    }
+    return new KernelInfo(
+        kernel.name(),
+        List.copyOf(params),
+        (int) offset,
+        SharedLayout.of(kernel, this).staticBytes(),
+        (int) Math.min(local, Integer.MAX_VALUE),
+        parsed.maxThreadsPerBlock(kernel.name()),
+        estimateRegisters(kernel),
+        parsed.version(),
+        parsed.target());
+  }
+
+  private static final int MAX_PARAM_BYTES = 32764;
+
+  /** Twice the square root of the instruction count, a rough fit to what ptxas allots. */
+  private static int estimateRegisters(Function kernel) {
+    int estimate = 8 + (int) (2 * Math.sqrt(kernel.body().size()));
+    return Math.clamp(-(-estimate & -8), 16, 255);
   }
 }

@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: Apache-2.0
+package io.gpupool.soft.ptx;
+
+import java.util.List;
+
+/**
+ * A kernel or device function.
+ *
+ * @param entry whether it is a kernel
+ * @param defined whether it has a body
+ * @param results {@code .param} variables or registers of the results
+ * @param params {@code .param} variables or registers of the parameters
+ * @param locals variables declared in the body, of any space
+ */
+public record Function(
+    String name,
+    boolean entry,
+    boolean defined,
+    int line,
+    List<Formal> results,
+    List<Formal> params,
+    List<Variable> locals,
+    List<Statement> body) {
+
+  /** A formal parameter: in parameter space, or a register in functions of the old form. */
+  public sealed interface Formal {
+    record InMemory(Variable variable) implements Formal {}
+
+    record InRegister(Register register) implements Formal {}
+  }
+}

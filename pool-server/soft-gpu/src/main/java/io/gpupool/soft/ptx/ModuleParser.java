@@ -1,0 +1,358 @@
+// SPDX-License-Identifier: Apache-2.0
+package io.gpupool.soft.ptx;
+
+import io.gpupool.soft.ptx.Function.Formal;
+import io.gpupool.soft.ptx.Token.Kind;
+import java.util.ArrayList;
+import java.util.LinkedHashMap;
+import java.util.List;
+import java.util.Map;
+
+/** Parses a translation unit. */
+final class ModuleParser {
+  private static final int NEWEST_VERSION = 90;
+
+  private final Lexer lexer;
+  private final int computeCapability;
+  private final Scope scope = new Scope(null);
+  private final Map<String, Function> functions = new LinkedHashMap<>();
+  private final Map<String, Integer> maxThreads = new LinkedHashMap<>();
+  private final Map<String, String> aliases = new LinkedHashMap<>();
+  private final Map<String, GlobalVariable> globals = new LinkedHashMap<>();
+  private int version;
+  private int target;
+
+  ModuleParser(String text, int computeCapability) throws PtxException {
+    lexer = new Lexer(text);
+    this.computeCapability = computeCapability;
+  }
+
+  Map<String, Function> functions() {
+    return functions;
+  }
+
+  Map<String, String> aliases() {
+    return aliases;
+  }
+
+  Map<String, GlobalVariable> globals() {
+    return globals;
+  }
+
+  int version() {
+    return version;
+  }
+
+  int target() {
+    return target;
+  }
+
+  int maxThreadsPerBlock(String kernel) {
+    return maxThreads.getOrDefault(kernel, 1024);
+  }
+
+  void parse() throws PtxException {
+    while (lexer.peek().kind() != Kind.END) {
+      Token token = lexer.next();
+      if (version == 0 && !token.is(".version")) {
+        throw Tokens.error(token, "Missing .version directive at start of file");
+      }
+      if (token.is("@@")) {
+        skipLine(token.line());
+      } else if (token.kind() == Kind.DOTTED) {
+        directive(token);
+      } else if (!token.is(";")) {
+        throw Tokens.unexpected(token);
+      }
+    }
+    if (target == 0) {
+      throw Tokens.error(lexer.peek(), "Missing .target directive");
+    }
+  }
+
+  private void directive(Token token) throws PtxException {
+    switch (token.text()) {
+      case ".version" -> parseVersion();
+      case ".target" -> parseTarget(token);
+      case ".address_size" -> addressSize();
+      case ".file" -> skipFile();
+      case ".section" -> skipSection();
+      case ".pragma" -> skipTo(";");
+      case ".alias" -> alias();
+      case ".visible", ".weak", ".common" -> declaration(lexer.next(), false);
+      case ".extern" -> declaration(lexer.next(), true);
+      default -> declaration(token, false);
+    }
+  }
+
+  private void declaration(Token token, boolean external) throws PtxException {
+    switch (token.text()) {
+      case ".entry", ".func" -> function(token.is(".entry"));
+      case ".global", ".const", ".shared", ".tex" -> moduleVariable(token, external, scope);
+      default -> throw Tokens.unexpected(token);
+    }
+  }
+
+  private void parseVersion() throws PtxException {
+    Token number = lexer.next();
+    String[] parts = number.text().split("\\.");
+    if (number.kind() != Kind.DOUBLE || parts.length != 2 || parts[0].length() > 2) {
+      throw Tokens.unexpected(number);
+    }
+    version = 10 * Integer.parseInt(parts[0]) + parts[1].charAt(0) - '0';
+    if (version > NEWEST_VERSION) {
+      throw PtxException.unsupportedVersion(
+          number.line(), number.column(), "Unsupported .version " + number.text());
+    }
+  }
+
+  private void parseTarget(Token where) throws PtxException {
+    do {
+      Token name = Tokens.word(lexer);
+      if (name.text().matches("sm_[0-9]{2,3}[af]?")) {
+        target = Integer.parseInt(name.text().replaceAll("[^0-9]", ""));
+      }
+    } while (Tokens.accept(lexer, ","));
+    if (target == 0) {
+      throw Tokens.error(where, ".target names no sm_ architecture");
+    }
+    if (target > computeCapability) {
+      throw Tokens.error(
+          where,
+          "SM version specified by .target is higher than that of this device (sm_"
+              + computeCapability
+              + ")");
+    }
+  }
+
+  private void addressSize() throws PtxException {
+    Token size = lexer.peek();
+    if (Tokens.integer(lexer, 64) != 64) {
+      throw Tokens.error(size, "Only .address_size 64 is supported");
+    }
+  }
+
+  private void alias() throws PtxException {
+    Token name = Tokens.word(lexer);
+    Tokens.expect(lexer, ",");
+    Token aliasee = Tokens.word(lexer);
+    Tokens.expect(lexer, ";");
+    if (!functions.containsKey(aliasee.text())) {
+      throw Tokens.error(aliasee, "Unknown symbol '" + aliasee.text() + "'");
+    }
+    aliases.put(name.text(), aliasee.text());
+  }
+
+  /** Parses the rest of a variable declaration of module lifetime into a scope. */
+  void moduleVariable(Token directive, boolean external, Scope into) throws PtxException {
+    Space space =
+        switch (directive.text()) {
+          case ".const" -> Space.CONST;
+          case ".shared" -> Space.SHARED;
+          default -> Space.GLOBAL;
+        };
+    do {
+      Declaration declaration = new DeclarationParser(lexer).one();
+      Token name = declaration.name();
+      Variable variable =
+          new Variable(
+              name.text(),
+              space,
+              declaration.sizeBytes(),
+              declaration.alignBytes(),
+              external,
+              into == scope);
+      Object earlier = into.findHere(name.text());
+      if (earlier instanceof Variable before && before.external()) {
+        into.redeclare(name.text(), variable);
+      } else {
+        into.declare(name, variable);
+      }
+      Initializer initializer = new Initializer(lexer, declaration);
+      if (Tokens.accept(lexer, "=")) {
+        initializer.parse();
+      }
+      if (space != Space.SHARED) {
+        globals.put(name.text(), describe(variable, initializer));
+      }
+    } while (Tokens.accept(lexer, ","));
+    Tokens.expect(lexer, ";");
+  }
+
+  private static GlobalVariable describe(Variable variable, Initializer initializer) {
+    byte[] bytes = initializer.bytes();
+    long size = Math.max(variable.sizeBytes(), bytes.length);
+    return new GlobalVariable(
+        variable.name(),
+        variable.space(),
+        size,
+        variable.alignBytes(),
+        bytes,
+        List.copyOf(initializer.relocations()),
+        variable.external());
+  }
+
+  private void function(boolean entry) throws PtxException {
+    Scope params = new Scope(scope);
+    List<Formal> results = !entry && lexer.peek().is("(") ? formals(params) : List.of();
+    Token name = Tokens.word(lexer);
+    List<Formal> arguments = lexer.peek().is("(") ? formals(params) : List.of();
+    performance(name.text());
+    if (!lexer.peek().is("{")) {
+      Tokens.expect(lexer, ";");
+      Function declared =
+          new Function(
+              name.text(), entry, false, name.line(), results, arguments, List.of(), List.of());
+      if (scope.find(name.text()) == null) {
+        scope.declare(name, declared);
+        functions.put(name.text(), declared);
+      }
+      return;
+    }
+    Function earlier = functions.get(name.text());
+    if (earlier != null && earlier.defined()) {
+      throw Tokens.error(name, "Duplicate definition of function '" + name.text() + "'");
+    }
+    if (earlier == null) {
+      // Declared before its body is read, which may call it.
+      scope.declare(
+          name,
+          new Function(
+              name.text(), entry, false, name.line(), results, arguments, List.of(), List.of()));
+    }
+    BodyParser body = new BodyParser(lexer, this, params);
+    body.parse();
+    functions.put(
+        name.text(),
+        new Function(
+            name.text(),
+            entry,
+            true,
+            name.line(),
+            results,
+            arguments,
+            List.copyOf(body.locals()),
+            List.copyOf(body.statements())));
+  }
+
+  /** Parses what follows {@code .callprototype}. */
+  Function prototype(Scope around) throws PtxException {
+    Scope names = new Scope(around);
+    List<Formal> results = lexer.peek().is("(") ? formals(names) : List.of();
+    Token name = Tokens.word(lexer);
+    List<Formal> arguments = lexer.peek().is("(") ? formals(names) : List.of();
+    performance("");
+    Tokens.expect(lexer, ";");
+    return new Function(
+        name.text(), false, false, name.line(), results, arguments, List.of(), List.of());
+  }
+
+  private List<Formal> formals(Scope into) throws PtxException {
+    List<Formal> formals = new ArrayList<>();
+    Tokens.expect(lexer, "(");
+    if (!lexer.peek().is(")")) {
+      do {
+        Token space = lexer.next();
+        if (!space.is(".param") && !space.is(".reg")) {
+          throw Tokens.unexpected(space);
+        }
+        formals.add(formal(space.is(".reg"), into));
+      } while (Tokens.accept(lexer, ","));
+    }
+    Tokens.expect(lexer, ")");
+    return formals;
+  }
+
+  private Formal formal(boolean register, Scope into) throws PtxException {
+    Declaration declaration = new DeclarationParser(lexer).one();
+    Token name = declaration.name();
+    Object meaning;
+    Formal formal;
+    if (register) {
+      Register made = new Register(name.text(), declaration.type());
+      meaning = made;
+      formal = new Formal.InRegister(made);
+    } else {
+      Variable made =
+          new Variable(
+              name.text(),
+              Space.PARAM,
+              declaration.sizeBytes(),
+              declaration.alignBytes(),
+              false,
+              false);
+      meaning = made;
+      formal = new Formal.InMemory(made);
+    }
+    if (!name.text().equals("_")) {
+      into.declare(name, meaning);
+    }
+    return formal;
+  }
+
+  private void performance(String function) throws PtxException {
+    while (lexer.peek().kind() == Kind.DOTTED) {
+      Token directive = lexer.next();
+      switch (directive.text()) {
+        case ".maxntid", ".reqntid" -> {
+          long threads = 1;
+          for (long extent : integers()) {
+            threads = Math.min(1024, threads * Math.max(1, extent));
+          }
+          maxThreads.put(function, (int) threads);
+        }
+        case ".pragma" -> skipTo(";");
+        case ".noreturn", ".explicitcluster", ".blocksareclusters" -> {}
+        default -> {
+          if (lexer.peek().kind() != Kind.INTEGER) {
+            throw Tokens.unexpected(directive);
+          }
+          integers();
+        }
+      }
+    }
+  }
+
+  private List<Long> integers() throws PtxException {
+    List<Long> values = new ArrayList<>();
+    do {
+      values.add(Tokens.integer(lexer, Integer.MAX_VALUE));
+    } while (Tokens.accept(lexer, ","));
+    return values;
+  }
+
+  /** {@code .file index "name" [, timestamp, size]}. */
+  void skipFile() throws PtxException {
+    Tokens.integer(lexer, Long.MAX_VALUE);
+    if (lexer.next().kind() != Kind.STRING) {
+      throw Tokens.unexpected(lexer.peek());
+    }
+    while (Tokens.accept(lexer, ",")) {
+      Tokens.integer(lexer, Long.MAX_VALUE);
+    }
+  }
+
+  private void skipSection() throws PtxException {
+    while (!lexer.peek().is("{")) {
+      if (lexer.next().kind() == Kind.END) {
+        throw Tokens.unexpected(lexer.peek());
+      }
+    }
+    skipTo("}");
+  }
+
+  private void skipTo(String symbol) throws PtxException {
+    while (!lexer.peek().is(symbol)) {
+      if (lexer.next().kind() == Kind.END) {
+        throw Tokens.unexpected(lexer.peek());
+      }
+    }
+    lexer.next();
+  }
+
+  private void skipLine(int line) throws PtxException {
+    while (lexer.peek().line() == line && lexer.peek().kind() != Kind.END) {
+      lexer.next();
+    }
+  }
+}

@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: Apache-2.0
+package io.gpupool.soft.ptx;
+
+import java.util.List;
+import java.util.Optional;
+
+/** One element of a function's body, in source order. */
+public sealed interface Statement {
+  /** The place that a label names. */
+  record Mark(Label label) implements Statement {}
+
+  /**
+   * An instruction.
+   *
+   * @param line in the PTX text, from 1
+   * @param modifiers what follows the opcode, without dots
+   */
+  record Instruction(
+      int line,
+      Optional<Guard> guard,
+      String opcode,
+      List<String> modifiers,
+      List<Operand> operands)
+      implements Statement {
+
+    /** The opcode with its modifiers, as written. */
+    public String text() {
+      return modifiers.isEmpty() ? opcode : opcode + "." + String.join(".", modifiers);
+    }
+
+    /** Whether a modifier is present. */
+    public boolean has(String modifier) {
+      return modifiers.contains(modifier);
+    }
+  }
+
+  /** {@code @p} or {@code @!p}. */
+  record Guard(Register predicate, boolean negated) {}
+}

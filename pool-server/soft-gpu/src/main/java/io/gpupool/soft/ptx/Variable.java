@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: Apache-2.0
+package io.gpupool.soft.ptx;
+
+/**
+ * A declared PTX variable outside the register space; its identity matters, since functions may
+ * repeat a name.
+ */
+public final class Variable {
+  private final String name;
+  private final Space space;
+  private final long sizeBytes;
+  private final int alignBytes;
+  private final boolean external;
+  private final boolean moduleScope;
+
+  Variable(
+      String name,
+      Space space,
+      long sizeBytes,
+      int alignBytes,
+      boolean external,
+      boolean moduleScope) {
+    this.name = name;
+    this.space = space;
+    this.sizeBytes = sizeBytes;
+    this.alignBytes = alignBytes;
+    this.external = external;
+    this.moduleScope = moduleScope;
+  }
+
+  public String name() {
+    return name;
+  }
+
+  public Space space() {
+    return space;
+  }
+
+  /** Zero for an array of unstated length. */
+  public long sizeBytes() {
+    return sizeBytes;
+  }
+
+  public int alignBytes() {
+    return alignBytes;
+  }
+
+  /** Declared {@code .extern}. */
+  public boolean external() {
+    return external;
+  }
+
+  /** Declared outside any function. */
+  public boolean moduleScope() {
+    return moduleScope;
+  }
+
+  @Override
+  public String toString() {
+    return name;
+  }
+}
