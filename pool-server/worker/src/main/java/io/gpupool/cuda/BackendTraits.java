@@ -1,22 +1,64 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.gpupool.cuda;
 
-/** What a session must know of a backend besides the driver calls. */
+/** What a session must know of a backend, or can use of it, besides the driver calls. */
 public interface BackendTraits {
+  /** Answer of {@link #launchHostTask}: the backend calls native functions instead. */
+  int NATIVE_HOST_FUNCTIONS = -1;
+
   /**
-   * Whether device memory is memory of this process, so that a device address may be read and
-   * written here. The session then checks the range of every copy itself and waits for the stream
-   * before it touches the bytes.
+   * The longest source that {@code cuMemcpyHtoDAsync_v2} has read when it returns, so that the
+   * memory may be used again at once. Longer ones are staged by the session. The default is what
+   * the CUDA driver says of pageable memory.
    */
-  default boolean directMemory() {
+  default long sourceReadAtOnceBytes() {
+    return 64 << 10;
+  }
+
+  /**
+   * Whether a range of device memory lies within one allocation and is memory of this process that
+   * stays mapped whatever the program frees: then it is sent from where it is, once its stream is
+   * there.
+   */
+  default boolean isReadable(long address, long lengthBytes) {
     return false;
   }
 
   /**
-   * Sets where bytes printed by kernels go, in order; called once, before any launch. Backends
-   * whose driver prints by itself ignore it.
+   * Puts a host function into a stream, as {@code cuLaunchHostFunc} does but without a native
+   * function.
+   *
+   * @param evenAfterFault whether it runs, with the fault as status, when the context has one
+   *     ({@code cuStreamAddCallback} does, {@code cuLaunchHostFunc} does not)
+   * @return CUresult, or {@link #NATIVE_HOST_FUNCTIONS}
    */
-  default void printTo(PrintSink sink) {}
+  default int launchHostTask(long stream, boolean evenAfterFault, HostTask task) {
+    return NATIVE_HOST_FUNCTIONS;
+  }
+
+  /**
+   * Sets where bytes printed by kernels go, in order; called once, before any launch. Backends
+   * whose driver prints to the standard output of the process ignore it and return false.
+   */
+  default boolean printTo(PrintSink sink) {
+    return false;
+  }
+
+  /** Time since the start in which at least one kernel or copy ran, in nanoseconds. */
+  default long busyNanos() {
+    return 0;
+  }
+
+  /** Something the host does in a stream's order. */
+  interface HostTask {
+    /**
+     * Begins it; does not wait.
+     *
+     * @param status CUresult of the stream
+     * @param done run once when it is over, by any thread; the stream waits for that
+     */
+    void start(int status, Runnable done);
+  }
 
   /** Takes bytes that a kernel printed; may be called from any thread. */
   interface PrintSink {
