@@ -87,6 +87,7 @@ class ArchitectureTest {
 
   private static Optional<String> moduleOf(JavaClass type) {
     return type.getSource()
+        .filter(source -> source.getUri().getScheme().equals("file"))
         .map(source -> Path.of(source.getUri()))
         .flatMap(file ->
             ALLOWED.keySet().stream()
