@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: Apache-2.0
+package io.gpupool.soft.device;
+
+import java.util.Arrays;
+
+/**
+ * The table that {@code cuDeviceGetAttribute} reads; the index is the CUdevice_attribute of CUDA
+ * 13.0. What the software GPU cannot do is 0 here: textures and surfaces, managed and mapped host
+ * memory, virtual memory management, clusters, stream memory operations, sharing between processes.
+ */
+final class DeviceAttributes {
+  /** Value of an attribute that does not exist. */
+  static final int ABSENT = Integer.MIN_VALUE;
+
+  /** One more than the highest CUdevice_attribute. */
+  static final int COUNT = 148;
+
+  private static final int CLOCK_KILOHERTZ = 1_000_000;
+  private static final int MEMORY_BUS_BITS = 128;
+  private static final int L2_BYTES = 8 << 20;
+  private static final int CONSTANT_BYTES = 64 << 10;
+  private static final int PCI_DOMAIN = 0xffff;
+
+  private DeviceAttributes() {}
+
+  static int[] of(ComputeLimits limits, int multiprocessors, int ordinal) {
+    int[] table = new int[COUNT];
+    Arrays.fill(table, 1, COUNT, 0);
+    table[0] = ABSENT;
+    set(table, 1, ComputeLimits.THREADS_PER_BLOCK);
+    set(table, 2, ComputeLimits.THREADS_PER_BLOCK); // block x
+    set(table, 3, ComputeLimits.THREADS_PER_BLOCK); // block y
+    set(table, 4, ComputeLimits.MAX_BLOCK_Z);
+    set(table, 5, ComputeLimits.MAX_GRID_X);
+    set(table, 6, ComputeLimits.MAX_GRID_YZ);
+    set(table, 7, ComputeLimits.MAX_GRID_YZ);
+    set(table, 8, ComputeLimits.SHARED_BYTES_PER_BLOCK);
+    set(table, 9, CONSTANT_BYTES);
+    set(table, 10, ComputeLimits.WARP_THREADS);
+    set(table, 11, Integer.MAX_VALUE); // pitch
+    set(table, 12, ComputeLimits.REGISTERS); // per block
+    set(table, 13, CLOCK_KILOHERTZ);
+    set(table, 14, SoftContext.PITCH_ALIGNMENT_BYTES); // texture alignment
+    set(table, 15, 1); // copies overlap with kernels
+    set(table, 16, multiprocessors);
+    set(table, 30, SoftContext.PITCH_ALIGNMENT_BYTES); // surface alignment
+    set(table, 31, 1); // concurrent kernels
+    set(table, 33, ordinal); // PCI bus
+    set(table, 36, CLOCK_KILOHERTZ); // memory clock
+    set(table, 37, MEMORY_BUS_BITS);
+    set(table, 38, L2_BYTES);
+    set(table, 39, limits.threadsPerMultiprocessor());
+    set(table, 40, Scheduler.COPY_THREADS); // asynchronous engines
+    set(table, 41, 1); // unified addressing
+    set(table, 50, PCI_DOMAIN);
+    set(table, 51, 32); // texture pitch alignment
+    set(table, 75, limits.capability() / 10);
+    set(table, 76, limits.capability() % 10);
+    set(table, 78, 1); // stream priorities
+    set(table, 79, 1); // global L1 cache
+    set(table, 80, 1); // local L1 cache
+    set(table, 81, limits.sharedBytesPerMultiprocessor());
+    set(table, 82, ComputeLimits.REGISTERS); // per multiprocessor
+    set(table, 87, 2); // single to double precision ratio
+    set(table, 90, 1); // compute preemption
+    set(table, 95, 1); // cooperative launch
+    set(table, 97, limits.sharedBytesPerBlockOptIn());
+    set(table, 99, 1); // host memory registration
+    set(table, 106, limits.blocksPerMultiprocessor());
+    set(table, 111, limits.sharedBytesReserved());
+    set(table, 115, 1); // memory pools
+    set(table, 126, 1); // memory synchronisation domains
+    set(table, 131, -1); // NUMA node of the memory
+    set(table, 134, -1); // NUMA node of the host
+    return table;
+  }
+
+  /** {@code domain:bus:device.function}, in a domain that no physical bus has. */
+  static String pciBusId(int ordinal) {
+    return "%04X:%02X:00.0".formatted(PCI_DOMAIN, ordinal);
+  }
+
+  private static void set(int[] table, int attribute, int value) {
+    table[attribute] = value;
+  }
+}

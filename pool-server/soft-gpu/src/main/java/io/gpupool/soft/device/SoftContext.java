@@ -1,0 +1,332 @@
+// SPDX-License-Identifier: Apache-2.0
+package io.gpupool.soft.device;
+
+import io.gpupool.soft.CudaStatus;
+import io.gpupool.soft.GpuException;
+import io.gpupool.soft.image.DeviceImage;
+import io.gpupool.soft.memory.Allocation;
+import java.lang.foreign.MemorySegment;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Optional;
+import java.util.concurrent.atomic.AtomicLong;
+import java.util.concurrent.atomic.AtomicReference;
+
+/**
+ * A context of a device: its streams, memory, modules and its fault. A fault is for ever: every
+ * later call gives it again, and what was queued does nothing. Any thread may call it.
+ */
+public final class SoftContext {
+  /** Row alignment of pitched memory. */
+  public static final int PITCH_ALIGNMENT_BYTES = 512;
+
+  /** Priorities of streams: the greatest is the lowest number. */
+  public static final int GREATEST_PRIORITY = -5;
+
+  public static final int LEAST_PRIORITY = 0;
+
+  private static final AtomicLong NEXT_ID = new AtomicLong(1);
+
+  private final SoftDevice device;
+  private final Scheduler scheduler;
+  private final long id = NEXT_ID.getAndIncrement();
+  private final SoftStream legacy;
+  private final Limits limits = new Limits();
+  private final AtomicReference<GpuException> fault = new AtomicReference<>();
+
+  /** All streams but the legacy one; guarded by the scheduler's lock. */
+  private final List<SoftStream> streams = new ArrayList<>();
+
+  /** Owner of the memory that modules' variables lie in, which the program cannot free. */
+  private final Object moduleData = new Object();
+
+  private volatile int flags;
+  private volatile boolean destroyed;
+
+  SoftContext(SoftDevice device, int flags) {
+    this.device = device;
+    this.flags = flags;
+    scheduler = device.gpu().scheduler();
+    legacy = new SoftStream(this, SoftStream.Kind.LEGACY, 0, NEXT_ID.getAndIncrement());
+  }
+
+  public SoftDevice device() {
+    return device;
+  }
+
+  /** Unlike that of any other context of this process. */
+  public long id() {
+    return id;
+  }
+
+  public int flags() {
+    return flags;
+  }
+
+  void setFlags(int newFlags) {
+    flags = newFlags;
+  }
+
+  /** The sizes that {@code cuCtxSetLimit} sets. */
+  public Limits limits() {
+    return limits;
+  }
+
+  /** The stream that operations without a stream go to. */
+  public SoftStream legacyStream() {
+    return legacy;
+  }
+
+  /**
+   * Makes a stream.
+   *
+   * @param streamFlags CUstream_flags
+   * @param priority outside the range of priorities it is taken as the nearest
+   */
+  public SoftStream createStream(int streamFlags, int priority) {
+    requireUsable();
+    if ((streamFlags & ~SoftStream.NON_BLOCKING) != 0) {
+      throw new GpuException(CudaStatus.INVALID_VALUE, "unknown stream flags " + streamFlags);
+    }
+    SoftStream stream =
+        new SoftStream(
+            this,
+            streamFlags == 0 ? SoftStream.Kind.BLOCKING : SoftStream.Kind.NON_BLOCKING,
+            Math.clamp(priority, GREATEST_PRIORITY, LEAST_PRIORITY),
+            NEXT_ID.getAndIncrement());
+    synchronized (scheduler.lock()) {
+      streams.add(stream);
+    }
+    return stream;
+  }
+
+  /**
+   * Makes an event.
+   *
+   * @param eventFlags CUevent_flags
+   */
+  public SoftEvent createEvent(int eventFlags) {
+    requireUsable();
+    return new SoftEvent(this, eventFlags);
+  }
+
+  /** Loads a module into this context; see {@link DeviceImage#parse} for what may be wrong. */
+  public SoftModule loadModule(DeviceImage image) {
+    requireUsable();
+    return new SoftModule(this, image);
+  }
+
+  /**
+   * Allocates device memory.
+   *
+   * @throws GpuException INVALID_VALUE for 0 bytes, OUT_OF_MEMORY
+   */
+  public long allocate(long bytes) {
+    requireUsable();
+    return device.allocate(bytes, this);
+  }
+
+  /**
+   * Allocates rows of which each starts aligned.
+   *
+   * @param elementBytes 4, 8 or 16
+   */
+  public Pitched allocatePitched(long widthBytes, long height, int elementBytes) {
+    requireUsable();
+    if (widthBytes <= 0
+        || height <= 0
+        || widthBytes > device.totalMemoryBytes()
+        || height > device.totalMemoryBytes()
+        || (elementBytes != 4 && elementBytes != 8 && elementBytes != 16)) {
+      throw new GpuException(
+          CudaStatus.INVALID_VALUE,
+          widthBytes + " bytes x " + height + " rows of " + elementBytes + "-byte elements");
+    }
+    long pitch = (widthBytes + PITCH_ALIGNMENT_BYTES - 1) & -PITCH_ALIGNMENT_BYTES;
+    return new Pitched(device.allocate(pitch * height, this), pitch);
+  }
+
+  /**
+   * Frees memory of the program once all work submitted to this context is done; does not wait.
+   *
+   * @throws GpuException INVALID_VALUE if no allocation of the program starts at {@code address}
+   */
+  public void free(long address) {
+    requireUsable();
+    Work freeing = freeing(address);
+    boolean ready;
+    synchronized (scheduler.lock()) {
+      for (Work tail : allTails()) {
+        scheduler.follow(freeing, tail);
+      }
+      ready = scheduler.enqueue(freeing);
+    }
+    if (ready) {
+      scheduler.begin(freeing);
+    }
+  }
+
+  /** The live allocation of any device that an address lies in. */
+  public Optional<Allocation> find(long address) {
+    SoftDevice home = device.gpu().deviceOf(address);
+    return home == null ? Optional.empty() : home.memory().find(address);
+  }
+
+  /** The end of all that has been submitted to any stream of this context. */
+  public Completion completion() {
+    List<Work> tails;
+    synchronized (scheduler.lock()) {
+      tails = allTails();
+    }
+    return scheduler.join(tails);
+  }
+
+  /** Why the context is unusable for ever, if it is. */
+  public Optional<GpuException> fault() {
+    return Optional.ofNullable(fault.get());
+  }
+
+  /** Throws the context's fault, or CONTEXT_IS_DESTROYED. */
+  public void requireUsable() {
+    GpuException failure = fault.get();
+    if (failure != null) {
+      throw failure;
+    }
+    if (destroyed) {
+      throw new GpuException(CudaStatus.CONTEXT_IS_DESTROYED, "the context is destroyed");
+    }
+  }
+
+  public boolean isDestroyed() {
+    return destroyed;
+  }
+
+  /** Ends the context; its memory is freed when its work is done. */
+  public void destroy() {
+    synchronized (this) {
+      if (destroyed) {
+        throw new GpuException(CudaStatus.CONTEXT_IS_DESTROYED, "the context is destroyed");
+      }
+      destroyed = true;
+    }
+    List<Allocation> mine = new ArrayList<>(device.memory().allocationsOf(this));
+    mine.addAll(device.memory().allocationsOf(moduleData));
+    mine.forEach(allocation -> device.memory().retire(allocation.address()));
+    completion()
+        .whenDone(() -> mine.forEach(allocation -> device.memory().free(allocation.address())));
+  }
+
+  Object moduleData() {
+    return moduleData;
+  }
+
+  /** Gives the context its fault, unless it has one. */
+  void fail(GpuException failure) {
+    fault.compareAndSet(null, failure);
+  }
+
+  /** The bytes of a range of any device's memory. */
+  MemorySegment view(long address, long lengthBytes) {
+    SoftDevice home = device.gpu().deviceOf(address);
+    if (home == null) {
+      throw new GpuException(
+          CudaStatus.INVALID_VALUE, "0x" + Long.toHexString(address) + " is not device memory");
+    }
+    return home.memory().view(address, lengthBytes);
+  }
+
+  /** Retires an allocation of the program; the result frees it. */
+  Work freeing(long address) {
+    Allocation allocation =
+        find(address)
+            .filter(found -> found.address() == address)
+            .orElseThrow(() -> notAllocated(address));
+    SoftDevice home = device.gpu().deviceOf(address);
+    return switch (allocation.owner()) {
+      case SoftContext owner -> home.freeing(address);
+      case SoftPool pool -> {
+        Work work = home.freeing(address);
+        pool.freed(allocation.sizeBytes());
+        yield work;
+      }
+      default -> throw notAllocated(address);
+    };
+  }
+
+  /** Puts a work where its stream wants it; with the scheduler's lock held. */
+  void order(SoftStream stream, Work work) {
+    if (stream.kind() == SoftStream.Kind.LEGACY) {
+      for (SoftStream other : streams) {
+        if (other.kind() == SoftStream.Kind.BLOCKING) {
+          scheduler.follow(work, other.tail);
+        }
+      }
+    } else if (stream.kind() == SoftStream.Kind.BLOCKING) {
+      scheduler.follow(work, legacy.tail);
+    }
+    scheduler.follow(work, stream.tail);
+    stream.tail = work;
+  }
+
+  /** Whether {@link #order} would find nothing to wait for; with the scheduler's lock held. */
+  boolean isReady(SoftStream stream) {
+    return isDone(stream.tail)
+        && switch (stream.kind()) {
+          case NON_BLOCKING -> true;
+          case BLOCKING -> isDone(legacy.tail);
+          case LEGACY ->
+              streams.stream()
+                  .allMatch(
+                      other -> other.kind() == SoftStream.Kind.NON_BLOCKING || isDone(other.tail));
+        };
+  }
+
+  /** The works that an operation in the legacy stream would wait for. */
+  List<Work> tailsOf(SoftStream legacyStream) {
+    List<Work> tails = new ArrayList<>();
+    synchronized (scheduler.lock()) {
+      addUndone(legacyStream, tails);
+      for (SoftStream stream : streams) {
+        if (stream.kind() == SoftStream.Kind.BLOCKING) {
+          addUndone(stream, tails);
+        }
+      }
+    }
+    return tails;
+  }
+
+  void forget(SoftStream stream) {
+    synchronized (scheduler.lock()) {
+      streams.remove(stream);
+    }
+  }
+
+  private List<Work> allTails() {
+    List<Work> tails = new ArrayList<>();
+    addUndone(legacy, tails);
+    streams.forEach(stream -> addUndone(stream, tails));
+    return tails;
+  }
+
+  private static void addUndone(SoftStream stream, List<Work> tails) {
+    if (!isDone(stream.tail)) {
+      tails.add(stream.tail);
+    }
+  }
+
+  private static boolean isDone(Work work) {
+    return work == null || work.isDone();
+  }
+
+  private static GpuException notAllocated(long address) {
+    return new GpuException(
+        CudaStatus.INVALID_VALUE, "no allocation starts at 0x" + Long.toHexString(address));
+  }
+
+  /**
+   * Memory in aligned rows.
+   *
+   * @param pitchBytes from one row to the next
+   */
+  public record Pitched(long address, long pitchBytes) {}
+}

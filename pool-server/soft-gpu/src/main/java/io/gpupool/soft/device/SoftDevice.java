@@ -1,0 +1,244 @@
+// SPDX-License-Identifier: Apache-2.0
+package io.gpupool.soft.device;
+
+import io.gpupool.soft.CudaStatus;
+import io.gpupool.soft.GpuException;
+import io.gpupool.soft.memory.DeviceMemory;
+import java.io.IOException;
+import java.nio.charset.StandardCharsets;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.UUID;
+
+/** One software GPU: what it says of itself, its memory, its primary context. */
+public final class SoftDevice {
+  private final SoftGpu gpu;
+  private final int ordinal;
+  private final ComputeLimits limits;
+  private final DeviceMemory memory;
+  private final int[] attributes;
+  private final UUID uuid;
+  private final Usage usage = new Usage();
+  private final SoftPool defaultPool;
+  private volatile SoftPool pool;
+  private SoftContext primary;
+  private int primaryRetains;
+  private int primaryFlags;
+  private int pendingFrees;
+
+  SoftDevice(SoftGpu gpu, int ordinal, DeviceSpec spec) {
+    this.gpu = gpu;
+    this.ordinal = ordinal;
+    limits = ComputeLimits.of(spec.computeCapability());
+    memory = new DeviceMemory(ordinal, spec.memoryBytes());
+    attributes = DeviceAttributes.of(limits, gpu.cores(), ordinal);
+    uuid = UUID.nameUUIDFromBytes(("gpupool soft " + ordinal + " " + hostIdentity()).getBytes(
+        StandardCharsets.UTF_8));
+    defaultPool = new SoftPool(this, 0);
+    pool = defaultPool;
+  }
+
+  public int ordinal() {
+    return ordinal;
+  }
+
+  /** A name that says what this is, within the 255 bytes that CUDA allows. */
+  public String name() {
+    return "gpupool software GPU ("
+        + System.getProperty("os.arch").replace("amd64", "x86_64")
+        + ", "
+        + gpu.cores()
+        + (gpu.cores() == 1 ? " core)" : " cores)");
+  }
+
+  /** The same on every start on this machine. */
+  public UUID uuid() {
+    return uuid;
+  }
+
+  public String pciBusId() {
+    return DeviceAttributes.pciBusId(ordinal);
+  }
+
+  public long totalMemoryBytes() {
+    return memory.totalBytes();
+  }
+
+  /** 10 * major + minor. */
+  public int computeCapability() {
+    return limits.capability();
+  }
+
+  /**
+   * An attribute.
+   *
+   * @param attribute a CUdevice_attribute of CUDA 13.0
+   * @throws GpuException INVALID_VALUE if there is no such attribute
+   */
+  public int attribute(int attribute) {
+    if (attribute <= 0 || attribute >= DeviceAttributes.COUNT) {
+      throw new GpuException(
+          CudaStatus.INVALID_VALUE, "there is no device attribute " + attribute);
+    }
+    return attributes[attribute];
+  }
+
+  /** All attributes; the index is the CUdevice_attribute, and index 0 is not one. */
+  public int[] attributes() {
+    return attributes.clone();
+  }
+
+  public DeviceMemory memory() {
+    return memory;
+  }
+
+  public Usage usage() {
+    return usage;
+  }
+
+  /** The pool that the device was born with. */
+  public SoftPool defaultPool() {
+    return defaultPool;
+  }
+
+  /** The pool that asynchronous allocations come from unless they name one. */
+  public SoftPool pool() {
+    return pool;
+  }
+
+  /** Makes another pool the one for asynchronous allocations. */
+  public void setPool(SoftPool newPool) {
+    if (newPool.device() != this) {
+      throw new GpuException(CudaStatus.INVALID_VALUE, "the pool belongs to another device");
+    }
+    pool = newPool;
+  }
+
+  /** Makes a context of its own. */
+  public SoftContext createContext(int flags) {
+    return new SoftContext(this, flags);
+  }
+
+  /** Counts a user of the primary context, and makes the context for the first. */
+  public synchronized SoftContext retainPrimary() {
+    if (primary == null) {
+      primary = new SoftContext(this, primaryFlags);
+    }
+    primaryRetains++;
+    return primary;
+  }
+
+  /**
+   * Takes a user of the primary context off; the last one's leaving destroys it.
+   *
+   * @throws GpuException INVALID_CONTEXT if it has no user
+   */
+  public synchronized void releasePrimary() {
+    if (primaryRetains == 0) {
+      throw new GpuException(CudaStatus.INVALID_CONTEXT, "the primary context is not retained");
+    }
+    if (--primaryRetains == 0) {
+      resetPrimary();
+    }
+  }
+
+  /** Destroys the primary context whoever uses it; its users keep their counts. */
+  public synchronized void resetPrimary() {
+    if (primary != null) {
+      primary.destroy();
+      primary = null;
+    }
+  }
+
+  /** Whether the primary context exists. */
+  public synchronized boolean isPrimaryActive() {
+    return primary != null;
+  }
+
+  /** Flags of the primary context. */
+  public synchronized int primaryFlags() {
+    return primaryFlags;
+  }
+
+  /** Flags for the primary context; one that exists takes them at once. */
+  public synchronized void setPrimaryFlags(int flags) {
+    primaryFlags = flags;
+    if (primary != null) {
+      primary.setFlags(flags);
+    }
+  }
+
+  SoftGpu gpu() {
+    return gpu;
+  }
+
+  ComputeLimits limits() {
+    return limits;
+  }
+
+  /** Allocates; waits for frees that are still queued rather than being out of memory. */
+  long allocate(long bytes, Object owner) {
+    while (true) {
+      int freesBefore = pendingFrees();
+      try {
+        return memory.allocate(bytes, owner);
+      } catch (GpuException e) {
+        boolean hopeless = freesBefore == 0 || gpu.scheduler().hostFunctionRuns();
+        if (e.status() != CudaStatus.OUT_OF_MEMORY || bytes > totalMemoryBytes() || hopeless) {
+          throw e;
+        }
+        awaitFree(freesBefore);
+      }
+    }
+  }
+
+  /** Takes an allocation from the program now; its memory becomes free when the work is done. */
+  Work freeing(long address) {
+    memory.retire(address);
+    synchronized (this) {
+      pendingFrees++;
+    }
+    return new Work(gpu.scheduler()) {
+      @Override
+      boolean start() {
+        memory.free(address);
+        freeDone();
+        return true;
+      }
+    };
+  }
+
+  private synchronized void freeDone() {
+    pendingFrees--;
+    notifyAll();
+  }
+
+  private synchronized int pendingFrees() {
+    return pendingFrees;
+  }
+
+  private synchronized void awaitFree(int freesBefore) {
+    try {
+      if (pendingFrees >= freesBefore) {
+        // A host function may start meanwhile, and then waiting on would be in vain.
+        wait(10);
+      }
+    } catch (InterruptedException e) {
+      Thread.currentThread().interrupt();
+      throw new GpuException(CudaStatus.OUT_OF_MEMORY, "interrupted while waiting for a free");
+    }
+  }
+
+  private static String hostIdentity() {
+    StringBuilder identity = new StringBuilder();
+    for (String file : new String[] {"/etc/machine-id", "/proc/sys/kernel/hostname"}) {
+      try {
+        identity.append(Files.readString(Path.of(file)).strip()).append(' ');
+      } catch (IOException e) {
+        // Not every system has both; what remains still tells most machines apart.
+        identity.append("- ");
+      }
+    }
+    return identity.toString();
+  }
+}

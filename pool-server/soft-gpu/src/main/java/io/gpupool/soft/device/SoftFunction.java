@@ -1,0 +1,169 @@
+// SPDX-License-Identifier: Apache-2.0
+package io.gpupool.soft.device;
+
+import io.gpupool.soft.CudaStatus;
+import io.gpupool.soft.GpuException;
+import io.gpupool.soft.compile.CompileException;
+import io.gpupool.soft.compile.KernelCompiler;
+import io.gpupool.soft.exec.CompiledKernel;
+import io.gpupool.soft.exec.Launch;
+import io.gpupool.soft.ptx.KernelInfo;
+import io.gpupool.soft.ptx.ParamInfo;
+import io.gpupool.soft.ptx.PtxModule;
+import java.lang.foreign.MemorySegment;
+import java.util.List;
+import java.util.Map;
+import java.util.Optional;
+
+/**
+ * A kernel of a loaded module. It is compiled when it is first launched. Any thread may call it.
+ */
+public final class SoftFunction {
+  private static final int ATTRIBUTE_MAX_THREADS = 0;
+  private static final int ATTRIBUTE_SHARED_BYTES = 1;
+  private static final int ATTRIBUTE_CONST_BYTES = 2;
+  private static final int ATTRIBUTE_LOCAL_BYTES = 3;
+  private static final int ATTRIBUTE_REGISTERS = 4;
+  private static final int ATTRIBUTE_PTX_VERSION = 5;
+  private static final int ATTRIBUTE_BINARY_VERSION = 6;
+  private static final int ATTRIBUTE_CACHE_MODE = 7;
+  private static final int ATTRIBUTE_MAX_DYNAMIC_SHARED_BYTES = 8;
+  private static final int ATTRIBUTE_CARVEOUT = 9;
+  private static final int ATTRIBUTE_LAST = 15;
+
+  private final SoftModule module;
+  private final KernelInfo info;
+  private final Map<String, Long> variableAddresses;
+  private CompiledKernel compiled;
+  private volatile int maxDynamicSharedBytes;
+  private volatile int carveoutPercent = -1;
+
+  SoftFunction(SoftModule module, KernelInfo info, Map<String, Long> variableAddresses) {
+    this.module = module;
+    this.info = info;
+    this.variableAddresses = variableAddresses;
+    maxDynamicSharedBytes =
+        Math.max(0, ComputeLimits.SHARED_BYTES_PER_BLOCK - info.staticSharedBytes());
+  }
+
+  public SoftModule module() {
+    return module;
+  }
+
+  public SoftContext context() {
+    return module.context();
+  }
+
+  /** What can be asked about it without compiling it, its parameters' layout above all. */
+  public KernelInfo info() {
+    return info;
+  }
+
+  /**
+   * Reads a CUfunction_attribute.
+   *
+   * @throws GpuException INVALID_VALUE if there is no such attribute
+   */
+  public int attribute(int attribute) {
+    return switch (attribute) {
+      case ATTRIBUTE_MAX_THREADS -> info.maxThreadsPerBlock();
+      case ATTRIBUTE_SHARED_BYTES -> info.staticSharedBytes();
+      case ATTRIBUTE_CONST_BYTES, ATTRIBUTE_CACHE_MODE -> 0;
+      case ATTRIBUTE_LOCAL_BYTES -> info.localBytes();
+      case ATTRIBUTE_REGISTERS -> info.registers();
+      case ATTRIBUTE_PTX_VERSION -> info.target();
+      case ATTRIBUTE_BINARY_VERSION -> context().device().computeCapability();
+      case ATTRIBUTE_MAX_DYNAMIC_SHARED_BYTES -> maxDynamicSharedBytes;
+      case ATTRIBUTE_CARVEOUT -> carveoutPercent;
+      case 10, 11, 12, 13, 14, ATTRIBUTE_LAST -> 0; // clusters
+      default -> throw noSuchAttribute(attribute);
+    };
+  }
+
+  /** Sets a CUfunction_attribute that can be set. */
+  public void setAttribute(int attribute, int value) {
+    switch (attribute) {
+      case ATTRIBUTE_MAX_DYNAMIC_SHARED_BYTES -> {
+        int most =
+            context().device().limits().sharedBytesPerBlockOptIn() - info.staticSharedBytes();
+        if (value < 0 || value > most) {
+          throw new GpuException(
+              CudaStatus.INVALID_VALUE,
+              value + " bytes of dynamic shared memory; at most " + most + " fit");
+        }
+        maxDynamicSharedBytes = value;
+      }
+      case ATTRIBUTE_CARVEOUT -> {
+        if (value < -1 || value > 100) {
+          throw new GpuException(CudaStatus.INVALID_VALUE, "a carveout of " + value + " percent");
+        }
+        carveoutPercent = value;
+      }
+      default -> throw noSuchAttribute(attribute);
+    }
+  }
+
+  /** Compiles the kernel if that has not been done. */
+  public void load() {
+    if (module.image().ptx().isPresent()) {
+      compiled();
+    }
+  }
+
+  /** A checked launch; empty if there is no code and that is to be passed over. */
+  Optional<Work> work(Launch launch, MemorySegment params) {
+    LaunchCheck.check(this, launch);
+    byte[] block = copyParams(params);
+    if (module.image().ptx().isEmpty()) {
+      SoftDevice device = context().device();
+      if (device.gpu().missingPtx() == SoftGpu.MissingPtx.SKIP) {
+        device.usage().launchSkipped();
+        return Optional.empty();
+      }
+      throw new GpuException(
+          CudaStatus.NO_BINARY_FOR_GPU,
+          "kernel " + info.name() + " cannot run: " + module.image().unusable());
+    }
+    return Optional.of(new KernelWork(context(), compiled(), launch, block));
+  }
+
+  private byte[] copyParams(MemorySegment params) {
+    int needed = 0;
+    List<ParamInfo> layout = info.params();
+    if (!layout.isEmpty()) {
+      needed = layout.getLast().offsetBytes() + layout.getLast().sizeBytes();
+    }
+    if (params.byteSize() < needed) {
+      throw new GpuException(
+          CudaStatus.INVALID_VALUE,
+          "kernel "
+              + info.name()
+              + " takes "
+              + needed
+              + " bytes of parameters, not "
+              + params.byteSize());
+    }
+    byte[] block = new byte[Math.max(needed, info.paramBytes())];
+    MemorySegment.copy(
+        params, 0, MemorySegment.ofArray(block), 0, Math.min(params.byteSize(), block.length));
+    return block;
+  }
+
+  private synchronized CompiledKernel compiled() {
+    if (compiled == null) {
+      PtxModule ptx = module.image().ptx().orElseThrow();
+      try {
+        compiled = KernelCompiler.compile(ptx, info.name(), variableAddresses);
+      } catch (CompileException e) {
+        throw new GpuException(
+            CudaStatus.NOT_SUPPORTED, "kernel " + info.name() + ": " + e.getMessage());
+      }
+    }
+    return compiled;
+  }
+
+  private static GpuException noSuchAttribute(int attribute) {
+    return new GpuException(
+        CudaStatus.INVALID_VALUE, "function attribute " + attribute + " cannot be used so");
+  }
+}

@@ -1,0 +1,108 @@
+// SPDX-License-Identifier: Apache-2.0
+package io.gpupool.soft.device;
+
+import io.gpupool.soft.CudaStatus;
+import io.gpupool.soft.GpuException;
+import io.gpupool.soft.exec.GridRunner;
+import io.gpupool.soft.exec.PrintfSink;
+import java.util.List;
+import java.util.stream.IntStream;
+
+/**
+ * The software GPUs of this process, as a driver has them: the devices, the threads that run their
+ * work, and what they have in common. Any thread may call it.
+ */
+public final class SoftGpu implements AutoCloseable {
+  /** The version that {@code cuDriverGetVersion} gives. */
+  public static final int DRIVER_VERSION = 13000;
+
+  private static final long CLOSE_TIMEOUT_SECONDS = 10;
+
+  private final Scheduler scheduler = new Scheduler();
+  private final GridRunner runner;
+  private final int cores;
+  private final MissingPtx missingPtx;
+  private final PrintfSink printf;
+  private final List<SoftDevice> devices;
+
+  /** What a launch does whose image holds no code that can run here. */
+  public enum MissingPtx {
+    /** It fails with NO_BINARY_FOR_GPU. */
+    FAIL,
+    /** It is counted and does nothing. */
+    SKIP
+  }
+
+  /**
+   * Makes the devices; their memory is only reserved.
+   *
+   * @param printf takes what kernels print
+   */
+  public SoftGpu(DeviceSpec spec, MissingPtx missingPtx, PrintfSink printf) {
+    this.missingPtx = missingPtx;
+    this.printf = printf;
+    cores = Runtime.getRuntime().availableProcessors();
+    runner = new GridRunner(cores);
+    devices =
+        IntStream.range(0, spec.devices())
+            .mapToObj(ordinal -> new SoftDevice(this, ordinal, spec))
+            .toList();
+  }
+
+  public List<SoftDevice> devices() {
+    return devices;
+  }
+
+  /**
+   * A device by its number.
+   *
+   * @throws GpuException INVALID_DEVICE
+   */
+  public SoftDevice device(int ordinal) {
+    if (ordinal < 0 || ordinal >= devices.size()) {
+      throw new GpuException(
+          CudaStatus.INVALID_DEVICE, "device " + ordinal + " of " + devices.size());
+    }
+    return devices.get(ordinal);
+  }
+
+  /** Stops what runs and gives all memory back. Nothing of it may be used afterwards. */
+  @Override
+  public void close() {
+    runner.close();
+    if (scheduler.close(CLOSE_TIMEOUT_SECONDS)) {
+      // A copy still under way would end the process if its memory went; so it stays then.
+      devices.forEach(device -> device.memory().close());
+    }
+  }
+
+  Scheduler scheduler() {
+    return scheduler;
+  }
+
+  GridRunner runner() {
+    return runner;
+  }
+
+  int cores() {
+    return cores;
+  }
+
+  MissingPtx missingPtx() {
+    return missingPtx;
+  }
+
+  PrintfSink printf() {
+    return printf;
+  }
+
+  /** The device whose memory an address belongs to, or null. */
+  SoftDevice deviceOf(long address) {
+    for (SoftDevice device : devices) {
+      if (device.memory().covers(address)) {
+        return device;
+      }
+    }
+    return null;
+  }
+}

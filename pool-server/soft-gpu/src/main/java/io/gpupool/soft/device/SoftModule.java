@@ -1,0 +1,168 @@
+// SPDX-License-Identifier: Apache-2.0
+package io.gpupool.soft.device;
+
+import io.gpupool.soft.CudaStatus;
+import io.gpupool.soft.GpuException;
+import io.gpupool.soft.image.DeviceImage;
+import io.gpupool.soft.memory.DeviceMemory;
+import io.gpupool.soft.ptx.GlobalVariable;
+import io.gpupool.soft.ptx.KernelInfo;
+import io.gpupool.soft.ptx.Relocation;
+import java.lang.foreign.MemorySegment;
+import java.lang.foreign.ValueLayout;
+import java.util.ArrayList;
+import java.util.HashMap;
+import java.util.LinkedHashMap;
+import java.util.List;
+import java.util.Map;
+
+/**
+ * An image loaded into a context: its variables have addresses and their first values, its functions
+ * can be launched. Any thread may call it.
+ */
+public final class SoftModule {
+  private static final int MIN_VARIABLE_ALIGNMENT = 16;
+
+  private final SoftContext context;
+  private final DeviceImage image;
+  private final Map<String, SoftFunction> functions = new LinkedHashMap<>();
+  private final Map<String, Variable> variables = new HashMap<>();
+  private final List<Long> allocations = new ArrayList<>(1);
+  private boolean unloaded;
+
+  SoftModule(SoftContext context, DeviceImage image) {
+    this.context = context;
+    this.image = image;
+    try {
+      placeVariables();
+    } catch (GpuException e) {
+      allocations.forEach(context.device().memory()::free);
+      throw e;
+    }
+    Map<String, Long> addresses = new HashMap<>();
+    variables.forEach((name, variable) -> addresses.put(name, variable.address));
+    for (KernelInfo kernel : image.kernels()) {
+      functions.put(kernel.name(), new SoftFunction(this, kernel, Map.copyOf(addresses)));
+    }
+  }
+
+  public SoftContext context() {
+    return context;
+  }
+
+  public DeviceImage image() {
+    return image;
+  }
+
+  /** All kernels, in the order of the image. */
+  public List<SoftFunction> functions() {
+    return List.copyOf(functions.values());
+  }
+
+  /**
+   * A kernel by its (mangled) name.
+   *
+   * @throws GpuException NOT_FOUND
+   */
+  public SoftFunction function(String name) {
+    SoftFunction function = functions.get(name);
+    if (function == null) {
+      throw new GpuException(CudaStatus.NOT_FOUND, "the module has no kernel '" + name + "'");
+    }
+    return function;
+  }
+
+  /**
+   * A global or constant variable by its name.
+   *
+   * @throws GpuException NOT_FOUND
+   */
+  public Variable variable(String name) {
+    Variable variable = variables.get(name);
+    if (variable == null) {
+      throw new GpuException(CudaStatus.NOT_FOUND, "the module has no variable '" + name + "'");
+    }
+    return variable;
+  }
+
+  /** Ends the module; its variables are freed when the context's work is done. */
+  public void unload() {
+    synchronized (this) {
+      if (unloaded) {
+        throw new GpuException(CudaStatus.INVALID_HANDLE, "the module is unloaded");
+      }
+      unloaded = true;
+    }
+    DeviceMemory memory = context.device().memory();
+    // The context may be gone already, and its memory with it.
+    List<Long> mine = allocations.stream().filter(a -> memory.find(a).isPresent()).toList();
+    mine.forEach(memory::retire);
+    context.completion().whenDone(() -> mine.forEach(memory::free));
+  }
+
+  private void placeVariables() {
+    long size = 0;
+    Map<String, Long> offsets = new LinkedHashMap<>();
+    for (GlobalVariable global : image.globals()) {
+      if (global.external()) {
+        throw new GpuException(
+            CudaStatus.INVALID_PTX,
+            "undefined reference to '" + global.name() + "': modules are not linked to each other");
+      }
+      if (global.sizeBytes() < 0 || global.sizeBytes() > context.device().totalMemoryBytes()) {
+        throw new GpuException(
+            CudaStatus.OUT_OF_MEMORY,
+            "variable '" + global.name() + "' has " + global.sizeBytes() + " bytes");
+      }
+      long alignment = Math.max(MIN_VARIABLE_ALIGNMENT, global.alignBytes());
+      size = (size + alignment - 1) & -alignment;
+      offsets.put(global.name(), size);
+      size += global.sizeBytes();
+    }
+    if (size == 0) {
+      return;
+    }
+    long base = context.device().allocate(size, context.moduleData());
+    allocations.add(base);
+    MemorySegment data = context.device().memory().view(base, size);
+    Copying.fill(data, 0, 1);
+    for (GlobalVariable global : image.globals()) {
+      long offset = offsets.get(global.name());
+      variables.put(global.name(), new Variable(base + offset, global.sizeBytes()));
+      byte[] initial = global.initializer();
+      MemorySegment.copy(
+          MemorySegment.ofArray(initial),
+          0,
+          data,
+          offset,
+          Math.min(initial.length, global.sizeBytes()));
+    }
+    for (GlobalVariable global : image.globals()) {
+      for (Relocation relocation : global.relocations()) {
+        relocate(data.asSlice(offsets.get(global.name()), global.sizeBytes()), relocation);
+      }
+    }
+  }
+
+  private void relocate(MemorySegment variable, Relocation relocation) {
+    Variable target = variables.get(relocation.symbol());
+    if (target == null) {
+      throw new GpuException(
+          CudaStatus.NOT_SUPPORTED,
+          "a variable is initialised with the address of '"
+              + relocation.symbol()
+              + "', which is not a variable of the module");
+    }
+    if (relocation.offsetBytes() < 0
+        || relocation.offsetBytes() > variable.byteSize() - Long.BYTES) {
+      throw new GpuException(CudaStatus.INVALID_PTX, "an address lies outside its variable");
+    }
+    variable.set(
+        ValueLayout.JAVA_LONG_UNALIGNED,
+        relocation.offsetBytes(),
+        target.address + relocation.addend());
+  }
+
+  /** Where a variable lies. */
+  public record Variable(long address, long sizeBytes) {}
+}

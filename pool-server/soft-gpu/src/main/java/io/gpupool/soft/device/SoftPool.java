@@ -1,0 +1,121 @@
+// SPDX-License-Identifier: Apache-2.0
+package io.gpupool.soft.device;
+
+import io.gpupool.soft.CudaStatus;
+import io.gpupool.soft.GpuException;
+
+/**
+ * A memory pool for stream-ordered allocations: a share of the device's memory with its own
+ * accounting and attributes. Any thread may call it.
+ */
+public final class SoftPool {
+  private static final int REUSE_FOLLOW_EVENT_DEPENDENCIES = 1;
+  private static final int REUSE_ALLOW_INTERNAL_DEPENDENCIES = 3;
+  private static final int RELEASE_THRESHOLD = 4;
+  private static final int RESERVED_MEM_CURRENT = 5;
+  private static final int RESERVED_MEM_HIGH = 6;
+  private static final int USED_MEM_CURRENT = 7;
+  private static final int USED_MEM_HIGH = 8;
+
+  private final SoftDevice device;
+  private final long maxBytes;
+  private final boolean[] reuse = {true, true, true};
+  private long releaseThreshold;
+  private long usedBytes;
+  private long usedHighBytes;
+  private long reservedHighBytes;
+  private boolean destroyed;
+
+  /**
+   * A pool.
+   *
+   * @param maxBytes the most it may hold; 0 for no limit of its own
+   */
+  public SoftPool(SoftDevice device, long maxBytes) {
+    this.device = device;
+    this.maxBytes = maxBytes;
+  }
+
+  public SoftDevice device() {
+    return device;
+  }
+
+  /**
+   * Reads a CUmemPool_attribute of CUDA 12: flags as 0 or 1, sizes in bytes. Freed memory goes
+   * straight back to the device, so what is reserved is what is used.
+   */
+  public synchronized long attribute(int attribute) {
+    return switch (attribute) {
+      case REUSE_FOLLOW_EVENT_DEPENDENCIES, 2, REUSE_ALLOW_INTERNAL_DEPENDENCIES ->
+          reuse[attribute - 1] ? 1 : 0;
+      case RELEASE_THRESHOLD -> releaseThreshold;
+      case RESERVED_MEM_CURRENT, USED_MEM_CURRENT -> usedBytes;
+      case RESERVED_MEM_HIGH -> reservedHighBytes;
+      case USED_MEM_HIGH -> usedHighBytes;
+      default -> throw noSuchAttribute(attribute);
+    };
+  }
+
+  /** Writes an attribute; the high marks can only be set back, by writing 0. */
+  public synchronized void setAttribute(int attribute, long value) {
+    switch (attribute) {
+      case REUSE_FOLLOW_EVENT_DEPENDENCIES, 2, REUSE_ALLOW_INTERNAL_DEPENDENCIES ->
+          reuse[attribute - 1] = value != 0;
+      case RELEASE_THRESHOLD -> releaseThreshold = value;
+      case RESERVED_MEM_HIGH -> {
+        requireZero(value);
+        reservedHighBytes = usedBytes;
+      }
+      case USED_MEM_HIGH -> {
+        requireZero(value);
+        usedHighBytes = usedBytes;
+      }
+      default -> throw noSuchAttribute(attribute);
+    }
+  }
+
+  /** Ends the pool for new allocations; those that live stay until they are freed. */
+  public synchronized void destroy() {
+    if (this == device.defaultPool()) {
+      throw new GpuException(CudaStatus.INVALID_VALUE, "the default pool cannot be destroyed");
+    }
+    destroyed = true;
+    if (device.pool() == this) {
+      device.setPool(device.defaultPool());
+    }
+  }
+
+  long allocate(long bytes) {
+    synchronized (this) {
+      if (destroyed) {
+        throw new GpuException(CudaStatus.INVALID_VALUE, "the pool is destroyed");
+      }
+      if (maxBytes > 0 && bytes > maxBytes - usedBytes) {
+        throw new GpuException(
+            CudaStatus.OUT_OF_MEMORY, bytes + " bytes asked for of a pool of " + maxBytes);
+      }
+    }
+    long address = device.allocate(bytes, this);
+    synchronized (this) {
+      usedBytes += bytes;
+      usedHighBytes = Math.max(usedHighBytes, usedBytes);
+      reservedHighBytes = Math.max(reservedHighBytes, usedBytes);
+    }
+    return address;
+  }
+
+  synchronized void freed(long bytes) {
+    usedBytes -= bytes;
+  }
+
+  private static void requireZero(long value) {
+    if (value != 0) {
+      throw new GpuException(CudaStatus.INVALID_VALUE, "a high mark can only be set to 0");
+    }
+  }
+
+  private static GpuException noSuchAttribute(int attribute) {
+    return new GpuException(
+        CudaStatus.INVALID_VALUE, "memory pool attribute " + attribute + " cannot be used so");
+  }
+}

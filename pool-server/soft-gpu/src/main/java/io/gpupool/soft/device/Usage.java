@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: Apache-2.0
+package io.gpupool.soft.device;
+
+import java.util.concurrent.atomic.LongAdder;
+
+/** How busy a device has been since it was made; any thread may add and read. */
+public final class Usage {
+  private final LongAdder launches = new LongAdder();
+  private final LongAdder skippedLaunches = new LongAdder();
+  private final LongAdder coreNanos = new LongAdder();
+  private final LongAdder copiedBytes = new LongAdder();
+  private int activeKernels;
+  private long activeSince;
+  private long busyNanos;
+
+  /** Kernels started. */
+  public long launches() {
+    return launches.sum();
+  }
+
+  /** Launches that did nothing because there was no code for them. */
+  public long skippedLaunches() {
+    return skippedLaunches.sum();
+  }
+
+  /** Processor time that finished kernels took, summed over cores. */
+  public long coreNanos() {
+    return coreNanos.sum();
+  }
+
+  /** Bytes copied and set. */
+  public long copiedBytes() {
+    return copiedBytes.sum();
+  }
+
+  /** Time during which at least one kernel ran. */
+  public synchronized long busyNanos() {
+    return busyNanos + (activeKernels > 0 ? System.nanoTime() - activeSince : 0);
+  }
+
+  synchronized void kernelStarts() {
+    launches.increment();
+    if (activeKernels++ == 0) {
+      activeSince = System.nanoTime();
+    }
+  }
+
+  void kernelEnds(long kernelCoreNanos) {
+    coreNanos.add(kernelCoreNanos);
+    synchronized (this) {
+      if (--activeKernels == 0) {
+        busyNanos += System.nanoTime() - activeSince;
+      }
+    }
+  }
+
+  void launchSkipped() {
+    skippedLaunches.increment();
+  }
+
+  void copied(long bytes) {
+    copiedBytes.add(bytes);
+  }
+}

@@ -1,0 +1,129 @@
+// SPDX-License-Identifier: Apache-2.0
+package io.gpupool.soft.image;
+
+import io.gpupool.soft.CudaStatus;
+import io.gpupool.soft.GpuException;
+import io.gpupool.soft.ptx.GlobalVariable;
+import io.gpupool.soft.ptx.KernelInfo;
+import io.gpupool.soft.ptx.PtxException;
+import io.gpupool.soft.ptx.PtxModule;
+import java.lang.foreign.MemorySegment;
+import java.util.ArrayList;
+import java.util.Comparator;
+import java.util.List;
+import java.util.Optional;
+
+/**
+ * A module image as a program hands it to the driver, read for one compute capability: PTX that can
+ * run, or else what the machine code in it tells about its kernels. Immutable.
+ *
+ * @param ptx the code, if any of it can run here
+ * @param kernels all kernels that have a name
+ * @param globals variables of module scope
+ * @param unusable why nothing can run here; empty if {@code ptx} is present
+ */
+public record DeviceImage(
+    Optional<PtxModule> ptx,
+    List<KernelInfo> kernels,
+    List<GlobalVariable> globals,
+    String unusable) {
+  /** Longest PTX text that is accepted. */
+  public static final long MAX_PTX_BYTES = FatbinEntry.MAX_PLAIN_BYTES;
+
+  public DeviceImage {
+    kernels = List.copyOf(kernels);
+    globals = List.copyOf(globals);
+  }
+
+  /**
+   * Reads an image: PTX text (ended by NUL or by its length), a fat binary, or an ELF file.
+   *
+   * @param computeCapability of the device, 10 * major + minor
+   * @throws GpuException INVALID_IMAGE, INVALID_PTX (the message is the compiler's), OUT_OF_MEMORY,
+   *     NO_BINARY_FOR_GPU if it holds nothing for a GPU of this or any other kind
+   */
+  public static DeviceImage parse(MemorySegment image, int computeCapability) {
+    Bytes bytes = new Bytes(image);
+    if (bytes.length() < 4) {
+      throw Bytes.invalid(bytes.length() + " bytes");
+    }
+    return switch (bytes.i32(0)) {
+      case Fatbin.MAGIC -> fromFatbin(Fatbin.parse(bytes), computeCapability);
+      case Cubin.MAGIC -> fromCubin(Cubin.parse(bytes, computeCapability), MACHINE_CODE_ONLY);
+      default -> fromText(bytes, computeCapability);
+    };
+  }
+
+  private static final String MACHINE_CODE_ONLY =
+      "the image holds machine code only; build it with PTX (nvcc -gencode"
+          + " arch=compute_NN,code=compute_NN) to run it on the software GPU";
+
+  private static DeviceImage fromText(Bytes bytes, int computeCapability) {
+    requirePtxLength(bytes);
+    String text = bytes.text(0);
+    if (!text.contains(".version")) {
+      throw Bytes.invalid("neither PTX text, nor a fat binary, nor an ELF file");
+    }
+    try {
+      return fromPtx(PtxModule.parse(text, computeCapability));
+    } catch (PtxException e) {
+      throw new GpuException(CudaStatus.INVALID_PTX, e.getMessage());
+    }
+  }
+
+  private static DeviceImage fromPtx(PtxModule module) {
+    return new DeviceImage(Optional.of(module), module.kernels(), module.globals(), "");
+  }
+
+  private static DeviceImage fromCubin(Cubin cubin, String unusable) {
+    return new DeviceImage(Optional.empty(), cubin.kernels(), cubin.globals(), unusable);
+  }
+
+  private static DeviceImage fromFatbin(Fatbin fatbin, int computeCapability) {
+    List<FatbinEntry> texts = new ArrayList<>(fatbin.entries());
+    texts.removeIf(
+        entry -> entry.kind() != FatbinEntry.PTX || entry.arch() > computeCapability);
+    texts.sort(Comparator.comparingInt(FatbinEntry::arch).reversed());
+    GpuException refused = null;
+    for (FatbinEntry entry : texts) {
+      try {
+        Bytes bytes = entry.unpack();
+        requirePtxLength(bytes);
+        return fromPtx(PtxModule.parse(bytes.text(0), computeCapability));
+      } catch (PtxException e) {
+        // Text for an architecture-specific target may be refused where a lower one is not.
+        refused = refused == null ? new GpuException(CudaStatus.INVALID_PTX, e.getMessage()) : refused;
+      }
+    }
+    Optional<FatbinEntry> machineCode =
+        fatbin.entries().stream()
+            .filter(entry -> entry.kind() == FatbinEntry.ELF)
+            .min(Comparator.comparingInt(entry -> distance(entry.arch(), computeCapability)));
+    if (machineCode.isPresent()) {
+      FatbinEntry entry = machineCode.get();
+      return fromCubin(
+          Cubin.parse(entry.unpack(), entry.arch()),
+          refused == null ? MACHINE_CODE_ONLY : refused.getMessage());
+    }
+    if (refused != null) {
+      throw refused;
+    }
+    throw new GpuException(
+        CudaStatus.NO_BINARY_FOR_GPU,
+        "the fat binary holds no code for compute capability "
+            + computeCapability / 10
+            + "."
+            + computeCapability % 10
+            + " or lower");
+  }
+
+  private static int distance(int arch, int computeCapability) {
+    return Math.abs(Math.clamp(arch, 0, 10_000) - computeCapability);
+  }
+
+  private static void requirePtxLength(Bytes bytes) {
+    if (bytes.length() > MAX_PTX_BYTES) {
+      throw Bytes.invalid("PTX text of " + bytes.length() + " bytes");
+    }
+  }
+}

@@ -1,0 +1,256 @@
+// SPDX-License-Identifier: Apache-2.0
+package io.gpupool.soft.memory;
+
+import io.gpupool.soft.CudaStatus;
+import io.gpupool.soft.GpuException;
+import java.lang.foreign.MemorySegment;
+import java.util.List;
+import java.util.Optional;
+import java.util.OptionalLong;
+
+/**
+ * The memory of one device: a reserved range of addresses, the allocations in it, and which of its
+ * granules kernels may touch. A device address is the native address of the same byte. Any thread
+ * may call it.
+ */
+public final class DeviceMemory implements AutoCloseable {
+  /** Alignment of every allocation. */
+  public static final int ALIGNMENT_BYTES = MemoryMap.GRANULE_BYTES;
+
+  /** Where the first device's memory starts: a place no allocator of the host hands out. */
+  public static final long FIRST_BASE = 0x2000_0000_0000L;
+
+  /** Distance between two devices' bases, and the most memory that a device can have. */
+  public static final long SPACING_BYTES = 1L << 40;
+
+  private static final int PLACES = 32;
+  private static final long COMMIT_STEP_BYTES = 256L << 20;
+  private static final long MAX_FREED_RESIDENT_BYTES = 16L << 20;
+
+  private final Object lock = new Object();
+  private final long totalBytes;
+  private final Mapping mapping;
+  private final MemorySegment segment;
+  private final MemoryMap map;
+  private final Heap heap;
+  private final RangeSet freedResident = new RangeSet();
+  private long committedEnd;
+  private boolean closed;
+
+  /**
+   * Reserves the addresses of a device.
+   *
+   * @param ordinal of the device; decides the base address
+   * @param totalBytes how much can be allocated
+   */
+  public DeviceMemory(int ordinal, long totalBytes) {
+    if (totalBytes <= 0 || totalBytes > SPACING_BYTES) {
+      throw new IllegalArgumentException("device memory must be 1 byte to 1 TiB: " + totalBytes);
+    }
+    this.totalBytes = totalBytes;
+    // Twice the memory in addresses, so that fragmentation does not refuse what would fit.
+    long regionBytes =
+        Math.min(SPACING_BYTES, roundUp(totalBytes * 2 + COMMIT_STEP_BYTES, COMMIT_STEP_BYTES));
+    mapping = reserve(ordinal, regionBytes);
+    segment = mapping.segment();
+    map = new MemoryMap(mapping.address(), regionBytes);
+    heap = new Heap(mapping.address(), regionBytes, ALIGNMENT_BYTES);
+    committedEnd = mapping.address();
+  }
+
+  private static Mapping reserve(int ordinal, long regionBytes) {
+    for (int attempt = 0; attempt < PLACES; attempt++) {
+      long base = FIRST_BASE + (ordinal + (long) attempt * PLACES) * SPACING_BYTES;
+      Optional<Mapping> mapping = Mapping.reserve(base, regionBytes);
+      if (mapping.isPresent()) {
+        return mapping.get();
+      }
+    }
+    throw new GpuException(
+        CudaStatus.OUT_OF_MEMORY,
+        "cannot reserve "
+            + regionBytes
+            + " bytes of addresses for device "
+            + ordinal
+            + "; is the address space of this process limited (ulimit -v)?");
+  }
+
+  /**
+   * Allocates.
+   *
+   * @param owner to be found again by {@link #allocationsOf}
+   * @return the address, a multiple of {@link #ALIGNMENT_BYTES}
+   * @throws GpuException INVALID_VALUE for 0 or fewer bytes, OUT_OF_MEMORY
+   */
+  public long allocate(long bytes, Object owner) {
+    if (bytes <= 0) {
+      throw new GpuException(CudaStatus.INVALID_VALUE, "cannot allocate " + bytes + " bytes");
+    }
+    synchronized (lock) {
+      requireOpen();
+      if (bytes > totalBytes || roundUp(bytes, ALIGNMENT_BYTES) > totalBytes - heap.usedBytes()) {
+        throw outOfMemory(bytes);
+      }
+      OptionalLong place = heap.allocate(bytes, owner);
+      if (place.isEmpty()) {
+        throw outOfMemory(bytes);
+      }
+      long address = place.getAsLong();
+      long end = address + roundUp(bytes, ALIGNMENT_BYTES);
+      if (end > committedEnd && !commitTo(end)) {
+        heap.free(address);
+        throw outOfMemory(bytes);
+      }
+      freedResident.remove(address, end);
+      map.markLive(address, bytes);
+      return address;
+    }
+  }
+
+  /**
+   * First half of a free that must wait for running work: from now on the allocation can neither be
+   * found nor freed again by the program, but kernels in flight may still touch it.
+   *
+   * @throws GpuException INVALID_VALUE if no allocation starts at {@code address}
+   */
+  public void retire(long address) {
+    synchronized (lock) {
+      requireOpen();
+      if (!heap.retire(address)) {
+        throw noAllocation(address);
+      }
+    }
+  }
+
+  /**
+   * Frees what {@link #allocate} gave.
+   *
+   * @throws GpuException INVALID_VALUE if no allocation starts at {@code address}
+   */
+  public void free(long address) {
+    synchronized (lock) {
+      requireOpen();
+      long size = heap.free(address);
+      if (size == 0) {
+        throw noAllocation(address);
+      }
+      map.markDead(address, size);
+      freedResident.add(address, address + size);
+      if (freedResident.totalBytes() > MAX_FREED_RESIDENT_BYTES) {
+        freedResident.drain(this::discard);
+      }
+    }
+  }
+
+  /** The allocation that an address lies in. */
+  public Optional<Allocation> find(long address) {
+    synchronized (lock) {
+      return heap.find(address);
+    }
+  }
+
+  /** The live allocations made for an owner. */
+  public List<Allocation> allocationsOf(Object owner) {
+    synchronized (lock) {
+      return heap.allocationsOf(owner);
+    }
+  }
+
+  /** Whether an address is one of this device's, allocated or not. */
+  public boolean covers(long address) {
+    long offset = address - mapping.address();
+    return offset >= 0 && offset < mapping.sizeBytes();
+  }
+
+  /**
+   * The bytes of a range for reading and writing. They stay mapped until {@link #close}, so a
+   * racing free cannot hurt this process.
+   *
+   * @throws GpuException INVALID_VALUE unless the range lies in one allocation
+   */
+  public MemorySegment view(long address, long lengthBytes) {
+    synchronized (lock) {
+      requireOpen();
+      Optional<Allocation> allocation = heap.find(address);
+      if (allocation.isEmpty() || !allocation.get().contains(address, lengthBytes)) {
+        throw new GpuException(
+            CudaStatus.INVALID_VALUE,
+            "0x"
+                + Long.toHexString(address)
+                + " + "
+                + lengthBytes
+                + " bytes is not within one allocation");
+      }
+    }
+    return segment.asSlice(address - mapping.address(), lengthBytes);
+  }
+
+  /** What kernels may touch. */
+  public MemoryMap map() {
+    return map;
+  }
+
+  public long totalBytes() {
+    return totalBytes;
+  }
+
+  /** What the allocations occupy. */
+  public long usedBytes() {
+    synchronized (lock) {
+      return heap.usedBytes();
+    }
+  }
+
+  /** Unmaps everything; no kernel or copy may run on it any more. */
+  @Override
+  public void close() {
+    synchronized (lock) {
+      if (!closed) {
+        closed = true;
+        map.close();
+        mapping.unmap();
+      }
+    }
+  }
+
+  private boolean commitTo(long end) {
+    long newEnd =
+        Math.min(
+            mapping.address() + mapping.sizeBytes(),
+            mapping.address() + roundUp(end - mapping.address(), COMMIT_STEP_BYTES));
+    if (!mapping.commit(committedEnd, newEnd - committedEnd)) {
+      return false;
+    }
+    committedEnd = newEnd;
+    return true;
+  }
+
+  private void discard(long start, long end) {
+    long from = roundUp(start, Mapping.PAGE_BYTES);
+    long to = end & -Mapping.PAGE_BYTES;
+    if (from < to) {
+      mapping.discard(from, to - from);
+    }
+  }
+
+  private GpuException outOfMemory(long bytes) {
+    return new GpuException(
+        CudaStatus.OUT_OF_MEMORY,
+        bytes + " bytes asked for, " + (totalBytes - heap.usedBytes()) + " bytes free");
+  }
+
+  private static GpuException noAllocation(long address) {
+    return new GpuException(
+        CudaStatus.INVALID_VALUE, "no allocation starts at 0x" + Long.toHexString(address));
+  }
+
+  private void requireOpen() {
+    if (closed) {
+      throw new GpuException(CudaStatus.DEINITIALIZED, "the device is closed");
+    }
+  }
+
+  private static long roundUp(long value, long powerOfTwo) {
+    return (value + powerOfTwo - 1) & -powerOfTwo;
+  }
+}

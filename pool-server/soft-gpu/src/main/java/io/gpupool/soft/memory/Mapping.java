@@ -1,0 +1,115 @@
+// SPDX-License-Identifier: Apache-2.0
+package io.gpupool.soft.memory;
+
+import java.lang.foreign.FunctionDescriptor;
+import java.lang.foreign.Linker;
+import java.lang.foreign.MemorySegment;
+import java.lang.foreign.ValueLayout;
+import java.lang.invoke.MethodHandle;
+import java.util.Optional;
+
+/**
+ * A range of this process's addresses reserved at a chosen place. Its pages become usable from the
+ * bottom up, are zero when first touched, and can be given back.
+ */
+final class Mapping {
+  static final long PAGE_BYTES = 4096;
+
+  private static final int PROT_NONE = 0;
+  private static final int PROT_READ_WRITE = 3;
+  private static final int MAP_PRIVATE = 0x02;
+  private static final int MAP_ANONYMOUS = 0x20;
+  private static final int MAP_NORESERVE = 0x4000;
+  private static final int MAP_FIXED_NOREPLACE = 0x100000;
+  private static final int MADV_DONTNEED = 4;
+  private static final int MADV_HUGEPAGE = 14;
+
+  private static final ValueLayout.OfLong LONG = ValueLayout.JAVA_LONG;
+  private static final ValueLayout.OfInt INT = ValueLayout.JAVA_INT;
+  private static final MethodHandle MMAP =
+      handle("mmap", FunctionDescriptor.of(LONG, LONG, LONG, INT, INT, INT, LONG));
+  private static final MethodHandle MUNMAP =
+      handle("munmap", FunctionDescriptor.of(INT, LONG, LONG));
+  private static final MethodHandle MPROTECT =
+      handle("mprotect", FunctionDescriptor.of(INT, LONG, LONG, INT));
+  private static final MethodHandle MADVISE =
+      handle("madvise", FunctionDescriptor.of(INT, LONG, LONG, INT));
+
+  private final long address;
+  private final long sizeBytes;
+
+  private Mapping(long address, long sizeBytes) {
+    this.address = address;
+    this.sizeBytes = sizeBytes;
+  }
+
+  /** Reserves {@code [address, address + sizeBytes)}; empty if the kernel cannot give that place. */
+  static Optional<Mapping> reserve(long address, long sizeBytes) {
+    int flags = MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED_NOREPLACE;
+    long result;
+    try {
+      result = (long) MMAP.invokeExact(address, sizeBytes, PROT_NONE, flags, -1, 0L);
+    } catch (Throwable e) {
+      throw new IllegalStateException("mmap could not be called", e);
+    }
+    if (result == -1) {
+      return Optional.empty();
+    }
+    Mapping mapping = new Mapping(result, sizeBytes);
+    if (result != address) {
+      // A kernel before 4.17 takes the address as a hint only.
+      mapping.unmap();
+      return Optional.empty();
+    }
+    return Optional.of(mapping);
+  }
+
+  long address() {
+    return address;
+  }
+
+  long sizeBytes() {
+    return sizeBytes;
+  }
+
+  /** Makes pages usable; false if the kernel has not the memory to promise. */
+  boolean commit(long start, long lengthBytes) {
+    try {
+      if ((int) MPROTECT.invokeExact(start, lengthBytes, PROT_READ_WRITE) != 0) {
+        return false;
+      }
+      // Only a hint for faster first touch: kernels without huge pages refuse it, harmlessly.
+      int ignored = (int) MADVISE.invokeExact(start, lengthBytes, MADV_HUGEPAGE);
+      return true;
+    } catch (Throwable e) {
+      throw new IllegalStateException("mprotect could not be called", e);
+    }
+  }
+
+  /** Gives the memory of whole pages back; they read as zero afterwards. */
+  void discard(long start, long lengthBytes) {
+    try {
+      int ignored = (int) MADVISE.invokeExact(start, lengthBytes, MADV_DONTNEED);
+    } catch (Throwable e) {
+      throw new IllegalStateException("madvise could not be called", e);
+    }
+  }
+
+  /** All of it as a segment; touching what is not committed ends the process. */
+  MemorySegment segment() {
+    return MemorySegment.ofAddress(address).reinterpret(sizeBytes);
+  }
+
+  void unmap() {
+    try {
+      int ignored = (int) MUNMAP.invokeExact(address, sizeBytes);
+    } catch (Throwable e) {
+      throw new IllegalStateException("munmap could not be called", e);
+    }
+  }
+
+  private static MethodHandle handle(String name, FunctionDescriptor type) {
+    Linker linker = Linker.nativeLinker();
+    return linker.downcallHandle(linker.defaultLookup().findOrThrow(name), type);
+  }
+}
