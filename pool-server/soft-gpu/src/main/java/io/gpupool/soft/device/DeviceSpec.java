@@ -46,7 +46,7 @@ public record DeviceSpec(int devices, long memoryBytes, int computeCapability) {
   public static DeviceSpec parse(String text, long hostMemoryBytes) {
     String[] parts = text.split(",", -1);
     int devices = devices(parts[0], text);
-    long memoryBytes = defaultMemory(hostMemoryBytes / 2 / devices);
+    long memoryBytes = defaultMemory(hostMemoryBytes / 2 / Math.max(1, devices));
     int computeCapability = DEFAULT_COMPUTE_CAPABILITY;
     for (int index = 1; index < parts.length; index++) {
       String part = parts[index].strip();

@@ -4,8 +4,8 @@ package io.gpupool.soft.device;
 import java.util.concurrent.atomic.AtomicReference;
 
 /**
- * Settles who follows up an operation that is begun by one thread and ended by another: the beginner
- * if it ended while being begun, else the ender.
+ * Settles who follows up an operation that is begun by one thread and ended by another: the
+ * beginner if it ended while being begun, else the ender.
  */
 final class Ending {
   private enum State {

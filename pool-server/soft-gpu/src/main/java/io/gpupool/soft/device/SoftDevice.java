@@ -32,8 +32,9 @@ public final class SoftDevice {
     limits = ComputeLimits.of(spec.computeCapability());
     memory = new DeviceMemory(ordinal, spec.memoryBytes());
     attributes = DeviceAttributes.of(limits, gpu.cores(), ordinal);
-    uuid = UUID.nameUUIDFromBytes(("gpupool soft " + ordinal + " " + hostIdentity()).getBytes(
-        StandardCharsets.UTF_8));
+    uuid =
+        UUID.nameUUIDFromBytes(
+            ("gpupool soft " + ordinal + " " + hostIdentity()).getBytes(StandardCharsets.UTF_8));
     defaultPool = new SoftPool(this, 0);
     pool = defaultPool;
   }
@@ -77,8 +78,7 @@ public final class SoftDevice {
    */
   public int attribute(int attribute) {
     if (attribute <= 0 || attribute >= DeviceAttributes.COUNT) {
-      throw new GpuException(
-          CudaStatus.INVALID_VALUE, "there is no device attribute " + attribute);
+      throw new GpuException(CudaStatus.INVALID_VALUE, "there is no device attribute " + attribute);
     }
     return attributes[attribute];
   }

@@ -23,8 +23,7 @@ public final class SoftEvent {
       throw new GpuException(CudaStatus.INVALID_VALUE, "unknown event flags " + flags);
     }
     if ((flags & INTERPROCESS) != 0) {
-      throw new GpuException(
-          CudaStatus.NOT_SUPPORTED, "events cannot be shared between processes");
+      throw new GpuException(CudaStatus.NOT_SUPPORTED, "events cannot be shared between processes");
     }
     this.context = context;
     timed = (flags & DISABLE_TIMING) == 0;

@@ -76,12 +76,11 @@ public final class SoftLibrary {
       throw new GpuException(CudaStatus.INVALID_HANDLE, "the library is unloaded");
     }
     unloaded = true;
-    modules.forEach(
-        (context, module) -> {
-          if (!context.isDestroyed()) {
-            module.unload();
-          }
-        });
+    modules.forEach((context, module) -> {
+      if (!context.isDestroyed()) {
+        module.unload();
+      }
+    });
     modules.clear();
   }
 }

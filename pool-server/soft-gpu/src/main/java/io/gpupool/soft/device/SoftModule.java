@@ -17,8 +17,8 @@ import java.util.List;
 import java.util.Map;
 
 /**
- * An image loaded into a context: its variables have addresses and their first values, its functions
- * can be launched. Any thread may call it.
+ * An image loaded into a context: its variables have addresses and their first values, its
+ * functions can be launched. Any thread may call it.
  */
 public final class SoftModule {
   private static final int MIN_VARIABLE_ALIGNMENT = 16;

@@ -78,8 +78,7 @@ public final class SoftStream {
     }
     MemorySegment device = context.view(target, length);
     if (isIdle()) {
-      Completion completion =
-          submit(work(length, true, () -> Copying.copy(source, device)));
+      Completion completion = submit(work(length, true, () -> Copying.copy(source, device)));
       if (!completion.isDone()) {
         // Another thread's operation came first; rare enough to wait for.
         awaitUninterruptibly(completion);

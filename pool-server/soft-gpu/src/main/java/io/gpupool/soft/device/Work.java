@@ -6,8 +6,8 @@ import java.util.List;
 import java.util.concurrent.CountDownLatch;
 
 /**
- * One operation in the order of things: it starts when all that it follows is done. Its links belong
- * to the {@link Scheduler} and are guarded by the scheduler's lock.
+ * One operation in the order of things: it starts when all that it follows is done. Its links
+ * belong to the {@link Scheduler} and are guarded by the scheduler's lock.
  */
 abstract class Work implements Completion {
   private final Scheduler scheduler;

@@ -81,8 +81,7 @@ public record DeviceImage(
 
   private static DeviceImage fromFatbin(Fatbin fatbin, int computeCapability) {
     List<FatbinEntry> texts = new ArrayList<>(fatbin.entries());
-    texts.removeIf(
-        entry -> entry.kind() != FatbinEntry.PTX || entry.arch() > computeCapability);
+    texts.removeIf(entry -> entry.kind() != FatbinEntry.PTX || entry.arch() > computeCapability);
     texts.sort(Comparator.comparingInt(FatbinEntry::arch).reversed());
     GpuException refused = null;
     for (FatbinEntry entry : texts) {
@@ -92,7 +91,8 @@ public record DeviceImage(
         return fromPtx(PtxModule.parse(bytes.text(0), computeCapability));
       } catch (PtxException e) {
         // Text for an architecture-specific target may be refused where a lower one is not.
-        refused = refused == null ? new GpuException(CudaStatus.INVALID_PTX, e.getMessage()) : refused;
+        refused =
+            refused == null ? new GpuException(CudaStatus.INVALID_PTX, e.getMessage()) : refused;
       }
     }
     Optional<FatbinEntry> machineCode =

@@ -43,7 +43,9 @@ final class Mapping {
     this.sizeBytes = sizeBytes;
   }
 
-  /** Reserves {@code [address, address + sizeBytes)}; empty if the kernel cannot give that place. */
+  /**
+   * Reserves {@code [address, address + sizeBytes)}; empty if the kernel cannot give that place.
+   */
   static Optional<Mapping> reserve(long address, long sizeBytes) {
     int flags = MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED_NOREPLACE;
     long result;

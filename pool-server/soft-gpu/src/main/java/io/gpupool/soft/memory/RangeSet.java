@@ -38,7 +38,7 @@ final class RangeSet {
       if (from < start) {
         endByStart.put(from, start);
       }
-      entry = endByStart.lowerEntry(start);
+      entry = endByStart.lowerEntry(end);
     }
   }
 

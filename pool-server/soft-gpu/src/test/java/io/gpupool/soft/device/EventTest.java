@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: Apache-2.0
+package io.gpupool.soft.device;
+
+import static io.gpupool.soft.device.TestGpu.assertStatus;
+import static org.assertj.core.api.Assertions.assertThat;
+
+import io.gpupool.soft.CudaStatus;
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.Test;
+
+final class EventTest {
+  private final SoftGpu gpu = TestGpu.create();
+  private final SoftContext context = gpu.device(0).createContext(0);
+  private final SoftStream stream = context.createStream(0, 0);
+  private final SoftEvent start = context.createEvent(0);
+  private final SoftEvent end = context.createEvent(0);
+
+  @AfterEach
+  void close() {
+    gpu.close();
+  }
+
+  @Test
+  void completion_neverRecorded_isDone() {
+    assertThat(start.completion().isDone()).isTrue();
+  }
+
+  @Test
+  void completion_recordedBehindHeldWork_isDoneOnceReached() {
+    Gate gate = new Gate();
+    stream.callHost(gate, false);
+    stream.record(start);
+    assertThat(start.completion().isDone()).isFalse();
+
+    gate.open();
+
+    assertThat(start.completion().isDone()).isTrue();
+  }
+
+  @Test
+  void elapsed_workBetweenTheRecords_coversIt() throws InterruptedException {
+    stream.record(start);
+    Gate gate = new Gate();
+    stream.callHost(gate, false);
+    stream.record(end);
+    long from = System.nanoTime();
+    Thread.sleep(20);
+    long heldNanos = System.nanoTime() - from;
+    gate.open();
+
+    assertThat(SoftEvent.elapsedMillis(start, end)).isGreaterThanOrEqualTo(heldNanos / 1e6f);
+    assertThat(SoftEvent.elapsedMillis(end, start)).isNegative();
+  }
+
+  @Test
+  void elapsed_notReached_isNotReady() {
+    stream.record(start);
+    stream.callHost(new Gate(), false);
+    stream.record(end);
+
+    assertStatus(() -> SoftEvent.elapsedMillis(start, end), CudaStatus.NOT_READY);
+  }
+
+  @Test
+  void elapsed_notRecordedOrWithoutTiming_isInvalidHandle() {
+    SoftEvent untimed = context.createEvent(SoftEvent.DISABLE_TIMING);
+    stream.record(start);
+    stream.record(untimed);
+
+    assertStatus(() -> SoftEvent.elapsedMillis(start, end), CudaStatus.INVALID_HANDLE);
+    assertStatus(() -> SoftEvent.elapsedMillis(start, untimed), CudaStatus.INVALID_HANDLE);
+  }
+
+  @Test
+  void record_eventOfAnotherContext_isInvalidHandle() {
+    SoftContext other = gpu.device(0).createContext(0);
+
+    assertStatus(() -> stream.record(other.createEvent(0)), CudaStatus.INVALID_HANDLE);
+  }
+
+  @Test
+  void createEvent_unknownOrInterprocessFlags_isRefused() {
+    assertStatus(() -> context.createEvent(64), CudaStatus.INVALID_VALUE);
+    assertStatus(() -> context.createEvent(4 | 2), CudaStatus.NOT_SUPPORTED);
+  }
+}

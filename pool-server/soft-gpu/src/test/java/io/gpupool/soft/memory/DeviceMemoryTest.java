@@ -1,0 +1,127 @@
+// SPDX-License-Identifier: Apache-2.0
+package io.gpupool.soft.memory;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
+
+import io.gpupool.soft.CudaStatus;
+import io.gpupool.soft.GpuException;
+import java.io.IOException;
+import java.lang.foreign.MemorySegment;
+import java.lang.foreign.ValueLayout;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import org.assertj.core.api.ThrowableAssert.ThrowingCallable;
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.Test;
+
+final class DeviceMemoryTest {
+  private static final long MEBIBYTE = 1 << 20;
+
+  private final DeviceMemory memory = new DeviceMemory(0, 512 * MEBIBYTE);
+
+  @AfterEach
+  void close() {
+    memory.close();
+  }
+
+  @Test
+  void allocate_firstOfFirstDevice_liesAtTheDeviceBase() {
+    assertThat(memory.allocate(100, this)).isEqualTo(DeviceMemory.FIRST_BASE);
+  }
+
+  @Test
+  void devices_sameOrdinalTwice_getDifferentAddresses() {
+    try (DeviceMemory other = new DeviceMemory(0, MEBIBYTE)) {
+      assertThat(other.allocate(1, this)).isNotEqualTo(memory.allocate(1, this));
+    }
+  }
+
+  @Test
+  void address_allocated_isThatOfTheSameByteInThisProcess() {
+    long address = memory.allocate(4096, this);
+
+    memory.view(address, 4096).set(ValueLayout.JAVA_INT, 40, 123456);
+
+    MemorySegment raw = MemorySegment.ofAddress(address).reinterpret(4096);
+    assertThat(raw.get(ValueLayout.JAVA_INT, 40)).isEqualTo(123456);
+  }
+
+  @Test
+  void memoryMap_allocateAndFree_followsLiveness() {
+    long address = memory.allocate(1000, this);
+
+    assertThat(memory.map().isLive(address, 1000)).isTrue();
+    assertThat(memory.map().isLive(address + 1024, 1)).isFalse();
+    memory.free(address);
+    assertThat(memory.map().isLive(address, 1)).isFalse();
+  }
+
+  @Test
+  void allocate_allOfIt_worksAndOneMoreByteDoesNot() {
+    long address = memory.allocate(512 * MEBIBYTE, this);
+
+    assertStatus(() -> memory.allocate(1, this), CudaStatus.OUT_OF_MEMORY);
+    memory.view(address, 512 * MEBIBYTE).set(ValueLayout.JAVA_BYTE, 512 * MEBIBYTE - 1, (byte) 1);
+    memory.free(address);
+    assertThat(memory.usedBytes()).isZero();
+  }
+
+  @Test
+  void allocate_zeroOrNegative_isInvalid() {
+    assertStatus(() -> memory.allocate(0, this), CudaStatus.INVALID_VALUE);
+    assertStatus(() -> memory.allocate(-5, this), CudaStatus.INVALID_VALUE);
+    assertStatus(() -> memory.allocate(Long.MAX_VALUE, this), CudaStatus.OUT_OF_MEMORY);
+  }
+
+  @Test
+  void view_anyByteOutside_isInvalid() {
+    long address = memory.allocate(1000, this);
+
+    memory.view(address + 999, 1);
+    assertStatus(() -> memory.view(address, 1001), CudaStatus.INVALID_VALUE);
+    assertStatus(() -> memory.view(address + 999, 2), CudaStatus.INVALID_VALUE);
+    assertStatus(() -> memory.view(address - 1, 1), CudaStatus.INVALID_VALUE);
+    assertStatus(() -> memory.view(address, Long.MAX_VALUE), CudaStatus.INVALID_VALUE);
+    assertStatus(() -> memory.view(0, 1), CudaStatus.INVALID_VALUE);
+    assertStatus(() -> memory.view(address, -1), CudaStatus.INVALID_VALUE);
+  }
+
+  @Test
+  void free_notAnAllocationStart_isInvalid() {
+    long address = memory.allocate(4096, this);
+
+    assertStatus(() -> memory.free(address + 512), CudaStatus.INVALID_VALUE);
+    memory.free(address);
+    assertStatus(() -> memory.free(address), CudaStatus.INVALID_VALUE);
+  }
+
+  @Test
+  void free_manyMebibytesTouched_givesThemBackToTheSystem() throws IOException {
+    long before = residentBytes();
+    long address = memory.allocate(256 * MEBIBYTE, this);
+    memory.view(address, 256 * MEBIBYTE).fill((byte) 1);
+    long touched = residentBytes();
+    memory.free(address);
+
+    assertThat(touched - before).isGreaterThan(200 * MEBIBYTE);
+    assertThat(touched - residentBytes()).isGreaterThan(200 * MEBIBYTE);
+  }
+
+  @Test
+  void use_afterClose_isRefused() {
+    memory.close();
+
+    assertStatus(() -> memory.allocate(1, this), CudaStatus.DEINITIALIZED);
+    assertStatus(() -> memory.view(DeviceMemory.FIRST_BASE, 1), CudaStatus.DEINITIALIZED);
+  }
+
+  private static long residentBytes() throws IOException {
+    return Long.parseLong(Files.readString(Path.of("/proc/self/statm")).split(" ")[1]) * 4096;
+  }
+
+  private static void assertStatus(ThrowingCallable call, CudaStatus status) {
+    assertThatThrownBy(call)
+        .isInstanceOfSatisfying(GpuException.class, e -> assertThat(e.status()).isEqualTo(status));
+  }
+}
