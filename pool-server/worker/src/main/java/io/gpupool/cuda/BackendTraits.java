@@ -25,6 +25,19 @@ public interface BackendTraits {
   }
 
   /**
+   * Loads a module as {@code cuModuleLoadDataEx} does, from an image whose length is known.
+   * Sessions call this one: a backend that reads the image itself must not trust the lengths
+   * written in it.
+   *
+   * @param image address of the image; text is ended by a NUL or by the length
+   * @return CUresult
+   */
+  default int loadModule(
+      long module, long image, long imageBytes, int numOptions, long options, long optionValues) {
+    return ((Backend) this).cuModuleLoadDataEx(module, image, numOptions, options, optionValues);
+  }
+
+  /**
    * Puts a host function into a stream, as {@code cuLaunchHostFunc} does but without a native
    * function.
    *
