@@ -1,0 +1,302 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a call costs: measures launches, copies, allocations and events of whatever libcuda.so.1 is found,
+// and beside them, in the same run, what a TCP loopback connection can do at all.
+//
+// Usage: remoting [--json] [--copy-mib N] [--launches N] [--rounds N]
+#include <arpa/inet.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <pthread.h>
+#include <sys/socket.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "../examples/driver-api/driver.h"
+
+static const char PTX[] =
+    ".version 7.0\n.target sm_70\n.address_size 64\n"
+    ".visible .entry add(.param .u64 a, .param .u64 b, .param .u64 c, .param .u32 n)\n{\n"
+    ".reg .pred %p<2>;\n.reg .b32 %r<6>;\n.reg .f32 %f<4>;\n.reg .b64 %rd<8>;\n"
+    "ld.param.u64 %rd1, [a];\nld.param.u64 %rd2, [b];\nld.param.u64 %rd3, [c];\n"
+    "ld.param.u32 %r1, [n];\n"
+    "mov.u32 %r2, %ctaid.x;\nmov.u32 %r3, %ntid.x;\nmov.u32 %r4, %tid.x;\n"
+    "mad.lo.s32 %r5, %r2, %r3, %r4;\nsetp.ge.s32 %p1, %r5, %r1;\n@%p1 bra done;\n"
+    "cvta.to.global.u64 %rd1, %rd1;\ncvta.to.global.u64 %rd2, %rd2;\ncvta.to.global.u64 %rd3, %rd3;\n"
+    "mul.wide.s32 %rd4, %r5, 4;\nadd.s64 %rd1, %rd1, %rd4;\nadd.s64 %rd2, %rd2, %rd4;\n"
+    "add.s64 %rd3, %rd3, %rd4;\nld.global.f32 %f1, [%rd1];\nld.global.f32 %f2, [%rd2];\n"
+    "add.f32 %f3, %f1, %f2;\nst.global.f32 [%rd3], %f3;\ndone:\nret;\n}\n";
+
+struct options {
+  int json;
+  size_t copy_bytes;
+  int launches;
+  int rounds;
+};
+
+static struct options options = {0, (size_t)256 << 20, 200000, 5000};
+static int figures;
+
+static double now_seconds(void) {
+  struct timespec time;
+  clock_gettime(CLOCK_MONOTONIC, &time);
+  return (double)time.tv_sec + (double)time.tv_nsec * 1e-9;
+}
+
+static void figure(const char *name, double value, const char *unit) {
+  if (options.json) {
+    printf("%s\n  \"%s_%s\": %.4g", figures == 0 ? "{" : ",", name, unit, value);
+  } else {
+    printf("%-24s %12.4g %s\n", name, value, unit);
+  }
+  fflush(stdout);
+  figures++;
+}
+
+static int ascending(const void *a, const void *b) {
+  double x = *(const double *)a, y = *(const double *)b;
+  return (x > y) - (x < y);
+}
+
+static void percentiles(const char *name, double *micros, int count) {
+  char label[64];
+  qsort(micros, (size_t)count, sizeof *micros, ascending);
+  snprintf(label, sizeof label, "%s_p50", name);
+  figure(label, micros[count / 2], "us");
+  snprintf(label, sizeof label, "%s_p99", name);
+  figure(label, micros[(long)count * 99 / 100], "us");
+}
+
+#define EACH_ROUND(name, statement) \
+  do { \
+    double *micros = malloc(sizeof(double) * (size_t)options.rounds); \
+    if (micros == NULL) { \
+      fail("no memory for %d rounds", options.rounds); \
+    } \
+    for (int round = 0; round < options.rounds; round++) { \
+      double start = now_seconds(); \
+      statement; \
+      micros[round] = (now_seconds() - start) * 1e6; \
+    } \
+    percentiles(name, micros, options.rounds); \
+    free(micros); \
+  } while (0)
+
+// ---- the floor: one TCP connection over loopback, the other end a thread of this process
+
+enum { PING_BYTES = 64, STREAM_CHUNK = 1 << 20 };
+
+static void transfer(int socket, char *bytes, size_t count, int sending) {
+  while (count > 0) {
+    ssize_t done = sending ? write(socket, bytes, count) : read(socket, bytes, count);
+    if (done <= 0) {
+      fail("the loopback connection broke: %m");
+    }
+    bytes += done;
+    count -= (size_t)done;
+  }
+}
+
+static void *other_end(void *argument) {
+  int listener = *(int *)argument;
+  int socket = accept(listener, NULL, NULL), on = 1;
+  if (socket < 0 || setsockopt(socket, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on) != 0) {
+    fail("no connection over loopback: %m");
+  }
+  char ping[PING_BYTES];
+  for (int round = 0; round < options.rounds; round++) {
+    transfer(socket, ping, sizeof ping, 0);
+    transfer(socket, ping, sizeof ping, 1);
+  }
+  char *chunk = malloc(STREAM_CHUNK);
+  if (chunk == NULL) {
+    fail("no memory for a chunk");
+  }
+  for (size_t taken = 0; taken < options.copy_bytes; taken += STREAM_CHUNK) {
+    transfer(socket, chunk, STREAM_CHUNK, 0);
+  }
+  transfer(socket, ping, 1, 1);
+  free(chunk);
+  close(socket);
+  return NULL;
+}
+
+static void measure_loopback(char *bytes) {
+  struct sockaddr_in address = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+  socklen_t length = sizeof address;
+  int listener = socket(AF_INET, SOCK_STREAM, 0), on = 1;
+  if (listener < 0 || bind(listener, (struct sockaddr *)&address, length) != 0 ||
+      getsockname(listener, (struct sockaddr *)&address, &length) != 0 || listen(listener, 1) != 0) {
+    fail("no listener on loopback: %m");
+  }
+  pthread_t thread;
+  if (pthread_create(&thread, NULL, other_end, &listener) != 0) {
+    fail("no thread for the other end");
+  }
+  int connection = socket(AF_INET, SOCK_STREAM, 0);
+  if (connect(connection, (struct sockaddr *)&address, length) != 0 ||
+      setsockopt(connection, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on) != 0) {
+    fail("no connection over loopback: %m");
+  }
+  char ping[PING_BYTES] = {0};
+  EACH_ROUND("tcp_ping_pong", {
+    transfer(connection, ping, sizeof ping, 1);
+    transfer(connection, ping, sizeof ping, 0);
+  });
+  double start = now_seconds();
+  for (size_t sent = 0; sent < options.copy_bytes; sent += STREAM_CHUNK) {
+    transfer(connection, bytes + sent, STREAM_CHUNK, 1);
+  }
+  transfer(connection, ping, 1, 0);
+  figure("tcp_stream", (double)options.copy_bytes / (now_seconds() - start) / 1e9, "GBps");
+  pthread_join(thread, NULL);
+  close(connection);
+  close(listener);
+}
+
+// ---- the driver
+
+static void measure_launches(CUfunction add, CUdeviceptr memory) {
+  int none = 0;
+  void *parameters[] = {&memory, &memory, &memory, &none};
+#define LAUNCH() CHECK(cuLaunchKernel(add, 1, 1, 1, 64, 1, 1, 0, NULL, parameters, NULL))
+  for (int i = 0; i < 1000; i++) {
+    LAUNCH();
+  }
+  CHECK(cuCtxSynchronize());
+  double start = now_seconds();
+  for (int i = 0; i < options.launches; i++) {
+    LAUNCH();
+  }
+  double posted = now_seconds();
+  CHECK(cuCtxSynchronize());
+  double done = now_seconds();
+  figure("launch", (posted - start) / options.launches * 1e6, "us");
+  figure("launches", options.launches / (done - start), "per_s");
+  EACH_ROUND("launch_sync", {
+    LAUNCH();
+    CHECK(cuStreamSynchronize(NULL));
+  });
+}
+
+static void measure_small_copies(CUdeviceptr memory) {
+  int value = 1;
+  EACH_ROUND("d2h_4B", CHECK(cuMemcpyDtoH(&value, memory, sizeof value)));
+  EACH_ROUND("h2d_4B", CHECK(cuMemcpyHtoD(memory, &value, sizeof value)));
+}
+
+// The better of two runs: the first one also touches memory for the first time.
+#define BANDWIDTH(name, statement) \
+  do { \
+    double best = 0; \
+    for (int run = 0; run < 2; run++) { \
+      double start = now_seconds(); \
+      statement; \
+      CHECK(cuCtxSynchronize()); \
+      double rate = (double)options.copy_bytes / (now_seconds() - start) / 1e9; \
+      best = rate > best ? rate : best; \
+    } \
+    figure(name, best, "GBps"); \
+  } while (0)
+
+static void measure_large_copies(CUdeviceptr memory, char *pageable) {
+  size_t bytes = options.copy_bytes;
+  void *pinned;
+  CHECK(cuMemAllocHost(&pinned, bytes));
+  memcpy(pinned, pageable, bytes);
+  BANDWIDTH("h2d_pageable", CHECK(cuMemcpyHtoD(memory, pageable, bytes)));
+  BANDWIDTH("d2h_pageable", CHECK(cuMemcpyDtoH(pageable, memory, bytes)));
+  BANDWIDTH("h2d_pinned", CHECK(cuMemcpyHtoDAsync(memory, pinned, bytes, NULL)));
+  BANDWIDTH("d2h_pinned", CHECK(cuMemcpyDtoHAsync(pinned, memory, bytes, NULL)));
+  if (memcmp(pinned, pageable, bytes) != 0) {
+    fail("the bytes that came back are not those that were sent");
+  }
+  CHECK(cuMemFreeHost(pinned));
+}
+
+static void measure_allocations(void) {
+  enum { COUNT = 500 };
+  CUdeviceptr blocks[COUNT];
+  double start = now_seconds();
+  for (int i = 0; i < COUNT; i++) {
+    CHECK(cuMemAlloc(&blocks[i], 1 << 16));
+  }
+  for (int i = 0; i < COUNT; i++) {
+    CHECK(cuMemFree(blocks[i]));
+  }
+  figure("malloc_free", (now_seconds() - start) / COUNT * 1e6, "us");
+}
+
+static void measure_events(void) {
+  CUevent first, second;
+  CHECK(cuEventCreate(&first, 0));
+  CHECK(cuEventCreate(&second, 0));
+  EACH_ROUND("event_pair_sync", {
+    CHECK(cuEventRecord(first, NULL));
+    CHECK(cuEventRecord(second, NULL));
+    CHECK(cuEventSynchronize(second));
+  });
+  CHECK(cuEventDestroy(first));
+  CHECK(cuEventDestroy(second));
+}
+
+static void parse(int argc, char **argv) {
+  for (int i = 1; i < argc; i++) {
+    if (strcmp(argv[i], "--json") == 0) {
+      options.json = 1;
+      continue;
+    }
+    long value = i + 1 < argc ? strtol(argv[i + 1], NULL, 10) : 0;
+    if (value > 0 && value <= 1 << 20 && strcmp(argv[i], "--copy-mib") == 0) {
+      options.copy_bytes = (size_t)value << 20;
+    } else if (value > 0 && value <= 1 << 30 && strcmp(argv[i], "--launches") == 0) {
+      options.launches = (int)value;
+    } else if (value > 0 && value <= 1 << 30 && strcmp(argv[i], "--rounds") == 0) {
+      options.rounds = (int)value;
+    } else {
+      fprintf(stderr, "usage: remoting [--json] [--copy-mib N] [--launches N] [--rounds N]\n");
+      exit(2);
+    }
+    i++;
+  }
+}
+
+int main(int argc, char **argv) {
+  parse(argc, argv);
+  CUdevice device;
+  CUcontext context;
+  CUmodule module;
+  CUfunction add;
+  CUdeviceptr memory;
+  double start = now_seconds();
+  CHECK(cuInit(0));
+  CHECK(cuDeviceGet(&device, 0));
+  CHECK(cuDevicePrimaryCtxRetain(&context, device));
+  CHECK(cuCtxSetCurrent(context));
+  CHECK(cuMemAlloc(&memory, options.copy_bytes));
+  figure("init", (now_seconds() - start) * 1e3, "ms");
+  CHECK(cuModuleLoadData(&module, PTX));
+  CHECK(cuModuleGetFunction(&add, module, "add"));
+  char *pageable = malloc(options.copy_bytes);
+  if (pageable == NULL) {
+    fail("no memory for %zu bytes", options.copy_bytes);
+  }
+  // Bytes that no compression helps with.
+  uint64_t state = 1;
+  for (size_t i = 0; i < options.copy_bytes; i += sizeof state) {
+    state = state * 6364136223846793005ULL + 1442695040888963407ULL;
+    uint64_t mixed = (state ^ state >> 29) * 0xbf58476d1ce4e5b9ULL;
+    memcpy(pageable + i, &mixed, sizeof mixed);
+  }
+  measure_launches(add, memory);
+  measure_small_copies(memory);
+  measure_large_copies(memory, pageable);
+  measure_allocations();
+  measure_events();
+  measure_loopback(pageable);
+  if (options.json) {
+    printf("\n}\n");
+  }
+  free(pageable);
+  CHECK(cuMemFree(memory));
+  return 0;
+}
