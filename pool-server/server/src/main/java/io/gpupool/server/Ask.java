@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: Apache-2.0
+package io.gpupool.server;
+
+import io.gpupool.wire.ByteSize;
+import java.util.Map;
+import java.util.OptionalInt;
+
+/**
+ * What a lease request wants, checked.
+ *
+ * @param gpus how many different GPUs
+ * @param size how much memory of each
+ * @param computeBasisPoints how much time of each; empty: the same part as the memory
+ * @param selectors which GPUs will do
+ */
+record Ask(int gpus, Size size, OptionalInt computeBasisPoints, Map<String, String> selectors) {
+  static final int MAX_GPUS = 64;
+
+  /** How the memory is asked for. */
+  sealed interface Size {
+    /** A part of whatever GPU it is, over 0 to 1. */
+    record Fraction(double part) implements Size {}
+
+    record Memory(long bytes) implements Size {}
+  }
+
+  Ask {
+    selectors = Map.copyOf(selectors);
+  }
+
+  /** What is asked of this GPU, which may be more than it has. */
+  Share shareOf(Gpu gpu) {
+    return switch (size) {
+      case Size.Fraction(double part) ->
+          new Share(
+              part == 1 ? gpu.memoryBytes() : wholeMegabytes((long) (part * gpu.memoryBytes())),
+              computeBasisPoints.orElse((int) Math.round(part * Share.WHOLE_COMPUTE)));
+      case Size.Memory(long bytes) ->
+          new Share(bytes, computeBasisPoints.orElse(proportional(bytes, gpu)));
+    };
+  }
+
+  private static long wholeMegabytes(long bytes) {
+    return Math.max(bytes & -Share.MIN_MEMORY_BYTES, Share.MIN_MEMORY_BYTES);
+  }
+
+  private static int proportional(long bytes, Gpu gpu) {
+    double part = Math.min(1, (double) bytes / gpu.memoryBytes());
+    return Math.max(Share.MIN_COMPUTE, (int) (part * Share.WHOLE_COMPUTE));
+  }
+
+  /** How messages repeat it: {@code 1 GPU with 4.0 GiB}. */
+  String describe() {
+    StringBuilder text = new StringBuilder(gpus == 1 ? "1 GPU" : gpus + " GPUs");
+    switch (size) {
+      case Size.Fraction(double part) -> {
+        if (part == 1) {
+          text.insert(0, gpus == 1 ? "all of " : "all of each of ");
+        } else {
+          text.append(" at ").append(part);
+        }
+      }
+      case Size.Memory(long bytes) -> text.append(" with ").append(new ByteSize(bytes));
+    }
+    computeBasisPoints.ifPresent(c -> text.append(" and ").append(c / 100.0).append(" % compute"));
+    if (!selectors.isEmpty()) {
+      text.append(" where");
+      selectors.forEach((key, value) -> text.append(' ').append(key).append('=').append(value));
+    }
+    return text.toString();
+  }
+}

@@ -1,0 +1,90 @@
+// SPDX-License-Identifier: Apache-2.0
+package io.gpupool.server;
+
+import io.gpupool.wire.ClientHello;
+import io.netty.bootstrap.ServerBootstrap;
+import io.netty.channel.Channel;
+import io.netty.channel.ChannelInitializer;
+import io.netty.channel.ChannelOption;
+import io.netty.channel.EventLoopGroup;
+import io.netty.channel.FixedRecvByteBufAllocator;
+import io.netty.channel.epoll.EpollServerSocketChannel;
+import io.netty.channel.epoll.EpollSocketChannel;
+import java.net.InetSocketAddress;
+import java.util.LinkedHashSet;
+import java.util.Set;
+import java.util.function.BiConsumer;
+
+/**
+ * The TCP port of the call streams. Reads a handshake and passes it on; the event loop never sees a
+ * byte of the call stream itself. Connections with an unfinished handshake are bounded: one too
+ * many displaces the oldest, so that strangers who say nothing cannot keep programs out.
+ */
+final class CallStreamPort {
+  static final int MAX_UNFINISHED = 512;
+
+  private final Channel server;
+  private final Set<Channel> unfinished = new LinkedHashSet<>();
+
+  /**
+   * Opens the port.
+   *
+   * @param join takes each complete hello, on the event loop
+   */
+  CallStreamPort(
+      InetSocketAddress address, EventLoopGroup loops, BiConsumer<ClientHello, CallStream> join) {
+    server =
+        new ServerBootstrap()
+            .group(loops)
+            .channel(EpollServerSocketChannel.class)
+            .option(ChannelOption.SO_REUSEADDR, true)
+            .option(ChannelOption.SO_BACKLOG, 1024)
+            .childOption(ChannelOption.AUTO_READ, false)
+            .childOption(ChannelOption.TCP_NODELAY, true)
+            .childOption(ChannelOption.SO_KEEPALIVE, true)
+            .childOption(
+                ChannelOption.RECVBUF_ALLOCATOR,
+                new FixedRecvByteBufAllocator(ClientHello.BYTES).maxMessagesPerRead(1))
+            .childHandler(
+                new ChannelInitializer<EpollSocketChannel>() {
+                  @Override
+                  protected void initChannel(EpollSocketChannel channel) {
+                    begin(channel);
+                    channel
+                        .pipeline()
+                        .addLast(new HandshakeHandler(channel, join, () -> finish(channel)));
+                  }
+                })
+            .bind(address)
+            .syncUninterruptibly()
+            .channel();
+  }
+
+  int port() {
+    return ((InetSocketAddress) server.localAddress()).getPort();
+  }
+
+  void close() {
+    server.close();
+    synchronized (unfinished) {
+      Set.copyOf(unfinished).forEach(Channel::close);
+    }
+  }
+
+  private void begin(Channel channel) {
+    synchronized (unfinished) {
+      unfinished.add(channel);
+      if (unfinished.size() > MAX_UNFINISHED) {
+        Channel oldest = unfinished.iterator().next();
+        unfinished.remove(oldest);
+        oldest.close();
+      }
+    }
+  }
+
+  private void finish(Channel channel) {
+    synchronized (unfinished) {
+      unfinished.remove(channel);
+    }
+  }
+}

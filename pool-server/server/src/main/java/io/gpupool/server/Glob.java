@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: Apache-2.0
+package io.gpupool.server;
+
+/** Patterns in which {@code *} stands for any characters; at worst quadratic, whatever is asked. */
+final class Glob {
+  private Glob() {}
+
+  static boolean matches(String pattern, String text) {
+    int p = 0;
+    int t = 0;
+    int star = -1;
+    int resume = 0;
+    while (t < text.length()) {
+      if (p < pattern.length() && pattern.charAt(p) == '*') {
+        star = p++;
+        resume = t;
+      } else if (p < pattern.length() && pattern.charAt(p) == text.charAt(t)) {
+        p++;
+        t++;
+      } else if (star >= 0) {
+        p = star + 1;
+        t = ++resume;
+      } else {
+        return false;
+      }
+    }
+    while (p < pattern.length() && pattern.charAt(p) == '*') {
+      p++;
+    }
+    return p == pattern.length();
+  }
+}

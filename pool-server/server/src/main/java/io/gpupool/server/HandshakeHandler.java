@@ -1,0 +1,135 @@
+// SPDX-License-Identifier: Apache-2.0
+package io.gpupool.server;
+
+import io.gpupool.transport.Detaching;
+import io.gpupool.wire.ClientHello;
+import io.gpupool.wire.ServerHello;
+import io.gpupool.wire.WireException;
+import io.netty.buffer.ByteBuf;
+import io.netty.buffer.Unpooled;
+import io.netty.channel.ChannelFutureListener;
+import io.netty.channel.ChannelHandlerContext;
+import io.netty.channel.ChannelInboundHandlerAdapter;
+import io.netty.channel.epoll.EpollSocketChannel;
+import io.netty.channel.unix.FileDescriptor;
+import java.nio.ByteBuffer;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.ScheduledFuture;
+import java.util.concurrent.TimeUnit;
+import java.util.function.BiConsumer;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+
+/**
+ * Reads the 64 bytes of one connection's handshake and not one more: what follows is the worker's.
+ * Runs on the channel's event loop.
+ */
+final class HandshakeHandler extends ChannelInboundHandlerAdapter implements CallStream {
+  static final long LIMIT_MILLIS = 10_000;
+  private static final Logger LOG = LoggerFactory.getLogger(HandshakeHandler.class);
+
+  private final EpollSocketChannel channel;
+  private final BiConsumer<ClientHello, CallStream> join;
+  private final Runnable onFinished;
+  private final ByteBuffer hello = ByteBuffer.allocate(ClientHello.BYTES);
+  private ScheduledFuture<?> limit;
+
+  HandshakeHandler(
+      EpollSocketChannel channel, BiConsumer<ClientHello, CallStream> join, Runnable onFinished) {
+    this.channel = channel;
+    this.join = join;
+    this.onFinished = onFinished;
+  }
+
+  @Override
+  public void channelActive(ChannelHandlerContext context) {
+    limit =
+        context
+            .executor()
+            .schedule(
+                () -> refuse("no complete handshake within " + LIMIT_MILLIS / 1000 + " s"),
+                LIMIT_MILLIS,
+                TimeUnit.MILLISECONDS);
+    context.read();
+  }
+
+  @Override
+  public void channelRead(ChannelHandlerContext context, Object value) {
+    ByteBuf bytes = (ByteBuf) value;
+    try {
+      if (bytes.readableBytes() > hello.remaining()) {
+        refuse("more than a handshake was sent before its answer");
+        return;
+      }
+      bytes.readBytes(hello.array(), hello.position(), bytes.readableBytes());
+    } finally {
+      hello.position(hello.position() + bytes.readerIndex());
+      bytes.release();
+    }
+    if (!ClientHello.canStartWith(hello.duplicate().flip())) {
+      refuse("not a gpupool call stream (bad magic); the control port is another");
+    } else if (hello.hasRemaining()) {
+      context.read();
+    } else {
+      finish();
+      try {
+        join.accept(ClientHello.decode(hello.array()), this);
+      } catch (WireException e) {
+        refuse(e.getMessage());
+      }
+    }
+  }
+
+  @Override
+  public void channelInactive(ChannelHandlerContext context) {
+    finish();
+  }
+
+  @Override
+  public void exceptionCaught(ChannelHandlerContext context, Throwable cause) {
+    LOG.debug("call stream from {}: {}", channel.remoteAddress(), cause.getMessage());
+    context.close();
+  }
+
+  @Override
+  public void refuse(ServerHello answer) {
+    LOG.info("call stream from {} refused: {}", channel.remoteAddress(), answer.text());
+    channel
+        .writeAndFlush(Unpooled.wrappedBuffer(answer.encode()))
+        .addListener(ChannelFutureListener.CLOSE);
+  }
+
+  @Override
+  public CompletableFuture<FileDescriptor> accept(ServerHello answer) {
+    CompletableFuture<FileDescriptor> detached = new CompletableFuture<>();
+    channel
+        .writeAndFlush(Unpooled.wrappedBuffer(answer.encode()))
+        .addListener(sent -> {
+          if (sent.isSuccess()) {
+            Detaching.detach(channel)
+                .whenComplete((descriptor, failure) -> {
+                  if (failure == null) {
+                    detached.complete(descriptor);
+                  } else {
+                    detached.completeExceptionally(failure);
+                  }
+                });
+          } else {
+            detached.completeExceptionally(sent.cause());
+          }
+        });
+    return detached;
+  }
+
+  private void refuse(String reason) {
+    finish();
+    refuse(ServerHello.refused(ServerHello.BAD_HANDSHAKE, reason));
+  }
+
+  private void finish() {
+    if (limit != null) {
+      limit.cancel(false);
+    }
+    onFinished.run();
+  }
+}

@@ -1,0 +1,134 @@
+// SPDX-License-Identifier: Apache-2.0
+package io.gpupool.server;
+
+import java.io.IOException;
+import java.io.UncheckedIOException;
+import java.nio.charset.StandardCharsets;
+import java.util.ArrayList;
+import java.util.HashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.TimeUnit;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+
+/**
+ * Finds out which GPUs there are by asking a worker process, so that no driver is ever loaded into
+ * the server itself.
+ */
+final class Inventory {
+  /** Exit status of a probe that found no NVIDIA driver. */
+  static final int NO_DRIVER = 3;
+
+  private static final int PROBE_SECONDS = 60;
+  private static final int MAX_OUTPUT_BYTES = 1 << 20;
+  private static final GpuSpec FALLBACK = new GpuSpec("soft:1");
+  private static final Logger LOG = LoggerFactory.getLogger(Inventory.class);
+
+  private Inventory() {}
+
+  /**
+   * What was found.
+   *
+   * @param served the GPUs asked for, or the software GPU that stands in for them
+   */
+  record Found(GpuSpec served, List<Gpu> gpus) {}
+
+  /** Blocks until the probe is done. */
+  static Found probe(ServerOptions options, String server) throws IOException {
+    try {
+      return new Found(options.gpus(), probe(options, options.gpus(), server));
+    } catch (NoDriverException e) {
+      LOG.warn(
+          "no NVIDIA driver found ({}); serving one GPU in software instead (--gpus soft:1)",
+          e.getMessage());
+      return new Found(FALLBACK, probe(options, FALLBACK, server));
+    }
+  }
+
+  private static List<Gpu> probe(ServerOptions options, GpuSpec spec, String server)
+      throws IOException {
+    List<String> arguments = new ArrayList<>(List.of("--probe"));
+    arguments.addAll(options.backendArguments(spec));
+    Process process = new ProcessBuilder(options.worker().with(arguments)).start();
+    try {
+      process.getOutputStream().close();
+      CompletableFuture<String> errors =
+          CompletableFuture.supplyAsync(
+              () -> read(process.getErrorStream()), Thread::startVirtualThread);
+      CompletableFuture<String> output =
+          CompletableFuture.supplyAsync(
+              () -> read(process.getInputStream()), Thread::startVirtualThread);
+      if (!process.waitFor(PROBE_SECONDS, TimeUnit.SECONDS)) {
+        throw new IOException(
+            "looking for GPUs took over " + PROBE_SECONDS + " s; is the driver hanging?");
+      }
+      int status = process.exitValue();
+      if (status == NO_DRIVER && !spec.isSoft()) {
+        throw new NoDriverException(lastLine(errors.join()));
+      }
+      if (status != 0) {
+        throw new IOException(
+            "looking for GPUs failed with status " + status + ": " + lastLine(errors.join()));
+      }
+      List<Gpu> gpus = parse(output.join(), server);
+      if (gpus.isEmpty()) {
+        throw new IOException("the driver has no GPUs; --gpus soft:1 serves one in software");
+      }
+      return gpus;
+    } catch (InterruptedException e) {
+      Thread.currentThread().interrupt();
+      throw new IOException("interrupted while looking for GPUs", e);
+    } finally {
+      process.destroyForcibly();
+    }
+  }
+
+  /** Reads {@code key=value ...} lines, one a GPU; {@code name} is last and may hold spaces. */
+  static List<Gpu> parse(String output, String server) throws IOException {
+    List<Gpu> gpus = new ArrayList<>();
+    for (String line : output.lines().filter(l -> l.startsWith("ordinal=")).toList()) {
+      int nameAt = line.indexOf(" name=");
+      Map<String, String> fields = new HashMap<>();
+      for (String field : line.substring(0, Math.max(nameAt, 0)).split(" ")) {
+        int equals = field.indexOf('=');
+        fields.put(field.substring(0, Math.max(equals, 0)), field.substring(equals + 1));
+      }
+      try {
+        gpus.add(
+            new Gpu(
+                server,
+                Integer.parseInt(fields.get("ordinal")),
+                fields.getOrDefault("uuid", ""),
+                HolderName.plain(line.substring(nameAt + " name=".length())),
+                Long.parseLong(fields.get("memory")),
+                fields.getOrDefault("cc", ""),
+                Integer.parseInt(fields.getOrDefault("driver", "0"))));
+      } catch (IllegalArgumentException e) {
+        throw new IOException("the probe printed a line that cannot be read: " + line, e);
+      }
+    }
+    return gpus;
+  }
+
+  private static String read(java.io.InputStream stream) {
+    try (stream) {
+      return new String(stream.readNBytes(MAX_OUTPUT_BYTES), StandardCharsets.UTF_8);
+    } catch (IOException e) {
+      throw new UncheckedIOException(e);
+    }
+  }
+
+  private static String lastLine(String text) {
+    return text.strip().lines().reduce((first, second) -> second).orElse("no message");
+  }
+
+  private static final class NoDriverException extends IOException {
+    private static final long serialVersionUID = 1L;
+
+    NoDriverException(String message) {
+      super(message);
+    }
+  }
+}

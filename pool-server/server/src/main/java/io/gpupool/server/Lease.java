@@ -1,0 +1,84 @@
+// SPDX-License-Identifier: Apache-2.0
+package io.gpupool.server;
+
+import io.gpupool.server.Placement.Part;
+import java.util.ArrayList;
+import java.util.LinkedHashMap;
+import java.util.LinkedHashSet;
+import java.util.List;
+import java.util.Map;
+import java.util.Optional;
+import java.util.Set;
+
+/**
+ * A granted lease. Owned by the control thread; {@link Leases} moves it on.
+ *
+ * <pre>
+ *   HELD --last hold ends--> GRACE --one second--> ENDING --workers dead--> gone
+ *     ^------ hold opened ------+                    ^
+ *     +--------- released, or ended by the pool -----+
+ * </pre>
+ */
+final class Lease {
+  enum State {
+    HELD,
+    GRACE,
+    ENDING
+  }
+
+  /** Sessions that one lease can have at a time; the ledger has a slot for each. */
+  static final int MAX_SESSIONS = LeaseLedger.SLOTS;
+
+  final LeaseId id;
+  final LeaseSecret secret;
+  final HolderName holder;
+  final String tenant;
+  final List<Part> parts;
+  final LeaseLedger ledger;
+  final long grantedAtNanos;
+  final Set<LeaseHold> holds = new LinkedHashSet<>();
+  private final Map<Integer, Session> sessions = new LinkedHashMap<>();
+  State state = State.HELD;
+  Optional<Timers.Cancellable> graceTimer = Optional.empty();
+
+  Lease(
+      LeaseId id,
+      LeaseSecret secret,
+      HolderName holder,
+      String tenant,
+      List<Part> parts,
+      LeaseLedger ledger,
+      long grantedAtNanos) {
+    this.id = id;
+    this.secret = secret;
+    this.holder = holder;
+    this.tenant = tenant;
+    this.parts = List.copyOf(parts);
+    this.ledger = ledger;
+    this.grantedAtNanos = grantedAtNanos;
+  }
+
+  /** A copy, so that sessions may end while a caller goes through it. */
+  List<Session> sessions() {
+    return new ArrayList<>(sessions.values());
+  }
+
+  /** The lowest slot without a session, if there is one. */
+  Optional<Integer> freeSlot() {
+    for (int slot = 0; slot < MAX_SESSIONS; slot++) {
+      if (!sessions.containsKey(slot)) {
+        return Optional.of(slot);
+      }
+    }
+    return Optional.empty();
+  }
+
+  void add(Session session) {
+    sessions.put(session.slot, session);
+  }
+
+  void remove(Session session) {
+    sessions.remove(session.slot, session);
+    ledger.clearSlot(session.slot);
+  }
+}

@@ -1,0 +1,8 @@
+// SPDX-License-Identifier: Apache-2.0
+package io.gpupool.server;
+
+/** A stream that keeps a lease alive. */
+interface LeaseHold {
+  /** The lease has ended for a reason of the pool's; called at most once. */
+  void ended(String reason);
+}

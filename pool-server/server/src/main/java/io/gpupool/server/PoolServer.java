@@ -1,0 +1,225 @@
+// SPDX-License-Identifier: Apache-2.0
+package io.gpupool.server;
+
+import io.gpupool.transport.Descriptors;
+import io.gpupool.transport.EventLoops;
+import io.gpupool.transport.UnixAddress;
+import io.gpupool.wire.BuildVersion;
+import io.grpc.Server;
+import io.grpc.netty.NettyServerBuilder;
+import io.netty.channel.EventLoopGroup;
+import io.netty.channel.epoll.EpollServerSocketChannel;
+import java.io.IOException;
+import java.net.InetAddress;
+import java.net.InetSocketAddress;
+import java.security.SecureRandom;
+import java.util.ArrayList;
+import java.util.HexFormat;
+import java.util.List;
+import java.util.concurrent.CountDownLatch;
+import java.util.concurrent.ExecutorService;
+import java.util.concurrent.Executors;
+import java.util.concurrent.TimeUnit;
+import java.util.function.Consumer;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+
+/**
+ * A running pool-server: its ports, its workers and the thread that owns its state. Started and
+ * closed by any thread.
+ */
+public final class PoolServer implements AutoCloseable {
+  private static final int MAX_MESSAGE_BYTES = 64 * 1024;
+  private static final int MAX_METADATA_BYTES = 8 * 1024;
+  private static final int MAX_CALLS_PER_CONNECTION = 1024;
+  private static final long KEEP_ALIVE_SECONDS = 5;
+  private static final long STOP_SECONDS = 5;
+  private static final int NAME_BYTES = 8;
+  private static final Logger LOG = LoggerFactory.getLogger(PoolServer.class);
+
+  private final String name;
+  private final ControlThread control = new ControlThread();
+  private final ExecutorService spawner = Executors.newSingleThreadExecutor(PoolServer::daemon);
+  private final EventLoopGroup loops = EventLoops.create("gpupool-server", 1);
+  private final UnixAddress workerAddress = new UnixAddress("@gpupool-" + randomName());
+  private final List<Runnable> onClose = new ArrayList<>();
+  private List<Gpu> gpus = List.of();
+  private int controlPort;
+  private int dataPort;
+
+  private PoolServer(String name) {
+    this.name = name;
+  }
+
+  /**
+   * Finds the GPUs, opens the ports and starts warming spare workers.
+   *
+   * @throws IOException if there are no GPUs or a port is taken; the message is for people
+   */
+  public static PoolServer start(ServerOptions options) throws IOException {
+    String host =
+        options.listen().isLoopbackAddress()
+            ? options.listen().getHostAddress()
+            : InetAddress.getLocalHost().getHostName();
+    PoolServer server = new PoolServer(options.name().orElse(host));
+    try {
+      server.open(options, host);
+      return server;
+    } catch (IOException | RuntimeException e) {
+      server.close();
+      throw e;
+    }
+  }
+
+  public String name() {
+    return name;
+  }
+
+  public int controlPort() {
+    return controlPort;
+  }
+
+  public int dataPort() {
+    return dataPort;
+  }
+
+  /** The GPUs it serves, one line each. */
+  public List<String> describeGpus() {
+    return gpus.stream().map(Gpu::describe).toList();
+  }
+
+  /** Ends all leases and waits, within bounds, until all workers are dead. */
+  @Override
+  public void close() {
+    for (Runnable step : onClose.reversed()) {
+      step.run();
+    }
+    onClose.clear();
+    control.stop();
+    spawner.shutdown();
+    loops.shutdownGracefully(0, STOP_SECONDS, TimeUnit.SECONDS).awaitUninterruptibly();
+  }
+
+  private void open(ServerOptions options, String host) throws IOException {
+    Descriptors.warmUp();
+    if (options.gpus().isSoft()) {
+      // Which workers are needed is known already: they start while the inventory is taken.
+      Workers workers = openWorkers(options, options.gpus());
+      openService(options, host, workers, Inventory.probe(options, name));
+    } else {
+      Inventory.Found found = Inventory.probe(options, name);
+      openService(options, host, openWorkers(options, found.served()), found);
+    }
+  }
+
+  private Workers openWorkers(ServerOptions options, GpuSpec served) {
+    List<String> arguments = new ArrayList<>(List.of("--control", workerAddress.text()));
+    arguments.addAll(options.backendArguments(served));
+    Workers workers =
+        new Workers(
+            options.worker().with(arguments),
+            options.spares(),
+            options.refill(),
+            control,
+            control,
+            spawner);
+    WorkerSocket socket = new WorkerSocket(workerAddress, loops, control, workers);
+    onClose.add(socket::close);
+    onClose.add(() -> await(done -> control.execute(() -> workers.stop(done))));
+    control.execute(workers::refill);
+    return workers;
+  }
+
+  private void openService(
+      ServerOptions options, String host, Workers workers, Inventory.Found found)
+      throws IOException {
+    gpus = found.gpus();
+    Capacity capacity = new Capacity(gpus);
+    Leases leases = new Leases(capacity, control);
+    Sessions sessions = new Sessions(leases, workers, control, control);
+    CallStreamPort port =
+        new CallStreamPort(
+            new InetSocketAddress(options.listen(), options.dataPort()),
+            loops,
+            (hello, stream) -> control.execute(() -> sessions.join(hello, stream)));
+    onClose.add(port::close);
+    dataPort = port.port();
+    PoolView view =
+        new PoolView(
+            name,
+            () -> host + ":" + controlPort,
+            BuildVersion.TEXT,
+            found.served().isSoft() ? "soft" : "nvidia",
+            capacity,
+            leases,
+            sessions,
+            workers,
+            control);
+    Server grpc =
+        NettyServerBuilder.forAddress(
+                new InetSocketAddress(options.listen(), options.controlPort()))
+            .channelType(EpollServerSocketChannel.class)
+            .bossEventLoopGroup(loops)
+            .workerEventLoopGroup(loops)
+            .executor(control)
+            .maxInboundMessageSize(MAX_MESSAGE_BYTES)
+            .maxInboundMetadataSize(MAX_METADATA_BYTES)
+            .maxConcurrentCallsPerConnection(MAX_CALLS_PER_CONNECTION)
+            .keepAliveTime(KEEP_ALIVE_SECONDS, TimeUnit.SECONDS)
+            .keepAliveTimeout(KEEP_ALIVE_SECONDS, TimeUnit.SECONDS)
+            .permitKeepAliveTime(1, TimeUnit.SECONDS)
+            .permitKeepAliveWithoutCalls(true)
+            .addService(new PoolService(leases, sessions, view, dataPort))
+            .build()
+            .start();
+    controlPort = grpc.getPort();
+    onClose.add(() -> stop(grpc));
+    onClose.add(() ->
+        await(done ->
+            control.execute(() -> {
+              leases.drain("the server is stopping");
+              done.run();
+            })));
+    LOG.info(
+        "serving {} GPU(s): control {}:{}, call streams {}",
+        gpus.size(),
+        host,
+        controlPort,
+        dataPort);
+  }
+
+  private static void stop(Server grpc) {
+    grpc.shutdown();
+    try {
+      if (!grpc.awaitTermination(1, TimeUnit.SECONDS)) {
+        grpc.shutdownNow().awaitTermination(1, TimeUnit.SECONDS);
+      }
+    } catch (InterruptedException e) {
+      Thread.currentThread().interrupt();
+    }
+  }
+
+  private static void await(Consumer<Runnable> start) {
+    CountDownLatch done = new CountDownLatch(1);
+    start.accept(done::countDown);
+    try {
+      if (!done.await(STOP_SECONDS, TimeUnit.SECONDS)) {
+        LOG.warn("stopping takes over {} s; going on", STOP_SECONDS);
+      }
+    } catch (InterruptedException e) {
+      Thread.currentThread().interrupt();
+    }
+  }
+
+  private static Thread daemon(Runnable task) {
+    Thread thread = new Thread(task, "gpupool-spawn");
+    thread.setDaemon(true);
+    return thread;
+  }
+
+  private static String randomName() {
+    byte[] bits = new byte[NAME_BYTES];
+    new SecureRandom().nextBytes(bits);
+    return HexFormat.of().formatHex(bits);
+  }
+}

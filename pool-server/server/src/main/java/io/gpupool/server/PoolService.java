@@ -1,0 +1,229 @@
+// SPDX-License-Identifier: Apache-2.0
+package io.gpupool.server;
+
+import com.google.protobuf.ByteString;
+import io.gpupool.control.v1.Cause;
+import io.gpupool.control.v1.CloseSessionReply;
+import io.gpupool.control.v1.CloseSessionRequest;
+import io.gpupool.control.v1.Held;
+import io.gpupool.control.v1.HoldRequest;
+import io.gpupool.control.v1.LeaseEvent;
+import io.gpupool.control.v1.LeaseRequest;
+import io.gpupool.control.v1.ListGpusReply;
+import io.gpupool.control.v1.ListLeasesReply;
+import io.gpupool.control.v1.ListRequest;
+import io.gpupool.control.v1.ListServersReply;
+import io.gpupool.control.v1.ListSessionsReply;
+import io.gpupool.control.v1.OpenSessionReply;
+import io.gpupool.control.v1.OpenSessionRequest;
+import io.gpupool.control.v1.PoolGrpc;
+import io.gpupool.control.v1.Refused;
+import io.gpupool.control.v1.ReleaseLeaseReply;
+import io.gpupool.control.v1.ReleaseLeaseRequest;
+import io.gpupool.control.v1.VersionReply;
+import io.gpupool.control.v1.VersionRequest;
+import io.gpupool.server.Leases.Decision;
+import io.gpupool.wire.SessionId;
+import io.gpupool.wire.SessionKey;
+import io.gpupool.wire.Versions;
+import io.gpupool.wire.WireException;
+import io.grpc.Status;
+import io.grpc.StatusRuntimeException;
+import io.grpc.stub.ServerCallStreamObserver;
+import io.grpc.stub.StreamObserver;
+import java.util.Optional;
+
+/** The gRPC service of the control plane. gRPC calls it on the control thread. */
+final class PoolService extends PoolGrpc.PoolImplBase {
+  private final Leases leases;
+  private final Sessions sessions;
+  private final PoolView view;
+  private final int dataPort;
+
+  PoolService(Leases leases, Sessions sessions, PoolView view, int dataPort) {
+    this.leases = leases;
+    this.sessions = sessions;
+    this.view = view;
+    this.dataPort = dataPort;
+  }
+
+  @Override
+  public void version(VersionRequest request, StreamObserver<VersionReply> reply) {
+    answer(
+        reply,
+        VersionReply.newBuilder()
+            .setVersion(view.version())
+            .setCallStreamMin(Versions.CALL_STREAM_MIN)
+            .setCallStreamMax(Versions.CALL_STREAM_MAX)
+            .setServer(view.server())
+            .build());
+  }
+
+  @Override
+  public void requestLease(LeaseRequest request, StreamObserver<LeaseEvent> reply) {
+    ServerCallStreamObserver<LeaseEvent> events = (ServerCallStreamObserver<LeaseEvent>) reply;
+    Ask ask;
+    try {
+      ask = LeaseTerms.check(request);
+    } catch (InvalidRequestException e) {
+      refuse(events, Cause.CAUSE_INVALID, e.getMessage());
+      return;
+    }
+    HolderName holder = HolderName.of(request.getHolder());
+    switch (leases.request(ask, holder, HolderName.plain(request.getTenant()))) {
+      case Decision.Refused(Cause cause, String reason) -> refuse(events, cause, reason);
+      case Decision.Granted(Lease lease) -> {
+        LeaseStream hold = new LeaseStream(events);
+        leases.hold(lease, hold);
+        events.setOnCancelHandler(() -> leases.letGo(lease, hold));
+        events.onNext(LeaseEvent.newBuilder().setGranted(view.granted(lease)).build());
+      }
+    }
+  }
+
+  @Override
+  public StreamObserver<HoldRequest> holdLease(StreamObserver<LeaseEvent> reply) {
+    ServerCallStreamObserver<LeaseEvent> events = (ServerCallStreamObserver<LeaseEvent>) reply;
+    return new HoldCall(events);
+  }
+
+  @Override
+  public void releaseLease(ReleaseLeaseRequest request, StreamObserver<ReleaseLeaseReply> reply) {
+    Optional<Lease> lease = leases.find(request.getLeaseId(), request.getSecret());
+    if (lease.isEmpty()) {
+      reply.onError(unknownLease(request.getLeaseId()));
+      return;
+    }
+    leases.end(lease.get(), "released");
+    answer(reply, ReleaseLeaseReply.getDefaultInstance());
+  }
+
+  @Override
+  public void openSession(OpenSessionRequest request, StreamObserver<OpenSessionReply> reply) {
+    Optional<Lease> lease = leases.find(request.getLeaseId(), request.getSecret());
+    if (lease.isEmpty()) {
+      reply.onError(unknownLease(request.getLeaseId()));
+      return;
+    }
+    if (!request.getServer().isEmpty() && !request.getServer().equals(view.server())) {
+      reply.onError(
+          Status.INVALID_ARGUMENT
+              .withDescription(
+                  "this is server " + view.server() + ", asked for another; ask that one")
+              .asRuntimeException());
+      return;
+    }
+    try {
+      Session session = sessions.open(lease.get(), HolderName.of(request.getClient()));
+      answer(
+          reply,
+          OpenSessionReply.newBuilder()
+              .setSessionId(ByteString.copyFrom(session.id.bytes()))
+              .setSessionKey(ByteString.copyFrom(session.key.bytes()))
+              .setCallStreamPort(dataPort)
+              .build());
+    } catch (InvalidRequestException e) {
+      reply.onError(Status.RESOURCE_EXHAUSTED.withDescription(e.getMessage()).asRuntimeException());
+    }
+  }
+
+  @Override
+  public void closeSession(CloseSessionRequest request, StreamObserver<CloseSessionReply> reply) {
+    try {
+      sessions
+          .find(
+              SessionId.ofBytes(request.getSessionId().toByteArray()),
+              SessionKey.ofBytes(request.getSessionKey().toByteArray()))
+          .ifPresent(session -> session.end("its program has ended"));
+      answer(reply, CloseSessionReply.getDefaultInstance());
+    } catch (WireException e) {
+      reply.onError(Status.INVALID_ARGUMENT.withDescription(e.getMessage()).asRuntimeException());
+    }
+  }
+
+  @Override
+  public void listServers(ListRequest request, StreamObserver<ListServersReply> reply) {
+    answer(reply, view.servers());
+  }
+
+  @Override
+  public void listGpus(ListRequest request, StreamObserver<ListGpusReply> reply) {
+    answer(reply, view.gpus());
+  }
+
+  @Override
+  public void listLeases(ListRequest request, StreamObserver<ListLeasesReply> reply) {
+    answer(reply, view.leases());
+  }
+
+  @Override
+  public void listSessions(ListRequest request, StreamObserver<ListSessionsReply> reply) {
+    answer(reply, view.sessions());
+  }
+
+  private static <T> void answer(StreamObserver<T> reply, T message) {
+    reply.onNext(message);
+    reply.onCompleted();
+  }
+
+  private static void refuse(StreamObserver<LeaseEvent> events, Cause cause, String reason) {
+    answer(
+        events,
+        LeaseEvent.newBuilder()
+            .setRefused(Refused.newBuilder().setCause(cause).setReason(reason))
+            .build());
+  }
+
+  private static StatusRuntimeException unknownLease(String id) {
+    return Status.PERMISSION_DENIED
+        .withDescription(
+            "there is no lease '"
+                + HolderName.plain(id)
+                + "' with this secret; it may have ended, ask for a new one")
+        .asRuntimeException();
+  }
+
+  /** One HoldLease call. */
+  private final class HoldCall implements StreamObserver<HoldRequest> {
+    private final ServerCallStreamObserver<LeaseEvent> events;
+    private final LeaseStream hold;
+    private Optional<Lease> lease = Optional.empty();
+
+    HoldCall(ServerCallStreamObserver<LeaseEvent> events) {
+      this.events = events;
+      hold = new LeaseStream(events);
+      events.setOnCancelHandler(this::letGo);
+    }
+
+    @Override
+    public void onNext(HoldRequest request) {
+      if (lease.isPresent()) {
+        return;
+      }
+      lease = leases.find(request.getLeaseId(), request.getSecret());
+      if (lease.isEmpty()) {
+        events.onError(unknownLease(request.getLeaseId()));
+        return;
+      }
+      leases.hold(lease.get(), hold);
+      events.onNext(LeaseEvent.newBuilder().setHeld(Held.getDefaultInstance()).build());
+    }
+
+    @Override
+    public void onError(Throwable cause) {
+      letGo();
+    }
+
+    @Override
+    public void onCompleted() {
+      letGo();
+      if (lease.map(l -> l.state != Lease.State.ENDING).orElse(true) && !events.isCancelled()) {
+        events.onCompleted();
+      }
+    }
+
+    private void letGo() {
+      lease.ifPresent(l -> leases.letGo(l, hold));
+    }
+  }
+}

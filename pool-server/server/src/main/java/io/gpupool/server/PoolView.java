@@ -1,0 +1,171 @@
+// SPDX-License-Identifier: Apache-2.0
+package io.gpupool.server;
+
+import io.gpupool.control.v1.GpuInfo;
+import io.gpupool.control.v1.Grant;
+import io.gpupool.control.v1.GrantUse;
+import io.gpupool.control.v1.LeaseInfo;
+import io.gpupool.control.v1.ListGpusReply;
+import io.gpupool.control.v1.ListLeasesReply;
+import io.gpupool.control.v1.ListServersReply;
+import io.gpupool.control.v1.ListSessionsReply;
+import io.gpupool.control.v1.ServerInfo;
+import io.gpupool.control.v1.SessionInfo;
+import io.gpupool.server.Placement.Offer;
+import io.gpupool.server.Placement.Part;
+import java.util.Locale;
+import java.util.function.Supplier;
+
+/** What the pool holds, as messages for those who ask. Runs on the control thread. */
+final class PoolView {
+  private static final long NANOS_PER_MILLI = 1_000_000;
+
+  private final String server;
+  private final Supplier<String> address;
+  private final String version;
+  private final String backend;
+  private final Capacity capacity;
+  private final Leases leases;
+  private final Sessions sessions;
+  private final Workers workers;
+  private final Timers timers;
+  private final long startedAtNanos;
+
+  PoolView(
+      String server,
+      Supplier<String> address,
+      String version,
+      String backend,
+      Capacity capacity,
+      Leases leases,
+      Sessions sessions,
+      Workers workers,
+      Timers timers) {
+    this.server = server;
+    this.address = address;
+    this.version = version;
+    this.backend = backend;
+    this.capacity = capacity;
+    this.leases = leases;
+    this.sessions = sessions;
+    this.workers = workers;
+    this.timers = timers;
+    startedAtNanos = timers.nowNanos();
+  }
+
+  String server() {
+    return server;
+  }
+
+  String version() {
+    return version;
+  }
+
+  /** The lease as its holder gets it, secret included. */
+  io.gpupool.control.v1.Lease granted(Lease lease) {
+    var message =
+        io.gpupool.control.v1.Lease.newBuilder()
+            .setId(lease.id.text())
+            .setSecret(lease.secret.reveal());
+    lease.parts.forEach(part -> message.addGrants(grant(part)));
+    return message.build();
+  }
+
+  ListServersReply servers() {
+    return ListServersReply.newBuilder()
+        .addServers(
+            ServerInfo.newBuilder()
+                .setName(server)
+                .setAddress(address.get())
+                .setVersion(version)
+                .setGpus(capacity.snapshot().size())
+                .setLeases(leases.all().size())
+                .setSessions(sessions.all().size())
+                .setSpareWorkers(workers.spareCount())
+                .setUpMillis(millisSince(startedAtNanos))
+                .setBackend(backend))
+        .build();
+  }
+
+  ListGpusReply gpus() {
+    ListGpusReply.Builder reply = ListGpusReply.newBuilder();
+    for (Offer offer : capacity.snapshot()) {
+      Gpu gpu = offer.gpu();
+      reply.addGpus(
+          GpuInfo.newBuilder()
+              .setServer(gpu.server())
+              .setGpu(gpu.ordinal())
+              .setUuid(gpu.uuid())
+              .setName(gpu.name())
+              .setComputeCapability(gpu.computeCapability())
+              .setMemoryBytes(gpu.memoryBytes())
+              .setFreeMemoryBytes(offer.free().memoryBytes())
+              .setFreeComputePercent(offer.free().computePercent())
+              .setDriverVersion(gpu.driverVersion()));
+    }
+    return reply.build();
+  }
+
+  ListLeasesReply leases() {
+    ListLeasesReply.Builder reply = ListLeasesReply.newBuilder();
+    for (Lease lease : leases.all()) {
+      LeaseInfo.Builder info =
+          LeaseInfo.newBuilder()
+              .setId(lease.id.text())
+              .setState(lease.state.name().toLowerCase(Locale.ROOT))
+              .setHolder(lease.holder.message())
+              .setTenant(lease.tenant)
+              .setAgeMillis(millisSince(lease.grantedAtNanos))
+              .setSessions(lease.sessions().size());
+      for (int i = 0; i < lease.parts.size(); i++) {
+        info.addGrants(
+            GrantUse.newBuilder()
+                .setGrant(grant(lease.parts.get(i)))
+                .setUsedMemoryBytes(lease.ledger.usedBytes(i)));
+      }
+      reply.addLeases(info);
+    }
+    return reply.build();
+  }
+
+  ListSessionsReply sessions() {
+    ListSessionsReply.Builder reply = ListSessionsReply.newBuilder();
+    for (Session session : sessions.all()) {
+      SessionStats stats = session.stats();
+      SessionInfo.Builder info =
+          SessionInfo.newBuilder()
+              .setId(session.id.toString())
+              .setLeaseId(session.lease.id.text())
+              .setState(session.state().name().toLowerCase(Locale.ROOT))
+              .setClient(session.client.message())
+              .setWorkerPid(session.worker.pid().orElse(0))
+              .setCalls(stats.calls())
+              .setCallsPerSecond(stats.callsPerSecond())
+              .setReceivedBytes(stats.receivedBytes())
+              .setSentBytes(stats.sentBytes())
+              .setGpuNanos(stats.gpuNanos())
+              .setLastError(stats.lastError())
+              .setAgeMillis(millisSince(session.openedAtNanos));
+      for (int i = 0; i < session.lease.parts.size(); i++) {
+        info.addUsedMemoryBytes(session.lease.ledger.usedBytes(i, session.slot));
+      }
+      reply.addSessions(info);
+    }
+    return reply.build();
+  }
+
+  private static Grant grant(Part part) {
+    return Grant.newBuilder()
+        .setServer(part.gpu().server())
+        .setGpu(part.gpu().ordinal())
+        .setGpuUuid(part.gpu().uuid())
+        .setGpuName(part.gpu().name())
+        .setMemoryBytes(part.share().memoryBytes())
+        .setComputePercent(part.share().computePercent())
+        .build();
+  }
+
+  private long millisSince(long nanos) {
+    return (timers.nowNanos() - nanos) / NANOS_PER_MILLI;
+  }
+}

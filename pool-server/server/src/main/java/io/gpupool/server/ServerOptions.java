@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: Apache-2.0
+package io.gpupool.server;
+
+import java.net.InetAddress;
+import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Optional;
+
+/**
+ * What a pool-server is started with.
+ *
+ * @param gpus which GPUs it serves
+ * @param listen the address of both ports
+ * @param controlPort gRPC; 0 takes a free one
+ * @param dataPort call streams; 0 takes a free one
+ * @param name under which it lists itself; empty makes one of host and control port
+ * @param libcuda the NVIDIA driver library, where it is not on the usual path
+ * @param spares how many workers are warmed up at the start
+ * @param refill whether spares that were taken are replaced
+ * @param softMissingPtx what the software GPU does with a kernel that has no PTX
+ * @param worker how workers are started
+ */
+public record ServerOptions(
+    GpuSpec gpus,
+    InetAddress listen,
+    int controlPort,
+    int dataPort,
+    Optional<String> name,
+    Optional<Path> libcuda,
+    int spares,
+    boolean refill,
+    MissingPtx softMissingPtx,
+    WorkerCommand worker) {
+  public static final int CONTROL_PORT = 7642;
+  public static final int DATA_PORT = 7641;
+  private static final int MAX_SPARES = 64;
+
+  /** What becomes of a launch on the software GPU when the image has no PTX. */
+  public enum MissingPtx {
+    fail,
+    skip
+  }
+
+  public ServerOptions {
+    checkPort(controlPort);
+    checkPort(dataPort);
+    if (spares < 0 || spares > MAX_SPARES) {
+      throw new IllegalArgumentException("--spares " + spares + ": give 0 to " + MAX_SPARES);
+    }
+  }
+
+  /** The options that select a worker's backend. */
+  List<String> backendArguments(GpuSpec served) {
+    List<String> arguments = new ArrayList<>(List.of("--gpus", served.text()));
+    libcuda.ifPresent(path -> {
+      arguments.add("--libcuda");
+      arguments.add(path.toString());
+    });
+    arguments.add("--soft-missing-ptx=" + softMissingPtx);
+    return arguments;
+  }
+
+  private static void checkPort(int port) {
+    if (port < 0 || port > 65535) {
+      throw new IllegalArgumentException("port " + port + " is not one; give 0 to 65535");
+    }
+  }
+}

@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: Apache-2.0
+package io.gpupool.server;
+
+import io.gpupool.wire.TextMessage;
+
+/**
+ * What a worker last said of its session; totals since its start.
+ *
+ * @param atNanos when it said so
+ * @param callsPerSecond between this report and the one before
+ */
+record SessionStats(
+    long atNanos,
+    long calls,
+    double callsPerSecond,
+    long receivedBytes,
+    long sentBytes,
+    long gpuNanos,
+    String lastError) {
+  static final SessionStats NONE = new SessionStats(0, 0, 0, 0, 0, 0, "");
+
+  /** Takes in a {@code stats} message; fields that are missing or unreadable count as 0. */
+  SessionStats next(TextMessage message, long nowNanos) {
+    long nextCalls = number(message, "calls");
+    double seconds = (nowNanos - atNanos) / 1e9;
+    double rate = atNanos == 0 || seconds <= 0 ? 0 : Math.max(0, nextCalls - calls) / seconds;
+    return new SessionStats(
+        nowNanos,
+        nextCalls,
+        rate,
+        number(message, "bytesIn"),
+        number(message, "bytesOut"),
+        number(message, "gpuNanos"),
+        HolderName.plain(message.get("lastError").orElse("")));
+  }
+
+  private static long number(TextMessage message, String key) {
+    try {
+      return Math.max(0, Long.parseLong(message.get(key).orElse("0")));
+    } catch (NumberFormatException e) {
+      return 0;
+    }
+  }
+}

@@ -1,0 +1,110 @@
+// SPDX-License-Identifier: Apache-2.0
+package io.gpupool.server;
+
+import io.gpupool.wire.ClientHello;
+import io.gpupool.wire.ServerHello;
+import io.gpupool.wire.SessionId;
+import io.gpupool.wire.SessionKey;
+import io.gpupool.wire.Versions;
+import java.security.SecureRandom;
+import java.util.ArrayList;
+import java.util.LinkedHashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.Optional;
+import java.util.concurrent.Executor;
+
+/** All sessions of this server. Owned by the control thread. */
+final class Sessions {
+  private static final int MAX_SESSIONS = 1024;
+
+  private final Leases leases;
+  private final Workers workers;
+  private final Timers timers;
+  private final Executor control;
+  private final SecureRandom random = new SecureRandom();
+  private final Map<SessionId, Session> sessions = new LinkedHashMap<>();
+
+  Sessions(Leases leases, Workers workers, Timers timers, Executor control) {
+    this.leases = leases;
+    this.workers = workers;
+    this.timers = timers;
+    this.control = control;
+  }
+
+  /** Opens a session on a lease that is not ending. */
+  Session open(Lease lease, HolderName client) throws InvalidRequestException {
+    int slot =
+        lease
+            .freeSlot()
+            .orElseThrow(() ->
+                new InvalidRequestException(
+                    "lease "
+                        + lease.id
+                        + " has "
+                        + Lease.MAX_SESSIONS
+                        + " processes already; end some, or ask for another lease"));
+    if (sessions.size() >= MAX_SESSIONS) {
+      throw new InvalidRequestException(
+          "this server has " + MAX_SESSIONS + " sessions already; wait for some to end");
+    }
+    SessionId id = SessionId.random(random);
+    Session session =
+        new Session(
+            id,
+            SessionKey.random(random),
+            lease,
+            slot,
+            client,
+            workers.take(),
+            timers,
+            control,
+            () -> gone(id));
+    sessions.put(id, session);
+    lease.add(session);
+    return session;
+  }
+
+  Optional<Session> find(SessionId id, SessionKey key) {
+    return Optional.ofNullable(sessions.get(id)).filter(session -> session.key.matches(key));
+  }
+
+  List<Session> all() {
+    return new ArrayList<>(sessions.values());
+  }
+
+  /** Lets a program that has connected into its session, or tells it why not. */
+  void join(ClientHello hello, CallStream stream) {
+    int version = Versions.agree(hello.versionMin(), hello.versionMax());
+    if (version == 0) {
+      stream.refuse(
+          ServerHello.refused(
+              ServerHello.BAD_VERSION,
+              "this server speaks call-stream versions "
+                  + Versions.CALL_STREAM_MIN
+                  + " to "
+                  + Versions.CALL_STREAM_MAX
+                  + ", the client "
+                  + hello.versionMin()
+                  + " to "
+                  + hello.versionMax()
+                  + "; install the same gpupool version on both sides"));
+      return;
+    }
+    find(hello.session(), hello.key())
+        .ifPresentOrElse(
+            session -> session.join(stream, version),
+            () ->
+                stream.refuse(
+                    ServerHello.refused(
+                        ServerHello.BAD_SESSION,
+                        "no such session; it may have ended before the program connected")));
+  }
+
+  private void gone(SessionId id) {
+    Session session = sessions.remove(id);
+    if (session != null) {
+      leases.sessionGone(session.lease, session);
+    }
+  }
+}

@@ -1,0 +1,15 @@
+// SPDX-License-Identifier: Apache-2.0
+package io.gpupool.server;
+
+/** Time as the control thread sees it; a test puts its own clock here. */
+interface Timers {
+  long nowNanos();
+
+  /** Runs {@code task} on the control thread after a delay. */
+  Cancellable after(long delayMillis, Runnable task);
+
+  /** Something that can be called off. */
+  interface Cancellable {
+    void cancel();
+  }
+}

@@ -1,0 +1,197 @@
+// SPDX-License-Identifier: Apache-2.0
+package io.gpupool.server;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import io.gpupool.control.v1.Cause;
+import io.gpupool.server.Leases.Decision;
+import io.gpupool.wire.SessionId;
+import io.gpupool.wire.SessionKey;
+import java.security.SecureRandom;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Map;
+import java.util.OptionalInt;
+import org.junit.jupiter.api.Test;
+
+class LeasesTest {
+  private static final long GIB = 1L << 30;
+  private static final HolderName HOLDER = new HolderName("box", 123, "python", "ann");
+
+  private final ManualTimers timers = new ManualTimers();
+  private final Gpu gpu = PlacementTest.gpu("host:7642", 0, 8 * GIB);
+  private final Capacity capacity = new Capacity(List.of(gpu));
+  private final Leases leases = new Leases(capacity, timers);
+  private final List<String> ended = new ArrayList<>();
+
+  @Test
+  void request_noRoom_saysWhatIsFreeAndWhoHoldsTheRest() {
+    grant(0.75);
+    Decision.Refused refused =
+        (Decision.Refused)
+            leases.request(
+                new Ask(1, new Ask.Size.Memory(4 * GIB), OptionalInt.empty(), Map.of()),
+                HOLDER,
+                "");
+    assertThat(refused.cause()).isEqualTo(Cause.CAUSE_NO_CAPACITY);
+    assertThat(refused.reason())
+        .isEqualTo(
+            "asked for 1 GPU with 4.0 GiB; largest free fraction is 2.0 GiB and 25 % compute on"
+                + " GPU 0 of host:7642; ask for less (-m or -p) or wait for lease L1 (pid 123"
+                + " python on box, 6.0 GiB and 75 % compute)");
+  }
+
+  @Test
+  void request_moreThanAnyGpuHas_isImpossible() {
+    Decision.Refused refused =
+        (Decision.Refused)
+            leases.request(
+                new Ask(1, new Ask.Size.Memory(9 * GIB), OptionalInt.empty(), Map.of()),
+                HOLDER,
+                "");
+    assertThat(refused.cause()).isEqualTo(Cause.CAUSE_NO_MATCH);
+    assertThat(refused.reason()).contains("9.0 GiB").contains("8.0 GiB");
+  }
+
+  @Test
+  void letGo_holderComesBackInTime_leaseLives() {
+    Lease lease = grant(1);
+    LeaseHold first = hold(lease);
+    leases.letGo(lease, first);
+    assertThat(lease.state).isEqualTo(Lease.State.GRACE);
+    timers.pass(900);
+    hold(lease);
+    timers.pass(5000);
+    assertThat(lease.state).isEqualTo(Lease.State.HELD);
+    assertThat(ended).isEmpty();
+  }
+
+  @Test
+  void letGo_oneOfTwoHolds_leaseStaysHeld() {
+    Lease lease = grant(1);
+    LeaseHold first = hold(lease);
+    hold(lease);
+    leases.letGo(lease, first);
+    assertThat(lease.state).isEqualTo(Lease.State.HELD);
+  }
+
+  @Test
+  void letGo_nobodyComesBack_everythingIsFree() {
+    Lease lease = grant(1);
+    leases.letGo(lease, hold(lease));
+    timers.pass(Leases.GRACE_MILLIS);
+    assertThat(leases.all()).isEmpty();
+    assertThat(capacity.free(gpu)).isEqualTo(gpu.whole());
+    assertThat(find(lease)).isFalse();
+  }
+
+  @Test
+  void end_sessionsStillAlive_fractionIsFreeOnlyWhenTheirWorkersAreDead() {
+    Lease lease = grant(0.5);
+    hold(lease);
+    Session first = session(lease);
+    Session second = session(lease);
+    leases.end(lease, "evicted");
+    assertThat(ended).containsExactly("evicted");
+    assertThat(find(lease)).isFalse();
+    first.workerExited(137);
+    assertThat(capacity.free(gpu).computeBasisPoints()).isEqualTo(5000);
+    second.workerExited(137);
+    assertThat(capacity.free(gpu)).isEqualTo(gpu.whole());
+    assertThat(leases.all()).isEmpty();
+    leases.end(lease, "again");
+    assertThat(capacity.free(gpu)).isEqualTo(gpu.whole());
+  }
+
+  @Test
+  void sessionGone_leaseStillHeld_leaseAndItsFractionStay() {
+    Lease lease = grant(0.5);
+    hold(lease);
+    session(lease).workerExited(1);
+    assertThat(lease.sessions()).isEmpty();
+    assertThat(find(lease)).isTrue();
+    assertThat(capacity.free(gpu).computeBasisPoints()).isEqualTo(5000);
+  }
+
+  @Test
+  void session_nobodyConnects_endsAfterAWhile() {
+    Lease lease = grant(0.5);
+    Session session = session(lease);
+    timers.pass(Session.CONNECT_LIMIT_MILLIS);
+    assertThat(session.state()).isEqualTo(Session.State.ENDING);
+  }
+
+  @Test
+  void find_wrongSecret_findsNothing() {
+    Lease lease = grant(0.5);
+    assertThat(leases.find(lease.id.text(), "0".repeat(32))).isEmpty();
+    assertThat(leases.find("L99", lease.secret.reveal())).isEmpty();
+    assertThat(lease.secret.toString()).doesNotContain(lease.secret.reveal());
+  }
+
+  @Test
+  void drain_afterwards_nothingIsGranted() {
+    grant(0.5);
+    leases.drain("stopping");
+    assertThat(leases.all()).isEmpty();
+    assertThat(((Decision.Refused) request(0.1)).cause()).isEqualTo(Cause.CAUSE_DRAINING);
+  }
+
+  @Test
+  void ledger_deadWorkersSlot_isTakenOffTheTotal() throws Exception {
+    try (LeaseLedger ledger = new LeaseLedger("test", 2);
+        var file =
+            java.nio.channels.FileChannel.open(
+                ledger.path(),
+                java.nio.file.StandardOpenOption.READ,
+                java.nio.file.StandardOpenOption.WRITE)) {
+      var words =
+          file.map(java.nio.channels.FileChannel.MapMode.READ_WRITE, 0, file.size())
+              .order(java.nio.ByteOrder.nativeOrder());
+      assertThat(file.size()).isEqualTo(2 * 65 * 8);
+      words.putLong(65 * 8, 30).putLong((65 + 1) * 8, 10).putLong((65 + 64) * 8, 20);
+      assertThat(ledger.usedBytes(1)).isEqualTo(30);
+      assertThat(ledger.usedBytes(1, 63)).isEqualTo(20);
+      ledger.clearSlot(63);
+      assertThat(ledger.usedBytes(1)).isEqualTo(10);
+      assertThat(ledger.usedBytes(0)).isZero();
+    }
+  }
+
+  private boolean find(Lease lease) {
+    return leases.find(lease.id.text(), lease.secret.reveal()).isPresent();
+  }
+
+  private Decision request(double part) {
+    return leases.request(
+        new Ask(1, new Ask.Size.Fraction(part), OptionalInt.empty(), Map.of()), HOLDER, "");
+  }
+
+  private Lease grant(double part) {
+    return ((Decision.Granted) request(part)).lease();
+  }
+
+  private LeaseHold hold(Lease lease) {
+    LeaseHold hold = ended::add;
+    leases.hold(lease, hold);
+    return hold;
+  }
+
+  private Session session(Lease lease) {
+    SecureRandom random = new SecureRandom();
+    Session[] made = new Session[1];
+    made[0] =
+        new Session(
+            SessionId.random(random),
+            SessionKey.random(random),
+            lease,
+            lease.freeSlot().orElseThrow(),
+            HOLDER,
+            new Worker("token", timers),
+            timers,
+            Runnable::run,
+            () -> leases.sessionGone(lease, made[0]));
+    lease.add(made[0]);
+    return made[0];
+  }
+}

@@ -1,0 +1,145 @@
+// SPDX-License-Identifier: Apache-2.0
+package io.gpupool.server;
+
+import io.gpupool.control.v1.Holder;
+import io.gpupool.control.v1.Lease;
+import io.gpupool.control.v1.LeaseEvent;
+import io.gpupool.control.v1.LeaseRequest;
+import io.gpupool.control.v1.OpenSessionReply;
+import io.gpupool.control.v1.OpenSessionRequest;
+import io.gpupool.control.v1.PoolGrpc;
+import io.gpupool.wire.ClientHello;
+import io.gpupool.wire.ServerHello;
+import io.gpupool.wire.SessionId;
+import io.gpupool.wire.SessionKey;
+import io.grpc.Context;
+import io.grpc.ManagedChannel;
+import io.grpc.netty.NettyChannelBuilder;
+import java.io.BufferedReader;
+import java.io.IOException;
+import java.io.InputStreamReader;
+import java.net.InetAddress;
+import java.net.Socket;
+import java.nio.file.Path;
+import java.util.Iterator;
+import java.util.List;
+import java.util.Optional;
+import java.util.concurrent.TimeUnit;
+
+/** A pool-server with workers of the test's own, and a client of it. */
+final class Pool implements AutoCloseable {
+  final PoolServer server;
+  final PoolGrpc.PoolBlockingStub stub;
+  private final ManagedChannel channel;
+
+  Pool(String gpus, int spares) throws IOException {
+    server =
+        PoolServer.start(
+            new ServerOptions(
+                new GpuSpec(gpus),
+                InetAddress.getLoopbackAddress(),
+                0,
+                0,
+                Optional.of("test"),
+                Optional.empty(),
+                spares,
+                true,
+                ServerOptions.MissingPtx.fail,
+                new WorkerCommand(
+                    Path.of(System.getProperty("java.home"), "bin", "java"),
+                    System.getProperty("java.class.path"),
+                    Optional.empty(),
+                    Optional.empty(),
+                    List.of(
+                        "-XX:TieredStopAtLevel=1", "--add-opens=java.base/java.io=ALL-UNNAMED"))));
+    channel =
+        NettyChannelBuilder.forAddress("127.0.0.1", server.controlPort()).usePlaintext().build();
+    stub = PoolGrpc.newBlockingStub(channel).withDeadlineAfter(60, TimeUnit.SECONDS);
+  }
+
+  /** A lease whose stream is open. */
+  record Held(Lease lease, Context.CancellableContext stream, Iterator<LeaseEvent> events) {}
+
+  Iterator<LeaseEvent> request(LeaseRequest request) {
+    return stub.requestLease(request);
+  }
+
+  Held lease(double fraction) {
+    Context.CancellableContext stream = Context.current().withCancellation();
+    Context before = stream.attach();
+    try {
+      Iterator<LeaseEvent> events =
+          stub.requestLease(
+              LeaseRequest.newBuilder()
+                  .setFraction(fraction)
+                  .setHolder(Holder.newBuilder().setPid(1).setProgram("test"))
+                  .build());
+      return new Held(events.next().getGranted(), stream, events);
+    } finally {
+      stream.detach(before);
+    }
+  }
+
+  OpenSessionReply session(Lease lease) {
+    return stub.openSession(
+        OpenSessionRequest.newBuilder()
+            .setLeaseId(lease.getId())
+            .setSecret(lease.getSecret())
+            .build());
+  }
+
+  /** A call stream whose handshake was answered. */
+  Stream connect(OpenSessionReply session) throws Exception {
+    Stream stream = new Stream(server.dataPort());
+    stream.socket.getOutputStream().write(hello(session).encode());
+    return stream;
+  }
+
+  static ClientHello hello(OpenSessionReply session) throws Exception {
+    return new ClientHello(
+        1,
+        1,
+        SessionId.ofBytes(session.getSessionId().toByteArray()),
+        SessionKey.ofBytes(session.getSessionKey().toByteArray()));
+  }
+
+  @Override
+  public void close() {
+    channel.shutdownNow();
+    server.close();
+  }
+
+  /** The program's end of a call stream. */
+  static final class Stream implements AutoCloseable {
+    final Socket socket;
+    private BufferedReader lines;
+
+    Stream(int port) throws IOException {
+      socket = new Socket(InetAddress.getLoopbackAddress(), port);
+      socket.setSoTimeout(30_000);
+      socket.setTcpNoDelay(true);
+    }
+
+    ServerHello answer() throws Exception {
+      byte[] header = socket.getInputStream().readNBytes(ServerHello.HEADER_BYTES);
+      byte[] text = socket.getInputStream().readNBytes(ServerHello.textBytes(header));
+      byte[] all = java.util.Arrays.copyOf(header, header.length + text.length);
+      System.arraycopy(text, 0, all, header.length, text.length);
+      return ServerHello.decode(all);
+    }
+
+    /** Sends a line to the test worker and reads its answer; null when the stream has ended. */
+    String say(String line) throws IOException {
+      if (lines == null) {
+        lines = new BufferedReader(new InputStreamReader(socket.getInputStream()));
+      }
+      socket.getOutputStream().write((line + "\n").getBytes());
+      return lines.readLine();
+    }
+
+    @Override
+    public void close() throws IOException {
+      socket.close();
+    }
+  }
+}

@@ -1,0 +1,135 @@
+// SPDX-License-Identifier: Apache-2.0
+package io.gpupool.worker;
+
+import io.gpupool.transport.UnixAddress;
+import io.gpupool.transport.UnixPeer;
+import io.gpupool.wire.TextMessage;
+import java.io.BufferedReader;
+import java.io.FileDescriptor;
+import java.io.FileInputStream;
+import java.io.FileOutputStream;
+import java.io.IOException;
+import java.io.InputStreamReader;
+import java.io.OutputStream;
+import java.nio.ByteBuffer;
+import java.nio.ByteOrder;
+import java.nio.channels.FileChannel;
+import java.nio.file.Path;
+import java.nio.file.StandardOpenOption;
+import java.util.List;
+import java.util.Optional;
+
+/**
+ * A worker for the server's own tests: speaks the real control protocol in a real process, and on
+ * the call stream obeys lines of text instead of CUDA calls.
+ */
+public final class WorkerMain {
+  private static volatile boolean stubborn;
+  private static volatile TextMessage assignment;
+
+  private WorkerMain() {}
+
+  public static void main(String[] arguments) throws Exception {
+    List<String> options = List.of(arguments);
+    if (options.contains("--probe")) {
+      probe(options);
+      return;
+    }
+    try (UnixPeer control =
+        new UnixPeer(new UnixAddress(options.get(options.indexOf("--control") + 1)))) {
+      control.send(
+          TextMessage.ofType("hello")
+              .put("pid", ProcessHandle.current().pid())
+              .put("token", System.getenv("GPUPOOL_WORKER_TOKEN"))
+              .build());
+      control.send(TextMessage.ofType("ready").build());
+      Optional<TextMessage> message = control.receive();
+      while (message.isPresent()) {
+        if (message.get().type().equals("assign")) {
+          assignment = message.get();
+        } else {
+          int stream = control.receiveDescriptor().orElseThrow();
+          Thread.ofPlatform().start(() -> serve(stream, control));
+        }
+        message = control.receive();
+      }
+      if (!stubborn) {
+        Runtime.getRuntime().halt(0);
+      }
+      Thread.sleep(60_000);
+    }
+  }
+
+  private static void probe(List<String> options) {
+    String gpus = options.get(options.indexOf("--gpus") + 1);
+    if (gpus.equals("all")) {
+      System.err.println("no libcuda.so.1 here");
+      System.exit(3);
+    }
+    int count = Integer.parseInt(gpus.split("[:,]")[1]);
+    for (int i = 0; i < count; i++) {
+      System.out.println(
+          "ordinal=" + i + " uuid=u" + i + " memory=8589934592 cc=9.0 driver=13000 name=Test GPU");
+    }
+  }
+
+  /** Blocking reads and writes, which need a blocking descriptor. */
+  private static void serve(int stream, UnixPeer control) {
+    FileDescriptor plain = plain(stream);
+    try (BufferedReader in = new BufferedReader(new InputStreamReader(new FileInputStream(plain)));
+        OutputStream out = new FileOutputStream(plain)) {
+      for (String line = in.readLine(); line != null; line = in.readLine()) {
+        String[] words = line.split(" ");
+        String answer =
+            switch (words[0]) {
+              case "echo" -> words[1];
+              case "gpus" -> assignment.get("gpus").orElseThrow();
+              case "use" -> use(Long.parseLong(words[1]));
+              case "stubborn" -> {
+                stubborn = true;
+                yield "ok";
+              }
+              case "stats" -> {
+                control.send(
+                    TextMessage.ofType("stats").put("calls", 7).put("lastError", "e").build());
+                yield "ok";
+              }
+              case "crash" -> {
+                Runtime.getRuntime().halt(9);
+                yield "";
+              }
+              default -> "what?";
+            };
+        out.write((answer + "\n").getBytes());
+      }
+      control.send(TextMessage.ofType("ended").put("reason", "end of stream").build());
+    } catch (IOException e) {
+      Runtime.getRuntime().halt(1);
+    }
+  }
+
+  private static String use(long bytes) throws IOException {
+    try (FileChannel file =
+        FileChannel.open(
+            Path.of(assignment.get("ledger").orElseThrow()),
+            StandardOpenOption.READ,
+            StandardOpenOption.WRITE)) {
+      ByteBuffer words =
+          file.map(FileChannel.MapMode.READ_WRITE, 0, file.size()).order(ByteOrder.nativeOrder());
+      int slot = Integer.parseInt(assignment.get("slot").orElseThrow());
+      words.putLong(0, words.getLong(0) + bytes);
+      words.putLong(8 * (1 + slot), words.getLong(8 * (1 + slot)) + bytes);
+      return "ok";
+    }
+  }
+
+  private static FileDescriptor plain(int descriptor) {
+    try {
+      var constructor = FileDescriptor.class.getDeclaredConstructor(int.class);
+      constructor.setAccessible(true);
+      return constructor.newInstance(descriptor);
+    } catch (ReflectiveOperationException e) {
+      throw new IllegalStateException(e);
+    }
+  }
+}
