@@ -150,6 +150,22 @@ public final class SoftDevice {
     }
   }
 
+  /**
+   * The primary context, made anew if it was reset.
+   *
+   * @throws GpuException CONTEXT_IS_DESTROYED if nobody retains it
+   */
+  public synchronized SoftContext primary() {
+    if (primary == null) {
+      if (primaryRetains == 0) {
+        throw new GpuException(
+            CudaStatus.CONTEXT_IS_DESTROYED, "the primary context is not retained");
+      }
+      primary = new SoftContext(this, primaryFlags);
+    }
+    return primary;
+  }
+
   /** Whether the primary context exists. */
   public synchronized boolean isPrimaryActive() {
     return primary != null;

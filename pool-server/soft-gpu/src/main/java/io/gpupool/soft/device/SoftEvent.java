@@ -48,7 +48,7 @@ public final class SoftEvent {
     return (end.nanos() - start.nanos()) / 1e6f;
   }
 
-  SoftContext context() {
+  public SoftContext context() {
     return context;
   }
 

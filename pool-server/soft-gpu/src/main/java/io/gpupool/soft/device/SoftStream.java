@@ -6,6 +6,7 @@ import static java.util.Objects.requireNonNull;
 import io.gpupool.soft.CudaStatus;
 import io.gpupool.soft.GpuException;
 import io.gpupool.soft.exec.Launch;
+import io.gpupool.soft.memory.HostBuffer;
 import java.lang.foreign.MemorySegment;
 import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.function.Consumer;
@@ -85,21 +86,26 @@ public final class SoftStream {
       }
       return completion;
     }
-    MemorySegment staged = MemorySegment.ofArray(new byte[Math.toIntExact(length)]);
-    Copying.copy(source, staged);
+    HostBuffer staged = new HostBuffer(length);
+    Copying.copy(source, staged.segment());
     scheduler.addQueuedBytes(length);
     return submit(
         new ContextWork(context) {
           @Override
           boolean run() {
-            Copying.copy(staged, device);
+            Copying.copy(staged.segment(), device);
             context.device().usage().copied(length);
-            scheduler.addQueuedBytes(-length);
+            release();
             return true;
           }
 
           @Override
           void skip() {
+            release();
+          }
+
+          private void release() {
+            staged.close();
             scheduler.addQueuedBytes(-length);
           }
 

@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: Apache-2.0
+package io.gpupool.worker.soft;
+
+import io.gpupool.soft.CudaStatus;
+import io.gpupool.soft.GpuException;
+import io.gpupool.soft.device.DeviceSpec;
+import io.gpupool.soft.device.SoftDevice;
+import io.gpupool.soft.device.SoftGpu;
+import java.util.Optional;
+
+/**
+ * The driver calls of one session on software GPUs. The calling thread's current context is its
+ * own, as in the driver; any thread may call. Calls that wait, as {@code cuStreamSynchronize} does,
+ * block their thread.
+ */
+public final class SoftBackend
+    implements SoftDeviceCalls,
+        SoftContextCalls,
+        SoftMemoryCalls,
+        SoftCopyCalls,
+        SoftStreamCalls,
+        SoftLaunchCalls,
+        AutoCloseable {
+  private final SoftState state;
+  private volatile PrintSink printSink = bytes -> {};
+
+  /** Makes the devices of {@code spec} for this session. */
+  public SoftBackend(DeviceSpec spec, SoftGpu.MissingPtx missingPtx) {
+    state = new SoftState(new SoftGpu(spec, missingPtx, bytes -> printSink.print(bytes)));
+  }
+
+  @Override
+  public SoftState state() {
+    return state;
+  }
+
+  /** Why the last call that failed did so. */
+  public Optional<String> lastFailure() {
+    return state.lastFailure();
+  }
+
+  /** Not for sessions, which know the length of an image: see {@link #loadModule}. */
+  @Override
+  public int cuModuleLoadDataEx(
+      long module, long image, int numOptions, long options, long optionValues) {
+    return state.failed(
+        new GpuException(CudaStatus.NOT_SUPPORTED, "an image is loaded with its length only"));
+  }
+
+  @Override
+  public boolean printTo(PrintSink sink) {
+    printSink = sink;
+    return true;
+  }
+
+  @Override
+  public long busyNanos() {
+    long sum = 0;
+    for (SoftDevice device : state.gpu().devices()) {
+      sum += device.usage().busyNanos();
+    }
+    return sum;
+  }
+
+  /** Stops what runs and gives all memory back. */
+  @Override
+  public void close() {
+    state.gpu().close();
+  }
+}

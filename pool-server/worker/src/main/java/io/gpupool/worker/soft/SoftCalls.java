@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: Apache-2.0
+package io.gpupool.worker.soft;
+
+import io.gpupool.cuda.Backend;
+import io.gpupool.soft.CudaStatus;
+import io.gpupool.soft.GpuException;
+import io.gpupool.soft.device.SoftContext;
+import io.gpupool.soft.device.SoftDevice;
+import io.gpupool.soft.device.SoftStream;
+
+/** What the groups of driver calls have in common; each group is an interface that extends this. */
+interface SoftCalls extends Backend {
+  /** The session's state. */
+  SoftState state();
+
+  /** Does one call, and makes a result code of its failure. */
+  default int call(Body body) {
+    try {
+      body.run();
+      return CudaStatus.SUCCESS.code();
+    } catch (GpuException e) {
+      return state().failed(e);
+    }
+  }
+
+  /** The device of a number; INVALID_DEVICE if there is none. */
+  default SoftDevice device(int ordinal) {
+    return state().gpu().device(ordinal);
+  }
+
+  /** The calling thread's context; INVALID_CONTEXT if it has none, or the context's fault. */
+  default SoftContext context() {
+    SoftContext context = state().currentContext();
+    context.requireUsable();
+    return context;
+  }
+
+  /** The stream of a handle, 0 and 1 being the current context's default stream. */
+  default SoftStream stream(long handle) {
+    return handle == 0 || handle == 1
+        ? context().legacyStream()
+        : state().handles().get(handle, SoftStream.class);
+  }
+
+  /** One driver call. */
+  @FunctionalInterface
+  interface Body {
+    void run();
+  }
+}

@@ -1,0 +1,99 @@
+// SPDX-License-Identifier: Apache-2.0
+package io.gpupool.worker.soft;
+
+import io.gpupool.soft.CudaStatus;
+import io.gpupool.soft.GpuException;
+import io.gpupool.soft.device.SoftFunction;
+import io.gpupool.soft.exec.Launch;
+import io.gpupool.soft.ptx.ParamInfo;
+import java.lang.foreign.MemorySegment;
+import java.util.List;
+
+/** Driver calls that launch kernels. */
+interface SoftLaunchCalls extends SoftModuleCalls {
+  @Override
+  default int cuLaunchKernel(
+      long function,
+      int gridX,
+      int gridY,
+      int gridZ,
+      int blockX,
+      int blockY,
+      int blockZ,
+      int sharedBytes,
+      long stream,
+      long params,
+      long extra) {
+    return call(() ->
+        launch(
+            function,
+            new Launch(gridX, gridY, gridZ, blockX, blockY, blockZ, sharedBytes, false),
+            stream,
+            params,
+            extra));
+  }
+
+  @Override
+  default int cuLaunchCooperativeKernel(
+      long function,
+      int gridX,
+      int gridY,
+      int gridZ,
+      int blockX,
+      int blockY,
+      int blockZ,
+      int sharedBytes,
+      long stream,
+      long params) {
+    return call(() ->
+        launch(
+            function,
+            new Launch(gridX, gridY, gridZ, blockX, blockY, blockZ, sharedBytes, true),
+            stream,
+            params,
+            0));
+  }
+
+  @Override
+  default int cuLaunchKernelEx(long config, long function, long params, long extra) {
+    return call(() -> {
+      LaunchConfig parsed = LaunchConfig.read(config);
+      launch(function, parsed.launch(), parsed.stream(), params, extra);
+    });
+  }
+
+  private void launch(long function, Launch launch, long stream, long params, long extra) {
+    SoftFunction target = function(function);
+    stream(stream).launch(target, launch, parameterBlock(target, params, extra));
+  }
+
+  private static MemorySegment parameterBlock(SoftFunction function, long params, long extra) {
+    if (extra != 0) {
+      if (params != 0) {
+        throw new GpuException(
+            CudaStatus.INVALID_VALUE, "parameters are given both one by one and packed");
+      }
+      return PackedParameters.read(extra);
+    }
+    List<ParamInfo> layout = function.info().params();
+    if (layout.isEmpty()) {
+      return MemorySegment.NULL;
+    }
+    if (params == 0) {
+      throw new GpuException(
+          CudaStatus.INVALID_VALUE, "kernel " + function.info().name() + " needs parameters");
+    }
+    byte[] block = new byte[function.info().paramBytes()];
+    MemorySegment target = MemorySegment.ofArray(block);
+    for (int index = 0; index < layout.size(); index++) {
+      ParamInfo param = layout.get(index);
+      long source = Memory.getLong(params + 8L * index);
+      if (source == 0) {
+        throw new GpuException(CudaStatus.INVALID_VALUE, "parameter " + index + " is missing");
+      }
+      MemorySegment value = MemorySegment.ofAddress(source).reinterpret(param.sizeBytes());
+      MemorySegment.copy(value, 0, target, param.offsetBytes(), param.sizeBytes());
+    }
+    return target;
+  }
+}

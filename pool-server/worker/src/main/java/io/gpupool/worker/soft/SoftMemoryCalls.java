@@ -1,0 +1,132 @@
+// SPDX-License-Identifier: Apache-2.0
+package io.gpupool.worker.soft;
+
+import io.gpupool.soft.device.SoftContext;
+import io.gpupool.soft.device.SoftPool;
+import io.gpupool.soft.device.SoftStream;
+
+/** Driver calls that allocate, free and account for memory. */
+interface SoftMemoryCalls extends SoftCalls {
+  /** Memory pool attributes up to this one are ints, the others 64-bit. */
+  int LAST_INT_POOL_ATTRIBUTE = 3;
+
+  @Override
+  default int cuMemGetInfo_v2(long free, long total) {
+    return call(() -> {
+      SoftContext context = context();
+      long totalBytes = context.device().totalMemoryBytes();
+      Memory.putLong(free, totalBytes - context.device().memory().usedBytes());
+      Memory.putLong(total, totalBytes);
+    });
+  }
+
+  @Override
+  default int cuMemAlloc_v2(long address, long bytes) {
+    return call(() -> Memory.putLong(address, context().allocate(bytes)));
+  }
+
+  @Override
+  default int cuMemAllocPitch_v2(
+      long address, long pitch, long widthBytes, long height, int elementBytes) {
+    return call(() -> {
+      SoftContext.Pitched pitched = context().allocatePitched(widthBytes, height, elementBytes);
+      Memory.putLong(address, pitched.address());
+      Memory.putLong(pitch, pitched.pitchBytes());
+    });
+  }
+
+  @Override
+  default int cuMemFree_v2(long address) {
+    return call(() -> {
+      SoftContext context = context();
+      if (address != 0) {
+        context.free(address);
+      }
+    });
+  }
+
+  @Override
+  default int cuMemHostAlloc(long address, long bytes, int flags) {
+    return call(() -> Memory.putLong(address, state().hostMemory().allocate(bytes)));
+  }
+
+  @Override
+  default int cuMemFreeHost(long address) {
+    return call(() -> state().hostMemory().free(address));
+  }
+
+  @Override
+  default int cuDeviceGetDefaultMemPool(long pool, int device) {
+    return call(() -> Memory.putLong(pool, state().poolHandle(device(device).defaultPool())));
+  }
+
+  @Override
+  default int cuMemAllocAsync(long address, long bytes, long stream) {
+    return call(() -> {
+      SoftStream target = stream(stream);
+      SoftPool pool = target.context().device().pool();
+      Memory.putLong(address, target.allocate(pool, bytes));
+    });
+  }
+
+  @Override
+  default int cuMemAllocFromPoolAsync(long address, long bytes, long pool, long stream) {
+    return call(() -> {
+      SoftPool source = state().handles().get(pool, SoftPool.class);
+      Memory.putLong(address, stream(stream).allocate(source, bytes));
+    });
+  }
+
+  @Override
+  default int cuMemFreeAsync(long address, long stream) {
+    return call(() -> {
+      SoftStream target = stream(stream);
+      if (address != 0) {
+        target.free(address);
+      }
+    });
+  }
+
+  @Override
+  default int cuMemPoolTrimTo(long pool, long minBytesToKeep) {
+    // Pools keep nothing back that could be trimmed.
+    return call(() -> state().handles().get(pool, SoftPool.class));
+  }
+
+  @Override
+  default int cuMemPoolSetAttribute(long pool, int attribute, long value) {
+    return call(() -> {
+      boolean narrow = attribute <= LAST_INT_POOL_ATTRIBUTE;
+      long bits = narrow ? Memory.getInt(value) : Memory.getLong(value);
+      state().handles().get(pool, SoftPool.class).setAttribute(attribute, bits);
+    });
+  }
+
+  @Override
+  default int cuMemPoolGetAttribute(long pool, int attribute, long value) {
+    return call(() -> {
+      long bits = state().handles().get(pool, SoftPool.class).attribute(attribute);
+      if (attribute <= LAST_INT_POOL_ATTRIBUTE) {
+        Memory.putInt(value, (int) bits);
+      } else {
+        Memory.putLong(value, bits);
+      }
+    });
+  }
+
+  @Override
+  default boolean isReadable(long address, long lengthBytes) {
+    return state().gpu().devices().stream()
+        .anyMatch(device ->
+            device
+                .memory()
+                .find(address)
+                .filter(allocation -> allocation.contains(address, lengthBytes))
+                .isPresent());
+  }
+
+  @Override
+  default long sourceReadAtOnceBytes() {
+    return Long.MAX_VALUE;
+  }
+}

@@ -1,0 +1,89 @@
+// SPDX-License-Identifier: Apache-2.0
+package io.gpupool.worker.soft;
+
+import io.gpupool.soft.CudaStatus;
+import io.gpupool.soft.GpuException;
+import io.gpupool.soft.device.SoftContext;
+import io.gpupool.soft.device.SoftDevice;
+import io.gpupool.soft.device.SoftGpu;
+import io.gpupool.soft.device.SoftPool;
+import java.util.HashMap;
+import java.util.Map;
+import java.util.Optional;
+
+/** What the software backend of one session keeps between calls; any thread may use it. */
+final class SoftState {
+  private final SoftGpu gpu;
+  private final Handles handles = new Handles();
+  private final PinnedMemory hostMemory = new PinnedMemory();
+  private final Map<SoftDevice, Long> primaryHandles = new HashMap<>();
+  private final Map<SoftPool, Long> poolHandles = new HashMap<>();
+
+  /** A {@link SoftContext}, or a {@link Primary}; nothing where no context is current. */
+  private final ThreadLocal<Object> current = new ThreadLocal<>();
+
+  private volatile GpuException lastFailure;
+
+  SoftState(SoftGpu gpu) {
+    this.gpu = gpu;
+  }
+
+  SoftGpu gpu() {
+    return gpu;
+  }
+
+  Handles handles() {
+    return handles;
+  }
+
+  PinnedMemory hostMemory() {
+    return hostMemory;
+  }
+
+  SoftContext currentContext() {
+    Object context = current.get();
+    if (context == null) {
+      throw new GpuException(CudaStatus.INVALID_CONTEXT, "no context is current in this thread");
+    }
+    return resolve(context);
+  }
+
+  /** Makes the context of a handle current in this thread; none for 0. */
+  void setCurrent(long handle) {
+    current.set(handle == 0 ? null : handles.get(handle, Object.class));
+  }
+
+  /** The handle of a device's primary context: the same for as long as the session lives. */
+  synchronized long primaryHandle(SoftDevice device) {
+    return primaryHandles.computeIfAbsent(device, key -> handles.add(new Primary(key)));
+  }
+
+  /** The handle of a pool, the same at every asking. */
+  synchronized long poolHandle(SoftPool pool) {
+    return poolHandles.computeIfAbsent(pool, handles::add);
+  }
+
+  /** Notes why a call failed; gives its result code. */
+  int failed(GpuException failure) {
+    if (failure.status() != CudaStatus.NOT_READY) {
+      lastFailure = failure;
+    }
+    return failure.status().code();
+  }
+
+  /** Why the last call that failed did so. */
+  Optional<String> lastFailure() {
+    return Optional.ofNullable(lastFailure).map(GpuException::getMessage);
+  }
+
+  private static SoftContext resolve(Object context) {
+    return switch (context) {
+      case SoftContext created -> created;
+      case Primary primary -> primary.device.primary();
+      default -> throw new GpuException(CudaStatus.INVALID_CONTEXT, "the handle is no context's");
+    };
+  }
+
+  /** Whatever context is primary on a device at the time: a reset makes another one. */
+  private record Primary(SoftDevice device) {}
+}
