@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: Apache-2.0
+package io.gpupool.e2e;
+
+import static org.awaitility.Awaitility.await;
+
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.time.Duration;
+
+/** A running {@code gpupool agent} on a socket in a folder of its own. */
+final class Agent implements AutoCloseable {
+  private final Program agent;
+  private final Path socket;
+
+  private Agent(Program agent, Path socket) {
+    this.agent = agent;
+    this.socket = socket;
+  }
+
+  static Agent start(Pool pool, Path folder) {
+    Path socket = folder.resolve("agent.sock");
+    Program agent =
+        Program.of(Distribution.gpupool(), "agent", "--pool", pool.address(), "--socket", socket)
+            .start();
+    try {
+      await()
+          .atMost(Duration.ofSeconds(30))
+          .pollInterval(Duration.ofMillis(20))
+          .until(() -> Files.exists(socket));
+      return new Agent(agent, socket);
+    } catch (RuntimeException e) {
+      agent.close();
+      throw e;
+    }
+  }
+
+  Path socket() {
+    return socket;
+  }
+
+  Program program() {
+    return agent;
+  }
+
+  /** A program that only finds the shim by its library path and the agent by its socket. */
+  Program.Builder program(Object... command) {
+    return Program.of(command)
+        .with("LD_LIBRARY_PATH", Distribution.SHIM)
+        .with("GPUPOOL_AGENT", socket)
+        .with("GPUPOOL_FRACTION", "0.5");
+  }
+
+  @Override
+  public void close() {
+    agent.close();
+  }
+}

@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: Apache-2.0
+package io.gpupool.e2e;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import java.nio.file.Path;
+import org.junit.jupiter.api.AfterAll;
+import org.junit.jupiter.api.BeforeAll;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
+
+/** Programs without {@code gpupool run}: only the shim on the library path, and an agent. */
+class AgentIT {
+  private static final long GPU_BYTES = 1L << 30;
+
+  private static Pool pool;
+
+  @BeforeAll
+  static void startPool() {
+    pool = Pool.start("soft:1,mem=1Gi");
+  }
+
+  @AfterAll
+  static void stopPool() {
+    pool.close();
+  }
+
+  @Test
+  void program_withLibraryPathOnly_isServedByTheAgent(@TempDir Path folder) {
+    try (Agent agent = Agent.start(pool, folder)) {
+      Program.Ended ended =
+          agent.program(CPrograms.example("vector_add"), Distribution.KERNELS).run();
+      assertThat(ended.output()).as(ended.toString()).contains("512 MiB").contains("OK");
+      pool.awaitFreeBytes(GPU_BYTES);
+    }
+  }
+
+  @Test
+  void agent_killed_freesWhatItsProgramsHeld(@TempDir Path folder) {
+    try (Agent agent = Agent.start(pool, folder);
+        Tenant tenant =
+            Tenant.of(agent.program(CPrograms.fixture("tenant"), Distribution.KERNELS).start());
+        Tenant other = Tenant.start(pool, "-p", "0.5")) {
+      other.ask("steady");
+      agent.program().kill();
+      pool.awaitFreeBytes(GPU_BYTES / 2);
+      assertThat(tenant.ask("sync").getFirst()).isNotZero();
+      other.assertWorkedSteadily();
+    }
+    pool.awaitFreeBytes(GPU_BYTES);
+  }
+
+  @Test
+  void program_withoutAgent_failsWithCauseAndNextStep(@TempDir Path folder) {
+    Program.Ended ended =
+        Program.of(CPrograms.example("vector_add"), Distribution.KERNELS)
+            .with("LD_LIBRARY_PATH", Distribution.SHIM)
+            .with("GPUPOOL_AGENT", folder.resolve("none.sock"))
+            .run();
+    assertThat(ended.status()).isEqualTo(1);
+    assertThat(ended.output()).contains("cuInit");
+    assertThat(ended.errors().lines())
+        .singleElement()
+        .satisfies(line -> assertThat(line).contains("none.sock").contains("gpupool run"));
+  }
+
+  @Test
+  void top_whileALeaseIsHeld_showsWhoHoldsWhat() {
+    try (Tenant tenant = Tenant.start(pool, "-p", "0.5")) {
+      Program.Ended table = pool.gpupool("top", "--once");
+      assertThat(table.output()).as(table.toString()).contains("tenant").contains("512");
+      Program.Ended json = pool.gpupool("list", "--output", "json");
+      assertThat(json.output())
+          .as(json.toString())
+          .contains(Long.toString(tenant.pid()))
+          .contains(Long.toString(GPU_BYTES / 2));
+      tenant.assertWorks();
+    }
+  }
+}

@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: Apache-2.0
+package io.gpupool.e2e;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import java.io.IOException;
+import java.io.UncheckedIOException;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.List;
+
+/** Compiles C programs with gcc, into the build's folder, when they are older than their source. */
+final class CPrograms {
+  private static final Path OUT = Distribution.WORK.resolve("c");
+  private static final Path DRIVER_API = Distribution.EXAMPLES.resolve("driver-api");
+
+  private CPrograms() {}
+
+  /** A program of the driver API's examples, which looks libcuda up when it starts. */
+  static Path example(String name) {
+    return compile(DRIVER_API.resolve(name + ".c"), name, List.of());
+  }
+
+  /** The same, linked to the shim by name, so that the loader needs to find it. */
+  static Path linkedExample(String name) {
+    return compile(
+        DRIVER_API.resolve(name + ".c"),
+        name + "-linked",
+        List.of("-DDRIVER_LINKED", "-L" + Distribution.SHIM, "-l:libcuda.so.1"));
+  }
+
+  /** A program of the tests' own. */
+  static Path fixture(String name) {
+    return compile(Distribution.DEPLOY.resolve("src/test/c").resolve(name + ".c"), name, List.of());
+  }
+
+  private static synchronized Path compile(Path source, String name, List<String> options) {
+    Path program = OUT.resolve(name);
+    try {
+      Files.createDirectories(OUT);
+      if (isOlder(program, source) || isOlder(program, DRIVER_API.resolve("driver.h"))) {
+        List<String> command = new ArrayList<>();
+        command.addAll(List.of("gcc", "-O2", "-std=gnu11", "-Wall", "-Wextra", "-Werror"));
+        command.addAll(List.of("-o", program.toString(), source.toString()));
+        command.addAll(options);
+        command.addAll(List.of("-ldl", "-lpthread"));
+        Program.Ended ended = Program.of(command).run();
+        assertThat(ended.status()).as(ended.errors()).isZero();
+      }
+    } catch (IOException e) {
+      throw new UncheckedIOException(e);
+    }
+    return program;
+  }
+
+  private static boolean isOlder(Path file, Path than) throws IOException {
+    return !Files.exists(file)
+        || Files.getLastModifiedTime(file).compareTo(Files.getLastModifiedTime(than)) < 0;
+  }
+}

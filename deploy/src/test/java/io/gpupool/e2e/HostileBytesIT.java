@@ -1,0 +1,125 @@
+// SPDX-License-Identifier: Apache-2.0
+package io.gpupool.e2e;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import java.io.IOException;
+import java.net.InetSocketAddress;
+import java.net.SocketAddress;
+import java.net.UnixDomainSocketAddress;
+import java.nio.ByteBuffer;
+import java.nio.ByteOrder;
+import java.nio.channels.SocketChannel;
+import java.nio.file.Path;
+import java.util.Random;
+import org.junit.jupiter.api.AfterAll;
+import org.junit.jupiter.api.BeforeAll;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
+
+/**
+ * Bytes that no shim would send, over real sockets to real processes, while a tenant works. (The
+ * modules try a million cases and more against the same code in their own process.)
+ */
+class HostileBytesIT {
+  private static final int CASES = 3000;
+  private static final int HANDSHAKE_BYTES = 64;
+
+  private static Pool pool;
+
+  @BeforeAll
+  static void startPool() {
+    pool = Pool.start("soft:1,mem=1Gi");
+  }
+
+  @AfterAll
+  static void stopPool() {
+    pool.close();
+  }
+
+  @Test
+  void callStreamPort_malformedBytes_hurtNobody() throws IOException {
+    try (Tenant tenant = Tenant.start(pool, "-p", "0.5")) {
+      tenant.ask("steady");
+      attack(new InetSocketAddress("127.0.0.1", pool.dataPort()), HostileBytesIT::handshake);
+      tenant.assertWorkedSteadily();
+      assertThat(pool.server().isAlive()).isTrue();
+      RunIT.assertComputes(pool);
+    }
+  }
+
+  @Test
+  void agentSocket_malformedBytes_hurtNobody(@TempDir Path folder) throws IOException {
+    try (Agent agent = Agent.start(pool, folder);
+        Tenant tenant =
+            Tenant.of(agent.program(CPrograms.fixture("tenant"), Distribution.KERNELS).start())) {
+      tenant.ask("steady");
+      attack(UnixDomainSocketAddress.of(agent.socket()), HostileBytesIT::attachMessage);
+      tenant.assertWorkedSteadily();
+      assertThat(agent.program().isAlive()).isTrue();
+      Program.Ended ended =
+          agent.program(CPrograms.example("vector_add"), Distribution.KERNELS).run();
+      assertThat(ended.output()).as(ended.toString()).contains("vector_add: OK");
+    }
+  }
+
+  private interface Message {
+    ByteBuffer next(Random random);
+  }
+
+  private static void attack(SocketAddress address, Message message) throws IOException {
+    Random random = new Random(7);
+    for (int i = 0; i < CASES; i++) {
+      try (SocketChannel channel = SocketChannel.open(address)) {
+        ByteBuffer bytes = message.next(random);
+        while (bytes.hasRemaining()) {
+          channel.write(bytes);
+        }
+        if (i % 10 == 0) {
+          channel.shutdownOutput();
+          channel.read(ByteBuffer.allocate(256));
+        }
+      } catch (IOException e) {
+        // It may close the connection at any time; that it takes the next one is what counts.
+        assertThat(e.getMessage()).containsAnyOf("reset", "Broken pipe", "closed");
+      }
+    }
+  }
+
+  /** A handshake of port 7641 with something wrong in it, and bytes after it. */
+  private static ByteBuffer handshake(Random random) {
+    ByteBuffer bytes = ByteBuffer.allocate(HANDSHAKE_BYTES + random.nextInt(200));
+    bytes.order(ByteOrder.LITTLE_ENDIAN);
+    random.nextBytes(bytes.array());
+    int kind = random.nextInt(4);
+    if (kind > 0) {
+      bytes.put(0, "GPUPOOL\u0001".getBytes(java.nio.charset.StandardCharsets.ISO_8859_1));
+    }
+    if (kind > 1) {
+      bytes.putShort(8, (short) 1).putShort(10, (short) 1).putInt(12, 0);
+    }
+    return kind == 3 ? bytes.limit(random.nextInt(HANDSHAKE_BYTES)) : bytes;
+  }
+
+  /** A message of the agent's socket whose magic, length, text or end is wrong. */
+  private static ByteBuffer attachMessage(Random random) {
+    byte[] text =
+        switch (random.nextInt(4)) {
+          case 0 -> new byte[random.nextInt(300)];
+          case 1 ->
+              "type=attach\nprotocol=99\npid=-1\n"
+                  .getBytes(java.nio.charset.StandardCharsets.UTF_8);
+          case 2 ->
+              "type=attach\nprotocol=1\nlease=a.b\nfraction=NaN\nmemory=-7\n"
+                  .getBytes(java.nio.charset.StandardCharsets.UTF_8);
+          default -> "type=attached\n\\\\=\\\nx".getBytes(java.nio.charset.StandardCharsets.UTF_8);
+        };
+    if (random.nextBoolean()) {
+      random.nextBytes(text);
+    }
+    ByteBuffer bytes = ByteBuffer.allocate(8 + text.length).order(ByteOrder.LITTLE_ENDIAN);
+    bytes.putInt(random.nextInt(4) == 0 ? random.nextInt() : 0x31415047);
+    bytes.putInt(random.nextInt(3) == 0 ? random.nextInt() : text.length + random.nextInt(3) - 1);
+    return bytes.put(text).flip();
+  }
+}

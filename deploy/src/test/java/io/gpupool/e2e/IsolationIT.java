@@ -1,0 +1,143 @@
+// SPDX-License-Identifier: Apache-2.0
+package io.gpupool.e2e;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import java.util.List;
+import java.util.function.BiConsumer;
+import java.util.stream.Stream;
+import org.junit.jupiter.api.AfterAll;
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.BeforeAll;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.Arguments;
+import org.junit.jupiter.params.provider.MethodSource;
+
+/** Two tenants on the halves of one GPU: what one does or suffers is nothing to the other. */
+class IsolationIT {
+  private static final long GPU_BYTES = 1L << 30;
+  private static final long HALF_BYTES = GPU_BYTES / 2;
+  private static final String[] HALF = {"-p", "0.5"};
+  private static final long OUT_OF_MEMORY = 2;
+  private static final long ILLEGAL_ADDRESS = 700;
+
+  private static Pool pool;
+
+  @BeforeAll
+  static void startPool() {
+    pool = Pool.start("soft:1,mem=1Gi");
+  }
+
+  @AfterAll
+  static void stopPool() {
+    pool.close();
+  }
+
+  @AfterEach
+  void nothingIsLeft() {
+    pool.awaitIdle();
+  }
+
+  @Test
+  void halves_twoAtOnce_eachSeesAndGetsItsOwnMemoryOnly() {
+    try (Tenant one = Tenant.start(pool, HALF);
+        Tenant other = Tenant.start(pool, HALF)) {
+      assertThat(one.ask("info").getFirst()).isEqualTo(HALF_BYTES);
+      assertThat(other.ask("info").getFirst()).isEqualTo(HALF_BYTES);
+      assertThat(one.ask("alloc " + HALF_BYTES)).containsExactly(OUT_OF_MEMORY);
+      assertThat(one.ask("alloc " + (HALF_BYTES - (16 << 20)))).containsExactly(0L);
+      assertThat(one.ask("alloc " + (16 << 20))).containsExactly(OUT_OF_MEMORY);
+      // The other has its whole half, whatever the first one holds.
+      assertThat(other.ask("alloc " + (HALF_BYTES - (16 << 20)))).containsExactly(0L);
+      assertThat(other.ask("alloc " + (16 << 20))).containsExactly(OUT_OF_MEMORY);
+      assertThat(one.ask("free")).containsExactly(0L);
+      assertThat(one.ask("alloc " + (256 << 20))).containsExactly(0L);
+      one.assertWorks();
+      other.assertWorks();
+    }
+  }
+
+  @Test
+  void halves_twoAtOnce_thirdIsRefusedWithTheReason() {
+    try (Tenant one = Tenant.start(pool, HALF);
+        Tenant other = Tenant.start(pool, HALF)) {
+      Program.Ended third = pool.run(new String[] {"-p", "0.1"}, "true").run();
+      assertThat(third.status()).isNotZero();
+      assertThat(third.errors()).containsIgnoringCase("refused").contains("free");
+      one.assertWorks();
+      other.assertWorks();
+    }
+  }
+
+  static Stream<Arguments> endings() {
+    return Stream.of(
+        ending("returns from main", (tenant, pid) -> tenant.run().endInput()),
+        ending("exits in the middle", (tenant, pid) -> tenant.tell("exit 3")),
+        ending("leaves without cleaning up", (tenant, pid) -> tenant.tell("leave 3")),
+        ending("segmentation fault", (tenant, pid) -> tenant.tell("segv")),
+        ending("SIGKILL", (tenant, pid) -> Signals.send("KILL", pid.toString())),
+        ending("gpupool run is killed", (tenant, pid) -> tenant.run().kill()),
+        ending(
+            "its worker is killed",
+            (tenant, pid) -> {
+              long worker = pool.sessionOf(pid).getWorkerPid();
+              Signals.send("KILL", Long.toString(worker));
+              assertThat(tenant.ask("sync").getFirst()).isNotZero();
+              tenant.tell("leave 0");
+            }));
+  }
+
+  private static Arguments ending(String name, BiConsumer<Tenant, Long> how) {
+    return Arguments.argumentSet(name, how);
+  }
+
+  @ParameterizedTest
+  @MethodSource("endings")
+  void ending_anyWay_freesTheFractionAndTheOtherNeverNotices(BiConsumer<Tenant, Long> how) {
+    try (Tenant one = Tenant.start(pool, HALF);
+        Tenant other = Tenant.start(pool, HALF)) {
+      other.ask("steady");
+      one.ask("alloc " + (64 << 20));
+      one.ask("spin 1000000000");
+      assertThat(pool.freeBytes()).isZero();
+      how.accept(one, one.pid());
+      pool.awaitFreeBytes(HALF_BYTES);
+      other.assertWorkedSteadily();
+      other.assertWorks();
+    }
+    pool.awaitFreeBytes(GPU_BYTES);
+  }
+
+  @Test
+  void illegalAddress_ofOneTenant_staysWithIt() {
+    try (Tenant one = Tenant.start(pool, HALF);
+        Tenant other = Tenant.start(pool, HALF)) {
+      other.ask("steady");
+      assertThat(one.ask("fault")).containsExactly(ILLEGAL_ADDRESS);
+      assertThat(one.ask("work 1")).containsExactly(ILLEGAL_ADDRESS);
+      assertThat(one.ask("alloc 64")).containsExactly(ILLEGAL_ADDRESS);
+      assertThat(one.ask("sync")).containsExactly(ILLEGAL_ADDRESS);
+      other.assertWorkedSteadily();
+      other.assertWorks();
+    }
+    Program.Ended alone =
+        pool.run(HALF, CPrograms.example("illegal_address"), Distribution.KERNELS).run();
+    assertThat(alone.output()).as(alone.toString()).contains("illegal_address: OK");
+  }
+
+  @Test
+  void lease_twoProgramsInIt_shareItsMemory() {
+    String kernels = Distribution.KERNELS.toString();
+    String tenant = CPrograms.fixture("tenant").toString();
+    String script =
+        "(echo alloc 314572800; sleep 1; echo alloc 314572800; echo exit 0) | '%s' '%s' >one & "
+            + "(echo alloc 314572800; sleep 1; echo alloc 314572800; echo exit 0) | '%s' '%s' >two; "
+            + "wait; cat one two; rm one two";
+    Program.Ended ended =
+        pool.run(HALF, "sh", "-c", script.formatted(tenant, kernels, tenant, kernels)).run();
+    List<String> answers = ended.output().lines().filter(line -> line.startsWith("alloc")).toList();
+    assertThat(answers).as(ended.toString()).hasSize(4);
+    assertThat(answers.stream().filter("alloc 0"::equals)).as("300 MiB of 512 MiB").hasSize(1);
+  }
+}

@@ -1,0 +1,144 @@
+// SPDX-License-Identifier: Apache-2.0
+package io.gpupool.e2e;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.awaitility.Awaitility.await;
+
+import io.gpupool.control.v1.LeaseInfo;
+import io.gpupool.control.v1.ListRequest;
+import io.gpupool.control.v1.PoolGrpc;
+import io.gpupool.control.v1.SessionInfo;
+import io.grpc.ManagedChannel;
+import io.grpc.netty.NettyChannelBuilder;
+import java.time.Duration;
+import java.util.ArrayList;
+import java.util.Arrays;
+import java.util.List;
+import java.util.regex.Matcher;
+import java.util.regex.Pattern;
+
+/** A running {@code gpupool server} on ports of its own, and what it says of itself over gRPC. */
+final class Pool implements AutoCloseable {
+  private static final Duration START = Duration.ofSeconds(60);
+  private static final Pattern PORTS =
+      Pattern.compile(".*control 127\\.0\\.0\\.1:(\\d+).*call streams 127\\.0\\.0\\.1:(\\d+).*");
+
+  private final Program server;
+  private final int controlPort;
+  private final int dataPort;
+  private final ManagedChannel channel;
+
+  private Pool(Program server) {
+    this.server = server;
+    Matcher ports = PORTS.matcher(server.awaitLine(line -> PORTS.matcher(line).matches(), START));
+    assertThat(ports.matches()).isTrue();
+    this.controlPort = Integer.parseInt(ports.group(1));
+    this.dataPort = Integer.parseInt(ports.group(2));
+    this.channel = NettyChannelBuilder.forAddress("127.0.0.1", controlPort).usePlaintext().build();
+  }
+
+  /** Starts one and waits until its ports are open. */
+  static Pool start(String gpus, String... options) {
+    List<String> command = new ArrayList<>(List.of(Distribution.gpupool().toString(), "server"));
+    command.addAll(List.of("--gpus", gpus, "--listen", "127.0.0.1"));
+    command.addAll(List.of("--control-port", "0", "--data-port", "0"));
+    command.addAll(Arrays.asList(options));
+    Program server = Program.of(command).start();
+    try {
+      return new Pool(server);
+    } catch (AssertionError e) {
+      server.close();
+      throw e;
+    }
+  }
+
+  int controlPort() {
+    return controlPort;
+  }
+
+  int dataPort() {
+    return dataPort;
+  }
+
+  String address() {
+    return "127.0.0.1:" + controlPort;
+  }
+
+  Program server() {
+    return server;
+  }
+
+  /** {@code gpupool run} on this pool, with its own agent. */
+  Program.Builder run(String[] share, Object... command) {
+    List<String> line = new ArrayList<>(List.of(Distribution.gpupool().toString(), "run"));
+    line.addAll(List.of("--pool", address()));
+    line.addAll(Arrays.asList(share));
+    line.add("--");
+    Arrays.stream(command).map(Object::toString).forEach(line::add);
+    return Program.of(line);
+  }
+
+  /** Another command of {@code gpupool} on this pool. */
+  Program.Ended gpupool(String... arguments) {
+    List<String> line = new ArrayList<>(List.of(Distribution.gpupool().toString()));
+    line.addAll(Arrays.asList(arguments));
+    line.addAll(List.of("--pool", address()));
+    return Program.of(line).run();
+  }
+
+  List<LeaseInfo> leases() {
+    return stub().listLeases(ListRequest.getDefaultInstance()).getLeasesList();
+  }
+
+  List<SessionInfo> sessions() {
+    return stub().listSessions(ListRequest.getDefaultInstance()).getSessionsList();
+  }
+
+  /** The session of a program, by its process id. */
+  SessionInfo sessionOf(long pid) {
+    return sessions().stream()
+        .filter(session -> session.getClient().getPid() == pid)
+        .findFirst()
+        .orElseThrow(() -> new AssertionError("no session of process " + pid + ": " + sessions()));
+  }
+
+  /** Memory of all GPUs that can still be granted. */
+  long freeBytes() {
+    return stub().listGpus(ListRequest.getDefaultInstance()).getGpusList().stream()
+        .mapToLong(gpu -> gpu.getFreeMemoryBytes())
+        .sum();
+  }
+
+  /** Waits, no longer than two seconds, until exactly this much can be granted. */
+  void awaitFreeBytes(long bytes) {
+    await()
+        .atMost(Duration.ofSeconds(2))
+        .pollInterval(Duration.ofMillis(20))
+        .pollInSameThread()
+        .untilAsserted(() -> assertThat(freeBytes()).as("free memory").isEqualTo(bytes));
+  }
+
+  /** Waits until nothing is leased any more, as between tests. */
+  void awaitIdle() {
+    await()
+        .atMost(Duration.ofSeconds(20))
+        .pollInterval(Duration.ofMillis(20))
+        .pollInSameThread()
+        .untilAsserted(() -> assertThat(leases()).isEmpty());
+  }
+
+  private PoolGrpc.PoolBlockingStub stub() {
+    return PoolGrpc.newBlockingStub(channel);
+  }
+
+  @Override
+  public void close() {
+    channel.shutdownNow();
+    server.signal("TERM");
+    try {
+      server.awaitEnd(Duration.ofSeconds(20));
+    } finally {
+      server.close();
+    }
+  }
+}

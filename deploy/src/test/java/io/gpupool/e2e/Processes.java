@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: Apache-2.0
+package io.gpupool.e2e;
+
+import static java.nio.charset.StandardCharsets.ISO_8859_1;
+
+import java.io.IOException;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.Arrays;
+import java.util.List;
+
+/** The processes of this machine, read from /proc. */
+final class Processes {
+  private Processes() {}
+
+  /** Ids of the processes that were started with this variable, as all descendants are. */
+  static List<Long> withVariable(String name, String value) {
+    String wanted = name + "=" + value;
+    return ProcessHandle.allProcesses()
+        .map(ProcessHandle::pid)
+        .filter(pid -> variables(pid).contains(wanted))
+        .toList();
+  }
+
+  private static List<String> variables(long pid) {
+    try {
+      byte[] environment = Files.readAllBytes(Path.of("/proc", Long.toString(pid), "environ"));
+      return Arrays.asList(new String(environment, ISO_8859_1).split("\0"));
+    } catch (IOException e) {
+      // It has ended meanwhile, or is a zombie.
+      return List.of();
+    }
+  }
+}

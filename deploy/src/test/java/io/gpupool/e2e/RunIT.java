@@ -1,0 +1,162 @@
+// SPDX-License-Identifier: Apache-2.0
+package io.gpupool.e2e;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.awaitility.Awaitility.await;
+
+import java.nio.file.Path;
+import java.time.Duration;
+import java.util.UUID;
+import org.junit.jupiter.api.AfterAll;
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.BeforeAll;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
+
+/** {@code gpupool run}: the program computes, and what goes in and out of it is its own. */
+class RunIT {
+  private static final String[] HALF = {"-p", "0.5"};
+  private static final Duration SOON = Duration.ofSeconds(5);
+
+  private static Pool pool;
+
+  @BeforeAll
+  static void startPool() {
+    pool = Pool.start("soft:1,mem=1Gi");
+  }
+
+  @AfterAll
+  static void stopPool() {
+    pool.close();
+  }
+
+  @AfterEach
+  void nothingIsLeft() {
+    pool.awaitIdle();
+  }
+
+  @Test
+  void run_programOnDriverApi_computesOnThePool() {
+    Program.Ended ended = assertComputes(pool);
+    assertThat(ended.output()).contains("512 MiB");
+    assertThat(ended.errors()).isEmpty();
+  }
+
+  @Test
+  void run_programLinkedToLibcuda_computesOnThePool() {
+    Program.Ended ended =
+        pool.run(HALF, CPrograms.linkedExample("vector_add"), Distribution.KERNELS).run();
+    assertThat(ended.output()).as(ended.toString()).contains("vector_add: OK");
+  }
+
+  @Test
+  void run_programOnJcuda_computesOnThePool() {
+    Path jcuda = Distribution.EXAMPLES.resolve("jcuda/target");
+    Program.Ended ended =
+        pool.run(
+                HALF,
+                Path.of(System.getProperty("java.home"), "bin/java"),
+                "--enable-native-access=ALL-UNNAMED",
+                "-Djava.library.path=" + jcuda.resolve("native"),
+                "-jar",
+                jcuda.resolve("example-jcuda.jar"),
+                Distribution.KERNELS)
+            .run();
+    assertThat(ended.output()).as(ended.toString()).contains("jcuda: OK");
+  }
+
+  @Test
+  void run_exitStatus_isTheProgramsOwn() {
+    assertThat(pool.run(HALF, "sh", "-c", "exit 37").run().status()).isEqualTo(37);
+    assertThat(pool.run(HALF, "sh", "-c", "kill -TERM $$").run().status()).isEqualTo(128 + 15);
+    assertThat(pool.run(HALF, "/nonexistent/program").run().status()).isEqualTo(127);
+  }
+
+  @Test
+  void run_standardStreams_passThroughBytes() {
+    try (Program cat = pool.run(HALF, "sh", "-c", "echo to stderr >&2; exec cat").start()) {
+      cat.send("one");
+      assertThat(cat.awaitLine("one"::equals)).isEqualTo("one");
+      cat.send("two\u00e9");
+      cat.endInput();
+      Program.Ended ended = cat.awaitEnd();
+      assertThat(ended.output()).isEqualTo("one\ntwo\u00e9\n");
+      assertThat(ended.errors()).isEqualTo("to stderr\n");
+      assertThat(ended.status()).isZero();
+    }
+  }
+
+  @Test
+  void run_signal_reachesTheProgram() {
+    String script = "trap 'echo caught; exit 9' TERM; echo trapping; while :; do sleep 0.05; done";
+    try (Program program = pool.run(HALF, "sh", "-c", script).start()) {
+      program.awaitLine("trapping"::equals);
+      program.signal("TERM");
+      assertThat(program.awaitEnd().status()).isEqualTo(9);
+      assertThat(program.output()).contains("caught");
+    }
+  }
+
+  @Test
+  void run_killedWhileTheProgramWorks_leavesNothing(@TempDir Path runtime) {
+    String mark = UUID.randomUUID().toString();
+    try (Tenant tenant =
+        Tenant.of(
+            pool.run(HALF, CPrograms.fixture("tenant"), Distribution.KERNELS)
+                .with("GPUPOOL_TEST_MARK", mark)
+                .with("XDG_RUNTIME_DIR", runtime)
+                .with("TMPDIR", runtime)
+                .start())) {
+      tenant.ask("steady");
+      assertThat(Processes.withVariable("GPUPOOL_TEST_MARK", mark)).isNotEmpty();
+      tenant.run().kill();
+      await()
+          .atMost(SOON)
+          .untilAsserted(
+              () -> assertThat(Processes.withVariable("GPUPOOL_TEST_MARK", mark)).isEmpty());
+      pool.awaitFreeBytes(1L << 30);
+      assertThat(runtime).isEmptyDirectory();
+    }
+  }
+
+  @Test
+  void run_withoutPool_startsOneAndLeavesNothing(@TempDir Path runtime) {
+    String mark = UUID.randomUUID().toString();
+    Program.Ended ended =
+        Program.of(
+                Distribution.gpupool(),
+                "run",
+                "-p",
+                "0.5",
+                "--",
+                CPrograms.example("vector_add"),
+                Distribution.KERNELS)
+            .with("GPUPOOL_TEST_MARK", mark)
+            .with("XDG_RUNTIME_DIR", runtime)
+            .with("TMPDIR", runtime)
+            .run();
+    assertThat(ended.status()).as(ended.toString()).isZero();
+    assertThat(ended.output()).contains("vector_add: OK");
+    await()
+        .atMost(SOON)
+        .untilAsserted(
+            () -> assertThat(Processes.withVariable("GPUPOOL_TEST_MARK", mark)).isEmpty());
+    assertThat(runtime).isEmptyDirectory();
+  }
+
+  @Test
+  void run_poolThatIsNotThere_namesThePoolAndWhatToDo() {
+    Program.Ended ended =
+        Program.of(Distribution.gpupool(), "run", "--pool", "127.0.0.1:1", "--", "true").run();
+    assertThat(ended.status()).isNotZero();
+    assertThat(ended.errors()).contains("127.0.0.1:1").contains("gpupool server");
+  }
+
+  static Program.Ended assertComputes(Pool pool) {
+    Program.Ended ended =
+        pool.run(HALF, CPrograms.example("vector_add"), Distribution.KERNELS).run();
+    assertThat(ended.status()).as(ended.toString()).isZero();
+    assertThat(ended.output()).contains("vector_add: OK");
+    return ended;
+  }
+}
