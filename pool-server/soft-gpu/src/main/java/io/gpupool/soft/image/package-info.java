@@ -1,0 +1,3 @@
+// SPDX-License-Identifier: Apache-2.0
+/** The forms in which programs hand code to the driver: PTX text, fat binaries, ELF files. */
+package io.gpupool.soft.image;

@@ -1,0 +1,3 @@
+// SPDX-License-Identifier: Apache-2.0
+/** A GPU in software: result codes that all its parts use. */
+package io.gpupool.soft;
