@@ -4,7 +4,8 @@
 # Builds libcuda.so.1 with gcc alone, and checks that it loads on glibc 2.17.
 #   build.sh library   src/main/c and target/generated -> target/libcuda.so.1
 #   build.sh test      builds and runs each src/test/c/*.c, linked with the library's objects
-#   build.sh check LIB says what in LIB needs a newer glibc or another library
+#   build.sh program SOURCE OUT   an executable under the same conditions
+#   build.sh check LIB            says what in LIB needs a newer glibc or another library
 # CC chooses another compiler (a cross compiler for arm64, say); CFLAGS are added to the project's own.
 set -eu
 cd "$(dirname "$0")"
@@ -122,6 +123,43 @@ link_library() {
   ln -sf libcuda.so.1 target/libcuda.so
 }
 
+# The start-up code that gcc adds calls __libc_start_main of the build machine's version: --wrap hands it
+# to a function of ours, which calls the old one, which leaves constructors to the program.
+build_program() {
+  mkdir -p "$objects"
+  write_pins
+  write_stubs
+  if grep -q '__libc_start_main,' "$objects/pins.h"; then
+    cat >"$objects/start.c" <<'END'
+typedef int main_function(int, char **, char **);
+typedef void hook(void);
+extern int old_start(main_function *, int, char **, main_function *, hook *, hook *, void *);
+__asm__(".symver old_start, __libc_start_main@GLIBC_2.2.5");
+extern main_function *__init_array_start[], *__init_array_end[];
+static int construct(int count, char **values, char **environment) {
+  for (main_function **next = __init_array_start; next < __init_array_end; next++) {
+    (*next)(count, values, environment);
+  }
+  return 0;
+}
+int __wrap___libc_start_main(main_function *, int, char **, hook *, hook *, hook *, void *);
+int __wrap___libc_start_main(main_function *start, int count, char **values, hook *init, hook *fini,
+                             hook *loader_fini, void *stack_end) {
+  (void)init;
+  return old_start(start, count, values, construct, fini, loader_fini, stack_end);
+}
+END
+    set -- "$1" "$2" "$objects/start.c" -Wl,--wrap=__libc_start_main
+  fi
+  source=$1
+  program=$2
+  shift 2
+  # shellcheck disable=SC2086
+  $CC $flags ${CFLAGS:-} -fPIE -pie -s -o "$program" "$source" "$@" -Wl,-z,nopack-relative-relocs \
+    -Wl,--no-as-needed -ldl "$objects/stub/libpthread.so.0" "$objects/stub/libdl.so.2" -Wl,--as-needed
+  check "$program"
+}
+
 check() {
   faults=$(
     readelf -W -d "$1" | sed -n 's/.*(NEEDED).*\[\(.*\)\]/\1/p' | while read -r library; do
@@ -196,6 +234,7 @@ case "${1:-}" in
     check target/libcuda.so.1
     ;;
   test) run_tests ;;
+  program) build_program "$2" "$3" ;;
   check) check "$2" ;;
-  *) die "usage: build.sh library | test | check LIBRARY" ;;
+  *) die "usage: build.sh library | test | program SOURCE OUT | check LIBRARY" ;;
 esac
