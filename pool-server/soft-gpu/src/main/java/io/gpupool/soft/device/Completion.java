@@ -8,7 +8,10 @@ public interface Completion {
 
   boolean isDone();
 
-  /** Runs an action once it is over: at once if it is, else on the thread that ends it. */
+  /**
+   * Runs an action once it is over: at once if it is, else on the thread that ends it. The action
+   * must be short, and neither wait nor submit anything.
+   */
   void whenDone(Runnable action);
 
   /** Waits until it is over. */

@@ -9,14 +9,14 @@ import io.gpupool.soft.exec.Launch;
 final class LaunchCheck {
   private LaunchCheck() {}
 
-  static void check(SoftFunction function, Launch launch) {
-    requireRange("grid x", launch.gridX(), ComputeLimits.MAX_GRID_X);
-    requireRange("grid y", launch.gridY(), ComputeLimits.MAX_GRID_YZ);
-    requireRange("grid z", launch.gridZ(), ComputeLimits.MAX_GRID_YZ);
-    requireRange("block x", launch.blockX(), ComputeLimits.THREADS_PER_BLOCK);
-    requireRange("block y", launch.blockY(), ComputeLimits.THREADS_PER_BLOCK);
-    requireRange("block z", launch.blockZ(), ComputeLimits.MAX_BLOCK_Z);
-    int threads = launch.blockX() * launch.blockY() * launch.blockZ();
+  static Launch check(SoftFunction function, LaunchShape shape) {
+    requireRange("grid x", shape.gridX(), ComputeLimits.MAX_GRID_X);
+    requireRange("grid y", shape.gridY(), ComputeLimits.MAX_GRID_YZ);
+    requireRange("grid z", shape.gridZ(), ComputeLimits.MAX_GRID_YZ);
+    requireRange("block x", shape.blockX(), ComputeLimits.THREADS_PER_BLOCK);
+    requireRange("block y", shape.blockY(), ComputeLimits.THREADS_PER_BLOCK);
+    requireRange("block z", shape.blockZ(), ComputeLimits.MAX_BLOCK_Z);
+    int threads = shape.blockX() * shape.blockY() * shape.blockZ();
     requireRange("threads a block", threads, ComputeLimits.THREADS_PER_BLOCK);
     if (threads > function.info().maxThreadsPerBlock()) {
       throw new GpuException(
@@ -28,7 +28,7 @@ final class LaunchCheck {
               + " threads a block, not "
               + threads);
     }
-    int shared = launch.dynamicSharedBytes();
+    int shared = shape.dynamicSharedBytes();
     if (shared < 0 || shared > function.attribute(8)) {
       throw new GpuException(
           CudaStatus.INVALID_VALUE,
@@ -40,17 +40,26 @@ final class LaunchCheck {
           CudaStatus.LAUNCH_OUT_OF_RESOURCES,
           "a block of " + threads + " threads does not fit a multiprocessor");
     }
-    if (launch.cooperative()) {
-      checkCooperative(function, launch, resident);
+    if (shape.cooperative()) {
+      checkCooperative(function, shape, resident);
     }
+    return new Launch(
+        shape.gridX(),
+        shape.gridY(),
+        shape.gridZ(),
+        shape.blockX(),
+        shape.blockY(),
+        shape.blockZ(),
+        shared,
+        shape.cooperative());
   }
 
-  private static void checkCooperative(SoftFunction function, Launch launch, int resident) {
+  private static void checkCooperative(SoftFunction function, LaunchShape shape, int resident) {
     long most = (long) resident * function.context().device().gpu().cores();
     // Each product is bounded by the one before, so none overflows.
-    long blocks = (long) launch.gridX() * launch.gridY();
+    long blocks = (long) shape.gridX() * shape.gridY();
     if (blocks <= most) {
-      blocks *= launch.gridZ();
+      blocks *= shape.gridZ();
     }
     if (blocks > most) {
       throw new GpuException(

@@ -111,8 +111,8 @@ public final class SoftFunction {
   }
 
   /** A checked launch; empty if there is no code and that is to be passed over. */
-  Optional<Work> work(Launch launch, MemorySegment params) {
-    LaunchCheck.check(this, launch);
+  Optional<Work> work(LaunchShape shape, MemorySegment params) {
+    Launch launch = LaunchCheck.check(this, shape);
     byte[] block = copyParams(params);
     if (module.image().ptx().isEmpty()) {
       SoftDevice device = context().device();

@@ -5,7 +5,6 @@ import static java.util.Objects.requireNonNull;
 
 import io.gpupool.soft.CudaStatus;
 import io.gpupool.soft.GpuException;
-import io.gpupool.soft.exec.Launch;
 import io.gpupool.soft.memory.HostBuffer;
 import java.lang.foreign.MemorySegment;
 import java.util.concurrent.atomic.AtomicBoolean;
@@ -181,13 +180,13 @@ public final class SoftStream {
    * @throws GpuException INVALID_VALUE, LAUNCH_OUT_OF_RESOURCES, COOPERATIVE_LAUNCH_TOO_LARGE,
    *     NO_BINARY_FOR_GPU, or NOT_SUPPORTED naming what of the kernel is not
    */
-  public Completion launch(SoftFunction function, Launch launch, MemorySegment params) {
+  public Completion launch(SoftFunction function, LaunchShape shape, MemorySegment params) {
     context.requireUsable();
     if (function.context() != context) {
       throw new GpuException(
           CudaStatus.INVALID_HANDLE, "the function belongs to another context than the stream");
     }
-    return function.work(launch, params).<Completion>map(this::submit).orElseGet(this::completion);
+    return function.work(shape, params).<Completion>map(this::submit).orElseGet(this::completion);
   }
 
   /**

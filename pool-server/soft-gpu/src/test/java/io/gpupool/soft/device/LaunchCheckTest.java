@@ -5,7 +5,6 @@ import static io.gpupool.soft.device.TestGpu.assertStatus;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import io.gpupool.soft.CudaStatus;
-import io.gpupool.soft.exec.Launch;
 import io.gpupool.soft.image.DeviceImage;
 import io.gpupool.soft.image.SampleImages;
 import java.lang.foreign.MemorySegment;
@@ -43,29 +42,30 @@ final class LaunchCheckTest {
   })
   void check_shapeOutOfRange_isInvalid(int gx, int gy, int gz, int bx, int by, int bz) {
     assertStatus(
-        () -> LaunchCheck.check(scale, new Launch(gx, gy, gz, bx, by, bz, 0, false)),
+        () -> LaunchCheck.check(scale, new LaunchShape(gx, gy, gz, bx, by, bz, 0, false)),
         CudaStatus.INVALID_VALUE);
   }
 
   @Test
   void check_largestShapes_arePermitted() {
-    LaunchCheck.check(scale, new Launch(Integer.MAX_VALUE, 65535, 65535, 1024, 1, 1, 0, false));
-    LaunchCheck.check(scale, new Launch(1, 1, 1, 4, 4, 64, 0, false));
-    LaunchCheck.check(scale, new Launch(1, 1, 1, 1, 1024, 1, 49152, false));
+    LaunchCheck.check(
+        scale, new LaunchShape(Integer.MAX_VALUE, 65535, 65535, 1024, 1, 1, 0, false));
+    LaunchCheck.check(scale, new LaunchShape(1, 1, 1, 4, 4, 64, 0, false));
+    LaunchCheck.check(scale, new LaunchShape(1, 1, 1, 1, 1024, 1, 49152, false));
   }
 
   @Test
   void check_moreThreadsThanLaunchBounds_isInvalid() {
     assertThat(count.attribute(0)).isEqualTo(128);
-    LaunchCheck.check(count, new Launch(1, 1, 1, 128, 1, 1, 0, false));
+    LaunchCheck.check(count, new LaunchShape(1, 1, 1, 128, 1, 1, 0, false));
     assertStatus(
-        () -> LaunchCheck.check(count, new Launch(1, 1, 1, 129, 1, 1, 0, false)),
+        () -> LaunchCheck.check(count, new LaunchShape(1, 1, 1, 129, 1, 1, 0, false)),
         CudaStatus.INVALID_VALUE);
   }
 
   @Test
   void check_sharedMemoryBeyondDefault_needsTheAttributeSet() {
-    Launch launch = new Launch(1, 1, 1, 32, 1, 1, 100_000, false);
+    LaunchShape launch = new LaunchShape(1, 1, 1, 32, 1, 1, 100_000, false);
     assertStatus(() -> LaunchCheck.check(scale, launch), CudaStatus.INVALID_VALUE);
 
     scale.setAttribute(MAX_DYNAMIC_SHARED, 100_000);
@@ -80,19 +80,20 @@ final class LaunchCheckTest {
   void check_cooperativeGrid_mustFitTheDevice() {
     int blocks = Occupancy.blocksPerMultiprocessor(scale, 1024, 0) * gpu.cores();
 
-    LaunchCheck.check(scale, new Launch(blocks, 1, 1, 1024, 1, 1, 0, true));
+    LaunchCheck.check(scale, new LaunchShape(blocks, 1, 1, 1024, 1, 1, 0, true));
     assertStatus(
-        () -> LaunchCheck.check(scale, new Launch(blocks + 1, 1, 1, 1024, 1, 1, 0, true)),
+        () -> LaunchCheck.check(scale, new LaunchShape(blocks + 1, 1, 1, 1024, 1, 1, 0, true)),
         CudaStatus.COOPERATIVE_LAUNCH_TOO_LARGE);
     assertStatus(
         () ->
-            LaunchCheck.check(scale, new Launch(Integer.MAX_VALUE, 65535, 65535, 1, 1, 1, 0, true)),
+            LaunchCheck.check(
+                scale, new LaunchShape(Integer.MAX_VALUE, 65535, 65535, 1, 1, 1, 0, true)),
         CudaStatus.COOPERATIVE_LAUNCH_TOO_LARGE);
   }
 
   @Test
   void launch_tooFewParameterBytes_isInvalid() {
-    Launch launch = new Launch(1, 1, 1, 32, 1, 1, 0, false);
+    LaunchShape launch = new LaunchShape(1, 1, 1, 32, 1, 1, 0, false);
 
     assertStatus(
         () -> context.legacyStream().launch(scale, launch, MemorySegment.ofArray(new byte[15])),
@@ -109,7 +110,7 @@ final class LaunchCheckTest {
                 .legacyStream()
                 .launch(
                     scale,
-                    new Launch(1, 1, 1, 32, 1, 1, 0, false),
+                    new LaunchShape(1, 1, 1, 32, 1, 1, 0, false),
                     MemorySegment.ofArray(new byte[16])),
         CudaStatus.INVALID_HANDLE);
   }

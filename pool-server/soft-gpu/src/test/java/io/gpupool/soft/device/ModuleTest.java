@@ -6,7 +6,6 @@ import static io.gpupool.soft.device.TestGpu.readBytes;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import io.gpupool.soft.CudaStatus;
-import io.gpupool.soft.exec.Launch;
 import io.gpupool.soft.image.DeviceImage;
 import io.gpupool.soft.image.SampleImages;
 import java.lang.foreign.MemorySegment;
@@ -168,8 +167,8 @@ final class ModuleTest {
     return DeviceImage.parse(MemorySegment.ofArray(text.getBytes(StandardCharsets.US_ASCII)), 90);
   }
 
-  private static Launch shape(int grid, int block) {
-    return new Launch(grid, 1, 1, block, 1, 1, 0, false);
+  private static LaunchShape shape(int grid, int block) {
+    return new LaunchShape(grid, 1, 1, block, 1, 1, 0, false);
   }
 
   private static MemorySegment params(int bytes) {

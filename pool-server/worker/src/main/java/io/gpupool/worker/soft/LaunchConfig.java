@@ -3,7 +3,7 @@ package io.gpupool.worker.soft;
 
 import io.gpupool.soft.CudaStatus;
 import io.gpupool.soft.GpuException;
-import io.gpupool.soft.exec.Launch;
+import io.gpupool.soft.device.LaunchShape;
 
 /**
  * A CUlaunchConfig.
@@ -15,7 +15,7 @@ import io.gpupool.soft.exec.Launch;
  * 32 u64 stream   40 u64 attributes   48 u32 number of attributes
  * </pre>
  */
-record LaunchConfig(Launch launch, long stream) {
+record LaunchConfig(LaunchShape shape, long stream) {
   private static final int ATTRIBUTE_BYTES = 72;
   private static final int ATTRIBUTE_VALUE = 8;
   private static final int MAX_ATTRIBUTES = 64;
@@ -52,8 +52,8 @@ record LaunchConfig(Launch launch, long stream) {
         }
       }
     }
-    Launch launch =
-        new Launch(
+    LaunchShape shape =
+        new LaunchShape(
             Memory.getInt(config),
             Memory.getInt(config + 4),
             Memory.getInt(config + 8),
@@ -62,7 +62,7 @@ record LaunchConfig(Launch launch, long stream) {
             Memory.getInt(config + 20),
             Memory.getInt(config + 24),
             cooperative);
-    return new LaunchConfig(launch, Memory.getLong(config + 32));
+    return new LaunchConfig(shape, Memory.getLong(config + 32));
   }
 
   private static void requireNoCluster(long value) {

@@ -3,8 +3,8 @@ package io.gpupool.worker.soft;
 
 import io.gpupool.soft.CudaStatus;
 import io.gpupool.soft.GpuException;
+import io.gpupool.soft.device.LaunchShape;
 import io.gpupool.soft.device.SoftFunction;
-import io.gpupool.soft.exec.Launch;
 import io.gpupool.soft.ptx.ParamInfo;
 import java.lang.foreign.MemorySegment;
 import java.util.List;
@@ -27,7 +27,7 @@ interface SoftLaunchCalls extends SoftModuleCalls {
     return call(() ->
         launch(
             function,
-            new Launch(gridX, gridY, gridZ, blockX, blockY, blockZ, sharedBytes, false),
+            new LaunchShape(gridX, gridY, gridZ, blockX, blockY, blockZ, sharedBytes, false),
             stream,
             params,
             extra));
@@ -48,7 +48,7 @@ interface SoftLaunchCalls extends SoftModuleCalls {
     return call(() ->
         launch(
             function,
-            new Launch(gridX, gridY, gridZ, blockX, blockY, blockZ, sharedBytes, true),
+            new LaunchShape(gridX, gridY, gridZ, blockX, blockY, blockZ, sharedBytes, true),
             stream,
             params,
             0));
@@ -58,13 +58,13 @@ interface SoftLaunchCalls extends SoftModuleCalls {
   default int cuLaunchKernelEx(long config, long function, long params, long extra) {
     return call(() -> {
       LaunchConfig parsed = LaunchConfig.read(config);
-      launch(function, parsed.launch(), parsed.stream(), params, extra);
+      launch(function, parsed.shape(), parsed.stream(), params, extra);
     });
   }
 
-  private void launch(long function, Launch launch, long stream, long params, long extra) {
+  private void launch(long function, LaunchShape shape, long stream, long params, long extra) {
     SoftFunction target = function(function);
-    stream(stream).launch(target, launch, parameterBlock(target, params, extra));
+    stream(stream).launch(target, shape, parameterBlock(target, params, extra));
   }
 
   private static MemorySegment parameterBlock(SoftFunction function, long params, long extra) {
