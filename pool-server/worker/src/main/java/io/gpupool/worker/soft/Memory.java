@@ -53,10 +53,15 @@ final class Memory {
 
   /** The text up to the first zero byte, at most {@code limitBytes} long. */
   static String text(long address, int limitBytes) {
+    return new String(bytes(address, textLength(address, limitBytes)), StandardCharsets.UTF_8);
+  }
+
+  /** Bytes before the first zero byte, at most {@code limitBytes}. */
+  static int textLength(long address, int limitBytes) {
     int length = 0;
     while (length < limitBytes && ALL.get(JAVA_BYTE, address + length) != 0) {
       length++;
     }
-    return new String(bytes(address, length), StandardCharsets.UTF_8);
+    return length;
   }
 }

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.gpupool.worker.soft;
 
-import io.gpupool.soft.CudaStatus;
-import io.gpupool.soft.GpuException;
 import io.gpupool.soft.device.DeviceSpec;
 import io.gpupool.soft.device.SoftDevice;
 import io.gpupool.soft.device.SoftGpu;
@@ -37,14 +35,6 @@ public final class SoftBackend
   /** Why the last call that failed did so. */
   public Optional<String> lastFailure() {
     return state.lastFailure();
-  }
-
-  /** Not for sessions, which know the length of an image: see {@link #loadModule}. */
-  @Override
-  public int cuModuleLoadDataEx(
-      long module, long image, int numOptions, long options, long optionValues) {
-    return state.failed(
-        new GpuException(CudaStatus.NOT_SUPPORTED, "an image is loaded with its length only"));
   }
 
   @Override

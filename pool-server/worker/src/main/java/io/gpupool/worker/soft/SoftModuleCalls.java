@@ -42,6 +42,17 @@ interface SoftModuleCalls extends SoftCalls {
     });
   }
 
+  /** For trusted images: {@link #loadModule} does not believe the lengths written in them. */
+  @Override
+  default int cuModuleLoadDataEx(
+      long module, long image, int numOptions, long options, long optionValues) {
+    long[] length = {0};
+    int result = call(() -> length[0] = ImageLength.of(image));
+    return result == 0
+        ? loadModule(module, image, length[0], numOptions, options, optionValues)
+        : result;
+  }
+
   @Override
   default int cuModuleUnload(long module) {
     return call(() -> {

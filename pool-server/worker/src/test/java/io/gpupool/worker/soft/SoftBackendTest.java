@@ -9,6 +9,8 @@ import io.gpupool.soft.device.SoftGpu;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
+import java.nio.ByteBuffer;
+import java.nio.ByteOrder;
 import java.nio.charset.StandardCharsets;
 import java.util.ArrayList;
 import java.util.List;
@@ -196,6 +198,21 @@ final class SoftBackendTest {
     String log = Memory.text(out + 256, 512);
     assertThat(log).contains("line 7");
     assertThat(Memory.getLong(values + 8)).isEqualTo(log.length() + 1);
+  }
+
+  @Test
+  void cuModuleLoadDataEx_imageOfAnyKind_findsItsEnd() {
+    ok(backend.cuModuleLoadDataEx(out, text(PTX), 0, 0, 0));
+    // A fat binary of one entry: PTX for compute capability 7.5, not compressed.
+    byte[] code = PTX.getBytes(StandardCharsets.US_ASCII);
+    ByteBuffer fatbin = ByteBuffer.allocate(16 + 64 + code.length).order(ByteOrder.LITTLE_ENDIAN);
+    fatbin.putInt(0xBA55ED50).putShort((short) 1).putShort((short) 16).putLong(64 + code.length);
+    fatbin.putShort((short) 1).putShort((short) 0x101).putInt(64).putLong(code.length);
+    fatbin.putInt(44, 75).put(80, code);
+    long image = arena.allocateFrom(ValueLayout.JAVA_BYTE, fatbin.array()).address();
+    ok(backend.cuModuleLoadDataEx(out, image, 0, 0, 0));
+    assertThat(backend.cuModuleLoadDataEx(out, text("nothing of sense"), 0, 0, 0)).isEqualTo(200);
+    assertThat(backend.cuModuleLoadDataEx(out, 0, 0, 0, 0)).isEqualTo(1);
   }
 
   @Test
