@@ -15,6 +15,7 @@ import java.util.Optional;
 final class SoftState {
   private final SoftGpu gpu;
   private final Handles handles = new Handles();
+  private final Complaints complaints = new Complaints(System.err);
   private final PinnedMemory hostMemory = new PinnedMemory();
   private final Map<SoftDevice, Long> primaryHandles = new HashMap<>();
   private final Map<SoftPool, Long> poolHandles = new HashMap<>();
@@ -67,6 +68,7 @@ final class SoftState {
   int failed(GpuException failure) {
     if (failure.status() != CudaStatus.NOT_READY) {
       lastFailure = failure;
+      complaints.note(failure);
     }
     return failure.status().code();
   }
