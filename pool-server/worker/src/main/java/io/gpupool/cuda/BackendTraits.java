@@ -57,6 +57,11 @@ public interface BackendTraits {
     return false;
   }
 
+  /** Device memory that the variables of a loaded module occupy, to be counted as allocated. */
+  default long moduleBytes(long module) {
+    return 0;
+  }
+
   /** Time since the start in which at least one kernel or copy ran, in nanoseconds. */
   default long busyNanos() {
     return 0;

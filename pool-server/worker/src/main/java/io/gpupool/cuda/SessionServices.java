@@ -24,7 +24,10 @@ public interface SessionServices {
   /** If the current context has an error to report, answers the tag with it and returns true. */
   boolean answerDeferred(int tag);
 
-  /** The address of zeroed scratch memory for the outputs of one call, at least 256 bytes. */
+  /** The length of {@link #outputs}. */
+  int OUTPUT_BYTES = 512;
+
+  /** The address of zeroed scratch memory for the outputs of one call. */
   long outputs();
 
   /** Answers a tag without payload; returns 0. */

@@ -205,7 +205,8 @@ final class DispatcherEmitter {
           source.line("    long next = outputs;");
           outputs = true;
         }
-        source.line("    long %s = 0;", name);
+        // A driver may not expect NULL: what is not wanted goes where nobody looks.
+        source.line("    long %s = outputs + SessionServices.OUTPUT_BYTES - 8;", name);
         source.line("    if (slot(%s) != 0) {", at);
         source.line("      %s = next;", name);
         source.line("      next += 8;");

@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: Apache-2.0
+package io.gpupool.worker.os;
+
+import static java.lang.foreign.ValueLayout.JAVA_BYTE;
+import static java.lang.foreign.ValueLayout.JAVA_INT_UNALIGNED;
+import static java.lang.foreign.ValueLayout.JAVA_LONG_UNALIGNED;
+import static java.lang.foreign.ValueLayout.JAVA_SHORT_UNALIGNED;
+
+import java.lang.foreign.Arena;
+import java.lang.foreign.MemorySegment;
+import java.nio.charset.StandardCharsets;
+
+/**
+ * Memory of this process by absolute address, little-endian. Nothing is checked: callers have
+ * checked what came from outside.
+ */
+public final class Memory {
+  private static final MemorySegment ALL = MemorySegment.NULL.reinterpret(Long.MAX_VALUE);
+
+  private Memory() {}
+
+  public static byte getByte(long address) {
+    return ALL.get(JAVA_BYTE, address);
+  }
+
+  public static int getShort(long address) {
+    return ALL.get(JAVA_SHORT_UNALIGNED, address) & 0xffff;
+  }
+
+  public static int getInt(long address) {
+    return ALL.get(JAVA_INT_UNALIGNED, address);
+  }
+
+  public static long getLong(long address) {
+    return ALL.get(JAVA_LONG_UNALIGNED, address);
+  }
+
+  public static void putByte(long address, int value) {
+    ALL.set(JAVA_BYTE, address, (byte) value);
+  }
+
+  public static void putShort(long address, int value) {
+    ALL.set(JAVA_SHORT_UNALIGNED, address, (short) value);
+  }
+
+  public static void putInt(long address, int value) {
+    ALL.set(JAVA_INT_UNALIGNED, address, value);
+  }
+
+  public static void putLong(long address, long value) {
+    ALL.set(JAVA_LONG_UNALIGNED, address, value);
+  }
+
+  public static void copy(long source, long target, long lengthBytes) {
+    MemorySegment.copy(ALL, source, ALL, target, lengthBytes);
+  }
+
+  public static void clear(long address, long lengthBytes) {
+    ALL.asSlice(address, lengthBytes).fill((byte) 0);
+  }
+
+  public static void put(long address, byte[] bytes, int lengthBytes) {
+    MemorySegment.copy(bytes, 0, ALL, JAVA_BYTE, address, lengthBytes);
+  }
+
+  public static byte[] bytes(long address, int lengthBytes) {
+    byte[] bytes = new byte[lengthBytes];
+    MemorySegment.copy(ALL, JAVA_BYTE, address, bytes, 0, lengthBytes);
+    return bytes;
+  }
+
+  /** The text up to the first zero byte, at most {@code limitBytes} long. */
+  public static String text(long address, int limitBytes) {
+    int length = 0;
+    while (length < limitBytes && ALL.get(JAVA_BYTE, address + length) != 0) {
+      length++;
+    }
+    return new String(bytes(address, length), StandardCharsets.UTF_8);
+  }
+
+  /** Zeroed memory that is never freed, aligned to a page. */
+  public static long allocateForever(long lengthBytes) {
+    return Arena.global().allocate(lengthBytes, 4096).address();
+  }
+}

@@ -1,0 +1,151 @@
+// SPDX-License-Identifier: Apache-2.0
+package io.gpupool.worker.os;
+
+import static java.lang.foreign.ValueLayout.JAVA_BYTE;
+import static java.lang.foreign.ValueLayout.JAVA_INT;
+import static java.lang.foreign.ValueLayout.JAVA_LONG;
+import static java.lang.foreign.ValueLayout.JAVA_SHORT;
+
+import java.io.IOException;
+import java.lang.foreign.Arena;
+import java.lang.foreign.MemorySegment;
+import java.nio.ByteBuffer;
+import java.nio.charset.StandardCharsets;
+
+/**
+ * A connected unix stream socket that can carry descriptors. One thread reads, any thread writes.
+ */
+public final class UnixSocket implements AutoCloseable {
+  private static final int MAX_PATH_BYTES = 107;
+  private static final int BUFFER_BYTES = 32 << 10;
+  private static final int MSG_CMSG_CLOEXEC = 0x40000000;
+  private static final int SOL_SOCKET = 1;
+  private static final int SCM_RIGHTS = 1;
+  private static final int CONTROL_BYTES = 64;
+  private static final int CONTROL_HEADER_BYTES = 16;
+
+  private final int fd;
+  private final Arena arena = Arena.ofShared();
+  private final MemorySegment readBuffer = arena.allocate(BUFFER_BYTES, 8);
+  private final MemorySegment writeBuffer = arena.allocate(BUFFER_BYTES, 8);
+  private final MemorySegment message = arena.allocate(56, 8);
+  private final MemorySegment vector = arena.allocate(16, 8);
+  private final MemorySegment control = arena.allocate(CONTROL_BYTES, 8);
+
+  /** Takes over a descriptor. */
+  public UnixSocket(int fd) {
+    this.fd = fd;
+  }
+
+  /**
+   * Connects.
+   *
+   * @param name a path, or {@code @NAME} for a name in the abstract namespace
+   */
+  public static UnixSocket connect(String name) throws IOException {
+    byte[] path = name.getBytes(StandardCharsets.UTF_8);
+    if (path.length == 0 || path.length > MAX_PATH_BYTES) {
+      throw new IOException("not the name of a unix socket (1 to 107 bytes): " + name);
+    }
+    int fd = Posix.socket();
+    if (fd < 0) {
+      throw new IOException("cannot make a unix socket: error " + -fd);
+    }
+    try (Arena arena = Arena.ofConfined()) {
+      MemorySegment address = arena.allocate(2 + MAX_PATH_BYTES + 1);
+      address.set(JAVA_SHORT, 0, (short) Posix.AF_UNIX);
+      MemorySegment.copy(path, 0, address, JAVA_BYTE, 2, path.length);
+      boolean isAbstract = path[0] == '@';
+      if (isAbstract) {
+        address.set(JAVA_BYTE, 2, (byte) 0);
+      }
+      // An abstract name is exactly as long as the address says; a path ends with a zero byte.
+      int error = Posix.connect(fd, address.address(), 2 + path.length + (isAbstract ? 0 : 1));
+      if (error != 0) {
+        Posix.close(fd);
+        throw new IOException("cannot connect to " + name + ": error " + -error);
+      }
+    }
+    return new UnixSocket(fd);
+  }
+
+  /**
+   * Reads up to {@code limit} bytes into the buffer's position.
+   *
+   * @return how many, or -1 at the end of the stream
+   */
+  public int read(ByteBuffer buffer, int limit) throws IOException {
+    int length = Math.min(Math.min(limit, buffer.remaining()), BUFFER_BYTES);
+    long count = Posix.recv(fd, readBuffer.address(), length, 0);
+    if (count < 0) {
+      throw new IOException("cannot read from the control socket: error " + -count);
+    }
+    if (count == 0) {
+      return -1;
+    }
+    buffer.put(readBuffer.asSlice(0, count).asByteBuffer());
+    return (int) count;
+  }
+
+  /** Receives one byte that carries one descriptor, which is the caller's to close. */
+  public int receiveDescriptor() throws IOException {
+    vector.set(JAVA_LONG, 0, readBuffer.address());
+    vector.set(JAVA_LONG, 8, 1L);
+    message.fill((byte) 0);
+    message.set(JAVA_LONG, 16, vector.address());
+    message.set(JAVA_LONG, 24, 1L);
+    message.set(JAVA_LONG, 32, control.address());
+    message.set(JAVA_LONG, 40, (long) CONTROL_BYTES);
+    long count = Posix.recvmsg(fd, message.address(), MSG_CMSG_CLOEXEC);
+    if (count != 1) {
+      throw new IOException("no byte with a descriptor came: " + count);
+    }
+    boolean carried =
+        message.get(JAVA_LONG, 40) >= CONTROL_HEADER_BYTES + 4
+            && control.get(JAVA_LONG, 0) == CONTROL_HEADER_BYTES + 4
+            && control.get(JAVA_INT, 8) == SOL_SOCKET
+            && control.get(JAVA_INT, 12) == SCM_RIGHTS;
+    if (!carried) {
+      throw new IOException("the byte that should carry one descriptor carries none or several");
+    }
+    return control.get(JAVA_INT, CONTROL_HEADER_BYTES);
+  }
+
+  /** Sends one byte that carries a descriptor, which stays open here. */
+  public synchronized void sendDescriptor(int descriptor) throws IOException {
+    try (Arena call = Arena.ofConfined()) {
+      MemorySegment iov = call.allocate(16, 8);
+      iov.set(JAVA_LONG, 0, writeBuffer.address());
+      iov.set(JAVA_LONG, 8, 1L);
+      MemorySegment ancillary = call.allocate(24, 8);
+      ancillary.set(JAVA_LONG, 0, CONTROL_HEADER_BYTES + 4L);
+      ancillary.set(JAVA_INT, 8, SOL_SOCKET);
+      ancillary.set(JAVA_INT, 12, SCM_RIGHTS);
+      ancillary.set(JAVA_INT, 16, descriptor);
+      MemorySegment header = call.allocate(56, 8);
+      header.set(JAVA_LONG, 16, iov.address());
+      header.set(JAVA_LONG, 24, 1L);
+      header.set(JAVA_LONG, 32, ancillary.address());
+      header.set(JAVA_LONG, 40, 24L);
+      long count = Posix.sendmsg(fd, header.address());
+      if (count != 1) {
+        throw new IOException("cannot send a descriptor: error " + -count);
+      }
+    }
+  }
+
+  /** Writes all bytes; at most 32 KiB at once. */
+  public synchronized void write(byte[] bytes) throws IOException {
+    MemorySegment.copy(bytes, 0, writeBuffer, JAVA_BYTE, 0, bytes.length);
+    int error = Posix.sendAll(fd, writeBuffer.address(), bytes.length, false);
+    if (error != 0) {
+      throw new IOException("cannot write to the control socket: error " + -error);
+    }
+  }
+
+  @Override
+  public void close() {
+    Posix.shutdown(fd);
+    Posix.close(fd);
+  }
+}

@@ -1,0 +1,3 @@
+// SPDX-License-Identifier: Apache-2.0
+/** Memory by address and system calls, through java.lang.foreign; Linux only. */
+package io.gpupool.worker.os;

@@ -1,0 +1,157 @@
+// SPDX-License-Identifier: Apache-2.0
+package io.gpupool.worker.session;
+
+import io.gpupool.worker.os.Memory;
+import java.util.Arrays;
+import java.util.List;
+
+/** The contexts of the client, and which one is current. Used by the session's thread alone. */
+final class Contexts {
+  /** Told when a context goes down, before the backend takes it. */
+  interface Listener {
+    void ending(ContextState context);
+  }
+
+  private final SessionState state;
+  private final List<Integer> devices;
+  private final Listener listener;
+  private ContextState[] byNumber = new ContextState[32];
+  private int currentNumber;
+
+  /**
+   * Starts with none.
+   *
+   * @param devices the backend's CUdevice of each GPU of the lease
+   */
+  Contexts(SessionState state, List<Integer> devices, Listener listener) {
+    this.state = state;
+    this.devices = devices;
+    this.listener = listener;
+  }
+
+  int currentNumber() {
+    return currentNumber;
+  }
+
+  /** Makes the context of a frame current. */
+  void select(int number) {
+    currentNumber = number;
+    ContextState context = number < byNumber.length ? byNumber[number] : null;
+    state.current = context == null ? state.noContext : context;
+    state.backend.cuCtxSetCurrent(state.current.handle);
+  }
+
+  void retainPrimary(int tag, int gpu, int flags) {
+    int refused = checkMake(gpu);
+    ContextState known = refused == 0 ? state.current : state.noContext;
+    if (known.exists() && (!known.primary || known.gpu != gpu)) {
+      refused = CudaResult.INVALID_VALUE;
+    }
+    if (refused != 0) {
+      state.reply(tag, refused);
+      return;
+    }
+    int device = devices.get(gpu);
+    long out = state.out();
+    if (!known.exists() && flags != 0) {
+      // An older driver than 7.0 would lack it; then the flags are the driver's own.
+      state.backend.cuDevicePrimaryCtxSetFlags_v2(device, flags);
+    }
+    int result = state.backend.cuDevicePrimaryCtxRetain(out, device);
+    if (result == 0 && known.exists()) {
+      known.retains++;
+    } else if (result == 0) {
+      put(Memory.getLong(out), gpu, device, true);
+    }
+    state.reply(tag, result);
+  }
+
+  int releasePrimary(int gpu) {
+    ContextState context = primary(gpu);
+    if (context == null) {
+      return CudaResult.INVALID_CONTEXT;
+    }
+    if (context.retains == 1) {
+      end(context);
+    } else {
+      context.retains--;
+    }
+    return state.backend.cuDevicePrimaryCtxRelease_v2(context.device);
+  }
+
+  void resetPrimary(int tag, int gpu) {
+    ContextState context = primary(gpu);
+    if (context == null) {
+      state.answers.reply(tag, gpu >= 0 && gpu < devices.size() ? 0 : CudaResult.INVALID_DEVICE);
+      return;
+    }
+    ContextState fresh =
+        new ContextState(state.backend, context.number, gpu, context.device, context.handle, true);
+    fresh.retains = context.retains;
+    end(context);
+    int result = state.backend.cuDevicePrimaryCtxReset_v2(context.device);
+    byNumber[context.number] = fresh;
+    select(currentNumber);
+    state.answers.reply(tag, result);
+  }
+
+  void create(int tag, int gpu, int flags) {
+    int refused = checkMake(gpu);
+    if (refused == 0 && state.current.exists()) {
+      refused = CudaResult.INVALID_VALUE;
+    }
+    if (refused != 0) {
+      state.reply(tag, refused);
+      return;
+    }
+    int device = devices.get(gpu);
+    long out = state.out();
+    int result = state.backend.cuCtxCreate_v2(out, flags, device);
+    if (result == 0) {
+      put(Memory.getLong(out), gpu, device, false);
+    }
+    state.reply(tag, result);
+  }
+
+  int destroy() {
+    ContextState context = state.current;
+    if (!context.exists() || context.primary) {
+      return CudaResult.INVALID_CONTEXT;
+    }
+    end(context);
+    return state.backend.cuCtxDestroy_v2(context.handle);
+  }
+
+  private int checkMake(int gpu) {
+    if (gpu < 0 || gpu >= devices.size()) {
+      return CudaResult.INVALID_DEVICE;
+    }
+    return currentNumber == 0 ? CudaResult.INVALID_VALUE : CudaResult.SUCCESS;
+  }
+
+  private void put(long handle, int gpu, int device, boolean primary) {
+    if (currentNumber >= byNumber.length) {
+      byNumber = Arrays.copyOf(byNumber, Math.max(currentNumber + 1, byNumber.length * 2));
+    }
+    byNumber[currentNumber] =
+        new ContextState(state.backend, currentNumber, gpu, device, handle, primary);
+    select(currentNumber);
+  }
+
+  private ContextState primary(int gpu) {
+    for (ContextState context : byNumber) {
+      if (context != null && context.primary && context.gpu == gpu) {
+        return context;
+      }
+    }
+    return null;
+  }
+
+  /** Lets go of all that the session keeps in a context. */
+  private void end(ContextState context) {
+    state.backend.cuCtxSetCurrent(context.handle);
+    listener.ending(context);
+    byNumber[context.number] = null;
+    select(currentNumber);
+  }
+}

@@ -1,0 +1,205 @@
+// SPDX-License-Identifier: Apache-2.0
+package io.gpupool.worker.session;
+
+import io.gpupool.cuda.Backend;
+import io.gpupool.worker.os.Memory;
+import java.lang.foreign.Arena;
+
+/** Copies to the host. Used by the session's thread; long ones go on in a waiting thread. */
+final class Downloads {
+  /*
+   * Short copies, and all copies that nobody waits for, are put into the stream at once, into staging
+   * blocks, for what comes behind them in the stream may change their source. Of a long copy that its
+   * caller waits for, only the place in the stream is marked; a thread of its own then moves it
+   * through two blocks, or sends it from where it lies if the backend allows that.
+   */
+  private static final int NON_BLOCKING = 1;
+
+  private final SessionState state;
+  private final HostCallbacks callbacks;
+
+  Downloads(SessionState state, HostCallbacks callbacks) {
+    this.state = state;
+    this.callbacks = callbacks;
+  }
+
+  void read(int tag, long source, long lengthBytes, int stream) {
+    ContextState context = state.current;
+    int refused = check(context, stream, lengthBytes);
+    if (refused != 0) {
+      state.reply(tag, refused);
+      return;
+    }
+    if (lengthBytes <= Staging.BLOCK_BYTES) {
+      capture(
+          new CopyWait(context, state.backend, state.answers, tag, true),
+          source,
+          lengthBytes,
+          stream);
+      return;
+    }
+    long event = context.events.take();
+    int result = event == 0 ? CudaResult.OUT_OF_MEMORY : 0;
+    if (result == 0) {
+      result = state.backend.cuEventRecord(event, state.stream(stream));
+    }
+    if (result != 0) {
+      state.reply(tag, result);
+      return;
+    }
+    context.waitingThreads.incrementAndGet();
+    state.threads.execute(() -> move(context, tag, event, source, lengthBytes));
+  }
+
+  int readPosted(int copy, long source, long lengthBytes, int stream) {
+    ContextState context = state.current;
+    int refused = check(context, stream, lengthBytes);
+    if (refused != 0) {
+      state.answers.reply(copy, refused);
+      return refused;
+    }
+    CopyWait wait = new CopyWait(context, state.backend, state.answers, copy, false);
+    return capture(wait, source, lengthBytes, stream);
+  }
+
+  private int check(ContextState context, int stream, long lengthBytes) {
+    if (!context.exists()) {
+      return CudaResult.INVALID_CONTEXT;
+    }
+    if (lengthBytes < 0) {
+      return CudaResult.INVALID_VALUE;
+    }
+    if (state.waits.size() >= SessionState.MAX_WAITS) {
+      return CudaResult.OUT_OF_MEMORY;
+    }
+    return SessionState.found(state.stream(stream));
+  }
+
+  /** Puts a copy into its stream, piece by piece. */
+  private int capture(CopyWait wait, long source, long lengthBytes, int stream) {
+    state.waits.add(wait);
+    int result = 0;
+    for (long at = 0; at < lengthBytes && result == 0; at += Staging.BLOCK_BYTES) {
+      int length = (int) Math.min(Staging.BLOCK_BYTES, lengthBytes - at);
+      result = capturePiece(wait, source + at, at, length, state.stream(stream));
+    }
+    state.answers.lock();
+    try {
+      wait.close(result);
+    } finally {
+      state.answers.unlock();
+    }
+    state.waits.poll();
+    return result;
+  }
+
+  private int capturePiece(CopyWait wait, long source, long offset, int lengthBytes, long stream) {
+    ContextState context = wait.context;
+    long block = takeBlock(context, lengthBytes);
+    if (block == 0) {
+      return CudaResult.OUT_OF_MEMORY;
+    }
+    long event = context.events.take();
+    int result = event == 0 ? CudaResult.OUT_OF_MEMORY : 0;
+    if (result == 0) {
+      result = state.backend.cuMemcpyDtoHAsync_v2(block, source, lengthBytes, stream);
+    }
+    if (result == 0) {
+      result = state.backend.cuEventRecord(event, stream);
+    }
+    if (result != 0) {
+      context.staging.give(block);
+      return result;
+    }
+    state.answers.lock();
+    try {
+      wait.add(block, event, offset, lengthBytes);
+    } finally {
+      state.answers.unlock();
+    }
+    return 0;
+  }
+
+  private long takeBlock(ContextState context, int lengthBytes) {
+    while (true) {
+      // While a host function runs, waiting could be for ever: what ends it is yet to be read.
+      boolean hostFunction = callbacks.anyRunning();
+      long block = context.staging.take(lengthBytes, hostFunction ? Staging.MAX_BYTES : 0);
+      if (block != 0 || hostFunction || !state.waits.awaitCopy()) {
+        return block;
+      }
+    }
+  }
+
+  private void move(ContextState context, int tag, long event, long source, long lengthBytes) {
+    try {
+      state.backend.cuCtxSetCurrent(context.handle);
+      int result = state.backend.cuEventSynchronize(event);
+      context.events.give(event);
+      if (result == 0) {
+        result =
+            state.backend.isReadable(source, lengthBytes)
+                ? sendDirectly(tag, source, lengthBytes)
+                : sendStaged(context, tag, source, lengthBytes);
+      }
+      if (CudaResult.isSticky(result)) {
+        context.report(result);
+      }
+      state.answers.lock();
+      try {
+        state.waits.completeCopies();
+        state.answers.reply(tag, result);
+        state.answers.flush();
+      } finally {
+        state.answers.unlock();
+      }
+    } finally {
+      context.waitingThreads.decrementAndGet();
+    }
+  }
+
+  private int sendDirectly(int tag, long source, long lengthBytes) {
+    for (long at = 0; at < lengthBytes; at += Frames.MAX_DATA_BYTES) {
+      int length = (int) Math.min(Frames.MAX_DATA_BYTES, lengthBytes - at);
+      state.answers.data(tag, at, source + at, length);
+    }
+    return 0;
+  }
+
+  private int sendStaged(ContextState context, int tag, long source, long lengthBytes) {
+    Backend backend = state.backend;
+    try (Arena arena = Arena.ofConfined()) {
+      long out = arena.allocate(8, 8).address();
+      int result = backend.cuStreamCreateWithPriority(out, NON_BLOCKING, 0);
+      if (result != 0) {
+        return result;
+      }
+      long stream = Memory.getLong(out);
+      try (PieceRing ring = new PieceRing(backend, context, stream)) {
+        long sent = 0;
+        long asked = 0;
+        while (sent < lengthBytes) {
+          while (asked < lengthBytes && ring.hasRoom()) {
+            int length = (int) Math.min(Staging.BLOCK_BYTES, lengthBytes - asked);
+            result = ring.copy(source + asked, length);
+            if (result != 0) {
+              return result;
+            }
+            asked += length;
+          }
+          int length = (int) Math.min(Staging.BLOCK_BYTES, lengthBytes - sent);
+          result = ring.await();
+          if (result != 0) {
+            return result;
+          }
+          state.answers.data(tag, sent, ring.oldest(), length);
+          ring.advance();
+          sent += length;
+        }
+        return 0;
+      } finally {
+        backend.cuStreamDestroy_v2(stream);
+      }
+    }
+  }
+}

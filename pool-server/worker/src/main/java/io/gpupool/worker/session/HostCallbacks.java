@@ -1,0 +1,213 @@
+// SPDX-License-Identifier: Apache-2.0
+package io.gpupool.worker.session;
+
+import static java.lang.foreign.ValueLayout.JAVA_INT;
+import static java.lang.foreign.ValueLayout.JAVA_LONG;
+
+import io.gpupool.cuda.BackendTraits;
+import io.gpupool.cuda.SessionServices;
+import java.lang.foreign.Arena;
+import java.lang.foreign.FunctionDescriptor;
+import java.lang.foreign.Linker;
+import java.lang.invoke.MethodHandle;
+import java.lang.invoke.MethodHandles;
+import java.lang.invoke.MethodType;
+import java.util.Map;
+import java.util.concurrent.ConcurrentHashMap;
+import java.util.concurrent.CountDownLatch;
+import java.util.concurrent.ExecutorService;
+
+/**
+ * Host functions of the program: a stream that reaches one waits until the client says that it has
+ * run. Streams call from threads of the backend.
+ */
+final class HostCallbacks {
+  /** Runs with the error as its status when the context has one. */
+  static final int KIND_STREAM_CALLBACK = 1;
+
+  private static final int MAX_OUTSTANDING = 1 << 16;
+
+  private final SessionState state;
+  private final ExecutorService sender;
+
+  /** What ends each host function that is queued or runs, by the client's number. */
+  private final Map<Integer, Call> calls = new ConcurrentHashMap<>();
+
+  private Arena stubArena;
+  private long hostFunctionStub;
+  private long streamCallbackStub;
+
+  /** One host function. */
+  private static final class Call {
+    final ContextState context;
+    volatile boolean running;
+    private Runnable done;
+    private boolean ended;
+
+    Call(ContextState context) {
+      this.context = context;
+    }
+
+    synchronized void start(Runnable whenDone) {
+      running = true;
+      done = whenDone;
+    }
+
+    void end() {
+      Runnable action;
+      synchronized (this) {
+        action = ended ? null : done;
+        ended = true;
+      }
+      if (action != null) {
+        action.run();
+      }
+    }
+  }
+
+  /**
+   * Makes an empty set.
+   *
+   * @param sender one thread that sends the requests to the client
+   */
+  HostCallbacks(SessionState state, ExecutorService sender) {
+    this.state = state;
+    this.sender = sender;
+  }
+
+  /** Whether a stream waits for the client now. */
+  boolean anyRunning() {
+    if (calls.isEmpty()) {
+      return false;
+    }
+    for (Call call : calls.values()) {
+      if (call.running) {
+        return true;
+      }
+    }
+    return false;
+  }
+
+  int launch(int stream, int callback, int kind) {
+    ContextState context = state.current;
+    if (!context.exists()) {
+      return CudaResult.INVALID_CONTEXT;
+    }
+    long streamHandle = state.stream(stream);
+    if (streamHandle == SessionServices.NO_HANDLE) {
+      return CudaResult.INVALID_HANDLE;
+    }
+    if (calls.size() >= MAX_OUTSTANDING) {
+      return CudaResult.OUT_OF_MEMORY;
+    }
+    Call call = new Call(context);
+    if (calls.putIfAbsent(callback, call) != null) {
+      return CudaResult.INVALID_VALUE;
+    }
+    boolean evenAfterFault = kind == KIND_STREAM_CALLBACK;
+    int result =
+        state.backend.launchHostTask(
+            streamHandle, evenAfterFault, (status, done) -> begin(callback, call, status, done));
+    if (result == BackendTraits.NATIVE_HOST_FUNCTIONS) {
+      makeStubs();
+      result =
+          evenAfterFault
+              ? state.backend.cuStreamAddCallback(streamHandle, streamCallbackStub, callback, 0)
+              : state.backend.cuLaunchHostFunc(streamHandle, hostFunctionStub, callback);
+    }
+    if (result != 0) {
+      calls.remove(callback);
+    }
+    return result;
+  }
+
+  /** The client has run a host function. */
+  int done(int callback) {
+    Call call = calls.remove(callback);
+    if (call == null) {
+      return CudaResult.INVALID_VALUE;
+    }
+    call.end();
+    return CudaResult.SUCCESS;
+  }
+
+  /** Lets the streams of a context that is going down pass; all streams, when it is null. */
+  void cancel(ContextState context) {
+    calls.forEach((number, call) -> {
+      if (context == null || call.context == context) {
+        calls.remove(number);
+        call.end();
+      }
+    });
+  }
+
+  private void begin(int callback, Call call, int status, Runnable done) {
+    call.start(done);
+    if (calls.get(callback) != call) {
+      call.end();
+      return;
+    }
+    sender.execute(() -> {
+      state.answers.lock();
+      try {
+        // The program's function may read what copies before it have brought.
+        state.waits.completeCopies();
+        state.answers.callback(callback, status);
+        state.answers.flush();
+      } finally {
+        state.answers.unlock();
+      }
+    });
+  }
+
+  // Called by the driver; may not let an exception out, which would end the process.
+  private void hostFunction(long userData) {
+    streamCallback(0, 0, userData);
+  }
+
+  private void streamCallback(long stream, int status, long userData) {
+    try {
+      int callback = (int) userData;
+      Call call = calls.get(callback);
+      if (call != null) {
+        CountDownLatch done = new CountDownLatch(1);
+        begin(callback, call, status, done::countDown);
+        done.await();
+      }
+    } catch (Throwable e) {
+      System.err.println("gpupool worker: host function failed: " + e);
+    }
+  }
+
+  private void makeStubs() {
+    if (stubArena != null) {
+      return;
+    }
+    // Never freed: the driver may call as long as the process lives.
+    stubArena = Arena.global();
+    try {
+      MethodHandles.Lookup lookup = MethodHandles.lookup();
+      MethodHandle hostFunction =
+          lookup.bind(this, "hostFunction", MethodType.methodType(void.class, long.class));
+      MethodHandle streamCallback =
+          lookup.bind(
+              this,
+              "streamCallback",
+              MethodType.methodType(void.class, long.class, int.class, long.class));
+      Linker linker = Linker.nativeLinker();
+      hostFunctionStub =
+          linker
+              .upcallStub(hostFunction, FunctionDescriptor.ofVoid(JAVA_LONG), stubArena)
+              .address();
+      streamCallbackStub =
+          linker
+              .upcallStub(
+                  streamCallback,
+                  FunctionDescriptor.ofVoid(JAVA_LONG, JAVA_INT, JAVA_LONG),
+                  stubArena)
+              .address();
+    } catch (ReflectiveOperationException e) {
+      throw new AssertionError(e);
+    }
+  }
+}

@@ -1,0 +1,83 @@
+// SPDX-License-Identifier: Apache-2.0
+package io.gpupool.worker.session;
+
+import io.gpupool.worker.os.Memory;
+import io.gpupool.worker.os.Posix;
+import java.util.HashMap;
+import java.util.Map;
+
+/** Module images as they come in, in pages of their own. Used by the session's thread alone. */
+final class Images {
+  static final long MAX_IMAGE_BYTES = 2L << 30;
+  private static final long MAX_TOTAL_BYTES = 4L << 30;
+  private static final int MAX_IMAGES = 1 << 16;
+
+  /** A text image ends with a zero byte, and parsers may look a little further. */
+  private static final int SLACK_BYTES = 64;
+
+  private final Map<Integer, Image> images = new HashMap<>();
+  private long totalBytes;
+
+  private static final class Image {
+    final long address;
+    final long lengthBytes;
+    long receivedBytes;
+
+    Image(long address, long lengthBytes) {
+      this.address = address;
+      this.lengthBytes = lengthBytes;
+    }
+  }
+
+  int begin(int number, long lengthBytes) {
+    if (lengthBytes <= 0 || images.containsKey(number)) {
+      return CudaResult.INVALID_VALUE;
+    }
+    boolean tooMuch = lengthBytes > MAX_IMAGE_BYTES || lengthBytes > MAX_TOTAL_BYTES - totalBytes;
+    if (tooMuch || images.size() == MAX_IMAGES) {
+      return CudaResult.OUT_OF_MEMORY;
+    }
+    long address = Posix.map(lengthBytes + SLACK_BYTES);
+    if (address == 0) {
+      return CudaResult.OUT_OF_MEMORY;
+    }
+    images.put(number, new Image(address, lengthBytes));
+    totalBytes += lengthBytes;
+    return CudaResult.SUCCESS;
+  }
+
+  int append(int number, long data, long lengthBytes) {
+    Image image = images.get(number);
+    if (image == null || lengthBytes > image.lengthBytes - image.receivedBytes) {
+      return CudaResult.INVALID_VALUE;
+    }
+    Memory.copy(data, image.address + image.receivedBytes, lengthBytes);
+    image.receivedBytes += lengthBytes;
+    return CudaResult.SUCCESS;
+  }
+
+  int drop(int number) {
+    Image image = images.remove(number);
+    if (image == null) {
+      return CudaResult.INVALID_VALUE;
+    }
+    unmap(image);
+    return CudaResult.SUCCESS;
+  }
+
+  /** Where a complete image lies; 0 if there is none. */
+  long address(int number) {
+    Image image = images.get(number);
+    return image == null || image.receivedBytes != image.lengthBytes ? 0 : image.address;
+  }
+
+  void release() {
+    images.values().forEach(this::unmap);
+    images.clear();
+  }
+
+  private void unmap(Image image) {
+    Posix.unmap(image.address, image.lengthBytes + SLACK_BYTES);
+    totalBytes -= image.lengthBytes;
+  }
+}

@@ -1,0 +1,147 @@
+// SPDX-License-Identifier: Apache-2.0
+package io.gpupool.worker.session;
+
+import io.gpupool.cuda.Backend;
+import io.gpupool.cuda.Dispatcher;
+import io.gpupool.cuda.SessionServices;
+import io.gpupool.worker.os.Memory;
+import io.gpupool.worker.os.Posix;
+
+/** Kernel launches, the call that has to be cheap. Used by the session's thread alone. */
+final class Launches {
+  /*
+   * Request, behind the header, u32 each: function, stream, grid x y z, block x y z, sharedBytes,
+   * flags, paramBytes, attributeCount; then attributes of 72 bytes, as CUlaunchAttribute has them;
+   * then the parameters, which the backend reads where they lie.
+   */
+  private static final int FUNCTION = 8;
+  private static final int STREAM = 12;
+  private static final int GRID = 16;
+  private static final int BLOCK = 28;
+  private static final int SHARED_BYTES = 40;
+  private static final int FLAGS = 44;
+  private static final int PARAM_BYTES = 48;
+  private static final int ATTRIBUTE_COUNT = 52;
+  private static final int FIXED_BYTES = 56;
+
+  private static final int ATTRIBUTE_BYTES = 72;
+  private static final int MAX_ATTRIBUTES = 64;
+  private static final int FLAG_COOPERATIVE = 1;
+  private static final int ATTRIBUTE_COOPERATIVE = 2;
+  private static final int ATTRIBUTE_PROGRAMMATIC_EVENT = 7;
+  private static final int ATTRIBUTE_COMPLETION_EVENT = 12;
+
+  /** Attributes whose value holds no handle of the client's: 0 to 6, 8 to 11, 14. */
+  private static final int PLAIN_ATTRIBUTES = 0b100_1111_0111_1111;
+
+  private static final long PARAM_BUFFER_POINTER = 1;
+  private static final long PARAM_BUFFER_SIZE = 2;
+
+  // CUlaunchConfig
+  private static final int CONFIG_SHARED_BYTES = 24;
+  private static final int CONFIG_STREAM = 32;
+  private static final int CONFIG_ATTRIBUTES = 40;
+  private static final int CONFIG_ATTRIBUTE_COUNT = 48;
+  private static final int CONFIG_BYTES = 56;
+
+  private static final int MEMORY_BYTES = 8192;
+
+  private final SessionState state;
+  private final Backend backend;
+  private final long memory = Posix.map(MEMORY_BYTES);
+
+  /** {@code void *extra[]}, made once but for the address of the parameters. */
+  private final long extra = memory;
+
+  private final long extraAddress = extra + 8;
+  private final long paramBytes = memory + 48;
+  private final long config = memory + 64;
+  private final long attributes = memory + 64 + CONFIG_BYTES;
+
+  Launches(SessionState state) {
+    this.state = state;
+    backend = state.backend;
+    Memory.putLong(extra, PARAM_BUFFER_POINTER);
+    Memory.putLong(extra + 16, PARAM_BUFFER_SIZE);
+    Memory.putLong(extra + 24, paramBytes);
+    Memory.putLong(extra + 32, 0);
+  }
+
+  int launch(long frame, int lengthBytes) {
+    if (lengthBytes < FIXED_BYTES) {
+      return Dispatcher.MALFORMED;
+    }
+    int bytes = Memory.getInt(frame + PARAM_BYTES);
+    int attributeCount = Memory.getInt(frame + ATTRIBUTE_COUNT);
+    boolean inBounds =
+        bytes >= 0 && bytes <= lengthBytes && attributeCount >= 0 && attributeCount <= lengthBytes;
+    if (!inBounds
+        || lengthBytes
+            != FIXED_BYTES + (long) ATTRIBUTE_BYTES * attributeCount + Frames.padded(bytes)) {
+      return Dispatcher.MALFORMED;
+    }
+    long function = state.functions.get(Memory.getInt(frame + FUNCTION));
+    long stream = state.stream(Memory.getInt(frame + STREAM));
+    if (function == SessionServices.NO_HANDLE || stream == SessionServices.NO_HANDLE) {
+      return CudaResult.INVALID_HANDLE;
+    }
+    Memory.putLong(extraAddress, frame + FIXED_BYTES + (long) ATTRIBUTE_BYTES * attributeCount);
+    Memory.putLong(paramBytes, bytes);
+    if (attributeCount != 0 || Memory.getInt(frame + FLAGS) != 0) {
+      return launchWithAttributes(frame, function, stream, attributeCount);
+    }
+    return backend.cuLaunchKernel(
+        function,
+        Memory.getInt(frame + GRID),
+        Memory.getInt(frame + GRID + 4),
+        Memory.getInt(frame + GRID + 8),
+        Memory.getInt(frame + BLOCK),
+        Memory.getInt(frame + BLOCK + 4),
+        Memory.getInt(frame + BLOCK + 8),
+        Memory.getInt(frame + SHARED_BYTES),
+        stream,
+        0,
+        extra);
+  }
+
+  void release() {
+    Posix.unmap(memory, MEMORY_BYTES);
+  }
+
+  private int launchWithAttributes(long frame, long function, long stream, int attributeCount) {
+    if (attributeCount > MAX_ATTRIBUTES) {
+      return CudaResult.INVALID_VALUE;
+    }
+    int count = 0;
+    for (int i = 0; i < attributeCount; i++) {
+      long source = frame + FIXED_BYTES + (long) ATTRIBUTE_BYTES * i;
+      long target = attributes + (long) ATTRIBUTE_BYTES * count;
+      int id = Memory.getInt(source);
+      Memory.copy(source, target, ATTRIBUTE_BYTES);
+      if (id == ATTRIBUTE_PROGRAMMATIC_EVENT || id == ATTRIBUTE_COMPLETION_EVENT) {
+        long number = Memory.getLong(source + 8);
+        long event = number == (int) number ? state.events.get((int) number) : 0;
+        if (event == SessionServices.NO_HANDLE || event == 0) {
+          return CudaResult.INVALID_HANDLE;
+        }
+        Memory.putLong(target + 8, event);
+      } else if (id < 0 || id >= Integer.SIZE || (PLAIN_ATTRIBUTES >>> id & 1) == 0) {
+        return CudaResult.NOT_SUPPORTED;
+      }
+      count++;
+    }
+    if ((Memory.getInt(frame + FLAGS) & FLAG_COOPERATIVE) != 0) {
+      long target = attributes + (long) ATTRIBUTE_BYTES * count;
+      Memory.clear(target, ATTRIBUTE_BYTES);
+      Memory.putInt(target, ATTRIBUTE_COOPERATIVE);
+      Memory.putInt(target + 8, 1);
+      count++;
+    }
+    Memory.copy(frame + GRID, config, CONFIG_SHARED_BYTES);
+    Memory.putInt(config + CONFIG_SHARED_BYTES, Memory.getInt(frame + SHARED_BYTES));
+    Memory.putLong(config + CONFIG_STREAM, stream);
+    Memory.putLong(config + CONFIG_ATTRIBUTES, attributes);
+    Memory.putInt(config + CONFIG_ATTRIBUTE_COUNT, count);
+    return backend.cuLaunchKernelEx(config, function, 0, extra);
+  }
+}

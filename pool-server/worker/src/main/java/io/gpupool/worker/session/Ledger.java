@@ -1,0 +1,115 @@
+// SPDX-License-Identifier: Apache-2.0
+package io.gpupool.worker.session;
+
+import static java.lang.foreign.ValueLayout.JAVA_LONG;
+
+import java.io.IOException;
+import java.lang.foreign.Arena;
+import java.lang.foreign.MemorySegment;
+import java.lang.invoke.VarHandle;
+import java.nio.channels.FileChannel;
+import java.nio.file.Path;
+import java.nio.file.StandardOpenOption;
+
+/**
+ * What the sessions of one lease have allocated, in memory that their workers share. Per GPU: the
+ * total, then one slot a session. Any thread of any worker may count.
+ */
+public final class Ledger {
+  /** The most sessions of a lease on one server. */
+  public static final int SLOTS = 64;
+
+  private static final int WORDS = 1 + SLOTS;
+  private static final VarHandle WORD = JAVA_LONG.varHandle();
+
+  private final MemorySegment words;
+  private final int slot;
+  private final long[] quotaBytes;
+
+  private Ledger(MemorySegment words, int slot, long[] quotaBytes) {
+    this.words = words;
+    this.slot = slot;
+    this.quotaBytes = quotaBytes;
+  }
+
+  /**
+   * Maps a lease's ledger.
+   *
+   * @param file as long as {@link #sizeBytes} says
+   * @param slot this session's place, from 0
+   * @param quotaBytes of the lease, by GPU
+   * @throws IOException if the file cannot be mapped or is too short
+   */
+  public static Ledger open(Path file, int slot, long[] quotaBytes) throws IOException {
+    if (slot < 0 || slot >= SLOTS) {
+      throw new IOException("ledger slot " + slot + " is not from 0 to " + (SLOTS - 1));
+    }
+    try (FileChannel channel =
+        FileChannel.open(file, StandardOpenOption.READ, StandardOpenOption.WRITE)) {
+      long size = sizeBytes(quotaBytes.length);
+      if (channel.size() < size) {
+        throw new IOException(
+            "ledger " + file + " has " + channel.size() + " bytes instead of " + size);
+      }
+      MemorySegment words = channel.map(FileChannel.MapMode.READ_WRITE, 0, size, Arena.global());
+      return new Ledger(words, slot, quotaBytes.clone());
+    }
+  }
+
+  /** A ledger of a single session, in memory of its own. */
+  public static Ledger alone(long[] quotaBytes) {
+    MemorySegment words = Arena.ofAuto().allocate(sizeBytes(quotaBytes.length), 8);
+    return new Ledger(words, 0, quotaBytes.clone());
+  }
+
+  public static long sizeBytes(int gpus) {
+    return 8L * WORDS * gpus;
+  }
+
+  /** Counts an allocation, unless it would exceed the quota. */
+  boolean reserve(int gpu, long lengthBytes) {
+    long total = totalOffset(gpu);
+    while (true) {
+      long used = (long) WORD.getVolatile(words, total);
+      if (lengthBytes < 0 || lengthBytes > quotaBytes[gpu] - used) {
+        return false;
+      }
+      if (WORD.compareAndSet(words, total, used, used + lengthBytes)) {
+        WORD.getAndAdd(words, slotOffset(gpu), lengthBytes);
+        return true;
+      }
+    }
+  }
+
+  /** Takes back what {@link #reserve} counted. */
+  void release(int gpu, long lengthBytes) {
+    WORD.getAndAdd(words, slotOffset(gpu), -lengthBytes);
+    WORD.getAndAdd(words, totalOffset(gpu), -lengthBytes);
+  }
+
+  /** What this session has allocated. */
+  public long sessionBytes(int gpu) {
+    return (long) WORD.getVolatile(words, slotOffset(gpu));
+  }
+
+  long quotaBytes(int gpu) {
+    return quotaBytes[gpu];
+  }
+
+  /** What the whole lease may still allocate. */
+  long freeBytes(int gpu) {
+    return Math.max(0, quotaBytes[gpu] - (long) WORD.getVolatile(words, totalOffset(gpu)));
+  }
+
+  public int gpus() {
+    return quotaBytes.length;
+  }
+
+  private static long totalOffset(int gpu) {
+    return 8L * WORDS * gpu;
+  }
+
+  private long slotOffset(int gpu) {
+    return totalOffset(gpu) + 8L * (1 + slot);
+  }
+}

@@ -1,0 +1,239 @@
+// SPDX-License-Identifier: Apache-2.0
+package io.gpupool.worker.session;
+
+import io.gpupool.cuda.SessionServices;
+import io.gpupool.worker.os.Memory;
+import java.lang.foreign.Arena;
+import java.lang.foreign.MemorySegment;
+import java.util.ArrayList;
+import java.util.List;
+
+/** Modules and their functions. Used by the session's thread alone. */
+final class Modules {
+  private static final int MAX_NAME_BYTES = 64 << 10;
+  private static final long MAX_LOG_BYTES = 256 << 10;
+  private static final long MAX_TABLE_BYTES = 512 << 10;
+
+  private final SessionState state;
+  private final Images images;
+  private final List<LoadedModule> loaded = new ArrayList<>();
+
+  /** Whom a module's functions go down with. */
+  private static final class LoadedModule {
+    final ContextState context;
+    final int number;
+    final long countedBytes;
+
+    LoadedModule(ContextState context, int number, long countedBytes) {
+      this.context = context;
+      this.number = number;
+      this.countedBytes = countedBytes;
+    }
+  }
+
+  Modules(SessionState state, Images images) {
+    this.state = state;
+    this.images = images;
+  }
+
+  void load(
+      int tag,
+      int module,
+      int image,
+      long options,
+      long optionsBytes,
+      long infoLogCapacity,
+      long errorLogCapacity,
+      long functionsCapacity) {
+    int refused = state.current.exists() ? state.modules.check(module) : CudaResult.INVALID_CONTEXT;
+    long address = images.address(image);
+    if (refused == 0 && address == 0) {
+      refused = CudaResult.INVALID_IMAGE;
+    }
+    if (refused != 0) {
+      state.reply(tag, refused);
+      return;
+    }
+    try (Arena arena = Arena.ofConfined()) {
+      JitOptions jit = new JitOptions(arena, options, optionsBytes);
+      Log info = new Log(arena, infoLogCapacity);
+      Log error = new Log(arena, errorLogCapacity);
+      if (info.capacity > 0) {
+        jit.infoLog(info.address, info.capacity);
+      }
+      if (error.capacity > 0) {
+        jit.errorLog(error.address, error.capacity);
+      }
+      long out = state.out();
+      int result = state.backend.cuModuleLoadDataEx(out, address, jit.count, jit.keys, jit.values);
+      long handle = Memory.getLong(out);
+      if (result == 0) {
+        result = register(module, handle);
+      }
+      byte[] functions =
+          result == 0 && functionsCapacity > 0
+              ? new FunctionTable(state.backend, out)
+                  .ofModule(handle, Math.min(functionsCapacity, MAX_TABLE_BYTES))
+              : new byte[0];
+      Payload payload =
+          new Payload(arena, info.text().length + error.text().length + functions.length + 64);
+      payload.variable(infoLogCapacity > 0, info.text());
+      payload.variable(errorLogCapacity > 0, error.text());
+      payload.variable(functionsCapacity > 0, functions);
+      if (CudaResult.isSticky(result)) {
+        state.reply(tag, result);
+      } else {
+        state.answers.reply(tag, result, payload.address(), payload.lengthBytes());
+      }
+    }
+  }
+
+  int unload(int module) {
+    long handle = state.modules.get(module);
+    if (handle == SessionServices.NO_HANDLE) {
+      return CudaResult.INVALID_HANDLE;
+    }
+    Object owner = state.modules.owner(module);
+    int result = state.backend.cuModuleUnload(handle);
+    forget((LoadedModule) owner);
+    loaded.remove(owner);
+    return result;
+  }
+
+  /** The modules of a context went with it. */
+  void forget(ContextState context) {
+    for (LoadedModule module : List.copyOf(loaded)) {
+      if (module.context == context) {
+        forget(module);
+        loaded.remove(module);
+      }
+    }
+  }
+
+  int bind(int module, int function, long name, long nameBytes) {
+    int refused = state.functions.check(function);
+    long moduleHandle = state.modules.get(module);
+    if (moduleHandle == SessionServices.NO_HANDLE) {
+      refused = CudaResult.INVALID_HANDLE;
+    }
+    if (refused == 0 && (nameBytes == 0 || nameBytes > MAX_NAME_BYTES)) {
+      refused = CudaResult.INVALID_VALUE;
+    }
+    if (refused != 0) {
+      return refused;
+    }
+    try (Arena arena = Arena.ofConfined()) {
+      long out = state.out();
+      int result =
+          state.backend.cuModuleGetFunction(out, moduleHandle, cString(arena, name, nameBytes));
+      if (result == 0) {
+        state.functions.put(function, Memory.getLong(out), state.modules.owner(module));
+      }
+      return result;
+    }
+  }
+
+  void getFunction(
+      int tag, int module, int function, long name, long nameBytes, long parametersCapacity) {
+    int result = bind(module, function, name, nameBytes);
+    if (result != 0) {
+      state.reply(tag, result);
+      return;
+    }
+    byte[] parameters =
+        parametersCapacity <= 0
+            ? new byte[0]
+            : new FunctionTable(state.backend, state.out())
+                .parameters(state.functions.get(function));
+    try (Arena arena = Arena.ofConfined()) {
+      Payload payload = new Payload(arena, parameters.length + 16);
+      payload.variable(parametersCapacity > 0, parameters);
+      state.reply(tag, 0, payload.address(), payload.lengthBytes());
+    }
+  }
+
+  void getGlobal(
+      int tag, int module, long name, long nameBytes, boolean addressWanted, boolean bytesWanted) {
+    long moduleHandle = state.modules.get(module);
+    if (moduleHandle == SessionServices.NO_HANDLE) {
+      state.reply(tag, CudaResult.INVALID_HANDLE);
+      return;
+    }
+    if (nameBytes == 0 || nameBytes > MAX_NAME_BYTES) {
+      state.reply(tag, CudaResult.INVALID_VALUE);
+      return;
+    }
+    try (Arena arena = Arena.ofConfined()) {
+      long out = state.out();
+      int result =
+          state.backend.cuModuleGetGlobal_v2(
+              out, out + 8, moduleHandle, cString(arena, name, nameBytes));
+      if (!addressWanted) {
+        Memory.putLong(out, Memory.getLong(out + 8));
+      }
+      state.reply(tag, result, out, (addressWanted ? 8 : 0) + (bytesWanted ? 8 : 0));
+    }
+  }
+
+  void getAttribute(int tag, int function, int attribute, boolean wanted) {
+    long handle = state.functions.get(function);
+    if (handle == SessionServices.NO_HANDLE) {
+      state.reply(tag, CudaResult.INVALID_HANDLE);
+      return;
+    }
+    long out = state.out();
+    int result = state.backend.cuFuncGetAttribute(out, attribute, handle);
+    state.reply(tag, result, out, wanted ? 8 : 0);
+  }
+
+  int setAttribute(int function, int attribute, int value) {
+    long handle = state.functions.get(function);
+    return handle == SessionServices.NO_HANDLE
+        ? CudaResult.INVALID_HANDLE
+        : state.backend.cuFuncSetAttribute(handle, attribute, value);
+  }
+
+  /** Counts what a module's variables occupy, and gives it its number. */
+  private int register(int module, long handle) {
+    long countedBytes = state.backend.moduleBytes(handle);
+    if (!state.ledger.reserve(state.current.gpu, countedBytes)) {
+      state.backend.cuModuleUnload(handle);
+      return CudaResult.OUT_OF_MEMORY;
+    }
+    LoadedModule owner = new LoadedModule(state.current, module, countedBytes);
+    state.modules.put(module, handle, owner);
+    loaded.add(owner);
+    return CudaResult.SUCCESS;
+  }
+
+  private void forget(LoadedModule module) {
+    state.ledger.release(module.context.gpu, module.countedBytes);
+    state.functions.removeOwnedBy(module);
+    state.modules.remove(module.number);
+  }
+
+  private static long cString(Arena arena, long text, long lengthBytes) {
+    MemorySegment string = arena.allocate(lengthBytes + 1);
+    Memory.copy(text, string.address(), lengthBytes);
+    return string.address();
+  }
+
+  /** A buffer that the backend writes a log into. */
+  private static final class Log {
+    final int capacity;
+    final long address;
+
+    Log(Arena arena, long wantedBytes) {
+      capacity = (int) Math.clamp(wantedBytes, 0, MAX_LOG_BYTES);
+      address = capacity == 0 ? 0 : arena.allocate(capacity, 8).address();
+    }
+
+    byte[] text() {
+      int length = 0;
+      while (length < capacity && Memory.getByte(address + length) != 0) {
+        length++;
+      }
+      return Memory.bytes(address, length);
+    }
+  }
+}

@@ -1,0 +1,244 @@
+// SPDX-License-Identifier: Apache-2.0
+package io.gpupool.worker.session;
+
+import io.gpupool.cuda.Backend;
+import io.gpupool.cuda.Dispatcher;
+import io.gpupool.cuda.Ops;
+import io.gpupool.worker.os.Memory;
+import io.gpupool.worker.os.Posix;
+import java.util.concurrent.ExecutorService;
+import java.util.concurrent.Executors;
+import java.util.concurrent.LinkedBlockingQueue;
+import java.util.concurrent.ThreadPoolExecutor;
+import java.util.concurrent.TimeUnit;
+
+/**
+ * Executes one program's call stream, in order, on the thread that calls {@link #run}. Frames are
+ * decoded where they were received; answers go out before the thread waits for more.
+ */
+public final class Session {
+  private static final int RECEIVE_BYTES = 4 << 20;
+  private static final int MAX_WAITING_THREADS = 64;
+  private static final long IDLE_THREAD_SECONDS = 10;
+  private static final int FRAMES_BETWEEN_POLLS = 32;
+
+  private final int fd;
+  private final long spinNanos;
+  private final Answers answers;
+  private final Waits waits;
+  private final SessionState state;
+  private final SessionCalls calls;
+  private final Dispatcher dispatcher;
+  private final Welcome welcome;
+  private final ThreadPoolExecutor threads;
+  private final ExecutorService callbackSender;
+
+  private final long buffer = Posix.map(RECEIVE_BYTES);
+  private int start;
+  private int end;
+
+  private String ending;
+  private long frames;
+  private volatile long published;
+  private volatile long receivedBytes;
+  private volatile String lastError = "";
+
+  /**
+   * Prepares a session; asks the backend for the GPUs.
+   *
+   * @param plan what the session may use
+   * @param fd the call stream, a blocking stream socket; stays the caller's to close
+   * @throws IllegalStateException if the backend lacks a GPU of the plan
+   */
+  public Session(Backend backend, SessionPlan plan, int fd) {
+    this.fd = fd;
+    spinNanos = plan.spinNanos();
+    welcome = new Welcome(backend, plan.gpus());
+    threads =
+        new ThreadPoolExecutor(
+            MAX_WAITING_THREADS,
+            MAX_WAITING_THREADS,
+            IDLE_THREAD_SECONDS,
+            TimeUnit.SECONDS,
+            new LinkedBlockingQueue<>(),
+            task -> daemon("session-wait", task),
+            new ThreadPoolExecutor.DiscardPolicy());
+    threads.allowCoreThreadTimeOut(true);
+    callbackSender = Executors.newSingleThreadExecutor(task -> daemon("session-callback", task));
+    answers = new Answers(fd);
+    waits = new Waits(backend, answers, threads, plan.beforeFence());
+    state = new SessionState(backend, answers, waits, plan.gpus(), plan.ledger(), threads);
+    calls = new SessionCalls(state, welcome.devices(), callbackSender);
+    dispatcher = new Dispatcher(backend, calls);
+  }
+
+  /**
+   * Runs until the stream ends.
+   *
+   * @return why it ended, for people
+   */
+  public String run() {
+    answers.welcome(welcome.payload());
+    answers.flush();
+    try {
+      while (ending == null) {
+        executeReceived();
+        if (ending == null) {
+          receive();
+        }
+      }
+    } catch (RuntimeException | Error e) {
+      ending = "internal error: " + e;
+      answers.fatal(CudaResult.UNKNOWN, ending);
+      throw e;
+    } finally {
+      answers.flush();
+      published = frames;
+      close();
+    }
+    return ending;
+  }
+
+  /** Sends what a kernel printed; any thread may call it. */
+  public void print(byte[] bytes) {
+    answers.output(bytes);
+  }
+
+  /** Any thread may ask. */
+  public SessionCounters counters() {
+    return new SessionCounters(published, receivedBytes, answers.sentBytes(), lastError);
+  }
+
+  private void executeReceived() {
+    int sincePoll = 0;
+    while (end - start >= Frames.REQUEST_HEADER_BYTES) {
+      long frame = buffer + start;
+      int length = Memory.getInt(frame);
+      if (length < Frames.REQUEST_HEADER_BYTES
+          || length > Frames.MAX_FRAME_BYTES
+          || (length & 7) != 0) {
+        end("malformed frame: length " + Integer.toUnsignedString(length));
+        return;
+      }
+      if (end - start < length) {
+        return;
+      }
+      execute(frame, length);
+      start += length;
+      frames++;
+      if (ending != null) {
+        return;
+      }
+      if (!waits.isEmpty() && ++sincePoll == FRAMES_BETWEEN_POLLS) {
+        sincePoll = 0;
+        waits.poll();
+      }
+    }
+  }
+
+  private void execute(long frame, int length) {
+    int op = Memory.getShort(frame + Frames.OP_OFFSET);
+    int context = Memory.getShort(frame + Frames.CONTEXT_OFFSET);
+    if (context != calls.contexts.currentNumber()) {
+      calls.contexts.select(context);
+    }
+    calls.op = op;
+    int result = dispatcher.dispatch(op, frame, length);
+    if (result != 0) {
+      failed(op, length, result);
+    } else if (op == Ops.goodbye) {
+      ending = "goodbye";
+    }
+  }
+
+  private void failed(int op, int length, int result) {
+    if (result == Dispatcher.MALFORMED) {
+      end("malformed frame: " + Ops.name(op) + " of " + length + " bytes");
+      return;
+    }
+    int error = result == Dispatcher.UNKNOWN ? CudaResult.NOT_SUPPORTED : result;
+    lastError = Ops.name(op) + ": " + error;
+    if (state.current.exists()) {
+      state.current.report(error);
+    }
+  }
+
+  private void end(String reason) {
+    ending = reason;
+    answers.fatal(CudaResult.UNKNOWN, reason);
+  }
+
+  /** Receives at least one byte, or finds the end; waits are looked after meanwhile. */
+  private void receive() {
+    makeRoom();
+    published = frames;
+    if (!waits.isEmpty()) {
+      waits.poll();
+    }
+    answers.flush();
+    long received = Posix.recv(fd, buffer + end, RECEIVE_BYTES - end, Posix.MSG_DONTWAIT);
+    if (received == -Posix.EAGAIN) {
+      received = spin();
+    }
+    if (received == -Posix.EAGAIN) {
+      waits.handOver();
+      received = Posix.recv(fd, buffer + end, RECEIVE_BYTES - end, 0);
+    }
+    if (received > 0) {
+      end += (int) received;
+      receivedBytes += received;
+    } else {
+      ending = received == 0 ? "connection closed" : "connection lost: error " + -received;
+    }
+  }
+
+  private long spin() {
+    long deadline = System.nanoTime() + spinNanos;
+    long received = -Posix.EAGAIN;
+    while (received == -Posix.EAGAIN && System.nanoTime() - deadline < 0) {
+      Thread.onSpinWait();
+      if (!waits.isEmpty()) {
+        waits.poll();
+        answers.flush();
+      }
+      received = Posix.recv(fd, buffer + end, RECEIVE_BYTES - end, Posix.MSG_DONTWAIT);
+    }
+    return received;
+  }
+
+  /** Moves the beginning of a frame to the front, unless the rest of the longest frame has room. */
+  private void makeRoom() {
+    if (start == end) {
+      start = 0;
+      end = 0;
+    } else if (RECEIVE_BYTES - start < 2 * Frames.MAX_FRAME_BYTES) {
+      Memory.copy(buffer + start, buffer, end - start);
+      end -= start;
+      start = 0;
+    }
+  }
+
+  private void close() {
+    calls.close();
+    threads.shutdown();
+    callbackSender.shutdown();
+    boolean idle = false;
+    try {
+      idle = threads.awaitTermination(1, TimeUnit.SECONDS);
+    } catch (InterruptedException e) {
+      Thread.currentThread().interrupt();
+    }
+    if (idle) {
+      // A thread still inside the backend might touch them; then they stay until the process ends.
+      state.release();
+      answers.release();
+    }
+    Posix.unmap(buffer, RECEIVE_BYTES);
+  }
+
+  private static Thread daemon(String name, Runnable task) {
+    Thread thread = new Thread(task, name);
+    thread.setDaemon(true);
+    return thread;
+  }
+}

@@ -1,0 +1,373 @@
+// SPDX-License-Identifier: Apache-2.0
+package io.gpupool.worker.session;
+
+import io.gpupool.cuda.Ops;
+import io.gpupool.cuda.SessionOps;
+import java.util.List;
+import java.util.concurrent.ExecutorService;
+
+/** Hands each op to the part of the session that does it. Used by the session's thread alone. */
+final class SessionCalls implements SessionOps {
+  final Contexts contexts;
+
+  /** The op being executed. */
+  int op;
+
+  private final SessionState state;
+  private final Images images = new Images();
+  private final Modules modules;
+  private final DeviceMemory memory;
+  private final Uploads uploads;
+  private final Downloads downloads;
+  private final Streams streams;
+  private final Launches launches;
+  private final HostCallbacks callbacks;
+
+  SessionCalls(SessionState state, List<Integer> devices, ExecutorService callbackSender) {
+    this.state = state;
+    contexts = new Contexts(state, devices, this::ending);
+    modules = new Modules(state, images);
+    memory = new DeviceMemory(state);
+    callbacks = new HostCallbacks(state, callbackSender);
+    uploads = new Uploads(state, callbacks);
+    downloads = new Downloads(state, callbacks);
+    streams = new Streams(state);
+    launches = new Launches(state);
+  }
+
+  /** Lets go of memory; the backend's things go down with the process. */
+  void close() {
+    callbacks.cancel(null);
+    images.release();
+    launches.release();
+  }
+
+  private void ending(ContextState context) {
+    callbacks.cancel(context);
+    state.waits.drain(context);
+    uploads.drain(context);
+    context.staging.forget();
+    modules.forget(context);
+    memory.forget(context);
+    state.streams.removeOwnedBy(context);
+    state.events.removeOwnedBy(context);
+  }
+
+  // Services of generated decoding
+
+  @Override
+  public long streamHandle(int number) {
+    return state.stream(number);
+  }
+
+  @Override
+  public long eventHandle(int number) {
+    return state.events.get(number);
+  }
+
+  @Override
+  public long moduleHandle(int number) {
+    return state.modules.get(number);
+  }
+
+  @Override
+  public long functionHandle(int number) {
+    return state.functions.get(number);
+  }
+
+  @Override
+  public long poolHandle(int number) {
+    return memory.poolHandle(number);
+  }
+
+  @Override
+  public boolean answerDeferred(int tag) {
+    if (op == Ops.ctxResetPrimary) {
+      return false;
+    }
+    int error = state.current.takeError();
+    if (error == 0) {
+      return false;
+    }
+    state.answers.reply(tag, error);
+    return true;
+  }
+
+  @Override
+  public long outputs() {
+    return state.out();
+  }
+
+  @Override
+  public int reply(int tag, int result) {
+    state.reply(tag, result);
+    return 0;
+  }
+
+  @Override
+  public int reply(int tag, int result, long address, int lengthBytes) {
+    state.reply(tag, result, address, lengthBytes);
+    return 0;
+  }
+
+  // Session
+
+  @Override
+  public int goodbye() {
+    return CudaResult.SUCCESS;
+  }
+
+  @Override
+  public int callbackDone(int callback) {
+    return callbacks.done(callback);
+  }
+
+  // Contexts
+
+  @Override
+  public void ctxRetainPrimary(int tag, int device, int flags) {
+    contexts.retainPrimary(tag, device, flags);
+  }
+
+  @Override
+  public int ctxReleasePrimary(int device) {
+    return contexts.releasePrimary(device);
+  }
+
+  @Override
+  public void ctxResetPrimary(int tag, int device) {
+    contexts.resetPrimary(tag, device);
+  }
+
+  @Override
+  public void ctxCreate(int tag, int device, int flags) {
+    contexts.create(tag, device, flags);
+  }
+
+  @Override
+  public int ctxDestroy() {
+    return contexts.destroy();
+  }
+
+  @Override
+  public void ctxSynchronize(int tag) {
+    streams.synchronizeContext(tag);
+  }
+
+  @Override
+  public void ctxSetLimit(int tag, int limit, long value) {
+    state.reply(tag, state.backend.cuCtxSetLimit(limit, value));
+  }
+
+  @Override
+  public void ctxGetLimit(int tag, int limit, boolean valueWanted) {
+    long out = state.out();
+    state.reply(tag, state.backend.cuCtxGetLimit(out, limit), out, valueWanted ? 8 : 0);
+  }
+
+  // Images and modules
+
+  @Override
+  public int imageBegin(int image, long lengthBytes) {
+    return images.begin(image, lengthBytes);
+  }
+
+  @Override
+  public int imageData(int image, long dataAddress, long dataBytes) {
+    return images.append(image, dataAddress, dataBytes);
+  }
+
+  @Override
+  public int imageDrop(int image) {
+    return images.drop(image);
+  }
+
+  @Override
+  public void moduleLoad(
+      int tag,
+      int module,
+      int image,
+      long optionsAddress,
+      long optionsBytes,
+      long infoLogCapacityBytes,
+      long errorLogCapacityBytes,
+      long functionsCapacityBytes) {
+    modules.load(
+        tag,
+        module,
+        image,
+        optionsAddress,
+        optionsBytes,
+        infoLogCapacityBytes,
+        errorLogCapacityBytes,
+        functionsCapacityBytes);
+  }
+
+  @Override
+  public int moduleUnload(int module) {
+    return modules.unload(module);
+  }
+
+  @Override
+  public int moduleBindFunction(int module, int function, long nameAddress, long nameBytes) {
+    return modules.bind(module, function, nameAddress, nameBytes);
+  }
+
+  @Override
+  public void moduleGetFunction(
+      int tag,
+      int module,
+      int function,
+      long nameAddress,
+      long nameBytes,
+      long parametersCapacityBytes) {
+    modules.getFunction(tag, module, function, nameAddress, nameBytes, parametersCapacityBytes);
+  }
+
+  @Override
+  public void moduleGetGlobal(
+      int tag,
+      int module,
+      long nameAddress,
+      long nameBytes,
+      boolean addressWanted,
+      boolean lengthBytesWanted) {
+    modules.getGlobal(tag, module, nameAddress, nameBytes, addressWanted, lengthBytesWanted);
+  }
+
+  @Override
+  public void functionGetAttribute(int tag, int function, int attribute, boolean valueWanted) {
+    modules.getAttribute(tag, function, attribute, valueWanted);
+  }
+
+  @Override
+  public int functionSetAttribute(int function, int attribute, int value) {
+    return modules.setAttribute(function, attribute, value);
+  }
+
+  @Override
+  public int launch(long frame, int lengthBytes) {
+    return launches.launch(frame, lengthBytes);
+  }
+
+  // Memory and copies
+
+  @Override
+  public void memGetInfo(int tag, boolean freeBytesWanted, boolean totalBytesWanted) {
+    memory.info(tag, freeBytesWanted, totalBytesWanted);
+  }
+
+  @Override
+  public void memAlloc(int tag, long lengthBytes, boolean addressWanted) {
+    memory.allocate(tag, lengthBytes);
+  }
+
+  @Override
+  public void memAllocPitch(
+      int tag,
+      long widthBytes,
+      long height,
+      int elementBytes,
+      boolean addressWanted,
+      boolean pitchBytesWanted) {
+    memory.allocatePitch(tag, widthBytes, height, elementBytes);
+  }
+
+  @Override
+  public int memFree(long address) {
+    return memory.free(address);
+  }
+
+  @Override
+  public void memAllocAsync(
+      int tag, long lengthBytes, int pool, int stream, boolean addressWanted) {
+    memory.allocateAsync(tag, lengthBytes, pool, stream);
+  }
+
+  @Override
+  public int memFreeAsync(long address, int stream) {
+    return memory.freeAsync(address, stream);
+  }
+
+  @Override
+  public void poolGetAttribute(int tag, int pool, int attribute, boolean valueWanted) {
+    memory.poolGetAttribute(tag, pool, attribute, valueWanted);
+  }
+
+  @Override
+  public int poolSetAttribute(int pool, int attribute, long value) {
+    return memory.poolSetAttribute(pool, attribute, value);
+  }
+
+  @Override
+  public int memcpyHtoD(long destination, int stream, long dataAddress, long dataBytes) {
+    return uploads.write(destination, stream, dataAddress, dataBytes);
+  }
+
+  @Override
+  public void memcpyDtoH(int tag, long source, long lengthBytes, int stream) {
+    downloads.read(tag, source, lengthBytes, stream);
+  }
+
+  @Override
+  public int memcpyDtoHPosted(int copy, long source, long lengthBytes, int stream) {
+    return downloads.readPosted(copy, source, lengthBytes, stream);
+  }
+
+  // Streams and events
+
+  @Override
+  public int streamCreate(int stream, int flags, int priority) {
+    return streams.create(stream, flags, priority);
+  }
+
+  @Override
+  public int streamDestroy(int stream) {
+    return streams.destroy(stream);
+  }
+
+  @Override
+  public void streamQuery(int tag, int stream) {
+    streams.query(tag, stream);
+  }
+
+  @Override
+  public void streamSynchronize(int tag, int stream) {
+    streams.synchronize(tag, stream);
+  }
+
+  @Override
+  public int streamWaitEvent(int stream, int event, int flags) {
+    return streams.waitEvent(stream, event, flags);
+  }
+
+  @Override
+  public int streamHostFunction(int stream, int callback, int kind) {
+    return callbacks.launch(stream, callback, kind);
+  }
+
+  @Override
+  public int eventCreate(int event, int flags) {
+    return streams.createEvent(event, flags);
+  }
+
+  @Override
+  public int eventDestroy(int event) {
+    return streams.destroyEvent(event);
+  }
+
+  @Override
+  public int eventRecord(int event, int stream, int flags) {
+    return streams.record(event, stream, flags);
+  }
+
+  @Override
+  public void eventQuery(int tag, int event) {
+    streams.queryEvent(tag, event);
+  }
+
+  @Override
+  public void eventSynchronize(int tag, int event) {
+    streams.synchronizeEvent(tag, event);
+  }
+}

@@ -1,0 +1,12 @@
+// SPDX-License-Identifier: Apache-2.0
+package io.gpupool.worker.session;
+
+/**
+ * What a session has done so far.
+ *
+ * @param calls frames executed
+ * @param bytesIn received
+ * @param bytesOut sent
+ * @param lastError the last error of a posted call, as text; empty if there was none
+ */
+public record SessionCounters(long calls, long bytesIn, long bytesOut, String lastError) {}

@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: Apache-2.0
+package io.gpupool.worker.session;
+
+import java.util.List;
+
+/**
+ * What a session is given.
+ *
+ * @param gpus the GPUs of its lease, in the order in which the program numbers them
+ * @param ledger of the lease
+ * @param spinNanos how long its thread looks for more input before it sleeps
+ * @param beforeFence run before a fence is answered, by any thread: sends what kernels printed
+ */
+public record SessionPlan(
+    List<LeasedGpu> gpus, Ledger ledger, long spinNanos, Runnable beforeFence) {
+  /** How long a wake-up takes, about: looking longer than that wins nothing. */
+  public static final long DEFAULT_SPIN_NANOS = 50_000;
+
+  public SessionPlan {
+    gpus = List.copyOf(gpus);
+  }
+
+  /** A plan for a backend that prints through the session. */
+  public static SessionPlan of(List<LeasedGpu> gpus, Ledger ledger) {
+    return new SessionPlan(gpus, ledger, DEFAULT_SPIN_NANOS, () -> {});
+  }
+}

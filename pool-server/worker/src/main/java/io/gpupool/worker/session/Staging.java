@@ -1,0 +1,84 @@
+// SPDX-License-Identifier: Apache-2.0
+package io.gpupool.worker.session;
+
+import static java.lang.foreign.ValueLayout.JAVA_LONG;
+
+import io.gpupool.cuda.Backend;
+import io.gpupool.worker.os.Posix;
+import java.lang.foreign.Arena;
+import java.lang.foreign.MemorySegment;
+import java.util.ArrayDeque;
+import java.util.HashMap;
+import java.util.Map;
+
+/**
+ * Page-locked host memory of one context through which copies go, in blocks of two sizes, kept for
+ * the next copy. Any thread in which the context is current may use it.
+ */
+final class Staging {
+  static final int SMALL_BYTES = 64 << 10;
+  static final int BLOCK_BYTES = Frames.MAX_DATA_BYTES;
+
+  /** How much copies may hold before they wait for each other. */
+  static final long MAX_BYTES = 256L << 20;
+
+  private static final int PORTABLE = 1;
+
+  private final Backend backend;
+  private final MemorySegment out = Arena.ofAuto().allocate(8, 8);
+  private final ArrayDeque<Long> freeSmall = new ArrayDeque<>();
+  private final ArrayDeque<Long> freeBlocks = new ArrayDeque<>();
+
+  /** The length of every block; of those that are only mapped, negated. */
+  private final Map<Long, Integer> lengths = new HashMap<>();
+
+  private long totalBytes;
+
+  Staging(Backend backend) {
+    this.backend = backend;
+  }
+
+  /**
+   * Takes a block of at least {@code lengthBytes}.
+   *
+   * @param overdraft how much more than {@link #MAX_BYTES} may be taken
+   * @return its address, or 0 if there is none
+   */
+  synchronized long take(int lengthBytes, long overdraft) {
+    boolean small = lengthBytes <= SMALL_BYTES;
+    Long block = (small ? freeSmall : freeBlocks).poll();
+    if (block != null) {
+      return block;
+    }
+    int blockBytes = small ? SMALL_BYTES : BLOCK_BYTES;
+    if (totalBytes + blockBytes > MAX_BYTES + overdraft) {
+      return 0;
+    }
+    out.set(JAVA_LONG, 0, 0);
+    boolean pinned = backend.cuMemHostAlloc(out.address(), blockBytes, PORTABLE) == 0;
+    long address = pinned ? out.get(JAVA_LONG, 0) : Posix.map(blockBytes);
+    if (address != 0) {
+      lengths.put(address, pinned ? blockBytes : -blockBytes);
+      totalBytes += blockBytes;
+    }
+    return address;
+  }
+
+  synchronized void give(long block) {
+    int length = Math.abs(lengths.get(block));
+    (length == SMALL_BYTES ? freeSmall : freeBlocks).push(block);
+  }
+
+  /** Forgets all blocks; the page-locked ones went down with their context. */
+  synchronized void forget() {
+    lengths.forEach((block, length) -> {
+      if (length < 0) {
+        Posix.unmap(block, -length);
+      }
+    });
+    lengths.clear();
+    freeSmall.clear();
+    freeBlocks.clear();
+    totalBytes = 0;
+  }
+}

@@ -1,0 +1,227 @@
+// SPDX-License-Identifier: Apache-2.0
+package io.gpupool.worker.session;
+
+import io.gpupool.cuda.Backend;
+import io.gpupool.cuda.SessionServices;
+import io.gpupool.worker.os.Memory;
+import java.util.Arrays;
+
+/** Streams, events and the calls that wait for them. Used by the session's thread alone. */
+final class Streams {
+  private static final int NON_BLOCKING = 1;
+
+  private final SessionState state;
+  private long[] gathered = new long[8];
+  private int gatheredCount;
+  private int gatheredResult;
+
+  Streams(SessionState state) {
+    this.state = state;
+  }
+
+  int create(int stream, int flags, int priority) {
+    int refused = state.current.exists() ? state.streams.check(stream) : CudaResult.INVALID_CONTEXT;
+    if (refused != 0) {
+      return refused;
+    }
+    long out = state.out();
+    int result = state.backend.cuStreamCreateWithPriority(out, flags, priority);
+    if (result == 0) {
+      state.streams.put(stream, Memory.getLong(out), state.current);
+    }
+    return result;
+  }
+
+  int destroy(int stream) {
+    long handle = state.streams.get(stream);
+    if (handle == SessionServices.NO_HANDLE) {
+      return CudaResult.INVALID_HANDLE;
+    }
+    state.streams.remove(stream);
+    return state.backend.cuStreamDestroy_v2(handle);
+  }
+
+  void query(int tag, int stream) {
+    long handle = state.stream(stream);
+    if (handle == SessionServices.NO_HANDLE) {
+      state.reply(tag, CudaResult.INVALID_HANDLE);
+      return;
+    }
+    answer(tag, state.backend.cuStreamQuery(handle));
+  }
+
+  void synchronize(int tag, int stream) {
+    ContextState context = state.current;
+    long handle = state.stream(stream);
+    int refused = context.exists() ? SessionState.found(handle) : CudaResult.INVALID_CONTEXT;
+    if (refused != 0) {
+      state.reply(tag, refused);
+      return;
+    }
+    int result = state.backend.cuStreamQuery(handle);
+    if (result != CudaResult.NOT_READY) {
+      answer(tag, result);
+      return;
+    }
+    long event = mark(handle);
+    if (event == 0) {
+      state.reply(tag, CudaResult.OUT_OF_MEMORY);
+    } else {
+      fence(context, tag, event);
+    }
+  }
+
+  void synchronizeContext(int tag) {
+    ContextState context = state.current;
+    if (!context.exists()) {
+      state.reply(tag, CudaResult.INVALID_CONTEXT);
+      return;
+    }
+    gatheredCount = 0;
+    gatheredResult = 0;
+    gather(0);
+    state.streams.forEachOwnedBy(context, (number, handle) -> gather(handle));
+    if (gatheredCount == 0) {
+      answer(tag, gatheredResult);
+    } else {
+      fence(context, tag, Arrays.copyOf(gathered, gatheredCount));
+    }
+  }
+
+  int waitEvent(int stream, int event, int flags) {
+    long streamHandle = state.stream(stream);
+    long eventHandle = state.events.get(event);
+    if (streamHandle == SessionServices.NO_HANDLE || eventHandle == SessionServices.NO_HANDLE) {
+      return CudaResult.INVALID_HANDLE;
+    }
+    return state.backend.cuStreamWaitEvent(streamHandle, eventHandle, flags);
+  }
+
+  int createEvent(int event, int flags) {
+    int refused = state.current.exists() ? state.events.check(event) : CudaResult.INVALID_CONTEXT;
+    if (refused != 0) {
+      return refused;
+    }
+    long out = state.out();
+    int result = state.backend.cuEventCreate(out, flags);
+    if (result == 0) {
+      state.events.put(event, Memory.getLong(out), state.current);
+    }
+    return result;
+  }
+
+  int destroyEvent(int event) {
+    long handle = state.events.get(event);
+    if (handle == SessionServices.NO_HANDLE) {
+      return CudaResult.INVALID_HANDLE;
+    }
+    state.events.remove(event);
+    return state.backend.cuEventDestroy_v2(handle);
+  }
+
+  int record(int event, int stream, int flags) {
+    long streamHandle = state.stream(stream);
+    long eventHandle = state.events.get(event);
+    if (streamHandle == SessionServices.NO_HANDLE || eventHandle == SessionServices.NO_HANDLE) {
+      return CudaResult.INVALID_HANDLE;
+    }
+    return flags == 0
+        ? state.backend.cuEventRecord(eventHandle, streamHandle)
+        : state.backend.cuEventRecordWithFlags(eventHandle, streamHandle, flags);
+  }
+
+  void queryEvent(int tag, int event) {
+    long handle = state.events.get(event);
+    if (handle == SessionServices.NO_HANDLE) {
+      state.reply(tag, CudaResult.INVALID_HANDLE);
+      return;
+    }
+    answer(tag, state.backend.cuEventQuery(handle));
+  }
+
+  void synchronizeEvent(int tag, int event) {
+    long handle = state.events.get(event);
+    if (handle == SessionServices.NO_HANDLE) {
+      state.reply(tag, CudaResult.INVALID_HANDLE);
+      return;
+    }
+    int result = state.backend.cuEventQuery(handle);
+    if (result != CudaResult.NOT_READY) {
+      answer(tag, result);
+      return;
+    }
+    // The client may record or destroy its event meanwhile: what counts is where it is now, which
+    // an
+    // event of the session's own behind it, in a stream of its own, keeps.
+    ContextState context = (ContextState) state.events.owner(event);
+    Backend backend = state.backend;
+    backend.cuCtxSetCurrent(context.handle);
+    long out = state.out();
+    result = backend.cuStreamCreateWithPriority(out, NON_BLOCKING, 0);
+    long own = 0;
+    if (result == 0) {
+      long stream = Memory.getLong(out);
+      result = backend.cuStreamWaitEvent(stream, handle, 0);
+      own = result == 0 ? mark(context, stream) : 0;
+      // A destroyed stream still ends what is in it.
+      backend.cuStreamDestroy_v2(stream);
+    }
+    backend.cuCtxSetCurrent(state.current.handle);
+    if (own == 0) {
+      state.reply(tag, result == 0 ? CudaResult.OUT_OF_MEMORY : result);
+    } else {
+      fence(context, tag, own);
+    }
+  }
+
+  private void gather(long stream) {
+    int result = state.backend.cuStreamQuery(stream);
+    if (result == CudaResult.NOT_READY) {
+      long event = mark(stream);
+      if (event != 0) {
+        if (gatheredCount == gathered.length) {
+          gathered = Arrays.copyOf(gathered, gatheredCount * 2);
+        }
+        gathered[gatheredCount++] = event;
+        return;
+      }
+      result = CudaResult.OUT_OF_MEMORY;
+    }
+    if (gatheredResult == 0) {
+      gatheredResult = result;
+    }
+  }
+
+  /** An event of the session's own at the present end of a stream; 0 if there is none. */
+  private long mark(long stream) {
+    return mark(state.current, stream);
+  }
+
+  private long mark(ContextState context, long stream) {
+    long event = context.events.take();
+    if (event != 0 && state.backend.cuEventRecord(event, stream) != 0) {
+      context.events.give(event);
+      return 0;
+    }
+    return event;
+  }
+
+  private void fence(ContextState context, int tag, long... events) {
+    if (state.waits.size() >= SessionState.MAX_WAITS) {
+      for (long event : events) {
+        context.events.give(event);
+      }
+      state.reply(tag, CudaResult.OUT_OF_MEMORY);
+      return;
+    }
+    state.waits.add(new FenceWait(context, state.backend, state.answers, tag, events));
+  }
+
+  private void answer(int tag, int result) {
+    if (result == CudaResult.NOT_READY) {
+      state.answers.reply(tag, result);
+    } else {
+      state.replyComplete(tag, result);
+    }
+  }
+}

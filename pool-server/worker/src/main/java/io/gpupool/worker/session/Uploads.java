@@ -1,0 +1,115 @@
+// SPDX-License-Identifier: Apache-2.0
+package io.gpupool.worker.session;
+
+import io.gpupool.cuda.SessionServices;
+import io.gpupool.worker.os.Memory;
+import java.util.ArrayDeque;
+import java.util.Iterator;
+
+/** Copies to the device. Used by the session's thread alone. */
+final class Uploads {
+  /*
+   * The driver reads a long pageable source only when the stream gets there, and makes its caller
+   * wait. The session's thread must not wait, and wants its receive buffer back: so long sources go
+   * through page-locked blocks, which come back when an event behind the copy is reached.
+   */
+  private static final long MAX_IN_FLIGHT_BYTES = 64L << 20;
+  private static final long HOST_FUNCTION_OVERDRAFT_BYTES = Staging.MAX_BYTES;
+
+  private final SessionState state;
+  private final HostCallbacks callbacks;
+  private final ArrayDeque<Block> inFlight = new ArrayDeque<>();
+  private final long readAtOnceBytes;
+
+  private record Block(ContextState context, long address, long event) {}
+
+  Uploads(SessionState state, HostCallbacks callbacks) {
+    this.state = state;
+    this.callbacks = callbacks;
+    readAtOnceBytes = state.backend.sourceReadAtOnceBytes();
+  }
+
+  int write(long destination, int stream, long source, long lengthBytes) {
+    ContextState context = state.current;
+    if (!context.exists()) {
+      return CudaResult.INVALID_CONTEXT;
+    }
+    long streamHandle = state.stream(stream);
+    if (streamHandle == SessionServices.NO_HANDLE) {
+      return CudaResult.INVALID_HANDLE;
+    }
+    if (lengthBytes > Frames.MAX_DATA_BYTES) {
+      return CudaResult.INVALID_VALUE;
+    }
+    if (lengthBytes <= readAtOnceBytes) {
+      return state.backend.cuMemcpyHtoDAsync_v2(destination, source, lengthBytes, streamHandle);
+    }
+    reclaim();
+    long block = takeBlock(context, (int) lengthBytes);
+    if (block == 0) {
+      return CudaResult.OUT_OF_MEMORY;
+    }
+    Memory.copy(source, block, lengthBytes);
+    int result = state.backend.cuMemcpyHtoDAsync_v2(destination, block, lengthBytes, streamHandle);
+    long event = result == 0 ? context.events.take() : 0;
+    if (event == 0) {
+      context.staging.give(block);
+      return result == 0 ? CudaResult.OUT_OF_MEMORY : result;
+    }
+    result = state.backend.cuEventRecord(event, streamHandle);
+    inFlight.add(new Block(context, block, event));
+    return result;
+  }
+
+  /** Forgets the blocks of a context that is going down. */
+  void drain(ContextState context) {
+    for (Iterator<Block> blocks = inFlight.iterator(); blocks.hasNext(); ) {
+      Block block = blocks.next();
+      if (block.context == context) {
+        state.backend.cuEventSynchronize(block.event);
+        blocks.remove();
+      }
+    }
+  }
+
+  private long takeBlock(ContextState context, int lengthBytes) {
+    while (true) {
+      boolean hostFunction = callbacks.anyRunning();
+      if ((long) inFlight.size() * Staging.BLOCK_BYTES < MAX_IN_FLIGHT_BYTES || hostFunction) {
+        // While a host function runs, waiting could be for ever: what ends it is yet to be read.
+        long overdraft = hostFunction ? HOST_FUNCTION_OVERDRAFT_BYTES : 0;
+        long block = context.staging.take(lengthBytes, overdraft);
+        if (block != 0 || hostFunction) {
+          return block;
+        }
+      }
+      if (!inFlight.isEmpty()) {
+        awaitOldest();
+      } else if (!state.waits.awaitCopy()) {
+        return 0;
+      }
+    }
+  }
+
+  private void reclaim() {
+    while (!inFlight.isEmpty()) {
+      Block oldest = inFlight.peek();
+      if (state.backend.cuEventQuery(oldest.event) == CudaResult.NOT_READY) {
+        return;
+      }
+      giveBack(inFlight.poll());
+    }
+  }
+
+  private void awaitOldest() {
+    Block oldest = inFlight.poll();
+    state.answers.flush();
+    state.backend.cuEventSynchronize(oldest.event);
+    giveBack(oldest);
+  }
+
+  private static void giveBack(Block block) {
+    block.context.staging.give(block.address);
+    block.context.events.give(block.event);
+  }
+}

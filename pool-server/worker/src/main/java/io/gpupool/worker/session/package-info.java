@@ -1,0 +1,3 @@
+// SPDX-License-Identifier: Apache-2.0
+/** One session: the call stream of one program, executed on a backend. */
+package io.gpupool.worker.session;

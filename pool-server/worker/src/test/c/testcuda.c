@@ -1,0 +1,792 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * A libcuda.so.1 for tests: the driver's ABI and its rules of memory, streams and events, with host
+ * memory for device memory and a few kernels built in. Each stream is a thread that takes operations
+ * from a queue; an operation starts when those it depends on, (stream, sequence number) pairs, are
+ * done. Module images are text:
+ *
+ *   testcuda
+ *   kernel NAME SIZE...      built in: fill(u64 p, u32 n, u32 v), add(u64 a, u64 b, u64 c, u32 n),
+ *                            sleep(u64 microseconds), fault()
+ *   global NAME BYTES
+ *
+ * TESTCUDA_DEVICES (2) and TESTCUDA_MEMORY_MIB (1024) in the environment set the devices.
+ */
+#define _GNU_SOURCE
+#include <pthread.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+typedef int Result;
+typedef uint64_t Address;
+
+enum {
+  SUCCESS = 0, INVALID_VALUE = 1, OUT_OF_MEMORY = 2, NOT_INITIALIZED = 3, INVALID_DEVICE = 101,
+  INVALID_IMAGE = 200, INVALID_CONTEXT = 201, INVALID_HANDLE = 400, NOT_FOUND = 500, NOT_READY = 600,
+  ILLEGAL_ADDRESS = 700, NOT_PERMITTED = 800
+};
+enum { MAX_DEVICES = 8, MAX_DEPENDENCIES = 64, MAX_PARAMETERS = 16 };
+
+struct op;
+typedef void Action(struct op *op);
+
+struct dependency {
+  struct stream *stream;
+  uint64_t sequence;
+};
+
+struct op {
+  Action *run;
+  struct op *next;
+  int even_after_fault;
+  int dependency_count;
+  struct dependency dependencies[MAX_DEPENDENCIES];
+  uint64_t a, b, c, d;
+  void *f, *user;
+};
+
+struct stream {
+  struct context *context;
+  struct stream *next;
+  int blocking, priority, dying;
+  pthread_t thread;
+  struct op *head, *tail;
+  uint64_t issued, done;
+};
+
+struct event {
+  struct context *context;
+  struct dependency point;
+  uint64_t nanos;
+};
+
+struct context {
+  int device, fault;
+  struct stream *streams, *legacy;
+};
+
+struct function {
+  struct module *module;
+  char name[64];
+  int parameter_count;
+  size_t sizes[MAX_PARAMETERS];
+};
+
+struct global {
+  char name[64];
+  Address address;
+  size_t size;
+};
+
+struct module {
+  int function_count, global_count;
+  struct function functions[64];
+  struct global globals[16];
+};
+
+struct allocation {
+  Address address;
+  size_t size;
+  int device;
+  struct allocation *next;
+};
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static pthread_cond_t changed = PTHREAD_COND_INITIALIZER;
+static int initialized;
+static struct context *primary[MAX_DEVICES];
+static int retained[MAX_DEVICES];
+static size_t used[MAX_DEVICES];
+static struct allocation *allocations;
+static __thread struct context *current;
+static __thread int in_host_function;
+
+static int setting(const char *name, int fallback) {
+  const char *value = getenv(name);
+  return value ? atoi(value) : fallback;
+}
+
+static int devices(void) { return setting("TESTCUDA_DEVICES", 2); }
+static size_t memory_size(void) { return (size_t)setting("TESTCUDA_MEMORY_MIB", 1024) << 20; }
+
+static uint64_t now(void) {
+  struct timespec t;
+  clock_gettime(CLOCK_MONOTONIC, &t);
+  return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
+}
+
+/* Whether a call may go on in the current context. */
+static Result usable(void) {
+  if (in_host_function) return NOT_PERMITTED;
+  if (!initialized) return NOT_INITIALIZED;
+  if (!current) return INVALID_CONTEXT;
+  return current->fault;
+}
+
+/* Devices */
+
+Result cuInit(unsigned flags) { initialized = 1; return flags ? INVALID_VALUE : SUCCESS; }
+Result cuDriverGetVersion(int *version) { *version = 13000; return SUCCESS; }
+Result cuDeviceGetCount(int *count) { *count = devices(); return SUCCESS; }
+
+static Result check_device(int device) {
+  return device < 0 || device >= devices() ? INVALID_DEVICE : SUCCESS;
+}
+
+Result cuDeviceGet(int *device, int ordinal) {
+  *device = ordinal;
+  return check_device(ordinal);
+}
+
+Result cuDeviceGetName(char *name, int length, int device) {
+  snprintf(name, (size_t)length, "Test GPU %d", device);
+  return check_device(device);
+}
+
+Result cuDeviceGetUuid_v2(unsigned char *uuid, int device) {
+  memset(uuid, 0x74, 16);
+  uuid[15] = (unsigned char)device;
+  return check_device(device);
+}
+
+Result cuDeviceGetPCIBusId(char *id, int length, int device) {
+  snprintf(id, (size_t)length, "0000:%02x:00.0", device + 1);
+  return check_device(device);
+}
+
+Result cuDeviceTotalMem_v2(size_t *bytes, int device) {
+  *bytes = memory_size();
+  return check_device(device);
+}
+
+Result cuDeviceGetAttribute(int *value, int attribute, int device) {
+  switch (attribute) {
+  case 1: *value = 1024; break;
+  case 10: *value = 32; break;
+  case 16: *value = 4; break;
+  case 75: *value = 9; break;
+  case 76: *value = 0; break;
+  case 33: *value = device + 1; break;
+  default:
+    if (attribute <= 0 || attribute > 140) return INVALID_VALUE;
+    *value = 0;
+  }
+  return check_device(device);
+}
+
+/* Streams */
+
+static int ready(const struct op *op) {
+  for (int i = 0; i < op->dependency_count; i++)
+    if (op->dependencies[i].stream->done < op->dependencies[i].sequence) return 0;
+  return 1;
+}
+
+static void *run_stream(void *argument) {
+  struct stream *stream = argument;
+  pthread_mutex_lock(&lock);
+  while (1) {
+    while (!(stream->head && ready(stream->head)) && !(stream->dying && !stream->head))
+      pthread_cond_wait(&changed, &lock);
+    struct op *op = stream->head;
+    if (!op) break;
+    int skipped = stream->context->fault && !op->even_after_fault;
+    pthread_mutex_unlock(&lock);
+    if (!skipped) op->run(op);
+    pthread_mutex_lock(&lock);
+    stream->head = op->next;
+    if (!stream->head) stream->tail = NULL;
+    stream->done++;
+    free(op);
+    pthread_cond_broadcast(&changed);
+  }
+  pthread_mutex_unlock(&lock);
+  return NULL;
+}
+
+static struct stream *new_stream(struct context *context, int blocking) {
+  struct stream *stream = calloc(1, sizeof *stream);
+  stream->context = context;
+  stream->blocking = blocking;
+  pthread_create(&stream->thread, NULL, run_stream, stream);
+  pthread_detach(stream->thread);
+  return stream;
+}
+
+static struct stream *stream_of(struct stream *handle) {
+  return (uintptr_t)handle <= 1 ? current->legacy : handle;
+}
+
+static struct op *new_op(Action *run) {
+  struct op *op = calloc(1, sizeof *op);
+  op->run = run;
+  return op;
+}
+
+static void depend(struct op *op, struct stream *stream, uint64_t sequence) {
+  if (stream && stream->done < sequence && op->dependency_count < MAX_DEPENDENCIES)
+    op->dependencies[op->dependency_count++] = (struct dependency){stream, sequence};
+}
+
+/* Under the lock; returns the operation's sequence number. Streams are never freed. */
+static uint64_t submit_locked(struct stream *stream, struct op *op) {
+  struct context *context = stream->context;
+  if (stream == context->legacy) {
+    for (struct stream *s = context->streams; s; s = s->next)
+      if (s->blocking) depend(op, s, s->issued);
+  } else if (stream->blocking) {
+    depend(op, context->legacy, context->legacy->issued);
+  }
+  if (stream->tail) stream->tail->next = op; else stream->head = op;
+  stream->tail = op;
+  stream->issued++;
+  pthread_cond_broadcast(&changed);
+  return stream->issued;
+}
+
+static Result submit(struct stream *handle, struct op *op) {
+  pthread_mutex_lock(&lock);
+  submit_locked(stream_of(handle), op);
+  pthread_mutex_unlock(&lock);
+  return SUCCESS;
+}
+
+static int is_done(struct dependency point) {
+  return !point.stream || point.stream->done >= point.sequence;
+}
+
+static void nothing(struct op *op) { (void)op; }
+
+static struct dependency end_of(struct stream *stream) {
+  /* The legacy stream is where all blocking streams are: an empty operation gathers them. */
+  if (stream == stream->context->legacy)
+    return (struct dependency){stream, submit_locked(stream, new_op(nothing))};
+  return (struct dependency){stream, stream->issued};
+}
+
+Result cuStreamCreateWithPriority(struct stream **out, unsigned flags, int priority) {
+  Result result = usable();
+  if (result) return result;
+  struct stream *stream = new_stream(current, !(flags & 1));
+  stream->priority = priority;
+  pthread_mutex_lock(&lock);
+  stream->next = current->streams;
+  current->streams = stream;
+  pthread_mutex_unlock(&lock);
+  *out = stream;
+  return SUCCESS;
+}
+
+Result cuStreamDestroy_v2(struct stream *stream) {
+  pthread_mutex_lock(&lock);
+  for (struct stream **s = &stream->context->streams; *s; s = &(*s)->next)
+    if (*s == stream) { *s = stream->next; break; }
+  stream->dying = 1;
+  pthread_cond_broadcast(&changed);
+  pthread_mutex_unlock(&lock);
+  return SUCCESS;
+}
+
+static Result query(struct dependency point, struct context *context) {
+  if (in_host_function) return NOT_PERMITTED;
+  return !is_done(point) ? NOT_READY : context->fault;
+}
+
+Result cuStreamQuery(struct stream *handle) {
+  Result result = usable();
+  if (result) return result;
+  pthread_mutex_lock(&lock);
+  struct stream *stream = stream_of(handle);
+  result = SUCCESS;
+  if (stream->done < stream->issued) result = NOT_READY;
+  if (stream == current->legacy)
+    for (struct stream *s = current->streams; s; s = s->next)
+      if (s->blocking && s->done < s->issued) result = NOT_READY;
+  if (!result) result = current->fault;
+  pthread_mutex_unlock(&lock);
+  return result;
+}
+
+static Result await(struct dependency point, struct context *context) {
+  if (in_host_function) return NOT_PERMITTED;
+  pthread_mutex_lock(&lock);
+  while (!is_done(point)) pthread_cond_wait(&changed, &lock);
+  pthread_mutex_unlock(&lock);
+  return context->fault;
+}
+
+Result cuStreamSynchronize(struct stream *handle) {
+  Result result = usable();
+  if (result) return result;
+  pthread_mutex_lock(&lock);
+  struct dependency point = end_of(stream_of(handle));
+  pthread_mutex_unlock(&lock);
+  return await(point, current);
+}
+
+Result cuStreamWaitEvent(struct stream *handle, struct event *event, unsigned flags) {
+  (void)flags;
+  Result result = usable();
+  if (result) return result;
+  struct op *op = new_op(nothing);
+  pthread_mutex_lock(&lock);
+  depend(op, event->point.stream, event->point.sequence);
+  submit_locked(stream_of(handle), op);
+  pthread_mutex_unlock(&lock);
+  return SUCCESS;
+}
+
+static void call_host_function(struct op *op) {
+  in_host_function = 1;
+  if (op->a)
+    ((void (*)(struct stream *, Result, void *))op->f)((void *)op->b, (Result)((struct stream *)op->c)->context->fault, op->user);
+  else
+    ((void (*)(void *))op->f)(op->user);
+  in_host_function = 0;
+}
+
+Result cuLaunchHostFunc(struct stream *handle, void *function, void *user) {
+  Result result = usable();
+  if (result) return result;
+  struct op *op = new_op(call_host_function);
+  op->f = function;
+  op->user = user;
+  return submit(handle, op);
+}
+
+Result cuStreamAddCallback(struct stream *handle, void *function, void *user, unsigned flags) {
+  (void)flags;
+  Result result = usable();
+  if (result) return result;
+  struct op *op = new_op(call_host_function);
+  op->f = function;
+  op->user = user;
+  op->a = 1;
+  op->b = (uintptr_t)handle;
+  op->c = (uintptr_t)stream_of(handle);
+  op->even_after_fault = 1;
+  return submit(handle, op);
+}
+
+/* Events */
+
+Result cuEventCreate(struct event **out, unsigned flags) {
+  (void)flags;
+  Result result = usable();
+  if (result) return result;
+  *out = calloc(1, sizeof **out);
+  (*out)->context = current;
+  return SUCCESS;
+}
+
+/* Events stay: an operation under way may still write to one. */
+Result cuEventDestroy_v2(struct event *event) { (void)event; return SUCCESS; }
+
+static void stamp(struct op *op) { ((struct event *)op->f)->nanos = now(); }
+
+Result cuEventRecord(struct event *event, struct stream *handle) {
+  Result result = usable();
+  if (result) return result;
+  if (event->context != current) return INVALID_HANDLE;
+  struct op *op = new_op(stamp);
+  op->f = event;
+  op->even_after_fault = 1;
+  pthread_mutex_lock(&lock);
+  struct stream *stream = stream_of(handle);
+  event->point = (struct dependency){stream, submit_locked(stream, op)};
+  pthread_mutex_unlock(&lock);
+  return SUCCESS;
+}
+
+Result cuEventQuery(struct event *event) { return query(event->point, event->context); }
+Result cuEventSynchronize(struct event *event) { return await(event->point, event->context); }
+
+Result cuEventElapsedTime(float *milliseconds, struct event *start, struct event *end) {
+  if (!start->point.stream || !end->point.stream) return INVALID_HANDLE;
+  if (!is_done(start->point) || !is_done(end->point)) return NOT_READY;
+  *milliseconds = (float)((double)(int64_t)(end->nanos - start->nanos) / 1e6);
+  return start->context->fault;
+}
+
+/* Contexts */
+
+static struct context *new_context(int device) {
+  struct context *context = calloc(1, sizeof *context);
+  context->device = device;
+  context->legacy = new_stream(context, 1);
+  return context;
+}
+
+Result cuDevicePrimaryCtxRetain(struct context **out, int device) {
+  if (check_device(device)) return INVALID_DEVICE;
+  if (!primary[device]) primary[device] = new_context(device);
+  retained[device]++;
+  *out = primary[device];
+  return SUCCESS;
+}
+
+Result cuDevicePrimaryCtxRelease_v2(int device) {
+  if (check_device(device) || !retained[device]) return INVALID_CONTEXT;
+  if (--retained[device] == 0) primary[device] = NULL;
+  return SUCCESS;
+}
+
+Result cuDevicePrimaryCtxReset_v2(int device) {
+  if (check_device(device)) return INVALID_DEVICE;
+  if (primary[device]) primary[device]->fault = 0;
+  return SUCCESS;
+}
+
+Result cuCtxCreate_v2(struct context **out, unsigned flags, int device) {
+  (void)flags;
+  if (check_device(device)) return INVALID_DEVICE;
+  *out = current = new_context(device);
+  return SUCCESS;
+}
+
+Result cuCtxDestroy_v2(struct context *context) {
+  if (current == context) current = NULL;
+  return SUCCESS;
+}
+
+Result cuCtxSetCurrent(struct context *context) { current = context; return SUCCESS; }
+
+Result cuCtxSynchronize(void) {
+  Result result = usable();
+  for (struct stream *s = current ? current->streams : NULL; s && !result; s = s->next)
+    result = cuStreamSynchronize(s);
+  return result ? result : cuStreamSynchronize(NULL);
+}
+
+Result cuCtxGetLimit(size_t *value, int limit) { *value = (size_t)limit * 1024; return usable(); }
+Result cuCtxSetLimit(int limit, size_t value) { (void)limit; (void)value; return usable(); }
+
+/* Memory */
+
+static int is_allocated(Address address, size_t size) {
+  pthread_mutex_lock(&lock);
+  struct allocation *a = allocations;
+  while (a && !(address >= a->address && size <= a->size && address - a->address <= a->size - size))
+    a = a->next;
+  pthread_mutex_unlock(&lock);
+  return a != NULL;
+}
+
+Result cuMemAlloc_v2(Address *out, size_t size) {
+  Result result = usable();
+  if (result) return result;
+  if (!size) return INVALID_VALUE;
+  pthread_mutex_lock(&lock);
+  int device = current->device;
+  if (size > memory_size() - used[device]) {
+    pthread_mutex_unlock(&lock);
+    return OUT_OF_MEMORY;
+  }
+  struct allocation *a = malloc(sizeof *a);
+  *a = (struct allocation){(Address)(uintptr_t)calloc(1, size), size, device, allocations};
+  allocations = a;
+  used[device] += size;
+  pthread_mutex_unlock(&lock);
+  *out = a->address;
+  return SUCCESS;
+}
+
+Result cuMemAllocPitch_v2(Address *out, size_t *pitch, size_t width, size_t height, unsigned element) {
+  (void)element;
+  *pitch = (width + 511) & ~(size_t)511;
+  return cuMemAlloc_v2(out, *pitch * height);
+}
+
+/* Waits for all streams, as the driver does. */
+Result cuMemFree_v2(Address address) {
+  if (!address) return SUCCESS;
+  Result result = cuCtxSynchronize();
+  if (result) return result;
+  pthread_mutex_lock(&lock);
+  result = INVALID_VALUE;
+  for (struct allocation **a = &allocations; *a; a = &(*a)->next)
+    if ((*a)->address == address) {
+      struct allocation *gone = *a;
+      *a = gone->next;
+      used[gone->device] -= gone->size;
+      free((void *)(uintptr_t)address);
+      free(gone);
+      result = SUCCESS;
+      break;
+    }
+  pthread_mutex_unlock(&lock);
+  return result;
+}
+
+Result cuMemAllocAsync(Address *out, size_t size, struct stream *stream) {
+  (void)stream;
+  return cuMemAlloc_v2(out, size);
+}
+
+Result cuMemFreeAsync(Address address, struct stream *stream) {
+  (void)stream;
+  return cuMemFree_v2(address);
+}
+
+Result cuMemGetInfo_v2(size_t *free_bytes, size_t *total) {
+  Result result = usable();
+  if (result) return result;
+  *total = memory_size();
+  *free_bytes = *total - used[current->device];
+  return SUCCESS;
+}
+
+Result cuMemHostAlloc(void **out, size_t size, unsigned flags) {
+  (void)flags;
+  *out = aligned_alloc(4096, (size + 4095) & ~(size_t)4095);
+  return *out ? usable() : OUT_OF_MEMORY;
+}
+
+Result cuMemFreeHost(void *memory) { free(memory); return SUCCESS; }
+
+Result cuDeviceGetDefaultMemPool(void **pool, int device) {
+  *pool = (void *)(uintptr_t)(0x100 + device);
+  return check_device(device);
+}
+
+Result cuMemPoolTrimTo(void *pool, size_t keep) { (void)pool; (void)keep; return SUCCESS; }
+
+Result cuMemPoolGetAttribute(void *pool, int attribute, void *value) {
+  *(uint64_t *)value = (uint64_t)attribute * 100 + (uintptr_t)pool;
+  return SUCCESS;
+}
+
+Result cuMemPoolSetAttribute(void *pool, int attribute, void *value) {
+  (void)pool; (void)attribute; (void)value;
+  return SUCCESS;
+}
+
+static void copy(struct op *op) {
+  memmove((void *)op->a, (void *)op->b, op->c);
+  free(op->user);
+}
+
+static Result copy_async(struct stream *stream, Address target, Address source, size_t size, void *staged) {
+  struct op *op = new_op(copy);
+  op->user = staged;
+  op->a = target;
+  op->b = source;
+  op->c = size;
+  return submit(stream, op);
+}
+
+Result cuMemcpyHtoDAsync_v2(Address target, void *source, size_t size, struct stream *stream) {
+  Result result = usable();
+  if (result) return result;
+  if (!is_allocated(target, size)) return INVALID_VALUE;
+  if (size > 65536) return copy_async(stream, target, (uintptr_t)source, size, NULL);
+  /* What is short has been read when this returns. */
+  void *staged = malloc(size + 1);
+  memcpy(staged, source, size);
+  return copy_async(stream, target, (uintptr_t)staged, size, staged);
+}
+
+Result cuMemcpyDtoHAsync_v2(void *target, Address source, size_t size, struct stream *stream) {
+  Result result = usable();
+  if (result) return result;
+  return is_allocated(source, size) ? copy_async(stream, (uintptr_t)target, source, size, NULL) : INVALID_VALUE;
+}
+
+Result cuMemcpyDtoDAsync_v2(Address target, Address source, size_t size, struct stream *stream) {
+  Result result = usable();
+  if (result) return result;
+  if (!is_allocated(target, size) || !is_allocated(source, size)) return INVALID_VALUE;
+  return copy_async(stream, target, source, size, NULL);
+}
+
+static void set(struct op *op) {
+  for (uint64_t i = 0; i < op->b; i++)
+    memcpy((char *)op->a + i * op->d, &op->c, op->d);
+}
+
+static Result set_async(struct stream *stream, Address target, unsigned value, size_t count, size_t width) {
+  Result result = usable();
+  if (result) return result;
+  if (!is_allocated(target, count * width)) return INVALID_VALUE;
+  struct op *op = new_op(set);
+  op->a = target;
+  op->b = count;
+  op->c = value;
+  op->d = width;
+  return submit(stream, op);
+}
+
+Result cuMemsetD8Async(Address target, unsigned char value, size_t count, struct stream *stream) {
+  return set_async(stream, target, value, count, 1);
+}
+
+Result cuMemsetD16Async(Address target, unsigned short value, size_t count, struct stream *stream) {
+  return set_async(stream, target, value, count, 2);
+}
+
+Result cuMemsetD32Async(Address target, unsigned value, size_t count, struct stream *stream) {
+  return set_async(stream, target, value, count, 4);
+}
+
+/* Modules */
+
+static void say(unsigned count, int *keys, void **values, int key, const char *text) {
+  for (unsigned i = 0; i + 1 < count; i++)
+    if (keys[i] == key && (uintptr_t)values[i + 1] > 0)
+      snprintf(values[i], (uintptr_t)values[i + 1], "%s", text);
+}
+
+Result cuModuleLoadDataEx(struct module **out, const char *image, unsigned count, int *keys, void **values) {
+  Result result = usable();
+  if (result) return result;
+  if (strncmp(image, "testcuda\n", 9)) {
+    say(count, keys, values, 5, "not an image of the test driver");
+    return INVALID_IMAGE;
+  }
+  struct module *module = calloc(1, sizeof *module);
+  char *text = strdup(image + 9), *rest = text, *line;
+  while ((line = strsep(&rest, "\n"))) {
+    char *words = line, *kind = strsep(&words, " "), *name = strsep(&words, " "), *word;
+    if (!name) continue;
+    if (!strcmp(kind, "kernel")) {
+      struct function *f = &module->functions[module->function_count++];
+      f->module = module;
+      snprintf(f->name, sizeof f->name, "%s", name);
+      while ((word = strsep(&words, " "))) f->sizes[f->parameter_count++] = strtoul(word, NULL, 10);
+    } else {
+      struct global *g = &module->globals[module->global_count++];
+      snprintf(g->name, sizeof g->name, "%s", name);
+      g->size = strtoul(words, NULL, 10);
+      result = cuMemAlloc_v2(&g->address, g->size);
+    }
+  }
+  free(text);
+  say(count, keys, values, 3, "loaded");
+  *out = module;
+  return result;
+}
+
+Result cuModuleUnload(struct module *module) {
+  for (int i = 0; i < module->global_count; i++) cuMemFree_v2(module->globals[i].address);
+  free(module);
+  return SUCCESS;
+}
+
+Result cuModuleGetFunctionCount(unsigned *count, struct module *module) {
+  *count = (unsigned)module->function_count;
+  return SUCCESS;
+}
+
+Result cuModuleEnumerateFunctions(struct function **functions, unsigned count, struct module *module) {
+  for (unsigned i = 0; i < count; i++) functions[i] = &module->functions[i];
+  return SUCCESS;
+}
+
+Result cuModuleGetFunction(struct function **out, struct module *module, const char *name) {
+  for (int i = 0; i < module->function_count; i++)
+    if (!strcmp(module->functions[i].name, name)) {
+      *out = &module->functions[i];
+      return usable();
+    }
+  return NOT_FOUND;
+}
+
+Result cuModuleGetGlobal_v2(Address *address, size_t *size, struct module *module, const char *name) {
+  for (int i = 0; i < module->global_count; i++)
+    if (!strcmp(module->globals[i].name, name)) {
+      if (address) *address = module->globals[i].address;
+      if (size) *size = module->globals[i].size;
+      return usable();
+    }
+  return NOT_FOUND;
+}
+
+Result cuFuncGetName(const char **name, struct function *f) { *name = f->name; return SUCCESS; }
+
+Result cuFuncGetParamInfo(struct function *f, size_t index, size_t *offset, size_t *size) {
+  if (index >= (size_t)f->parameter_count) return INVALID_VALUE;
+  *offset = 0;
+  for (size_t i = 0; i <= index; i++) {
+    size_t align = f->sizes[i] > 8 ? 8 : f->sizes[i];
+    *offset = (*offset + align - 1) / align * align + (i < index ? f->sizes[i] : 0);
+  }
+  *size = f->sizes[index];
+  return SUCCESS;
+}
+
+Result cuFuncGetAttribute(int *value, int attribute, struct function *f) {
+  (void)f;
+  *value = 1000 + attribute;
+  return usable();
+}
+
+Result cuFuncSetAttribute(struct function *f, int attribute, int value) {
+  (void)f; (void)attribute;
+  return value < 0 ? INVALID_VALUE : SUCCESS;
+}
+
+Result cuOccupancyMaxActiveBlocksPerMultiprocessor(int *blocks, struct function *f, int block_size, size_t shared) {
+  (void)f; (void)shared;
+  *blocks = block_size > 0 ? 2048 / block_size : 0;
+  return usable();
+}
+
+/* Launches */
+
+static void run_kernel(struct op *op) {
+  struct function *f = op->f;
+  char *p = op->user;
+  uint64_t u[4] = {0};
+  memcpy(u, p, op->a < sizeof u ? op->a : sizeof u);
+  if (!strcmp(f->name, "fill")) {
+    uint32_t n, v;
+    memcpy(&n, p + 8, 4);
+    memcpy(&v, p + 12, 4);
+    if (is_allocated(u[0], n * 4ull))
+      for (uint32_t i = 0; i < n; i++) ((uint32_t *)u[0])[i] = v;
+    else
+      ((struct context *)op->b)->fault = ILLEGAL_ADDRESS;
+  } else if (!strcmp(f->name, "add")) {
+    for (uint32_t i = 0; i < (uint32_t)u[3]; i++)
+      ((float *)u[2])[i] = ((float *)u[0])[i] + ((float *)u[1])[i];
+  } else if (!strcmp(f->name, "sleep")) {
+    usleep((useconds_t)u[0]);
+  } else if (!strcmp(f->name, "fault")) {
+    ((struct context *)op->b)->fault = ILLEGAL_ADDRESS;
+  }
+  free(p);
+}
+
+Result cuLaunchKernel(struct function *f, unsigned gx, unsigned gy, unsigned gz, unsigned bx, unsigned by,
+                      unsigned bz, unsigned shared, struct stream *stream, void **parameters, void **extra) {
+  Result result = usable();
+  (void)shared;
+  if (result) return result;
+  if (!gx || !gy || !gz || !bx || !by || !bz || bx * by * bz > 1024) return INVALID_VALUE;
+  if (parameters || !extra || extra[0] != (void *)1 || extra[2] != (void *)2) return INVALID_VALUE;
+  size_t size = *(size_t *)extra[3];
+  struct op *op = new_op(run_kernel);
+  op->f = f;
+  op->user = calloc(1, size + 32);
+  memcpy(op->user, extra[1], size);
+  op->a = size;
+  op->b = (uintptr_t)current;
+  return submit(stream, op);
+}
+
+struct config {
+  unsigned grid[3], block[3], shared;
+  struct stream *stream;
+  unsigned *attributes, count;
+};
+
+Result cuLaunchKernelEx(struct config *c, struct function *f, void **parameters, void **extra) {
+  for (unsigned i = 0; i < c->count; i++)
+    if (c->attributes[i * 18] == 2 && c->attributes[i * 18 + 2] == 1 && c->grid[0] > 64) return 720;
+  return cuLaunchKernel(f, c->grid[0], c->grid[1], c->grid[2], c->block[0], c->block[1], c->block[2], c->shared,
+                        c->stream, parameters, extra);
+}
