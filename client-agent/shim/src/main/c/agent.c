@@ -1,0 +1,216 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "agent.h"
+
+#include "log.h"
+#include "text_message.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#define DEFAULT_SOCKET "/run/gpupool/agent.sock"
+#define PROTOCOL "1"
+
+/** Connects to a path, or to an abstract name after '@'; -1 and errno on failure. */
+static int connect_to(const char *name) {
+  struct sockaddr_un address = {.sun_family = AF_UNIX};
+  size_t length = strlen(name);
+  if (length == 0 || length >= sizeof address.sun_path) {
+    errno = ENAMETOOLONG;
+    return -1;
+  }
+  memcpy(address.sun_path, name, length);
+  socklen_t size = (socklen_t)(offsetof(struct sockaddr_un, sun_path) + length);
+  if (name[0] == '@') {
+    address.sun_path[0] = '\0';
+  } else {
+    size++;
+  }
+  int descriptor = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+  if (descriptor < 0) return -1;
+  while (connect(descriptor, (struct sockaddr *)&address, size) != 0) {
+    if (errno == EINTR) continue;
+    int saved = errno;
+    close(descriptor);
+    errno = saved;
+    return -1;
+  }
+  return descriptor;
+}
+
+static int connect_to_agent(char *problem, size_t problemBytes) {
+  const char *configured = getenv("GPUPOOL_AGENT");
+  if (configured && *configured) {
+    int descriptor = connect_to(configured);
+    if (descriptor < 0) {
+      snprintf(problem, problemBytes,
+               "no agent at %s (GPUPOOL_AGENT): %s; start one with 'gpupool agent', or run the program"
+               " with 'gpupool run -- PROGRAM'",
+               configured, strerror(errno));
+    }
+    return descriptor;
+  }
+  int descriptor = connect_to(DEFAULT_SOCKET);
+  int first = errno;
+  if (descriptor >= 0) return descriptor;
+  const char *runtime = getenv("XDG_RUNTIME_DIR");
+  if (runtime && *runtime) {
+    char path[512];
+    snprintf(path, sizeof path, "%s/gpupool/agent.sock", runtime);
+    descriptor = connect_to(path);
+    if (descriptor >= 0) return descriptor;
+  }
+  snprintf(problem, problemBytes,
+           "no agent at " DEFAULT_SOCKET ": %s; start one with 'gpupool agent', or run the program with"
+           " 'gpupool run -- PROGRAM'",
+           strerror(first));
+  return -1;
+}
+
+/** The name of the program's file. */
+static void program_name(char *name, size_t bytes) {
+  char path[4096];
+  ssize_t length = readlink("/proc/self/exe", path, sizeof path - 1);
+  path[length > 0 ? length : 0] = '\0';
+  const char *slash = strrchr(path, '/');
+  const char *last = slash ? slash + 1 : path;
+  size_t kept = strnlen(last, bytes - 1);
+  memcpy(name, last, kept);
+  name[kept] = '\0';
+}
+
+static void add_environment(struct text_message *message, const char *key, const char *variable) {
+  const char *value = getenv(variable);
+  if (value && *value) text_add(message, key, value);
+}
+
+static void add_token(struct text_message *message) {
+  const char *file = getenv("GPUPOOL_TOKEN_FILE");
+  const char *token = getenv("GPUPOOL_TOKEN");
+  if ((token && *token) || !file || !*file) {
+    add_environment(message, "token", "GPUPOOL_TOKEN");
+    return;
+  }
+  char line[4096] = "";
+  FILE *stream = fopen(file, "re");
+  if (!stream || !fgets(line, sizeof line, stream)) {
+    log_line(LOG_WARN, "cannot read the token in %s (GPUPOOL_TOKEN_FILE)", file);
+  }
+  if (stream) fclose(stream);
+  line[strcspn(line, "\r\n")] = '\0';
+  if (*line) text_add(message, "token", line);
+}
+
+static void describe_program(struct text_message *message) {
+  char number[16], name[256];
+  snprintf(number, sizeof number, "%ld", (long)getpid());
+  program_name(name, sizeof name);
+  text_begin(message);
+  text_add(message, "type", "attach");
+  text_add(message, "protocol", PROTOCOL);
+  text_add(message, "pid", number);
+  text_add(message, "program", name);
+  add_environment(message, "lease", "GPUPOOL_LEASE");
+  add_environment(message, "gpus", "GPUPOOL_GPUS");
+  add_environment(message, "fraction", "GPUPOOL_FRACTION");
+  add_environment(message, "memory", "GPUPOOL_MEMORY");
+  add_environment(message, "compute", "GPUPOOL_COMPUTE");
+  add_token(message);
+  add_environment(message, "pool", "GPUPOOL_POOL");
+}
+
+/** Receives the byte that carries the call stream; -1 if none came. */
+static int receive_descriptor(int agent) {
+  char byte;
+  struct iovec vector = {&byte, 1};
+  union {
+    struct cmsghdr header;
+    char bytes[CMSG_SPACE(4 * sizeof(int))];
+  } control;
+  struct msghdr message = {
+      .msg_iov = &vector,
+      .msg_iovlen = 1,
+      .msg_control = &control,
+      .msg_controllen = sizeof control,
+  };
+  ssize_t count;
+  do {
+    count = recvmsg(agent, &message, MSG_CMSG_CLOEXEC);
+  } while (count < 0 && errno == EINTR);
+  int stream = -1;
+  if (count != 1) return stream;
+  for (struct cmsghdr *at = CMSG_FIRSTHDR(&message); at; at = CMSG_NXTHDR(&message, at)) {
+    if (at->cmsg_level != SOL_SOCKET || at->cmsg_type != SCM_RIGHTS) continue;
+    size_t descriptors = (at->cmsg_len - CMSG_LEN(0)) / sizeof(int);
+    for (size_t i = 0; i < descriptors; i++) {
+      int descriptor;
+      memcpy(&descriptor, CMSG_DATA(at) + i * sizeof descriptor, sizeof descriptor);
+      if (stream < 0) {
+        stream = descriptor;
+      } else {
+        close(descriptor);
+      }
+    }
+  }
+  return stream;
+}
+
+/** Takes the agent's answer apart; the descriptor stays the caller's on failure. */
+static CUresult accept_answer(struct text_message *answer, struct attachment *attachment,
+                              char *problem, size_t problemBytes) {
+  char type[32], mode[32], cause[32], text[1024], protocol[16];
+  text_get(answer, "type", type, sizeof type);
+  if (strcmp(type, "refused") == 0) {
+    text_get(answer, "cause", cause, sizeof cause);
+    text_get(answer, "message", text, sizeof text);
+    snprintf(problem, problemBytes, "%s", *text ? text : "the agent refused, and did not say why");
+    bool denied = strcmp(cause, "refused") == 0 || strcmp(cause, "denied") == 0;
+    return denied ? CUDA_ERROR_NO_DEVICE : CUDA_ERROR_SYSTEM_NOT_READY;
+  }
+  text_get(answer, "protocol", protocol, sizeof protocol);
+  if (strcmp(type, "attached") != 0 || strcmp(protocol, PROTOCOL) != 0) {
+    snprintf(problem, problemBytes,
+             "the agent speaks another protocol (type '%s', protocol '%s', wanted " PROTOCOL
+             "): use agent and shim of the same gpupool version",
+             type, protocol);
+    return CUDA_ERROR_SYSTEM_NOT_READY;
+  }
+  text_get(answer, "mode", mode, sizeof mode);
+  text_get(answer, "session", attachment->session, sizeof attachment->session);
+  text_get(answer, "server", attachment->server, sizeof attachment->server);
+  if (strcmp(mode, "relay") == 0) {
+    attachment->stream = attachment->agent;
+    return CUDA_SUCCESS;
+  }
+  attachment->stream = receive_descriptor(attachment->agent);
+  if (attachment->stream < 0) {
+    snprintf(problem, problemBytes, "the agent sent no call stream: look at the agent's log");
+    return CUDA_ERROR_SYSTEM_NOT_READY;
+  }
+  return CUDA_SUCCESS;
+}
+
+CUresult agent_attach(struct attachment *attachment, char *problem, size_t problemBytes) {
+  memset(attachment, 0, sizeof *attachment);
+  attachment->stream = -1;
+  attachment->agent = connect_to_agent(problem, problemBytes);
+  if (attachment->agent < 0) return CUDA_ERROR_SYSTEM_NOT_READY;
+  struct text_message *message = malloc(sizeof *message);
+  CUresult result = CUDA_ERROR_OUT_OF_MEMORY;
+  snprintf(problem, problemBytes, "no memory to ask the agent");
+  if (message) {
+    describe_program(message);
+    result = CUDA_ERROR_SYSTEM_NOT_READY;
+    snprintf(problem, problemBytes, "the agent hung up without an answer: look at the agent's log");
+    if (text_send(message, attachment->agent) && text_receive(message, attachment->agent)) {
+      result = accept_answer(message, attachment, problem, problemBytes);
+    }
+    free(message);
+  }
+  if (result) close(attachment->agent);
+  return result;
+}

@@ -1,0 +1,18 @@
+// SPDX-License-Identifier: Apache-2.0
+// Asking the agent for a session. Protocol: docs/architecture.md, "Shim to agent".
+#pragma once
+
+#include "driver.h"
+
+struct attachment {
+  int agent;   // the socket that tells the agent that this process lives
+  int stream;  // the call stream; the same one when the agent relays
+  char session[64];
+  char server[256];
+};
+
+/**
+ * Connects and attaches. On failure answers the CUresult for cuInit and says in `problem` what was
+ * wrong and what to do; no descriptor is left open.
+ */
+CUresult agent_attach(struct attachment *attachment, char *problem, size_t problemBytes);

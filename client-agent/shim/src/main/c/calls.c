@@ -1,0 +1,136 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "calls.h"
+
+#include "session.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum { BUCKETS = 256 };
+
+static struct {
+  struct lock lock;
+  uint32_t lastTag;
+  uint32_t copies;  // of kind CALL_COPY
+  struct call *first;
+  struct call *buckets[BUCKETS];
+} calls __attribute__((aligned(64)));
+
+static void insert(struct call *call) {
+  lock_take(&calls.lock);
+  call->tag = ++calls.lastTag;
+  struct call **bucket = &calls.buckets[call->tag % BUCKETS];
+  call->nextInBucket = *bucket;
+  *bucket = call;
+  call->earlier = NULL;
+  call->later = calls.first;
+  if (calls.first) calls.first->earlier = call;
+  calls.first = call;
+  if (call->kind == CALL_COPY) calls.copies++;
+  lock_release(&calls.lock);
+}
+
+/** The table is locked. */
+static void unlink_call(struct call *call) {
+  struct call **at = &calls.buckets[call->tag % BUCKETS];
+  while (*at != call) at = &(*at)->nextInBucket;
+  *at = call->nextInBucket;
+  if (call->earlier) {
+    call->earlier->later = call->later;
+  } else {
+    calls.first = call->later;
+  }
+  if (call->later) call->later->earlier = call->earlier;
+  if (call->kind == CALL_COPY) calls.copies--;
+}
+
+/** The table is locked; a fenced call's memory may be gone after this. */
+static void finish(struct call *call, CUresult result) {
+  unlink_call(call);
+  if (call->kind == CALL_COPY) {
+    free(call);
+    return;
+  }
+  call->result = result;
+  if (__atomic_exchange_n(&call->word, WORD_DONE, __ATOMIC_SEQ_CST) == WORD_ASLEEP) {
+    futex_wake(&call->word, 1);
+  }
+}
+
+void call_open(struct call *call) { insert(call); }
+
+CUresult call_cancel(struct call *call) {
+  // The session is lost, so whoever reads ends every call, this one too: not before may its memory go.
+  call_await(call);
+  free(call->payload);
+  call->payload = NULL;
+  return session_answer();
+}
+
+void call_tell(struct call *watcher) {
+  lock_take(&calls.lock);
+  if (__atomic_load_n(&watcher->word, __ATOMIC_SEQ_CST) != WORD_DONE) finish(watcher, CUDA_SUCCESS);
+  lock_release(&calls.lock);
+}
+
+struct call *copy_open(void *destination, uint64_t bytes) {
+  struct call *copy = calloc(1, sizeof *copy);
+  if (!copy) return NULL;
+  copy->kind = CALL_COPY;
+  copy->destination = destination;
+  copy->destinationBytes = bytes;
+  insert(copy);
+  return copy;
+}
+
+bool copies_pending(const void *begin, uint64_t bytes) {
+  if (!__atomic_load_n(&calls.copies, __ATOMIC_RELAXED)) return false;
+  const uint8_t *from = begin;
+  bool pending = false;
+  lock_take(&calls.lock);
+  for (struct call *call = calls.first; call && !pending; call = call->later) {
+    pending = call->kind == CALL_COPY && call->destination < from + bytes &&
+              from < call->destination + call->destinationBytes;
+  }
+  lock_release(&calls.lock);
+  return pending;
+}
+
+struct call *calls_find(uint32_t tag) {
+  lock_take(&calls.lock);
+  struct call *call = calls.buckets[tag % BUCKETS];
+  while (call && call->tag != tag) call = call->nextInBucket;
+  lock_release(&calls.lock);
+  return call;
+}
+
+void calls_finish(struct call *call, CUresult result) {
+  lock_take(&calls.lock);
+  finish(call, result);
+  lock_release(&calls.lock);
+}
+
+void calls_fail(CUresult result) {
+  lock_take(&calls.lock);
+  while (calls.first) finish(calls.first, result);
+  lock_release(&calls.lock);
+}
+
+void calls_appoint(void) {
+  lock_take(&calls.lock);
+  for (struct call *call = calls.first; call; call = call->later) {
+    if (call->kind == CALL_COPY) continue;
+    uint32_t word = __atomic_load_n(&call->word, __ATOMIC_SEQ_CST);
+    while (word == WORD_IDLE || word == WORD_ASLEEP) {
+      if (__atomic_compare_exchange_n(&call->word, &word, WORD_LEAD, false, __ATOMIC_SEQ_CST,
+                                      __ATOMIC_SEQ_CST)) {
+        if (word == WORD_ASLEEP) futex_wake(&call->word, 1);
+        word = WORD_LEAD;
+      }
+    }
+    break;  // that one has been told, now or before
+  }
+  lock_release(&calls.lock);
+}
+
+void calls_reset(void) { memset(&calls, 0, sizeof calls); }

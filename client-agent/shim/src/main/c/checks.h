@@ -1,0 +1,18 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the shim can tell of the arguments of entry points that are marshalled as they are.
+#pragma once
+
+#include "driver.h"
+
+CUresult check_cuMemcpyDtoDAsync_v2(CUdeviceptr dstDevice, CUdeviceptr srcDevice, size_t ByteCount,
+                                    CUstream hStream);
+CUresult check_cuMemsetD8Async(CUdeviceptr dstDevice, unsigned char uc, size_t N, CUstream hStream);
+CUresult check_cuMemsetD16Async(CUdeviceptr dstDevice, unsigned short us, size_t N,
+                                CUstream hStream);
+CUresult check_cuMemsetD32Async(CUdeviceptr dstDevice, unsigned int ui, size_t N, CUstream hStream);
+CUresult check_cuMemsetD2D8Async(CUdeviceptr dstDevice, size_t dstPitch, unsigned char uc,
+                                 size_t Width, size_t Height, CUstream hStream);
+CUresult check_cuMemsetD2D16Async(CUdeviceptr dstDevice, size_t dstPitch, unsigned short us,
+                                  size_t Width, size_t Height, CUstream hStream);
+CUresult check_cuMemsetD2D32Async(CUdeviceptr dstDevice, size_t dstPitch, unsigned int ui,
+                                  size_t Width, size_t Height, CUstream hStream);

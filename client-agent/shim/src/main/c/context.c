@@ -1,0 +1,427 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "context.h"
+
+#include "device.h"
+#include "event.h"
+#include "library.h"
+#include "memory.h"
+#include "module.h"
+#include "ops.h"
+#include "shim.h"
+#include "stream.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+static struct {
+  struct lock lock;  // held while a primary context is made or ended
+  uint64_t lastId;
+  struct context *primary[MAX_DEVICES];
+  uint32_t retained[MAX_DEVICES];
+  unsigned int flags[MAX_DEVICES];
+} all;
+
+enum { CTX_FLAGS_MASK = 0xff };
+
+static struct context *context_make(CUdevice device, unsigned int flags, unsigned int apiVersion) {
+  struct context *context = arena_take(&contexts);
+  if (!context) return NULL;
+  context->number = (uint16_t)context->slot.number;
+  context->device = device;
+  context->flags = flags;
+  context->apiVersion = apiVersion;
+  context->id = __atomic_add_fetch(&all.lastId, 1, __ATOMIC_RELAXED);
+  return context;
+}
+
+/** Everything of a context goes; the worker forgets it by itself. */
+static void context_end(struct context *context) {
+  storage_clear(context);
+  streams_forget(context);
+  events_forget(context);
+  libraries_forget(context);
+  modules_forget(context);
+  memory_forget(context);
+  arena_give(&contexts, context);
+}
+
+CUresult context_note(struct context *context, CUresult result) {
+  bool fatal = result == CUDA_ERROR_ILLEGAL_ADDRESS || result == CUDA_ERROR_LAUNCH_TIMEOUT ||
+               result == CUDA_ERROR_ASSERT ||
+               (result >= CUDA_ERROR_HARDWARE_STACK_ERROR && result <= CUDA_ERROR_LAUNCH_FAILED);
+  if (fatal && context) context->sticky = result;
+  return result;
+}
+
+CUresult context_or_none(struct context **context) {
+  CUresult result = context_current(context);
+  return result == CUDA_ERROR_INVALID_CONTEXT ? CUDA_SUCCESS : result;
+}
+
+struct context *context_primary(CUdevice device) {
+  return device_find(device) ? all.primary[device] : NULL;
+}
+
+struct context *context_any(void) {
+  struct context *context;
+  if (context_current(&context) == CUDA_SUCCESS) return context;
+  for (uint32_t i = 0; i < contexts.used; i++) {
+    context = arena_at(&contexts, i);
+    if (context && !context->sticky) return context;
+  }
+  return NULL;
+}
+
+void contexts_reset(void) {
+  memset(&all, 0, sizeof all);
+  storage_reset();
+}
+
+// The stack
+
+static CUresult push(struct context *context) {
+  struct thread *thread = thread_self();
+  if (!thread) return CUDA_ERROR_OUT_OF_MEMORY;
+  if (thread->depth == thread->capacity) {
+    uint32_t capacity = thread->capacity ? 2 * thread->capacity : 8;
+    struct current *stack = realloc(thread->stack, capacity * sizeof *stack);
+    if (!stack) return CUDA_ERROR_OUT_OF_MEMORY;
+    thread->stack = stack;
+    thread->capacity = capacity;
+  }
+  thread->stack[thread->depth++] = (struct current){context, context->id};
+  return CUDA_SUCCESS;
+}
+
+CUresult shim_cuCtxPushCurrent_v2(CUcontext ctx) {
+  struct context *context = arena_find(&contexts, ctx);
+  return context ? push(context) : CUDA_ERROR_INVALID_CONTEXT;
+}
+
+CUresult shim_cuCtxPushCurrent(CUcontext ctx) { return shim_cuCtxPushCurrent_v2(ctx); }
+
+CUresult shim_cuCtxPopCurrent_v2(CUcontext *pctx) {
+  struct thread *thread = ownThread;
+  if (!thread || !thread->depth) return CUDA_ERROR_INVALID_CONTEXT;
+  struct context *top = thread->stack[--thread->depth].context;
+  if (pctx) *pctx = (CUcontext)(void *)top;
+  return CUDA_SUCCESS;
+}
+
+CUresult shim_cuCtxPopCurrent(CUcontext *pctx) { return shim_cuCtxPopCurrent_v2(pctx); }
+
+CUresult shim_cuCtxSetCurrent(CUcontext ctx) {
+  struct thread *thread = thread_self();
+  if (!thread) return CUDA_ERROR_OUT_OF_MEMORY;
+  if (!ctx) {
+    if (thread->depth) thread->depth--;
+    return CUDA_SUCCESS;
+  }
+  struct context *context = arena_find(&contexts, ctx);
+  if (!context) return CUDA_ERROR_INVALID_CONTEXT;
+  if (thread->depth) {
+    thread->stack[thread->depth - 1] = (struct current){context, context->id};
+    return CUDA_SUCCESS;
+  }
+  return push(context);
+}
+
+CUresult shim_cuCtxGetCurrent(CUcontext *pctx) {
+  if (!pctx) return CUDA_ERROR_INVALID_VALUE;
+  struct thread *thread = ownThread;
+  *pctx = thread && thread->depth ? (CUcontext)(void *)thread->stack[thread->depth - 1].context : NULL;
+  return CUDA_SUCCESS;
+}
+
+// Primary contexts
+
+CUresult shim_cuDevicePrimaryCtxRetain(CUcontext *pctx, CUdevice dev) {
+  if (!device_find(dev)) return CUDA_ERROR_INVALID_DEVICE;
+  if (!pctx) return CUDA_ERROR_INVALID_VALUE;
+  lock_take(&all.lock);
+  CUresult result = CUDA_SUCCESS;
+  if (!all.primary[dev]) {
+    struct context *context = context_make(dev, all.flags[dev], 3020);
+    result = CUDA_ERROR_OUT_OF_MEMORY;
+    if (context) {
+      context->primary = true;
+      result = op_ctxRetainPrimary(context->number, (uint32_t)dev, context->flags);
+      arena_publish(&contexts, context);
+      if (result) {
+        arena_give(&contexts, context);
+      } else {
+        all.primary[dev] = context;
+      }
+    }
+  }
+  if (!result) {
+    all.retained[dev]++;
+    *pctx = (CUcontext)(void *)all.primary[dev];
+  }
+  lock_release(&all.lock);
+  return result;
+}
+
+CUresult shim_cuDevicePrimaryCtxRelease_v2(CUdevice dev) {
+  if (!device_find(dev)) return CUDA_ERROR_INVALID_DEVICE;
+  CUresult result = CUDA_SUCCESS;
+  lock_take(&all.lock);
+  struct context *context = all.primary[dev];
+  bool last = context && --all.retained[dev] == 0;
+  if (last) {
+    result = op_ctxReleasePrimary(context->number, (uint32_t)dev);
+    all.primary[dev] = NULL;
+  }
+  lock_release(&all.lock);
+  if (last) context_end(context);
+  return context ? result : CUDA_ERROR_INVALID_CONTEXT;
+}
+
+CUresult shim_cuDevicePrimaryCtxRelease(CUdevice dev) { return shim_cuDevicePrimaryCtxRelease_v2(dev); }
+
+CUresult shim_cuDevicePrimaryCtxReset_v2(CUdevice dev) {
+  if (!device_find(dev)) return CUDA_ERROR_INVALID_DEVICE;
+  lock_take(&all.lock);
+  struct context *context = all.primary[dev];
+  CUresult result = CUDA_SUCCESS;
+  if (context) {
+    result = op_ctxResetPrimary(context->number, (uint32_t)dev);
+    all.primary[dev] = NULL;
+    all.retained[dev] = 0;
+  }
+  lock_release(&all.lock);
+  if (context) context_end(context);
+  // What went wrong in the context went with it.
+  return session_alive() ? CUDA_SUCCESS : result;
+}
+
+CUresult shim_cuDevicePrimaryCtxReset(CUdevice dev) { return shim_cuDevicePrimaryCtxReset_v2(dev); }
+
+CUresult shim_cuDevicePrimaryCtxSetFlags_v2(CUdevice dev, unsigned int flags) {
+  if (!device_find(dev)) return CUDA_ERROR_INVALID_DEVICE;
+  if (flags & ~(unsigned int)CTX_FLAGS_MASK) return CUDA_ERROR_INVALID_VALUE;
+  lock_take(&all.lock);
+  all.flags[dev] = flags;
+  if (all.primary[dev]) all.primary[dev]->flags = flags;
+  lock_release(&all.lock);
+  return CUDA_SUCCESS;
+}
+
+CUresult shim_cuDevicePrimaryCtxSetFlags(CUdevice dev, unsigned int flags) {
+  return shim_cuDevicePrimaryCtxSetFlags_v2(dev, flags);
+}
+
+CUresult shim_cuDevicePrimaryCtxGetState(CUdevice dev, unsigned int *flags, int *active) {
+  if (!device_find(dev)) return CUDA_ERROR_INVALID_DEVICE;
+  if (!flags || !active) return CUDA_ERROR_INVALID_VALUE;
+  *flags = all.flags[dev];
+  *active = all.primary[dev] != NULL;
+  return CUDA_SUCCESS;
+}
+
+// Created contexts
+
+static CUresult create(CUcontext *pctx, unsigned int flags, CUdevice dev, unsigned int apiVersion) {
+  if (!device_find(dev)) return CUDA_ERROR_INVALID_DEVICE;
+  if (!pctx || flags & ~(unsigned int)CTX_FLAGS_MASK) return CUDA_ERROR_INVALID_VALUE;
+  struct context *context = context_make(dev, flags, apiVersion);
+  if (!context) return CUDA_ERROR_OUT_OF_MEMORY;
+  CUresult result = op_ctxCreate(context->number, (uint32_t)dev, flags);
+  arena_publish(&contexts, context);
+  if (!result) result = push(context);
+  if (result) {
+    arena_give(&contexts, context);
+  } else {
+    *pctx = (CUcontext)(void *)context;
+  }
+  return result;
+}
+
+CUresult shim_cuCtxCreate_v2(CUcontext *pctx, unsigned int flags, CUdevice dev) {
+  return create(pctx, flags, dev, 3020);
+}
+
+CUresult shim_cuCtxCreate(CUcontext *pctx, unsigned int flags, CUdevice dev) {
+  return create(pctx, flags, dev, 3010);
+}
+
+CUresult shim_cuCtxCreate_v3(CUcontext *pctx, CUexecAffinityParam *paramsArray, int numParams,
+                             unsigned int flags, CUdevice dev) {
+  if (paramsArray || numParams) return CUDA_ERROR_NOT_SUPPORTED;
+  return create(pctx, flags, dev, 3020);
+}
+
+CUresult shim_cuCtxCreate_v4(CUcontext *pctx, CUctxCreateParams *ctxCreateParams, unsigned int flags,
+                             CUdevice dev) {
+  if (ctxCreateParams &&
+      (ctxCreateParams->execAffinityParams || ctxCreateParams->numExecAffinityParams ||
+       ctxCreateParams->cigParams)) {
+    return CUDA_ERROR_NOT_SUPPORTED;
+  }
+  return create(pctx, flags, dev, 3020);
+}
+
+CUresult shim_cuCtxDestroy_v2(CUcontext ctx) {
+  struct context *context = arena_find(&contexts, ctx);
+  if (!context || context->primary) return CUDA_ERROR_INVALID_CONTEXT;
+  CUresult result = op_ctxDestroy(context->number);
+  struct thread *thread = ownThread;
+  if (thread && thread->depth && thread->stack[thread->depth - 1].context == context) thread->depth--;
+  context_end(context);
+  return result;
+}
+
+CUresult shim_cuCtxDestroy(CUcontext ctx) { return shim_cuCtxDestroy_v2(ctx); }
+
+CUresult shim_cuCtxAttach(CUcontext *pctx, unsigned int flags) {
+  struct context *context;
+  if (!pctx || flags) return CUDA_ERROR_INVALID_VALUE;
+  CUresult result = context_current(&context);
+  if (!result) *pctx = (CUcontext)(void *)context;
+  return result;
+}
+
+CUresult shim_cuCtxDetach(CUcontext ctx) {
+  return arena_find(&contexts, ctx) ? CUDA_SUCCESS : CUDA_ERROR_INVALID_CONTEXT;
+}
+
+// Properties
+
+/** The given context, or the current one for NULL. */
+static CUresult given_or_current(CUcontext ctx, struct context **context) {
+  if (!ctx) return context_current(context);
+  *context = arena_find(&contexts, ctx);
+  return *context ? CUDA_SUCCESS : CUDA_ERROR_INVALID_CONTEXT;
+}
+
+CUresult shim_cuCtxGetDevice_v2(CUdevice *device, CUcontext ctx) {
+  struct context *context;
+  if (!device) return CUDA_ERROR_INVALID_VALUE;
+  CUresult result = given_or_current(ctx, &context);
+  if (!context) return result;
+  *device = context->device;
+  return CUDA_SUCCESS;
+}
+
+CUresult shim_cuCtxGetDevice(CUdevice *device) { return shim_cuCtxGetDevice_v2(device, NULL); }
+
+CUresult shim_cuCtxGetFlags(unsigned int *flags) {
+  struct context *context;
+  if (!flags) return CUDA_ERROR_INVALID_VALUE;
+  CUresult result = context_current(&context);
+  if (!result) *flags = context->flags;
+  return result;
+}
+
+CUresult shim_cuCtxSetFlags(unsigned int flags) {
+  struct context *context;
+  if (flags & ~(unsigned int)CTX_FLAGS_MASK) return CUDA_ERROR_INVALID_VALUE;
+  CUresult result = context_current(&context);
+  if (!result) context->flags = flags;
+  return result;
+}
+
+CUresult shim_cuCtxGetId(CUcontext ctx, unsigned long long *ctxId) {
+  struct context *context;
+  if (!ctxId) return CUDA_ERROR_INVALID_VALUE;
+  CUresult result = given_or_current(ctx, &context);
+  if (!context) return result;
+  *ctxId = context->id;
+  return CUDA_SUCCESS;
+}
+
+CUresult shim_cuCtxSynchronize_v2(CUcontext ctx) {
+  struct context *context;
+  CUresult result = given_or_current(ctx, &context);
+  if (!result) result = context->sticky;
+  return result ? result : context_result(context, op_ctxSynchronize(context->number));
+}
+
+CUresult shim_cuCtxSynchronize(void) { return shim_cuCtxSynchronize_v2(NULL); }
+
+CUresult shim_cuCtxSetLimit(CUlimit limit, size_t value) {
+  struct context *context;
+  CUresult result = context_current(&context);
+  if (result) return result;
+  if (limit < 0) return CUDA_ERROR_UNSUPPORTED_LIMIT;
+  return context_result(context, op_ctxSetLimit(context->number, (uint32_t)limit, value));
+}
+
+CUresult shim_cuCtxGetLimit(size_t *pvalue, CUlimit limit) {
+  struct context *context;
+  if (!pvalue) return CUDA_ERROR_INVALID_VALUE;
+  CUresult result = context_current(&context);
+  if (result) return result;
+  if (limit < 0) return CUDA_ERROR_UNSUPPORTED_LIMIT;
+  uint64_t value = 0;
+  result = context_result(context, op_ctxGetLimit(context->number, (uint32_t)limit, &value));
+  if (!result) *pvalue = value;
+  return result;
+}
+
+CUresult shim_cuCtxGetCacheConfig(CUfunc_cache *pconfig) {
+  struct context *context;
+  if (!pconfig) return CUDA_ERROR_INVALID_VALUE;
+  CUresult result = context_current(&context);
+  if (!result) *pconfig = context->cacheConfig;
+  return result;
+}
+
+CUresult shim_cuCtxSetCacheConfig(CUfunc_cache config) {
+  struct context *context;
+  if (config < 0 || config > 3) return CUDA_ERROR_INVALID_VALUE;
+  CUresult result = context_current(&context);
+  if (!result) context->cacheConfig = config;
+  return result;
+}
+
+CUresult shim_cuCtxGetSharedMemConfig(CUsharedconfig *pConfig) {
+  struct context *context;
+  if (!pConfig) return CUDA_ERROR_INVALID_VALUE;
+  CUresult result = context_current(&context);
+  if (!result) *pConfig = context->sharedConfig ? context->sharedConfig : 1;  // 4-byte banks
+  return result;
+}
+
+CUresult shim_cuCtxSetSharedMemConfig(CUsharedconfig config) {
+  struct context *context;
+  if (config < 0 || config > 2) return CUDA_ERROR_INVALID_VALUE;
+  CUresult result = context_current(&context);
+  if (!result) context->sharedConfig = config;
+  return result;
+}
+
+CUresult shim_cuCtxGetApiVersion(CUcontext ctx, unsigned int *version) {
+  struct context *context;
+  if (!version) return CUDA_ERROR_INVALID_VALUE;
+  CUresult result = given_or_current(ctx, &context);
+  if (!context) return result;
+  *version = context->apiVersion;
+  return CUDA_SUCCESS;
+}
+
+CUresult shim_cuCtxGetStreamPriorityRange(int *leastPriority, int *greatestPriority) {
+  struct context *context;
+  CUresult result = context_current(&context);
+  if (result) return result;
+  bool priorities = device_attribute(context->device, ATTRIBUTE_STREAM_PRIORITIES_SUPPORTED) > 0;
+  if (leastPriority) *leastPriority = 0;
+  if (greatestPriority) *greatestPriority = priorities ? STREAM_GREATEST_PRIORITY : 0;
+  return CUDA_SUCCESS;
+}
+
+CUresult shim_cuCtxResetPersistingL2Cache(void) {
+  struct context *context;
+  return context_current(&context);
+}
+
+CUresult shim_cuCtxGetExecAffinity(CUexecAffinityParam *pExecAffinity, CUexecAffinityType type) {
+  struct context *context;
+  if (!pExecAffinity || type != 0) return CUDA_ERROR_INVALID_VALUE;
+  CUresult result = context_current(&context);
+  if (result) return result;
+  pExecAffinity->type = type;
+  pExecAffinity->smCount =
+      (unsigned int)device_attribute(context->device, ATTRIBUTE_MULTIPROCESSOR_COUNT);
+  return CUDA_SUCCESS;
+}

@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: Apache-2.0
+// Contexts: primary ones, created ones, and each thread's stack of current ones.
+#pragma once
+
+#include "driver.h"
+#include "handles.h"
+#include "thread.h"
+
+struct stored;
+
+struct context {
+  struct slot slot;
+  uint16_t number;  // on the call stream
+  bool primary;
+  CUdevice device;
+  unsigned int flags;
+  CUresult sticky;       // the error that ended it, or CUDA_SUCCESS
+  uint32_t nonBlocking;  // streams of it that do not wait for the legacy default stream
+  uint64_t id;           // never used again
+  CUfunc_cache cacheConfig;
+  CUsharedconfig sharedConfig;
+  unsigned int apiVersion;
+};
+
+/** The calling thread's current context; an error if there is none or it is broken. */
+static inline CUresult context_current(struct context **context) {
+  struct thread *thread = ownThread;
+  *context = NULL;
+  if (UNLIKELY(!thread || !thread->depth)) return CUDA_ERROR_INVALID_CONTEXT;
+  struct current *top = &thread->stack[thread->depth - 1];
+  if (UNLIKELY(top->context->slot.live != contexts.mark || top->context->id != top->id)) {
+    return CUDA_ERROR_CONTEXT_IS_DESTROYED;
+  }
+  *context = top->context;
+  return top->context->sticky;
+}
+
+/** Takes note of a call's result: some errors end the context. */
+CUresult context_note(struct context *context, CUresult result);
+
+static inline CUresult context_result(struct context *context, CUresult result) {
+  return LIKELY(result < CUDA_ERROR_ILLEGAL_ADDRESS) ? result : context_note(context, result);
+}
+
+/** The primary context of a device if somebody retains it, or NULL. */
+struct context *context_primary(CUdevice device);
+
+/** The current context, else any that lives; NULL if none does. */
+struct context *context_any(void);
+
+void contexts_reset(void);
+
+// Context-local storage, for the runtime library.
+typedef void (*storage_destructor)(CUcontext context, void *key, void *value);
+CUresult storage_put(CUcontext context, void *key, void *value, storage_destructor destructor);
+CUresult storage_remove(CUcontext context, void *key);
+CUresult storage_get(void **value, CUcontext context, void *key);
+/** Calls the destructors of what a context stored, and forgets it. */
+void storage_clear(struct context *context);
+void storage_reset(void);

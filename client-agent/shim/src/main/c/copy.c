@@ -1,0 +1,198 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "copy.h"
+
+#include "callback.h"
+#include "checks.h"
+#include "host.h"
+#include "memory.h"
+#include "ops.h"
+#include "shim.h"
+#include "stream.h"
+
+#include <string.h>
+
+enum place copy_place(uint64_t address) {
+  if (ranges_find(&deviceRanges, address, NULL)) return PLACE_DEVICE;
+  return ranges_find(&hostRanges, address, NULL) ? PLACE_PINNED : PLACE_HOST;
+}
+
+CUresult copy_begin(CUstream handle, struct context **context, uint32_t *stream) {
+  CUresult result = context_or_none(context);
+  return result ? result : stream_number(handle, context, stream);
+}
+
+CUresult copy_to_device(struct context *context, uint32_t stream, uint64_t destination,
+                        const void *source, uint64_t bytes) {
+  const uint8_t *from = source;
+  CUresult result = CUDA_SUCCESS;
+  for (uint64_t done = 0; done < bytes && !result;) {
+    uint64_t part = bytes - done < MAX_DATA_BYTES ? bytes - done : MAX_DATA_BYTES;
+    result = op_memcpyHtoD(context->number, destination + done, stream, from + done, part);
+    done += part;
+  }
+  return result;
+}
+
+CUresult copy_from_device(struct context *context, uint32_t stream, void *destination,
+                          uint64_t source, uint64_t bytes) {
+  if (!bytes) return stream_wait(context, stream);
+  struct call call = {.destination = destination, .destinationBytes = bytes};
+  call_open(&call);
+  uint64_t *slot = ring_begin(40);
+  if (!slot) return call_cancel(&call);
+  slot[0] = FRAME(40, OP_memcpyDtoH, context->number);
+  slot[1] = call.tag;
+  slot[2] = source;
+  slot[3] = bytes;
+  slot[4] = stream;
+  CUresult result = context_result(context, call_wait(&call));
+  if (result) return result;
+  if (call.receivedBytes != bytes) return session_malformed("less than was to be copied");
+  return call.faulted ? CUDA_ERROR_INVALID_VALUE : CUDA_SUCCESS;
+}
+
+CUresult copy_from_device_posted(struct context *context, uint32_t stream, void *destination,
+                                 uint64_t source, uint64_t bytes) {
+  if (!bytes) return CUDA_SUCCESS;
+  struct call *copy = copy_open(destination, bytes);
+  if (!copy) return CUDA_ERROR_OUT_OF_MEMORY;
+  return op_memcpyDtoHPosted(context->number, copy->tag, source, bytes, stream);
+}
+
+CUresult copy_on_device(struct context *context, uint32_t stream, uint64_t destination,
+                        uint64_t source, uint64_t bytes) {
+  if (!bytes) return CUDA_SUCCESS;
+  return op_cuMemcpyDtoDAsync_v2(context->number, destination, source, bytes, stream);
+}
+
+CUresult copy_settle_source(struct context *context, uint32_t stream, const void *source,
+                            uint64_t bytes) {
+  if (copies_pending(source, bytes)) return host_settle(source, bytes);
+  return callbacks_pending() ? stream_wait(context, stream) : CUDA_SUCCESS;
+}
+
+CUresult copy_to_device_done(struct context *context, uint32_t stream, bool unknown) {
+  // The legacy default stream orders itself before all others but the non-blocking ones.
+  bool ordered = stream == NUMBER_LEGACY_STREAM &&
+                 __atomic_load_n(&context->nonBlocking, __ATOMIC_RELAXED) == 0;
+  return ordered && !unknown ? CUDA_SUCCESS : stream_wait(context, stream);
+}
+
+static CUresult to_device(CUdeviceptr destination, const void *source, size_t bytes,
+                          CUstream handle, bool wait) {
+  struct context *context;
+  uint32_t stream;
+  bool unknown = false;
+  CUresult result = copy_begin(handle, &context, &stream);
+  if (result || !bytes) return result;
+  if (!source) return CUDA_ERROR_INVALID_VALUE;
+  result = memory_check(destination, bytes, &unknown);
+  if (!result) result = copy_settle_source(context, stream, source, bytes);
+  if (!result) result = copy_to_device(context, stream, destination, source, bytes);
+  if (!result && (wait || unknown)) result = copy_to_device_done(context, stream, unknown);
+  return result;
+}
+
+static CUresult from_device(void *destination, CUdeviceptr source, size_t bytes, CUstream handle,
+                            bool wait) {
+  struct context *context;
+  uint32_t stream;
+  bool unknown = false;
+  CUresult result = copy_begin(handle, &context, &stream);
+  if (result) return result;
+  if (bytes && !destination) return CUDA_ERROR_INVALID_VALUE;
+  result = memory_check(source, bytes, &unknown);
+  if (result) return result;
+  if (!wait && !unknown && ranges_find(&hostRanges, (uintptr_t)destination, NULL)) {
+    return copy_from_device_posted(context, stream, destination, source, bytes);
+  }
+  return copy_from_device(context, stream, destination, source, bytes);
+}
+
+static CUresult on_device(CUdeviceptr destination, CUdeviceptr source, size_t bytes,
+                          CUstream handle) {
+  struct context *context;
+  uint32_t stream;
+  CUresult result = copy_begin(handle, &context, &stream);
+  if (!result) result = check_cuMemcpyDtoDAsync_v2(destination, source, bytes, handle);
+  return result ? result : copy_on_device(context, stream, destination, source, bytes);
+}
+
+/** Host to host, in a stream: there is nothing but to wait for what comes before. */
+static CUresult on_host(void *destination, const void *source, size_t bytes, CUstream handle) {
+  struct context *context;
+  uint32_t stream;
+  CUresult result = copy_begin(handle, &context, &stream);
+  if (!result) result = stream_wait(context, stream);
+  if (!result) memmove(destination, source, bytes);
+  return result;
+}
+
+/** A copy whose direction the addresses tell. */
+static CUresult copy_any(CUdeviceptr dst, CUdeviceptr src, size_t bytes, CUstream handle,
+                         bool wait) {
+  bool toDevice = copy_place(dst) == PLACE_DEVICE;
+  bool fromDevice = copy_place(src) == PLACE_DEVICE;
+  void *hostDst = (void *)(uintptr_t)dst;
+  const void *hostSrc = (const void *)(uintptr_t)src;
+  if (!dst || !src) return bytes ? CUDA_ERROR_INVALID_VALUE : CUDA_SUCCESS;
+  if (toDevice && fromDevice) return on_device(dst, src, bytes, handle);
+  if (toDevice) return to_device(dst, hostSrc, bytes, handle, wait);
+  if (fromDevice) return from_device(hostDst, src, bytes, handle, wait);
+  return on_host(hostDst, hostSrc, bytes, handle);
+}
+
+CUresult check_cuMemcpyDtoDAsync_v2(CUdeviceptr dstDevice, CUdeviceptr srcDevice, size_t ByteCount,
+                                    CUstream hStream) {
+  (void)hStream;
+  bool unknown = false;
+  CUresult result = memory_check(dstDevice, ByteCount, &unknown);
+  return result ? result : memory_check(srcDevice, ByteCount, &unknown);
+}
+
+CUresult shim_cuMemcpy(CUdeviceptr dst, CUdeviceptr src, size_t ByteCount, CUstream implied) {
+  return copy_any(dst, src, ByteCount, implied, true);
+}
+
+CUresult shim_cuMemcpyAsync(CUdeviceptr dst, CUdeviceptr src, size_t ByteCount, CUstream hStream) {
+  return copy_any(dst, src, ByteCount, hStream, false);
+}
+
+CUresult shim_cuMemcpyHtoD_v2(CUdeviceptr dstDevice, const void *srcHost, size_t ByteCount,
+                              CUstream implied) {
+  return to_device(dstDevice, srcHost, ByteCount, implied, true);
+}
+
+CUresult shim_cuMemcpyHtoDAsync_v2(CUdeviceptr dstDevice, const void *srcHost, size_t ByteCount,
+                                   CUstream hStream) {
+  return to_device(dstDevice, srcHost, ByteCount, hStream, false);
+}
+
+CUresult shim_cuMemcpyDtoH_v2(void *dstHost, CUdeviceptr srcDevice, size_t ByteCount,
+                              CUstream implied) {
+  return from_device(dstHost, srcDevice, ByteCount, implied, true);
+}
+
+CUresult shim_cuMemcpyDtoHAsync_v2(void *dstHost, CUdeviceptr srcDevice, size_t ByteCount,
+                                   CUstream hStream) {
+  return from_device(dstHost, srcDevice, ByteCount, hStream, false);
+}
+
+CUresult shim_cuMemcpyDtoD_v2(CUdeviceptr dstDevice, CUdeviceptr srcDevice, size_t ByteCount,
+                              CUstream implied) {
+  return on_device(dstDevice, srcDevice, ByteCount, implied);
+}
+
+// Between contexts: addresses are the session's, so the server's driver finds the devices by them.
+
+CUresult shim_cuMemcpyPeerAsync(CUdeviceptr dstDevice, CUcontext dstContext, CUdeviceptr srcDevice,
+                                CUcontext srcContext, size_t ByteCount, CUstream hStream) {
+  bool known = (!dstContext || arena_find(&contexts, dstContext)) &&
+               (!srcContext || arena_find(&contexts, srcContext));
+  return known ? on_device(dstDevice, srcDevice, ByteCount, hStream) : CUDA_ERROR_INVALID_CONTEXT;
+}
+
+CUresult shim_cuMemcpyPeer(CUdeviceptr dstDevice, CUcontext dstContext, CUdeviceptr srcDevice,
+                           CUcontext srcContext, size_t ByteCount, CUstream implied) {
+  return shim_cuMemcpyPeerAsync(dstDevice, dstContext, srcDevice, srcContext, ByteCount, implied);
+}

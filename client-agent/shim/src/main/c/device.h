@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: Apache-2.0
+// The devices of the session, as WELCOME described them. Read-only once loaded.
+#pragma once
+
+#include "driver.h"
+
+enum { MAX_DEVICES = 64, MIN_ATTRIBUTES = 98, MAX_ATTRIBUTES = 1024, ATTRIBUTE_UNSUPPORTED = INT32_MIN };
+
+struct device {
+  char name[256];
+  uint8_t uuid[16];
+  char pciBusId[16];
+  uint64_t totalMemoryBytes;
+  const int32_t *attributes;
+};
+
+/** Takes WELCOME apart. NULL, or what is wrong with it. */
+const char *devices_load(const uint8_t *welcome, uint32_t bytes);
+
+uint32_t devices_count(void);
+
+/** NULL if there is no such device. */
+const struct device *device_find(CUdevice ordinal);
+
+/** The value of an attribute as programs see it; ATTRIBUTE_UNSUPPORTED if there is none. */
+int32_t device_attribute(CUdevice ordinal, int attribute);
+
+void devices_reset(void);

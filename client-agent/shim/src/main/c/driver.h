@@ -1,0 +1,206 @@
+// SPDX-License-Identifier: Apache-2.0
+// The driver API as the shim needs it: its types, the structs it looks into, and constants of cuda.h.
+#pragma once
+
+#include "cuda_types.h"
+
+#include <stdbool.h>
+
+#define UNLIKELY(condition) __builtin_expect(!!(condition), 0)
+#define LIKELY(condition) __builtin_expect(!!(condition), 1)
+
+enum {
+  CUDA_SUCCESS = 0,
+  CUDA_ERROR_INVALID_VALUE = 1,
+  CUDA_ERROR_OUT_OF_MEMORY = 2,
+  CUDA_ERROR_NOT_INITIALIZED = 3,
+  CUDA_ERROR_DEVICE_UNAVAILABLE = 46,
+  CUDA_ERROR_NO_DEVICE = 100,
+  CUDA_ERROR_INVALID_DEVICE = 101,
+  CUDA_ERROR_INVALID_IMAGE = 200,
+  CUDA_ERROR_INVALID_CONTEXT = 201,
+  CUDA_ERROR_UNSUPPORTED_LIMIT = 215,
+  CUDA_ERROR_FILE_NOT_FOUND = 301,
+  CUDA_ERROR_OPERATING_SYSTEM = 304,
+  CUDA_ERROR_INVALID_HANDLE = 400,
+  CUDA_ERROR_NOT_FOUND = 500,
+  CUDA_ERROR_NOT_READY = 600,
+  CUDA_ERROR_ILLEGAL_ADDRESS = 700,
+  CUDA_ERROR_LAUNCH_TIMEOUT = 702,
+  CUDA_ERROR_CONTEXT_IS_DESTROYED = 709,
+  CUDA_ERROR_ASSERT = 710,
+  CUDA_ERROR_HOST_MEMORY_ALREADY_REGISTERED = 712,
+  CUDA_ERROR_HOST_MEMORY_NOT_REGISTERED = 713,
+  CUDA_ERROR_HARDWARE_STACK_ERROR = 714,
+  CUDA_ERROR_LAUNCH_FAILED = 719,
+  CUDA_ERROR_NOT_SUPPORTED = 801,
+  CUDA_ERROR_SYSTEM_NOT_READY = 802,
+  CUDA_ERROR_UNKNOWN = 999,
+};
+
+#define CU_STREAM_LEGACY ((CUstream)1)
+#define CU_STREAM_PER_THREAD ((CUstream)2)
+
+// The CUDA version this shim speaks: newer servers are presented as this.
+#define CUDA_API_VERSION 13000
+
+enum {
+  CU_MEMORYTYPE_HOST = 1,
+  CU_MEMORYTYPE_DEVICE = 2,
+  CU_MEMORYTYPE_ARRAY = 3,
+  CU_MEMORYTYPE_UNIFIED = 4,
+};
+
+// CUdevice_attribute
+enum {
+  ATTRIBUTE_MAX_THREADS_PER_BLOCK = 1,
+  ATTRIBUTE_MAX_BLOCK_DIM_X = 2,
+  ATTRIBUTE_MAX_GRID_DIM_X = 5,
+  ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK = 8,
+  ATTRIBUTE_TOTAL_CONSTANT_MEMORY = 9,
+  ATTRIBUTE_WARP_SIZE = 10,
+  ATTRIBUTE_MAX_PITCH = 11,
+  ATTRIBUTE_MAX_REGISTERS_PER_BLOCK = 12,
+  ATTRIBUTE_CLOCK_RATE = 13,
+  ATTRIBUTE_TEXTURE_ALIGNMENT = 14,
+  ATTRIBUTE_MULTIPROCESSOR_COUNT = 16,
+  ATTRIBUTE_CAN_MAP_HOST_MEMORY = 19,
+  ATTRIBUTE_PCI_BUS_ID = 33,
+  ATTRIBUTE_PCI_DEVICE_ID = 34,
+  ATTRIBUTE_PCI_DOMAIN_ID = 50,
+  ATTRIBUTE_UNIFIED_ADDRESSING = 41,
+  ATTRIBUTE_MAX_THREADS_PER_MULTIPROCESSOR = 39,
+  ATTRIBUTE_MAXIMUM_TEXTURE1D_LINEAR_WIDTH = 69,
+  ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR = 75,
+  ATTRIBUTE_COMPUTE_CAPABILITY_MINOR = 76,
+  ATTRIBUTE_STREAM_PRIORITIES_SUPPORTED = 78,
+  ATTRIBUTE_MANAGED_MEMORY = 83,
+  ATTRIBUTE_CONCURRENT_MANAGED_ACCESS = 89,
+  ATTRIBUTE_COOPERATIVE_LAUNCH = 95,
+  ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN = 97,
+  ATTRIBUTE_MEMORY_POOLS_SUPPORTED = 115,
+};
+
+struct CUuuid {
+  uint8_t bytes[16];
+};
+
+struct CUdevprop {
+  int maxThreadsPerBlock;
+  int maxThreadsDim[3];
+  int maxGridSize[3];
+  int sharedMemPerBlock;
+  int totalConstantMemory;
+  int SIMDWidth;
+  int memPitch;
+  int regsPerBlock;
+  int clockRate;
+  int textureAlign;
+};
+
+struct CUexecAffinityParam {
+  int type;
+  unsigned int smCount;
+};
+
+struct CUctxCreateParams {
+  CUexecAffinityParam *execAffinityParams;
+  int numExecAffinityParams;
+  void *cigParams;
+};
+
+struct launch_attribute {
+  uint32_t id;
+  uint32_t padding;
+  uint8_t value[64];
+};
+
+struct CUlaunchConfig {
+  unsigned int gridDimX, gridDimY, gridDimZ;
+  unsigned int blockDimX, blockDimY, blockDimZ;
+  unsigned int sharedMemBytes;
+  CUstream hStream;
+  struct launch_attribute *attrs;
+  unsigned int numAttrs;
+};
+
+struct CUDA_MEMCPY2D {
+  size_t srcXInBytes, srcY;
+  int srcMemoryType;
+  const void *srcHost;
+  CUdeviceptr srcDevice;
+  CUarray srcArray;
+  size_t srcPitch;
+  size_t dstXInBytes, dstY;
+  int dstMemoryType;
+  void *dstHost;
+  CUdeviceptr dstDevice;
+  CUarray dstArray;
+  size_t dstPitch;
+  size_t WidthInBytes, Height;
+};
+
+struct CUDA_MEMCPY2D_v1 {
+  unsigned int srcXInBytes, srcY;
+  int srcMemoryType;
+  const void *srcHost;
+  CUdeviceptr_v1 srcDevice;
+  CUarray srcArray;
+  unsigned int srcPitch;
+  unsigned int dstXInBytes, dstY;
+  int dstMemoryType;
+  void *dstHost;
+  CUdeviceptr_v1 dstDevice;
+  CUarray dstArray;
+  unsigned int dstPitch;
+  unsigned int WidthInBytes, Height;
+};
+
+struct CUDA_MEMCPY3D {
+  size_t srcXInBytes, srcY, srcZ, srcLOD;
+  int srcMemoryType;
+  const void *srcHost;
+  CUdeviceptr srcDevice;
+  CUarray srcArray;
+  void *reserved0;
+  size_t srcPitch, srcHeight;
+  size_t dstXInBytes, dstY, dstZ, dstLOD;
+  int dstMemoryType;
+  void *dstHost;
+  CUdeviceptr dstDevice;
+  CUarray dstArray;
+  void *reserved1;
+  size_t dstPitch, dstHeight;
+  size_t WidthInBytes, Height, Depth;
+};
+
+struct CUDA_MEMCPY3D_v1 {
+  unsigned int srcXInBytes, srcY, srcZ, srcLOD;
+  int srcMemoryType;
+  const void *srcHost;
+  CUdeviceptr_v1 srcDevice;
+  CUarray srcArray;
+  void *reserved0;
+  unsigned int srcPitch, srcHeight;
+  unsigned int dstXInBytes, dstY, dstZ, dstLOD;
+  int dstMemoryType;
+  void *dstHost;
+  CUdeviceptr_v1 dstDevice;
+  CUarray dstArray;
+  void *reserved1;
+  unsigned int dstPitch, dstHeight;
+  unsigned int WidthInBytes, Height, Depth;
+};
+
+#define LAYOUT(type) _Static_assert(sizeof(struct type) == type##_BYTES, #type)
+LAYOUT(CUuuid);
+LAYOUT(CUdevprop);
+LAYOUT(CUexecAffinityParam);
+LAYOUT(CUctxCreateParams);
+LAYOUT(CUlaunchConfig);
+LAYOUT(CUDA_MEMCPY2D);
+LAYOUT(CUDA_MEMCPY2D_v1);
+LAYOUT(CUDA_MEMCPY3D);
+LAYOUT(CUDA_MEMCPY3D_v1);
+#undef LAYOUT
+_Static_assert(sizeof(struct launch_attribute) == 72, "launch_attribute");

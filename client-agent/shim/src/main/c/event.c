@@ -1,0 +1,81 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "event.h"
+
+#include "context.h"
+#include "ops.h"
+#include "shim.h"
+
+enum { BLOCKING_SYNC = 1, DISABLE_TIMING = 2, INTERPROCESS = 4 };
+
+void events_forget(struct context *context) {
+  for (uint32_t i = 0; i < events.used; i++) {
+    struct event *event = arena_at(&events, i);
+    if (event && event->context == context) arena_give(&events, event);
+  }
+}
+
+CUresult event_number(CUevent handle, struct context **context, uint32_t *number) {
+  struct event *event = arena_find(&events, handle);
+  if (!event) return CUDA_ERROR_INVALID_HANDLE;
+  if (!*context) *context = event->context;
+  *number = event->slot.number;
+  return event->context->sticky;
+}
+
+CUresult shim_cuEventCreate(CUevent *phEvent, unsigned int Flags) {
+  struct context *context;
+  if (!phEvent || Flags & ~(unsigned int)(BLOCKING_SYNC | DISABLE_TIMING | INTERPROCESS)) {
+    return CUDA_ERROR_INVALID_VALUE;
+  }
+  if (Flags & INTERPROCESS) {
+    return Flags & DISABLE_TIMING ? CUDA_ERROR_NOT_SUPPORTED : CUDA_ERROR_INVALID_VALUE;
+  }
+  CUresult result = context_current(&context);
+  if (result) return result;
+  struct event *event = arena_take(&events);
+  if (!event) return CUDA_ERROR_OUT_OF_MEMORY;
+  event->flags = Flags;
+  event->context = context;
+  arena_publish(&events, event);
+  *phEvent = (CUevent)(void *)event;
+  return op_eventCreate(context->number, event->slot.number, Flags);
+}
+
+CUresult shim_cuEventDestroy_v2(CUevent hEvent) {
+  struct event *event = arena_find(&events, hEvent);
+  if (!event) return CUDA_ERROR_INVALID_HANDLE;
+  CUresult result = op_eventDestroy(event->context->number, event->slot.number);
+  return arena_give(&events, event) ? result : CUDA_ERROR_INVALID_HANDLE;
+}
+
+CUresult shim_cuEventDestroy(CUevent hEvent) { return shim_cuEventDestroy_v2(hEvent); }
+
+CUresult shim_cuEventRecordWithFlags(CUevent hEvent, CUstream hStream, unsigned int flags) {
+  struct context *context;
+  uint32_t event, stream;
+  if (flags & ~1u) return CUDA_ERROR_INVALID_VALUE;
+  CUresult result = context_or_none(&context);
+  if (!result) result = event_number(hEvent, &context, &event);
+  if (!result) result = stream_number(hStream, &context, &stream);
+  return result ? result : op_eventRecord(context->number, event, stream, flags);
+}
+
+CUresult shim_cuEventRecord(CUevent hEvent, CUstream hStream) {
+  return shim_cuEventRecordWithFlags(hEvent, hStream, 0);
+}
+
+CUresult shim_cuEventQuery(CUevent hEvent) {
+  struct context *context;
+  uint32_t event;
+  CUresult result = context_or_none(&context);
+  if (!result) result = event_number(hEvent, &context, &event);
+  return result ? result : context_result(context, op_eventQuery(context->number, event));
+}
+
+CUresult shim_cuEventSynchronize(CUevent hEvent) {
+  struct context *context;
+  uint32_t event;
+  CUresult result = context_or_none(&context);
+  if (!result) result = event_number(hEvent, &context, &event);
+  return result ? result : context_result(context, op_eventSynchronize(context->number, event));
+}

@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "fork.h"
+
+#include "callback.h"
+#include "context.h"
+#include "device.h"
+#include "handles.h"
+#include "memory.h"
+#include "pool.h"
+#include "replies.h"
+#include "ring.h"
+#include "session.h"
+#include "thread.h"
+
+#include <pthread.h>
+
+/** In the child, which has this one thread and may hold any lock of a thread that is gone. */
+static void forget(void) {
+  session_reset();
+  ring_reset();
+  replies_reset();
+  callback_reset();
+  handles_reset();
+  contexts_reset();
+  devices_reset();
+  memory_reset();
+  pools_reset();
+  thread_reset();
+}
+
+static void watch(void) { pthread_atfork(NULL, NULL, forget); }
+
+void fork_watch(void) {
+  static pthread_once_t once = PTHREAD_ONCE_INIT;
+  pthread_once(&once, watch);
+}

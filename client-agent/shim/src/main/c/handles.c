@@ -1,0 +1,92 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "handles.h"
+
+#include "context.h"
+#include "event.h"
+#include "library.h"
+#include "module.h"
+#include "pool.h"
+#include "stream.h"
+
+#include <string.h>
+#include <sys/mman.h>
+
+enum { REST = 1024 };  // so many others are given back before a slot is used again
+
+#define ARENA(type, count, mark_) \
+  { .slotBytes = (sizeof(struct type) + 63) / 64 * 64, .capacity = count, .mark = mark_ }
+
+struct arena contexts = ARENA(context, 4096, 0x43545831);
+struct arena streams = ARENA(stream, 1 << 16, 0x53545231);
+struct arena events = ARENA(event, 1 << 20, 0x45565431);
+struct arena modules = ARENA(module, 1 << 16, 0x4d4f4431);
+struct arena functions = ARENA(function, 1 << 19, 0x46554e31);
+struct arena libraries = ARENA(library, 1 << 16, 0x4c494231);
+struct arena kernels = ARENA(kernel, 1 << 19, 0x4b524e31);
+struct arena pools = ARENA(pool, 1 << 12, 0x504f4f31);
+
+static struct slot *slot_of(struct arena *arena, uint32_t index) {
+  return (struct slot *)(void *)(arena->base + (uint64_t)index * arena->slotBytes);
+}
+
+static bool reserve(struct arena *arena) {
+  if (arena->base) return true;
+  void *base = mmap(NULL, (size_t)arena->capacity * arena->slotBytes, PROT_READ | PROT_WRITE,
+                    MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  if (base == MAP_FAILED) return false;
+  arena->base = base;
+  return true;
+}
+
+void *arena_take(struct arena *arena) {
+  struct slot *slot = NULL;
+  lock_take(&arena->lock);
+  if (reserve(arena)) {
+    bool fresh = arena->used < arena->capacity;
+    if (arena->freeCount > (fresh ? REST : 0)) {
+      uint32_t index = arena->firstFree - 1;
+      slot = slot_of(arena, index);
+      arena->firstFree = slot->nextFree;
+      arena->freeCount--;
+      memset(slot, 0, arena->slotBytes);
+      slot->number = index + FIRST_NUMBER;
+    } else if (fresh) {
+      slot = slot_of(arena, arena->used);
+      slot->number = arena->used + FIRST_NUMBER;
+      arena->used++;
+    }
+  }
+  lock_release(&arena->lock);
+  return slot;
+}
+
+bool arena_give(struct arena *arena, void *handle) {
+  struct slot *slot = handle;
+  uint32_t index = (uint32_t)(((uint8_t *)handle - arena->base) / arena->slotBytes);
+  lock_take(&arena->lock);
+  bool first = slot->live == arena->mark;
+  if (first) {
+    __atomic_store_n(&slot->live, 0, __ATOMIC_RELEASE);
+    slot->nextFree = 0;
+    if (arena->freeCount++) {
+      slot_of(arena, arena->lastFree - 1)->nextFree = index + 1;
+    } else {
+      arena->firstFree = index + 1;
+    }
+    arena->lastFree = index + 1;
+  }
+  lock_release(&arena->lock);
+  return first;
+}
+
+static void reset(struct arena *arena) {
+  if (arena->base) madvise(arena->base, (size_t)arena->capacity * arena->slotBytes, MADV_DONTNEED);
+  arena->lock.word = 0;
+  arena->used = arena->firstFree = arena->lastFree = arena->freeCount = 0;
+}
+
+void handles_reset(void) {
+  struct arena *all[] = {&contexts,  &streams,   &events,  &modules,
+                         &functions, &libraries, &kernels, &pools};
+  for (size_t i = 0; i < sizeof all / sizeof *all; i++) reset(all[i]);
+}

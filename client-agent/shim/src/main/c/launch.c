@@ -1,0 +1,195 @@
+// SPDX-License-Identifier: Apache-2.0
+// Kernel launches. Frame: docs/architecture.md, "launch".
+#include "launch.h"
+
+#include "context.h"
+#include "device.h"
+#include "log.h"
+#include "ops.h"
+#include "shim.h"
+
+#include <string.h>
+
+enum {
+  HEAD_BYTES = 56,  // header and the twelve words after it
+  FLAG_COOPERATIVE = 1,
+  MAX_LAUNCH_ATTRIBUTES = 32,
+  PROGRAMMATIC_EVENT = 7,
+  LAUNCH_COMPLETION_EVENT = 12,
+};
+
+// Of `extra`
+#define PARAMETERS_END ((void *)0)
+#define PARAMETERS_POINTER ((void *)1)
+#define PARAMETERS_SIZE ((void *)2)
+
+static CUresult check_dimensions(const struct context *context, const struct launch *launch) {
+  const int32_t *limits = device_find(context->device)->attributes;
+  uint64_t threads = 1;
+  for (int i = 0; i < 3; i++) {
+    if (!launch->grid[i] || launch->grid[i] > (uint32_t)limits[ATTRIBUTE_MAX_GRID_DIM_X + i] ||
+        !launch->block[i] || launch->block[i] > (uint32_t)limits[ATTRIBUTE_MAX_BLOCK_DIM_X + i]) {
+      return CUDA_ERROR_INVALID_VALUE;
+    }
+    threads *= launch->block[i];
+  }
+  if (threads > (uint32_t)limits[ATTRIBUTE_MAX_THREADS_PER_BLOCK]) return CUDA_ERROR_INVALID_VALUE;
+  uint32_t shared = (uint32_t)limits[ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK];
+  if (LIKELY(launch->sharedBytes <= shared)) return CUDA_SUCCESS;
+  int32_t most = device_attribute(context->device, ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN);
+  return most > 0 && launch->sharedBytes <= (uint32_t)most ? CUDA_SUCCESS
+                                                           : CUDA_ERROR_INVALID_VALUE;
+}
+
+static CUresult check_attributes(const struct launch *launch) {
+  if (launch->attributeCount > MAX_LAUNCH_ATTRIBUTES ||
+      (launch->attributeCount && !launch->attributes)) {
+    return CUDA_ERROR_INVALID_VALUE;
+  }
+  for (unsigned int i = 0; i < launch->attributeCount; i++) {
+    uint32_t id = launch->attributes[i].id;
+    if (id == PROGRAMMATIC_EVENT || id == LAUNCH_COMPLETION_EVENT) {
+      static int warned;
+      if (!__atomic_exchange_n(&warned, 1, __ATOMIC_RELAXED)) {
+        log_line(LOG_WARN, "launch attribute %u is not supported yet (CUDA_ERROR_NOT_SUPPORTED)",
+                 id);
+      }
+      return CUDA_ERROR_NOT_SUPPORTED;
+    }
+  }
+  return CUDA_SUCCESS;
+}
+
+/** Copies the parameters to where the function's table wants them. */
+static void pack(const struct function_info *info, uint8_t *to, void **parameters) {
+  if (info->gaps) memset(to, 0, info->parameterBytes);
+  for (uint32_t i = 0; i < info->parameterCount; i++) {
+    const struct parameter *parameter = &info->parameters[i];
+    switch (parameter->bytes) {
+      case 8:
+        memcpy(to + parameter->offset, parameters[i], 8);
+        break;
+      case 4:
+        memcpy(to + parameter->offset, parameters[i], 4);
+        break;
+      default:
+        memcpy(to + parameter->offset, parameters[i], parameter->bytes);
+        break;
+    }
+  }
+}
+
+CUresult launch_kernel(CUfunction handle, const struct launch *launch, void **parameters,
+                       const void *packed, size_t packedBytes) {
+  struct context *context;
+  struct function *function;
+  uint32_t stream;
+  CUresult result = context_current(&context);
+  if (UNLIKELY(result)) return result;
+  result = function_find(handle, &context, &function);
+  if (UNLIKELY(result)) return result;
+  if (UNLIKELY(function->context != context)) return CUDA_ERROR_INVALID_HANDLE;
+  result = stream_number(launch->stream, &context, &stream);
+  if (UNLIKELY(result)) return result;
+  result = check_dimensions(context, launch);
+  if (UNLIKELY(result)) return result;
+  const struct function_info *info = function->info;
+  uint32_t parameterBytes = packed ? (uint32_t)packedBytes : info->parameterBytes;
+  if (UNLIKELY(!packed && info->parameterCount && !parameters)) return CUDA_ERROR_INVALID_VALUE;
+  uint32_t attributeBytes = launch->attributeCount * (uint32_t)sizeof(struct launch_attribute);
+  uint32_t length = HEAD_BYTES + attributeBytes + ((parameterBytes + 7) & ~7u);
+
+  uint64_t *slot = ring_begin(length);
+  if (UNLIKELY(!slot)) return session_answer();
+  slot[0] = FRAME(length, OP_launch, context->number);
+  if (parameterBytes & 7) slot[length / 8 - 1] = 0;
+  uint32_t *word = (uint32_t *)(void *)(slot + 1);
+  word[0] = function->slot.number;
+  word[1] = stream;
+  for (int i = 0; i < 3; i++) {
+    word[2 + i] = launch->grid[i];
+    word[5 + i] = launch->block[i];
+  }
+  word[8] = launch->sharedBytes;
+  word[9] = launch->flags;
+  word[10] = parameterBytes;
+  word[11] = launch->attributeCount;
+  uint8_t *at = (uint8_t *)slot + HEAD_BYTES;
+  for (unsigned int i = 0; i < launch->attributeCount; i++) {
+    struct launch_attribute attribute = launch->attributes[i];
+    attribute.padding = 0;
+    memcpy(at, &attribute, sizeof attribute);
+    at += sizeof attribute;
+  }
+  if (packed) {
+    memcpy(at, packed, packedBytes);
+  } else {
+    pack(info, at, parameters);
+  }
+  return ring_post();
+}
+
+/** Takes `extra` apart; the buffer is NULL if there is none. */
+static CUresult read_extra(void **extra, const void **packed, size_t *packedBytes) {
+  *packed = NULL;
+  *packedBytes = 0;
+  if (LIKELY(!extra)) return CUDA_SUCCESS;
+  for (; *extra != PARAMETERS_END; extra += 2) {
+    if (*extra == PARAMETERS_POINTER) {
+      *packed = extra[1];
+    } else if (*extra == PARAMETERS_SIZE && extra[1]) {
+      *packedBytes = *(size_t *)extra[1];
+    } else {
+      return CUDA_ERROR_INVALID_VALUE;
+    }
+  }
+  return *packedBytes <= MAX_FRAME_BYTES / 4 ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
+}
+
+static CUresult launch_checked(CUfunction function, const struct launch *launch, void **parameters,
+                               void **extra) {
+  const void *packed;
+  size_t packedBytes;
+  if (UNLIKELY(parameters && extra)) return CUDA_ERROR_INVALID_VALUE;
+  CUresult result = read_extra(extra, &packed, &packedBytes);
+  return result ? result : launch_kernel(function, launch, parameters, packed, packedBytes);
+}
+
+CUresult shim_cuLaunchKernel(CUfunction f, unsigned int gridDimX, unsigned int gridDimY,
+                             unsigned int gridDimZ, unsigned int blockDimX, unsigned int blockDimY,
+                             unsigned int blockDimZ, unsigned int sharedMemBytes, CUstream hStream,
+                             void **kernelParams, void **extra) {
+  struct launch launch = {.grid = {gridDimX, gridDimY, gridDimZ},
+                          .block = {blockDimX, blockDimY, blockDimZ},
+                          .sharedBytes = sharedMemBytes,
+                          .stream = hStream};
+  return launch_checked(f, &launch, kernelParams, extra);
+}
+
+CUresult shim_cuLaunchCooperativeKernel(CUfunction f, unsigned int gridDimX, unsigned int gridDimY,
+                                        unsigned int gridDimZ, unsigned int blockDimX,
+                                        unsigned int blockDimY, unsigned int blockDimZ,
+                                        unsigned int sharedMemBytes, CUstream hStream,
+                                        void **kernelParams) {
+  struct launch launch = {.grid = {gridDimX, gridDimY, gridDimZ},
+                          .block = {blockDimX, blockDimY, blockDimZ},
+                          .sharedBytes = sharedMemBytes,
+                          .flags = FLAG_COOPERATIVE,
+                          .stream = hStream};
+  return launch_checked(f, &launch, kernelParams, NULL);
+}
+
+CUresult shim_cuLaunchKernelEx(const CUlaunchConfig *config, CUfunction f, void **kernelParams,
+                               void **extra, CUstream implied) {
+  if (!config) return CUDA_ERROR_INVALID_VALUE;
+  struct launch launch = {
+      .grid = {config->gridDimX, config->gridDimY, config->gridDimZ},
+      .block = {config->blockDimX, config->blockDimY, config->blockDimZ},
+      .sharedBytes = config->sharedMemBytes,
+      .stream = config->hStream ? config->hStream : implied,
+      .attributes = config->attrs,
+      .attributeCount = config->numAttrs,
+  };
+  CUresult result = check_attributes(&launch);
+  return result ? result : launch_checked(f, &launch, kernelParams, extra);
+}

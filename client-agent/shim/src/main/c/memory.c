@@ -1,0 +1,144 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "memory.h"
+
+#include "ops.h"
+#include "pool.h"
+#include "shim.h"
+
+struct ranges deviceRanges, hostRanges;
+
+static uint64_t lastId;
+
+uint64_t memory_next_id(void) { return __atomic_add_fetch(&lastId, 1, __ATOMIC_RELAXED); }
+
+void memory_note(struct context *context, uint64_t base, uint64_t bytes, enum range_kind kind) {
+  struct range range = {.base = base,
+                        .bytes = bytes,
+                        .context = context,
+                        .contextId = context->id,
+                        .id = memory_next_id(),
+                        .kind = kind};
+  ranges_add(&deviceRanges, &range);
+}
+
+void memory_forget(struct context *context) { ranges_forget(&deviceRanges, context->id); }
+
+CUresult memory_check(CUdeviceptr address, uint64_t bytes, bool *unknown) {
+  struct range range;
+  if (!bytes) return CUDA_SUCCESS;
+  if (!ranges_find(&deviceRanges, address, &range)) {
+    *unknown = true;
+    return address ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
+  }
+  return bytes <= range.base + range.bytes - address ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
+}
+
+void memory_reset(void) { deviceRanges = hostRanges = (struct ranges){0}; }
+
+CUresult shim_cuMemGetInfo_v2(size_t *free, size_t *total) {
+  struct context *context;
+  if (!free || !total) return CUDA_ERROR_INVALID_VALUE;
+  CUresult result = context_current(&context);
+  if (result) return result;
+  uint64_t freeBytes = 0, totalBytes = 0;
+  result = context_result(context, op_memGetInfo(context->number, &freeBytes, &totalBytes));
+  if (result) return result;
+  *free = freeBytes;
+  *total = totalBytes;
+  return CUDA_SUCCESS;
+}
+
+CUresult shim_cuMemAlloc_v2(CUdeviceptr *dptr, size_t bytesize) {
+  struct context *context;
+  if (!dptr || !bytesize) return CUDA_ERROR_INVALID_VALUE;
+  CUresult result = context_current(&context);
+  if (result) return result;
+  uint64_t address = 0;
+  result = context_result(context, op_memAlloc(context->number, bytesize, &address));
+  if (result) return result;
+  memory_note(context, address, bytesize, RANGE_ALLOCATED);
+  *dptr = address;
+  return CUDA_SUCCESS;
+}
+
+CUresult shim_cuMemAllocPitch_v2(CUdeviceptr *dptr, size_t *pPitch, size_t WidthInBytes,
+                                 size_t Height, unsigned int ElementSizeBytes) {
+  struct context *context;
+  bool element = ElementSizeBytes == 4 || ElementSizeBytes == 8 || ElementSizeBytes == 16;
+  if (!dptr || !pPitch || !WidthInBytes || !Height || !element) return CUDA_ERROR_INVALID_VALUE;
+  CUresult result = context_current(&context);
+  if (result) return result;
+  uint64_t address = 0, pitch = 0;
+  result = context_result(context, op_memAllocPitch(context->number, WidthInBytes, Height,
+                                                    ElementSizeBytes, &address, &pitch));
+  if (result) return result;
+  memory_note(context, address, pitch * Height, RANGE_ALLOCATED);
+  *dptr = address;
+  *pPitch = pitch;
+  return CUDA_SUCCESS;
+}
+
+CUresult shim_cuMemFree_v2(CUdeviceptr dptr) {
+  struct context *context;
+  struct range range;
+  CUresult result = context_or_none(&context);
+  if (result || !dptr) return result;
+  if (!ranges_find(&deviceRanges, dptr, &range) || range.base != dptr ||
+      range.kind == RANGE_GLOBAL || !ranges_remove(&deviceRanges, dptr, &range)) {
+    return CUDA_ERROR_INVALID_VALUE;
+  }
+  return op_memFree(range.context->number, dptr);
+}
+
+CUresult shim_cuMemGetAddressRange_v2(CUdeviceptr *pbase, size_t *psize, CUdeviceptr dptr) {
+  struct range range;
+  if (!ranges_find(&deviceRanges, dptr, &range) && !ranges_find(&hostRanges, dptr, &range)) {
+    return CUDA_ERROR_NOT_FOUND;
+  }
+  if (pbase) *pbase = range.base;
+  if (psize) *psize = range.bytes;
+  return CUDA_SUCCESS;
+}
+
+// Stream-ordered allocation
+
+static CUresult allocate_async(CUdeviceptr *dptr, size_t bytesize, CUmemoryPool pool,
+                               CUstream hStream) {
+  struct context *context;
+  uint32_t poolNumber = NUMBER_NULL, stream;
+  if (!dptr || !bytesize) return CUDA_ERROR_INVALID_VALUE;
+  CUresult result = context_or_none(&context);
+  if (!result) result = stream_number(hStream, &context, &stream);
+  if (!result && pool) result = pool_number(pool, &context, &poolNumber);
+  if (result) return result;
+  uint64_t address = 0;
+  result = context_result(
+      context, op_memAllocAsync(context->number, bytesize, poolNumber, stream, &address));
+  if (result) return result;
+  memory_note(context, address, bytesize, RANGE_ASYNC);
+  *dptr = address;
+  return CUDA_SUCCESS;
+}
+
+CUresult shim_cuMemAllocAsync(CUdeviceptr *dptr, size_t bytesize, CUstream hStream) {
+  return allocate_async(dptr, bytesize, NULL, hStream);
+}
+
+CUresult shim_cuMemAllocFromPoolAsync(CUdeviceptr *dptr, size_t bytesize, CUmemoryPool pool,
+                                      CUstream hStream) {
+  return pool ? allocate_async(dptr, bytesize, pool, hStream) : CUDA_ERROR_INVALID_VALUE;
+}
+
+CUresult shim_cuMemFreeAsync(CUdeviceptr dptr, CUstream hStream) {
+  struct context *context;
+  struct range range;
+  uint32_t stream;
+  CUresult result = context_or_none(&context);
+  if (!result) result = stream_number(hStream, &context, &stream);
+  if (result || !dptr) return result;
+  if (!ranges_find(&deviceRanges, dptr, &range) || range.base != dptr ||
+      range.kind == RANGE_GLOBAL || !ranges_remove(&deviceRanges, dptr, &range)) {
+    return CUDA_ERROR_INVALID_VALUE;
+  }
+  return op_memFreeAsync(context->number, dptr, stream);
+}

@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: Apache-2.0
+// Filling device memory. To the host all of it is asynchronous, so that the synchronous forms are the
+// asynchronous ones in the default stream; only that others are not ordered after non-blocking streams.
+#include "checks.h"
+#include "memory.h"
+#include "shim.h"
+
+/** Rows of width elements of so many bytes. */
+static CUresult check_rows(CUdeviceptr destination, size_t pitch, size_t elementBytes, size_t width,
+                           size_t height) {
+  bool unknown = false;
+  size_t rowBytes, span;
+  if (destination % elementBytes) return CUDA_ERROR_INVALID_VALUE;
+  if (!width || !height) return CUDA_SUCCESS;
+  if (__builtin_mul_overflow(width, elementBytes, &rowBytes)) return CUDA_ERROR_INVALID_VALUE;
+  if (height > 1 && (pitch < rowBytes || pitch % elementBytes)) return CUDA_ERROR_INVALID_VALUE;
+  if (__builtin_mul_overflow(height - 1, pitch, &span) ||
+      __builtin_add_overflow(span, rowBytes, &span)) {
+    return CUDA_ERROR_INVALID_VALUE;
+  }
+  return memory_check(destination, span, &unknown);
+}
+
+CUresult check_cuMemsetD8Async(CUdeviceptr dstDevice, unsigned char uc, size_t N,
+                               CUstream hStream) {
+  (void)uc, (void)hStream;
+  return check_rows(dstDevice, 0, 1, N, 1);
+}
+
+CUresult check_cuMemsetD16Async(CUdeviceptr dstDevice, unsigned short us, size_t N,
+                                CUstream hStream) {
+  (void)us, (void)hStream;
+  return check_rows(dstDevice, 0, 2, N, 1);
+}
+
+CUresult check_cuMemsetD32Async(CUdeviceptr dstDevice, unsigned int ui, size_t N,
+                                CUstream hStream) {
+  (void)ui, (void)hStream;
+  return check_rows(dstDevice, 0, 4, N, 1);
+}
+
+CUresult check_cuMemsetD2D8Async(CUdeviceptr dstDevice, size_t dstPitch, unsigned char uc,
+                                 size_t Width, size_t Height, CUstream hStream) {
+  (void)uc, (void)hStream;
+  return check_rows(dstDevice, dstPitch, 1, Width, Height);
+}
+
+CUresult check_cuMemsetD2D16Async(CUdeviceptr dstDevice, size_t dstPitch, unsigned short us,
+                                  size_t Width, size_t Height, CUstream hStream) {
+  (void)us, (void)hStream;
+  return check_rows(dstDevice, dstPitch, 2, Width, Height);
+}
+
+CUresult check_cuMemsetD2D32Async(CUdeviceptr dstDevice, size_t dstPitch, unsigned int ui,
+                                  size_t Width, size_t Height, CUstream hStream) {
+  (void)ui, (void)hStream;
+  return check_rows(dstDevice, dstPitch, 4, Width, Height);
+}
+
+CUresult shim_cuMemsetD8_v2(CUdeviceptr dstDevice, unsigned char uc, size_t N, CUstream implied) {
+  return shim_cuMemsetD8Async(dstDevice, uc, N, implied);
+}
+
+CUresult shim_cuMemsetD16_v2(CUdeviceptr dstDevice, unsigned short us, size_t N, CUstream implied) {
+  return shim_cuMemsetD16Async(dstDevice, us, N, implied);
+}
+
+CUresult shim_cuMemsetD32_v2(CUdeviceptr dstDevice, unsigned int ui, size_t N, CUstream implied) {
+  return shim_cuMemsetD32Async(dstDevice, ui, N, implied);
+}
+
+CUresult shim_cuMemsetD2D8_v2(CUdeviceptr dstDevice, size_t dstPitch, unsigned char uc,
+                              size_t Width, size_t Height, CUstream implied) {
+  return shim_cuMemsetD2D8Async(dstDevice, dstPitch, uc, Width, Height, implied);
+}
+
+CUresult shim_cuMemsetD2D16_v2(CUdeviceptr dstDevice, size_t dstPitch, unsigned short us,
+                               size_t Width, size_t Height, CUstream implied) {
+  return shim_cuMemsetD2D16Async(dstDevice, dstPitch, us, Width, Height, implied);
+}
+
+CUresult shim_cuMemsetD2D32_v2(CUdeviceptr dstDevice, size_t dstPitch, unsigned int ui,
+                               size_t Width, size_t Height, CUstream implied) {
+  return shim_cuMemsetD2D32Async(dstDevice, dstPitch, ui, Width, Height, implied);
+}

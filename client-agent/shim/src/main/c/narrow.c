@@ -1,0 +1,133 @@
+// SPDX-License-Identifier: Apache-2.0
+// Entry points from before CUDA 3.2, with 32-bit addresses and sizes. Those that take addresses widen
+// them; those that give one out answer CUDA_ERROR_NOT_SUPPORTED where it does not fit, as on today's
+// devices none does.
+#include "shim.h"
+
+static CUresult give_narrow(CUresult result, CUdeviceptr address, CUdeviceptr_v1 *narrow) {
+  if (result) return result;
+  if (address > UINT32_MAX) return CUDA_ERROR_NOT_SUPPORTED;
+  *narrow = (CUdeviceptr_v1)address;
+  return CUDA_SUCCESS;
+}
+
+/** As give_narrow, for memory that was made for the caller and must not stay without an owner. */
+static CUresult give_allocated(CUresult result, CUdeviceptr address, CUdeviceptr_v1 *narrow) {
+  if (!result && address > UINT32_MAX) shim_cuMemFree_v2(address);
+  return give_narrow(result, address, narrow);
+}
+
+static unsigned int clamp(size_t value) {
+  return value > UINT32_MAX ? UINT32_MAX : (unsigned int)value;
+}
+
+CUresult shim_cuMemAlloc(CUdeviceptr_v1 *dptr, unsigned int bytesize) {
+  CUdeviceptr address = 0;
+  if (!dptr) return CUDA_ERROR_INVALID_VALUE;
+  return give_allocated(shim_cuMemAlloc_v2(&address, bytesize), address, dptr);
+}
+
+CUresult shim_cuMemAllocPitch(CUdeviceptr_v1 *dptr, unsigned int *pPitch, unsigned int WidthInBytes,
+                              unsigned int Height, unsigned int ElementSizeBytes) {
+  CUdeviceptr address = 0;
+  size_t pitch = 0;
+  if (!dptr || !pPitch) return CUDA_ERROR_INVALID_VALUE;
+  CUresult result =
+      shim_cuMemAllocPitch_v2(&address, &pitch, WidthInBytes, Height, ElementSizeBytes);
+  *pPitch = (unsigned int)pitch;
+  return give_allocated(result, address, dptr);
+}
+
+CUresult shim_cuMemFree(CUdeviceptr_v1 dptr) { return shim_cuMemFree_v2(dptr); }
+
+CUresult shim_cuMemGetInfo(unsigned int *free, unsigned int *total) {
+  size_t freeBytes, totalBytes;
+  if (!free || !total) return CUDA_ERROR_INVALID_VALUE;
+  CUresult result = shim_cuMemGetInfo_v2(&freeBytes, &totalBytes);
+  if (result) return result;
+  *free = clamp(freeBytes);
+  *total = clamp(totalBytes);
+  return CUDA_SUCCESS;
+}
+
+CUresult shim_cuMemGetAddressRange(CUdeviceptr_v1 *pbase, unsigned int *psize,
+                                   CUdeviceptr_v1 dptr) {
+  CUdeviceptr base = 0;
+  CUdeviceptr_v1 narrow = 0;
+  size_t size = 0;
+  CUresult result =
+      give_narrow(shim_cuMemGetAddressRange_v2(&base, &size, dptr), base, &narrow);
+  if (result) return result;
+  if (pbase) *pbase = narrow;
+  if (psize) *psize = clamp(size);
+  return CUDA_SUCCESS;
+}
+
+CUresult shim_cuModuleGetGlobal(CUdeviceptr_v1 *dptr, unsigned int *bytes, CUmodule hmod,
+                                const char *name) {
+  CUdeviceptr address = 0;
+  CUdeviceptr_v1 narrow = 0;
+  size_t size = 0;
+  if (!dptr && !bytes) return CUDA_ERROR_INVALID_VALUE;
+  CUresult result = shim_cuModuleGetGlobal_v2(&address, &size, hmod, name);
+  if (dptr) result = give_narrow(result, address, &narrow);
+  if (result) return result;
+  if (dptr) *dptr = narrow;
+  if (bytes) *bytes = clamp(size);
+  return CUDA_SUCCESS;
+}
+
+CUresult shim_cuMemcpyHtoD(CUdeviceptr_v1 dstDevice, const void *srcHost, unsigned int ByteCount) {
+  return shim_cuMemcpyHtoD_v2(dstDevice, srcHost, ByteCount, CU_STREAM_LEGACY);
+}
+
+CUresult shim_cuMemcpyDtoH(void *dstHost, CUdeviceptr_v1 srcDevice, unsigned int ByteCount) {
+  return shim_cuMemcpyDtoH_v2(dstHost, srcDevice, ByteCount, CU_STREAM_LEGACY);
+}
+
+CUresult shim_cuMemcpyDtoD(CUdeviceptr_v1 dstDevice, CUdeviceptr_v1 srcDevice,
+                           unsigned int ByteCount) {
+  return shim_cuMemcpyDtoD_v2(dstDevice, srcDevice, ByteCount, CU_STREAM_LEGACY);
+}
+
+CUresult shim_cuMemcpyHtoDAsync(CUdeviceptr_v1 dstDevice, const void *srcHost,
+                                unsigned int ByteCount, CUstream hStream) {
+  return shim_cuMemcpyHtoDAsync_v2(dstDevice, srcHost, ByteCount, hStream);
+}
+
+CUresult shim_cuMemcpyDtoHAsync(void *dstHost, CUdeviceptr_v1 srcDevice, unsigned int ByteCount,
+                                CUstream hStream) {
+  return shim_cuMemcpyDtoHAsync_v2(dstHost, srcDevice, ByteCount, hStream);
+}
+
+CUresult shim_cuMemcpyDtoDAsync(CUdeviceptr_v1 dstDevice, CUdeviceptr_v1 srcDevice,
+                                unsigned int ByteCount, CUstream hStream) {
+  return shim_cuMemcpyDtoDAsync_v2(dstDevice, srcDevice, ByteCount, hStream);
+}
+
+CUresult shim_cuMemsetD8(CUdeviceptr_v1 dstDevice, unsigned char uc, unsigned int N) {
+  return shim_cuMemsetD8Async(dstDevice, uc, N, CU_STREAM_LEGACY);
+}
+
+CUresult shim_cuMemsetD16(CUdeviceptr_v1 dstDevice, unsigned short us, unsigned int N) {
+  return shim_cuMemsetD16Async(dstDevice, us, N, CU_STREAM_LEGACY);
+}
+
+CUresult shim_cuMemsetD32(CUdeviceptr_v1 dstDevice, unsigned int ui, unsigned int N) {
+  return shim_cuMemsetD32Async(dstDevice, ui, N, CU_STREAM_LEGACY);
+}
+
+CUresult shim_cuMemsetD2D8(CUdeviceptr_v1 dstDevice, unsigned int dstPitch, unsigned char uc,
+                           unsigned int Width, unsigned int Height) {
+  return shim_cuMemsetD2D8Async(dstDevice, dstPitch, uc, Width, Height, CU_STREAM_LEGACY);
+}
+
+CUresult shim_cuMemsetD2D16(CUdeviceptr_v1 dstDevice, unsigned int dstPitch, unsigned short us,
+                            unsigned int Width, unsigned int Height) {
+  return shim_cuMemsetD2D16Async(dstDevice, dstPitch, us, Width, Height, CU_STREAM_LEGACY);
+}
+
+CUresult shim_cuMemsetD2D32(CUdeviceptr_v1 dstDevice, unsigned int dstPitch, unsigned int ui,
+                            unsigned int Width, unsigned int Height) {
+  return shim_cuMemsetD2D32Async(dstDevice, dstPitch, ui, Width, Height, CU_STREAM_LEGACY);
+}

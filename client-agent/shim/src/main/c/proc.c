@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: Apache-2.0
+// cuGetProcAddress: for a name and a CUDA version, the newest variant that is not newer than that.
+#include "proc_table.h"
+#include "shim.h"
+
+#include <string.h>
+
+enum {
+  FLAG_LEGACY_STREAM = 1,
+  FLAG_PER_THREAD_STREAM = 2,
+  STATUS_FOUND = 0,
+  STATUS_NOT_FOUND = 1,
+  STATUS_VERSION_TOO_LOW = 2,
+};
+
+/** The first row of a name, or NULL. */
+static const struct proc *first_row(const char *name) {
+  int low = 0, high = PROC_COUNT;
+  while (low < high) {
+    int middle = (low + high) / 2;
+    if (strcmp(procTable[middle].name, name) < 0) {
+      low = middle + 1;
+    } else {
+      high = middle;
+    }
+  }
+  return low < PROC_COUNT && strcmp(procTable[low].name, name) == 0 ? &procTable[low] : NULL;
+}
+
+CUresult shim_cuGetProcAddress_v2(const char *symbol, void **pfn, int cudaVersion, cuuint64_t flags,
+                                  CUdriverProcAddressQueryResult *symbolStatus) {
+  if (!symbol || !pfn || flags > FLAG_PER_THREAD_STREAM) return CUDA_ERROR_INVALID_VALUE;
+  *pfn = NULL;
+  int status = STATUS_NOT_FOUND;
+  const struct proc *end = procTable + PROC_COUNT;
+  for (const struct proc *row = first_row(symbol);
+       row && row < end && strcmp(row->name, symbol) == 0; row++) {
+    if (row->version <= cudaVersion) {
+      *pfn = flags == FLAG_PER_THREAD_STREAM ? row->perThread : row->legacy;
+      status = STATUS_FOUND;
+    } else if (status == STATUS_NOT_FOUND) {
+      status = STATUS_VERSION_TOO_LOW;
+    }
+  }
+  if (symbolStatus) *symbolStatus = status;
+  return status == STATUS_FOUND ? CUDA_SUCCESS : CUDA_ERROR_NOT_FOUND;
+}
+
+CUresult shim_cuGetProcAddress(const char *symbol, void **pfn, int cudaVersion, cuuint64_t flags) {
+  return shim_cuGetProcAddress_v2(symbol, pfn, cudaVersion, flags, NULL);
+}

@@ -1,0 +1,381 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "replies.h"
+
+#include "calls.h"
+#include "callback.h"
+#include "log.h"
+#include "marshal.h"
+#include "session.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/socket.h>
+#include <sys/uio.h>
+
+enum {
+  BUFFER_BYTES = 128 << 10,
+  HEADER_BYTES = 16,
+  OFFSET_BYTES = 8,
+  TEXT_BYTES = 1024,
+  SPIN_NANOS = 20000,
+};
+
+enum kind { WELCOME, REPLY, DATA, CALLBACK, ACK, FATAL, OUTPUT };
+
+/** Where the payload under way goes. */
+enum sink { SINK_NONE, SINK_MEMORY, SINK_STDOUT };
+
+struct header {
+  uint32_t length;
+  uint16_t kind;
+  uint16_t zero;
+  uint32_t tag;
+  int32_t result;
+};
+
+/** The state of reading; belongs to whoever holds the role. */
+static struct {
+  struct lock role __attribute__((aligned(64)));
+  uint8_t *buffer;
+  uint32_t begin, end;  // what of it has been received and not looked at
+
+  // A payload on its way: first `left` bytes into the sink, then `skip` bytes to nowhere.
+  struct header header;
+  enum sink sink;
+  uint8_t *to;
+  uint64_t left, skip;
+  bool underWay;
+  struct call *call;  // whose it is
+  uint8_t text[TEXT_BYTES + 1];
+
+  uint8_t *welcome;  // the payload of WELCOME, until somebody fetches it
+  uint32_t welcomeBytes;
+  bool welcomed;
+} reader;
+
+bool replies_open(void) {
+  if (reader.buffer) return true;
+  void *buffer =
+      mmap(NULL, BUFFER_BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  if (buffer == MAP_FAILED) return false;
+  reader.buffer = buffer;
+  return true;
+}
+
+void replies_reset(void) {
+  uint8_t *buffer = reader.buffer;
+  memset(&reader, 0, sizeof reader);
+  reader.buffer = buffer;
+  calls_reset();
+}
+
+static void expect(enum sink sink, void *to, uint64_t bytes, uint64_t skip) {
+  reader.underWay = true;
+  reader.sink = sink;
+  reader.to = to;
+  reader.left = bytes;
+  reader.skip = skip;
+}
+
+/** All of the payload has come. */
+static void payload_complete(void) {
+  const struct header *header = &reader.header;
+  struct call *call = reader.call;
+  reader.underWay = false;
+  reader.call = NULL;
+  switch (header->kind) {
+    case WELCOME:
+      reader.welcomed = true;
+      break;
+    case REPLY:
+      calls_finish(call, header->result);
+      break;
+    case DATA:
+      call->receivedBytes += (uint64_t)header->result;
+      break;
+    case FATAL:
+      session_lose(header->result > 0 ? header->result : CUDA_ERROR_DEVICE_UNAVAILABLE,
+                   (const char *)reader.text);
+      break;
+    default:
+      break;
+  }
+}
+
+static bool begin_welcome(uint64_t payload) {
+  if (reader.welcome || reader.welcomed) return false;
+  reader.welcome = malloc(payload + 1);
+  if (!reader.welcome) return false;
+  reader.welcomeBytes = (uint32_t)payload;
+  expect(SINK_MEMORY, reader.welcome, payload, 0);
+  return true;
+}
+
+static bool begin_reply(struct call *call, uint64_t payload) {
+  if (!call || call->kind == CALL_WATCHER) return false;
+  if (call->kind == CALL_COPY) {
+    expect(SINK_NONE, NULL, 0, payload);
+    return true;
+  }
+  uint64_t kept = payload;
+  void *to = call->reply;
+  if (call->take) {
+    to = call->payload = malloc(payload + 1);
+    if (!to) kept = 0;
+  } else if (kept > call->replyCapacity) {
+    kept = call->replyCapacity;
+  }
+  call->replyBytes = (uint32_t)kept;
+  expect(SINK_MEMORY, to, kept, payload - kept);
+  return true;
+}
+
+static bool begin_data(struct call *call, uint64_t offset, uint64_t payload) {
+  uint64_t bytes = (uint64_t)(int64_t)reader.header.result;
+  if (!call || !call->destination || reader.header.result < 0 || ((bytes + 7) & ~7ull) != payload ||
+      offset > call->destinationBytes || bytes > call->destinationBytes - offset) {
+    return false;
+  }
+  expect(SINK_MEMORY, call->destination + offset, bytes, payload - bytes);
+  return true;
+}
+
+/** Looks at a frame's header; its payload follows. False: it is not what a worker sends. */
+static bool begin_frame(uint64_t offset) {
+  const struct header *header = &reader.header;
+  uint64_t payload = header->length - HEADER_BYTES;
+  switch (header->kind) {
+    case WELCOME:
+      return begin_welcome(payload);
+    case REPLY:
+      return begin_reply(reader.call = calls_find(header->tag), payload);
+    case DATA:
+      return begin_data(reader.call = calls_find(header->tag), offset, payload - OFFSET_BYTES);
+    case CALLBACK:
+      expect(SINK_NONE, NULL, 0, payload);
+      return callback_arrived(header->tag, header->result);
+    case ACK:
+      expect(SINK_NONE, NULL, 0, payload);
+      return true;
+    case FATAL: {
+      uint64_t kept = payload < TEXT_BYTES ? payload : TEXT_BYTES;
+      memset(reader.text, 0, sizeof reader.text);
+      expect(SINK_MEMORY, reader.text, kept, payload - kept);
+      return true;
+    }
+    case OUTPUT: {
+      uint64_t bytes = (uint64_t)(int64_t)header->result;
+      if (header->result < 0 || bytes > payload) return false;
+      expect(SINK_STDOUT, NULL, bytes, payload - bytes);
+      return true;
+    }
+    default:
+      return false;
+  }
+}
+
+/** Moves what is in the buffer to where the payload under way goes. */
+static void feed_payload(void) {
+  uint64_t there = reader.end - reader.begin;
+  uint64_t part = reader.left < there ? reader.left : there;
+  if (part) {
+    if (reader.sink == SINK_MEMORY && reader.to) {
+      memcpy(reader.to, reader.buffer + reader.begin, part);
+      reader.to += part;
+    } else if (reader.sink == SINK_STDOUT) {
+      fwrite(reader.buffer + reader.begin, 1, part, stdout);
+    }
+    reader.begin += (uint32_t)part;
+    reader.left -= part;
+    there -= part;
+  }
+  if (reader.left == 0) {
+    part = reader.skip < there ? reader.skip : there;
+    reader.begin += (uint32_t)part;
+    reader.skip -= part;
+    if (reader.skip == 0) payload_complete();
+  }
+}
+
+/** Takes apart all that is in the buffer. False: it is not what a worker sends. */
+static bool parse(void) {
+  while (session_alive()) {
+    if (reader.underWay) {
+      feed_payload();
+      if (reader.underWay) return true;
+      continue;
+    }
+    uint32_t there = reader.end - reader.begin;
+    if (there < HEADER_BYTES) return true;
+    const uint8_t *at = reader.buffer + reader.begin;
+    memcpy(&reader.header, at, HEADER_BYTES);
+    const struct header *header = &reader.header;
+    if (header->length < HEADER_BYTES || header->length % 8 || header->length > MAX_FRAME_BYTES) {
+      return false;
+    }
+    uint64_t offset = 0;
+    uint32_t used = HEADER_BYTES;
+    if (header->kind == DATA) {
+      used += OFFSET_BYTES;
+      if (header->length < used) return false;
+      if (there < used) return true;
+      memcpy(&offset, at + HEADER_BYTES, OFFSET_BYTES);
+    }
+    reader.begin += used;
+    if (!begin_frame(offset)) return false;
+  }
+  return true;
+}
+
+/** Where the next bytes go: the payload under way, then the buffer. */
+static int receive_vector(struct iovec vector[2]) {
+  int count = 0;
+  if (reader.begin == reader.end) {
+    reader.begin = reader.end = 0;
+  } else if (reader.begin > 0) {
+    memmove(reader.buffer, reader.buffer + reader.begin, reader.end - reader.begin);
+    reader.end -= reader.begin;
+    reader.begin = 0;
+  }
+  if (reader.underWay && reader.left && reader.sink == SINK_MEMORY && reader.to) {
+    vector[count++] = (struct iovec){reader.to, reader.left};
+  }
+  vector[count++] = (struct iovec){reader.buffer + reader.end, BUFFER_BYTES - reader.end};
+  return count;
+}
+
+/** Receives once; 0: nothing there, 1: something came or the session is lost. */
+static int receive(bool wait) {
+  struct iovec vector[2];
+  struct msghdr message = {.msg_iov = vector};
+  message.msg_iovlen = (size_t)receive_vector(vector);
+  ssize_t count = recvmsg(session.stream, &message, wait ? 0 : MSG_DONTWAIT);
+  if (count < 0) {
+    if (errno == EAGAIN || errno == EWOULDBLOCK) return 0;
+    if (errno == EINTR) return wait;
+    if (errno == EFAULT && message.msg_iovlen == 2) {
+      // The program's memory cannot be written: let the bytes go by.
+      reader.to = NULL;
+      if (reader.call) reader.call->faulted = true;
+      return 1;
+    }
+    session_lose(CUDA_ERROR_DEVICE_UNAVAILABLE, strerror(errno));
+    return 1;
+  }
+  if (count == 0) {
+    session_lose(CUDA_ERROR_DEVICE_UNAVAILABLE, "the worker closed the connection");
+    return 1;
+  }
+  size_t rest = (size_t)count;
+  if (message.msg_iovlen == 2) {
+    size_t part = rest < vector[0].iov_len ? rest : vector[0].iov_len;
+    if (part > reader.left) part = reader.left;
+    reader.to += part;
+    reader.left -= part;
+    rest -= part;
+  }
+  reader.end += (uint32_t)rest;
+  return 1;
+}
+
+/** Receives and takes apart; wait: until something has come. */
+static void step(bool wait) {
+  int got = receive(false);
+  if (!got && wait) {
+    bool bulk = reader.underWay && reader.left > BUFFER_BYTES;
+    uint64_t until = bulk ? 0 : now_nanos() + SPIN_NANOS;
+    while (!got && now_nanos() < until) {
+      for (int i = 0; i < 8; i++) cpu_relax();
+      got = receive(false);
+    }
+    if (!got) got = receive(true);
+  }
+  if (got && session_alive() && !parse()) session_malformed("a frame that is none");
+  if (!session_alive()) calls_fail(session_answer());
+}
+
+bool replies_begin(void) { return lock_try(&reader.role); }
+
+void replies_take(void) { step(false); }
+
+void replies_end(void) {
+  lock_release(&reader.role);
+  calls_appoint();
+}
+
+void call_await(struct call *call) {
+  for (;;) {
+    uint32_t word = __atomic_load_n(&call->word, __ATOMIC_SEQ_CST);
+    if (word == WORD_DONE) return;
+    if (word == WORD_LEAD) {
+      __atomic_compare_exchange_n(&call->word, &word, WORD_IDLE, false, __ATOMIC_SEQ_CST,
+                                  __ATOMIC_SEQ_CST);
+    }
+    if (replies_begin()) {
+      while (__atomic_load_n(&call->word, __ATOMIC_SEQ_CST) != WORD_DONE) {
+        if (session_alive()) {
+          step(true);
+        } else {
+          calls_fail(session_answer());
+        }
+      }
+      replies_end();
+      return;
+    }
+    word = WORD_IDLE;
+    if (__atomic_compare_exchange_n(&call->word, &word, WORD_ASLEEP, false, __ATOMIC_SEQ_CST,
+                                    __ATOMIC_SEQ_CST)) {
+      futex_wait(&call->word, WORD_ASLEEP, NULL);
+      word = WORD_ASLEEP;
+      __atomic_compare_exchange_n(&call->word, &word, WORD_IDLE, false, __ATOMIC_SEQ_CST,
+                                  __ATOMIC_SEQ_CST);
+    }
+  }
+}
+
+CUresult call_wait(struct call *call) {
+  ring_post_now();
+  call_await(call);
+  return call->result;
+}
+
+void replies_lost(void) {
+  // Whoever reads is woken by the shut-down socket and sees to it.
+  if (replies_begin()) {
+    calls_fail(session_answer());
+    lock_release(&reader.role);
+  }
+}
+
+uint8_t *replies_welcome(uint32_t *bytes) {
+  uint8_t *payload = NULL;
+  if (!replies_begin()) return NULL;
+  while (session_alive() && !reader.welcomed) step(true);
+  if (session_alive()) {
+    payload = reader.welcome;
+    *bytes = reader.welcomeBytes;
+  } else {
+    free(reader.welcome);
+  }
+  reader.welcome = NULL;
+  replies_end();
+  return payload;
+}
+
+void reply_variable(struct call *call, uint32_t *usedBytes, struct variable *output) {
+  output->data = NULL;
+  output->length = 0;
+  uint64_t left = call->payload ? call->replyBytes - *usedBytes : 0;
+  const uint8_t *at = (const uint8_t *)call->payload + *usedBytes;
+  uint64_t length;
+  if (left < sizeof length) return;
+  memcpy(&length, at, sizeof length);
+  if (length > left - sizeof length) return;
+  output->data = at + sizeof length;
+  output->length = length < output->capacity ? length : output->capacity;
+  *usedBytes += sizeof length + (uint32_t)((length + 7) & ~7ull);
+  if (*usedBytes > call->replyBytes) *usedBytes = call->replyBytes;
+}

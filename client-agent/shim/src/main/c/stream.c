@@ -1,0 +1,228 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "stream.h"
+
+#include "context.h"
+#include "device.h"
+#include "ops.h"
+#include "shim.h"
+#include "thread.h"
+
+static uint64_t lastId = 2;  // 1 and 2 stand for the special handles
+
+CUresult stream_make(struct context *context, unsigned int flags, int priority,
+                     struct stream **made) {
+  struct stream *stream = arena_take(&streams);
+  if (!stream) return CUDA_ERROR_OUT_OF_MEMORY;
+  stream->flags = flags;
+  stream->priority = priority;
+  stream->context = context;
+  stream->id = __atomic_add_fetch(&lastId, 1, __ATOMIC_RELAXED);
+  arena_publish(&streams, stream);
+  if (flags & STREAM_NON_BLOCKING) __atomic_add_fetch(&context->nonBlocking, 1, __ATOMIC_RELAXED);
+  *made = stream;
+  return op_streamCreate(context->number, stream->slot.number, flags, priority);
+}
+
+CUresult stream_discard(struct stream *stream) {
+  struct context *context = stream->context;
+  uint32_t number = stream->slot.number;
+  bool nonBlocking = stream->flags & STREAM_NON_BLOCKING;
+  // Sent before the slot, and with it the number, can be used again.
+  CUresult result = op_streamDestroy(context->number, number);
+  if (!arena_give(&streams, stream)) return CUDA_ERROR_INVALID_HANDLE;
+  if (nonBlocking) __atomic_sub_fetch(&context->nonBlocking, 1, __ATOMIC_RELAXED);
+  return result;
+}
+
+CUresult stream_wait(struct context *context, uint32_t number) {
+  return context_result(context, op_streamSynchronize(context->number, number));
+}
+
+void streams_forget(struct context *context) {
+  for (uint32_t i = 0; i < streams.used; i++) {
+    struct stream *stream = arena_at(&streams, i);
+    if (stream && stream->context == context) arena_give(&streams, stream);
+  }
+}
+
+/** The stream of a handle; NULL for the legacy default stream. */
+static CUresult stream_find(CUstream handle, struct context **context, struct stream **stream) {
+  *stream = NULL;
+  if (handle == NULL || handle == CU_STREAM_LEGACY) {
+    return *context ? CUDA_SUCCESS : CUDA_ERROR_INVALID_CONTEXT;
+  }
+  if (handle == CU_STREAM_PER_THREAD) {
+    return *context ? thread_stream(*context, stream) : CUDA_ERROR_INVALID_CONTEXT;
+  }
+  *stream = arena_find(&streams, handle);
+  if (UNLIKELY(!*stream)) return CUDA_ERROR_INVALID_HANDLE;
+  if (!*context) *context = (*stream)->context;
+  return (*stream)->context->sticky;
+}
+
+CUresult stream_number(CUstream handle, struct context **context, uint32_t *number) {
+  struct stream *stream;
+  CUresult result = stream_find(handle, context, &stream);
+  if (!result) *number = stream ? stream->slot.number : NUMBER_LEGACY_STREAM;
+  return result;
+}
+
+/** The current context, or none, and the stream of a handle. */
+static CUresult begin(CUstream handle, struct context **context, struct stream **stream) {
+  CUresult result = context_or_none(context);
+  return result ? result : stream_find(handle, context, stream);
+}
+
+CUresult shim_cuStreamCreateWithPriority(CUstream *phStream, unsigned int flags, int priority) {
+  struct context *context;
+  struct stream *stream;
+  if (!phStream || flags & ~(unsigned int)STREAM_NON_BLOCKING) return CUDA_ERROR_INVALID_VALUE;
+  CUresult result = context_current(&context);
+  if (result) return result;
+  bool priorities = device_attribute(context->device, ATTRIBUTE_STREAM_PRIORITIES_SUPPORTED) > 0;
+  int greatest = priorities ? STREAM_GREATEST_PRIORITY : 0;
+  if (priority > 0) priority = 0;
+  if (priority < greatest) priority = greatest;
+  result = stream_make(context, flags, priority, &stream);
+  if (!result) *phStream = (CUstream)(void *)stream;
+  return result;
+}
+
+CUresult shim_cuStreamCreate(CUstream *phStream, unsigned int Flags) {
+  return shim_cuStreamCreateWithPriority(phStream, Flags, 0);
+}
+
+CUresult shim_cuStreamDestroy_v2(CUstream hStream) {
+  struct stream *stream = arena_find(&streams, hStream);
+  return stream ? stream_discard(stream) : CUDA_ERROR_INVALID_HANDLE;
+}
+
+CUresult shim_cuStreamDestroy(CUstream hStream) { return shim_cuStreamDestroy_v2(hStream); }
+
+CUresult shim_cuStreamSynchronize(CUstream hStream) {
+  struct context *context;
+  uint32_t number;
+  CUresult result = context_or_none(&context);
+  if (!result) result = stream_number(hStream, &context, &number);
+  return result ? result : stream_wait(context, number);
+}
+
+CUresult shim_cuStreamQuery(CUstream hStream) {
+  struct context *context;
+  uint32_t number;
+  CUresult result = context_or_none(&context);
+  if (!result) result = stream_number(hStream, &context, &number);
+  return result ? result : context_result(context, op_streamQuery(context->number, number));
+}
+
+CUresult shim_cuStreamWaitEvent(CUstream hStream, CUevent hEvent, unsigned int Flags) {
+  struct context *context;
+  uint32_t stream, event;
+  if (Flags & ~1u) return CUDA_ERROR_INVALID_VALUE;
+  CUresult result = context_or_none(&context);
+  if (!result) result = stream_number(hStream, &context, &stream);
+  if (!result) result = event_number(hEvent, &context, &event);
+  return result ? result : op_streamWaitEvent(context->number, stream, event, Flags);
+}
+
+CUresult shim_cuStreamGetPriority(CUstream hStream, int *priority) {
+  struct context *context;
+  struct stream *stream;
+  if (!priority) return CUDA_ERROR_INVALID_VALUE;
+  CUresult result = begin(hStream, &context, &stream);
+  if (!result) *priority = stream ? stream->priority : 0;
+  return result;
+}
+
+CUresult shim_cuStreamGetDevice(CUstream hStream, CUdevice *device) {
+  struct context *context;
+  struct stream *stream;
+  if (!device) return CUDA_ERROR_INVALID_VALUE;
+  CUresult result = begin(hStream, &context, &stream);
+  if (!result) *device = stream ? stream->context->device : context->device;
+  return result;
+}
+
+CUresult shim_cuStreamGetFlags(CUstream hStream, unsigned int *flags) {
+  struct context *context;
+  struct stream *stream;
+  if (!flags) return CUDA_ERROR_INVALID_VALUE;
+  CUresult result = begin(hStream, &context, &stream);
+  if (!result) *flags = stream ? stream->flags : 0;
+  return result;
+}
+
+CUresult shim_cuStreamGetId(CUstream hStream, unsigned long long *streamId) {
+  struct context *context;
+  struct stream *stream;
+  if (!streamId) return CUDA_ERROR_INVALID_VALUE;
+  CUresult result = begin(hStream, &context, &stream);
+  if (!result) *streamId = stream ? stream->id : 1;
+  return result;
+}
+
+CUresult shim_cuStreamGetCtx(CUstream hStream, CUcontext *pctx) {
+  struct context *context;
+  struct stream *stream;
+  if (!pctx) return CUDA_ERROR_INVALID_VALUE;
+  CUresult result = begin(hStream, &context, &stream);
+  if (!result) *pctx = (CUcontext)(void *)(stream ? stream->context : context);
+  return result;
+}
+
+CUresult shim_cuStreamGetCtx_v2(CUstream hStream, CUcontext *pCtx, CUgreenCtx *pGreenCtx) {
+  CUresult result = shim_cuStreamGetCtx(hStream, pCtx);
+  if (!result && pGreenCtx) *pGreenCtx = NULL;
+  return result;
+}
+
+// Captures are refused, so that no stream is ever capturing.
+
+CUresult shim_cuStreamIsCapturing(CUstream hStream, CUstreamCaptureStatus *captureStatus) {
+  struct context *context;
+  struct stream *stream;
+  if (!captureStatus) return CUDA_ERROR_INVALID_VALUE;
+  CUresult result = begin(hStream, &context, &stream);
+  if (!result) *captureStatus = 0;
+  return result;
+}
+
+CUresult shim_cuStreamGetCaptureInfo(CUstream hStream, CUstreamCaptureStatus *captureStatus_out,
+                                     cuuint64_t *id_out) {
+  CUresult result = shim_cuStreamIsCapturing(hStream, captureStatus_out);
+  if (!result && id_out) *id_out = 0;
+  return result;
+}
+
+CUresult shim_cuStreamGetCaptureInfo_v2(CUstream hStream, CUstreamCaptureStatus *captureStatus_out,
+                                        cuuint64_t *id_out, CUgraph *graph_out,
+                                        const CUgraphNode **dependencies_out,
+                                        size_t *numDependencies_out) {
+  CUresult result = shim_cuStreamGetCaptureInfo(hStream, captureStatus_out, id_out);
+  if (result) return result;
+  if (graph_out) *graph_out = NULL;
+  if (dependencies_out) *dependencies_out = NULL;
+  if (numDependencies_out) *numDependencies_out = 0;
+  return result;
+}
+
+CUresult shim_cuStreamGetCaptureInfo_v3(CUstream hStream, CUstreamCaptureStatus *captureStatus_out,
+                                        cuuint64_t *id_out, CUgraph *graph_out,
+                                        const CUgraphNode **dependencies_out,
+                                        const CUgraphEdgeData **edgeData_out,
+                                        size_t *numDependencies_out) {
+  CUresult result = shim_cuStreamGetCaptureInfo_v2(hStream, captureStatus_out, id_out, graph_out,
+                                                   dependencies_out, numDependencies_out);
+  if (!result && edgeData_out) *edgeData_out = NULL;
+  return result;
+}
+
+CUresult shim_cuThreadExchangeStreamCaptureMode(CUstreamCaptureMode *mode) {
+  struct thread *thread = thread_self();
+  if (!mode || *mode < 0 || *mode > 2) return CUDA_ERROR_INVALID_VALUE;
+  if (!thread) return CUDA_ERROR_OUT_OF_MEMORY;
+  int before = thread->captureMode;
+  thread->captureMode = *mode;
+  *mode = before;
+  return CUDA_SUCCESS;
+}

@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: Apache-2.0
+// Streams: created ones, each thread's own, and the two special handles.
+#pragma once
+
+#include "driver.h"
+#include "handles.h"
+
+enum { STREAM_GREATEST_PRIORITY = -5, STREAM_NON_BLOCKING = 1 };
+
+struct stream {
+  struct slot slot;
+  unsigned int flags;
+  int priority;
+  struct context *context;
+  uint64_t id;  // never used again
+};
+
+CUresult stream_make(struct context *context, unsigned int flags, int priority, struct stream **made);
+
+/** Ends a stream; its handle is bad from now on. */
+CUresult stream_discard(struct stream *stream);
+
+/** Waits for what is in a stream. */
+CUresult stream_wait(struct context *context, uint32_t number);
+
+/** All streams of a context become bad handles. */
+void streams_forget(struct context *context);

@@ -1,0 +1,393 @@
+// SPDX-License-Identifier: Apache-2.0
+// The other end, for tests: an agent and a worker in threads of this process, speaking the real bytes.
+// Device memory is host memory; a kernel named "store" writes its second parameter (u32) to its first
+// (address), "spin" does nothing. A test may take over any op with a handler of its own.
+#pragma once
+
+#include "ops.h"
+#include "text_message.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+enum {
+  PEER_ATTRIBUTES = 148,
+  PEER_MAX_FUNCTIONS = 4096,
+  ANSWER_WELCOME = 0,
+  ANSWER_REPLY = 1,
+  ANSWER_DATA = 2,
+  ANSWER_CALLBACK = 3,
+  ANSWER_FATAL = 5,
+};
+
+struct frame {
+  uint32_t length;
+  uint16_t op, ctx;
+  uint64_t slot[];  // fenced ops: the tag first
+};
+
+struct peer;
+
+/** One worker. */
+struct peer_session {
+  struct peer *peer;
+  int stream, agent;
+  uint64_t frames, launches;
+  char functions[PEER_MAX_FUNCTIONS];  // what kernel a function's number stands for
+};
+
+struct peer {
+  int listener;
+  char name[64];
+  /** Takes a frame over: true if it did. Runs on the worker's thread. */
+  bool (*handler)(struct peer_session *session, const struct frame *frame);
+  /** Sends something else in place of WELCOME. */
+  void (*welcome)(struct peer_session *session);
+  const char *refusal;  // what the agent answers instead: the lines of its message
+  bool relay;
+  uint32_t digestError;
+  int sessions;  // accepted so far
+  void *own;
+};
+
+static void peer_write(struct peer_session *session, const void *bytes, size_t count) {
+  const uint8_t *at = bytes;
+  while (count) {
+    ssize_t sent = send(session->stream, at, count, MSG_NOSIGNAL);
+    if (sent < 0 && errno == EINTR) continue;
+    if (sent <= 0) return;
+    at += sent;
+    count -= (size_t)sent;
+  }
+}
+
+static void peer_answer(struct peer_session *session, uint16_t kind, uint32_t tag, int32_t result,
+                        const void *payload, uint32_t bytes) {
+  uint32_t padded = (bytes + 7) & ~7u;
+  uint8_t *frame = calloc(1, 16 + padded);
+  uint32_t length = 16 + padded;
+  memcpy(frame, &length, 4);
+  memcpy(frame + 4, &kind, 2);
+  memcpy(frame + 8, &tag, 4);
+  memcpy(frame + 12, &result, 4);
+  if (bytes) memcpy(frame + 16, payload, bytes);
+  peer_write(session, frame, length);
+  free(frame);
+}
+
+static void peer_reply(struct peer_session *session, const struct frame *frame, int32_t result,
+                       const void *payload, uint32_t bytes) {
+  peer_answer(session, ANSWER_REPLY, (uint32_t)frame->slot[0], result, payload, bytes);
+}
+
+static void peer_welcome(struct peer_session *session) {
+  enum { DEVICE_BYTES = 296 + 4 * PEER_ATTRIBUTES };
+  uint8_t payload[16 + DEVICE_BYTES] = {0};
+  uint32_t head[4] = {13000, 1, PEER_ATTRIBUTES, CONTRACT_DIGEST ^ session->peer->digestError};
+  memcpy(payload, head, sizeof head);
+  uint8_t *device = payload + 16;
+  strcpy((char *)device, "Test GPU");
+  memset(device + 256, 0x5a, 16);
+  strcpy((char *)device + 272, "0000:01:00.0");
+  uint64_t memory = 1ull << 30;
+  memcpy(device + 288, &memory, 8);
+  int32_t attributes[PEER_ATTRIBUTES] = {0};
+  static const int32_t known[][2] = {
+      {1, 1024},    {2, 1024},     {3, 1024},      {4, 64},    {5, INT32_MAX}, {6, 65535},
+      {7, 65535},   {8, 49152},    {9, 65536},     {10, 32},   {11, INT32_MAX}, {12, 65536},
+      {13, 1000000}, {14, 512},    {15, 1},        {16, 16},   {31, 1},        {33, 1},
+      {36, 1000000}, {37, 256},    {38, 4 << 20},  {39, 2048}, {40, 2},        {41, 1},
+      {69, 1 << 27}, {75, 9},      {76, 0},        {78, 1},    {79, 1},        {81, 233472},
+      {82, 65536},  {95, 1},       {97, 232448},   {99, 1},    {106, 32},      {111, 1024},
+      {115, 1},
+  };
+  for (size_t i = 0; i < sizeof known / sizeof *known; i++) attributes[known[i][0]] = known[i][1];
+  memcpy(device + 296, attributes, sizeof attributes);
+  peer_answer(session, ANSWER_WELCOME, 0, 0, payload, sizeof payload);
+}
+
+static void peer_data(struct peer_session *session, uint32_t tag, const uint8_t *from,
+                      uint64_t bytes) {
+  for (uint64_t offset = 0; offset < bytes;) {
+    uint32_t part = bytes - offset < MAX_DATA_BYTES ? (uint32_t)(bytes - offset) : MAX_DATA_BYTES;
+    uint32_t length = 24 + ((part + 7) & ~7u);
+    uint16_t kind = ANSWER_DATA, zero = 0;
+    uint8_t head[24];
+    memcpy(head, &length, 4);
+    memcpy(head + 4, &kind, 2);
+    memcpy(head + 6, &zero, 2);
+    memcpy(head + 8, &tag, 4);
+    memcpy(head + 12, &part, 4);
+    memcpy(head + 16, &offset, 8);
+    peer_write(session, head, sizeof head);
+    peer_write(session, from + offset, part);
+    uint64_t padding = 0;
+    peer_write(session, &padding, -part & 7);
+    offset += part;
+  }
+  peer_answer(session, ANSWER_REPLY, tag, 0, NULL, 0);
+}
+
+/** The payload of moduleLoad: empty logs, then the functions "store", "spin" and "empty". */
+static void peer_module(struct peer_session *session, const struct frame *frame) {
+  static const struct {
+    char name[8];
+    uint32_t count, parameters[8];
+  } functions[] = {{"store", 2, {0, 8, 8, 4}}, {"spin", 4, {0, 8, 8, 8, 16, 8, 24, 4}}, {"empty", 0, {0}}};
+  uint8_t payload[512] = {0};
+  uint64_t listBytes = 0;
+  for (size_t i = 0; i < 3; i++) {
+    uint32_t head[2] = {(uint32_t)strlen(functions[i].name), functions[i].count};
+    uint8_t *at = payload + 24 + listBytes;
+    memcpy(at, head, 8);
+    memcpy(at + 8, functions[i].name, 8);
+    memcpy(at + 16, functions[i].parameters, functions[i].count * 8);
+    listBytes += 16 + functions[i].count * 8;
+  }
+  memcpy(payload + 16, &listBytes, 8);
+  // As moduleLoad of a list it has seen: not wanted again.
+  uint64_t capacity = frame->slot[6];
+  if (!capacity) listBytes = 0, memcpy(payload + 16, &listBytes, 8);
+  peer_reply(session, frame, 0, payload, (uint32_t)(24 + listBytes));
+}
+
+static void peer_launch(struct peer_session *session, const struct frame *frame) {
+  const uint32_t *word = (const uint32_t *)frame->slot;
+  session->launches++;
+  if (word[0] >= PEER_MAX_FUNCTIONS || session->functions[word[0]] != 's') return;
+  const uint8_t *parameters = (const uint8_t *)frame + 56 + word[11] * 72;
+  uint64_t address;
+  memcpy(&address, parameters, 8);
+  memcpy((void *)(uintptr_t)address, parameters + 8, 4);
+}
+
+static void peer_default(struct peer_session *session, const struct frame *frame) {
+  const uint64_t *slot = frame->slot;
+  uint64_t none[4] = {0};
+  switch (frame->op) {
+    case OP_memAlloc:
+    case OP_memAllocAsync: {
+      uint64_t address = (uintptr_t)malloc(slot[1]);
+      peer_reply(session, frame, 0, &address, 8);
+      break;
+    }
+    case OP_memAllocPitch: {
+      uint64_t pitch = (slot[1] + 511) & ~511ull;
+      uint64_t out[2] = {(uintptr_t)malloc(pitch * slot[2]), pitch};
+      peer_reply(session, frame, 0, out, 16);
+      break;
+    }
+    case OP_memFree:
+    case OP_memFreeAsync:
+      free((void *)(uintptr_t)slot[0]);
+      break;
+    case OP_memGetInfo: {
+      uint64_t out[2] = {1ull << 29, 1ull << 30};
+      peer_reply(session, frame, 0, out, 16);
+      break;
+    }
+    case OP_memcpyHtoD:
+      memcpy((void *)(uintptr_t)slot[0], slot + 3, slot[2]);
+      break;
+    case OP_memcpyDtoH:
+      peer_data(session, (uint32_t)slot[0], (void *)(uintptr_t)slot[1], slot[2]);
+      break;
+    case OP_memcpyDtoHPosted:
+      peer_data(session, (uint32_t)slot[0], (void *)(uintptr_t)slot[1], slot[2]);
+      break;
+    case OP_cuMemcpyDtoDAsync_v2:
+      memmove((void *)(uintptr_t)slot[0], (void *)(uintptr_t)slot[1], slot[2]);
+      break;
+    case OP_cuMemsetD8Async:
+      memset((void *)(uintptr_t)slot[0], (int)slot[1], slot[2]);
+      break;
+    case OP_cuMemsetD32Async:
+      for (uint64_t i = 0; i < slot[2]; i++) ((uint32_t *)(uintptr_t)slot[0])[i] = (uint32_t)slot[1];
+      break;
+    case OP_moduleLoad:
+      peer_module(session, frame);
+      break;
+    case OP_moduleBindFunction:
+      if (slot[1] < PEER_MAX_FUNCTIONS) {
+        bool store = slot[2] == 5 && memcmp(slot + 3, "store", 5) == 0;
+        session->functions[slot[1]] = store ? 's' : 'n';
+      }
+      break;
+    case OP_moduleGetGlobal: {
+      static uint8_t global[4096];
+      uint64_t out[2] = {(uintptr_t)global, sizeof global};
+      peer_reply(session, frame, 0, out, 16);
+      break;
+    }
+    case OP_functionGetAttribute:
+      none[0] = slot[2] == 0 ? 1024 : 0;
+      peer_reply(session, frame, 0, none, 8);
+      break;
+    case OP_launch:
+      peer_launch(session, frame);
+      break;
+    case OP_streamHostFunction:
+      peer_answer(session, ANSWER_CALLBACK, (uint32_t)slot[1], 0, NULL, 0);
+      break;
+    case OP_cuOccupancyMaxActiveBlocksPerMultiprocessor:
+    case OP_cuOccupancyMaxActiveBlocksPerMultiprocessorWithFlags:
+      none[0] = 2048 / (slot[3] ? slot[3] : 1);
+      peer_reply(session, frame, 0, none, 8);
+      break;
+    case OP_ctxRetainPrimary:
+    case OP_ctxResetPrimary:
+    case OP_ctxCreate:
+    case OP_ctxSynchronize:
+    case OP_ctxSetLimit:
+    case OP_ctxGetLimit:
+    case OP_poolGetAttribute:
+    case OP_streamQuery:
+    case OP_streamSynchronize:
+    case OP_eventQuery:
+    case OP_eventSynchronize:
+    case OP_cuOccupancyAvailableDynamicSMemPerBlock:
+    case OP_cuMemPoolTrimTo:
+    case OP_cuEventElapsedTime:
+    case OP_cuEventElapsedTime_v2:
+      peer_reply(session, frame, 0, none, 8);
+      break;
+    case OP_moduleGetFunction:
+      peer_reply(session, frame, 500, NULL, 0);
+      break;
+    default:
+      break;  // posted, and nothing to see
+  }
+}
+
+
+static void *peer_worker(void *argument) {
+  enum { IN_BYTES = 4 << 20 };
+  struct peer_session *session = argument;
+  struct peer *peer = session->peer;
+  uint8_t *in = malloc(IN_BYTES);
+  size_t there = 0;
+  if (peer->welcome) {
+    peer->welcome(session);
+  } else {
+    peer_welcome(session);
+  }
+  for (;;) {
+    ssize_t got = recv(session->stream, in + there, IN_BYTES - there, 0);
+    if (got < 0 && errno == EINTR) continue;
+    if (got <= 0) break;
+    there += (size_t)got;
+    size_t at = 0;
+    while (there - at >= 8) {
+      const struct frame *frame = (const struct frame *)(void *)(in + at);
+      if (frame->length < 8 || frame->length % 8 || frame->length > MAX_FRAME_BYTES) {
+        fprintf(stderr, "peer: bad frame length %u\n", frame->length);
+        abort();
+      }
+      if (there - at < frame->length) break;
+      session->frames++;
+      if (!peer->handler || !peer->handler(session, frame)) peer_default(session, frame);
+      at += frame->length;
+    }
+    memmove(in, in + at, there - at);
+    there -= at;
+  }
+  close(session->stream);
+  free(in);
+  return NULL;
+}
+
+static void peer_send_descriptor(int socket, int descriptor) {
+  char byte = 0;
+  struct iovec vector = {&byte, 1};
+  union {
+    struct cmsghdr header;
+    char bytes[CMSG_SPACE(sizeof(int))];
+  } control = {0};
+  struct msghdr message = {.msg_iov = &vector,
+                           .msg_iovlen = 1,
+                           .msg_control = &control,
+                           .msg_controllen = sizeof control};
+  struct cmsghdr *header = CMSG_FIRSTHDR(&message);
+  header->cmsg_level = SOL_SOCKET;
+  header->cmsg_type = SCM_RIGHTS;
+  header->cmsg_len = CMSG_LEN(sizeof(int));
+  memcpy(CMSG_DATA(header), &descriptor, sizeof descriptor);
+  if (sendmsg(socket, &message, MSG_NOSIGNAL) != 1) perror("peer: sendmsg");
+}
+
+static void peer_accept(struct peer *peer, int agent) {
+  struct text_message *message = calloc(1, sizeof *message);
+  if (!text_receive(message, agent)) {
+    close(agent);
+    free(message);
+    return;
+  }
+  text_begin(message);
+  if (peer->refusal) {
+    message->bytes = (uint32_t)strlen(peer->refusal);
+    memcpy(message->text, peer->refusal, message->bytes);
+    text_send(message, agent);
+    close(agent);
+    free(message);
+    return;
+  }
+  text_add(message, "type", "attached");
+  text_add(message, "protocol", "1");
+  text_add(message, "mode", peer->relay ? "relay" : "descriptor");
+  text_add(message, "session", "s1");
+  text_add(message, "server", "test");
+  text_send(message, agent);
+  free(message);
+  struct peer_session *session = calloc(1, sizeof *session);
+  session->peer = peer;
+  session->agent = agent;
+  session->stream = agent;
+  if (!peer->relay) {
+    int pair[2];
+    if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair) != 0) abort();
+    peer_send_descriptor(agent, pair[1]);
+    close(pair[1]);
+    session->stream = pair[0];
+  }
+  pthread_t thread;
+  __atomic_add_fetch(&peer->sessions, 1, __ATOMIC_SEQ_CST);
+  if (pthread_create(&thread, NULL, peer_worker, session) != 0) abort();
+  pthread_detach(thread);
+}
+
+static void *peer_agent(void *argument) {
+  struct peer *peer = argument;
+  for (;;) {
+    int agent = accept4(peer->listener, NULL, NULL, SOCK_CLOEXEC);
+    if (agent >= 0) {
+      peer_accept(peer, agent);
+    } else if (errno != EINTR) {
+      return NULL;
+    }
+  }
+}
+
+/** Starts the other end and points GPUPOOL_AGENT at it. */
+static inline void peer_start(struct peer *peer) {
+  struct sockaddr_un address = {.sun_family = AF_UNIX};
+  static int count;
+  int length = snprintf(peer->name, sizeof peer->name, "@gpupool-test-%d-%d", (int)getpid(), count++);
+  memcpy(address.sun_path, peer->name, (size_t)length);
+  address.sun_path[0] = '\0';
+  peer->listener = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+  socklen_t size = (socklen_t)(offsetof(struct sockaddr_un, sun_path) + (size_t)length);
+  if (bind(peer->listener, (struct sockaddr *)&address, size) != 0 || listen(peer->listener, 16) != 0) {
+    perror("peer: listen");
+    abort();
+  }
+  setenv("GPUPOOL_AGENT", peer->name, 1);
+  pthread_t thread;
+  if (pthread_create(&thread, NULL, peer_agent, peer) != 0) abort();
+  pthread_detach(thread);
+}

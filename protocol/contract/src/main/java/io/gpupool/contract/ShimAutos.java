@@ -1,0 +1,91 @@
+// SPDX-License-Identifier: Apache-2.0
+package io.gpupool.contract;
+
+import java.io.IOException;
+import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Set;
+
+/**
+ * Writes {@code autos.c}: the entry points that are marshalled as they are. Handles become the
+ * client's numbers; a bad one is refused at once.
+ */
+final class ShimAutos {
+  /** Those whose arguments the shim knows enough of to check first, in {@code check_NAME}. */
+  private static final Set<String> CHECKED =
+      Set.of(
+          "cuMemcpyDtoDAsync_v2",
+          "cuMemsetD8Async",
+          "cuMemsetD16Async",
+          "cuMemsetD32Async",
+          "cuMemsetD2D8Async",
+          "cuMemsetD2D16Async",
+          "cuMemsetD2D32Async");
+
+  private final Contract contract;
+
+  ShimAutos(Contract contract) {
+    this.contract = contract;
+  }
+
+  void emit(Path outputFolder) throws IOException {
+    CSource source = new CSource("autos.c");
+    source.line("#include \"checks.h\"");
+    source.line("#include \"handles.h\"");
+    source.line("#include \"ops.h\"");
+    source.line("#include \"shim.h\"");
+    for (EntryPoint entryPoint : contract.entryPoints()) {
+      if (entryPoint.isOp()) {
+        emitAuto(source, entryPoint);
+      }
+    }
+    source.write(outputFolder);
+  }
+
+  private void emitAuto(CSource source, EntryPoint entryPoint) {
+    ShimEntry entry = new ShimEntry(entryPoint);
+    Op op =
+        contract.ops().stream()
+            .filter(o -> o.entryPoint().filter(entryPoint::equals).isPresent())
+            .findFirst()
+            .orElseThrow();
+    source.line("");
+    source.line("CUresult %s(%s) {", entry.worker(), entry.workerParameters());
+    List<String> arguments = new ArrayList<>();
+    List<String> resolutions = new ArrayList<>();
+    for (int i = 0; i < op.fields().size(); i++) {
+      Field field = op.fields().get(i);
+      Parameter parameter = entryPoint.parameters().get(i);
+      String name = parameter.name();
+      if (field.role() == Field.Role.OUT) {
+        source.line("  if (!%s) return CUDA_ERROR_INVALID_VALUE;", name);
+        arguments.add(
+            parameter.baseType().equals("size_t") ? "(uint64_t *)" + name : name);
+      } else if (field.type().isHandle()) {
+        String kind = field.type().name().toLowerCase(java.util.Locale.ROOT);
+        source.line("  uint32_t number_%s;", name);
+        resolutions.add(
+            "  if ((result = %s_number(%s, &context, &number_%s))) return result;"
+                .formatted(kind, name, name));
+        arguments.add("number_" + name);
+      } else {
+        arguments.add(parameter.isPointer() ? "*" + name : name);
+      }
+    }
+    source.line("  struct context *context;");
+    source.line("  CUresult result = context_or_none(&context);");
+    source.line("  if (result) return result;");
+    resolutions.forEach(source::line);
+    source.line("  if (!context) return CUDA_ERROR_INVALID_CONTEXT;");
+    if (CHECKED.contains(entryPoint.symbol())) {
+      source.line(
+          "  if ((result = check_%s(%s))) return result;",
+          entryPoint.symbol(), entry.arguments(false));
+    }
+    source.line(
+        "  return context_result(context, op_%s(context->number, %s));",
+        op.name(), String.join(", ", arguments));
+    source.line("}");
+  }
+}

@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: Apache-2.0
+package io.gpupool.contract;
+
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Optional;
+import java.util.stream.Collectors;
+
+/** How an entry point looks in C: its prototypes, and the arguments its variants pass on. */
+record ShimEntry(EntryPoint entryPoint) {
+  /** The name of the function that does the work. */
+  String worker() {
+    return "shim_" + entryPoint.symbol();
+  }
+
+  /** The exported names: the symbol and its per-thread variant. */
+  List<String> symbols() {
+    List<String> symbols = new ArrayList<>();
+    symbols.add(entryPoint.symbol());
+    perThreadSymbol().ifPresent(symbols::add);
+    return symbols;
+  }
+
+  Optional<String> perThreadSymbol() {
+    return entryPoint.perThread().map(suffix -> entryPoint.symbol() + suffix);
+  }
+
+  String parameters() {
+    if (entryPoint.parameters().isEmpty()) {
+      return "void";
+    }
+    return entryPoint.parameters().stream()
+        .map(Parameter::declaration)
+        .collect(Collectors.joining(", "));
+  }
+
+  /** As {@link #parameters}, with the default stream last where no parameter names a stream. */
+  String workerParameters() {
+    return impliesStream() ? parameters() + ", CUstream implied" : parameters();
+  }
+
+  /** The arguments of the exported symbol or of its per-thread variant for the worker. */
+  String arguments(boolean perThread) {
+    List<String> arguments = new ArrayList<>();
+    for (Parameter parameter : entryPoint.parameters()) {
+      String name = parameter.name();
+      boolean mapped = perThread && parameter.type().equals("CUstream");
+      arguments.add(mapped ? name + " ? " + name + " : CU_STREAM_PER_THREAD" : name);
+    }
+    if (impliesStream()) {
+      arguments.add(perThread ? "CU_STREAM_PER_THREAD" : "CU_STREAM_LEGACY");
+    }
+    return String.join(", ", arguments);
+  }
+
+  private boolean impliesStream() {
+    return entryPoint.perThread().isPresent()
+        && entryPoint.parameters().stream().noneMatch(p -> p.type().equals("CUstream"));
+  }
+}
