@@ -34,15 +34,24 @@ static struct context *context_make(CUdevice device, unsigned int flags, unsigne
   return context;
 }
 
-/** Everything of a context goes; the worker forgets it by itself. */
+/**
+ * Everything of a context goes; the worker forgets it by itself. What the runtime library stored with
+ * it has been cleared: that calls back, and must not meet a lock.
+ */
 static void context_end(struct context *context) {
-  storage_clear(context);
   streams_forget(context);
   events_forget(context);
   libraries_forget(context);
   modules_forget(context);
   memory_forget(context);
-  arena_give(&contexts, context);
+  if (!context->primary) {
+    arena_give(&contexts, context);
+    return;
+  }
+  // A primary context's handle is good again, wherever it is current, when it is retained again.
+  __atomic_store_n(&context->slot.live, 0, __ATOMIC_RELEASE);
+  context->sticky = CUDA_SUCCESS;
+  context->nonBlocking = 0;
 }
 
 CUresult context_note(struct context *context, CUresult result) {
@@ -59,7 +68,7 @@ CUresult context_or_none(struct context **context) {
 }
 
 struct context *context_primary(CUdevice device) {
-  return device_find(device) ? all.primary[device] : NULL;
+  return device_find(device) && all.retained[device] ? all.primary[device] : NULL;
 }
 
 struct context *context_any(void) {
@@ -135,25 +144,26 @@ CUresult shim_cuCtxGetCurrent(CUcontext *pctx) {
 
 // Primary contexts
 
+/** Makes a device's primary context; all is locked. */
+static CUresult activate(CUdevice device) {
+  struct context *context = all.primary[device];
+  if (!context) {
+    context = context_make(device, all.flags[device], 3020);
+    if (!context) return CUDA_ERROR_OUT_OF_MEMORY;
+    context->primary = true;
+    all.primary[device] = context;
+  }
+  context->flags = all.flags[device];
+  CUresult result = op_ctxRetainPrimary(context->number, (uint32_t)device, context->flags);
+  if (!result) arena_publish(&contexts, context);
+  return result;
+}
+
 CUresult shim_cuDevicePrimaryCtxRetain(CUcontext *pctx, CUdevice dev) {
   if (!device_find(dev)) return CUDA_ERROR_INVALID_DEVICE;
   if (!pctx) return CUDA_ERROR_INVALID_VALUE;
   lock_take(&all.lock);
-  CUresult result = CUDA_SUCCESS;
-  if (!all.primary[dev]) {
-    struct context *context = context_make(dev, all.flags[dev], 3020);
-    result = CUDA_ERROR_OUT_OF_MEMORY;
-    if (context) {
-      context->primary = true;
-      result = op_ctxRetainPrimary(context->number, (uint32_t)dev, context->flags);
-      arena_publish(&contexts, context);
-      if (result) {
-        arena_give(&contexts, context);
-      } else {
-        all.primary[dev] = context;
-      }
-    }
-  }
+  CUresult result = all.retained[dev] ? CUDA_SUCCESS : activate(dev);
   if (!result) {
     all.retained[dev]++;
     *pctx = (CUcontext)(void *)all.primary[dev];
@@ -165,32 +175,32 @@ CUresult shim_cuDevicePrimaryCtxRetain(CUcontext *pctx, CUdevice dev) {
 CUresult shim_cuDevicePrimaryCtxRelease_v2(CUdevice dev) {
   if (!device_find(dev)) return CUDA_ERROR_INVALID_DEVICE;
   CUresult result = CUDA_SUCCESS;
-  lock_take(&all.lock);
   struct context *context = all.primary[dev];
-  bool last = context && --all.retained[dev] == 0;
-  if (last) {
+  if (__atomic_load_n(&all.retained[dev], __ATOMIC_ACQUIRE) == 1) storage_clear(context);
+  lock_take(&all.lock);
+  if (!all.retained[dev]) {
+    result = CUDA_ERROR_INVALID_CONTEXT;
+  } else if (--all.retained[dev] == 0) {
+    context_end(context);
     result = op_ctxReleasePrimary(context->number, (uint32_t)dev);
-    all.primary[dev] = NULL;
   }
   lock_release(&all.lock);
-  if (last) context_end(context);
-  return context ? result : CUDA_ERROR_INVALID_CONTEXT;
+  return result;
 }
 
 CUresult shim_cuDevicePrimaryCtxRelease(CUdevice dev) { return shim_cuDevicePrimaryCtxRelease_v2(dev); }
 
 CUresult shim_cuDevicePrimaryCtxReset_v2(CUdevice dev) {
   if (!device_find(dev)) return CUDA_ERROR_INVALID_DEVICE;
+  if (__atomic_load_n(&all.retained[dev], __ATOMIC_ACQUIRE)) storage_clear(all.primary[dev]);
   lock_take(&all.lock);
-  struct context *context = all.primary[dev];
   CUresult result = CUDA_SUCCESS;
-  if (context) {
-    result = op_ctxResetPrimary(context->number, (uint32_t)dev);
-    all.primary[dev] = NULL;
+  if (all.retained[dev]) {
     all.retained[dev] = 0;
+    context_end(all.primary[dev]);
+    result = op_ctxResetPrimary(all.primary[dev]->number, (uint32_t)dev);
   }
   lock_release(&all.lock);
-  if (context) context_end(context);
   // What went wrong in the context went with it.
   return session_alive() ? CUDA_SUCCESS : result;
 }
@@ -215,7 +225,7 @@ CUresult shim_cuDevicePrimaryCtxGetState(CUdevice dev, unsigned int *flags, int 
   if (!device_find(dev)) return CUDA_ERROR_INVALID_DEVICE;
   if (!flags || !active) return CUDA_ERROR_INVALID_VALUE;
   *flags = all.flags[dev];
-  *active = all.primary[dev] != NULL;
+  *active = all.retained[dev] > 0;
   return CUDA_SUCCESS;
 }
 
@@ -264,6 +274,7 @@ CUresult shim_cuCtxCreate_v4(CUcontext *pctx, CUctxCreateParams *ctxCreateParams
 CUresult shim_cuCtxDestroy_v2(CUcontext ctx) {
   struct context *context = arena_find(&contexts, ctx);
   if (!context || context->primary) return CUDA_ERROR_INVALID_CONTEXT;
+  storage_clear(context);
   CUresult result = op_ctxDestroy(context->number);
   struct thread *thread = ownThread;
   if (thread && thread->depth && thread->stack[thread->depth - 1].context == context) thread->depth--;

@@ -45,8 +45,9 @@ CUresult thread_stream(struct context *context, struct stream **stream) {
   if (!thread) return CUDA_ERROR_OUT_OF_MEMORY;
   for (uint32_t i = 0; i < thread->streamCount; i++) {
     struct own_stream *own = &thread->streams[i];
-    if (own->contextId == context->id && own->stream->id == own->streamId) {
-      *stream = own->stream;
+    struct stream *known = own->contextId == context->id ? arena_find(&streams, own->stream) : NULL;
+    if (known && known->id == own->streamId) {
+      *stream = known;
       return CUDA_SUCCESS;
     }
   }

@@ -60,8 +60,7 @@ final class ShimAutos {
       String name = parameter.name();
       if (field.role() == Field.Role.OUT) {
         source.line("  if (!%s) return CUDA_ERROR_INVALID_VALUE;", name);
-        arguments.add(
-            parameter.baseType().equals("size_t") ? "(uint64_t *)" + name : name);
+        arguments.add(parameter.baseType().equals("size_t") ? "(uint64_t *)" + name : name);
       } else if (field.type().isHandle()) {
         String kind = field.type().name().toLowerCase(java.util.Locale.ROOT);
         source.line("  uint32_t number_%s;", name);

@@ -10,8 +10,8 @@ import java.util.Set;
 
 /**
  * Writes the exported entry points, one C file a topic: each checks that there is a session, traces
- * if asked to, and passes on to what does the work ({@code shim.h}); refused ones say so. Also their
- * prototypes and the linker's version script.
+ * if asked to, and passes on to what does the work ({@code shim.h}); refused ones say so. Also
+ * their prototypes and the linker's version script.
  */
 final class ShimExports {
   /** What CUDA answers before {@code cuInit}. */

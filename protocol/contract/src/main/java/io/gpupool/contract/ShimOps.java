@@ -119,8 +119,7 @@ final class ShimOps {
       source.line("  call_open(&call);");
     }
     source.line("  uint64_t *slot = ring_begin(%s);", length);
-    source.line(
-        "  if (!slot) return %s;", op.fenced() ? "call_cancel(&call)" : "session_answer()");
+    source.line("  if (!slot) return %s;", op.fenced() ? "call_cancel(&call)" : "session_answer()");
     source.line("  slot[0] = FRAME(%s, OP_%s, ctx);", length, op.name());
     int next = HEADER_SLOTS;
     if (op.fenced()) {
