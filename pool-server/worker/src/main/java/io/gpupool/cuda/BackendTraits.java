@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.gpupool.cuda;
 
+import java.util.Optional;
+
 /** What a session must know of a backend, or can use of it, besides the driver calls. */
 public interface BackendTraits {
   /** Answer of {@link #launchHostTask}: the backend calls native functions instead. */
@@ -65,6 +67,11 @@ public interface BackendTraits {
   /** Time since the start in which at least one kernel or copy ran, in nanoseconds. */
   default long busyNanos() {
     return 0;
+  }
+
+  /** Why the last call that failed did so, where a backend knows more than a result. */
+  default Optional<String> lastFailure() {
+    return Optional.empty();
   }
 
   /** Something the host does in a stream's order. */

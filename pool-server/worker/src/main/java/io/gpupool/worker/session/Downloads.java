@@ -39,7 +39,7 @@ final class Downloads {
       return;
     }
     long event = context.events.take();
-    int result = event == 0 ? CudaResult.OUT_OF_MEMORY : 0;
+    int result = event > 0 ? 0 : (int) -event;
     if (result == 0) {
       result = state.backend.cuEventRecord(event, state.stream(stream));
     }
@@ -100,7 +100,7 @@ final class Downloads {
       return CudaResult.OUT_OF_MEMORY;
     }
     long event = context.events.take();
-    int result = event == 0 ? CudaResult.OUT_OF_MEMORY : 0;
+    int result = event > 0 ? 0 : (int) -event;
     if (result == 0) {
       result = state.backend.cuMemcpyDtoHAsync_v2(block, source, lengthBytes, stream);
     }

@@ -24,14 +24,14 @@ final class EventPool {
     this.backend = backend;
   }
 
-  /** An event of the context, which must be current; 0 if the backend makes none. */
+  /** An event of the context, which must be current; or the CUresult that says why not, negated. */
   synchronized long take() {
     if (count > 0) {
       return free[--count];
     }
     out.set(JAVA_LONG, 0, 0);
     int result = backend.cuEventCreate(out.address(), BLOCKING_SYNC | DISABLE_TIMING);
-    return result == 0 ? out.get(JAVA_LONG, 0) : 0;
+    return result == 0 ? out.get(JAVA_LONG, 0) : -result;
   }
 
   synchronized void give(long event) {

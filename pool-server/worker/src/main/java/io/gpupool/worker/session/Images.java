@@ -71,6 +71,11 @@ final class Images {
     return image == null || image.receivedBytes != image.lengthBytes ? 0 : image.address;
   }
 
+  /** The length of a complete image. */
+  long lengthBytes(int number) {
+    return images.get(number).lengthBytes;
+  }
+
   void release() {
     images.values().forEach(this::unmap);
     images.clear();

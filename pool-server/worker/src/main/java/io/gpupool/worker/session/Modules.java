@@ -65,7 +65,9 @@ final class Modules {
         jit.errorLog(error.address, error.capacity);
       }
       long out = state.out();
-      int result = state.backend.cuModuleLoadDataEx(out, address, jit.count, jit.keys, jit.values);
+      int result =
+          state.backend.loadModule(
+              out, address, images.lengthBytes(image), jit.count, jit.keys, jit.values);
       long handle = Memory.getLong(out);
       if (result == 0) {
         result = register(module, handle);

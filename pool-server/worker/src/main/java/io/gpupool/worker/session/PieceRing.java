@@ -31,10 +31,15 @@ final class PieceRing implements AutoCloseable {
     if (blocks[place] == 0) {
       // Apart from the limit, which is for copies that pile up: these few are few by themselves.
       blocks[place] = context.staging.take(Staging.BLOCK_BYTES, Staging.MAX_BYTES);
+    }
+    if (blocks[place] == 0) {
+      return CudaResult.OUT_OF_MEMORY;
+    }
+    if (events[place] <= 0) {
       events[place] = context.events.take();
     }
-    if (blocks[place] == 0 || events[place] == 0) {
-      return CudaResult.OUT_OF_MEMORY;
+    if (events[place] < 0) {
+      return (int) -events[place];
     }
     int result = backend.cuMemcpyDtoHAsync_v2(blocks[place], source, lengthBytes, stream);
     if (result == 0) {
@@ -66,7 +71,7 @@ final class PieceRing implements AutoCloseable {
       if (blocks[i] != 0) {
         context.staging.give(blocks[i]);
       }
-      if (events[i] != 0) {
+      if (events[i] > 0) {
         context.events.give(events[i]);
       }
     }

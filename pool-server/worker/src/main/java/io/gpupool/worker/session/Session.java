@@ -157,7 +157,8 @@ public final class Session {
       return;
     }
     int error = result == Dispatcher.UNKNOWN ? CudaResult.NOT_SUPPORTED : result;
-    lastError = Ops.name(op) + ": " + error;
+    lastError =
+        Ops.name(op) + ": " + error + state.backend.lastFailure().map(why -> ", " + why).orElse("");
     if (state.current.exists()) {
       state.current.report(error);
     }

@@ -64,8 +64,8 @@ final class Streams {
       return;
     }
     long event = mark(handle);
-    if (event == 0) {
-      state.reply(tag, CudaResult.OUT_OF_MEMORY);
+    if (event < 0) {
+      state.reply(tag, (int) -event);
     } else {
       fence(context, tag, event);
     }
@@ -158,17 +158,17 @@ final class Streams {
     backend.cuCtxSetCurrent(context.handle);
     long out = state.out();
     result = backend.cuStreamCreateWithPriority(out, NON_BLOCKING, 0);
-    long own = 0;
+    long own = -result;
     if (result == 0) {
       long stream = Memory.getLong(out);
       result = backend.cuStreamWaitEvent(stream, handle, 0);
-      own = result == 0 ? mark(context, stream) : 0;
+      own = result == 0 ? mark(context, stream) : -result;
       // A destroyed stream still ends what is in it.
       backend.cuStreamDestroy_v2(stream);
     }
     backend.cuCtxSetCurrent(state.current.handle);
-    if (own == 0) {
-      state.reply(tag, result == 0 ? CudaResult.OUT_OF_MEMORY : result);
+    if (own < 0) {
+      state.reply(tag, (int) -own);
     } else {
       fence(context, tag, own);
     }
@@ -178,30 +178,33 @@ final class Streams {
     int result = state.backend.cuStreamQuery(stream);
     if (result == CudaResult.NOT_READY) {
       long event = mark(stream);
-      if (event != 0) {
+      if (event > 0) {
         if (gatheredCount == gathered.length) {
           gathered = Arrays.copyOf(gathered, gatheredCount * 2);
         }
         gathered[gatheredCount++] = event;
         return;
       }
-      result = CudaResult.OUT_OF_MEMORY;
+      result = (int) -event;
     }
     if (gatheredResult == 0) {
       gatheredResult = result;
     }
   }
 
-  /** An event of the session's own at the present end of a stream; 0 if there is none. */
+  /** An event of the session's own at the present end of a stream; or a CUresult, negated. */
   private long mark(long stream) {
     return mark(state.current, stream);
   }
 
   private long mark(ContextState context, long stream) {
     long event = context.events.take();
-    if (event != 0 && state.backend.cuEventRecord(event, stream) != 0) {
-      context.events.give(event);
-      return 0;
+    if (event > 0) {
+      int result = state.backend.cuEventRecord(event, stream);
+      if (result != 0) {
+        context.events.give(event);
+        return -result;
+      }
     }
     return event;
   }

@@ -51,10 +51,14 @@ final class Uploads {
     }
     Memory.copy(source, block, lengthBytes);
     int result = state.backend.cuMemcpyHtoDAsync_v2(destination, block, lengthBytes, streamHandle);
-    long event = result == 0 ? context.events.take() : 0;
-    if (event == 0) {
+    if (result != 0) {
       context.staging.give(block);
-      return result == 0 ? CudaResult.OUT_OF_MEMORY : result;
+      return result;
+    }
+    long event = context.events.take();
+    if (event < 0) {
+      // Without an event nobody knows when the block is free again: it is not used any more.
+      return (int) -event;
     }
     result = state.backend.cuEventRecord(event, streamHandle);
     inFlight.add(new Block(context, block, event));

@@ -32,7 +32,7 @@ public final class SoftBackend
     return state;
   }
 
-  /** Why the last call that failed did so. */
+  @Override
   public Optional<String> lastFailure() {
     return state.lastFailure();
   }

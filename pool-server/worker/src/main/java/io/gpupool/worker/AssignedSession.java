@@ -1,0 +1,114 @@
+// SPDX-License-Identifier: Apache-2.0
+package io.gpupool.worker;
+
+import io.gpupool.cuda.Backend;
+import io.gpupool.wire.TextMessage;
+import io.gpupool.wire.WireException;
+import io.gpupool.worker.session.Ledger;
+import io.gpupool.worker.session.Session;
+import io.gpupool.worker.session.SessionCounters;
+import io.gpupool.worker.session.SessionPlan;
+import java.io.IOException;
+import java.util.Optional;
+import java.util.StringJoiner;
+import java.util.concurrent.CompletableFuture;
+
+/**
+ * The one session of this worker: starts when it is assigned, attached and the backend is ready,
+ * and takes the process with it when it ends. Called by the control thread.
+ */
+final class AssignedSession {
+  private static final long STATS_MILLIS = 1000;
+
+  private final ControlLink control;
+  private final CompletableFuture<Ready> ready = new CompletableFuture<>();
+  private volatile Assignment assignment;
+  private volatile boolean attached;
+
+  private record Ready(Backend backend, Optional<KernelOutput> output) {}
+
+  AssignedSession(ControlLink control) {
+    this.control = control;
+  }
+
+  /** The backend can be used now. */
+  void ready(Backend backend, Optional<KernelOutput> output) {
+    ready.complete(new Ready(backend, output));
+  }
+
+  boolean isAttached() {
+    return attached;
+  }
+
+  void assign(Assignment newAssignment) throws WireException {
+    if (assignment != null) {
+      throw new WireException("a second assignment; a worker has one session");
+    }
+    assignment = newAssignment;
+  }
+
+  void attach(int stream) throws WireException {
+    if (assignment == null || attached) {
+      throw new WireException("an attach " + (attached ? "too many" : "before any assignment"));
+    }
+    attached = true;
+    Thread.ofPlatform().name("session").start(() -> run(stream));
+  }
+
+  private void run(int stream) {
+    try {
+      String reason = runSession(stream);
+      control.send(TextMessage.ofType("ended").put("reason", reason).build());
+      Runtime.getRuntime().halt(0);
+    } catch (IOException | RuntimeException | Error e) {
+      System.err.println("gpupool worker: session " + assignment.session() + " failed: " + e);
+      e.printStackTrace();
+      Runtime.getRuntime().halt(1);
+    }
+  }
+
+  private String runSession(int stream) throws IOException {
+    Ready parts = ready.join();
+    Ledger ledger = assignment.openLedger();
+    Runnable beforeFence = parts.output.isPresent() ? parts.output.get()::flush : () -> {};
+    SessionPlan plan =
+        new SessionPlan(assignment.gpus(), ledger, SessionPlan.DEFAULT_SPIN_NANOS, beforeFence);
+    Session session = new Session(parts.backend, plan, stream);
+    if (!parts.backend.printTo(session::print)) {
+      parts.output.ifPresent(output -> output.sendTo(session::print));
+    }
+    Thread.ofPlatform().name("stats").daemon().start(() -> report(session, ledger, parts.backend));
+    return session.run();
+  }
+
+  private void report(Session session, Ledger ledger, Backend backend) {
+    TextMessage last = null;
+    try {
+      while (true) {
+        Thread.sleep(STATS_MILLIS);
+        TextMessage stats = stats(session.counters(), ledger, backend);
+        if (!stats.equals(last)) {
+          control.send(stats);
+          last = stats;
+        }
+      }
+    } catch (InterruptedException | IOException e) {
+      // The control connection is gone; its reader ends the process.
+    }
+  }
+
+  private static TextMessage stats(SessionCounters counters, Ledger ledger, Backend backend) {
+    StringJoiner memory = new StringJoiner(",");
+    for (int gpu = 0; gpu < ledger.gpus(); gpu++) {
+      memory.add(Long.toString(ledger.sessionBytes(gpu)));
+    }
+    return TextMessage.ofType("stats")
+        .put("memory", memory.toString())
+        .put("calls", counters.calls())
+        .put("bytesIn", counters.bytesIn())
+        .put("bytesOut", counters.bytesOut())
+        .put("gpuNanos", backend.busyNanos())
+        .put("lastError", counters.lastError())
+        .build();
+  }
+}

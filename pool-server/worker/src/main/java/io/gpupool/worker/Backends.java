@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: Apache-2.0
+package io.gpupool.worker;
+
+import com.sun.management.OperatingSystemMXBean;
+import io.gpupool.cuda.Backend;
+import io.gpupool.cuda.LibCuda;
+import io.gpupool.cuda.NvidiaBackend;
+import io.gpupool.soft.device.DeviceSpec;
+import io.gpupool.soft.device.SoftGpu.MissingPtx;
+import io.gpupool.worker.soft.SoftBackend;
+import java.lang.management.ManagementFactory;
+
+/** Makes the backend that a worker's options ask for. */
+final class Backends {
+  private Backends() {}
+
+  /**
+   * Makes and initialises it.
+   *
+   * @throws NoDriverException if there is no NVIDIA driver
+   * @throws IllegalArgumentException if the software GPUs asked for cannot be
+   */
+  static Backend open(WorkerOptions options) throws NoDriverException {
+    if (options.isSoft()) {
+      DeviceSpec spec = DeviceSpec.parse(options.gpus(), hostMemoryBytes());
+      return new SoftBackend(spec, options.skipMissingPtx() ? MissingPtx.SKIP : MissingPtx.FAIL);
+    }
+    if (!options.gpus().equals("all")) {
+      throw new IllegalArgumentException(
+          "--gpus is all or soft:N[,mem=SIZE][,cc=X.Y], not '" + options.gpus() + "'");
+    }
+    try {
+      LibCuda.open(options.libcuda());
+    } catch (IllegalArgumentException e) {
+      throw new NoDriverException(
+          "the NVIDIA driver library " + options.libcuda() + " cannot be loaded", e);
+    }
+    Backend backend = new NvidiaBackend();
+    int result = backend.cuInit(0);
+    if (result != 0) {
+      throw new NoDriverException("cuInit of the NVIDIA driver failed with error " + result, null);
+    }
+    return backend;
+  }
+
+  private static long hostMemoryBytes() {
+    return ManagementFactory.getPlatformMXBean(OperatingSystemMXBean.class).getTotalMemorySize();
+  }
+}

@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: Apache-2.0
+package io.gpupool.worker;
+
+import io.gpupool.wire.TextMessage;
+import io.gpupool.wire.TextMessageReader;
+import io.gpupool.wire.WireException;
+import io.gpupool.worker.os.UnixSocket;
+import java.io.IOException;
+import java.nio.ByteBuffer;
+import java.util.Optional;
+
+/** The connection to the pool-server. One thread receives, any thread sends. */
+final class ControlLink {
+  private final UnixSocket socket;
+  private final TextMessageReader reader = new TextMessageReader();
+  private final ByteBuffer bytes = ByteBuffer.allocate(TextMessage.MAX_TEXT_BYTES);
+
+  ControlLink(UnixSocket socket) {
+    this.socket = socket;
+  }
+
+  void send(TextMessage message) throws IOException {
+    socket.write(message.encode());
+  }
+
+  /** Waits for the next message; empty when the pool-server has closed the connection. */
+  Optional<TextMessage> receive() throws IOException, WireException {
+    while (true) {
+      bytes.clear();
+      if (socket.read(bytes, reader.missingBytes()) < 0) {
+        return Optional.empty();
+      }
+      bytes.flip();
+      Optional<TextMessage> message = reader.read(bytes);
+      if (message.isPresent()) {
+        return message;
+      }
+    }
+  }
+
+  /** Receives the descriptor that follows an {@code attach}. */
+  int receiveDescriptor() throws IOException {
+    return socket.receiveDescriptor();
+  }
+}

@@ -1,0 +1,104 @@
+// SPDX-License-Identifier: Apache-2.0
+package io.gpupool.worker;
+
+import static java.lang.foreign.ValueLayout.JAVA_INT;
+import static java.lang.foreign.ValueLayout.JAVA_LONG;
+
+import io.gpupool.worker.os.Memory;
+import io.gpupool.worker.os.Posix;
+import java.io.ByteArrayOutputStream;
+import java.lang.foreign.Arena;
+import java.lang.foreign.FunctionDescriptor;
+import java.lang.foreign.Linker;
+import java.lang.invoke.MethodHandle;
+import java.util.concurrent.ExecutorService;
+import java.util.concurrent.Executors;
+import java.util.function.Consumer;
+
+/**
+ * What a driver prints to the standard output of this process: it goes into a socket instead, whose
+ * other end is read here, at the latest before a fence is answered.
+ */
+final class KernelOutput {
+  /*
+   * The driver may print while the calling thread holds locks of the session, and blocks when the
+   * socket is full. So one thread does nothing but read, and another one sends.
+   */
+  private static final int BUFFER_BYTES = 64 << 10;
+  private static final int MAX_HELD_BYTES = 64 << 20;
+  private static final int STANDARD_OUTPUT = 1;
+
+  private final int fd;
+  private final MethodHandle fflush =
+      Linker.nativeLinker()
+          .downcallHandle(
+              Linker.nativeLinker().defaultLookup().findOrThrow("fflush"),
+              FunctionDescriptor.of(JAVA_INT, JAVA_LONG));
+  private final long buffer = Arena.global().allocate(BUFFER_BYTES).address();
+  private final ByteArrayOutputStream held = new ByteArrayOutputStream();
+  private final ExecutorService sender =
+      Executors.newSingleThreadExecutor(Thread.ofPlatform().daemon().name("output").factory());
+  private volatile Consumer<byte[]> sink = bytes -> {};
+
+  private KernelOutput(int fd) {
+    this.fd = fd;
+  }
+
+  /** Takes over the standard output. */
+  static KernelOutput redirect() {
+    int[] pair = Posix.socketPair();
+    Posix.dup2(pair[1], STANDARD_OUTPUT);
+    Posix.close(pair[1]);
+    KernelOutput output = new KernelOutput(pair[0]);
+    Thread.ofPlatform().daemon().name("output-reader").start(output::readForever);
+    return output;
+  }
+
+  void sendTo(Consumer<byte[]> newSink) {
+    sink = newSink;
+  }
+
+  /** Sends what the driver has printed so far. */
+  void flush() {
+    try {
+      int ignored = (int) fflush.invokeExact(0L);
+    } catch (Throwable e) {
+      throw new AssertionError(e);
+    }
+    while (read(Posix.MSG_DONTWAIT)) {
+      // until there is no more
+    }
+    send();
+  }
+
+  private void readForever() {
+    long pollFd = Arena.global().allocate(8, 4).address();
+    Memory.putInt(pollFd, fd);
+    Memory.putShort(pollFd + 4, Posix.POLLIN);
+    while (Posix.poll(pollFd, 1, -1) >= 0) {
+      if (read(Posix.MSG_DONTWAIT)) {
+        sender.execute(this::send);
+      }
+    }
+  }
+
+  private synchronized boolean read(int flags) {
+    long count = Posix.recv(fd, buffer, BUFFER_BYTES, flags);
+    if (count > 0 && held.size() < MAX_HELD_BYTES) {
+      held.writeBytes(Memory.bytes(buffer, (int) count));
+    }
+    return count > 0;
+  }
+
+  private void send() {
+    byte[] bytes;
+    synchronized (this) {
+      if (held.size() == 0) {
+        return;
+      }
+      bytes = held.toByteArray();
+      held.reset();
+    }
+    sink.accept(bytes);
+  }
+}

@@ -1,0 +1,88 @@
+// SPDX-License-Identifier: Apache-2.0
+package io.gpupool.worker;
+
+import io.gpupool.cuda.Backend;
+import io.gpupool.wire.TextMessage;
+import io.gpupool.wire.WireException;
+import io.gpupool.worker.os.UnixSocket;
+import java.io.IOException;
+import java.util.Optional;
+
+/**
+ * The worker process: waits as a spare until the pool-server assigns a session to it, runs that
+ * session, and exits. It exits at once, too, when the pool-server closes the control connection.
+ */
+public final class WorkerMain {
+  private static final int USAGE_ERROR = 2;
+  private static final int NO_DRIVER = 3;
+  private static final int FAILED = 1;
+
+  private WorkerMain() {}
+
+  public static void main(String[] arguments) {
+    int status;
+    try {
+      WorkerOptions options = WorkerOptions.parse(arguments);
+      status = options.probe() ? probe(options) : serve(options);
+    } catch (IllegalArgumentException e) {
+      status = failed(USAGE_ERROR, e.getMessage());
+    } catch (NoDriverException e) {
+      status = failed(NO_DRIVER, e.getMessage());
+    } catch (IOException | WireException | IllegalStateException e) {
+      status = failed(FAILED, e.getMessage());
+    }
+    // Threads that still wait in a backend do not keep the process.
+    System.out.flush();
+    Runtime.getRuntime().halt(status);
+  }
+
+  private static int probe(WorkerOptions options) throws NoDriverException {
+    Probe.lines(Backends.open(options)).forEach(System.out::println);
+    return 0;
+  }
+
+  /** Returns when the control connection is closed. */
+  private static int serve(WorkerOptions options)
+      throws IOException, WireException, NoDriverException {
+    ControlLink control = new ControlLink(UnixSocket.connect(options.control().orElseThrow()));
+    control.send(
+        TextMessage.ofType("hello")
+            .put("pid", ProcessHandle.current().pid())
+            .put("token", Optional.ofNullable(System.getenv("GPUPOOL_WORKER_TOKEN")).orElse(""))
+            .build());
+    AssignedSession session = new AssignedSession(control);
+    Thread.ofPlatform().name("start").daemon().start(() -> start(options, control, session));
+    for (Optional<TextMessage> message = control.receive();
+        message.isPresent();
+        message = control.receive()) {
+      switch (message.get().type()) {
+        case "assign" -> session.assign(Assignment.of(message.get()));
+        case "attach" -> session.attach(control.receiveDescriptor());
+        default -> throw new WireException("unknown message '" + message.get().type() + "'");
+      }
+    }
+    return 0;
+  }
+
+  private static void start(WorkerOptions options, ControlLink control, AssignedSession session) {
+    try {
+      Optional<KernelOutput> output =
+          options.isSoft() ? Optional.empty() : Optional.of(KernelOutput.redirect());
+      Backend backend = Backends.open(options);
+      session.ready(backend, output);
+      if (!session.isAttached()) {
+        control.send(TextMessage.ofType("ready").build());
+      }
+    } catch (IOException | NoDriverException | IllegalArgumentException e) {
+      Runtime.getRuntime().halt(failed(FAILED, e.getMessage()));
+    } catch (RuntimeException | Error e) {
+      e.printStackTrace();
+      Runtime.getRuntime().halt(FAILED);
+    }
+  }
+
+  private static int failed(int status, String message) {
+    System.err.println("gpupool worker: " + message);
+    return status;
+  }
+}

@@ -1,0 +1,3 @@
+// SPDX-License-Identifier: Apache-2.0
+/** The worker process: its options, its life under the pool-server, and its backend. */
+package io.gpupool.worker;
