@@ -198,7 +198,9 @@ CUresult shim_cuDevicePrimaryCtxReset_v2(CUdevice dev) {
   if (all.retained[dev]) {
     all.retained[dev] = 0;
     context_end(all.primary[dev]);
+    // A reset leaves the context retained; here it begins anew with the next retain.
     result = op_ctxResetPrimary(all.primary[dev]->number, (uint32_t)dev);
+    op_ctxReleasePrimary(all.primary[dev]->number, (uint32_t)dev);
   }
   lock_release(&all.lock);
   // What went wrong in the context went with it.

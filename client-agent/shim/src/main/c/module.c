@@ -77,7 +77,29 @@ void modules_forget(struct context *context) {
   }
 }
 
-/** Asks for one function; the table is locked. */
+/** Room for the functions of the table; the module is locked. */
+static bool make_room(struct module *module, uint32_t index) {
+  if (index < module->madeCapacity) return true;
+  uint32_t capacity = index + index / 2 + 16;
+  struct function **made = realloc(module->made, capacity * sizeof *made);
+  if (!made) return false;
+  memset(made + module->madeCapacity, 0, (capacity - module->madeCapacity) * sizeof *made);
+  module->made = made;
+  module->madeCapacity = capacity;
+  return true;
+}
+
+/** Takes a function, live from now on, into the module, which is locked. */
+static void adopt(struct module *module, const struct function_info *info,
+                  struct function *function) {
+  function->context = module->context;
+  function->module = module;
+  function->info = info;
+  module->made[info->index] = function;
+  arena_publish(&functions, function);
+}
+
+/** Asks for one function, which its number is bound to thereby; the table is locked. */
 static CUresult ask_for(struct module *module, const char *name, struct function_info **info) {
   struct function *function = arena_take(&functions);
   if (!function) return CUDA_ERROR_OUT_OF_MEMORY;
@@ -90,12 +112,19 @@ static CUresult ask_for(struct module *module, const char *name, struct function
   if (!result) {
     *info = table_add(module->table, name, strlen(name), parameters.data,
                       parameters.length / sizeof(struct parameter));
-    if (!*info) result = CUDA_ERROR_OUT_OF_MEMORY;
+    lock_take(&module->lock);
+    if (*info && make_room(module, (*info)->index)) {
+      adopt(module, *info, function);
+    } else {
+      result = CUDA_ERROR_OUT_OF_MEMORY;
+    }
+    lock_release(&module->lock);
   }
   free(payload);
-  // The number is bound again, in its turn, when the function is made.
-  arena_publish(&functions, function);
-  arena_give(&functions, function);
+  if (result) {
+    arena_publish(&functions, function);
+    arena_give(&functions, function);
+  }
   return result;
 }
 
@@ -110,18 +139,6 @@ CUresult module_info(struct module *module, const char *name, struct function_in
   return result;
 }
 
-/** Room for the functions of the table; the module is locked. */
-static bool make_room(struct module *module, uint32_t index) {
-  if (index < module->madeCapacity) return true;
-  uint32_t capacity = index + index / 2 + 16;
-  struct function **made = realloc(module->made, capacity * sizeof *made);
-  if (!made) return false;
-  memset(made + module->madeCapacity, 0, (capacity - module->madeCapacity) * sizeof *made);
-  module->made = made;
-  module->madeCapacity = capacity;
-  return true;
-}
-
 CUresult module_function(struct module *module, const struct function_info *info,
                          struct function **function) {
   CUresult result = CUDA_SUCCESS;
@@ -132,13 +149,9 @@ CUresult module_function(struct module *module, const struct function_info *info
   } else if (!(own = module->made[info->index])) {
     own = arena_take(&functions);
     if (own) {
-      own->context = module->context;
-      own->module = module;
-      own->info = info;
-      module->made[info->index] = own;
       result = op_moduleBindFunction(module->context->number, module->slot.number,
                                      own->slot.number, info->name, strlen(info->name));
-      arena_publish(&functions, own);
+      adopt(module, info, own);
     } else {
       result = CUDA_ERROR_OUT_OF_MEMORY;
     }

@@ -9,6 +9,9 @@
 
 #include <string.h>
 
+// The worker keeps track of each row that is to come to the host; it has room for so many and more.
+enum { ROWS_UNDER_WAY = 2048 };
+
 /** One side of a copy: where row 0 begins, and how far rows and slices lie apart. */
 struct side {
   uint64_t address;
@@ -120,8 +123,13 @@ static CUresult copy_box(struct box *box, CUstream handle, bool wait) {
     result = copy_settle_source(context, stream, (const void *)(uintptr_t)box->from.address,
                                 span(box, &box->from));
   }
+  uint32_t rows = 0;
   for (uint64_t z = 0; z < box->depth && !result; z++) {
     for (uint64_t y = 0; y < box->height && !result; y++) {
+      if (toHost && !fromHost && ++rows % ROWS_UNDER_WAY == 0) {
+        result = stream_wait(context, stream);
+        if (result) break;
+      }
       result = copy_row(context, stream, box,
                         box->to.address + z * box->to.slicePitch + y * box->to.pitch,
                         box->from.address + z * box->from.slicePitch + y * box->from.pitch);

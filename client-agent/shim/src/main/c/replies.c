@@ -368,6 +368,7 @@ uint8_t *replies_welcome(uint32_t *bytes) {
 void reply_variable(struct call *call, uint32_t *usedBytes, struct variable *output) {
   output->data = NULL;
   output->length = 0;
+  if (!output->capacity) return;  // not wanted, so not there
   uint64_t left = call->payload ? call->replyBytes - *usedBytes : 0;
   const uint8_t *at = (const uint8_t *)call->payload + *usedBytes;
   uint64_t length;

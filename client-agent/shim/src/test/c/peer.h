@@ -134,27 +134,31 @@ static void peer_data(struct peer_session *session, uint32_t tag, const uint8_t 
   peer_answer(session, ANSWER_REPLY, tag, 0, NULL, 0);
 }
 
-/** The payload of moduleLoad: empty logs, then the functions "store", "spin" and "empty". */
+/** The payload of moduleLoad: what is wanted of two empty logs and "store", "spin" and "empty". */
 static void peer_module(struct peer_session *session, const struct frame *frame) {
   static const struct {
     char name[8];
     uint32_t count, parameters[8];
-  } functions[] = {{"store", 2, {0, 8, 8, 4}}, {"spin", 4, {0, 8, 8, 8, 16, 8, 24, 4}}, {"empty", 0, {0}}};
-  uint8_t payload[512] = {0};
+  } functions[] = {
+      {"store", 2, {0, 8, 8, 4}}, {"spin", 4, {0, 8, 8, 8, 16, 8, 24, 4}}, {"empty", 0, {0}}};
+  uint8_t payload[512] = {0}, list[400] = {0};
   uint64_t listBytes = 0;
+  uint32_t used = 0;
   for (size_t i = 0; i < 3; i++) {
     uint32_t head[2] = {(uint32_t)strlen(functions[i].name), functions[i].count};
-    uint8_t *at = payload + 24 + listBytes;
+    uint8_t *at = list + listBytes;
     memcpy(at, head, 8);
     memcpy(at + 8, functions[i].name, 8);
     memcpy(at + 16, functions[i].parameters, functions[i].count * 8);
     listBytes += 16 + functions[i].count * 8;
   }
-  memcpy(payload + 16, &listBytes, 8);
-  // As moduleLoad of a list it has seen: not wanted again.
-  uint64_t capacity = frame->slot[6];
-  if (!capacity) listBytes = 0, memcpy(payload + 16, &listBytes, 8);
-  peer_reply(session, frame, 0, payload, (uint32_t)(24 + listBytes));
+  for (int log = 4; log <= 5; log++) used += frame->slot[log] ? 8 : 0;
+  if (frame->slot[6]) {
+    memcpy(payload + used, &listBytes, 8);
+    memcpy(payload + used + 8, list, listBytes);
+    used += 8 + (uint32_t)listBytes;
+  }
+  peer_reply(session, frame, 0, payload, used);
 }
 
 static void peer_launch(struct peer_session *session, const struct frame *frame) {

@@ -246,7 +246,7 @@ static void procAddress_givesNewestNotNewer(void) {
 
 static bool fail_load(struct peer_session *session, const struct frame *frame) {
   if (frame->op != OP_moduleLoad) return false;
-  uint64_t payload[] = {4, 0x4f464e49, 5, 0x524f525245, 0};
+  uint64_t payload[] = {4, 0x4f464e49, 5, 0x524f525245};
   peer_reply(session, frame, 218, payload, sizeof payload);
   return true;
 }
