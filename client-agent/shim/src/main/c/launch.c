@@ -4,6 +4,7 @@
 
 #include "context.h"
 #include "device.h"
+#include "library.h"
 #include "log.h"
 #include "ops.h"
 #include "shim.h"
@@ -16,6 +17,8 @@ enum {
   MAX_LAUNCH_ATTRIBUTES = 32,
   PROGRAMMATIC_EVENT = 7,
   LAUNCH_COMPLETION_EVENT = 12,
+  MAX_DYNAMIC_SHARED_BYTES = 8,  // of CUfunction_attribute
+  INVALID_CONFIGURATION = 9,     // of cudaError_t; CUresult has no name for it
 };
 
 // Of `extra`
@@ -23,22 +26,37 @@ enum {
 #define PARAMETERS_POINTER ((void *)1)
 #define PARAMETERS_SIZE ((void *)2)
 
-static CUresult check_dimensions(const struct context *context, const struct launch *launch) {
+static bool fits(const struct context *context, const struct launch *launch) {
   const int32_t *limits = device_find(context->device)->attributes;
   uint64_t threads = 1;
   for (int i = 0; i < 3; i++) {
     if (!launch->grid[i] || launch->grid[i] > (uint32_t)limits[ATTRIBUTE_MAX_GRID_DIM_X + i] ||
         !launch->block[i] || launch->block[i] > (uint32_t)limits[ATTRIBUTE_MAX_BLOCK_DIM_X + i]) {
-      return CUDA_ERROR_INVALID_VALUE;
+      return false;
     }
     threads *= launch->block[i];
   }
-  if (threads > (uint32_t)limits[ATTRIBUTE_MAX_THREADS_PER_BLOCK]) return CUDA_ERROR_INVALID_VALUE;
+  return threads <= (uint32_t)limits[ATTRIBUTE_MAX_THREADS_PER_BLOCK];
+}
+
+/** Grid and block within the device's limits. */
+static CUresult check_dimensions(CUfunction handle, const struct context *context,
+                                 const struct launch *launch) {
+  if (LIKELY(fits(context, launch))) return CUDA_SUCCESS;
+  // libcudart launches kernels of libraries, and returns what it gets here as cudaLaunchKernel's error.
+  return arena_find(&kernels, handle) ? INVALID_CONFIGURATION : CUDA_ERROR_INVALID_VALUE;
+}
+
+/** Shared memory beyond what every kernel may have: only as much as the function was allowed. */
+static CUresult check_shared(const struct context *context, struct function *function,
+                             const struct launch *launch) {
+  const int32_t *limits = device_find(context->device)->attributes;
   uint32_t shared = (uint32_t)limits[ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK];
   if (LIKELY(launch->sharedBytes <= shared)) return CUDA_SUCCESS;
-  int32_t most = device_attribute(context->device, ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN);
-  return most > 0 && launch->sharedBytes <= (uint32_t)most ? CUDA_SUCCESS
-                                                           : CUDA_ERROR_INVALID_VALUE;
+  int32_t allowed = 0;
+  CUresult result = function_attribute(function, MAX_DYNAMIC_SHARED_BYTES, &allowed);
+  if (result) return result;
+  return launch->sharedBytes <= (uint32_t)allowed ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
 }
 
 static CUresult check_attributes(const struct launch *launch) {
@@ -91,7 +109,9 @@ CUresult launch_kernel(CUfunction handle, const struct launch *launch, void **pa
   if (UNLIKELY(function->context != context)) return CUDA_ERROR_INVALID_HANDLE;
   result = stream_number(launch->stream, &context, &stream);
   if (UNLIKELY(result)) return result;
-  result = check_dimensions(context, launch);
+  result = check_dimensions(handle, context, launch);
+  if (UNLIKELY(result)) return result;
+  result = check_shared(context, function, launch);
   if (UNLIKELY(result)) return result;
   const struct function_info *info = function->info;
   uint32_t parameterBytes = packed ? (uint32_t)packedBytes : info->parameterBytes;
