@@ -27,6 +27,8 @@ public final class Posix {
   static final int SOCK_STREAM = 1;
   static final int SOCK_CLOEXEC = 0x80000;
   private static final int MSG_NOSIGNAL = 0x4000;
+  private static final int SHUT_SENDING = 1;
+  private static final int SHUT_BOTH = 2;
   private static final int MSG_MORE = 0x8000;
   private static final int PROT_READ_WRITE = 3;
   private static final int MAP_PRIVATE_ANONYMOUS_NORESERVE = 0x4022;
@@ -213,8 +215,17 @@ public final class Posix {
 
   /** Ends both directions of a connection; whoever waits on it wakes up. */
   public static void shutdown(int fd) {
+    shutdown(fd, SHUT_BOTH);
+  }
+
+  /** Ends the sending direction: the peer reads what was sent, then the end. */
+  public static void shutdownSending(int fd) {
+    shutdown(fd, SHUT_SENDING);
+  }
+
+  private static void shutdown(int fd, int how) {
     try {
-      int ignored = (int) SHUTDOWN.invokeExact(CAPTURED.get(), fd, 2);
+      int ignored = (int) SHUTDOWN.invokeExact(CAPTURED.get(), fd, how);
     } catch (Throwable e) {
       throw failed(e);
     }

@@ -32,9 +32,6 @@ final class ContextState {
   /** How often a primary context is retained. */
   int retains = 1;
 
-  /** The backend's handle of the device's default memory pool, once asked for. */
-  long defaultPool;
-
   private volatile int error;
 
   ContextState(Backend backend, int number, int gpu, int device, long handle, boolean primary) {

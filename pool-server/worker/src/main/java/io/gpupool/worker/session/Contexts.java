@@ -18,6 +18,9 @@ final class Contexts {
   private ContextState[] byNumber = new ContextState[32];
   private int currentNumber;
 
+  /** What is current in the backend; calls without a context leave it as it is. */
+  private long backendHandle;
+
   /**
    * Starts with none.
    *
@@ -38,7 +41,10 @@ final class Contexts {
     currentNumber = number;
     ContextState context = number < byNumber.length ? byNumber[number] : null;
     state.current = context == null ? state.noContext : context;
-    state.backend.cuCtxSetCurrent(state.current.handle);
+    if (number != 0 && state.current.handle != backendHandle) {
+      backendHandle = state.current.handle;
+      state.backend.cuCtxSetCurrent(backendHandle);
+    }
   }
 
   void retainPrimary(int tag, int gpu, int flags) {
@@ -135,6 +141,8 @@ final class Contexts {
     }
     byNumber[currentNumber] =
         new ContextState(state.backend, currentNumber, gpu, device, handle, primary);
+    // Creating may have made it current already, or not.
+    backendHandle = 0;
     select(currentNumber);
   }
 
@@ -152,6 +160,8 @@ final class Contexts {
     state.backend.cuCtxSetCurrent(context.handle);
     listener.ending(context);
     byNumber[context.number] = null;
+    state.backend.cuCtxSetCurrent(0);
+    backendHandle = 0;
     select(currentNumber);
   }
 }

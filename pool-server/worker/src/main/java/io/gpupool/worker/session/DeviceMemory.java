@@ -5,6 +5,7 @@ import io.gpupool.cuda.SessionServices;
 import io.gpupool.worker.os.Memory;
 import java.util.HashMap;
 import java.util.Iterator;
+import java.util.List;
 import java.util.Map;
 
 /**
@@ -20,6 +21,11 @@ final class DeviceMemory {
   private static final int ADDRESS_BYTES = 8;
 
   private final SessionState state;
+  private final List<Integer> devices;
+
+  /** The backend's handles, by GPU, once asked for. */
+  private final long[] defaultPools;
+
   private final Map<Long, Allocation> allocations = new HashMap<>();
 
   /**
@@ -29,8 +35,10 @@ final class DeviceMemory {
    */
   private record Allocation(ContextState context, int gpu, long lengthBytes) {}
 
-  DeviceMemory(SessionState state) {
+  DeviceMemory(SessionState state, List<Integer> devices) {
     this.state = state;
+    this.devices = devices;
+    defaultPools = new long[devices.size()];
   }
 
   void info(int tag, boolean freeWanted, boolean totalWanted) {
@@ -54,14 +62,14 @@ final class DeviceMemory {
 
   void allocate(int tag, long lengthBytes) {
     long counted = counted(lengthBytes);
-    int refused = reserve(counted);
+    int refused = reserve(state.current.gpu, counted);
     if (refused != 0) {
       state.reply(tag, refused);
       return;
     }
     long out = state.out();
     int result = state.backend.cuMemAlloc_v2(out, lengthBytes);
-    finish(tag, result, out, ADDRESS_BYTES, counted, state.current);
+    finish(tag, result, out, ADDRESS_BYTES, ofCurrentContext(counted));
   }
 
   void allocatePitch(int tag, long widthBytes, long height, int elementBytes) {
@@ -72,14 +80,14 @@ final class DeviceMemory {
       return;
     }
     long counted = pitch * height;
-    int refused = reserve(counted);
+    int refused = reserve(state.current.gpu, counted);
     if (refused != 0) {
       state.reply(tag, refused);
       return;
     }
     long out = state.out();
     int result = state.backend.cuMemAllocPitch_v2(out, out + 8, widthBytes, height, elementBytes);
-    finish(tag, result, out, 16, counted, state.current);
+    finish(tag, result, out, 16, ofCurrentContext(counted));
   }
 
   void allocateAsync(int tag, long lengthBytes, int pool, int stream) {
@@ -90,7 +98,8 @@ final class DeviceMemory {
       return;
     }
     long counted = counted(lengthBytes);
-    int refused = reserve(counted);
+    int gpu = poolGpu(pool);
+    int refused = reserve(gpu, counted);
     if (refused != 0) {
       state.reply(tag, refused);
       return;
@@ -100,7 +109,7 @@ final class DeviceMemory {
         poolHandle == 0
             ? state.backend.cuMemAllocAsync(out, lengthBytes, streamHandle)
             : state.backend.cuMemAllocFromPoolAsync(out, lengthBytes, poolHandle, streamHandle);
-    finish(tag, result, out, ADDRESS_BYTES, counted, null);
+    finish(tag, result, out, ADDRESS_BYTES, new Allocation(null, gpu, counted));
   }
 
   int free(long address) {
@@ -146,17 +155,21 @@ final class DeviceMemory {
 
   /** The default pool of the current context's GPU is 0; of the GPU n, it is n + 1. */
   long poolHandle(int pool) {
-    ContextState context = state.current;
-    if (!context.exists() || pool < 0 || pool > 0 && pool - 1 != context.gpu) {
+    int gpu = poolGpu(pool);
+    if (gpu < 0 || gpu >= defaultPools.length) {
       return SessionServices.NO_HANDLE;
     }
-    if (context.defaultPool == 0) {
+    if (defaultPools[gpu] == 0) {
       long out = state.out();
-      if (state.backend.cuDeviceGetDefaultMemPool(out, context.device) == 0) {
-        context.defaultPool = Memory.getLong(out);
+      if (state.backend.cuDeviceGetDefaultMemPool(out, devices.get(gpu)) == 0) {
+        defaultPools[gpu] = Memory.getLong(out);
       }
     }
-    return context.defaultPool == 0 ? SessionServices.NO_HANDLE : context.defaultPool;
+    return defaultPools[gpu] == 0 ? SessionServices.NO_HANDLE : defaultPools[gpu];
+  }
+
+  private int poolGpu(int pool) {
+    return pool == 0 ? state.current.gpu : pool - 1;
   }
 
   /** The memory of a context went with it. */
@@ -177,23 +190,25 @@ final class DeviceMemory {
         : (lengthBytes + GRANULE_BYTES - 1) & -GRANULE_BYTES;
   }
 
-  private int reserve(long counted) {
+  private Allocation ofCurrentContext(long counted) {
+    return new Allocation(state.current, state.current.gpu, counted);
+  }
+
+  private int reserve(int gpu, long counted) {
     if (!state.current.exists()) {
       return CudaResult.INVALID_CONTEXT;
     }
     if (counted < 0 || allocations.size() >= MAX_ALLOCATIONS) {
       return CudaResult.OUT_OF_MEMORY;
     }
-    return state.ledger.reserve(state.current.gpu, counted) ? 0 : CudaResult.OUT_OF_MEMORY;
+    return state.ledger.reserve(gpu, counted) ? 0 : CudaResult.OUT_OF_MEMORY;
   }
 
-  private void finish(
-      int tag, int result, long out, int outBytes, long counted, ContextState context) {
-    int gpu = state.current.gpu;
+  private void finish(int tag, int result, long out, int outBytes, Allocation allocation) {
     if (result == 0) {
-      allocations.put(Memory.getLong(out), new Allocation(context, gpu, counted));
+      allocations.put(Memory.getLong(out), allocation);
     } else {
-      state.ledger.release(gpu, counted);
+      state.ledger.release(allocation.gpu, allocation.lengthBytes);
     }
     state.reply(tag, result, out, outBytes);
   }

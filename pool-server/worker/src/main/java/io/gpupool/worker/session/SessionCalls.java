@@ -27,7 +27,7 @@ final class SessionCalls implements SessionOps {
     this.state = state;
     contexts = new Contexts(state, devices, this::ending);
     modules = new Modules(state, images);
-    memory = new DeviceMemory(state);
+    memory = new DeviceMemory(state, devices);
     callbacks = new HostCallbacks(state, callbackSender);
     uploads = new Uploads(state, callbacks);
     downloads = new Downloads(state, callbacks);

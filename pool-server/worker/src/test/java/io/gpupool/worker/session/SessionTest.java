@@ -427,6 +427,7 @@ class SessionTest {
     assertThat(session.call(Ops.memGetInfo, 1, 1).result()).isEqualTo(700);
     assertThat(session.call(Ops.memAlloc, 64, 1).result()).isEqualTo(700);
     assertThat(session.call(Ops.ctxResetPrimary, 0).result()).isZero();
+    session.retainContext();
     assertThat(session.call(Ops.memGetInfo, 1, 1).result()).isZero();
   }
 

@@ -1,0 +1,191 @@
+// SPDX-License-Identifier: Apache-2.0
+package io.gpupool.worker.session;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import io.gpupool.soft.device.DeviceSpec;
+import io.gpupool.soft.device.SoftGpu.MissingPtx;
+import io.gpupool.worker.os.Posix;
+import io.gpupool.worker.soft.SoftBackend;
+import java.io.IOException;
+import java.lang.foreign.Arena;
+import java.lang.foreign.MemorySegment;
+import java.lang.foreign.ValueLayout;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.List;
+import java.util.SplittableRandom;
+import java.util.concurrent.atomic.AtomicReference;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.Timeout;
+
+/**
+ * Hostile call streams, some 10^6 frames in all: a session answers or ends, and never fails, hangs
+ * or takes more memory than its bounds say. What went in can be made again from the seed.
+ */
+@Timeout(300)
+class FuzzTest {
+  private static final int SESSIONS = 60;
+  private static final int FRAMES_A_SESSION = 26_000;
+  private static final long MAX_GROWTH_BYTES = 1L << 30;
+  private static final long SEED = 0x5eed;
+
+  private record Outcome(String reason, long calls, long receivedBytes) {}
+
+  @Test
+  void hostileFrames_anyOfThem_neitherFailNorHangASession() throws IOException {
+    long frames = 0;
+    long before = residentBytes();
+    for (int i = 0; i < SESSIONS; i++) {
+      // Every third stream is broken off or goes wrong soon, as random bytes do.
+      FrameGenerator generator = new FrameGenerator(new SplittableRandom(SEED + i));
+      Outcome outcome = run(generator, i % 3 == 2 ? 0 : FRAMES_A_SESSION);
+      assertThat(outcome.reason).as("session %d", i).doesNotContain("internal");
+      frames += outcome.calls;
+    }
+    assertThat(frames).isGreaterThan(1_000_000);
+    assertThat(residentBytes() - before).isLessThan(MAX_GROWTH_BYTES);
+  }
+
+  @Test
+  void randomBytes_manyShortStreams_endEachTheirSession() {
+    SplittableRandom random = new SplittableRandom(SEED);
+    for (int i = 0; i < 300; i++) {
+      byte[] bytes = new byte[random.nextInt(1, 4096)];
+      random.nextBytes(bytes);
+      String reason = run(bytes);
+      assertThat(reason).as("stream %d", i).matches("malformed frame.*|connection .*|goodbye");
+    }
+  }
+
+  private static Outcome run(FrameGenerator generator, int frames) {
+    try (SoftBackend backend = backend()) {
+      return drive(backend, generator, frames);
+    }
+  }
+
+  private static String run(byte[] bytes) {
+    try (SoftBackend backend = backend();
+        Pipe pipe = new Pipe(backend)) {
+      pipe.send(bytes, bytes.length);
+      pipe.disconnect();
+      return pipe.reason();
+    }
+  }
+
+  private static SoftBackend backend() {
+    return new SoftBackend(new DeviceSpec(2, 64L << 20, 90), MissingPtx.SKIP);
+  }
+
+  private static Outcome drive(SoftBackend backend, FrameGenerator generator, int frames) {
+    try (Pipe pipe = new Pipe(backend)) {
+      byte[] batch = new byte[256 << 10];
+      int filled = 0;
+      for (int i = 0; i < frames; i++) {
+        byte[] frame = generator.wellFormed();
+        if (filled + frame.length > batch.length) {
+          pipe.send(batch, filled);
+          filled = 0;
+        }
+        System.arraycopy(frame, 0, batch, filled, frame.length);
+        filled += frame.length;
+      }
+      pipe.send(batch, filled);
+      byte[] last = generator.malformed();
+      pipe.send(last, last.length);
+      pipe.disconnect();
+      String reason = pipe.reason();
+      SessionCounters counters = pipe.session.counters();
+      return new Outcome(reason, counters.calls(), counters.bytesIn());
+    }
+  }
+
+  private static long residentBytes() throws IOException {
+    String status = Files.readString(Path.of("/proc/self/status"));
+    return status
+            .lines()
+            .filter(line -> line.startsWith("VmRSS"))
+            .mapToLong(line -> Long.parseLong(line.replaceAll("\\D", "")))
+            .findFirst()
+            .orElseThrow()
+        << 10;
+  }
+
+  /** A session, a thread that drops its answers, and the sending end. */
+  private static final class Pipe implements AutoCloseable {
+    final Session session;
+    private final int[] fds = Posix.socketPair();
+    private final Thread runner;
+    private final Thread drain;
+    private final AtomicReference<Object> outcome = new AtomicReference<>();
+    private final Arena arena = Arena.ofShared();
+    private final MemorySegment out = arena.allocate(1 << 20);
+
+    Pipe(SoftBackend backend) {
+      List<LeasedGpu> gpus =
+          List.of(new LeasedGpu(0, 32L << 20, 50), new LeasedGpu(1, 32L << 20, 50));
+      Ledger ledger = Ledger.alone(new long[] {32L << 20, 32L << 20});
+      session = new Session(backend, new SessionPlan(gpus, ledger, 0, () -> {}), fds[1]);
+      runner = Thread.ofPlatform().daemon().start(this::runSession);
+      drain = Thread.ofPlatform().daemon().start(this::dropAnswers);
+    }
+
+    void send(byte[] bytes, int length) {
+      for (int at = 0; at < length; at += (int) out.byteSize()) {
+        int part = Math.min(length - at, (int) out.byteSize());
+        MemorySegment.copy(bytes, at, out, ValueLayout.JAVA_BYTE, 0, part);
+        Posix.sendAll(fds[0], out.address(), part, false);
+      }
+    }
+
+    void disconnect() {
+      Posix.shutdownSending(fds[0]);
+    }
+
+    String reason() {
+      await(runner);
+      Object result = outcome.get();
+      if (result instanceof Throwable failure) {
+        throw new AssertionError("the session failed", failure);
+      }
+      assertThat(result).as("the session hangs").isNotNull();
+      return (String) result;
+    }
+
+    @Override
+    public void close() {
+      Posix.shutdown(fds[0]);
+      await(runner);
+      Posix.shutdown(fds[1]);
+      await(drain);
+      Posix.close(fds[0]);
+      Posix.close(fds[1]);
+      arena.close();
+    }
+
+    private static void await(Thread thread) {
+      try {
+        thread.join(60_000);
+      } catch (InterruptedException e) {
+        throw new AssertionError(e);
+      }
+    }
+
+    private void runSession() {
+      try {
+        outcome.set(session.run());
+      } catch (RuntimeException | Error e) {
+        outcome.set(e);
+      }
+      Posix.shutdown(fds[1]);
+    }
+
+    private void dropAnswers() {
+      long buffer = Posix.map(1 << 20);
+      while (Posix.recv(fds[0], buffer, 1 << 20, 0) > 0) {
+        // host functions are ended by generated callbackDone frames, now and then
+      }
+      Posix.unmap(buffer, 1 << 20);
+    }
+  }
+}
