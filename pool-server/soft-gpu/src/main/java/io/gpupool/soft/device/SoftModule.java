@@ -28,6 +28,7 @@ public final class SoftModule {
   private final Map<String, SoftFunction> functions = new LinkedHashMap<>();
   private final Map<String, Variable> variables = new HashMap<>();
   private final List<Long> allocations = new ArrayList<>(1);
+  private long occupiedBytes;
   private boolean unloaded;
 
   SoftModule(SoftContext context, DeviceImage image) {
@@ -85,6 +86,11 @@ public final class SoftModule {
     return variable;
   }
 
+  /** Device memory that the variables occupy. */
+  public long occupiedBytes() {
+    return occupiedBytes;
+  }
+
   /** Ends the module; its variables are freed when the context's work is done. */
   public void unload() {
     synchronized (this) {
@@ -124,6 +130,7 @@ public final class SoftModule {
     }
     long base = context.device().allocate(size, context.moduleData());
     allocations.add(base);
+    occupiedBytes = size;
     MemorySegment data = context.device().memory().view(base, size);
     Copying.fill(data, 0, 1);
     for (GlobalVariable global : image.globals()) {

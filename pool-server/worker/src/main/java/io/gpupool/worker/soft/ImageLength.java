@@ -3,6 +3,7 @@ package io.gpupool.worker.soft;
 
 import io.gpupool.soft.CudaStatus;
 import io.gpupool.soft.GpuException;
+import io.gpupool.worker.os.Memory;
 
 /**
  * How long a module image is by its own account, for callers that are trusted to pass a whole one.
@@ -28,10 +29,18 @@ final class ImageLength {
               (Memory.getInt(image + 4) >>> 16)
                   + Math.clamp(Memory.getLong(image + 8), 0, MAX_BYTES);
           case ELF_MAGIC -> elf(image);
-          default -> Memory.textLength(image, MAX_TEXT_BYTES);
+          default -> textLength(image);
         };
     if (length > MAX_BYTES) {
       throw new GpuException(CudaStatus.INVALID_IMAGE, "an image of " + length + " bytes");
+    }
+    return length;
+  }
+
+  private static long textLength(long image) {
+    long length = 0;
+    while (length < MAX_TEXT_BYTES && Memory.getByte(image + length) != 0) {
+      length++;
     }
     return length;
   }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.gpupool.worker.soft;
 
+import io.gpupool.worker.os.Memory;
 import java.nio.charset.StandardCharsets;
 
 /**

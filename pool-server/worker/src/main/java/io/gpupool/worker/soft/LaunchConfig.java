@@ -4,6 +4,7 @@ package io.gpupool.worker.soft;
 import io.gpupool.soft.CudaStatus;
 import io.gpupool.soft.GpuException;
 import io.gpupool.soft.device.LaunchShape;
+import io.gpupool.worker.os.Memory;
 
 /**
  * A CUlaunchConfig.

@@ -3,6 +3,7 @@ package io.gpupool.worker.soft;
 
 import io.gpupool.soft.CudaStatus;
 import io.gpupool.soft.GpuException;
+import io.gpupool.worker.os.Memory;
 import java.lang.foreign.MemorySegment;
 
 /**

@@ -3,6 +3,7 @@ package io.gpupool.worker.soft;
 
 import io.gpupool.soft.device.SoftContext;
 import io.gpupool.soft.device.SoftDevice;
+import io.gpupool.worker.os.Memory;
 
 /** Driver calls about contexts. */
 interface SoftContextCalls extends SoftCalls {

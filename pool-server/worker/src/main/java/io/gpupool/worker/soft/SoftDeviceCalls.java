@@ -4,6 +4,7 @@ package io.gpupool.worker.soft;
 import io.gpupool.soft.CudaStatus;
 import io.gpupool.soft.GpuException;
 import io.gpupool.soft.device.SoftGpu;
+import io.gpupool.worker.os.Memory;
 import java.nio.ByteBuffer;
 import java.nio.charset.StandardCharsets;
 import java.util.UUID;

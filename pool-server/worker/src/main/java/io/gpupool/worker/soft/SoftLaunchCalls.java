@@ -6,6 +6,7 @@ import io.gpupool.soft.GpuException;
 import io.gpupool.soft.device.LaunchShape;
 import io.gpupool.soft.device.SoftFunction;
 import io.gpupool.soft.ptx.ParamInfo;
+import io.gpupool.worker.os.Memory;
 import java.lang.foreign.MemorySegment;
 import java.util.List;
 

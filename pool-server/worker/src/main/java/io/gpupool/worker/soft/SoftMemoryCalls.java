@@ -4,6 +4,7 @@ package io.gpupool.worker.soft;
 import io.gpupool.soft.device.SoftContext;
 import io.gpupool.soft.device.SoftPool;
 import io.gpupool.soft.device.SoftStream;
+import io.gpupool.worker.os.Memory;
 
 /** Driver calls that allocate, free and account for memory. */
 interface SoftMemoryCalls extends SoftCalls {

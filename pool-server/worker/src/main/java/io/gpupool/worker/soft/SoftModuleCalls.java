@@ -9,6 +9,7 @@ import io.gpupool.soft.device.SoftFunction;
 import io.gpupool.soft.device.SoftModule;
 import io.gpupool.soft.image.DeviceImage;
 import io.gpupool.soft.ptx.ParamInfo;
+import io.gpupool.worker.os.Memory;
 import io.gpupool.worker.soft.LoadedModule.LoadedFunction;
 import java.lang.foreign.MemorySegment;
 import java.util.List;
@@ -60,6 +61,11 @@ interface SoftModuleCalls extends SoftCalls {
       gone.unload();
       gone.module().context().requireUsable();
     });
+  }
+
+  @Override
+  default long moduleBytes(long module) {
+    return state().handles().get(module, LoadedModule.class).module().occupiedBytes();
   }
 
   @Override

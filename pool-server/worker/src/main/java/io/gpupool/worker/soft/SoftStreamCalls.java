@@ -5,6 +5,7 @@ import io.gpupool.soft.CudaStatus;
 import io.gpupool.soft.GpuException;
 import io.gpupool.soft.device.SoftEvent;
 import io.gpupool.soft.device.SoftStream;
+import io.gpupool.worker.os.Memory;
 
 /** Driver calls about streams and events. */
 interface SoftStreamCalls extends SoftCalls {

@@ -6,6 +6,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 import io.gpupool.cuda.Backend;
 import io.gpupool.soft.device.DeviceSpec;
 import io.gpupool.soft.device.SoftGpu;
+import io.gpupool.worker.os.Memory;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
@@ -172,6 +173,7 @@ final class SoftBackendTest {
     assertThat(Memory.getLong(out + 8)).isEqualTo(4);
     ok(backend.cuMemcpyDtoH_v2(out, Memory.getLong(out), 4));
     assertThat(Memory.getInt(out)).isEqualTo(42);
+    assertThat(backend.moduleBytes(module)).isEqualTo(4);
     ok(backend.cuFuncGetAttribute(out, 0, function));
     assertThat(Memory.getInt(out)).isEqualTo(1024);
     ok(backend.cuFuncSetAttribute(function, 8, 1000));
