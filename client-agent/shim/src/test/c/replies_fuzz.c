@@ -1,0 +1,116 @@
+// SPDX-License-Identifier: Apache-2.0
+// Hostile bytes from the worker: whatever comes, the shim neither crashes nor waits, and at most ends the
+// session. The reader is driven directly, so that many cases fit into a second.
+#include "calls.h"
+#include "harness.h"
+#include "log.h"
+#include "marshal.h"
+
+#include <fcntl.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+
+enum { CASES = 200000, STREAM_BYTES = 4096, COPY_BYTES = 256 };
+
+static uint64_t seed = 88172645463325252u;
+
+static uint32_t draw(uint32_t bound) {
+  seed ^= seed << 13;
+  seed ^= seed >> 7;
+  seed ^= seed << 17;
+  return (uint32_t)(seed >> 16) % bound;
+}
+
+static void put(uint8_t *stream, size_t *used, const void *bytes, size_t count) {
+  if (*used + count > STREAM_BYTES) return;
+  memcpy(stream + *used, bytes, count);
+  *used += count;
+}
+
+/** A frame that is mostly well-formed. */
+static void put_frame(uint8_t *stream, size_t *used, uint32_t firstTag) {
+  uint32_t payload = draw(4) ? 8 * draw(8) : 8 * draw(64);
+  uint32_t head[4] = {16 + payload, draw(8), firstTag + draw(6), draw(3) ? draw(64) : 0};
+  if (head[1] == 2 && draw(4)) head[0] = 24 + ((head[3] + 7) & ~7u);
+  switch (draw(24)) {
+    case 0:
+      head[0] = draw(64);
+      break;
+    case 1:
+      head[0] = 0xfffffff8u;
+      break;
+    case 2:
+      head[0] = MAX_FRAME_BYTES + 8 * draw(2);
+      break;
+    case 3:
+      head[3] = 0x80000000u + draw(1000);
+      break;
+    case 4:
+      head[1] = draw(0x10000) | draw(0x10000) << 16;
+      break;
+    case 5:
+      head[2] = draw(UINT32_MAX);
+      break;
+  }
+  put(stream, used, head, sizeof head);
+  for (uint32_t at = 16; at < head[0] && at < 600; at += 8) {
+    uint64_t word = draw(3) ? draw(300) : (uint64_t)draw(UINT32_MAX) << 32;
+    put(stream, used, &word, sizeof word);
+  }
+}
+
+int main(void) {
+  struct rlimit memory = {1ull << 30, 1ull << 30};
+  setrlimit(RLIMIT_AS, &memory);
+  if (!freopen("/dev/null", "w", stdout)) return 1;
+  logLevel = -1;
+  CHECK(ring_open() && replies_open());
+  static uint8_t stream[STREAM_BYTES], destination[COPY_BYTES + 64], pinned[COPY_BYTES + 64];
+  for (uint32_t round = 0; round < CASES; round++) {
+    int pair[2];
+    CHECK(socketpair(AF_UNIX, SOCK_STREAM, 0, pair) == 0);
+    session = (struct session){.state = SESSION_READY, .stream = pair[0], .agent = pair[0]};
+    uint64_t reply[2];
+    struct call fixed = {.reply = reply, .replyCapacity = sizeof reply};
+    struct call taken = {.take = true};
+    struct call copied = {.destination = destination, .destinationBytes = COPY_BYTES};
+    struct call watcher = {.kind = CALL_WATCHER};
+    call_open(&fixed);
+    call_open(&taken);
+    call_open(&copied);
+    call_open(&watcher);
+    CHECK(copy_open(pinned, COPY_BYTES) != NULL);
+    size_t used = 0;
+    if (draw(8) == 0) {
+      for (uint32_t i = 0; i < 64; i++) put(stream, &used, &(uint8_t){(uint8_t)draw(256)}, 1);
+    }
+    for (uint32_t frames = 1 + draw(12); frames; frames--) put_frame(stream, &used, fixed.tag);
+    for (size_t sent = 0; sent < used && session_alive();) {
+      size_t part = 1 + draw((uint32_t)(used - sent));
+      CHECK(send(pair[1], stream + sent, part, MSG_NOSIGNAL) == (ssize_t)part);
+      sent += part;
+      CHECK(replies_begin());
+      replies_take();
+      replies_end();
+    }
+    close(pair[1]);
+    while (session_alive()) {
+      CHECK(replies_begin());
+      replies_take();
+      replies_end();
+    }
+    struct call *calls[] = {&fixed, &taken, &copied, &watcher};
+    for (int i = 0; i < 4; i++) call_await(calls[i]);
+    struct variable first = {.capacity = 100}, second = {.capacity = 100};
+    uint32_t at = 0;
+    reply_variable(&taken, &at, &first);
+    reply_variable(&taken, &at, &second);
+    for (uint64_t i = 0; i < first.length; i++) seed += first.data[i];
+    for (uint64_t i = 0; i < second.length; i++) seed += second.data[i];
+    free(taken.payload);
+    for (int i = 0; i < 64; i++) CHECK(!destination[COPY_BYTES + i] && !pinned[COPY_BYTES + i]);
+    close(pair[0]);
+    replies_reset();
+  }
+  return 0;
+}
