@@ -74,7 +74,7 @@ struct context *context_primary(CUdevice device) {
 struct context *context_any(void) {
   struct context *context;
   if (context_current(&context) == CUDA_SUCCESS) return context;
-  for (uint32_t i = 0; i < contexts.used; i++) {
+  for (uint32_t i = 0; i < arena_used(&contexts); i++) {
     context = arena_at(&contexts, i);
     if (context && !context->sticky) return context;
   }

@@ -8,7 +8,7 @@
 enum { BLOCKING_SYNC = 1, DISABLE_TIMING = 2, INTERPROCESS = 4 };
 
 void events_forget(struct context *context) {
-  for (uint32_t i = 0; i < events.used; i++) {
+  for (uint32_t i = 0; i < arena_used(&events); i++) {
     struct event *event = arena_at(&events, i);
     if (event && event->context == context) arena_give(&events, event);
   }

@@ -53,7 +53,7 @@ void *arena_take(struct arena *arena) {
     } else if (fresh) {
       slot = slot_of(arena, arena->used);
       slot->number = arena->used + FIRST_NUMBER;
-      arena->used++;
+      __atomic_store_n(&arena->used, arena->used + 1, __ATOMIC_RELEASE);
     }
   }
   lock_release(&arena->lock);

@@ -40,10 +40,16 @@ static inline void arena_publish(struct arena *arena, void *slot) {
 /** Makes a handle bad; the slot is used again later. False if somebody else did. */
 bool arena_give(struct arena *arena, void *slot);
 
+/** How many slots, from the first on, were ever used. */
+static inline uint32_t arena_used(const struct arena *arena) {
+  return __atomic_load_n(&arena->used, __ATOMIC_ACQUIRE);
+}
+
 /** The slot of a handle, or NULL if it is not a live one. */
 static inline void *arena_find(const struct arena *arena, const void *handle) {
+  uint64_t used = arena_used(arena);
   uint64_t offset = (uint64_t)(uintptr_t)handle - (uint64_t)(uintptr_t)arena->base;
-  if (offset >= (uint64_t)arena->used * arena->slotBytes || offset % arena->slotBytes) return NULL;
+  if (offset >= used * arena->slotBytes || offset % arena->slotBytes) return NULL;
   const struct slot *slot = handle;
   return __atomic_load_n(&slot->live, __ATOMIC_ACQUIRE) == arena->mark ? (void *)handle : NULL;
 }

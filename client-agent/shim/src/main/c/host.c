@@ -19,7 +19,7 @@ enum {
 };
 
 CUresult host_settle(const void *begin, uint64_t bytes) {
-  for (uint32_t i = 0; i < contexts.used && copies_pending(begin, bytes); i++) {
+  for (uint32_t i = 0; i < arena_used(&contexts) && copies_pending(begin, bytes); i++) {
     struct context *context = arena_at(&contexts, i);
     if (context && !context->sticky) context_result(context, op_ctxSynchronize(context->number));
   }

@@ -54,7 +54,7 @@ CUresult kernel_function(struct kernel *kernel, struct context *context,
 }
 
 void libraries_forget(struct context *context) {
-  for (uint32_t i = 0; i < libraries.used; i++) {
+  for (uint32_t i = 0; i < arena_used(&libraries); i++) {
     struct library *library = arena_at(&libraries, i);
     if (!library) continue;
     lock_take(&library->lock);

@@ -71,7 +71,7 @@ CUresult module_end(struct module *module, bool send) {
 }
 
 void modules_forget(struct context *context) {
-  for (uint32_t i = 0; i < modules.used; i++) {
+  for (uint32_t i = 0; i < arena_used(&modules); i++) {
     struct module *module = arena_at(&modules, i);
     if (module && module->context == context) module_end(module, false);
   }

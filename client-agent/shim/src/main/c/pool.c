@@ -16,7 +16,7 @@ void pools_reset(void) { lock.word = 0; }
 static struct pool *default_pool(CUdevice device) {
   lock_take(&lock);
   struct pool *pool = NULL;
-  for (uint32_t i = 0; i < pools.used && !pool; i++) {
+  for (uint32_t i = 0; i < arena_used(&pools) && !pool; i++) {
     struct pool *at = arena_at(&pools, i);
     if (at && at->device == device) pool = at;
   }

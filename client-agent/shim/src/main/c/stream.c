@@ -39,7 +39,7 @@ CUresult stream_wait(struct context *context, uint32_t number) {
 }
 
 void streams_forget(struct context *context) {
-  for (uint32_t i = 0; i < streams.used; i++) {
+  for (uint32_t i = 0; i < arena_used(&streams); i++) {
     struct stream *stream = arena_at(&streams, i);
     if (stream && stream->context == context) arena_give(&streams, stream);
   }

@@ -195,7 +195,7 @@ static int doneCallbacks;
 
 static bool fence_after_callbacks(struct peer_session *session, const struct frame *frame) {
   (void)session;
-  if (frame->op == OP_callbackDone) doneCallbacks++;
+  if (frame->op == OP_callbackDone) __atomic_add_fetch(&doneCallbacks, 1, __ATOMIC_SEQ_CST);
   return false;
 }
 
