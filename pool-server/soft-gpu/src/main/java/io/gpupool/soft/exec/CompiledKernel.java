@@ -1,16 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.gpupool.soft.exec;
 
-/** A kernel ready to run; immutable. Dropping it lets its class unload. */
-public final class CompiledKernel {
-  private final String name;
-
-  CompiledKernel(String name) {
-    this.name = name;
-  }
-
-  /** The kernel's PTX name. */
-  public String name() {
-    return name;
-  }
-}
+/**
+ * A kernel ready to run; immutable. Dropping it lets its class unload.
+ *
+ * @param name the kernel's PTX name
+ * @param code the generated class
+ * @param waits whether its threads may wait for each other
+ * @param staticSharedBytes shared memory a block, before dynamic shared memory
+ * @param localBytes local memory a thread, inlined functions included
+ * @param frameBytes what a waiting thread needs to keep its registers
+ */
+public record CompiledKernel(
+    String name,
+    KernelCode code,
+    boolean waits,
+    int staticSharedBytes,
+    int localBytes,
+    int frameBytes) {}

@@ -2,29 +2,56 @@
 package io.gpupool.soft.exec;
 
 import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.atomic.AtomicBoolean;
 
 /** A grid that was started; may be watched and cancelled from any thread. */
 public final class GridExecution {
   private final CompletableFuture<Void> completion = new CompletableFuture<>();
+  private final AtomicBoolean finished = new AtomicBoolean();
+  private final Grid grid;
 
-  GridExecution() {}
+  GridExecution(Grid grid) {
+    this.grid = grid;
+  }
 
-  /** Completes when the last block is done; fails with a {@link KernelFault}. */
+  /**
+   * Completes when the last block is done and no thread runs any more; fails with a {@link
+   * KernelFault}. Dependent actions run on a worker thread and must be short.
+   */
   public CompletableFuture<Void> completion() {
     return completion;
   }
 
   /**
-   * Stops the grid: blocks not yet started never start, running threads stop at their next loop
-   * iteration or wait. {@link #completion()} fails with {@link KernelFault#LAUNCH_TIMEOUT}.
+   * Stops the grid: blocks not yet started never start, running threads stop within some loop turns
+   * or at their next wait. {@link #completion()} then fails with {@link
+   * KernelFault#LAUNCH_TIMEOUT}.
    */
   public void cancel() {
-    completion.completeExceptionally(
-        new KernelFault(KernelFault.LAUNCH_TIMEOUT, "the launch was cancelled"));
+    if (!finished.get()) {
+      grid.stop(new KernelFault(KernelFault.LAUNCH_TIMEOUT, "the launch was cancelled"));
+    }
   }
 
   /** Thread time spent in this grid so far, summed over cores. */
   public long busyNanos() {
-    return 0;
+    return grid.busyNanos();
+  }
+
+  /** Claims the right to complete; runs {@code cleanup} if this is the first call. */
+  boolean finish(Runnable cleanup) {
+    if (!finished.compareAndSet(false, true)) {
+      return false;
+    }
+    cleanup.run();
+    return true;
+  }
+
+  void complete(KernelFault fault) {
+    if (fault == null) {
+      completion.complete(null);
+    } else {
+      completion.completeExceptionally(fault);
+    }
   }
 }

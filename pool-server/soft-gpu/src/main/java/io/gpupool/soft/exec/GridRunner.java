@@ -3,9 +3,32 @@ package io.gpupool.soft.exec;
 
 import io.gpupool.soft.memory.MemoryMap;
 import java.lang.foreign.MemorySegment;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.concurrent.CompletionException;
+import java.util.concurrent.ConcurrentLinkedQueue;
+import java.util.concurrent.ExecutionException;
+import java.util.concurrent.locks.Condition;
+import java.util.concurrent.locks.ReentrantLock;
 
-/** Owns the worker threads that run grids, one a core, shared fairly by the grids in flight. */
+/**
+ * Owns the worker threads that run grids, one a core. Grids in flight take turns of a slice of time
+ * on every worker. Usable from any thread.
+ */
 public final class GridRunner implements AutoCloseable {
+  private static final long SLICE_NANOS = 1_000_000;
+
+  /** How long a worker rests when all that is left are blocks that spin. */
+  private static final long SPIN_PAUSE_NANOS = 20_000;
+
+  private final ReentrantLock lock = new ReentrantLock();
+  private final Condition changed = lock.newCondition();
+  private final List<Grid> grids = new ArrayList<>();
+  private final List<Thread> threads = new ArrayList<>();
+  private final ConcurrentLinkedQueue<BlockPool> callerPools = new ConcurrentLinkedQueue<>();
+  private int turn;
+  private boolean closed;
+
   /**
    * Starts the worker threads.
    *
@@ -14,6 +37,15 @@ public final class GridRunner implements AutoCloseable {
   public GridRunner(int threads) {
     if (threads < 1) {
       throw new IllegalArgumentException("threads must be at least 1: " + threads);
+    }
+    for (int i = 0; i < threads; i++) {
+      BlockPool pool = new BlockPool(i);
+      this.threads.add(
+          Thread.ofPlatform()
+              .name("soft-gpu-" + i)
+              .daemon()
+              .stackSize(4 << 20)
+              .start(() -> serve(pool)));
     }
   }
 
@@ -30,9 +62,9 @@ public final class GridRunner implements AutoCloseable {
       MemorySegment params,
       MemoryMap memory,
       PrintfSink sink) {
-    GridExecution execution = new GridExecution();
-    execution.cancel();
-    return execution;
+    Grid grid = new Grid(kernel, launch, params, memory, sink, threads.size());
+    enqueue(grid);
+    return grid.execution();
   }
 
   /**
@@ -43,10 +75,129 @@ public final class GridRunner implements AutoCloseable {
   public void run(
       CompiledKernel kernel, Launch launch, MemorySegment params, MemoryMap memory, PrintfSink sink)
       throws KernelFault {
-    throw new KernelFault(KernelFault.LAUNCH_FAILED, "no executor is present");
+    Grid grid = new Grid(kernel, launch, params, memory, sink, threads.size());
+    enqueue(grid);
+    BlockPool pool = callerPools.poll();
+    if (pool == null) {
+      pool = new BlockPool(threads.size());
+    }
+    while (grid.hasWork()) {
+      if (!grid.work(pool, SLICE_NANOS)) {
+        Thread.yield();
+      }
+    }
+    callerPools.add(pool);
+    await(grid.execution());
   }
 
-  /** Cancels what runs and ends the threads. */
+  private static void await(GridExecution execution) throws KernelFault {
+    try {
+      execution.completion().get();
+    } catch (ExecutionException e) {
+      if (e.getCause() instanceof KernelFault fault) {
+        throw fault;
+      }
+      throw new CompletionException(e.getCause());
+    } catch (InterruptedException e) {
+      execution.cancel();
+      Thread.currentThread().interrupt();
+      throw new KernelFault(KernelFault.LAUNCH_TIMEOUT, "interrupted while waiting for a kernel");
+    }
+  }
+
+  /** Cancels what runs and ends the threads; returns when they have ended. */
   @Override
-  public void close() {}
+  public void close() {
+    lock.lock();
+    try {
+      closed = true;
+      grids.forEach(grid -> grid.execution().cancel());
+      changed.signalAll();
+    } finally {
+      lock.unlock();
+    }
+    for (Thread thread : threads) {
+      boolean interrupted = false;
+      while (thread.isAlive()) {
+        try {
+          thread.join();
+        } catch (InterruptedException e) {
+          interrupted = true;
+        }
+      }
+      if (interrupted) {
+        Thread.currentThread().interrupt();
+      }
+    }
+    for (BlockPool pool = callerPools.poll(); pool != null; pool = callerPools.poll()) {
+      pool.release();
+    }
+  }
+
+  private void enqueue(Grid grid) {
+    lock.lock();
+    try {
+      if (closed) {
+        throw new IllegalStateException("the grid runner is closed");
+      }
+      grids.add(grid);
+      changed.signalAll();
+    } finally {
+      lock.unlock();
+    }
+    grid.execution().completion().whenComplete((_, _) -> forget(grid));
+  }
+
+  private void forget(Grid grid) {
+    lock.lock();
+    try {
+      grids.remove(grid);
+    } finally {
+      lock.unlock();
+    }
+  }
+
+  private void serve(BlockPool pool) {
+    for (Grid grid = await(); grid != null; grid = await()) {
+      if (!grid.work(pool, SLICE_NANOS)) {
+        pause();
+      }
+    }
+    pool.release();
+  }
+
+  private void pause() {
+    lock.lock();
+    try {
+      long rest = SPIN_PAUSE_NANOS;
+      while (rest > 0 && !closed) {
+        rest = changed.awaitNanos(rest);
+      }
+    } catch (InterruptedException e) {
+      Thread.currentThread().interrupt();
+    } finally {
+      lock.unlock();
+    }
+  }
+
+  /** Waits for a grid with work, the next one in turn; null once closed. */
+  private Grid await() {
+    lock.lock();
+    try {
+      while (!closed) {
+        int count = grids.size();
+        for (int i = 0; i < count; i++) {
+          Grid grid = grids.get((turn + i) % count);
+          if (grid.hasWork()) {
+            turn = (turn + i + 1) % count;
+            return grid;
+          }
+        }
+        changed.awaitUninterruptibly();
+      }
+      return null;
+    } finally {
+      lock.unlock();
+    }
+  }
 }

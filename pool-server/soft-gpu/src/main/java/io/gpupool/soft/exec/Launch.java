@@ -2,7 +2,7 @@
 package io.gpupool.soft.exec;
 
 /**
- * Shape of one launch.
+ * Shape of one launch; the caller has checked it against the device's limits.
  *
  * @param dynamicSharedBytes shared memory a block on top of what the kernel declares
  * @param cooperative all blocks must be able to wait for each other
@@ -15,4 +15,24 @@ public record Launch(
     int blockY,
     int blockZ,
     int dynamicSharedBytes,
-    boolean cooperative) {}
+    boolean cooperative) {
+  private static final int MAX_THREADS = 1024;
+
+  public Launch {
+    if (gridX < 1 || gridY < 1 || gridZ < 1 || blockX < 1 || blockY < 1 || blockZ < 1) {
+      throw new IllegalArgumentException("a grid or block extent is below 1");
+    }
+    if ((long) blockX * blockY * blockZ > MAX_THREADS) {
+      throw new IllegalArgumentException("more than " + MAX_THREADS + " threads a block");
+    }
+    if (dynamicSharedBytes < 0) {
+      throw new IllegalArgumentException("negative shared memory: " + dynamicSharedBytes);
+    }
+    Math.multiplyExact(Math.multiplyExact((long) gridX, gridY), gridZ);
+  }
+
+  /** Number of blocks. */
+  public long blocks() {
+    return (long) gridX * gridY * gridZ;
+  }
+}

@@ -1,0 +1,93 @@
+// SPDX-License-Identifier: Apache-2.0
+package io.gpupool.soft.compile;
+
+import io.gpupool.soft.exec.Atomics;
+import io.gpupool.soft.ptx.Space;
+import io.gpupool.soft.ptx.Type;
+import java.lang.classfile.CodeBuilder;
+import java.util.List;
+
+/** Emits atomic operations and reductions. */
+final class AtomicCode {
+  private final Code code;
+  private final CodeBuilder cb;
+  private final MemoryCode memory;
+
+  AtomicCode(Code code) {
+    this.code = code;
+    cb = code.cb();
+    memory = new MemoryCode(code);
+  }
+
+  boolean emit(Op op) {
+    Type type = op.type();
+    List<Value> args = op.args();
+    boolean vector = args.get(1) instanceof Value.Vector;
+    if (type.bits() > 64 || type.bits() < 16 || vector || op.has("async")) {
+      return false;
+    }
+    Space space = MemoryCode.space(op);
+    Type bits = type.bits() == 64 ? Type.B64 : type.bits() == 32 ? Type.B32 : Type.B16;
+    String width = String.valueOf(type.bits());
+    String kind = type.bits() == 64 ? "J" : "I";
+    memory.pushAddress(op, args.get(0), space, type.bytes());
+    code.push(args.get(1), bits);
+    if (op.has("cas")) {
+      code.push(args.get(2), bits);
+      code.call(Code.ATOMICS, "cas" + width, "(J" + kind + kind + ")" + kind);
+    } else {
+      cb.loadConstant(operation(op, type));
+      boolean plain = space == Space.SHARED && type.bits() != 16;
+      String method = (plain ? "plain" : "int") + width;
+      code.call(Code.ATOMICS, method, "(J" + kind + "I)" + kind);
+    }
+    code.pop(op.results().isEmpty() ? null : op.results().get(0), bits);
+    return true;
+  }
+
+  private static int operation(Op op, Type type) {
+    for (String modifier : op.modifiers()) {
+      int found =
+          switch (modifier) {
+            case "add" -> add(type);
+            case "min" -> extreme(op, type, true);
+            case "max" -> extreme(op, type, false);
+            case "and" -> Atomics.AND;
+            case "or" -> Atomics.OR;
+            case "xor" -> Atomics.XOR;
+            case "exch" -> Atomics.EXCHANGE;
+            case "inc" -> Atomics.INCREMENT;
+            case "dec" -> Atomics.DECREMENT;
+            default -> -1;
+          };
+      if (found >= 0) {
+        return found;
+      }
+    }
+    throw new RefusedException(op.source(), "is not supported");
+  }
+
+  private static int add(Type type) {
+    return switch (type) {
+      case F32, F64 -> Atomics.ADD_FLOAT;
+      case F16X2 -> Atomics.ADD_HALF2;
+      case BF16X2 -> Atomics.ADD_BFLOAT2;
+      case F16 -> Atomics.ADD_HALF;
+      case BF16 -> Atomics.ADD_BFLOAT;
+      default -> Atomics.ADD;
+    };
+  }
+
+  private static int extreme(Op op, Type type, boolean min) {
+    if (type == Type.F32) {
+      return min ? Atomics.MIN_FLOAT : Atomics.MAX_FLOAT;
+    }
+    if (type.isFloat()) {
+      throw new RefusedException(op.source(), "is not supported");
+    }
+    if (type.isSigned()) {
+      return min ? Atomics.MIN : Atomics.MAX;
+    }
+    return min ? Atomics.MIN_UNSIGNED : Atomics.MAX_UNSIGNED;
+  }
+}

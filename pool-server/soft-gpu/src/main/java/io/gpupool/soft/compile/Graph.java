@@ -1,0 +1,98 @@
+// SPDX-License-Identifier: Apache-2.0
+package io.gpupool.soft.compile;
+
+import io.gpupool.soft.ptx.Type;
+import java.util.ArrayList;
+import java.util.HashSet;
+import java.util.List;
+import java.util.Set;
+
+/** Control-flow graph of a kernel with its device functions inlined. */
+final class Graph {
+  private static final int MAX_OPS = 400_000;
+
+  private final List<VReg> registers = new ArrayList<>();
+  private final BasicBlock entry;
+  private List<BasicBlock> order = new ArrayList<>();
+  private int blocks;
+  private int opCount;
+  private int localBytes;
+
+  Graph() {
+    entry = newBlock();
+  }
+
+  BasicBlock entry() {
+    return entry;
+  }
+
+  List<VReg> registers() {
+    return registers;
+  }
+
+  /** Blocks in reverse postorder; valid after {@link #arrange()}. */
+  List<BasicBlock> order() {
+    return order;
+  }
+
+  /** Local memory a thread. */
+  int localBytes() {
+    return localBytes;
+  }
+
+  void needLocal(int bytes) {
+    localBytes = Math.max(localBytes, bytes);
+  }
+
+  BasicBlock newBlock() {
+    return new BasicBlock(blocks++);
+  }
+
+  VReg newRegister(String name, Type type) {
+    VReg register = new VReg(registers.size(), name, type);
+    registers.add(register);
+    return register;
+  }
+
+  void append(BasicBlock block, Op op) {
+    if (++opCount > MAX_OPS) {
+      throw new RefusedException("more than " + MAX_OPS + " instructions after inlining");
+    }
+    block.ops().add(op);
+  }
+
+  /** Finds the reachable blocks, orders them, and links predecessors. */
+  void arrange() {
+    List<BasicBlock> postorder = new ArrayList<>();
+    Set<BasicBlock> seen = new HashSet<>();
+    List<BasicBlock> stack = new ArrayList<>();
+    List<Integer> next = new ArrayList<>();
+    stack.add(entry);
+    next.add(0);
+    seen.add(entry);
+    while (!stack.isEmpty()) {
+      int top = stack.size() - 1;
+      BasicBlock block = stack.get(top);
+      List<BasicBlock> successors = block.terminator().successors();
+      // Last successor first, so that the first one comes right behind its block.
+      int index = successors.size() - 1 - next.get(top);
+      if (index < 0) {
+        postorder.add(block);
+        stack.remove(top);
+        next.remove(top);
+        continue;
+      }
+      next.set(top, next.get(top) + 1);
+      BasicBlock successor = successors.get(index);
+      if (seen.add(successor)) {
+        stack.add(successor);
+        next.add(0);
+      }
+    }
+    order = new ArrayList<>(postorder.reversed());
+    order.forEach(block -> block.predecessors().clear());
+    for (BasicBlock block : order) {
+      block.terminator().successors().forEach(successor -> successor.predecessors().add(block));
+    }
+  }
+}

@@ -1,0 +1,133 @@
+// SPDX-License-Identifier: Apache-2.0
+package io.gpupool.soft.compile;
+
+import io.gpupool.soft.exec.KernelCode;
+import java.lang.classfile.ClassFile;
+import java.lang.classfile.CodeBuilder;
+import java.lang.classfile.Label;
+import java.lang.constant.ClassDesc;
+import java.lang.constant.ConstantDescs;
+import java.lang.constant.MethodTypeDesc;
+import java.util.List;
+
+/** Writes the class of a kernel: the code of one thread, and a loop over a block's threads. */
+final class KernelClass {
+  static final String THREAD = "thread";
+  static final MethodTypeDesc THREAD_TYPE =
+      MethodTypeDesc.ofDescriptor("(" + Code.BLOCK.descriptorString() + "IIIII)I");
+
+  private final ClassDesc self;
+  private final Graph graph;
+  private final List<BasicBlock> resumable;
+
+  private KernelClass(ClassDesc self, Graph graph, List<BasicBlock> resumable) {
+    this.self = self;
+    this.graph = graph;
+    this.resumable = resumable;
+  }
+
+  /**
+   * Writes the class file.
+   *
+   * @param resumable blocks at which waiting threads go on; number n of the list has resume id n+1
+   */
+  static byte[] write(String className, Graph graph, List<BasicBlock> resumable) {
+    ClassDesc self = ClassDesc.of(className);
+    return new KernelClass(self, graph, resumable).bytes();
+  }
+
+  private byte[] bytes() {
+    return ClassFile.of()
+        .build(
+            self,
+            builder ->
+                builder
+                    .withFlags(ClassFile.ACC_PUBLIC | ClassFile.ACC_FINAL)
+                    .withInterfaceSymbols(Code.desc(KernelCode.class))
+                    .withMethodBody(
+                        ConstantDescs.INIT_NAME,
+                        ConstantDescs.MTD_void,
+                        ClassFile.ACC_PUBLIC,
+                        KernelClass::constructor)
+                    .withMethodBody("run", THREAD_TYPE, ClassFile.ACC_PUBLIC, this::run)
+                    .withMethodBody(
+                        "runAll",
+                        MethodTypeDesc.of(ConstantDescs.CD_void, Code.BLOCK),
+                        ClassFile.ACC_PUBLIC,
+                        this::runAll)
+                    .withMethodBody(
+                        THREAD,
+                        THREAD_TYPE,
+                        ClassFile.ACC_PRIVATE | ClassFile.ACC_STATIC,
+                        cb -> new ThreadMethod(cb, graph, resumable).emit()));
+  }
+
+  private static void constructor(CodeBuilder cb) {
+    cb.aload(0);
+    cb.invokespecial(ConstantDescs.CD_Object, ConstantDescs.INIT_NAME, ConstantDescs.MTD_void);
+    cb.return_();
+  }
+
+  private void run(CodeBuilder cb) {
+    cb.aload(1);
+    for (int slot = 2; slot <= 6; slot++) {
+      cb.iload(slot);
+    }
+    cb.invokestatic(self, THREAD, THREAD_TYPE);
+    cb.ireturn();
+  }
+
+  private static final int SELF_BLOCK = 1;
+  private static final int SIZE_X = 2;
+  private static final int SIZE_Y = 3;
+  private static final int SIZE_Z = 4;
+  private static final int THREAD_INDEX = 5;
+  private static final int X = 6;
+  private static final int Y = 7;
+  private static final int Z = 8;
+
+  /** For z, y, x: thread(block, index++, x, y, z, 0). */
+  private void runAll(CodeBuilder cb) {
+    loadField(cb, "ntidX", SIZE_X);
+    loadField(cb, "ntidY", SIZE_Y);
+    loadField(cb, "ntidZ", SIZE_Z);
+    zero(cb, THREAD_INDEX);
+    zero(cb, Z);
+    Label atZ = cb.newBoundLabel();
+    zero(cb, Y);
+    Label atY = cb.newBoundLabel();
+    zero(cb, X);
+    Label atX = cb.newBoundLabel();
+    cb.aload(SELF_BLOCK);
+    cb.iload(THREAD_INDEX);
+    cb.iload(X);
+    cb.iload(Y);
+    cb.iload(Z);
+    cb.iconst_0();
+    cb.invokestatic(self, THREAD, THREAD_TYPE);
+    cb.pop();
+    cb.iinc(THREAD_INDEX, 1);
+    next(cb, X, SIZE_X, atX);
+    next(cb, Y, SIZE_Y, atY);
+    next(cb, Z, SIZE_Z, atZ);
+    cb.return_();
+  }
+
+  private static void loadField(CodeBuilder cb, String field, int slot) {
+    cb.aload(SELF_BLOCK);
+    cb.getfield(Code.BLOCK, field, ConstantDescs.CD_int);
+    cb.istore(slot);
+  }
+
+  private static void zero(CodeBuilder cb, int slot) {
+    cb.iconst_0();
+    cb.istore(slot);
+  }
+
+  private static void next(CodeBuilder cb, int slot, int limit, Label again) {
+    cb.iinc(slot, 1);
+    cb.iload(slot);
+    cb.iload(limit);
+    cb.if_icmplt(again);
+  }
+}

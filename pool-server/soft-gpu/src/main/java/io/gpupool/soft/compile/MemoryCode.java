@@ -1,0 +1,323 @@
+// SPDX-License-Identifier: Apache-2.0
+package io.gpupool.soft.compile;
+
+import io.gpupool.soft.ptx.Space;
+import io.gpupool.soft.ptx.Type;
+import java.lang.classfile.CodeBuilder;
+import java.lang.constant.ClassDesc;
+import java.lang.constant.ConstantDescs;
+import java.util.List;
+
+/** Emits loads and stores. */
+final class MemoryCode {
+  private final Code code;
+  private final CodeBuilder cb;
+
+  MemoryCode(Code code) {
+    this.code = code;
+    cb = code.cb();
+  }
+
+  boolean emit(Op op) {
+    switch (op.opcode()) {
+      case "ld", "ldu" -> load(op);
+      case "st" -> store(op);
+      default -> {
+        return copy(op);
+      }
+    }
+    return true;
+  }
+
+  boolean fence() {
+    code.call(ClassDesc.of("java.lang.invoke.VarHandle"), "fullFence", "()V");
+    return true;
+  }
+
+  static Space space(Op op) {
+    for (String modifier : op.modifiers()) {
+      switch (modifier) {
+        case "global" -> {
+          return Space.GLOBAL;
+        }
+        case "shared", "shared::cta", "shared::cluster" -> {
+          return Space.SHARED;
+        }
+        case "local" -> {
+          return Space.LOCAL;
+        }
+        case "const" -> {
+          return Space.CONST;
+        }
+        case "param", "param::entry", "param::func" -> {
+          return Space.PARAM;
+        }
+        default -> {}
+      }
+    }
+    return Space.GENERIC;
+  }
+
+  /** Pushes the native address of an access after checking it. */
+  void pushAddress(Op op, Value operand, Space space, int bytes) {
+    if (!(operand instanceof Value.Memory(Value base, long offset))) {
+      throw new RefusedException(op.source(), "has no memory operand where one is needed");
+    }
+    if (space == Space.PARAM && base instanceof Value.Int(long constant)) {
+      code.blockField("params", ConstantDescs.CD_long);
+      cb.loadConstant(constant + offset);
+      cb.ladd();
+      return;
+    }
+    code.pushBlock();
+    switch (space) {
+      case SHARED -> {
+        boolean narrow =
+            base instanceof VReg register
+                ? register.type().bits() == 32
+                : base instanceof Value.Int(long constant) && constant + offset < 1 << 30;
+        if (narrow) {
+          pushInt(base, offset);
+        } else {
+          pushLong(base, offset);
+        }
+        cb.loadConstant(bytes);
+        String narrowOrWide = narrow ? "I" : "J";
+        code.call(Code.CHECKS, "shared", "(" + block() + narrowOrWide + "I)J");
+      }
+      case LOCAL, GENERIC -> {
+        code.pushThread();
+        pushLong(base, offset);
+        cb.loadConstant(bytes);
+        String method = space == Space.LOCAL ? "local" : "generic";
+        code.call(
+            space == Space.LOCAL ? Code.CHECKS : MemoryAccess.checks(),
+            method,
+            "(" + block() + "IJI)J");
+      }
+      case GLOBAL, CONST, PARAM -> {
+        pushLong(base, offset);
+        cb.loadConstant(bytes);
+        String method = space == Space.PARAM ? "param" : "global";
+        code.call(
+            space == Space.PARAM ? Code.CHECKS : MemoryAccess.checks(),
+            method,
+            "(" + block() + "JI)J");
+      }
+    }
+  }
+
+  static String block() {
+    return Code.BLOCK.descriptorString();
+  }
+
+  private void pushInt(Value base, long offset) {
+    if (base instanceof Value.Int(long constant)) {
+      cb.loadConstant((int) (constant + offset));
+      return;
+    }
+    code.push(base, Type.U32);
+    if (offset != 0) {
+      cb.loadConstant((int) offset);
+      cb.iadd();
+    }
+  }
+
+  private void pushLong(Value base, long offset) {
+    if (base instanceof Value.Int(long constant)) {
+      cb.loadConstant(constant + offset);
+      return;
+    }
+    code.push(base, Type.U64);
+    if (offset != 0) {
+      cb.loadConstant(offset);
+      cb.ladd();
+    }
+  }
+
+  private static boolean isOrdered(Op op) {
+    return op.has("volatile")
+        || op.has("relaxed")
+        || op.has("acquire")
+        || op.has("release")
+        || op.has("mmio");
+  }
+
+  /** The type to move: what the register holds, so that no bits change kind on the way. */
+  private static Type moved(Op op, Type type, VReg register) {
+    if (type.bits() > 64) {
+      throw new RefusedException(op.source(), "is not supported");
+    }
+    if (register != null && register.type().bits() == type.bits()) {
+      switch (register.kind()) {
+        case FLOAT -> {
+          return Type.F32;
+        }
+        case DOUBLE -> {
+          return Type.F64;
+        }
+        case INT, LONG -> {
+          return switch (type) {
+            case F32, F16X2, BF16X2 -> Type.B32;
+            case F64 -> Type.B64;
+            case F16, BF16 -> Type.B16;
+            default -> type;
+          };
+        }
+      }
+    }
+    return type;
+  }
+
+  private void load(Op op) {
+    Type type = op.type();
+    int count = op.results().size();
+    boolean ordered = isOrdered(op);
+    pushAddress(op, op.args().get(0), space(op), type.bytes() * count);
+    for (int i = 0; i < count; i++) {
+      VReg result = op.results().get(i);
+      Type moved = moved(op, type, result);
+      if (i + 1 < count) {
+        cb.dup2();
+      }
+      addOffset((long) i * type.bytes());
+      read(moved, ordered);
+      code.pop(result, moved);
+    }
+  }
+
+  private static ClassDesc owner(boolean ordered) {
+    return ordered ? Code.RAW : MemoryAccess.raw();
+  }
+
+  private void addOffset(long offset) {
+    if (offset != 0) {
+      cb.loadConstant(offset);
+      cb.ladd();
+    }
+  }
+
+  private void read(Type type, boolean ordered) {
+    String verb = ordered ? "acquire" : "get";
+    switch (type.bits()) {
+      case 8 -> code.call(owner(ordered), verb + "Byte", "(J)B");
+      case 16 -> code.call(owner(ordered), verb + "Short", "(J)S");
+      case 32 -> {
+        if (type == Type.F32 && !ordered) {
+          code.call(MemoryAccess.raw(), "getFloat", "(J)F");
+        } else {
+          code.call(owner(ordered), verb + "Int", "(J)I");
+          if (type == Type.F32) {
+            code.call(Code.FLOAT, "intBitsToFloat", "(I)F");
+          }
+        }
+      }
+      default -> {
+        if (type == Type.F64 && !ordered) {
+          code.call(MemoryAccess.raw(), "getDouble", "(J)D");
+        } else {
+          code.call(owner(ordered), verb + "Long", "(J)J");
+          if (type == Type.F64) {
+            code.call(Code.DOUBLE, "longBitsToDouble", "(J)D");
+          }
+        }
+      }
+    }
+    if (type.bits() < 32) {
+      code.extend(type);
+    }
+  }
+
+  private void store(Op op) {
+    if (op.has("async") || op.has("bulk")) {
+      throw new RefusedException(op.source(), "is not supported");
+    }
+    Type type = op.type();
+    List<Value> values =
+        op.args().get(1) instanceof Value.Vector(List<Value> elements)
+            ? elements
+            : List.of(op.args().get(1));
+    boolean ordered = isOrdered(op);
+    pushAddress(op, op.args().get(0), space(op), type.bytes() * values.size());
+    for (int i = 0; i < values.size(); i++) {
+      if (i + 1 < values.size()) {
+        cb.dup2();
+      }
+      addOffset((long) i * type.bytes());
+      Value value = values.get(i);
+      Type moved =
+          value instanceof VReg register ? moved(op, type, register) : moved(op, type, null);
+      if (moved.bits() == 16) {
+        moved = Type.B16;
+      }
+      write(value, moved, ordered);
+    }
+  }
+
+  private void write(Value value, Type type, boolean ordered) {
+    if (!ordered && type == Type.F32) {
+      code.push(value, type);
+      code.call(MemoryAccess.raw(), "putFloat", "(JF)V");
+      return;
+    }
+    if (!ordered && type == Type.F64) {
+      code.push(value, type);
+      code.call(MemoryAccess.raw(), "putDouble", "(JD)V");
+      return;
+    }
+    String verb = ordered ? "release" : "put";
+    switch (type.bits()) {
+      case 8 -> {
+        code.push(value, Type.B8);
+        code.call(owner(ordered), verb + "Byte", "(JI)V");
+      }
+      case 16 -> {
+        code.push(value, Type.B16);
+        code.call(owner(ordered), verb + "Short", "(JI)V");
+      }
+      case 32 -> {
+        code.push(value, Type.B32);
+        code.call(owner(ordered), verb + "Int", "(JI)V");
+      }
+      default -> {
+        code.push(value, Type.B64);
+        code.call(owner(ordered), verb + "Long", "(JJ)V");
+      }
+    }
+  }
+
+  /** {@code cp.async}: the copy is made at once, so that waiting for it is free. */
+  private boolean copy(Op op) {
+    if (!op.has("async") || op.has("bulk") || op.modifiers().contains("mbarrier")) {
+      return false;
+    }
+    if (op.has("commit_group") || op.has("wait_group") || op.has("wait_all")) {
+      return true;
+    }
+    List<Value> args = op.args();
+    if (args.size() < 3 || !(args.get(2) instanceof Value.Int(long size)) || size > 16) {
+      return false;
+    }
+    pushAddress(op, args.get(0), Space.SHARED, (int) size);
+    if (args.size() > 3 && !(args.get(3) instanceof VReg policy && policy.type().bits() == 64)) {
+      code.push(args.get(3), Type.U32);
+      if (args.get(3) instanceof VReg ignore && ignore.type() == Type.PRED) {
+        // The predicate asks for zeros instead of data.
+        cb.iconst_1();
+        cb.ixor();
+        cb.loadConstant((int) size);
+        cb.imul();
+      }
+    } else {
+      cb.loadConstant((int) size);
+    }
+    cb.loadConstant((int) size);
+    code.pushBlock();
+    if (!(args.get(1) instanceof Value.Memory(Value base, long offset))) {
+      return false;
+    }
+    pushLong(base, offset);
+    code.call(Code.CHECKS, "copy", "(JII" + block() + "J)V");
+    return true;
+  }
+}

@@ -1,0 +1,199 @@
+// SPDX-License-Identifier: Apache-2.0
+package io.gpupool.soft.compile;
+
+import io.gpupool.soft.exec.Checks;
+import io.gpupool.soft.ptx.Type;
+import java.lang.classfile.CodeBuilder;
+import java.lang.classfile.Label;
+import java.util.List;
+
+/** Emits moves, selections and changes of address space. */
+final class MoveCode {
+  private final Code code;
+  private final CodeBuilder cb;
+
+  MoveCode(Code code) {
+    this.code = code;
+    cb = code.cb();
+  }
+
+  boolean emit(Op op) {
+    switch (op.opcode()) {
+      case "mov" -> move(op);
+      case "cvta" -> changeSpace(op);
+      case "selp" -> select(op);
+      case "slct" -> selectBySign(op);
+      default -> {
+        return isSpace(op);
+      }
+    }
+    return true;
+  }
+
+  private void move(Op op) {
+    Type type = op.type();
+    if (type == Type.B128) {
+      throw new RefusedException(op.source(), "is not supported");
+    }
+    if (op.args().get(0) instanceof Value.Vector(List<Value> parts)) {
+      pack(op, type, parts);
+    } else if (op.results().size() > 1) {
+      unpack(op, type);
+    } else {
+      code.push(op.args().get(0), type);
+      code.pop(op.results().get(0), type);
+    }
+  }
+
+  private static Type part(Op op, Type type, int count) {
+    return switch (type.bits() / count) {
+      case 8 -> Type.B8;
+      case 16 -> Type.B16;
+      case 32 -> Type.B32;
+      default -> throw new RefusedException(op.source(), "has parts of an odd size");
+    };
+  }
+
+  private void pack(Op op, Type type, List<Value> parts) {
+    Type part = part(op, type, parts.size());
+    boolean wide = type.bits() == 64;
+    for (int i = 0; i < parts.size(); i++) {
+      code.push(parts.get(i), part);
+      if (wide) {
+        code.widen(false);
+      }
+      if (i > 0) {
+        cb.loadConstant(i * part.bits());
+        if (wide) {
+          cb.lshl();
+          cb.lor();
+        } else {
+          cb.ishl();
+          cb.ior();
+        }
+      }
+    }
+    code.pop(op.results().get(0), wide ? Type.B64 : type.bits() == 32 ? Type.B32 : Type.B16);
+  }
+
+  private void unpack(Op op, Type type) {
+    int count = op.results().size();
+    Type part = part(op, type, count);
+    boolean wide = type.bits() == 64;
+    code.push(op.args().get(0), wide ? Type.B64 : type.bits() == 32 ? Type.B32 : Type.B16);
+    for (int i = 0; i < count; i++) {
+      if (wide) {
+        cb.dup2();
+      } else {
+        cb.dup();
+      }
+      if (i > 0) {
+        cb.loadConstant(i * part.bits());
+        if (wide) {
+          cb.lushr();
+        } else {
+          cb.iushr();
+        }
+      }
+      if (wide) {
+        cb.l2i();
+      }
+      code.extend(part);
+      code.pop(op.results().get(i), part);
+    }
+    if (wide) {
+      cb.pop2();
+    } else {
+      cb.pop();
+    }
+  }
+
+  private void changeSpace(Op op) {
+    if (op.type().bits() != 64) {
+      throw new RefusedException(op.source(), "with 32-bit addresses is not supported");
+    }
+    code.push(op.args().get(0), Type.U64);
+    long window = window(op);
+    if (window != 0) {
+      cb.loadConstant(window);
+      if (op.has("to")) {
+        cb.lsub();
+      } else {
+        cb.ladd();
+      }
+    }
+    code.pop(op.results().get(0), Type.U64);
+  }
+
+  private static long window(Op op) {
+    for (String modifier : op.modifiers()) {
+      switch (modifier) {
+        case "shared", "shared::cta", "shared::cluster" -> {
+          return Checks.SHARED_WINDOW;
+        }
+        case "local" -> {
+          return Checks.LOCAL_WINDOW;
+        }
+        case "param", "param::entry" -> {
+          return Checks.PARAM_WINDOW;
+        }
+        default -> {}
+      }
+    }
+    return 0;
+  }
+
+  private boolean isSpace(Op op) {
+    code.push(op.args().get(0), Type.U64);
+    long window = window(op);
+    if (window != 0) {
+      cb.loadConstant(window);
+      code.call(Code.CHECKS, "inWindow", "(JJ)I");
+    } else if (op.has("global")) {
+      code.call(Code.CHECKS, "isGlobal", "(J)I");
+    } else {
+      // Constant memory has no window of its own; generic addresses of it are global ones.
+      cb.pop2();
+      cb.iconst_0();
+    }
+    code.popPredicate(op.results().get(0));
+    return true;
+  }
+
+  private void select(Op op) {
+    Type type = op.type();
+    Label otherwise = cb.newLabel();
+    Label end = cb.newLabel();
+    code.push(op.args().get(2), Type.PRED);
+    cb.ifeq(otherwise);
+    code.push(op.args().get(0), type);
+    cb.goto_(end);
+    cb.labelBinding(otherwise);
+    code.push(op.args().get(1), type);
+    cb.labelBinding(end);
+    code.pop(op.results().get(0), type);
+  }
+
+  /** {@code slct d, a, b, c}: a if c is not negative, else b. */
+  private void selectBySign(Op op) {
+    Type type = op.types().get(0);
+    Type sign = op.types().get(1);
+    Label otherwise = cb.newLabel();
+    Label end = cb.newLabel();
+    code.push(op.args().get(2), sign);
+    if (sign == Type.F32) {
+      if (op.has("ftz")) {
+        code.call(Code.FLOATS, "flush", "(F)F");
+      }
+      cb.fconst_0();
+      cb.fcmpl();
+    }
+    cb.iflt(otherwise);
+    code.push(op.args().get(0), type);
+    cb.goto_(end);
+    cb.labelBinding(otherwise);
+    code.push(op.args().get(1), type);
+    cb.labelBinding(end);
+    code.pop(op.results().get(0), type);
+  }
+}

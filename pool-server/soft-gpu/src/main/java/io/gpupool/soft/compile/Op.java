@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: Apache-2.0
+package io.gpupool.soft.compile;
+
+import io.gpupool.soft.ptx.Statement.Instruction;
+import io.gpupool.soft.ptx.Type;
+import java.util.ArrayList;
+import java.util.List;
+
+/**
+ * One instruction of the graph.
+ *
+ * @param source the PTX instruction that it came from
+ * @param results registers written; null for an unwanted one
+ * @param args what is read, in PTX order
+ */
+record Op(
+    Instruction source,
+    String opcode,
+    List<String> modifiers,
+    List<VReg> results,
+    List<Value> args) {
+
+  boolean has(String modifier) {
+    return modifiers.contains(modifier);
+  }
+
+  /** Type modifiers in order. */
+  List<Type> types() {
+    List<Type> types = new ArrayList<>();
+    for (String modifier : modifiers) {
+      Type.named(modifier).ifPresent(types::add);
+    }
+    return types;
+  }
+
+  /** The last type modifier, which is the type worked on where there is only one. */
+  Type type() {
+    List<Type> types = types();
+    if (types.isEmpty()) {
+      throw new RefusedException(source, "has no type");
+    }
+    return types.get(types.size() - 1);
+  }
+
+  /** Registers read. */
+  List<VReg> uses() {
+    List<VReg> uses = new ArrayList<>();
+    args.forEach(arg -> addUses(arg, uses));
+    return uses;
+  }
+
+  private static void addUses(Value value, List<VReg> uses) {
+    switch (value) {
+      case VReg register -> uses.add(register);
+      case Value.Not not -> uses.add(not.register());
+      case Value.Memory memory -> addUses(memory.base(), uses);
+      case Value.Vector vector -> vector.elements().forEach(element -> addUses(element, uses));
+      case Value.Int _, Value.Real _, Value.Special _ -> {}
+    }
+  }
+
+  @Override
+  public String toString() {
+    return String.join(".", opcode, String.join(".", modifiers)) + " " + results + " <- " + args;
+  }
+}

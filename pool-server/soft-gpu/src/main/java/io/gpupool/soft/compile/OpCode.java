@@ -1,0 +1,113 @@
+// SPDX-License-Identifier: Apache-2.0
+package io.gpupool.soft.compile;
+
+import io.gpupool.soft.ptx.Type;
+import java.util.List;
+
+/** Emits one operation by handing it to the emitter of its group. */
+final class OpCode {
+  private final MoveCode move;
+  private final IntegerCode integer;
+  private final BitCode bit;
+  private final VideoCode video;
+  private final FloatCode floating;
+  private final HalfCode half;
+  private final CompareCode compare;
+  private final ConvertCode convert;
+  private final MemoryCode memory;
+  private final AtomicCode atomic;
+  private final WarpCode warp;
+  private final Code code;
+
+  OpCode(Code code) {
+    this.code = code;
+    move = new MoveCode(code);
+    integer = new IntegerCode(code);
+    bit = new BitCode(code);
+    video = new VideoCode(code);
+    floating = new FloatCode(code);
+    half = new HalfCode(code);
+    compare = new CompareCode(code);
+    convert = new ConvertCode(code);
+    memory = new MemoryCode(code);
+    atomic = new AtomicCode(code);
+    warp = new WarpCode(code);
+  }
+
+  WarpCode warp() {
+    return warp;
+  }
+
+  void emit(Op op) {
+    if (!tryEmit(op)) {
+      throw new RefusedException(op.source(), "is not supported");
+    }
+  }
+
+  private boolean tryEmit(Op op) {
+    return switch (op.opcode()) {
+      case "mov", "cvta", "selp", "slct", "isspacep" -> move.emit(op);
+      case "add", "sub", "mul", "mad", "fma", "div", "rem", "min", "max", "neg", "abs" ->
+          arithmetic(op);
+      case "addc", "subc", "madc", "mul24", "mad24", "sad" -> integer.emit(op);
+      case "and", "or", "xor", "not", "cnot", "shl", "shr", "shf", "bfe", "bfi", "bfind", "brev" ->
+          bit.emit(op);
+      case "clz", "popc", "prmt", "lop3", "bmsk", "szext", "fns", "dp4a", "dp2a" -> bit.emit(op);
+      case "sqrt", "rsqrt", "rcp", "sin", "cos", "lg2", "copysign", "testp" -> floating.emit(op);
+      case "ex2", "tanh" -> isHalf(op.type()) ? half.emit(op) : floating.emit(op);
+      case "setp", "set" -> compare.emit(op);
+      case "cvt" -> convert.emit(op);
+      case "ld", "ldu", "st", "cp" -> memory.emit(op);
+      case "prefetch",
+          "prefetchu",
+          "applypriority",
+          "pmevent",
+          "griddepcontrol",
+          "setmaxnreg",
+          "discard" ->
+          true;
+      case "membar", "fence" -> memory.fence();
+      case "atom", "red" -> atomic.emit(op);
+      case "take" -> warp.take(op);
+      case "bar", "barrier" -> warp.arriveOnly(op);
+      case "brkpt" -> true;
+      case "trap" -> {
+        code.pushBlock();
+        code.callBlock("trap", "()V");
+        yield true;
+      }
+      case "call" -> builtIn(op);
+      default -> video.emit(op);
+    };
+  }
+
+  private boolean arithmetic(Op op) {
+    Type type = op.type();
+    if (isHalf(type)) {
+      return half.emit(op);
+    }
+    return type == Type.F32 || type == Type.F64 ? floating.emit(op) : integer.emit(op);
+  }
+
+  static boolean isHalf(Type type) {
+    return type == Type.F16 || type == Type.BF16 || type == Type.F16X2 || type == Type.BF16X2;
+  }
+
+  private boolean builtIn(Op op) {
+    List<Value> args = op.args();
+    code.pushBlock();
+    code.pushThread();
+    if (op.modifiers().get(0).equals("vprintf")) {
+      code.pushAll(args, Type.U64);
+      code.callBlock("vprintf", "(IJJ)I");
+      code.pop(op.results().isEmpty() ? null : op.results().get(0), Type.B32);
+      return true;
+    }
+    code.push(args.get(0), Type.U64);
+    code.push(args.get(1), Type.U64);
+    code.push(args.get(2), Type.U32);
+    code.push(args.get(3), Type.U64);
+    code.callBlock("assertFail", "(IJJIJ)V");
+    return true;
+  }
+}

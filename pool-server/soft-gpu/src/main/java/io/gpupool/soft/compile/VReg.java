@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: Apache-2.0
+package io.gpupool.soft.compile;
+
+import io.gpupool.soft.ptx.Type;
+
+/**
+ * A register of one inlined instance of a function. Kind, local and frame offset are filled in by
+ * the passes that decide them.
+ */
+final class VReg implements Value {
+  private final int id;
+  private final String name;
+  private final Type type;
+  private JvmKind kind;
+  private int local = -1;
+  private int frameOffset = -1;
+
+  VReg(int id, String name, Type type) {
+    this.id = id;
+    this.name = name;
+    this.type = type;
+    kind = JvmKind.of(type);
+  }
+
+  /** Index among the registers of its graph. */
+  int id() {
+    return id;
+  }
+
+  Type type() {
+    return type;
+  }
+
+  JvmKind kind() {
+    return kind;
+  }
+
+  void kind(JvmKind chosen) {
+    kind = chosen;
+  }
+
+  /** JVM local variable. */
+  int local() {
+    return local;
+  }
+
+  void local(int slot) {
+    local = slot;
+  }
+
+  /** Byte offset in the thread's frame while the thread is suspended. */
+  int frameOffset() {
+    return frameOffset;
+  }
+
+  void frameOffset(int offset) {
+    frameOffset = offset;
+  }
+
+  @Override
+  public String toString() {
+    return name;
+  }
+}

@@ -1,0 +1,24 @@
+// SPDX-License-Identifier: Apache-2.0
+package io.gpupool.soft.compile;
+
+import io.gpupool.soft.ptx.Operand;
+import java.util.List;
+
+/** What an operation reads; all names have become registers or numbers. */
+sealed interface Value
+    permits VReg, Value.Int, Value.Real, Value.Not, Value.Special, Value.Memory, Value.Vector {
+  /** An integer constant, or an address in its own space. */
+  record Int(long value) implements Value {}
+
+  record Real(Operand.Real constant) implements Value {}
+
+  /** The complement of a predicate. */
+  record Not(VReg register) implements Value {}
+
+  record Special(String name) implements Value {}
+
+  /** {@code [base + offset]}. */
+  record Memory(Value base, long offset) implements Value {}
+
+  record Vector(List<Value> elements) implements Value {}
+}

@@ -1,0 +1,17 @@
+// SPDX-License-Identifier: Apache-2.0
+package io.gpupool.soft.compile;
+
+import io.gpupool.soft.ptx.Statement.Instruction;
+
+/** Tells which instructions make a thread wait for others. */
+final class Waits {
+  private Waits() {}
+
+  static boolean isWait(Instruction instruction) {
+    return switch (instruction.opcode()) {
+      case "shfl", "vote", "match", "redux", "activemask", "nanosleep", "elect" -> true;
+      case "bar", "barrier" -> !instruction.has("arrive");
+      default -> false;
+    };
+  }
+}

@@ -1,0 +1,104 @@
+// SPDX-License-Identifier: Apache-2.0
+package io.gpupool.soft.exec;
+
+import io.gpupool.soft.memory.MemoryMap;
+
+/**
+ * Turns the addresses that device code uses into native ones, after checking that an access of some
+ * power-of-two width is allowed there. Called by generated code.
+ *
+ * <p>Global addresses are native addresses. Shared, local and parameter memory have addresses from
+ * 0 in their own space, and generic addresses in windows of 4 GiB each that hold nothing else.
+ */
+public final class Checks {
+  public static final long SHARED_WINDOW = 0x0100_0000_0000L;
+  public static final long LOCAL_WINDOW = 0x0200_0000_0000L;
+  public static final long PARAM_WINDOW = 0x0300_0000_0000L;
+
+  private static final int WINDOW_SHIFT = 32;
+
+  private Checks() {}
+
+  public static long global(ThreadBlock block, long address, int bytes) {
+    long offset = address - block.memoryBase;
+    if (Long.compareUnsigned(offset, block.memoryBytes) >= 0
+        || (address & (bytes - 1)) != 0
+        || Raw.getByte(block.granules + (offset >>> MemoryMap.GRANULE_SHIFT)) == 0) {
+      throw block.badGlobal(address, bytes);
+    }
+    return address;
+  }
+
+  public static long shared(ThreadBlock block, int address, int bytes) {
+    if (Integer.compareUnsigned(address, block.sharedBytes) >= 0 || (address & (bytes - 1)) != 0) {
+      throw ThreadBlock.badAddress("shared", address & 0xFFFF_FFFFL, bytes);
+    }
+    return block.shared + (address & 0xFFFF_FFFFL);
+  }
+
+  public static long shared(ThreadBlock block, long address, int bytes) {
+    if (Long.compareUnsigned(address, block.sharedBytes) >= 0 || (address & (bytes - 1)) != 0) {
+      throw ThreadBlock.badAddress("shared", address, bytes);
+    }
+    return block.shared + address;
+  }
+
+  public static long local(ThreadBlock block, int thread, long address, int bytes) {
+    if (Long.compareUnsigned(address, block.localBytes) >= 0 || (address & (bytes - 1)) != 0) {
+      throw ThreadBlock.badAddress("local", address, bytes);
+    }
+    return block.local + thread * block.localStride + address;
+  }
+
+  public static long param(ThreadBlock block, long address, int bytes) {
+    if (Long.compareUnsigned(address, block.paramBytes) >= 0 || (address & (bytes - 1)) != 0) {
+      throw ThreadBlock.badAddress("parameter", address, bytes);
+    }
+    return block.params + address;
+  }
+
+  public static long generic(ThreadBlock block, int thread, long address, int bytes) {
+    long offset = address - block.memoryBase;
+    if (Long.compareUnsigned(offset, block.memoryBytes) < 0) {
+      return global(block, address, bytes);
+    }
+    return window(block, thread, address, bytes);
+  }
+
+  private static long window(ThreadBlock block, int thread, long address, int bytes) {
+    long offset = address & 0xFFFF_FFFFL;
+    return switch ((int) (address >>> WINDOW_SHIFT)) {
+      case (int) (SHARED_WINDOW >>> WINDOW_SHIFT) -> shared(block, offset, bytes);
+      case (int) (LOCAL_WINDOW >>> WINDOW_SHIFT) -> local(block, thread, offset, bytes);
+      case (int) (PARAM_WINDOW >>> WINDOW_SHIFT) -> param(block, offset, bytes);
+      default -> global(block, address, bytes);
+    };
+  }
+
+  /**
+   * Copies from global memory; what lies past {@code available} bytes becomes zero.
+   *
+   * @param to checked native address
+   */
+  public static void copy(long to, int available, int bytes, ThreadBlock block, long from) {
+    if (available > 0) {
+      global(block, from, bytes);
+    }
+    for (int i = 0; i < bytes; i++) {
+      Raw.putByte(to + i, i < available ? Raw.getByte(from + i) : 0);
+    }
+  }
+
+  /** Whether a generic address lies in the window that starts at {@code window}. */
+  public static int inWindow(long address, long window) {
+    return address >>> WINDOW_SHIFT == window >>> WINDOW_SHIFT ? 1 : 0;
+  }
+
+  /** Whether a generic address lies in no window, and so in global memory. */
+  public static int isGlobal(long address) {
+    return inWindow(address, SHARED_WINDOW)
+            + inWindow(address, LOCAL_WINDOW)
+            + inWindow(address, PARAM_WINDOW)
+        ^ 1;
+  }
+}

@@ -1,0 +1,230 @@
+// SPDX-License-Identifier: Apache-2.0
+package io.gpupool.soft.exec;
+
+import io.gpupool.soft.memory.MemoryMap;
+import java.lang.foreign.Arena;
+import java.lang.foreign.MemorySegment;
+import java.nio.charset.StandardCharsets;
+import java.util.Deque;
+import java.util.concurrent.ConcurrentLinkedDeque;
+import java.util.concurrent.atomic.AtomicInteger;
+import java.util.concurrent.atomic.AtomicLong;
+import java.util.concurrent.atomic.AtomicReference;
+import java.util.concurrent.atomic.LongAdder;
+
+/**
+ * One launch while it runs. Worker threads enter, run some blocks, and leave; the last one to leave
+ * a grid with nothing left to do completes it.
+ */
+final class Grid {
+  /** Blocks taken at once; small enough that a slice stays short. */
+  private static final int MAX_BATCH = 32;
+
+  private final CompiledKernel kernel;
+  private final Launch launch;
+  private final MemoryMap memory;
+  private final PrintfSink sink;
+  private final Arena arena;
+  private final MemorySegment params;
+  private final long blocks;
+  private final int workers;
+  private final AtomicLong next = new AtomicLong();
+  private final AtomicLong unfinished;
+  private final AtomicInteger inside = new AtomicInteger();
+  private final AtomicReference<KernelFault> fault = new AtomicReference<>();
+  private final LongAdder busyNanos = new LongAdder();
+
+  /** Blocks whose threads only spin; they wait for blocks that are not finished. */
+  private final Deque<ThreadBlock> spinning = new ConcurrentLinkedDeque<>();
+
+  private final GridExecution execution;
+  private volatile boolean stopped;
+
+  Grid(
+      CompiledKernel kernel,
+      Launch launch,
+      MemorySegment params,
+      MemoryMap memory,
+      PrintfSink sink,
+      int workers) {
+    this.kernel = kernel;
+    this.launch = launch;
+    this.memory = memory;
+    this.sink = sink;
+    this.workers = workers;
+    arena = Arena.ofShared();
+    this.params = arena.allocate(Math.max(params.byteSize(), 8), 16);
+    this.params.copyFrom(params);
+    blocks = launch.blocks();
+    unfinished = new AtomicLong(blocks);
+    execution = new GridExecution(this);
+  }
+
+  CompiledKernel kernel() {
+    return kernel;
+  }
+
+  Launch launch() {
+    return launch;
+  }
+
+  MemoryMap memory() {
+    return memory;
+  }
+
+  /** Worker threads that may run its blocks at once. */
+  int workers() {
+    return workers;
+  }
+
+  long params() {
+    return params.address();
+  }
+
+  long paramBytes() {
+    return params.byteSize();
+  }
+
+  GridExecution execution() {
+    return execution;
+  }
+
+  long busyNanos() {
+    return busyNanos.sum();
+  }
+
+  void print(String text) {
+    sink.print(text.getBytes(StandardCharsets.UTF_8));
+  }
+
+  void throwIfCancelled() {
+    if (stopped) {
+      throw new DeviceFault(KernelFault.LAUNCH_TIMEOUT, "the launch was cancelled");
+    }
+  }
+
+  /** Whether a worker thread that enters would find something to do. */
+  boolean hasWork() {
+    return !stopped && (next.get() < blocks || !spinning.isEmpty());
+  }
+
+  /** Stops the grid with a fault; only the first one counts. */
+  void stop(KernelFault reason) {
+    fault.compareAndSet(null, reason);
+    stopped = true;
+    inside.incrementAndGet();
+    leave(null);
+  }
+
+  /**
+   * Runs blocks until there are no more to take or the time is up.
+   *
+   * @return whether it did anything but turn spinning blocks over
+   */
+  boolean work(BlockPool pool, long sliceNanos) {
+    inside.incrementAndGet();
+    long start = System.nanoTime();
+    boolean useful = false;
+    try {
+      do {
+        long first = next.get();
+        if (first < blocks) {
+          useful = true;
+          long share = (blocks - first) / (4L * workers);
+          int batch = Math.clamp(share, 1, MAX_BATCH);
+          runNew(pool, next.getAndAdd(batch), batch);
+        } else {
+          ThreadBlock block = spinning.poll();
+          if (block == null) {
+            break;
+          }
+          useful |= advance(pool, block);
+        }
+      } while (!stopped && System.nanoTime() - start < sliceNanos);
+    } finally {
+      busyNanos.add(System.nanoTime() - start);
+      leave(pool);
+    }
+    return useful;
+  }
+
+  private void runNew(BlockPool pool, long first, int count) {
+    ThreadBlock block = null;
+    for (long index = first; index < Math.min(first + count, blocks) && !stopped; index++) {
+      if (block == null) {
+        block = pool.take();
+        block.enter(this);
+      }
+      block.begin(index);
+      if (advance(block)) {
+        unfinished.decrementAndGet();
+      } else {
+        spinning.add(block);
+        block = null;
+      }
+    }
+    if (block != null) {
+      pool.give(block);
+    }
+  }
+
+  private boolean advance(BlockPool pool, ThreadBlock block) {
+    if (advance(block)) {
+      unfinished.decrementAndGet();
+      pool.give(block);
+      return true;
+    }
+    spinning.add(block);
+    return false;
+  }
+
+  /** Runs a block to its end (true) or until it only spins (false); faults stop the grid. */
+  private boolean advance(ThreadBlock block) {
+    try {
+      return block.advance();
+    } catch (DeviceFault e) {
+      fail(new KernelFault(e.cudaResult(), describe(block, e)));
+    } catch (StackOverflowError | RuntimeException e) {
+      fail(new KernelFault(KernelFault.LAUNCH_FAILED, describe(block, e)));
+    }
+    return true;
+  }
+
+  private void fail(KernelFault reason) {
+    fault.compareAndSet(null, reason);
+    stopped = true;
+  }
+
+  private String describe(ThreadBlock block, Throwable problem) {
+    StringBuilder text = new StringBuilder("kernel ").append(kernel.name());
+    text.append(", block (").append(block.ctaidX).append(',').append(block.ctaidY);
+    text.append(',').append(block.ctaidZ).append(')');
+    for (StackTraceElement element : problem.getStackTrace()) {
+      if (element.getClassName().equals(kernel.code().getClass().getName())
+          && element.getLineNumber() > 0) {
+        text.append(", PTX line ").append(element.getLineNumber());
+        break;
+      }
+    }
+    boolean expected = problem instanceof DeviceFault;
+    return text.append(": ").append(expected ? problem.getMessage() : problem).toString();
+  }
+
+  private void leave(BlockPool pool) {
+    if (inside.decrementAndGet() == 0
+        && (stopped || unfinished.get() == 0)
+        && execution.finish(this::release)) {
+      if (pool != null) {
+        spinning.forEach(pool::give);
+      } else {
+        spinning.forEach(ThreadBlock::release);
+      }
+      spinning.clear();
+      execution.complete(fault.get());
+    }
+  }
+
+  private void release() {
+    arena.close();
+  }
+}

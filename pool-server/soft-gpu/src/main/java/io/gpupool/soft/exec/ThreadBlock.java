@@ -1,0 +1,281 @@
+// SPDX-License-Identifier: Apache-2.0
+package io.gpupool.soft.exec;
+
+import io.gpupool.soft.memory.MemoryMap;
+import java.lang.foreign.Arena;
+import java.time.Instant;
+
+/**
+ * A block of device threads: its coordinates, its memory, and who waits for whom. Reused for block
+ * after block; owned by the worker thread that runs the block at the moment, so nothing here is
+ * synchronised. Public for the generated code, which reads the fields and calls the methods.
+ */
+public final class ThreadBlock {
+  static final int WARP = 32;
+
+  /** Loop turns after which a running thread looks whether its grid was cancelled. */
+  public static final int POLL_TURNS = 4096;
+
+  /** Loop turns after which a thread that may be waiting for others lets them run. */
+  public static final int YIELD_TURNS = 128;
+
+  public int ntidX;
+  public int ntidY;
+  public int ntidZ;
+  public int ctaidX;
+  public int ctaidY;
+  public int ctaidZ;
+  public int nctaidX;
+  public int nctaidY;
+  public int nctaidZ;
+
+  /** Native address of the parameter block. */
+  public long params;
+
+  public long paramBytes;
+
+  /** Native address of the block's shared memory. */
+  public long shared;
+
+  public int sharedBytes;
+
+  /** Native address of the first thread's local memory. */
+  public long local;
+
+  public long localBytes;
+
+  /** Distance between the local memories of neighbouring threads. */
+  public long localStride;
+
+  /** Native address of the first thread's frame, which holds its registers while it waits. */
+  public long frames;
+
+  public long frameStride;
+
+  /** Lowest address of the device region. */
+  public long memoryBase;
+
+  public long memoryBytes;
+
+  /** Native address of the liveness bytes of {@link MemoryMap}. */
+  public long granules;
+
+  private final int worker;
+  private Grid grid;
+  private Waiting waiting;
+  private Arena arena;
+  private long sharedCapacity;
+  private long threadCapacity;
+
+  ThreadBlock(int worker) {
+    this.worker = worker;
+  }
+
+  Grid grid() {
+    return grid;
+  }
+
+  /** Prepares for running blocks of a grid. */
+  void enter(Grid next) {
+    grid = next;
+    Launch launch = next.launch();
+    CompiledKernel kernel = next.kernel();
+    ntidX = launch.blockX();
+    ntidY = launch.blockY();
+    ntidZ = launch.blockZ();
+    nctaidX = launch.gridX();
+    nctaidY = launch.gridY();
+    nctaidZ = launch.gridZ();
+    params = next.params();
+    paramBytes = next.paramBytes();
+    MemoryMap memory = next.memory();
+    memoryBase = memory.base();
+    memoryBytes = memory.sizeBytes();
+    granules = memory.granulesAddress();
+    sharedBytes = kernel.staticSharedBytes() + launch.dynamicSharedBytes();
+    localBytes = kernel.localBytes();
+    frameStride = kernel.frameBytes();
+    // Threads that never wait run one after the other and can share one local memory.
+    localStride = kernel.waits() ? localBytes : 0;
+    int threads = threads();
+    long locals = kernel.waits() ? threads * localStride : localBytes;
+    reserve(sharedBytes, locals, threads * frameStride);
+    if (kernel.waits()) {
+      waiting = waiting == null ? new Waiting(this) : waiting;
+      waiting.size(threads);
+    }
+  }
+
+  int threads() {
+    return ntidX * ntidY * ntidZ;
+  }
+
+  private void reserve(long sharedNeed, long localNeed, long frameNeed) {
+    long localRounded = -(-localNeed & -64);
+    long threadNeed = localRounded + frameNeed;
+    if (arena == null || sharedNeed > sharedCapacity || threadNeed > threadCapacity) {
+      release();
+      sharedCapacity = Math.max(sharedNeed, Math.max(sharedCapacity, 48 << 10));
+      threadCapacity = Math.max(threadNeed, Math.max(threadCapacity, 16 << 10));
+      arena = Arena.ofShared();
+      shared = arena.allocate(sharedCapacity, 256).address();
+      local = arena.allocate(threadCapacity, 256).address();
+    }
+    frames = local + localRounded;
+  }
+
+  void release() {
+    if (arena != null) {
+      arena.close();
+      arena = null;
+    }
+  }
+
+  /** Sets the coordinates of the block to run next. */
+  void begin(long index) {
+    ctaidX = (int) (index % nctaidX);
+    ctaidY = (int) (index / nctaidX % nctaidY);
+    ctaidZ = (int) (index / nctaidX / nctaidY);
+    if (grid.kernel().waits()) {
+      waiting.begin();
+    }
+  }
+
+  /**
+   * Runs the block's threads.
+   *
+   * @return whether all have ended; false if they only spin, waiting for another block
+   */
+  boolean advance() {
+    KernelCode code = grid.kernel().code();
+    if (grid.kernel().waits()) {
+      return waiting.advance(code);
+    }
+    code.runAll(this);
+    return true;
+  }
+
+  // What follows is called by generated code.
+
+  /** Unwinds the thread if its grid was cancelled; returns the number of turns until next time. */
+  public int poll() {
+    grid.throwIfCancelled();
+    return POLL_TURNS;
+  }
+
+  public boolean barrier(int thread, int id, int count) {
+    return waiting.barriers().arrive(thread, id, count, Barriers.NONE, 0);
+  }
+
+  public boolean barrierReduce(int thread, int id, int count, int operation, int value) {
+    return waiting.barriers().arrive(thread, id, count, operation, value);
+  }
+
+  public void barrierArrive(int thread, int id, int count) {
+    waiting.barriers().arriveOnly(thread, id, count);
+  }
+
+  /**
+   * A thread arrives at a warp-wide operation.
+   *
+   * @param mask lanes that take part; 0 for those that happen to be there
+   * @return whether it was the last one, so that the results are there already
+   */
+  public boolean warp(int thread, int operation, int mask, long value, int argument, int control) {
+    return waiting.warps().arrive(thread, operation, mask, value, argument, control);
+  }
+
+  public int resultInt(int thread) {
+    return (int) waiting.result(thread);
+  }
+
+  public int resultPredicate(int thread) {
+    return waiting.predicate(thread);
+  }
+
+  public int smid() {
+    return worker;
+  }
+
+  public int nsmid() {
+    return grid.workers();
+  }
+
+  public int warps() {
+    return threads() + WARP - 1 >> 5;
+  }
+
+  public int dynamicSharedBytes() {
+    return grid.launch().dynamicSharedBytes();
+  }
+
+  /** Nanoseconds since 1970. */
+  public static long globalTimer() {
+    Instant now = Instant.now();
+    return now.getEpochSecond() * 1_000_000_000L + now.getNano();
+  }
+
+  public int envreg(int index) {
+    return 0;
+  }
+
+  public void trap() {
+    throw new DeviceFault(KernelFault.ILLEGAL_INSTRUCTION, "trap");
+  }
+
+  public int vprintf(int thread, long format, long arguments) {
+    String text = Printf.format(this, thread, format, arguments);
+    grid.print(text);
+    return text.length();
+  }
+
+  public void assertFail(int thread, long message, long file, int line, long function) {
+    String text =
+        Printf.string(this, thread, file)
+            + ":"
+            + line
+            + ": "
+            + Printf.string(this, thread, function)
+            + ": block: ["
+            + ctaidX
+            + ","
+            + ctaidY
+            + ","
+            + ctaidZ
+            + "], thread: ["
+            + thread % ntidX
+            + ","
+            + thread / ntidX % ntidY
+            + ","
+            + thread / ntidX / ntidY
+            + "] Assertion `"
+            + Printf.string(this, thread, message)
+            + "` failed.\n";
+    grid.print(text);
+    throw new DeviceFault(KernelFault.ASSERT, text.strip());
+  }
+
+  RuntimeException badGlobal(long address, int bytes) {
+    long offset = address - memoryBase;
+    boolean allocated =
+        Long.compareUnsigned(offset, memoryBytes) < 0
+            && Raw.getByte(granules + (offset >>> MemoryMap.GRANULE_SHIFT)) != 0;
+    return allocated
+        ? badAddress("global", address, bytes)
+        : new DeviceFault(
+            KernelFault.ILLEGAL_ADDRESS,
+            "access of " + bytes + " bytes to global address 0x" + Long.toHexString(address));
+  }
+
+  static RuntimeException badAddress(String space, long address, int bytes) {
+    boolean misaligned = (address & (bytes - 1)) != 0;
+    return new DeviceFault(
+        misaligned ? KernelFault.MISALIGNED_ADDRESS : KernelFault.ILLEGAL_ADDRESS,
+        (misaligned ? "misaligned access of " : "access of ")
+            + bytes
+            + " bytes to "
+            + space
+            + " address 0x"
+            + Long.toHexString(address));
+  }
+}

@@ -1,0 +1,169 @@
+// SPDX-License-Identifier: Apache-2.0
+package io.gpupool.soft.exec;
+
+/**
+ * Schedules the threads of a block that wait for each other: runs every thread that can go on, over
+ * and over, until all have ended. Owned by the worker thread that runs the block.
+ */
+final class Waiting {
+  static final byte READY = 0;
+  static final byte AT_BARRIER = 1;
+  static final byte AT_WARP = 2;
+  static final byte ENDED = 3;
+
+  /** Rounds in which threads only spun, after which the block is set aside. */
+  private static final int IDLE_ROUNDS = 64;
+
+  private final ThreadBlock block;
+  private final Barriers barriers = new Barriers(this);
+  private final Warps warps = new Warps(this);
+  private byte[] states = new byte[0];
+  private int[] resume = new int[0];
+  private long[] results = new long[0];
+  private int[] predicates = new int[0];
+  private int threads;
+  private int alive;
+
+  Waiting(ThreadBlock block) {
+    this.block = block;
+  }
+
+  void size(int count) {
+    threads = count;
+    if (states.length < count) {
+      states = new byte[count];
+      resume = new int[count];
+      results = new long[count];
+      predicates = new int[count];
+    }
+    barriers.size(count);
+    warps.size(count);
+  }
+
+  /** All threads stand at the kernel's start. */
+  void begin() {
+    alive = threads;
+    for (int thread = 0; thread < threads; thread++) {
+      states[thread] = READY;
+      resume[thread] = 0;
+    }
+    barriers.begin();
+    warps.begin();
+  }
+
+  Barriers barriers() {
+    return barriers;
+  }
+
+  Warps warps() {
+    return warps;
+  }
+
+  int threads() {
+    return threads;
+  }
+
+  int alive() {
+    return alive;
+  }
+
+  byte state(int thread) {
+    return states[thread];
+  }
+
+  void state(int thread, byte state) {
+    states[thread] = state;
+  }
+
+  int resumePoint(int thread) {
+    return resume[thread];
+  }
+
+  void result(int thread, long value, int predicate) {
+    results[thread] = value;
+    predicates[thread] = predicate;
+  }
+
+  long result(int thread) {
+    return results[thread];
+  }
+
+  int predicate(int thread) {
+    return predicates[thread];
+  }
+
+  /** Runs threads until all have ended (true) or they only spin (false). */
+  boolean advance(KernelCode code) {
+    int idle = 0;
+    while (true) {
+      block.grid().throwIfCancelled();
+      Round round = round(code);
+      if (alive == 0) {
+        return true;
+      }
+      boolean released = warps.releaseConverged(round != Round.MOVED);
+      if (round == Round.MOVED || released) {
+        idle = 0;
+      } else if (round == Round.STOOD) {
+        throw new DeviceFault(
+            KernelFault.LAUNCH_TIMEOUT,
+            "deadlock: all "
+                + alive
+                + " remaining threads of a block wait at barriers or warp operations");
+      } else if (++idle > IDLE_ROUNDS) {
+        return false;
+      }
+    }
+  }
+
+  private enum Round {
+    /** Some thread ended or came to a wait. */
+    MOVED,
+    /** Threads ran, but only spun. */
+    SPUN,
+    /** No thread could run. */
+    STOOD
+  }
+
+  private Round round(KernelCode code) {
+    Round round = Round.STOOD;
+    int sizeX = block.ntidX;
+    int sizeY = block.ntidY;
+    int x = 0;
+    int y = 0;
+    int z = 0;
+    for (int thread = 0; thread < threads; thread++) {
+      if (states[thread] == READY) {
+        int next = code.run(block, thread, x, y, z, resume[thread]);
+        if (next == 0) {
+          end(thread);
+          round = Round.MOVED;
+        } else {
+          resume[thread] = next;
+          if (states[thread] != READY) {
+            round = Round.MOVED;
+          } else if (round == Round.STOOD) {
+            round = Round.SPUN;
+          }
+        }
+      }
+      if (++x == sizeX) {
+        x = 0;
+        if (++y == sizeY) {
+          y = 0;
+          z++;
+        }
+      }
+    }
+    return round;
+  }
+
+  private void end(int thread) {
+    states[thread] = ENDED;
+    alive--;
+    if (alive > 0) {
+      warps.ended(thread);
+      barriers.ended();
+    }
+  }
+}
