@@ -42,6 +42,8 @@ public record WorkerCommand(
     line.add("-XX:-DontCompileHugeMethods");
     line.add("-XX:-UsePerfData");
     line.add("--enable-native-access=ALL-UNNAMED");
+    // Kernels of the software GPU access memory without detours; an AOT cache needs the same flag.
+    line.add("--add-exports=java.base/jdk.internal.misc=ALL-UNNAMED");
     aotCache.ifPresent(cache -> line.add("-XX:AOTCache=" + cache));
     line.addAll(jvmOptions);
     line.add("-cp");
