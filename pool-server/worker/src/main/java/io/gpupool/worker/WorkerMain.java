@@ -71,6 +71,7 @@ public final class WorkerMain {
       Backend backend = Backends.open(options);
       session.ready(backend, output);
       if (!session.isAttached()) {
+        WarmUp.run(options.isSoft());
         control.send(TextMessage.ofType("ready").build());
       }
     } catch (IOException | NoDriverException | IllegalArgumentException e) {

@@ -1,0 +1,208 @@
+// SPDX-License-Identifier: Apache-2.0
+package io.gpupool.worker;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import io.gpupool.cuda.Ops;
+import io.gpupool.wire.TextMessage;
+import io.gpupool.worker.os.Memory;
+import io.gpupool.worker.os.Posix;
+import io.gpupool.worker.os.UnixSocket;
+import io.gpupool.worker.session.Ledger;
+import java.io.IOException;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.concurrent.TimeUnit;
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.BeforeEach;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.Timeout;
+import org.junit.jupiter.api.io.TempDir;
+
+/** The worker as a process, under a pool-server played by the test. */
+@Timeout(120)
+class WorkerProcessTest {
+  private static final String TOKEN = "a token";
+  private static final long QUOTA_BYTES = 1 << 20;
+
+  @TempDir Path folder;
+
+  private final String name = "gpupool-worker-test-" + ProcessHandle.current().pid();
+  private UnixListener listener;
+  private Process worker;
+  private UnixSocket socket;
+  private ControlLink control;
+
+  @BeforeEach
+  void listen() throws Throwable {
+    listener = new UnixListener(name);
+  }
+
+  @AfterEach
+  void stop() throws Exception {
+    listener.close();
+    if (socket != null) {
+      socket.close();
+    }
+    if (worker != null) {
+      worker.destroyForcibly().waitFor();
+    }
+  }
+
+  private Process start(String... arguments) throws IOException {
+    List<String> command =
+        new ArrayList<>(
+            List.of(
+                Path.of(System.getProperty("java.home"), "bin", "java").toString(),
+                "-XX:+UseSerialGC",
+                "-Xmx256m",
+                "--enable-native-access=ALL-UNNAMED",
+                "-cp",
+                System.getProperty("java.class.path"),
+                "io.gpupool.worker.WorkerMain"));
+    command.addAll(List.of(arguments));
+    ProcessBuilder builder = new ProcessBuilder(command);
+    builder.environment().put("GPUPOOL_WORKER_TOKEN", TOKEN);
+    return builder.redirectError(folder.resolve("errors").toFile()).start();
+  }
+
+  private void startSpare() throws Throwable {
+    worker = start("--control", "@" + name, "--gpus", "soft:2,mem=64Mi");
+    socket = listener.accept();
+    control = new ControlLink(socket);
+    TextMessage hello = control.receive().orElseThrow();
+    assertThat(hello.type()).isEqualTo("hello");
+    assertThat(hello.get("token")).contains(TOKEN);
+    assertThat(hello.get("pid")).contains(Long.toString(worker.pid()));
+    assertThat(control.receive().orElseThrow().type()).isEqualTo("ready");
+  }
+
+  private int attach() throws IOException {
+    Path ledger = folder.resolve("ledger");
+    Files.write(ledger, new byte[(int) Ledger.sizeBytes(1)]);
+    control.send(
+        TextMessage.ofType("assign")
+            .put("session", "s1")
+            .put("lease", "l1")
+            .put("ledger", ledger.toString())
+            .put("slot", 5)
+            .put("gpus", "1:" + QUOTA_BYTES + ":50")
+            .build());
+    int[] pair = Posix.socketPair();
+    control.send(TextMessage.ofType("attach").build());
+    socket.sendDescriptor(pair[1]);
+    Posix.close(pair[1]);
+    return pair[0];
+  }
+
+  /** Sends frames and reads up to the reply of the last of them, which has tag 9. */
+  private static void exchange(int fd, RehearsalFrames frames) {
+    byte[] bytes = frames.take();
+    long buffer = Posix.map(1 << 20);
+    Memory.put(buffer, bytes, bytes.length);
+    Posix.sendAll(fd, buffer, bytes.length, false);
+    int kind;
+    int tag;
+    do {
+      receive(fd, buffer, 16);
+      kind = Memory.getInt(buffer + 4);
+      tag = Memory.getInt(buffer + 8);
+      assertThat(Memory.getInt(buffer + 12)).as("result of tag %d", tag).isZero();
+      receive(fd, buffer + 16, Memory.getInt(buffer) - 16);
+    } while (kind != 1 || tag != 9);
+    Posix.unmap(buffer, 1 << 20);
+  }
+
+  private static void receive(int fd, long address, int length) {
+    int at = 0;
+    while (at < length) {
+      long count = Posix.recv(fd, address + at, length - at, 0);
+      assertThat(count).as("the call stream ended").isPositive();
+      at += (int) count;
+    }
+  }
+
+  @Test
+  void session_fromReadyToGoodbye_isServedCountedAndReported() throws Throwable {
+    startSpare();
+    int stream = attach();
+    RehearsalFrames frames = new RehearsalFrames();
+    frames.fenced(Ops.ctxRetainPrimary, 1, 0, 0);
+    frames.fenced(Ops.memAlloc, 2, 5000, 1);
+    frames.fenced(Ops.ctxSynchronize, 9);
+    exchange(stream, frames);
+    TextMessage stats = control.receive().orElseThrow();
+    assertThat(stats.type()).isEqualTo("stats");
+    assertThat(stats.get("memory")).contains("5120");
+    assertThat(stats.get("calls")).contains("3");
+
+    frames.posted(Ops.goodbye);
+    byte[] goodbye = frames.take();
+    long buffer = Posix.map(4096);
+    Memory.put(buffer, goodbye, goodbye.length);
+    Posix.sendAll(stream, buffer, goodbye.length, false);
+    TextMessage ended = control.receive().orElseThrow();
+    while (ended.type().equals("stats")) {
+      ended = control.receive().orElseThrow();
+    }
+    assertThat(ended.get("reason")).contains("goodbye");
+    assertThat(worker.waitFor(20, TimeUnit.SECONDS)).isTrue();
+    assertThat(worker.exitValue()).isZero();
+    Posix.close(stream);
+  }
+
+  @Test
+  void controlConnection_closed_endsTheWorkerAtOnce() throws Throwable {
+    startSpare();
+    int stream = attach();
+
+    socket.close();
+    socket = null;
+
+    assertThat(worker.waitFor(20, TimeUnit.SECONDS)).isTrue();
+    Posix.close(stream);
+  }
+
+  @Test
+  void attach_beforeAssign_endsTheWorkerWithTheReason() throws Throwable {
+    startSpare();
+    control.send(TextMessage.ofType("attach").build());
+    int[] pair = Posix.socketPair();
+    socket.sendDescriptor(pair[1]);
+
+    assertThat(worker.waitFor(20, TimeUnit.SECONDS)).isTrue();
+    assertThat(worker.exitValue()).isEqualTo(1);
+    assertThat(Files.readString(folder.resolve("errors"))).contains("before any assignment");
+    Posix.close(pair[0]);
+    Posix.close(pair[1]);
+  }
+
+  @Test
+  void probe_ofSoftwareGpus_printsALineEach() throws Exception {
+    worker = start("--probe", "--gpus", "soft:2,mem=64Mi");
+    List<String> lines = new String(worker.getInputStream().readAllBytes()).lines().toList();
+
+    assertThat(worker.waitFor()).isZero();
+    assertThat(lines).hasSize(2);
+    assertThat(lines.get(1)).startsWith("ordinal=1 uuid=GPU-").contains(" memory=67108864 cc=9.0 ");
+  }
+
+  @Test
+  void probe_withoutDriver_exitsWith3AndSaysWhy() throws Exception {
+    worker = start("--probe", "--gpus", "all", "--libcuda", folder.resolve("none.so").toString());
+
+    assertThat(worker.waitFor()).isEqualTo(3);
+    assertThat(Files.readString(folder.resolve("errors"))).contains("none.so cannot be loaded");
+  }
+
+  @Test
+  void unknownOption_isNamedWithTheUsage() throws Exception {
+    worker = start("--gpu", "all");
+
+    assertThat(worker.waitFor()).isEqualTo(2);
+    assertThat(Files.readString(folder.resolve("errors")))
+        .contains("unknown option --gpu; usage: WorkerMain");
+  }
+}
