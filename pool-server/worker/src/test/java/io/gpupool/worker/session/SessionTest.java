@@ -427,8 +427,9 @@ class SessionTest {
     assertThat(session.call(Ops.memGetInfo, 1, 1).result()).isEqualTo(700);
     assertThat(session.call(Ops.memAlloc, 64, 1).result()).isEqualTo(700);
     assertThat(session.call(Ops.ctxResetPrimary, 0).result()).isZero();
-    session.retainContext();
     assertThat(session.call(Ops.memGetInfo, 1, 1).result()).isZero();
+    session.post(Ops.ctxReleasePrimary, 0);
+    assertThat(session.call(Ops.memGetInfo, 1, 1).result()).isEqualTo(201);
   }
 
   @Test
