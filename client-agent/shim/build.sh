@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 #
 # Builds libcuda.so.1 with gcc alone, and checks that it loads on glibc 2.17.
-#   build.sh library   src/main/c and target/generated -> target/libcuda.so.1
+#   build.sh library   src/main/c and target/generated -> target/libcuda.so.1; src/main/exec -> target/gpupool-exec
 #   build.sh test      builds and runs each src/test/c/*.c, linked with the library's objects
 #   build.sh program SOURCE OUT   an executable under the same conditions
 #   build.sh check LIB            says what in LIB needs a newer glibc or another library
@@ -232,6 +232,7 @@ case "${1:-}" in
     compile_library
     link_library
     check target/libcuda.so.1
+    build_program src/main/exec/gpupool-exec.c target/gpupool-exec
     ;;
   test) run_tests ;;
   program) build_program "$2" "$3" ;;

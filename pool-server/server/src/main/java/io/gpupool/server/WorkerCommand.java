@@ -4,32 +4,48 @@ package io.gpupool.server;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
-import java.util.Optional;
 
 /**
  * How worker processes are started.
  *
- * @param java the java program
- * @param classPath the worker's class path
- * @param launcher {@code gpupool-exec}, which ties a worker's life to the server's; without it a
- *     worker ends by itself when its control socket closes
- * @param aotCache a cache made for exactly this class path
- * @param jvmOptions further options, such as another heap limit
+ * @param prefix program and arguments that come before those of the worker's main class
  */
-public record WorkerCommand(
-    Path java,
-    String classPath,
-    Optional<Path> launcher,
-    Optional<Path> aotCache,
-    List<String> jvmOptions) {
+public record WorkerCommand(List<String> prefix) {
   private static final String MAIN = "io.gpupool.worker.WorkerMain";
 
   public WorkerCommand {
-    jvmOptions = List.copyOf(jvmOptions);
+    prefix = List.copyOf(prefix);
+  }
+
+  /** A worker on this process's own Java runtime. */
+  public static WorkerCommand onThisJava(String classPath, List<String> jvmOptions) {
+    List<String> line = new ArrayList<>();
+    line.add(Path.of(System.getProperty("java.home"), "bin", "java").toString());
+    line.addAll(
+        List.of(
+            "-XX:+UseSerialGC",
+            "-Xmx256m",
+            "-XX:-DontCompileHugeMethods",
+            "-XX:-UsePerfData",
+            "--enable-native-access=ALL-UNNAMED"));
+    line.addAll(jvmOptions);
+    line.addAll(List.of("-cp", classPath, MAIN));
+    return new WorkerCommand(line);
+  }
+
+  /**
+   * The same through {@code gpupool-exec}, which has the kernel kill a worker with the thread that
+   * started it; without it, a worker ends by itself when its control socket closes.
+   */
+  public WorkerCommand boundBy(Path launcher) {
+    List<String> line = new ArrayList<>(List.of(launcher.toString(), "--bind", "--"));
+    line.addAll(prefix);
+    return new WorkerCommand(line);
   }
 
   /** The command line with these arguments to the worker's main class. */
   List<String> with(List<String> arguments) {
+<<<<<<< HEAD
     List<String> line = new ArrayList<>();
     launcher.ifPresent(program -> {
       line.add(program.toString());
@@ -49,6 +65,9 @@ public record WorkerCommand(
     line.add("-cp");
     line.add(classPath);
     line.add(MAIN);
+=======
+    List<String> line = new ArrayList<>(prefix);
+>>>>>>> 1720977 (Add the launcher that ties a program's life to its parent's)
     line.addAll(arguments);
     return line;
   }

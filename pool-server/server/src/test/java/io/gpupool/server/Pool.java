@@ -20,7 +20,6 @@ import java.io.IOException;
 import java.io.InputStreamReader;
 import java.net.InetAddress;
 import java.net.Socket;
-import java.nio.file.Path;
 import java.util.Iterator;
 import java.util.List;
 import java.util.Optional;
@@ -45,11 +44,8 @@ final class Pool implements AutoCloseable {
                 spares,
                 true,
                 ServerOptions.MissingPtx.fail,
-                new WorkerCommand(
-                    Path.of(System.getProperty("java.home"), "bin", "java"),
+                WorkerCommand.onThisJava(
                     System.getProperty("java.class.path"),
-                    Optional.empty(),
-                    Optional.empty(),
                     List.of(
                         "-XX:TieredStopAtLevel=1", "--add-opens=java.base/java.io=ALL-UNNAMED"))));
     channel =
