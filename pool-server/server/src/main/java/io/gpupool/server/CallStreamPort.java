@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.gpupool.server;
 
+import io.gpupool.transport.ExactReads;
 import io.gpupool.wire.ClientHello;
 import io.netty.bootstrap.ServerBootstrap;
 import io.netty.channel.Channel;
 import io.netty.channel.ChannelInitializer;
 import io.netty.channel.ChannelOption;
 import io.netty.channel.EventLoopGroup;
-import io.netty.channel.FixedRecvByteBufAllocator;
 import io.netty.channel.epoll.EpollServerSocketChannel;
 import io.netty.channel.epoll.EpollSocketChannel;
 import java.net.InetSocketAddress;
@@ -42,17 +42,15 @@ final class CallStreamPort {
             .childOption(ChannelOption.AUTO_READ, false)
             .childOption(ChannelOption.TCP_NODELAY, true)
             .childOption(ChannelOption.SO_KEEPALIVE, true)
-            .childOption(
-                ChannelOption.RECVBUF_ALLOCATOR,
-                new FixedRecvByteBufAllocator(ClientHello.BYTES).maxMessagesPerRead(1))
             .childHandler(
                 new ChannelInitializer<EpollSocketChannel>() {
                   @Override
                   protected void initChannel(EpollSocketChannel channel) {
                     begin(channel);
-                    channel
-                        .pipeline()
-                        .addLast(new HandshakeHandler(channel, join, () -> finish(channel)));
+                    HandshakeHandler handler =
+                        new HandshakeHandler(channel, join, () -> finish(channel));
+                    channel.config().setRecvByteBufAllocator(new ExactReads(handler::missingBytes));
+                    channel.pipeline().addLast(handler);
                   }
                 })
             .bind(address)

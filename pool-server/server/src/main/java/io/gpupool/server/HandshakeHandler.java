@@ -53,17 +53,18 @@ final class HandshakeHandler extends ChannelInboundHandlerAdapter implements Cal
     context.read();
   }
 
+  /** How much of the handshake is still to come. */
+  int missingBytes() {
+    return hello.remaining();
+  }
+
   @Override
   public void channelRead(ChannelHandlerContext context, Object value) {
     ByteBuf bytes = (ByteBuf) value;
     try {
-      if (bytes.readableBytes() > hello.remaining()) {
-        refuse("more than a handshake was sent before its answer");
-        return;
-      }
-      bytes.readBytes(hello.array(), hello.position(), bytes.readableBytes());
+      bytes.readBytes(hello.limit(hello.position() + bytes.readableBytes()));
+      hello.limit(hello.capacity());
     } finally {
-      hello.position(hello.position() + bytes.readerIndex());
       bytes.release();
     }
     if (!ClientHello.canStartWith(hello.duplicate().flip())) {

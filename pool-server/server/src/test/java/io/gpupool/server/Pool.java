@@ -26,18 +26,23 @@ import java.util.Optional;
 import java.util.concurrent.TimeUnit;
 
 /** A pool-server with workers of the test's own, and a client of it. */
-final class Pool implements AutoCloseable {
-  final PoolServer server;
-  final PoolGrpc.PoolBlockingStub stub;
+public final class Pool implements AutoCloseable {
+  public final PoolServer server;
+  public final PoolGrpc.PoolBlockingStub stub;
   private final ManagedChannel channel;
 
-  Pool(String gpus, int spares) throws IOException {
+  public Pool(String gpus, int spares) throws IOException {
+    this(gpus, spares, 0);
+  }
+
+  /** On a control port of the test's choice. */
+  public Pool(String gpus, int spares, int controlPort) throws IOException {
     server =
         PoolServer.start(
             new ServerOptions(
                 new GpuSpec(gpus),
                 InetAddress.getLoopbackAddress(),
-                0,
+                controlPort,
                 0,
                 Optional.of("test"),
                 Optional.empty(),

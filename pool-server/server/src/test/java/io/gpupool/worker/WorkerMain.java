@@ -36,7 +36,7 @@ public final class WorkerMain {
       return;
     }
     try (UnixPeer control =
-        new UnixPeer(new UnixAddress(options.get(options.indexOf("--control") + 1)))) {
+        new UnixPeer(new UnixAddress(options.get(options.indexOf("--control") + 1)), 0)) {
       control.send(
           TextMessage.ofType("hello")
               .put("pid", ProcessHandle.current().pid())

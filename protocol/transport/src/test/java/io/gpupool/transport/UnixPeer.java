@@ -27,6 +27,17 @@ public final class UnixPeer implements AutoCloseable {
       function("socket", ValueLayout.JAVA_INT, ValueLayout.JAVA_INT, ValueLayout.JAVA_INT);
   private static final MethodHandle CONNECT =
       function("connect", ValueLayout.JAVA_INT, ValueLayout.ADDRESS, ValueLayout.JAVA_INT);
+  private static final MethodHandle SETSOCKOPT =
+      function(
+          "setsockopt",
+          ValueLayout.JAVA_INT,
+          ValueLayout.JAVA_INT,
+          ValueLayout.JAVA_INT,
+          ValueLayout.ADDRESS,
+          ValueLayout.JAVA_INT);
+  private static final int SOL_SOCKET = 1;
+  private static final int SO_RCVTIMEO = 20;
+  private static final long RECEIVE_LIMIT_SECONDS = 60;
   private static final MethodHandle RECVMSG =
       longFunction("recvmsg", ValueLayout.JAVA_INT, ValueLayout.ADDRESS, ValueLayout.JAVA_INT);
   private static final MethodHandle SEND =
@@ -42,8 +53,13 @@ public final class UnixPeer implements AutoCloseable {
   private final int descriptor;
   private final TextMessageReader reader = new TextMessageReader();
 
-  /** Connects. */
+  /** Connects; a read that takes too long gives what the end gives. */
   public UnixPeer(UnixAddress address) throws IOException {
+    this(address, RECEIVE_LIMIT_SECONDS);
+  }
+
+  /** Connects without a limit, or with one, for its reads. */
+  public UnixPeer(UnixAddress address, long limitSeconds) throws IOException {
     try (Arena arena = Arena.ofConfined()) {
       byte[] path = address.text().getBytes(StandardCharsets.UTF_8);
       if (address.isAbstract()) {
@@ -54,7 +70,10 @@ public final class UnixPeer implements AutoCloseable {
       MemorySegment.copy(path, 0, name, ValueLayout.JAVA_BYTE, 2, path.length);
       int length = 2 + path.length + (address.isAbstract() ? 0 : 1);
       descriptor = (int) SOCKET.invokeExact(AF_UNIX, SOCK_STREAM_CLOEXEC, 0);
-      if ((int) CONNECT.invokeExact(descriptor, name, length) != 0) {
+      MemorySegment limit = arena.allocate(16, 8);
+      limit.set(ValueLayout.JAVA_LONG, 0, limitSeconds);
+      int limited = (int) SETSOCKOPT.invokeExact(descriptor, SOL_SOCKET, SO_RCVTIMEO, limit, 16);
+      if (limited != 0 || (int) CONNECT.invokeExact(descriptor, name, length) != 0) {
         Descriptors.close(descriptor);
         throw new IOException("cannot connect to " + address);
       }

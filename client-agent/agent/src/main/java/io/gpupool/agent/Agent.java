@@ -1,0 +1,115 @@
+// SPDX-License-Identifier: Apache-2.0
+package io.gpupool.agent;
+
+import io.gpupool.transport.Descriptors;
+import io.gpupool.transport.TextMessageDecoder;
+import io.gpupool.transport.UnixAddress;
+import io.netty.bootstrap.ServerBootstrap;
+import io.netty.channel.Channel;
+import io.netty.channel.ChannelInitializer;
+import io.netty.channel.EventLoopGroup;
+import io.netty.channel.epoll.EpollDomainSocketChannel;
+import io.netty.channel.epoll.EpollServerDomainSocketChannel;
+import io.netty.channel.group.ChannelGroup;
+import io.netty.channel.group.DefaultChannelGroup;
+import io.netty.util.concurrent.GlobalEventExecutor;
+import java.io.IOException;
+import java.net.ConnectException;
+import java.net.UnixDomainSocketAddress;
+import java.nio.channels.SocketChannel;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.nio.file.attribute.PosixFilePermissions;
+
+/** A running agent: the unix socket on which shims find it. Started and closed by any thread. */
+public final class Agent implements AutoCloseable {
+  private static final int MAX_PROGRAMS = 4096;
+
+  private final UnixAddress address;
+  private final PoolClients clients;
+  private final ChannelGroup programs = new DefaultChannelGroup(GlobalEventExecutor.INSTANCE);
+  private final Channel server;
+
+  private Agent(AgentOptions options, EventLoopGroup loops) throws IOException {
+    address = options.socket();
+    clients = new PoolClients(loops, options.pool());
+    Descriptors.warmUp();
+    if (!address.isAbstract()) {
+      clear(Path.of(address.text()));
+    }
+    server =
+        new ServerBootstrap()
+            .group(loops)
+            .channel(EpollServerDomainSocketChannel.class)
+            .childHandler(
+                new ChannelInitializer<EpollDomainSocketChannel>() {
+                  @Override
+                  protected void initChannel(EpollDomainSocketChannel channel) {
+                    if (programs.size() >= MAX_PROGRAMS) {
+                      channel.close();
+                      return;
+                    }
+                    programs.add(channel);
+                    channel
+                        .pipeline()
+                        .addLast(
+                            new TextMessageDecoder(), new Attachment(channel, options, clients));
+                  }
+                })
+            .bind(address.socketAddress())
+            .syncUninterruptibly()
+            .channel();
+    if (!address.isAbstract()) {
+      Files.setPosixFilePermissions(
+          Path.of(address.text()),
+          PosixFilePermissions.fromString(options.anyUser() ? "rw-rw-rw-" : "rw-------"));
+    }
+  }
+
+  /**
+   * Opens the socket.
+   *
+   * @param loops must have one thread: a program's socket, its call stream and the pool's answers
+   *     meet on it
+   * @throws IOException if an agent is running there already, or the socket cannot be made
+   */
+  public static Agent start(AgentOptions options, EventLoopGroup loops) throws IOException {
+    try {
+      return new Agent(options, loops);
+    } catch (RuntimeException e) {
+      throw new IOException("cannot listen on " + options.socket() + ": " + e.getMessage(), e);
+    }
+  }
+
+  /** Closes the socket and lets go of all programs, whose sessions end. */
+  @Override
+  public void close() {
+    server.close().awaitUninterruptibly();
+    programs.close().awaitUninterruptibly();
+    clients.close();
+    try {
+      if (!address.isAbstract()) {
+        Files.deleteIfExists(Path.of(address.text()));
+      }
+    } catch (IOException e) {
+      // Nobody listens there any more; the next agent removes it.
+    }
+  }
+
+  /** Removes what a killed agent left behind, but not the socket of one that lives. */
+  private static void clear(Path path) throws IOException {
+    if (path.getParent() != null) {
+      Files.createDirectories(path.getParent());
+    }
+    if (!Files.exists(path)) {
+      return;
+    }
+    try {
+      SocketChannel.open(UnixDomainSocketAddress.of(path)).close();
+    } catch (ConnectException e) {
+      Files.delete(path);
+      return;
+    }
+    throw new IOException("an agent is running at " + path + " already");
+  }
+}

@@ -1,0 +1,23 @@
+// SPDX-License-Identifier: Apache-2.0
+package io.gpupool.agent;
+
+import io.gpupool.transport.UnixAddress;
+import java.util.Optional;
+
+/**
+ * What an agent is started with.
+ *
+ * @param socket where shims find it
+ * @param pool the pool of programs that name none
+ * @param token for programs that bring none
+ * @param wish what programs get that ask for nothing in particular
+ * @param relay relay all call streams instead of handing them over
+ * @param anyUser serve programs of other users than the agent's own and root
+ */
+public record AgentOptions(
+    UnixAddress socket,
+    Optional<PoolAddress> pool,
+    Optional<String> token,
+    LeaseWish wish,
+    boolean relay,
+    boolean anyUser) {}

@@ -1,0 +1,262 @@
+// SPDX-License-Identifier: Apache-2.0
+package io.gpupool.agent;
+
+import io.gpupool.control.v1.Holder;
+import io.gpupool.transport.Detaching;
+import io.gpupool.transport.TextMessageDecoder;
+import io.gpupool.wire.BuildVersion;
+import io.gpupool.wire.TextMessage;
+import io.gpupool.wire.Versions;
+import io.gpupool.wire.WireException;
+import io.netty.buffer.ByteBuf;
+import io.netty.channel.ChannelFutureListener;
+import io.netty.channel.ChannelHandlerContext;
+import io.netty.channel.ChannelInboundHandlerAdapter;
+import io.netty.channel.epoll.EpollDomainSocketChannel;
+import io.netty.channel.epoll.EpollSocketChannel;
+import io.netty.channel.unix.PeerCredentials;
+import io.netty.util.ReferenceCountUtil;
+import java.io.IOException;
+import java.util.Optional;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.ScheduledFuture;
+import java.util.concurrent.TimeUnit;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+
+/**
+ * One program process from its attach message to its end: obtains what it needs from the pool,
+ * hands the call stream over, then waits for the process to end. Runs on its channel's event loop.
+ */
+final class Attachment extends ChannelInboundHandlerAdapter {
+  private static final long ATTACH_LIMIT_SECONDS = 10;
+  private static final Logger LOG = LoggerFactory.getLogger(Attachment.class);
+
+  private final EpollDomainSocketChannel channel;
+  private final AgentOptions options;
+  private final PoolClients clients;
+  private ScheduledFuture<?> limit;
+  private boolean asked;
+  private boolean gone;
+  private boolean relayed;
+  private Optional<PoolClient> client = Optional.empty();
+  private Optional<CompletableFuture<HeldLease>> ownLease = Optional.empty();
+  private Optional<CompletableFuture<OpenedSession>> session = Optional.empty();
+  private Optional<CompletableFuture<EpollSocketChannel>> stream = Optional.empty();
+
+  Attachment(EpollDomainSocketChannel channel, AgentOptions options, PoolClients clients) {
+    this.channel = channel;
+    this.options = options;
+    this.clients = clients;
+  }
+
+  @Override
+  public void channelActive(ChannelHandlerContext context) {
+    limit =
+        context
+            .executor()
+            .schedule((Runnable) channel::close, ATTACH_LIMIT_SECONDS, TimeUnit.SECONDS);
+  }
+
+  @Override
+  public void channelRead(ChannelHandlerContext context, Object value) {
+    if (relayed) {
+      context.fireChannelRead(value);
+    } else if (!asked && value instanceof TextMessage message) {
+      answer(message);
+    } else {
+      ReferenceCountUtil.release(value);
+      LOG.warn("a program talks where it should be silent; its session ends");
+      channel.close();
+    }
+  }
+
+  @Override
+  public void channelInactive(ChannelHandlerContext context) {
+    gone = true;
+    if (limit != null) {
+      limit.cancel(false);
+    }
+    stream.ifPresent(dialing -> dialing.cancel(false));
+    if (ownLease.isPresent()) {
+      ownLease.get().cancel(false);
+      ownLease.get().thenCompose(HeldLease::release).whenComplete((done, failure) -> forget());
+    } else {
+      session.ifPresent(
+          opening -> opening.thenAccept(opened -> client.orElseThrow().closeSession(opened)));
+      session.ifPresentOrElse(
+          opening -> opening.whenComplete((opened, failure) -> forget()), this::forget);
+    }
+    context.fireChannelInactive();
+  }
+
+  @Override
+  public void exceptionCaught(ChannelHandlerContext context, Throwable cause) {
+    Throwable inner = cause.getCause() == null ? cause : cause.getCause();
+    if (inner instanceof WireException && !asked) {
+      asked = true;
+      refuse(new Refusal(Refusal.Cause.PROTOCOL, inner.getMessage()));
+    } else {
+      LOG.debug("connection of a program: {}", cause.getMessage());
+      context.close();
+    }
+  }
+
+  private void answer(TextMessage message) {
+    asked = true;
+    limit.cancel(false);
+    try {
+      PeerCredentials peer = channel.peerCredentials();
+      checkUser(peer);
+      if (message.type().equals("status")) {
+        channel.writeAndFlush(encode(status())).addListener(ChannelFutureListener.CLOSE);
+        return;
+      }
+      attach(AttachRequest.of(message), peer);
+    } catch (Refusal e) {
+      refuse(e);
+    } catch (IOException | IllegalArgumentException e) {
+      refuse(new Refusal(Refusal.Cause.REFUSED, e.getMessage()));
+    }
+  }
+
+  private void attach(AttachRequest request, PeerCredentials peer) {
+    PoolAddress pool =
+        request
+            .pool()
+            .or(options::pool)
+            .orElseThrow(() ->
+                new Refusal(
+                    Refusal.Cause.UNREACHABLE,
+                    "no pool is configured: set GPUPOOL_POOL=HOST or start the agent with"
+                        + " --pool HOST"));
+    PoolClient to = clients.take(pool, request.token().or(options::token));
+    client = Optional.of(to);
+    Holder holder =
+        Holder.newBuilder()
+            .setHost(LocalNames.HOST)
+            .setPid(peer.pid() > 0 ? peer.pid() : request.pid())
+            .setProgram(request.program())
+            .setUser(LocalNames.user(peer.uid()))
+            .build();
+    ticket(request, to, holder)
+        .thenCompose(ticket -> open(ticket, to, holder))
+        .whenCompleteAsync(
+            (attached, failure) -> {
+              if (failure != null) {
+                refuse(Refusal.of(failure, pool));
+              }
+            },
+            channel.eventLoop());
+  }
+
+  private CompletableFuture<AttachRequest.Ticket> ticket(
+      AttachRequest request, PoolClient to, Holder holder) {
+    if (request.ticket().isPresent()) {
+      return CompletableFuture.completedFuture(request.ticket().get());
+    }
+    CompletableFuture<HeldLease> asking =
+        to.requestLease(request.wish().orElse(options.wish()).request(holder), queued -> {});
+    ownLease = Optional.of(asking);
+    return asking.thenApply(held -> {
+      held.ended()
+          .thenAccept(reason -> LOG.warn("lease {} ended: {}", held.lease().getId(), reason));
+      return new AttachRequest.Ticket(held.lease().getId(), held.lease().getSecret());
+    });
+  }
+
+  private CompletableFuture<Void> open(AttachRequest.Ticket ticket, PoolClient to, Holder holder) {
+    CompletableFuture<OpenedSession> opening =
+        to.openSession(ticket.leaseId(), ticket.secret(), holder);
+    session = Optional.of(opening);
+    return opening.thenComposeAsync(
+        opened -> {
+          if (gone) {
+            throw new Refusal(Refusal.Cause.INTERNAL, "the program has left");
+          }
+          CompletableFuture<EpollSocketChannel> dialing =
+              CallStreamDialer.dial(opened, channel.eventLoop());
+          stream = Optional.of(dialing);
+          return dialing.thenCompose(connected -> hand(connected, opened, ticket, to));
+        },
+        channel.eventLoop());
+  }
+
+  private CompletableFuture<Void> hand(
+      EpollSocketChannel connected,
+      OpenedSession opened,
+      AttachRequest.Ticket ticket,
+      PoolClient to) {
+    TextMessage answer =
+        TextMessage.ofType("attached")
+            .put("protocol", Versions.LOCAL_PROTOCOL)
+            .put("mode", options.relay() ? "relay" : "descriptor")
+            .put("session", opened.id().toString())
+            .put("lease", ticket.leaseId())
+            .put("server", to.address().toString())
+            .build();
+    LOG.info(
+        "lease {} session {}: call stream to {} {}",
+        ticket.leaseId(),
+        opened.id().brief(),
+        opened.callStream(),
+        options.relay() ? "relayed" : "handed over");
+    if (options.relay()) {
+      relayed = true;
+      channel.config().setAutoRead(false);
+      channel.writeAndFlush(encode(answer));
+      Relay.join(connected, channel);
+      channel.pipeline().remove(TextMessageDecoder.class);
+      return CompletableFuture.completedFuture(null);
+    }
+    return Detaching.detach(connected)
+        .thenAccept(descriptor -> {
+          if (!channel.isActive()) {
+            Detaching.closeQuietly(descriptor);
+            return;
+          }
+          channel.pipeline().remove(TextMessageDecoder.class);
+          channel.write(encode(answer));
+          channel.writeAndFlush(descriptor).addListener(sent -> Detaching.closeQuietly(descriptor));
+        });
+  }
+
+  private void refuse(Refusal refusal) {
+    LOG.info("a program is refused: {}", refusal.getMessage());
+    channel
+        .writeAndFlush(
+            encode(
+                TextMessage.ofType("refused")
+                    .put("cause", refusal.why().wireName())
+                    .put("message", refusal.getMessage())
+                    .build()))
+        .addListener(ChannelFutureListener.CLOSE);
+  }
+
+  private void checkUser(PeerCredentials peer) {
+    if (!options.anyUser() && peer.uid() != 0 && peer.uid() != LocalNames.USER_ID) {
+      throw new Refusal(
+          Refusal.Cause.DENIED,
+          "this agent serves the programs of user "
+              + LocalNames.user(LocalNames.USER_ID)
+              + " only; start one of your own, or that one with --any-user");
+    }
+  }
+
+  private TextMessage status() {
+    return TextMessage.ofType("status")
+        .put("protocol", Versions.LOCAL_PROTOCOL)
+        .put("version", BuildVersion.TEXT)
+        .put("pool", options.pool().map(PoolAddress::toString))
+        .build();
+  }
+
+  private void forget() {
+    client.ifPresent(clients::giveBack);
+    client = Optional.empty();
+  }
+
+  private static ByteBuf encode(TextMessage message) {
+    return TextMessageDecoder.encode(message);
+  }
+}

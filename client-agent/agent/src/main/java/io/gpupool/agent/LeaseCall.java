@@ -1,0 +1,191 @@
+// SPDX-License-Identifier: Apache-2.0
+package io.gpupool.agent;
+
+import io.gpupool.control.v1.HoldRequest;
+import io.gpupool.control.v1.Lease;
+import io.gpupool.control.v1.LeaseEvent;
+import io.gpupool.control.v1.LeaseRequest;
+import io.gpupool.control.v1.PoolGrpc;
+import io.gpupool.control.v1.Queued;
+import io.gpupool.control.v1.ReleaseLeaseReply;
+import io.gpupool.control.v1.ReleaseLeaseRequest;
+import io.grpc.stub.ClientCallStreamObserver;
+import io.grpc.stub.ClientResponseObserver;
+import io.grpc.stub.StreamObserver;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.ScheduledExecutorService;
+import java.util.concurrent.TimeUnit;
+import java.util.function.Consumer;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+
+/**
+ * Asks for a lease and holds it: first by the stream on which it was granted, and when that breaks,
+ * by new ones for as long as the pool waits for its holder. Runs on the client's event loop.
+ */
+final class LeaseCall implements HeldLease {
+  private static final long RETRY_MILLIS = 100;
+  private static final long GIVE_UP_NANOS = TimeUnit.SECONDS.toNanos(2);
+  private static final Logger LOG = LoggerFactory.getLogger(LeaseCall.class);
+
+  private final PoolGrpc.PoolStub stub;
+  private final ScheduledExecutorService loop;
+  private final Runnable reconnect;
+  private final Consumer<Queued> onQueued;
+  private final CompletableFuture<HeldLease> granted = new CompletableFuture<>();
+  private final CompletableFuture<String> ended = new CompletableFuture<>();
+  private volatile Lease lease;
+  private volatile boolean released;
+  private volatile ClientCallStreamObserver<?> stream;
+  private long brokenAtNanos;
+  private boolean broken;
+
+  LeaseCall(
+      PoolGrpc.PoolStub stub,
+      ScheduledExecutorService loop,
+      Runnable reconnect,
+      Consumer<Queued> onQueued) {
+    this.stub = stub;
+    this.loop = loop;
+    this.reconnect = reconnect;
+    this.onQueued = onQueued;
+  }
+
+  /** Sends the request; cancelling the future withdraws it. */
+  CompletableFuture<HeldLease> request(LeaseRequest request) {
+    stub.requestLease(request, new Events<LeaseRequest>());
+    granted.whenComplete((result, failure) -> {
+      if (granted.isCancelled()) {
+        cancel("withdrawn");
+      }
+    });
+    return granted;
+  }
+
+  @Override
+  public Lease lease() {
+    return lease;
+  }
+
+  @Override
+  public CompletableFuture<String> ended() {
+    return ended;
+  }
+
+  @Override
+  public CompletableFuture<Void> release() {
+    released = true;
+    CompletableFuture<Void> done = new CompletableFuture<>();
+    stub.withDeadlineAfter(5, TimeUnit.SECONDS)
+        .releaseLease(
+            ReleaseLeaseRequest.newBuilder()
+                .setLeaseId(lease.getId())
+                .setSecret(lease.getSecret())
+                .build(),
+            new StreamObserver<>() {
+              @Override
+              public void onNext(ReleaseLeaseReply reply) {}
+
+              @Override
+              public void onError(Throwable failure) {
+                LOG.debug("lease {}: release failed: {}", lease.getId(), failure.getMessage());
+                finish();
+              }
+
+              @Override
+              public void onCompleted() {
+                finish();
+              }
+
+              private void finish() {
+                cancel("released");
+                done.complete(null);
+              }
+            });
+    return done;
+  }
+
+  private void cancel(String why) {
+    ClientCallStreamObserver<?> open = stream;
+    if (open != null) {
+      open.cancel(why, null);
+    }
+  }
+
+  private void hear(LeaseEvent event) {
+    switch (event.getEventCase()) {
+      case QUEUED -> onQueued.accept(event.getQueued());
+      case GRANTED -> {
+        lease = event.getGranted();
+        if (!granted.complete(this)) {
+          release();
+        }
+      }
+      case REFUSED ->
+          granted.completeExceptionally(
+              new Refusal(Refusal.Cause.REFUSED, event.getRefused().getReason()));
+      case ENDED -> {
+        if (!released) {
+          ended.complete(event.getEnded().getReason());
+        }
+      }
+      case HELD -> {
+        broken = false;
+        LOG.info("lease {}: held again", lease.getId());
+      }
+      case EVENT_NOT_SET -> LOG.debug("an event of a later version");
+    }
+  }
+
+  private void closed(Throwable failure) {
+    if (lease == null) {
+      granted.completeExceptionally(failure);
+      return;
+    }
+    if (released || ended.isDone()) {
+      return;
+    }
+    if (!broken) {
+      broken = true;
+      brokenAtNanos = System.nanoTime();
+      LOG.warn("lease {}: connection to the pool lost: {}", lease.getId(), failure.getMessage());
+    }
+    if (System.nanoTime() - brokenAtNanos > GIVE_UP_NANOS) {
+      ended.complete("the connection to the pool was lost");
+      return;
+    }
+    loop.schedule(this::holdAgain, RETRY_MILLIS, TimeUnit.MILLISECONDS);
+  }
+
+  private void holdAgain() {
+    if (released) {
+      return;
+    }
+    reconnect.run();
+    StreamObserver<HoldRequest> requests = stub.holdLease(new Events<HoldRequest>());
+    requests.onNext(
+        HoldRequest.newBuilder().setLeaseId(lease.getId()).setSecret(lease.getSecret()).build());
+  }
+
+  private final class Events<T> implements ClientResponseObserver<T, LeaseEvent> {
+    @Override
+    public void beforeStart(ClientCallStreamObserver<T> call) {
+      stream = call;
+    }
+
+    @Override
+    public void onNext(LeaseEvent event) {
+      hear(event);
+    }
+
+    @Override
+    public void onError(Throwable failure) {
+      closed(failure);
+    }
+
+    @Override
+    public void onCompleted() {
+      closed(new Refusal(Refusal.Cause.INTERNAL, "the pool closed the request without an answer"));
+    }
+  }
+}

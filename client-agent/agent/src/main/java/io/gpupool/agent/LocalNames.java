@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: Apache-2.0
+package io.gpupool.agent;
+
+import java.io.IOException;
+import java.io.UncheckedIOException;
+import java.net.InetAddress;
+import java.net.UnknownHostException;
+import java.nio.file.Files;
+import java.nio.file.Path;
+
+/** What this machine and its users are called. */
+public final class LocalNames {
+  /** The user this process runs as. */
+  public static final int USER_ID = userId();
+
+  public static final String HOST = host();
+
+  private LocalNames() {}
+
+  /** The user's name where it is known without asking a directory, else the number. */
+  public static String user(int id) {
+    return id == USER_ID ? System.getProperty("user.name") : id == 0 ? "root" : "uid " + id;
+  }
+
+  private static int userId() {
+    try {
+      return (int) Files.getAttribute(Path.of("/proc/self"), "unix:uid");
+    } catch (IOException e) {
+      throw new UncheckedIOException(e);
+    }
+  }
+
+  private static String host() {
+    try {
+      return Files.readString(Path.of("/proc/sys/kernel/hostname")).strip();
+    } catch (IOException e) {
+      try {
+        return InetAddress.getLocalHost().getHostName();
+      } catch (UnknownHostException unknown) {
+        return "localhost";
+      }
+    }
+  }
+}

@@ -1,0 +1,216 @@
+// SPDX-License-Identifier: Apache-2.0
+package io.gpupool.agent;
+
+import com.google.protobuf.ByteString;
+import io.gpupool.control.v1.CloseSessionReply;
+import io.gpupool.control.v1.CloseSessionRequest;
+import io.gpupool.control.v1.Holder;
+import io.gpupool.control.v1.LeaseRequest;
+import io.gpupool.control.v1.OpenSessionReply;
+import io.gpupool.control.v1.OpenSessionRequest;
+import io.gpupool.control.v1.PoolGrpc;
+import io.gpupool.control.v1.Queued;
+import io.gpupool.wire.SessionId;
+import io.gpupool.wire.SessionKey;
+import io.gpupool.wire.WireException;
+import io.grpc.CallOptions;
+import io.grpc.ClientCall;
+import io.grpc.ConnectivityState;
+import io.grpc.Grpc;
+import io.grpc.ManagedChannel;
+import io.grpc.Metadata;
+import io.grpc.Status;
+import io.grpc.netty.NettyChannelBuilder;
+import io.grpc.stub.MetadataUtils;
+import io.netty.channel.ChannelOption;
+import io.netty.channel.EventLoopGroup;
+import io.netty.channel.epoll.EpollSocketChannel;
+import java.net.InetAddress;
+import java.net.InetSocketAddress;
+import java.net.UnknownHostException;
+import java.util.Optional;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.CompletionException;
+import java.util.concurrent.TimeUnit;
+import java.util.function.Consumer;
+
+/**
+ * A connection to a pool's control plane, made with the first call. Asynchronous calls complete on
+ * the event loop. For any thread.
+ */
+public final class PoolClient implements AutoCloseable {
+  private static final int CONNECT_MILLIS = 5000;
+  private static final long CALL_SECONDS = 10;
+  private static final long CLOSE_MILLIS = 500;
+  private static final long KEEP_ALIVE_SECONDS = 5;
+  private static final Metadata.Key<String> AUTHORIZATION =
+      Metadata.Key.of("authorization", Metadata.ASCII_STRING_MARSHALLER);
+
+  private final PoolAddress address;
+  private final EventLoopGroup loops;
+  private final ManagedChannel channel;
+  private final PoolGrpc.PoolStub stub;
+
+  /** Connects nothing yet. */
+  public PoolClient(PoolAddress address, Optional<String> token, EventLoopGroup loops) {
+    this.address = address;
+    this.loops = loops;
+    channel =
+        NettyChannelBuilder.forAddress(address.host(), address.port())
+            .usePlaintext()
+            .channelType(EpollSocketChannel.class)
+            .eventLoopGroup(loops)
+            .withOption(ChannelOption.CONNECT_TIMEOUT_MILLIS, CONNECT_MILLIS)
+            .keepAliveTime(KEEP_ALIVE_SECONDS, TimeUnit.SECONDS)
+            .keepAliveTimeout(KEEP_ALIVE_SECONDS, TimeUnit.SECONDS)
+            .directExecutor()
+            .intercept(MetadataUtils.newAttachHeadersInterceptor(credentials(token)))
+            .build();
+    stub = PoolGrpc.newStub(channel);
+  }
+
+  public PoolAddress address() {
+    return address;
+  }
+
+  /** The service with blocking calls, each limited to a few seconds. */
+  public PoolGrpc.PoolBlockingStub blocking() {
+    return PoolGrpc.newBlockingStub(channel).withDeadlineAfter(CALL_SECONDS, TimeUnit.SECONDS);
+  }
+
+  /**
+   * Asks for a lease; cancelling the future withdraws the request.
+   *
+   * @return the lease, held from then on; fails with what {@link Refusal#of} can tell
+   */
+  public CompletableFuture<HeldLease> requestLease(
+      LeaseRequest request, Consumer<Queued> onQueued) {
+    connectAfresh();
+    return new LeaseCall(stub, loops, this::connectAfresh, onQueued).request(request);
+  }
+
+  /** Opens a session; it must be connected soon, or the pool ends it. */
+  CompletableFuture<OpenedSession> openSession(String leaseId, String secret, Holder client) {
+    connectAfresh();
+    ClientCall<OpenSessionRequest, OpenSessionReply> call =
+        channel.newCall(
+            PoolGrpc.getOpenSessionMethod(),
+            CallOptions.DEFAULT.withDeadlineAfter(CALL_SECONDS, TimeUnit.SECONDS));
+    CompletableFuture<OpenedSession> opened = new CompletableFuture<>();
+    call.start(
+        new ClientCall.Listener<>() {
+          private OpenSessionReply reply;
+
+          @Override
+          public void onMessage(OpenSessionReply message) {
+            reply = message;
+          }
+
+          @Override
+          public void onClose(Status status, Metadata trailers) {
+            if (!status.isOk()) {
+              opened.completeExceptionally(status.asRuntimeException());
+              return;
+            }
+            // The very address that answered, so that a name with several addresses is no trouble.
+            InetSocketAddress peer =
+                (InetSocketAddress) call.getAttributes().get(Grpc.TRANSPORT_ATTR_REMOTE_ADDR);
+            resolve(reply.getCallStreamHost(), peer.getAddress())
+                .thenApply(host -> session(reply, host))
+                .whenComplete((session, failure) -> {
+                  if (failure == null) {
+                    opened.complete(session);
+                  } else {
+                    opened.completeExceptionally(failure);
+                  }
+                });
+          }
+        },
+        new Metadata());
+    call.sendMessage(
+        OpenSessionRequest.newBuilder()
+            .setLeaseId(leaseId)
+            .setSecret(secret)
+            .setClient(client)
+            .build());
+    call.halfClose();
+    call.request(2);
+    return opened;
+  }
+
+  void closeSession(OpenedSession session) {
+    stub.withDeadlineAfter(CALL_SECONDS, TimeUnit.SECONDS)
+        .closeSession(
+            CloseSessionRequest.newBuilder()
+                .setSessionId(ByteString.copyFrom(session.id().bytes()))
+                .setSessionKey(ByteString.copyFrom(session.key().bytes()))
+                .build(),
+            new IgnoredReply<CloseSessionReply>());
+  }
+
+  /** Lets calls under way finish for a moment. */
+  @Override
+  public void close() {
+    channel.shutdown();
+    try {
+      channel.awaitTermination(CLOSE_MILLIS, TimeUnit.MILLISECONDS);
+    } catch (InterruptedException e) {
+      Thread.currentThread().interrupt();
+    }
+    channel.shutdownNow();
+  }
+
+  /** Like {@link #close}, for the event loop, which must not wait. */
+  void abandon() {
+    channel.shutdown();
+  }
+
+  /** Has the next call try to connect, however often that has failed before. */
+  private void connectAfresh() {
+    if (channel.getState(false) == ConnectivityState.TRANSIENT_FAILURE) {
+      channel.enterIdle();
+    }
+  }
+
+  private static OpenedSession session(OpenSessionReply reply, InetAddress host) {
+    try {
+      return new OpenedSession(
+          SessionId.ofBytes(reply.getSessionId().toByteArray()),
+          SessionKey.ofBytes(reply.getSessionKey().toByteArray()),
+          new InetSocketAddress(host, reply.getCallStreamPort()));
+    } catch (WireException | IllegalArgumentException e) {
+      throw new Refusal(Refusal.Cause.PROTOCOL, "the pool's answer is wrong: " + e.getMessage());
+    }
+  }
+
+  private static CompletableFuture<InetAddress> resolve(String host, InetAddress otherwise) {
+    if (host.isEmpty()) {
+      return CompletableFuture.completedFuture(otherwise);
+    }
+    return CompletableFuture.supplyAsync(
+        () -> {
+          try {
+            return InetAddress.getByName(host);
+          } catch (UnknownHostException e) {
+            throw new CompletionException(
+                new Refusal(
+                    Refusal.Cause.UNREACHABLE,
+                    "the pool's call streams are at '" + host + "', which has no address here"));
+          }
+        },
+        Thread::startVirtualThread);
+  }
+
+  private static Metadata credentials(Optional<String> token) {
+    Metadata metadata = new Metadata();
+    token.ifPresent(text -> metadata.put(AUTHORIZATION, "Bearer " + checked(text)));
+    return metadata;
+  }
+
+  private static String checked(String token) {
+    if (token.isEmpty() || !token.chars().allMatch(c -> c > 32 && c < 127)) {
+      throw new IllegalArgumentException("the token holds characters that no token has");
+    }
+    return token;
+  }
+}

@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: Apache-2.0
+package io.gpupool.agent;
+
+import io.netty.channel.EventLoopGroup;
+import java.util.HashMap;
+import java.util.Map;
+import java.util.Optional;
+
+/** The agent's connections, one a pool and token, closed when no program uses them any more. */
+final class PoolClients {
+  private record Key(PoolAddress pool, Optional<String> token) {}
+
+  private static final class Entry {
+    private final PoolClient client;
+    private int users;
+
+    Entry(PoolClient client) {
+      this.client = client;
+    }
+  }
+
+  private final EventLoopGroup loops;
+  private final Optional<PoolAddress> keptOpen;
+  private final Map<Key, Entry> entries = new HashMap<>();
+
+  /** The connection to {@code keptOpen} stays, so that programs attach fast. */
+  PoolClients(EventLoopGroup loops, Optional<PoolAddress> keptOpen) {
+    this.loops = loops;
+    this.keptOpen = keptOpen;
+  }
+
+  /** A client that its user must give back. */
+  synchronized PoolClient take(PoolAddress pool, Optional<String> token) {
+    Entry entry =
+        entries.computeIfAbsent(
+            new Key(pool, token), key -> new Entry(new PoolClient(pool, token, loops)));
+    entry.users++;
+    return entry.client;
+  }
+
+  synchronized void giveBack(PoolClient client) {
+    entries
+        .entrySet()
+        .removeIf(e -> {
+          Entry entry = e.getValue();
+          if (entry.client != client || --entry.users > 0) {
+            return false;
+          }
+          if (keptOpen.equals(Optional.of(e.getKey().pool()))) {
+            return false;
+          }
+          client.close();
+          return true;
+        });
+  }
+
+  synchronized void close() {
+    entries.values().forEach(entry -> entry.client.close());
+    entries.clear();
+  }
+}

@@ -1,0 +1,90 @@
+// SPDX-License-Identifier: Apache-2.0
+package io.gpupool.agent;
+
+import io.grpc.Status;
+import java.util.Locale;
+import java.util.concurrent.CompletionException;
+
+/**
+ * Why a program does not get a GPU, told as it can be told to the person who started it.
+ *
+ * <p>The message is one line: what was wrong and what to do.
+ */
+public final class Refusal extends RuntimeException {
+  private static final long serialVersionUID = 1L;
+
+  /** The causes of the shim's protocol. */
+  public enum Cause {
+    UNREACHABLE,
+    REFUSED,
+    PROTOCOL,
+    DENIED,
+    INTERNAL;
+
+    String wireName() {
+      return name().toLowerCase(Locale.ROOT);
+    }
+  }
+
+  private final Cause cause;
+
+  public Refusal(Cause cause, String message) {
+    super(message.replace('\n', ' '), null, false, false);
+    this.cause = cause;
+  }
+
+  public Cause why() {
+    return cause;
+  }
+
+  /** Turns whatever an asynchronous step failed with into a refusal. */
+  public static Refusal of(Throwable failure, PoolAddress pool) {
+    Throwable inner = failure;
+    while (inner instanceof CompletionException && inner.getCause() != null) {
+      inner = inner.getCause();
+    }
+    if (inner instanceof Refusal refusal) {
+      return refusal;
+    }
+    Status status = Status.fromThrowable(inner);
+    return switch (status.getCode()) {
+      case UNAVAILABLE ->
+          new Refusal(
+              Cause.UNREACHABLE,
+              "pool "
+                  + pool
+                  + " cannot be reached ("
+                  + reason(status)
+                  + "); is 'gpupool server' running there and its port open?");
+      case DEADLINE_EXCEEDED ->
+          new Refusal(
+              Cause.UNREACHABLE, "pool " + pool + " does not answer; is the network as it should?");
+      case PERMISSION_DENIED, UNAUTHENTICATED ->
+          new Refusal(Cause.DENIED, "pool " + pool + ": " + reason(status));
+      case INVALID_ARGUMENT, RESOURCE_EXHAUSTED ->
+          new Refusal(Cause.REFUSED, "pool " + pool + ": " + reason(status));
+      case UNIMPLEMENTED ->
+          new Refusal(
+              Cause.PROTOCOL,
+              "what listens at " + pool + " is no gpupool server, or one of another version");
+      default ->
+          new Refusal(
+              Cause.INTERNAL,
+              "pool "
+                  + pool
+                  + ": "
+                  + (status.getCode() == Status.Code.UNKNOWN ? inner : reason(status)));
+    };
+  }
+
+  private static String reason(Status status) {
+    Throwable cause = status.getCause();
+    while (cause != null && cause.getCause() != null) {
+      cause = cause.getCause();
+    }
+    if (cause != null && cause.getMessage() != null) {
+      return cause.getMessage();
+    }
+    return status.getDescription() == null ? status.getCode().name() : status.getDescription();
+  }
+}

@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: Apache-2.0
+package io.gpupool.agent;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
+
+import io.gpupool.control.v1.Holder;
+import io.gpupool.control.v1.LeaseRequest;
+import java.time.Duration;
+import java.util.Map;
+import java.util.Optional;
+import org.junit.jupiter.api.Test;
+
+class LeaseWishTest {
+  @Test
+  void request_allValues_areSent() {
+    LeaseRequest request =
+        wish(Map.of("gpus", "2", "memory", "4Gi", "compute", "50%"))
+            .request(Holder.getDefaultInstance());
+    assertThat(request.getGpus()).isEqualTo(2);
+    assertThat(request.getMemoryBytes()).isEqualTo(4L << 30);
+    assertThat(request.getComputePercent()).isEqualTo(50);
+    assertThat(request.hasFraction()).isFalse();
+  }
+
+  @Test
+  void orElse_fractionOrMemoryGiven_replacesTheOthersWholeSize() {
+    LeaseWish defaults = wish(Map.of("gpus", "2", "fraction", "0.5", "compute", "10"));
+    LeaseWish own = wish(Map.of("memory", "1Gi")).orElse(defaults);
+    assertThat(own.gpus()).contains("2");
+    assertThat(own.memory()).contains("1Gi");
+    assertThat(own.fraction()).isEmpty();
+    assertThat(own.compute()).isEmpty();
+    assertThat(wish(Map.of()).orElse(defaults)).isEqualTo(defaults);
+  }
+
+  @Test
+  void duration_formsPeopleWrite_areRead() {
+    assertThat(LeaseWish.duration("90")).isEqualTo(Duration.ofSeconds(90));
+    assertThat(LeaseWish.duration("500ms")).isEqualTo(Duration.ofMillis(500));
+    assertThat(LeaseWish.duration("2h")).isEqualTo(Duration.ofHours(2));
+    assertThatThrownBy(() -> LeaseWish.duration("soon")).hasMessageContaining("30s");
+  }
+
+  @Test
+  void poolAddress_forms_areRead() {
+    assertThat(PoolAddress.parse("gpu1")).isEqualTo(new PoolAddress("gpu1", 7642));
+    assertThat(PoolAddress.parse("gpu1:80")).isEqualTo(new PoolAddress("gpu1", 80));
+    assertThat(PoolAddress.parse("[::1]:80")).isEqualTo(new PoolAddress("::1", 80));
+    assertThat(PoolAddress.parse("::1")).isEqualTo(new PoolAddress("::1", 7642));
+    assertThat(PoolAddress.parse("::1")).hasToString("[::1]:7642");
+    for (String text : new String[] {"", ":80", "a:", "a:0", "a:65536", "a b", "[::1]x", "[]"}) {
+      assertThatThrownBy(() -> PoolAddress.parse(text))
+          .describedAs(text)
+          .hasMessageContaining("HOST:PORT");
+    }
+  }
+
+  private static LeaseWish wish(Map<String, String> values) {
+    return LeaseWish.from(key -> Optional.ofNullable(values.get(key)));
+  }
+}

@@ -1,0 +1,91 @@
+// SPDX-License-Identifier: Apache-2.0
+package io.gpupool.agent;
+
+import io.gpupool.transport.Descriptors;
+import io.gpupool.transport.UnixAddress;
+import io.gpupool.transport.UnixPeer;
+import io.gpupool.wire.TextMessage;
+import io.netty.channel.unix.FileDescriptor;
+import java.io.IOException;
+import java.nio.ByteBuffer;
+import java.nio.charset.StandardCharsets;
+import java.util.OptionalInt;
+
+/** The program's side of the agent's socket, as the shim would be. */
+final class Shim implements AutoCloseable {
+  final UnixPeer socket;
+  private OptionalInt stream = OptionalInt.empty();
+
+  Shim(UnixAddress agent) throws IOException {
+    socket = new UnixPeer(agent);
+  }
+
+  static TextMessage.Builder attach() {
+    return TextMessage.ofType("attach")
+        .put("protocol", 1)
+        .put("pid", ProcessHandle.current().pid())
+        .put("program", "shim");
+  }
+
+  /** Sends a message and gives the answer. */
+  TextMessage ask(TextMessage message) throws Exception {
+    socket.send(message);
+    return socket.receive().orElseThrow();
+  }
+
+  /** Attaches, and takes the descriptor if one comes. */
+  TextMessage attach(TextMessage.Builder request) throws Exception {
+    TextMessage answer = ask(request.build());
+    if (answer.get("mode").orElse("").equals("descriptor")) {
+      stream = OptionalInt.of(socket.receiveDescriptor().orElseThrow());
+    } else if (answer.type().equals("attached")) {
+      stream = OptionalInt.of(socket.descriptor());
+    }
+    return answer;
+  }
+
+  void write(byte[] bytes) throws IOException {
+    FileDescriptor to = new FileDescriptor(stream.orElseThrow());
+    ByteBuffer buffer = ByteBuffer.allocateDirect(bytes.length).put(bytes);
+    for (int sent = 0; sent < bytes.length; ) {
+      sent += to.write(buffer, sent, bytes.length);
+    }
+  }
+
+  /** Reads up to a newline; null when the stream ends before. */
+  String readLine() throws IOException {
+    FileDescriptor from = new FileDescriptor(stream.orElseThrow());
+    ByteBuffer buffer = ByteBuffer.allocateDirect(64 * 1024);
+    StringBuilder line = new StringBuilder();
+    while (true) {
+      int count;
+      try {
+        count = from.read(buffer, 0, buffer.capacity());
+      } catch (IOException e) {
+        return null;
+      }
+      if (count <= 0) {
+        return null;
+      }
+      byte[] bytes = new byte[count];
+      buffer.get(0, bytes);
+      line.append(new String(bytes, StandardCharsets.US_ASCII));
+      if (bytes[count - 1] == '\n') {
+        return line.substring(0, line.length() - 1);
+      }
+    }
+  }
+
+  String say(String line) throws IOException {
+    write((line + "\n").getBytes(StandardCharsets.US_ASCII));
+    return readLine();
+  }
+
+  @Override
+  public void close() throws IOException {
+    if (stream.isPresent() && stream.getAsInt() != socket.descriptor()) {
+      Descriptors.close(stream.getAsInt());
+    }
+    socket.close();
+  }
+}
