@@ -27,7 +27,9 @@ public record WorkerCommand(List<String> prefix) {
             "-Xmx256m",
             "-XX:-DontCompileHugeMethods",
             "-XX:-UsePerfData",
-            "--enable-native-access=ALL-UNNAMED"));
+            "--enable-native-access=ALL-UNNAMED",
+            // Kernels of the software GPU access memory without detours.
+            "--add-exports=java.base/jdk.internal.misc=ALL-UNNAMED"));
     line.addAll(jvmOptions);
     line.addAll(List.of("-cp", classPath, MAIN));
     return new WorkerCommand(line);
@@ -45,29 +47,7 @@ public record WorkerCommand(List<String> prefix) {
 
   /** The command line with these arguments to the worker's main class. */
   List<String> with(List<String> arguments) {
-<<<<<<< HEAD
-    List<String> line = new ArrayList<>();
-    launcher.ifPresent(program -> {
-      line.add(program.toString());
-      line.add("--bind");
-      line.add("--");
-    });
-    line.add(java.toString());
-    line.add("-XX:+UseSerialGC");
-    line.add("-Xmx256m");
-    line.add("-XX:-DontCompileHugeMethods");
-    line.add("-XX:-UsePerfData");
-    line.add("--enable-native-access=ALL-UNNAMED");
-    // Kernels of the software GPU access memory without detours; an AOT cache needs the same flag.
-    line.add("--add-exports=java.base/jdk.internal.misc=ALL-UNNAMED");
-    aotCache.ifPresent(cache -> line.add("-XX:AOTCache=" + cache));
-    line.addAll(jvmOptions);
-    line.add("-cp");
-    line.add(classPath);
-    line.add(MAIN);
-=======
     List<String> line = new ArrayList<>(prefix);
->>>>>>> 1720977 (Add the launcher that ties a program's life to its parent's)
     line.addAll(arguments);
     return line;
   }
