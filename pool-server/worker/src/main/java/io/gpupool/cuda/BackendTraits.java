@@ -59,9 +59,12 @@ public interface BackendTraits {
     return false;
   }
 
-  /** Device memory that the variables of a loaded module occupy, to be counted as allocated. */
+  /**
+   * Device memory that the variables of a loaded module occupy, to be counted as allocated; -1 if
+   * the backend cannot tell, so that each variable is counted when its address is asked for.
+   */
   default long moduleBytes(long module) {
-    return 0;
+    return -1;
   }
 
   /** Time since the start in which at least one kernel or copy ran, in nanoseconds. */

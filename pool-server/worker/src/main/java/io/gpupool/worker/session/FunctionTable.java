@@ -7,6 +7,8 @@ import java.io.ByteArrayOutputStream;
 import java.lang.foreign.Arena;
 import java.nio.ByteBuffer;
 import java.nio.ByteOrder;
+import java.nio.charset.StandardCharsets;
+import java.util.Arrays;
 
 /** Asks a backend for the functions of a module and their parameters, in the wire's layout. */
 final class FunctionTable {
@@ -27,7 +29,12 @@ final class FunctionTable {
     this.out = out;
   }
 
-  /** All functions; empty if the backend cannot list them, or they are too many to list. */
+  /** Whether the backend can tell the parameters of functions. */
+  boolean isSupported(long module) {
+    return backend.cuModuleGetFunctionCount(out, module) != Backend.NOT_SUPPORTED;
+  }
+
+  /** All functions; empty if they are too many to list. */
   byte[] ofModule(long module, long limitBytes) {
     Memory.putLong(out, 0);
     if (backend.cuModuleGetFunctionCount(out, module) != 0) {
@@ -49,22 +56,25 @@ final class FunctionTable {
         if (backend.cuFuncGetName(out, function) != 0 || Memory.getLong(out) == 0) {
           return new byte[0];
         }
-        byte[] name =
-            Memory.text(Memory.getLong(out), MAX_NAME_BYTES)
-                .getBytes(java.nio.charset.StandardCharsets.UTF_8);
-        byte[] parameters = parameters(function);
-        ByteBuffer entry =
-            ByteBuffer.allocate(8 + Frames.padded(name.length) + parameters.length)
-                .order(ByteOrder.LITTLE_ENDIAN);
-        entry.putInt(name.length).putInt(parameters.length / 8).put(name);
-        entry.position(8 + Frames.padded(name.length)).put(parameters);
-        table.writeBytes(entry.array());
+        String name = Memory.text(Memory.getLong(out), MAX_NAME_BYTES);
+        table.writeBytes(entry(name, parameters(function)));
         if (table.size() > limitBytes) {
           return new byte[0];
         }
       }
       return table.toByteArray();
     }
+  }
+
+  /** One function: its name, and its parameters as {@link #parameters} gives them. */
+  static byte[] entry(String name, byte[] parameters) {
+    byte[] encoded = name.getBytes(StandardCharsets.UTF_8);
+    ByteBuffer entry =
+        ByteBuffer.allocate(8 + Frames.padded(encoded.length) + parameters.length)
+            .order(ByteOrder.LITTLE_ENDIAN);
+    entry.putInt(encoded.length).putInt(parameters.length / 8).put(encoded);
+    entry.position(8 + Frames.padded(encoded.length)).put(parameters);
+    return entry.array();
   }
 
   /** The parameters of a function: {@code u32 offset, u32 size} each. */
@@ -83,6 +93,6 @@ final class FunctionTable {
       }
       parameters.putInt((int) Memory.getLong(out)).putInt((int) Memory.getLong(out + 8));
     }
-    return java.util.Arrays.copyOf(parameters.array(), parameters.position());
+    return Arrays.copyOf(parameters.array(), parameters.position());
   }
 }

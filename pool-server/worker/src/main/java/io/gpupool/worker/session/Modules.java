@@ -6,13 +6,18 @@ import io.gpupool.worker.os.Memory;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import java.util.ArrayList;
+import java.util.HashSet;
 import java.util.List;
+import java.util.Optional;
+import java.util.Set;
 
 /** Modules and their functions. Used by the session's thread alone. */
 final class Modules {
   private static final int MAX_NAME_BYTES = 64 << 10;
   private static final long MAX_LOG_BYTES = 256 << 10;
   private static final long MAX_TABLE_BYTES = 512 << 10;
+  private static final int ATTRIBUTE_MAJOR = 75;
+  private static final int ATTRIBUTE_MINOR = 76;
 
   private final SessionState state;
   private final Images images;
@@ -22,11 +27,20 @@ final class Modules {
   private static final class LoadedModule {
     final ContextState context;
     final int number;
-    final long countedBytes;
 
-    LoadedModule(ContextState context, int number, long countedBytes) {
+    /** What the image tells, where the backend does not. */
+    final Optional<ImageKernels> kernels;
+
+    /** Variables that were counted when they were asked for. */
+    final Set<Long> countedGlobals = new HashSet<>();
+
+    long countedBytes;
+
+    LoadedModule(
+        ContextState context, int number, Optional<ImageKernels> kernels, long countedBytes) {
       this.context = context;
       this.number = number;
+      this.kernels = kernels;
       this.countedBytes = countedBytes;
     }
   }
@@ -69,14 +83,22 @@ final class Modules {
           state.backend.loadModule(
               out, address, images.lengthBytes(image), jit.count, jit.keys, jit.values);
       long handle = Memory.getLong(out);
+      byte[] functions = new byte[0];
       if (result == 0) {
-        result = register(module, handle);
+        FunctionTable table = new FunctionTable(state.backend, out);
+        Optional<ImageKernels> kernels =
+            table.isSupported(handle)
+                ? Optional.empty()
+                : Optional.of(readKernels(address, images.lengthBytes(image)));
+        result = register(module, handle, kernels);
+        if (result == 0 && functionsCapacity > 0) {
+          long limitBytes = Math.min(functionsCapacity, MAX_TABLE_BYTES);
+          functions =
+              kernels.isPresent()
+                  ? kernels.get().table(limitBytes)
+                  : table.ofModule(handle, limitBytes);
+        }
       }
-      byte[] functions =
-          result == 0 && functionsCapacity > 0
-              ? new FunctionTable(state.backend, out)
-                  .ofModule(handle, Math.min(functionsCapacity, MAX_TABLE_BYTES))
-              : new byte[0];
       Payload payload =
           new Payload(arena, info.text().length + error.text().length + functions.length + 64);
       payload.variable(infoLogCapacity > 0, info.text());
@@ -142,11 +164,23 @@ final class Modules {
       state.reply(tag, result);
       return;
     }
-    byte[] parameters =
-        parametersCapacity <= 0
-            ? new byte[0]
-            : new FunctionTable(state.backend, state.out())
-                .parameters(state.functions.get(function));
+    byte[] parameters = new byte[0];
+    if (parametersCapacity > 0) {
+      LoadedModule owner = (LoadedModule) state.modules.owner(module);
+      if (owner.kernels.isPresent()) {
+        Optional<byte[]> told = owner.kernels.get().parameters(text(name, nameBytes));
+        if (told.isEmpty()) {
+          // To guess would be to launch with wrong parameters.
+          state.functions.remove(function);
+          state.reply(tag, CudaResult.NOT_SUPPORTED);
+          return;
+        }
+        parameters = told.get();
+      } else {
+        parameters =
+            new FunctionTable(state.backend, state.out()).parameters(state.functions.get(function));
+      }
+    }
     try (Arena arena = Arena.ofConfined()) {
       Payload payload = new Payload(arena, parameters.length + 16);
       payload.variable(parametersCapacity > 0, parameters);
@@ -170,6 +204,10 @@ final class Modules {
       int result =
           state.backend.cuModuleGetGlobal_v2(
               out, out + 8, moduleHandle, cString(arena, name, nameBytes));
+      if (result == 0) {
+        LoadedModule owner = (LoadedModule) state.modules.owner(module);
+        result = countGlobal(owner, Memory.getLong(out), Memory.getLong(out + 8));
+      }
       if (!addressWanted) {
         Memory.putLong(out, Memory.getLong(out + 8));
       }
@@ -196,22 +234,55 @@ final class Modules {
   }
 
   /** Counts what a module's variables occupy, and gives it its number. */
-  private int register(int module, long handle) {
-    long countedBytes = state.backend.moduleBytes(handle);
-    if (!state.ledger.reserve(state.current.gpu, countedBytes)) {
+  private int register(int module, long handle, Optional<ImageKernels> kernels) {
+    long bytes = Math.max(0, state.backend.moduleBytes(handle));
+    if (!state.ledger.reserve(state.current.gpu, bytes)) {
       state.backend.cuModuleUnload(handle);
       return CudaResult.OUT_OF_MEMORY;
     }
-    LoadedModule owner = new LoadedModule(state.current, module, countedBytes);
+    LoadedModule owner = new LoadedModule(state.current, module, kernels, bytes);
     state.modules.put(module, handle, owner);
     loaded.add(owner);
     return CudaResult.SUCCESS;
+  }
+
+  /** Counts a variable, where the backend could not tell of all of them at once. */
+  private int countGlobal(LoadedModule module, long address, long lengthBytes) {
+    boolean counted =
+        state.backend.moduleBytes(state.modules.get(module.number)) >= 0
+            || module.countedGlobals.contains(address);
+    if (counted) {
+      return CudaResult.SUCCESS;
+    }
+    if (!state.ledger.reserve(module.context.gpu, lengthBytes)) {
+      return CudaResult.OUT_OF_MEMORY;
+    }
+    module.countedGlobals.add(address);
+    module.countedBytes += lengthBytes;
+    return CudaResult.SUCCESS;
+  }
+
+  private ImageKernels readKernels(long address, long lengthBytes) {
+    long out = state.out();
+    int device = state.current.device;
+    int capability = 0;
+    if (state.backend.cuDeviceGetAttribute(out, ATTRIBUTE_MAJOR, device) == 0) {
+      capability = 10 * Memory.getInt(out);
+    }
+    if (state.backend.cuDeviceGetAttribute(out, ATTRIBUTE_MINOR, device) == 0) {
+      capability += Memory.getInt(out);
+    }
+    return ImageKernels.read(address, lengthBytes, capability);
   }
 
   private void forget(LoadedModule module) {
     state.ledger.release(module.context.gpu, module.countedBytes);
     state.functions.removeOwnedBy(module);
     state.modules.remove(module.number);
+  }
+
+  private static String text(long address, long lengthBytes) {
+    return Memory.text(address, (int) lengthBytes);
   }
 
   private static long cString(Arena arena, long text, long lengthBytes) {
