@@ -220,7 +220,7 @@ public final class ThreadBlock {
   }
 
   public void trap() {
-    throw new DeviceFault(KernelFault.ILLEGAL_INSTRUCTION, "trap");
+    throw new DeviceFault(KernelFault.LAUNCH_FAILED, "trap");
   }
 
   public int vprintf(int thread, long format, long arguments) {
