@@ -7,7 +7,7 @@
  *
  *   testcuda
  *   kernel NAME SIZE...      built in: fill(u64 p, u32 n, u32 v), add(u64 a, u64 b, u64 c, u32 n),
- *                            sleep(u64 microseconds), fault()
+ *                            sleep(u64 microseconds), fault(), print()
  *   global NAME BYTES
  *
  * TESTCUDA_DEVICES (2) and TESTCUDA_MEMORY_MIB (1024) in the environment set the devices.
@@ -311,10 +311,14 @@ Result cuStreamQuery(struct stream *handle) {
   return result;
 }
 
+/* As the driver's, what kernels printed comes out when somebody waits for them. */
+static int printed;
+
 static Result await(struct dependency point, struct context *context) {
   if (in_host_function) return NOT_PERMITTED;
   pthread_mutex_lock(&lock);
   while (!is_done(point)) pthread_cond_wait(&changed, &lock);
+  for (; printed > 0; printed--) printf("hello from the device\n");
   pthread_mutex_unlock(&lock);
   return context->fault;
 }
@@ -755,6 +759,10 @@ static void run_kernel(struct op *op) {
       ((float *)u[2])[i] = ((float *)u[0])[i] + ((float *)u[1])[i];
   } else if (!strcmp(f->name, "sleep")) {
     usleep((useconds_t)u[0]);
+  } else if (!strcmp(f->name, "print")) {
+    pthread_mutex_lock(&lock);
+    printed++;
+    pthread_mutex_unlock(&lock);
   } else if (!strcmp(f->name, "fault")) {
     ((struct context *)op->b)->fault = ILLEGAL_ADDRESS;
   }

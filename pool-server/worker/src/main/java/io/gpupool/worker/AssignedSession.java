@@ -70,11 +70,11 @@ final class AssignedSession {
   private String runSession(int stream) throws IOException {
     Ready parts = ready.join();
     Ledger ledger = assignment.openLedger();
-    Runnable beforeFence = parts.output.isPresent() ? parts.output.get()::flush : () -> {};
+    Optional<Runnable> driverOutput = parts.output.map(output -> output::flush);
     SessionPlan plan =
-        new SessionPlan(assignment.gpus(), ledger, SessionPlan.DEFAULT_SPIN_NANOS, beforeFence);
+        new SessionPlan(assignment.gpus(), ledger, SessionPlan.DEFAULT_SPIN_NANOS, driverOutput);
     Session session = new Session(parts.backend, plan, stream);
-    if (!parts.backend.printTo(session::print)) {
+    if (!parts.backend.printTo(bytes -> session.print(() -> bytes))) {
       parts.output.ifPresent(output -> output.sendTo(session::print));
     }
     Thread.ofPlatform().name("stats").daemon().start(() -> report(session, ledger, parts.backend));

@@ -14,6 +14,7 @@ import java.lang.invoke.MethodHandle;
 import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Executors;
 import java.util.function.Consumer;
+import java.util.function.Supplier;
 
 /**
  * What a driver prints to the standard output of this process: it goes into a socket instead, whose
@@ -38,7 +39,7 @@ final class KernelOutput {
   private final ByteArrayOutputStream held = new ByteArrayOutputStream();
   private final ExecutorService sender =
       Executors.newSingleThreadExecutor(Thread.ofPlatform().daemon().name("output").factory());
-  private volatile Consumer<byte[]> sink = bytes -> {};
+  private volatile Consumer<Supplier<byte[]>> sink = taken -> {};
 
   private KernelOutput(int fd) {
     this.fd = fd;
@@ -54,7 +55,8 @@ final class KernelOutput {
     return output;
   }
 
-  void sendTo(Consumer<byte[]> newSink) {
+  /** Sets who sends what is printed. */
+  void sendTo(Consumer<Supplier<byte[]>> newSink) {
     sink = newSink;
   }
 
@@ -91,14 +93,12 @@ final class KernelOutput {
   }
 
   private void send() {
-    byte[] bytes;
-    synchronized (this) {
-      if (held.size() == 0) {
-        return;
-      }
-      bytes = held.toByteArray();
-      held.reset();
-    }
-    sink.accept(bytes);
+    sink.accept(this::take);
+  }
+
+  private synchronized byte[] take() {
+    byte[] bytes = held.toByteArray();
+    held.reset();
+    return bytes;
   }
 }

@@ -9,6 +9,7 @@ import io.gpupool.worker.os.Memory;
 import io.gpupool.worker.os.Posix;
 import io.gpupool.worker.os.UnixSocket;
 import io.gpupool.worker.session.Ledger;
+import io.gpupool.worker.session.TestDriver;
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
@@ -26,6 +27,8 @@ import org.junit.jupiter.api.io.TempDir;
 class WorkerProcessTest {
   private static final String TOKEN = "a token";
   private static final long QUOTA_BYTES = 1 << 20;
+  private static final int REPLY = 1;
+  private static final int OUTPUT = 6;
 
   @TempDir Path folder;
 
@@ -69,7 +72,13 @@ class WorkerProcessTest {
   }
 
   private void startSpare() throws Throwable {
-    worker = start("--control", "@" + name, "--gpus", "soft:2,mem=64Mi");
+    startSpare("--gpus", "soft:2,mem=64Mi");
+  }
+
+  private void startSpare(String... options) throws Throwable {
+    List<String> arguments = new ArrayList<>(List.of("--control", "@" + name));
+    arguments.addAll(List.of(options));
+    worker = start(arguments.toArray(String[]::new));
     socket = listener.accept();
     control = new ControlLink(socket);
     TextMessage hello = control.receive().orElseThrow();
@@ -97,8 +106,13 @@ class WorkerProcessTest {
     return pair[0];
   }
 
-  /** Sends frames and reads up to the reply of the last of them, which has tag 9. */
-  private static void exchange(int fd, RehearsalFrames frames) {
+  /**
+   * Sends frames and reads up to the reply of the last of them, which has tag 9.
+   *
+   * @return what kernels printed meanwhile
+   */
+  private static String exchange(int fd, RehearsalFrames frames) {
+    StringBuilder printed = new StringBuilder();
     byte[] bytes = frames.take();
     long buffer = Posix.map(1 << 20);
     Memory.put(buffer, bytes, bytes.length);
@@ -109,10 +123,16 @@ class WorkerProcessTest {
       receive(fd, buffer, 16);
       kind = Memory.getInt(buffer + 4);
       tag = Memory.getInt(buffer + 8);
-      assertThat(Memory.getInt(buffer + 12)).as("result of tag %d", tag).isZero();
+      int result = Memory.getInt(buffer + 12);
       receive(fd, buffer + 16, Memory.getInt(buffer) - 16);
-    } while (kind != 1 || tag != 9);
+      if (kind == OUTPUT) {
+        printed.append(Memory.text(buffer + 16, result));
+      } else {
+        assertThat(result).as("result of tag %d", tag).isZero();
+      }
+    } while (kind != REPLY || tag != 9);
     Posix.unmap(buffer, 1 << 20);
+    return printed.toString();
   }
 
   private static void receive(int fd, long address, int length) {
@@ -150,6 +170,31 @@ class WorkerProcessTest {
     assertThat(ended.get("reason")).contains("goodbye");
     assertThat(worker.waitFor(20, TimeUnit.SECONDS)).isTrue();
     assertThat(worker.exitValue()).isZero();
+    Posix.close(stream);
+  }
+
+  @Test
+  void kernelsOutput_onADriverThatPrintsItself_comesBeforeTheFence() throws Throwable {
+    startSpare("--gpus", "all", "--libcuda", TestDriver.library().toString());
+    int stream = attach();
+    String image = "testcuda\nkernel print 8\nkernel sleep 8\n";
+    RehearsalFrames frames = new RehearsalFrames();
+    frames.fenced(Ops.ctxRetainPrimary, 1, 0, 0);
+    frames.posted(Ops.imageBegin, 1, image.length());
+    frames.postedText(Ops.imageData, image, 1);
+    frames.fenced(Ops.moduleLoad, 2, 16, 1, -1, 0, 0, 0);
+    frames.postedText(Ops.moduleBindFunction, "print", 16, 20);
+    frames.postedText(Ops.moduleBindFunction, "sleep", 16, 21);
+    frames.launch(Ops.launch, 20, 0);
+    frames.fenced(Ops.ctxSynchronize, 9);
+    assertThat(exchange(stream, frames)).isEqualTo("hello from the device\n");
+
+    for (int round = 0; round < 50; round++) {
+      frames.launch(Ops.launch, 21, round % 2 * 2000L);
+      frames.launch(Ops.launch, 20, 0);
+      frames.fenced(Ops.streamSynchronize, 9, 0);
+      assertThat(exchange(stream, frames)).isEqualTo("hello from the device\n");
+    }
     Posix.close(stream);
   }
 

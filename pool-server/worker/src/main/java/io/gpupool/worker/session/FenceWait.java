@@ -8,6 +8,7 @@ final class FenceWait extends Wait {
   private final Backend backend;
   private final Answers answers;
   private final int tag;
+  private final boolean driverPrints;
   private final long[] events;
   private int next;
   private int result;
@@ -15,13 +16,21 @@ final class FenceWait extends Wait {
   /**
    * Makes a wait.
    *
+   * @param driverPrints whether the driver must be synchronised to print
    * @param events of the context's pool; they go back to it
    */
-  FenceWait(ContextState context, Backend backend, Answers answers, int tag, long... events) {
+  FenceWait(
+      ContextState context,
+      Backend backend,
+      Answers answers,
+      int tag,
+      boolean driverPrints,
+      long... events) {
     super(context);
     this.backend = backend;
     this.answers = answers;
     this.tag = tag;
+    this.driverPrints = driverPrints;
     this.events = events;
   }
 
@@ -31,6 +40,9 @@ final class FenceWait extends Wait {
       int reached = backend.cuEventQuery(events[next]);
       if (reached == CudaResult.NOT_READY) {
         return false;
+      }
+      if (driverPrints && reached == 0) {
+        reached = backend.cuEventSynchronize(events[next]);
       }
       fail(reached);
     }

@@ -11,6 +11,7 @@ import java.util.concurrent.Executors;
 import java.util.concurrent.LinkedBlockingQueue;
 import java.util.concurrent.ThreadPoolExecutor;
 import java.util.concurrent.TimeUnit;
+import java.util.function.Supplier;
 
 /**
  * Executes one program's call stream, in order, on the thread that calls {@link #run}. Frames are
@@ -66,7 +67,7 @@ public final class Session {
     threads.allowCoreThreadTimeOut(true);
     callbackSender = Executors.newSingleThreadExecutor(task -> daemon("session-callback", task));
     answers = new Answers(fd);
-    waits = new Waits(backend, answers, threads, plan.beforeFence());
+    waits = new Waits(backend, answers, threads, plan.driverOutput());
     state = new SessionState(backend, answers, waits, plan.gpus(), plan.ledger(), threads);
     calls = new SessionCalls(state, welcome.devices(), callbackSender);
     dispatcher = new Dispatcher(backend, calls);
@@ -99,9 +100,18 @@ public final class Session {
     return ending;
   }
 
-  /** Sends what a kernel printed; any thread may call it. */
-  public void print(byte[] bytes) {
-    answers.output(bytes);
+  /**
+   * Sends what a kernel printed; any thread may call it.
+   *
+   * @param taken gives the bytes, in one step with sending them, so that nothing overtakes them
+   */
+  public void print(Supplier<byte[]> taken) {
+    answers.lock();
+    try {
+      answers.output(taken.get());
+    } finally {
+      answers.unlock();
+    }
   }
 
   /** Any thread may ask. */

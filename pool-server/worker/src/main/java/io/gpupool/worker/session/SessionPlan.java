@@ -2,6 +2,7 @@
 package io.gpupool.worker.session;
 
 import java.util.List;
+import java.util.Optional;
 
 /**
  * What a session is given.
@@ -9,10 +10,11 @@ import java.util.List;
  * @param gpus the GPUs of its lease, in the order in which the program numbers them
  * @param ledger of the lease
  * @param spinNanos how long its thread looks for more input before it sleeps
- * @param beforeFence run before a fence is answered, by any thread: sends what kernels printed
+ * @param driverOutput for a driver that prints to the standard output of the process when it is
+ *     synchronised: sends what it has printed; run before a fence is answered, by any thread
  */
 public record SessionPlan(
-    List<LeasedGpu> gpus, Ledger ledger, long spinNanos, Runnable beforeFence) {
+    List<LeasedGpu> gpus, Ledger ledger, long spinNanos, Optional<Runnable> driverOutput) {
   /** How long a wake-up takes, about: looking longer than that wins nothing. */
   public static final long DEFAULT_SPIN_NANOS = 50_000;
 
@@ -22,6 +24,6 @@ public record SessionPlan(
 
   /** A plan for a backend that prints through the session. */
   public static SessionPlan of(List<LeasedGpu> gpus, Ledger ledger) {
-    return new SessionPlan(gpus, ledger, DEFAULT_SPIN_NANOS, () -> {});
+    return new SessionPlan(gpus, ledger, DEFAULT_SPIN_NANOS, Optional.empty());
   }
 }

@@ -59,6 +59,10 @@ final class Streams {
       return;
     }
     int result = state.backend.cuStreamQuery(handle);
+    if (result == 0 && state.waits.driverPrints()) {
+      // Nothing is left to wait for, and only this thread adds work.
+      result = state.backend.cuStreamSynchronize(handle);
+    }
     if (result != CudaResult.NOT_READY) {
       answer(tag, result);
       return;
@@ -82,6 +86,9 @@ final class Streams {
     gather(0);
     state.streams.forEachOwnedBy(context, (number, handle) -> gather(handle));
     if (gatheredCount == 0) {
+      if (gatheredResult == 0 && state.waits.driverPrints()) {
+        gatheredResult = state.backend.cuCtxSynchronize();
+      }
       answer(tag, gatheredResult);
     } else {
       fence(context, tag, Arrays.copyOf(gathered, gatheredCount));
@@ -217,7 +224,9 @@ final class Streams {
       state.reply(tag, CudaResult.OUT_OF_MEMORY);
       return;
     }
-    state.waits.add(new FenceWait(context, state.backend, state.answers, tag, events));
+    state.waits.add(
+        new FenceWait(
+            context, state.backend, state.answers, tag, state.waits.driverPrints(), events));
   }
 
   private void answer(int tag, int result) {

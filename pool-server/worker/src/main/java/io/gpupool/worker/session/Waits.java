@@ -4,6 +4,7 @@ package io.gpupool.worker.session;
 import io.gpupool.cuda.Backend;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.Optional;
 import java.util.concurrent.ExecutorService;
 
 /**
@@ -19,7 +20,7 @@ final class Waits {
   private final Backend backend;
   private final Answers answers;
   private final ExecutorService threads;
-  private final Runnable beforeFence;
+  private final Optional<Runnable> driverOutput;
   private final List<Wait> waits = new ArrayList<>();
   private volatile int count;
 
@@ -27,13 +28,19 @@ final class Waits {
    * Makes an empty set.
    *
    * @param threads where waiting threads come from
-   * @param beforeFence run before a fence is answered, to send what the device printed
+   * @param driverOutput sends what the driver printed; see {@link SessionPlan}
    */
-  Waits(Backend backend, Answers answers, ExecutorService threads, Runnable beforeFence) {
+  Waits(
+      Backend backend, Answers answers, ExecutorService threads, Optional<Runnable> driverOutput) {
     this.backend = backend;
     this.answers = answers;
     this.threads = threads;
-    this.beforeFence = beforeFence;
+    this.driverOutput = driverOutput;
+  }
+
+  /** Whether the driver prints when it is synchronised, which merely asking it does not. */
+  boolean driverPrints() {
+    return driverOutput.isPresent();
   }
 
   boolean isEmpty() {
@@ -76,7 +83,7 @@ final class Waits {
       answerCompleteCopies();
       sweep();
     }
-    beforeFence.run();
+    driverOutput.ifPresent(Runnable::run);
   }
 
   /** Gives every wait that has none yet a thread; the session's thread is about to block. */
@@ -185,7 +192,7 @@ final class Waits {
     wait.finished = true;
     if (wait.isFence()) {
       answerCompleteCopies();
-      beforeFence.run();
+      driverOutput.ifPresent(Runnable::run);
     }
     wait.answer();
   }

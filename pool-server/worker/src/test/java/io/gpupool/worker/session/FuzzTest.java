@@ -14,6 +14,7 @@ import java.lang.foreign.ValueLayout;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.List;
+import java.util.Optional;
 import java.util.SplittableRandom;
 import java.util.concurrent.atomic.AtomicReference;
 import org.junit.jupiter.api.Test;
@@ -125,7 +126,7 @@ class FuzzTest {
       List<LeasedGpu> gpus =
           List.of(new LeasedGpu(0, 32L << 20, 50), new LeasedGpu(1, 32L << 20, 50));
       Ledger ledger = Ledger.alone(new long[] {32L << 20, 32L << 20});
-      session = new Session(backend, new SessionPlan(gpus, ledger, 0, () -> {}), fds[1]);
+      session = new Session(backend, new SessionPlan(gpus, ledger, 0, Optional.empty()), fds[1]);
       runner = Thread.ofPlatform().daemon().start(this::runSession);
       drain = Thread.ofPlatform().daemon().start(this::dropAnswers);
     }

@@ -11,7 +11,7 @@ import java.nio.file.Files;
 import java.nio.file.Path;
 
 /** The real-driver backend on the test driver, which is built from {@code src/test/c}. */
-final class TestDriver {
+public final class TestDriver {
   private static final Path SOURCE = Path.of("src/test/c/testcuda.c");
   private static final Path LIBRARY = Path.of("target/testcuda/libcuda.so.1");
   private static Backend backend;
@@ -34,7 +34,8 @@ final class TestDriver {
     return backend;
   }
 
-  static Path library() {
+  /** Where the library is; skips the test where there is no gcc. */
+  public static Path library() {
     backend();
     return LIBRARY.toAbsolutePath();
   }
