@@ -127,13 +127,13 @@ final class Scheduler {
     }
   }
 
-  /** Waits while too much is queued. */
+  /**
+   * Waits while too much is queued; to be called with the lock held, which it gives up meanwhile.
+   */
   void awaitRoom() {
-    synchronized (lock) {
-      while ((queuedWorks >= MAX_QUEUED_WORKS || queuedBytes >= MAX_QUEUED_BYTES)
-          && hostFunctionsRunning == 0) {
-        awaitChange();
-      }
+    while ((queuedWorks >= MAX_QUEUED_WORKS || queuedBytes >= MAX_QUEUED_BYTES)
+        && hostFunctionsRunning == 0) {
+      awaitChange();
     }
   }
 

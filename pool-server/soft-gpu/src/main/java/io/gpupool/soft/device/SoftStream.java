@@ -274,9 +274,9 @@ public final class SoftStream {
   }
 
   private Work submit(Work work, Work alsoAfter) {
-    scheduler.awaitRoom();
     boolean ready;
     synchronized (scheduler.lock()) {
+      scheduler.awaitRoom();
       context.order(this, work);
       scheduler.follow(work, alsoAfter);
       ready = scheduler.enqueue(work);
