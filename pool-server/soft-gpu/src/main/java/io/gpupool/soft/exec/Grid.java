@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.gpupool.soft.exec;
 
+import io.gpupool.soft.memory.HostBuffer;
 import io.gpupool.soft.memory.MemoryMap;
-import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import java.nio.charset.StandardCharsets;
 import java.util.Deque;
@@ -24,8 +24,7 @@ final class Grid {
   private final Launch launch;
   private final MemoryMap memory;
   private final PrintfSink sink;
-  private final Arena arena;
-  private final MemorySegment params;
+  private final HostBuffer params;
   private final long blocks;
   private final int workers;
   private final AtomicLong next = new AtomicLong();
@@ -52,9 +51,9 @@ final class Grid {
     this.memory = memory;
     this.sink = sink;
     this.workers = workers;
-    arena = Arena.ofShared();
-    this.params = arena.allocate(Math.max(params.byteSize(), 8), 16);
-    this.params.copyFrom(params);
+    // Not an arena: closing a shared one stops every thread of the process for a moment.
+    this.params = new HostBuffer(Math.max(params.byteSize(), 8));
+    this.params.segment().copyFrom(params);
     blocks = launch.blocks();
     unfinished = new AtomicLong(blocks);
     execution = new GridExecution(this);
@@ -78,11 +77,11 @@ final class Grid {
   }
 
   long params() {
-    return params.address();
+    return params.segment().address();
   }
 
   long paramBytes() {
-    return params.byteSize();
+    return params.segment().byteSize();
   }
 
   GridExecution execution() {
@@ -225,6 +224,6 @@ final class Grid {
   }
 
   private void release() {
-    arena.close();
+    params.close();
   }
 }

@@ -111,7 +111,7 @@ public final class GridRunner implements AutoCloseable {
     lock.lock();
     try {
       closed = true;
-      grids.forEach(grid -> grid.execution().cancel());
+      List.copyOf(grids).forEach(grid -> grid.execution().cancel());
       changed.signalAll();
     } finally {
       lock.unlock();
@@ -140,8 +140,15 @@ public final class GridRunner implements AutoCloseable {
       if (closed) {
         throw new IllegalStateException("the grid runner is closed");
       }
+      // A worker that starts a grid as it ends another takes it up itself: no other need wake.
+      boolean followsUp =
+          threads.contains(Thread.currentThread()) && grids.stream().noneMatch(Grid::hasWork);
       grids.add(grid);
-      changed.signalAll();
+      if (grid.launch().blocks() > 1) {
+        changed.signalAll();
+      } else if (!followsUp) {
+        changed.signal();
+      }
     } finally {
       lock.unlock();
     }

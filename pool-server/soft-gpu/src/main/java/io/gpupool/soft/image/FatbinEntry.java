@@ -25,6 +25,9 @@ record FatbinEntry(int kind, int arch, Compression compression, long plainBytes,
   /** The most that one entry may unpack to. */
   static final long MAX_PLAIN_BYTES = 256L << 20;
 
+  private static final long MIN_PLAIN_LIMIT_BYTES = 1 << 20;
+  private static final long MAX_RATIO = 1024;
+
   /** How the bytes are packed. */
   enum Compression {
     NONE,
@@ -43,7 +46,9 @@ record FatbinEntry(int kind, int arch, Compression compression, long plainBytes,
     if (decompressor == null) {
       return stored;
     }
-    if (plainBytes <= 0 || plainBytes > MAX_PLAIN_BYTES) {
+    // Code does not shrink beyond this; so what is allocated is bounded by what was sent.
+    long most = Math.min(MAX_PLAIN_BYTES, MIN_PLAIN_LIMIT_BYTES + stored.length() * MAX_RATIO);
+    if (plainBytes <= 0 || plainBytes > most) {
       throw Bytes.invalid("a compressed part that claims to be " + plainBytes + " bytes");
     }
     byte[] packed = stored.copy();
