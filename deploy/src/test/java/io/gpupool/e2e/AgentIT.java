@@ -67,7 +67,7 @@ class AgentIT {
   @Test
   void top_whileALeaseIsHeld_showsWhoHoldsWhat() {
     try (Tenant tenant = Tenant.start(pool, "-p", "0.5")) {
-      Program.Ended table = pool.gpupool("top", "--once");
+      Program.Ended table = pool.gpupool("top");
       assertThat(table.output()).as(table.toString()).contains("tenant").contains("512");
       Program.Ended json = pool.gpupool("list", "--output", "json");
       assertThat(json.output())

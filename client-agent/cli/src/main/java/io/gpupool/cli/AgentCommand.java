@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: Apache-2.0
+package io.gpupool.cli;
+
+import io.gpupool.agent.Agent;
+import io.gpupool.agent.AgentOptions;
+import io.gpupool.agent.PoolAddress;
+import io.gpupool.transport.EventLoops;
+import io.gpupool.transport.UnixAddress;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.Optional;
+import java.util.concurrent.Callable;
+import picocli.CommandLine.Command;
+import picocli.CommandLine.Option;
+
+/** {@code gpupool agent}: connects the programs of this machine with their pool. */
+@Command(name = "agent", description = "Connects the CUDA programs of this machine with a pool.")
+final class AgentCommand implements Callable<Integer> {
+  private static final Path SYSTEM_FOLDER = Path.of("/run/gpupool");
+
+  @Option(
+      names = "--pool",
+      paramLabel = "HOST[:PORT]",
+      description = "the pool of programs that name none (else GPUPOOL_POOL)")
+  private Optional<String> pool = Optional.empty();
+
+  @Option(
+      names = "--socket",
+      paramLabel = "PATH|@NAME",
+      description = {
+        "where programs find the agent (else GPUPOOL_AGENT, else /run/gpupool/agent.sock,",
+        "else $XDG_RUNTIME_DIR/gpupool/agent.sock)"
+      })
+  private Optional<String> socket = Optional.empty();
+
+  @Option(
+      names = "--relay",
+      description = "relay all bytes instead of handing over the connections")
+  private boolean relay;
+
+  @Option(names = "--any-user", description = "serve the programs of all users, not only one's own")
+  private boolean anyUser;
+
+  @Override
+  public Integer call() throws Exception {
+    UnixAddress address = new UnixAddress(socket.orElseGet(AgentCommand::defaultSocket));
+    AgentOptions options =
+        new AgentOptions(
+            address,
+            pool.or(Environment::pool).map(PoolAddress::parse),
+            Environment.token(),
+            Environment.wish(),
+            relay,
+            anyUser);
+    try (Agent _ = Agent.start(options, EventLoops.create("gpupool-agent", 1))) {
+      System.out.println("gpupool agent ready: " + address);
+      System.out.flush();
+      Signals.awaitTermination();
+    }
+    return 0;
+  }
+
+  static String defaultSocket() {
+    return Environment.variable("GPUPOOL_AGENT")
+        .orElseGet(() -> {
+          boolean system =
+              Files.isWritable(SYSTEM_FOLDER)
+                  || (!Files.exists(SYSTEM_FOLDER) && Files.isWritable(SYSTEM_FOLDER.getParent()));
+          Path folder =
+              system
+                  ? SYSTEM_FOLDER
+                  : Path.of(Environment.variable("XDG_RUNTIME_DIR").orElse("/tmp"), "gpupool");
+          return folder.resolve("agent.sock").toString();
+        });
+  }
+}

@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: Apache-2.0
+package io.gpupool.cli;
+
+import java.util.Locale;
+
+/** Amounts as people read them. */
+final class Amounts {
+  private static final String[] UNITS = {"B", "KiB", "MiB", "GiB", "TiB"};
+
+  private Amounts() {}
+
+  static String bytes(long bytes) {
+    double value = bytes;
+    int unit = 0;
+    while (value >= 1024 && unit < UNITS.length - 1) {
+      value /= 1024;
+      unit++;
+    }
+    return value == Math.rint(value)
+        ? String.format(Locale.ROOT, "%.0f %s", value, UNITS[unit])
+        : String.format(Locale.ROOT, "%.1f %s", value, UNITS[unit]);
+  }
+
+  static String percent(double percent) {
+    return String.format(Locale.ROOT, percent == Math.rint(percent) ? "%.0f%%" : "%.1f%%", percent);
+  }
+
+  static String age(long millis) {
+    long seconds = millis / 1000;
+    if (seconds < 120) {
+      return seconds + "s";
+    }
+    if (seconds < 2 * 3600) {
+      return seconds / 60 + "m";
+    }
+    return seconds < 48 * 3600 ? seconds / 3600 + "h" : seconds / 86400 + "d";
+  }
+
+  static String rate(double perSecond) {
+    return perSecond < 1000
+        ? String.format(Locale.ROOT, "%.0f/s", perSecond)
+        : String.format(Locale.ROOT, "%.0fk/s", perSecond / 1000);
+  }
+}

@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: Apache-2.0
+package io.gpupool.cli;
+
+import io.gpupool.agent.LeaseWish;
+import java.io.IOException;
+import java.io.UncheckedIOException;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.Locale;
+import java.util.Optional;
+
+/** The environment variables that stand for options. */
+final class Environment {
+  private Environment() {}
+
+  static Optional<String> variable(String name) {
+    return Optional.ofNullable(System.getenv(name)).filter(value -> !value.isBlank());
+  }
+
+  static Optional<String> pool() {
+    return variable("GPUPOOL_POOL");
+  }
+
+  /**
+   * The token of {@code GPUPOOL_TOKEN}, else the first line of the file {@code GPUPOOL_TOKEN_FILE}.
+   */
+  static Optional<String> token() {
+    return variable("GPUPOOL_TOKEN")
+        .or(() -> variable("GPUPOOL_TOKEN_FILE").map(Environment::read));
+  }
+
+  /** What {@code GPUPOOL_GPUS}, {@code _FRACTION}, {@code _MEMORY} and {@code _COMPUTE} ask for. */
+  static LeaseWish wish() {
+    return LeaseWish.from(name -> variable("GPUPOOL_" + name.toUpperCase(Locale.ROOT)));
+  }
+
+  private static String read(String file) {
+    try {
+      return Files.readString(Path.of(file)).strip();
+    } catch (IOException e) {
+      throw new UncheckedIOException("GPUPOOL_TOKEN_FILE: cannot read " + file, e);
+    }
+  }
+}

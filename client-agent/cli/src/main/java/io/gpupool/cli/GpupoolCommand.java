@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: Apache-2.0
+package io.gpupool.cli;
+
+import io.gpupool.agent.PoolAddress;
+import io.gpupool.agent.Refusal;
+import java.io.IOException;
+import picocli.CommandLine;
+import picocli.CommandLine.Command;
+import picocli.CommandLine.IExecutionExceptionHandler;
+import picocli.CommandLine.ScopeType;
+
+/** The {@code gpupool} command and its exit statuses. */
+@Command(
+    name = "gpupool",
+    description = "Runs CUDA programs on the GPUs of a pool, and serves GPUs to one.",
+    mixinStandardHelpOptions = true,
+    scope = ScopeType.INHERIT,
+    versionProvider = VersionCommand.class,
+    synopsisSubcommandLabel = "COMMAND",
+    exitCodeListHeading = "%nExit status:%n",
+    exitCodeList = {"0:success", "1:the command failed", "2:wrong usage", "75:no lease (of run)"},
+    subcommands = {
+      RunCommand.class,
+      ServerCommand.class,
+      AgentCommand.class,
+      TopCommand.class,
+      ListCommand.class,
+      LeaseCommand.class,
+      HealthCommand.class,
+      BenchCommand.class,
+      VersionCommand.class,
+    })
+public final class GpupoolCommand {
+  private GpupoolCommand() {}
+
+  /** Runs the command and ends the process with its status. */
+  public static void main(String[] arguments) {
+    System.exit(commandLine().execute(arguments));
+  }
+
+  static CommandLine commandLine() {
+    CommandLine line = new CommandLine(new GpupoolCommand());
+    line.setExecutionExceptionHandler(tellInOneLine());
+    line.setStopAtPositional(false);
+    line.getSubcommands().get("run").setStopAtPositional(true);
+    return line;
+  }
+
+  private static IExecutionExceptionHandler tellInOneLine() {
+    return (failure, line, parsed) -> {
+      int status =
+          switch (failure) {
+            case Refusal refusal -> RunCommand.NO_LEASE;
+            case IllegalArgumentException wrong -> CommandLine.ExitCode.USAGE;
+            case IOException io -> CommandLine.ExitCode.SOFTWARE;
+            default -> {
+              Refusal told = Refusal.of(failure, poolOf(line));
+              System.err.println("gpupool: " + told.getMessage());
+              yield -1;
+            }
+          };
+      if (status < 0) {
+        return CommandLine.ExitCode.SOFTWARE;
+      }
+      System.err.println("gpupool: " + failure.getMessage());
+      return status;
+    };
+  }
+
+  private static PoolAddress poolOf(CommandLine line) {
+    return line.getCommand() instanceof PoolCommand command
+        ? command.address()
+        : new PoolAddress("localhost", PoolAddress.DEFAULT_PORT);
+  }
+}

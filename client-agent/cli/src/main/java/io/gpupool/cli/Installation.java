@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: Apache-2.0
+package io.gpupool.cli;
+
+import io.gpupool.server.WorkerCommand;
+import java.io.IOException;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.List;
+import java.util.Optional;
+
+/**
+ * Where the parts of gpupool are on this machine: in the folder that the launcher names with {@code
+ * -Dgpupool.home}, laid out as the distribution is.
+ *
+ * @param home the distribution's folder
+ */
+record Installation(Path home) {
+  static Installation find() {
+    String home = System.getProperty("gpupool.home");
+    if (home == null) {
+      throw new IllegalStateException(
+          "where gpupool is installed is not known: start it with bin/gpupool of the distribution");
+    }
+    return new Installation(Path.of(home));
+  }
+
+  /** The folder with {@code libcuda.so.1}. */
+  Path shim() {
+    return home.resolve("lib/shim");
+  }
+
+  /** The program that ties another's life to this process's. */
+  Path launcher() {
+    return home.resolve("lib/gpupool-exec");
+  }
+
+  Path benchmark() {
+    return home.resolve("lib/bench/remoting");
+  }
+
+  /** How a server here starts its workers. */
+  WorkerCommand worker() {
+    WorkerCommand command =
+        new WorkerCommand(List.of(home.resolve("bin/gpupool").toString(), "worker"));
+    return Files.isExecutable(launcher()) ? command.boundBy(launcher()) : command;
+  }
+
+  /** A file that must be there. */
+  Path require(Path file) throws IOException {
+    if (!Files.exists(file)) {
+      throw new IOException(file + " is missing from the installation; unpack the archive again");
+    }
+    return file;
+  }
+
+  static String version() {
+    return Optional.ofNullable(Installation.class.getPackage().getImplementationVersion())
+        .orElse("development build");
+  }
+}

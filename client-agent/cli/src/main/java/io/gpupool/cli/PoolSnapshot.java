@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: Apache-2.0
+package io.gpupool.cli;
+
+import io.gpupool.agent.PoolClient;
+import io.gpupool.control.v1.GpuInfo;
+import io.gpupool.control.v1.LeaseInfo;
+import io.gpupool.control.v1.ListRequest;
+import io.gpupool.control.v1.PoolGrpc.PoolBlockingStub;
+import io.gpupool.control.v1.ServerInfo;
+import io.gpupool.control.v1.SessionInfo;
+import java.util.List;
+
+/** What a pool says of itself at one time. */
+record PoolSnapshot(
+    List<ServerInfo> servers,
+    List<GpuInfo> gpus,
+    List<LeaseInfo> leases,
+    List<SessionInfo> sessions) {
+  static PoolSnapshot of(PoolClient client) {
+    PoolBlockingStub pool = client.blocking();
+    ListRequest all = ListRequest.getDefaultInstance();
+    return new PoolSnapshot(
+        pool.listServers(all).getServersList(),
+        pool.listGpus(all).getGpusList(),
+        pool.listLeases(all).getLeasesList(),
+        pool.listSessions(all).getSessionsList());
+  }
+
+  String json() {
+    return """
+    {"servers": %s,
+    "gpus": %s,
+    "leases": %s,
+    "sessions": %s}\
+    """
+        .formatted(Json.of(servers), Json.of(gpus), Json.of(leases), Json.of(sessions));
+  }
+}

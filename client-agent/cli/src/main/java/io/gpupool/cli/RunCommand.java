@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: Apache-2.0
+package io.gpupool.cli;
+
+import java.util.List;
+import java.util.concurrent.Callable;
+import picocli.CommandLine.Command;
+import picocli.CommandLine.Mixin;
+import picocli.CommandLine.Parameters;
+
+/** {@code gpupool run}: a program on GPUs of the pool. */
+@Command(
+    name = "run",
+    description = {
+      "Runs a program on GPUs of the pool: leases them, starts the program with the shim in front",
+      "of its libraries, passes input, output, signals and its exit status through, and gives the",
+      "lease back. Status 75: no lease; 126, 127: the program cannot be started."
+    })
+final class RunCommand implements Callable<Integer> {
+  /** Exit status when no lease was granted (EX_TEMPFAIL). */
+  static final int NO_LEASE = 75;
+
+  @Mixin private RunOptions options;
+
+  @Parameters(arity = "1..*", paramLabel = "COMMAND", description = "the program and its arguments")
+  private List<String> command;
+
+  @Override
+  public Integer call() throws Exception {
+    return new ProgramRun(Installation.find(), options).run(command);
+  }
+}

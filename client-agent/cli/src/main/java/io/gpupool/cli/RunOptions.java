@@ -1,0 +1,83 @@
+// SPDX-License-Identifier: Apache-2.0
+package io.gpupool.cli;
+
+import io.gpupool.agent.LeaseWish;
+import io.gpupool.agent.PoolAddress;
+import java.util.LinkedHashMap;
+import java.util.Map;
+import java.util.Optional;
+import picocli.CommandLine.Option;
+
+/** Which pool to ask, and what for. */
+final class RunOptions {
+  @Option(
+      names = "--pool",
+      paramLabel = "HOST[:PORT]",
+      description = {
+        "the pool's control plane (else GPUPOOL_POOL; without either, a pool of this machine's",
+        "GPUs is started for as long as the program runs)"
+      })
+  private Optional<String> pool = Optional.empty();
+
+  @Option(names = "-n", paramLabel = "GPUS", description = "how many GPUs (default: 1)")
+  private Optional<String> gpus = Optional.empty();
+
+  @Option(
+      names = {"-p", "--fraction"},
+      paramLabel = "FRACTION",
+      description = "the part of each GPU, over 0 to 1 (default: 1)")
+  private Optional<String> fraction = Optional.empty();
+
+  @Option(
+      names = {"-m", "--memory"},
+      paramLabel = "MEMORY",
+      description = "memory of each GPU, instead of -p, such as 512Mi or 8Gi")
+  private Optional<String> memory = Optional.empty();
+
+  @Option(
+      names = "--compute",
+      paramLabel = "PERCENT",
+      description = "the part of each GPU's time (default: as much as of its memory)")
+  private Optional<String> compute = Optional.empty();
+
+  @Option(
+      names = "--select",
+      paramLabel = "KEY=VALUE",
+      description = "only GPUs with this property, such as model=*H200*; may be repeated")
+  private Map<String, String> select = new LinkedHashMap<>();
+
+  @Option(
+      names = "--wait",
+      paramLabel = "DURATION",
+      description = "how long to wait for GPUs that are taken, such as 30s (default: not at all)")
+  private Optional<String> wait = Optional.empty();
+
+  @Option(
+      names = "--gpus",
+      paramLabel = "GPUS",
+      defaultValue = "all",
+      description = "the GPUs of a pool started for this program, as for 'gpupool server'")
+  private String embeddedGpus = "all";
+
+  @Option(
+      names = "--libcuda",
+      paramLabel = "PATH",
+      description = "the driver of a pool started for this program, as for 'gpupool server'")
+  private Optional<String> libcuda = Optional.empty();
+
+  Optional<PoolAddress> pool() {
+    return pool.or(Environment::pool).map(PoolAddress::parse);
+  }
+
+  String embeddedGpus() {
+    return embeddedGpus;
+  }
+
+  Optional<String> libcuda() {
+    return libcuda;
+  }
+
+  LeaseWish wish() {
+    return new LeaseWish(gpus, fraction, memory, compute, select, wait).orElse(Environment.wish());
+  }
+}

@@ -1,0 +1,107 @@
+// SPDX-License-Identifier: Apache-2.0
+package io.gpupool.cli;
+
+import io.gpupool.server.GpuSpec;
+import io.gpupool.server.PoolServer;
+import io.gpupool.server.ServerOptions;
+import io.gpupool.server.ServerOptions.MissingPtx;
+import java.net.InetAddress;
+import java.nio.file.Path;
+import java.util.Optional;
+import java.util.concurrent.Callable;
+import picocli.CommandLine.Command;
+import picocli.CommandLine.Option;
+
+/** {@code gpupool server}: serves this machine's GPUs to the pool until it is told to end. */
+@Command(name = "server", description = "Serves the GPUs of this machine.")
+final class ServerCommand implements Callable<Integer> {
+  @Option(
+      names = "--gpus",
+      paramLabel = "GPUS",
+      defaultValue = "all",
+      description = {
+        "all: those of the NVIDIA driver, or one in software where there is none;",
+        "soft:N[,mem=SIZE][,cc=X.Y]: N in software (default: ${DEFAULT-VALUE})"
+      })
+  private String gpus = "all";
+
+  @Option(
+      names = "--listen",
+      paramLabel = "HOST",
+      defaultValue = "0.0.0.0",
+      description = "the address of both ports (default: ${DEFAULT-VALUE})")
+  private InetAddress listen;
+
+  @Option(
+      names = "--control-port",
+      paramLabel = "PORT",
+      defaultValue = "" + ServerOptions.CONTROL_PORT,
+      description = "gRPC; 0: any (default: ${DEFAULT-VALUE})")
+  private int controlPort;
+
+  @Option(
+      names = "--data-port",
+      paramLabel = "PORT",
+      defaultValue = "" + ServerOptions.DATA_PORT,
+      description = "call streams; 0: any (default: ${DEFAULT-VALUE})")
+  private int dataPort;
+
+  @Option(names = "--name", paramLabel = "NAME", description = "the server's name in the pool")
+  private Optional<String> name = Optional.empty();
+
+  @Option(
+      names = "--libcuda",
+      paramLabel = "PATH",
+      description = "the NVIDIA driver's libcuda.so.1, where it is not on the usual path")
+  private Optional<Path> libcuda = Optional.empty();
+
+  @Option(
+      names = "--spares",
+      paramLabel = "N",
+      defaultValue = "1",
+      description = "workers kept warm for the next program (default: ${DEFAULT-VALUE})")
+  private int spares;
+
+  @Option(
+      names = "--soft-missing-ptx",
+      paramLabel = "fail|skip",
+      defaultValue = "fail",
+      description = "a launch in software of a kernel without PTX (default: ${DEFAULT-VALUE})")
+  private MissingPtx missingPtx;
+
+  @Override
+  public Integer call() throws Exception {
+    ServerOptions options =
+        new ServerOptions(
+            new GpuSpec(gpus),
+            listen,
+            controlPort,
+            dataPort,
+            name,
+            libcuda,
+            spares,
+            true,
+            missingPtx,
+            Installation.find().worker());
+    try (PoolServer server = PoolServer.start(options)) {
+      for (String gpu : server.describeGpus()) {
+        System.out.println(gpu);
+      }
+      String host = listen.getHostAddress();
+      System.out.println(
+          "gpupool server "
+              + server.name()
+              + " ready: control "
+              + host
+              + ":"
+              + server.controlPort()
+              + ", call streams "
+              + host
+              + ":"
+              + server.dataPort());
+      System.out.flush();
+      Signals.awaitTermination();
+    }
+    return 0;
+  }
+}

@@ -1,0 +1,3 @@
+// SPDX-License-Identifier: Apache-2.0
+/** The gpupool command. */
+package io.gpupool.cli;

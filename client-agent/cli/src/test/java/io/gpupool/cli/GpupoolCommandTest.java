@@ -1,0 +1,99 @@
+// SPDX-License-Identifier: Apache-2.0
+package io.gpupool.cli;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import io.gpupool.control.v1.GpuInfo;
+import io.gpupool.control.v1.Grant;
+import io.gpupool.control.v1.GrantUse;
+import io.gpupool.control.v1.Holder;
+import io.gpupool.control.v1.LeaseInfo;
+import java.io.PrintWriter;
+import java.io.StringWriter;
+import java.util.List;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.ValueSource;
+import picocli.CommandLine;
+
+class GpupoolCommandTest {
+  private final StringWriter output = new StringWriter();
+  private final StringWriter errors = new StringWriter();
+
+  @ParameterizedTest
+  @ValueSource(
+      strings = {"run", "server", "agent", "top", "list", "lease", "health", "bench", "version"})
+  void everyCommand_hasHelp(String command) {
+    assertThat(execute(command, "--help")).isZero();
+    assertThat(output.toString()).contains("Usage: gpupool " + command);
+  }
+
+  @Test
+  void version_saysWhatItSpeaks() {
+    assertThat(new VersionCommand().getVersion()[0]).contains("gpupool").contains("CUDA");
+  }
+
+  @Test
+  void run_optionsOfTheProgram_areTheProgramsOwn() {
+    CommandLine.ParseResult run =
+        GpupoolCommand.commandLine().parseArgs("run", "-p", "0.5", "--", "ls", "-p", "--help");
+
+    assertThat(run.subcommand().matchedPositionals().getFirst().<List<String>>getValue())
+        .containsExactly("ls", "-p", "--help");
+  }
+
+  @Test
+  void run_withoutACommand_isWrongUsage() {
+    assertThat(execute("run", "-p", "0.5")).isEqualTo(2);
+    assertThat(errors.toString()).contains("COMMAND");
+  }
+
+  @Test
+  void unknownCommand_isWrongUsage() {
+    assertThat(execute("lend")).isEqualTo(2);
+  }
+
+  @Test
+  void top_leases_areDrawnWithHolderAndShare() {
+    GpuInfo gpu =
+        GpuInfo.newBuilder()
+            .setServer("one")
+            .setName("GPU")
+            .setMemoryBytes(8L << 30)
+            .setFreeMemoryBytes(6L << 30)
+            .setFreeComputePercent(75)
+            .build();
+    LeaseInfo lease =
+        LeaseInfo.newBuilder()
+            .setId("L1")
+            .setState("held")
+            .setHolder(
+                Holder.newBuilder().setUser("ada").setHost("pc").setPid(7).setProgram("train"))
+            .addGrants(
+                GrantUse.newBuilder()
+                    .setGrant(
+                        Grant.newBuilder()
+                            .setServer("one")
+                            .setMemoryBytes(2L << 30)
+                            .setComputePercent(25))
+                    .setUsedMemoryBytes(1536L << 20))
+            .build();
+
+    String text =
+        TopCommand.draw(new PoolSnapshot(List.of(), List.of(gpu), List.of(lease), List.of()));
+
+    assertThat(text)
+        .contains("[#####...............] 25%")
+        .contains("L1")
+        .contains("2 GiB")
+        .contains("1.5 GiB")
+        .contains("ada@pc 7 train");
+  }
+
+  private int execute(String... arguments) {
+    return GpupoolCommand.commandLine()
+        .setOut(new PrintWriter(output, true))
+        .setErr(new PrintWriter(errors, true))
+        .execute(arguments);
+  }
+}
