@@ -61,9 +61,7 @@ final class KernelWork extends ContextWork {
     Throwable cause = failure instanceof CompletionException ? failure.getCause() : failure;
     return switch (cause) {
       case KernelFault fault ->
-          new GpuException(
-              CudaStatus.of(fault.cudaResult()),
-              "kernel " + kernel.name() + ": " + fault.getMessage());
+          new GpuException(CudaStatus.of(fault.cudaResult()), fault.getMessage());
       case null, default ->
           new GpuException(
               CudaStatus.LAUNCH_FAILED, "kernel " + kernel.name() + " could not be run: " + cause);

@@ -34,6 +34,28 @@ final class SoftBackendTest {
       }
       """;
 
+  private static final String STORE_PTX =
+      """
+      .version 8.0
+      .target sm_75
+      .address_size 64
+      .visible .entry store(.param .u8 tag, .param .u64 target, .param .u32 value)
+      {
+        .reg .b64 %rd<4>;
+        .reg .b32 %r<6>;
+        ld.param.u64 %rd1, [target];
+        ld.param.u32 %r1, [value];
+        mov.u32 %r2, %ctaid.x;
+        mov.u32 %r3, %ntid.x;
+        mov.u32 %r4, %tid.x;
+        mad.lo.s32 %r5, %r2, %r3, %r4;
+        mul.wide.s32 %rd2, %r5, 4;
+        add.s64 %rd3, %rd1, %rd2;
+        st.global.u32 [%rd3], %r1;
+        ret;
+      }
+      """;
+
   private final Arena arena = Arena.ofConfined();
   private final SoftBackend backend =
       new SoftBackend(new DeviceSpec(2, MEMORY_BYTES, 90), SoftGpu.MissingPtx.FAIL);
@@ -234,6 +256,59 @@ final class SoftBackendTest {
   }
 
   @Test
+  void launch_everyForm_runsTheKernel() {
+    ok(backend.cuModuleGetFunction(out, load(STORE_PTX), text("store")));
+    long function = Memory.getLong(out);
+    ok(backend.cuMemAlloc_v2(out, 4096));
+    long device = Memory.getLong(out);
+    long block = arena.allocate(20, 8).address();
+    Memory.putLong(block + 8, device);
+    Memory.putInt(block + 16, 1);
+
+    ok(backend.cuLaunchKernel(function, 2, 1, 1, 32, 1, 1, 0, 0, 0, extra(block, 20)));
+    assertStored(device, 64, 1);
+    Memory.putInt(block + 16, 2);
+    long pointers =
+        arena.allocateFrom(ValueLayout.JAVA_LONG, block, block + 8, block + 16).address();
+    ok(backend.cuLaunchKernel(function, 1, 1, 1, 8, 1, 1, 0, 0, pointers, 0));
+    assertStored(device, 8, 2);
+    Memory.putInt(block + 16, 3);
+    ok(backend.cuLaunchCooperativeKernel(function, 1, 1, 1, 8, 1, 1, 0, 0, pointers));
+    assertStored(device, 8, 3);
+    Memory.putInt(block + 16, 4);
+    ok(backend.cuLaunchKernelEx(config(2, 1), function, pointers, 0));
+    assertStored(device, 1, 4);
+    assertThat(backend.busyNanos()).isPositive();
+  }
+
+  @Test
+  void launch_kernelOutOfRange_makesEveryLaterCallFail() {
+    long stream = stream(0);
+    long event = event();
+    long module = load(STORE_PTX);
+    ok(backend.cuModuleGetFunction(out, module, text("store")));
+    long function = Memory.getLong(out);
+    long block = arena.allocate(20, 8).address();
+    Memory.putLong(block + 8, 0x30);
+
+    ok(backend.cuLaunchKernel(function, 1, 1, 1, 1, 1, 1, 0, stream, 0, extra(block, 20)));
+
+    assertThat(backend.cuStreamSynchronize(stream)).isEqualTo(700);
+    assertThat(backend.cuCtxSynchronize()).isEqualTo(700);
+    assertThat(backend.cuStreamQuery(stream)).isEqualTo(700);
+    assertThat(backend.cuEventRecord(event, stream)).isEqualTo(700);
+    assertThat(backend.cuEventQuery(event)).isEqualTo(700);
+    assertThat(backend.cuMemAlloc_v2(out, 16)).isEqualTo(700);
+    assertThat(backend.cuMemGetInfo_v2(out, out + 8)).isEqualTo(700);
+    assertThat(backend.cuModuleUnload(module)).isEqualTo(700);
+    assertThat(backend.lastFailure())
+        .hasValueSatisfying(text -> assertThat(text).contains("store", "0x30"));
+    ok(backend.cuDevicePrimaryCtxRetain(out, 1));
+    ok(backend.cuCtxSetCurrent(Memory.getLong(out)));
+    ok(backend.cuMemAlloc_v2(out, 16));
+  }
+
+  @Test
   void contexts_createdAndDestroyed_areCurrentThenGone() {
     ok(backend.cuCtxCreate_v2(out, 0, 1));
     long context = Memory.getLong(out);
@@ -295,9 +370,19 @@ final class SoftBackendTest {
     return arena.allocateFrom(text, StandardCharsets.UTF_8).address();
   }
 
+  private void assertStored(long device, int count, int value) {
+    ok(backend.cuMemcpyDtoH_v2(out, device, 4L * count));
+    for (int index = 0; index < count; index++) {
+      assertThat(Memory.getInt(out + 4L * index)).isEqualTo(value);
+    }
+  }
+
   private long extra(long bytes) {
+    return extra(arena.allocate(Math.max(bytes, 1), 16).address(), bytes);
+  }
+
+  private long extra(long block, long bytes) {
     long size = arena.allocateFrom(ValueLayout.JAVA_LONG, bytes).address();
-    long block = arena.allocate(Math.max(bytes, 1), 16).address();
     return arena.allocateFrom(ValueLayout.JAVA_LONG, 1, block, 2, size, 0).address();
   }
 
