@@ -20,7 +20,7 @@ final class Barriers {
   private final int[] touched = new int[COUNT];
   private byte[] barrierOf = new byte[0];
 
-  /** Arrivals of each warp at each barrier that has a thread count. */
+  /** Lanes of each warp that have come to each barrier that has a thread count. */
   private int[][] byWarp = new int[COUNT][0];
 
   private boolean inUse;
@@ -81,7 +81,7 @@ final class Barriers {
       if (byWarp[id].length < warps) {
         byWarp[id] = Arrays.copyOf(byWarp[id], warps);
       }
-      byWarp[id][thread >> 5]++;
+      byWarp[id][thread >> 5] |= 1 << (thread & 31);
     }
   }
 
@@ -101,13 +101,13 @@ final class Barriers {
     if (arrived[id] >= expected[id]) {
       return true;
     }
-    // Barriers count warps: the lanes that a warp lacks count with those that have come.
+    // Barriers count whole warps: lanes that do not exist, or have ended, count as having come.
     int total = 0;
     int warps = Math.min(byWarp[id].length, waiting.threads() + ThreadBlock.WARP - 1 >> 5);
     for (int warp = 0; warp < warps; warp++) {
-      if (byWarp[id][warp] > 0) {
-        int lanes = Integer.bitCount(waiting.warps().alive(warp));
-        total += byWarp[id][warp] + ThreadBlock.WARP - lanes;
+      int lanes = byWarp[id][warp];
+      if (lanes != 0) {
+        total += Integer.bitCount(lanes | ~waiting.warps().alive(warp));
       }
     }
     return total >= expected[id];
