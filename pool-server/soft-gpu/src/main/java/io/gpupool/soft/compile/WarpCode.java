@@ -142,6 +142,11 @@ final class WarpCode {
     code.pushBlock();
     code.pushThread();
     code.push(args.get(0), Type.U32);
+    boolean known = args.get(0) instanceof Value.Int(long id) && id >= 0 && id < 16;
+    if (args.size() == 1 && known) {
+      code.callBlock("barrierAll", "(II)Z");
+      return;
+    }
     if (!op.has("red")) {
       pushCount(args, 1);
       code.callBlock("barrier", "(III)Z");

@@ -44,6 +44,24 @@ final class Barriers {
     }
   }
 
+  /** Arrival at a barrier for all threads; returns whether the thread was the last one. */
+  boolean arriveAll(int thread, int id) {
+    if (arrived[id]++ == 0) {
+      inUse = true;
+      touched[id] = 1;
+    }
+    barrierOf[thread] = (byte) id;
+    waiting.state(thread, Waiting.AT_BARRIER);
+    if (expected[id] == 0 && arrived[id] < waiting.alive()) {
+      return false;
+    }
+    if (isComplete(id)) {
+      release(id);
+      return true;
+    }
+    return false;
+  }
+
   /** Returns whether the thread was the last one and need not wait. */
   boolean arrive(int thread, int id, int count, int operation, int value) {
     count(thread, id, count);

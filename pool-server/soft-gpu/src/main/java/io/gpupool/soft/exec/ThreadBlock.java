@@ -163,6 +163,11 @@ public final class ThreadBlock {
     return POLL_TURNS;
   }
 
+  /** A thread arrives at a barrier for all threads; the number is below 16. */
+  public boolean barrierAll(int thread, int id) {
+    return waiting.barriers().arriveAll(thread, id);
+  }
+
   public boolean barrier(int thread, int id, int count) {
     return waiting.barriers().arrive(thread, id, count, Barriers.NONE, 0);
   }

@@ -1,12 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.gpupool.soft.memory;
 
-import java.lang.foreign.Arena;
-import java.lang.foreign.FunctionDescriptor;
-import java.lang.foreign.Linker;
 import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
-import java.lang.invoke.MethodHandle;
 
 /**
  * Says which bytes of the device address region are allocated, in granules of {@value
@@ -19,14 +15,10 @@ public final class MemoryMap implements AutoCloseable {
   public static final int GRANULE_SHIFT = 9;
   public static final int GRANULE_BYTES = 1 << GRANULE_SHIFT;
 
-  private static final int PROT_READ_WRITE = 3;
-  private static final int MAP_PRIVATE_ANONYMOUS_NORESERVE = 0x4022;
-
   private final long base;
   private final long sizeBytes;
+  private final Pages pages;
   private final MemorySegment granules;
-  private final long granulesAddress;
-  private boolean closed;
 
   /**
    * Describes a region in which nothing is allocated yet.
@@ -41,8 +33,8 @@ public final class MemoryMap implements AutoCloseable {
     }
     this.base = base;
     this.sizeBytes = sizeBytes;
-    granules = Native.map(sizeBytes >>> GRANULE_SHIFT);
-    granulesAddress = granules.address();
+    pages = Pages.map(sizeBytes >>> GRANULE_SHIFT);
+    granules = pages.segment();
   }
 
   /** Lowest device address. */
@@ -57,7 +49,7 @@ public final class MemoryMap implements AutoCloseable {
 
   /** Native address of the granule bytes; a byte is 1 where its granule is allocated, else 0. */
   public long granulesAddress() {
-    return granulesAddress;
+    return pages.address();
   }
 
   /** Lets kernels touch the granules that {@code [address, address + lengthBytes)} meets. */
@@ -91,10 +83,7 @@ public final class MemoryMap implements AutoCloseable {
   /** Gives the map's pages back; no kernel may run on it any more. */
   @Override
   public void close() {
-    if (!closed) {
-      closed = true;
-      Native.unmap(granules);
-    }
+    pages.close();
   }
 
   private void mark(long address, long lengthBytes, byte value) {
@@ -109,58 +98,5 @@ public final class MemoryMap implements AutoCloseable {
     long first = offset >>> GRANULE_SHIFT;
     long last = (offset + lengthBytes - 1) >>> GRANULE_SHIFT;
     granules.asSlice(first, last - first + 1).fill(value);
-  }
-
-  /** Anonymous pages straight from the operating system: they need no zeroing of ours. */
-  private static final class Native {
-    private static final MethodHandle MMAP =
-        handle(
-            "mmap",
-            FunctionDescriptor.of(
-                ValueLayout.JAVA_LONG,
-                ValueLayout.JAVA_LONG,
-                ValueLayout.JAVA_LONG,
-                ValueLayout.JAVA_INT,
-                ValueLayout.JAVA_INT,
-                ValueLayout.JAVA_INT,
-                ValueLayout.JAVA_LONG));
-    private static final MethodHandle MUNMAP =
-        handle(
-            "munmap",
-            FunctionDescriptor.of(
-                ValueLayout.JAVA_INT, ValueLayout.JAVA_LONG, ValueLayout.JAVA_LONG));
-
-    private static MethodHandle handle(String name, FunctionDescriptor type) {
-      Linker linker = Linker.nativeLinker();
-      return linker.downcallHandle(linker.defaultLookup().findOrThrow(name), type);
-    }
-
-    static MemorySegment map(long lengthBytes) {
-      long address;
-      try {
-        address =
-            (long)
-                MMAP.invokeExact(
-                    0L, lengthBytes, PROT_READ_WRITE, MAP_PRIVATE_ANONYMOUS_NORESERVE, -1, 0L);
-      } catch (Throwable e) {
-        throw new IllegalStateException("mmap could not be called", e);
-      }
-      if (address == -1) {
-        throw new OutOfMemoryError("cannot map " + lengthBytes + " bytes for the granule map");
-      }
-      return MemorySegment.ofAddress(address).reinterpret(lengthBytes, Arena.global(), null);
-    }
-
-    static void unmap(MemorySegment pages) {
-      int failed;
-      try {
-        failed = (int) MUNMAP.invokeExact(pages.address(), pages.byteSize());
-      } catch (Throwable e) {
-        throw new IllegalStateException("munmap could not be called", e);
-      }
-      if (failed != 0) {
-        throw new IllegalStateException("munmap of the granule map failed");
-      }
-    }
   }
 }
