@@ -105,7 +105,7 @@ public final class GridRunner implements AutoCloseable {
     }
   }
 
-  /** Cancels what runs and ends the threads; returns when they have ended. */
+  /** Cancels what runs and ends the threads; returns when all have ended. */
   @Override
   public void close() {
     lock.lock();
@@ -113,6 +113,9 @@ public final class GridRunner implements AutoCloseable {
       closed = true;
       List.copyOf(grids).forEach(grid -> grid.execution().cancel());
       changed.signalAll();
+      while (!grids.isEmpty()) {
+        changed.awaitUninterruptibly();
+      }
     } finally {
       lock.unlock();
     }
@@ -159,6 +162,9 @@ public final class GridRunner implements AutoCloseable {
     lock.lock();
     try {
       grids.remove(grid);
+      if (closed) {
+        changed.signalAll();
+      }
     } finally {
       lock.unlock();
     }

@@ -78,13 +78,13 @@ class FaultKernelsTest {
   }
 
   @Test
-  void trap_taken_isIllegalInstruction() throws Exception {
+  void trap_taken_isLaunchFailed() throws Exception {
     try (TestGpu gpu = TestGpu.load("faults")) {
       gpu.run("trap", TestGpu.blocks(1, 1), 2);
 
       KernelFault fault = fault(gpu, "trap", TestGpu.blocks(1, 1), 3);
 
-      assertThat(fault.cudaResult()).isEqualTo(KernelFault.ILLEGAL_INSTRUCTION);
+      assertThat(fault.cudaResult()).isEqualTo(KernelFault.LAUNCH_FAILED);
     }
   }
 
