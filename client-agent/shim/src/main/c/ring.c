@@ -117,6 +117,12 @@ static int ring_vector(uint64_t end, struct iovec vector[2]) {
     }
     from = (skip / RING_BYTES + 1) * RING_BYTES;
   }
+  uint64_t lapEnd = (from / RING_BYTES + 1) * RING_BYTES;
+  if (end > lapEnd) {
+    // A frame ended where the lap does: nothing was skipped.
+    vector[count++] = (struct iovec){ring.bytes + from % RING_BYTES, lapEnd - from};
+    from = lapEnd;
+  }
   if (end > from) vector[count++] = (struct iovec){ring.bytes + from % RING_BYTES, end - from};
   return count;
 }
@@ -132,7 +138,7 @@ static void make_room(uint64_t tail) {
 
 /** Writes all that is in the ring, and then these. The role is held. */
 static bool write_gathered(uint64_t end, struct iovec *more, int moreCount, bool *faulted) {
-  struct iovec vector[4];
+  struct iovec vector[5];
   int count = end > ring.tail ? ring_vector(end, vector) : 0;
   for (int i = 0; i < moreCount; i++) vector[count++] = more[i];
   if (!count) return true;
