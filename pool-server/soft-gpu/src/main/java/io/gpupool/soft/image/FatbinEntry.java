@@ -23,7 +23,7 @@ record FatbinEntry(int kind, int arch, Compression compression, long plainBytes,
   static final int ELF = 2;
 
   /** The most that one entry may unpack to. */
-  static final long MAX_PLAIN_BYTES = 256L << 20;
+  static final long MAX_PLAIN_BYTES = 64L << 20;
 
   private static final long MIN_PLAIN_LIMIT_BYTES = 1 << 20;
   private static final long MAX_RATIO = 1024;

@@ -35,7 +35,8 @@ final class Complaints {
               MISALIGNED_ADDRESS,
               INVALID_ADDRESS_SPACE,
               INVALID_PC,
-              LAUNCH_FAILED ->
+              LAUNCH_FAILED,
+              UNKNOWN ->
               true;
           default -> false;
         };

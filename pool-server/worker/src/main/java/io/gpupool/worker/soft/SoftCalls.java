@@ -20,6 +20,11 @@ interface SoftCalls extends Backend {
       return CudaStatus.SUCCESS.code();
     } catch (GpuException e) {
       return state().failed(e);
+    } catch (OutOfMemoryError e) {
+      return state().failed(new GpuException(CudaStatus.OUT_OF_MEMORY, "no host memory: " + e));
+    } catch (StackOverflowError | RuntimeException e) {
+      // What a program sends may find a defect of ours; the session outlives it.
+      return state().failed(new GpuException(CudaStatus.UNKNOWN, "internal error: " + e));
     }
   }
 
