@@ -16,6 +16,8 @@ enum {
   WRAPPER_MAGIC = 0x466243b1,
 };
 
+enum { LINKED_VERSION = 2, MAX_FATBINS = 4096 };
+
 #define MAX_IMAGE_BYTES ((uint64_t)4 << 30)
 
 /** What nvcc emits around a fatbin in a program. */
@@ -23,7 +25,7 @@ struct wrapper {
   uint32_t magic;
   uint32_t version;
   const void *data;
-  const void *more;
+  const void *const *more;  // of version 2: fatbins to link, ended by NULL
 };
 
 struct fatbin {
@@ -64,43 +66,72 @@ static uint64_t elf_bytes(const uint8_t *image) {
   return end;
 }
 
-CUresult image_find(const void *given, const void **image, uint64_t *bytes) {
+static uint64_t fatbin_bytes(const void *at) {
+  struct fatbin fatbin;
+  memcpy(&fatbin, at, sizeof fatbin);
+  bool is = fatbin.magic == (uint32_t)FATBIN_MAGIC && fatbin.bodyBytes <= MAX_IMAGE_BYTES;
+  return is ? fatbin.headerBytes + fatbin.bodyBytes : 0;
+}
+
+/** The length of what is no fatbin. */
+static uint64_t other_bytes(const uint8_t *at) {
+  return memcmp(at, ELFMAG, SELFMAG) == 0 ? elf_bytes(at) : strlen((const char *)at) + 1;
+}
+
+/** Takes in the fatbins to link; false if one is none. */
+static bool add_more(struct image *image, const void *const *more) {
+  image->more = more;
+  while (more && more[image->moreCount]) {
+    uint64_t bytes = fatbin_bytes(more[image->moreCount]);
+    if (!bytes || ++image->moreCount > MAX_FATBINS) return false;
+    image->totalBytes += bytes;
+  }
+  return true;
+}
+
+CUresult image_find(const void *given, struct image *image) {
   if (!given) return CUDA_ERROR_INVALID_VALUE;
   uint32_t magic;
   const uint8_t *at = given;
+  *image = (struct image){0};
   // A text may be shorter than four bytes.
   if (!at[0] || !at[1] || !at[2] || !at[3]) return CUDA_ERROR_INVALID_IMAGE;
   memcpy(&magic, at, sizeof magic);
   if (magic == WRAPPER_MAGIC) {
     struct wrapper wrapper;
     memcpy(&wrapper, at, sizeof wrapper);
+    if (wrapper.version == LINKED_VERSION && !add_more(image, wrapper.more)) {
+      return CUDA_ERROR_INVALID_IMAGE;
+    }
     at = wrapper.data;
     if (!at) return CUDA_ERROR_INVALID_IMAGE;
     memcpy(&magic, at, sizeof magic);
   }
-  if (magic == (uint32_t)FATBIN_MAGIC) {
-    struct fatbin fatbin;
-    memcpy(&fatbin, at, sizeof fatbin);
-    *bytes = fatbin.headerBytes + fatbin.bodyBytes;
-  } else if (memcmp(at, ELFMAG, SELFMAG) == 0) {
-    *bytes = elf_bytes(at);
-  } else {
-    *bytes = strlen((const char *)at) + 1;
-  }
-  if (*bytes == 0 || *bytes > MAX_IMAGE_BYTES) return CUDA_ERROR_INVALID_IMAGE;
-  *image = at;
-  return CUDA_SUCCESS;
+  image->first = at;
+  image->firstBytes = magic == (uint32_t)FATBIN_MAGIC ? fatbin_bytes(at) : other_bytes(at);
+  image->totalBytes += image->firstBytes;
+  return image->firstBytes == 0 || image->totalBytes > MAX_IMAGE_BYTES ? CUDA_ERROR_INVALID_IMAGE
+                                                                       : CUDA_SUCCESS;
 }
 
-CUresult image_send(const void *image, uint64_t bytes, uint32_t *number) {
-  static uint32_t lastNumber;
-  const uint8_t *at = image;
-  *number = __atomic_add_fetch(&lastNumber, 1, __ATOMIC_RELAXED);
-  CUresult result = op_imageBegin(0, *number, bytes);
+static CUresult send_part(uint32_t number, const void *part, uint64_t bytes) {
+  const uint8_t *at = part;
+  CUresult result = CUDA_SUCCESS;
   for (uint64_t sent = 0; sent < bytes && !result;) {
-    uint64_t part = bytes - sent < MAX_DATA_BYTES ? bytes - sent : MAX_DATA_BYTES;
-    result = op_imageData(0, *number, at + sent, part);
-    sent += part;
+    uint64_t piece = bytes - sent < MAX_DATA_BYTES ? bytes - sent : MAX_DATA_BYTES;
+    result = op_imageData(0, number, at + sent, piece);
+    sent += piece;
+  }
+  return result;
+}
+
+CUresult image_send(const struct image *image, uint32_t *number) {
+  static uint32_t lastNumber;
+  *number = __atomic_add_fetch(&lastNumber, 1, __ATOMIC_RELAXED);
+  CUresult result = op_imageBegin(0, *number, image->totalBytes);
+  if (!result) result = send_part(*number, image->first, image->firstBytes);
+  for (uint32_t i = 0; i < image->moreCount && !result; i++) {
+    result = send_part(*number, image->more[i], fatbin_bytes(image->more[i]));
   }
   return result;
 }

@@ -4,11 +4,22 @@
 
 #include "driver.h"
 
+/**
+ * Where an image lies. Code that nvcc compiled apart (-rdc) comes as several fatbins that the driver
+ * links: they are sent one after the other as one image.
+ */
+struct image {
+  const void *first;
+  const void *const *more;  // fatbins after the first
+  uint32_t moreCount;
+  uint64_t firstBytes, totalBytes;
+};
+
 /** Finds where an image lies and how long it is; CUDA_ERROR_INVALID_IMAGE if it is none. */
-CUresult image_find(const void *given, const void **image, uint64_t *bytes);
+CUresult image_find(const void *given, struct image *image);
 
 /** Sends an image; its number stands for it from then on. */
-CUresult image_send(const void *image, uint64_t bytes, uint32_t *number);
+CUresult image_send(const struct image *image, uint32_t *number);
 
 void image_drop(uint32_t number);
 

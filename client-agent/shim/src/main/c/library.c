@@ -86,12 +86,11 @@ static void library_free(struct library *library) {
 
 static CUresult load(CUlibrary *handle, const void *given, unsigned int optionCount,
                      CUjit_option *options, void **optionValues) {
-  const void *image;
-  uint64_t bytes;
+  struct image image;
   struct context *context;
   struct module *module;
   if (!handle) return CUDA_ERROR_INVALID_VALUE;
-  CUresult result = image_find(given, &image, &bytes);
+  CUresult result = image_find(given, &image);
   if (result) return result;
   struct jit *jit = malloc(sizeof *jit);
   struct library *library = jit ? arena_take(&libraries) : NULL;
@@ -102,7 +101,7 @@ static CUresult load(CUlibrary *handle, const void *given, unsigned int optionCo
   library->jit = jit;
   arena_publish(&libraries, library);
   result = jit_read(jit, optionCount, options, optionValues);
-  if (!result) result = image_send(image, bytes, &library->image);
+  if (!result) result = image_send(&image, &library->image);
   // Where there is a context, a bad image is found out now.
   if (!result && context_current(&context) == CUDA_SUCCESS) {
     result = library_module(library, context, &module);

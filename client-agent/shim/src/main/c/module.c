@@ -182,18 +182,17 @@ static CUresult load(CUmodule *handle, const void *given, unsigned int optionCou
                      CUjit_option *options, void **optionValues) {
   struct context *context;
   struct jit jit;
-  const void *image;
-  uint64_t bytes;
+  struct image image;
   uint32_t number;
   if (!handle) return CUDA_ERROR_INVALID_VALUE;
   CUresult result = context_current(&context);
   if (!result) result = jit_read(&jit, optionCount, options, optionValues);
-  if (!result) result = image_find(given, &image, &bytes);
+  if (!result) result = image_find(given, &image);
   if (result) return result;
   struct function_table *table = calloc(1, sizeof *table);
   if (!table) return CUDA_ERROR_OUT_OF_MEMORY;
   struct module *module = NULL;
-  result = image_send(image, bytes, &number);
+  result = image_send(&image, &number);
   if (!result) result = module_make(context, number, &jit, table, NULL, &module);
   image_drop(number);
   if (result) {
