@@ -45,6 +45,11 @@ final class RehearsalBackend implements Backend {
   }
 
   @Override
+  public int cuModuleGetFunctionCount(long count, long module) {
+    return 0;
+  }
+
+  @Override
   public int cuModuleGetFunction(long function, long module, long name) {
     return made(function);
   }

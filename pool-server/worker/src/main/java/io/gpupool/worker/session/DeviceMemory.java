@@ -21,6 +21,7 @@ final class DeviceMemory {
   private static final int ADDRESS_BYTES = 8;
 
   private final SessionState state;
+  private final BlockingCalls blocking;
   private final List<Integer> devices;
 
   /** The backend's handles, by GPU, once asked for. */
@@ -35,8 +36,9 @@ final class DeviceMemory {
    */
   private record Allocation(ContextState context, int gpu, long lengthBytes) {}
 
-  DeviceMemory(SessionState state, List<Integer> devices) {
+  DeviceMemory(SessionState state, BlockingCalls blocking, List<Integer> devices) {
     this.state = state;
+    this.blocking = blocking;
     this.devices = devices;
     defaultPools = new long[devices.size()];
   }
@@ -68,7 +70,7 @@ final class DeviceMemory {
       return;
     }
     long out = state.out();
-    int result = state.backend.cuMemAlloc_v2(out, lengthBytes);
+    int result = blocking.call(() -> state.backend.cuMemAlloc_v2(out, lengthBytes));
     finish(tag, result, out, ADDRESS_BYTES, ofCurrentContext(counted));
   }
 
@@ -86,7 +88,9 @@ final class DeviceMemory {
       return;
     }
     long out = state.out();
-    int result = state.backend.cuMemAllocPitch_v2(out, out + 8, widthBytes, height, elementBytes);
+    int result =
+        blocking.call(
+            () -> state.backend.cuMemAllocPitch_v2(out, out + 8, widthBytes, height, elementBytes));
     finish(tag, result, out, 16, ofCurrentContext(counted));
   }
 
@@ -119,7 +123,7 @@ final class DeviceMemory {
     if (!allocations.containsKey(address)) {
       return CudaResult.INVALID_VALUE;
     }
-    return forget(address, state.backend.cuMemFree_v2(address));
+    return forget(address, blocking.call(() -> state.backend.cuMemFree_v2(address)));
   }
 
   int freeAsync(long address, int stream) {

@@ -123,7 +123,7 @@ final class Downloads {
   private long takeBlock(ContextState context, int lengthBytes) {
     while (true) {
       // While a host function runs, waiting could be for ever: what ends it is yet to be read.
-      boolean hostFunction = callbacks.anyRunning();
+      boolean hostFunction = callbacks.anyOutstanding();
       long block = context.staging.take(lengthBytes, hostFunction ? Staging.MAX_BYTES : 0);
       if (block != 0 || hostFunction || !state.waits.awaitCopy()) {
         return block;

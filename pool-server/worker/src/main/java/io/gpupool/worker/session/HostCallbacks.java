@@ -40,7 +40,6 @@ final class HostCallbacks {
   /** One host function. */
   private static final class Call {
     final ContextState context;
-    volatile boolean running;
     private Runnable done;
     private boolean ended;
 
@@ -49,7 +48,6 @@ final class HostCallbacks {
     }
 
     synchronized void start(Runnable whenDone) {
-      running = true;
       done = whenDone;
     }
 
@@ -75,17 +73,9 @@ final class HostCallbacks {
     this.sender = sender;
   }
 
-  /** Whether a stream waits for the client now. */
-  boolean anyRunning() {
-    if (calls.isEmpty()) {
-      return false;
-    }
-    for (Call call : calls.values()) {
-      if (call.running) {
-        return true;
-      }
-    }
-    return false;
+  /** Whether a stream waits for the client, or will. */
+  boolean anyOutstanding() {
+    return !calls.isEmpty();
   }
 
   int launch(int stream, int callback, int kind) {
@@ -96,6 +86,9 @@ final class HostCallbacks {
     long streamHandle = state.stream(stream);
     if (streamHandle == SessionServices.NO_HANDLE) {
       return CudaResult.INVALID_HANDLE;
+    }
+    if (callback == 0) {
+      return CudaResult.INVALID_VALUE;
     }
     if (calls.size() >= MAX_OUTSTANDING) {
       return CudaResult.OUT_OF_MEMORY;
@@ -121,8 +114,11 @@ final class HostCallbacks {
     return result;
   }
 
-  /** The client has run a host function. */
+  /** The client has run a host function; 0 stands for one that was looked after before its turn. */
   int done(int callback) {
+    if (callback == 0) {
+      return CudaResult.SUCCESS;
+    }
     Call call = calls.remove(callback);
     if (call == null) {
       return CudaResult.INVALID_VALUE;

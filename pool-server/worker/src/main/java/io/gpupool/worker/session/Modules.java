@@ -20,6 +20,7 @@ final class Modules {
   private static final int ATTRIBUTE_MINOR = 76;
 
   private final SessionState state;
+  private final BlockingCalls blocking;
   private final Images images;
   private final List<LoadedModule> loaded = new ArrayList<>();
 
@@ -45,8 +46,9 @@ final class Modules {
     }
   }
 
-  Modules(SessionState state, Images images) {
+  Modules(SessionState state, BlockingCalls blocking, Images images) {
     this.state = state;
+    this.blocking = blocking;
     this.images = images;
   }
 
@@ -80,8 +82,9 @@ final class Modules {
       }
       long out = state.out();
       int result =
-          state.backend.loadModule(
-              out, address, images.lengthBytes(image), jit.count, jit.keys, jit.values);
+          blocking.call(() ->
+              state.backend.loadModule(
+                  out, address, images.lengthBytes(image), jit.count, jit.keys, jit.values));
       long handle = Memory.getLong(out);
       byte[] functions = new byte[0];
       if (result == 0) {
@@ -118,7 +121,7 @@ final class Modules {
       return CudaResult.INVALID_HANDLE;
     }
     Object owner = state.modules.owner(module);
-    int result = state.backend.cuModuleUnload(handle);
+    int result = blocking.call(() -> state.backend.cuModuleUnload(handle));
     forget((LoadedModule) owner);
     loaded.remove(owner);
     return result;

@@ -22,6 +22,7 @@ public final class Session {
   private static final int MAX_WAITING_THREADS = 64;
   private static final long IDLE_THREAD_SECONDS = 10;
   private static final int FRAMES_BETWEEN_POLLS = 32;
+  private static final int CALLBACK_DONE_BYTES = 16;
 
   private final int fd;
   private final long spinNanos;
@@ -37,6 +38,7 @@ public final class Session {
   private final long buffer = Posix.map(RECEIVE_BYTES);
   private int start;
   private int end;
+  private boolean readAheadEnds;
 
   private String ending;
   private long frames;
@@ -69,7 +71,7 @@ public final class Session {
     answers = new Answers(fd);
     waits = new Waits(backend, answers, threads, plan.driverOutput());
     state = new SessionState(backend, answers, waits, plan.gpus(), plan.ledger(), threads);
-    calls = new SessionCalls(state, welcome.devices(), callbackSender);
+    calls = new SessionCalls(state, welcome.devices(), callbackSender, this::readAhead);
     dispatcher = new Dispatcher(backend, calls);
   }
 
@@ -215,6 +217,44 @@ public final class Session {
       received = Posix.recv(fd, buffer + end, RECEIVE_BYTES - end, Posix.MSG_DONTWAIT);
     }
     return received;
+  }
+
+  /**
+   * While a call is under way that may wait for a host function: takes in what is there, and sees
+   * to the host functions that have ended. The frames of that call stay where they are.
+   */
+  private void readAhead() {
+    if (readAheadEnds) {
+      return;
+    }
+    long received =
+        end == RECEIVE_BYTES
+            ? -Posix.EAGAIN
+            : Posix.recv(fd, buffer + end, RECEIVE_BYTES - end, Posix.MSG_DONTWAIT);
+    if (received > 0) {
+      end += (int) received;
+      receivedBytes += received;
+    } else if (received != -Posix.EAGAIN) {
+      readAheadEnds = true;
+      calls.cancelHostFunctions();
+    }
+    int at = start;
+    while (end - at >= Frames.REQUEST_HEADER_BYTES) {
+      long frame = buffer + at;
+      int length = Memory.getInt(frame);
+      if (length < Frames.REQUEST_HEADER_BYTES
+          || length > Frames.MAX_FRAME_BYTES
+          || end - at < length) {
+        return;
+      }
+      if (at > start
+          && length == CALLBACK_DONE_BYTES
+          && Memory.getShort(frame + Frames.OP_OFFSET) == Ops.callbackDone) {
+        calls.callbackDone(Memory.getInt(frame + Frames.REQUEST_HEADER_BYTES));
+        Memory.putLong(frame + Frames.REQUEST_HEADER_BYTES, 0);
+      }
+      at += length;
+    }
   }
 
   /** Moves the beginning of a frame to the front, unless the rest of the longest frame has room. */

@@ -23,12 +23,23 @@ final class SessionCalls implements SessionOps {
   private final Launches launches;
   private final HostCallbacks callbacks;
 
-  SessionCalls(SessionState state, List<Integer> devices, ExecutorService callbackSender) {
+  /**
+   * Makes the parts.
+   *
+   * @param devices the backend's CUdevice of each GPU of the lease
+   * @param readAhead see {@link BlockingCalls}
+   */
+  SessionCalls(
+      SessionState state,
+      List<Integer> devices,
+      ExecutorService callbackSender,
+      Runnable readAhead) {
     this.state = state;
     contexts = new Contexts(state, devices, this::ending);
-    modules = new Modules(state, images);
-    memory = new DeviceMemory(state, devices);
     callbacks = new HostCallbacks(state, callbackSender);
+    BlockingCalls blocking = new BlockingCalls(state, callbacks, readAhead);
+    modules = new Modules(state, blocking, images);
+    memory = new DeviceMemory(state, blocking, devices);
     uploads = new Uploads(state, callbacks);
     downloads = new Downloads(state, callbacks);
     streams = new Streams(state);
@@ -40,6 +51,11 @@ final class SessionCalls implements SessionOps {
     callbacks.cancel(null);
     images.release();
     launches.release();
+  }
+
+  /** The connection is gone: nobody will say that host functions have ended. */
+  void cancelHostFunctions() {
+    callbacks.cancel(null);
   }
 
   private void ending(ContextState context) {

@@ -78,7 +78,7 @@ final class Uploads {
 
   private long takeBlock(ContextState context, int lengthBytes) {
     while (true) {
-      boolean hostFunction = callbacks.anyRunning();
+      boolean hostFunction = callbacks.anyOutstanding();
       if ((long) inFlight.size() * Staging.BLOCK_BYTES < MAX_IN_FLIGHT_BYTES || hostFunction) {
         // While a host function runs, waiting could be for ever: what ends it is yet to be read.
         long overdraft = hostFunction ? HOST_FUNCTION_OVERDRAFT_BYTES : 0;

@@ -381,6 +381,37 @@ class SessionTest {
   }
 
   @Test
+  void memFree_waitingForAHostFunction_letsItsEndBeRead() {
+    loadKernels();
+    long address = session.allocate(1 << 20);
+    // The driver waits for all streams before it frees, and this one waits for the client.
+    session.post(Ops.streamHostFunction, STREAM, 1, 0);
+    session.post(Ops.memFree, address);
+    int alloc = session.ask(Ops.memAlloc, 64, 1);
+    launch(SLEEP, STREAM, 10L);
+    assertThat(session.read().kind()).isEqualTo(Frames.CALLBACK);
+    launch(SLEEP, STREAM, 10L);
+    session.post(Ops.callbackDone, 1);
+
+    assertThat(session.reply(alloc).result()).isZero();
+    assertThat(session.call(Ops.ctxSynchronize).result()).isZero();
+    assertThat(session.ledger.sessionBytes(0)).isEqualTo(512);
+    assertThat(session.counters().lastError()).isEmpty();
+  }
+
+  @Test
+  void connectionClosed_whileTheDriverWaitsForAHostFunction_endsTheSession() throws Exception {
+    loadKernels();
+    long address = session.allocate(1 << 20);
+    session.post(Ops.streamHostFunction, STREAM, 1, 0);
+    session.post(Ops.memFree, address);
+    assertThat(session.read().kind()).isEqualTo(Frames.CALLBACK);
+    session.disconnect();
+
+    assertThat(session.reason()).startsWith("connection");
+  }
+
+  @Test
   void streamCallback_getsTheFaultAsStatus() {
     loadKernels();
     launch(SLEEP, STREAM, 50_000L);

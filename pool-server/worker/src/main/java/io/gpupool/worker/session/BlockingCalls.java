@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: Apache-2.0
+package io.gpupool.worker.session;
+
+import java.util.concurrent.CountDownLatch;
+import java.util.concurrent.TimeUnit;
+import java.util.function.IntSupplier;
+
+/**
+ * Calls in which a driver may wait for its streams. A stream may wait for a host function, whose
+ * end is a frame that is yet to be read: then the call is made in another thread, and the session's
+ * thread looks through what comes in meanwhile for such frames alone.
+ */
+final class BlockingCalls {
+  private static final long LOOK_MICROS = 50;
+
+  private final SessionState state;
+  private final HostCallbacks callbacks;
+  private final Runnable readAhead;
+
+  /**
+   * Makes the caller.
+   *
+   * @param readAhead receives what is there and sees to the host functions that have ended
+   */
+  BlockingCalls(SessionState state, HostCallbacks callbacks, Runnable readAhead) {
+    this.state = state;
+    this.callbacks = callbacks;
+    this.readAhead = readAhead;
+  }
+
+  int call(IntSupplier call) {
+    if (!callbacks.anyOutstanding()) {
+      return call.getAsInt();
+    }
+    long context = state.current.handle;
+    int[] result = {CudaResult.UNKNOWN};
+    CountDownLatch done = new CountDownLatch(1);
+    state.answers.flush();
+    state.waits.handOver();
+    state.threads.execute(() -> {
+      try {
+        state.backend.cuCtxSetCurrent(context);
+        result[0] = call.getAsInt();
+      } finally {
+        done.countDown();
+      }
+    });
+    while (!await(done)) {
+      readAhead.run();
+    }
+    return result[0];
+  }
+
+  private static boolean await(CountDownLatch done) {
+    try {
+      return done.await(LOOK_MICROS, TimeUnit.MICROSECONDS);
+    } catch (InterruptedException e) {
+      throw new IllegalStateException("the session's thread was interrupted", e);
+    }
+  }
+}
