@@ -18,6 +18,7 @@ import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import java.util.List;
 import java.util.concurrent.CompletableFuture;
+import java.util.function.BooleanSupplier;
 
 /**
  * Runs sessions against itself, so that the first real one finds its code loaded and compiled. A
@@ -56,24 +57,29 @@ final class WarmUp {
 
   private WarmUp() {}
 
-  /** Warms up the session, and the software GPU if the worker has one. */
-  static void run(boolean soft) {
-    rehearse(new RehearsalBackend(), BATCHES);
-    if (soft) {
+  /**
+   * Warms up the session, and the software GPU if the worker has one.
+   *
+   * @param enough asked now and then; true once a real session is there, which needs the processor
+   */
+  static void run(boolean soft, BooleanSupplier enough) {
+    rehearse(new RehearsalBackend(), BATCHES, enough);
+    if (soft && !enough.getAsBoolean()) {
       DeviceSpec spec = new DeviceSpec(1, QUOTA_BYTES, DeviceSpec.DEFAULT_COMPUTE_CAPABILITY);
       try (SoftBackend backend = new SoftBackend(spec, MissingPtx.SKIP)) {
-        rehearse(backend, SOFT_BATCHES);
+        rehearse(backend, SOFT_BATCHES, enough);
       }
     }
   }
 
-  private static void rehearse(Backend backend, int batches) {
+  private static void rehearse(Backend backend, int batches, BooleanSupplier enough) {
     int[] pair = Posix.socketPair();
     List<LeasedGpu> gpus = List.of(new LeasedGpu(0, QUOTA_BYTES, 100));
     SessionPlan plan = SessionPlan.of(gpus, Ledger.alone(new long[] {QUOTA_BYTES}));
     Session session = new Session(backend, plan, pair[1]);
     CompletableFuture<Long> allocated = new CompletableFuture<>();
-    Thread client = Thread.ofPlatform().daemon().start(() -> play(pair[0], batches, allocated));
+    Thread client =
+        Thread.ofPlatform().daemon().start(() -> play(pair[0], batches, enough, allocated));
     Thread drain = Thread.ofPlatform().daemon().start(() -> read(pair[0], allocated));
     session.run();
     Posix.shutdown(pair[1]);
@@ -83,7 +89,8 @@ final class WarmUp {
     Posix.close(pair[1]);
   }
 
-  private static void play(int fd, int batches, CompletableFuture<Long> allocated) {
+  private static void play(
+      int fd, int batches, BooleanSupplier enough, CompletableFuture<Long> allocated) {
     try (Arena arena = Arena.ofConfined()) {
       MemorySegment out = arena.allocate(BUFFER_BYTES);
       RehearsalFrames frames = new RehearsalFrames();
@@ -98,7 +105,7 @@ final class WarmUp {
       frames.fenced(Ops.memGetInfo, TAG, 1, 1);
       send(fd, out, frames);
       long address = allocated.join();
-      for (int batch = 0; batch < batches; batch++) {
+      for (int batch = 0; batch < batches && !enough.getAsBoolean(); batch++) {
         for (int i = 0; i < LAUNCHES_A_BATCH; i++) {
           frames.launch(Ops.launch, FUNCTION, address);
         }

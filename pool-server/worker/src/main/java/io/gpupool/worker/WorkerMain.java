@@ -71,7 +71,7 @@ public final class WorkerMain {
       Backend backend = Backends.open(options);
       session.ready(backend, output);
       if (!session.isAttached()) {
-        WarmUp.run(options.isSoft());
+        WarmUp.run(options.isSoft(), session::isAttached);
         control.send(TextMessage.ofType("ready").build());
       }
     } catch (IOException | NoDriverException | IllegalArgumentException e) {
