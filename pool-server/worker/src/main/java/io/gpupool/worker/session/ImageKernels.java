@@ -20,6 +20,9 @@ final class ImageKernels {
   /** Reads an image; one that cannot be read tells of no kernels. */
   static ImageKernels read(long address, long lengthBytes, int computeCapability) {
     ImageKernels kernels = new ImageKernels();
+    if (computeCapability <= 0) {
+      return kernels; // a driver that does not tell its devices' either, such as the warm-up's
+    }
     try {
       MemorySegment image = MemorySegment.ofAddress(address).reinterpret(lengthBytes);
       for (KernelInfo kernel : DeviceImage.parse(image, computeCapability).kernels()) {
