@@ -117,7 +117,7 @@ link_library() {
   [ ! -f "$generated/libcuda.map" ] || map=$generated/libcuda.map
   # shellcheck disable=SC2046,SC2086
   $CC -shared -pthread ${CFLAGS:-} -o target/libcuda.so.1 -Wl,-soname,libcuda.so.1 -Wl,--version-script="$map" \
-    -Wl,-z,defs -Wl,-z,now -Wl,-z,relro -Wl,-z,noexecstack -Wl,-z,nopack-relative-relocs -Wl,--build-id=sha1 \
+    -Wl,-z,defs -Wl,-z,now -Wl,-z,relro -Wl,-z,noexecstack -Wl,-z,nodelete -Wl,-z,nopack-relative-relocs -Wl,--build-id=sha1 \
     $(library_objects) -Wl,--no-as-needed -ldl "$objects/stub/libpthread.so.0" "$objects/stub/libdl.so.2" \
     -Wl,--as-needed -static-libgcc
   ln -sf libcuda.so.1 target/libcuda.so

@@ -154,7 +154,7 @@ static CUresult activate(CUdevice device) {
     all.primary[device] = context;
   }
   context->flags = all.flags[device];
-  CUresult result = op_ctxRetainPrimary(context->number, (uint32_t)device, context->flags);
+  CUresult result = op_ctxRetainPrimary(context->number, device_ordinal(device), context->flags);
   if (!result) arena_publish(&contexts, context);
   return result;
 }
@@ -182,7 +182,7 @@ CUresult shim_cuDevicePrimaryCtxRelease_v2(CUdevice dev) {
     result = CUDA_ERROR_INVALID_CONTEXT;
   } else if (--all.retained[dev] == 0) {
     context_end(context);
-    result = op_ctxReleasePrimary(context->number, (uint32_t)dev);
+    result = op_ctxReleasePrimary(context->number, device_ordinal(dev));
   }
   lock_release(&all.lock);
   return result;
@@ -199,8 +199,8 @@ CUresult shim_cuDevicePrimaryCtxReset_v2(CUdevice dev) {
     all.retained[dev] = 0;
     context_end(all.primary[dev]);
     // A reset leaves the context retained; here it begins anew with the next retain.
-    result = op_ctxResetPrimary(all.primary[dev]->number, (uint32_t)dev);
-    op_ctxReleasePrimary(all.primary[dev]->number, (uint32_t)dev);
+    result = op_ctxResetPrimary(all.primary[dev]->number, device_ordinal(dev));
+    op_ctxReleasePrimary(all.primary[dev]->number, device_ordinal(dev));
   }
   lock_release(&all.lock);
   // What went wrong in the context went with it.
@@ -238,7 +238,7 @@ static CUresult create(CUcontext *pctx, unsigned int flags, CUdevice dev, unsign
   if (!pctx || flags & ~(unsigned int)CTX_FLAGS_MASK) return CUDA_ERROR_INVALID_VALUE;
   struct context *context = context_make(dev, flags, apiVersion);
   if (!context) return CUDA_ERROR_OUT_OF_MEMORY;
-  CUresult result = op_ctxCreate(context->number, (uint32_t)dev, flags);
+  CUresult result = op_ctxCreate(context->number, device_ordinal(dev), flags);
   arena_publish(&contexts, context);
   if (!result) result = push(context);
   if (result) {

@@ -4,6 +4,7 @@
 #include "ops.h"
 #include "session.h"
 #include "shim.h"
+#include "visible.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -97,7 +98,6 @@ const char *devices_load(const uint8_t *welcome, uint32_t bytes) {
   }
   uint32_t deviceBytes = (DEVICE_FIXED_BYTES + 4 * attributeCount + 7) & ~7u;
   if (bytes < WELCOME_HEADER_BYTES + count * deviceBytes) return "the worker's first frame is too short";
-  if (count == 0) return "the session has no GPU";
   int32_t *attributes = malloc(sizeof *attributes * (count * attributeCount + 1));
   if (!attributes) return "no memory for the devices";
   devices.attributes = attributes;
@@ -105,6 +105,7 @@ const char *devices_load(const uint8_t *welcome, uint32_t bytes) {
   for (uint32_t i = 0; i < count; i++) {
     const uint8_t *at = welcome + WELCOME_HEADER_BYTES + i * deviceBytes;
     struct device *device = &devices.devices[i];
+    device->ordinal = i;
     memcpy(device->name, at, sizeof device->name - 1);
     memcpy(device->uuid, at + 256, sizeof device->uuid);
     memcpy(device->pciBusId, at + 272, sizeof device->pciBusId - 1);
@@ -114,7 +115,7 @@ const char *devices_load(const uint8_t *welcome, uint32_t bytes) {
     override(own);
     device->attributes = own;
   }
-  devices.count = count;
+  devices.count = visible_select(devices.devices, count);
   return NULL;
 }
 
@@ -125,6 +126,8 @@ uint32_t devices_count(void) { return devices.count; }
 const struct device *device_find(CUdevice ordinal) {
   return ordinal >= 0 && (uint32_t)ordinal < devices.count ? &devices.devices[ordinal] : NULL;
 }
+
+uint32_t device_ordinal(CUdevice device) { return devices.devices[device].ordinal; }
 
 int32_t device_attribute(CUdevice ordinal, int attribute) {
   const struct device *device = device_find(ordinal);

@@ -22,7 +22,7 @@ static struct pool *default_pool(CUdevice device) {
   }
   if (!pool && (pool = arena_take(&pools))) {
     pool->device = device;
-    pool->number = (uint32_t)device + 1;
+    pool->number = device_ordinal(device) + 1;
     arena_publish(&pools, pool);
   }
   lock_release(&lock);

@@ -9,6 +9,7 @@
 #include "replies.h"
 #include "ring.h"
 #include "shim.h"
+#include "visible.h"
 
 #include <netinet/in.h>
 #include <netinet/tcp.h>
@@ -45,16 +46,16 @@ static CUresult read_welcome(void) {
   if (!welcome) return CUDA_ERROR_SYSTEM_NOT_READY;  // said so already
   const char *problem = devices_load(welcome, bytes);
   free(welcome);
-  if (problem) {
-    shutdown(session.stream, SHUT_RDWR);
-    return fail(CUDA_ERROR_SYSTEM_NOT_READY, problem);
-  }
-  return CUDA_SUCCESS;
+  if (problem) return fail(CUDA_ERROR_SYSTEM_NOT_READY, problem);
+  if (devices_count() > 0) return CUDA_SUCCESS;
+  return fail(CUDA_ERROR_NO_DEVICE, "no GPU of the session is among CUDA_VISIBLE_DEVICES");
 }
 
 static CUresult attach(void) {
   log_configure();
   fork_watch();
+  // As a driver without devices: no word about it.
+  if (visible_none()) return CUDA_ERROR_NO_DEVICE;
   if (!ring_open() || !replies_open()) return CUDA_ERROR_OUT_OF_MEMORY;
   struct attachment attachment;
   char problem[1100];

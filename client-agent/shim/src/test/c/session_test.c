@@ -271,7 +271,31 @@ static void image_unknown_isRefused(void) {
   CHECK_RESULT(1, cuModuleLoadData(&module, NULL));
 }
 
+static void visibleDevices_none_isNoDevice(void) {
+  peer_start(&peer);
+  setenv("CUDA_VISIBLE_DEVICES", "-1", 1);
+  CHECK_RESULT(100, cuInit(0));
+  CHECK(peer.sessions == 0);
+}
+
+static void visibleDevices_unknown_isNoDevice(void) {
+  peer_start(&peer);
+  setenv("CUDA_VISIBLE_DEVICES", "1,0", 1);
+  CHECK_RESULT(100, cuInit(0));
+}
+
+static void visibleDevices_namedByUuid_areSeen(void) {
+  int count = 0;
+  setenv("CUDA_VISIBLE_DEVICES", " GPU-5A5A,7", 1);
+  begin();
+  CHECK_OK(cuDeviceGetCount(&count));
+  CHECK(count == 1);
+}
+
 int main(void) {
+  CASE(visibleDevices_none_isNoDevice);
+  CASE(visibleDevices_unknown_isNoDevice);
+  CASE(visibleDevices_namedByUuid_areSeen);
   CASE(call_beforeInit_isNotInitialized);
   CASE(init_noAgent_isNotReady);
   CASE(init_refusedLease_isNoDevice);

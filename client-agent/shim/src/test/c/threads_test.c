@@ -3,6 +3,7 @@
 #include "exports.h"
 #include "harness.h"
 #include "peer.h"
+#include "ring_internal.h"
 
 #include <sys/time.h>
 
@@ -145,6 +146,33 @@ static void ringFull_stalledWorker_losesNothing(void) {
   CHECK_OK(cuCtxSynchronize());
   for (int i = 0; i < THREADS; i++) CHECK(latest[i] == 20000);
   CHECK(!disordered);
+}
+
+// Frames whose length divides the ring's: one ends where the ring does, and nothing is skipped.
+
+static uint64_t expected;
+
+static bool count_up(struct peer_session *session, const struct frame *frame) {
+  (void)session;
+  if (frame->op == OP_ctxSetLimit) usleep(50000);
+  if (frame->op != OP_streamWaitEvent) return false;
+  if (frame->slot[0] != expected++) disordered = true;
+  return true;
+}
+
+static void ringLap_filledToItsEnd_isSentWhole(void) {
+  enum { FRAME_BYTES = 32, COUNT = 500000 };
+  peer.handler = count_up;
+  begin();
+  pthread_t staller;
+  while (ring.head % FRAME_BYTES) CHECK_OK(op_goodbye(0));
+  for (uint32_t i = 0; i < COUNT; i++) {
+    if (i % 100000 == 0) pthread_create(&staller, NULL, stall_once, NULL);
+    while (ring.head % FRAME_BYTES) CHECK_OK(op_goodbye(0));
+    CHECK_OK(op_streamWaitEvent(16, i, 0, 0));
+  }
+  CHECK_OK(cuCtxSynchronize());
+  CHECK(expected == COUNT && !disordered);
 }
 
 static void bothDirectionsFull_neverDeadlocks(void) {
@@ -334,6 +362,7 @@ int main(void) {
   CASE(order_readAfterAnothersPost_isNeverStale);
   CASE(sixteenThreads_sixteenStreams_areExact);
   CASE(ringFull_stalledWorker_losesNothing);
+  CASE(ringLap_filledToItsEnd_isSentWhole);
   CASE(bothDirectionsFull_neverDeadlocks);
   CASE(hostFunctions_nobodyFences_runInOrder);
   CASE(streamCallback_runs_andIsReportedDone);
