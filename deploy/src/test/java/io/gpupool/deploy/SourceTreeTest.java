@@ -4,6 +4,7 @@ package io.gpupool.deploy;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import java.io.IOException;
+import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.ArrayList;
@@ -54,7 +55,9 @@ class SourceTreeTest {
     }
     boolean script = Files.isExecutable(file) && !path.getFileName().toString().contains(".");
     return script
-        ? Optional.of(Files.readString(file)).filter(text -> text.startsWith("#!"))
+        // Not all that can be run is text: examples may have been built.
+        ? Optional.of(Files.readString(file, StandardCharsets.ISO_8859_1))
+            .filter(text -> text.startsWith("#!"))
         : Optional.empty();
   }
 }
