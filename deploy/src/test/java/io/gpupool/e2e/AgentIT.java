@@ -22,7 +22,9 @@ class AgentIT {
 
   @AfterAll
   static void stopPool() {
-    pool.close();
+    if (pool != null) {
+      pool.close();
+    }
   }
 
   @Test

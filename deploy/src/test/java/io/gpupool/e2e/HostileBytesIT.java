@@ -34,7 +34,9 @@ class HostileBytesIT {
 
   @AfterAll
   static void stopPool() {
-    pool.close();
+    if (pool != null) {
+      pool.close();
+    }
   }
 
   @Test

@@ -31,7 +31,9 @@ class IsolationIT {
 
   @AfterAll
   static void stopPool() {
-    pool.close();
+    if (pool != null) {
+      pool.close();
+    }
   }
 
   @AfterEach

@@ -18,7 +18,9 @@ class OrderIT {
 
   @AfterAll
   static void stopPool() {
-    pool.close();
+    if (pool != null) {
+      pool.close();
+    }
   }
 
   @Test

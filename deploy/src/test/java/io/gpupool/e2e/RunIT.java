@@ -27,7 +27,9 @@ class RunIT {
 
   @AfterAll
   static void stopPool() {
-    pool.close();
+    if (pool != null) {
+      pool.close();
+    }
   }
 
   @AfterEach

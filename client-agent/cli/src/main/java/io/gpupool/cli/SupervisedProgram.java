@@ -22,6 +22,8 @@ final class SupervisedProgram {
   private static final long IGNORE = 1;
 
   private final ProcessBuilder builder;
+  private final List<Integer> early = new ArrayList<>();
+  private int pid;
 
   SupervisedProgram(Path launcher, List<String> command) {
     List<String> line = new ArrayList<>(List.of(launcher.toString(), "--supervise", "--"));
@@ -41,10 +43,24 @@ final class SupervisedProgram {
 
   /** Runs it and waits for its exit status. */
   int run() throws IOException, InterruptedException {
+    // Before the program starts: what it does first may be to have a signal sent to this process.
+    FORWARDED.forEach((name, number) -> Signals.handle(name, () -> forward(number)));
     Process process = builder.start();
-    int pid = (int) process.pid();
-    FORWARDED.forEach((name, number) -> Signals.handle(name, () -> kill(pid, number)));
+    started((int) process.pid());
     return process.waitFor();
+  }
+
+  private synchronized void forward(int signal) {
+    if (pid == 0) {
+      early.add(signal);
+    } else {
+      kill(pid, signal);
+    }
+  }
+
+  private synchronized void started(int newPid) {
+    pid = newPid;
+    early.forEach(signal -> kill(pid, signal));
   }
 
   /** Keeps the Java runtime from dumping its threads into the program's output. */
