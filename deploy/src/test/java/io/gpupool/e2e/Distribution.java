@@ -3,6 +3,9 @@ package io.gpupool.e2e;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
+import java.io.IOException;
+import java.io.UncheckedIOException;
+import java.nio.file.Files;
 import java.nio.file.Path;
 
 /** The distribution that this build has laid out, and the places of what it is tested with. */
@@ -13,7 +16,7 @@ final class Distribution {
   static final Path SHIM = HOME.resolve("lib/shim");
   static final Path EXAMPLES = DEPLOY.resolve("examples");
   static final Path KERNELS = EXAMPLES.resolve("driver-api/kernels.ptx");
-  static final Path WORK = DEPLOY.resolve("target/e2e");
+  static final Path WORK = made(DEPLOY.resolve("target/e2e"));
 
   private Distribution() {}
 
@@ -22,5 +25,13 @@ final class Distribution {
     Path command = HOME.resolve("bin/gpupool");
     assertThat(command).as("run the package phase first").isExecutable();
     return command;
+  }
+
+  private static Path made(Path folder) {
+    try {
+      return Files.createDirectories(folder);
+    } catch (IOException e) {
+      throw new UncheckedIOException(e);
+    }
   }
 }

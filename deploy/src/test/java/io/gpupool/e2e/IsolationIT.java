@@ -135,14 +135,7 @@ class IsolationIT {
             + "echo alloc 314572800 >&3; until grep -q alloc one; do sleep 0.05; done; "
             + "echo alloc 314572800 | \"$1\" \"$2\" >two; exec 3>&-; wait; cat one two; rm -r \"$PWD\"";
     Program.Ended ended =
-        pool.run(
-                HALF,
-                "sh",
-                "-c",
-                script,
-                "sh",
-                CPrograms.fixture("tenant"),
-                Distribution.KERNELS)
+        pool.run(HALF, "sh", "-c", script, "sh", CPrograms.fixture("tenant"), Distribution.KERNELS)
             .run();
     List<String> answers = ended.output().lines().filter(line -> line.startsWith("alloc")).toList();
     assertThat(answers)
