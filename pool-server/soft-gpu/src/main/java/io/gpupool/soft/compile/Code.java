@@ -125,6 +125,16 @@ final class Code {
           reinterpret(as.bits() == 64 ? JvmKind.LONG : JvmKind.INT, as);
         }
       }
+      case Value.LocalAddress(long offset) -> {
+        pushBlock();
+        pushThread();
+        callBlock("localBase", "(I)J");
+        cb.loadConstant(offset);
+        cb.ladd();
+        if (as.bits() < 64) {
+          cb.l2i();
+        }
+      }
       case Value.Memory _, Value.Vector _ ->
           throw new RefusedException("a memory or vector operand stands where a value is needed");
     }

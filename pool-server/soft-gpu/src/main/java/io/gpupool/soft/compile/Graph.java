@@ -17,6 +17,9 @@ final class Graph {
   private int blocks;
   private int opCount;
   private int localBytes;
+  private int paramBytes;
+  private int frameBytes;
+  private final List<BasicBlock> routines = new ArrayList<>();
 
   Graph() {
     entry = newBlock();
@@ -44,6 +47,38 @@ final class Graph {
     localBytes = Math.max(localBytes, bytes);
   }
 
+  /** First blocks of the functions that are not inlined. */
+  List<BasicBlock> routines() {
+    return routines;
+  }
+
+  boolean hasCalls() {
+    return !routines.isEmpty();
+  }
+
+  void addRoutine(BasicBlock first, FrameLayout layout) {
+    routines.add(first);
+    paramBytes = Math.max(paramBytes, layout.bytes());
+  }
+
+  /** Bytes of a frame that hold registers; what a function is passed lies behind them. */
+  int registerBytes() {
+    return frameBytes;
+  }
+
+  void registerBytes(int bytes) {
+    frameBytes = bytes;
+  }
+
+  /** Bytes of the frame of one activation. */
+  int frameBytes() {
+    return frameBytes + paramBytes;
+  }
+
+  int opCount() {
+    return opCount;
+  }
+
   BasicBlock newBlock() {
     return new BasicBlock(blocks++);
   }
@@ -52,6 +87,17 @@ final class Graph {
     VReg register = new VReg(registers.size(), name, type);
     registers.add(register);
     return register;
+  }
+
+  /** Moves the operations from an index on, and the terminator, to a new block behind. */
+  BasicBlock split(BasicBlock block, int index) {
+    BasicBlock rest = newBlock();
+    List<Op> moved = block.ops().subList(index, block.ops().size());
+    rest.ops().addAll(moved);
+    moved.clear();
+    rest.end(block.terminator());
+    block.end(new Terminator.Goto(rest));
+    return rest;
   }
 
   void append(BasicBlock block, Op op) {
@@ -63,13 +109,23 @@ final class Graph {
 
   /** Finds the reachable blocks, orders them, and links predecessors. */
   void arrange() {
-    List<BasicBlock> postorder = new ArrayList<>();
+    order = new ArrayList<>();
     Set<BasicBlock> seen = new HashSet<>();
+    arrangeFrom(entry, seen);
+    routines.forEach(first -> arrangeFrom(first, seen));
+    order.forEach(block -> block.predecessors().clear());
+    for (BasicBlock block : order) {
+      block.terminator().successors().forEach(successor -> successor.predecessors().add(block));
+    }
+  }
+
+  private void arrangeFrom(BasicBlock root, Set<BasicBlock> seen) {
+    List<BasicBlock> postorder = new ArrayList<>();
     List<BasicBlock> stack = new ArrayList<>();
     List<Integer> next = new ArrayList<>();
-    stack.add(entry);
+    stack.add(root);
     next.add(0);
-    seen.add(entry);
+    seen.add(root);
     while (!stack.isEmpty()) {
       int top = stack.size() - 1;
       BasicBlock block = stack.get(top);
@@ -89,10 +145,6 @@ final class Graph {
         next.add(0);
       }
     }
-    order = new ArrayList<>(postorder.reversed());
-    order.forEach(block -> block.predecessors().clear());
-    for (BasicBlock block : order) {
-      block.terminator().successors().forEach(successor -> successor.predecessors().add(block));
-    }
+    order.addAll(postorder.reversed());
   }
 }

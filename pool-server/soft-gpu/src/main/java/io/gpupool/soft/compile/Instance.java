@@ -8,32 +8,64 @@ import io.gpupool.soft.ptx.Variable;
 import java.util.HashMap;
 import java.util.Map;
 
-/** One inlined copy of a function: what its names mean in the graph. */
+/** One copy of a function in the graph: what its names mean there. */
 final class Instance {
+  /** How the copy is entered and left. */
+  enum Kind {
+    /** Entered by a launch; the thread ends with it. */
+    KERNEL,
+    /** Part of its caller. */
+    INLINED,
+    /** Called; has a frame and local memory of its own in each activation. */
+    ROUTINE
+  }
+
   private final Graph graph;
   private final Function function;
+  private final Kind kind;
   private final BasicBlock afterReturn;
+  private final boolean relocatable;
   private final Map<Register, VReg> registers = new HashMap<>();
   private final Map<Label, BasicBlock> blocks = new HashMap<>();
   private final Map<Variable, Placement> placements = new HashMap<>();
 
-  /**
-   * Makes an instance.
-   *
-   * @param afterReturn where {@code ret} goes; null in a kernel, which ends there
-   */
-  Instance(Graph graph, Function function, BasicBlock afterReturn) {
+  private Instance(
+      Graph graph, Function function, Kind kind, BasicBlock afterReturn, boolean relocatable) {
     this.graph = graph;
     this.function = function;
+    this.kind = kind;
     this.afterReturn = afterReturn;
+    this.relocatable = relocatable;
+  }
+
+  static Instance kernel(Graph graph, Function function) {
+    return new Instance(graph, function, Kind.KERNEL, null, false);
+  }
+
+  static Instance routine(Graph graph, Function function) {
+    return new Instance(graph, function, Kind.ROUTINE, null, true);
+  }
+
+  /** A copy inside a caller, going on at {@code afterReturn}. */
+  static Instance inlined(Graph graph, Function function, Instance caller, BasicBlock afterReturn) {
+    return new Instance(graph, function, Kind.INLINED, afterReturn, caller.relocatable);
   }
 
   Function function() {
     return function;
   }
 
+  Kind kind() {
+    return kind;
+  }
+
   BasicBlock afterReturn() {
     return afterReturn;
+  }
+
+  /** Whether its local memory lies elsewhere in each activation. */
+  boolean relocatable() {
+    return relocatable;
   }
 
   Map<Variable, Placement> placements() {

@@ -2,13 +2,13 @@
 package io.gpupool.soft.compile;
 
 import io.gpupool.soft.exec.KernelCode;
+import java.lang.classfile.ClassBuilder;
 import java.lang.classfile.ClassFile;
 import java.lang.classfile.CodeBuilder;
 import java.lang.classfile.Label;
 import java.lang.constant.ClassDesc;
 import java.lang.constant.ConstantDescs;
 import java.lang.constant.MethodTypeDesc;
-import java.util.List;
 
 /** Writes the class of a kernel: the code of one thread, and a loop over a block's threads. */
 final class KernelClass {
@@ -18,30 +18,25 @@ final class KernelClass {
 
   private final ClassDesc self;
   private final Graph graph;
-  private final List<BasicBlock> resumable;
+  private final MethodPlan plan;
 
-  private KernelClass(ClassDesc self, Graph graph, List<BasicBlock> resumable) {
+  private KernelClass(ClassDesc self, Graph graph, MethodPlan plan) {
     this.self = self;
     this.graph = graph;
-    this.resumable = resumable;
+    this.plan = plan;
   }
 
-  /**
-   * Writes the class file.
-   *
-   * @param resumable blocks at which waiting threads go on; number n of the list has resume id n+1
-   */
-  static byte[] write(String className, Graph graph, List<BasicBlock> resumable) {
-    ClassDesc self = ClassDesc.of(className);
-    return new KernelClass(self, graph, resumable).bytes();
+  /** Writes the class file. */
+  static byte[] write(String className, Graph graph, MethodPlan plan) {
+    return new KernelClass(ClassDesc.of(className), graph, plan).bytes();
   }
 
   private byte[] bytes() {
     return ClassFile.of()
         .build(
             self,
-            builder ->
-                builder
+            builder -> {
+              builder
                     .withFlags(ClassFile.ACC_PUBLIC | ClassFile.ACC_FINAL)
                     .withInterfaceSymbols(Code.desc(KernelCode.class))
                     .withMethodBody(
@@ -55,11 +50,34 @@ final class KernelClass {
                         MethodTypeDesc.of(ConstantDescs.CD_void, Code.BLOCK),
                         ClassFile.ACC_PUBLIC,
                         this::runAll)
-                    .withMethodBody(
-                        THREAD,
-                        THREAD_TYPE,
-                        ClassFile.ACC_PRIVATE | ClassFile.ACC_STATIC,
-                        cb -> new ThreadMethod(cb, graph, resumable).emit()));
+;
+              threadMethods(builder);
+            });
+  }
+
+  private void threadMethods(ClassBuilder builder) {
+    int flags = ClassFile.ACC_PRIVATE | ClassFile.ACC_STATIC;
+    int parts = plan.parts().size();
+    if (parts == 1) {
+      builder.withMethodBody(
+          THREAD, THREAD_TYPE, flags, cb -> new ThreadMethod(cb, graph, plan, 0).emit());
+      return;
+    }
+    for (int i = 0; i < parts; i++) {
+      int part = i;
+      builder.withMethodBody(
+          THREAD + part,
+          THREAD_TYPE,
+          flags,
+          cb -> new ThreadMethod(cb, graph, plan, part).emit());
+    }
+    builder.withMethodBody(
+        THREAD,
+        THREAD_TYPE,
+        flags,
+        cb ->
+            ThreadMethod.emitDispatcher(
+                cb, plan, part -> cb.invokestatic(self, THREAD + part, THREAD_TYPE)));
   }
 
   private static void constructor(CodeBuilder cb) {

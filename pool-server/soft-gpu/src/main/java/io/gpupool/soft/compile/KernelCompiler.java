@@ -6,13 +6,18 @@ import io.gpupool.soft.exec.KernelCode;
 import io.gpupool.soft.ptx.Function;
 import io.gpupool.soft.ptx.PtxModule;
 import io.gpupool.soft.ptx.SharedLayout;
-import java.util.ArrayList;
-import java.util.List;
 import java.util.Map;
+import java.util.function.Predicate;
 
 /** Turns one kernel of a module into JVM bytecode. */
 public final class KernelCompiler {
   private static final String PACKAGE = "io.gpupool.soft.kernel.";
+
+  /** Local memory and frames a thread may fill by calls. */
+  private static final int STACK_BYTES = 64 << 10;
+
+  private static final int MAX_METHOD_BYTES = 24_000;
+  private static final int MIN_METHOD_BYTES = 200;
 
   private KernelCompiler() {}
 
@@ -25,13 +30,20 @@ public final class KernelCompiler {
    */
   public static CompiledKernel compile(
       PtxModule module, String kernel, Map<String, Long> globalAddresses) throws CompileException {
+    return compile(module, kernel, globalAddresses, MAX_METHOD_BYTES);
+  }
+
+  /** As above, with a limit of one's own to the size of JVM methods. */
+  static CompiledKernel compile(
+      PtxModule module, String kernel, Map<String, Long> globalAddresses, int maxMethodBytes)
+      throws CompileException {
     Function function =
         module
             .function(kernel)
             .filter(found -> found.entry() && found.defined())
             .orElseThrow(() -> new CompileException("the module has no kernel " + kernel));
     try {
-      return compile(module, function, globalAddresses);
+      return compile(module, function, globalAddresses, maxMethodBytes);
     } catch (RefusedException e) {
       throw new CompileException("kernel " + kernel + ": " + e.getMessage());
     } catch (StackOverflowError e) {
@@ -40,47 +52,60 @@ public final class KernelCompiler {
   }
 
   private static CompiledKernel compile(
-      PtxModule module, Function function, Map<String, Long> globalAddresses)
+      PtxModule module, Function function, Map<String, Long> globalAddresses, int maxMethodBytes)
       throws CompileException {
     SharedLayout shared = module.sharedLayout(function);
     Graph graph = Lowering.lower(module, function, globalAddresses, shared);
     Loops.addLatches(graph);
     Liveness.compute(graph);
     RegisterKinds.decide(graph);
-    int frameBytes = LocalSlots.assign(graph, Code.FIRST_REGISTER_LOCAL);
-    List<BasicBlock> resumable = numberResumePoints(graph);
     String className = PACKAGE + function.name();
-    byte[] bytes;
-    try {
-      bytes = KernelClass.write(className, graph, resumable);
-    } catch (IllegalArgumentException e) {
-      throw new CompileException(
-          "kernel " + function.name() + " is too large for a JVM method: " + e.getMessage());
-    }
+    Written written = write(className, function, graph, maxMethodBytes);
+    boolean waits = graph.hasCalls() || written.plan().resumable().stream().anyMatch(isWaitEnd());
+    int localBytes = -(-graph.localBytes() & -16);
+    int perActivation = localBytes + graph.frameBytes();
+    int maxDepth =
+        graph.hasCalls() ? Math.clamp(STACK_BYTES / Math.max(1, perActivation), 24, 4096) : 1;
     return new CompiledKernel(
         function.name(),
-        instantiate(className, bytes),
-        !resumable.isEmpty(),
+        instantiate(className, written.bytes()),
+        waits,
         shared.staticBytes(),
-        -(-graph.localBytes() & -16),
-        frameBytes);
+        localBytes,
+        graph.frameBytes(),
+        maxDepth);
   }
 
-  private static List<BasicBlock> numberResumePoints(Graph graph) {
-    List<BasicBlock> resumable = new ArrayList<>();
-    for (BasicBlock block : graph.order()) {
-      BasicBlock next =
-          switch (block.terminator()) {
-            case Terminator.Wait wait -> wait.next();
-            case Terminator.Latch latch when latch.yields() -> latch.next();
-            default -> null;
-          };
-      if (next != null && next.resumeId() == 0) {
-        resumable.add(next);
-        next.resumeId(resumable.size());
+  private static Predicate<BasicBlock> isWaitEnd() {
+    return block ->
+        block.predecessors().stream()
+            .anyMatch(
+                predecessor ->
+                    switch (predecessor.terminator()) {
+                      case Terminator.Wait _ -> true;
+                      case Terminator.Latch latch -> latch.yields();
+                      default -> false;
+                    });
+  }
+
+  private record Written(byte[] bytes, MethodPlan plan) {}
+
+  /** Writes the class, in smaller methods each time that one turns out too large. */
+  private static Written write(
+      String className, Function function, Graph graph, int maxMethodBytes)
+      throws CompileException {
+    for (int target = maxMethodBytes; target >= MIN_METHOD_BYTES; target /= 2) {
+      MethodPlan plan = MethodPlan.of(graph, target);
+      graph.registerBytes(LocalSlots.assign(graph, Code.FIRST_REGISTER_LOCAL));
+      try {
+        return new Written(KernelClass.write(className, graph, plan), plan);
+      } catch (IllegalArgumentException tooLarge) {
+        // The class file API reports code beyond the limit of a method in this way.
+        continue;
       }
     }
-    return resumable;
+    throw new CompileException(
+        "kernel " + function.name() + " does not fit in JVM methods, however it is split");
   }
 
   private static KernelCode instantiate(String className, byte[] bytes) {

@@ -71,7 +71,10 @@ final class Liveness {
       case Terminator.Branch branch -> List.of(branch.predicate());
       case Terminator.Select select -> List.of(select.index());
       case Terminator.Wait wait -> wait.op().uses();
-      case Terminator.Goto _, Terminator.Latch _, Terminator.Exit _ -> List.of();
+      case Terminator.Call call ->
+          call.address() instanceof VReg register ? List.of(register) : List.of();
+      case Terminator.Goto _, Terminator.Latch _, Terminator.Return _, Terminator.Exit _ ->
+          List.of();
     };
   }
 }

@@ -87,7 +87,9 @@ final class Loops {
               select.targets().stream().map(target -> target == from ? to : target).toList());
       case Terminator.Wait wait -> new Terminator.Wait(wait.op(), to);
       case Terminator.Latch latch -> new Terminator.Latch(latch.yields(), to);
-      case Terminator.Exit exit -> exit;
+      case Terminator.Call call ->
+          new Terminator.Call(call.source(), call.address(), call.entries(), to);
+      case Terminator.Return _, Terminator.Exit _ -> terminator;
     };
   }
 }

@@ -7,72 +7,46 @@ import io.gpupool.soft.ptx.Label;
 import io.gpupool.soft.ptx.Operand;
 import io.gpupool.soft.ptx.PtxModule;
 import io.gpupool.soft.ptx.SharedLayout;
-import io.gpupool.soft.ptx.Space;
 import io.gpupool.soft.ptx.Statement;
 import io.gpupool.soft.ptx.Statement.Guard;
 import io.gpupool.soft.ptx.Statement.Instruction;
 import io.gpupool.soft.ptx.Type;
 import io.gpupool.soft.ptx.Variable;
-import java.util.ArrayDeque;
 import java.util.ArrayList;
-import java.util.Deque;
-import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
-import java.util.Optional;
-import java.util.Set;
 import java.util.TreeMap;
 
-/** Builds the control-flow graph of a kernel, inlining the functions it calls. */
+/** Builds the control-flow graph of a kernel and the functions it calls. */
 final class Lowering {
-  /** Instructions without a result in first place. */
-  private static final Set<String> NO_RESULT =
-      Set.of(
-          "st",
-          "red",
-          "prefetch",
-          "prefetchu",
-          "nanosleep",
-          "membar",
-          "fence",
-          "cp",
-          "pmevent",
-          "brkpt",
-          "trap",
-          "discard",
-          "applypriority",
-          "griddepcontrol",
-          "setmaxnreg",
-          "mbarrier");
+  private static final long MAX_LOCAL_BYTES = 512 << 10;
 
-  /** Functions that the driver provides. */
-  private static final Set<String> BUILT_IN = Set.of("vprintf", "__assertfail", "__assert_fail");
-
-  private final PtxModule module;
-  private final Map<String, Long> globalAddresses;
   private final SharedLayout shared;
   private final Graph graph = new Graph();
-  private final Deque<Function> active = new ArrayDeque<>();
-  private VReg carry;
+  private final ParamUses paramUses;
+  private final Operands operands;
+  private final CallLowering calls;
   private BasicBlock current = graph.entry();
   private long localTop;
 
   private Lowering(PtxModule module, Map<String, Long> globalAddresses, SharedLayout shared) {
-    this.module = module;
-    this.globalAddresses = globalAddresses;
     this.shared = shared;
+    paramUses = new ParamUses(module);
+    operands = new Operands(module, globalAddresses, shared, graph);
+    calls = new CallLowering(this, module, graph, operands, paramUses);
   }
 
   static Graph lower(
       PtxModule module, Function kernel, Map<String, Long> globalAddresses, SharedLayout shared) {
     Lowering lowering = new Lowering(module, globalAddresses, shared);
     lowering.kernel(kernel);
+    lowering.calls.routines();
     lowering.graph.arrange();
     return lowering.graph;
   }
 
   private void kernel(Function kernel) {
-    Instance instance = new Instance(graph, kernel, null);
+    Instance instance = Instance.kernel(graph, kernel);
     long offset = 0;
     for (Formal formal : kernel.params()) {
       if (formal instanceof Formal.InMemory(Variable variable)) {
@@ -84,15 +58,37 @@ final class Lowering {
     body(instance);
   }
 
-  private void body(Instance instance) {
-    Function function = instance.function();
-    if (active.contains(function)) {
-      throw new RefusedException(
-          "function " + function.name() + " calls itself, which is not supported");
+  BasicBlock current() {
+    return current;
+  }
+
+  void current(BasicBlock block) {
+    current = block;
+  }
+
+  /** First free byte of local memory. */
+  long localTop() {
+    return localTop;
+  }
+
+  void localTop(long top) {
+    localTop = top;
+  }
+
+  void append(Op op) {
+    graph.append(current, op);
+  }
+
+  void move(Instruction instruction, Type type, VReg to, Value from) {
+    if (to != null) {
+      append(new Op(instruction, "mov", List.of(type.ptxName()), List.of(to), List.of(from)));
     }
-    active.push(function);
+  }
+
+  /** Adds a function's instructions at the current place. */
+  void body(Instance instance) {
     placeLocals(instance);
-    for (Statement statement : function.body()) {
+    for (Statement statement : instance.function().body()) {
       switch (statement) {
         case Statement.Mark mark -> {
           BasicBlock block = instance.block(mark.label());
@@ -107,19 +103,19 @@ final class Lowering {
     if (!current.ended()) {
       leave(instance);
     }
-    active.pop();
   }
 
   private void leave(Instance instance) {
-    current.end(
-        instance.afterReturn() == null
-            ? new Terminator.Exit()
-            : new Terminator.Goto(instance.afterReturn()));
+    switch (instance.kind()) {
+      case KERNEL -> current.end(new Terminator.Exit());
+      case INLINED -> current.end(new Terminator.Goto(instance.afterReturn()));
+      case ROUTINE -> calls.leave(instance);
+    }
   }
 
   private void placeLocals(Instance instance) {
     Function function = instance.function();
-    Map<Variable, ParamUse> uses = paramUses(function, true);
+    Map<Variable, ParamUse> uses = paramUses.ofLocals(function);
     for (Variable variable : function.locals()) {
       switch (variable.space()) {
         case LOCAL -> instance.placements().put(variable, local(variable));
@@ -139,13 +135,15 @@ final class Lowering {
     }
     Map<Long, VReg> pieces = new TreeMap<>();
     use.pieces()
-        .forEach((offset, width) ->
-            pieces.put(
-                offset, graph.newRegister(variable.name() + "+" + offset, bitsOfWidth(width))));
+        .forEach(
+            (offset, width) ->
+                pieces.put(
+                    offset,
+                    graph.newRegister(variable.name() + "+" + offset, bitsOfWidth(width))));
     return new Placement.InRegisters(pieces);
   }
 
-  private static Type bitsOfWidth(int bytes) {
+  static Type bitsOfWidth(int bytes) {
     return switch (bytes) {
       case 1 -> Type.B8;
       case 2 -> Type.B16;
@@ -154,8 +152,9 @@ final class Lowering {
     };
   }
 
-  private Placement local(Variable variable) {
-    localTop = align(localTop, Math.max(variable.alignBytes(), 1));
+  Placement local(Variable variable) {
+    // Eight at least, since variables are copied by pieces of eight bytes.
+    localTop = align(localTop, Math.max(variable.alignBytes(), 8));
     long address = localTop;
     localTop += variable.sizeBytes();
     if (localTop > MAX_LOCAL_BYTES) {
@@ -165,81 +164,8 @@ final class Lowering {
     return new Placement.InLocal(address);
   }
 
-  private static final long MAX_LOCAL_BYTES = 512 << 10;
-
   private static long align(long offset, int align) {
     return -(-offset & -(long) align);
-  }
-
-  /**
-   * Uses of the parameter-space variables of a function by itself and by those it passes them to.
-   *
-   * @param locals of the variables that its body declares, else of its formal parameters
-   */
-  private Map<Variable, ParamUse> paramUses(Function function, boolean locals) {
-    Map<Variable, ParamUse> uses = new HashMap<>();
-    if (locals) {
-      function.locals().stream()
-          .filter(variable -> variable.space() == Space.PARAM)
-          .forEach(variable -> uses.put(variable, new ParamUse()));
-    } else {
-      formals(function).forEach(variable -> uses.put(variable, new ParamUse()));
-    }
-    if (uses.isEmpty()) {
-      return uses;
-    }
-    for (Statement statement : function.body()) {
-      if (statement instanceof Instruction instruction) {
-        if (instruction.opcode().equals("call")) {
-          callUses(instruction, uses);
-        } else {
-          ParamUse.collect(instruction, uses);
-        }
-      }
-    }
-    return uses;
-  }
-
-  private static List<Variable> formals(Function function) {
-    List<Variable> variables = new ArrayList<>();
-    List<Formal> formals = new ArrayList<>(function.params());
-    formals.addAll(function.results());
-    for (Formal formal : formals) {
-      if (formal instanceof Formal.InMemory(Variable variable)) {
-        variables.add(variable);
-      }
-    }
-    return variables;
-  }
-
-  private void callUses(Instruction call, Map<Variable, ParamUse> uses) {
-    CallParts parts = CallParts.of(call);
-    if (!(parts.target() instanceof Operand.FunctionAddress(String name))) {
-      return;
-    }
-    Optional<Function> callee = module.function(name);
-    if (callee.isEmpty()) {
-      return;
-    }
-    Map<Variable, ParamUse> calleeUses = null;
-    for (boolean isResult : new boolean[] {false, true}) {
-      List<Operand> actuals = isResult ? parts.results() : parts.args();
-      List<Formal> formals = isResult ? callee.get().results() : callee.get().params();
-      for (int i = 0; i < Math.min(actuals.size(), formals.size()); i++) {
-        if (actuals.get(i) instanceof Operand.Address(Variable variable, long _)
-            && uses.containsKey(variable)
-            && formals.get(i) instanceof Formal.InMemory(Variable formal)) {
-          if (!callee.get().defined()) {
-            uses.get(variable).add(0, (int) Math.min(8, formal.sizeBytes()));
-            continue;
-          }
-          if (calleeUses == null) {
-            calleeUses = paramUses(callee.get(), false);
-          }
-          uses.get(variable).addAll(calleeUses.get(formal));
-        }
-      }
-    }
   }
 
   private void guarded(Instance instance, Instruction instruction) {
@@ -277,20 +203,18 @@ final class Lowering {
       case "brx" -> select(instance, instruction);
       case "ret" -> leave(instance);
       case "exit" -> current.end(new Terminator.Exit());
-      case "call" -> call(instance, instruction);
-      case "trap", "brkpt" -> {
-        graph.append(current, operation(instance, instruction));
-        if (instruction.opcode().equals("trap")) {
-          current.end(new Terminator.Exit());
-        }
+      case "call" -> calls.call(instance, instruction);
+      case "trap" -> {
+        append(operands.operation(instance, instruction));
+        current.end(new Terminator.Exit());
       }
       default -> {
         if (Waits.isWait(instruction)) {
-          await(operation(instance, instruction));
+          await(operands.operation(instance, instruction));
         } else if (isParamAccess(instance, instruction)) {
           paramAccess(instance, instruction);
         } else {
-          graph.append(current, operation(instance, instruction));
+          append(operands.operation(instance, instruction));
         }
       }
     }
@@ -307,7 +231,8 @@ final class Lowering {
     if (instruction.operands().size() == 2
         && instruction.operands().get(1) instanceof Operand.Target(Label list)
         && !list.targets().isEmpty()
-        && value(instance, instruction, instruction.operands().get(0)) instanceof VReg index) {
+        && operands.value(instance, instruction, instruction.operands().get(0))
+            instanceof VReg index) {
       List<BasicBlock> targets = list.targets().stream().map(instance::block).toList();
       current.end(new Terminator.Select(index, targets));
       return;
@@ -323,258 +248,73 @@ final class Lowering {
             new Op(op.source(), op.opcode(), op.modifiers(), List.of(), op.args()), next));
     current = next;
     if (!op.results().isEmpty()) {
-      graph.append(current, new Op(op.source(), "take", op.modifiers(), op.results(), List.of()));
+      append(new Op(op.source(), "take", op.modifiers(), op.results(), List.of()));
     }
-  }
-
-  private Op operation(Instance instance, Instruction instruction) {
-    List<VReg> results = new ArrayList<>();
-    List<Value> args = new ArrayList<>();
-    List<Operand> operands = instruction.operands();
-    int first = 0;
-    boolean barrier = instruction.opcode().equals("bar") || instruction.opcode().equals("barrier");
-    boolean hasResult =
-        barrier ? instruction.has("red") : !NO_RESULT.contains(instruction.opcode());
-    if (hasResult && !operands.isEmpty()) {
-      result(instance, instruction, operands.get(0), results);
-      first = 1;
-    }
-    for (Operand operand : operands.subList(first, operands.size())) {
-      args.add(value(instance, instruction, operand));
-    }
-    addCarry(instruction, results, args);
-    return new Op(instruction, instruction.opcode(), instruction.modifiers(), results, args);
-  }
-
-  /** The condition code is a register that {@code .cc} writes and {@code addc} and kin read. */
-  private void addCarry(Instruction instruction, List<VReg> results, List<Value> args) {
-    boolean reads = Set.of("addc", "subc", "madc").contains(instruction.opcode());
-    boolean writes = instruction.has("cc");
-    if ((reads || writes) && carry == null) {
-      carry = graph.newRegister("CC", Type.PRED);
-    }
-    if (reads) {
-      args.add(carry);
-    }
-    if (writes) {
-      results.add(carry);
-    }
-  }
-
-  private void result(
-      Instance instance, Instruction instruction, Operand operand, List<VReg> results) {
-    switch (operand) {
-      case Operand.Reg(var register) -> results.add(instance.register(register));
-      case Operand.Sink() -> results.add(null);
-      case Operand.Vector vector ->
-          vector.elements().forEach(element -> result(instance, instruction, element, results));
-      case Operand.Pair pair -> {
-        result(instance, instruction, pair.first(), results);
-        result(instance, instruction, pair.second(), results);
-      }
-      default -> throw new RefusedException(instruction, "has an illegal destination");
-    }
-  }
-
-  private Value value(Instance instance, Instruction instruction, Operand operand) {
-    return switch (operand) {
-      case Operand.Reg(var register) -> instance.register(register);
-      case Operand.Not(var register) -> new Value.Not(instance.register(register));
-      case Operand.Int(long value) -> new Value.Int(value);
-      case Operand.Real real -> new Value.Real(real);
-      case Operand.Special(String name) -> new Value.Special(name);
-      case Operand.Address address -> new Value.Int(address(instance, instruction, address));
-      case Operand.FunctionAddress(String name) ->
-          new Value.Int(module.functionAddress(name).orElseThrow());
-      case Operand.Memory(Operand base, long offset) ->
-          new Value.Memory(value(instance, instruction, base), offset);
-      case Operand.Vector vector ->
-          new Value.Vector(
-              vector.elements().stream()
-                  .map(element -> value(instance, instruction, element))
-                  .toList());
-      case Operand.Sink() -> new Value.Int(0);
-      case Operand.Target _, Operand.Pair _ ->
-          throw new RefusedException(instruction, "has an illegal operand");
-    };
-  }
-
-  private long address(Instance instance, Instruction instruction, Operand.Address operand) {
-    Variable variable = operand.variable();
-    Placement placement = instance.placements().get(variable);
-    if (placement == null) {
-      if (variable.space() == Space.SHARED) {
-        return shared.offsets().get(variable) + operand.offset();
-      }
-      Long address = globalAddresses.get(variable.name());
-      if (address == null) {
-        throw new RefusedException(instruction, "names " + variable + ", which has no address");
-      }
-      return address + operand.offset();
-    }
-    return operand.offset()
-        + switch (placement) {
-          case Placement.InLocal local -> local.address();
-          case Placement.InParams params -> params.offset();
-          case Placement.InShared inShared -> inShared.address();
-          case Placement.InRegisters _ ->
-              throw new RefusedException(instruction, "takes the address of a register variable");
-        };
   }
 
   private static boolean isParamAccess(Instance instance, Instruction instruction) {
-    if (!instruction.has("param")
+    if (!instruction.has("param") && !instruction.has("param::func")
         || !instruction.opcode().equals("ld") && !instruction.opcode().equals("st")) {
       return false;
     }
-    return instance.afterReturn() != null
+    return instance.kind() != Instance.Kind.KERNEL
         || instruction.operands().stream()
-            .anyMatch(operand ->
-                operand instanceof Operand.Memory(Operand.Address(Variable variable, long _), _)
-                    && !(instance.placements().get(variable) instanceof Placement.InParams));
+            .anyMatch(
+                operand ->
+                    operand instanceof Operand.Memory(Operand.Address(Variable variable, long _), _)
+                        && !(instance.placements().get(variable) instanceof Placement.InParams));
   }
 
-  /** Access to a parameter of a call: a register move, or an access to local memory. */
+  /** Access to a parameter of a call: a register move, or an access to frame or local memory. */
   private void paramAccess(Instance instance, Instruction instruction) {
     boolean load = instruction.opcode().equals("ld");
     Operand place = instruction.operands().get(load ? 1 : 0);
     Operand data = instruction.operands().get(load ? 0 : 1);
-    if (place instanceof Operand.Memory(Operand.Address(Variable variable, long at), long offset)
-        && instance.placements().get(variable) instanceof Placement.InRegisters registers) {
+    Placement placement =
+        place instanceof Operand.Memory(Operand.Address(Variable variable, long _), long _)
+            ? instance.placements().get(variable)
+            : null;
+    if (placement instanceof Placement.InRegisters || placement instanceof Placement.InFrame) {
+      Operand.Memory memory = (Operand.Memory) place;
+      long at = ((Operand.Address) memory.base()).offset() + memory.offset();
       List<Operand> elements =
           data instanceof Operand.Vector vector ? vector.elements() : List.of(data);
       Type type = new Op(instruction, "", instruction.modifiers(), List.of(), List.of()).type();
       for (int i = 0; i < elements.size(); i++) {
-        VReg piece = registers.pieces().get(at + offset + (long) i * type.bytes());
+        long offset = at + (long) i * type.bytes();
         if (load) {
           List<VReg> to = new ArrayList<>();
-          result(instance, instruction, elements.get(i), to);
-          move(instruction, type, to.get(0), piece);
+          operands.result(instance, instruction, elements.get(i), to);
+          readPiece(instruction, type, to.get(0), placement, offset);
         } else {
-          move(instruction, type, piece, value(instance, instruction, elements.get(i)));
+          Value value = operands.value(instance, instruction, elements.get(i));
+          writePiece(instruction, type, placement, offset, value);
         }
       }
       return;
     }
     List<String> modifiers = new ArrayList<>(instruction.modifiers());
-    modifiers.replaceAll(modifier -> modifier.startsWith("param") ? "local" : modifier);
-    Op op = operation(instance, instruction);
-    graph.append(
-        current, new Op(instruction, instruction.opcode(), modifiers, op.results(), op.args()));
+    String space = placement instanceof Placement.InParams ? "param" : "local";
+    modifiers.replaceAll(modifier -> modifier.startsWith("param") ? space : modifier);
+    Op op = operands.operation(instance, instruction);
+    append(new Op(instruction, instruction.opcode(), modifiers, op.results(), op.args()));
   }
 
-  private void move(Instruction instruction, Type type, VReg to, Value from) {
-    if (to != null) {
-      graph.append(
-          current, new Op(instruction, "mov", List.of(type.ptxName()), List.of(to), List.of(from)));
-    }
-  }
-
-  private void call(Instance caller, Instruction instruction) {
-    CallParts parts = CallParts.of(instruction);
-    if (!(parts.target() instanceof Operand.FunctionAddress(String name))) {
-      throw new RefusedException(instruction, "through a register is not supported");
-    }
-    Function callee = module.function(name).orElseThrow();
-    if (!callee.defined()) {
-      builtIn(caller, instruction, callee, parts);
-      return;
-    }
-    long localBefore = localTop;
-    BasicBlock after = graph.newBlock();
-    Instance instance = new Instance(graph, callee, after);
-    bind(caller, instance, instruction, callee.params(), parts.args(), true);
-    bind(caller, instance, instruction, callee.results(), parts.results(), false);
-    body(instance);
-    localTop = localBefore;
-    current = after;
-    for (int i = 0; i < parts.results().size(); i++) {
-      takeResult(caller, instance, instruction, callee.results().get(i), parts.results().get(i));
+  private void readPiece(
+      Instruction instruction, Type type, VReg to, Placement placement, long offset) {
+    if (placement instanceof Placement.InRegisters registers) {
+      move(instruction, type, to, registers.pieces().get(offset));
+    } else if (to != null && placement instanceof Placement.InFrame frame) {
+      append(FrameOps.get(instruction, type, to, frame.offset() + offset, false));
     }
   }
 
-  private void bind(
-      Instance caller,
-      Instance instance,
-      Instruction call,
-      List<Formal> formals,
-      List<Operand> actuals,
-      boolean arguments) {
-    if (formals.size() != actuals.size()) {
-      throw new RefusedException(call, "does not match the parameters of the function");
+  private void writePiece(
+      Instruction instruction, Type type, Placement placement, long offset, Value value) {
+    if (placement instanceof Placement.InRegisters registers) {
+      move(instruction, type, registers.pieces().get(offset), value);
+    } else if (placement instanceof Placement.InFrame frame) {
+      append(FrameOps.put(instruction, type, frame.offset() + offset, value, false));
     }
-    for (int i = 0; i < formals.size(); i++) {
-      switch (formals.get(i)) {
-        case Formal.InMemory(Variable formal) -> {
-          if (actuals.get(i) instanceof Operand.Address(Variable actual, long _)
-              && caller.placements().containsKey(actual)) {
-            instance.placements().put(formal, caller.placements().get(actual));
-          } else {
-            bindValue(caller, instance, call, formal, arguments ? actuals.get(i) : null);
-          }
-        }
-        case Formal.InRegister(var register) -> {
-          if (arguments) {
-            VReg to = instance.register(register);
-            move(call, register.type(), to, value(caller, call, actuals.get(i)));
-          }
-        }
-      }
-    }
-  }
-
-  /** A formal in parameter space whose actual is a register or constant. */
-  private void bindValue(
-      Instance caller, Instance instance, Instruction call, Variable formal, Operand actual) {
-    if (formal.sizeBytes() > 8) {
-      throw new RefusedException(call, "passes a register for an array");
-    }
-    Type type = bitsOfWidth((int) formal.sizeBytes());
-    VReg piece = graph.newRegister(formal.name(), type);
-    instance.placements().put(formal, new Placement.InRegisters(Map.of(0L, piece)));
-    if (actual != null) {
-      move(call, type, piece, value(caller, call, actual));
-    }
-  }
-
-  private void takeResult(
-      Instance caller, Instance instance, Instruction call, Formal formal, Operand actual) {
-    VReg from =
-        switch (formal) {
-          case Formal.InRegister(var register) -> instance.register(register);
-          case Formal.InMemory(Variable variable) ->
-              instance.placements().get(variable) instanceof Placement.InRegisters registers
-                  ? registers.pieces().get(0L)
-                  : null;
-        };
-    if (actual instanceof Operand.Reg(var register) && from != null) {
-      move(call, register.type(), caller.register(register), from);
-    }
-  }
-
-  private void builtIn(Instance caller, Instruction instruction, Function callee, CallParts parts) {
-    if (!BUILT_IN.contains(callee.name())) {
-      throw new RefusedException(
-          instruction, "calls " + callee.name() + ", which this device does not provide");
-    }
-    List<Value> args = new ArrayList<>();
-    for (Operand operand : parts.args()) {
-      if (operand instanceof Operand.Address(Variable variable, long _)
-          && caller.placements().get(variable) instanceof Placement.InRegisters registers) {
-        args.add(registers.pieces().get(0L));
-      } else {
-        args.add(value(caller, instruction, operand));
-      }
-    }
-    List<VReg> results = new ArrayList<>();
-    for (Operand operand : parts.results()) {
-      if (operand instanceof Operand.Address(Variable variable, long _)
-          && caller.placements().get(variable) instanceof Placement.InRegisters registers) {
-        results.add(registers.pieces().get(0L));
-      } else {
-        result(caller, instruction, operand, results);
-      }
-    }
-    graph.append(current, new Op(instruction, "call", List.of(callee.name()), results, args));
   }
 }

@@ -55,7 +55,7 @@ record Op(
       case Value.Not not -> uses.add(not.register());
       case Value.Memory memory -> addUses(memory.base(), uses);
       case Value.Vector vector -> vector.elements().forEach(element -> addUses(element, uses));
-      case Value.Int _, Value.Real _, Value.Special _ -> {}
+      case Value.Int _, Value.Real _, Value.Special _, Value.LocalAddress _ -> {}
     }
   }
 

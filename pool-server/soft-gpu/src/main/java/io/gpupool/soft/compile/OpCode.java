@@ -18,9 +18,11 @@ final class OpCode {
   private final AtomicCode atomic;
   private final WarpCode warp;
   private final Code code;
+  private final FrameCode frames;
 
-  OpCode(Code code) {
+  OpCode(Code code, FrameCode frames) {
     this.code = code;
+    this.frames = frames;
     move = new MoveCode(code);
     integer = new IntegerCode(code);
     bit = new BitCode(code);
@@ -77,6 +79,10 @@ final class OpCode {
         yield true;
       }
       case "call" -> builtIn(op);
+      case FrameOps.GET, FrameOps.PUT -> {
+        frames.pass(op);
+        yield true;
+      }
       default -> video.emit(op);
     };
   }

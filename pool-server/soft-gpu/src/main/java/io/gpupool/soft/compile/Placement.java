@@ -11,6 +11,9 @@ sealed interface Placement {
   /** At this address of the thread's local memory. */
   record InLocal(long address) implements Placement {}
 
+  /** Among the parameters and results in the frame of a function that is not inlined. */
+  record InFrame(int offset) implements Placement {}
+
   /** At this offset of the kernel's parameter block. */
   record InParams(long offset) implements Placement {}
 

@@ -78,7 +78,12 @@ final class RegisterKinds {
       case VReg register -> count(register, type);
       case Value.Vector vector -> vector.elements().forEach(element -> countValue(element, type));
       case Value.Memory(VReg base, long _) -> votes[find(base.id())] -= 2;
-      case Value.Memory _, Value.Int _, Value.Real _, Value.Not _, Value.Special _ -> {}
+      case Value.Memory _,
+          Value.Int _,
+          Value.Real _,
+          Value.Not _,
+          Value.Special _,
+          Value.LocalAddress _ -> {}
     }
   }
 

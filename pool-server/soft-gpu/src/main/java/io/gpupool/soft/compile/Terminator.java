@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.gpupool.soft.compile;
 
+import io.gpupool.soft.ptx.Statement.Instruction;
 import java.util.List;
+import java.util.Map;
 
 /** How control leaves a basic block. */
 sealed interface Terminator {
-  /** Blocks that may come next. */
+  /** Blocks of the same function that may come next. */
   List<BasicBlock> successors();
 
   record Goto(BasicBlock target) implements Terminator {
@@ -45,6 +47,28 @@ sealed interface Terminator {
     @Override
     public List<BasicBlock> successors() {
       return List.of(next);
+    }
+  }
+
+  /**
+   * A call of a function that is not inlined; its arguments are in the frame to come.
+   *
+   * @param address of the function
+   * @param entries block at which the function of each address begins
+   */
+  record Call(Instruction source, Value address, Map<Long, BasicBlock> entries, BasicBlock next)
+      implements Terminator {
+    @Override
+    public List<BasicBlock> successors() {
+      return List.of(next);
+    }
+  }
+
+  /** Back to the caller. */
+  record Return() implements Terminator {
+    @Override
+    public List<BasicBlock> successors() {
+      return List.of();
     }
   }
 

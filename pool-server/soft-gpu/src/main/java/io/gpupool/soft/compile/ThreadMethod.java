@@ -2,40 +2,56 @@
 package io.gpupool.soft.compile;
 
 import io.gpupool.soft.exec.ThreadBlock;
+import io.gpupool.soft.ptx.PtxModule;
+import io.gpupool.soft.ptx.Type;
 import java.lang.classfile.CodeBuilder;
 import java.lang.classfile.Label;
 import java.lang.classfile.instruction.SwitchCase;
-import java.lang.constant.ConstantDescs;
 import java.util.ArrayList;
 import java.util.BitSet;
 import java.util.HashMap;
+import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 
-/** Emits the method that runs one device thread. */
+/** Emits a method that runs one device thread, or a part of its code. */
 final class ThreadMethod {
   /*
    * A thread that must wait stores its live registers in its frame and returns the number of the
-   * place to come back to; when called again, a switch at the start leads to a stub that loads the
+   * block to come back to; when called again, a switch at the start leads to a stub that loads the
    * registers and jumps there. So one JVM thread runs many device threads, each at its own place.
+   *
+   * Calls of functions go the same way: the caller stores its registers, and the number of the
+   * block to return to is kept with the callee's frame. Where the code is too large for one JVM
+   * method, control passes between its parts in the same way, too: a part returns the number of the
+   * block to go on at, negated, to the method that called it.
    */
 
   private static final int MAX_LINE = 65_535;
 
   private final CodeBuilder cb;
   private final Graph graph;
-  private final List<BasicBlock> resumable;
+  private final MethodPlan plan;
+  private final int part;
+  private final boolean alone;
   private final Code code;
   private final OpCode ops;
+  private final FrameCode frames;
   private final Map<BasicBlock, Label> labels = new HashMap<>();
+  private final Map<BasicBlock, Label> exits = new LinkedHashMap<>();
+  private final Label dispatch;
 
-  ThreadMethod(CodeBuilder cb, Graph graph, List<BasicBlock> resumable) {
+  ThreadMethod(CodeBuilder cb, Graph graph, MethodPlan plan, int part) {
     this.cb = cb;
     this.graph = graph;
-    this.resumable = resumable;
+    this.plan = plan;
+    this.part = part;
+    alone = plan.parts().size() == 1;
     code = new Code(cb);
-    ops = new OpCode(code);
-    graph.order().forEach(block -> labels.put(block, cb.newLabel()));
+    frames = new FrameCode(code, graph);
+    ops = new OpCode(code, frames);
+    dispatch = cb.newLabel();
+    plan.parts().get(part).forEach(block -> labels.put(block, cb.newLabel()));
   }
 
   void emit() {
@@ -43,34 +59,49 @@ final class ThreadMethod {
     cb.istore(Code.POLL_LOCAL);
     cb.loadConstant(ThreadBlock.YIELD_TURNS);
     cb.istore(Code.YIELD_LOCAL);
+    List<BasicBlock> resumable = plan.resumableIn(part);
     List<Label> stubs = new ArrayList<>();
+    cb.labelBinding(dispatch);
     if (!resumable.isEmpty()) {
-      dispatch(stubs);
+      enter(resumable, stubs);
     }
-    clearUninitialised();
-    List<BasicBlock> order = graph.order();
+    if (part == 0) {
+      clearUninitialised();
+    }
+    List<BasicBlock> order = plan.parts().get(part);
     for (int i = 0; i < order.size(); i++) {
       block(order.get(i), i + 1 < order.size() ? order.get(i + 1) : null);
     }
     for (int i = 0; i < stubs.size(); i++) {
       cb.labelBinding(stubs.get(i));
-      BasicBlock block = resumable.get(i);
-      restore(block.liveIn());
-      cb.goto_(labels.get(block));
+      forEach(resumable.get(i).liveIn(), frames::restore);
+      cb.goto_(labels.get(resumable.get(i)));
     }
+    exits.forEach(
+        (block, label) -> {
+          cb.labelBinding(label);
+          forEach(block.liveIn(), frames::save);
+          cb.loadConstant(-block.resumeId());
+          cb.ireturn();
+        });
   }
 
-  private void dispatch(List<Label> stubs) {
-    Label start = cb.newLabel();
+  /** Leads to the block with the number in the resume local; to the kernel's entry from 0. */
+  private void enter(List<BasicBlock> resumable, List<Label> stubs) {
     List<SwitchCase> cases = new ArrayList<>();
     for (BasicBlock block : resumable) {
       Label stub = cb.newLabel();
       stubs.add(stub);
       cases.add(SwitchCase.of(block.resumeId(), stub));
     }
+    // A part is entered with one of its numbers only; the first one also with 0.
+    Label otherwise = part == 0 ? cb.newLabel() : stubs.getFirst();
     cb.iload(Code.RESUME_LOCAL);
-    cb.tableswitch(1, resumable.size(), start, cases);
-    cb.labelBinding(start);
+    cb.tableswitch(
+        resumable.getFirst().resumeId(), resumable.getLast().resumeId(), otherwise, cases);
+    if (part == 0) {
+      cb.labelBinding(otherwise);
+    }
   }
 
   /** The JVM wants to see a value in what the program may read before writing. */
@@ -90,6 +121,12 @@ final class ThreadMethod {
 
   private void forEach(BitSet ids, java.util.function.Consumer<VReg> action) {
     ids.stream().forEach(id -> action.accept(graph.registers().get(id)));
+  }
+
+  /** Where to jump to for a block, which may lie in another method. */
+  private Label label(BasicBlock block) {
+    Label here = labels.get(block);
+    return here != null ? here : exits.computeIfAbsent(block, _ -> cb.newLabel());
   }
 
   private void block(BasicBlock block, BasicBlock next) {
@@ -116,9 +153,9 @@ final class ThreadMethod {
       case Terminator.Branch branch -> {
         code.load(branch.predicate());
         if (branch.negated()) {
-          cb.ifeq(labels.get(branch.whenTrue()));
+          cb.ifeq(label(branch.whenTrue()));
         } else {
-          cb.ifne(labels.get(branch.whenTrue()));
+          cb.ifne(label(branch.whenTrue()));
         }
         jump(branch.whenFalse(), next);
       }
@@ -126,10 +163,18 @@ final class ThreadMethod {
       case Terminator.Wait wait -> {
         mark(wait.op(), line);
         ops.warp().arrive(wait.op(), wait.next().resumeId());
-        cb.ifne(labels.get(wait.next()));
+        cb.ifne(label(wait.next()));
         suspend(wait.next());
       }
       case Terminator.Latch latch -> latch(latch);
+      case Terminator.Call call -> call(call);
+      case Terminator.Return _ -> {
+        code.pushBlock();
+        code.pushThread();
+        code.callBlock("leave", "(I)I");
+        cb.istore(Code.RESUME_LOCAL);
+        goOn();
+      }
       case Terminator.Exit _ -> {
         cb.iconst_0();
         cb.ireturn();
@@ -139,7 +184,7 @@ final class ThreadMethod {
 
   private void jump(BasicBlock target, BasicBlock next) {
     if (target != next) {
-      cb.goto_(labels.get(target));
+      cb.goto_(label(target));
     }
   }
 
@@ -147,14 +192,14 @@ final class ThreadMethod {
     List<BasicBlock> targets = select.targets();
     List<SwitchCase> cases = new ArrayList<>();
     for (int i = 0; i < targets.size(); i++) {
-      cases.add(SwitchCase.of(i, labels.get(targets.get(i))));
+      cases.add(SwitchCase.of(i, label(targets.get(i))));
     }
-    code.push(select.index(), io.gpupool.soft.ptx.Type.U32);
-    cb.tableswitch(0, targets.size() - 1, labels.get(targets.getLast()), cases);
+    code.push(select.index(), Type.U32);
+    cb.tableswitch(0, targets.size() - 1, label(targets.getLast()), cases);
   }
 
   private void latch(Terminator.Latch latch) {
-    Label header = labels.get(latch.next());
+    Label header = label(latch.next());
     int counter = latch.yields() ? Code.YIELD_LOCAL : Code.POLL_LOCAL;
     cb.iinc(counter, -1);
     cb.iload(counter);
@@ -170,47 +215,97 @@ final class ThreadMethod {
   }
 
   private void suspend(BasicBlock next) {
-    forEach(
-        next.liveIn(),
-        register -> {
-          pushFrameSlot(register);
-          code.load(register);
-          switch (register.kind()) {
-            case INT -> code.call(MemoryAccess.raw(), "putInt", "(JI)V");
-            case LONG -> code.call(MemoryAccess.raw(), "putLong", "(JJ)V");
-            case FLOAT -> code.call(MemoryAccess.raw(), "putFloat", "(JF)V");
-            case DOUBLE -> code.call(MemoryAccess.raw(), "putDouble", "(JD)V");
-          }
-        });
+    forEach(next.liveIn(), frames::save);
     cb.loadConstant(next.resumeId());
     cb.ireturn();
   }
 
-  private void restore(BitSet live) {
-    forEach(
-        live,
-        register -> {
-          pushFrameSlot(register);
-          switch (register.kind()) {
-            case INT -> code.call(MemoryAccess.raw(), "getInt", "(J)I");
-            case LONG -> code.call(MemoryAccess.raw(), "getLong", "(J)J");
-            case FLOAT -> code.call(MemoryAccess.raw(), "getFloat", "(J)F");
-            case DOUBLE -> code.call(MemoryAccess.raw(), "getDouble", "(J)D");
-          }
-          code.store(register);
-        });
+  private void call(Terminator.Call call) {
+    if (call.source().line() <= MAX_LINE) {
+      cb.lineNumber(call.source().line());
+    }
+    forEach(call.next().liveIn(), frames::save);
+    if (call.address() instanceof VReg) {
+      pushEntryOf(call);
+    } else {
+      cb.loadConstant(call.entries().values().iterator().next().resumeId());
+    }
+    cb.istore(Code.RESUME_LOCAL);
+    code.pushBlock();
+    code.pushThread();
+    cb.loadConstant(call.next().resumeId());
+    code.callBlock("enter", "(II)V");
+    goOn();
   }
 
-  private void pushFrameSlot(VReg register) {
-    code.blockField("frames", ConstantDescs.CD_long);
-    code.blockField("frameStride", ConstantDescs.CD_long);
-    code.pushThread();
-    cb.i2l();
-    cb.lmul();
-    cb.ladd();
-    if (register.frameOffset() != 0) {
-      cb.loadConstant((long) register.frameOffset());
-      cb.ladd();
+  /** Pushes the number of the first block of the function at the call's address. */
+  private void pushEntryOf(Terminator.Call call) {
+    Label unknown = cb.newLabel();
+    Label end = cb.newLabel();
+    List<SwitchCase> cases = new ArrayList<>();
+    Map<Integer, Label> byIndex = new LinkedHashMap<>();
+    for (long address : new java.util.TreeSet<>(call.entries().keySet())) {
+      Label label = cb.newLabel();
+      byIndex.put(PtxModule.functionIndex(address), label);
+      cases.add(SwitchCase.of(PtxModule.functionIndex(address), label));
     }
+    code.push(call.address(), Type.U64);
+    code.call(Code.desc(PtxModule.class), "functionIndex", "(J)I");
+    cb.lookupswitch(unknown, cases);
+    call.entries()
+        .forEach(
+            (address, entry) -> {
+              cb.labelBinding(byIndex.get(PtxModule.functionIndex(address)));
+              cb.loadConstant(entry.resumeId());
+              cb.goto_(end);
+            });
+    cb.labelBinding(unknown);
+    code.pushBlock();
+    code.callBlock("badCall", "()I");
+    cb.labelBinding(end);
+  }
+
+  /** Goes on at the number in the resume local. */
+  private void goOn() {
+    if (alone) {
+      cb.goto_(dispatch);
+    } else {
+      cb.iload(Code.RESUME_LOCAL);
+      cb.ineg();
+      cb.ireturn();
+    }
+  }
+
+  /** Emits the method that calls the parts until the thread ends or must wait. */
+  static void emitDispatcher(
+      CodeBuilder cb, MethodPlan plan, java.util.function.IntConsumer invokePart) {
+    List<Label> partLabels = new ArrayList<>();
+    plan.parts().forEach(_ -> partLabels.add(cb.newLabel()));
+    List<SwitchCase> cases = new ArrayList<>();
+    for (BasicBlock block : plan.resumable()) {
+      cases.add(SwitchCase.of(block.resumeId(), partLabels.get(plan.partOf().get(block))));
+    }
+    Label again = cb.newBoundLabel();
+    Label result = cb.newLabel();
+    cb.iload(Code.RESUME_LOCAL);
+    cb.tableswitch(1, plan.resumable().size(), partLabels.getFirst(), cases);
+    for (int i = 0; i < partLabels.size(); i++) {
+      cb.labelBinding(partLabels.get(i));
+      cb.aload(Code.BLOCK_LOCAL);
+      for (int slot = Code.THREAD_LOCAL; slot <= Code.RESUME_LOCAL; slot++) {
+        cb.iload(slot);
+      }
+      invokePart.accept(i);
+      cb.goto_(result);
+    }
+    cb.labelBinding(result);
+    cb.dup();
+    Label done = cb.newLabel();
+    cb.ifge(done);
+    cb.ineg();
+    cb.istore(Code.RESUME_LOCAL);
+    cb.goto_(again);
+    cb.labelBinding(done);
+    cb.ireturn();
   }
 }

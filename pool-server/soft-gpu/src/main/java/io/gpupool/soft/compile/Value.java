@@ -6,7 +6,14 @@ import java.util.List;
 
 /** What an operation reads; all names have become registers or numbers. */
 sealed interface Value
-    permits VReg, Value.Int, Value.Real, Value.Not, Value.Special, Value.Memory, Value.Vector {
+    permits VReg,
+        Value.Int,
+        Value.Real,
+        Value.Not,
+        Value.Special,
+        Value.LocalAddress,
+        Value.Memory,
+        Value.Vector {
   /** An integer constant, or an address in its own space. */
   record Int(long value) implements Value {}
 
@@ -16,6 +23,9 @@ sealed interface Value
   record Not(VReg register) implements Value {}
 
   record Special(String name) implements Value {}
+
+  /** An address in the local memory of the running activation of a function. */
+  record LocalAddress(long offset) implements Value {}
 
   /** {@code [base + offset]}. */
   record Memory(Value base, long offset) implements Value {}

@@ -10,6 +10,7 @@ package io.gpupool.soft.exec;
  * @param staticSharedBytes shared memory a block, before dynamic shared memory
  * @param localBytes local memory a thread, inlined functions included
  * @param frameBytes what a waiting thread needs to keep its registers
+ * @param maxDepth how many functions may be active at once; each has local memory and a frame
  */
 public record CompiledKernel(
     String name,
@@ -17,4 +18,5 @@ public record CompiledKernel(
     boolean waits,
     int staticSharedBytes,
     int localBytes,
-    int frameBytes) {}
+    int frameBytes,
+    int maxDepth) {}

@@ -2,7 +2,7 @@
 package io.gpupool.soft.exec;
 
 import io.gpupool.soft.memory.MemoryMap;
-import java.lang.foreign.Arena;
+import io.gpupool.soft.memory.Pages;
 import java.time.Instant;
 
 /**
@@ -63,7 +63,7 @@ public final class ThreadBlock {
   private final int worker;
   private Grid grid;
   private Waiting waiting;
-  private Arena arena;
+  private Pages pages;
   private long sharedCapacity;
   private long threadCapacity;
 
@@ -93,16 +93,16 @@ public final class ThreadBlock {
     memoryBytes = memory.sizeBytes();
     granules = memory.granulesAddress();
     sharedBytes = kernel.staticSharedBytes() + launch.dynamicSharedBytes();
-    localBytes = kernel.localBytes();
-    frameStride = kernel.frameBytes();
-    // Threads that never wait run one after the other and can share one local memory.
+    localBytes = (long) kernel.localBytes() * kernel.maxDepth();
+    long frameBytes = (long) kernel.frameBytes() * kernel.maxDepth();
+    // Threads that never wait run one after the other and can share local memory and frame.
+    int apart = kernel.waits() ? threads() : 1;
     localStride = kernel.waits() ? localBytes : 0;
-    int threads = threads();
-    long locals = kernel.waits() ? threads * localStride : localBytes;
-    reserve(sharedBytes, locals, threads * frameStride);
+    frameStride = kernel.waits() ? frameBytes : 0;
+    reserve(sharedBytes, apart * localBytes, apart * frameBytes);
     if (kernel.waits()) {
       waiting = waiting == null ? new Waiting(this) : waiting;
-      waiting.size(threads);
+      waiting.size(threads(), kernel.maxDepth());
     }
   }
 
@@ -113,21 +113,25 @@ public final class ThreadBlock {
   private void reserve(long sharedNeed, long localNeed, long frameNeed) {
     long localRounded = -(-localNeed & -64);
     long threadNeed = localRounded + frameNeed;
-    if (arena == null || sharedNeed > sharedCapacity || threadNeed > threadCapacity) {
+    if (pages == null || sharedNeed > sharedCapacity || threadNeed > threadCapacity) {
       release();
-      sharedCapacity = Math.max(sharedNeed, Math.max(sharedCapacity, 48 << 10));
-      threadCapacity = Math.max(threadNeed, Math.max(threadCapacity, 16 << 10));
-      arena = Arena.ofShared();
-      shared = arena.allocate(sharedCapacity, 256).address();
-      local = arena.allocate(threadCapacity, 256).address();
+      sharedCapacity = roundUp(Math.max(sharedNeed, Math.max(sharedCapacity, 48 << 10)));
+      threadCapacity = roundUp(Math.max(threadNeed, Math.max(threadCapacity, 16 << 10)));
+      pages = Pages.map(sharedCapacity + threadCapacity);
+      shared = pages.address();
+      local = shared + sharedCapacity;
     }
     frames = local + localRounded;
   }
 
+  private static long roundUp(long bytes) {
+    return -(-bytes & -4096);
+  }
+
   void release() {
-    if (arena != null) {
-      arena.close();
-      arena = null;
+    if (pages != null) {
+      pages.close();
+      pages = null;
     }
   }
 
@@ -196,6 +200,32 @@ public final class ThreadBlock {
 
   public int resultPredicate(int thread) {
     return waiting.predicate(thread);
+  }
+
+  /** Address of the frame of the function that the thread is in. */
+  public long frame(int thread) {
+    return frames
+        + thread * frameStride
+        + (long) waiting.depth(thread) * grid.kernel().frameBytes();
+  }
+
+  /** Start of that function's variables in the thread's local memory. */
+  public long localBase(int thread) {
+    return (long) waiting.depth(thread) * grid.kernel().localBytes();
+  }
+
+  /** The thread enters a function that returns to a numbered place. */
+  public void enter(int thread, int returnTo) {
+    waiting.enter(thread, returnTo);
+  }
+
+  /** The thread leaves a function; returns the place to go on at. */
+  public int leave(int thread) {
+    return waiting.leave(thread);
+  }
+
+  public int badCall() {
+    throw new DeviceFault(KernelFault.INVALID_PC, "call of an address that is no function's");
   }
 
   public int smid() {

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.gpupool.soft.exec;
 
+import java.util.Arrays;
+
 /**
  * Schedules the threads of a block that wait for each other: runs every thread that can go on, over
  * and over, until all have ended. Owned by the worker thread that runs the block.
@@ -21,6 +23,9 @@ final class Waiting {
   private int[] resume = new int[0];
   private long[] results = new long[0];
   private int[] predicates = new int[0];
+  private int[] depths = new int[0];
+  private int[] returns = new int[0];
+  private int maxDepth = 1;
   private int threads;
   private int alive;
 
@@ -28,8 +33,22 @@ final class Waiting {
     this.block = block;
   }
 
-  void size(int count) {
+  /**
+   * Makes room.
+   *
+   * @param depth how many functions may be active at once
+   */
+  void size(int count, int depth) {
     threads = count;
+    maxDepth = depth;
+    if (depth > 1) {
+      if (depths.length < count) {
+        depths = new int[count];
+      }
+      if (returns.length < count * (depth - 1)) {
+        returns = new int[count * (depth - 1)];
+      }
+    }
     if (states.length < count) {
       states = new byte[count];
       resume = new int[count];
@@ -47,8 +66,30 @@ final class Waiting {
       states[thread] = READY;
       resume[thread] = 0;
     }
+    if (maxDepth > 1) {
+      Arrays.fill(depths, 0, threads, 0);
+    }
     barriers.begin();
     warps.begin();
+  }
+
+  int depth(int thread) {
+    return depths[thread];
+  }
+
+  void enter(int thread, int returnTo) {
+    int depth = depths[thread];
+    if (depth + 1 >= maxDepth) {
+      throw new DeviceFault(
+          KernelFault.LAUNCH_FAILED, "stack overflow: more than " + maxDepth + " nested calls");
+    }
+    returns[thread * (maxDepth - 1) + depth] = returnTo;
+    depths[thread] = depth + 1;
+  }
+
+  int leave(int thread) {
+    int depth = --depths[thread];
+    return returns[thread * (maxDepth - 1) + depth];
   }
 
   Barriers barriers() {

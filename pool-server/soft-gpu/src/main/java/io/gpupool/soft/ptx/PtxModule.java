@@ -81,15 +81,29 @@ public final class PtxModule {
         : OptionalLong.of(FUNCTION_WINDOW + (index + 1L) * FUNCTION_STRIDE);
   }
 
-  /** Every function whose address some variable's initial value holds. */
-  public Set<String> functionsInData() {
-    Set<String> names = new LinkedHashSet<>();
+  /** Number of the function for which an address stands; no function has 0. */
+  public static int functionIndex(long address) {
+    long distance = address - FUNCTION_WINDOW;
+    boolean exact = distance >= 0 && distance % FUNCTION_STRIDE == 0;
+    return exact && distance / FUNCTION_STRIDE <= Integer.MAX_VALUE
+        ? (int) (distance / FUNCTION_STRIDE)
+        : 0;
+  }
+
+  /** Every function whose address an initial value or an instruction other than a call holds. */
+  public Set<Function> addressTakenFunctions() {
+    Set<Function> taken = new LinkedHashSet<>();
     for (GlobalVariable global : globals) {
       for (Relocation relocation : global.relocations()) {
-        function(relocation.symbol()).ifPresent(function -> names.add(function.name()));
+        function(relocation.symbol()).ifPresent(taken::add);
       }
     }
-    return names;
+    for (Function function : functions.values()) {
+      References references = new References();
+      references.addAllButCallTargets(function);
+      references.functions().forEach(name -> function(name).ifPresent(taken::add));
+    }
+    return taken;
   }
 
   /** Lays out the shared memory of a kernel of this module. */
@@ -113,7 +127,7 @@ public final class PtxModule {
       Set<String> names = new LinkedHashSet<>(references.functions());
       if (!dataAdded && callsIndirectly(function)) {
         dataAdded = true;
-        names.addAll(functionsInData());
+        addressTakenFunctions().forEach(taken -> names.add(taken.name()));
       }
       for (String name : names) {
         function(name).filter(reached::add).ifPresent(open::add);

@@ -25,6 +25,20 @@ final class References {
     }
   }
 
+  /** As {@link #addAll}, without the functions that are called by name. */
+  void addAllButCallTargets(Function function) {
+    for (Statement statement : function.body()) {
+      if (statement instanceof Statement.Instruction instruction) {
+        boolean call = instruction.opcode().equals("call");
+        for (Operand operand : instruction.operands()) {
+          if (!call || !(operand instanceof Operand.FunctionAddress)) {
+            add(operand);
+          }
+        }
+      }
+    }
+  }
+
   private void add(Operand operand) {
     switch (operand) {
       case Operand.Address address -> variables.add(address.variable());

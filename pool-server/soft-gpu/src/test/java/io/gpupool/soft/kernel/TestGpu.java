@@ -27,7 +27,7 @@ import java.util.HashMap;
 import java.util.Map;
 
 /** The least device on which kernels can run: memory, one module, and a grid runner. */
-final class TestGpu implements AutoCloseable {
+public final class TestGpu implements AutoCloseable {
   private static final int GRANULE = MemoryMap.GRANULE_BYTES;
 
   private final Arena arena = Arena.ofShared();
@@ -48,19 +48,19 @@ final class TestGpu implements AutoCloseable {
   }
 
   /** Loads {@code kernels/NAME.ptx} from the test resources. */
-  static TestGpu load(String name) throws PtxException {
+  public static TestGpu load(String name) throws PtxException {
     return withPtx(resource(name + ".ptx"));
   }
 
-  static TestGpu withPtx(String ptx) throws PtxException {
+  public static TestGpu withPtx(String ptx) throws PtxException {
     return new TestGpu(ptx, 64 << 20);
   }
 
-  static TestGpu withPtx(String ptx, long bytes) throws PtxException {
+  public static TestGpu withPtx(String ptx, long bytes) throws PtxException {
     return new TestGpu(ptx, bytes);
   }
 
-  static String resource(String file) {
+  public static String resource(String file) {
     try (InputStream in = TestGpu.class.getResourceAsStream("/kernels/" + file)) {
       return new String(in.readAllBytes(), StandardCharsets.UTF_8);
     } catch (IOException e) {
@@ -88,7 +88,7 @@ final class TestGpu implements AutoCloseable {
     }
   }
 
-  PtxModule module() {
+  public PtxModule module() {
     return module;
   }
 
@@ -97,7 +97,7 @@ final class TestGpu implements AutoCloseable {
   }
 
   /** Live memory, filled with zeros; at least one dead granule follows. */
-  MemorySegment allocate(long bytes) {
+  public MemorySegment allocate(long bytes) {
     long rounded = -(-bytes & -GRANULE);
     long address = region.address() + used;
     used += rounded + GRANULE;
@@ -116,31 +116,41 @@ final class TestGpu implements AutoCloseable {
     return region.asSlice(address - region.address(), bytes);
   }
 
-  MemorySegment ints(int... values) {
+  public MemorySegment ints(int... values) {
     MemorySegment segment = allocate(Math.max(values.length, 1) * 4L);
     MemorySegment.copy(values, 0, segment, ValueLayout.JAVA_INT, 0, values.length);
     return segment;
   }
 
-  MemorySegment longs(long... values) {
+  public MemorySegment longs(long... values) {
     MemorySegment segment = allocate(Math.max(values.length, 1) * 8L);
     MemorySegment.copy(values, 0, segment, ValueLayout.JAVA_LONG, 0, values.length);
     return segment;
   }
 
-  MemorySegment floats(float... values) {
+  public MemorySegment floats(float... values) {
     MemorySegment segment = allocate(Math.max(values.length, 1) * 4L);
     MemorySegment.copy(values, 0, segment, ValueLayout.JAVA_FLOAT, 0, values.length);
     return segment;
   }
 
-  MemorySegment doubles(double... values) {
+  public MemorySegment doubles(double... values) {
     MemorySegment segment = allocate(Math.max(values.length, 1) * 8L);
     MemorySegment.copy(values, 0, segment, ValueLayout.JAVA_DOUBLE, 0, values.length);
     return segment;
   }
 
-  CompiledKernel kernel(String name) {
+  /** Where the module's variables lie. */
+  public Map<String, Long> globalAddresses() {
+    return globals;
+  }
+
+  /** Uses a kernel that was compiled elsewhere. */
+  public void install(CompiledKernel kernel) {
+    kernels.put(kernel.name(), kernel);
+  }
+
+  public CompiledKernel kernel(String name) {
     return kernels.computeIfAbsent(
         name,
         key -> {
@@ -153,27 +163,27 @@ final class TestGpu implements AutoCloseable {
   }
 
   /** Runs a kernel; arguments are segments (their address), numbers of the parameter's size. */
-  void run(String name, Launch launch, Object... arguments) throws KernelFault {
+  public void run(String name, Launch launch, Object... arguments) throws KernelFault {
     runner.run(kernel(name), launch, pack(name, arguments), memory, printed::writeBytes);
   }
 
-  GridExecution start(String name, Launch launch, Object... arguments) {
+  public GridExecution start(String name, Launch launch, Object... arguments) {
     return runner.start(kernel(name), launch, pack(name, arguments), memory, printed::writeBytes);
   }
 
-  String printed() {
+  public String printed() {
     return printed.toString(StandardCharsets.UTF_8);
   }
 
-  static Launch blocks(int grid, int block) {
+  public static Launch blocks(int grid, int block) {
     return new Launch(grid, 1, 1, block, 1, 1, 0, false);
   }
 
-  static Launch blocks(int grid, int block, int shared) {
+  public static Launch blocks(int grid, int block, int shared) {
     return new Launch(grid, 1, 1, block, 1, 1, shared, false);
   }
 
-  static Launch grid(int gridX, int gridY, int blockX, int blockY) {
+  public static Launch grid(int gridX, int gridY, int blockX, int blockY) {
     return new Launch(gridX, gridY, 1, blockX, blockY, 1, 0, false);
   }
 
