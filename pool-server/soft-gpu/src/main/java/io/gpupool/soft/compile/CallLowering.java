@@ -211,8 +211,7 @@ final class CallLowering {
     };
   }
 
-  private void pass(
-      Instance caller, Instruction call, Formal formal, Operand actual, int offset) {
+  private void pass(Instance caller, Instruction call, Formal formal, Operand actual, int offset) {
     Placement placement =
         actual instanceof Operand.Address(Variable variable, long _)
             ? caller.placements().get(variable)
@@ -221,10 +220,8 @@ final class CallLowering {
       case Placement.InRegisters registers ->
           registers
               .pieces()
-              .forEach(
-                  (at, piece) ->
-                      lowering.append(
-                          FrameOps.put(call, piece.type(), offset + at, piece, true)));
+              .forEach((at, piece) ->
+                  lowering.append(FrameOps.put(call, piece.type(), offset + at, piece, true)));
       case Placement.InLocal local ->
           forEachPiece(
               sizeOf(formal),
@@ -254,10 +251,8 @@ final class CallLowering {
       case Placement.InRegisters registers ->
           registers
               .pieces()
-              .forEach(
-                  (at, piece) ->
-                      lowering.append(
-                          FrameOps.get(call, piece.type(), piece, offset + at, true)));
+              .forEach((at, piece) ->
+                  lowering.append(FrameOps.get(call, piece.type(), piece, offset + at, true)));
       case Placement.InLocal local ->
           forEachPiece(
               (int) variable.sizeBytes(),
@@ -318,8 +313,7 @@ final class CallLowering {
       switch (function.params().get(i)) {
         case Formal.InRegister(var register) ->
             lowering.append(
-                FrameOps.get(
-                    source, register.type(), instance.register(register), offset, false));
+                FrameOps.get(source, register.type(), instance.register(register), offset, false));
         case Formal.InMemory(Variable variable) -> {
           if (uses.get(variable).needsMemory()) {
             Placement.InLocal local = (Placement.InLocal) lowering.local(variable);

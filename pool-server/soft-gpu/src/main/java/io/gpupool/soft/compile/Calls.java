@@ -67,9 +67,7 @@ final class Calls {
   Set<Function> addressTaken() {
     if (addressTaken == null) {
       addressTaken = new LinkedHashSet<>();
-      module.addressTakenFunctions().stream()
-          .filter(Function::defined)
-          .forEach(addressTaken::add);
+      module.addressTakenFunctions().stream().filter(Function::defined).forEach(addressTaken::add);
     }
     return addressTaken;
   }

@@ -5,7 +5,9 @@ import io.gpupool.soft.ptx.Type;
 import java.lang.classfile.CodeBuilder;
 import java.lang.constant.ConstantDescs;
 
-/** Emits accesses to a thread's frame: registers while it waits, parameters and results of calls. */
+/**
+ * Emits accesses to a thread's frame: registers while it waits, parameters and results of calls.
+ */
 final class FrameCode {
   private final Code code;
   private final CodeBuilder cb;

@@ -20,8 +20,7 @@ final class FrameOps {
   }
 
   static Op put(Instruction source, Type type, long offset, Value value, boolean callee) {
-    return new Op(
-        source, PUT, modifiers(type, callee), List.of(), List.of(number(offset), value));
+    return new Op(source, PUT, modifiers(type, callee), List.of(), List.of(number(offset), value));
   }
 
   private static Value number(long offset) {

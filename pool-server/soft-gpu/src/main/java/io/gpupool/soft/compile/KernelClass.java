@@ -37,20 +37,19 @@ final class KernelClass {
             self,
             builder -> {
               builder
-                    .withFlags(ClassFile.ACC_PUBLIC | ClassFile.ACC_FINAL)
-                    .withInterfaceSymbols(Code.desc(KernelCode.class))
-                    .withMethodBody(
-                        ConstantDescs.INIT_NAME,
-                        ConstantDescs.MTD_void,
-                        ClassFile.ACC_PUBLIC,
-                        KernelClass::constructor)
-                    .withMethodBody("run", THREAD_TYPE, ClassFile.ACC_PUBLIC, this::run)
-                    .withMethodBody(
-                        "runAll",
-                        MethodTypeDesc.of(ConstantDescs.CD_void, Code.BLOCK),
-                        ClassFile.ACC_PUBLIC,
-                        this::runAll)
-;
+                  .withFlags(ClassFile.ACC_PUBLIC | ClassFile.ACC_FINAL)
+                  .withInterfaceSymbols(Code.desc(KernelCode.class))
+                  .withMethodBody(
+                      ConstantDescs.INIT_NAME,
+                      ConstantDescs.MTD_void,
+                      ClassFile.ACC_PUBLIC,
+                      KernelClass::constructor)
+                  .withMethodBody("run", THREAD_TYPE, ClassFile.ACC_PUBLIC, this::run)
+                  .withMethodBody(
+                      "runAll",
+                      MethodTypeDesc.of(ConstantDescs.CD_void, Code.BLOCK),
+                      ClassFile.ACC_PUBLIC,
+                      this::runAll);
               threadMethods(builder);
             });
   }
@@ -66,10 +65,7 @@ final class KernelClass {
     for (int i = 0; i < parts; i++) {
       int part = i;
       builder.withMethodBody(
-          THREAD + part,
-          THREAD_TYPE,
-          flags,
-          cb -> new ThreadMethod(cb, graph, plan, part).emit());
+          THREAD + part, THREAD_TYPE, flags, cb -> new ThreadMethod(cb, graph, plan, part).emit());
     }
     builder.withMethodBody(
         THREAD,

@@ -79,20 +79,18 @@ public final class KernelCompiler {
   private static Predicate<BasicBlock> isWaitEnd() {
     return block ->
         block.predecessors().stream()
-            .anyMatch(
-                predecessor ->
-                    switch (predecessor.terminator()) {
-                      case Terminator.Wait _ -> true;
-                      case Terminator.Latch latch -> latch.yields();
-                      default -> false;
-                    });
+            .anyMatch(predecessor ->
+                switch (predecessor.terminator()) {
+                  case Terminator.Wait _ -> true;
+                  case Terminator.Latch latch -> latch.yields();
+                  default -> false;
+                });
   }
 
   private record Written(byte[] bytes, MethodPlan plan) {}
 
   /** Writes the class, in smaller methods each time that one turns out too large. */
-  private static Written write(
-      String className, Function function, Graph graph, int maxMethodBytes)
+  private static Written write(String className, Function function, Graph graph, int maxMethodBytes)
       throws CompileException {
     for (int target = maxMethodBytes; target >= MIN_METHOD_BYTES; target /= 2) {
       MethodPlan plan = MethodPlan.of(graph, target);

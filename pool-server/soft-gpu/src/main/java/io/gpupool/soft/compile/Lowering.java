@@ -135,11 +135,9 @@ final class Lowering {
     }
     Map<Long, VReg> pieces = new TreeMap<>();
     use.pieces()
-        .forEach(
-            (offset, width) ->
-                pieces.put(
-                    offset,
-                    graph.newRegister(variable.name() + "+" + offset, bitsOfWidth(width))));
+        .forEach((offset, width) ->
+            pieces.put(
+                offset, graph.newRegister(variable.name() + "+" + offset, bitsOfWidth(width))));
     return new Placement.InRegisters(pieces);
   }
 
@@ -259,10 +257,9 @@ final class Lowering {
     }
     return instance.kind() != Instance.Kind.KERNEL
         || instruction.operands().stream()
-            .anyMatch(
-                operand ->
-                    operand instanceof Operand.Memory(Operand.Address(Variable variable, long _), _)
-                        && !(instance.placements().get(variable) instanceof Placement.InParams));
+            .anyMatch(operand ->
+                operand instanceof Operand.Memory(Operand.Address(Variable variable, long _), _)
+                    && !(instance.placements().get(variable) instanceof Placement.InParams));
   }
 
   /** Access to a parameter of a call: a register move, or an access to frame or local memory. */

@@ -80,8 +80,7 @@ record MethodPlan(
       case Terminator.Latch latch -> weight + 20 + 30 * latch.next().liveIn().cardinality();
       case Terminator.Call call -> weight + 40 + 30 * call.next().liveIn().cardinality();
       case Terminator.Select select -> weight + 16 + 4 * select.targets().size();
-      case Terminator.Goto _, Terminator.Branch _, Terminator.Return _, Terminator.Exit _ ->
-          weight;
+      case Terminator.Goto _, Terminator.Branch _, Terminator.Return _, Terminator.Exit _ -> weight;
     };
   }
 

@@ -18,8 +18,22 @@ final class Operands {
   /** Instructions without a result in first place. */
   private static final Set<String> NO_RESULT =
       Set.of(
-          "st", "red", "prefetch", "prefetchu", "nanosleep", "membar", "fence", "cp", "pmevent",
-          "brkpt", "trap", "discard", "applypriority", "griddepcontrol", "setmaxnreg", "mbarrier");
+          "st",
+          "red",
+          "prefetch",
+          "prefetchu",
+          "nanosleep",
+          "membar",
+          "fence",
+          "cp",
+          "pmevent",
+          "brkpt",
+          "trap",
+          "discard",
+          "applypriority",
+          "griddepcontrol",
+          "setmaxnreg",
+          "mbarrier");
 
   private static final Set<String> READS_CARRY = Set.of("addc", "subc", "madc");
 
@@ -29,8 +43,7 @@ final class Operands {
   private final Graph graph;
   private VReg carry;
 
-  Operands(
-      PtxModule module, Map<String, Long> globalAddresses, SharedLayout shared, Graph graph) {
+  Operands(PtxModule module, Map<String, Long> globalAddresses, SharedLayout shared, Graph graph) {
     this.module = module;
     this.globalAddresses = globalAddresses;
     this.shared = shared;

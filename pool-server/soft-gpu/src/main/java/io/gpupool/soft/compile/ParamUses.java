@@ -86,10 +86,7 @@ final class ParamUses {
   }
 
   private void match(
-      List<Operand> actuals,
-      List<Formal> formals,
-      Function callee,
-      Map<Variable, ParamUse> uses) {
+      List<Operand> actuals, List<Formal> formals, Function callee, Map<Variable, ParamUse> uses) {
     for (int i = 0; i < Math.min(actuals.size(), formals.size()); i++) {
       if (actuals.get(i) instanceof Operand.Address(Variable variable, long _)
           && uses.containsKey(variable)

@@ -77,13 +77,12 @@ final class ThreadMethod {
       forEach(resumable.get(i).liveIn(), frames::restore);
       cb.goto_(labels.get(resumable.get(i)));
     }
-    exits.forEach(
-        (block, label) -> {
-          cb.labelBinding(label);
-          forEach(block.liveIn(), frames::save);
-          cb.loadConstant(-block.resumeId());
-          cb.ireturn();
-        });
+    exits.forEach((block, label) -> {
+      cb.labelBinding(label);
+      forEach(block.liveIn(), frames::save);
+      cb.loadConstant(-block.resumeId());
+      cb.ireturn();
+    });
   }
 
   /** Leads to the block with the number in the resume local; to the kernel's entry from 0. */
@@ -253,12 +252,11 @@ final class ThreadMethod {
     code.call(Code.desc(PtxModule.class), "functionIndex", "(J)I");
     cb.lookupswitch(unknown, cases);
     call.entries()
-        .forEach(
-            (address, entry) -> {
-              cb.labelBinding(byIndex.get(PtxModule.functionIndex(address)));
-              cb.loadConstant(entry.resumeId());
-              cb.goto_(end);
-            });
+        .forEach((address, entry) -> {
+          cb.labelBinding(byIndex.get(PtxModule.functionIndex(address)));
+          cb.loadConstant(entry.resumeId());
+          cb.goto_(end);
+        });
     cb.labelBinding(unknown);
     code.pushBlock();
     code.callBlock("badCall", "()I");

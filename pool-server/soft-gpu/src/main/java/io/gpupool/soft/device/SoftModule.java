@@ -15,6 +15,7 @@ import java.util.HashMap;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.OptionalLong;
 
 /**
  * An image loaded into a context: its variables have addresses and their first values, its
@@ -153,21 +154,24 @@ public final class SoftModule {
 
   private void relocate(MemorySegment variable, Relocation relocation) {
     Variable target = variables.get(relocation.symbol());
-    if (target == null) {
-      throw new GpuException(
-          CudaStatus.NOT_SUPPORTED,
-          "a variable is initialised with the address of '"
-              + relocation.symbol()
-              + "', which is not a variable of the module");
-    }
+    long address = target != null ? target.address : functionAddress(relocation.symbol());
     if (relocation.offsetBytes() < 0
         || relocation.offsetBytes() > variable.byteSize() - Long.BYTES) {
       throw new GpuException(CudaStatus.INVALID_PTX, "an address lies outside its variable");
     }
     variable.set(
-        ValueLayout.JAVA_LONG_UNALIGNED,
-        relocation.offsetBytes(),
-        target.address + relocation.addend());
+        ValueLayout.JAVA_LONG_UNALIGNED, relocation.offsetBytes(), address + relocation.addend());
+  }
+
+  private long functionAddress(String symbol) {
+    OptionalLong address =
+        image.ptx().map(ptx -> ptx.functionAddress(symbol)).orElse(OptionalLong.empty());
+    return address.orElseThrow(() ->
+        new GpuException(
+            CudaStatus.NOT_SUPPORTED,
+            "a variable is initialised with the address of '"
+                + symbol
+                + "', which is neither a variable nor a function of the module"));
   }
 
   /** Where a variable lies. */
