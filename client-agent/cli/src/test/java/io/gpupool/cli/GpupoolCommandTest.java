@@ -68,7 +68,7 @@ class GpupoolCommandTest {
             .setId("L1")
             .setState("held")
             .setHolder(
-                Holder.newBuilder().setUser("ada").setHost("pc").setPid(7).setProgram("train"))
+                Holder.newBuilder().setUser("user").setHost("pc").setPid(7).setProgram("train"))
             .addGrants(
                 GrantUse.newBuilder()
                     .setGrant(
@@ -87,7 +87,7 @@ class GpupoolCommandTest {
         .contains("L1")
         .contains("2 GiB")
         .contains("1.5 GiB")
-        .contains("ada@pc 7 train");
+        .contains("user@pc 7 train");
   }
 
   private int execute(String... arguments) {
