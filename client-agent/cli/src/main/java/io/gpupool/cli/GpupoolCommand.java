@@ -41,29 +41,23 @@ public final class GpupoolCommand {
   static CommandLine commandLine() {
     CommandLine line = new CommandLine(new GpupoolCommand());
     line.setExecutionExceptionHandler(tellInOneLine());
-    line.setStopAtPositional(false);
     line.getSubcommands().get("run").setStopAtPositional(true);
     return line;
   }
 
   private static IExecutionExceptionHandler tellInOneLine() {
     return (failure, line, parsed) -> {
-      int status =
-          switch (failure) {
-            case Refusal refusal -> RunCommand.NO_LEASE;
-            case IllegalArgumentException wrong -> CommandLine.ExitCode.USAGE;
-            case IOException io -> CommandLine.ExitCode.SOFTWARE;
-            default -> {
-              Refusal told = Refusal.of(failure, poolOf(line));
-              System.err.println("gpupool: " + told.getMessage());
-              yield -1;
-            }
-          };
-      if (status < 0) {
-        return CommandLine.ExitCode.SOFTWARE;
-      }
-      System.err.println("gpupool: " + failure.getMessage());
-      return status;
+      boolean told =
+          failure instanceof Refusal
+              || failure instanceof IllegalArgumentException
+              || failure instanceof IOException;
+      String message = told ? failure.getMessage() : Refusal.of(failure, poolOf(line)).getMessage();
+      System.err.println("gpupool: " + message);
+      return switch (failure) {
+        case Refusal refusal -> RunCommand.NO_LEASE;
+        case IllegalArgumentException wrong -> CommandLine.ExitCode.USAGE;
+        default -> CommandLine.ExitCode.SOFTWARE;
+      };
     };
   }
 
