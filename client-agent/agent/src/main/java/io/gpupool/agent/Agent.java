@@ -20,6 +20,7 @@ import java.nio.channels.SocketChannel;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.nio.file.attribute.PosixFilePermissions;
+import java.util.Optional;
 
 /** A running agent: the unix socket on which shims find it. Started and closed by any thread. */
 public final class Agent implements AutoCloseable {
@@ -79,6 +80,11 @@ public final class Agent implements AutoCloseable {
     } catch (RuntimeException e) {
       throw new IOException("cannot listen on " + options.socket() + ": " + e.getMessage(), e);
     }
+  }
+
+  /** A connection to a pool that programs of this agent share; closed with the agent. */
+  public PoolClient connect(PoolAddress pool, Optional<String> token) {
+    return clients.take(pool, token);
   }
 
   /** Closes the socket and lets go of all programs, whose sessions end. */

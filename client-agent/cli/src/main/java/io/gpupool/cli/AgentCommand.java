@@ -6,8 +6,6 @@ import io.gpupool.agent.AgentOptions;
 import io.gpupool.agent.PoolAddress;
 import io.gpupool.transport.EventLoops;
 import io.gpupool.transport.UnixAddress;
-import java.nio.file.Files;
-import java.nio.file.Path;
 import java.util.Optional;
 import java.util.concurrent.Callable;
 import picocli.CommandLine.Command;
@@ -16,8 +14,6 @@ import picocli.CommandLine.Option;
 /** {@code gpupool agent}: connects the programs of this machine with their pool. */
 @Command(name = "agent", description = "Connects the CUDA programs of this machine with a pool.")
 final class AgentCommand implements Callable<Integer> {
-  private static final Path SYSTEM_FOLDER = Path.of("/run/gpupool");
-
   @Option(
       names = "--pool",
       paramLabel = "HOST[:PORT]",
@@ -43,7 +39,12 @@ final class AgentCommand implements Callable<Integer> {
 
   @Override
   public Integer call() throws Exception {
-    UnixAddress address = new UnixAddress(socket.orElseGet(AgentCommand::defaultSocket));
+    LogConfiguration.forService();
+    UnixAddress address =
+        socket
+            .or(() -> Environment.variable("GPUPOOL_AGENT"))
+            .map(UnixAddress::new)
+            .orElseGet(AgentSocket::toCreate);
     AgentOptions options =
         new AgentOptions(
             address,
@@ -58,19 +59,5 @@ final class AgentCommand implements Callable<Integer> {
       Signals.awaitTermination();
     }
     return 0;
-  }
-
-  static String defaultSocket() {
-    return Environment.variable("GPUPOOL_AGENT")
-        .orElseGet(() -> {
-          boolean system =
-              Files.isWritable(SYSTEM_FOLDER)
-                  || (!Files.exists(SYSTEM_FOLDER) && Files.isWritable(SYSTEM_FOLDER.getParent()));
-          Path folder =
-              system
-                  ? SYSTEM_FOLDER
-                  : Path.of(Environment.variable("XDG_RUNTIME_DIR").orElse("/tmp"), "gpupool");
-          return folder.resolve("agent.sock").toString();
-        });
   }
 }

@@ -18,12 +18,12 @@ final class EmbeddedPool implements AutoCloseable {
     this.server = server;
   }
 
-  static EmbeddedPool start(Installation installation, String gpus, Optional<String> libcuda)
+  static EmbeddedPool start(Installation installation, GpuSpec gpus, Optional<String> libcuda)
       throws IOException {
     PoolServer server =
         PoolServer.start(
             new ServerOptions(
-                new GpuSpec(gpus),
+                gpus,
                 InetAddress.getByName("127.0.0.1"),
                 0,
                 0,
@@ -34,8 +34,8 @@ final class EmbeddedPool implements AutoCloseable {
                 ServerOptions.MissingPtx.fail,
                 installation.worker()));
     System.err.println(
-        "gpupool: no pool is configured (--pool or GPUPOOL_POOL): started one with "
-            + String.join("; ", server.describeGpus()));
+        "gpupool: no pool is configured (--pool or GPUPOOL_POOL): serving from this process: "
+            + server.summary());
     return new EmbeddedPool(server);
   }
 

@@ -31,7 +31,13 @@ final class Environment {
 
   /** What {@code GPUPOOL_GPUS}, {@code _FRACTION}, {@code _MEMORY} and {@code _COMPUTE} ask for. */
   static LeaseWish wish() {
-    return LeaseWish.from(name -> variable("GPUPOOL_" + name.toUpperCase(Locale.ROOT)));
+    return LeaseWish.from(
+        name -> variable("GPUPOOL_" + name.toUpperCase(Locale.ROOT)).filter(v -> !isSpec(v)));
+  }
+
+  /** Whether the text names GPUs to serve rather than a number of them. */
+  static boolean isSpec(String text) {
+    return text.equals("all") || text.startsWith("soft");
   }
 
   private static String read(String file) {

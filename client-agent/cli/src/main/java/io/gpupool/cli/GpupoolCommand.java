@@ -18,7 +18,13 @@ import picocli.CommandLine.ScopeType;
     versionProvider = VersionCommand.class,
     synopsisSubcommandLabel = "COMMAND",
     exitCodeListHeading = "%nExit status:%n",
-    exitCodeList = {"0:success", "1:the command failed", "2:wrong usage", "75:no lease (of run)"},
+    exitCodeList = {
+      "0:success",
+      "1:the command failed",
+      "2:wrong usage",
+      "69:the pool cannot be reached (of run)",
+      "75:no lease (of run)"
+    },
     subcommands = {
       RunCommand.class,
       ServerCommand.class,
@@ -54,6 +60,7 @@ public final class GpupoolCommand {
       String message = told ? failure.getMessage() : Refusal.of(failure, poolOf(line)).getMessage();
       System.err.println("gpupool: " + message);
       return switch (failure) {
+        case Refusal refusal when refusal.why() == Refusal.Cause.UNREACHABLE -> RunCommand.NO_POOL;
         case Refusal refusal -> RunCommand.NO_LEASE;
         case IllegalArgumentException wrong -> CommandLine.ExitCode.USAGE;
         default -> CommandLine.ExitCode.SOFTWARE;

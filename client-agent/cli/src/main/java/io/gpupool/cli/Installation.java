@@ -2,11 +2,11 @@
 package io.gpupool.cli;
 
 import io.gpupool.server.WorkerCommand;
+import io.gpupool.wire.BuildVersion;
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.List;
-import java.util.Optional;
 
 /**
  * Where the parts of gpupool are on this machine: in the folder that the launcher names with {@code
@@ -54,7 +54,6 @@ record Installation(Path home) {
   }
 
   static String version() {
-    return Optional.ofNullable(Installation.class.getPackage().getImplementationVersion())
-        .orElse("development build");
+    return BuildVersion.TEXT;
   }
 }

@@ -13,6 +13,7 @@ import io.gpupool.control.v1.LeaseRequest;
 import io.gpupool.control.v1.Queued;
 import io.gpupool.transport.EventLoops;
 import io.gpupool.transport.UnixAddress;
+import io.gpupool.wire.TextMessage;
 import io.netty.channel.EventLoopGroup;
 import java.io.IOException;
 import java.net.InetAddress;
@@ -43,33 +44,54 @@ final class ProgramRun {
    */
   int run(List<String> command) throws IOException, InterruptedException {
     SupervisedProgram.ignoreQuit();
-    LeaseWish wish = options.wish();
-    LeaseRequest request = wish.request(holder(command));
-    Optional<PoolAddress> configured = options.pool();
-    if (configured.isPresent()) {
-      return onPool(configured.get(), request, command);
+    LeaseRequest request = options.wish().request(holder(command));
+    EventLoopGroup loops = EventLoops.create("gpupool-run", 1);
+    Optional<UnixAddress> socket = options.wantsOwnPool() ? Optional.empty() : AgentSocket.toFind();
+    Optional<TextMessage> running = socket.flatMap(address -> AgentSocket.status(address, loops));
+    Optional<PoolAddress> pool =
+        options
+            .pool()
+            .or(() -> running.flatMap(agent -> agent.get("pool")).map(PoolAddress::parse));
+    if (pool.isEmpty()) {
+      try (EmbeddedPool own =
+          EmbeddedPool.start(installation, options.embeddedGpus(), options.libcuda())) {
+        return withOwnAgent(own.address(), request, command, loops);
+      }
     }
-    try (EmbeddedPool pool =
-        EmbeddedPool.start(installation, options.embeddedGpus(), options.libcuda())) {
-      return onPool(pool.address(), request, command);
+    if (running.isEmpty() || options.relay()) {
+      return withOwnAgent(pool.get(), request, command, loops);
+    }
+    try (PoolClient client = new PoolClient(pool.get(), Environment.token(), loops)) {
+      return onLease(client, socket.orElseThrow(), request, command);
     }
   }
 
-  private int onPool(PoolAddress pool, LeaseRequest request, List<String> command)
+  private int withOwnAgent(
+      PoolAddress pool, LeaseRequest request, List<String> command, EventLoopGroup loops)
       throws IOException, InterruptedException {
-    EventLoopGroup loops = EventLoops.create("gpupool-run", 1);
     UnixAddress socket = new UnixAddress("@gpupool-run-" + UUID.randomUUID());
     AgentOptions agentOptions =
         new AgentOptions(
-            socket, Optional.of(pool), Environment.token(), LeaseWish.NOTHING, false, false);
-    try (Agent _ = Agent.start(agentOptions, loops);
-        PoolClient client = new PoolClient(pool, Environment.token(), loops)) {
-      HeldLease lease = lease(client, pool, request);
-      try {
-        return start(command, socket, lease, pool);
-      } finally {
-        lease.release().join();
-      }
+            socket,
+            Optional.of(pool),
+            Environment.token(),
+            LeaseWish.NOTHING,
+            options.relay(),
+            false);
+    try (Agent agent = Agent.start(agentOptions, loops)) {
+      // The program finds the agent's connection to the pool open.
+      return onLease(agent.connect(pool, Environment.token()), socket, request, command);
+    }
+  }
+
+  private int onLease(
+      PoolClient client, UnixAddress agent, LeaseRequest request, List<String> command)
+      throws IOException, InterruptedException {
+    HeldLease lease = lease(client, request);
+    try {
+      return start(command, agent, lease, client.address());
+    } finally {
+      lease.release().join();
     }
   }
 
@@ -88,11 +110,11 @@ final class ProgramRun {
     return program.run();
   }
 
-  private static HeldLease lease(PoolClient client, PoolAddress pool, LeaseRequest request) {
+  private static HeldLease lease(PoolClient client, LeaseRequest request) {
     try {
       return client.requestLease(request, ProgramRun::tellPlace).join();
     } catch (CompletionException e) {
-      Refusal refusal = Refusal.of(e, pool);
+      Refusal refusal = Refusal.of(e, client.address());
       String told =
           refusal.why() == Refusal.Cause.REFUSED
               ? "the lease is refused: " + refusal.getMessage()

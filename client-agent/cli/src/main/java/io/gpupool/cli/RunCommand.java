@@ -13,11 +13,14 @@ import picocli.CommandLine.Parameters;
     description = {
       "Runs a program on GPUs of the pool: leases them, starts the program with the shim in front",
       "of its libraries, passes input, output, signals and its exit status through, and gives the",
-      "lease back. Status 75: no lease; 126, 127: the program cannot be started."
+      "lease back. Status 75: no lease; 69: no pool there; 126, 127: no such program."
     })
 final class RunCommand implements Callable<Integer> {
   /** Exit status when no lease was granted (EX_TEMPFAIL). */
   static final int NO_LEASE = 75;
+
+  /** Exit status when the pool could not be reached (EX_UNAVAILABLE). */
+  static final int NO_POOL = 69;
 
   @Mixin private RunOptions options;
 

@@ -3,6 +3,7 @@ package io.gpupool.cli;
 
 import io.gpupool.agent.LeaseWish;
 import io.gpupool.agent.PoolAddress;
+import io.gpupool.server.GpuSpec;
 import java.util.LinkedHashMap;
 import java.util.Map;
 import java.util.Optional;
@@ -10,6 +11,8 @@ import picocli.CommandLine.Option;
 
 /** Which pool to ask, and what for. */
 final class RunOptions {
+  private static final String GPUS = "GPUPOOL_GPUS";
+
   @Option(
       names = "--pool",
       paramLabel = "HOST[:PORT]",
@@ -55,9 +58,11 @@ final class RunOptions {
   @Option(
       names = "--gpus",
       paramLabel = "GPUS",
-      defaultValue = "all",
-      description = "the GPUs of a pool started for this program, as for 'gpupool server'")
-  private String embeddedGpus = "all";
+      description = {
+        "the GPUs of a pool started for this program, as for 'gpupool server' (else GPUPOOL_GPUS,",
+        "where it is no number; else all)"
+      })
+  private Optional<String> embeddedGpus = Optional.empty();
 
   @Option(
       names = "--libcuda",
@@ -65,12 +70,28 @@ final class RunOptions {
       description = "the driver of a pool started for this program, as for 'gpupool server'")
   private Optional<String> libcuda = Optional.empty();
 
+  @Option(names = "--relay", description = "relay all bytes instead of handing over the connection")
+  private boolean relay;
+
   Optional<PoolAddress> pool() {
     return pool.or(Environment::pool).map(PoolAddress::parse);
   }
 
-  String embeddedGpus() {
-    return embeddedGpus;
+  /** The GPUs of a pool started for this program. */
+  GpuSpec embeddedGpus() {
+    return new GpuSpec(
+        embeddedGpus
+            .or(() -> Environment.variable(GPUS).filter(Environment::isSpec))
+            .orElse("all"));
+  }
+
+  /** Whether a pool is to be started for this program although an agent may know another. */
+  boolean wantsOwnPool() {
+    return embeddedGpus.isPresent() && pool().isEmpty();
+  }
+
+  boolean relay() {
+    return relay;
   }
 
   Optional<String> libcuda() {

@@ -71,6 +71,7 @@ final class ServerCommand implements Callable<Integer> {
 
   @Override
   public Integer call() throws Exception {
+    LogConfiguration.forService();
     ServerOptions options =
         new ServerOptions(
             new GpuSpec(gpus),

@@ -8,6 +8,7 @@ import java.util.ArrayList;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.Optional;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.TimeUnit;
 import org.slf4j.Logger;
@@ -23,32 +24,29 @@ final class Inventory {
 
   private static final int PROBE_SECONDS = 60;
   private static final int MAX_OUTPUT_BYTES = 1 << 20;
-  private static final GpuSpec FALLBACK = new GpuSpec("soft:1");
   private static final Logger LOG = LoggerFactory.getLogger(Inventory.class);
 
   private Inventory() {}
 
-  /**
-   * What was found.
-   *
-   * @param served the GPUs asked for, or the software GPU that stands in for them
-   */
-  record Found(GpuSpec served, List<Gpu> gpus) {}
+  /** Stands in where there is no NVIDIA driver. */
+  static final GpuSpec FALLBACK = new GpuSpec("soft:1");
 
-  /** Blocks until the probe is done. */
-  static Found probe(ServerOptions options, String server) throws IOException {
+  /** The NVIDIA driver's GPUs; empty where there is no driver. Blocks until the driver has told. */
+  static Optional<List<Gpu>> probeDriver(ServerOptions options, String server) throws IOException {
+    Optional<String> libraryPath = Optional.ofNullable(System.getenv("LD_LIBRARY_PATH"));
+    if (!DriverSearch.mayFind(options.libcuda(), libraryPath)) {
+      return Optional.empty();
+    }
     try {
-      return new Found(options.gpus(), probe(options, options.gpus(), server));
+      return Optional.of(probe(options, options.gpus(), server));
     } catch (NoDriverException e) {
-      LOG.warn(
-          "no NVIDIA driver found ({}); serving one GPU in software instead (--gpus soft:1)",
-          e.getMessage());
-      return new Found(FALLBACK, probe(options, FALLBACK, server));
+      LOG.debug("{}", e.getMessage());
+      return Optional.empty();
     }
   }
 
-  private static List<Gpu> probe(ServerOptions options, GpuSpec spec, String server)
-      throws IOException {
+  /** The GPUs of this kind; blocks until the probe is done. */
+  static List<Gpu> probe(ServerOptions options, GpuSpec spec, String server) throws IOException {
     List<String> arguments = new ArrayList<>(List.of("--probe"));
     arguments.addAll(options.backendArguments(spec));
     Process process = new ProcessBuilder(options.worker().with(arguments)).start();

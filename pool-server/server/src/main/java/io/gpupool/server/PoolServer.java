@@ -16,6 +16,7 @@ import java.security.SecureRandom;
 import java.util.ArrayList;
 import java.util.HexFormat;
 import java.util.List;
+import java.util.Optional;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Executors;
@@ -44,6 +45,7 @@ public final class PoolServer implements AutoCloseable {
   private final UnixAddress workerAddress = new UnixAddress("@gpupool-" + randomName());
   private final List<Runnable> onClose = new ArrayList<>();
   private List<Gpu> gpus = List.of();
+  private String kind = "";
   private int controlPort;
   private int dataPort;
 
@@ -88,6 +90,11 @@ public final class PoolServer implements AutoCloseable {
     return gpus.stream().map(Gpu::describe).toList();
   }
 
+  /** What it serves, in a few words: {@code 1 GPU in software}. */
+  public String summary() {
+    return gpus.size() + (gpus.size() == 1 ? " GPU" : " GPUs") + kind;
+  }
+
   /** Ends all leases and waits, within bounds, until all workers are dead. */
   @Override
   public void close() {
@@ -102,14 +109,20 @@ public final class PoolServer implements AutoCloseable {
 
   private void open(ServerOptions options, String host) throws IOException {
     Descriptors.warmUp();
-    if (options.gpus().isSoft()) {
-      // Which workers are needed is known already: they start while the inventory is taken.
-      Workers workers = openWorkers(options, options.gpus());
-      openService(options, host, workers, Inventory.probe(options, name));
-    } else {
-      Inventory.Found found = Inventory.probe(options, name);
-      openService(options, host, openWorkers(options, found.served()), found);
+    Optional<List<Gpu>> driver =
+        options.gpus().isSoft() ? Optional.empty() : Inventory.probeDriver(options, name);
+    GpuSpec served = options.gpus();
+    if (driver.isEmpty() && !served.isSoft()) {
+      LOG.info("no NVIDIA driver found; serving one GPU in software instead (--gpus soft:1)");
+      served = Inventory.FALLBACK;
     }
+    // Workers start while the software's inventory is taken.
+    Workers workers = openWorkers(options, served);
+    gpus = driver.isPresent() ? driver.get() : Inventory.probe(options, served, name);
+    if (served.isSoft()) {
+      kind = options.gpus().isSoft() ? " in software" : " in software (no NVIDIA driver found)";
+    }
+    openService(options, host, workers, served);
   }
 
   private Workers openWorkers(ServerOptions options, GpuSpec served) {
@@ -130,10 +143,8 @@ public final class PoolServer implements AutoCloseable {
     return workers;
   }
 
-  private void openService(
-      ServerOptions options, String host, Workers workers, Inventory.Found found)
+  private void openService(ServerOptions options, String host, Workers workers, GpuSpec served)
       throws IOException {
-    gpus = found.gpus();
     Capacity capacity = new Capacity(gpus);
     Leases leases = new Leases(capacity, control);
     Sessions sessions = new Sessions(leases, workers, control, control);
@@ -149,7 +160,7 @@ public final class PoolServer implements AutoCloseable {
             name,
             () -> host + ":" + controlPort,
             BuildVersion.TEXT,
-            found.served().isSoft() ? "soft" : "nvidia",
+            served.isSoft() ? "soft" : "nvidia",
             capacity,
             leases,
             sessions,

@@ -5,7 +5,11 @@ import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import java.io.IOException;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.Optional;
 import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
 
 class ServerOptionsTest {
   @Test
@@ -53,5 +57,15 @@ class ServerOptionsTest {
     assertThatThrownBy(() -> Inventory.parse("ordinal=x memory=1 name=y", "s"))
         .isInstanceOf(IOException.class)
         .hasMessageContaining("ordinal=x");
+  }
+
+  @Test
+  void driverSearch_libraryOnThePathOrNamed_isFound(@TempDir Path folder) throws Exception {
+    boolean onThisMachine = DriverSearch.mayFind(Optional.empty(), Optional.empty());
+    assertThat(DriverSearch.mayFind(Optional.empty(), Optional.of(folder.toString())))
+        .isEqualTo(onThisMachine);
+    Files.createFile(folder.resolve("libcuda.so.1"));
+    assertThat(DriverSearch.mayFind(Optional.empty(), Optional.of("/x:" + folder))).isTrue();
+    assertThat(DriverSearch.mayFind(Optional.of(folder), Optional.empty())).isTrue();
   }
 }

@@ -1,0 +1,120 @@
+// SPDX-License-Identifier: Apache-2.0
+package io.gpupool.cli;
+
+import io.gpupool.transport.TextMessageDecoder;
+import io.gpupool.transport.UnixAddress;
+import io.gpupool.wire.TextMessage;
+import io.netty.bootstrap.Bootstrap;
+import io.netty.channel.Channel;
+import io.netty.channel.ChannelHandlerContext;
+import io.netty.channel.ChannelInitializer;
+import io.netty.channel.EventLoopGroup;
+import io.netty.channel.SimpleChannelInboundHandler;
+import io.netty.channel.epoll.EpollDomainSocketChannel;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.Optional;
+import java.util.concurrent.CancellationException;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.ExecutionException;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.TimeoutException;
+
+/** Where agents listen, and whether one does. */
+final class AgentSocket {
+  private static final Path SYSTEM = Path.of("/run/gpupool/agent.sock");
+  private static final String NAME = "gpupool/agent.sock";
+  private static final long ANSWER_MILLIS = 1000;
+
+  private AgentSocket() {}
+
+  /** Where an agent listens that was not told. */
+  static UnixAddress toCreate() {
+    Path folder = SYSTEM.getParent();
+    boolean system =
+        Files.isDirectory(folder) ? Files.isWritable(folder) : Files.isWritable(folder.getParent());
+    Optional<Path> own = ownPath();
+    if (!system && own.isEmpty()) {
+      throw new IllegalArgumentException(
+          folder + " is not writable and XDG_RUNTIME_DIR is not set; name a socket with --socket");
+    }
+    return new UnixAddress((system ? SYSTEM : own.orElseThrow()).toString());
+  }
+
+  /** Where an agent may be found: as the environment says, else in the usual places. */
+  static Optional<UnixAddress> toFind() {
+    return Environment.variable("GPUPOOL_AGENT")
+        .map(UnixAddress::new)
+        .or(() ->
+            Optional.of(SYSTEM)
+                .filter(Files::exists)
+                .or(() -> ownPath().filter(Files::exists))
+                .map(path -> new UnixAddress(path.toString())));
+  }
+
+  /** What the agent says of itself; empty when none answers in time. */
+  static Optional<TextMessage> status(UnixAddress address, EventLoopGroup loops) {
+    CompletableFuture<TextMessage> status = new CompletableFuture<>();
+    Channel channel =
+        new Bootstrap()
+            .group(loops)
+            .channel(EpollDomainSocketChannel.class)
+            .handler(
+                new ChannelInitializer<EpollDomainSocketChannel>() {
+                  @Override
+                  protected void initChannel(EpollDomainSocketChannel made) {
+                    made.pipeline().addLast(new TextMessageDecoder(), new Answer(status));
+                  }
+                })
+            .connect(address.socketAddress())
+            .addListener(connected -> {
+              if (!connected.isSuccess()) {
+                status.completeExceptionally(connected.cause());
+              }
+            })
+            .channel();
+    try {
+      return Optional.of(status.get(ANSWER_MILLIS, TimeUnit.MILLISECONDS))
+          .filter(answer -> answer.type().equals("status"));
+    } catch (InterruptedException e) {
+      Thread.currentThread().interrupt();
+      return Optional.empty();
+    } catch (ExecutionException | TimeoutException | CancellationException e) {
+      return Optional.empty();
+    } finally {
+      channel.close();
+    }
+  }
+
+  private static Optional<Path> ownPath() {
+    return Environment.variable("XDG_RUNTIME_DIR").map(folder -> Path.of(folder, NAME));
+  }
+
+  private static final class Answer extends SimpleChannelInboundHandler<TextMessage> {
+    private final CompletableFuture<TextMessage> status;
+
+    Answer(CompletableFuture<TextMessage> status) {
+      this.status = status;
+    }
+
+    @Override
+    public void channelActive(ChannelHandlerContext context) {
+      context.writeAndFlush(TextMessageDecoder.encode(TextMessage.ofType("status").build()));
+    }
+
+    @Override
+    protected void channelRead0(ChannelHandlerContext context, TextMessage answer) {
+      status.complete(answer);
+    }
+
+    @Override
+    public void channelInactive(ChannelHandlerContext context) {
+      status.cancel(false);
+    }
+
+    @Override
+    public void exceptionCaught(ChannelHandlerContext context, Throwable cause) {
+      status.completeExceptionally(cause);
+    }
+  }
+}

@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: Apache-2.0
+package io.gpupool.cli;
+
+import ch.qos.logback.classic.Level;
+import ch.qos.logback.classic.Logger;
+import ch.qos.logback.classic.LoggerContext;
+import ch.qos.logback.classic.encoder.PatternLayoutEncoder;
+import ch.qos.logback.classic.spi.Configurator;
+import ch.qos.logback.classic.spi.ILoggingEvent;
+import ch.qos.logback.core.ConsoleAppender;
+import ch.qos.logback.core.spi.ContextAwareBase;
+import java.util.Optional;
+
+/**
+ * Sends logs to standard error, as loud as {@code GPUPOOL_LOG} says; in code, because reading a
+ * configuration file would double the time the command takes to start.
+ */
+public final class LogConfiguration extends ContextAwareBase implements Configurator {
+  private static final String LOUD = "gpupool.log.default";
+
+  /** Has services log what they do; must come before the first log line. */
+  static void forService() {
+    System.setProperty(LOUD, "info");
+  }
+
+  @Override
+  public ExecutionStatus configure(LoggerContext context) {
+    PatternLayoutEncoder encoder = new PatternLayoutEncoder();
+    encoder.setContext(context);
+    encoder.setPattern("%d{HH:mm:ss.SSS} %-5level %logger{0}: %msg%n%rEx");
+    encoder.start();
+    ConsoleAppender<ILoggingEvent> appender = new ConsoleAppender<>();
+    appender.setContext(context);
+    appender.setTarget("System.err");
+    appender.setEncoder(encoder);
+    appender.start();
+    Logger root = context.getLogger(org.slf4j.Logger.ROOT_LOGGER_NAME);
+    root.addAppender(appender);
+    root.setLevel(Level.WARN);
+    context.getLogger("io.gpupool").setLevel(level());
+    return ExecutionStatus.DO_NOT_INVOKE_NEXT_IF_ANY;
+  }
+
+  private static Level level() {
+    Level otherwise = Level.toLevel(System.getProperty(LOUD, "warn"));
+    return Optional.ofNullable(System.getenv("GPUPOOL_LOG"))
+        .map(text -> Level.toLevel(text, otherwise))
+        .orElse(otherwise);
+  }
+}
