@@ -55,7 +55,8 @@ static CUresult put_int(void *data, int value) { return put(data, &value, sizeof
 
 static CUresult put_word(void *data, uint64_t value) { return put(data, &value, sizeof value); }
 
-static CUresult put_bool(void *data, bool value) { return put(data, &value, sizeof value); }
+/** A boolean fills an int: libcudart reads that many bytes of a variable it has not set before. */
+static CUresult put_bool(void *data, bool value) { return put_int(data, value); }
 
 /** An attribute of memory that is known. */
 static CUresult attribute_of(const struct pointer *pointer, CUpointer_attribute attribute,

@@ -61,6 +61,18 @@ static void memory_roundTrip_isKept(void) {
   CHECK_RESULT(1, cuMemFree_v2(device));
 }
 
+static void pointerAttribute_boolean_fillsAnInt(void) {
+  begin();
+  enum { IS_MANAGED = 8 };
+  CUdeviceptr device;
+  unsigned int known = 0xdeadbeef, unknown = 0xdeadbeef;
+  CUpointer_attribute attribute = IS_MANAGED;
+  CHECK_OK(cuMemAlloc_v2(&device, 256));
+  CHECK_OK(cuPointerGetAttributes(1, &attribute, (void *[]){&known}, device));
+  CHECK_OK(cuPointerGetAttributes(1, &attribute, (void *[]){&unknown}, 4096));
+  CHECK(known == 0 && unknown == 0);
+}
+
 static void memory_relayed_isKept(void) {
   peer.relay = true;
   memory_roundTrip_isKept();
@@ -302,6 +314,7 @@ int main(void) {
   CASE(init_otherContract_isNotReady);
   CASE(memory_roundTrip_isKept);
   CASE(memory_relayed_isKept);
+  CASE(pointerAttribute_boolean_fillsAnInt);
   CASE(pinned_asynchronousCopies_arriveByTheFence);
   CASE(rectangles_copied_byRows);
   CASE(kernel_ofModuleAndOfLibrary_launches);

@@ -38,6 +38,32 @@ class AgentIT {
   }
 
   @Test
+  void run_besideAnAgent_connectsThroughItToItsPool(@TempDir Path folder) {
+    try (Agent agent = Agent.start(pool, folder)) {
+      Program.Ended ended =
+          Program.of(
+                  Distribution.gpupool(),
+                  "run",
+                  "-p",
+                  "0.25",
+                  "--",
+                  "sh",
+                  "-c",
+                  "echo agent $GPUPOOL_AGENT; exec \"$@\"",
+                  "sh",
+                  CPrograms.example("vector_add"),
+                  Distribution.KERNELS)
+              .with("GPUPOOL_AGENT", agent.socket())
+              .run();
+      assertThat(ended.output())
+          .as(ended.toString())
+          .contains("agent " + agent.socket(), "256 MiB", "OK");
+      assertThat(ended.errors()).isEmpty();
+      pool.awaitFreeBytes(GPU_BYTES);
+    }
+  }
+
+  @Test
   void agent_killed_freesWhatItsProgramsHeld(@TempDir Path folder) {
     try (Agent agent = Agent.start(pool, folder);
         Tenant tenant =

@@ -150,7 +150,7 @@ class RunIT {
   void run_poolThatIsNotThere_namesThePoolAndWhatToDo() {
     Program.Ended ended =
         Program.of(Distribution.gpupool(), "run", "--pool", "127.0.0.1:1", "--", "true").run();
-    assertThat(ended.status()).isNotZero();
+    assertThat(ended.status()).isEqualTo(69);
     assertThat(ended.errors()).contains("127.0.0.1:1").contains("gpupool server");
   }
 

@@ -20,7 +20,7 @@ final class Staging {
   static final int BLOCK_BYTES = Frames.MAX_DATA_BYTES;
 
   /** How much copies may hold before they wait for each other. */
-  static final long MAX_BYTES = 256L << 20;
+  static final long MAX_BYTES = 64L << 20;
 
   private static final int PORTABLE = 1;
 
