@@ -6,6 +6,8 @@ import static org.awaitility.Awaitility.await;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.time.Duration;
+import java.util.ArrayList;
+import java.util.List;
 
 /** A running {@code gpupool agent} on a socket in a folder of its own. */
 final class Agent implements AutoCloseable {
@@ -17,11 +19,12 @@ final class Agent implements AutoCloseable {
     this.socket = socket;
   }
 
-  static Agent start(Pool pool, Path folder) {
+  static Agent start(Pool pool, Path folder, String... options) {
     Path socket = folder.resolve("agent.sock");
-    Program agent =
-        Program.of(Distribution.gpupool(), "agent", "--pool", pool.address(), "--socket", socket)
-            .start();
+    List<String> command = new ArrayList<>(List.of(Distribution.gpupool().toString(), "agent"));
+    command.addAll(List.of("--pool", pool.address(), "--socket", socket.toString()));
+    command.addAll(List.of(options));
+    Program agent = Program.of(command).start();
     try {
       await()
           .atMost(Duration.ofSeconds(30))
