@@ -155,23 +155,40 @@ static void measure_loopback(char *bytes) {
 
 // ---- the driver
 
-static void measure_launches(CUfunction add, CUdeviceptr memory) {
-  int none = 0;
-  void *parameters[] = {&memory, &memory, &memory, &none};
 #define LAUNCH() CHECK(cuLaunchKernel(add, 1, 1, 1, 64, 1, 1, 0, NULL, parameters, NULL))
-  for (int i = 0; i < 1000; i++) {
-    LAUNCH();
-  }
-  CHECK(cuCtxSynchronize());
+
+struct launch_rate {
+  double caller_micros, per_second;
+};
+
+static struct launch_rate launch_many(CUfunction add, void **parameters) {
   double start = now_seconds();
   for (int i = 0; i < options.launches; i++) {
     LAUNCH();
   }
   double posted = now_seconds();
   CHECK(cuCtxSynchronize());
-  double done = now_seconds();
-  figure("launch", (posted - start) / options.launches * 1e6, "us");
-  figure("launches", options.launches / (done - start), "per_s");
+  return (struct launch_rate){(posted - start) / options.launches * 1e6,
+                              options.launches / (now_seconds() - start)};
+}
+
+// The first round and the best of those that follow: the worker compiles what runs often.
+static void measure_launches(CUfunction add, CUdeviceptr memory) {
+  int none = 0;
+  void *parameters[] = {&memory, &memory, &memory, &none};
+  LAUNCH();
+  CHECK(cuCtxSynchronize());
+  struct launch_rate first = launch_many(add, parameters), best = {0, 0};
+  for (int round = 0; round < 5; round++) {
+    struct launch_rate rate = launch_many(add, parameters);
+    if (rate.per_second > best.per_second) {
+      best = rate;
+    }
+  }
+  figure("launch_first", first.caller_micros, "us");
+  figure("launches_first", first.per_second, "per_s");
+  figure("launch", best.caller_micros, "us");
+  figure("launches", best.per_second, "per_s");
   EACH_ROUND("launch_sync", {
     LAUNCH();
     CHECK(cuStreamSynchronize(NULL));
