@@ -8,6 +8,7 @@
 #include "session.h"
 
 #include <errno.h>
+#include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -288,7 +289,8 @@ static void step(bool wait) {
     bool bulk = reader.underWay && reader.left > BUFFER_BYTES;
     uint64_t until = bulk ? 0 : now_nanos() + SPIN_NANOS;
     while (!got && now_nanos() < until) {
-      for (int i = 0; i < 8; i++) cpu_relax();
+      // The answer may be made on this very processor: to wait for it without giving way would stop it.
+      sched_yield();
       got = receive(false);
     }
     if (!got) got = receive(true);

@@ -209,7 +209,8 @@ public final class Session {
     long deadline = System.nanoTime() + spinNanos;
     long received = -Posix.EAGAIN;
     while (received == -Posix.EAGAIN && System.nanoTime() - deadline < 0) {
-      Thread.onSpinWait();
+      // The program may run on this very processor: to wait without giving way would stop it.
+      Thread.yield();
       if (!waits.isEmpty()) {
         waits.poll();
         answers.flush();
