@@ -154,6 +154,16 @@ class RunIT {
     assertThat(ended.errors()).contains("127.0.0.1:1").contains("gpupool server");
   }
 
+  @Test
+  void run_namedDriverThatIsNotThere_isAnErrorAndNoSoftwareGpu() {
+    Program.Ended ended =
+        Program.of(
+                Distribution.gpupool(), "run", "--libcuda", "/nowhere/libcuda.so.1", "--", "true")
+            .run();
+    assertThat(ended.status()).isEqualTo(1);
+    assertThat(ended.errors()).contains("/nowhere/libcuda.so.1").doesNotContain("in software");
+  }
+
   static Program.Ended assertComputes(Pool pool) {
     Program.Ended ended =
         pool.run(HALF, CPrograms.example("vector_add"), Distribution.KERNELS).run();

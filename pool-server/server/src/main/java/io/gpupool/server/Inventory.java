@@ -31,7 +31,11 @@ final class Inventory {
   /** Stands in where there is no NVIDIA driver. */
   static final GpuSpec FALLBACK = new GpuSpec("soft:1");
 
-  /** The NVIDIA driver's GPUs; empty where there is no driver. Blocks until the driver has told. */
+  /**
+   * The NVIDIA driver's GPUs; empty where there is no driver. Blocks until the driver has told.
+   *
+   * @throws IOException if the driver fails, or is named and not there
+   */
   static Optional<List<Gpu>> probeDriver(ServerOptions options, String server) throws IOException {
     Optional<String> libraryPath = Optional.ofNullable(System.getenv("LD_LIBRARY_PATH"));
     if (!DriverSearch.mayFind(options.libcuda(), libraryPath)) {
@@ -40,6 +44,10 @@ final class Inventory {
     try {
       return Optional.of(probe(options, options.gpus(), server));
     } catch (NoDriverException e) {
+      if (options.libcuda().isPresent()) {
+        throw new IOException(
+            "the driver named with --libcuda cannot be used: " + e.getMessage(), e);
+      }
       LOG.debug("{}", e.getMessage());
       return Optional.empty();
     }
