@@ -4,6 +4,7 @@
 #include "context.h"
 #include "lock.h"
 #include "log.h"
+#include "mirror.h"
 #include "ops.h"
 #include "replies.h"
 #include "shim.h"
@@ -23,6 +24,8 @@ struct callback {
   CUhostFn function;
   void *userData;
   CUstream stream;
+  struct context *context;
+  uint32_t streamNumber;
   CUresult result;
 };
 
@@ -97,12 +100,16 @@ static struct callback *next_callback(void) {
 }
 
 static void run(struct callback *callback) {
+  // The stream stands still: what its kernels wrote is the host's to read, and what the function writes
+  // is the next kernel's.
+  mirror_after(callback->context, callback->streamNumber, mirror_mark());
   if (callback->kind == HOST_FUNCTION) {
     ((void (*)(void *))callback->function)(callback->userData);
   } else {
     ((void (*)(CUstream, CUresult, void *))callback->function)(callback->stream, callback->result,
                                                                callback->userData);
   }
+  mirror_before(callback->context, 0);
   op_callbackDone(0, callback->number);
   ring_flush();  // the stream waits for it
   __atomic_sub_fetch(&all.pending, 1, __ATOMIC_ACQ_REL);
@@ -162,7 +169,8 @@ static CUresult enqueue(CUstream hStream, enum callback_kind kind, CUhostFn func
   struct callback *callback = malloc(sizeof *callback);
   if (!callback) return CUDA_ERROR_OUT_OF_MEMORY;
   *callback = (struct callback){
-      .kind = kind, .function = function, .userData = userData, .stream = hStream};
+      .kind = kind, .function = function, .userData = userData, .stream = hStream,
+      .context = context, .streamNumber = stream};
   uint32_t number;
   result = add(callback, &number);
   if (result) {

@@ -4,7 +4,9 @@
 #include "device.h"
 #include "event.h"
 #include "library.h"
+#include "managed.h"
 #include "memory.h"
+#include "mirror.h"
 #include "module.h"
 #include "ops.h"
 #include "shim.h"
@@ -43,6 +45,8 @@ static void context_end(struct context *context) {
   events_forget(context);
   libraries_forget(context);
   modules_forget(context);
+  mirrors_forget(context);
+  managed_forget(context);
   memory_forget(context);
   if (!context->primary) {
     arena_give(&contexts, context);
@@ -347,7 +351,10 @@ CUresult shim_cuCtxSynchronize_v2(CUcontext ctx) {
   struct context *context;
   CUresult result = given_or_current(ctx, &context);
   if (!result) result = context->sticky;
-  return result ? result : context_result(context, op_ctxSynchronize(context->number));
+  if (result) return result;
+  uint64_t mark = mirror_mark();
+  result = context_result(context, op_ctxSynchronize(context->number));
+  return result ? result : mirror_after(context, 0, mark);
 }
 
 CUresult shim_cuCtxSynchronize(void) { return shim_cuCtxSynchronize_v2(NULL); }

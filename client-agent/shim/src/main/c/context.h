@@ -17,6 +17,7 @@ struct context {
   CUresult sticky;       // the error that ended it, or CUDA_SUCCESS
   uint32_t nonBlocking;  // streams of it that do not wait for the legacy default stream
   uint64_t id;           // never used again
+  uint32_t mirrorStream;  // of mirror.c; 0: none yet
   CUfunc_cache cacheConfig;
   CUsharedconfig sharedConfig;
   unsigned int apiVersion;

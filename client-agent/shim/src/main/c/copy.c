@@ -5,6 +5,7 @@
 #include "checks.h"
 #include "host.h"
 #include "memory.h"
+#include "mirror.h"
 #include "ops.h"
 #include "shim.h"
 #include "stream.h"
@@ -18,7 +19,8 @@ enum place copy_place(uint64_t address) {
 
 CUresult copy_begin(CUstream handle, struct context **context, uint32_t *stream) {
   CUresult result = context_or_none(context);
-  return result ? result : stream_number(handle, context, stream);
+  if (!result) result = stream_number(handle, context, stream);
+  return result ? result : mirror_before(*context, *stream);
 }
 
 CUresult copy_to_device(struct context *context, uint32_t stream, uint64_t destination,
@@ -45,7 +47,9 @@ CUresult copy_from_device(struct context *context, uint32_t stream, void *destin
   slot[2] = source;
   slot[3] = bytes;
   slot[4] = stream;
+  uint64_t mark = mirror_mark();
   CUresult result = context_result(context, call_wait(&call));
+  if (!result) result = mirror_after(context, stream, mark);
   if (result) return result;
   if (call.receivedBytes != bytes) return session_malformed("less than was to be copied");
   return call.faulted ? CUDA_ERROR_INVALID_VALUE : CUDA_SUCCESS;
@@ -68,7 +72,7 @@ CUresult copy_on_device(struct context *context, uint32_t stream, uint64_t desti
 CUresult copy_settle_source(struct context *context, uint32_t stream, const void *source,
                             uint64_t bytes) {
   if (copies_pending(source, bytes)) return host_settle(source, bytes);
-  return callbacks_pending() ? stream_wait(context, stream) : CUDA_SUCCESS;
+  return callbacks_pending() || mirror_overlaps(source, bytes) ? stream_wait(context, stream) : CUDA_SUCCESS;
 }
 
 CUresult copy_to_device_done(struct context *context, uint32_t stream, bool unknown) {
@@ -76,6 +80,12 @@ CUresult copy_to_device_done(struct context *context, uint32_t stream, bool unkn
   bool ordered = stream == NUMBER_LEGACY_STREAM &&
                  __atomic_load_n(&context->nonBlocking, __ATOMIC_RELAXED) == 0;
   return ordered && !unknown ? CUDA_SUCCESS : stream_wait(context, stream);
+}
+
+bool copy_is_seen(CUdeviceptr destination) {
+  struct range range;
+  return ranges_find(&deviceRanges, destination, &range) &&
+         (range.kind == RANGE_MANAGED || range.kind == RANGE_MAPPED);
 }
 
 static CUresult to_device(CUdeviceptr destination, const void *source, size_t bytes,
@@ -89,8 +99,9 @@ static CUresult to_device(CUdeviceptr destination, const void *source, size_t by
   result = memory_check(destination, bytes, &unknown);
   if (!result) result = copy_settle_source(context, stream, source, bytes);
   if (!result) result = copy_to_device(context, stream, destination, source, bytes);
-  if (!result && (wait || unknown)) result = copy_to_device_done(context, stream, unknown);
-  return result;
+  if (result || !(wait || unknown)) return result;
+  return copy_is_seen(destination) ? stream_wait(context, stream)
+                                   : copy_to_device_done(context, stream, unknown);
 }
 
 static CUresult from_device(void *destination, CUdeviceptr source, size_t bytes, CUstream handle,
@@ -110,12 +121,13 @@ static CUresult from_device(void *destination, CUdeviceptr source, size_t bytes,
 }
 
 static CUresult on_device(CUdeviceptr destination, CUdeviceptr source, size_t bytes,
-                          CUstream handle) {
+                          CUstream handle, bool wait) {
   struct context *context;
   uint32_t stream;
   CUresult result = copy_begin(handle, &context, &stream);
   if (!result) result = check_cuMemcpyDtoDAsync_v2(destination, source, bytes, handle);
-  return result ? result : copy_on_device(context, stream, destination, source, bytes);
+  if (!result) result = copy_on_device(context, stream, destination, source, bytes);
+  return !result && wait && copy_is_seen(destination) ? stream_wait(context, stream) : result;
 }
 
 /** Host to host, in a stream: there is nothing but to wait for what comes before. */
@@ -136,7 +148,7 @@ static CUresult copy_any(CUdeviceptr dst, CUdeviceptr src, size_t bytes, CUstrea
   void *hostDst = (void *)(uintptr_t)dst;
   const void *hostSrc = (const void *)(uintptr_t)src;
   if (!dst || !src) return bytes ? CUDA_ERROR_INVALID_VALUE : CUDA_SUCCESS;
-  if (toDevice && fromDevice) return on_device(dst, src, bytes, handle);
+  if (toDevice && fromDevice) return on_device(dst, src, bytes, handle, wait);
   if (toDevice) return to_device(dst, hostSrc, bytes, handle, wait);
   if (fromDevice) return from_device(hostDst, src, bytes, handle, wait);
   return on_host(hostDst, hostSrc, bytes, handle);
@@ -144,10 +156,13 @@ static CUresult copy_any(CUdeviceptr dst, CUdeviceptr src, size_t bytes, CUstrea
 
 CUresult check_cuMemcpyDtoDAsync_v2(CUdeviceptr dstDevice, CUdeviceptr srcDevice, size_t ByteCount,
                                     CUstream hStream) {
-  (void)hStream;
   bool unknown = false;
   CUresult result = memory_check(dstDevice, ByteCount, &unknown);
-  return result ? result : memory_check(srcDevice, ByteCount, &unknown);
+  if (!result) result = memory_check(srcDevice, ByteCount, &unknown);
+  if (result || !mirrorCount) return result;
+  struct context *context;
+  uint32_t stream;
+  return copy_begin(hStream, &context, &stream);
 }
 
 CUresult shim_cuMemcpy(CUdeviceptr dst, CUdeviceptr src, size_t ByteCount, CUstream implied) {
@@ -180,7 +195,7 @@ CUresult shim_cuMemcpyDtoHAsync_v2(void *dstHost, CUdeviceptr srcDevice, size_t 
 
 CUresult shim_cuMemcpyDtoD_v2(CUdeviceptr dstDevice, CUdeviceptr srcDevice, size_t ByteCount,
                               CUstream implied) {
-  return on_device(dstDevice, srcDevice, ByteCount, implied);
+  return on_device(dstDevice, srcDevice, ByteCount, implied, true);
 }
 
 // Between contexts: addresses are the session's, so the server's driver finds the devices by them.
@@ -189,7 +204,7 @@ CUresult shim_cuMemcpyPeerAsync(CUdeviceptr dstDevice, CUcontext dstContext, CUd
                                 CUcontext srcContext, size_t ByteCount, CUstream hStream) {
   bool known = (!dstContext || arena_find(&contexts, dstContext)) &&
                (!srcContext || arena_find(&contexts, srcContext));
-  return known ? on_device(dstDevice, srcDevice, ByteCount, hStream) : CUDA_ERROR_INVALID_CONTEXT;
+  return known ? on_device(dstDevice, srcDevice, ByteCount, hStream, false) : CUDA_ERROR_INVALID_CONTEXT;
 }
 
 CUresult shim_cuMemcpyPeer(CUdeviceptr dstDevice, CUcontext dstContext, CUdeviceptr srcDevice,

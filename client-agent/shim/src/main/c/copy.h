@@ -28,7 +28,10 @@ CUresult copy_on_device(struct context *context, uint32_t stream, uint64_t desti
 CUresult copy_settle_source(struct context *context, uint32_t stream, const void *source,
                             uint64_t bytes);
 
-/** Resolves a stream for the current context. */
+/** Whether the host sees device memory once a wait has ended: then synchronous copies wait. */
+bool copy_is_seen(CUdeviceptr destination);
+
+/** Resolves a stream for the current context, for work that reads or writes device memory. */
 CUresult copy_begin(CUstream handle, struct context **context, uint32_t *stream);
 
 /** After a synchronous copy to the device: sees that all later work anywhere comes after it. */

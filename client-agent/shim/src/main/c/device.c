@@ -20,14 +20,14 @@ static struct {
   struct device devices[MAX_DEVICES];
 } devices;
 
-/** What the shim does not carry, whatever the device can: programs then do without. */
+/** What is the shim's to carry or not, whatever the device can; programs do without what is 0. */
 static const struct {
   int attribute;
   int32_t value;
 } overrides[] = {
-    {19, 0},   // CAN_MAP_HOST_MEMORY
+    {19, 1},   // CAN_MAP_HOST_MEMORY
     {41, 1},   // UNIFIED_ADDRESSING
-    {83, 0},   // MANAGED_MEMORY
+    {83, 1},   // MANAGED_MEMORY
     {86, 0},   // HOST_NATIVE_ATOMIC_SUPPORTED
     {88, 0},   // PAGEABLE_MEMORY_ACCESS
     {89, 0},   // CONCURRENT_MANAGED_ACCESS

@@ -192,6 +192,39 @@ struct CUDA_MEMCPY3D_v1 {
   unsigned int WidthInBytes, Height, Depth;
 };
 
+/** A CUmemLocation, which the generated types know by its size alone. */
+struct location {
+  int type;  // enum location_type
+  int id;
+};
+
+static inline struct location location_of(const CUmemLocation *given) {
+  struct location location;
+  __builtin_memcpy(&location, given, sizeof location);
+  return location;
+}
+
+enum location_type { LOCATION_DEVICE = 1, LOCATION_HOST = 2 };
+
+struct CUmemAccessDesc {
+  struct location location;
+  int flags;  // enum access_flags
+};
+
+enum access_flags { ACCESS_NONE = 0, ACCESS_READ = 1, ACCESS_READ_WRITE = 3 };
+
+struct CUmemPoolProps {
+  int allocType;
+  int handleTypes;
+  struct location location;
+  void *win32SecurityAttributes;
+  size_t maxSize;
+  unsigned short usage;
+  unsigned char reserved[54];
+};
+
+enum { ALLOCATION_PINNED = 1 };
+
 #define LAYOUT(type) _Static_assert(sizeof(struct type) == type##_BYTES, #type)
 LAYOUT(CUuuid);
 LAYOUT(CUdevprop);
@@ -202,5 +235,8 @@ LAYOUT(CUDA_MEMCPY2D);
 LAYOUT(CUDA_MEMCPY2D_v1);
 LAYOUT(CUDA_MEMCPY3D);
 LAYOUT(CUDA_MEMCPY3D_v1);
+LAYOUT(CUmemAccessDesc);
+LAYOUT(CUmemPoolProps);
 #undef LAYOUT
 _Static_assert(sizeof(struct launch_attribute) == 72, "launch_attribute");
+_Static_assert(sizeof(struct location) == CUmemLocation_BYTES, "location");

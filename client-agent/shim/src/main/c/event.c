@@ -2,6 +2,7 @@
 #include "event.h"
 
 #include "context.h"
+#include "mirror.h"
 #include "ops.h"
 #include "shim.h"
 
@@ -57,11 +58,25 @@ CUresult shim_cuEventRecordWithFlags(CUevent hEvent, CUstream hStream, unsigned 
   CUresult result = context_or_none(&context);
   if (!result) result = event_number(hEvent, &context, &event);
   if (!result) result = stream_number(hStream, &context, &stream);
-  return result ? result : op_eventRecord(context->number, event, stream, flags);
+  if (result) return result;
+  result = op_eventRecord(context->number, event, stream, flags);
+  struct event *recorded = arena_find(&events, hEvent);
+  if (recorded) {
+    recorded->stream = stream;
+    recorded->mark = mirror_mark();
+  }
+  return result;
 }
 
 CUresult shim_cuEventRecord(CUevent hEvent, CUstream hStream) {
   return shim_cuEventRecordWithFlags(hEvent, hStream, 0);
+}
+
+/** The stream has come to where the event was recorded. */
+static CUresult reached(CUevent handle) {
+  struct event *event = arena_find(&events, handle);
+  return event && event->stream ? mirror_after(event->context, event->stream, event->mark)
+                                : CUDA_SUCCESS;
 }
 
 CUresult shim_cuEventQuery(CUevent hEvent) {
@@ -69,7 +84,9 @@ CUresult shim_cuEventQuery(CUevent hEvent) {
   uint32_t event;
   CUresult result = context_or_none(&context);
   if (!result) result = event_number(hEvent, &context, &event);
-  return result ? result : context_result(context, op_eventQuery(context->number, event));
+  if (result) return result;
+  result = context_result(context, op_eventQuery(context->number, event));
+  return result ? result : reached(hEvent);
 }
 
 CUresult shim_cuEventSynchronize(CUevent hEvent) {
@@ -77,5 +94,7 @@ CUresult shim_cuEventSynchronize(CUevent hEvent) {
   uint32_t event;
   CUresult result = context_or_none(&context);
   if (!result) result = event_number(hEvent, &context, &event);
-  return result ? result : context_result(context, op_eventSynchronize(context->number, event));
+  if (result) return result;
+  result = context_result(context, op_eventSynchronize(context->number, event));
+  return result ? result : reached(hEvent);
 }

@@ -5,12 +5,16 @@
 #include "context.h"
 #include "device.h"
 #include "handles.h"
+#include "managed.h"
+#include "mapped.h"
 #include "memory.h"
+#include "mirror.h"
 #include "pool.h"
 #include "replies.h"
 #include "ring.h"
 #include "session.h"
 #include "thread.h"
+#include "twin.h"
 
 #include <pthread.h>
 
@@ -24,6 +28,10 @@ static void forget(void) {
   contexts_reset();
   devices_reset();
   memory_reset();
+  mirrors_reset();
+  managed_reset();
+  mapped_reset();
+  twins_reset();
   pools_reset();
   thread_reset();
 }

@@ -2,6 +2,7 @@
 #include "host.h"
 
 #include "context.h"
+#include "mapped.h"
 #include "memory.h"
 #include "ops.h"
 #include "replies.h"
@@ -38,6 +39,7 @@ CUresult shim_cuMemHostAlloc(void **pp, size_t bytesize, unsigned int Flags) {
   }
   CUresult result = context_current(&context);
   if (result) return result;
+  if (Flags & DEVICE_MAP) return mapped_allocate(context, bytesize, Flags, pp);
   void *memory = mmap(NULL, whole_pages(bytesize), PROT_READ | PROT_WRITE,
                       MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   if (memory == MAP_FAILED) return CUDA_ERROR_OUT_OF_MEMORY;
@@ -73,6 +75,7 @@ CUresult shim_cuMemFreeHost(void *p) {
   }
   CUresult settled = host_settle(p, range.bytes);
   if (!ranges_remove(&hostRanges, base, &range)) return CUDA_ERROR_INVALID_VALUE;
+  if (mapped_forget(&range)) return CUDA_SUCCESS;
   // What may still be written to is left mapped.
   if (!settled) munmap(p, whole_pages(range.bytes));
   return CUDA_SUCCESS;
@@ -114,8 +117,9 @@ CUresult shim_cuMemHostUnregister(void *p) {
     return CUDA_ERROR_HOST_MEMORY_NOT_REGISTERED;
   }
   host_settle(p, range.bytes);
-  return ranges_remove(&hostRanges, base, NULL) ? CUDA_SUCCESS
-                                                : CUDA_ERROR_HOST_MEMORY_NOT_REGISTERED;
+  if (!ranges_remove(&hostRanges, base, &range)) return CUDA_ERROR_HOST_MEMORY_NOT_REGISTERED;
+  mapped_forget(&range);
+  return CUDA_SUCCESS;
 }
 
 CUresult shim_cuMemHostGetFlags(unsigned int *pFlags, void *p) {
@@ -123,17 +127,4 @@ CUresult shim_cuMemHostGetFlags(unsigned int *pFlags, void *p) {
   if (!pFlags || !ranges_find(&hostRanges, (uintptr_t)p, &range)) return CUDA_ERROR_INVALID_VALUE;
   *pFlags = range.flags;
   return CUDA_SUCCESS;
-}
-
-CUresult shim_cuMemHostGetDevicePointer_v2(CUdeviceptr *pdptr, void *p, unsigned int Flags) {
-  if (!pdptr || Flags || !ranges_find(&hostRanges, (uintptr_t)p, NULL)) {
-    return CUDA_ERROR_INVALID_VALUE;
-  }
-  // A device on another machine cannot reach it; CAN_MAP_HOST_MEMORY says so.
-  return CUDA_ERROR_NOT_SUPPORTED;
-}
-
-CUresult shim_cuMemHostGetDevicePointer(CUdeviceptr_v1 *pdptr, void *p, unsigned int Flags) {
-  CUdeviceptr address;
-  return pdptr ? shim_cuMemHostGetDevicePointer_v2(&address, p, Flags) : CUDA_ERROR_INVALID_VALUE;
 }

@@ -6,6 +6,7 @@
 #include "device.h"
 #include "library.h"
 #include "log.h"
+#include "mirror.h"
 #include "ops.h"
 #include "shim.h"
 
@@ -108,6 +109,8 @@ CUresult launch_kernel(CUfunction handle, const struct launch *launch, void **pa
   if (UNLIKELY(result)) return result;
   if (UNLIKELY(function->context != context)) return CUDA_ERROR_INVALID_HANDLE;
   result = stream_number(launch->stream, &context, &stream);
+  if (UNLIKELY(result)) return result;
+  result = mirror_before(context, stream);
   if (UNLIKELY(result)) return result;
   result = check_dimensions(handle, context, launch);
   if (UNLIKELY(result)) return result;

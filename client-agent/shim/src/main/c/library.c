@@ -2,6 +2,7 @@
 #include "library.h"
 
 #include "image.h"
+#include "managed.h"
 #include "ops.h"
 #include "shim.h"
 
@@ -254,6 +255,23 @@ CUresult shim_cuLibraryGetGlobal(CUdeviceptr *dptr, size_t *bytes, CUlibrary han
   CUresult result = context_current(&context);
   if (!result) result = library_module(library, context, &module);
   return result ? result : module_global(module, name, dptr, bytes);
+}
+
+CUresult shim_cuLibraryGetManaged(CUdeviceptr *dptr, size_t *bytes, CUlibrary handle,
+                                  const char *name) {
+  struct library *library = arena_find(&libraries, handle);
+  struct module *module;
+  CUdeviceptr address;
+  size_t length;
+  if (!library) return CUDA_ERROR_INVALID_HANDLE;
+  if (!name || (!dptr && !bytes)) return CUDA_ERROR_INVALID_VALUE;
+  CUresult result = look_into(library, &module);
+  if (!result) result = module_global(module, name, &address, &length);
+  if (!result) result = managed_variable(module->context, address, length);
+  if (result) return result;
+  if (dptr) *dptr = address;
+  if (bytes) *bytes = length;
+  return CUDA_SUCCESS;
 }
 
 CUresult shim_cuKernelGetFunction(CUfunction *pFunc, CUkernel handle) {

@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "memory.h"
 
+#include "managed.h"
 #include "ops.h"
 #include "pool.h"
 #include "shim.h"
+#include "stream.h"
 
 struct ranges deviceRanges, hostRanges;
 
@@ -78,16 +80,21 @@ CUresult shim_cuMemAllocPitch_v2(CUdeviceptr *dptr, size_t *pPitch, size_t Width
   return CUDA_SUCCESS;
 }
 
+/** Takes memory that the program may free out of the table; false if none begins here. */
+static bool take_allocated(CUdeviceptr address, struct range *range) {
+  return ranges_find(&deviceRanges, address, range) && range->base == address &&
+         range->kind != RANGE_GLOBAL && range->kind != RANGE_MAPPED &&
+         ranges_remove(&deviceRanges, address, range);
+}
+
 CUresult shim_cuMemFree_v2(CUdeviceptr dptr) {
   struct context *context;
   struct range range;
   CUresult result = context_or_none(&context);
   if (result || !dptr) return result;
-  if (!ranges_find(&deviceRanges, dptr, &range) || range.base != dptr ||
-      range.kind == RANGE_GLOBAL || !ranges_remove(&deviceRanges, dptr, &range)) {
-    return CUDA_ERROR_INVALID_VALUE;
-  }
-  return op_memFree(range.context->number, dptr);
+  if (!take_allocated(dptr, &range)) return CUDA_ERROR_INVALID_VALUE;
+  return range.kind == RANGE_MANAGED ? managed_free(&range)
+                                     : op_memFree(range.context->number, dptr);
 }
 
 CUresult shim_cuMemGetAddressRange_v2(CUdeviceptr *pbase, size_t *psize, CUdeviceptr dptr) {
@@ -109,6 +116,7 @@ static CUresult allocate_async(CUdeviceptr *dptr, size_t bytesize, CUmemoryPool 
   if (!dptr || !bytesize) return CUDA_ERROR_INVALID_VALUE;
   CUresult result = context_or_none(&context);
   if (!result) result = stream_number(hStream, &context, &stream);
+  if (!result && !pool) pool = (CUmemoryPool)(void *)pool_of_device(context->device);
   if (!result && pool) result = pool_number(pool, &context, &poolNumber);
   if (result) return result;
   uint64_t address = 0;
@@ -136,9 +144,10 @@ CUresult shim_cuMemFreeAsync(CUdeviceptr dptr, CUstream hStream) {
   CUresult result = context_or_none(&context);
   if (!result) result = stream_number(hStream, &context, &stream);
   if (result || !dptr) return result;
-  if (!ranges_find(&deviceRanges, dptr, &range) || range.base != dptr ||
-      range.kind == RANGE_GLOBAL || !ranges_remove(&deviceRanges, dptr, &range)) {
-    return CUDA_ERROR_INVALID_VALUE;
+  if (!take_allocated(dptr, &range)) return CUDA_ERROR_INVALID_VALUE;
+  if (range.kind == RANGE_MANAGED) {
+    result = stream_wait(context, stream);
+    return result ? result : managed_free(&range);
   }
   return op_memFreeAsync(context->number, dptr, stream);
 }

@@ -2,12 +2,15 @@
 // Filling device memory. To the host all of it is asynchronous, so that the synchronous forms are the
 // asynchronous ones in the default stream; only that others are not ordered after non-blocking streams.
 #include "checks.h"
+#include "copy.h"
 #include "memory.h"
+#include "mirror.h"
 #include "shim.h"
+#include "stream.h"
 
 /** Rows of width elements of so many bytes. */
 static CUresult check_rows(CUdeviceptr destination, size_t pitch, size_t elementBytes, size_t width,
-                           size_t height) {
+                           size_t height, CUstream handle) {
   bool unknown = false;
   size_t rowBytes, span;
   if (destination % elementBytes) return CUDA_ERROR_INVALID_VALUE;
@@ -18,68 +21,81 @@ static CUresult check_rows(CUdeviceptr destination, size_t pitch, size_t element
       __builtin_add_overflow(span, rowBytes, &span)) {
     return CUDA_ERROR_INVALID_VALUE;
   }
-  return memory_check(destination, span, &unknown);
+  CUresult result = memory_check(destination, span, &unknown);
+  if (result || !mirrorCount) return result;
+  struct context *context;
+  uint32_t stream;
+  return copy_begin(handle, &context, &stream);
+}
+
+/** The synchronous form of memory that the host sees waits. */
+static CUresult filled(CUresult result, CUdeviceptr destination, CUstream handle) {
+  struct context *context;
+  uint32_t stream;
+  if (result || !mirrorCount || !copy_is_seen(destination)) return result;
+  result = copy_begin(handle, &context, &stream);
+  return result ? result : stream_wait(context, stream);
 }
 
 CUresult check_cuMemsetD8Async(CUdeviceptr dstDevice, unsigned char uc, size_t N,
                                CUstream hStream) {
-  (void)uc, (void)hStream;
-  return check_rows(dstDevice, 0, 1, N, 1);
+  (void)uc;
+  return check_rows(dstDevice, 0, 1, N, 1, hStream);
 }
 
 CUresult check_cuMemsetD16Async(CUdeviceptr dstDevice, unsigned short us, size_t N,
                                 CUstream hStream) {
-  (void)us, (void)hStream;
-  return check_rows(dstDevice, 0, 2, N, 1);
+  (void)us;
+  return check_rows(dstDevice, 0, 2, N, 1, hStream);
 }
 
 CUresult check_cuMemsetD32Async(CUdeviceptr dstDevice, unsigned int ui, size_t N,
                                 CUstream hStream) {
-  (void)ui, (void)hStream;
-  return check_rows(dstDevice, 0, 4, N, 1);
+  (void)ui;
+  return check_rows(dstDevice, 0, 4, N, 1, hStream);
 }
 
 CUresult check_cuMemsetD2D8Async(CUdeviceptr dstDevice, size_t dstPitch, unsigned char uc,
                                  size_t Width, size_t Height, CUstream hStream) {
-  (void)uc, (void)hStream;
-  return check_rows(dstDevice, dstPitch, 1, Width, Height);
+  (void)uc;
+  return check_rows(dstDevice, dstPitch, 1, Width, Height, hStream);
 }
 
 CUresult check_cuMemsetD2D16Async(CUdeviceptr dstDevice, size_t dstPitch, unsigned short us,
                                   size_t Width, size_t Height, CUstream hStream) {
-  (void)us, (void)hStream;
-  return check_rows(dstDevice, dstPitch, 2, Width, Height);
+  (void)us;
+  return check_rows(dstDevice, dstPitch, 2, Width, Height, hStream);
 }
 
 CUresult check_cuMemsetD2D32Async(CUdeviceptr dstDevice, size_t dstPitch, unsigned int ui,
                                   size_t Width, size_t Height, CUstream hStream) {
-  (void)ui, (void)hStream;
-  return check_rows(dstDevice, dstPitch, 4, Width, Height);
+  (void)ui;
+  return check_rows(dstDevice, dstPitch, 4, Width, Height, hStream);
 }
 
 CUresult shim_cuMemsetD8_v2(CUdeviceptr dstDevice, unsigned char uc, size_t N, CUstream implied) {
-  return shim_cuMemsetD8Async(dstDevice, uc, N, implied);
+  return filled(shim_cuMemsetD8Async(dstDevice, uc, N, implied), dstDevice, implied);
 }
 
 CUresult shim_cuMemsetD16_v2(CUdeviceptr dstDevice, unsigned short us, size_t N, CUstream implied) {
-  return shim_cuMemsetD16Async(dstDevice, us, N, implied);
+  return filled(shim_cuMemsetD16Async(dstDevice, us, N, implied), dstDevice, implied);
 }
 
 CUresult shim_cuMemsetD32_v2(CUdeviceptr dstDevice, unsigned int ui, size_t N, CUstream implied) {
-  return shim_cuMemsetD32Async(dstDevice, ui, N, implied);
+  return filled(shim_cuMemsetD32Async(dstDevice, ui, N, implied), dstDevice, implied);
 }
 
 CUresult shim_cuMemsetD2D8_v2(CUdeviceptr dstDevice, size_t dstPitch, unsigned char uc,
                               size_t Width, size_t Height, CUstream implied) {
-  return shim_cuMemsetD2D8Async(dstDevice, dstPitch, uc, Width, Height, implied);
+  return filled(shim_cuMemsetD2D8Async(dstDevice, dstPitch, uc, Width, Height, implied), dstDevice, implied);
 }
 
 CUresult shim_cuMemsetD2D16_v2(CUdeviceptr dstDevice, size_t dstPitch, unsigned short us,
                                size_t Width, size_t Height, CUstream implied) {
-  return shim_cuMemsetD2D16Async(dstDevice, dstPitch, us, Width, Height, implied);
+  return filled(shim_cuMemsetD2D16Async(dstDevice, dstPitch, us, Width, Height, implied), dstDevice, implied);
 }
 
 CUresult shim_cuMemsetD2D32_v2(CUdeviceptr dstDevice, size_t dstPitch, unsigned int ui,
                                size_t Width, size_t Height, CUstream implied) {
-  return shim_cuMemsetD2D32Async(dstDevice, dstPitch, ui, Width, Height, implied);
+  return filled(shim_cuMemsetD2D32Async(dstDevice, dstPitch, ui, Width, Height, implied), dstDevice, implied);
 }

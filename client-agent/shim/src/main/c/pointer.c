@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // What a pointer points to: answered from what the shim has noted.
+#include "mapped.h"
 #include "memory.h"
 #include "shim.h"
 
@@ -40,6 +41,7 @@ struct pointer {
 static struct pointer look_up(CUdeviceptr address) {
   struct pointer pointer = {.address = address};
   pointer.known = ranges_find(&deviceRanges, address, &pointer.range);
+  pointer.host = pointer.known && pointer.range.kind == RANGE_MAPPED;
   if (!pointer.known) {
     pointer.known = pointer.host = ranges_find(&hostRanges, address, &pointer.range);
   }
@@ -58,6 +60,15 @@ static CUresult put_word(void *data, uint64_t value) { return put(data, &value, 
 /** A boolean fills an int: libcudart reads that many bytes of a variable it has not set before. */
 static CUresult put_bool(void *data, bool value) { return put_int(data, value); }
 
+/** Where a device finds it; page-locked memory that no device was told of is at the host's address. */
+static uint64_t device_address(const struct pointer *pointer) {
+  struct range mapped;
+  bool host = pointer->host && pointer->range.kind != RANGE_MAPPED;
+  return host && mapped_find(pointer->range.base, &mapped)
+             ? mapped.base + (pointer->address - pointer->range.base)
+             : pointer->address;
+}
+
 /** An attribute of memory that is known. */
 static CUresult attribute_of(const struct pointer *pointer, CUpointer_attribute attribute,
                              void *data) {
@@ -68,9 +79,12 @@ static CUresult attribute_of(const struct pointer *pointer, CUpointer_attribute 
     case POINTER_MEMORY_TYPE:
       return put_int(data, pointer->host ? CU_MEMORYTYPE_HOST : CU_MEMORYTYPE_DEVICE);
     case POINTER_DEVICE_POINTER:
-      return put_word(data, pointer->address);
+      return put_word(data, device_address(pointer));
     case POINTER_HOST_POINTER:
-      if (!pointer->host) return CUDA_ERROR_INVALID_VALUE;
+      if (range->kind == RANGE_MAPPED) {
+        return put_word(data, range->host + (pointer->address - range->base));
+      }
+      if (!pointer->host && range->kind != RANGE_MANAGED) return CUDA_ERROR_INVALID_VALUE;
       return put_word(data, pointer->address);
     case POINTER_SYNC_MEMOPS:
       return put_int(data, range->syncMemops);
@@ -78,6 +92,7 @@ static CUresult attribute_of(const struct pointer *pointer, CUpointer_attribute 
     case POINTER_MEMORY_BLOCK_ID:
       return put_word(data, range->id);
     case POINTER_IS_MANAGED:
+      return put_bool(data, range->kind == RANGE_MANAGED);
     case POINTER_IS_LEGACY_IPC_CAPABLE:
     case POINTER_IS_RDMA_CAPABLE:
     case POINTER_IS_DECOMPRESS_CAPABLE:

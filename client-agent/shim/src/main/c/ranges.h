@@ -14,12 +14,21 @@ struct range {
   struct context *context;
   uint64_t contextId;
   uint64_t id;            // unique in the process
+  uint64_t host;          // of RANGE_MAPPED: where the program has it
   uint32_t flags;         // of page-locked memory, as asked for
   uint8_t kind;           // enum range_kind
   bool syncMemops;
 };
 
-enum range_kind { RANGE_ALLOCATED, RANGE_ASYNC, RANGE_GLOBAL, RANGE_PINNED, RANGE_REGISTERED };
+enum range_kind {
+  RANGE_ALLOCATED,
+  RANGE_ASYNC,
+  RANGE_GLOBAL,
+  RANGE_MANAGED,
+  RANGE_MAPPED,      // the device's copy of page-locked memory
+  RANGE_PINNED,
+  RANGE_REGISTERED,
+};
 
 struct range_node;
 

@@ -140,6 +140,7 @@ static CUresult copy_box(struct box *box, CUstream handle, bool wait) {
     bool pinned = copy_place(box->to.address) == PLACE_PINNED;
     return wait || !pinned ? stream_wait(context, stream) : CUDA_SUCCESS;
   }
+  if (wait && copy_is_seen(box->to.address)) return stream_wait(context, stream);
   return fromHost && !toHost && wait ? copy_to_device_done(context, stream, false) : CUDA_SUCCESS;
 }
 

@@ -3,6 +3,7 @@
 
 #include "context.h"
 #include "device.h"
+#include "mirror.h"
 #include "ops.h"
 #include "shim.h"
 #include "thread.h"
@@ -35,7 +36,9 @@ CUresult stream_discard(struct stream *stream) {
 }
 
 CUresult stream_wait(struct context *context, uint32_t number) {
-  return context_result(context, op_streamSynchronize(context->number, number));
+  uint64_t mark = mirror_mark();
+  CUresult result = context_result(context, op_streamSynchronize(context->number, number));
+  return result ? result : mirror_after(context, number, mark);
 }
 
 void streams_forget(struct context *context) {
@@ -112,7 +115,10 @@ CUresult shim_cuStreamQuery(CUstream hStream) {
   uint32_t number;
   CUresult result = context_or_none(&context);
   if (!result) result = stream_number(hStream, &context, &number);
-  return result ? result : context_result(context, op_streamQuery(context->number, number));
+  if (result) return result;
+  uint64_t mark = mirror_mark();
+  result = context_result(context, op_streamQuery(context->number, number));
+  return result ? result : mirror_after(context, number, mark);
 }
 
 CUresult shim_cuStreamWaitEvent(CUstream hStream, CUevent hEvent, unsigned int Flags) {

@@ -5,8 +5,9 @@ import java.util.Arrays;
 
 /**
  * The table that {@code cuDeviceGetAttribute} reads; the index is the CUdevice_attribute of CUDA
- * 13.0. What the software GPU cannot do is 0 here: textures and surfaces, managed and mapped host
- * memory, virtual memory management, clusters, stream memory operations, sharing between processes.
+ * 13.0. What the software GPU cannot do is 0 here: textures and surfaces, virtual memory
+ * management, clusters, stream memory operations, sharing between processes. Managed and mapped
+ * host memory are the client's doing.
  */
 final class DeviceAttributes {
   /** Value of an attribute that does not exist. */
@@ -43,6 +44,7 @@ final class DeviceAttributes {
     set(table, 14, SoftContext.PITCH_ALIGNMENT_BYTES); // texture alignment
     set(table, 15, 1); // copies overlap with kernels
     set(table, 16, multiprocessors);
+    set(table, 19, 1); // host memory can be mapped
     set(table, 30, SoftContext.PITCH_ALIGNMENT_BYTES); // surface alignment
     set(table, 31, 1); // concurrent kernels
     set(table, 33, ordinal); // PCI bus
@@ -61,6 +63,7 @@ final class DeviceAttributes {
     set(table, 80, 1); // local L1 cache
     set(table, 81, limits.sharedBytesPerMultiprocessor());
     set(table, 82, ComputeLimits.REGISTERS); // per multiprocessor
+    set(table, 83, 1); // managed memory
     set(table, 87, 2); // single to double precision ratio
     set(table, 90, 1); // compute preemption
     set(table, 95, 1); // cooperative launch

@@ -17,6 +17,10 @@ public final class SoftPool {
   private static final int USED_MEM_CURRENT = 7;
   private static final int USED_MEM_HIGH = 8;
 
+  private static final int NO_ACCESS = 0;
+  private static final int READ = 1;
+  private static final int READ_WRITE = 3;
+
   private final SoftDevice device;
   private final long maxBytes;
   private final boolean[] reuse = {true, true, true};
@@ -71,6 +75,21 @@ public final class SoftPool {
         usedHighBytes = usedBytes;
       }
       default -> throw noSuchAttribute(attribute);
+    }
+  }
+
+  /**
+   * Says what another device may do with the pool's memory. All devices lie in one process, where
+   * memory of one is within reach of all, so that there is nothing to do but to check it.
+   *
+   * @param flags CUmemAccess_flags
+   * @throws GpuException INVALID_VALUE for what is no access, and for taking the pool's own
+   *     device's
+   */
+  public void setAccess(SoftDevice other, int flags) {
+    boolean possible = other != device || flags == READ_WRITE;
+    if (!possible || flags != NO_ACCESS && flags != READ && flags != READ_WRITE) {
+      throw new GpuException(CudaStatus.INVALID_VALUE, "access " + flags + " to a pool's memory");
     }
   }
 

@@ -5,7 +5,6 @@ import io.gpupool.cuda.SessionServices;
 import io.gpupool.worker.os.Memory;
 import java.util.HashMap;
 import java.util.Iterator;
-import java.util.List;
 import java.util.Map;
 
 /**
@@ -22,11 +21,7 @@ final class DeviceMemory {
 
   private final SessionState state;
   private final BlockingCalls blocking;
-  private final List<Integer> devices;
-
-  /** The backend's handles, by GPU, once asked for. */
-  private final long[] defaultPools;
-
+  private final MemoryPools pools;
   private final Map<Long, Allocation> allocations = new HashMap<>();
 
   /**
@@ -36,11 +31,10 @@ final class DeviceMemory {
    */
   private record Allocation(ContextState context, int gpu, long lengthBytes) {}
 
-  DeviceMemory(SessionState state, BlockingCalls blocking, List<Integer> devices) {
+  DeviceMemory(SessionState state, BlockingCalls blocking, MemoryPools pools) {
     this.state = state;
     this.blocking = blocking;
-    this.devices = devices;
-    defaultPools = new long[devices.size()];
+    this.pools = pools;
   }
 
   void info(int tag, boolean freeWanted, boolean totalWanted) {
@@ -96,13 +90,13 @@ final class DeviceMemory {
 
   void allocateAsync(int tag, long lengthBytes, int pool, int stream) {
     long streamHandle = state.stream(stream);
-    long poolHandle = pool == 0 ? 0 : poolHandle(pool);
+    long poolHandle = pool == 0 ? 0 : pools.handle(pool);
     if (streamHandle == SessionServices.NO_HANDLE || poolHandle == SessionServices.NO_HANDLE) {
       state.reply(tag, CudaResult.INVALID_HANDLE);
       return;
     }
     long counted = counted(lengthBytes);
-    int gpu = poolGpu(pool);
+    int gpu = pools.gpu(pool);
     int refused = reserve(gpu, counted);
     if (refused != 0) {
       state.reply(tag, refused);
@@ -135,45 +129,6 @@ final class DeviceMemory {
       return CudaResult.INVALID_VALUE;
     }
     return forget(address, state.backend.cuMemFreeAsync(address, streamHandle));
-  }
-
-  void poolGetAttribute(int tag, int pool, int attribute, boolean wanted) {
-    long handle = poolHandle(pool);
-    if (handle == SessionServices.NO_HANDLE) {
-      state.reply(tag, CudaResult.INVALID_HANDLE);
-      return;
-    }
-    long out = state.out();
-    int result = state.backend.cuMemPoolGetAttribute(handle, attribute, out);
-    state.reply(tag, result, out, wanted ? 8 : 0);
-  }
-
-  int poolSetAttribute(int pool, int attribute, long value) {
-    long handle = poolHandle(pool);
-    if (handle == SessionServices.NO_HANDLE) {
-      return CudaResult.INVALID_HANDLE;
-    }
-    Memory.putLong(state.in(), value);
-    return state.backend.cuMemPoolSetAttribute(handle, attribute, state.in());
-  }
-
-  /** The default pool of the current context's GPU is 0; of the GPU n, it is n + 1. */
-  long poolHandle(int pool) {
-    int gpu = poolGpu(pool);
-    if (gpu < 0 || gpu >= defaultPools.length) {
-      return SessionServices.NO_HANDLE;
-    }
-    if (defaultPools[gpu] == 0) {
-      long out = state.out();
-      if (state.backend.cuDeviceGetDefaultMemPool(out, devices.get(gpu)) == 0) {
-        defaultPools[gpu] = Memory.getLong(out);
-      }
-    }
-    return defaultPools[gpu] == 0 ? SessionServices.NO_HANDLE : defaultPools[gpu];
-  }
-
-  private int poolGpu(int pool) {
-    return pool == 0 ? state.current.gpu : pool - 1;
   }
 
   /** The memory of a context went with it. */

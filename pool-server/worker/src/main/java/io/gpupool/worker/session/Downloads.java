@@ -1,10 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.gpupool.worker.session;
 
-import io.gpupool.cuda.Backend;
-import io.gpupool.worker.os.Memory;
-import java.lang.foreign.Arena;
-
 /** Copies to the host. Used by the session's thread; long ones go on in a waiting thread. */
 final class Downloads {
   /*
@@ -13,8 +9,6 @@ final class Downloads {
    * caller waits for, only the place in the stream is marked; a thread of its own then moves it
    * through two blocks, or sends it from where it lies if the backend allows that.
    */
-  private static final int NON_BLOCKING = 1;
-
   private final SessionState state;
   private final HostCallbacks callbacks;
 
@@ -138,9 +132,11 @@ final class Downloads {
       context.events.give(event);
       if (result == 0) {
         result =
-            state.backend.isReadable(source, lengthBytes)
-                ? sendDirectly(tag, source, lengthBytes)
-                : sendStaged(context, tag, source, lengthBytes);
+            new PieceReader(state.backend, context)
+                .read(
+                    source,
+                    lengthBytes,
+                    (at, piece, bytes) -> state.answers.data(tag, at, piece, bytes));
       }
       if (CudaResult.isSticky(result)) {
         context.report(result);
@@ -155,51 +151,6 @@ final class Downloads {
       }
     } finally {
       context.waitingThreads.decrementAndGet();
-    }
-  }
-
-  private int sendDirectly(int tag, long source, long lengthBytes) {
-    for (long at = 0; at < lengthBytes; at += Frames.MAX_DATA_BYTES) {
-      int length = (int) Math.min(Frames.MAX_DATA_BYTES, lengthBytes - at);
-      state.answers.data(tag, at, source + at, length);
-    }
-    return 0;
-  }
-
-  private int sendStaged(ContextState context, int tag, long source, long lengthBytes) {
-    Backend backend = state.backend;
-    try (Arena arena = Arena.ofConfined()) {
-      long out = arena.allocate(8, 8).address();
-      int result = backend.cuStreamCreateWithPriority(out, NON_BLOCKING, 0);
-      if (result != 0) {
-        return result;
-      }
-      long stream = Memory.getLong(out);
-      try (PieceRing ring = new PieceRing(backend, context, stream)) {
-        long sent = 0;
-        long asked = 0;
-        while (sent < lengthBytes) {
-          while (asked < lengthBytes && ring.hasRoom()) {
-            int length = (int) Math.min(Staging.BLOCK_BYTES, lengthBytes - asked);
-            result = ring.copy(source + asked, length);
-            if (result != 0) {
-              return result;
-            }
-            asked += length;
-          }
-          int length = (int) Math.min(Staging.BLOCK_BYTES, lengthBytes - sent);
-          result = ring.await();
-          if (result != 0) {
-            return result;
-          }
-          state.answers.data(tag, sent, ring.oldest(), length);
-          ring.advance();
-          sent += length;
-        }
-        return 0;
-      } finally {
-        backend.cuStreamDestroy_v2(stream);
-      }
     }
   }
 }

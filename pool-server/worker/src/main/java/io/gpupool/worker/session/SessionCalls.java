@@ -16,8 +16,10 @@ final class SessionCalls implements SessionOps {
   private final SessionState state;
   private final Images images = new Images();
   private final Modules modules;
+  private final MemoryPools pools;
   private final DeviceMemory memory;
   private final Uploads uploads;
+  private final Mirrors mirrors;
   private final Downloads downloads;
   private final Streams streams;
   private final Launches launches;
@@ -39,8 +41,10 @@ final class SessionCalls implements SessionOps {
     callbacks = new HostCallbacks(state, callbackSender);
     BlockingCalls blocking = new BlockingCalls(state, callbacks, readAhead);
     modules = new Modules(state, blocking, images);
-    memory = new DeviceMemory(state, blocking, devices);
+    pools = new MemoryPools(state, devices);
+    memory = new DeviceMemory(state, blocking, pools);
     uploads = new Uploads(state, callbacks);
+    mirrors = new Mirrors(state, uploads);
     downloads = new Downloads(state, callbacks);
     streams = new Streams(state);
     launches = new Launches(state);
@@ -64,6 +68,7 @@ final class SessionCalls implements SessionOps {
     uploads.drain(context);
     context.staging.forget();
     modules.forget(context);
+    mirrors.forget(context);
     memory.forget(context);
     state.streams.removeOwnedBy(context);
     state.events.removeOwnedBy(context);
@@ -93,7 +98,7 @@ final class SessionCalls implements SessionOps {
 
   @Override
   public long poolHandle(int number) {
-    return memory.poolHandle(number);
+    return pools.handle(number);
   }
 
   @Override
@@ -306,13 +311,28 @@ final class SessionCalls implements SessionOps {
   }
 
   @Override
+  public void poolCreate(int tag, int pool, int device, long maxBytes) {
+    pools.create(tag, pool, device, maxBytes);
+  }
+
+  @Override
+  public int poolDestroy(int pool) {
+    return pools.destroy(pool);
+  }
+
+  @Override
+  public int poolSetAccess(int pool, int device, int flags) {
+    return pools.setAccess(pool, device, flags);
+  }
+
+  @Override
   public void poolGetAttribute(int tag, int pool, int attribute, boolean valueWanted) {
-    memory.poolGetAttribute(tag, pool, attribute, valueWanted);
+    pools.getAttribute(tag, pool, attribute, valueWanted);
   }
 
   @Override
   public int poolSetAttribute(int pool, int attribute, long value) {
-    return memory.poolSetAttribute(pool, attribute, value);
+    return pools.setAttribute(pool, attribute, value);
   }
 
   @Override
@@ -328,6 +348,28 @@ final class SessionCalls implements SessionOps {
   @Override
   public int memcpyDtoHPosted(int copy, long source, long lengthBytes, int stream) {
     return downloads.readPosted(copy, source, lengthBytes, stream);
+  }
+
+  // Mirrors
+
+  @Override
+  public int mirrorCreate(long address, long lengthBytes, int blockBytes, int zeroed, int stream) {
+    return mirrors.create(address, lengthBytes, blockBytes, zeroed != 0, stream);
+  }
+
+  @Override
+  public int mirrorDrop(long address) {
+    return mirrors.drop(address);
+  }
+
+  @Override
+  public int mirrorWrite(long address, int stream, long dataAddress, long dataBytes) {
+    return mirrors.write(address, stream, dataAddress, dataBytes);
+  }
+
+  @Override
+  public void mirrorRead(int tag, long address, long lengthBytes, long changedCapacityBytes) {
+    mirrors.read(tag, address, lengthBytes, changedCapacityBytes);
   }
 
   // Streams and events

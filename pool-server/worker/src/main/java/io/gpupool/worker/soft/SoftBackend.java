@@ -15,6 +15,7 @@ public final class SoftBackend
     implements SoftDeviceCalls,
         SoftContextCalls,
         SoftMemoryCalls,
+        SoftPoolCalls,
         SoftCopyCalls,
         SoftStreamCalls,
         SoftLaunchCalls,

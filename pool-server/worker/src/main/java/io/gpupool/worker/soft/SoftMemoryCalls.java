@@ -8,9 +8,6 @@ import io.gpupool.worker.os.Memory;
 
 /** Driver calls that allocate, free and account for memory. */
 interface SoftMemoryCalls extends SoftCalls {
-  /** Memory pool attributes up to this one are ints, the others 64-bit. */
-  int LAST_INT_POOL_ATTRIBUTE = 3;
-
   @Override
   default int cuMemGetInfo_v2(long free, long total) {
     return call(() -> {
@@ -57,11 +54,6 @@ interface SoftMemoryCalls extends SoftCalls {
   }
 
   @Override
-  default int cuDeviceGetDefaultMemPool(long pool, int device) {
-    return call(() -> Memory.putLong(pool, state().poolHandle(device(device).defaultPool())));
-  }
-
-  @Override
   default int cuMemAllocAsync(long address, long bytes, long stream) {
     return call(() -> {
       SoftStream target = stream(stream);
@@ -84,33 +76,6 @@ interface SoftMemoryCalls extends SoftCalls {
       SoftStream target = stream(stream);
       if (address != 0) {
         target.free(address);
-      }
-    });
-  }
-
-  @Override
-  default int cuMemPoolTrimTo(long pool, long minBytesToKeep) {
-    // Pools keep nothing back that could be trimmed.
-    return call(() -> state().handles().get(pool, SoftPool.class));
-  }
-
-  @Override
-  default int cuMemPoolSetAttribute(long pool, int attribute, long value) {
-    return call(() -> {
-      boolean narrow = attribute <= LAST_INT_POOL_ATTRIBUTE;
-      long bits = narrow ? Memory.getInt(value) : Memory.getLong(value);
-      state().handles().get(pool, SoftPool.class).setAttribute(attribute, bits);
-    });
-  }
-
-  @Override
-  default int cuMemPoolGetAttribute(long pool, int attribute, long value) {
-    return call(() -> {
-      long bits = state().handles().get(pool, SoftPool.class).attribute(attribute);
-      if (attribute <= LAST_INT_POOL_ATTRIBUTE) {
-        Memory.putInt(value, (int) bits);
-      } else {
-        Memory.putLong(value, bits);
       }
     });
   }

@@ -1,0 +1,407 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "mirror.h"
+
+#include "fingerprint.h"
+#include "ops.h"
+#include "stream.h"
+
+#include <stdlib.h>
+#include <sys/mman.h>
+
+enum {
+  SMALL_BYTES = 64 << 10,
+  MEDIUM_BYTES = 4 << 20,
+  MAX_BLOCKS = 1 << 18,       // of one mirror
+  MAX_BUSY = 64,
+  OTHERS_WAITS = 64,
+  WORD_BYTES = 4,
+};
+
+struct mirror {
+  struct mirror *next;
+  uint8_t *host;
+  uint64_t device, bytes;
+  uint32_t blockBytes;
+  struct context *context;
+  uint64_t contextId;
+  // What both sides had when they last were the same: of mapped memory all of it, which tells what word
+  // the host changed; of other memory the fingerprints of the blocks, 0 where it is not known.
+  uint8_t *twin;
+  uint64_t *prints;
+  bool known;         // what the twin has, the device has had
+  bool always;        // looked through at every launch
+  bool hostMayWrite;  // since it was last looked through
+};
+
+/** A stream that was given work by a thread and may still be at it. */
+struct busy {
+  uint64_t contextId;
+  uint32_t stream;
+  const struct thread *thread;
+  uint64_t when;
+  uint32_t othersWaits;
+};
+
+uint32_t mirrorCount;
+
+static struct {
+  struct lock lock;  // held while contents are made equal
+  struct mirror *first;
+  uint64_t clock;
+  struct busy busy[MAX_BUSY];
+  uint32_t busyCount;
+  bool tooMany;  // streams to keep apart: then each wait collects
+} all;
+
+uint64_t mirrors_now(void) { return __atomic_load_n(&all.clock, __ATOMIC_SEQ_CST); }
+
+void mirrors_reset(void) {
+  // The parent's host memory stays as it is; what describes it is left alone, for malloc may be locked.
+  memset(&all, 0, sizeof all);
+  mirrorCount = 0;
+}
+
+static uint64_t blocks_of(const struct mirror *mirror) {
+  return (mirror->bytes + mirror->blockBytes - 1) / mirror->blockBytes;
+}
+
+static uint64_t block_bytes(const struct mirror *mirror, uint64_t block) {
+  uint64_t offset = block * mirror->blockBytes;
+  uint64_t left = mirror->bytes - offset;
+  return left < mirror->blockBytes ? left : mirror->blockBytes;
+}
+
+static uint64_t print_of(const struct mirror *mirror, uint64_t block) {
+  return fingerprint(mirror->host + block * mirror->blockBytes, block_bytes(mirror, block));
+}
+
+/** Small memory in small blocks: host and device may then change neighbouring bytes at the same time. */
+static uint32_t choose_block(uint64_t bytes) {
+  uint32_t block = bytes <= SMALL_BYTES ? 64 : bytes <= MEDIUM_BYTES ? 512 : 4096;
+  while (bytes / block >= MAX_BLOCKS) block *= 2;
+  return block;
+}
+
+/** A stream of our own in the context, which waits for no other: contents travel in it. */
+static CUresult own_stream(struct context *context, uint32_t *number) {
+  if (!context->mirrorStream) {
+    struct stream *stream = arena_take(&streams);
+    if (!stream) return CUDA_ERROR_OUT_OF_MEMORY;
+    stream->flags = STREAM_NON_BLOCKING;
+    stream->context = context;
+    arena_publish(&streams, stream);
+    CUresult result =
+        op_streamCreate(context->number, stream->slot.number, STREAM_NON_BLOCKING, 0);
+    if (result) return result;
+    context->mirrorStream = stream->slot.number;
+  }
+  *number = context->mirrorStream;
+  return CUDA_SUCCESS;
+}
+
+static CUresult settle(struct context *context) {
+  return context_result(context, op_streamSynchronize(context->number, context->mirrorStream));
+}
+
+// Host to device
+
+static CUresult send(const struct mirror *mirror, uint64_t at, uint64_t end) {
+  const uint8_t *from = mirror->twin ? mirror->twin : mirror->host;
+  CUresult result = CUDA_SUCCESS;
+  while (at < end && !result) {
+    uint64_t part = end - at < MAX_DATA_BYTES ? end - at : MAX_DATA_BYTES;
+    result = op_mirrorWrite(mirror->context->number, mirror->device + at,
+                            mirror->context->mirrorStream, from + at, part);
+    at += part;
+  }
+  return result;
+}
+
+/** Whether the host changed a block; what it has now is what both sides are going to have. */
+static bool take_change(struct mirror *mirror, uint64_t block) {
+  if (mirror->twin) {
+    uint64_t at = block * mirror->blockBytes, bytes = block_bytes(mirror, block);
+    if (mirror->known && !memcmp(mirror->twin + at, mirror->host + at, bytes)) return false;
+    memcpy(mirror->twin + at, mirror->host + at, bytes);
+    return true;
+  }
+  // Taken before the block is sent: a change that comes in between is then noticed next time.
+  uint64_t print = print_of(mirror, block);
+  if (print == mirror->prints[block]) return false;
+  mirror->prints[block] = print;
+  return true;
+}
+
+/** Sends the runs of changed blocks. */
+static CUresult send_blocks(struct mirror *mirror, uint64_t *sent) {
+  uint64_t blocks = blocks_of(mirror), first = 0;
+  CUresult result = CUDA_SUCCESS;
+  bool run = false;
+  for (uint64_t block = 0; block <= blocks && !result; block++) {
+    bool changed = block < blocks && take_change(mirror, block);
+    if (changed && !run) first = block;
+    if (!changed && run) {
+      uint64_t end = block * mirror->blockBytes;
+      result = send(mirror, first * mirror->blockBytes, end < mirror->bytes ? end : mirror->bytes);
+      ++*sent;
+    }
+    run = changed;
+  }
+  if (!result) mirror->known = true;
+  return result;
+}
+
+/** Sends the runs of changed words of a block: what lies between them may be the device's to change. */
+static CUresult send_words(struct mirror *mirror, uint64_t block, uint64_t *sent) {
+  uint64_t at = block * mirror->blockBytes, end = at + block_bytes(mirror, block);
+  CUresult result = CUDA_SUCCESS;
+  if (!memcmp(mirror->twin + at, mirror->host + at, end - at)) return CUDA_SUCCESS;
+  uint64_t first = end;
+  for (; at <= end && !result; at += WORD_BYTES) {
+    uint64_t bytes = at >= end ? 0 : end - at < WORD_BYTES ? end - at : WORD_BYTES;
+    bool changed = bytes && memcmp(mirror->twin + at, mirror->host + at, bytes);
+    if (changed) {
+      memcpy(mirror->twin + at, mirror->host + at, bytes);
+      if (first == end) first = at;
+    } else if (first < end) {
+      result = send(mirror, first, at < end ? at : end);
+      first = end;
+      ++*sent;
+    }
+  }
+  if (first < end && !result) {
+    result = send(mirror, first, end);
+    ++*sent;
+  }
+  return result;
+}
+
+/** Sends what the host changed; all is locked. */
+static CUresult send_changed(struct mirror *mirror) {
+  uint64_t sent = 0;
+  uint32_t number;
+  CUresult result = own_stream(mirror->context, &number);
+  if (mirror->twin && mirror->known && (all.busyCount || all.tooMany)) {
+    uint64_t blocks = blocks_of(mirror);
+    for (uint64_t block = 0; block < blocks && !result; block++) {
+      result = send_words(mirror, block, &sent);
+    }
+  } else if (!result) {
+    result = send_blocks(mirror, &sent);
+  }
+  mirror->hostMayWrite = result != CUDA_SUCCESS;
+  return !result && sent ? settle(mirror->context) : result;
+}
+
+/** Takes note of a stream that gets work; all is locked. */
+static void note_busy(const struct context *context, uint32_t stream) {
+  const struct thread *thread = ownThread;
+  uint64_t now = __atomic_add_fetch(&all.clock, 1, __ATOMIC_SEQ_CST);
+  struct busy *entry = all.busy;
+  struct busy *end = entry + all.busyCount;
+  while (entry < end && (entry->contextId != context->id || entry->stream != stream ||
+                         entry->thread != thread)) {
+    entry++;
+  }
+  if (entry == all.busy + MAX_BUSY) {
+    all.tooMany = true;
+    return;
+  }
+  if (entry == end) all.busyCount++;
+  *entry = (struct busy){context->id, stream, thread, now, 0};
+}
+
+CUresult mirrors_publish(struct context *context, uint32_t stream) {
+  CUresult result = CUDA_SUCCESS;
+  lock_take(&all.lock);
+  for (struct mirror *mirror = all.first; mirror && !result; mirror = mirror->next) {
+    bool due = mirror->hostMayWrite || mirror->always;
+    if (due && !mirror->context->sticky) result = send_changed(mirror);
+  }
+  if (stream) note_busy(context, stream);
+  lock_release(&all.lock);
+  return result;
+}
+
+// Device to host
+
+/** Fetches the blocks that the device changed; all is locked. */
+static CUresult fetch_changed(struct mirror *mirror) {
+  uint64_t blocks = blocks_of(mirror);
+  struct call call = {
+      .destination = mirror->host, .destinationBytes = mirror->bytes, .take = true};
+  struct variable changed = {.capacity = (blocks + 7) / 8};
+  call_open(&call);
+  uint64_t *slot = ring_begin(40);
+  if (!slot) return call_cancel(&call);
+  slot[0] = FRAME(40, OP_mirrorRead, mirror->context->number);
+  slot[1] = call.tag;
+  slot[2] = mirror->device;
+  slot[3] = mirror->bytes;
+  slot[4] = changed.capacity;
+  CUresult result = context_result(mirror->context, call_wait(&call));
+  uint32_t used = 0;
+  reply_variable(&call, &used, &changed);
+  if (!result && changed.length != changed.capacity) {
+    result = session_malformed("a list of changed blocks that is none");
+  }
+  for (uint64_t block = 0; block < blocks && !result; block++) {
+    if (changed.data[block / 8] >> block % 8 & 1) take_change(mirror, block);
+  }
+  free(call.payload);
+  if (!result && call.faulted) result = CUDA_ERROR_INVALID_VALUE;
+  return result;
+}
+
+/** Forgets the streams that a wait has shown to be done; all is locked. */
+static void note_done(const struct context *context, uint32_t stream, uint64_t mark) {
+  bool whole = !stream || (stream == NUMBER_LEGACY_STREAM &&
+                           !__atomic_load_n(&context->nonBlocking, __ATOMIC_RELAXED));
+  for (uint32_t i = 0; i < all.busyCount;) {
+    struct busy *entry = &all.busy[i];
+    bool covered = entry->contextId == context->id && entry->when <= mark &&
+                   (whole || entry->stream == stream);
+    // Another thread may have taken note and not sent its work yet: its entry goes by its own waits,
+    // or after so many of others that it must have gone on.
+    bool gone = covered && (entry->thread == ownThread || ++entry->othersWaits > OTHERS_WAITS);
+    if (gone) {
+      *entry = all.busy[--all.busyCount];
+    } else {
+      i++;
+    }
+  }
+}
+
+CUresult mirrors_collect(struct context *context, uint32_t stream, uint64_t mark) {
+  CUresult result = CUDA_SUCCESS;
+  lock_take(&all.lock);
+  if (all.busyCount || all.tooMany) {
+    for (struct mirror *mirror = all.first; mirror && !result; mirror = mirror->next) {
+      // What another context's fault has ended stays as it is.
+      if (mirror->context->sticky) continue;
+      // Blocks come whole: what the host wrote meanwhile goes first, so that it comes back with them.
+      if (mirror->twin) result = send_changed(mirror);
+      if (!result) result = fetch_changed(mirror);
+      mirror->hostMayWrite = true;
+    }
+    if (!result) note_done(context, stream, mark);
+  }
+  lock_release(&all.lock);
+  return result;
+}
+
+// Which there are
+
+/** Zeroed memory that costs nothing until it is used; NULL if there is none. */
+static uint8_t *twin_of(const struct mirror *mirror) {
+  void *memory = mmap(NULL, mirror->bytes, PROT_READ | PROT_WRITE,
+                      MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  return memory == MAP_FAILED ? NULL : memory;
+}
+
+static void release(struct mirror *mirror) {
+  if (mirror->twin) munmap(mirror->twin, mirror->bytes);
+  free(mirror->prints);
+  free(mirror);
+}
+
+CUresult mirror_add(struct context *context, void *host, uint64_t device, uint64_t bytes,
+                    unsigned int flags) {
+  struct mirror *mirror = calloc(1, sizeof *mirror);
+  if (!mirror) return CUDA_ERROR_OUT_OF_MEMORY;
+  *mirror = (struct mirror){.host = host,
+                            .device = device,
+                            .bytes = bytes,
+                            .blockBytes = choose_block(bytes),
+                            .context = context,
+                            .contextId = context->id,
+                            .always = flags & MIRROR_ALWAYS,
+                            .hostMayWrite = true};
+  uint64_t blocks = blocks_of(mirror);
+  if (flags & MIRROR_ALWAYS) {
+    mirror->twin = twin_of(mirror);
+    mirror->known = flags & MIRROR_ZEROED;
+  } else {
+    mirror->prints = calloc(blocks, sizeof *mirror->prints);
+  }
+  if (!mirror->prints && !mirror->twin) {
+    free(mirror);
+    return CUDA_ERROR_OUT_OF_MEMORY;
+  }
+  if (mirror->prints && flags & MIRROR_ZEROED) {
+    uint64_t whole = print_of(mirror, 0), last = print_of(mirror, blocks - 1);
+    for (uint64_t block = 0; block < blocks - 1; block++) mirror->prints[block] = whole;
+    mirror->prints[blocks - 1] = last;
+  }
+  uint32_t stream;
+  lock_take(&all.lock);
+  CUresult result = own_stream(context, &stream);
+  if (!result) {
+    result = op_mirrorCreate(context->number, device, bytes, mirror->blockBytes,
+                             (flags & MIRROR_ZEROED) != 0, stream);
+  }
+  if (!result) result = settle(context);
+  if (!result && flags & MIRROR_FETCHED) result = fetch_changed(mirror);
+  if (!result) {
+    mirror->next = all.first;
+    all.first = mirror;
+    __atomic_add_fetch(&mirrorCount, 1, __ATOMIC_SEQ_CST);
+  }
+  lock_release(&all.lock);
+  if (result) release(mirror);
+  return result;
+}
+
+/** Takes one out of the list; all is locked. */
+static void take_out(struct mirror **at) {
+  struct mirror *mirror = *at;
+  *at = mirror->next;
+  __atomic_sub_fetch(&mirrorCount, 1, __ATOMIC_SEQ_CST);
+  release(mirror);
+}
+
+bool mirror_drop(uint64_t device) {
+  lock_take(&all.lock);
+  struct mirror **at = &all.first;
+  while (*at && (*at)->device != device) at = &(*at)->next;
+  bool found = *at != NULL;
+  if (found) {
+    op_mirrorDrop((*at)->context->number, device);
+    take_out(at);
+  }
+  lock_release(&all.lock);
+  return found;
+}
+
+void mirror_loosen(uint64_t device) {
+  lock_take(&all.lock);
+  for (struct mirror *mirror = all.first; mirror; mirror = mirror->next) {
+    if (mirror->device == device) mirror->always = true;
+  }
+  lock_release(&all.lock);
+}
+
+bool mirror_overlaps(const void *host, uint64_t bytes) {
+  if (!__atomic_load_n(&mirrorCount, __ATOMIC_RELAXED)) return false;
+  const uint8_t *begin = host;
+  bool overlap = false;
+  lock_take(&all.lock);
+  for (struct mirror *mirror = all.first; mirror && !overlap; mirror = mirror->next) {
+    overlap = begin < mirror->host + mirror->bytes && mirror->host < begin + bytes;
+  }
+  lock_release(&all.lock);
+  return overlap;
+}
+
+void mirrors_forget(struct context *context) {
+  lock_take(&all.lock);
+  for (struct mirror **at = &all.first; *at;) {
+    if ((*at)->contextId == context->id) {
+      take_out(at);
+    } else {
+      at = &(*at)->next;
+    }
+  }
+  context->mirrorStream = 0;
+  lock_release(&all.lock);
+}

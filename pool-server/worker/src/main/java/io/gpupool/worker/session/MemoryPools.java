@@ -1,0 +1,131 @@
+// SPDX-License-Identifier: Apache-2.0
+package io.gpupool.worker.session;
+
+import io.gpupool.cuda.SessionServices;
+import io.gpupool.worker.os.Memory;
+import java.util.List;
+
+/** The memory pools of the session. Used by the session's thread alone. */
+final class MemoryPools {
+  /*
+   * CUmemPoolProps, 88 bytes: i32 allocation type, i32 handle types, i32 location type, i32 location,
+   * u64 security attributes, u64 most bytes, u16 usage, reserved.
+   */
+  private static final int PROPS_BYTES = 88;
+  private static final int PROPS_LOCATION_TYPE = 8;
+  private static final int PROPS_LOCATION = 12;
+  private static final int PROPS_MAX_BYTES = 24;
+  private static final int PINNED = 1;
+  private static final int LOCATION_DEVICE = 1;
+
+  /** Client's numbers from here on are those of pools that it made. */
+  private static final int FIRST_MADE = 1024;
+
+  private final SessionState state;
+  private final List<Integer> devices;
+  private final HandleTable made = new HandleTable();
+
+  /** The backend's handles, by GPU, once asked for. */
+  private final long[] defaultPools;
+
+  MemoryPools(SessionState state, List<Integer> devices) {
+    this.state = state;
+    this.devices = devices;
+    defaultPools = new long[devices.size()];
+  }
+
+  void create(int tag, int pool, int gpu, long maxBytes) {
+    int refused = pool < FIRST_MADE ? CudaResult.INVALID_VALUE : made.check(pool);
+    if (refused == 0 && (gpu < 0 || gpu >= devices.size())) {
+      refused = CudaResult.INVALID_VALUE;
+    }
+    if (refused != 0) {
+      state.reply(tag, refused);
+      return;
+    }
+    long props = state.in();
+    Memory.clear(props, PROPS_BYTES);
+    Memory.putInt(props, PINNED);
+    Memory.putInt(props + PROPS_LOCATION_TYPE, LOCATION_DEVICE);
+    Memory.putInt(props + PROPS_LOCATION, devices.get(gpu));
+    Memory.putLong(props + PROPS_MAX_BYTES, maxBytes);
+    long out = state.out();
+    int result = state.backend.cuMemPoolCreate(out, props);
+    if (result == 0) {
+      made.put(pool, Memory.getLong(out), gpu);
+    }
+    state.reply(tag, result);
+  }
+
+  int destroy(int pool) {
+    long handle = made.get(pool);
+    if (handle == SessionServices.NO_HANDLE) {
+      return CudaResult.INVALID_HANDLE;
+    }
+    made.remove(pool);
+    return state.backend.cuMemPoolDestroy(handle);
+  }
+
+  int setAccess(int pool, int gpu, int flags) {
+    long handle = handle(pool);
+    if (handle == SessionServices.NO_HANDLE) {
+      return CudaResult.INVALID_HANDLE;
+    }
+    if (gpu < 0 || gpu >= devices.size()) {
+      return CudaResult.INVALID_VALUE;
+    }
+    long access = state.in();
+    Memory.putInt(access, LOCATION_DEVICE);
+    Memory.putInt(access + 4, devices.get(gpu));
+    Memory.putInt(access + 8, flags);
+    return state.backend.cuMemPoolSetAccess(handle, access, 1);
+  }
+
+  void getAttribute(int tag, int pool, int attribute, boolean wanted) {
+    long handle = handle(pool);
+    if (handle == SessionServices.NO_HANDLE) {
+      state.reply(tag, CudaResult.INVALID_HANDLE);
+      return;
+    }
+    long out = state.out();
+    int result = state.backend.cuMemPoolGetAttribute(handle, attribute, out);
+    state.reply(tag, result, out, wanted ? 8 : 0);
+  }
+
+  int setAttribute(int pool, int attribute, long value) {
+    long handle = handle(pool);
+    if (handle == SessionServices.NO_HANDLE) {
+      return CudaResult.INVALID_HANDLE;
+    }
+    Memory.putLong(state.in(), value);
+    return state.backend.cuMemPoolSetAttribute(handle, attribute, state.in());
+  }
+
+  /** The backend's handle of a client's number. */
+  long handle(int pool) {
+    if (pool >= FIRST_MADE) {
+      return made.get(pool);
+    }
+    int gpu = gpu(pool);
+    if (gpu < 0 || gpu >= defaultPools.length) {
+      return SessionServices.NO_HANDLE;
+    }
+    if (defaultPools[gpu] == 0) {
+      long out = state.out();
+      if (state.backend.cuDeviceGetDefaultMemPool(out, devices.get(gpu)) == 0) {
+        defaultPools[gpu] = Memory.getLong(out);
+      }
+    }
+    return defaultPools[gpu] == 0 ? SessionServices.NO_HANDLE : defaultPools[gpu];
+  }
+
+  /**
+   * The GPU whose memory a pool gives: 0 is the default pool of the current one, n of GPU n - 1.
+   */
+  int gpu(int pool) {
+    if (pool >= FIRST_MADE) {
+      return made.owner(pool) instanceof Integer gpu ? gpu : -1;
+    }
+    return pool == 0 ? state.current.gpu : pool - 1;
+  }
+}

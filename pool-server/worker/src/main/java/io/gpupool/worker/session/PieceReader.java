@@ -1,0 +1,88 @@
+// SPDX-License-Identifier: Apache-2.0
+package io.gpupool.worker.session;
+
+import io.gpupool.cuda.Backend;
+import io.gpupool.worker.os.Memory;
+import java.lang.foreign.Arena;
+
+/**
+ * Reads a long range of device memory that nothing in a stream is to change, in pieces of at most
+ * {@link Frames#MAX_DATA_BYTES}: from where it lies if the backend allows that, else through
+ * staging blocks. The context is current in the calling thread, which waits.
+ */
+final class PieceReader {
+  private static final int NON_BLOCKING = 1;
+
+  private final Backend backend;
+  private final ContextState context;
+
+  /** Takes the pieces, in order. */
+  interface Taker {
+    /**
+     * One piece.
+     *
+     * @param offset from the beginning of the range
+     * @param address of the bytes in this process, good during the call
+     */
+    void take(long offset, long address, int lengthBytes);
+  }
+
+  PieceReader(Backend backend, ContextState context) {
+    this.backend = backend;
+    this.context = context;
+  }
+
+  /** Returns a CUresult. */
+  int read(long source, long lengthBytes, Taker taker) {
+    return backend.isReadable(source, lengthBytes)
+        ? directly(source, lengthBytes, taker)
+        : staged(source, lengthBytes, taker);
+  }
+
+  private static int directly(long source, long lengthBytes, Taker taker) {
+    for (long at = 0; at < lengthBytes; at += Frames.MAX_DATA_BYTES) {
+      taker.take(at, source + at, (int) Math.min(Frames.MAX_DATA_BYTES, lengthBytes - at));
+    }
+    return 0;
+  }
+
+  private int staged(long source, long lengthBytes, Taker taker) {
+    try (Arena arena = Arena.ofConfined()) {
+      long out = arena.allocate(8, 8).address();
+      int result = backend.cuStreamCreateWithPriority(out, NON_BLOCKING, 0);
+      if (result != 0) {
+        return result;
+      }
+      long stream = Memory.getLong(out);
+      try (PieceRing ring = new PieceRing(backend, context, stream)) {
+        return staged(source, lengthBytes, taker, ring);
+      } finally {
+        backend.cuStreamDestroy_v2(stream);
+      }
+    }
+  }
+
+  private static int staged(long source, long lengthBytes, Taker taker, PieceRing ring) {
+    long taken = 0;
+    long asked = 0;
+    while (taken < lengthBytes) {
+      while (asked < lengthBytes && ring.hasRoom()) {
+        int length = (int) Math.min(Staging.BLOCK_BYTES, lengthBytes - asked);
+        int result = ring.copy(source + asked, length);
+        if (result != 0) {
+          return result;
+        }
+        asked += length;
+      }
+      int length = (int) Math.min(Staging.BLOCK_BYTES, lengthBytes - taken);
+      int result = ring.await();
+      if (result != 0) {
+        return result;
+      }
+      taker.take(taken, ring.oldest(), length);
+      ring.advance();
+      taken += length;
+    }
+    return 0;
+  }
+}
