@@ -73,14 +73,19 @@ void call_tell(struct call *watcher) {
   lock_release(&calls.lock);
 }
 
-struct call *copy_open(void *destination, uint64_t bytes) {
+struct call *copy_open_rows(void *destination, uint64_t spanBytes, const struct rows *rows) {
   struct call *copy = calloc(1, sizeof *copy);
   if (!copy) return NULL;
   copy->kind = CALL_COPY;
   copy->destination = destination;
-  copy->destinationBytes = bytes;
+  copy->destinationBytes = spanBytes;
+  copy->rows = *rows;
   insert(copy);
   return copy;
+}
+
+struct call *copy_open(void *destination, uint64_t bytes) {
+  return copy_open_rows(destination, bytes, &(struct rows){0});
 }
 
 bool copies_pending(const void *begin, uint64_t bytes) {

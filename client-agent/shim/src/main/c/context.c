@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "context.h"
 
+#include "array.h"
 #include "device.h"
 #include "event.h"
 #include "library.h"
@@ -11,6 +12,7 @@
 #include "ops.h"
 #include "shim.h"
 #include "stream.h"
+#include "texture.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -48,6 +50,8 @@ static void context_end(struct context *context) {
   mirrors_forget(context);
   managed_forget(context);
   memory_forget(context);
+  arrays_forget(context);
+  textures_forget(context);
   if (!context->primary) {
     arena_give(&contexts, context);
     return;

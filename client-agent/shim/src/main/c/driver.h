@@ -225,6 +225,114 @@ struct CUmemPoolProps {
 
 enum { ALLOCATION_PINNED = 1 };
 
+struct CUDA_MEMCPY3D_PEER {
+  size_t srcXInBytes, srcY, srcZ, srcLOD;
+  int srcMemoryType;
+  const void *srcHost;
+  CUdeviceptr srcDevice;
+  CUarray srcArray;
+  CUcontext srcContext;
+  size_t srcPitch, srcHeight;
+  size_t dstXInBytes, dstY, dstZ, dstLOD;
+  int dstMemoryType;
+  void *dstHost;
+  CUdeviceptr dstDevice;
+  CUarray dstArray;
+  CUcontext dstContext;
+  size_t dstPitch, dstHeight;
+  size_t WidthInBytes, Height, Depth;
+};
+
+struct CUmemcpyAttributes {
+  int srcAccessOrder;
+  struct location srcLocHint, dstLocHint;
+  unsigned int flags;
+};
+
+/** One end of a copy of a batch: memory, or an array with the place in it. */
+struct operand3d {
+  int type;
+  union {
+    struct {
+      CUdeviceptr ptr;
+      size_t rowLength, layerHeight;  // in elements and rows
+      struct location hint;
+    } memory;
+    struct {
+      CUarray array;
+      size_t x, y, z;
+    } array;
+  } at;
+};
+
+struct CUDA_MEMCPY3D_BATCH_OP {
+  struct operand3d src, dst;
+  size_t width, height, depth;
+  int srcAccessOrder;
+  unsigned int flags;
+};
+
+struct CUDA_ARRAY_DESCRIPTOR {
+  size_t Width, Height;
+  CUarray_format Format;
+  unsigned int NumChannels;
+};
+
+struct CUDA_ARRAY_DESCRIPTOR_v1 {
+  unsigned int Width, Height;
+  CUarray_format Format;
+  unsigned int NumChannels;
+};
+
+struct CUDA_ARRAY3D_DESCRIPTOR {
+  size_t Width, Height, Depth;
+  CUarray_format Format;
+  unsigned int NumChannels, Flags;
+};
+
+struct CUDA_ARRAY3D_DESCRIPTOR_v1 {
+  unsigned int Width, Height, Depth;
+  CUarray_format Format;
+  unsigned int NumChannels, Flags;
+};
+
+struct CUDA_ARRAY_MEMORY_REQUIREMENTS {
+  size_t size, alignment;
+  unsigned int reserved[4];
+};
+
+struct CUDA_RESOURCE_DESC {
+  int resType;
+  union {
+    CUarray array;
+    CUmipmappedArray mipmap;
+    uint64_t number;  // as it travels
+    struct {
+      CUdeviceptr address;
+      CUarray_format format;
+      unsigned int channels;
+      size_t sizeInBytes;
+    } linear;
+    struct {
+      CUdeviceptr address;
+      CUarray_format format;
+      unsigned int channels;
+      size_t width, height, pitchInBytes;
+    } pitch2D;
+    int reserved[32];
+  } res;
+  unsigned int flags;
+};
+
+// Looked into by the worker alone.
+struct CUDA_TEXTURE_DESC {
+  int words[26];
+};
+
+struct CUDA_RESOURCE_VIEW_DESC {
+  uint64_t words[14];
+};
+
 #define LAYOUT(type) _Static_assert(sizeof(struct type) == type##_BYTES, #type)
 LAYOUT(CUuuid);
 LAYOUT(CUdevprop);
@@ -237,6 +345,17 @@ LAYOUT(CUDA_MEMCPY3D);
 LAYOUT(CUDA_MEMCPY3D_v1);
 LAYOUT(CUmemAccessDesc);
 LAYOUT(CUmemPoolProps);
+LAYOUT(CUDA_MEMCPY3D_PEER);
+LAYOUT(CUmemcpyAttributes);
+LAYOUT(CUDA_MEMCPY3D_BATCH_OP);
+LAYOUT(CUDA_ARRAY_DESCRIPTOR);
+LAYOUT(CUDA_ARRAY_DESCRIPTOR_v1);
+LAYOUT(CUDA_ARRAY3D_DESCRIPTOR);
+LAYOUT(CUDA_ARRAY3D_DESCRIPTOR_v1);
+LAYOUT(CUDA_ARRAY_MEMORY_REQUIREMENTS);
+LAYOUT(CUDA_RESOURCE_DESC);
+LAYOUT(CUDA_TEXTURE_DESC);
+LAYOUT(CUDA_RESOURCE_VIEW_DESC);
 #undef LAYOUT
 _Static_assert(sizeof(struct launch_attribute) == 72, "launch_attribute");
 _Static_assert(sizeof(struct location) == CUmemLocation_BYTES, "location");

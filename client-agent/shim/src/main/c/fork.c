@@ -13,6 +13,7 @@
 #include "replies.h"
 #include "ring.h"
 #include "session.h"
+#include "texture.h"
 #include "thread.h"
 #include "twin.h"
 
@@ -33,6 +34,7 @@ static void forget(void) {
   mapped_reset();
   twins_reset();
   pools_reset();
+  textures_reset();
   thread_reset();
 }
 

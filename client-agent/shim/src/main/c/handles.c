@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "handles.h"
 
+#include "array.h"
 #include "context.h"
 #include "event.h"
 #include "library.h"
@@ -24,6 +25,8 @@ struct arena functions = ARENA(function, 1 << 19, 0x46554e31);
 struct arena libraries = ARENA(library, 1 << 16, 0x4c494231);
 struct arena kernels = ARENA(kernel, 1 << 19, 0x4b524e31);
 struct arena pools = ARENA(pool, 1 << 12, 0x504f4f31);
+struct arena arrays = ARENA(array, 1 << 18, 0x41525231);
+struct arena mipmaps = ARENA(mipmap, 1 << 14, 0x4d495031);
 
 static struct slot *slot_of(struct arena *arena, uint32_t index) {
   return (struct slot *)(void *)(arena->base + (uint64_t)index * arena->slotBytes);
@@ -86,7 +89,7 @@ static void reset(struct arena *arena) {
 }
 
 void handles_reset(void) {
-  struct arena *all[] = {&contexts,  &streams,   &events,  &modules,
-                         &functions, &libraries, &kernels, &pools};
+  struct arena *all[] = {&contexts,  &streams, &events, &modules, &functions,
+                         &libraries, &kernels, &pools,  &arrays,  &mipmaps};
   for (size_t i = 0; i < sizeof all / sizeof *all; i++) reset(all[i]);
 }

@@ -27,7 +27,8 @@ struct arena {
   uint32_t firstFree, lastFree, freeCount;
 };
 
-extern struct arena contexts, streams, events, modules, functions, libraries, kernels, pools;
+extern struct arena contexts, streams, events, modules, functions, libraries, kernels, pools, arrays,
+    mipmaps;
 
 /** A zeroed slot that is not live yet, or NULL if there is no room. */
 void *arena_take(struct arena *arena);

@@ -43,11 +43,13 @@ static struct {
   uint8_t *buffer;
   uint32_t begin, end;  // what of it has been received and not looked at
 
-  // A payload on its way: first `left` bytes into the sink, then `skip` bytes to nowhere.
+  // A payload on its way: first `left` bytes into the sink, then `rest` bytes of further rows, then
+  // `skip` bytes to nowhere.
   struct header header;
   enum sink sink;
   uint8_t *to;
   uint64_t left, skip;
+  uint64_t offset, rest;  // of a copy of rows: the next row's place in the copy, the bytes from there on
   bool underWay;
   struct call *call;  // whose it is
   uint8_t text[TEXT_BYTES + 1];
@@ -78,7 +80,21 @@ static void expect(enum sink sink, void *to, uint64_t bytes, uint64_t skip) {
   reader.sink = sink;
   reader.to = to;
   reader.left = bytes;
+  reader.rest = 0;
   reader.skip = skip;
+}
+
+/** Turns to the next (part of a) row of the payload under way. */
+static void next_row(void) {
+  const struct rows *rows = &reader.call->rows;
+  uint64_t row = reader.offset / rows->rowBytes, x = reader.offset % rows->rowBytes;
+  uint64_t length = rows->rowBytes - x;
+  if (length > reader.rest) length = reader.rest;
+  reader.to = reader.call->destination + row / rows->rowsPerSlice * rows->slicePitch +
+              row % rows->rowsPerSlice * rows->pitch + x;
+  reader.left = length;
+  reader.offset += length;
+  reader.rest -= length;
 }
 
 /** All of the payload has come. */
@@ -136,11 +152,20 @@ static bool begin_reply(struct call *call, uint64_t payload) {
 
 static bool begin_data(struct call *call, uint64_t offset, uint64_t payload) {
   uint64_t bytes = (uint64_t)(int64_t)reader.header.result;
-  if (!call || !call->destination || reader.header.result < 0 || ((bytes + 7) & ~7ull) != payload ||
-      offset > call->destinationBytes || bytes > call->destinationBytes - offset) {
+  if (!call || !call->destination || reader.header.result < 0 || ((bytes + 7) & ~7ull) != payload) {
     return false;
   }
-  expect(SINK_MEMORY, call->destination + offset, bytes, payload - bytes);
+  bool rows = call->rows.rowBytes;
+  uint64_t end = rows ? call->rows.packedBytes : call->destinationBytes;
+  if (offset > end || bytes > end - offset) return false;
+  if (!rows) {
+    expect(SINK_MEMORY, call->destination + offset, bytes, payload - bytes);
+    return true;
+  }
+  expect(SINK_MEMORY, NULL, 0, payload - bytes);
+  reader.offset = offset;
+  reader.rest = bytes;
+  if (bytes) next_row();
   return true;
 }
 
@@ -180,18 +205,22 @@ static bool begin_frame(uint64_t offset) {
 
 /** Moves what is in the buffer to where the payload under way goes. */
 static void feed_payload(void) {
-  uint64_t there = reader.end - reader.begin;
-  uint64_t part = reader.left < there ? reader.left : there;
-  if (part) {
-    if (reader.sink == SINK_MEMORY && reader.to) {
-      memcpy(reader.to, reader.buffer + reader.begin, part);
-      reader.to += part;
-    } else if (reader.sink == SINK_STDOUT) {
-      fwrite(reader.buffer + reader.begin, 1, part, stdout);
+  uint64_t there = reader.end - reader.begin, part;
+  for (;;) {
+    part = reader.left < there ? reader.left : there;
+    if (part) {
+      if (reader.sink == SINK_MEMORY && reader.to) {
+        memcpy(reader.to, reader.buffer + reader.begin, part);
+        reader.to += part;
+      } else if (reader.sink == SINK_STDOUT) {
+        fwrite(reader.buffer + reader.begin, 1, part, stdout);
+      }
+      reader.begin += (uint32_t)part;
+      reader.left -= part;
+      there -= part;
     }
-    reader.begin += (uint32_t)part;
-    reader.left -= part;
-    there -= part;
+    if (reader.left || !reader.rest) break;
+    next_row();
   }
   if (reader.left == 0) {
     part = reader.skip < there ? reader.skip : there;

@@ -12,6 +12,13 @@ enum call_kind {
   CALL_WATCHER,  // a thread waits for something else that comes on the stream
 };
 
+/** How the bytes of a host copy lie in memory, where not one after the other. */
+struct rows {
+  uint64_t rowBytes;  // 0: one after the other
+  uint64_t pitch, rowsPerSlice, slicePitch;
+  uint64_t packedBytes;  // all rows together
+};
+
 struct call {
   uint32_t tag;
   uint32_t word;  // futex: enum call_word
@@ -25,7 +32,8 @@ struct call {
   uint32_t replyBytes;  // out: how much of it there is
   void *payload;        // out: what was taken; the caller frees it
   uint8_t *destination;  // in: where the bytes of a host copy go
-  uint64_t destinationBytes;
+  uint64_t destinationBytes;  // from the first to the last
+  struct rows rows;
   uint64_t receivedBytes;
   struct call *nextInBucket;
   struct call *earlier, *later;  // among all
@@ -63,6 +71,9 @@ void replies_lost(void);
 
 /** A posted copy of bytes to page-locked memory. NULL: no memory. */
 struct call *copy_open(void *destination, uint64_t bytes);
+
+/** As copy_open, of rows; spanBytes: from the first byte to the last. */
+struct call *copy_open_rows(void *destination, uint64_t spanBytes, const struct rows *rows);
 
 /** Whether posted copies into (part of) this memory are under way. */
 bool copies_pending(const void *begin, uint64_t bytes);

@@ -171,6 +171,17 @@ static void peer_launch(struct peer_session *session, const struct frame *frame)
   memcpy((void *)(uintptr_t)address, parameters + 8, 4);
 }
 
+/** A box in memory to or from bytes one row after the other; slot: the box's side, from its address. */
+static void peer_box(const uint64_t *slot, uint8_t *tight, bool write) {
+  uint64_t pitch = slot[4], rows = slot[5], width = slot[6], height = slot[7], depth = slot[8];
+  for (uint64_t z = 0; z < depth; z++) {
+    for (uint64_t y = 0; y < height; y++, tight += width) {
+      uint8_t *row = (uint8_t *)(uintptr_t)slot[0] + (z * rows + y) * pitch;
+      memcpy(write ? row : tight, write ? tight : row, width);
+    }
+  }
+}
+
 static void peer_default(struct peer_session *session, const struct frame *frame) {
   const uint64_t *slot = frame->slot;
   uint64_t none[4] = {0};
@@ -205,6 +216,17 @@ static void peer_default(struct peer_session *session, const struct frame *frame
     case OP_memcpyDtoHPosted:
       peer_data(session, (uint32_t)slot[0], (void *)(uintptr_t)slot[1], slot[2]);
       break;
+    case OP_boxWrite:
+      peer_box(slot + 1, (uint8_t *)(uintptr_t)(slot + 12), true);
+      break;
+    case OP_boxRead: {
+      uint64_t bytes = slot[8] * slot[9] * slot[10];
+      uint8_t *tight = malloc(bytes);
+      peer_box(slot + 2, tight, false);
+      peer_data(session, (uint32_t)slot[0], tight, bytes);
+      free(tight);
+      break;
+    }
     case OP_cuMemcpyDtoDAsync_v2:
       memmove((void *)(uintptr_t)slot[0], (void *)(uintptr_t)slot[1], slot[2]);
       break;

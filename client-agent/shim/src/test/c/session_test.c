@@ -130,6 +130,40 @@ static void rectangles_copied_byRows(void) {
   CHECK_RESULT(1, cuMemcpy2D_v2(&copy));
 }
 
+/** Longer than a frame both ways, with room between rows and slices on either side. */
+static void boxes_longerThanFrames_arriveInPlace(void) {
+  enum { WIDTH = 700, HEIGHT = 900, DEPTH = 5, PITCH = 720, ROWS = 910 };
+  begin();
+  CUdeviceptr device;
+  size_t bytes = (size_t)PITCH * ROWS * DEPTH;
+  uint8_t *host = malloc(bytes), *back = malloc(bytes);
+  for (size_t i = 0; i < bytes; i++) host[i] = (uint8_t)(i * 7 + i / 1000);
+  memset(back, 0xee, bytes);
+  CHECK_OK(cuMemAlloc_v2(&device, bytes));
+  struct CUDA_MEMCPY3D up = {.srcMemoryType = 1, .srcHost = host, .srcPitch = PITCH, .srcHeight = ROWS,
+                             .dstMemoryType = 2, .dstDevice = device, .dstPitch = 704,
+                             .dstHeight = HEIGHT, .WidthInBytes = WIDTH, .Height = HEIGHT,
+                             .Depth = DEPTH};
+  CHECK_OK(cuMemcpy3D_v2(&up));
+  struct CUDA_MEMCPY3D down = {.srcMemoryType = 2, .srcDevice = device, .srcPitch = 704,
+                               .srcHeight = HEIGHT, .dstMemoryType = 1, .dstHost = back,
+                               .dstPitch = PITCH, .dstHeight = ROWS, .WidthInBytes = WIDTH,
+                               .Height = HEIGHT, .Depth = DEPTH};
+  CHECK_OK(cuMemcpy3D_v2(&down));
+  for (int z = 0; z < DEPTH; z++) {
+    for (int y = 0; y < ROWS; y++) {
+      size_t row = ((size_t)z * ROWS + (size_t)y) * PITCH;
+      bool inside = y < HEIGHT;
+      CHECK(!inside || memcmp(back + row, host + row, WIDTH) == 0);
+      for (int x = inside ? WIDTH : 0; x < PITCH; x++) CHECK(back[row + (size_t)x] == 0xee);
+    }
+  }
+  down.dstPitch = WIDTH - 1;
+  CHECK_RESULT(1, cuMemcpy3D_v2(&down));
+  free(host);
+  free(back);
+}
+
 static const char ptx[] = ".version 8.0\n.target sm_80\n";
 
 static void kernel_ofModuleAndOfLibrary_launches(void) {
@@ -317,6 +351,7 @@ int main(void) {
   CASE(pointerAttribute_boolean_fillsAnInt);
   CASE(pinned_asynchronousCopies_arriveByTheFence);
   CASE(rectangles_copied_byRows);
+  CASE(boxes_longerThanFrames_arriveInPlace);
   CASE(kernel_ofModuleAndOfLibrary_launches);
   CASE(handles_staleOrWild_areRefused);
   CASE(error_fatal_sticksToTheContext);

@@ -552,6 +552,145 @@ Result cuMemHostAlloc(void **out, size_t size, unsigned flags) {
 
 Result cuMemFreeHost(void *memory) { free(memory); return SUCCESS; }
 
+/* Arrays: rows one after the other, in memory that counts. A mipmapped array is its levels. */
+
+struct array {
+  size_t width, height, depth, element;
+  Address memory;
+};
+
+struct descriptor {
+  size_t width, height, depth;
+  int format;
+  unsigned channels, flags;
+};
+
+struct mipmap {
+  unsigned levels;
+  struct array *level[16];
+};
+
+static size_t at_least_one(size_t extent) { return extent ? extent : 1; }
+
+static Result new_array(struct array **out, const struct descriptor *d, unsigned level) {
+  struct array *array = calloc(1, sizeof *array);
+  *array = (struct array){at_least_one(d->width >> level), at_least_one(d->height >> level),
+                          at_least_one(d->depth >> level), d->channels, 0};
+  array->element *= d->format == 1 || d->format == 8 ? 1 : d->format == 2 || d->format == 9 ? 2 : 4;
+  Result result = cuMemAlloc_v2(&array->memory, array->width * array->height * array->depth * array->element);
+  if (result) { free(array); return result; }
+  *out = array;
+  return SUCCESS;
+}
+
+Result cuArray3DCreate_v2(struct array **out, const struct descriptor *descriptor) {
+  return descriptor->width ? new_array(out, descriptor, 0) : INVALID_VALUE;
+}
+
+Result cuArrayDestroy(struct array *array) {
+  Result result = cuMemFree_v2(array->memory);
+  if (!result) free(array);
+  return result;
+}
+
+Result cuMipmappedArrayCreate(struct mipmap **out, const struct descriptor *descriptor, unsigned levels) {
+  if (!levels || levels > 16 || !descriptor->width) return INVALID_VALUE;
+  struct mipmap *mipmap = calloc(1, sizeof *mipmap);
+  Result result = SUCCESS;
+  for (mipmap->levels = 0; mipmap->levels < levels && !result; mipmap->levels++)
+    result = new_array(&mipmap->level[mipmap->levels], descriptor, mipmap->levels);
+  *out = mipmap;
+  return result;
+}
+
+Result cuMipmappedArrayGetLevel(struct array **out, struct mipmap *mipmap, unsigned level) {
+  if (level >= mipmap->levels) return INVALID_VALUE;
+  *out = mipmap->level[level];
+  return SUCCESS;
+}
+
+Result cuMipmappedArrayDestroy(struct mipmap *mipmap) {
+  Result result = SUCCESS;
+  for (unsigned i = 0; i < mipmap->levels && !result; i++) result = cuArrayDestroy(mipmap->level[i]);
+  free(mipmap);
+  return result;
+}
+
+/* CUDA_MEMCPY3D */
+struct side {
+  size_t x, y, z, lod;
+  int type;
+  void *host;
+  Address device;
+  struct array *array;
+  void *reserved;
+  size_t pitch, rows;
+};
+
+struct box {
+  struct side from, to;
+  size_t width, height, depth;
+};
+
+static char *row_of(const struct side *side, size_t y, size_t z) {
+  size_t pitch = side->pitch, rows = side->rows;
+  char *memory = side->type == 1 ? side->host : (char *)(uintptr_t)side->device;
+  if (side->type == 3) {
+    pitch = side->array->width * side->array->element;
+    rows = side->array->height;
+    memory = (char *)(uintptr_t)side->array->memory;
+  }
+  return memory + ((side->z + z) * rows + side->y + y) * pitch + side->x;
+}
+
+static void copy_box(struct op *op) {
+  struct box *box = op->f;
+  for (size_t z = 0; z < box->depth; z++)
+    for (size_t y = 0; y < box->height; y++)
+      memmove(row_of(&box->to, y, z), row_of(&box->from, y, z), box->width);
+  free(box);
+}
+
+static int is_side_good(const struct side *side, const struct box *box) {
+  if (side->type == 3)
+    return side->x + box->width <= side->array->width * side->array->element &&
+           side->y + box->height <= side->array->height && side->z + box->depth <= side->array->depth;
+  if (side->type == 1) return 1;
+  char *first = row_of(side, 0, 0), *last = row_of(side, box->height - 1, box->depth - 1);
+  return last >= first && is_allocated((Address)(uintptr_t)first, (size_t)(last - first) + box->width);
+}
+
+Result cuMemcpy3DAsync_v2(const struct box *description, struct stream *stream) {
+  Result result = usable();
+  if (result) return result;
+  if (!is_side_good(&description->from, description) || !is_side_good(&description->to, description))
+    return INVALID_VALUE;
+  struct op *op = new_op(copy_box);
+  op->f = malloc(sizeof *description);
+  memcpy(op->f, description, sizeof *description);
+  return submit(stream, op);
+}
+
+/* Texture objects are numbers; surface objects, too. */
+static uint64_t objects;
+
+Result cuTexObjectCreate(uint64_t *out, const void *resource, const void *texture, const void *view) {
+  (void)view;
+  if (!resource || !texture) return INVALID_VALUE;
+  *out = __atomic_add_fetch(&objects, 1, __ATOMIC_RELAXED);
+  return usable();
+}
+
+Result cuTexObjectDestroy(uint64_t object) { return object ? usable() : INVALID_VALUE; }
+
+Result cuSurfObjectCreate(uint64_t *out, const int *resource) {
+  if (*resource) return INVALID_VALUE;
+  *out = __atomic_add_fetch(&objects, 1, __ATOMIC_RELAXED);
+  return usable();
+}
+
+Result cuSurfObjectDestroy(uint64_t object) { return object ? usable() : INVALID_VALUE; }
+
 Result cuDeviceGetDefaultMemPool(void **pool, int device) {
   *pool = (void *)(uintptr_t)(0x100 + device);
   return check_device(device);

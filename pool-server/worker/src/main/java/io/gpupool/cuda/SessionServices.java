@@ -21,6 +21,12 @@ public interface SessionServices {
   /** The backend's memory pool for a client's number. */
   long poolHandle(int number);
 
+  /** The backend's array for a client's number. */
+  long arrayHandle(int number);
+
+  /** The backend's mipmapped array for a client's number. */
+  long mipmapHandle(int number);
+
   /** If the current context has an error to report, answers the tag with it and returns true. */
   boolean answerDeferred(int tag);
 

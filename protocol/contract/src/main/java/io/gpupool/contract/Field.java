@@ -32,7 +32,9 @@ public record Field(Role role, Type type, String name) {
     EVENT,
     MODULE,
     FUNCTION,
-    POOL;
+    POOL,
+    ARRAY,
+    MIPMAP;
 
     /** Whether values are the client's numbers for something that the worker keeps. */
     public boolean isHandle() {

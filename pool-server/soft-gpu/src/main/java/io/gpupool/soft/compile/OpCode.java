@@ -17,6 +17,7 @@ final class OpCode {
   private final MemoryCode memory;
   private final AtomicCode atomic;
   private final WarpCode warp;
+  private final TextureCode texture;
   private final Code code;
   private final FrameCode frames;
 
@@ -34,6 +35,7 @@ final class OpCode {
     memory = new MemoryCode(code);
     atomic = new AtomicCode(code);
     warp = new WarpCode(code);
+    texture = new TextureCode(code);
   }
 
   WarpCode warp() {
@@ -70,6 +72,7 @@ final class OpCode {
           true;
       case "membar", "fence" -> memory.fence();
       case "atom", "red" -> atomic.emit(op);
+      case "tex", "tld4", "txq", "suld", "sust", "sured", "suq" -> texture.emit(op);
       case "take" -> warp.take(op);
       case "bar", "barrier" -> warp.arriveOnly(op);
       case "brkpt" -> true;

@@ -19,6 +19,8 @@ final class Operands {
   private static final Set<String> NO_RESULT =
       Set.of(
           "st",
+          "sust",
+          "sured",
           "red",
           "prefetch",
           "prefetchu",

@@ -45,6 +45,10 @@ final class RegisterKinds {
           count(result, op.type());
         }
       }
+      case "tex", "tld4" -> {
+        op.results().forEach(result -> count(result, op.types().getFirst()));
+        op.args().forEach(arg -> countValue(arg, op.type()));
+      }
       case "take", "call" -> {}
       case "setp", "set" -> {
         Type type = op.type();

@@ -5,9 +5,9 @@ import java.util.Arrays;
 
 /**
  * The table that {@code cuDeviceGetAttribute} reads; the index is the CUdevice_attribute of CUDA
- * 13.0. What the software GPU cannot do is 0 here: textures and surfaces, virtual memory
- * management, clusters, stream memory operations, sharing between processes. Managed and mapped
- * host memory are the client's doing.
+ * 13.0. What the software GPU cannot do is 0 here: virtual memory management, clusters, stream
+ * memory operations, sharing between processes. Managed and mapped host memory are the client's
+ * doing.
  */
 final class DeviceAttributes {
   /** Value of an attribute that does not exist. */
@@ -45,6 +45,7 @@ final class DeviceAttributes {
     set(table, 15, 1); // copies overlap with kernels
     set(table, 16, multiprocessors);
     set(table, 19, 1); // host memory can be mapped
+    images(table);
     set(table, 30, SoftContext.PITCH_ALIGNMENT_BYTES); // surface alignment
     set(table, 31, 1); // concurrent kernels
     set(table, 33, ordinal); // PCI bus
@@ -55,7 +56,7 @@ final class DeviceAttributes {
     set(table, 40, Scheduler.COPY_THREADS); // asynchronous engines
     set(table, 41, 1); // unified addressing
     set(table, 50, PCI_DOMAIN);
-    set(table, 51, 32); // texture pitch alignment
+    set(table, 51, TextureLimits.PITCH_ALIGNMENT_BYTES);
     set(table, 75, limits.capability() / 10);
     set(table, 76, limits.capability() % 10);
     set(table, 78, 1); // stream priorities
@@ -76,6 +77,36 @@ final class DeviceAttributes {
     set(table, 131, -1); // NUMA node of the memory
     set(table, 134, -1); // NUMA node of the host
     return table;
+  }
+
+  /** The limits of textures and surfaces. */
+  private static void images(int[] table) {
+    set(table, 21, TextureLimits.LINE);
+    set(table, 22, TextureLimits.PLANE_WIDTH);
+    set(table, 23, TextureLimits.PLANE_HEIGHT);
+    for (int volume : new int[] {24, 25, 26, 47, 48, 49, 58, 59, 60}) {
+      set(table, volume, TextureLimits.VOLUME_SIDE);
+    }
+    for (int layered : new int[] {27, 28, 42, 52, 53, 61, 63, 64, 66, 67}) {
+      set(table, layered, TextureLimits.LAYERED_SIDE);
+    }
+    for (int layers : new int[] {29, 43, 62, 65}) {
+      set(table, layers, TextureLimits.LAYERS);
+    }
+    set(table, 45, TextureLimits.GATHER_SIDE); // gather width
+    set(table, 46, TextureLimits.GATHER_SIDE); // gather height
+    set(table, 54, TextureLimits.CUBE_LAYERS); // texture cube map layers
+    set(table, 55, TextureLimits.SURFACE_LINE);
+    set(table, 56, TextureLimits.PLANE_WIDTH); // surface width
+    set(table, 57, TextureLimits.PLANE_HEIGHT); // surface height
+    set(table, 68, TextureLimits.CUBE_LAYERS); // surface cube map layers
+    set(table, 69, TextureLimits.LINEAR_ELEMENTS);
+    set(table, 70, TextureLimits.PITCHED_WIDTH);
+    set(table, 71, TextureLimits.PITCHED_HEIGHT);
+    set(table, 72, TextureLimits.PITCHED_PITCH_BYTES);
+    set(table, 73, TextureLimits.MIPMAPPED_SIDE); // plane width
+    set(table, 74, TextureLimits.MIPMAPPED_SIDE); // plane height
+    set(table, 77, TextureLimits.MIPMAPPED_SIDE); // line
   }
 
   /** {@code domain:bus:device.function}, in a domain that no physical bus has. */

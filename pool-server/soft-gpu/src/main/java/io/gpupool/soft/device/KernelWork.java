@@ -41,6 +41,7 @@ final class KernelWork extends ContextWork {
                 launch,
                 MemorySegment.ofArray(params),
                 device.memory().map(),
+                device.gpu().textures(),
                 device.gpu().printf());
     device.usage().kernelStarts();
     execution.completion().whenComplete((nothing, failure) -> ended(execution, failure));

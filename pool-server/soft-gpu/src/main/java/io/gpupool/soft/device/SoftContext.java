@@ -5,6 +5,9 @@ import io.gpupool.soft.CudaStatus;
 import io.gpupool.soft.GpuException;
 import io.gpupool.soft.image.DeviceImage;
 import io.gpupool.soft.memory.Allocation;
+import io.gpupool.soft.texture.Sampler;
+import io.gpupool.soft.texture.Surface;
+import io.gpupool.soft.texture.Texture;
 import java.lang.foreign.MemorySegment;
 import java.util.ArrayList;
 import java.util.List;
@@ -37,7 +40,7 @@ public final class SoftContext {
   /** All streams but the legacy one; guarded by the scheduler's lock. */
   private final List<SoftStream> streams = new ArrayList<>();
 
-  /** Owner of the memory that modules' variables lie in, which the program cannot free. */
+  /** Owner of the memory that variables and arrays lie in, which the program cannot free. */
   private final Object moduleData = new Object();
 
   private volatile int flags;
@@ -144,6 +147,71 @@ public final class SoftContext {
     }
     long pitch = (widthBytes + PITCH_ALIGNMENT_BYTES - 1) & -PITCH_ALIGNMENT_BYTES;
     return new Pitched(device.allocate(pitch * height, this), pitch);
+  }
+
+  /** Makes an array. */
+  public SoftArray createArray(ArrayShape shape) {
+    requireUsable();
+    return SoftArray.create(this, shape);
+  }
+
+  /** Makes a mipmapped array. */
+  public SoftMipmap createMipmap(ArrayShape shape, int levels) {
+    requireUsable();
+    return SoftMipmap.create(this, shape, levels);
+  }
+
+  /**
+   * Makes a texture object.
+   *
+   * @return its value in kernels
+   * @throws GpuException INVALID_VALUE if there is no such texture; NOT_SUPPORTED
+   */
+  public long createTexture(
+      TextureResource resource, Sampler sampler, Optional<TextureResource.View> view) {
+    requireUsable();
+    return device.gpu().textures().add(new TextureMaker(this).make(resource, sampler, view));
+  }
+
+  /** Ends a texture object. */
+  public void destroyTexture(long texture) {
+    device.gpu().textures().remove(texture, Texture.class);
+  }
+
+  /**
+   * Makes a surface object.
+   *
+   * @return its value in kernels
+   * @throws GpuException INVALID_VALUE if the array was not made for surfaces
+   */
+  public long createSurface(SoftArray array) {
+    requireUsable();
+    if ((array.shape().flags() & ArrayShape.SURFACE) == 0) {
+      throw new GpuException(
+          CudaStatus.INVALID_VALUE, "the array was made without CUDA_ARRAY3D_SURFACE_LDST");
+    }
+    return device.gpu().textures().add(new Surface(array.texels()));
+  }
+
+  /** Ends a surface object. */
+  public void destroySurface(long surface) {
+    device.gpu().textures().remove(surface, Surface.class);
+  }
+
+  /**
+   * A box of device memory, of any device.
+   *
+   * @param address of its first byte
+   * @param rows of a slice
+   * @throws GpuException INVALID_VALUE if it is not within one allocation
+   */
+  public Rows rows(long address, long pitchBytes, long rows, Rows.Extent extent) {
+    if (pitchBytes < 0 || rows < 0 || pitchBytes != 0 && rows > Long.MAX_VALUE / pitchBytes) {
+      throw new GpuException(
+          CudaStatus.INVALID_VALUE, "slices of " + rows + " rows of " + pitchBytes + " bytes");
+    }
+    long slice = pitchBytes * rows;
+    return new Rows(view(address, extent.span(pitchBytes, slice)), pitchBytes, slice, extent);
   }
 
   /**

@@ -5,6 +5,7 @@ import io.gpupool.soft.CudaStatus;
 import io.gpupool.soft.GpuException;
 import io.gpupool.soft.exec.GridRunner;
 import io.gpupool.soft.exec.PrintfSink;
+import io.gpupool.soft.texture.TextureTable;
 import java.util.List;
 import java.util.stream.IntStream;
 
@@ -19,6 +20,7 @@ public final class SoftGpu implements AutoCloseable {
   private static final long CLOSE_TIMEOUT_SECONDS = 10;
 
   private final Scheduler scheduler = new Scheduler();
+  private final TextureTable textures = new TextureTable();
   private final GridRunner runner;
   private final int cores;
   private final MissingPtx missingPtx;
@@ -78,6 +80,11 @@ public final class SoftGpu implements AutoCloseable {
 
   Scheduler scheduler() {
     return scheduler;
+  }
+
+  /** The textures and surfaces of all devices. */
+  TextureTable textures() {
+    return textures;
   }
 
   GridRunner runner() {

@@ -87,32 +87,7 @@ public final class SoftStream {
     }
     HostBuffer staged = new HostBuffer(length);
     Copying.copy(source, staged.segment());
-    scheduler.addQueuedBytes(length);
-    return submit(
-        new ContextWork(context) {
-          @Override
-          boolean run() {
-            Copying.copy(staged.segment(), device);
-            context.device().usage().copied(length);
-            release();
-            return true;
-          }
-
-          @Override
-          void skip() {
-            release();
-          }
-
-          private void release() {
-            staged.close();
-            scheduler.addQueuedBytes(-length);
-          }
-
-          @Override
-          boolean isShort() {
-            return length <= SHORT_BYTES;
-          }
-        });
+    return submit(stagedWork(staged, length, () -> Copying.copy(staged.segment(), device)));
   }
 
   /**
@@ -126,6 +101,37 @@ public final class SoftStream {
     context.requireUsable();
     MemorySegment device = context.view(source, lengthBytes);
     return submit(work(lengthBytes, false, () -> reader.accept(device)));
+  }
+
+  /**
+   * Writes a box to device memory or an array.
+   *
+   * @param source is read before this returns, or copied; so it may be used again at once
+   */
+  public Completion write(Rows target, Rows source) {
+    context.requireUsable();
+    long length = source.extent().lengthBytes();
+    if (isIdle()) {
+      Completion completion = submit(work(length, true, () -> source.copyTo(target)));
+      if (!completion.isDone()) {
+        awaitUninterruptibly(completion);
+      }
+      return completion;
+    }
+    HostBuffer staged = new HostBuffer(length);
+    Rows copy = Rows.tight(staged.segment(), source.extent());
+    source.copyTo(copy);
+    return submit(stagedWork(staged, length, () -> copy.copyTo(target)));
+  }
+
+  /**
+   * Copies a box: within device memory and arrays, or to the host.
+   *
+   * @param target stays there until the stream has got here
+   */
+  public Completion copy(Rows target, Rows source) {
+    context.requireUsable();
+    return submit(work(source.extent().lengthBytes(), false, () -> source.copyTo(target)));
   }
 
   /** Copies within device memory, between devices too. */
@@ -285,6 +291,35 @@ public final class SoftStream {
       scheduler.begin(work);
     }
     return work;
+  }
+
+  /** Work with bytes that wait for it in memory of their own. */
+  private Work stagedWork(HostBuffer staged, long lengthBytes, Runnable action) {
+    scheduler.addQueuedBytes(lengthBytes);
+    return new ContextWork(context) {
+      @Override
+      boolean run() {
+        action.run();
+        context.device().usage().copied(lengthBytes);
+        release();
+        return true;
+      }
+
+      @Override
+      void skip() {
+        release();
+      }
+
+      private void release() {
+        staged.close();
+        scheduler.addQueuedBytes(-lengthBytes);
+      }
+
+      @Override
+      boolean isShort() {
+        return lengthBytes <= SHORT_BYTES;
+      }
+    };
   }
 
   private Work work(long lengthBytes, boolean onThisThread, Runnable action) {

@@ -3,6 +3,7 @@ package io.gpupool.soft.exec;
 
 import io.gpupool.soft.memory.HostBuffer;
 import io.gpupool.soft.memory.MemoryMap;
+import io.gpupool.soft.texture.TextureTable;
 import java.lang.foreign.MemorySegment;
 import java.nio.charset.StandardCharsets;
 import java.util.Deque;
@@ -23,6 +24,7 @@ final class Grid {
   private final CompiledKernel kernel;
   private final Launch launch;
   private final MemoryMap memory;
+  private final TextureTable textures;
   private final PrintfSink sink;
   private final HostBuffer params;
   private final long blocks;
@@ -44,11 +46,13 @@ final class Grid {
       Launch launch,
       MemorySegment params,
       MemoryMap memory,
+      TextureTable textures,
       PrintfSink sink,
       int workers) {
     this.kernel = kernel;
     this.launch = launch;
     this.memory = memory;
+    this.textures = textures;
     this.sink = sink;
     this.workers = workers;
     // Not an arena: closing a shared one stops every thread of the process for a moment.
@@ -69,6 +73,10 @@ final class Grid {
 
   MemoryMap memory() {
     return memory;
+  }
+
+  TextureTable textures() {
+    return textures;
   }
 
   /** Worker threads that may run its blocks at once. */

@@ -2,6 +2,7 @@
 package io.gpupool.soft.exec;
 
 import io.gpupool.soft.memory.MemoryMap;
+import io.gpupool.soft.texture.TextureTable;
 import java.lang.foreign.MemorySegment;
 import java.util.ArrayList;
 import java.util.List;
@@ -54,6 +55,7 @@ public final class GridRunner implements AutoCloseable {
    *
    * @param params the parameter block; copied before this returns
    * @param memory what the kernel may touch
+   * @param textures what its texture and surface objects stand for
    * @param sink takes device printf output
    */
   public GridExecution start(
@@ -61,8 +63,9 @@ public final class GridRunner implements AutoCloseable {
       Launch launch,
       MemorySegment params,
       MemoryMap memory,
+      TextureTable textures,
       PrintfSink sink) {
-    Grid grid = new Grid(kernel, launch, params, memory, sink, threads.size());
+    Grid grid = new Grid(kernel, launch, params, memory, textures, sink, threads.size());
     enqueue(grid);
     return grid.execution();
   }
@@ -75,7 +78,7 @@ public final class GridRunner implements AutoCloseable {
   public void run(
       CompiledKernel kernel, Launch launch, MemorySegment params, MemoryMap memory, PrintfSink sink)
       throws KernelFault {
-    Grid grid = new Grid(kernel, launch, params, memory, sink, threads.size());
+    Grid grid = new Grid(kernel, launch, params, memory, new TextureTable(), sink, threads.size());
     enqueue(grid);
     BlockPool pool = callerPools.poll();
     if (pool == null) {

@@ -3,6 +3,8 @@ package io.gpupool.soft.exec;
 
 import io.gpupool.soft.memory.MemoryMap;
 import io.gpupool.soft.memory.Pages;
+import io.gpupool.soft.texture.Sample;
+import io.gpupool.soft.texture.TextureTable;
 import java.time.Instant;
 
 /**
@@ -60,6 +62,12 @@ public final class ThreadBlock {
   /** Native address of the liveness bytes of {@link MemoryMap}. */
   public long granules;
 
+  /** What the last texture instruction read. */
+  final Sample sample = new Sample();
+
+  /** What the last surface instruction read, or the next one is to write. */
+  final long[] words = new long[4];
+
   private final int worker;
   private Grid grid;
   private Waiting waiting;
@@ -73,6 +81,10 @@ public final class ThreadBlock {
 
   Grid grid() {
     return grid;
+  }
+
+  TextureTable textures() {
+    return grid.textures();
   }
 
   /** Prepares for running blocks of a grid. */

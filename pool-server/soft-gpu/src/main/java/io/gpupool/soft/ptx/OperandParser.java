@@ -91,7 +91,7 @@ final class OperandParser {
       Tokens.expect(lexer, "]");
       return memory;
     }
-    // Coordinates and the like of texture and tensor instructions, which the compiler refuses.
+    // Coordinates and the like of texture, surface and tensor instructions.
     List<Operand> parts = new ArrayList<>(List.of(memory));
     while (Tokens.accept(lexer, ",")) {
       parts.add(operand());

@@ -15,6 +15,7 @@ import io.gpupool.soft.ptx.ParamInfo;
 import io.gpupool.soft.ptx.PtxException;
 import io.gpupool.soft.ptx.PtxModule;
 import io.gpupool.soft.ptx.Relocation;
+import io.gpupool.soft.texture.TextureTable;
 import java.io.ByteArrayOutputStream;
 import java.io.IOException;
 import java.io.InputStream;
@@ -168,7 +169,13 @@ public final class TestGpu implements AutoCloseable {
   }
 
   public GridExecution start(String name, Launch launch, Object... arguments) {
-    return runner.start(kernel(name), launch, pack(name, arguments), memory, printed::writeBytes);
+    return runner.start(
+        kernel(name),
+        launch,
+        pack(name, arguments),
+        memory,
+        new TextureTable(),
+        printed::writeBytes);
   }
 
   public String printed() {

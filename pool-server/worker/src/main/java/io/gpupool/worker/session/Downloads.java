@@ -1,6 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.gpupool.worker.session;
 
+import io.gpupool.cuda.SessionServices;
+import java.util.function.IntSupplier;
+import java.util.function.LongToIntFunction;
+
 /** Copies to the host. Used by the session's thread; long ones go on in a waiting thread. */
 final class Downloads {
   /*
@@ -25,11 +29,8 @@ final class Downloads {
       return;
     }
     if (lengthBytes <= Staging.BLOCK_BYTES) {
-      capture(
-          new CopyWait(context, state.backend, state.answers, tag, true),
-          source,
-          lengthBytes,
-          stream);
+      CopyWait wait = new CopyWait(context, state.backend, state.answers, tag, true);
+      capture(wait, () -> captureRun(wait, source, lengthBytes, state.stream(stream)));
       return;
     }
     long event = context.events.take();
@@ -53,7 +54,40 @@ final class Downloads {
       return refused;
     }
     CopyWait wait = new CopyWait(context, state.backend, state.answers, copy, false);
-    return capture(wait, source, lengthBytes, stream);
+    return capture(wait, () -> captureRun(wait, source, lengthBytes, state.stream(stream)));
+  }
+
+  /** Answers with the bytes of a box, row after row. */
+  int readBox(int copy, Box.Side from, Box box, int stream) {
+    ContextState context = state.current;
+    int refused = check(context, stream, 0);
+    if (refused == 0 && from.array() == SessionServices.NO_HANDLE) {
+      refused = CudaResult.INVALID_HANDLE;
+    }
+    if (refused == 0 && !(box.isGood() && from.isGood(box))) {
+      refused = CudaResult.INVALID_VALUE;
+    }
+    if (refused != 0) {
+      state.answers.reply(copy, refused);
+      return refused;
+    }
+    CopyWait wait = new CopyWait(context, state.backend, state.answers, copy, false);
+    long streamHandle = state.stream(stream);
+    return capture(
+        wait,
+        () ->
+            box.cut(
+                Staging.BLOCK_BYTES,
+                (x, y, z, piece, offset) ->
+                    capturePiece(
+                        wait,
+                        offset,
+                        (int) piece.lengthBytes(),
+                        streamHandle,
+                        block ->
+                            state.backend.cuMemcpy3DAsync_v2(
+                                piece.describeToHost(state.in(), block, from.at(x, y, z)),
+                                streamHandle))));
   }
 
   private int check(ContextState context, int stream, long lengthBytes) {
@@ -70,13 +104,9 @@ final class Downloads {
   }
 
   /** Puts a copy into its stream, piece by piece. */
-  private int capture(CopyWait wait, long source, long lengthBytes, int stream) {
+  private int capture(CopyWait wait, IntSupplier pieces) {
     state.waits.add(wait);
-    int result = 0;
-    for (long at = 0; at < lengthBytes && result == 0; at += Staging.BLOCK_BYTES) {
-      int length = (int) Math.min(Staging.BLOCK_BYTES, lengthBytes - at);
-      result = capturePiece(wait, source + at, at, length, state.stream(stream));
-    }
+    int result = pieces.getAsInt();
     state.answers.lock();
     try {
       wait.close(result);
@@ -87,7 +117,24 @@ final class Downloads {
     return result;
   }
 
-  private int capturePiece(CopyWait wait, long source, long offset, int lengthBytes, long stream) {
+  private int captureRun(CopyWait wait, long source, long lengthBytes, long stream) {
+    int result = 0;
+    for (long at = 0; at < lengthBytes && result == 0; at += Staging.BLOCK_BYTES) {
+      int length = (int) Math.min(Staging.BLOCK_BYTES, lengthBytes - at);
+      long from = source + at;
+      result =
+          capturePiece(
+              wait,
+              at,
+              length,
+              stream,
+              block -> state.backend.cuMemcpyDtoHAsync_v2(block, from, length, stream));
+    }
+    return result;
+  }
+
+  private int capturePiece(
+      CopyWait wait, long offset, int lengthBytes, long stream, LongToIntFunction copy) {
     ContextState context = wait.context;
     long block = takeBlock(context, lengthBytes);
     if (block == 0) {
@@ -96,7 +143,7 @@ final class Downloads {
     long event = context.events.take();
     int result = event > 0 ? 0 : (int) -event;
     if (result == 0) {
-      result = state.backend.cuMemcpyDtoHAsync_v2(block, source, lengthBytes, stream);
+      result = copy.applyAsInt(block);
     }
     if (result == 0) {
       result = state.backend.cuEventRecord(event, stream);

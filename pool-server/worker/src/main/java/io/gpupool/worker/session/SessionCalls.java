@@ -23,6 +23,8 @@ final class SessionCalls implements SessionOps {
   private final Downloads downloads;
   private final Streams streams;
   private final Launches launches;
+  private final Arrays arrays;
+  private final Textures textures;
   private final HostCallbacks callbacks;
 
   /**
@@ -48,6 +50,8 @@ final class SessionCalls implements SessionOps {
     downloads = new Downloads(state, callbacks);
     streams = new Streams(state);
     launches = new Launches(state);
+    arrays = new Arrays(state, blocking);
+    textures = new Textures(state);
   }
 
   /** Lets go of memory; the backend's things go down with the process. */
@@ -70,6 +74,8 @@ final class SessionCalls implements SessionOps {
     modules.forget(context);
     mirrors.forget(context);
     memory.forget(context);
+    arrays.forget(context);
+    textures.forget(context);
     state.streams.removeOwnedBy(context);
     state.events.removeOwnedBy(context);
   }
@@ -99,6 +105,16 @@ final class SessionCalls implements SessionOps {
   @Override
   public long poolHandle(int number) {
     return pools.handle(number);
+  }
+
+  @Override
+  public long arrayHandle(int number) {
+    return state.arrays.get(number);
+  }
+
+  @Override
+  public long mipmapHandle(int number) {
+    return state.mipmaps.get(number);
   }
 
   @Override
@@ -370,6 +386,164 @@ final class SessionCalls implements SessionOps {
   @Override
   public void mirrorRead(int tag, long address, long lengthBytes, long changedCapacityBytes) {
     mirrors.read(tag, address, lengthBytes, changedCapacityBytes);
+  }
+
+  private Box.Side side(int array, long address, long x, long y, long z, long pitch, long rows) {
+    return array == 0
+        ? new Box.Side(0, address, 0, 0, 0, pitch, rows)
+        : new Box.Side(state.arrays.get(array), 0, x, y, z, 0, 0);
+  }
+
+  @Override
+  public int boxCopy(
+      int toArray,
+      long toAddress,
+      long toX,
+      long toY,
+      long toZ,
+      long toPitch,
+      long toRows,
+      int fromArray,
+      long fromAddress,
+      long fromX,
+      long fromY,
+      long fromZ,
+      long fromPitch,
+      long fromRows,
+      long width,
+      long height,
+      long depth,
+      int stream) {
+    Box.Side to = side(toArray, toAddress, toX, toY, toZ, toPitch, toRows);
+    Box.Side from = side(fromArray, fromAddress, fromX, fromY, fromZ, fromPitch, fromRows);
+    return uploads.copyBox(to, from, new Box(width, height, depth), stream);
+  }
+
+  @Override
+  public int boxWrite(
+      int array,
+      long address,
+      long x,
+      long y,
+      long z,
+      long pitch,
+      long rows,
+      long width,
+      long height,
+      long depth,
+      int stream,
+      long dataAddress,
+      long dataBytes) {
+    Box.Side to = side(array, address, x, y, z, pitch, rows);
+    return uploads.writeBox(to, new Box(width, height, depth), stream, dataAddress, dataBytes);
+  }
+
+  @Override
+  public int boxRead(
+      int copy,
+      int array,
+      long address,
+      long x,
+      long y,
+      long z,
+      long pitch,
+      long rows,
+      long width,
+      long height,
+      long depth,
+      int stream) {
+    Box.Side from = side(array, address, x, y, z, pitch, rows);
+    return downloads.readBox(copy, from, new Box(width, height, depth), stream);
+  }
+
+  // Arrays, textures and surfaces
+
+  @Override
+  public void arrayCreate(
+      int tag,
+      int array,
+      long width,
+      long height,
+      long depth,
+      int format,
+      int channels,
+      int flags) {
+    arrays.create(tag, array, new Arrays.Descriptor(width, height, depth, format, channels, flags));
+  }
+
+  @Override
+  public int arrayDestroy(int array) {
+    return arrays.destroy(array);
+  }
+
+  @Override
+  public void arrayGetMemory(
+      int tag, int array, boolean lengthBytesWanted, boolean alignmentBytesWanted) {
+    arrays.memory(tag, array);
+  }
+
+  @Override
+  public void mipmapCreate(
+      int tag,
+      int mipmap,
+      long width,
+      long height,
+      long depth,
+      int format,
+      int channels,
+      int flags,
+      int levels) {
+    arrays.createMipmap(
+        tag, mipmap, new Arrays.Descriptor(width, height, depth, format, channels, flags), levels);
+  }
+
+  @Override
+  public int mipmapGetLevel(int mipmap, int level, int array) {
+    return arrays.level(mipmap, level, array);
+  }
+
+  @Override
+  public int mipmapDestroy(int mipmap) {
+    return arrays.destroyMipmap(mipmap);
+  }
+
+  @Override
+  public void mipmapGetMemory(
+      int tag, int mipmap, boolean lengthBytesWanted, boolean alignmentBytesWanted) {
+    arrays.mipmapMemory(tag, mipmap);
+  }
+
+  @Override
+  public void textureCreate(
+      int tag,
+      long resourceAddress,
+      long resourceBytes,
+      long textureAddress,
+      long textureBytes,
+      long viewAddress,
+      long viewBytes,
+      boolean objectWanted) {
+    textures.createTexture(
+        tag,
+        new Textures.Struct(resourceAddress, resourceBytes),
+        new Textures.Struct(textureAddress, textureBytes),
+        new Textures.Struct(viewAddress, viewBytes));
+  }
+
+  @Override
+  public int textureDestroy(long object) {
+    return textures.destroyTexture(object);
+  }
+
+  @Override
+  public void surfaceCreate(
+      int tag, long resourceAddress, long resourceBytes, boolean objectWanted) {
+    textures.createSurface(tag, new Textures.Struct(resourceAddress, resourceBytes));
+  }
+
+  @Override
+  public int surfaceDestroy(long object) {
+    return textures.destroySurface(object);
   }
 
   // Streams and events

@@ -30,6 +30,8 @@ final class SessionState {
   final HandleTable events = new HandleTable();
   final HandleTable modules = new HandleTable();
   final HandleTable functions = new HandleTable();
+  final HandleTable arrays = new HandleTable();
+  final HandleTable mipmaps = new HandleTable();
 
   /** Stands for a context number that names nothing. */
   final ContextState noContext;

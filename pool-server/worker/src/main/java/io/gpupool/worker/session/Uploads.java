@@ -5,8 +5,9 @@ import io.gpupool.cuda.SessionServices;
 import io.gpupool.worker.os.Memory;
 import java.util.ArrayDeque;
 import java.util.Iterator;
+import java.util.function.LongToIntFunction;
 
-/** Copies to the device. Used by the session's thread alone. */
+/** Copies to the device, and of boxes within it. Used by the session's thread alone. */
 final class Uploads {
   /*
    * The driver reads a long pageable source only when the stream gets there, and makes its caller
@@ -44,13 +45,75 @@ final class Uploads {
     if (lengthBytes <= readAtOnceBytes) {
       return state.backend.cuMemcpyHtoDAsync_v2(destination, source, lengthBytes, streamHandle);
     }
+    return writeStaged(
+        context,
+        source,
+        lengthBytes,
+        streamHandle,
+        block -> state.backend.cuMemcpyHtoDAsync_v2(destination, block, lengthBytes, streamHandle));
+  }
+
+  /** Copies a box within the device. */
+  int copyBox(Box.Side to, Box.Side from, Box box, int stream) {
+    if (!state.current.exists()) {
+      return CudaResult.INVALID_CONTEXT;
+    }
+    long streamHandle = state.stream(stream);
+    if (streamHandle == SessionServices.NO_HANDLE
+        || to.array() == SessionServices.NO_HANDLE
+        || from.array() == SessionServices.NO_HANDLE) {
+      return CudaResult.INVALID_HANDLE;
+    }
+    return box.isGood() && to.isGood(box) && from.isGood(box)
+        ? state.backend.cuMemcpy3DAsync_v2(box.describe(state.in(), to, from), streamHandle)
+        : CudaResult.INVALID_VALUE;
+  }
+
+  /** Writes a box whose bytes lie row after row. */
+  int writeBox(Box.Side to, Box box, int stream, long source, long lengthBytes) {
+    ContextState context = state.current;
+    if (!context.exists()) {
+      return CudaResult.INVALID_CONTEXT;
+    }
+    long streamHandle = state.stream(stream);
+    if (streamHandle == SessionServices.NO_HANDLE || to.array() == SessionServices.NO_HANDLE) {
+      return CudaResult.INVALID_HANDLE;
+    }
+    boolean good = box.isGood() && to.isGood(box);
+    if (!good || box.lengthBytes() != lengthBytes || lengthBytes > Frames.MAX_DATA_BYTES) {
+      return CudaResult.INVALID_VALUE;
+    }
+    if (readAtOnceBytes == Long.MAX_VALUE) {
+      return writeAtOnce(to, box, source, streamHandle);
+    }
+    // What drivers say of short sources, they say of copies in one row.
+    return writeStaged(
+        context,
+        source,
+        lengthBytes,
+        streamHandle,
+        block -> writeAtOnce(to, box, block, streamHandle));
+  }
+
+  private int writeAtOnce(Box.Side to, Box box, long source, long streamHandle) {
+    return state.backend.cuMemcpy3DAsync_v2(
+        box.describeFromHost(state.in(), to, source), streamHandle);
+  }
+
+  /** Copies by way of a page-locked block. */
+  private int writeStaged(
+      ContextState context,
+      long source,
+      long lengthBytes,
+      long streamHandle,
+      LongToIntFunction copy) {
     reclaim();
     long block = takeBlock(context, (int) lengthBytes);
     if (block == 0) {
       return CudaResult.OUT_OF_MEMORY;
     }
     Memory.copy(source, block, lengthBytes);
-    int result = state.backend.cuMemcpyHtoDAsync_v2(destination, block, lengthBytes, streamHandle);
+    int result = copy.applyAsInt(block);
     if (result != 0) {
       context.staging.give(block);
       return result;

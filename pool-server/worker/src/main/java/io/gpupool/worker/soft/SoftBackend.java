@@ -19,6 +19,8 @@ public final class SoftBackend
         SoftCopyCalls,
         SoftStreamCalls,
         SoftLaunchCalls,
+        SoftArrayCalls,
+        SoftTextureCalls,
         AutoCloseable {
   private final SoftState state;
   private volatile PrintSink printSink = bytes -> {};

@@ -1,0 +1,123 @@
+// SPDX-License-Identifier: Apache-2.0
+package io.gpupool.soft.texture;
+
+import java.lang.foreign.MemorySegment;
+import java.lang.foreign.ValueLayout;
+
+/**
+ * Elements in memory: rows of one level of an array, or rows that the program has laid out. Kernels
+ * read and write concurrently.
+ */
+public final class Texels {
+  private final MemorySegment bytes;
+  private final TexelFormat format;
+  private final int width;
+  private final int height;
+  private final int depth;
+  private final long pitchBytes;
+  private final Texels origin;
+  private volatile boolean gone;
+
+  /**
+   * Describes elements.
+   *
+   * @param bytes from the first element to the last, whole rows
+   * @param height rows of a slice, 1 or more
+   * @param depth slices, layers or faces, 1 or more
+   * @param pitchBytes from row to row; slices lie {@code height} rows apart
+   */
+  public Texels(
+      MemorySegment bytes, TexelFormat format, int width, int height, int depth, long pitchBytes) {
+    this.bytes = bytes;
+    this.format = format;
+    this.width = width;
+    this.height = height;
+    this.depth = depth;
+    this.pitchBytes = pitchBytes;
+    origin = this;
+  }
+
+  private Texels(Texels origin, TexelFormat format) {
+    bytes = origin.bytes;
+    this.format = format;
+    width = origin.width;
+    height = origin.height;
+    depth = origin.depth;
+    pitchBytes = origin.pitchBytes;
+    this.origin = origin.origin;
+  }
+
+  /** The same elements, read in another format of the same length. */
+  public Texels viewedAs(TexelFormat other) {
+    return new Texels(this, other);
+  }
+
+  public TexelFormat format() {
+    return format;
+  }
+
+  public int width() {
+    return width;
+  }
+
+  public int height() {
+    return height;
+  }
+
+  /** Slices, layers or faces. */
+  public int depth() {
+    return depth;
+  }
+
+  public long rowBytes() {
+    return (long) width * format.bytes();
+  }
+
+  /** Where a row begins, in bytes from the first. */
+  public long row(int y, int z) {
+    return ((long) z * height + y) * pitchBytes;
+  }
+
+  /** The native address of a byte. */
+  public long address(long offset) {
+    return bytes.address() + offset;
+  }
+
+  MemorySegment bytes() {
+    return bytes;
+  }
+
+  /** The memory is not theirs any more. */
+  public void release() {
+    gone = true;
+  }
+
+  public boolean isGone() {
+    return origin.gone;
+  }
+
+  /** The bits of a channel of an element, integers extended. */
+  int bits(int x, int y, int z, int channel) {
+    long at = row(y, z) + (long) x * format.bytes() + (long) channel * format.type().bytes();
+    return switch (format.type()) {
+      case UNSIGNED_8 -> bytes.get(ValueLayout.JAVA_BYTE, at) & 0xff;
+      case SIGNED_8 -> bytes.get(ValueLayout.JAVA_BYTE, at);
+      case UNSIGNED_16, HALF -> bytes.get(ValueLayout.JAVA_SHORT_UNALIGNED, at) & 0xffff;
+      case SIGNED_16 -> bytes.get(ValueLayout.JAVA_SHORT_UNALIGNED, at);
+      case UNSIGNED_32, SIGNED_32, FLOAT -> bytes.get(ValueLayout.JAVA_INT_UNALIGNED, at);
+    };
+  }
+
+  /** A channel as a number: floats as they are, integers from 0 or -1 to 1. */
+  float value(int x, int y, int z, int channel) {
+    int bits = bits(x, y, z, channel);
+    return switch (format.type()) {
+      case UNSIGNED_8 -> bits / 255f;
+      case UNSIGNED_16 -> bits / 65535f;
+      case SIGNED_8 -> Math.max(bits / 127f, -1f);
+      case SIGNED_16 -> Math.max(bits / 32767f, -1f);
+      case HALF -> Float.float16ToFloat((short) bits);
+      case UNSIGNED_32, SIGNED_32, FLOAT -> Float.intBitsToFloat(bits);
+    };
+  }
+}

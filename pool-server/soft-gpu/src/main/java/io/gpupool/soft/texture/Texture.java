@@ -1,0 +1,326 @@
+// SPDX-License-Identifier: Apache-2.0
+package io.gpupool.soft.texture;
+
+import java.util.List;
+
+/** Elements as kernels read them through a texture object. Any thread may read. */
+public final class Texture {
+  /*
+   * Filtering is CUDA's: elements lie at half-integer coordinates, and their weights have 8 bits
+   * behind the binary point. What a channel that a format lacks reads as is 0, and 1 for the last.
+   */
+  private static final float WEIGHT_ONE = 256;
+  private static final float FARTHEST = 1 << 24;
+  private static final int FACES = 6;
+
+  private final Texels[] levels;
+  private final Sampler sampler;
+  private final AddressMode[] modes = new AddressMode[3];
+  private final AddressMode[] elementModes = new AddressMode[3];
+  private final float[] border = new float[Sample.CHANNELS];
+  private final int firstLayer;
+  private final int layers;
+  private final boolean floats;
+  private final boolean filters;
+  private final boolean srgb;
+
+  /**
+   * Makes a texture.
+   *
+   * @param levels the largest first; 1 unless mipmapped
+   * @param firstLayer the layer that kernels call 0
+   * @param layers how many there are from there on
+   */
+  public Texture(List<Texels> levels, Sampler sampler, int firstLayer, int layers) {
+    this.levels = levels.toArray(Texels[]::new);
+    this.sampler = sampler;
+    this.firstLayer = firstLayer;
+    this.layers = layers;
+    TexelFormat format = levels.getFirst().format();
+    floats = format.isReadAsFloat(sampler.integers());
+    filters = sampler.linear() && floats;
+    srgb = sampler.srgb() && format.type() == ChannelType.UNSIGNED_8;
+    for (int i = 0; i < modes.length; i++) {
+      AddressMode mode = sampler.modes().get(i);
+      elementModes[i] = mode == AddressMode.BORDER ? mode : AddressMode.CLAMP;
+      modes[i] = sampler.normalized() ? mode : elementModes[i];
+    }
+    for (int i = 0; i < border.length; i++) {
+      border[i] = sampler.border().get(i);
+    }
+  }
+
+  public int levelCount() {
+    return levels.length;
+  }
+
+  /** The elements of a level; the nearest for a level that does not exist. */
+  public Texels level(int level) {
+    return levels[Math.clamp(level, 0, levels.length - 1)];
+  }
+
+  public int layers() {
+    return layers;
+  }
+
+  public boolean normalizedCoordinates() {
+    return sampler.normalized();
+  }
+
+  /** Reads the element at integer coordinates. */
+  public void fetch(Geometry geometry, int layer, int x, int y, int z, int level, Sample result) {
+    Texels texels = level(level);
+    int column = elementModes[0].index(x, texels.width());
+    int row = geometry.coordinates() < 2 ? 0 : elementModes[1].index(y, texels.height());
+    int slice =
+        geometry == Geometry.VOLUME
+            ? elementModes[2].index(z, texels.depth())
+            : layerOf(geometry, layer);
+    result.clear();
+    if (floats) {
+      add(texels, column, row, slice, 1, result);
+      finish(texels, result);
+    } else {
+      copyIntegers(texels, column, row, slice, result);
+    }
+  }
+
+  /**
+   * Reads at real coordinates.
+   *
+   * @param level of detail, before the sampler's bias and limits
+   */
+  public void sample(
+      Geometry geometry, int layer, float x, float y, float z, float level, Sample result) {
+    result.clear();
+    int slice = layerOf(geometry, layer);
+    float column = x;
+    float row = y;
+    if (geometry.isCube()) {
+      result.project(x, y, z);
+      slice = slice * FACES + result.face;
+      column = result.s;
+      row = result.t;
+    }
+    if (!floats) {
+      Texels texels = levels[nearestLevel(level)];
+      copyIntegers(
+          texels,
+          nearest(column, texels.width(), 0),
+          geometry.coordinates() < 2 ? 0 : nearest(row, texels.height(), 1),
+          geometry == Geometry.VOLUME ? nearest(z, texels.depth(), 2) : slice,
+          result);
+      return;
+    }
+    if (levels.length > 1 && sampler.linearLevels()) {
+      float exact = limited(level);
+      int lower = (int) exact;
+      float weight = (float) Math.rint((exact - lower) * WEIGHT_ONE) / WEIGHT_ONE;
+      addLevel(levels[lower], geometry, slice, column, row, z, 1 - weight, result);
+      if (weight > 0) {
+        addLevel(levels[lower + 1], geometry, slice, column, row, z, weight, result);
+      }
+    } else {
+      addLevel(levels[nearestLevel(level)], geometry, slice, column, row, z, 1, result);
+    }
+    finish(levels[0], result);
+  }
+
+  /** Reads at real coordinates; how fast they change from pixel to pixel tells the level. */
+  public void sampleWithGradient(
+      Geometry geometry, int layer, float[] place, float[] alongX, float[] alongY, Sample result) {
+    float across =
+        (float) Math.sqrt(Math.max(squared(geometry, alongX), squared(geometry, alongY)));
+    float level = (float) (Math.log(across) / Math.log(2));
+    sample(geometry, layer, place[0], place[1], place[2], level, result);
+  }
+
+  /** The squared length of a change of coordinates, in elements of the largest level. */
+  private float squared(Geometry geometry, float[] change) {
+    Texels texels = levels[0];
+    boolean normalized = sampler.normalized();
+    float sum = 0;
+    for (int i = 0; i < geometry.coordinates(); i++) {
+      int extent = i == 0 ? texels.width() : i == 1 ? texels.height() : texels.depth();
+      // On a cube, a face is two units wide.
+      float scale = geometry.isCube() ? texels.width() / 2f : normalized ? extent : 1;
+      sum += change[i] * scale * (change[i] * scale);
+    }
+    return sum;
+  }
+
+  /** Reads one channel of the four elements that filtering would use. */
+  public void gather(
+      Geometry geometry, int layer, float x, float y, float z, int channel, Sample result) {
+    result.clear();
+    int slice = layerOf(geometry, layer);
+    float column = x;
+    float row = y;
+    if (geometry.isCube()) {
+      result.project(x, y, z);
+      slice = slice * FACES + result.face;
+      column = result.s;
+      row = result.t;
+    }
+    Texels texels = levels[0];
+    int left = (int) Math.floor(scaled(column, texels.width()) - 0.5f);
+    int top = (int) Math.floor(scaled(row, texels.height()) - 0.5f);
+    for (int i = 0; i < Sample.CHANNELS; i++) {
+      // Counter-clockwise from the lower left.
+      int across = modes[0].index(left + (i == 1 || i == 2 ? 1 : 0), texels.width());
+      int down = modes[1].index(top + (i < 2 ? 1 : 0), texels.height());
+      result.bits[i] = bitsOf(texels, across, down, slice, channel);
+    }
+  }
+
+  private int bitsOf(Texels texels, int x, int y, int z, int channel) {
+    if (channel >= texels.format().channels()) {
+      return missing(channel);
+    }
+    boolean outside = (x | y | z) < 0;
+    if (floats) {
+      return Float.floatToRawIntBits(outside ? border[channel] : decoded(texels, x, y, z, channel));
+    }
+    return outside ? (int) border[channel] : texels.bits(x, y, z, channel);
+  }
+
+  private int layerOf(Geometry geometry, int layer) {
+    if (!geometry.layered()) {
+      return geometry == Geometry.CUBE ? firstLayer / FACES : firstLayer;
+    }
+    return geometry.isCube()
+        ? firstLayer / FACES + Math.clamp(layer, 0, Math.max(0, layers / FACES - 1))
+        : firstLayer + Math.clamp(layer, 0, layers - 1);
+  }
+
+  private float limited(float level) {
+    float biased = level + sampler.levelBias();
+    float within = Math.min(Math.max(biased, sampler.minLevel()), sampler.maxLevel());
+    return Math.min(Math.max(within, 0), levels.length - 1);
+  }
+
+  private int nearestLevel(float level) {
+    return levels.length == 1 ? 0 : (int) (limited(level) + 0.5f);
+  }
+
+  private float scaled(float coordinate, int extent) {
+    float scaled = sampler.normalized() ? coordinate * extent : coordinate;
+    return Math.min(Math.max(scaled, -FARTHEST), FARTHEST);
+  }
+
+  private int nearest(float coordinate, int extent, int dimension) {
+    return modes[dimension].index((int) Math.floor(scaled(coordinate, extent)), extent);
+  }
+
+  /** Adds what a level reads as, times a weight. */
+  private void addLevel(
+      Texels texels,
+      Geometry geometry,
+      int slice,
+      float x,
+      float y,
+      float z,
+      float weight,
+      Sample result) {
+    boolean plane = geometry.coordinates() > 1;
+    boolean volume = geometry == Geometry.VOLUME;
+    if (!filters) {
+      add(
+          texels,
+          nearest(x, texels.width(), 0),
+          plane ? nearest(y, texels.height(), 1) : 0,
+          volume ? nearest(z, texels.depth(), 2) : slice,
+          weight,
+          result);
+      return;
+    }
+    int fixedX = fixed(x, texels.width());
+    int fixedY = plane ? fixed(y, texels.height()) : 0;
+    int fixedZ = volume ? fixed(z, texels.depth()) : 0;
+    for (int corner = 0; corner < 8; corner++) {
+      float share = share(fixedX, corner) * share(fixedY, corner >> 1) * share(fixedZ, corner >> 2);
+      if (share > 0) {
+        int column = (fixedX >> 8) + (corner & 1);
+        int row = (fixedY >> 8) + (corner >> 1 & 1);
+        if (geometry.isCube() && sampler.seamless()) {
+          addAcross(texels, slice, column, row, weight * share, result);
+        } else {
+          add(
+              texels,
+              modes[0].index(column, texels.width()),
+              plane ? modes[1].index(row, texels.height()) : 0,
+              volume ? modes[2].index((fixedZ >> 8) + (corner >> 2 & 1), texels.depth()) : slice,
+              weight * share,
+              result);
+        }
+      }
+    }
+  }
+
+  /** The place of a coordinate among elements, with 8 bits behind the binary point. */
+  private int fixed(float coordinate, int extent) {
+    float scaled = Math.min(Math.max(scaled(coordinate, extent), -(1 << 21)), 1 << 21);
+    return (int) Math.floor((scaled - 0.5f) * WEIGHT_ONE + 0.5f);
+  }
+
+  private static float share(int fixed, int upper) {
+    int fraction = fixed & 255;
+    return ((upper & 1) == 0 ? 256 - fraction : fraction) / WEIGHT_ONE;
+  }
+
+  /** Adds an element of a cube; one beside a face is on the face that is there. */
+  private void addAcross(Texels texels, int slice, int x, int y, float weight, Sample result) {
+    int edge = texels.width();
+    if (x >= 0 && x < edge && y >= 0 && y < edge) {
+      add(texels, x, y, slice, weight, result);
+      return;
+    }
+    int cube = slice / FACES * FACES;
+    result.projectFrom(slice - cube, (2 * x + 1f) / edge - 1, (2 * y + 1f) / edge - 1);
+    add(
+        texels,
+        Math.clamp((int) (result.s * edge), 0, edge - 1),
+        Math.clamp((int) (result.t * edge), 0, edge - 1),
+        cube + result.face,
+        weight,
+        result);
+  }
+
+  private void add(Texels texels, int x, int y, int z, float weight, Sample result) {
+    int channels = texels.format().channels();
+    boolean outside = (x | y | z) < 0;
+    for (int channel = 0; channel < channels; channel++) {
+      float value = outside ? border[channel] : decoded(texels, x, y, z, channel);
+      result.sum[channel] += weight * value;
+    }
+  }
+
+  private float decoded(Texels texels, int x, int y, int z, int channel) {
+    float value = texels.value(x, y, z, channel);
+    if (!srgb || channel == Sample.CHANNELS - 1) {
+      return value;
+    }
+    return value <= 0.04045f ? value / 12.92f : (float) Math.pow((value + 0.055) / 1.055, 2.4);
+  }
+
+  private void finish(Texels texels, Sample result) {
+    int channels = texels.format().channels();
+    for (int channel = 0; channel < Sample.CHANNELS; channel++) {
+      result.bits[channel] =
+          channel < channels ? Float.floatToRawIntBits(result.sum[channel]) : missing(channel);
+    }
+  }
+
+  private void copyIntegers(Texels texels, int x, int y, int z, Sample result) {
+    for (int channel = 0; channel < Sample.CHANNELS; channel++) {
+      result.bits[channel] = bitsOf(texels, x, y, z, channel);
+    }
+  }
+
+  private int missing(int channel) {
+    if (channel < Sample.CHANNELS - 1) {
+      return 0;
+    }
+    return floats ? Float.floatToRawIntBits(1) : 1;
+  }
+}

@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: Apache-2.0
+package io.gpupool.soft.texture;
+
+import io.gpupool.soft.CudaStatus;
+import io.gpupool.soft.GpuException;
+import java.util.ArrayDeque;
+import java.util.Arrays;
+import java.util.Deque;
+
+/**
+ * The values that stand for textures and surfaces in kernels. A value is used again some time after
+ * its object is gone. Any thread may look up.
+ */
+public final class TextureTable {
+  private static final int INITIAL_CAPACITY = 64;
+  private static final int REST = 64;
+
+  /** Written under the lock of this; a reader may see an older array, never a torn one. */
+  private volatile Object[] objects = new Object[INITIAL_CAPACITY];
+
+  private final Deque<Integer> unused = new ArrayDeque<>();
+
+  /** The next value never used; 0 stands for nothing. */
+  private int fresh = 1;
+
+  /** Gives an object a value. */
+  public synchronized long add(Object object) {
+    int value = unused.size() > REST ? unused.poll() : fresh++;
+    Object[] current = objects;
+    if (value >= current.length) {
+      current = Arrays.copyOf(current, 2 * current.length);
+    }
+    current[value] = object;
+    // Written even where the array stays, so that readers on other threads see the entry.
+    objects = current;
+    return value;
+  }
+
+  /** What a value stands for; null if for nothing, or for something else. */
+  public <T> T find(long value, Class<T> type) {
+    Object[] current = objects;
+    if (value <= 0 || value >= current.length || !type.isInstance(current[(int) value])) {
+      return null;
+    }
+    return type.cast(current[(int) value]);
+  }
+
+  /**
+   * Forgets a value.
+   *
+   * @throws GpuException INVALID_VALUE if it stands for nothing, or for something else
+   */
+  public synchronized void remove(long value, Class<?> type) {
+    if (find(value, type) == null) {
+      throw new GpuException(
+          CudaStatus.INVALID_VALUE, value + " is no " + type.getSimpleName() + " object");
+    }
+    objects[(int) value] = null;
+    unused.add((int) value);
+  }
+}

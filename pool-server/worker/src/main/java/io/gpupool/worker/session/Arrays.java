@@ -1,0 +1,226 @@
+// SPDX-License-Identifier: Apache-2.0
+package io.gpupool.worker.session;
+
+import io.gpupool.cuda.SessionServices;
+import io.gpupool.worker.os.Memory;
+import java.util.HashMap;
+import java.util.Map;
+
+/**
+ * Arrays and mipmapped arrays of the session, counted in the lease's ledger before they are made.
+ * Used by the session's thread alone.
+ */
+final class Arrays {
+  /** What a driver hands out at least. */
+  private static final long GRANULE_BYTES = 512;
+
+  private static final int LAYERED = 0x01;
+  private static final int CUBEMAP = 0x04;
+  private static final long MAX_EXTENT = 1 << 20;
+  private static final int MAX_CHANNELS = 4;
+  private static final int MAX_LEVELS = 32;
+
+  private final SessionState state;
+  private final BlockingCalls blocking;
+
+  /** By the client's number of the array, and by that of the mipmapped array. */
+  private final Map<Integer, Counted> arrays = new HashMap<>();
+
+  private final Map<Integer, Counted> mipmaps = new HashMap<>();
+
+  private record Counted(ContextState context, long lengthBytes) {}
+
+  Arrays(SessionState state, BlockingCalls blocking) {
+    this.state = state;
+    this.blocking = blocking;
+  }
+
+  /** CUDA_ARRAY3D_DESCRIPTOR. */
+  record Descriptor(long width, long height, long depth, int format, int channels, int flags) {
+    private long write(long to) {
+      Memory.putLong(to, width);
+      Memory.putLong(to + 8, height);
+      Memory.putLong(to + 16, depth);
+      Memory.putInt(to + 24, format);
+      Memory.putInt(to + 28, channels);
+      Memory.putInt(to + 32, flags);
+      return to;
+    }
+
+    /** What it counts; negative if it cannot be. */
+    private long lengthBytes(int levels) {
+      if (!isExtent(width) || !isExtent(height) || !isExtent(depth)) {
+        return -1;
+      }
+      if (channels < 0 || channels > MAX_CHANNELS || levels < 1 || levels > MAX_LEVELS) {
+        return -1;
+      }
+      boolean layers = (flags & (LAYERED | CUBEMAP)) != 0;
+      long sum = 0;
+      for (int level = 0; level < levels; level++) {
+        long slices = Math.max(1, layers ? depth : depth >> level);
+        long rows = slices * Math.max(1, height >> level);
+        sum += rows * Math.max(1, width >> level) * elementBytes();
+      }
+      return (sum + GRANULE_BYTES - 1) & -GRANULE_BYTES;
+    }
+
+    private static boolean isExtent(long extent) {
+      return extent >= 0 && extent <= MAX_EXTENT;
+    }
+
+    private int elementBytes() {
+      return switch (format) {
+        case 1, 8 -> channels;
+        case 2, 9, 0x10 -> 2 * channels;
+        // The others take this much or less.
+        default -> 4 * channels;
+      };
+    }
+  }
+
+  void create(int tag, int array, Descriptor descriptor) {
+    Counted counted = reserve(tag, state.arrays, array, descriptor, 1);
+    if (counted == null) {
+      return;
+    }
+    long out = state.out();
+    long in = descriptor.write(state.in());
+    int result = blocking.call(() -> state.backend.cuArray3DCreate_v2(out, in));
+    finish(tag, result, out, new Place(state.arrays, arrays, array), counted);
+  }
+
+  int destroy(int array) {
+    Counted counted = arrays.get(array);
+    if (counted == null) {
+      return CudaResult.INVALID_HANDLE;
+    }
+    long handle = state.arrays.get(array);
+    int result = blocking.call(() -> state.backend.cuArrayDestroy(handle));
+    state.arrays.remove(array);
+    arrays.remove(array);
+    release(counted);
+    return result;
+  }
+
+  void memory(int tag, int array) {
+    long handle = state.arrays.get(array);
+    if (handle == SessionServices.NO_HANDLE) {
+      state.reply(tag, CudaResult.INVALID_HANDLE);
+      return;
+    }
+    long out = state.out();
+    int result = state.backend.cuArrayGetMemoryRequirements(out, handle, state.current.device);
+    state.reply(tag, result, out, 16);
+  }
+
+  void createMipmap(int tag, int mipmap, Descriptor descriptor, int levels) {
+    Counted counted = reserve(tag, state.mipmaps, mipmap, descriptor, levels);
+    if (counted == null) {
+      return;
+    }
+    long out = state.out();
+    long in = descriptor.write(state.in());
+    int result = blocking.call(() -> state.backend.cuMipmappedArrayCreate(out, in, levels));
+    finish(tag, result, out, new Place(state.mipmaps, mipmaps, mipmap), counted);
+  }
+
+  int level(int mipmap, int level, int array) {
+    long handle = state.mipmaps.get(mipmap);
+    if (handle == SessionServices.NO_HANDLE) {
+      return CudaResult.INVALID_HANDLE;
+    }
+    int refused = state.arrays.check(array);
+    if (refused != 0) {
+      return refused;
+    }
+    long out = state.out();
+    int result = state.backend.cuMipmappedArrayGetLevel(out, handle, level);
+    if (result == 0) {
+      state.arrays.put(array, Memory.getLong(out), mipmaps.get(mipmap));
+    }
+    return result;
+  }
+
+  int destroyMipmap(int mipmap) {
+    Counted counted = mipmaps.get(mipmap);
+    if (counted == null) {
+      return CudaResult.INVALID_HANDLE;
+    }
+    long handle = state.mipmaps.get(mipmap);
+    state.arrays.removeOwnedBy(counted);
+    int result = blocking.call(() -> state.backend.cuMipmappedArrayDestroy(handle));
+    state.mipmaps.remove(mipmap);
+    mipmaps.remove(mipmap);
+    release(counted);
+    return result;
+  }
+
+  void mipmapMemory(int tag, int mipmap) {
+    long handle = state.mipmaps.get(mipmap);
+    if (handle == SessionServices.NO_HANDLE) {
+      state.reply(tag, CudaResult.INVALID_HANDLE);
+      return;
+    }
+    long out = state.out();
+    int result =
+        state.backend.cuMipmappedArrayGetMemoryRequirements(out, handle, state.current.device);
+    state.reply(tag, result, out, 16);
+  }
+
+  /** The arrays of a context went with it. */
+  void forget(ContextState context) {
+    forget(context, state.mipmaps, mipmaps);
+    forget(context, state.arrays, arrays);
+  }
+
+  private void forget(ContextState context, HandleTable handles, Map<Integer, Counted> counts) {
+    counts
+        .values()
+        .removeIf(counted -> {
+          if (counted.context != context) {
+            return false;
+          }
+          state.arrays.removeOwnedBy(counted);
+          handles.removeOwnedBy(counted);
+          release(counted);
+          return true;
+        });
+  }
+
+  /** Counts what is to be made, or answers why it cannot be. */
+  private Counted reserve(
+      int tag, HandleTable handles, int number, Descriptor descriptor, int levels) {
+    ContextState context = state.current;
+    long lengthBytes = descriptor.lengthBytes(levels);
+    int refused = context.exists() ? handles.check(number) : CudaResult.INVALID_CONTEXT;
+    if (refused == 0 && lengthBytes < 0) {
+      refused = CudaResult.INVALID_VALUE;
+    }
+    if (refused == 0 && !state.ledger.reserve(context.gpu, lengthBytes)) {
+      refused = CudaResult.OUT_OF_MEMORY;
+    }
+    if (refused != 0) {
+      state.reply(tag, refused);
+      return null;
+    }
+    return new Counted(context, lengthBytes);
+  }
+
+  /** Where what is made gets its number. */
+  private record Place(HandleTable handles, Map<Integer, Counted> counts, int number) {}
+
+  private void finish(int tag, int result, long out, Place place, Counted counted) {
+    if (result == 0) {
+      place.handles.put(place.number, Memory.getLong(out), counted);
+      place.counts.put(place.number, counted);
+    } else {
+      release(counted);
+    }
+    state.reply(tag, result);
+  }
+
+  private void release(Counted counted) {
+    state.ledger.release(counted.context.gpu, counted.lengthBytes);
+  }
+}
