@@ -53,8 +53,8 @@ final class SoftDeviceTest {
     assertThat(attributes[10]).isEqualTo(32);
     assertThat(attributes[41]).as("unified addressing").isEqualTo(1);
     assertThat(attributes[115]).as("memory pools").isEqualTo(1);
-    assertThat(attributes[83]).as("managed memory").isZero();
-    assertThat(attributes[19]).as("mapped host memory").isZero();
+    assertThat(attributes[83]).as("managed memory").isEqualTo(1);
+    assertThat(attributes[19]).as("mapped host memory").isEqualTo(1);
   }
 
   @Test
