@@ -9,7 +9,14 @@ import java.lang.foreign.ValueLayout;
  * read and write concurrently.
  */
 public final class Texels {
+  /** All memory: reads from what is known when this is compiled are fast. */
+  private static final MemorySegment ALL = MemorySegment.NULL.reinterpret(Long.MAX_VALUE);
+
+  /** User addresses have 47 bits; the mask lets the compiler drop bounds checks. */
+  private static final long ADDRESS = 0x7FFF_FFFF_FFFFL;
+
   private final MemorySegment bytes;
+  private final long start;
   private final TexelFormat format;
   private final int width;
   private final int height;
@@ -29,6 +36,7 @@ public final class Texels {
   public Texels(
       MemorySegment bytes, TexelFormat format, int width, int height, int depth, long pitchBytes) {
     this.bytes = bytes;
+    start = bytes.address();
     this.format = format;
     this.width = width;
     this.height = height;
@@ -39,6 +47,7 @@ public final class Texels {
 
   private Texels(Texels origin, TexelFormat format) {
     bytes = origin.bytes;
+    start = origin.start;
     this.format = format;
     width = origin.width;
     height = origin.height;
@@ -80,11 +89,7 @@ public final class Texels {
 
   /** The native address of a byte. */
   public long address(long offset) {
-    return bytes.address() + offset;
-  }
-
-  MemorySegment bytes() {
-    return bytes;
+    return start + offset;
   }
 
   /** The memory is not theirs any more. */
@@ -98,13 +103,15 @@ public final class Texels {
 
   /** The bits of a channel of an element, integers extended. */
   int bits(int x, int y, int z, int channel) {
-    long at = row(y, z) + (long) x * format.bytes() + (long) channel * format.type().bytes();
-    return switch (format.type()) {
-      case UNSIGNED_8 -> bytes.get(ValueLayout.JAVA_BYTE, at) & 0xff;
-      case SIGNED_8 -> bytes.get(ValueLayout.JAVA_BYTE, at);
-      case UNSIGNED_16, HALF -> bytes.get(ValueLayout.JAVA_SHORT_UNALIGNED, at) & 0xffff;
-      case SIGNED_16 -> bytes.get(ValueLayout.JAVA_SHORT_UNALIGNED, at);
-      case UNSIGNED_32, SIGNED_32, FLOAT -> bytes.get(ValueLayout.JAVA_INT_UNALIGNED, at);
+    ChannelType type = format.type();
+    int element = x * format.channels() + channel;
+    long at = start + row(y, z) + (long) element * type.bytes() & ADDRESS;
+    return switch (type) {
+      case UNSIGNED_8 -> ALL.get(ValueLayout.JAVA_BYTE, at) & 0xff;
+      case SIGNED_8 -> ALL.get(ValueLayout.JAVA_BYTE, at);
+      case UNSIGNED_16, HALF -> ALL.get(ValueLayout.JAVA_SHORT_UNALIGNED, at) & 0xffff;
+      case SIGNED_16 -> ALL.get(ValueLayout.JAVA_SHORT_UNALIGNED, at);
+      case UNSIGNED_32, SIGNED_32, FLOAT -> ALL.get(ValueLayout.JAVA_INT_UNALIGNED, at);
     };
   }
 

@@ -11,6 +11,7 @@ public final class Texture {
    */
   private static final float WEIGHT_ONE = 256;
   private static final float FARTHEST = 1 << 24;
+  private static final float ROUNDING = 1f / (1 << 13);
   private static final int FACES = 6;
 
   private final Texels[] levels;
@@ -98,7 +99,7 @@ public final class Texture {
     float row = y;
     if (geometry.isCube()) {
       result.project(x, y, z);
-      slice = slice * FACES + result.face;
+      slice = faceOf(slice, result);
       column = result.s;
       row = result.t;
     }
@@ -158,7 +159,7 @@ public final class Texture {
     float row = y;
     if (geometry.isCube()) {
       result.project(x, y, z);
-      slice = slice * FACES + result.face;
+      slice = faceOf(slice, result);
       column = result.s;
       row = result.t;
     }
@@ -193,6 +194,11 @@ public final class Texture {
         : firstLayer + Math.clamp(layer, 0, layers - 1);
   }
 
+  /** The slice of a face; of a texture that is no cube, the last there is. */
+  private int faceOf(int cube, Sample result) {
+    return Math.min(cube * FACES + result.face, levels[0].depth() - 1);
+  }
+
   private float limited(float level) {
     float biased = level + sampler.levelBias();
     float within = Math.min(Math.max(biased, sampler.minLevel()), sampler.maxLevel());
@@ -209,7 +215,10 @@ public final class Texture {
   }
 
   private int nearest(float coordinate, int extent, int dimension) {
-    return modes[dimension].index((int) Math.floor(scaled(coordinate, extent)), extent);
+    float scaled = scaled(coordinate, extent);
+    // What a division by the extent has rounded down is meant to be the element.
+    float place = sampler.normalized() ? scaled + ROUNDING : scaled;
+    return modes[dimension].index((int) Math.floor(place), extent);
   }
 
   /** Adds what a level reads as, times a weight. */
@@ -236,24 +245,53 @@ public final class Texture {
     }
     int fixedX = fixed(x, texels.width());
     int fixedY = plane ? fixed(y, texels.height()) : 0;
-    int fixedZ = volume ? fixed(z, texels.depth()) : 0;
-    for (int corner = 0; corner < 8; corner++) {
-      float share = share(fixedX, corner) * share(fixedY, corner >> 1) * share(fixedZ, corner >> 2);
-      if (share > 0) {
-        int column = (fixedX >> 8) + (corner & 1);
-        int row = (fixedY >> 8) + (corner >> 1 & 1);
-        if (geometry.isCube() && sampler.seamless()) {
-          addAcross(texels, slice, column, row, weight * share, result);
-        } else {
-          add(
-              texels,
-              modes[0].index(column, texels.width()),
-              plane ? modes[1].index(row, texels.height()) : 0,
-              volume ? modes[2].index((fixedZ >> 8) + (corner >> 2 & 1), texels.depth()) : slice,
-              weight * share,
-              result);
-        }
-      }
+    if (geometry.isCube() && sampler.seamless()) {
+      addAcross(texels, slice, fixedX, fixedY, weight, result);
+      return;
+    }
+    if (!volume) {
+      addSlice(texels, plane, fixedX, fixedY, slice, weight, result);
+      return;
+    }
+    int fixedZ = fixed(z, texels.depth());
+    float share = fraction(fixedZ);
+    int front = modes[2].index(fixedZ >> 8, texels.depth());
+    addSlice(texels, true, fixedX, fixedY, front, (1 - share) * weight, result);
+    if (share > 0) {
+      int back = modes[2].index((fixedZ >> 8) + 1, texels.depth());
+      addSlice(texels, true, fixedX, fixedY, back, share * weight, result);
+    }
+  }
+
+  /** Adds what is between the elements of one slice. */
+  private void addSlice(
+      Texels texels,
+      boolean plane,
+      int fixedX,
+      int fixedY,
+      int slice,
+      float weight,
+      Sample result) {
+    if (!plane) {
+      addRow(texels, fixedX, 0, slice, weight, result);
+      return;
+    }
+    float share = fraction(fixedY);
+    int upper = modes[1].index(fixedY >> 8, texels.height());
+    addRow(texels, fixedX, upper, slice, (1 - share) * weight, result);
+    if (share > 0) {
+      int lower = modes[1].index((fixedY >> 8) + 1, texels.height());
+      addRow(texels, fixedX, lower, slice, share * weight, result);
+    }
+  }
+
+  private void addRow(Texels texels, int fixedX, int row, int slice, float weight, Sample result) {
+    float share = fraction(fixedX);
+    int left = modes[0].index(fixedX >> 8, texels.width());
+    add(texels, left, row, slice, (1 - share) * weight, result);
+    if (share > 0) {
+      int right = modes[0].index((fixedX >> 8) + 1, texels.width());
+      add(texels, right, row, slice, share * weight, result);
     }
   }
 
@@ -263,27 +301,31 @@ public final class Texture {
     return (int) Math.floor((scaled - 0.5f) * WEIGHT_ONE + 0.5f);
   }
 
-  private static float share(int fixed, int upper) {
-    int fraction = fixed & 255;
-    return ((upper & 1) == 0 ? 256 - fraction : fraction) / WEIGHT_ONE;
+  private static float fraction(int fixed) {
+    return (fixed & 255) / WEIGHT_ONE;
   }
 
-  /** Adds an element of a cube; one beside a face is on the face that is there. */
-  private void addAcross(Texels texels, int slice, int x, int y, float weight, Sample result) {
+  /**
+   * Adds what is between the elements of a cube; one beside a face is on the face that is there.
+   */
+  private void addAcross(
+      Texels texels, int slice, int fixedX, int fixedY, float weight, Sample result) {
     int edge = texels.width();
-    if (x >= 0 && x < edge && y >= 0 && y < edge) {
-      add(texels, x, y, slice, weight, result);
-      return;
+    int cube = slice / FACES;
+    for (int corner = 0; corner < 4; corner++) {
+      int x = (fixedX >> 8) + (corner & 1);
+      int y = (fixedY >> 8) + (corner >> 1);
+      float across = (corner & 1) == 0 ? 1 - fraction(fixedX) : fraction(fixedX);
+      float down = corner >> 1 == 0 ? 1 - fraction(fixedY) : fraction(fixedY);
+      if (x >= 0 && x < edge && y >= 0 && y < edge) {
+        add(texels, x, y, slice, across * down * weight, result);
+      } else {
+        result.projectFrom(slice % FACES, (2 * x + 1f) / edge - 1, (2 * y + 1f) / edge - 1);
+        int column = Math.clamp((int) (result.s * edge), 0, edge - 1);
+        int row = Math.clamp((int) (result.t * edge), 0, edge - 1);
+        add(texels, column, row, faceOf(cube, result), across * down * weight, result);
+      }
     }
-    int cube = slice / FACES * FACES;
-    result.projectFrom(slice - cube, (2 * x + 1f) / edge - 1, (2 * y + 1f) / edge - 1);
-    add(
-        texels,
-        Math.clamp((int) (result.s * edge), 0, edge - 1),
-        Math.clamp((int) (result.t * edge), 0, edge - 1),
-        cube + result.face,
-        weight,
-        result);
   }
 
   private void add(Texels texels, int x, int y, int z, float weight, Sample result) {
