@@ -2,6 +2,7 @@
 #include "box.h"
 
 #include "array.h"
+#include "capture.h"
 #include "marshal.h"
 #include "memory.h"
 #include "ops.h"
@@ -227,11 +228,10 @@ static CUresult copy_in_stream(struct context *context, uint32_t stream, const s
   return copy_from_box(context, stream, box);
 }
 
-static CUresult copy(struct box *box, CUstream handle, bool wait) {
-  struct context *context;
-  uint32_t stream;
-  CUresult result = copy_begin(handle, &context, &stream);
-  if (result) return result;
+/** patient: bytes for pageable memory may come later, as those for page-locked memory do. */
+static CUresult copy(struct box *box, struct context *context, uint32_t stream, bool wait,
+                     bool patient) {
+  CUresult result = CUDA_SUCCESS;
   merge_rows(box);
   bool toHost = !box->to.device, fromHost = !box->from.device;
   if (toHost && fromHost) {
@@ -247,17 +247,91 @@ static CUresult copy(struct box *box, CUstream handle, bool wait) {
   if (result) return result;
   if (toHost) {
     bool pinned = copy_place(box->to.address) == PLACE_PINNED;
-    return wait || !pinned ? stream_wait(context, stream) : CUDA_SUCCESS;
+    return wait || !(pinned || patient) ? stream_wait(context, stream) : CUDA_SUCCESS;
   }
   if (wait && !box->to.array && copy_is_seen(box->to.address)) return stream_wait(context, stream);
   return fromHost && wait ? copy_to_device_done(context, stream, false) : CUDA_SUCCESS;
 }
 
+/** A box with both its sides. */
+static CUresult box_of(const struct description *from, const struct description *to,
+                       const struct extent *extent, struct box *box) {
+  *box = (struct box){.width = extent->width, .height = extent->height, .depth = extent->depth};
+  CUresult result = side_of(from, box, &box->from);
+  return result ? result : side_of(to, box, &box->to);
+}
+
+static bool is_nothing(const struct extent *extent) {
+  return !extent->width || !extent->height || !extent->depth;
+}
+
+static CUDA_MEMCPY3D describe(const struct description *from, const struct description *to,
+                              const struct extent *extent) {
+  return (CUDA_MEMCPY3D){
+      .srcXInBytes = from->x,
+      .srcY = from->y,
+      .srcZ = from->z,
+      .srcMemoryType = from->memoryType,
+      .srcHost = from->host,
+      .srcDevice = from->device,
+      .srcArray = from->array,
+      .srcPitch = from->pitch,
+      .srcHeight = from->sliceRows,
+      .dstXInBytes = to->x,
+      .dstY = to->y,
+      .dstZ = to->z,
+      .dstMemoryType = to->memoryType,
+      .dstHost = (void *)(uintptr_t)to->host,
+      .dstDevice = to->device,
+      .dstArray = to->array,
+      .dstPitch = to->pitch,
+      .dstHeight = to->sliceRows,
+      .WidthInBytes = extent->width,
+      .Height = extent->height,
+      .Depth = extent->depth,
+  };
+}
+
 CUresult box_copy(const struct description *from, const struct description *to,
                   const struct extent *extent, CUstream handle, bool wait) {
-  struct box box = {.width = extent->width, .height = extent->height, .depth = extent->depth};
-  if (!box.width || !box.height || !box.depth) return CUDA_SUCCESS;
-  CUresult result = side_of(from, &box, &box.from);
-  if (!result) result = side_of(to, &box, &box.to);
-  return result ? result : copy(&box, handle, wait);
+  struct box box;
+  struct context *context;
+  uint32_t stream;
+  if (is_nothing(extent)) return CUDA_SUCCESS;
+  CUresult result = box_of(from, to, extent, &box);
+  if (result) return result;
+  struct stream *capturing = capture_stream(handle);
+  if (UNLIKELY(capturing != NULL)) {
+    CUDA_MEMCPY3D whole = describe(from, to, extent);
+    return capture_copy_3d(capturing, &whole, wait);
+  }
+  result = copy_begin(handle, &context, &stream);
+  return result ? result : copy(&box, context, stream, wait, false);
+}
+
+CUresult box_kind(const struct description *from, const struct description *to,
+                  const struct extent *extent, enum box_kind *kind) {
+  struct box box;
+  if (is_nothing(extent)) return CUDA_ERROR_INVALID_VALUE;
+  CUresult result = box_of(from, to, extent, &box);
+  if (result) return result;
+  bool linear = !box.from.array && !box.to.array;
+  *kind = box.from.device && box.to.device && linear  ? BOX_ON_DEVICE
+          : !box.from.device && !box.to.device        ? BOX_ON_HOST
+                                                      : BOX_IN_STREAM;
+  return CUDA_SUCCESS;
+}
+
+CUresult box_post(struct context *context, uint32_t stream, const struct description *from,
+                  const struct description *to, const struct extent *extent) {
+  struct box box;
+  CUresult result = box_of(from, to, extent, &box);
+  return result ? result : copy(&box, context, stream, false, true);
+}
+
+CUresult box_on_host(const struct description *from, const struct description *to,
+                     const struct extent *extent) {
+  struct box box;
+  CUresult result = box_of(from, to, extent, &box);
+  return result ? result : copy_on_host(&box);
 }

@@ -25,3 +25,25 @@ struct extent {
  */
 CUresult box_copy(const struct description *from, const struct description *to,
                   const struct extent *extent, CUstream handle, bool wait);
+
+/** What a copy takes. */
+enum box_kind {
+  BOX_ON_DEVICE,  // between memory of devices
+  BOX_IN_STREAM,  // with an array, or between a device and the host
+  BOX_ON_HOST,
+};
+
+/** As box_copy checks; CUDA_ERROR_INVALID_VALUE, too, if there is nothing to copy. */
+CUresult box_kind(const struct description *from, const struct description *to,
+                  const struct extent *extent, enum box_kind *kind);
+
+/**
+ * Puts a copy with a device into a stream. A source on the host is read before this returns; what is
+ * for the host is there when a later fence says that the stream has come to here.
+ */
+CUresult box_post(struct context *context, uint32_t stream, const struct description *from,
+                  const struct description *to, const struct extent *extent);
+
+/** Copies from host to host, now. */
+CUresult box_on_host(const struct description *from, const struct description *to,
+                     const struct extent *extent);

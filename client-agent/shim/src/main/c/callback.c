@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "callback.h"
 
+#include "capture.h"
 #include "context.h"
 #include "lock.h"
 #include "log.h"
@@ -158,21 +159,15 @@ static CUresult add(struct callback *callback, uint32_t *number) {
   return CUDA_SUCCESS;
 }
 
-static CUresult enqueue(CUstream hStream, enum callback_kind kind, CUhostFn function,
-                        void *userData) {
-  struct context *context;
-  uint32_t stream;
-  if (!function) return CUDA_ERROR_INVALID_VALUE;
-  CUresult result = context_or_none(&context);
-  if (!result) result = stream_number(hStream, &context, &stream);
-  if (result) return result;
+static CUresult enqueue(struct context *context, uint32_t stream, CUstream hStream,
+                        enum callback_kind kind, CUhostFn function, void *userData) {
   struct callback *callback = malloc(sizeof *callback);
   if (!callback) return CUDA_ERROR_OUT_OF_MEMORY;
   *callback = (struct callback){
       .kind = kind, .function = function, .userData = userData, .stream = hStream,
       .context = context, .streamNumber = stream};
   uint32_t number;
-  result = add(callback, &number);
+  CUresult result = add(callback, &number);
   if (result) {
     free(callback);
     return result;
@@ -184,12 +179,32 @@ static CUresult enqueue(CUstream hStream, enum callback_kind kind, CUhostFn func
   return result;
 }
 
+CUresult callback_launch(struct context *context, uint32_t stream, CUhostFn function,
+                         void *userData) {
+  return enqueue(context, stream, NULL, HOST_FUNCTION, function, userData);
+}
+
+static CUresult resolve(CUstream hStream, struct context **context, uint32_t *stream) {
+  CUresult result = context_or_none(context);
+  return result ? result : stream_number(hStream, context, stream);
+}
+
 CUresult shim_cuLaunchHostFunc(CUstream hStream, CUhostFn fn, void *userData) {
-  return enqueue(hStream, HOST_FUNCTION, fn, userData);
+  struct context *context;
+  uint32_t stream;
+  if (!fn) return CUDA_ERROR_INVALID_VALUE;
+  struct stream *capturing = capture_stream(hStream);
+  if (UNLIKELY(capturing != NULL)) return capture_host(capturing, fn, userData);
+  CUresult result = resolve(hStream, &context, &stream);
+  return result ? result : callback_launch(context, stream, fn, userData);
 }
 
 CUresult shim_cuStreamAddCallback(CUstream hStream, CUstreamCallback callback, void *userData,
                                   unsigned int flags) {
-  if (flags) return CUDA_ERROR_INVALID_VALUE;
-  return enqueue(hStream, STREAM_CALLBACK, (CUhostFn)callback, userData);
+  struct context *context;
+  uint32_t stream;
+  if (flags || !callback) return CUDA_ERROR_INVALID_VALUE;
+  CUresult result = resolve(hStream, &context, &stream);
+  return result ? result
+                : enqueue(context, stream, hStream, STREAM_CALLBACK, (CUhostFn)callback, userData);
 }

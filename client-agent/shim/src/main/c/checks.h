@@ -2,7 +2,7 @@
 // What the shim can tell of the arguments of entry points that are marshalled as they are.
 #pragma once
 
-#include "driver.h"
+#include "capture.h"
 
 CUresult check_cuMemcpyDtoDAsync_v2(CUdeviceptr dstDevice, CUdeviceptr srcDevice, size_t ByteCount,
                                     CUstream hStream);
@@ -16,3 +16,22 @@ CUresult check_cuMemsetD2D16Async(CUdeviceptr dstDevice, size_t dstPitch, unsign
                                   size_t Width, size_t Height, CUstream hStream);
 CUresult check_cuMemsetD2D32Async(CUdeviceptr dstDevice, size_t dstPitch, unsigned int ui,
                                   size_t Width, size_t Height, CUstream hStream);
+
+// The same entry points in a stream that is capturing.
+CUresult capture_cuMemcpyDtoDAsync_v2(struct stream *stream, CUdeviceptr dstDevice,
+                                      CUdeviceptr srcDevice, size_t ByteCount, CUstream hStream);
+CUresult capture_cuMemsetD8Async(struct stream *stream, CUdeviceptr dstDevice, unsigned char value,
+                                 size_t N, CUstream hStream);
+CUresult capture_cuMemsetD16Async(struct stream *stream, CUdeviceptr dstDevice,
+                                  unsigned short value, size_t N, CUstream hStream);
+CUresult capture_cuMemsetD32Async(struct stream *stream, CUdeviceptr dstDevice, unsigned int value,
+                                  size_t N, CUstream hStream);
+CUresult capture_cuMemsetD2D8Async(struct stream *stream, CUdeviceptr dstDevice, size_t dstPitch,
+                                   unsigned char value, size_t Width, size_t Height,
+                                   CUstream hStream);
+CUresult capture_cuMemsetD2D16Async(struct stream *stream, CUdeviceptr dstDevice, size_t dstPitch,
+                                    unsigned short value, size_t Width, size_t Height,
+                                    CUstream hStream);
+CUresult capture_cuMemsetD2D32Async(struct stream *stream, CUdeviceptr dstDevice, size_t dstPitch,
+                                    unsigned int value, size_t Width, size_t Height,
+                                    CUstream hStream);

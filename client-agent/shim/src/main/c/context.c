@@ -2,6 +2,7 @@
 #include "context.h"
 
 #include "array.h"
+#include "capture.h"
 #include "device.h"
 #include "event.h"
 #include "library.h"
@@ -355,6 +356,7 @@ CUresult shim_cuCtxSynchronize_v2(CUcontext ctx) {
   struct context *context;
   CUresult result = given_or_current(ctx, &context);
   if (!result) result = context->sticky;
+  if (!result && captures_active()) result = capture_refuse_context(context);
   if (result) return result;
   uint64_t mark = mirror_mark();
   result = context_result(context, op_ctxSynchronize(context->number));

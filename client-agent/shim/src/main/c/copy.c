@@ -2,6 +2,7 @@
 #include "copy.h"
 
 #include "callback.h"
+#include "capture.h"
 #include "checks.h"
 #include "host.h"
 #include "memory.h"
@@ -93,7 +94,13 @@ static CUresult to_device(CUdeviceptr destination, const void *source, size_t by
   struct context *context;
   uint32_t stream;
   bool unknown = false;
+  struct stream *capturing = capture_stream(handle);
+  if (UNLIKELY(capturing != NULL)) {
+    return capture_copy(capturing, destination, CU_MEMORYTYPE_DEVICE, (uintptr_t)source,
+                        CU_MEMORYTYPE_HOST, bytes, wait);
+  }
   CUresult result = copy_begin(handle, &context, &stream);
+  if (!result && wait) result = capture_unsafe();
   if (result || !bytes) return result;
   if (!source) return CUDA_ERROR_INVALID_VALUE;
   result = memory_check(destination, bytes, &unknown);
@@ -109,7 +116,13 @@ static CUresult from_device(void *destination, CUdeviceptr source, size_t bytes,
   struct context *context;
   uint32_t stream;
   bool unknown = false;
+  struct stream *capturing = capture_stream(handle);
+  if (UNLIKELY(capturing != NULL)) {
+    return capture_copy(capturing, (uintptr_t)destination, CU_MEMORYTYPE_HOST, source,
+                        CU_MEMORYTYPE_DEVICE, bytes, wait);
+  }
   CUresult result = copy_begin(handle, &context, &stream);
+  if (!result && wait) result = capture_unsafe();
   if (result) return result;
   if (bytes && !destination) return CUDA_ERROR_INVALID_VALUE;
   result = memory_check(source, bytes, &unknown);
@@ -124,6 +137,10 @@ static CUresult on_device(CUdeviceptr destination, CUdeviceptr source, size_t by
                           CUstream handle, bool wait) {
   struct context *context;
   uint32_t stream;
+  struct stream *capturing = capture_stream(handle);
+  if (UNLIKELY(capturing != NULL)) {
+    return capture_cuMemcpyDtoDAsync_v2(capturing, destination, source, bytes, handle);
+  }
   CUresult result = copy_begin(handle, &context, &stream);
   if (!result) result = check_cuMemcpyDtoDAsync_v2(destination, source, bytes, handle);
   if (!result) result = copy_on_device(context, stream, destination, source, bytes);
@@ -134,6 +151,11 @@ static CUresult on_device(CUdeviceptr destination, CUdeviceptr source, size_t by
 static CUresult on_host(void *destination, const void *source, size_t bytes, CUstream handle) {
   struct context *context;
   uint32_t stream;
+  struct stream *capturing = capture_stream(handle);
+  if (UNLIKELY(capturing != NULL)) {
+    return capture_copy(capturing, (uintptr_t)destination, CU_MEMORYTYPE_HOST, (uintptr_t)source,
+                        CU_MEMORYTYPE_HOST, bytes, false);
+  }
   CUresult result = copy_begin(handle, &context, &stream);
   if (!result) result = stream_wait(context, stream);
   if (!result) memmove(destination, source, bytes);
@@ -154,15 +176,29 @@ static CUresult copy_any(CUdeviceptr dst, CUdeviceptr src, size_t bytes, CUstrea
   return on_host(hostDst, hostSrc, bytes, handle);
 }
 
+/** Both sides of a copy on devices. */
+static CUresult check_sides(CUdeviceptr destination, CUdeviceptr source, size_t bytes) {
+  bool unknown = false;
+  CUresult result = memory_check(destination, bytes, &unknown);
+  return result ? result : memory_check(source, bytes, &unknown);
+}
+
 CUresult check_cuMemcpyDtoDAsync_v2(CUdeviceptr dstDevice, CUdeviceptr srcDevice, size_t ByteCount,
                                     CUstream hStream) {
-  bool unknown = false;
-  CUresult result = memory_check(dstDevice, ByteCount, &unknown);
-  if (!result) result = memory_check(srcDevice, ByteCount, &unknown);
+  CUresult result = check_sides(dstDevice, srcDevice, ByteCount);
   if (result || !mirrorCount) return result;
   struct context *context;
   uint32_t stream;
   return copy_begin(hStream, &context, &stream);
+}
+
+CUresult capture_cuMemcpyDtoDAsync_v2(struct stream *stream, CUdeviceptr dstDevice,
+                                      CUdeviceptr srcDevice, size_t ByteCount, CUstream hStream) {
+  (void)hStream;
+  CUresult result = check_sides(dstDevice, srcDevice, ByteCount);
+  return result ? result
+                : capture_copy(stream, dstDevice, CU_MEMORYTYPE_DEVICE, srcDevice,
+                               CU_MEMORYTYPE_DEVICE, ByteCount, false);
 }
 
 CUresult shim_cuMemcpy(CUdeviceptr dst, CUdeviceptr src, size_t ByteCount, CUstream implied) {

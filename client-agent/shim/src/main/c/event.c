@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "event.h"
 
+#include "capture.h"
 #include "context.h"
 #include "mirror.h"
 #include "ops.h"
@@ -8,19 +9,38 @@
 
 enum { BLOCKING_SYNC = 1, DISABLE_TIMING = 2, INTERPROCESS = 4 };
 
-void events_forget(struct context *context) {
-  for (uint32_t i = 0; i < arena_used(&events); i++) {
-    struct event *event = arena_at(&events, i);
-    if (event && event->context == context) arena_give(&events, event);
-  }
+CUresult event_find(CUevent handle, struct context **context, struct event **event) {
+  *event = arena_find(&events, handle);
+  if (!*event) return CUDA_ERROR_INVALID_HANDLE;
+  if (!*context) *context = (*event)->context;
+  return (*event)->context->sticky;
 }
 
 CUresult event_number(CUevent handle, struct context **context, uint32_t *number) {
-  struct event *event = arena_find(&events, handle);
-  if (!event) return CUDA_ERROR_INVALID_HANDLE;
-  if (!*context) *context = event->context;
-  *number = event->slot.number;
-  return event->context->sticky;
+  struct event *event;
+  CUresult result = event_find(handle, context, &event);
+  // Whoever can do with a captured record finds the event itself.
+  if (!result && UNLIKELY(event->captureId)) result = capture_refuse_event(event);
+  if (!result) *number = event->slot.number;
+  return result;
+}
+
+/** Before a slot is given back. */
+static void forget_capture(struct event *event) {
+  if (!event->captureId) return;
+  lock_take(&graphLock);
+  edges_clear(&event->frontier);
+  event->captureId = 0;
+  lock_release(&graphLock);
+}
+
+void events_forget(struct context *context) {
+  for (uint32_t i = 0; i < arena_used(&events); i++) {
+    struct event *event = arena_at(&events, i);
+    if (!event || event->context != context) continue;
+    forget_capture(event);
+    arena_give(&events, event);
+  }
 }
 
 CUresult shim_cuEventCreate(CUevent *phEvent, unsigned int Flags) {
@@ -42,9 +62,20 @@ CUresult shim_cuEventCreate(CUevent *phEvent, unsigned int Flags) {
   return op_eventCreate(context->number, event->slot.number, Flags);
 }
 
+struct event *event_make_internal(struct context *context) {
+  struct event *event = arena_take(&events);
+  if (!event) return NULL;
+  event->flags = DISABLE_TIMING;
+  event->context = context;
+  arena_publish(&events, event);
+  op_eventCreate(context->number, event->slot.number, DISABLE_TIMING);
+  return event;
+}
+
 CUresult shim_cuEventDestroy_v2(CUevent hEvent) {
   struct event *event = arena_find(&events, hEvent);
   if (!event) return CUDA_ERROR_INVALID_HANDLE;
+  forget_capture(event);
   CUresult result = op_eventDestroy(event->context->number, event->slot.number);
   return arena_give(&events, event) ? result : CUDA_ERROR_INVALID_HANDLE;
 }
@@ -53,18 +84,22 @@ CUresult shim_cuEventDestroy(CUevent hEvent) { return shim_cuEventDestroy_v2(hEv
 
 CUresult shim_cuEventRecordWithFlags(CUevent hEvent, CUstream hStream, unsigned int flags) {
   struct context *context;
-  uint32_t event, stream;
+  struct event *event;
+  struct stream *capturing = capture_stream(hStream);
+  uint32_t stream;
   if (flags & ~1u) return CUDA_ERROR_INVALID_VALUE;
   CUresult result = context_or_none(&context);
-  if (!result) result = event_number(hEvent, &context, &event);
-  if (!result) result = stream_number(hStream, &context, &stream);
+  if (!result) result = event_find(hEvent, &context, &event);
   if (result) return result;
-  result = op_eventRecord(context->number, event, stream, flags);
-  struct event *recorded = arena_find(&events, hEvent);
-  if (recorded) {
-    recorded->stream = stream;
-    recorded->mark = mirror_mark();
-  }
+  if (UNLIKELY(capturing != NULL)) return capture_record(capturing, hEvent, event, flags);
+  // The flag has a meaning in captures only.
+  if (flags) return CUDA_ERROR_INVALID_VALUE;
+  result = stream_number(hStream, &context, &stream);
+  if (result) return result;
+  forget_capture(event);
+  result = op_eventRecord(context->number, event->slot.number, stream, flags);
+  event->stream = stream;
+  event->mark = mirror_mark();
   return result;
 }
 

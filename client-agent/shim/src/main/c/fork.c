@@ -2,8 +2,11 @@
 #include "fork.h"
 
 #include "callback.h"
+#include "capture.h"
 #include "context.h"
 #include "device.h"
+#include "graph.h"
+#include "graph_memory.h"
 #include "handles.h"
 #include "managed.h"
 #include "mapped.h"
@@ -16,6 +19,7 @@
 #include "texture.h"
 #include "thread.h"
 #include "twin.h"
+#include "user_object.h"
 
 #include <pthread.h>
 
@@ -35,6 +39,10 @@ static void forget(void) {
   twins_reset();
   pools_reset();
   textures_reset();
+  graphs_reset();
+  graph_memory_reset();
+  captures_reset();
+  user_objects_reset();
   thread_reset();
 }
 

@@ -4,10 +4,13 @@
 #include "array.h"
 #include "context.h"
 #include "event.h"
+#include "graph.h"
+#include "graph_exec.h"
 #include "library.h"
 #include "module.h"
 #include "pool.h"
 #include "stream.h"
+#include "user_object.h"
 
 #include <string.h>
 #include <sys/mman.h>
@@ -27,6 +30,10 @@ struct arena kernels = ARENA(kernel, 1 << 19, 0x4b524e31);
 struct arena pools = ARENA(pool, 1 << 12, 0x504f4f31);
 struct arena arrays = ARENA(array, 1 << 18, 0x41525231);
 struct arena mipmaps = ARENA(mipmap, 1 << 14, 0x4d495031);
+struct arena graphs = ARENA(graph, 1 << 18, 0x47524831);
+struct arena graphNodes = ARENA(graph_node, 1 << 20, 0x4e4f4431);
+struct arena graphExecs = ARENA(graph_exec, 1 << 16, 0x45584331);
+struct arena userObjects = ARENA(user_object, 1 << 18, 0x55534f31);
 
 static struct slot *slot_of(struct arena *arena, uint32_t index) {
   return (struct slot *)(void *)(arena->base + (uint64_t)index * arena->slotBytes);
@@ -89,7 +96,8 @@ static void reset(struct arena *arena) {
 }
 
 void handles_reset(void) {
-  struct arena *all[] = {&contexts,  &streams, &events, &modules, &functions,
-                         &libraries, &kernels, &pools,  &arrays,  &mipmaps};
+  struct arena *all[] = {&contexts,  &streams, &events, &modules,    &functions,
+                         &libraries, &kernels, &pools,  &arrays,     &mipmaps,
+                         &graphs,    &graphNodes,       &graphExecs, &userObjects};
   for (size_t i = 0; i < sizeof all / sizeof *all; i++) reset(all[i]);
 }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "host.h"
 
+#include "capture.h"
 #include "context.h"
 #include "mapped.h"
 #include "memory.h"
@@ -38,6 +39,7 @@ CUresult shim_cuMemHostAlloc(void **pp, size_t bytesize, unsigned int Flags) {
     return CUDA_ERROR_INVALID_VALUE;
   }
   CUresult result = context_current(&context);
+  if (!result) result = capture_unsafe();
   if (result) return result;
   if (Flags & DEVICE_MAP) return mapped_allocate(context, bytesize, Flags, pp);
   void *memory = mmap(NULL, whole_pages(bytesize), PROT_READ | PROT_WRITE,
@@ -70,6 +72,8 @@ CUresult shim_cuMemFreeHost(void *p) {
   struct range range;
   uint64_t base = (uintptr_t)p;
   if (!p) return CUDA_SUCCESS;
+  CUresult refused = capture_unsafe();
+  if (refused) return refused;
   if (!ranges_find(&hostRanges, base, &range) || range.base != base || range.kind != RANGE_PINNED) {
     return CUDA_ERROR_INVALID_VALUE;
   }

@@ -2,6 +2,7 @@
 // Kernel launches. Frame: docs/architecture.md, "launch".
 #include "launch.h"
 
+#include "capture.h"
 #include "context.h"
 #include "device.h"
 #include "library.h"
@@ -14,7 +15,6 @@
 
 enum {
   HEAD_BYTES = 56,  // header and the twelve words after it
-  FLAG_COOPERATIVE = 1,
   MAX_LAUNCH_ATTRIBUTES = 32,
   PROGRAMMATIC_EVENT = 7,
   LAUNCH_COMPLETION_EVENT = 12,
@@ -60,7 +60,12 @@ static CUresult check_shared(const struct context *context, struct function *fun
   return launch->sharedBytes <= (uint32_t)allowed ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
 }
 
-static CUresult check_attributes(const struct launch *launch) {
+CUresult launch_check(CUfunction handle, struct function *function, const struct launch *launch) {
+  CUresult result = check_dimensions(handle, function->context, launch);
+  return result ? result : check_shared(function->context, function, launch);
+}
+
+CUresult launch_check_attributes(const struct launch *launch) {
   if (launch->attributeCount > MAX_LAUNCH_ATTRIBUTES ||
       (launch->attributeCount && !launch->attributes)) {
     return CUDA_ERROR_INVALID_VALUE;
@@ -79,8 +84,7 @@ static CUresult check_attributes(const struct launch *launch) {
   return CUDA_SUCCESS;
 }
 
-/** Copies the parameters to where the function's table wants them. */
-static void pack(const struct function_info *info, uint8_t *to, void **parameters) {
+void launch_pack(const struct function_info *info, uint8_t *to, void **parameters) {
   if (info->gaps) memset(to, 0, info->parameterBytes);
   for (uint32_t i = 0; i < info->parameterCount; i++) {
     const struct parameter *parameter = &info->parameters[i];
@@ -108,13 +112,15 @@ CUresult launch_kernel(CUfunction handle, const struct launch *launch, void **pa
   result = function_find(handle, &context, &function);
   if (UNLIKELY(result)) return result;
   if (UNLIKELY(function->context != context)) return CUDA_ERROR_INVALID_HANDLE;
+  struct stream *capturing = capture_stream(launch->stream);
+  if (UNLIKELY(capturing != NULL)) {
+    return capture_kernel(capturing, handle, launch, parameters, packed, packedBytes);
+  }
   result = stream_number(launch->stream, &context, &stream);
   if (UNLIKELY(result)) return result;
   result = mirror_before(context, stream);
   if (UNLIKELY(result)) return result;
-  result = check_dimensions(handle, context, launch);
-  if (UNLIKELY(result)) return result;
-  result = check_shared(context, function, launch);
+  result = launch_check(handle, function, launch);
   if (UNLIKELY(result)) return result;
   const struct function_info *info = function->info;
   uint32_t parameterBytes = packed ? (uint32_t)packedBytes : info->parameterBytes;
@@ -147,13 +153,12 @@ CUresult launch_kernel(CUfunction handle, const struct launch *launch, void **pa
   if (packed) {
     memcpy(at, packed, packedBytes);
   } else {
-    pack(info, at, parameters);
+    launch_pack(info, at, parameters);
   }
   return ring_post();
 }
 
-/** Takes `extra` apart; the buffer is NULL if there is none. */
-static CUresult read_extra(void **extra, const void **packed, size_t *packedBytes) {
+CUresult launch_extra(void **extra, const void **packed, size_t *packedBytes) {
   *packed = NULL;
   *packedBytes = 0;
   if (LIKELY(!extra)) return CUDA_SUCCESS;
@@ -174,7 +179,7 @@ static CUresult launch_checked(CUfunction function, const struct launch *launch,
   const void *packed;
   size_t packedBytes;
   if (UNLIKELY(parameters && extra)) return CUDA_ERROR_INVALID_VALUE;
-  CUresult result = read_extra(extra, &packed, &packedBytes);
+  CUresult result = launch_extra(extra, &packed, &packedBytes);
   return result ? result : launch_kernel(function, launch, parameters, packed, packedBytes);
 }
 
@@ -213,6 +218,6 @@ CUresult shim_cuLaunchKernelEx(const CUlaunchConfig *config, CUfunction f, void 
       .attributes = config->attrs,
       .attributeCount = config->numAttrs,
   };
-  CUresult result = check_attributes(&launch);
+  CUresult result = launch_check_attributes(&launch);
   return result ? result : launch_checked(f, &launch, kernelParams, extra);
 }

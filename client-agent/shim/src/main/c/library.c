@@ -194,6 +194,18 @@ static CUresult kernel_of(struct library *library, struct function_info *info,
   return result;
 }
 
+struct kernel *kernel_behind(const struct function *function) {
+  struct library *library = function->module->library;
+  struct kernel *kernel = NULL;
+  if (!library) return NULL;
+  lock_take(&library->lock);
+  if (function->info->index < library->kernelCapacity) {
+    kernel = library->kernels[function->info->index];
+  }
+  lock_release(&library->lock);
+  return kernel;
+}
+
 CUresult shim_cuLibraryGetKernel(CUkernel *pKernel, CUlibrary handle, const char *name) {
   struct library *library = arena_find(&libraries, handle);
   struct module *module;

@@ -33,5 +33,8 @@ struct kernel {
 CUresult kernel_function(struct kernel *kernel, struct context *context,
                          struct function **function);
 
+/** The kernel that a function of a library is in one context; NULL if nobody has asked for it. */
+struct kernel *kernel_behind(const struct function *function);
+
 /** A context's modules are gone. */
 void libraries_forget(struct context *context);

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "memory.h"
 
+#include "capture.h"
+#include "graph_memory.h"
 #include "managed.h"
 #include "ops.h"
 #include "pool.h"
@@ -54,6 +56,7 @@ CUresult shim_cuMemAlloc_v2(CUdeviceptr *dptr, size_t bytesize) {
   struct context *context;
   if (!dptr || !bytesize) return CUDA_ERROR_INVALID_VALUE;
   CUresult result = context_current(&context);
+  if (!result) result = capture_unsafe();
   if (result) return result;
   uint64_t address = 0;
   result = context_result(context, op_memAlloc(context->number, bytesize, &address));
@@ -69,6 +72,7 @@ CUresult shim_cuMemAllocPitch_v2(CUdeviceptr *dptr, size_t *pPitch, size_t Width
   bool element = ElementSizeBytes == 4 || ElementSizeBytes == 8 || ElementSizeBytes == 16;
   if (!dptr || !pPitch || !WidthInBytes || !Height || !element) return CUDA_ERROR_INVALID_VALUE;
   CUresult result = context_current(&context);
+  if (!result) result = capture_unsafe();
   if (result) return result;
   uint64_t address = 0, pitch = 0;
   result = context_result(context, op_memAllocPitch(context->number, WidthInBytes, Height,
@@ -78,6 +82,12 @@ CUresult shim_cuMemAllocPitch_v2(CUdeviceptr *dptr, size_t *pPitch, size_t Width
   *dptr = address;
   *pPitch = pitch;
   return CUDA_SUCCESS;
+}
+
+/** Whether a node of a graph allocates the memory at an address. */
+static bool is_of_graph(CUdeviceptr address) {
+  struct range range;
+  return ranges_find(&deviceRanges, address, &range) && range.kind == RANGE_GRAPH;
 }
 
 /** Takes memory that the program may free out of the table; false if none begins here. */
@@ -91,7 +101,11 @@ CUresult shim_cuMemFree_v2(CUdeviceptr dptr) {
   struct context *context;
   struct range range;
   CUresult result = context_or_none(&context);
+  if (!result) result = capture_unsafe();
   if (result || !dptr) return result;
+  if (is_of_graph(dptr)) {
+    return graph_memory_free(dptr) ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
+  }
   if (!take_allocated(dptr, &range)) return CUDA_ERROR_INVALID_VALUE;
   return range.kind == RANGE_MANAGED ? managed_free(&range)
                                      : op_memFree(range.context->number, dptr);
@@ -114,6 +128,8 @@ static CUresult allocate_async(CUdeviceptr *dptr, size_t bytesize, CUmemoryPool 
   struct context *context;
   uint32_t poolNumber = NUMBER_NULL, stream;
   if (!dptr || !bytesize) return CUDA_ERROR_INVALID_VALUE;
+  struct stream *capturing = capture_stream(hStream);
+  if (UNLIKELY(capturing != NULL)) return capture_allocate(capturing, bytesize, dptr);
   CUresult result = context_or_none(&context);
   if (!result) result = stream_number(hStream, &context, &stream);
   if (!result && !pool) pool = (CUmemoryPool)(void *)pool_of_device(context->device);
@@ -141,9 +157,14 @@ CUresult shim_cuMemFreeAsync(CUdeviceptr dptr, CUstream hStream) {
   struct context *context;
   struct range range;
   uint32_t stream;
+  struct stream *capturing = capture_stream(hStream);
+  if (UNLIKELY(capturing != NULL)) return capture_free(capturing, dptr);
   CUresult result = context_or_none(&context);
   if (!result) result = stream_number(hStream, &context, &stream);
   if (result || !dptr) return result;
+  if (is_of_graph(dptr)) {
+    return graph_memory_free(dptr) ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
+  }
   if (!take_allocated(dptr, &range)) return CUDA_ERROR_INVALID_VALUE;
   if (range.kind == RANGE_MANAGED) {
     result = stream_wait(context, stream);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Filling device memory. To the host all of it is asynchronous, so that the synchronous forms are the
 // asynchronous ones in the default stream; only that others are not ordered after non-blocking streams.
+#include "capture.h"
 #include "checks.h"
 #include "copy.h"
 #include "memory.h"
@@ -9,8 +10,8 @@
 #include "stream.h"
 
 /** Rows of width elements of so many bytes. */
-static CUresult check_rows(CUdeviceptr destination, size_t pitch, size_t elementBytes, size_t width,
-                           size_t height, CUstream handle) {
+static CUresult check_span(CUdeviceptr destination, size_t pitch, size_t elementBytes, size_t width,
+                           size_t height) {
   bool unknown = false;
   size_t rowBytes, span;
   if (destination % elementBytes) return CUDA_ERROR_INVALID_VALUE;
@@ -21,7 +22,13 @@ static CUresult check_rows(CUdeviceptr destination, size_t pitch, size_t element
       __builtin_add_overflow(span, rowBytes, &span)) {
     return CUDA_ERROR_INVALID_VALUE;
   }
-  CUresult result = memory_check(destination, span, &unknown);
+  return memory_check(destination, span, &unknown);
+}
+
+/** As check_span, in a stream that is about to do it. */
+static CUresult check_rows(CUdeviceptr destination, size_t pitch, size_t elementBytes, size_t width,
+                           size_t height, CUstream handle) {
+  CUresult result = check_span(destination, pitch, elementBytes, width, height);
   if (result || !mirrorCount) return result;
   struct context *context;
   uint32_t stream;
@@ -72,6 +79,28 @@ CUresult check_cuMemsetD2D32Async(CUdeviceptr dstDevice, size_t dstPitch, unsign
   (void)ui;
   return check_rows(dstDevice, dstPitch, 4, Width, Height, hStream);
 }
+
+// In a capturing stream.
+
+#define CAPTURE_FILL(bits, type) \
+  CUresult capture_cuMemsetD##bits##Async(struct stream *stream, CUdeviceptr dstDevice, \
+                                          type value, size_t N, CUstream hStream) { \
+    (void)hStream; \
+    CUresult result = check_span(dstDevice, 0, bits / 8, N, 1); \
+    return result ? result : capture_fill(stream, dstDevice, 0, value, bits / 8, N, 1); \
+  } \
+  CUresult capture_cuMemsetD2D##bits##Async(struct stream *stream, CUdeviceptr dstDevice, \
+                                            size_t dstPitch, type value, size_t Width, \
+                                            size_t Height, CUstream hStream) { \
+    (void)hStream; \
+    CUresult result = check_span(dstDevice, dstPitch, bits / 8, Width, Height); \
+    return result ? result \
+                  : capture_fill(stream, dstDevice, dstPitch, value, bits / 8, Width, Height); \
+  }
+
+CAPTURE_FILL(8, unsigned char)
+CAPTURE_FILL(16, unsigned short)
+CAPTURE_FILL(32, unsigned int)
 
 CUresult shim_cuMemsetD8_v2(CUdeviceptr dstDevice, unsigned char uc, size_t N, CUstream implied) {
   return filled(shim_cuMemsetD8Async(dstDevice, uc, N, implied), dstDevice, implied);

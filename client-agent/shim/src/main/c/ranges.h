@@ -24,6 +24,7 @@ enum range_kind {
   RANGE_ALLOCATED,
   RANGE_ASYNC,
   RANGE_GLOBAL,
+  RANGE_GRAPH,       // of a node that allocates
   RANGE_MANAGED,
   RANGE_MAPPED,      // the device's copy of page-locked memory
   RANGE_PINNED,

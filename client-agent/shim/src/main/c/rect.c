@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The entry points that copy rectangles and boxes.
-#include "box.h"
+#include "rect.h"
+
 #include "shim.h"
 
 #define SIDE_2D(copy, end) \
@@ -26,6 +27,33 @@
     struct extent extent = {copy->WidthInBytes, copy->Height, copy->Depth}; \
     return box_copy(&from, &to, &extent, handle, wait); \
   }
+
+/** A copy of graphs taken apart. */
+struct parts {
+  struct description from, to;
+  struct extent extent;
+};
+
+static struct parts parts_of(const CUDA_MEMCPY3D *copy) {
+  return (struct parts){
+      SIDE_3D(copy, src), SIDE_3D(copy, dst), {copy->WidthInBytes, copy->Height, copy->Depth}};
+}
+
+CUresult rect_kind(const CUDA_MEMCPY3D *copy, enum box_kind *kind) {
+  struct parts parts = parts_of(copy);
+  if (copy->srcLOD || copy->dstLOD) return CUDA_ERROR_INVALID_VALUE;
+  return box_kind(&parts.from, &parts.to, &parts.extent, kind);
+}
+
+CUresult rect_post(struct context *context, uint32_t stream, const CUDA_MEMCPY3D *copy) {
+  struct parts parts = parts_of(copy);
+  return box_post(context, stream, &parts.from, &parts.to, &parts.extent);
+}
+
+CUresult rect_on_host(const CUDA_MEMCPY3D *copy) {
+  struct parts parts = parts_of(copy);
+  return box_on_host(&parts.from, &parts.to, &parts.extent);
+}
 
 COPY_2D(CUDA_MEMCPY2D, copy_2d)
 COPY_2D(CUDA_MEMCPY2D_v1, copy_2d_v1)

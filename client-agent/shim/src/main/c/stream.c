@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "stream.h"
 
+#include "capture.h"
 #include "context.h"
 #include "device.h"
+#include "event.h"
 #include "mirror.h"
 #include "ops.h"
 #include "shim.h"
@@ -25,6 +27,7 @@ CUresult stream_make(struct context *context, unsigned int flags, int priority,
 }
 
 CUresult stream_discard(struct stream *stream) {
+  capture_discard(stream);
   struct context *context = stream->context;
   uint32_t number = stream->slot.number;
   bool nonBlocking = stream->flags & STREAM_NON_BLOCKING;
@@ -44,12 +47,13 @@ CUresult stream_wait(struct context *context, uint32_t number) {
 void streams_forget(struct context *context) {
   for (uint32_t i = 0; i < arena_used(&streams); i++) {
     struct stream *stream = arena_at(&streams, i);
-    if (stream && stream->context == context) arena_give(&streams, stream);
+    if (!stream || stream->context != context) continue;
+    capture_discard(stream);
+    arena_give(&streams, stream);
   }
 }
 
-/** The stream of a handle; NULL for the legacy default stream. */
-static CUresult stream_find(CUstream handle, struct context **context, struct stream **stream) {
+CUresult stream_find(CUstream handle, struct context **context, struct stream **stream) {
   *stream = NULL;
   if (handle == NULL || handle == CU_STREAM_LEGACY) {
     return *context ? CUDA_SUCCESS : CUDA_ERROR_INVALID_CONTEXT;
@@ -66,6 +70,8 @@ static CUresult stream_find(CUstream handle, struct context **context, struct st
 CUresult stream_number(CUstream handle, struct context **context, uint32_t *number) {
   struct stream *stream;
   CUresult result = stream_find(handle, context, &stream);
+  // Whoever can be captured has asked before.
+  if (!result && captures_active()) result = capture_refuse_stream(*context, stream);
   if (!result) *number = stream ? stream->slot.number : NUMBER_LEGACY_STREAM;
   return result;
 }
@@ -123,12 +129,21 @@ CUresult shim_cuStreamQuery(CUstream hStream) {
 
 CUresult shim_cuStreamWaitEvent(CUstream hStream, CUevent hEvent, unsigned int Flags) {
   struct context *context;
-  uint32_t stream, event;
+  struct event *event;
+  struct stream *capturing = capture_stream(hStream);
+  uint32_t stream;
   if (Flags & ~1u) return CUDA_ERROR_INVALID_VALUE;
   CUresult result = context_or_none(&context);
-  if (!result) result = stream_number(hStream, &context, &stream);
-  if (!result) result = event_number(hEvent, &context, &event);
-  return result ? result : op_streamWaitEvent(context->number, stream, event, Flags);
+  if (!result) result = event_find(hEvent, &context, &event);
+  if (result) return result;
+  if (UNLIKELY(capturing || event->captureId)) {
+    struct stream *joining;
+    result = stream_find(hStream, &context, &joining);
+    return result ? result : capture_wait(joining, hEvent, event, Flags);
+  }
+  if (Flags) return CUDA_ERROR_INVALID_VALUE;
+  result = stream_number(hStream, &context, &stream);
+  return result ? result : op_streamWaitEvent(context->number, stream, event->slot.number, Flags);
 }
 
 CUresult shim_cuStreamGetPriority(CUstream hStream, int *priority) {
@@ -180,55 +195,4 @@ CUresult shim_cuStreamGetCtx_v2(CUstream hStream, CUcontext *pCtx, CUgreenCtx *p
   CUresult result = shim_cuStreamGetCtx(hStream, pCtx);
   if (!result && pGreenCtx) *pGreenCtx = NULL;
   return result;
-}
-
-// Captures are refused, so that no stream is ever capturing.
-
-CUresult shim_cuStreamIsCapturing(CUstream hStream, CUstreamCaptureStatus *captureStatus) {
-  struct context *context;
-  struct stream *stream;
-  if (!captureStatus) return CUDA_ERROR_INVALID_VALUE;
-  CUresult result = begin(hStream, &context, &stream);
-  if (!result) *captureStatus = 0;
-  return result;
-}
-
-CUresult shim_cuStreamGetCaptureInfo(CUstream hStream, CUstreamCaptureStatus *captureStatus_out,
-                                     cuuint64_t *id_out) {
-  CUresult result = shim_cuStreamIsCapturing(hStream, captureStatus_out);
-  if (!result && id_out) *id_out = 0;
-  return result;
-}
-
-CUresult shim_cuStreamGetCaptureInfo_v2(CUstream hStream, CUstreamCaptureStatus *captureStatus_out,
-                                        cuuint64_t *id_out, CUgraph *graph_out,
-                                        const CUgraphNode **dependencies_out,
-                                        size_t *numDependencies_out) {
-  CUresult result = shim_cuStreamGetCaptureInfo(hStream, captureStatus_out, id_out);
-  if (result) return result;
-  if (graph_out) *graph_out = NULL;
-  if (dependencies_out) *dependencies_out = NULL;
-  if (numDependencies_out) *numDependencies_out = 0;
-  return result;
-}
-
-CUresult shim_cuStreamGetCaptureInfo_v3(CUstream hStream, CUstreamCaptureStatus *captureStatus_out,
-                                        cuuint64_t *id_out, CUgraph *graph_out,
-                                        const CUgraphNode **dependencies_out,
-                                        const CUgraphEdgeData **edgeData_out,
-                                        size_t *numDependencies_out) {
-  CUresult result = shim_cuStreamGetCaptureInfo_v2(hStream, captureStatus_out, id_out, graph_out,
-                                                   dependencies_out, numDependencies_out);
-  if (!result && edgeData_out) *edgeData_out = NULL;
-  return result;
-}
-
-CUresult shim_cuThreadExchangeStreamCaptureMode(CUstreamCaptureMode *mode) {
-  struct thread *thread = thread_self();
-  if (!mode || *mode < 0 || *mode > 2) return CUDA_ERROR_INVALID_VALUE;
-  if (!thread) return CUDA_ERROR_OUT_OF_MEMORY;
-  int before = thread->captureMode;
-  thread->captureMode = *mode;
-  *mode = before;
-  return CUDA_SUCCESS;
 }

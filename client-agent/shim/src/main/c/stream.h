@@ -3,9 +3,12 @@
 #pragma once
 
 #include "driver.h"
+#include "graph.h"
 #include "handles.h"
 
 enum { STREAM_GREATEST_PRIORITY = -5, STREAM_NON_BLOCKING = 1 };
+
+struct capture;
 
 struct stream {
   struct slot slot;
@@ -13,12 +16,19 @@ struct stream {
   int priority;
   struct context *context;
   uint64_t id;  // never used again
+  // While it captures; guarded by the graph lock
+  struct capture *capture;
+  struct stream *nextCapturing;  // of the same capture
+  struct edges frontier;         // what the next node follows
 };
 
 CUresult stream_make(struct context *context, unsigned int flags, int priority, struct stream **made);
 
 /** Ends a stream; its handle is bad from now on. */
 CUresult stream_discard(struct stream *stream);
+
+/** The stream of a handle; NULL for the legacy default stream. *context as in handles.h. */
+CUresult stream_find(CUstream handle, struct context **context, struct stream **stream);
 
 /** Waits for what is in a stream. */
 CUresult stream_wait(struct context *context, uint32_t number);

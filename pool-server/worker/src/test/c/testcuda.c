@@ -937,3 +937,167 @@ Result cuLaunchKernelEx(struct config *c, struct function *f, void **parameters,
   return cuLaunchKernel(f, c->grid[0], c->grid[1], c->grid[2], c->block[0], c->block[1], c->block[2], c->shared,
                         c->stream, parameters, extra);
 }
+
+/* Graphs: a launch puts the nodes into the stream in the order in which they were added. */
+
+struct kernel_params {
+  struct function *f;
+  unsigned grid[3], block[3], shared;
+  void **parameters, **extra;
+  void *kernel, *context;
+};
+
+struct fill_params {
+  Address address;
+  size_t pitch;
+  unsigned value, element;
+  size_t width, height;
+};
+
+struct copy_side {
+  size_t x, y, z, level;
+  int type;
+  void *host;
+  Address device;
+  void *array, *reserved;
+  size_t pitch, height;
+};
+
+struct copy_params {
+  struct copy_side source, target;
+  size_t width, height, depth;
+};
+
+struct node {
+  int kind, index, disabled;
+  struct kernel_params kernel;
+  size_t parameter_bytes;
+  char parameters[256];
+  struct copy_params copy;
+  struct fill_params fill;
+  struct event *event;
+};
+
+struct graph {
+  int count;
+  struct node nodes[64];
+};
+
+enum { KERNEL, COPY, FILL, EMPTY = 5, WAIT = 6, RECORD = 7 };
+
+Result cuGraphCreate(struct graph **out, unsigned flags) {
+  *out = calloc(1, sizeof **out);
+  return flags ? INVALID_VALUE : usable();
+}
+
+Result cuGraphDestroy(struct graph *graph) { free(graph); return SUCCESS; }
+
+static Result add_node(struct node **out, struct graph *graph, struct node **dependencies, size_t count, struct node node) {
+  for (size_t i = 0; i < count; i++) {
+    if (dependencies[i] < graph->nodes || dependencies[i] >= graph->nodes + graph->count) return INVALID_VALUE;
+  }
+  if (graph->count == 64) return OUT_OF_MEMORY;
+  node.index = graph->count;
+  graph->nodes[graph->count] = node;
+  *out = &graph->nodes[graph->count++];
+  return usable();
+}
+
+static Result read_kernel(struct node *node, struct kernel_params *params) {
+  if (params->parameters || params->extra[0] != (void *)1 || params->extra[2] != (void *)2) return INVALID_VALUE;
+  node->kernel = *params;
+  node->parameter_bytes = *(size_t *)params->extra[3];
+  if (node->parameter_bytes > sizeof node->parameters) return INVALID_VALUE;
+  memcpy(node->parameters, params->extra[1], node->parameter_bytes);
+  return SUCCESS;
+}
+
+Result cuGraphAddKernelNode_v2(struct node **out, struct graph *graph, struct node **dependencies, size_t count,
+                               struct kernel_params *params) {
+  struct node node = {.kind = KERNEL};
+  Result result = read_kernel(&node, params);
+  return result ? result : add_node(out, graph, dependencies, count, node);
+}
+
+Result cuGraphAddMemcpyNode(struct node **out, struct graph *graph, struct node **dependencies, size_t count,
+                            struct copy_params *params, struct context *context) {
+  if (!context || params->source.type != 2 || params->target.type != 2) return INVALID_VALUE;
+  return add_node(out, graph, dependencies, count, (struct node){.kind = COPY, .copy = *params});
+}
+
+Result cuGraphAddMemsetNode(struct node **out, struct graph *graph, struct node **dependencies, size_t count,
+                            struct fill_params *params, struct context *context) {
+  if (!context || params->element != 4 || params->height != 1) return INVALID_VALUE;
+  return add_node(out, graph, dependencies, count, (struct node){.kind = FILL, .fill = *params});
+}
+
+Result cuGraphAddEmptyNode(struct node **out, struct graph *graph, struct node **dependencies, size_t count) {
+  return add_node(out, graph, dependencies, count, (struct node){.kind = EMPTY});
+}
+
+Result cuGraphAddEventRecordNode(struct node **out, struct graph *graph, struct node **dependencies, size_t count,
+                                 struct event *event) {
+  return add_node(out, graph, dependencies, count, (struct node){.kind = RECORD, .event = event});
+}
+
+Result cuGraphAddEventWaitNode(struct node **out, struct graph *graph, struct node **dependencies, size_t count,
+                               struct event *event) {
+  return add_node(out, graph, dependencies, count, (struct node){.kind = WAIT, .event = event});
+}
+
+Result cuGraphInstantiateWithFlags(struct graph **out, struct graph *graph, unsigned long long flags) {
+  *out = malloc(sizeof **out);
+  **out = *graph;
+  return flags & ~15ull ? INVALID_VALUE : usable();
+}
+
+Result cuGraphExecDestroy(struct graph *exec) { free(exec); return SUCCESS; }
+
+Result cuGraphExecKernelNodeSetParams_v2(struct graph *exec, struct node *node, struct kernel_params *params) {
+  return read_kernel(&exec->nodes[node->index], params);
+}
+
+Result cuGraphExecMemcpyNodeSetParams(struct graph *exec, struct node *node, struct copy_params *params,
+                                      struct context *context) {
+  exec->nodes[node->index].copy = *params;
+  return context ? SUCCESS : INVALID_VALUE;
+}
+
+Result cuGraphExecMemsetNodeSetParams(struct graph *exec, struct node *node, struct fill_params *params,
+                                      struct context *context) {
+  exec->nodes[node->index].fill = *params;
+  return context ? SUCCESS : INVALID_VALUE;
+}
+
+Result cuGraphNodeSetEnabled(struct graph *exec, struct node *node, unsigned enabled) {
+  exec->nodes[node->index].disabled = !enabled;
+  return SUCCESS;
+}
+
+static Result run_node(struct node *node, struct stream *stream) {
+  void *extra[] = {(void *)1, node->parameters, (void *)2, &node->parameter_bytes, NULL};
+  struct kernel_params *k = &node->kernel;
+  switch (node->disabled ? EMPTY : node->kind) {
+    case KERNEL:
+      return cuLaunchKernel(k->f, k->grid[0], k->grid[1], k->grid[2], k->block[0], k->block[1], k->block[2],
+                            k->shared, stream, NULL, extra);
+    case COPY:
+      return cuMemcpyDtoDAsync_v2(node->copy.target.device, node->copy.source.device, node->copy.width, stream);
+    case FILL:
+      return cuMemsetD32Async(node->fill.address, node->fill.value, node->fill.width, stream);
+    case WAIT:
+      return cuStreamWaitEvent(stream, node->event, 0);
+    case RECORD:
+      return cuEventRecord(node->event, stream);
+    default:
+      return SUCCESS;
+  }
+}
+
+Result cuGraphUpload(struct graph *exec, struct stream *stream) { (void)exec; (void)stream; return usable(); }
+
+Result cuGraphLaunch(struct graph *exec, struct stream *stream) {
+  Result result = usable();
+  for (int i = 0; i < exec->count && !result; i++) result = run_node(&exec->nodes[i], stream);
+  return result;
+}

@@ -12,7 +12,10 @@ import java.util.Set;
  * client's numbers; a bad one is refused at once.
  */
 final class ShimAutos {
-  /** Those whose arguments the shim knows enough of to check first, in {@code check_NAME}. */
+  /**
+   * Those whose arguments the shim knows enough of to check first, in {@code check_NAME}, and which
+   * a capturing stream takes, in {@code capture_NAME}.
+   */
   private static final Set<String> CHECKED =
       Set.of(
           "cuMemcpyDtoDAsync_v2",
@@ -71,6 +74,13 @@ final class ShimAutos {
       } else {
         arguments.add(parameter.isPointer() ? "*" + name : name);
       }
+    }
+    if (CHECKED.contains(entryPoint.symbol())) {
+      source.line("  struct stream *capturing = capture_stream(hStream);");
+      source.line("  if (UNLIKELY(capturing != NULL)) {");
+      source.line(
+          "    return capture_%s(capturing, %s);", entryPoint.symbol(), entry.arguments(false));
+      source.line("  }");
     }
     source.line("  struct context *context;");
     source.line("  CUresult result = context_or_none(&context);");

@@ -36,11 +36,16 @@ final class Contexts {
     return currentNumber;
   }
 
+  /** The context of a number, or one that does not exist. */
+  ContextState find(int number) {
+    ContextState context = number < byNumber.length ? byNumber[number] : null;
+    return context == null ? state.noContext : context;
+  }
+
   /** Makes the context of a frame current. */
   void select(int number) {
     currentNumber = number;
-    ContextState context = number < byNumber.length ? byNumber[number] : null;
-    state.current = context == null ? state.noContext : context;
+    state.current = find(number);
     if (number != 0 && state.current.handle != backendHandle) {
       backendHandle = state.current.handle;
       state.backend.cuCtxSetCurrent(backendHandle);

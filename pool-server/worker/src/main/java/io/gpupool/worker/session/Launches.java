@@ -34,8 +34,8 @@ final class Launches {
   /** Attributes whose value holds no handle of the client's: 0 to 6, 8 to 11, 14. */
   private static final int PLAIN_ATTRIBUTES = 0b100_1111_0111_1111;
 
-  private static final long PARAM_BUFFER_POINTER = 1;
-  private static final long PARAM_BUFFER_SIZE = 2;
+  static final long PARAM_BUFFER_POINTER = 1;
+  static final long PARAM_BUFFER_SIZE = 2;
 
   // CUlaunchConfig
   private static final int CONFIG_SHARED_BYTES = 24;

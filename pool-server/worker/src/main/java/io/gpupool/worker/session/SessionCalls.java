@@ -25,6 +25,7 @@ final class SessionCalls implements SessionOps {
   private final Launches launches;
   private final Arrays arrays;
   private final Textures textures;
+  private final Graphs graphs;
   private final HostCallbacks callbacks;
 
   /**
@@ -52,6 +53,7 @@ final class SessionCalls implements SessionOps {
     launches = new Launches(state);
     arrays = new Arrays(state, blocking);
     textures = new Textures(state);
+    graphs = new Graphs(state, contexts, blocking);
   }
 
   /** Lets go of memory; the backend's things go down with the process. */
@@ -71,6 +73,7 @@ final class SessionCalls implements SessionOps {
     state.waits.drain(context);
     uploads.drain(context);
     context.staging.forget();
+    graphs.forget(context);
     modules.forget(context);
     mirrors.forget(context);
     memory.forget(context);
@@ -601,5 +604,48 @@ final class SessionCalls implements SessionOps {
   @Override
   public void eventSynchronize(int tag, int event) {
     streams.synchronizeEvent(tag, event);
+  }
+
+  // Graphs
+
+  @Override
+  public int graphCreate(int graph) {
+    return graphs.create(graph);
+  }
+
+  @Override
+  public int graphAddNodes(int graph, long nodesAddress, long nodesBytes) {
+    return graphs.addNodes(graph, nodesAddress, nodesBytes);
+  }
+
+  @Override
+  public void graphInstantiate(
+      int tag, int graph, long flags, boolean statusWanted, boolean failedNodeWanted) {
+    graphs.instantiate(tag, graph, flags, statusWanted, failedNodeWanted);
+  }
+
+  @Override
+  public int graphSetNode(int graph, int node, long workAddress, long workBytes) {
+    return graphs.setNode(graph, node, workAddress, workBytes);
+  }
+
+  @Override
+  public int graphSetEnabled(int graph, int node, int enabled) {
+    return graphs.setEnabled(graph, node, enabled);
+  }
+
+  @Override
+  public int graphUpload(int graph, int stream) {
+    return graphs.upload(graph, stream);
+  }
+
+  @Override
+  public int graphLaunch(int graph, int stream) {
+    return graphs.launch(graph, stream);
+  }
+
+  @Override
+  public int graphDestroy(int graph) {
+    return graphs.destroy(graph);
   }
 }

@@ -21,6 +21,7 @@ public final class SoftBackend
         SoftLaunchCalls,
         SoftArrayCalls,
         SoftTextureCalls,
+        SoftGraphCalls,
         AutoCloseable {
   private final SoftState state;
   private volatile PrintSink printSink = bytes -> {};

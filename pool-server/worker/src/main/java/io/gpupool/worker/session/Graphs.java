@@ -1,0 +1,256 @@
+// SPDX-License-Identifier: Apache-2.0
+package io.gpupool.worker.session;
+
+import io.gpupool.cuda.Dispatcher;
+import io.gpupool.cuda.SessionServices;
+import io.gpupool.worker.os.Memory;
+import java.lang.foreign.Arena;
+import java.util.Arrays;
+import java.util.HashMap;
+import java.util.Iterator;
+import java.util.Map;
+
+/** Graphs, which the client describes node by node. Used by the session's thread alone. */
+final class Graphs {
+  /*
+   * Record of a node, padded to 8:
+   *
+   *  0 u32 bytes of the record   4 u16 CUgraphNodeType   6 u16 context (0: that of the frame)
+   *  8 u32 number of nodes it comes after   12 u32 bytes of its work
+   * 16 u32 each of these nodes, padded to 8; then its work, as GraphWork has it
+   */
+  private static final int RECORD_BYTES = 16;
+  private static final int MAX_GRAPHS = 1 << 16;
+  private static final int MAX_NODES = 1 << 20;
+  private static final int NO_NODE = -1;
+
+  private final SessionState state;
+  private final Contexts contexts;
+  private final BlockingCalls blocking;
+  private final GraphWork work;
+  private final Map<Integer, Graph> graphs = new HashMap<>();
+  private long totalNodes;
+
+  /** One graph; executable once it is instantiated. */
+  private static final class Graph {
+    final ContextState context;
+    final long handle;
+    long exec;
+    long[] nodes = new long[16];
+    byte[] types = new byte[16];
+    int count;
+    int failure;
+    int failedNode = NO_NODE;
+
+    Graph(ContextState context, long handle) {
+      this.context = context;
+      this.handle = handle;
+    }
+
+    void add(long node, int type) {
+      if (count == nodes.length) {
+        nodes = Arrays.copyOf(nodes, 2 * count);
+        types = Arrays.copyOf(types, 2 * count);
+      }
+      nodes[count] = node;
+      types[count++] = (byte) type;
+    }
+
+    void fail(int result) {
+      failure = result;
+      failedNode = count;
+    }
+  }
+
+  Graphs(SessionState state, Contexts contexts, BlockingCalls blocking) {
+    this.state = state;
+    this.contexts = contexts;
+    this.blocking = blocking;
+    work = new GraphWork(state);
+  }
+
+  int create(int number) {
+    if (!state.current.exists()) {
+      return CudaResult.INVALID_CONTEXT;
+    }
+    if (graphs.containsKey(number)) {
+      return CudaResult.INVALID_VALUE;
+    }
+    if (graphs.size() == MAX_GRAPHS) {
+      return CudaResult.OUT_OF_MEMORY;
+    }
+    long out = state.out();
+    int result = state.backend.cuGraphCreate(out, 0);
+    if (result == 0) {
+      graphs.put(number, new Graph(state.current, Memory.getLong(out)));
+    }
+    return result;
+  }
+
+  /** What is wrong with a node is told when its graph is instantiated. */
+  int addNodes(int number, long records, long lengthBytes) {
+    Graph graph = graphs.get(number);
+    if (graph == null || graph.exec != 0) {
+      return CudaResult.INVALID_VALUE;
+    }
+    try (Arena arena = Arena.ofConfined()) {
+      long dependencies = arena.allocate(lengthBytes * 2 + 8, 8).address();
+      for (long at = 0; at < lengthBytes && graph.failure == 0; ) {
+        long record = records + at;
+        long left = lengthBytes - at;
+        if (left < RECORD_BYTES) {
+          return Dispatcher.MALFORMED;
+        }
+        long bytes = Memory.getInt(record) & 0xffffffffL;
+        long after = Memory.getInt(record + 8) & 0xffffffffL;
+        long workBytes = Memory.getInt(record + 12) & 0xffffffffL;
+        if (bytes > left || bytes != workStart(after) + workBytes) {
+          return Dispatcher.MALFORMED;
+        }
+        addNode(graph, record, (int) after, (int) workBytes, dependencies);
+        at += bytes;
+      }
+    }
+    return CudaResult.SUCCESS;
+  }
+
+  private void addNode(Graph graph, long record, int after, int workBytes, long dependencies) {
+    int type = Memory.getShort(record + 4);
+    int contextNumber = Memory.getShort(record + 6);
+    ContextState context = contextNumber == 0 ? state.current : contexts.find(contextNumber);
+    if (graph.count == MAX_NODES || totalNodes >= 4L * MAX_NODES) {
+      graph.fail(CudaResult.OUT_OF_MEMORY);
+      return;
+    }
+    if (!context.exists()) {
+      graph.fail(CudaResult.INVALID_CONTEXT);
+      return;
+    }
+    for (int i = 0; i < after; i++) {
+      int before = Memory.getInt(record + RECORD_BYTES + 4L * i);
+      if (before < 0 || before >= graph.count) {
+        graph.fail(CudaResult.INVALID_VALUE);
+        return;
+      }
+      Memory.putLong(dependencies + 8L * i, graph.nodes[before]);
+    }
+    long source = record + workStart(after);
+    boolean foreign = context.handle != state.current.handle;
+    if (foreign) {
+      state.backend.cuCtxSetCurrent(context.handle);
+    }
+    GraphWork.Place place = new GraphWork.Place(graph.handle, dependencies, after, context.handle);
+    long node = work.add(type, place, source, workBytes);
+    if (foreign) {
+      state.backend.cuCtxSetCurrent(state.current.handle);
+    }
+    if (node <= 0) {
+      graph.fail((int) -node);
+    } else {
+      graph.add(node, type);
+      totalNodes++;
+    }
+  }
+
+  private static long workStart(long after) {
+    return RECORD_BYTES + (4 * after + 7 & -8);
+  }
+
+  void instantiate(
+      int tag, int number, long flags, boolean statusWanted, boolean failedNodeWanted) {
+    Graph graph = graphs.get(number);
+    if (graph == null || graph.exec != 0) {
+      state.reply(tag, CudaResult.INVALID_VALUE);
+      return;
+    }
+    long out = state.out();
+    if (graph.failure == 0) {
+      graph.failure =
+          blocking.call(() -> state.backend.cuGraphInstantiateWithFlags(out, graph.handle, flags));
+    }
+    if (graph.failure == 0) {
+      graph.exec = Memory.getLong(out);
+    }
+    int length = 0;
+    if (statusWanted) {
+      Memory.putLong(out, graph.failure);
+      length = 8;
+    }
+    if (failedNodeWanted) {
+      Memory.putLong(out + length, graph.failedNode & 0xffffffffL);
+      length += 8;
+    }
+    state.reply(tag, 0, out, length);
+  }
+
+  int setNode(int number, int node, long source, long lengthBytes) {
+    Graph graph = executable(number);
+    if (graph == null || node < 0 || node >= graph.count) {
+      return CudaResult.INVALID_VALUE;
+    }
+    return work.set(
+        graph.types[node],
+        graph.exec,
+        graph.nodes[node],
+        source,
+        (int) lengthBytes,
+        state.current.handle);
+  }
+
+  int setEnabled(int number, int node, int enabled) {
+    Graph graph = executable(number);
+    return graph == null || node < 0 || node >= graph.count
+        ? CudaResult.INVALID_VALUE
+        : state.backend.cuGraphNodeSetEnabled(graph.exec, graph.nodes[node], enabled);
+  }
+
+  int upload(int number, int stream) {
+    Graph graph = executable(number);
+    long handle = state.stream(stream);
+    if (graph == null || handle == SessionServices.NO_HANDLE) {
+      return CudaResult.INVALID_HANDLE;
+    }
+    return state.backend.cuGraphUpload(graph.exec, handle);
+  }
+
+  int launch(int number, int stream) {
+    Graph graph = executable(number);
+    long handle = state.stream(stream);
+    if (graph == null || handle == SessionServices.NO_HANDLE) {
+      return CudaResult.INVALID_HANDLE;
+    }
+    return state.backend.cuGraphLaunch(graph.exec, handle);
+  }
+
+  int destroy(int number) {
+    Graph graph = graphs.remove(number);
+    if (graph == null) {
+      return CudaResult.INVALID_VALUE;
+    }
+    return release(graph);
+  }
+
+  /** The graphs of a context that is going down. */
+  void forget(ContextState context) {
+    for (Iterator<Graph> all = graphs.values().iterator(); all.hasNext(); ) {
+      Graph graph = all.next();
+      if (graph.context == context) {
+        release(graph);
+        all.remove();
+      }
+    }
+  }
+
+  private int release(Graph graph) {
+    totalNodes -= graph.count;
+    // What is under way goes on; its launches are the driver's.
+    int result = graph.exec == 0 ? 0 : state.backend.cuGraphExecDestroy(graph.exec);
+    int other = state.backend.cuGraphDestroy(graph.handle);
+    return result == 0 ? other : result;
+  }
+
+  private Graph executable(int number) {
+    Graph graph = graphs.get(number);
+    return graph == null || graph.exec == 0 ? null : graph;
+  }
+}

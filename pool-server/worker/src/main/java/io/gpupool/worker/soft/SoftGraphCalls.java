@@ -1,0 +1,188 @@
+// SPDX-License-Identifier: Apache-2.0
+package io.gpupool.worker.soft;
+
+import io.gpupool.soft.CudaStatus;
+import io.gpupool.soft.GpuException;
+import io.gpupool.soft.device.GraphOperation;
+import io.gpupool.soft.device.SoftContext;
+import io.gpupool.soft.device.SoftEvent;
+import io.gpupool.soft.device.SoftGraph;
+import io.gpupool.soft.device.SoftGraphExec;
+import io.gpupool.worker.os.Memory;
+import java.util.ArrayList;
+import java.util.List;
+
+/** Driver calls about graphs, as far as a worker's session makes them. */
+interface SoftGraphCalls extends SoftModuleCalls {
+  @Override
+  default int cuGraphCreate(long graph, int flags) {
+    return call(() -> Memory.putLong(graph, state().handles().add(new NumberedGraph())));
+  }
+
+  @Override
+  default int cuGraphDestroy(long graph) {
+    return call(() ->
+        state()
+            .handles()
+            .remove(graph, NumberedGraph.class)
+            .nodes
+            .forEach(node -> state().handles().remove(node, SoftGraph.Node.class)));
+  }
+
+  @Override
+  default int cuGraphAddKernelNode_v2(
+      long node, long graph, long dependencies, long count, long params) {
+    return call(() -> add(node, graph, dependencies, count, kernel(params)));
+  }
+
+  @Override
+  default int cuGraphKernelNodeSetAttribute(long node, int attribute, long value) {
+    return call(() -> {
+      SoftGraph.Node target = node(node);
+      GraphOperation changed =
+          GraphParams.withAttribute((GraphOperation.Kernel) target.operation(), attribute, value);
+      changed.check();
+      target.set(changed);
+    });
+  }
+
+  @Override
+  default int cuGraphAddMemcpyNode(
+      long node, long graph, long dependencies, long count, long params, long context) {
+    return call(() -> add(node, graph, dependencies, count, GraphParams.copy(context(), params)));
+  }
+
+  @Override
+  default int cuGraphAddMemsetNode(
+      long node, long graph, long dependencies, long count, long params, long context) {
+    return call(() -> add(node, graph, dependencies, count, GraphParams.fill(context(), params)));
+  }
+
+  @Override
+  default int cuGraphAddEmptyNode(long node, long graph, long dependencies, long count) {
+    return call(() -> add(node, graph, dependencies, count, new GraphOperation.Nothing()));
+  }
+
+  @Override
+  default int cuGraphAddEventRecordNode(
+      long node, long graph, long dependencies, long count, long event) {
+    return call(
+        () -> add(node, graph, dependencies, count, new GraphOperation.Mark(graphEvent(event))));
+  }
+
+  @Override
+  default int cuGraphAddEventWaitNode(
+      long node, long graph, long dependencies, long count, long event) {
+    return call(
+        () -> add(node, graph, dependencies, count, new GraphOperation.Await(graphEvent(event))));
+  }
+
+  @Override
+  default int cuGraphInstantiateWithFlags(long exec, long graph, long flags) {
+    return call(
+        () -> Memory.putLong(exec, state().handles().add(graph(graph).graph.instantiate())));
+  }
+
+  @Override
+  default int cuGraphExecDestroy(long exec) {
+    return call(() -> state().handles().remove(exec, SoftGraphExec.class));
+  }
+
+  @Override
+  default int cuGraphExecKernelNodeSetParams_v2(long exec, long node, long params) {
+    return call(() -> {
+      boolean cooperative =
+          exec(exec).operation(node(node)) instanceof GraphOperation.Kernel kernel
+              && kernel.shape().cooperative();
+      GraphOperation.Kernel changed = kernel(params);
+      set(exec, node, cooperative ? GraphParams.cooperative(changed, true) : changed);
+    });
+  }
+
+  @Override
+  default int cuGraphExecMemcpyNodeSetParams(long exec, long node, long params, long context) {
+    return call(() -> set(exec, node, GraphParams.copy(context(), params)));
+  }
+
+  @Override
+  default int cuGraphExecMemsetNodeSetParams(long exec, long node, long params, long context) {
+    return call(() -> set(exec, node, GraphParams.fill(context(), params)));
+  }
+
+  @Override
+  default int cuGraphExecEventRecordNodeSetEvent(long exec, long node, long event) {
+    return call(() -> exec(exec).set(node(node), new GraphOperation.Mark(graphEvent(event))));
+  }
+
+  @Override
+  default int cuGraphExecEventWaitNodeSetEvent(long exec, long node, long event) {
+    return call(() -> exec(exec).set(node(node), new GraphOperation.Await(graphEvent(event))));
+  }
+
+  @Override
+  default int cuGraphNodeSetEnabled(long exec, long node, int enabled) {
+    return call(() -> exec(exec).setEnabled(node(node), enabled != 0));
+  }
+
+  @Override
+  default int cuGraphUpload(long exec, long stream) {
+    return call(() -> {
+      exec(exec);
+      stream(stream);
+    });
+  }
+
+  @Override
+  default int cuGraphLaunch(long exec, long stream) {
+    return call(() -> exec(exec).launch(stream(stream)));
+  }
+
+  private GraphOperation.Kernel kernel(long params) {
+    return GraphParams.kernel(function(Memory.getLong(params)), params);
+  }
+
+  /** Adds a node whose operation could be done now. */
+  private void add(long node, long graph, long dependencies, long count, GraphOperation operation) {
+    List<SoftGraph.Node> after = new ArrayList<>();
+    for (long i = 0; i < count; i++) {
+      after.add(node(Memory.getLong(dependencies + 8 * i)));
+    }
+    operation.check();
+    NumberedGraph target = graph(graph);
+    long handle = state().handles().add(target.graph.add(operation, after));
+    target.nodes.add(handle);
+    Memory.putLong(node, handle);
+  }
+
+  private void set(long exec, long node, GraphOperation operation) {
+    operation.check();
+    exec(exec).set(node(node), operation);
+  }
+
+  private NumberedGraph graph(long handle) {
+    return state().handles().get(handle, NumberedGraph.class);
+  }
+
+  private SoftGraphExec exec(long handle) {
+    return state().handles().get(handle, SoftGraphExec.class);
+  }
+
+  private SoftGraph.Node node(long handle) {
+    return state().handles().get(handle, SoftGraph.Node.class);
+  }
+
+  private SoftEvent graphEvent(long handle) {
+    SoftEvent event = state().handles().get(handle, SoftEvent.class);
+    SoftContext context = event.context();
+    if (context.isDestroyed()) {
+      throw new GpuException(CudaStatus.CONTEXT_IS_DESTROYED, "the event's context is destroyed");
+    }
+    return event;
+  }
+
+  /** A graph and the handles of its nodes, which go with it. Used by the session's thread alone. */
+  final class NumberedGraph {
+    final SoftGraph graph = new SoftGraph();
+    final List<Long> nodes = new ArrayList<>();
+  }
+}
