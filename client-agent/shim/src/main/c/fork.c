@@ -8,6 +8,7 @@
 #include "graph.h"
 #include "graph_memory.h"
 #include "handles.h"
+#include "link.h"
 #include "managed.h"
 #include "mapped.h"
 #include "memory.h"
@@ -38,6 +39,7 @@ static void forget(void) {
   mapped_reset();
   twins_reset();
   pools_reset();
+  links_reset();
   textures_reset();
   graphs_reset();
   graph_memory_reset();

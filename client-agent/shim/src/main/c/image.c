@@ -138,7 +138,7 @@ CUresult image_send(const struct image *image, uint32_t *number) {
 
 void image_drop(uint32_t number) { op_imageDrop(0, number); }
 
-CUresult image_read(const char *path, void **image) {
+CUresult image_read(const char *path, void **image, size_t *fileBytes) {
   if (!path) return CUDA_ERROR_INVALID_VALUE;
   int descriptor;
   do {
@@ -161,6 +161,7 @@ CUresult image_read(const char *path, void **image) {
       }
       done += (size_t)got;
     }
+    if (fileBytes) *fileBytes = size;
   }
   close(descriptor);
   if (result) {

@@ -23,5 +23,5 @@ CUresult image_send(const struct image *image, uint32_t *number);
 
 void image_drop(uint32_t number);
 
-/** Reads a file, with a zero byte after it; the caller frees it. */
-CUresult image_read(const char *path, void **image);
+/** Reads a file, with a zero byte after it; the caller frees it. bytes may be NULL. */
+CUresult image_read(const char *path, void **image, size_t *bytes);

@@ -138,7 +138,7 @@ CUresult shim_cuLibraryLoadFromFile(CUlibrary *library, const char *fileName,
   if (numLibraryOptions && (!libraryOptions || !libraryOptionValues)) {
     return CUDA_ERROR_INVALID_VALUE;
   }
-  CUresult result = image_read(fileName, &image);
+  CUresult result = image_read(fileName, &image, NULL);
   if (result) return result;
   result = load(library, image, numJitOptions, jitOptions, jitOptionsValues);
   free(image);

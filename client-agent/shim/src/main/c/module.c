@@ -219,7 +219,7 @@ CUresult shim_cuModuleLoadFatBinary(CUmodule *module, const void *fatCubin) {
 
 CUresult shim_cuModuleLoad(CUmodule *module, const char *fname) {
   void *image;
-  CUresult result = image_read(fname, &image);
+  CUresult result = image_read(fname, &image, NULL);
   if (result) return result;
   result = load(module, image, 0, NULL, NULL);
   free(image);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.gpupool.cuda;
 
+import java.lang.foreign.Arena;
 import java.util.Optional;
 
 /** What a session must know of a backend, or can use of it, besides the driver calls. */
@@ -31,12 +32,16 @@ public interface BackendTraits {
    * Sessions call this one: a backend that reads the image itself must not trust the lengths
    * written in it.
    *
-   * @param image address of the image; text is ended by a NUL or by the length
+   * @param image address of the image; text is ended by a NUL or by the length; several fat
+   *     binaries one after the other are to be linked
    * @return CUresult
    */
   default int loadModule(
       long module, long image, long imageBytes, int numOptions, long options, long optionValues) {
-    return ((Backend) this).cuModuleLoadDataEx(module, image, numOptions, options, optionValues);
+    try (Arena arena = Arena.ofConfined()) {
+      long whole = LinkedImage.forDriver(arena, image, imageBytes);
+      return ((Backend) this).cuModuleLoadDataEx(module, whole, numOptions, options, optionValues);
+    }
   }
 
   /**
@@ -65,6 +70,14 @@ public interface BackendTraits {
    */
   default long moduleBytes(long module) {
     return -1;
+  }
+
+  /**
+   * Device memory that the current context's heap, behind {@code malloc} in kernels, occupies, to
+   * be counted as allocated; 0 if the backend cannot tell.
+   */
+  default long heapBytes() {
+    return 0;
   }
 
   /** Time since the start in which at least one kernel or copy ran, in nanoseconds. */

@@ -22,9 +22,12 @@ final class AtomicCode {
   boolean emit(Op op) {
     Type type = op.type();
     List<Value> args = op.args();
-    boolean vector = args.get(1) instanceof Value.Vector;
-    if (type.bits() > 64 || type.bits() < 16 || vector || op.has("async")) {
+    if (type.bits() > 64 || type.bits() < 16 || op.has("async")) {
       return false;
+    }
+    if (args.get(1) instanceof Value.Vector(List<Value> elements)) {
+      elements(op, type, elements);
+      return true;
     }
     Space space = MemoryCode.space(op);
     Type bits = type.bits() == 64 ? Type.B64 : type.bits() == 32 ? Type.B32 : Type.B16;
@@ -43,6 +46,25 @@ final class AtomicCode {
     }
     code.pop(op.results().isEmpty() ? null : op.results().get(0), bits);
     return true;
+  }
+
+  /** Each element by itself, which is all that is promised. */
+  private void elements(Op op, Type type, List<Value> elements) {
+    Type bits = type.bits() == 64 ? Type.B64 : type.bits() == 32 ? Type.B32 : Type.B16;
+    String kind = type.bits() == 64 ? "J" : "I";
+    int count = elements.size();
+    memory.pushAddress(op, op.args().get(0), MemoryCode.space(op), type.bytes() * count);
+    for (int i = 0; i < count; i++) {
+      if (i + 1 < count) {
+        cb.dup2();
+      }
+      cb.loadConstant((long) i * type.bytes());
+      cb.ladd();
+      code.push(elements.get(i), bits);
+      cb.loadConstant(operation(op, type));
+      code.call(Code.ATOMICS, "int" + type.bits(), "(J" + kind + "I)" + kind);
+      code.pop(i < op.results().size() ? op.results().get(i) : null, bits);
+    }
   }
 
   private static int operation(Op op, Type type) {

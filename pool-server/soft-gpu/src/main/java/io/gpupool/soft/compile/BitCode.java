@@ -222,10 +222,12 @@ final class BitCode {
   }
 
   private void lookUp(Op op) {
-    if (op.results().size() != 1
-        || op.args().size() != 4
-        || !(op.args().get(3) instanceof Value.Int(long table))) {
+    if (op.args().size() < 4 || !(op.args().get(3) instanceof Value.Int(long table))) {
       throw new RefusedException(op.source(), "in this form is not supported");
+    }
+    if (op.results().size() == 2 && op.args().size() == 5) {
+      lookUpAndTest(op, (int) table & 255);
+      return;
     }
     code.push(op.args().get(0), Type.B32);
     code.push(op.args().get(1), Type.B32);
@@ -256,6 +258,19 @@ final class BitCode {
         code.call(Code.INTEGERS, "lop3", "(IIII)I");
       }
     }
+    code.pop(op.results().get(0), Type.B32);
+  }
+
+  /** {@code lop3.or d|p}: also whether any bit is set, combined with a predicate. */
+  private void lookUpAndTest(Op op, int table) {
+    code.pushAll(op.args().subList(0, 3), Type.B32);
+    cb.loadConstant(table);
+    code.call(Code.INTEGERS, "lop3", "(IIII)I");
+    cb.dup();
+    code.call(Code.INTEGERS, "isNotZero", "(I)I");
+    code.push(op.args().get(4), Type.PRED);
+    logic(op.has("and") ? "and" : op.has("or") ? "or" : "xor", false);
+    code.popPredicate(op.results().get(1));
     code.pop(op.results().get(0), Type.B32);
   }
 

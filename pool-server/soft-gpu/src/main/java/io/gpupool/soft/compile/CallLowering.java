@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.gpupool.soft.compile;
 
+import io.gpupool.soft.ptx.DeviceFunctions;
 import io.gpupool.soft.ptx.Function;
 import io.gpupool.soft.ptx.Function.Formal;
 import io.gpupool.soft.ptx.Operand;
@@ -16,16 +17,12 @@ import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Optional;
-import java.util.Set;
 
 /**
  * Lowers calls. A function is copied into its caller, unless it may call itself, is called through
  * its address, or would make a large kernel larger still; then it is a routine with frames.
  */
 final class CallLowering {
-  /** Functions that the driver provides. */
-  private static final Set<String> BUILT_IN = Set.of("vprintf", "__assertfail");
-
   /** Size of the graph from which on functions of some size are no longer copied. */
   private static final int LARGE_GRAPH = 20_000;
 
@@ -76,9 +73,17 @@ final class CallLowering {
     Instance instance = Instance.inlined(graph, callee, caller, after);
     bind(caller, instance, instruction, callee.params(), parts.args(), true);
     bind(caller, instance, instruction, callee.results(), parts.results(), false);
+    boolean usesStack = callee.uses("alloca");
+    VReg stackBefore = usesStack ? graph.newRegister("SP", Type.B64) : null;
+    if (usesStack) {
+      lowering.move(instruction, Type.B64, stackBefore, operands.stackTop());
+    }
     lowering.body(instance);
     lowering.localTop(localBefore);
     lowering.current(after);
+    if (usesStack) {
+      lowering.move(instruction, Type.B64, operands.stackTop(), stackBefore);
+    }
     for (int i = 0; i < parts.results().size(); i++) {
       takeResult(caller, instance, instruction, callee.results().get(i), parts.results().get(i));
     }
@@ -296,7 +301,7 @@ final class CallLowering {
     while (!open.isEmpty()) {
       Function function = open.remove();
       lowering.current(entries.get(function));
-      lowering.localTop(0);
+      lowering.beginLocal(Instance.synthetic(function));
       Instance instance = Instance.routine(graph, function);
       enter(instance);
       lowering.body(instance);
@@ -307,7 +312,7 @@ final class CallLowering {
     Function function = instance.function();
     FrameLayout layout = FrameLayout.of(function);
     Map<Variable, ParamUse> uses = paramUses.ofFormals(function);
-    Instruction source = synthetic(function);
+    Instruction source = Instance.synthetic(function);
     for (int i = 0; i < function.params().size(); i++) {
       int offset = layout.params().get(i);
       switch (function.params().get(i)) {
@@ -347,7 +352,7 @@ final class CallLowering {
       if (function.results().get(i) instanceof Formal.InRegister(var register)) {
         lowering.append(
             FrameOps.put(
-                synthetic(function),
+                Instance.synthetic(function),
                 register.type(),
                 layout.results().get(i),
                 instance.register(register),
@@ -357,12 +362,8 @@ final class CallLowering {
     lowering.current().end(new Terminator.Return());
   }
 
-  private static Instruction synthetic(Function function) {
-    return new Instruction(function.line(), Optional.empty(), "ret", List.of(), List.of());
-  }
-
   private void builtIn(Instance caller, Instruction instruction, Function callee, CallParts parts) {
-    if (!BUILT_IN.contains(callee.name())) {
+    if (!DeviceFunctions.isProvided(callee.name())) {
       throw new RefusedException(
           instruction, "calls " + callee.name() + ", which this device does not provide");
     }

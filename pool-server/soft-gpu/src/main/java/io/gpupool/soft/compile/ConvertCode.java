@@ -3,6 +3,7 @@ package io.gpupool.soft.compile;
 
 import io.gpupool.soft.exec.Halves;
 import io.gpupool.soft.exec.Rounding;
+import io.gpupool.soft.exec.SmallFloats;
 import io.gpupool.soft.ptx.Type;
 import java.lang.classfile.CodeBuilder;
 import java.util.List;
@@ -27,6 +28,9 @@ final class ConvertCode {
     }
     Type to = types.get(0);
     Type from = types.get(1);
+    if (isSmall(to) || isSmall(from)) {
+      return small(op, to, from);
+    }
     if (isPair(to)) {
       return pair(op, to, from);
     }
@@ -79,6 +83,35 @@ final class ConvertCode {
     cb.loadConstant(to.isSigned() ? 1 : 0);
     code.call(Code.CONVERSIONS, "pack", "(IIIIZ)I");
     code.pop(op.results().get(0), Type.B32);
+    return true;
+  }
+
+  private static boolean isSmall(Type type) {
+    return type == Type.E4M3X2 || type == Type.E5M2X2;
+  }
+
+  /** To and from pairs of 8-bit floating numbers. */
+  private boolean small(Op op, Type to, Type from) {
+    boolean narrows = isSmall(to);
+    int format = (narrows ? to : from) == Type.E4M3X2 ? SmallFloats.E4M3 : SmallFloats.E5M2;
+    String method;
+    if (narrows && from == Type.F32 && op.args().size() == 2) {
+      code.push(op.args().get(0), Type.F32);
+      code.push(op.args().get(1), Type.F32);
+      method = "ofPair";
+    } else if (narrows && from == Type.F16X2) {
+      code.push(op.args().get(0), Type.B32);
+      method = "ofHalves";
+    } else if (!narrows && to == Type.F16X2) {
+      code.push(op.args().get(0), Type.B16);
+      method = "toHalves";
+    } else {
+      return false;
+    }
+    cb.loadConstant(format);
+    cb.loadConstant(op.has("relu") ? 1 : 0);
+    code.call(Code.SMALL_FLOATS, method, method.equals("ofPair") ? "(FFIZ)I" : "(IIZ)I");
+    code.pop(op.results().get(0), narrows ? Type.B16 : Type.B32);
     return true;
   }
 

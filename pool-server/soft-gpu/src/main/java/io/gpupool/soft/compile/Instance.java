@@ -4,9 +4,12 @@ package io.gpupool.soft.compile;
 import io.gpupool.soft.ptx.Function;
 import io.gpupool.soft.ptx.Label;
 import io.gpupool.soft.ptx.Register;
+import io.gpupool.soft.ptx.Statement.Instruction;
 import io.gpupool.soft.ptx.Variable;
 import java.util.HashMap;
+import java.util.List;
 import java.util.Map;
+import java.util.Optional;
 
 /** One copy of a function in the graph: what its names mean there. */
 final class Instance {
@@ -49,6 +52,11 @@ final class Instance {
   /** A copy inside a caller, going on at {@code afterReturn}. */
   static Instance inlined(Graph graph, Function function, Instance caller, BasicBlock afterReturn) {
     return new Instance(graph, function, Kind.INLINED, afterReturn, caller.relocatable);
+  }
+
+  /** Stands for the place where a function begins or ends. */
+  static Instruction synthetic(Function function) {
+    return new Instruction(function.line(), Optional.empty(), "ret", List.of(), List.of());
   }
 
   Function function() {

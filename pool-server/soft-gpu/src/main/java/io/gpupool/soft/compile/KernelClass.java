@@ -73,7 +73,10 @@ final class KernelClass {
         flags,
         cb ->
             ThreadMethod.emitDispatcher(
-                cb, plan, part -> cb.invokestatic(self, THREAD + part, THREAD_TYPE)));
+                cb,
+                plan,
+                KernelCompiler.waits(graph, plan),
+                part -> cb.invokestatic(self, THREAD + part, THREAD_TYPE)));
   }
 
   private static void constructor(CodeBuilder cb) {

@@ -61,7 +61,7 @@ public final class KernelCompiler {
     RegisterKinds.decide(graph);
     String className = PACKAGE + function.name();
     Written written = write(className, function, graph, maxMethodBytes);
-    boolean waits = graph.hasCalls() || written.plan().resumable().stream().anyMatch(isWaitEnd());
+    boolean waits = waits(graph, written.plan());
     int localBytes = -(-graph.localBytes() & -16);
     int perActivation = localBytes + graph.frameBytes();
     int maxDepth =
@@ -74,6 +74,11 @@ public final class KernelCompiler {
         localBytes,
         graph.frameBytes(),
         maxDepth);
+  }
+
+  /** Whether the threads of a block take turns, each with a frame of its own. */
+  static boolean waits(Graph graph, MethodPlan plan) {
+    return graph.hasCalls() || plan.resumable().stream().anyMatch(isWaitEnd());
   }
 
   private static Predicate<BasicBlock> isWaitEnd() {

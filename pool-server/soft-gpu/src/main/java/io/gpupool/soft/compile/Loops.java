@@ -65,7 +65,7 @@ final class Loops {
     return block.ops().stream()
         .anyMatch(op ->
             switch (op.opcode()) {
-              case "atom", "membar", "fence" -> true;
+              case "atom", "membar", "fence", "mbarrier" -> true;
               case "ld" ->
                   op.has("volatile") || op.has("relaxed") || op.has("acquire") || op.has("mmio");
               default -> false;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.gpupool.soft.compile;
 
+import io.gpupool.soft.exec.Checks;
 import io.gpupool.soft.ptx.Function;
 import io.gpupool.soft.ptx.Function.Formal;
 import io.gpupool.soft.ptx.Label;
@@ -27,10 +28,12 @@ final class Lowering {
   private final Operands operands;
   private final CallLowering calls;
   private BasicBlock current = graph.entry();
+  private final boolean usesStack;
   private long localTop;
 
   private Lowering(PtxModule module, Map<String, Long> globalAddresses, SharedLayout shared) {
     this.shared = shared;
+    usesStack = module.usesStack();
     paramUses = new ParamUses(module);
     operands = new Operands(module, globalAddresses, shared, graph);
     calls = new CallLowering(this, module, graph, operands, paramUses);
@@ -55,6 +58,7 @@ final class Lowering {
         offset += variable.sizeBytes();
       }
     }
+    beginLocal(Instance.synthetic(kernel));
     body(instance);
   }
 
@@ -64,6 +68,16 @@ final class Lowering {
 
   void current(BasicBlock block) {
     current = block;
+  }
+
+  /** Local memory is free where a function begins that is not inlined, save for its stack. */
+  void beginLocal(Instruction source) {
+    localTop = 0;
+    if (usesStack) {
+      localTop = Checks.STACK_BYTES;
+      graph.needLocal(Checks.STACK_BYTES);
+      move(source, Type.B64, operands.stackTop(), new Value.Int(0));
+    }
   }
 
   /** First free byte of local memory. */

@@ -160,6 +160,28 @@ final class MoveCode {
     return true;
   }
 
+  /** {@code alloca} and kin: the stack lies at the start of a function's local memory. */
+  boolean stack(Op op) {
+    List<Value> args = op.args();
+    if (!op.opcode().equals("alloca")) {
+      code.push(args.get(0), Type.U64);
+      code.pop(op.results().get(0), Type.U64);
+      return true;
+    }
+    code.push(args.get(2), Type.U64);
+    code.push(args.get(0), Type.U64);
+    code.push(args.get(1), Type.U32);
+    code.call(Code.CHECKS, "alloca", "(JJI)J");
+    cb.dup2();
+    code.push(args.get(0), Type.U64);
+    cb.ladd();
+    code.pop(op.results().get(1), Type.U64);
+    code.push(args.get(3), Type.U64);
+    cb.ladd();
+    code.pop(op.results().get(0), Type.U64);
+    return true;
+  }
+
   private void select(Op op) {
     Type type = op.type();
     Label otherwise = cb.newLabel();

@@ -10,6 +10,8 @@ final class OpCode {
   private final IntegerCode integer;
   private final BitCode bit;
   private final VideoCode video;
+  private final PackedCode packed;
+  private final BarrierCode barrier;
   private final FloatCode floating;
   private final HalfCode half;
   private final CompareCode compare;
@@ -28,6 +30,8 @@ final class OpCode {
     integer = new IntegerCode(code);
     bit = new BitCode(code);
     video = new VideoCode(code);
+    packed = new PackedCode(code);
+    barrier = new BarrierCode(code);
     floating = new FloatCode(code);
     half = new HalfCode(code);
     compare = new CompareCode(code);
@@ -61,7 +65,10 @@ final class OpCode {
       case "ex2", "tanh" -> isHalf(op.type()) ? half.emit(op) : floating.emit(op);
       case "setp", "set" -> compare.emit(op);
       case "cvt" -> convert.emit(op);
-      case "ld", "ldu", "st", "cp" -> memory.emit(op);
+      case "ld", "ldu", "st" -> memory.emit(op);
+      case "cp" -> op.has("bulk") || op.has("mbarrier") ? barrier.copy(op) : memory.emit(op);
+      case "mbarrier" -> barrier.emit(op);
+      case "alloca", "stacksave", "stackrestore" -> move.stack(op);
       case "prefetch",
           "prefetchu",
           "applypriority",
@@ -95,6 +102,9 @@ final class OpCode {
     if (isHalf(type)) {
       return half.emit(op);
     }
+    if (type == Type.U16X2 || type == Type.S16X2) {
+      return packed.emit(op);
+    }
     return type == Type.F32 || type == Type.F64 ? floating.emit(op) : integer.emit(op);
   }
 
@@ -104,19 +114,33 @@ final class OpCode {
 
   private boolean builtIn(Op op) {
     List<Value> args = op.args();
+    VReg result = op.results().isEmpty() ? null : op.results().get(0);
     code.pushBlock();
-    code.pushThread();
-    if (op.modifiers().get(0).equals("vprintf")) {
-      code.pushAll(args, Type.U64);
-      code.callBlock("vprintf", "(IJJ)I");
-      code.pop(op.results().isEmpty() ? null : op.results().get(0), Type.B32);
-      return true;
+    switch (op.modifiers().get(0)) {
+      case "vprintf" -> {
+        code.pushThread();
+        code.pushAll(args, Type.U64);
+        code.callBlock("vprintf", "(IJJ)I");
+        code.pop(result, Type.B32);
+      }
+      case "malloc" -> {
+        code.push(args.get(0), Type.U64);
+        code.callBlock("malloc", "(J)J");
+        code.pop(result, Type.B64);
+      }
+      case "free" -> {
+        code.push(args.get(0), Type.U64);
+        code.callBlock("free", "(J)V");
+      }
+      default -> {
+        code.pushThread();
+        code.push(args.get(0), Type.U64);
+        code.push(args.get(1), Type.U64);
+        code.push(args.get(2), Type.U32);
+        code.push(args.get(3), Type.U64);
+        code.callBlock("assertFail", "(IJJIJ)V");
+      }
     }
-    code.push(args.get(0), Type.U64);
-    code.push(args.get(1), Type.U64);
-    code.push(args.get(2), Type.U32);
-    code.push(args.get(3), Type.U64);
-    code.callBlock("assertFail", "(IJJIJ)V");
     return true;
   }
 }

@@ -35,7 +35,11 @@ final class Operands {
           "applypriority",
           "griddepcontrol",
           "setmaxnreg",
-          "mbarrier");
+          "stackrestore");
+
+  /** What {@code mbarrier} does without a result. */
+  private static final Set<String> SILENT_BARRIERS =
+      Set.of("init", "inval", "expect_tx", "complete_tx");
 
   private static final Set<String> READS_CARRY = Set.of("addc", "subc", "madc");
 
@@ -44,6 +48,7 @@ final class Operands {
   private final SharedLayout shared;
   private final Graph graph;
   private VReg carry;
+  private VReg stackTop;
 
   Operands(PtxModule module, Map<String, Long> globalAddresses, SharedLayout shared, Graph graph) {
     this.module = module;
@@ -57,9 +62,12 @@ final class Operands {
     List<Value> args = new ArrayList<>();
     List<Operand> operands = instruction.operands();
     int first = 0;
-    boolean barrier = instruction.opcode().equals("bar") || instruction.opcode().equals("barrier");
     boolean hasResult =
-        barrier ? instruction.has("red") : !NO_RESULT.contains(instruction.opcode());
+        switch (instruction.opcode()) {
+          case "bar", "barrier" -> instruction.has("red");
+          case "mbarrier" -> !SILENT_BARRIERS.contains(instruction.modifiers().getFirst());
+          default -> !NO_RESULT.contains(instruction.opcode());
+        };
     if (hasResult && !operands.isEmpty()) {
       result(instance, instruction, operands.get(0), results);
       first = 1;
@@ -68,6 +76,7 @@ final class Operands {
       args.add(value(instance, instruction, operand));
     }
     addCarry(instruction, results, args);
+    addStack(instance, instruction, results, args);
     return new Op(instruction, instruction.opcode(), instruction.modifiers(), results, args);
   }
 
@@ -86,9 +95,36 @@ final class Operands {
     }
   }
 
+  /** How much of the stack is taken is a register that {@code alloca} and kin read and write. */
+  private void addStack(
+      Instance instance, Instruction instruction, List<VReg> results, List<Value> args) {
+    switch (instruction.opcode()) {
+      case "alloca" -> {
+        if (args.size() == 1) {
+          args.add(new Value.Int(8));
+        }
+        args.add(stackTop());
+        args.add(localAddress(instance, 0));
+        results.add(stackTop());
+      }
+      case "stacksave" -> args.add(stackTop());
+      case "stackrestore" -> results.add(stackTop());
+      default -> {}
+    }
+  }
+
+  /** Bytes of the stack that are taken; 0 where a function begins that is not inlined. */
+  VReg stackTop() {
+    if (stackTop == null) {
+      stackTop = graph.newRegister("SP", Type.B64);
+    }
+    return stackTop;
+  }
+
   void result(Instance instance, Instruction instruction, Operand operand, List<VReg> results) {
     switch (operand) {
       case Operand.Reg(var register) -> results.add(instance.register(register));
+      case Operand.Part(var register, String _) -> results.add(instance.register(register));
       case Operand.Sink() -> results.add(null);
       case Operand.Vector vector ->
           vector.elements().forEach(element -> result(instance, instruction, element, results));
@@ -103,6 +139,7 @@ final class Operands {
   Value value(Instance instance, Instruction instruction, Operand operand) {
     return switch (operand) {
       case Operand.Reg(var register) -> instance.register(register);
+      case Operand.Part(var register, String _) -> instance.register(register);
       case Operand.Not(var register) -> new Value.Not(instance.register(register));
       case Operand.Int(long value) -> new Value.Int(value);
       case Operand.Real real -> new Value.Real(real);

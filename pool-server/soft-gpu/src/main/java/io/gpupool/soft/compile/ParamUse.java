@@ -95,6 +95,7 @@ final class ParamUse {
       case Operand.Vector vector -> vector.elements().forEach(element -> escapes(element, uses));
       case Operand.Pair _,
           Operand.Reg _,
+          Operand.Part _,
           Operand.Not _,
           Operand.Int _,
           Operand.Real _,

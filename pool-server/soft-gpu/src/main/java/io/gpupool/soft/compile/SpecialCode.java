@@ -80,8 +80,10 @@ final class SpecialCode {
       code.callBlock("envreg", "(I)I");
     } else if (name.startsWith("%pm") && name.endsWith("_64")) {
       cb.lconst_0();
-    } else if (name.startsWith("%reserved_smem")) {
-      throw new RefusedException("special register " + name + " is not supported");
+    } else if (name.equals("%reserved_smem_offset_end")) {
+      block("reservedSharedEnd");
+    } else if (name.startsWith("%reserved_smem_offset") && !name.endsWith("_cap")) {
+      block("reservedSharedStart");
     } else {
       cb.iconst_0();
     }

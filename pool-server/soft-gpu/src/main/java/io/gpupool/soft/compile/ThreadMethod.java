@@ -7,6 +7,8 @@ import io.gpupool.soft.ptx.Type;
 import java.lang.classfile.CodeBuilder;
 import java.lang.classfile.Label;
 import java.lang.classfile.instruction.SwitchCase;
+import java.lang.constant.ConstantDescs;
+import java.lang.constant.MethodTypeDesc;
 import java.util.ArrayList;
 import java.util.BitSet;
 import java.util.HashMap;
@@ -57,7 +59,7 @@ final class ThreadMethod {
   void emit() {
     cb.loadConstant(ThreadBlock.POLL_TURNS);
     cb.istore(Code.POLL_LOCAL);
-    cb.loadConstant(ThreadBlock.YIELD_TURNS);
+    code.blockField("yieldTurns", ConstantDescs.CD_int);
     cb.istore(Code.YIELD_LOCAL);
     List<BasicBlock> resumable = plan.resumableIn(part);
     List<Label> stubs = new ArrayList<>();
@@ -274,9 +276,15 @@ final class ThreadMethod {
     }
   }
 
-  /** Emits the method that calls the parts until the thread ends or must wait. */
+  /**
+   * Emits the method that calls the parts until the thread ends or must wait. A loop may lie in
+   * several parts, each of which counts its turns anew; so here, too, a thread gives way from time
+   * to time, or looks whether its grid was cancelled if it has no frame of its own to come back to.
+   */
   static void emitDispatcher(
-      CodeBuilder cb, MethodPlan plan, java.util.function.IntConsumer invokePart) {
+      CodeBuilder cb, MethodPlan plan, boolean waits, java.util.function.IntConsumer invokePart) {
+    cb.loadConstant(ThreadBlock.YIELD_TURNS);
+    cb.istore(Code.POLL_LOCAL);
     List<Label> partLabels = new ArrayList<>();
     plan.parts().forEach(_ -> partLabels.add(cb.newLabel()));
     List<SwitchCase> cases = new ArrayList<>();
@@ -302,7 +310,18 @@ final class ThreadMethod {
     cb.ifge(done);
     cb.ineg();
     cb.istore(Code.RESUME_LOCAL);
-    cb.goto_(again);
+    cb.iinc(Code.POLL_LOCAL, -1);
+    cb.iload(Code.POLL_LOCAL);
+    cb.ifgt(again);
+    if (waits) {
+      cb.iload(Code.RESUME_LOCAL);
+      cb.ireturn();
+    } else {
+      cb.aload(Code.BLOCK_LOCAL);
+      cb.invokevirtual(Code.BLOCK, "poll", MethodTypeDesc.ofDescriptor("()I"));
+      cb.istore(Code.POLL_LOCAL);
+      cb.goto_(again);
+    }
     cb.labelBinding(done);
     cb.ireturn();
   }

@@ -5,9 +5,13 @@ import io.gpupool.soft.CudaStatus;
 import io.gpupool.soft.GpuException;
 import io.gpupool.soft.exec.CompiledKernel;
 import io.gpupool.soft.exec.GridExecution;
+import io.gpupool.soft.exec.GridServices;
 import io.gpupool.soft.exec.KernelFault;
 import io.gpupool.soft.exec.Launch;
+import io.gpupool.soft.memory.DeviceHeap;
+import io.gpupool.soft.memory.DeviceMemory;
 import java.lang.foreign.MemorySegment;
+import java.lang.foreign.ValueLayout;
 import java.util.concurrent.CompletionException;
 
 /** A kernel launch in its stream. */
@@ -15,6 +19,7 @@ final class KernelWork extends ContextWork {
   private final CompiledKernel kernel;
   private final Launch launch;
   private final byte[] params;
+  private final DeviceHeap heap;
   private final Ending ending = new Ending();
 
   /**
@@ -22,16 +27,25 @@ final class KernelWork extends ContextWork {
    *
    * @param params the parameter block; not copied
    */
-  KernelWork(SoftContext context, CompiledKernel kernel, Launch launch, byte[] params) {
+  KernelWork(
+      SoftContext context, CompiledKernel kernel, Launch launch, byte[] params, DeviceHeap heap) {
     super(context);
     this.kernel = kernel;
     this.launch = launch;
     this.params = params;
+    this.heap = heap;
   }
 
   @Override
   boolean run() {
     SoftDevice device = context().device();
+    long workspace;
+    try {
+      workspace = launch.cooperative() ? makeWorkspace(device.memory()) : 0;
+    } catch (GpuException e) {
+      context().fail(e);
+      return true;
+    }
     GridExecution execution =
         device
             .gpu()
@@ -41,11 +55,27 @@ final class KernelWork extends ContextWork {
                 launch,
                 MemorySegment.ofArray(params),
                 device.memory().map(),
-                device.gpu().textures(),
-                device.gpu().printf());
+                new GridServices(
+                    device.gpu().printf(), device.gpu().textures(), heap, workspace));
     device.usage().kernelStarts();
-    execution.completion().whenComplete((nothing, failure) -> ended(execution, failure));
+    execution
+        .completion()
+        .whenComplete((nothing, failure) -> {
+          if (workspace != 0) {
+            device.memory().free(workspace);
+          }
+          ended(execution, failure);
+        });
     return ending.isOverOnceBegun();
+  }
+
+  /** Memory for the blocks to count each other in; it starts with its own length. */
+  private static long makeWorkspace(DeviceMemory memory) {
+    long address = memory.allocate(GridServices.WORKSPACE_BYTES, KernelWork.class);
+    MemorySegment bytes = memory.view(address, GridServices.WORKSPACE_BYTES);
+    bytes.fill((byte) 0);
+    bytes.set(ValueLayout.JAVA_INT, 0, GridServices.WORKSPACE_BYTES);
+    return address;
   }
 
   private void ended(GridExecution execution, Throwable failure) {

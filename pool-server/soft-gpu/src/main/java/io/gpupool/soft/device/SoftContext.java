@@ -35,6 +35,7 @@ public final class SoftContext {
   private final long id = NEXT_ID.getAndIncrement();
   private final SoftStream legacy;
   private final Limits limits = new Limits();
+  private final KernelHeap heap = new KernelHeap(this);
   private final AtomicReference<GpuException> fault = new AtomicReference<>();
 
   /** All streams but the legacy one; guarded by the scheduler's lock. */
@@ -70,9 +71,23 @@ public final class SoftContext {
     flags = newFlags;
   }
 
+  /** Behind the {@code malloc} of kernels. */
+  public KernelHeap heap() {
+    return heap;
+  }
+
   /** The sizes that {@code cuCtxSetLimit} sets. */
   public Limits limits() {
     return limits;
+  }
+
+  /** Sets a CUlimit. */
+  public void setLimit(int limit, long value) {
+    if (limit == Limits.MALLOC_HEAP_SIZE) {
+      heap.resize(value);
+    } else {
+      limits.set(limit, value);
+    }
   }
 
   /** The stream that operations without a stream go to. */

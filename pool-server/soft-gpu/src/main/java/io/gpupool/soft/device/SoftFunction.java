@@ -7,6 +7,7 @@ import io.gpupool.soft.compile.CompileException;
 import io.gpupool.soft.compile.KernelCompiler;
 import io.gpupool.soft.exec.CompiledKernel;
 import io.gpupool.soft.exec.Launch;
+import io.gpupool.soft.memory.DeviceHeap;
 import io.gpupool.soft.ptx.KernelInfo;
 import io.gpupool.soft.ptx.ParamInfo;
 import io.gpupool.soft.ptx.PtxModule;
@@ -124,7 +125,9 @@ public final class SoftFunction {
           CudaStatus.NO_BINARY_FOR_GPU,
           "kernel " + info.name() + " cannot run: " + module.image().unusable());
     }
-    return Optional.of(new KernelWork(context(), compiled(), launch, block));
+    CompiledKernel kernel = compiled();
+    DeviceHeap heap = module.usesHeap() ? context().heap().use() : DeviceHeap.NONE;
+    return Optional.of(new KernelWork(context(), kernel, launch, block, heap));
   }
 
   private byte[] copyParams(MemorySegment params) {

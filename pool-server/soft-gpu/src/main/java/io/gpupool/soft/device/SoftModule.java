@@ -7,6 +7,7 @@ import io.gpupool.soft.image.DeviceImage;
 import io.gpupool.soft.memory.DeviceMemory;
 import io.gpupool.soft.ptx.GlobalVariable;
 import io.gpupool.soft.ptx.KernelInfo;
+import io.gpupool.soft.ptx.PtxModule;
 import io.gpupool.soft.ptx.Relocation;
 import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
@@ -37,6 +38,9 @@ public final class SoftModule {
     this.image = image;
     try {
       placeVariables();
+      if (usesHeap()) {
+        context.heap().require();
+      }
     } catch (GpuException e) {
       allocations.forEach(context.device().memory()::free);
       throw e;
@@ -50,6 +54,10 @@ public final class SoftModule {
 
   public SoftContext context() {
     return context;
+  }
+
+  boolean usesHeap() {
+    return image.ptx().map(PtxModule::usesHeap).orElse(false);
   }
 
   public DeviceImage image() {

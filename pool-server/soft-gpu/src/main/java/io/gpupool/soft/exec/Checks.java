@@ -89,6 +89,31 @@ public final class Checks {
     }
   }
 
+  /** Bytes that {@code alloca} may take from in each function. */
+  public static final int STACK_BYTES = 32 << 10;
+
+  /** Where {@code bytes} bytes begin on a stack of which {@code taken} bytes are taken. */
+  public static long alloca(long taken, long bytes, int align) {
+    long start = -(-taken & -(long) Math.max(align, 8));
+    if (bytes < 0 || bytes > STACK_BYTES - start) {
+      throw new DeviceFault(
+          KernelFault.ILLEGAL_ADDRESS,
+          "alloca of " + bytes + " bytes where " + taken + " of " + STACK_BYTES + " are taken");
+    }
+    return start;
+  }
+
+  /** A copy of any length between shared and global memory, each piece of which is checked. */
+  public static void copyBulk(
+      ThreadBlock block, long to, boolean toShared, long from, boolean fromShared, int bytes) {
+    for (int at = 0; at < bytes; at += 16) {
+      long source = fromShared ? shared(block, from + at, 16) : global(block, from + at, 16);
+      long target = toShared ? shared(block, to + at, 16) : global(block, to + at, 16);
+      Raw.putLong(target, Raw.getLong(source));
+      Raw.putLong(target + 8, Raw.getLong(source + 8));
+    }
+  }
+
   /** Whether a generic address lies in the window that starts at {@code window}. */
   public static int inWindow(long address, long window) {
     return address >>> WINDOW_SHIFT == window >>> WINDOW_SHIFT ? 1 : 0;

@@ -94,6 +94,9 @@ public final class Conversions {
   /** Clamps to the range of a type; {@code a} is read as unsigned if {@code fromUnsigned}. */
   public static long clamp(long a, boolean fromUnsigned, int bits, boolean signed) {
     if (fromUnsigned && a < 0) {
+      if (bits == 64 && !signed) {
+        return a;
+      }
       return signed ? Long.MAX_VALUE >>> 64 - bits : -1L >>> 64 - bits;
     }
     if (signed) {

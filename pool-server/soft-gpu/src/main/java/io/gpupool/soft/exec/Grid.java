@@ -24,8 +24,7 @@ final class Grid {
   private final CompiledKernel kernel;
   private final Launch launch;
   private final MemoryMap memory;
-  private final TextureTable textures;
-  private final PrintfSink sink;
+  private final GridServices services;
   private final HostBuffer params;
   private final long blocks;
   private final int workers;
@@ -46,14 +45,12 @@ final class Grid {
       Launch launch,
       MemorySegment params,
       MemoryMap memory,
-      TextureTable textures,
-      PrintfSink sink,
+      GridServices services,
       int workers) {
     this.kernel = kernel;
     this.launch = launch;
     this.memory = memory;
-    this.textures = textures;
-    this.sink = sink;
+    this.services = services;
     this.workers = workers;
     // Not an arena: closing a shared one stops every thread of the process for a moment.
     this.params = new HostBuffer(Math.max(params.byteSize(), 8));
@@ -76,7 +73,11 @@ final class Grid {
   }
 
   TextureTable textures() {
-    return textures;
+    return services.textures();
+  }
+
+  GridServices services() {
+    return services;
   }
 
   /** Worker threads that may run its blocks at once. */
@@ -101,7 +102,7 @@ final class Grid {
   }
 
   void print(String text) {
-    sink.print(text.getBytes(StandardCharsets.UTF_8));
+    services.printf().print(text.getBytes(StandardCharsets.UTF_8));
   }
 
   void throwIfCancelled() {

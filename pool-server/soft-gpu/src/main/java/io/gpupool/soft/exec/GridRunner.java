@@ -55,17 +55,14 @@ public final class GridRunner implements AutoCloseable {
    *
    * @param params the parameter block; copied before this returns
    * @param memory what the kernel may touch
-   * @param textures what its texture and surface objects stand for
-   * @param sink takes device printf output
    */
   public GridExecution start(
       CompiledKernel kernel,
       Launch launch,
       MemorySegment params,
       MemoryMap memory,
-      TextureTable textures,
-      PrintfSink sink) {
-    Grid grid = new Grid(kernel, launch, params, memory, textures, sink, threads.size());
+      GridServices services) {
+    Grid grid = new Grid(kernel, launch, params, memory, services, threads.size());
     enqueue(grid);
     return grid.execution();
   }
@@ -76,9 +73,13 @@ public final class GridRunner implements AutoCloseable {
    * @throws KernelFault if the kernel faults or is cancelled
    */
   public void run(
-      CompiledKernel kernel, Launch launch, MemorySegment params, MemoryMap memory, PrintfSink sink)
+      CompiledKernel kernel,
+      Launch launch,
+      MemorySegment params,
+      MemoryMap memory,
+      GridServices services)
       throws KernelFault {
-    Grid grid = new Grid(kernel, launch, params, memory, new TextureTable(), sink, threads.size());
+    Grid grid = new Grid(kernel, launch, params, memory, services, threads.size());
     enqueue(grid);
     BlockPool pool = callerPools.poll();
     if (pool == null) {

@@ -79,6 +79,10 @@ public final class Integers {
     return Long.compareUnsigned(a, b) > 0 ? a : b;
   }
 
+  public static int isNotZero(int a) {
+    return a != 0 ? 1 : 0;
+  }
+
   /** Clamps a sum, difference or product to 32 bits. */
   public static int saturate(long value) {
     return (int) Math.clamp(value, Integer.MIN_VALUE, (long) Integer.MAX_VALUE);

@@ -21,6 +21,12 @@ public final class ThreadBlock {
   /** Loop turns after which a thread that may be waiting for others lets them run. */
   public static final int YIELD_TURNS = 128;
 
+  /** The same for a thread that has let others run before and came to no wait since. */
+  static final int YIELD_TURNS_AGAIN = 16;
+
+  /** Loop turns that the thread run next has before it lets others run. */
+  public int yieldTurns = YIELD_TURNS;
+
   public int ntidX;
   public int ntidY;
   public int ntidZ;
@@ -68,10 +74,16 @@ public final class ThreadBlock {
   /** What the last surface instruction read, or the next one is to write. */
   final long[] words = new long[4];
 
+  /** What cooperative groups may expect for tiles of several warps, and more. */
+  private static final int RESERVED_SHARED_BYTES = 512;
+
+  private static final int RESERVED_COUNTER_BYTES = 32;
+
   private final int worker;
   private Grid grid;
   private Waiting waiting;
   private Pages pages;
+  private int reservedShared;
   private long sharedCapacity;
   private long threadCapacity;
 
@@ -111,7 +123,8 @@ public final class ThreadBlock {
     int apart = kernel.waits() ? threads() : 1;
     localStride = kernel.waits() ? localBytes : 0;
     frameStride = kernel.waits() ? frameBytes : 0;
-    reserve(sharedBytes, apart * localBytes, apart * frameBytes);
+    reservedShared = -(-sharedBytes & -16);
+    reserve(reservedShared + RESERVED_SHARED_BYTES, apart * localBytes, apart * frameBytes);
     if (kernel.waits()) {
       waiting = waiting == null ? new Waiting(this) : waiting;
       waiting.size(threads(), kernel.maxDepth());
@@ -154,6 +167,10 @@ public final class ThreadBlock {
     ctaidZ = (int) (index / nctaidX / nctaidY);
     if (grid.kernel().waits()) {
       waiting.begin();
+      // The counters of cooperative groups' tiles start at zero in every block.
+      for (int offset = 0; offset < RESERVED_COUNTER_BYTES; offset += Long.BYTES) {
+        Raw.putLong(shared + reservedShared + offset, 0);
+      }
     }
   }
 
@@ -262,8 +279,38 @@ public final class ThreadBlock {
     return now.getEpochSecond() * 1_000_000_000L + now.getNano();
   }
 
+  /** Registers 1 and 2 hold the upper and the lower half of the grid workspace's address. */
   public int envreg(int index) {
-    return 0;
+    long workspace = grid.services().gridWorkspace();
+    return switch (index) {
+      case 1 -> (int) (workspace >>> 32);
+      case 2 -> (int) workspace;
+      default -> 0;
+    };
+  }
+
+  /** Where shared memory begins that belongs to cooperative groups; it is there from now on. */
+  public int reservedSharedStart() {
+    sharedBytes = reservedShared + RESERVED_SHARED_BYTES;
+    return reservedShared;
+  }
+
+  public int reservedSharedEnd() {
+    return reservedSharedStart() + RESERVED_SHARED_BYTES;
+  }
+
+  /** Device {@code malloc}: an address, or 0. */
+  public long malloc(long bytes) {
+    return grid.services().heap().allocate(bytes);
+  }
+
+  /** Device {@code free}. */
+  public void free(long address) {
+    if (address != 0 && !grid.services().heap().free(address)) {
+      throw new DeviceFault(
+          KernelFault.ILLEGAL_ADDRESS,
+          "free of 0x" + Long.toHexString(address) + ", which malloc did not give");
+    }
   }
 
   public void trap() {

@@ -16,10 +16,14 @@ final class Waiting {
   /** Rounds in which threads only spun, after which the block is set aside. */
   private static final int IDLE_ROUNDS = 64;
 
+  /** The same where blocks are known to wait for each other. */
+  private static final int COOPERATIVE_IDLE_ROUNDS = 1;
+
   private final ThreadBlock block;
   private final Barriers barriers = new Barriers(this);
   private final Warps warps = new Warps(this);
   private byte[] states = new byte[0];
+  private boolean[] spun = new boolean[0];
   private int[] resume = new int[0];
   private long[] results = new long[0];
   private int[] predicates = new int[0];
@@ -28,6 +32,9 @@ final class Waiting {
   private int maxDepth = 1;
   private int threads;
   private int alive;
+
+  /** Thread to run next, since its warp can go on; -1 to take them in turn. */
+  private int goBackTo = -1;
 
   Waiting(ThreadBlock block) {
     this.block = block;
@@ -51,6 +58,7 @@ final class Waiting {
     }
     if (states.length < count) {
       states = new byte[count];
+      spun = new boolean[count];
       resume = new int[count];
       results = new long[count];
       predicates = new int[count];
@@ -64,6 +72,7 @@ final class Waiting {
     alive = threads;
     for (int thread = 0; thread < threads; thread++) {
       states[thread] = READY;
+      spun[thread] = false;
       resume[thread] = 0;
     }
     if (maxDepth > 1) {
@@ -133,9 +142,15 @@ final class Waiting {
     return predicates[thread];
   }
 
+  /** Lets a thread before the running one run next. */
+  void goBackTo(int thread) {
+    goBackTo = thread;
+  }
+
   /** Runs threads until all have ended (true) or they only spin (false). */
   boolean advance(KernelCode code) {
     int idle = 0;
+    int patience = block.grid().launch().cooperative() ? COOPERATIVE_IDLE_ROUNDS : IDLE_ROUNDS;
     while (true) {
       block.grid().throwIfCancelled();
       Round round = round(code);
@@ -151,11 +166,14 @@ final class Waiting {
             "deadlock: all "
                 + alive
                 + " remaining threads of a block wait at barriers or warp operations");
-      } else if (++idle > IDLE_ROUNDS) {
+      } else if (++idle > patience) {
         return false;
       }
     }
   }
+
+  /** How often a warp goes on before others have their turn, for which it may be waiting. */
+  private static final int MAX_GO_BACKS = 64;
 
   private enum Round {
     /** Some thread ended or came to a wait. */
@@ -173,9 +191,18 @@ final class Waiting {
     int x = 0;
     int y = 0;
     int z = 0;
+    int warp = -1;
+    int goBacks = 0;
+    goBackTo = -1;
     for (int thread = 0; thread < threads; thread++) {
+      if (thread >> 5 != warp) {
+        warp = thread >> 5;
+        goBacks = MAX_GO_BACKS;
+      }
       if (states[thread] == READY) {
+        block.yieldTurns = spun[thread] ? ThreadBlock.YIELD_TURNS_AGAIN : ThreadBlock.YIELD_TURNS;
         int next = code.run(block, thread, x, y, z, resume[thread]);
+        spun[thread] = states[thread] == READY && goBackTo < 0;
         if (next == 0) {
           end(thread);
           round = Round.MOVED;
@@ -187,6 +214,16 @@ final class Waiting {
             round = Round.SPUN;
           }
         }
+      }
+      if (goBackTo >= 0) {
+        round = Round.MOVED;
+        if (goBacks-- > 0) {
+          thread = goBackTo - 1;
+          x = goBackTo % sizeX - 1;
+          y = goBackTo / sizeX % sizeY;
+          z = goBackTo / sizeX / sizeY;
+        }
+        goBackTo = -1;
       }
       if (++x == sizeX) {
         x = 0;

@@ -65,6 +65,7 @@ final class Warps {
     return alive[warp];
   }
 
+  /** Returns whether all have come and the thread goes on at once. */
   boolean arrive(int thread, int operation, int mask, long value, int argument, int control) {
     values[thread] = value;
     arguments[thread] = argument;
@@ -81,7 +82,13 @@ final class Warps {
       return false;
     }
     complete(warp, index);
-    return true;
+    // The lanes go on in their order, as if together; the last one to come does not run ahead.
+    int first = warp * ThreadBlock.WARP + Integer.numberOfTrailingZeros(group.arrived);
+    if (first == thread) {
+      return true;
+    }
+    waiting.goBackTo(first);
+    return false;
   }
 
   private int find(int warp, int operation, int mask, int place) {

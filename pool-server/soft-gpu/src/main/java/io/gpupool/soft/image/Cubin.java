@@ -3,6 +3,7 @@ package io.gpupool.soft.image;
 
 import io.gpupool.soft.ptx.GlobalVariable;
 import io.gpupool.soft.ptx.KernelInfo;
+import io.gpupool.soft.ptx.Linkage;
 import io.gpupool.soft.ptx.ParamInfo;
 import io.gpupool.soft.ptx.Space;
 import java.util.ArrayList;
@@ -250,7 +251,7 @@ record Cubin(List<KernelInfo> kernels, List<GlobalVariable> globals) {
               256,
               initializer,
               List.of(),
-              false));
+              Linkage.VISIBLE));
     }
 
     private static int alignment(int sizeBytes) {

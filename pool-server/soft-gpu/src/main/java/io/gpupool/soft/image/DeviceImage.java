@@ -7,6 +7,7 @@ import io.gpupool.soft.ptx.GlobalVariable;
 import io.gpupool.soft.ptx.KernelInfo;
 import io.gpupool.soft.ptx.PtxException;
 import io.gpupool.soft.ptx.PtxModule;
+import io.gpupool.soft.ptx.PtxUnit;
 import java.lang.foreign.MemorySegment;
 import java.util.ArrayList;
 import java.util.Comparator;
@@ -36,7 +37,8 @@ public record DeviceImage(
   }
 
   /**
-   * Reads an image: PTX text (ended by NUL or by its length), a fat binary, or an ELF file.
+   * Reads an image: PTX text (ended by NUL or by its length), a fat binary, several fat binaries
+   * one after the other, which are linked, or an ELF file.
    *
    * @param computeCapability of the device, 10 * major + minor
    * @throws GpuException INVALID_IMAGE, INVALID_PTX (the message is the compiler's), OUT_OF_MEMORY,
@@ -48,7 +50,7 @@ public record DeviceImage(
       throw Bytes.invalid(bytes.length() + " bytes");
     }
     return switch (bytes.i32(0)) {
-      case Fatbin.MAGIC -> fromFatbin(Fatbin.parse(bytes), computeCapability);
+      case Fatbin.MAGIC -> fromFatbins(Fatbin.parseAll(bytes), computeCapability);
       case Cubin.MAGIC -> fromCubin(Cubin.parse(bytes, computeCapability), MACHINE_CODE_ONLY);
       default -> fromText(bytes, computeCapability);
     };
@@ -65,7 +67,7 @@ public record DeviceImage(
       throw Bytes.invalid("neither PTX text, nor a fat binary, nor an ELF file");
     }
     try {
-      return fromPtx(PtxModule.parse(text, computeCapability));
+      return link(List.of(PtxUnit.parse(text, computeCapability)));
     } catch (PtxException e) {
       throw new GpuException(CudaStatus.INVALID_PTX, e.getMessage());
     }
@@ -79,31 +81,29 @@ public record DeviceImage(
     return new DeviceImage(Optional.empty(), cubin.kernels(), cubin.globals(), unusable);
   }
 
-  private static DeviceImage fromFatbin(Fatbin fatbin, int computeCapability) {
-    List<FatbinEntry> texts = new ArrayList<>(fatbin.entries());
-    texts.removeIf(entry -> entry.kind() != FatbinEntry.PTX || entry.arch() > computeCapability);
-    texts.sort(Comparator.comparingInt(FatbinEntry::arch).reversed());
+  /** Units of several containers are linked with each other. */
+  private static DeviceImage fromFatbins(List<Fatbin> parts, int computeCapability) {
+    List<PtxUnit> units = new ArrayList<>();
+    List<FatbinEntry> machineCode = new ArrayList<>();
     GpuException refused = null;
-    for (FatbinEntry entry : texts) {
+    for (Fatbin part : parts) {
       try {
-        Bytes bytes = entry.unpack();
-        requirePtxLength(bytes);
-        return fromPtx(PtxModule.parse(bytes.text(0), computeCapability));
+        addUnits(part, computeCapability, units);
       } catch (PtxException e) {
-        // Text for an architecture-specific target may be refused where a lower one is not.
         refused =
             refused == null ? new GpuException(CudaStatus.INVALID_PTX, e.getMessage()) : refused;
       }
+      part.entries().stream()
+          .filter(entry -> entry.kind() == FatbinEntry.ELF)
+          .min(Comparator.comparingInt(entry -> distance(entry.arch(), computeCapability)))
+          .ifPresent(machineCode::add);
     }
-    Optional<FatbinEntry> machineCode =
-        fatbin.entries().stream()
-            .filter(entry -> entry.kind() == FatbinEntry.ELF)
-            .min(Comparator.comparingInt(entry -> distance(entry.arch(), computeCapability)));
-    if (machineCode.isPresent()) {
-      FatbinEntry entry = machineCode.get();
-      return fromCubin(
-          Cubin.parse(entry.unpack(), entry.arch()),
-          refused == null ? MACHINE_CODE_ONLY : refused.getMessage());
+    if (refused == null && !units.isEmpty()) {
+      return link(units);
+    }
+    if (!machineCode.isEmpty()) {
+      String unusable = refused == null ? MACHINE_CODE_ONLY : refused.getMessage();
+      return fromMachineCode(machineCode, unusable);
     }
     if (refused != null) {
       throw refused;
@@ -115,6 +115,81 @@ public record DeviceImage(
             + "."
             + computeCapability % 10
             + " or lower");
+  }
+
+  /** Of code that was linked before, what lists kernels is the whole; the rest are its parts. */
+  private static DeviceImage fromMachineCode(List<FatbinEntry> entries, String unusable) {
+    DeviceImage image = null;
+    for (FatbinEntry entry : entries) {
+      image = fromCubin(Cubin.parse(entry.unpack(), entry.arch()), unusable);
+      if (!image.kernels().isEmpty()) {
+        break;
+      }
+    }
+    return image;
+  }
+
+  private static DeviceImage link(List<PtxUnit> units) {
+    try {
+      return fromPtx(PtxModule.link(units));
+    } catch (PtxException e) {
+      throw new GpuException(CudaStatus.INVALID_PTX, e.getMessage());
+    }
+  }
+
+  /** The units of fat binaries that may be linked with others. */
+  static List<PtxUnit> units(List<Fatbin> parts, int computeCapability) {
+    List<PtxUnit> units = new ArrayList<>();
+    try {
+      for (Fatbin part : parts) {
+        addUnits(part, computeCapability, units);
+      }
+    } catch (PtxException e) {
+      throw new GpuException(CudaStatus.INVALID_PTX, e.getMessage());
+    }
+    return units;
+  }
+
+  /** A unit as PTX text. */
+  static PtxUnit unit(Bytes bytes, int computeCapability) {
+    requirePtxLength(bytes);
+    try {
+      return PtxUnit.parse(bytes.text(0), computeCapability);
+    } catch (PtxException e) {
+      throw new GpuException(CudaStatus.INVALID_PTX, e.getMessage());
+    }
+  }
+
+  private static void addUnits(Fatbin fatbin, int computeCapability, List<PtxUnit> units)
+      throws PtxException {
+    unit(fatbin, computeCapability).ifPresent(units::add);
+    for (FatbinEntry entry : fatbin.entries()) {
+      if (entry.kind() == FatbinEntry.LINKED_PTX) {
+        units.add(PtxUnit.parse(entry.unpack().text(0), computeCapability));
+      }
+    }
+  }
+
+  /** The unit for the highest architecture that can run here; empty if there is no PTX at all. */
+  private static Optional<PtxUnit> unit(Fatbin fatbin, int computeCapability) throws PtxException {
+    List<FatbinEntry> texts = new ArrayList<>(fatbin.entries());
+    texts.removeIf(entry -> entry.kind() != FatbinEntry.PTX || entry.arch() > computeCapability);
+    texts.sort(Comparator.comparingInt(FatbinEntry::arch).reversed());
+    PtxException refused = null;
+    for (FatbinEntry entry : texts) {
+      Bytes bytes = entry.unpack();
+      requirePtxLength(bytes);
+      try {
+        return Optional.of(PtxUnit.parse(bytes.text(0), computeCapability));
+      } catch (PtxException e) {
+        // Text for an architecture-specific target may be refused where a lower one is not.
+        refused = refused == null ? e : refused;
+      }
+    }
+    if (refused != null) {
+      throw refused;
+    }
+    return Optional.empty();
   }
 
   private static int distance(int arch, int computeCapability) {

@@ -21,11 +21,11 @@ import java.util.List;
 record Fatbin(List<FatbinEntry> entries) {
   static final int MAGIC = 0xBA55ED50;
 
-  private static final int CONTAINER_HEADER_BYTES = 16;
-  private static final int ENTRY_HEADER_BYTES = 64;
+  static final int CONTAINER_HEADER_BYTES = 16;
+  static final int ENTRY_HEADER_BYTES = 64;
   private static final int ENTRY_SIZE_OFFSET = 8;
   private static final int ENTRY_PACKED_OFFSET = 16;
-  private static final int ENTRY_ARCH_OFFSET = 28;
+  static final int ENTRY_ARCH_OFFSET = 28;
   private static final int ENTRY_FLAGS_OFFSET = 40;
   private static final int ENTRY_PLAIN_OFFSET = 56;
   private static final long FLAG_LZ4 = 0x2000;
@@ -34,6 +34,26 @@ record Fatbin(List<FatbinEntry> entries) {
 
   Fatbin {
     entries = List.copyOf(entries);
+  }
+
+  /** Reads the containers that lie one after the other: those of code that was compiled apart. */
+  static List<Fatbin> parseAll(Bytes bytes) {
+    List<Fatbin> containers = new ArrayList<>();
+    long offset = 0;
+    do {
+      if (containers.size() == MAX_ENTRIES) {
+        throw Bytes.invalid("more than " + MAX_ENTRIES + " fat binaries");
+      }
+      Bytes rest = bytes.slice(offset, bytes.length() - offset);
+      containers.add(parse(rest));
+      offset += lengthBytes(rest);
+    } while (offset <= bytes.length() - CONTAINER_HEADER_BYTES && bytes.i32(offset) == MAGIC);
+    return containers;
+  }
+
+  /** Length of the container at the start of some bytes, header included. */
+  private static long lengthBytes(Bytes bytes) {
+    return bytes.u16(6) + bytes.i64(8);
   }
 
   static Fatbin parse(Bytes bytes) {

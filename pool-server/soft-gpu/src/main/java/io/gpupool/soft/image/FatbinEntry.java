@@ -22,6 +22,9 @@ record FatbinEntry(int kind, int arch, Compression compression, long plainBytes,
   static final int PTX = 1;
   static final int ELF = 2;
 
+  /** PTX of one of several units that {@link ImageLinker} put together; no compiler makes these. */
+  static final int LINKED_PTX = 0x4750;
+
   /** The most that one entry may unpack to. */
   static final long MAX_PLAIN_BYTES = 64L << 20;
 

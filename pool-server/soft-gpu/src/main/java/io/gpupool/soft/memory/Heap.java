@@ -28,8 +28,9 @@ final class Heap {
    */
   Heap(long start, long size, long granule) {
     this.granule = granule;
-    Block whole = new Block(start, size);
-    free.add(whole);
+    if (size > 0) {
+      free.add(new Block(start, size));
+    }
   }
 
   /** Places {@code bytes} bytes; empty if no free block is large enough. */

@@ -90,7 +90,7 @@ final class BodyParser {
       case ".local" -> variables(Space.LOCAL, false);
       case ".shared" -> variables(Space.SHARED, false);
       case ".param" -> variables(Space.PARAM, false);
-      case ".global", ".const" -> module.moduleVariable(token, false, scope);
+      case ".global", ".const" -> module.moduleVariable(token, Linkage.LOCAL, scope);
       case ".loc" -> skipLocation();
       case ".pragma" -> skipTo(";");
       case ".file" -> module.skipFile();

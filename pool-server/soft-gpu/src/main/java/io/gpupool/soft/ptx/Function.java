@@ -8,6 +8,7 @@ import java.util.List;
  *
  * @param entry whether it is a kernel
  * @param defined whether it has a body
+ * @param linkage who else may define or call it
  * @param results {@code .param} variables or registers of the results
  * @param params {@code .param} variables or registers of the parameters
  * @param locals variables declared in the body, of any space
@@ -16,11 +17,31 @@ public record Function(
     String name,
     boolean entry,
     boolean defined,
+    Linkage linkage,
     int line,
     List<Formal> results,
     List<Formal> params,
     List<Variable> locals,
     List<Statement> body) {
+
+  /** Whether the body holds an instruction of a name. */
+  public boolean uses(String opcode) {
+    return body.stream()
+        .anyMatch(statement ->
+            statement instanceof Statement.Instruction instruction
+                && instruction.opcode().equals(opcode));
+  }
+
+  /** A function is equal to itself alone; bodies are too long to be compared. */
+  @Override
+  public boolean equals(Object other) {
+    return this == other;
+  }
+
+  @Override
+  public int hashCode() {
+    return System.identityHashCode(this);
+  }
 
   /** A formal parameter: in parameter space, or a register in functions of the old form. */
   public sealed interface Formal {

@@ -8,7 +8,7 @@ import java.util.List;
  *
  * @param space {@link Space#GLOBAL} or {@link Space#CONST}
  * @param initializer first bytes of its initial value, little endian; the rest is zero
- * @param external declared here ({@code .extern}) but defined in another module
+ * @param linkage who else may define or name it
  */
 public record GlobalVariable(
     String name,
@@ -17,4 +17,9 @@ public record GlobalVariable(
     int alignBytes,
     byte[] initializer,
     List<Relocation> relocations,
-    boolean external) {}
+    Linkage linkage) {
+  /** Declared here ({@code .extern}) but defined in another module. */
+  public boolean external() {
+    return linkage == Linkage.EXTERN;
+  }
+}

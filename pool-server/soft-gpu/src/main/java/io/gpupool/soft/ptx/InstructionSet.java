@@ -16,7 +16,8 @@ final class InstructionSet {
 
   static {
     arity(0, 0, "brkpt", "exit", "griddepcontrol", "ret", "trap");
-    arity(0, 3, "fence", "membar", "mbarrier", "clusterlaunchcontrol");
+    arity(0, 3, "fence", "membar", "clusterlaunchcontrol");
+    arity(1, 4, "mbarrier");
     arity(1, 1, "activemask", "bra", "nanosleep", "pmevent", "setmaxnreg", "stackrestore");
     arity(1, 1, "stacksave");
     arity(1, 2, "prefetch", "prefetchu", "discard", "applypriority");
@@ -25,7 +26,8 @@ final class InstructionSet {
     arity(2, 2, "abs", "bfind", "brev", "clz", "cnot", "cos", "cvta", "ex2", "isspacep", "istypep");
     arity(2, 2, "ldu", "lg2", "mov", "neg", "not", "popc", "rcp", "rsqrt", "sin", "sqrt", "tanh");
     arity(2, 2, "testp", "elect", "getctarank");
-    arity(2, 3, "alloca", "brx", "cvt", "ld", "mapa", "st", "vote", "redux");
+    arity(2, 3, "alloca", "brx", "ld", "mapa", "st", "vote", "redux");
+    arity(2, 5, "cvt");
     arity(3, 3, "addc", "and", "bmsk", "copysign", "div", "match", "mul", "mul24");
     arity(3, 3, "or", "rem", "shl", "shr", "sub", "subc", "szext", "xor", "add");
     arity(3, 4, "max", "min", "set", "setp");

@@ -14,6 +14,7 @@ final class ModuleParser {
 
   private final Lexer lexer;
   private final int computeCapability;
+  private final Map<String, String> renames;
   private final Scope scope = new Scope(null);
   private final Map<String, Function> functions = new LinkedHashMap<>();
   private final Map<String, Integer> maxThreads = new LinkedHashMap<>();
@@ -22,9 +23,16 @@ final class ModuleParser {
   private int version;
   private int target;
 
-  ModuleParser(String text, int computeCapability) throws PtxException {
+  /**
+   * Begins to parse a text.
+   *
+   * @param renames other names for symbols of module scope, under which the results have them
+   */
+  ModuleParser(String text, int computeCapability, Map<String, String> renames)
+      throws PtxException {
     lexer = new Lexer(text);
     this.computeCapability = computeCapability;
+    this.renames = renames;
   }
 
   Map<String, Function> functions() {
@@ -68,6 +76,27 @@ final class ModuleParser {
     if (target == 0) {
       throw Tokens.error(lexer.peek(), "Missing .target directive");
     }
+    if (!renames.isEmpty()) {
+      globals.replaceAll((_, global) -> renamed(global));
+    }
+  }
+
+  /** A variable whose initial value names symbols as linking does. */
+  private GlobalVariable renamed(GlobalVariable global) {
+    List<Relocation> relocations = new ArrayList<>(global.relocations());
+    relocations.replaceAll(relocation ->
+        new Relocation(
+            relocation.offsetBytes(),
+            renames.getOrDefault(relocation.symbol(), relocation.symbol()),
+            relocation.addend()));
+    return new GlobalVariable(
+        global.name(),
+        global.space(),
+        global.sizeBytes(),
+        global.alignBytes(),
+        global.initializer(),
+        List.copyOf(relocations),
+        global.linkage());
   }
 
   private void directive(Token token) throws PtxException {
@@ -79,16 +108,18 @@ final class ModuleParser {
       case ".section" -> skipSection();
       case ".pragma" -> skipTo(";");
       case ".alias" -> alias();
-      case ".visible", ".weak", ".common" -> declaration(lexer.next(), false);
-      case ".extern" -> declaration(lexer.next(), true);
-      default -> declaration(token, false);
+      case ".visible" -> declaration(lexer.next(), Linkage.VISIBLE);
+      case ".weak" -> declaration(lexer.next(), Linkage.WEAK);
+      case ".common" -> declaration(lexer.next(), Linkage.COMMON);
+      case ".extern" -> declaration(lexer.next(), Linkage.EXTERN);
+      default -> declaration(token, Linkage.LOCAL);
     }
   }
 
-  private void declaration(Token token, boolean external) throws PtxException {
+  private void declaration(Token token, Linkage linkage) throws PtxException {
     switch (token.text()) {
-      case ".entry", ".func" -> function(token.is(".entry"));
-      case ".global", ".const", ".shared", ".tex" -> moduleVariable(token, external, scope);
+      case ".entry", ".func" -> function(token.is(".entry"), linkage);
+      case ".global", ".const", ".shared", ".tex" -> moduleVariable(token, linkage, scope);
       default -> throw Tokens.unexpected(token);
     }
   }
@@ -137,14 +168,14 @@ final class ModuleParser {
     Tokens.expect(lexer, ",");
     Token aliasee = Tokens.word(lexer);
     Tokens.expect(lexer, ";");
-    if (!functions.containsKey(aliasee.text())) {
+    if (!functions.containsKey(linkName(aliasee))) {
       throw Tokens.error(aliasee, "Unknown symbol '" + aliasee.text() + "'");
     }
-    aliases.put(name.text(), aliasee.text());
+    aliases.put(linkName(name), linkName(aliasee));
   }
 
   /** Parses the rest of a variable declaration of module lifetime into a scope. */
-  void moduleVariable(Token directive, boolean external, Scope into) throws PtxException {
+  void moduleVariable(Token directive, Linkage linkage, Scope into) throws PtxException {
     Space space =
         switch (directive.text()) {
           case ".const" -> Space.CONST;
@@ -156,13 +187,16 @@ final class ModuleParser {
       Token name = declaration.name();
       Variable variable =
           new Variable(
-              name.text(),
+              into == scope ? linkName(name) : ownName(name),
               space,
               declaration.sizeBytes(),
               declaration.alignBytes(),
-              external,
+              linkage == Linkage.EXTERN,
               into == scope);
       Object earlier = into.findHere(name.text());
+      if (earlier instanceof Variable && linkage == Linkage.EXTERN) {
+        continue;
+      }
       if (earlier instanceof Variable before && before.external()) {
         into.redeclare(name.text(), variable);
       } else {
@@ -173,13 +207,27 @@ final class ModuleParser {
         initializer.parse();
       }
       if (space != Space.SHARED) {
-        globals.put(name.text(), describe(variable, initializer));
+        globals.put(variable.name(), describe(variable, initializer, linkage));
       }
     } while (Tokens.accept(lexer, ","));
     Tokens.expect(lexer, ";");
   }
 
-  private static GlobalVariable describe(Variable variable, Initializer initializer) {
+  private String linkName(Token name) {
+    return renames.getOrDefault(name.text(), name.text());
+  }
+
+  /** A name for a variable inside a function, of which several may have the same. */
+  private String ownName(Token name) {
+    String own = linkName(name);
+    for (int i = 2; globals.containsKey(own); i++) {
+      own = linkName(name) + "#" + i;
+    }
+    return own;
+  }
+
+  private static GlobalVariable describe(
+      Variable variable, Initializer initializer, Linkage linkage) {
     byte[] bytes = initializer.bytes();
     long size = Math.max(variable.sizeBytes(), bytes.length);
     return new GlobalVariable(
@@ -189,45 +237,42 @@ final class ModuleParser {
         variable.alignBytes(),
         bytes,
         List.copyOf(initializer.relocations()),
-        variable.external());
+        linkage);
   }
 
-  private void function(boolean entry) throws PtxException {
+  private void function(boolean entry, Linkage linkage) throws PtxException {
     Scope params = new Scope(scope);
     List<Formal> results = !entry && lexer.peek().is("(") ? formals(params) : List.of();
     Token name = Tokens.word(lexer);
     List<Formal> arguments = lexer.peek().is("(") ? formals(params) : List.of();
-    performance(name.text());
+    String linkName = linkName(name);
+    performance(linkName);
     if (!lexer.peek().is("{")) {
       Tokens.expect(lexer, ";");
-      Function declared =
-          new Function(
-              name.text(), entry, false, name.line(), results, arguments, List.of(), List.of());
       if (scope.find(name.text()) == null) {
+        Function declared = undefined(linkName, entry, linkage, name.line(), results, arguments);
         scope.declare(name, declared);
-        functions.put(name.text(), declared);
+        functions.put(linkName, declared);
       }
       return;
     }
-    Function earlier = functions.get(name.text());
+    Function earlier = functions.get(linkName);
     if (earlier != null && earlier.defined()) {
       throw Tokens.error(name, "Duplicate definition of function '" + name.text() + "'");
     }
     if (earlier == null) {
       // Declared before its body is read, which may call it.
-      scope.declare(
-          name,
-          new Function(
-              name.text(), entry, false, name.line(), results, arguments, List.of(), List.of()));
+      scope.declare(name, undefined(linkName, entry, linkage, name.line(), results, arguments));
     }
     BodyParser body = new BodyParser(lexer, this, params);
     body.parse();
     functions.put(
-        name.text(),
+        linkName,
         new Function(
-            name.text(),
+            linkName,
             entry,
             true,
+            linkage,
             name.line(),
             results,
             arguments,
@@ -243,8 +288,18 @@ final class ModuleParser {
     List<Formal> arguments = lexer.peek().is("(") ? formals(names) : List.of();
     performance("");
     Tokens.expect(lexer, ";");
+    return undefined(name.text(), false, Linkage.LOCAL, name.line(), results, arguments);
+  }
+
+  private static Function undefined(
+      String name,
+      boolean entry,
+      Linkage linkage,
+      int line,
+      List<Formal> results,
+      List<Formal> arguments) {
     return new Function(
-        name.text(), false, false, name.line(), results, arguments, List.of(), List.of());
+        name, entry, false, linkage, line, results, arguments, List.of(), List.of());
   }
 
   private List<Formal> formals(Scope into) throws PtxException {

@@ -11,6 +11,13 @@ public sealed interface Operand {
   /** The complement of a predicate register. */
   record Not(Register register) implements Operand {}
 
+  /**
+   * Bytes or halves of a register, for video instructions.
+   *
+   * @param selector as written: {@code b} or {@code h}, then the numbers of the parts
+   */
+  record Part(Register register, String selector) implements Operand {}
+
   /** An integer constant. */
   record Int(long value) implements Operand {}
 

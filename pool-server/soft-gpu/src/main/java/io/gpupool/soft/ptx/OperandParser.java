@@ -119,7 +119,7 @@ final class OperandParser {
     }
     Object meaning = scope.find(name);
     return switch (meaning) {
-      case Register register -> new Operand.Reg(register);
+      case Register register -> part(register);
       case Variable variable -> new Operand.Address(variable, 0);
       case Function function -> new Operand.FunctionAddress(function.name());
       case Scope.VectorRegister vector -> element(token, vector);
@@ -130,6 +130,14 @@ final class OperandParser {
         yield new Operand.Target(scope.referToLabel(token));
       }
     };
+  }
+
+  private Operand part(Register register) throws PtxException {
+    boolean selected =
+        lexer.peek().kind() == Kind.DOTTED && lexer.peek().text().matches("\\.[bh][0-7]{1,4}");
+    return selected
+        ? new Operand.Part(register, lexer.next().text().substring(1))
+        : new Operand.Reg(register);
   }
 
   private Optional<Operand> special(String name) throws PtxException {

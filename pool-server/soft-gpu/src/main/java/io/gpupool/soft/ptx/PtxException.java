@@ -18,6 +18,18 @@ public final class PtxException extends Exception {
     this.unsupportedVersion = unsupportedVersion;
   }
 
+  private PtxException(String problem) {
+    super("nvlink error   : " + problem);
+    line = 0;
+    column = 0;
+    unsupportedVersion = false;
+  }
+
+  /** Units that do not fit together; belongs to no line, and so has line and column 0. */
+  static PtxException linking(String problem) {
+    return new PtxException(problem);
+  }
+
   static PtxException unsupportedVersion(int line, int column, String problem) {
     return new PtxException(line, column, problem, true);
   }

@@ -13,7 +13,7 @@ import java.util.Optional;
 import java.util.OptionalLong;
 import java.util.Set;
 
-/** One parsed and checked PTX translation unit; immutable, usable from any thread. */
+/** PTX translation units, parsed, checked and linked; immutable, usable from any thread. */
 public final class PtxModule {
   /**
    * Start of the addresses that stand for functions; no memory lies there. A function's address is
@@ -29,30 +29,39 @@ public final class PtxModule {
   private final List<KernelInfo> kernels;
   private final List<GlobalVariable> globals;
 
-  private PtxModule(ModuleParser parsed) throws PtxException {
-    functions = new LinkedHashMap<>(parsed.functions());
-    aliases = Map.copyOf(parsed.aliases());
+  private PtxModule(Linker linked) throws PtxException {
+    functions = new LinkedHashMap<>(linked.functions());
+    aliases = Map.copyOf(linked.aliases());
     functionOrder = List.copyOf(functions.keySet());
-    globals = List.copyOf(parsed.globals().values());
+    globals = List.copyOf(linked.globals().values());
     List<KernelInfo> found = new ArrayList<>();
     for (Function function : functions.values()) {
       if (function.entry() && function.defined()) {
-        found.add(describe(function, parsed));
+        found.add(describe(function, linked.home(function).parsed()));
       }
     }
     kernels = List.copyOf(found);
   }
 
   /**
-   * Parses PTX text.
+   * Parses PTX text that may name what is defined nowhere.
    *
    * @param computeCapability of the device, 10 * major + minor; a higher {@code .target} is refused
    * @throws PtxException on the first error
    */
   public static PtxModule parse(String text, int computeCapability) throws PtxException {
-    ModuleParser parser = new ModuleParser(text, computeCapability);
-    parser.parse();
-    return new PtxModule(parser);
+    return new PtxModule(new Linker(List.of(PtxUnit.parse(text, computeCapability))));
+  }
+
+  /**
+   * Links units, one at least.
+   *
+   * @throws PtxException if a name is defined twice, or named and not defined
+   */
+  public static PtxModule link(List<PtxUnit> units) throws PtxException {
+    Linker linker = new Linker(units);
+    linker.requireComplete();
+    return new PtxModule(linker);
   }
 
   /** The {@code .entry} functions in source order. */
@@ -88,6 +97,16 @@ public final class PtxModule {
     return exact && distance / FUNCTION_STRIDE <= Integer.MAX_VALUE
         ? (int) (distance / FUNCTION_STRIDE)
         : 0;
+  }
+
+  /** Whether any code of the module allocates memory from the device heap. */
+  public boolean usesHeap() {
+    return functions.containsKey("malloc") && !functions.get("malloc").defined();
+  }
+
+  /** Whether any code of the module takes memory from its stack with {@code alloca}. */
+  public boolean usesStack() {
+    return functions.values().stream().anyMatch(function -> function.uses("alloca"));
   }
 
   /** Every function whose address an initial value or an instruction other than a call holds. */

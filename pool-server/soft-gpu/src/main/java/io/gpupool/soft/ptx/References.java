@@ -50,6 +50,7 @@ final class References {
         add(pair.second());
       }
       case Operand.Reg _,
+          Operand.Part _,
           Operand.Not _,
           Operand.Int _,
           Operand.Real _,

@@ -32,6 +32,9 @@ final class ContextState {
   /** How often a primary context is retained. */
   int retains = 1;
 
+  /** What the heap of its kernels is counted with. */
+  private long heapBytes;
+
   private volatile int error;
 
   ContextState(Backend backend, int number, int gpu, int device, long handle, boolean primary) {
@@ -42,6 +45,18 @@ final class ContextState {
     this.primary = primary;
     events = new EventPool(backend);
     staging = new Staging(backend);
+  }
+
+  /** Counts the heap with the size that it has; false if the lease has no room for it. */
+  boolean countHeap(Ledger ledger, long bytes) {
+    if (bytes > heapBytes && !ledger.reserve(gpu, bytes - heapBytes)) {
+      return false;
+    }
+    if (bytes < heapBytes) {
+      ledger.release(gpu, heapBytes - bytes);
+    }
+    heapBytes = bytes;
+    return true;
   }
 
   boolean exists() {

@@ -14,7 +14,6 @@ import java.util.Set;
 /** Modules and their functions. Used by the session's thread alone. */
 final class Modules {
   private static final int MAX_NAME_BYTES = 64 << 10;
-  private static final long MAX_LOG_BYTES = 256 << 10;
   private static final long MAX_TABLE_BYTES = 512 << 10;
   private static final int ATTRIBUTE_MAJOR = 75;
   private static final int ATTRIBUTE_MINOR = 76;
@@ -72,14 +71,10 @@ final class Modules {
     }
     try (Arena arena = Arena.ofConfined()) {
       JitOptions jit = new JitOptions(arena, options, optionsBytes);
-      Log info = new Log(arena, infoLogCapacity);
-      Log error = new Log(arena, errorLogCapacity);
-      if (info.capacity > 0) {
-        jit.infoLog(info.address, info.capacity);
-      }
-      if (error.capacity > 0) {
-        jit.errorLog(error.address, error.capacity);
-      }
+      LogBuffer info = new LogBuffer(arena, infoLogCapacity);
+      LogBuffer error = new LogBuffer(arena, errorLogCapacity);
+      info.addTo(jit, true);
+      error.addTo(jit, false);
       long out = state.out();
       int result =
           blocking.call(() ->
@@ -129,6 +124,7 @@ final class Modules {
 
   /** The modules of a context went with it. */
   void forget(ContextState context) {
+    context.countHeap(state.ledger, 0);
     for (LoadedModule module : List.copyOf(loaded)) {
       if (module.context == context) {
         forget(module);
@@ -236,10 +232,15 @@ final class Modules {
         : state.backend.cuFuncSetAttribute(handle, attribute, value);
   }
 
-  /** Counts what a module's variables occupy, and gives it its number. */
+  /** Counts what a module's variables and its kernels' heap occupy, and gives it its number. */
   private int register(int module, long handle, Optional<ImageKernels> kernels) {
     long bytes = Math.max(0, state.backend.moduleBytes(handle));
     if (!state.ledger.reserve(state.current.gpu, bytes)) {
+      state.backend.cuModuleUnload(handle);
+      return CudaResult.OUT_OF_MEMORY;
+    }
+    if (!state.current.countHeap(state.ledger, state.backend.heapBytes())) {
+      state.ledger.release(state.current.gpu, bytes);
       state.backend.cuModuleUnload(handle);
       return CudaResult.OUT_OF_MEMORY;
     }
@@ -292,24 +293,5 @@ final class Modules {
     MemorySegment string = arena.allocate(lengthBytes + 1);
     Memory.copy(text, string.address(), lengthBytes);
     return string.address();
-  }
-
-  /** A buffer that the backend writes a log into. */
-  private static final class Log {
-    final int capacity;
-    final long address;
-
-    Log(Arena arena, long wantedBytes) {
-      capacity = (int) Math.clamp(wantedBytes, 0, MAX_LOG_BYTES);
-      address = capacity == 0 ? 0 : arena.allocate(capacity, 8).address();
-    }
-
-    byte[] text() {
-      int length = 0;
-      while (length < capacity && Memory.getByte(address + length) != 0) {
-        length++;
-      }
-      return Memory.bytes(address, length);
-    }
   }
 }

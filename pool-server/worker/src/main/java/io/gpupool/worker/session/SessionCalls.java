@@ -3,6 +3,7 @@ package io.gpupool.worker.session;
 
 import io.gpupool.cuda.Ops;
 import io.gpupool.cuda.SessionOps;
+import io.gpupool.worker.os.Memory;
 import java.util.List;
 import java.util.concurrent.ExecutorService;
 
@@ -16,6 +17,7 @@ final class SessionCalls implements SessionOps {
   private final SessionState state;
   private final Images images = new Images();
   private final Modules modules;
+  private final Links links;
   private final MemoryPools pools;
   private final DeviceMemory memory;
   private final Uploads uploads;
@@ -44,6 +46,7 @@ final class SessionCalls implements SessionOps {
     callbacks = new HostCallbacks(state, callbackSender);
     BlockingCalls blocking = new BlockingCalls(state, callbacks, readAhead);
     modules = new Modules(state, blocking, images);
+    links = new Links(state, images);
     pools = new MemoryPools(state, devices);
     memory = new DeviceMemory(state, blocking, pools);
     uploads = new Uploads(state, callbacks);
@@ -74,6 +77,7 @@ final class SessionCalls implements SessionOps {
     uploads.drain(context);
     context.staging.forget();
     graphs.forget(context);
+    links.forget(context);
     modules.forget(context);
     mirrors.forget(context);
     memory.forget(context);
@@ -196,7 +200,17 @@ final class SessionCalls implements SessionOps {
 
   @Override
   public void ctxSetLimit(int tag, int limit, long value) {
-    state.reply(tag, state.backend.cuCtxSetLimit(limit, value));
+    long out = state.out();
+    int known = state.backend.cuCtxGetLimit(out, limit);
+    long before = Memory.getLong(out);
+    int result = state.backend.cuCtxSetLimit(limit, value);
+    if (result == 0 && !state.current.countHeap(state.ledger, state.backend.heapBytes())) {
+      if (known == 0) {
+        state.backend.cuCtxSetLimit(limit, before);
+      }
+      result = CudaResult.OUT_OF_MEMORY;
+    }
+    state.reply(tag, result);
   }
 
   @Override
@@ -283,6 +297,60 @@ final class SessionCalls implements SessionOps {
   @Override
   public int functionSetAttribute(int function, int attribute, int value) {
     return modules.setAttribute(function, attribute, value);
+  }
+
+  // Linking
+
+  @Override
+  public void linkCreate(
+      int tag,
+      int link,
+      long optionsAddress,
+      long optionsBytes,
+      int infoLogBytes,
+      int errorLogBytes) {
+    links.create(tag, link, optionsAddress, optionsBytes, infoLogBytes, errorLogBytes);
+  }
+
+  @Override
+  public void linkAdd(
+      int tag,
+      int link,
+      int type,
+      int image,
+      long nameAddress,
+      long nameBytes,
+      long optionsAddress,
+      long optionsBytes,
+      long infoLogCapacityBytes,
+      long errorLogCapacityBytes) {
+    links.add(
+        tag,
+        link,
+        type,
+        image,
+        nameAddress,
+        nameBytes,
+        optionsAddress,
+        optionsBytes,
+        infoLogCapacityBytes > 0,
+        errorLogCapacityBytes > 0);
+  }
+
+  @Override
+  public void linkComplete(
+      int tag, int link, long infoLogCapacityBytes, long errorLogCapacityBytes) {
+    links.complete(tag, link, infoLogCapacityBytes > 0, errorLogCapacityBytes > 0);
+  }
+
+  @Override
+  public void linkRead(int tag, int link, long offset, long dataCapacityBytes) {
+    links.read(tag, link, offset, dataCapacityBytes);
+  }
+
+  @Override
+  public int linkDestroy(int link) {
+    return links.destroy(link);
   }
 
   @Override

@@ -22,6 +22,7 @@ public final class SoftBackend
         SoftArrayCalls,
         SoftTextureCalls,
         SoftGraphCalls,
+        SoftLinkCalls,
         AutoCloseable {
   private final SoftState state;
   private volatile PrintSink printSink = bytes -> {};

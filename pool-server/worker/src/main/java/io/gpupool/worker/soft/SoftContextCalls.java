@@ -61,7 +61,12 @@ interface SoftContextCalls extends SoftCalls {
 
   @Override
   default int cuCtxSetLimit(int limit, long value) {
-    return call(() -> context().limits().set(limit, value));
+    return call(() -> context().setLimit(limit, value));
+  }
+
+  @Override
+  default long heapBytes() {
+    return state().currentContext().heap().occupiedBytes();
   }
 
   @Override

@@ -1,0 +1,137 @@
+// SPDX-License-Identifier: Apache-2.0
+package io.gpupool.soft.compile;
+
+import io.gpupool.soft.ptx.Space;
+import io.gpupool.soft.ptx.Type;
+import java.lang.classfile.CodeBuilder;
+import java.util.List;
+
+/** Emits operations on {@code mbarrier} objects, and the copies that report to them. */
+final class BarrierCode {
+  private final Code code;
+  private final CodeBuilder cb;
+  private final MemoryCode memory;
+
+  BarrierCode(Code code) {
+    this.code = code;
+    cb = code.cb();
+    memory = new MemoryCode(code);
+  }
+
+  boolean emit(Op op) {
+    List<Value> args = op.args();
+    VReg result = op.results().isEmpty() ? null : op.results().get(0);
+    switch (op.modifiers().getFirst()) {
+      case "init" -> {
+        pushBarrier(op, args.get(0));
+        code.push(args.get(1), Type.U32);
+        code.call(Code.BARRIERS, "init", "(JI)V");
+      }
+      case "inval" -> {
+        pushBarrier(op, args.get(0));
+        cb.pop2();
+      }
+      case "arrive" -> {
+        pushBarrier(op, args.get(0));
+        pushCount(args);
+        code.call(Code.BARRIERS, op.has("expect_tx") ? "arriveExpecting" : "arrive", "(JI)J");
+        code.pop(result, Type.B64);
+      }
+      case "arrive_drop" -> {
+        if (op.has("expect_tx")) {
+          return false;
+        }
+        pushBarrier(op, args.get(0));
+        pushCount(args);
+        code.call(Code.BARRIERS, "arriveAndDrop", "(JI)J");
+        code.pop(result, Type.B64);
+      }
+      case "expect_tx", "complete_tx" -> {
+        pushBarrier(op, args.get(0));
+        code.push(args.get(1), Type.U32);
+        if (op.modifiers().getFirst().equals("complete_tx")) {
+          cb.ineg();
+        }
+        code.call(Code.BARRIERS, "expectBytes", "(JI)V");
+      }
+      case "test_wait", "try_wait" -> {
+        boolean parity = op.has("parity");
+        pushBarrier(op, args.get(0));
+        code.push(args.get(1), parity ? Type.U32 : Type.U64);
+        code.call(Code.BARRIERS, parity ? "testParity" : "test", parity ? "(JI)I" : "(JJ)I");
+        code.popPredicate(result);
+      }
+      case "pending_count" -> {
+        code.push(args.get(0), Type.U64);
+        code.call(Code.BARRIERS, "pendingCount", "(J)I");
+        code.pop(result, Type.B32);
+      }
+      default -> {
+        return false;
+      }
+    }
+    return true;
+  }
+
+  private void pushCount(List<Value> args) {
+    if (args.size() > 1) {
+      code.push(args.get(1), Type.U32);
+    } else {
+      cb.iconst_1();
+    }
+  }
+
+  private void pushBarrier(Op op, Value address) {
+    memory.pushAddress(op, address, MemoryCode.space(op), Long.BYTES);
+  }
+
+  /** Copies that end at a barrier; all copies are made at once, so that no wait takes any time. */
+  boolean copy(Op op) {
+    if (op.has("tensor") || op.has("reduce") || op.has("multicast::cluster")) {
+      return false;
+    }
+    if (!op.has("bulk")) {
+      // What this thread copied has arrived: the count that awaits it goes up and down again.
+      if (op.has("noinc")) {
+        pushBarrier(op, op.args().get(0));
+        cb.iconst_1();
+        code.call(Code.BARRIERS, "arrive", "(JI)J");
+        cb.pop2();
+      }
+      return true;
+    }
+    if (op.has("commit_group") || op.has("wait_group") || op.has("prefetch")) {
+      return true;
+    }
+    List<String> spaces =
+        op.modifiers().stream()
+            .filter(modifier -> modifier.startsWith("shared") || modifier.equals("global"))
+            .toList();
+    List<Value> args = op.args();
+    if (spaces.size() != 2 || args.size() < 3) {
+      return false;
+    }
+    code.pushBlock();
+    pushPlace(op, args.get(0), spaces.get(0));
+    pushPlace(op, args.get(1), spaces.get(1));
+    code.push(args.get(2), Type.U32);
+    code.call(Code.CHECKS, "copyBulk", "(" + MemoryCode.block() + "JZJZI)V");
+    if (op.has("mbarrier::complete_tx::bytes")) {
+      memory.pushAddress(op, args.get(3), Space.SHARED, Long.BYTES);
+      code.push(args.get(2), Type.U32);
+      cb.ineg();
+      code.call(Code.BARRIERS, "expectBytes", "(JI)V");
+    }
+    return true;
+  }
+
+  private void pushPlace(Op op, Value place, String space) {
+    if (!(place instanceof Value.Memory(Value base, long offset))) {
+      throw new RefusedException(op.source(), "has no memory operand where one is needed");
+    }
+    code.push(base, Type.U64);
+    cb.loadConstant(offset);
+    cb.ladd();
+    cb.loadConstant(space.equals("global") ? 0 : 1);
+  }
+}

@@ -1,0 +1,23 @@
+// SPDX-License-Identifier: Apache-2.0
+package io.gpupool.soft.exec;
+
+import io.gpupool.soft.memory.DeviceHeap;
+
+/**
+ * What a launch lends its kernel besides memory.
+ *
+ * @param printf takes device printf output
+ * @param textures what its texture and surface objects stand for
+ * @param heap behind device malloc
+ * @param gridWorkspace device address of the {@value #WORKSPACE_BYTES} bytes in which the blocks of
+ *     a cooperative launch count each other; 0 if the launch is not cooperative
+ */
+public record GridServices(PrintfSink printf, TextureTable textures, DeviceHeap heap, long gridWorkspace) {
+  /** Length of a workspace: a 32-bit length and a 32-bit counter are used. */
+  public static final int WORKSPACE_BYTES = 16;
+
+  /** A launch that cannot allocate, and whose blocks cannot wait for each other. */
+  public static GridServices printing(PrintfSink printf) {
+    return new GridServices(printf, new TextureTable(), DeviceHeap.NONE, 0);
+  }
+}

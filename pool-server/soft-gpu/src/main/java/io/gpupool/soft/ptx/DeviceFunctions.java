@@ -1,0 +1,24 @@
+// SPDX-License-Identifier: Apache-2.0
+package io.gpupool.soft.ptx;
+
+import java.util.Set;
+
+/** Functions that device code may call without anybody defining them in PTX. */
+public final class DeviceFunctions {
+  private static final Set<String> PROVIDED = Set.of("vprintf", "__assertfail", "malloc", "free");
+
+  private DeviceFunctions() {}
+
+  /** Whether this device provides a function. */
+  public static boolean isProvided(String name) {
+    return PROVIDED.contains(name);
+  }
+
+  /**
+   * Whether a function is of the device runtime, for which launches from kernels are made. A kernel
+   * that calls one is refused when it is compiled, so that others of its module can run.
+   */
+  static boolean isOfRuntime(String name) {
+    return name.startsWith("cuda") || name.startsWith("__cuda");
+  }
+}
