@@ -55,8 +55,7 @@ final class KernelWork extends ContextWork {
                 launch,
                 MemorySegment.ofArray(params),
                 device.memory().map(),
-                new GridServices(
-                    device.gpu().printf(), device.gpu().textures(), heap, workspace));
+                new GridServices(device.gpu().printf(), device.gpu().textures(), heap, workspace));
     device.usage().kernelStarts();
     execution
         .completion()

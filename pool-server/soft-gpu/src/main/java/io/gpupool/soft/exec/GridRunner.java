@@ -2,7 +2,6 @@
 package io.gpupool.soft.exec;
 
 import io.gpupool.soft.memory.MemoryMap;
-import io.gpupool.soft.texture.TextureTable;
 import java.lang.foreign.MemorySegment;
 import java.util.ArrayList;
 import java.util.List;

@@ -2,6 +2,7 @@
 package io.gpupool.soft.exec;
 
 import io.gpupool.soft.memory.DeviceHeap;
+import io.gpupool.soft.texture.TextureTable;
 
 /**
  * What a launch lends its kernel besides memory.
@@ -12,7 +13,8 @@ import io.gpupool.soft.memory.DeviceHeap;
  * @param gridWorkspace device address of the {@value #WORKSPACE_BYTES} bytes in which the blocks of
  *     a cooperative launch count each other; 0 if the launch is not cooperative
  */
-public record GridServices(PrintfSink printf, TextureTable textures, DeviceHeap heap, long gridWorkspace) {
+public record GridServices(
+    PrintfSink printf, TextureTable textures, DeviceHeap heap, long gridWorkspace) {
   /** Length of a workspace: a 32-bit length and a 32-bit counter are used. */
   public static final int WORKSPACE_BYTES = 16;
 

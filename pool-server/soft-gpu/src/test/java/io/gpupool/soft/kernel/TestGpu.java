@@ -6,6 +6,7 @@ import io.gpupool.soft.compile.KernelCompiler;
 import io.gpupool.soft.exec.CompiledKernel;
 import io.gpupool.soft.exec.GridExecution;
 import io.gpupool.soft.exec.GridRunner;
+import io.gpupool.soft.exec.GridServices;
 import io.gpupool.soft.exec.KernelFault;
 import io.gpupool.soft.exec.Launch;
 import io.gpupool.soft.memory.MemoryMap;
@@ -15,7 +16,6 @@ import io.gpupool.soft.ptx.ParamInfo;
 import io.gpupool.soft.ptx.PtxException;
 import io.gpupool.soft.ptx.PtxModule;
 import io.gpupool.soft.ptx.Relocation;
-import io.gpupool.soft.texture.TextureTable;
 import java.io.ByteArrayOutputStream;
 import java.io.IOException;
 import java.io.InputStream;
@@ -165,7 +165,12 @@ public final class TestGpu implements AutoCloseable {
 
   /** Runs a kernel; arguments are segments (their address), numbers of the parameter's size. */
   public void run(String name, Launch launch, Object... arguments) throws KernelFault {
-    runner.run(kernel(name), launch, pack(name, arguments), memory, printed::writeBytes);
+    runner.run(
+        kernel(name),
+        launch,
+        pack(name, arguments),
+        memory,
+        GridServices.printing(printed::writeBytes));
   }
 
   public GridExecution start(String name, Launch launch, Object... arguments) {
@@ -174,8 +179,7 @@ public final class TestGpu implements AutoCloseable {
         launch,
         pack(name, arguments),
         memory,
-        new TextureTable(),
-        printed::writeBytes);
+        GridServices.printing(printed::writeBytes));
   }
 
   public String printed() {
