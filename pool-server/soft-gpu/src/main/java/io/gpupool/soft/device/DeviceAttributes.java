@@ -93,6 +93,7 @@ final class DeviceAttributes {
     for (int layers : new int[] {29, 43, 62, 65}) {
       set(table, layers, TextureLimits.LAYERS);
     }
+    set(table, 44, 1); // gathers
     set(table, 45, TextureLimits.GATHER_SIDE); // gather width
     set(table, 46, TextureLimits.GATHER_SIDE); // gather height
     set(table, 54, TextureLimits.CUBE_LAYERS); // texture cube map layers

@@ -185,7 +185,7 @@ public final class SoftContext {
   public long createTexture(
       TextureResource resource, Sampler sampler, Optional<TextureResource.View> view) {
     requireUsable();
-    return device.gpu().textures().add(new TextureMaker(this).make(resource, sampler, view));
+    return device.gpu().textures().add(new TextureMaker(this).make(resource, sampler, view), this);
   }
 
   /** Ends a texture object. */
@@ -205,7 +205,7 @@ public final class SoftContext {
       throw new GpuException(
           CudaStatus.INVALID_VALUE, "the array was made without CUDA_ARRAY3D_SURFACE_LDST");
     }
-    return device.gpu().textures().add(new Surface(array.texels()));
+    return device.gpu().textures().add(new Surface(array.texels()), this);
   }
 
   /** Ends a surface object. */
@@ -296,7 +296,10 @@ public final class SoftContext {
     mine.addAll(device.memory().allocationsOf(moduleData));
     mine.forEach(allocation -> device.memory().retire(allocation.address()));
     completion()
-        .whenDone(() -> mine.forEach(allocation -> device.memory().free(allocation.address())));
+        .whenDone(() -> {
+          device.gpu().textures().removeOwnedBy(this);
+          mine.forEach(allocation -> device.memory().free(allocation.address()));
+        });
   }
 
   Object moduleData() {

@@ -18,19 +18,28 @@ public final class TextureTable {
   /** Written under the lock of this; a reader may see an older array, never a torn one. */
   private volatile Object[] objects = new Object[INITIAL_CAPACITY];
 
+  /** Whom each object was made for; guarded by this. */
+  private Object[] owners = new Object[INITIAL_CAPACITY];
+
   private final Deque<Integer> unused = new ArrayDeque<>();
 
   /** The next value never used; 0 stands for nothing. */
   private int fresh = 1;
 
-  /** Gives an object a value. */
-  public synchronized long add(Object object) {
+  /**
+   * Gives an object a value.
+   *
+   * @param owner with whom it goes down
+   */
+  public synchronized long add(Object object, Object owner) {
     int value = unused.size() > REST ? unused.poll() : fresh++;
     Object[] current = objects;
     if (value >= current.length) {
       current = Arrays.copyOf(current, 2 * current.length);
+      owners = Arrays.copyOf(owners, current.length);
     }
     current[value] = object;
+    owners[value] = owner;
     // Written even where the array stays, so that readers on other threads see the entry.
     objects = current;
     return value;
@@ -55,7 +64,21 @@ public final class TextureTable {
       throw new GpuException(
           CudaStatus.INVALID_VALUE, value + " is no " + type.getSimpleName() + " object");
     }
-    objects[(int) value] = null;
-    unused.add((int) value);
+    forget((int) value);
+  }
+
+  /** Forgets all that was made for an owner. */
+  public synchronized void removeOwnedBy(Object owner) {
+    for (int value = 1; value < fresh; value++) {
+      if (owners[value] == owner) {
+        forget(value);
+      }
+    }
+  }
+
+  private void forget(int value) {
+    objects[value] = null;
+    owners[value] = null;
+    unused.add(value);
   }
 }

@@ -25,7 +25,7 @@ final class SessionCalls implements SessionOps {
   private final Downloads downloads;
   private final Streams streams;
   private final Launches launches;
-  private final Arrays arrays;
+  private final CudaArrays arrays;
   private final Textures textures;
   private final Graphs graphs;
   private final HostCallbacks callbacks;
@@ -54,7 +54,7 @@ final class SessionCalls implements SessionOps {
     downloads = new Downloads(state, callbacks);
     streams = new Streams(state);
     launches = new Launches(state);
-    arrays = new Arrays(state, blocking);
+    arrays = new CudaArrays(state, blocking);
     textures = new Textures(state);
     graphs = new Graphs(state, contexts, blocking);
   }
@@ -539,7 +539,8 @@ final class SessionCalls implements SessionOps {
       int format,
       int channels,
       int flags) {
-    arrays.create(tag, array, new Arrays.Descriptor(width, height, depth, format, channels, flags));
+    arrays.create(
+        tag, array, new CudaArrays.Descriptor(width, height, depth, format, channels, flags));
   }
 
   @Override
@@ -565,7 +566,10 @@ final class SessionCalls implements SessionOps {
       int flags,
       int levels) {
     arrays.createMipmap(
-        tag, mipmap, new Arrays.Descriptor(width, height, depth, format, channels, flags), levels);
+        tag,
+        mipmap,
+        new CudaArrays.Descriptor(width, height, depth, format, channels, flags),
+        levels);
   }
 
   @Override

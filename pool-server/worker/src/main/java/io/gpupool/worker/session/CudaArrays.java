@@ -10,7 +10,7 @@ import java.util.Map;
  * Arrays and mipmapped arrays of the session, counted in the lease's ledger before they are made.
  * Used by the session's thread alone.
  */
-final class Arrays {
+final class CudaArrays {
   /** What a driver hands out at least. */
   private static final long GRANULE_BYTES = 512;
 
@@ -30,7 +30,7 @@ final class Arrays {
 
   private record Counted(ContextState context, long lengthBytes) {}
 
-  Arrays(SessionState state, BlockingCalls blocking) {
+  CudaArrays(SessionState state, BlockingCalls blocking) {
     this.state = state;
     this.blocking = blocking;
   }

@@ -13,7 +13,7 @@ import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 
 /** Arrays, boxes and texture objects on the test driver. */
-class ArraysTest {
+class CudaArraysTest {
   private static final int ARRAY = 50;
   private static final int OTHER = 51;
   private static final int MIPMAP = 60;
