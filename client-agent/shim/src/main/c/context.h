@@ -4,6 +4,7 @@
 
 #include "driver.h"
 #include "handles.h"
+#include "stream_attributes.h"
 #include "thread.h"
 
 struct stored;
@@ -21,6 +22,7 @@ struct context {
   CUfunc_cache cacheConfig;
   CUsharedconfig sharedConfig;
   unsigned int apiVersion;
+  struct stream_attributes legacyAttributes;  // of the legacy default stream
 };
 
 /** The calling thread's current context; an error if there is none or it is broken. */

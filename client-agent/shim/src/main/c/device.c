@@ -32,14 +32,10 @@ static const struct {
     {88, 0},   // PAGEABLE_MEMORY_ACCESS
     {89, 0},   // CONCURRENT_MANAGED_ACCESS
     {91, 0},   // CAN_USE_HOST_POINTER_FOR_REGISTERED_MEM
-    {92, 0},   // CAN_USE_STREAM_MEM_OPS_V1
-    {93, 0},   // CAN_USE_64_BIT_STREAM_MEM_OPS_V1
-    {94, 0},   // CAN_USE_STREAM_WAIT_VALUE_NOR_V1
     {96, 0},   // COOPERATIVE_MULTI_DEVICE_LAUNCH
     {98, 0},   // CAN_FLUSH_REMOTE_WRITES
     {100, 0},  // PAGEABLE_MEMORY_ACCESS_USES_HOST_PAGE_TABLES
     {101, 0},  // DIRECT_MANAGED_MEM_ACCESS_FROM_HOST
-    {102, 0},  // VIRTUAL_MEMORY_MANAGEMENT_SUPPORTED
     {103, 0},  // HANDLE_TYPE_POSIX_FILE_DESCRIPTOR_SUPPORTED
     {104, 0},  // HANDLE_TYPE_WIN32_HANDLE_SUPPORTED
     {105, 0},  // HANDLE_TYPE_WIN32_KMT_HANDLE_SUPPORTED
@@ -51,8 +47,6 @@ static const struct {
     {117, 0},  // GPU_DIRECT_RDMA_FLUSH_WRITES_OPTIONS
     {119, 0},  // MEMPOOL_SUPPORTED_HANDLE_TYPES
     {121, 0},  // DEFERRED_MAPPING_CUDA_ARRAY_SUPPORTED
-    {122, 0},  // CAN_USE_64_BIT_STREAM_MEM_OPS
-    {123, 0},  // CAN_USE_STREAM_WAIT_VALUE_NOR
     {124, 0},  // DMA_BUF_SUPPORTED
     {125, 0},  // IPC_EVENT_SUPPORTED
     {128, 0},  // HANDLE_TYPE_FABRIC_SUPPORTED
@@ -279,19 +273,4 @@ CUresult shim_cuDeviceGetByPCIBusId(CUdevice *dev, const char *pciBusId) {
     }
   }
   return CUDA_ERROR_INVALID_DEVICE;
-}
-
-CUresult shim_cuDeviceCanAccessPeer(int *canAccessPeer, CUdevice dev, CUdevice peerDev) {
-  if (!device_find(dev) || !device_find(peerDev)) return CUDA_ERROR_INVALID_DEVICE;
-  if (!canAccessPeer) return CUDA_ERROR_INVALID_VALUE;
-  *canAccessPeer = 0;
-  return CUDA_SUCCESS;
-}
-
-CUresult shim_cuDeviceGetP2PAttribute(int *value, CUdevice_P2PAttribute attrib, CUdevice srcDevice,
-                                      CUdevice dstDevice) {
-  if (!device_find(srcDevice) || !device_find(dstDevice)) return CUDA_ERROR_INVALID_DEVICE;
-  if (!value || attrib < 1 || attrib > 5 || srcDevice == dstDevice) return CUDA_ERROR_INVALID_VALUE;
-  *value = 0;
-  return CUDA_SUCCESS;
 }

@@ -19,6 +19,7 @@ enum {
   CUDA_ERROR_INVALID_DEVICE = 101,
   CUDA_ERROR_INVALID_IMAGE = 200,
   CUDA_ERROR_INVALID_CONTEXT = 201,
+  CUDA_ERROR_PEER_ACCESS_UNSUPPORTED = 217,
   CUDA_ERROR_UNSUPPORTED_LIMIT = 215,
   CUDA_ERROR_FILE_NOT_FOUND = 301,
   CUDA_ERROR_OPERATING_SYSTEM = 304,
@@ -90,6 +91,7 @@ enum {
   ATTRIBUTE_CONCURRENT_MANAGED_ACCESS = 89,
   ATTRIBUTE_COOPERATIVE_LAUNCH = 95,
   ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN = 97,
+  ATTRIBUTE_VIRTUAL_MEMORY_MANAGEMENT_SUPPORTED = 102,
   ATTRIBUTE_MEMORY_POOLS_SUPPORTED = 115,
 };
 
@@ -345,6 +347,18 @@ struct CUDA_RESOURCE_VIEW_DESC {
   uint64_t words[14];
 };
 
+struct CUmemAllocationProp {
+  int type;
+  int requestedHandleTypes;
+  struct location location;
+  void *win32HandleMetaData;
+  uint8_t allocFlags[8];
+};
+
+struct CUstreamAttrValue {
+  uint64_t words[8];
+};
+
 #define LAYOUT(type) _Static_assert(sizeof(struct type) == type##_BYTES, #type)
 LAYOUT(CUuuid);
 LAYOUT(CUdevprop);
@@ -368,6 +382,8 @@ LAYOUT(CUDA_ARRAY_MEMORY_REQUIREMENTS);
 LAYOUT(CUDA_RESOURCE_DESC);
 LAYOUT(CUDA_TEXTURE_DESC);
 LAYOUT(CUDA_RESOURCE_VIEW_DESC);
+LAYOUT(CUmemAllocationProp);
+LAYOUT(CUstreamAttrValue);
 #undef LAYOUT
 _Static_assert(sizeof(struct launch_attribute) == 72, "launch_attribute");
 _Static_assert(sizeof(struct location) == CUmemLocation_BYTES, "location");

@@ -133,3 +133,27 @@ CUresult shim_cuEventSynchronize(CUevent hEvent) {
   result = context_result(context, op_eventSynchronize(context->number, event));
   return result ? result : reached(hEvent);
 }
+
+// Of all streams of a context
+
+static CUresult whole_context(CUcontext handle, CUevent hEvent, struct context **context,
+                              uint32_t *event) {
+  *context = arena_find(&contexts, handle);
+  if (!*context) return CUDA_ERROR_INVALID_CONTEXT;
+  CUresult result = (*context)->sticky;
+  return result ? result : event_number(hEvent, context, event);
+}
+
+CUresult shim_cuCtxRecordEvent(CUcontext hCtx, CUevent hEvent) {
+  struct context *context;
+  uint32_t event;
+  CUresult result = whole_context(hCtx, hEvent, &context, &event);
+  return result ? result : op_ctxRecordEvent(context->number, event);
+}
+
+CUresult shim_cuCtxWaitEvent(CUcontext hCtx, CUevent hEvent) {
+  struct context *context;
+  uint32_t event;
+  CUresult result = whole_context(hCtx, hEvent, &context, &event);
+  return result ? result : op_ctxWaitEvent(context->number, event);
+}

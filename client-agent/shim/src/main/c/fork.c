@@ -21,6 +21,7 @@
 #include "thread.h"
 #include "twin.h"
 #include "user_object.h"
+#include "virtual.h"
 
 #include <pthread.h>
 
@@ -38,6 +39,7 @@ static void forget(void) {
   managed_reset();
   mapped_reset();
   twins_reset();
+  virtual_reset();
   pools_reset();
   links_reset();
   textures_reset();

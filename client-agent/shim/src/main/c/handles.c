@@ -11,6 +11,7 @@
 #include "pool.h"
 #include "stream.h"
 #include "user_object.h"
+#include "virtual.h"
 
 #include <string.h>
 #include <sys/mman.h>
@@ -34,6 +35,7 @@ struct arena graphs = ARENA(graph, 1 << 18, 0x47524831);
 struct arena graphNodes = ARENA(graph_node, 1 << 20, 0x4e4f4431);
 struct arena graphExecs = ARENA(graph_exec, 1 << 16, 0x45584331);
 struct arena userObjects = ARENA(user_object, 1 << 18, 0x55534f31);
+struct arena blocks = ARENA(block, 1 << 20, 0x424c4b31);
 
 static struct slot *slot_of(struct arena *arena, uint32_t index) {
   return (struct slot *)(void *)(arena->base + (uint64_t)index * arena->slotBytes);
@@ -98,6 +100,6 @@ static void reset(struct arena *arena) {
 void handles_reset(void) {
   struct arena *all[] = {&contexts,  &streams, &events, &modules,    &functions,
                          &libraries, &kernels, &pools,  &arrays,     &mipmaps,
-                         &graphs,    &graphNodes,       &graphExecs, &userObjects};
+                         &graphs,    &graphNodes,       &graphExecs, &userObjects, &blocks};
   for (size_t i = 0; i < sizeof all / sizeof *all; i++) reset(all[i]);
 }

@@ -34,7 +34,14 @@ CUresult memory_check(CUdeviceptr address, uint64_t bytes, bool *unknown) {
     *unknown = true;
     return address ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
   }
-  return bytes <= range.base + range.bytes - address ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
+  uint64_t there = range.base + range.bytes - address;
+  // Blocks that are mapped one after the other are as one.
+  while (there < bytes && range.kind == RANGE_VIRTUAL &&
+         ranges_find(&deviceRanges, range.base + range.bytes, &range) &&
+         range.kind == RANGE_VIRTUAL) {
+    there += range.bytes;
+  }
+  return bytes <= there ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
 }
 
 void memory_reset(void) { deviceRanges = hostRanges = (struct ranges){0}; }
@@ -94,6 +101,7 @@ static bool is_of_graph(CUdeviceptr address) {
 static bool take_allocated(CUdeviceptr address, struct range *range) {
   return ranges_find(&deviceRanges, address, range) && range->base == address &&
          range->kind != RANGE_GLOBAL && range->kind != RANGE_MAPPED &&
+         range->kind != RANGE_VIRTUAL &&
          ranges_remove(&deviceRanges, address, range);
 }
 

@@ -82,6 +82,10 @@ static CUresult begin(CUstream handle, struct context **context, struct stream *
   return result ? result : stream_find(handle, context, stream);
 }
 
+CUresult stream_of(CUstream handle, struct context **context, struct stream **stream) {
+  return begin(handle, context, stream);
+}
+
 CUresult shim_cuStreamCreateWithPriority(CUstream *phStream, unsigned int flags, int priority) {
   struct context *context;
   struct stream *stream;

@@ -5,6 +5,7 @@
 #include "driver.h"
 #include "graph.h"
 #include "handles.h"
+#include "stream_attributes.h"
 
 enum { STREAM_GREATEST_PRIORITY = -5, STREAM_NON_BLOCKING = 1 };
 
@@ -16,11 +17,15 @@ struct stream {
   int priority;
   struct context *context;
   uint64_t id;  // never used again
+  struct stream_attributes attributes;
   // While it captures; guarded by the graph lock
   struct capture *capture;
   struct stream *nextCapturing;  // of the same capture
   struct edges frontier;         // what the next node follows
 };
+
+/** A created stream or a thread's own; NULL for the legacy default stream. */
+CUresult stream_of(CUstream handle, struct context **context, struct stream **stream);
 
 CUresult stream_make(struct context *context, unsigned int flags, int priority, struct stream **made);
 

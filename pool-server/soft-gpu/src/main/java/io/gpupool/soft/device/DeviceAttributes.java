@@ -5,9 +5,8 @@ import java.util.Arrays;
 
 /**
  * The table that {@code cuDeviceGetAttribute} reads; the index is the CUdevice_attribute of CUDA
- * 13.0. What the software GPU cannot do is 0 here: virtual memory management, clusters, stream
- * memory operations, sharing between processes. Managed and mapped host memory are the client's
- * doing.
+ * 13.0. What the software GPU cannot do is 0 here: clusters, sharing between processes. Managed and
+ * mapped host memory are the client's doing.
  */
 final class DeviceAttributes {
   /** Value of an attribute that does not exist. */
@@ -67,12 +66,18 @@ final class DeviceAttributes {
     set(table, 83, 1); // managed memory
     set(table, 87, 2); // single to double precision ratio
     set(table, 90, 1); // compute preemption
+    set(table, 92, 1); // stream memory operations, as of CUDA 8
+    set(table, 93, 1); // on 64 bits
+    set(table, 94, 1); // that wait for NOR
     set(table, 95, 1); // cooperative launch
     set(table, 97, limits.sharedBytesPerBlockOptIn());
     set(table, 99, 1); // host memory registration
+    set(table, 102, 1); // virtual memory management
     set(table, 106, limits.blocksPerMultiprocessor());
     set(table, 111, limits.sharedBytesReserved());
     set(table, 115, 1); // memory pools
+    set(table, 122, 1); // stream memory operations on 64 bits
+    set(table, 123, 1); // that wait for NOR
     set(table, 126, 1); // memory synchronisation domains
     set(table, 131, -1); // NUMA node of the memory
     set(table, 134, -1); // NUMA node of the host

@@ -12,6 +12,8 @@ import java.lang.foreign.MemorySegment;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Optional;
+import java.util.Set;
+import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.atomic.AtomicLong;
 import java.util.concurrent.atomic.AtomicReference;
 
@@ -43,6 +45,8 @@ public final class SoftContext {
 
   /** Owner of the memory that variables and arrays lie in, which the program cannot free. */
   private final Object moduleData = new Object();
+
+  private final Set<SoftContext> peers = ConcurrentHashMap.newKeySet();
 
   private volatile int flags;
   private volatile boolean destroyed;
@@ -246,6 +250,40 @@ public final class SoftContext {
     }
     if (ready) {
       scheduler.begin(freeing);
+    }
+  }
+
+  /**
+   * Enables access to another context's memory.
+   *
+   * @throws GpuException INVALID_CONTEXT for this context, PEER_ACCESS_UNSUPPORTED for one of the
+   *     same device, PEER_ACCESS_ALREADY_ENABLED
+   */
+  public void enablePeer(SoftContext peer) {
+    requireUsable();
+    peer.requireUsable();
+    if (peer == this) {
+      throw new GpuException(CudaStatus.INVALID_CONTEXT, "a context is no peer of itself");
+    }
+    if (peer.device == device) {
+      throw new GpuException(
+          CudaStatus.PEER_ACCESS_UNSUPPORTED, "the peer is a context of the same device");
+    }
+    if (!peers.add(peer)) {
+      throw new GpuException(
+          CudaStatus.PEER_ACCESS_ALREADY_ENABLED, "peer access is enabled already");
+    }
+  }
+
+  /**
+   * Takes {@link #enablePeer} back.
+   *
+   * @throws GpuException PEER_ACCESS_NOT_ENABLED
+   */
+  public void disablePeer(SoftContext peer) {
+    requireUsable();
+    if (!peers.remove(peer)) {
+      throw new GpuException(CudaStatus.PEER_ACCESS_NOT_ENABLED, "peer access is not enabled");
     }
   }
 

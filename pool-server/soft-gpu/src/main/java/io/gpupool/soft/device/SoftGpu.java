@@ -5,6 +5,7 @@ import io.gpupool.soft.CudaStatus;
 import io.gpupool.soft.GpuException;
 import io.gpupool.soft.exec.GridRunner;
 import io.gpupool.soft.exec.PrintfSink;
+import io.gpupool.soft.memory.VirtualSpace;
 import io.gpupool.soft.texture.TextureTable;
 import java.util.List;
 import java.util.stream.IntStream;
@@ -21,6 +22,7 @@ public final class SoftGpu implements AutoCloseable {
 
   private final Scheduler scheduler = new Scheduler();
   private final TextureTable textures = new TextureTable();
+  private final ValueWaits valueWaits = new ValueWaits(scheduler);
   private final GridRunner runner;
   private final int cores;
   private final MissingPtx missingPtx;
@@ -49,6 +51,9 @@ public final class SoftGpu implements AutoCloseable {
         IntStream.range(0, spec.devices())
             .mapToObj(ordinal -> new SoftDevice(this, ordinal, spec))
             .toList();
+    for (SoftDevice device : devices) {
+      device.memory().map().reach((address, bytes) -> reaches(device, address, bytes));
+    }
   }
 
   public List<SoftDevice> devices() {
@@ -87,6 +92,10 @@ public final class SoftGpu implements AutoCloseable {
     return textures;
   }
 
+  ValueWaits valueWaits() {
+    return valueWaits;
+  }
+
   GridRunner runner() {
     return runner;
   }
@@ -101,6 +110,21 @@ public final class SoftGpu implements AutoCloseable {
 
   PrintfSink printf() {
     return printf;
+  }
+
+  /**
+   * Whether a device's kernels may touch memory of another one. Managed memory is everybody's, so
+   * that peer access need not be enabled; where the program maps blocks, what it said counts.
+   */
+  private boolean reaches(SoftDevice device, long address, int bytes) {
+    SoftDevice home = deviceOf(address);
+    if (home == null || home == device) {
+      return false;
+    }
+    VirtualSpace space = home.memory().virtual();
+    return space.covers(address)
+        ? space.allows(address, bytes, device.ordinal())
+        : home.memory().map().isLive(address, bytes);
   }
 
   /** The device whose memory an address belongs to, or null. */

@@ -7,6 +7,8 @@ import io.gpupool.soft.CudaStatus;
 import io.gpupool.soft.GpuException;
 import io.gpupool.soft.memory.HostBuffer;
 import java.lang.foreign.MemorySegment;
+import java.lang.foreign.ValueLayout;
+import java.lang.invoke.VarHandle;
 import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.function.Consumer;
 
@@ -21,6 +23,9 @@ public final class SoftStream {
 
   /** Up to this length a copy or fill runs on whatever thread finds it ready. */
   private static final long SHORT_BYTES = 128 << 10;
+
+  private static final VarHandle NARROW = ValueLayout.JAVA_INT.varHandle();
+  private static final VarHandle WIDE = ValueLayout.JAVA_LONG.varHandle();
 
   private final SoftContext context;
   private final Kind kind;
@@ -132,6 +137,64 @@ public final class SoftStream {
   public Completion copy(Rows target, Rows source) {
     context.requireUsable();
     return submit(work(source.extent().lengthBytes(), false, () -> source.copyTo(target)));
+  }
+
+  /**
+   * Makes the stream wait for a value in memory.
+   *
+   * @throws GpuException INVALID_VALUE unless {@code address} is aligned and in one allocation
+   */
+  public Completion waitValue(long address, ValueWait wait) {
+    context.requireUsable();
+    MemorySegment word = word(address, wait.wide());
+    return submit(
+        new Work(scheduler) {
+          private boolean isReached() {
+            return context.fault().isPresent() || wait.isReached(read(word));
+          }
+
+          @Override
+          boolean start() {
+            if (isReached()) {
+              return true;
+            }
+            context.device().gpu().valueWaits().add(this::isReached, this);
+            return false;
+          }
+        });
+  }
+
+  /** Writes a value; what came before in the stream is seen by whoever sees it. */
+  public Completion writeValue(long address, long value, boolean wide) {
+    context.requireUsable();
+    MemorySegment word = word(address, wide);
+    return submit(
+        work(
+            word.byteSize(),
+            false,
+            () -> {
+              if (wide) {
+                WIDE.setRelease(word, 0L, value);
+              } else {
+                NARROW.setRelease(word, 0L, (int) value);
+              }
+            }));
+  }
+
+  private MemorySegment word(long address, boolean wide) {
+    int bytes = wide ? Long.BYTES : Integer.BYTES;
+    if (address % bytes != 0) {
+      throw new GpuException(
+          CudaStatus.INVALID_VALUE,
+          "0x" + Long.toHexString(address) + " is not aligned to " + bytes);
+    }
+    return context.view(address, bytes);
+  }
+
+  private static long read(MemorySegment word) {
+    return word.byteSize() == Long.BYTES
+        ? (long) WIDE.getAcquire(word, 0L)
+        : Integer.toUnsignedLong((int) NARROW.getAcquire(word, 0L));
   }
 
   /** Copies within device memory, between devices too. */

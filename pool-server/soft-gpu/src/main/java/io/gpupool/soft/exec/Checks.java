@@ -24,7 +24,11 @@ public final class Checks {
     if (Long.compareUnsigned(offset, block.memoryBytes) >= 0
         || (address & (bytes - 1)) != 0
         || Raw.getByte(block.granules + (offset >>> MemoryMap.GRANULE_SHIFT)) == 0) {
-      throw block.badGlobal(address, bytes);
+      boolean elsewhere =
+          (address & (bytes - 1)) == 0 && block.grid.memory().isLiveElsewhere(address, bytes);
+      if (!elsewhere) {
+        throw block.badGlobal(address, bytes);
+      }
     }
     return address;
   }

@@ -27,14 +27,22 @@ public final class DeviceMemory implements AutoCloseable {
   private static final long COMMIT_STEP_BYTES = 256L << 20;
   private static final long MAX_FREED_RESIDENT_BYTES = 16L << 20;
 
+  /** Programs reserve far more addresses than they map. */
+  private static final long MIN_VIRTUAL_BYTES = 64L << 30;
+
+  private static final int VIRTUAL_MULTIPLE = 16;
+
   private final Object lock = new Object();
   private final long totalBytes;
   private final Mapping mapping;
   private final MemorySegment segment;
   private final MemoryMap map;
   private final Heap heap;
+  private final PhysicalStore physical;
+  private final VirtualSpace virtual;
   private final RangeSet freedResident = new RangeSet();
   private long committedEnd;
+  private long physicalBytes;
   private boolean closed;
 
   /**
@@ -49,12 +57,19 @@ public final class DeviceMemory implements AutoCloseable {
     }
     this.totalBytes = totalBytes;
     // Twice the memory in addresses, so that fragmentation does not refuse what would fit.
-    long regionBytes =
+    long heapBytes =
         Math.min(SPACING_BYTES, roundUp(totalBytes * 2 + COMMIT_STEP_BYTES, COMMIT_STEP_BYTES));
+    long virtualBytes =
+        Math.min(
+            SPACING_BYTES - heapBytes,
+            Math.max(MIN_VIRTUAL_BYTES, roundUp(totalBytes, COMMIT_STEP_BYTES) * VIRTUAL_MULTIPLE));
+    long regionBytes = heapBytes + virtualBytes;
     mapping = reserve(ordinal, regionBytes);
     segment = mapping.segment();
     map = new MemoryMap(mapping.address(), regionBytes);
-    heap = new Heap(mapping.address(), regionBytes, ALIGNMENT_BYTES);
+    heap = new Heap(mapping.address(), heapBytes, ALIGNMENT_BYTES);
+    virtual = new VirtualSpace(mapping, map, ordinal, mapping.address() + heapBytes, virtualBytes);
+    physical = new PhysicalStore(new PhysicalBudget(), heapBytes);
     committedEnd = mapping.address();
   }
 
@@ -88,7 +103,7 @@ public final class DeviceMemory implements AutoCloseable {
     }
     synchronized (lock) {
       requireOpen();
-      if (bytes > totalBytes || roundUp(bytes, ALIGNMENT_BYTES) > totalBytes - heap.usedBytes()) {
+      if (bytes > totalBytes || roundUp(bytes, ALIGNMENT_BYTES) > freeBytes()) {
         throw outOfMemory(bytes);
       }
       OptionalLong place = heap.allocate(bytes, owner);
@@ -169,6 +184,9 @@ public final class DeviceMemory implements AutoCloseable {
    * @throws GpuException INVALID_VALUE unless the range lies in one allocation
    */
   public MemorySegment view(long address, long lengthBytes) {
+    if (virtual.covers(address)) {
+      return mapped(address, lengthBytes);
+    }
     synchronized (lock) {
       requireOpen();
       Optional<Allocation> allocation = heap.find(address);
@@ -185,6 +203,31 @@ public final class DeviceMemory implements AutoCloseable {
     return segment.asSlice(address - mapping.address(), lengthBytes);
   }
 
+  /** The bytes of a range of mapped blocks. */
+  private MemorySegment mapped(long address, long lengthBytes) {
+    boolean sound = lengthBytes >= 0 && lengthBytes <= mapping.sizeBytes();
+    if (!sound || !virtual.isReachable(address, lengthBytes)) {
+      throw new GpuException(
+          CudaStatus.INVALID_VALUE,
+          "0x" + Long.toHexString(address) + " + " + lengthBytes + " bytes is not all mapped");
+    }
+    return segment.asSlice(address - mapping.address(), lengthBytes);
+  }
+
+  /** The addresses that the program maps blocks at. */
+  public VirtualSpace virtual() {
+    return virtual;
+  }
+
+  /**
+   * Makes a block of memory without an address.
+   *
+   * @throws GpuException INVALID_VALUE, OUT_OF_MEMORY
+   */
+  public PhysicalBlock createBlock(long sizeBytes) {
+    return physical.create(sizeBytes);
+  }
+
   /** What kernels may touch. */
   public MemoryMap map() {
     return map;
@@ -194,11 +237,15 @@ public final class DeviceMemory implements AutoCloseable {
     return totalBytes;
   }
 
-  /** What the allocations occupy. */
+  /** What the allocations and blocks occupy. */
   public long usedBytes() {
     synchronized (lock) {
-      return heap.usedBytes();
+      return heap.usedBytes() + physicalBytes;
     }
+  }
+
+  private long freeBytes() {
+    return totalBytes - heap.usedBytes() - physicalBytes;
   }
 
   /** Unmaps everything; no kernel or copy may run on it any more. */
@@ -209,6 +256,7 @@ public final class DeviceMemory implements AutoCloseable {
         closed = true;
         map.close();
         mapping.unmap();
+        physical.close();
       }
     }
   }
@@ -235,8 +283,7 @@ public final class DeviceMemory implements AutoCloseable {
 
   private GpuException outOfMemory(long bytes) {
     return new GpuException(
-        CudaStatus.OUT_OF_MEMORY,
-        bytes + " bytes asked for, " + (totalBytes - heap.usedBytes()) + " bytes free");
+        CudaStatus.OUT_OF_MEMORY, bytes + " bytes asked for, " + freeBytes() + " bytes free");
   }
 
   private static GpuException noAllocation(long address) {
@@ -252,5 +299,26 @@ public final class DeviceMemory implements AutoCloseable {
 
   private static long roundUp(long value, long powerOfTwo) {
     return (value + powerOfTwo - 1) & -powerOfTwo;
+  }
+
+  /** Blocks and allocations share what the device has. */
+  private final class PhysicalBudget implements PhysicalStore.Budget {
+    @Override
+    public boolean take(long bytes) {
+      synchronized (lock) {
+        if (closed || bytes > freeBytes()) {
+          return false;
+        }
+        physicalBytes += bytes;
+        return true;
+      }
+    }
+
+    @Override
+    public void giveBack(long bytes) {
+      synchronized (lock) {
+        physicalBytes -= bytes;
+      }
+    }
   }
 }

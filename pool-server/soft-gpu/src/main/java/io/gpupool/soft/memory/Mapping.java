@@ -17,7 +17,9 @@ final class Mapping {
 
   private static final int PROT_NONE = 0;
   private static final int PROT_READ_WRITE = 3;
+  private static final int MAP_SHARED = 0x01;
   private static final int MAP_PRIVATE = 0x02;
+  private static final int MAP_FIXED = 0x10;
   private static final int MAP_ANONYMOUS = 0x20;
   private static final int MAP_NORESERVE = 0x4000;
   private static final int MAP_FIXED_NOREPLACE = 0x100000;
@@ -85,6 +87,29 @@ final class Mapping {
       return true;
     } catch (Throwable e) {
       throw new IllegalStateException("mprotect could not be called", e);
+    }
+  }
+
+  /** Shows a part of a file at these addresses; false if the kernel cannot. */
+  boolean share(long start, long lengthBytes, int descriptor, long offset) {
+    return map(start, lengthBytes, MAP_SHARED | MAP_FIXED | MAP_NORESERVE, descriptor, offset);
+  }
+
+  /** Private pages, zero until written, take the place of what is at these addresses. */
+  void unshare(long start, long lengthBytes) {
+    int flags = MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED | MAP_NORESERVE;
+    if (!map(start, lengthBytes, flags, -1, 0)) {
+      throw new IllegalStateException("mmap of " + lengthBytes + " bytes failed");
+    }
+  }
+
+  private static boolean map(long start, long lengthBytes, int flags, int descriptor, long offset) {
+    try {
+      long result =
+          (long) MMAP.invokeExact(start, lengthBytes, PROT_READ_WRITE, flags, descriptor, offset);
+      return result == start;
+    } catch (Throwable e) {
+      throw new IllegalStateException("mmap could not be called", e);
     }
   }
 

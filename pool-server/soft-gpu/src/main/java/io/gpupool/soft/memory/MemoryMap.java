@@ -19,6 +19,14 @@ public final class MemoryMap implements AutoCloseable {
   private final long sizeBytes;
   private final Pages pages;
   private final MemorySegment granules;
+  private volatile Elsewhere elsewhere = (address, lengthBytes) -> false;
+
+  /** Tells of memory that lies outside of a region. */
+  @FunctionalInterface
+  public interface Elsewhere {
+    /** Whether kernels that see the region may touch all of a range outside of it. */
+    boolean isLive(long address, int lengthBytes);
+  }
 
   /**
    * Describes a region in which nothing is allocated yet.
@@ -78,6 +86,16 @@ public final class MemoryMap implements AutoCloseable {
       }
     }
     return true;
+  }
+
+  /** Lets kernels touch memory outside of the region, too: other devices'. It is slower to reach. */
+  public void reach(Elsewhere other) {
+    elsewhere = other;
+  }
+
+  /** Whether kernels may touch a range outside of the region. */
+  public boolean isLiveElsewhere(long address, int lengthBytes) {
+    return elsewhere.isLive(address, lengthBytes);
   }
 
   /** Gives the map's pages back; no kernel may run on it any more. */

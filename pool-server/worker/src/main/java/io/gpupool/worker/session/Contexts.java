@@ -36,9 +36,9 @@ final class Contexts {
     return currentNumber;
   }
 
-  /** The context of a number, or one that does not exist. */
+  /** The context of a client's number; one that does not exist if there is none. */
   ContextState find(int number) {
-    ContextState context = number < byNumber.length ? byNumber[number] : null;
+    ContextState context = number >= 0 && number < byNumber.length ? byNumber[number] : null;
     return context == null ? state.noContext : context;
   }
 

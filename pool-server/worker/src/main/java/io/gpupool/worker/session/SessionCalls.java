@@ -15,11 +15,13 @@ final class SessionCalls implements SessionOps {
   int op;
 
   private final SessionState state;
+  private final Peers peers;
   private final Images images = new Images();
   private final Modules modules;
   private final Links links;
   private final MemoryPools pools;
   private final DeviceMemory memory;
+  private final VirtualMemory virtual;
   private final Uploads uploads;
   private final Mirrors mirrors;
   private final Downloads downloads;
@@ -43,12 +45,14 @@ final class SessionCalls implements SessionOps {
       Runnable readAhead) {
     this.state = state;
     contexts = new Contexts(state, devices, this::ending);
+    peers = new Peers(state, contexts, devices);
     callbacks = new HostCallbacks(state, callbackSender);
     BlockingCalls blocking = new BlockingCalls(state, callbacks, readAhead);
     modules = new Modules(state, blocking, images);
     links = new Links(state, images);
     pools = new MemoryPools(state, devices);
     memory = new DeviceMemory(state, blocking, pools);
+    virtual = new VirtualMemory(state, devices);
     uploads = new Uploads(state, callbacks);
     mirrors = new Mirrors(state, uploads);
     downloads = new Downloads(state, callbacks);
@@ -437,6 +441,76 @@ final class SessionCalls implements SessionOps {
     return downloads.readPosted(copy, source, lengthBytes, stream);
   }
 
+  // Peers
+
+  @Override
+  public void peerAttribute(int tag, int device, int peer, int attribute, boolean valueWanted) {
+    peers.attribute(tag, device, peer, attribute);
+  }
+
+  @Override
+  public void ctxEnablePeer(int tag, int peer) {
+    peers.enable(tag, peer);
+  }
+
+  @Override
+  public void ctxDisablePeer(int tag, int peer) {
+    peers.disable(tag, peer);
+  }
+
+  // Virtual memory management
+
+  @Override
+  public void vmGranularity(int tag, int device, int option, boolean lengthBytesWanted) {
+    virtual.granularity(tag, device, option);
+  }
+
+  @Override
+  public void vmReserve(
+      int tag, long lengthBytes, long alignmentBytes, long wanted, boolean addressWanted) {
+    virtual.reserve(tag, lengthBytes, alignmentBytes, wanted);
+  }
+
+  @Override
+  public void vmFree(int tag, long address, long lengthBytes) {
+    virtual.free(tag, address, lengthBytes);
+  }
+
+  @Override
+  public void vmCreate(int tag, int block, int device, long lengthBytes) {
+    virtual.create(tag, block, device, lengthBytes);
+  }
+
+  @Override
+  public int vmRelease(int block) {
+    return virtual.release(block);
+  }
+
+  @Override
+  public void vmRetain(int tag, int block, long address) {
+    virtual.retain(tag, block, address);
+  }
+
+  @Override
+  public void vmMap(int tag, long address, long lengthBytes, long offset, int block) {
+    virtual.map(tag, address, lengthBytes, offset, block);
+  }
+
+  @Override
+  public void vmUnmap(int tag, long address, long lengthBytes) {
+    virtual.unmap(tag, address, lengthBytes);
+  }
+
+  @Override
+  public void vmSetAccess(int tag, long address, long lengthBytes, int device, int flags) {
+    virtual.setAccess(tag, address, lengthBytes, device, flags);
+  }
+
+  @Override
+  public void vmGetAccess(int tag, long address, int device, boolean flagsWanted) {
+    virtual.getAccess(tag, address, device);
+  }
+
   // Mirrors
 
   @Override
@@ -646,6 +720,21 @@ final class SessionCalls implements SessionOps {
   @Override
   public int streamWaitEvent(int stream, int event, int flags) {
     return streams.waitEvent(stream, event, flags);
+  }
+
+  @Override
+  public int streamMemoryOperations(int stream, long operationsAddress, long operationsBytes) {
+    return streams.memoryOperations(stream, operationsAddress, operationsBytes);
+  }
+
+  @Override
+  public int ctxRecordEvent(int event) {
+    return streams.recordContext(event);
+  }
+
+  @Override
+  public int ctxWaitEvent(int event) {
+    return streams.waitContext(event);
   }
 
   @Override

@@ -4,11 +4,14 @@ package io.gpupool.worker.session;
 import io.gpupool.cuda.Backend;
 import io.gpupool.cuda.SessionServices;
 import io.gpupool.worker.os.Memory;
+import java.util.ArrayList;
 import java.util.Arrays;
+import java.util.List;
 
 /** Streams, events and the calls that wait for them. Used by the session's thread alone. */
 final class Streams {
   private static final int NON_BLOCKING = 1;
+  private static final int MEMORY_OPERATION_BYTES = 48;
 
   private final SessionState state;
   private long[] gathered = new long[8];
@@ -135,6 +138,76 @@ final class Streams {
     return flags == 0
         ? state.backend.cuEventRecord(eventHandle, streamHandle)
         : state.backend.cuEventRecordWithFlags(eventHandle, streamHandle, flags);
+  }
+
+  /**
+   * Puts memory operations into a stream.
+   *
+   * @param operations array of CUstreamBatchMemOpParams, 48 bytes each
+   */
+  int memoryOperations(int stream, long operations, long lengthBytes) {
+    long handle = state.stream(stream);
+    if (handle == SessionServices.NO_HANDLE) {
+      return CudaResult.INVALID_HANDLE;
+    }
+    if (lengthBytes == 0 || lengthBytes % MEMORY_OPERATION_BYTES != 0) {
+      return CudaResult.INVALID_VALUE;
+    }
+    int count = (int) (lengthBytes / MEMORY_OPERATION_BYTES);
+    return state.backend.cuStreamBatchMemOp_v2(handle, count, operations, 0);
+  }
+
+  /** Records an event behind all that is in a context's streams. */
+  int recordContext(int event) {
+    long eventHandle = state.events.get(event);
+    if (eventHandle == SessionServices.NO_HANDLE) {
+      return CudaResult.INVALID_HANDLE;
+    }
+    long out = state.out();
+    int result = state.backend.cuStreamCreateWithPriority(out, NON_BLOCKING, 0);
+    if (result != 0) {
+      return result;
+    }
+    long joining = Memory.getLong(out);
+    result = join(joining, 0);
+    for (long handle : handlesOf(state.current)) {
+      result = result == 0 ? join(joining, handle) : result;
+    }
+    if (result == 0) {
+      result = state.backend.cuEventRecord(eventHandle, joining);
+    }
+    // A destroyed stream still ends what is in it.
+    state.backend.cuStreamDestroy_v2(joining);
+    return result;
+  }
+
+  /** Makes all streams that a context has wait for an event. */
+  int waitContext(int event) {
+    long eventHandle = state.events.get(event);
+    if (eventHandle == SessionServices.NO_HANDLE) {
+      return CudaResult.INVALID_HANDLE;
+    }
+    int result = state.backend.cuStreamWaitEvent(0, eventHandle, 0);
+    for (long handle : handlesOf(state.current)) {
+      result = result == 0 ? state.backend.cuStreamWaitEvent(handle, eventHandle, 0) : result;
+    }
+    return result;
+  }
+
+  private int join(long joining, long stream) {
+    long event = mark(stream);
+    if (event < 0) {
+      return (int) -event;
+    }
+    int result = state.backend.cuStreamWaitEvent(joining, event, 0);
+    state.current.events.give(event);
+    return result;
+  }
+
+  private List<Long> handlesOf(ContextState context) {
+    List<Long> handles = new ArrayList<>();
+    state.streams.forEachOwnedBy(context, (number, handle) -> handles.add(handle));
+    return handles;
   }
 
   void queryEvent(int tag, int event) {

@@ -49,6 +49,17 @@ final class SoftState {
     return resolve(context);
   }
 
+  /** The context of a handle. */
+  SoftContext context(long handle) {
+    return resolve(handles.get(handle, Object.class));
+  }
+
+  /** The device of the calling thread's context, or the first one. */
+  SoftDevice currentOrFirstDevice() {
+    Object context = current.get();
+    return context == null ? gpu.device(0) : resolve(context).device();
+  }
+
   /** Makes the context of a handle current in this thread; none for 0. */
   void setCurrent(long handle) {
     current.set(handle == 0 ? null : handles.get(handle, Object.class));

@@ -52,6 +52,19 @@ interface SoftStreamCalls extends SoftCalls {
   }
 
   @Override
+  default int cuStreamBatchMemOp_v2(long stream, int count, long operations, int flags) {
+    return call(() -> {
+      SoftStream target = stream(stream);
+      if (flags != 0) {
+        throw new GpuException(CudaStatus.INVALID_VALUE, "batch flags " + flags);
+      }
+      for (int index = 0; index < count; index++) {
+        StreamMemoryOperation.read(operations, index).submit(target);
+      }
+    });
+  }
+
+  @Override
   default int launchHostTask(long stream, boolean evenAfterFault, HostTask task) {
     return call(() ->
         stream(stream).callHost((status, done) -> task.start(status.code(), done), evenAfterFault));

@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: Apache-2.0
+// Devices of the session that reach each other's memory; whether they do is the server's to say.
+#include "context.h"
+#include "device.h"
+#include "ops.h"
+#include "shim.h"
+
+enum { CAN_ACCESS = 0, FIRST_ATTRIBUTE = 1, LAST_ATTRIBUTE = 5 };
+
+static CUresult ask(CUdevice device, CUdevice peer, int attribute, int *value) {
+  int32_t answer = 0;
+  CUresult result =
+      op_peerAttribute(0, device_ordinal(device), device_ordinal(peer), attribute, &answer);
+  if (!result) *value = answer;
+  return result;
+}
+
+CUresult shim_cuDeviceCanAccessPeer(int *canAccessPeer, CUdevice dev, CUdevice peerDev) {
+  if (!device_find(dev) || !device_find(peerDev)) return CUDA_ERROR_INVALID_DEVICE;
+  if (!canAccessPeer) return CUDA_ERROR_INVALID_VALUE;
+  if (dev != peerDev) return ask(dev, peerDev, CAN_ACCESS, canAccessPeer);
+  *canAccessPeer = 0;
+  return CUDA_SUCCESS;
+}
+
+CUresult shim_cuDeviceGetP2PAttribute(int *value, CUdevice_P2PAttribute attrib, CUdevice srcDevice,
+                                      CUdevice dstDevice) {
+  if (!device_find(srcDevice) || !device_find(dstDevice)) return CUDA_ERROR_INVALID_DEVICE;
+  if (!value || attrib < FIRST_ATTRIBUTE || attrib > LAST_ATTRIBUTE || srcDevice == dstDevice) {
+    return CUDA_ERROR_INVALID_VALUE;
+  }
+  return ask(srcDevice, dstDevice, attrib, value);
+}
+
+static CUresult begin(CUcontext handle, struct context **context, struct context **peer) {
+  CUresult result = context_current(context);
+  if (result) return result;
+  *peer = arena_find(&contexts, handle);
+  if (!*peer || *peer == *context) return CUDA_ERROR_INVALID_CONTEXT;
+  return (*peer)->device == (*context)->device ? CUDA_ERROR_PEER_ACCESS_UNSUPPORTED : CUDA_SUCCESS;
+}
+
+CUresult shim_cuCtxEnablePeerAccess(CUcontext peerContext, unsigned int Flags) {
+  struct context *context, *peer;
+  if (Flags) return CUDA_ERROR_INVALID_VALUE;
+  CUresult result = begin(peerContext, &context, &peer);
+  return result ? result
+                : context_result(context, op_ctxEnablePeer(context->number, peer->number));
+}
+
+CUresult shim_cuCtxDisablePeerAccess(CUcontext peerContext) {
+  struct context *context, *peer;
+  CUresult result = begin(peerContext, &context, &peer);
+  return result ? result
+                : context_result(context, op_ctxDisablePeer(context->number, peer->number));
+}

@@ -1,0 +1,198 @@
+// SPDX-License-Identifier: Apache-2.0
+package io.gpupool.worker.session;
+
+import io.gpupool.worker.os.Memory;
+import java.util.HashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.TreeMap;
+
+/**
+ * Blocks of device memory that the client maps at addresses it reserved. A block is counted in the
+ * ledger from its making until it has neither a handle nor a mapping. Used by the session's thread
+ * alone.
+ */
+final class VirtualMemory {
+  private static final int MAX_BLOCKS = 1 << 20;
+  private static final int MAX_MAPPINGS = 1 << 20;
+
+  /* CUmemAllocationProp: i32 type, i32 handle types, CUmemLocation, u64 metadata, flags. */
+  private static final int PROP_BYTES = 32;
+  private static final int PROP_LOCATION_TYPE = 8;
+  private static final int PROP_LOCATION = 12;
+  private static final int PINNED = 1;
+  private static final int LOCATION_DEVICE = 1;
+
+  private final SessionState state;
+  private final List<Integer> devices;
+  private final Map<Integer, Block> blocks = new HashMap<>();
+  private final TreeMap<Long, Mapped> mappings = new TreeMap<>();
+
+  /** A block; the handle is the backend's. */
+  private static final class Block {
+    final int gpu;
+    final long lengthBytes;
+    long handle;
+    boolean released;
+    int mappings;
+
+    Block(int gpu, long lengthBytes, long handle) {
+      this.gpu = gpu;
+      this.lengthBytes = lengthBytes;
+      this.handle = handle;
+    }
+  }
+
+  private record Mapped(int number, Block block, long lengthBytes) {}
+
+  VirtualMemory(SessionState state, List<Integer> devices) {
+    this.state = state;
+    this.devices = devices;
+  }
+
+  void granularity(int tag, int gpu, int option) {
+    if (!isGpu(gpu)) {
+      state.reply(tag, CudaResult.INVALID_VALUE);
+      return;
+    }
+    long out = state.out();
+    int result = state.backend.cuMemGetAllocationGranularity(out, prop(gpu), option);
+    state.reply(tag, result, out, Long.BYTES);
+  }
+
+  void reserve(int tag, long lengthBytes, long alignmentBytes, long wanted) {
+    long out = state.out();
+    int result = state.backend.cuMemAddressReserve(out, lengthBytes, alignmentBytes, wanted, 0);
+    state.reply(tag, result, out, Long.BYTES);
+  }
+
+  void free(int tag, long address, long lengthBytes) {
+    state.reply(tag, state.backend.cuMemAddressFree(address, lengthBytes));
+  }
+
+  void create(int tag, int number, int gpu, long lengthBytes) {
+    boolean sound = isGpu(gpu) && lengthBytes > 0 && !blocks.containsKey(number);
+    int refused = sound ? CudaResult.SUCCESS : CudaResult.INVALID_VALUE;
+    if (sound && (blocks.size() >= MAX_BLOCKS || !state.ledger.reserve(gpu, lengthBytes))) {
+      refused = CudaResult.OUT_OF_MEMORY;
+    }
+    if (refused != 0) {
+      state.reply(tag, refused);
+      return;
+    }
+    long out = state.out();
+    int result = state.backend.cuMemCreate(out, lengthBytes, prop(gpu), 0);
+    if (result == 0) {
+      blocks.put(number, new Block(gpu, lengthBytes, Memory.getLong(out)));
+    } else {
+      state.ledger.release(gpu, lengthBytes);
+    }
+    state.reply(tag, result);
+  }
+
+  int release(int number) {
+    Block block = blocks.get(number);
+    if (block == null || block.released) {
+      return CudaResult.INVALID_VALUE;
+    }
+    block.released = true;
+    int result = state.backend.cuMemRelease(block.handle);
+    forgetIfUnused(number, block);
+    return result;
+  }
+
+  /** The client wants the handle again of a mapped block that it has released. */
+  void retain(int tag, int number, long address) {
+    Map.Entry<Long, Mapped> entry = mappings.floorEntry(address);
+    boolean sound =
+        entry != null
+            && address - entry.getKey() < entry.getValue().lengthBytes
+            && entry.getValue().number == number
+            && entry.getValue().block.released;
+    if (!sound) {
+      state.reply(tag, CudaResult.INVALID_VALUE);
+      return;
+    }
+    long out = state.out();
+    int result = state.backend.cuMemRetainAllocationHandle(out, address);
+    if (result == 0) {
+      Block block = entry.getValue().block;
+      block.handle = Memory.getLong(out);
+      block.released = false;
+    }
+    state.reply(tag, result);
+  }
+
+  void map(int tag, long address, long lengthBytes, long offset, int number) {
+    Block block = blocks.get(number);
+    if (block == null || block.released || mappings.size() >= MAX_MAPPINGS) {
+      state.reply(tag, CudaResult.INVALID_VALUE);
+      return;
+    }
+    int result = state.backend.cuMemMap(address, lengthBytes, offset, block.handle, 0);
+    if (result == 0) {
+      block.mappings++;
+      mappings.put(address, new Mapped(number, block, lengthBytes));
+    }
+    state.reply(tag, result);
+  }
+
+  void unmap(int tag, long address, long lengthBytes) {
+    int result = state.backend.cuMemUnmap(address, lengthBytes);
+    if (result == 0) {
+      Map<Long, Mapped> gone = mappings.subMap(address, address + lengthBytes);
+      for (Mapped mapped : gone.values()) {
+        mapped.block.mappings--;
+        forgetIfUnused(mapped.number, mapped.block);
+      }
+      gone.clear();
+    }
+    state.reply(tag, result);
+  }
+
+  void setAccess(int tag, long address, long lengthBytes, int gpu, int flags) {
+    if (!isGpu(gpu)) {
+      state.reply(tag, CudaResult.INVALID_VALUE);
+      return;
+    }
+    long access = location(gpu);
+    Memory.putInt(access + 8, flags);
+    state.reply(tag, state.backend.cuMemSetAccess(address, lengthBytes, access, 1));
+  }
+
+  void getAccess(int tag, long address, int gpu) {
+    if (!isGpu(gpu)) {
+      state.reply(tag, CudaResult.INVALID_VALUE);
+      return;
+    }
+    long out = state.out();
+    int result = state.backend.cuMemGetAccess(out, location(gpu), address);
+    state.reply(tag, result, out, Long.BYTES);
+  }
+
+  private void forgetIfUnused(int number, Block block) {
+    if (block.released && block.mappings == 0) {
+      blocks.remove(number);
+      state.ledger.release(block.gpu, block.lengthBytes);
+    }
+  }
+
+  private boolean isGpu(int gpu) {
+    return gpu >= 0 && gpu < devices.size();
+  }
+
+  private long location(int gpu) {
+    Memory.putInt(state.in(), LOCATION_DEVICE);
+    Memory.putInt(state.in() + 4, devices.get(gpu));
+    return state.in();
+  }
+
+  private long prop(int gpu) {
+    long prop = state.in();
+    Memory.clear(prop, PROP_BYTES);
+    Memory.putInt(prop, PINNED);
+    Memory.putInt(prop + PROP_LOCATION_TYPE, LOCATION_DEVICE);
+    Memory.putInt(prop + PROP_LOCATION, devices.get(gpu));
+    return prop;
+  }
+}

@@ -1,0 +1,132 @@
+// SPDX-License-Identifier: Apache-2.0
+package io.gpupool.worker.soft;
+
+import io.gpupool.soft.CudaStatus;
+import io.gpupool.soft.GpuException;
+import io.gpupool.soft.device.SoftDevice;
+import io.gpupool.soft.memory.PhysicalBlock;
+import io.gpupool.soft.memory.VirtualSpace;
+import io.gpupool.worker.os.Memory;
+
+/** Driver calls of virtual memory management. */
+interface SoftVirtualCalls extends SoftCalls {
+  /*
+   * CUmemAllocationProp, 32 bytes: i32 type, i32 handle types, i32 location type, i32 location, u64
+   * metadata, flags. CUmemLocation: i32 type, i32 location.
+   */
+  int PROP_HANDLE_TYPES = 4;
+  int PROP_LOCATION_TYPE = 8;
+  int PROP_LOCATION = 12;
+  int ALLOCATION_PINNED = 1;
+  int LOCATION_DEVICE = 1;
+
+  @Override
+  default int cuMemGetAllocationGranularity(long granularity, long prop, int option) {
+    return call(() -> {
+      blockDevice(prop);
+      Memory.putLong(granularity, VirtualSpace.GRANULE_BYTES);
+    });
+  }
+
+  @Override
+  default int cuMemAddressReserve(
+      long address, long bytes, long alignment, long wanted, long flags) {
+    return call(() -> {
+      if (flags != 0) {
+        throw new GpuException(CudaStatus.INVALID_VALUE, "address flags " + flags);
+      }
+      // The wanted address is a hint. Kernels are fastest in the addresses of their own device.
+      VirtualSpace space = state().currentOrFirstDevice().memory().virtual();
+      Memory.putLong(address, space.reserve(bytes, alignment));
+    });
+  }
+
+  @Override
+  default int cuMemAddressFree(long address, long bytes) {
+    return call(() -> space(address).free(address, bytes));
+  }
+
+  @Override
+  default int cuMemCreate(long handle, long bytes, long prop, long flags) {
+    return call(() -> {
+      if (flags != 0) {
+        throw new GpuException(CudaStatus.INVALID_VALUE, "allocation flags " + flags);
+      }
+      PhysicalBlock block = blockDevice(prop).memory().createBlock(bytes);
+      Memory.putLong(handle, state().handles().add(block));
+    });
+  }
+
+  @Override
+  default int cuMemRelease(long handle) {
+    return call(() -> state().handles().remove(handle, PhysicalBlock.class).release());
+  }
+
+  @Override
+  default int cuMemRetainAllocationHandle(long handle, long address) {
+    return call(() -> {
+      PhysicalBlock block = space(address).block(address);
+      block.retain();
+      Memory.putLong(handle, state().handles().add(block));
+    });
+  }
+
+  @Override
+  default int cuMemMap(long address, long bytes, long offset, long handle, long flags) {
+    return call(() -> {
+      PhysicalBlock block = state().handles().get(handle, PhysicalBlock.class);
+      if (flags != 0) {
+        throw new GpuException(CudaStatus.INVALID_VALUE, "mapping flags " + flags);
+      }
+      space(address).map(address, bytes, offset, block);
+    });
+  }
+
+  @Override
+  default int cuMemUnmap(long address, long bytes) {
+    return call(() -> space(address).unmap(address, bytes));
+  }
+
+  @Override
+  default int cuMemSetAccess(long address, long bytes, long descriptions, long count) {
+    return call(() -> {
+      for (long index = 0; index < count; index++) {
+        AccessDescription access = AccessDescription.read(descriptions, index);
+        space(address).setAccess(address, bytes, device(access.device()).ordinal(), access.flags());
+      }
+    });
+  }
+
+  @Override
+  default int cuMemGetAccess(long flags, long location, long address) {
+    return call(() -> {
+      if (Memory.getInt(location) != LOCATION_DEVICE) {
+        throw new GpuException(CudaStatus.NOT_SUPPORTED, "access of what is no device");
+      }
+      int ordinal = device(Memory.getInt(location + 4)).ordinal();
+      Memory.putLong(flags, space(address).access(address, ordinal));
+    });
+  }
+
+  private VirtualSpace space(long address) {
+    return state().gpu().devices().stream()
+        .map(device -> device.memory().virtual())
+        .filter(space -> space.covers(address))
+        .findFirst()
+        .orElseThrow(() ->
+            new GpuException(
+                CudaStatus.INVALID_VALUE, "0x" + Long.toHexString(address) + " is not reserved"));
+  }
+
+  private SoftDevice blockDevice(long prop) {
+    if (Memory.getInt(prop) != ALLOCATION_PINNED) {
+      throw new GpuException(CudaStatus.INVALID_VALUE, "allocation type " + Memory.getInt(prop));
+    }
+    if (Memory.getInt(prop + PROP_LOCATION_TYPE) != LOCATION_DEVICE
+        || Memory.getInt(prop + PROP_HANDLE_TYPES) != 0) {
+      throw new GpuException(
+          CudaStatus.NOT_SUPPORTED, "blocks that are exported, or lie on no device");
+    }
+    return device(Memory.getInt(prop + PROP_LOCATION));
+  }
+}
