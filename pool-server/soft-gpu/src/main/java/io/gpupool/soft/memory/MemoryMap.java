@@ -88,7 +88,9 @@ public final class MemoryMap implements AutoCloseable {
     return true;
   }
 
-  /** Lets kernels touch memory outside of the region, too: other devices'. It is slower to reach. */
+  /**
+   * Lets kernels touch memory outside of the region, too: other devices'. It is slower to reach.
+   */
   public void reach(Elsewhere other) {
     elsewhere = other;
   }

@@ -13,11 +13,20 @@ import org.junit.jupiter.params.provider.ValueSource;
 class ValueWaitTest {
   @ParameterizedTest
   @CsvSource({
-    "0, 5, 5, true", "0, 5, 4, false", "0, 5, 6, true",
-    "0, 0xffffffff, 1, true", "0, 1, 0xffffffff, false", "0, 0x7fffffff, 0x80000000, true",
-    "1, 5, 5, true", "1, 5, 6, false",
-    "2, 6, 2, true", "2, 6, 1, false", "2, 0, 0xffffffff, false",
-    "3, 0, 0xffffffff, false", "3, 0, 0xfffffffe, true", "3, 1, 0xfffffffe, false",
+    "0, 5, 5, true",
+    "0, 5, 4, false",
+    "0, 5, 6, true",
+    "0, 0xffffffff, 1, true",
+    "0, 1, 0xffffffff, false",
+    "0, 0x7fffffff, 0x80000000, true",
+    "1, 5, 5, true",
+    "1, 5, 6, false",
+    "2, 6, 2, true",
+    "2, 6, 1, false",
+    "2, 0, 0xffffffff, false",
+    "3, 0, 0xffffffff, false",
+    "3, 0, 0xfffffffe, true",
+    "3, 1, 0xfffffffe, false",
   })
   void condition_on32Bits_isAsCudaHasIt(int flags, String value, String memory, boolean reached) {
     ValueWait wait = ValueWait.of(flags, Long.decode(value), false);
