@@ -274,3 +274,13 @@ CUresult shim_cuDeviceGetByPCIBusId(CUdevice *dev, const char *pciBusId) {
   }
   return CUDA_ERROR_INVALID_DEVICE;
 }
+
+CUresult shim_cuDeviceGetHostAtomicCapabilities(unsigned int *capabilities,
+                                                const CUatomicOperation *operations,
+                                                unsigned int count, CUdevice dev) {
+  if (!device_find(dev)) return CUDA_ERROR_INVALID_DEVICE;
+  if (!capabilities || !operations || !count) return CUDA_ERROR_INVALID_VALUE;
+  // Host and device have a copy each: HOST_NATIVE_ATOMIC_SUPPORTED is 0.
+  for (unsigned int i = 0; i < count; i++) capabilities[i] = 0;
+  return CUDA_SUCCESS;
+}

@@ -194,6 +194,54 @@ CUresult shim_cuMemPrefetchAsync_v2(CUdeviceptr devPtr, size_t count, CUmemLocat
                : prefetch(devPtr, count, location_of(&location), hStream);
 }
 
+/** Of several ranges: each location counts from its index on. */
+static CUresult prefetch_batch(CUdeviceptr *dptrs, size_t *sizes, size_t count,
+                               CUmemLocation *locations, size_t *indices, size_t locationCount,
+                               CUstream handle) {
+  if (!dptrs || !sizes || !count || !locations || !indices || !locationCount || indices[0]) {
+    return CUDA_ERROR_INVALID_VALUE;
+  }
+  CUresult result = CUDA_SUCCESS;
+  size_t at = 0;
+  for (size_t i = 0; i < count && !result; i++) {
+    while (at + 1 < locationCount && indices[at + 1] <= i) at++;
+    result = prefetch(dptrs[i], sizes[i], location_of(&locations[at]), handle);
+  }
+  return result;
+}
+
+CUresult shim_cuMemPrefetchBatchAsync(CUdeviceptr *dptrs, size_t *sizes, size_t count,
+                                      CUmemLocation *prefetchLocs, size_t *prefetchLocIdxs,
+                                      size_t numPrefetchLocs, unsigned long long flags,
+                                      CUstream hStream) {
+  if (flags) return CUDA_ERROR_INVALID_VALUE;
+  return prefetch_batch(dptrs, sizes, count, prefetchLocs, prefetchLocIdxs, numPrefetchLocs,
+                        hStream);
+}
+
+/** What is discarded may have any contents, those it has too. */
+CUresult shim_cuMemDiscardBatchAsync(CUdeviceptr *dptrs, size_t *sizes, size_t count,
+                                     unsigned long long flags, CUstream hStream) {
+  struct context *context;
+  struct range range;
+  uint32_t stream;
+  if (flags || !dptrs || !sizes || !count) return CUDA_ERROR_INVALID_VALUE;
+  CUresult result = context_or_none(&context);
+  if (!result) result = stream_number(hStream, &context, &stream);
+  for (size_t i = 0; i < count && !result; i++) {
+    if (!sizes[i] || !find(dptrs[i], sizes[i], &range)) result = CUDA_ERROR_INVALID_VALUE;
+  }
+  return result;
+}
+
+CUresult shim_cuMemDiscardAndPrefetchBatchAsync(CUdeviceptr *dptrs, size_t *sizes, size_t count,
+                                                CUmemLocation *prefetchLocs,
+                                                size_t *prefetchLocIdxs, size_t numPrefetchLocs,
+                                                unsigned long long flags, CUstream hStream) {
+  return shim_cuMemPrefetchBatchAsync(dptrs, sizes, count, prefetchLocs, prefetchLocIdxs,
+                                      numPrefetchLocs, flags, hStream);
+}
+
 static void keep(struct advised *advised, enum advice advice, int place) {
   uint64_t bit = place >= 0 ? UINT64_C(1) << place : 0;
   switch (advice) {

@@ -96,3 +96,12 @@ CUresult shim_cuStreamCopyAttributes(CUstream dst, CUstream src) {
   if (!result) *to = *from;
   return result;
 }
+
+CUresult shim_cuStreamGetGreenCtx(CUstream hStream, CUgreenCtx *phCtx) {
+  struct context *context;
+  struct stream *stream;
+  if (!phCtx) return CUDA_ERROR_INVALID_VALUE;
+  CUresult result = stream_of(hStream, &context, &stream);
+  if (!result) *phCtx = NULL;
+  return result;
+}

@@ -24,8 +24,7 @@ public final class Checks {
     if (Long.compareUnsigned(offset, block.memoryBytes) >= 0
         || (address & (bytes - 1)) != 0
         || Raw.getByte(block.granules + (offset >>> MemoryMap.GRANULE_SHIFT)) == 0) {
-      boolean elsewhere =
-          (address & (bytes - 1)) == 0 && block.grid.memory().isLiveElsewhere(address, bytes);
+      boolean elsewhere = (address & (bytes - 1)) == 0 && block.isLiveElsewhere(address, bytes);
       if (!elsewhere) {
         throw block.badGlobal(address, bytes);
       }

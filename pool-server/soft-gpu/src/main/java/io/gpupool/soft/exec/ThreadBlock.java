@@ -349,6 +349,11 @@ public final class ThreadBlock {
     throw new DeviceFault(KernelFault.ASSERT, text.strip());
   }
 
+  /** Whether an address outside of the device's own memory may be touched. */
+  boolean isLiveElsewhere(long address, int bytes) {
+    return grid.memory().isLiveElsewhere(address, bytes);
+  }
+
   RuntimeException badGlobal(long address, int bytes) {
     long offset = address - memoryBase;
     boolean allocated =
