@@ -83,7 +83,7 @@ public final class VirtualSpace {
   public synchronized long reserve(long bytes, long alignmentBytes) {
     requireGranules(bytes);
     long alignment = Math.max(alignmentBytes, GRANULE_BYTES);
-    if (bytes == 0 || alignmentBytes < 0 || Long.bitCount(alignment) != 1) {
+    if (bytes == 0 || alignmentBytes < 0 || Long.bitCount(alignmentBytes) > 1) {
       throw invalid(bytes + " bytes aligned to " + alignmentBytes);
     }
     if (bytes > sizeBytes || alignment > sizeBytes) {
