@@ -15,6 +15,7 @@ enum {
   MAX_BUSY = 64,
   OTHERS_WAITS = 64,
   WORD_BYTES = 4,
+  FETCHES = 32,  // under way at the same time
 };
 
 struct mirror {
@@ -99,7 +100,9 @@ static CUresult own_stream(struct context *context, uint32_t *number) {
   return CUDA_SUCCESS;
 }
 
+/** Waits for the contents on their way in a context; NULL: there are none. */
 static CUresult settle(struct context *context) {
+  if (!context) return CUDA_SUCCESS;
   return context_result(context, op_streamSynchronize(context->number, context->mirrorStream));
 }
 
@@ -176,8 +179,11 @@ static CUresult send_words(struct mirror *mirror, uint64_t block, uint64_t *sent
   return result;
 }
 
-/** Sends what the host changed; all is locked. */
-static CUresult send_changed(struct mirror *mirror) {
+/**
+ * Sends what the host changed; all is locked. *unsettled is the context in whose stream contents are on
+ * their way, which one wait ends for all mirrors of it.
+ */
+static CUresult send_changed(struct mirror *mirror, struct context **unsettled) {
   uint64_t sent = 0;
   uint32_t number;
   CUresult result = own_stream(mirror->context, &number);
@@ -190,7 +196,10 @@ static CUresult send_changed(struct mirror *mirror) {
     result = send_blocks(mirror, &sent);
   }
   mirror->hostMayWrite = result != CUDA_SUCCESS;
-  return !result && sent ? settle(mirror->context) : result;
+  if (result || !sent || *unsettled == mirror->context) return result;
+  result = settle(*unsettled);
+  *unsettled = mirror->context;
+  return result;
 }
 
 /** Takes note of a stream that gets work; all is locked. */
@@ -213,11 +222,13 @@ static void note_busy(const struct context *context, uint32_t stream) {
 
 CUresult mirrors_publish(struct context *context, uint32_t stream) {
   CUresult result = CUDA_SUCCESS;
+  struct context *unsettled = NULL;
   lock_take(&all.lock);
   for (struct mirror *mirror = all.first; mirror && !result; mirror = mirror->next) {
     bool due = mirror->hostMayWrite || mirror->always;
-    if (due && !mirror->context->sticky) result = send_changed(mirror);
+    if (due && !mirror->context->sticky) result = send_changed(mirror, &unsettled);
   }
+  if (!result) result = settle(unsettled);
   if (stream) note_busy(context, stream);
   lock_release(&all.lock);
   return result;
@@ -225,32 +236,90 @@ CUresult mirrors_publish(struct context *context, uint32_t stream) {
 
 // Device to host
 
-/** Fetches the blocks that the device changed; all is locked. */
-static CUresult fetch_changed(struct mirror *mirror) {
-  uint64_t blocks = blocks_of(mirror);
-  struct call call = {
-      .destination = mirror->host, .destinationBytes = mirror->bytes, .take = true};
-  struct variable changed = {.capacity = (blocks + 7) / 8};
-  call_open(&call);
+/** A mirror whose changes are on their way. */
+struct fetch {
+  struct mirror *mirror;
+  struct call call;
+  bool sent;
+};
+
+static uint64_t list_bytes(const struct mirror *mirror) { return (blocks_of(mirror) + 7) / 8; }
+
+/** Asks for the blocks that the device changed; all is locked. */
+static void fetch_begin(struct fetch *fetch, struct mirror *mirror) {
+  *fetch = (struct fetch){.mirror = mirror,
+                          .call = {.destination = mirror->host,
+                                   .destinationBytes = mirror->bytes,
+                                   .take = true}};
+  call_open(&fetch->call);
   uint64_t *slot = ring_begin(40);
-  if (!slot) return call_cancel(&call);
+  if (!slot) return;
   slot[0] = FRAME(40, OP_mirrorRead, mirror->context->number);
-  slot[1] = call.tag;
+  slot[1] = fetch->call.tag;
   slot[2] = mirror->device;
   slot[3] = mirror->bytes;
-  slot[4] = changed.capacity;
-  CUresult result = context_result(mirror->context, call_wait(&call));
+  slot[4] = list_bytes(mirror);
+  ring_post();
+  fetch->sent = true;
+}
+
+/** Waits for them. */
+static CUresult fetch_end(struct fetch *fetch) {
+  struct mirror *mirror = fetch->mirror;
+  struct call *call = &fetch->call;
+  if (!fetch->sent) return call_cancel(call);
+  call_await(call);
+  CUresult result = context_result(mirror->context, call->result);
+  struct variable changed = {.capacity = list_bytes(mirror)};
   uint32_t used = 0;
-  reply_variable(&call, &used, &changed);
+  reply_variable(call, &used, &changed);
   if (!result && changed.length != changed.capacity) {
     result = session_malformed("a list of changed blocks that is none");
   }
+  uint64_t blocks = blocks_of(mirror);
   for (uint64_t block = 0; block < blocks && !result; block++) {
     if (changed.data[block / 8] >> block % 8 & 1) take_change(mirror, block);
   }
-  free(call.payload);
-  if (!result && call.faulted) result = CUDA_ERROR_INVALID_VALUE;
+  free(call->payload);
+  return !result && call->faulted ? CUDA_ERROR_INVALID_VALUE : result;
+}
+
+/** Fetches what the device changed of several mirrors, from one on; *next is the first that is left. */
+static CUresult fetch_some(struct mirror *first, struct mirror **next) {
+  struct fetch fetches[FETCHES];
+  uint32_t count = 0;
+  CUresult result = CUDA_SUCCESS;
+  struct mirror *mirror = first;
+  for (; mirror && count < FETCHES; mirror = mirror->next) {
+    mirror->hostMayWrite = true;
+    // What another context's fault has ended stays as it is.
+    if (!mirror->context->sticky) fetch_begin(&fetches[count++], mirror);
+  }
+  *next = mirror;
+  ring_flush();
+  // The last one first: whoever stops reading the stream wakes the thread of the latest call.
+  while (count) {
+    CUresult one = fetch_end(&fetches[--count]);
+    if (!result) result = one;
+  }
   return result;
+}
+
+static CUresult fetch_changed(struct mirror *mirror) {
+  struct fetch fetch;
+  fetch_begin(&fetch, mirror);
+  ring_flush();
+  return fetch_end(&fetch);
+}
+
+/** Blocks come whole: what the host wrote of mapped memory goes first, so that it comes back with them. */
+static CUresult send_words_first(void) {
+  struct context *unsettled = NULL;
+  CUresult result = CUDA_SUCCESS;
+  for (struct mirror *mirror = all.first; mirror && !result; mirror = mirror->next) {
+    if (mirror->twin && !mirror->context->sticky) result = send_changed(mirror, &unsettled);
+  }
+  return result ? result : settle(unsettled);
 }
 
 /** Forgets the streams that a wait has shown to be done; all is locked. */
@@ -276,13 +345,9 @@ CUresult mirrors_collect(struct context *context, uint32_t stream, uint64_t mark
   CUresult result = CUDA_SUCCESS;
   lock_take(&all.lock);
   if (all.busyCount || all.tooMany) {
-    for (struct mirror *mirror = all.first; mirror && !result; mirror = mirror->next) {
-      // What another context's fault has ended stays as it is.
-      if (mirror->context->sticky) continue;
-      // Blocks come whole: what the host wrote meanwhile goes first, so that it comes back with them.
-      if (mirror->twin) result = send_changed(mirror);
-      if (!result) result = fetch_changed(mirror);
-      mirror->hostMayWrite = true;
+    result = send_words_first();
+    for (struct mirror *mirror = all.first; mirror && !result;) {
+      result = fetch_some(mirror, &mirror);
     }
     if (!result) note_done(context, stream, mark);
   }

@@ -15,6 +15,9 @@ final class Mirrors {
   /** Of all mirrors together: 32 MiB of fingerprints. */
   private static final long MAX_BLOCKS = 1 << 22;
 
+  /** What can be looked through at once takes no other thread, where it need not wait. */
+  private static final long SHORT_BYTES = 256 << 10;
+
   private final SessionState state;
   private final Uploads uploads;
   private final TreeMap<Long, Mirror> mirrors = new TreeMap<>();
@@ -95,7 +98,12 @@ final class Mirrors {
       return;
     }
     mirror.context.waitingThreads.incrementAndGet();
-    state.threads.execute(() -> compare(tag, mirror));
+    boolean isShort = lengthBytes <= SHORT_BYTES;
+    if (isShort && mirror.context == state.current && state.backend.isReadable(address, lengthBytes)) {
+      compare(tag, mirror);
+    } else {
+      state.threads.execute(() -> compare(tag, mirror));
+    }
   }
 
   private void compare(int tag, Mirror mirror) {
