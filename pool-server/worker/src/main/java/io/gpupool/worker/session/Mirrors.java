@@ -99,7 +99,9 @@ final class Mirrors {
     }
     mirror.context.waitingThreads.incrementAndGet();
     boolean isShort = lengthBytes <= SHORT_BYTES;
-    if (isShort && mirror.context == state.current && state.backend.isReadable(address, lengthBytes)) {
+    if (isShort
+        && mirror.context == state.current
+        && state.backend.isReadable(address, lengthBytes)) {
       compare(tag, mirror);
     } else {
       state.threads.execute(() -> compare(tag, mirror));
