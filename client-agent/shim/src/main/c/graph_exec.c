@@ -8,6 +8,7 @@
 #include "graph_memory.h"
 #include "graph_send.h"
 #include "log.h"
+#include "mirror.h"
 #include "ops.h"
 #include "rect.h"
 #include "shim.h"
@@ -233,7 +234,8 @@ static CUresult post_phases(struct graph_exec *exec, struct context *context, ui
 
 /** Launches of one graph come one after the other, in whatever streams. */
 static CUresult post_in_order(struct graph_exec *exec, struct context *context, uint32_t stream) {
-  CUresult result = CUDA_SUCCESS;
+  CUresult result = mirror_before(context, stream);
+  if (result) return result;
   if (!exec->mixed || context != exec->context) return post_phases(exec, context, stream);
   if (!exec->order) {
     exec->order = event_make_internal(context);
