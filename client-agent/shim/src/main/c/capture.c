@@ -279,6 +279,12 @@ CUresult capture_free(struct stream *stream, CUdeviceptr address) {
   return result ? result : capture_add(stream, &work);
 }
 
+CUresult capture_memory(struct stream *stream, const void *operations, unsigned int count) {
+  struct work work;
+  if (!work_memory(&work, stream->context, operations, count)) return CUDA_ERROR_OUT_OF_MEMORY;
+  return capture_add(stream, &work);
+}
+
 CUresult capture_host(struct stream *stream, CUhostFn function, void *userData) {
   struct work work = work_make(NODE_HOST, stream->context);
   work.host = (CUDA_HOST_NODE_PARAMS){function, userData};

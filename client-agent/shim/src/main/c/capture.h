@@ -54,6 +54,7 @@ CUresult capture_fill(struct stream *stream, CUdeviceptr destination, size_t pit
 
 CUresult capture_allocate(struct stream *stream, size_t bytes, CUdeviceptr *address);
 CUresult capture_free(struct stream *stream, CUdeviceptr address);
+CUresult capture_memory(struct stream *stream, const void *operations, unsigned int count);
 CUresult capture_host(struct stream *stream, CUhostFn function, void *userData);
 
 CUresult capture_record(struct stream *stream, CUevent handle, struct event *event,

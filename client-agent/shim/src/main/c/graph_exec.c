@@ -207,6 +207,11 @@ static CUresult post_host(const struct graph_node *node, struct context *context
   if (work->type == NODE_HOST) {
     return callback_launch(context, stream, work->host.fn, work->host.userData);
   }
+  if (work->type == NODE_MEM_OPS) {
+    return op_streamMemoryOperations(
+        context->number, stream, work->memory.operations,
+        (uint64_t)work->memory.count * CUstreamBatchMemOpParams_BYTES);
+  }
   CUresult result = rect_kind(&work->copy, &kind);
   if (result) return result;
   if (kind != BOX_ON_HOST) return rect_post(context, stream, &work->copy);

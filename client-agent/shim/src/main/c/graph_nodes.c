@@ -334,3 +334,34 @@ CUresult shim_cuGraphMemFreeNodeGetParams(CUgraphNode hNode, CUdeviceptr *dptr_o
   if (node) *dptr_out = node->work.freed;
   return end_get(node);
 }
+
+// Memory operations
+
+CUresult shim_cuGraphAddBatchMemOpNode(CUgraphNode *phGraphNode, CUgraph hGraph,
+                                       const CUgraphNode *dependencies, size_t numDependencies,
+                                       const CUDA_BATCH_MEM_OP_NODE_PARAMS *nodeParams) {
+  struct work work;
+  CUresult result = params_memory(nodeParams, &work);
+  return result ? result : add(phGraphNode, hGraph, dependencies, NULL, numDependencies, &work);
+}
+
+CUresult shim_cuGraphBatchMemOpNodeGetParams(CUgraphNode hNode,
+                                             CUDA_BATCH_MEM_OP_NODE_PARAMS *nodeParams_out) {
+  if (!nodeParams_out) return CUDA_ERROR_INVALID_VALUE;
+  const struct graph_node *node = begin_get(hNode, NODE_MEM_OPS);
+  if (node) {
+    *nodeParams_out = (CUDA_BATCH_MEM_OP_NODE_PARAMS){
+        .ctx = (CUcontext)(void *)node->work.context,
+        .count = node->work.memory.count,
+        .paramArray = node->work.memory.operations,
+    };
+  }
+  return end_get(node);
+}
+
+CUresult shim_cuGraphBatchMemOpNodeSetParams(CUgraphNode hNode,
+                                             const CUDA_BATCH_MEM_OP_NODE_PARAMS *nodeParams) {
+  struct work work;
+  CUresult result = params_memory(nodeParams, &work);
+  return result ? result : set(hNode, &work);
+}

@@ -6,6 +6,7 @@
 #include "graph.h"
 #include "graph_memory.h"
 #include "rect.h"
+#include "stream_memory.h"
 
 /** The given context, or the current one for NULL. */
 static CUresult given_or_current(CUcontext given, struct context **context) {
@@ -157,6 +158,16 @@ CUresult params_free(CUdeviceptr address, struct work *work) {
   return CUDA_SUCCESS;
 }
 
+CUresult params_memory(const CUDA_BATCH_MEM_OP_NODE_PARAMS *params, struct work *work) {
+  struct context *context;
+  if (!params) return CUDA_ERROR_INVALID_VALUE;
+  CUresult result = stream_memory_check(params->paramArray, params->count, params->flags);
+  if (!result) result = given_or_current(params->ctx, &context);
+  if (result) return result;
+  return work_memory(work, context, params->paramArray, params->count) ? CUDA_SUCCESS
+                                                                       : CUDA_ERROR_OUT_OF_MEMORY;
+}
+
 CUresult params_any(CUgraphNodeParams *params, struct work *work) {
   if (!params) return CUDA_ERROR_INVALID_VALUE;
   switch (params->type) {
@@ -179,6 +190,8 @@ CUresult params_any(CUgraphNodeParams *params, struct work *work) {
       return params_event(params->type, params->event, work);
     case NODE_MEM_ALLOC:
       return params_alloc(&params->alloc, work);
+    case NODE_MEM_OPS:
+      return params_memory(&params->memOps, work);
     case NODE_MEM_FREE:
       return params_free(params->freed, work);
     default:

@@ -23,4 +23,6 @@ CUresult params_free(CUdeviceptr address, struct work *work);
 /** What a stream's allocation is as a node: params are made up. */
 CUresult params_alloc_in(struct context *context, size_t bytes, struct work *work);
 
+CUresult params_memory(const CUDA_BATCH_MEM_OP_NODE_PARAMS *params, struct work *work);
+
 CUresult params_any(CUgraphNodeParams *params, struct work *work);

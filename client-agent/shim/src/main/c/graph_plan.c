@@ -11,6 +11,7 @@ CUresult plan_kind(const struct work *work, enum step_kind *kind) {
   CUresult result = CUDA_SUCCESS;
   switch (work->type) {
     case NODE_HOST:
+    case NODE_MEM_OPS:
       *kind = STEP_HOST;
       break;
     case NODE_EMPTY:

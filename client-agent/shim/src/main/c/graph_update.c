@@ -117,6 +117,13 @@ CUresult shim_cuGraphExecEventWaitNodeSetEvent(CUgraphExec hGraphExec, CUgraphNo
   return result ? result : set(hGraphExec, hNode, &work);
 }
 
+CUresult shim_cuGraphExecBatchMemOpNodeSetParams(CUgraphExec hGraphExec, CUgraphNode hNode,
+                                                 const CUDA_BATCH_MEM_OP_NODE_PARAMS *nodeParams) {
+  struct work work;
+  CUresult result = params_memory(nodeParams, &work);
+  return result ? result : set(hGraphExec, hNode, &work);
+}
+
 // Switching nodes off and on
 
 static bool can_be_disabled(const struct graph_node *node) {

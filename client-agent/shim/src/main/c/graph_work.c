@@ -20,6 +20,18 @@ static void *duplicate(const void *bytes, size_t count) {
   return copy;
 }
 
+static size_t memory_bytes(const struct memory_work *memory) {
+  return (size_t)memory->count * CUstreamBatchMemOpParams_BYTES;
+}
+
+bool work_memory(struct work *work, struct context *context, const void *operations,
+                 unsigned int count) {
+  *work = work_make(NODE_MEM_OPS, context);
+  work->memory.count = count;
+  work->memory.operations = duplicate(operations, memory_bytes(&work->memory));
+  return work->memory.operations != NULL;
+}
+
 static void free_kernel(struct kernel_work *kernel) {
   free(kernel->attributes);
   free(kernel->parameters);
@@ -52,6 +64,9 @@ bool work_copy(struct work *to, const struct work *from) {
     case NODE_MEM_ALLOC:
       to->alloc.memory->references++;
       return true;
+    case NODE_MEM_OPS:
+      to->memory.operations = duplicate(from->memory.operations, memory_bytes(&from->memory));
+      return to->memory.operations != NULL;
     default:
       return true;
   }
@@ -64,6 +79,8 @@ void work_clear(struct work *work) {
     graph_free(work->child);
   } else if (work->type == NODE_MEM_ALLOC) {
     graph_memory_drop(work->alloc.memory);
+  } else if (work->type == NODE_MEM_OPS) {
+    free(work->memory.operations);
   }
   work->type = NODE_EMPTY;
 }
@@ -98,6 +115,10 @@ bool work_equal(const struct work *one, const struct work *other) {
     case NODE_EVENT_RECORD:
     case NODE_EVENT_WAIT:
       return one->event == other->event;
+    case NODE_MEM_OPS:
+      return one->memory.count == other->memory.count &&
+             same_bytes(one->memory.operations, other->memory.operations,
+                        memory_bytes(&one->memory));
     default:
       return true;
   }

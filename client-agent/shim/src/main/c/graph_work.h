@@ -25,6 +25,12 @@ struct alloc_work {
   CUDA_MEM_ALLOC_NODE_PARAMS params;  // without access descriptors
 };
 
+/** Operations of CUstreamBatchMemOpParams_BYTES each. */
+struct memory_work {
+  unsigned int count;
+  void *operations;
+};
+
 struct work {
   int type;  // enum node_type
   struct context *context;
@@ -38,6 +44,7 @@ struct work {
     CUevent event;
     struct alloc_work alloc;
     CUdeviceptr freed;
+    struct memory_work memory;
   };
 };
 
@@ -65,6 +72,10 @@ bool kernel_same_attributes(const struct kernel_work *one, const struct kernel_w
 
 /** Gives new work of a kernel node the attributes that the node had. */
 void kernel_keep_attributes(struct kernel_work *after, struct kernel_work *before);
+
+/** Takes in operations that were checked; false: no memory. */
+bool work_memory(struct work *work, struct context *context, const void *operations,
+                 unsigned int count);
 
 /** The function of a kernel's work. */
 CUresult work_function(const struct work *work, struct function **function);

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Memory operations in streams: waiting for a value and writing one. All of them travel as batches.
+#include "stream_memory.h"
+
+#include "capture.h"
 #include "context.h"
 #include "handles.h"
 #include "memory.h"
@@ -36,14 +39,24 @@ static CUresult check(const CUstreamBatchMemOpParams *one) {
   return memory_check(one->address, bytes, &unknown);
 }
 
+CUresult stream_memory_check(const CUstreamBatchMemOpParams *operations, unsigned int count,
+                             unsigned int flags) {
+  if (!operations || !count || count > MAX_OPERATIONS || flags) return CUDA_ERROR_INVALID_VALUE;
+  CUresult result = CUDA_SUCCESS;
+  for (unsigned int i = 0; i < count && !result; i++) result = check(&operations[i]);
+  return result;
+}
+
 static CUresult submit(CUstream handle, const CUstreamBatchMemOpParams *operations,
                        unsigned int count, unsigned int flags) {
   struct context *context;
   uint32_t stream;
-  if (!operations || !count || count > MAX_OPERATIONS || flags) return CUDA_ERROR_INVALID_VALUE;
-  CUresult result = context_or_none(&context);
+  CUresult result = stream_memory_check(operations, count, flags);
+  if (result) return result;
+  struct stream *capturing = capture_stream(handle);
+  if (UNLIKELY(capturing != NULL)) return capture_memory(capturing, operations, count);
+  result = context_or_none(&context);
   if (!result) result = stream_number(handle, &context, &stream);
-  for (unsigned int i = 0; i < count && !result; i++) result = check(&operations[i]);
   if (!result) result = mirror_before(context, stream);
   if (result) return result;
   return op_streamMemoryOperations(context->number, stream, operations,
