@@ -57,13 +57,20 @@ final class AssignedSession {
 
   private void run(int stream) {
     try {
-      String reason = runSession(stream);
-      control.send(TextMessage.ofType("ended").put("reason", reason).build());
+      tellEnd(runSession(stream));
       Runtime.getRuntime().halt(0);
     } catch (IOException | RuntimeException | Error e) {
       System.err.println("gpupool worker: session " + assignment.session() + " failed: " + e);
       e.printStackTrace();
       Runtime.getRuntime().halt(1);
+    }
+  }
+
+  private void tellEnd(String reason) {
+    try {
+      control.send(TextMessage.ofType("ended").put("reason", reason).build());
+    } catch (IOException e) {
+      // The server has seen the program go, and let go of the worker, before the session noticed.
     }
   }
 
