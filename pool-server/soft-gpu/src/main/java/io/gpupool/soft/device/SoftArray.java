@@ -3,7 +3,6 @@ package io.gpupool.soft.device;
 
 import io.gpupool.soft.CudaStatus;
 import io.gpupool.soft.GpuException;
-import io.gpupool.soft.memory.DeviceMemory;
 import io.gpupool.soft.texture.Texels;
 
 /**
@@ -102,16 +101,6 @@ public final class SoftArray {
       }
       destroyed = true;
     }
-    DeviceMemory memory = context.device().memory();
-    // The context may be gone already, and its memory with it.
-    if (memory.find(address).isPresent()) {
-      memory.retire(address);
-      context
-          .completion()
-          .whenDone(() -> {
-            texels.release();
-            memory.free(address);
-          });
-    }
+    context.freeWhenDone(address, texels::release);
   }
 }

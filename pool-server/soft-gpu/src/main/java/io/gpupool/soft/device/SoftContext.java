@@ -359,6 +359,23 @@ public final class SoftContext {
     return home.memory().view(address, lengthBytes);
   }
 
+  /**
+   * Retires memory that was made for this context's modules and arrays, and frees it when the
+   * context's work is done; nothing happens if it went down with the context.
+   *
+   * @param beforehand what to let go of just before it is freed
+   */
+  void freeWhenDone(long address, Runnable beforehand) {
+    if (device.memory().find(address).isPresent()) {
+      device.memory().retire(address);
+      completion()
+          .whenDone(() -> {
+            beforehand.run();
+            device.memory().free(address);
+          });
+    }
+  }
+
   /** Retires an allocation of the program; the result frees it. */
   Work freeing(long address) {
     Allocation allocation =

@@ -3,7 +3,6 @@ package io.gpupool.soft.device;
 
 import io.gpupool.soft.CudaStatus;
 import io.gpupool.soft.GpuException;
-import io.gpupool.soft.memory.DeviceMemory;
 import java.util.ArrayList;
 import java.util.List;
 
@@ -90,15 +89,6 @@ public final class SoftMipmap {
       }
       destroyed = true;
     }
-    DeviceMemory memory = context.device().memory();
-    if (memory.find(address).isPresent()) {
-      memory.retire(address);
-      context
-          .completion()
-          .whenDone(() -> {
-            levels.forEach(level -> level.texels().release());
-            memory.free(address);
-          });
-    }
+    context.freeWhenDone(address, () -> levels.forEach(level -> level.texels().release()));
   }
 }

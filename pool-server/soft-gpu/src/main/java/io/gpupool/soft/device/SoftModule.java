@@ -4,7 +4,6 @@ package io.gpupool.soft.device;
 import io.gpupool.soft.CudaStatus;
 import io.gpupool.soft.GpuException;
 import io.gpupool.soft.image.DeviceImage;
-import io.gpupool.soft.memory.DeviceMemory;
 import io.gpupool.soft.ptx.GlobalVariable;
 import io.gpupool.soft.ptx.KernelInfo;
 import io.gpupool.soft.ptx.PtxModule;
@@ -108,11 +107,7 @@ public final class SoftModule {
       }
       unloaded = true;
     }
-    DeviceMemory memory = context.device().memory();
-    // The context may be gone already, and its memory with it.
-    List<Long> mine = allocations.stream().filter(a -> memory.find(a).isPresent()).toList();
-    mine.forEach(memory::retire);
-    context.completion().whenDone(() -> mine.forEach(memory::free));
+    allocations.forEach(address -> context.freeWhenDone(address, () -> {}));
   }
 
   private void placeVariables() {

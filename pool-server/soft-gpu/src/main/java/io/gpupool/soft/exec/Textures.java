@@ -256,26 +256,27 @@ public final class Textures {
   }
 
   private static Texture texture(ThreadBlock block, long value) {
-    Texture found = block.textures().find(value, Texture.class);
-    if (found == null) {
-      found = block.textures().find(referred(block, value), Texture.class);
-    }
-    if (found == null) {
-      throw unknown("texture", value);
-    }
+    Texture found = find(block, value, Texture.class, "texture");
     requireLive(block, found.level(0));
     return found;
   }
 
   private static Surface surface(ThreadBlock block, long value) {
-    Surface found = block.textures().find(value, Surface.class);
-    if (found == null) {
-      found = block.textures().find(referred(block, value), Surface.class);
-    }
-    if (found == null) {
-      throw unknown("surface", value);
-    }
+    Surface found = find(block, value, Surface.class, "surface");
     requireLive(block, found.texels());
+    return found;
+  }
+
+  private static <T> T find(ThreadBlock block, long value, Class<T> type, String what) {
+    T found = block.textures().find(value, type);
+    if (found == null) {
+      found = block.textures().find(referred(block, value), type);
+    }
+    if (found == null) {
+      throw new DeviceFault(
+          KernelFault.ILLEGAL_ADDRESS,
+          "0x" + Long.toHexString(value) + " is no " + what + " object");
+    }
     return found;
   }
 
@@ -296,10 +297,5 @@ public final class Textures {
       throw new DeviceFault(
           KernelFault.ILLEGAL_ADDRESS, "access of a texture or surface whose memory was freed");
     }
-  }
-
-  private static DeviceFault unknown(String what, long value) {
-    return new DeviceFault(
-        KernelFault.ILLEGAL_ADDRESS, "0x" + Long.toHexString(value) + " is no " + what + " object");
   }
 }

@@ -11,10 +11,12 @@ public final class Sample {
   /** The channels being summed up. */
   final float[] sum = new float[CHANNELS];
 
-  /** Where a direction meets a cube: the face, and the place on it from 0 to 1. */
+  /** The face where a direction meets a cube. */
   int face;
 
+  /** The place that is read; on a cube's face from 0 to 1. */
   float s;
+
   float t;
 
   /** A channel's bits. */

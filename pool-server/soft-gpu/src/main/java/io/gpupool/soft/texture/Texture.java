@@ -94,15 +94,9 @@ public final class Texture {
   public void sample(
       Geometry geometry, int layer, float x, float y, float z, float level, Sample result) {
     result.clear();
-    int slice = layerOf(geometry, layer);
-    float column = x;
-    float row = y;
-    if (geometry.isCube()) {
-      result.project(x, y, z);
-      slice = faceOf(slice, result);
-      column = result.s;
-      row = result.t;
-    }
+    int slice = place(geometry, layer, x, y, z, result);
+    float column = result.s;
+    float row = result.t;
     if (!floats) {
       Texels texels = levels[nearestLevel(level)];
       copyIntegers(
@@ -154,15 +148,9 @@ public final class Texture {
   public void gather(
       Geometry geometry, int layer, float x, float y, float z, int channel, Sample result) {
     result.clear();
-    int slice = layerOf(geometry, layer);
-    float column = x;
-    float row = y;
-    if (geometry.isCube()) {
-      result.project(x, y, z);
-      slice = faceOf(slice, result);
-      column = result.s;
-      row = result.t;
-    }
+    int slice = place(geometry, layer, x, y, z, result);
+    float column = result.s;
+    float row = result.t;
     Texels texels = levels[0];
     int left = (int) Math.floor(scaled(column, texels.width()) - 0.5f);
     int top = (int) Math.floor(scaled(row, texels.height()) - 0.5f);
@@ -183,6 +171,18 @@ public final class Texture {
       return Float.floatToRawIntBits(outside ? border[channel] : decoded(texels, x, y, z, channel));
     }
     return outside ? (int) border[channel] : texels.bits(x, y, z, channel);
+  }
+
+  /** Finds the slice to read, and leaves the place on it in the result. */
+  private int place(Geometry geometry, int layer, float x, float y, float z, Sample result) {
+    int slice = layerOf(geometry, layer);
+    if (geometry.isCube()) {
+      result.project(x, y, z);
+      return faceOf(slice, result);
+    }
+    result.s = x;
+    result.t = y;
+    return slice;
   }
 
   private int layerOf(Geometry geometry, int layer) {

@@ -52,6 +52,26 @@ final class Contexts {
     }
   }
 
+  /** Sets a limit; a heap that the lease has no room for leaves it as it was. */
+  void setLimit(int tag, int limit, long value) {
+    long out = state.out();
+    int known = state.backend.cuCtxGetLimit(out, limit);
+    long before = Memory.getLong(out);
+    int result = state.backend.cuCtxSetLimit(limit, value);
+    if (result == 0 && !state.current.countHeap(state.ledger, state.backend.heapBytes())) {
+      if (known == 0) {
+        state.backend.cuCtxSetLimit(limit, before);
+      }
+      result = CudaResult.OUT_OF_MEMORY;
+    }
+    state.reply(tag, result);
+  }
+
+  void getLimit(int tag, int limit, boolean valueWanted) {
+    long out = state.out();
+    state.reply(tag, state.backend.cuCtxGetLimit(out, limit), out, valueWanted ? 8 : 0);
+  }
+
   void retainPrimary(int tag, int gpu, int flags) {
     int refused = checkMake(gpu);
     ContextState known = refused == 0 ? state.current : state.noContext;

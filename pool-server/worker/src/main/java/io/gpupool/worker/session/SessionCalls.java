@@ -3,7 +3,6 @@ package io.gpupool.worker.session;
 
 import io.gpupool.cuda.Ops;
 import io.gpupool.cuda.SessionOps;
-import io.gpupool.worker.os.Memory;
 import java.util.List;
 import java.util.concurrent.ExecutorService;
 
@@ -204,23 +203,12 @@ final class SessionCalls implements SessionOps {
 
   @Override
   public void ctxSetLimit(int tag, int limit, long value) {
-    long out = state.out();
-    int known = state.backend.cuCtxGetLimit(out, limit);
-    long before = Memory.getLong(out);
-    int result = state.backend.cuCtxSetLimit(limit, value);
-    if (result == 0 && !state.current.countHeap(state.ledger, state.backend.heapBytes())) {
-      if (known == 0) {
-        state.backend.cuCtxSetLimit(limit, before);
-      }
-      result = CudaResult.OUT_OF_MEMORY;
-    }
-    state.reply(tag, result);
+    contexts.setLimit(tag, limit, value);
   }
 
   @Override
   public void ctxGetLimit(int tag, int limit, boolean valueWanted) {
-    long out = state.out();
-    state.reply(tag, state.backend.cuCtxGetLimit(out, limit), out, valueWanted ? 8 : 0);
+    contexts.getLimit(tag, limit, valueWanted);
   }
 
   // Images and modules
