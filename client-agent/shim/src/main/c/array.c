@@ -126,21 +126,26 @@ CUresult shim_cuArrayGetDescriptor_v2(CUDA_ARRAY_DESCRIPTOR *pArrayDescriptor, C
   return CUDA_SUCCESS;
 }
 
+CUresult array_requirements(struct context *context, const CUDA_ARRAY3D_DESCRIPTOR *descriptor,
+                            uint32_t number, CUdevice device, array_memory_op *ask,
+                            CUDA_ARRAY_MEMORY_REQUIREMENTS *requirements) {
+  if (!requirements || device != context->device ||
+      !(descriptor->Flags & ARRAY_DEFERRED_MAPPING)) {
+    return CUDA_ERROR_INVALID_VALUE;
+  }
+  uint64_t bytes = 0, alignment = 0;
+  CUresult result = context_result(context, ask(context->number, number, &bytes, &alignment));
+  if (result) return result;
+  *requirements = (CUDA_ARRAY_MEMORY_REQUIREMENTS){.size = bytes, .alignment = alignment};
+  return CUDA_SUCCESS;
+}
+
 CUresult shim_cuArrayGetMemoryRequirements(CUDA_ARRAY_MEMORY_REQUIREMENTS *memoryRequirements,
                                            CUarray array, CUdevice device) {
   struct array *asked = array_find(array);
   if (!asked) return CUDA_ERROR_INVALID_HANDLE;
-  if (!memoryRequirements || device != asked->context->device ||
-      !(asked->descriptor.Flags & ARRAY_DEFERRED_MAPPING)) {
-    return CUDA_ERROR_INVALID_VALUE;
-  }
-  uint64_t bytes = 0, alignment = 0;
-  CUresult result = context_result(
-      asked->context,
-      op_arrayGetMemory(asked->context->number, asked->slot.number, &bytes, &alignment));
-  if (result) return result;
-  *memoryRequirements = (CUDA_ARRAY_MEMORY_REQUIREMENTS){.size = bytes, .alignment = alignment};
-  return CUDA_SUCCESS;
+  return array_requirements(asked->context, &asked->descriptor, asked->slot.number, device, op_arrayGetMemory,
+                            memoryRequirements);
 }
 
 /** Sparse arrays are refused when they are to be made, so that no array is one. */

@@ -35,5 +35,14 @@ struct mipmap *mipmap_find(CUmipmappedArray handle);
 /** An array that is not published yet; NULL if there is no room. */
 struct array *array_make(struct context *context, const CUDA_ARRAY3D_DESCRIPTOR *descriptor);
 
+/** Asks the worker how much memory an array or mipmapped array of a number takes. */
+typedef CUresult array_memory_op(uint16_t context, uint32_t number, uint64_t *bytes,
+                                 uint64_t *alignment);
+
+/** What cuArrayGetMemoryRequirements and its mipmapped twin answer. */
+CUresult array_requirements(struct context *context, const CUDA_ARRAY3D_DESCRIPTOR *descriptor,
+                            uint32_t number, CUdevice device, array_memory_op *ask,
+                            CUDA_ARRAY_MEMORY_REQUIREMENTS *requirements);
+
 /** All arrays of a context become bad handles. */
 void arrays_forget(struct context *context);

@@ -99,17 +99,8 @@ CUresult shim_cuMipmappedArrayGetMemoryRequirements(
     CUDA_ARRAY_MEMORY_REQUIREMENTS *memoryRequirements, CUmipmappedArray mipmap, CUdevice device) {
   struct mipmap *asked = mipmap_find(mipmap);
   if (!asked) return CUDA_ERROR_INVALID_HANDLE;
-  if (!memoryRequirements || device != asked->context->device ||
-      !(asked->descriptor.Flags & ARRAY_DEFERRED_MAPPING)) {
-    return CUDA_ERROR_INVALID_VALUE;
-  }
-  uint64_t bytes = 0, alignment = 0;
-  CUresult result = context_result(
-      asked->context,
-      op_mipmapGetMemory(asked->context->number, asked->slot.number, &bytes, &alignment));
-  if (result) return result;
-  *memoryRequirements = (CUDA_ARRAY_MEMORY_REQUIREMENTS){.size = bytes, .alignment = alignment};
-  return CUDA_SUCCESS;
+  return array_requirements(asked->context, &asked->descriptor, asked->slot.number, device, op_mipmapGetMemory,
+                            memoryRequirements);
 }
 
 CUresult shim_cuMipmappedArrayGetSparseProperties(CUDA_ARRAY_SPARSE_PROPERTIES *sparseProperties,
