@@ -80,7 +80,7 @@ static void scratch(cudaStream_t stream) {
   EXPECT(cudaErrorInvalidValue, cudaGraphInstantiate(&another, graph, 0));
   cudaGetLastError();
   for (int i = 0; i < 5; i++) {
-    CHECK(cudaMemset(result, 0, N * sizeof(int)));
+    CHECK(cudaMemsetAsync(result, 0, N * sizeof(int), stream));
     launch_and_check(exec, stream, result, 3);
   }
   REQUIRE(memory_attribute(cudaGraphMemAttrUsedMemCurrent) == 0, "graphs still use memory");

@@ -36,6 +36,7 @@ int main() {
   CHECK(cudaMalloc(&seen, sizeof *seen));
   CHECK(cudaMemset(flag, 0, sizeof *flag));
   CHECK(cudaMemset(seen, 0, sizeof *seen));
+  CHECK(cudaDeviceSynchronize());
   look_up(p_cuStreamWaitValue32, "cuStreamWaitValue32", 11070);
   look_up(p_cuStreamWriteValue32, "cuStreamWriteValue32", 11070);
   look_up(p_cuGraphAddBatchMemOpNode, "cuGraphAddBatchMemOpNode", 11070);

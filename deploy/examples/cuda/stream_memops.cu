@@ -55,6 +55,7 @@ static void require_log(std::vector<int> expected, const char *what) {
       host_copy(log_length, 1)[0]);
   require_equal(host_copy(log_entries, expected.size()), expected);
   CHECK(cudaMemset(log_length, 0, sizeof(int)));
+  CHECK(cudaDeviceSynchronize());
 }
 
 // A stream waits; another one brings the value by writing it, by a kernel, by a copy.

@@ -13,6 +13,7 @@ import java.nio.channels.SocketChannel;
 import java.nio.file.Path;
 import java.util.Random;
 import org.junit.jupiter.api.AfterAll;
+import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeAll;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
@@ -37,6 +38,12 @@ class HostileBytesIT {
     if (pool != null) {
       pool.close();
     }
+  }
+
+  /** An agent that is told to stop may be gone before its leases are. */
+  @AfterEach
+  void returnLeases() {
+    pool.awaitIdle();
   }
 
   @Test
