@@ -3,8 +3,10 @@ package io.gpupool.contract;
 
 import java.io.IOException;
 import java.nio.file.Path;
+import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.stream.Collectors;
 import java.util.zip.CRC32;
 
 /**
@@ -24,6 +26,14 @@ public record Contract(Map<String, CudaType> types, List<EntryPoint> entryPoints
   /** Reads the description in a folder. */
   public static Contract read(Path folder) throws IOException {
     return new ContractParser(folder).parse();
+  }
+
+  /** The ops that are not one entry point, by topic, in the order of their numbers. */
+  public Map<String, List<Op>> topics() {
+    return ops.stream()
+        .filter(op -> op.entryPoint().isEmpty())
+        .collect(
+            Collectors.groupingBy(Op::topic, LinkedHashMap::new, Collectors.toUnmodifiableList()));
   }
 
   /**

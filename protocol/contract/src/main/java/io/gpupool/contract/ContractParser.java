@@ -21,6 +21,7 @@ final class ContractParser {
   private static final Pattern HEAD =
       Pattern.compile("(cu\\w+) (\\d+) (\\w+)((?: [^\"]\\S*)*)(?: \"([^\"]*)\")?((?: \\S+)*)");
   private static final Pattern PROC = Pattern.compile("proc=(\\w+)@(\\d+)");
+  private static final String TOPIC = "topic ";
   private static final Pattern OP =
       Pattern.compile("op (\\w+)\\s+(posted|fenced)( raw)? \\((.*)\\)");
 
@@ -69,14 +70,22 @@ final class ContractParser {
 
   private void readOps(Path file) throws IOException {
     List<String> lines = Files.readAllLines(file);
+    String topic = null;
     for (int i = 0; i < lines.size(); i++) {
       String line = lines.get(i).strip();
       if (line.isEmpty() || line.startsWith("#")) {
         continue;
       }
+      if (line.startsWith(TOPIC)) {
+        topic = line.substring(TOPIC.length());
+        continue;
+      }
       Matcher op = OP.matcher(line);
       if (!op.matches()) {
         throw new ContractException(file.toString(), i + 1, "not an op: " + line);
+      }
+      if (topic == null) {
+        throw new ContractException(file.toString(), i + 1, "an op before the first topic");
       }
       List<Field> fields = new ArrayList<>();
       for (String field : split(op.group(4))) {
@@ -85,7 +94,13 @@ final class ContractParser {
       boolean fenced = op.group(2).equals("fenced");
       ops.add(
           new Op(
-              ops.size() + 1, op.group(1), fenced, op.group(3) != null, fields, Optional.empty()));
+              ops.size() + 1,
+              op.group(1),
+              fenced,
+              op.group(3) != null,
+              fields,
+              Optional.empty(),
+              topic));
     }
   }
 
@@ -212,7 +227,13 @@ final class ContractParser {
     }
     boolean fenced = entryPoint.callClass() == CallClass.FENCED;
     return new Op(
-        ops.size() + 1, entryPoint.symbol(), fenced, false, fields, Optional.of(entryPoint));
+        ops.size() + 1,
+        entryPoint.symbol(),
+        fenced,
+        false,
+        fields,
+        Optional.of(entryPoint),
+        entryPoint.topic());
   }
 
   private Field.Type fieldType(EntryPoint entryPoint, Parameter parameter) {

@@ -41,9 +41,9 @@ final class DispatcherEmitter {
     source.line("  private static final int INVALID_HANDLE = 400;");
     source.line("");
     source.line("  private final Backend backend;");
-    source.line("  private final SessionOps session;");
+    source.line("  private final SessionTopics session;");
     source.line("");
-    source.line("  public Dispatcher(Backend backend, SessionOps session) {");
+    source.line("  public Dispatcher(Backend backend, SessionTopics session) {");
     source.line("    this.backend = backend;");
     source.line("    this.session = session;");
     source.line("  }");
@@ -62,7 +62,9 @@ final class DispatcherEmitter {
     source.line("    return switch (op) {");
     for (Op op : contract.ops()) {
       if (op.raw()) {
-        source.line("      case Ops.%s -> session.%s(frame, lengthBytes);", op.name(), op.name());
+        source.line(
+            "      case Ops.%s -> session.%s().%s(frame, lengthBytes);",
+            op.name(), op.topic(), op.name());
       } else {
         source.line("      case Ops.%s -> %s(frame, lengthBytes);", op.name(), op.name());
       }
@@ -165,7 +167,8 @@ final class DispatcherEmitter {
         arguments.add(plain(field.type(), at));
       }
     }
-    String call = "session." + op.name() + "(" + String.join(", ", arguments) + ");";
+    String call =
+        "session." + op.topic() + "()." + op.name() + "(" + String.join(", ", arguments) + ");";
     if (op.fenced()) {
       source.line("    %s", call);
       source.line("    return 0;");

@@ -13,6 +13,8 @@ import java.util.Optional;
  * @param raw whether its layout is written by hand
  * @param fields its fields in order
  * @param entryPoint the entry point that is marshalled as it is, if it is one of those
+ * @param topic who executes it in the worker: the interface of that name; of an entry point, its
+ *     file
  */
 public record Op(
     int number,
@@ -20,7 +22,8 @@ public record Op(
     boolean fenced,
     boolean raw,
     List<Field> fields,
-    Optional<EntryPoint> entryPoint) {
+    Optional<EntryPoint> entryPoint,
+    String topic) {
   public Op {
     fields = List.copyOf(fields);
   }

@@ -3,9 +3,15 @@ package io.gpupool.contract;
 
 import java.io.IOException;
 import java.nio.file.Path;
+import java.util.List;
+import java.util.Locale;
+import java.util.Map;
 import java.util.stream.Collectors;
 
-/** Writes the op numbers, and the interface that takes the ops that are not one entry point. */
+/**
+ * Writes the op numbers, and for each topic the interface that takes its ops that are not one entry
+ * point.
+ */
 final class OpsEmitter {
   private final Contract contract;
   private final Path outputFolder;
@@ -17,7 +23,7 @@ final class OpsEmitter {
 
   void emit() throws IOException {
     emitNumbers();
-    emitSessionOps();
+    emitTopics();
   }
 
   private void emitNumbers() throws IOException {
@@ -60,26 +66,46 @@ final class OpsEmitter {
     source.write(outputFolder);
   }
 
-  private void emitSessionOps() throws IOException {
-    JavaSource source = new JavaSource("SessionOps");
-    source.line("/**");
+  private void emitTopics() throws IOException {
+    Map<String, List<Op>> topics = contract.topics();
+    JavaSource source = new JavaSource("SessionTopics");
     source.line(
-        " * The ops of the call stream that are not one entry point. Posted ones return their CUresult;");
-    source.line(
-        " * fenced ones answer their tag, at once or later. Handles are the client's numbers (-1: out of");
-    source.line(
-        " * range). Buffers lie in the receive buffer and are good for the duration of the call; the");
-    source.line(" * address of a NULL buffer is 0. Called by the session's thread alone.");
-    source.line(" */");
-    source.line("public interface SessionOps extends SessionServices {");
-    for (Op op : contract.ops()) {
-      if (op.entryPoint().isEmpty()) {
-        source.line("");
-        source.line("  %s %s(%s);", op.fenced() ? "void" : "int", op.name(), declaration(op));
-      }
+        "/** Who executes the ops of each topic for a session. Called by the session's thread alone. */");
+    source.line("public interface SessionTopics extends SessionServices {");
+    for (String topic : topics.keySet()) {
+      source.line("");
+      source.line("  %s %s();", interfaceOf(topic), topic);
     }
     source.line("}");
     source.write(outputFolder);
+    for (Map.Entry<String, List<Op>> topic : topics.entrySet()) {
+      emitTopic(topic.getKey(), topic.getValue());
+    }
+  }
+
+  private void emitTopic(String topic, List<Op> ops) throws IOException {
+    JavaSource source = new JavaSource(interfaceOf(topic));
+    source.line("/**");
+    source.line(
+        " * Ops of the call stream: {@code %s}. Posted ones return their CUresult; fenced ones",
+        topic);
+    source.line(
+        " * answer their tag, at once or later. Handles are the client's numbers (-1: out of range).");
+    source.line(
+        " * Buffers lie in the receive buffer and are good for the duration of the call; the address");
+    source.line(" * of a NULL buffer is 0. Called by the session's thread alone.");
+    source.line(" */");
+    source.line("public interface %s {", interfaceOf(topic));
+    for (Op op : ops) {
+      source.line("");
+      source.line("  %s %s(%s);", op.fenced() ? "void" : "int", op.name(), declaration(op));
+    }
+    source.line("}");
+    source.write(outputFolder);
+  }
+
+  private static String interfaceOf(String topic) {
+    return topic.substring(0, 1).toUpperCase(Locale.ROOT) + topic.substring(1) + "Ops";
   }
 
   private static String declaration(Op op) {

@@ -44,11 +44,20 @@ class ContractTest {
 
   @Test
   void digest_changedField_changes() throws IOException {
-    write("op one posted (u32 a)\n", "");
+    write("topic t\nop one posted (u32 a)\n", "");
     int before = Contract.read(folder).digest();
-    write("op one posted (u64 a)\n", "");
+    write("topic t\nop one posted (u64 a)\n", "");
 
     assertThat(Contract.read(folder).digest()).isNotEqualTo(before);
+  }
+
+  @Test
+  void op_beforeTheFirstTopic_isRefusedWithFileAndLine() throws IOException {
+    write("# ops\nop one posted (u32 a)\ntopic t\n", "");
+
+    assertThatThrownBy(() -> Contract.read(folder))
+        .isInstanceOf(ContractException.class)
+        .hasMessageContaining("ops.txt:2: an op before the first topic");
   }
 
   @Test

@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.gpupool.worker.session;
 
+import io.gpupool.cuda.ContextOps;
 import io.gpupool.worker.os.Memory;
 import java.util.Arrays;
 import java.util.List;
 
 /** The contexts of the client, and which one is current. Used by the session's thread alone. */
-final class Contexts {
+final class Contexts implements ContextOps {
   /** Told when a context goes down, before the backend takes it. */
   interface Listener {
     void ending(ContextState context);
@@ -53,7 +54,8 @@ final class Contexts {
   }
 
   /** Sets a limit; a heap that the lease has no room for leaves it as it was. */
-  void setLimit(int tag, int limit, long value) {
+  @Override
+  public void ctxSetLimit(int tag, int limit, long value) {
     long out = state.out();
     int known = state.backend.cuCtxGetLimit(out, limit);
     long before = Memory.getLong(out);
@@ -67,12 +69,14 @@ final class Contexts {
     state.reply(tag, result);
   }
 
-  void getLimit(int tag, int limit, boolean valueWanted) {
+  @Override
+  public void ctxGetLimit(int tag, int limit, boolean valueWanted) {
     long out = state.out();
     state.reply(tag, state.backend.cuCtxGetLimit(out, limit), out, valueWanted ? 8 : 0);
   }
 
-  void retainPrimary(int tag, int gpu, int flags) {
+  @Override
+  public void ctxRetainPrimary(int tag, int gpu, int flags) {
     int refused = checkMake(gpu);
     ContextState known = refused == 0 ? state.current : state.noContext;
     if (known.exists() && (!known.primary || known.gpu != gpu)) {
@@ -97,7 +101,8 @@ final class Contexts {
     state.reply(tag, result);
   }
 
-  int releasePrimary(int gpu) {
+  @Override
+  public int ctxReleasePrimary(int gpu) {
     ContextState context = primary(gpu);
     if (context == null) {
       return CudaResult.INVALID_CONTEXT;
@@ -110,7 +115,8 @@ final class Contexts {
     return state.backend.cuDevicePrimaryCtxRelease_v2(context.device);
   }
 
-  void resetPrimary(int tag, int gpu) {
+  @Override
+  public void ctxResetPrimary(int tag, int gpu) {
     ContextState context = primary(gpu);
     if (context == null) {
       state.answers.reply(tag, gpu >= 0 && gpu < devices.size() ? 0 : CudaResult.INVALID_DEVICE);
@@ -126,7 +132,8 @@ final class Contexts {
     state.answers.reply(tag, result);
   }
 
-  void create(int tag, int gpu, int flags) {
+  @Override
+  public void ctxCreate(int tag, int gpu, int flags) {
     int refused = checkMake(gpu);
     if (refused == 0 && state.current.exists()) {
       refused = CudaResult.INVALID_VALUE;
@@ -144,7 +151,8 @@ final class Contexts {
     state.reply(tag, result);
   }
 
-  int destroy() {
+  @Override
+  public int ctxDestroy() {
     ContextState context = state.current;
     if (!context.exists() || context.primary) {
       return CudaResult.INVALID_CONTEXT;

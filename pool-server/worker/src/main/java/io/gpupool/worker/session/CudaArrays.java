@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.gpupool.worker.session;
 
+import io.gpupool.cuda.ArrayOps;
 import io.gpupool.cuda.SessionServices;
 import io.gpupool.worker.os.Memory;
 import java.util.HashMap;
@@ -10,7 +11,7 @@ import java.util.Map;
  * Arrays and mipmapped arrays of the session, counted in the lease's ledger before they are made.
  * Used by the session's thread alone.
  */
-final class CudaArrays {
+final class CudaArrays implements ArrayOps {
   /** What a driver hands out at least. */
   private static final long GRANULE_BYTES = 512;
 
@@ -79,7 +80,17 @@ final class CudaArrays {
     }
   }
 
-  void create(int tag, int array, Descriptor descriptor) {
+  @Override
+  public void arrayCreate(
+      int tag,
+      int array,
+      long width,
+      long height,
+      long depth,
+      int format,
+      int channels,
+      int flags) {
+    Descriptor descriptor = new Descriptor(width, height, depth, format, channels, flags);
     Counted counted = reserve(tag, state.arrays, array, descriptor, 1);
     if (counted == null) {
       return;
@@ -90,7 +101,8 @@ final class CudaArrays {
     finish(tag, result, out, new Place(state.arrays, arrays, array), counted);
   }
 
-  int destroy(int array) {
+  @Override
+  public int arrayDestroy(int array) {
     Counted counted = arrays.get(array);
     if (counted == null) {
       return CudaResult.INVALID_HANDLE;
@@ -103,7 +115,9 @@ final class CudaArrays {
     return result;
   }
 
-  void memory(int tag, int array) {
+  @Override
+  public void arrayGetMemory(
+      int tag, int array, boolean lengthBytesWanted, boolean alignmentBytesWanted) {
     long handle = state.arrays.get(array);
     if (handle == SessionServices.NO_HANDLE) {
       state.reply(tag, CudaResult.INVALID_HANDLE);
@@ -114,7 +128,18 @@ final class CudaArrays {
     state.reply(tag, result, out, 16);
   }
 
-  void createMipmap(int tag, int mipmap, Descriptor descriptor, int levels) {
+  @Override
+  public void mipmapCreate(
+      int tag,
+      int mipmap,
+      long width,
+      long height,
+      long depth,
+      int format,
+      int channels,
+      int flags,
+      int levels) {
+    Descriptor descriptor = new Descriptor(width, height, depth, format, channels, flags);
     Counted counted = reserve(tag, state.mipmaps, mipmap, descriptor, levels);
     if (counted == null) {
       return;
@@ -125,7 +150,8 @@ final class CudaArrays {
     finish(tag, result, out, new Place(state.mipmaps, mipmaps, mipmap), counted);
   }
 
-  int level(int mipmap, int level, int array) {
+  @Override
+  public int mipmapGetLevel(int mipmap, int level, int array) {
     long handle = state.mipmaps.get(mipmap);
     if (handle == SessionServices.NO_HANDLE) {
       return CudaResult.INVALID_HANDLE;
@@ -142,7 +168,8 @@ final class CudaArrays {
     return result;
   }
 
-  int destroyMipmap(int mipmap) {
+  @Override
+  public int mipmapDestroy(int mipmap) {
     Counted counted = mipmaps.get(mipmap);
     if (counted == null) {
       return CudaResult.INVALID_HANDLE;
@@ -156,7 +183,9 @@ final class CudaArrays {
     return result;
   }
 
-  void mipmapMemory(int tag, int mipmap) {
+  @Override
+  public void mipmapGetMemory(
+      int tag, int mipmap, boolean lengthBytesWanted, boolean alignmentBytesWanted) {
     long handle = state.mipmaps.get(mipmap);
     if (handle == SessionServices.NO_HANDLE) {
       state.reply(tag, CudaResult.INVALID_HANDLE);

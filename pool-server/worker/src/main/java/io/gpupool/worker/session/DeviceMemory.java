@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.gpupool.worker.session;
 
+import io.gpupool.cuda.MemoryOps;
 import io.gpupool.cuda.SessionServices;
 import io.gpupool.worker.os.Memory;
 import java.util.HashMap;
@@ -11,7 +12,7 @@ import java.util.Map;
  * Device memory of the session: every allocation is counted in the lease's ledger before it is
  * made. Used by the session's thread alone.
  */
-final class DeviceMemory {
+final class DeviceMemory implements MemoryOps {
   private static final int MAX_ALLOCATIONS = 1 << 20;
 
   /** What a driver hands out at least; smaller allocations count as much. */
@@ -37,7 +38,8 @@ final class DeviceMemory {
     this.pools = pools;
   }
 
-  void info(int tag, boolean freeWanted, boolean totalWanted) {
+  @Override
+  public void memGetInfo(int tag, boolean freeWanted, boolean totalWanted) {
     if (!state.current.exists()) {
       state.reply(tag, CudaResult.INVALID_CONTEXT);
       return;
@@ -56,7 +58,8 @@ final class DeviceMemory {
     state.reply(tag, 0, out, length);
   }
 
-  void allocate(int tag, long lengthBytes) {
+  @Override
+  public void memAlloc(int tag, long lengthBytes, boolean addressWanted) {
     long counted = counted(lengthBytes);
     int refused = reserve(state.current.gpu, counted);
     if (refused != 0) {
@@ -68,7 +71,14 @@ final class DeviceMemory {
     finish(tag, result, out, ADDRESS_BYTES, ofCurrentContext(counted));
   }
 
-  void allocatePitch(int tag, long widthBytes, long height, int elementBytes) {
+  @Override
+  public void memAllocPitch(
+      int tag,
+      long widthBytes,
+      long height,
+      int elementBytes,
+      boolean addressWanted,
+      boolean pitchBytesWanted) {
     // The driver chooses the pitch: the nearest multiple of 512 or less on every device so far.
     long pitch = counted(widthBytes);
     if (pitch < 0 || height < 0 || pitch != 0 && height > Long.MAX_VALUE / 2 / pitch) {
@@ -88,7 +98,9 @@ final class DeviceMemory {
     finish(tag, result, out, 16, ofCurrentContext(counted));
   }
 
-  void allocateAsync(int tag, long lengthBytes, int pool, int stream) {
+  @Override
+  public void memAllocAsync(
+      int tag, long lengthBytes, int pool, int stream, boolean addressWanted) {
     long streamHandle = state.stream(stream);
     long poolHandle = pool == 0 ? 0 : pools.handle(pool);
     if (streamHandle == SessionServices.NO_HANDLE || poolHandle == SessionServices.NO_HANDLE) {
@@ -110,7 +122,8 @@ final class DeviceMemory {
     finish(tag, result, out, ADDRESS_BYTES, new Allocation(null, gpu, counted));
   }
 
-  int free(long address) {
+  @Override
+  public int memFree(long address) {
     if (address == 0) {
       return CudaResult.SUCCESS;
     }
@@ -120,7 +133,8 @@ final class DeviceMemory {
     return forget(address, blocking.call(() -> state.backend.cuMemFree_v2(address)));
   }
 
-  int freeAsync(long address, int stream) {
+  @Override
+  public int memFreeAsync(long address, int stream) {
     long streamHandle = state.stream(stream);
     if (streamHandle == SessionServices.NO_HANDLE) {
       return CudaResult.INVALID_HANDLE;

@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.gpupool.worker.session;
 
+import io.gpupool.cuda.DownloadOps;
 import io.gpupool.cuda.SessionServices;
 import java.util.function.IntSupplier;
 import java.util.function.LongToIntFunction;
 
 /** Copies to the host. Used by the session's thread; long ones go on in a waiting thread. */
-final class Downloads {
+final class Downloads implements DownloadOps {
   /*
    * Short copies, and all copies that nobody waits for, are put into the stream at once, into staging
    * blocks, for what comes behind them in the stream may change their source. Of a long copy that its
@@ -21,7 +22,8 @@ final class Downloads {
     this.callbacks = callbacks;
   }
 
-  void read(int tag, long source, long lengthBytes, int stream) {
+  @Override
+  public void memcpyDtoH(int tag, long source, long lengthBytes, int stream) {
     ContextState context = state.current;
     int refused = check(context, stream, lengthBytes);
     if (refused != 0) {
@@ -46,7 +48,8 @@ final class Downloads {
     state.threads.execute(() -> move(context, tag, event, source, lengthBytes));
   }
 
-  int readPosted(int copy, long source, long lengthBytes, int stream) {
+  @Override
+  public int memcpyDtoHPosted(int copy, long source, long lengthBytes, int stream) {
     ContextState context = state.current;
     int refused = check(context, stream, lengthBytes);
     if (refused != 0) {
@@ -58,7 +61,22 @@ final class Downloads {
   }
 
   /** Answers with the bytes of a box, row after row. */
-  int readBox(int copy, Box.Side from, Box box, int stream) {
+  @Override
+  public int boxRead(
+      int copy,
+      int array,
+      long address,
+      long x,
+      long y,
+      long z,
+      long pitch,
+      long rows,
+      long width,
+      long height,
+      long depth,
+      int stream) {
+    Box.Side from = state.side(array, address, x, y, z, pitch, rows);
+    Box box = new Box(width, height, depth);
     ContextState context = state.current;
     int refused = check(context, stream, 0);
     if (refused == 0 && from.array() == SessionServices.NO_HANDLE) {
@@ -78,7 +96,7 @@ final class Downloads {
         () ->
             box.cut(
                 Staging.BLOCK_BYTES,
-                (x, y, z, piece, offset) ->
+                (pieceX, pieceY, pieceZ, piece, offset) ->
                     capturePiece(
                         wait,
                         offset,
@@ -86,7 +104,8 @@ final class Downloads {
                         streamHandle,
                         block ->
                             state.backend.cuMemcpy3DAsync_v2(
-                                piece.describeToHost(state.in(), block, from.at(x, y, z)),
+                                piece.describeToHost(
+                                    state.in(), block, from.at(pieceX, pieceY, pieceZ)),
                                 streamHandle))));
   }
 

@@ -2,6 +2,7 @@
 package io.gpupool.worker.session;
 
 import io.gpupool.cuda.Dispatcher;
+import io.gpupool.cuda.GraphOps;
 import io.gpupool.cuda.SessionServices;
 import io.gpupool.worker.os.Memory;
 import java.lang.foreign.Arena;
@@ -11,7 +12,7 @@ import java.util.Iterator;
 import java.util.Map;
 
 /** Graphs, which the client describes node by node. Used by the session's thread alone. */
-final class Graphs {
+final class Graphs implements GraphOps {
   /*
    * Record of a node, padded to 8:
    *
@@ -69,7 +70,8 @@ final class Graphs {
     work = new GraphWork(state);
   }
 
-  int create(int number) {
+  @Override
+  public int graphCreate(int number) {
     if (!state.current.exists()) {
       return CudaResult.INVALID_CONTEXT;
     }
@@ -88,7 +90,8 @@ final class Graphs {
   }
 
   /** What is wrong with a node is told when its graph is instantiated. */
-  int addNodes(int number, long records, long lengthBytes) {
+  @Override
+  public int graphAddNodes(int number, long records, long lengthBytes) {
     Graph graph = graphs.get(number);
     if (graph == null || graph.exec != 0) {
       return CudaResult.INVALID_VALUE;
@@ -156,7 +159,8 @@ final class Graphs {
     return RECORD_BYTES + (4 * after + 7 & -8);
   }
 
-  void instantiate(
+  @Override
+  public void graphInstantiate(
       int tag, int number, long flags, boolean statusWanted, boolean failedNodeWanted) {
     Graph graph = graphs.get(number);
     if (graph == null || graph.exec != 0) {
@@ -183,7 +187,8 @@ final class Graphs {
     state.reply(tag, 0, out, length);
   }
 
-  int setNode(int number, int node, long source, long lengthBytes) {
+  @Override
+  public int graphSetNode(int number, int node, long source, long lengthBytes) {
     Graph graph = executable(number);
     if (graph == null || node < 0 || node >= graph.count) {
       return CudaResult.INVALID_VALUE;
@@ -197,14 +202,16 @@ final class Graphs {
         state.current.handle);
   }
 
-  int setEnabled(int number, int node, int enabled) {
+  @Override
+  public int graphSetEnabled(int number, int node, int enabled) {
     Graph graph = executable(number);
     return graph == null || node < 0 || node >= graph.count
         ? CudaResult.INVALID_VALUE
         : state.backend.cuGraphNodeSetEnabled(graph.exec, graph.nodes[node], enabled);
   }
 
-  int upload(int number, int stream) {
+  @Override
+  public int graphUpload(int number, int stream) {
     Graph graph = executable(number);
     long handle = state.stream(stream);
     if (graph == null || handle == SessionServices.NO_HANDLE) {
@@ -213,7 +220,8 @@ final class Graphs {
     return state.backend.cuGraphUpload(graph.exec, handle);
   }
 
-  int launch(int number, int stream) {
+  @Override
+  public int graphLaunch(int number, int stream) {
     Graph graph = executable(number);
     long handle = state.stream(stream);
     if (graph == null || handle == SessionServices.NO_HANDLE) {
@@ -222,7 +230,8 @@ final class Graphs {
     return state.backend.cuGraphLaunch(graph.exec, handle);
   }
 
-  int destroy(int number) {
+  @Override
+  public int graphDestroy(int number) {
     Graph graph = graphs.remove(number);
     if (graph == null) {
       return CudaResult.INVALID_VALUE;

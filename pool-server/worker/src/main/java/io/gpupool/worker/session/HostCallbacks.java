@@ -5,6 +5,7 @@ import static java.lang.foreign.ValueLayout.JAVA_INT;
 import static java.lang.foreign.ValueLayout.JAVA_LONG;
 
 import io.gpupool.cuda.BackendTraits;
+import io.gpupool.cuda.CallbackOps;
 import io.gpupool.cuda.SessionServices;
 import java.lang.foreign.Arena;
 import java.lang.foreign.FunctionDescriptor;
@@ -21,7 +22,7 @@ import java.util.concurrent.ExecutorService;
  * Host functions of the program: a stream that reaches one waits until the client says that it has
  * run. Streams call from threads of the backend.
  */
-final class HostCallbacks {
+final class HostCallbacks implements CallbackOps {
   /** Runs with the error as its status when the context has one. */
   static final int KIND_STREAM_CALLBACK = 1;
 
@@ -78,7 +79,8 @@ final class HostCallbacks {
     return !calls.isEmpty();
   }
 
-  int launch(int stream, int callback, int kind) {
+  @Override
+  public int streamHostFunction(int stream, int callback, int kind) {
     ContextState context = state.current;
     if (!context.exists()) {
       return CudaResult.INVALID_CONTEXT;
@@ -115,7 +117,8 @@ final class HostCallbacks {
   }
 
   /** The client has run a host function; 0 stands for one that was looked after before its turn. */
-  int done(int callback) {
+  @Override
+  public int callbackDone(int callback) {
     if (callback == 0) {
       return CudaResult.SUCCESS;
     }

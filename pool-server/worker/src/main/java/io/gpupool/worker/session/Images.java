@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.gpupool.worker.session;
 
+import io.gpupool.cuda.ImageOps;
 import io.gpupool.worker.os.Memory;
 import io.gpupool.worker.os.Posix;
 import java.util.HashMap;
 import java.util.Map;
 
 /** Module images as they come in, in pages of their own. Used by the session's thread alone. */
-final class Images {
+final class Images implements ImageOps {
   static final long MAX_IMAGE_BYTES = 2L << 30;
   private static final long MAX_TOTAL_BYTES = 4L << 30;
   private static final int MAX_IMAGES = 1 << 16;
@@ -29,7 +30,8 @@ final class Images {
     }
   }
 
-  int begin(int number, long lengthBytes) {
+  @Override
+  public int imageBegin(int number, long lengthBytes) {
     if (lengthBytes <= 0 || images.containsKey(number)) {
       return CudaResult.INVALID_VALUE;
     }
@@ -46,7 +48,8 @@ final class Images {
     return CudaResult.SUCCESS;
   }
 
-  int append(int number, long data, long lengthBytes) {
+  @Override
+  public int imageData(int number, long data, long lengthBytes) {
     Image image = images.get(number);
     if (image == null || lengthBytes > image.lengthBytes - image.receivedBytes) {
       return CudaResult.INVALID_VALUE;
@@ -56,7 +59,8 @@ final class Images {
     return CudaResult.SUCCESS;
   }
 
-  int drop(int number) {
+  @Override
+  public int imageDrop(int number) {
     Image image = images.remove(number);
     if (image == null) {
       return CudaResult.INVALID_VALUE;

@@ -3,12 +3,13 @@ package io.gpupool.worker.session;
 
 import io.gpupool.cuda.Backend;
 import io.gpupool.cuda.Dispatcher;
+import io.gpupool.cuda.LaunchOps;
 import io.gpupool.cuda.SessionServices;
 import io.gpupool.worker.os.Memory;
 import io.gpupool.worker.os.Posix;
 
 /** Kernel launches, the call that has to be cheap. Used by the session's thread alone. */
-final class Launches {
+final class Launches implements LaunchOps {
   /*
    * Request, behind the header, u32 each: function, stream, grid x y z, block x y z, sharedBytes,
    * flags, paramBytes, attributeCount; then attributes of 72 bytes, as CUlaunchAttribute has them;
@@ -67,7 +68,8 @@ final class Launches {
     Memory.putLong(extra + 32, 0);
   }
 
-  int launch(long frame, int lengthBytes) {
+  @Override
+  public int launch(long frame, int lengthBytes) {
     if (lengthBytes < FIXED_BYTES) {
       return Dispatcher.MALFORMED;
     }

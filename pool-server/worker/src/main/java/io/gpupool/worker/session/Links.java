@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.gpupool.worker.session;
 
+import io.gpupool.cuda.LinkOps;
 import io.gpupool.worker.os.Memory;
 import java.lang.foreign.Arena;
 import java.util.ArrayList;
@@ -9,7 +10,7 @@ import java.util.List;
 import java.util.Map;
 
 /** What the client links at run time. Used by the session's thread alone. */
-final class Links {
+final class Links implements LinkOps {
   private static final int MAX_LINKS = 1024;
   private static final int MAX_NAME_BYTES = 4096;
   private static final long MAX_PIECE_BYTES = 512 << 10;
@@ -40,7 +41,9 @@ final class Links {
     this.images = images;
   }
 
-  void create(int tag, int number, long options, long optionsBytes, int infoBytes, int errorBytes) {
+  @Override
+  public void linkCreate(
+      int tag, int number, long options, long optionsBytes, int infoBytes, int errorBytes) {
     int refused = state.current.exists() ? CudaResult.SUCCESS : CudaResult.INVALID_CONTEXT;
     if (refused == 0 && links.containsKey(number)) {
       refused = CudaResult.INVALID_VALUE;
@@ -68,7 +71,8 @@ final class Links {
   }
 
   /** Adds an image as a part; the logs are told of whatever the result. */
-  void add(
+  @Override
+  public void linkAdd(
       int tag,
       int number,
       int type,
@@ -77,8 +81,8 @@ final class Links {
       long nameBytes,
       long options,
       long optionsBytes,
-      boolean infoWanted,
-      boolean errorWanted) {
+      long infoCapacityBytes,
+      long errorCapacityBytes) {
     Link link = links.get(number);
     long address = images.address(image);
     int result = link == null ? CudaResult.INVALID_HANDLE : CudaResult.SUCCESS;
@@ -102,10 +106,11 @@ final class Links {
                 jit.values);
       }
     }
-    reply(tag, result, link, infoWanted, errorWanted);
+    reply(tag, result, link, infoCapacityBytes > 0, errorCapacityBytes > 0);
   }
 
-  void complete(int tag, int number, boolean infoWanted, boolean errorWanted) {
+  @Override
+  public void linkComplete(int tag, int number, long infoCapacityBytes, long errorCapacityBytes) {
     Link link = links.get(number);
     int result = CudaResult.INVALID_HANDLE;
     if (link != null) {
@@ -116,11 +121,12 @@ final class Links {
         link.outputBytes = Memory.getLong(out + 8);
       }
     }
-    reply(tag, result, link, infoWanted, errorWanted);
+    reply(tag, result, link, infoCapacityBytes > 0, errorCapacityBytes > 0);
   }
 
   /** Gives a piece of the result. */
-  void read(int tag, int number, long offset, long capacityBytes) {
+  @Override
+  public void linkRead(int tag, int number, long offset, long capacityBytes) {
     Link link = links.get(number);
     if (link == null || link.output == 0 || offset < 0 || offset > link.outputBytes) {
       state.reply(tag, link == null ? CudaResult.INVALID_HANDLE : CudaResult.INVALID_VALUE);
@@ -135,7 +141,8 @@ final class Links {
     }
   }
 
-  int destroy(int number) {
+  @Override
+  public int linkDestroy(int number) {
     Link link = links.remove(number);
     if (link == null) {
       return CudaResult.INVALID_HANDLE;
@@ -153,7 +160,7 @@ final class Links {
         numbers.add(number);
       }
     });
-    numbers.forEach(this::destroy);
+    numbers.forEach(this::linkDestroy);
   }
 
   private void reply(int tag, int result, Link link, boolean infoWanted, boolean errorWanted) {

@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.gpupool.worker.session;
 
+import io.gpupool.cuda.PoolOps;
 import io.gpupool.cuda.SessionServices;
 import io.gpupool.worker.os.Memory;
 import java.util.List;
 
 /** The memory pools of the session. Used by the session's thread alone. */
-final class MemoryPools {
+final class MemoryPools implements PoolOps {
   /*
    * CUmemPoolProps, 88 bytes: i32 allocation type, i32 handle types, i32 location type, i32 location,
    * u64 security attributes, u64 most bytes, u16 usage, reserved.
@@ -34,7 +35,8 @@ final class MemoryPools {
     defaultPools = new long[devices.size()];
   }
 
-  void create(int tag, int pool, int gpu, long maxBytes) {
+  @Override
+  public void poolCreate(int tag, int pool, int gpu, long maxBytes) {
     int refused = pool < FIRST_MADE ? CudaResult.INVALID_VALUE : made.check(pool);
     if (refused == 0 && (gpu < 0 || gpu >= devices.size())) {
       refused = CudaResult.INVALID_VALUE;
@@ -57,7 +59,8 @@ final class MemoryPools {
     state.reply(tag, result);
   }
 
-  int destroy(int pool) {
+  @Override
+  public int poolDestroy(int pool) {
     long handle = made.get(pool);
     if (handle == SessionServices.NO_HANDLE) {
       return CudaResult.INVALID_HANDLE;
@@ -66,7 +69,8 @@ final class MemoryPools {
     return state.backend.cuMemPoolDestroy(handle);
   }
 
-  int setAccess(int pool, int gpu, int flags) {
+  @Override
+  public int poolSetAccess(int pool, int gpu, int flags) {
     long handle = handle(pool);
     if (handle == SessionServices.NO_HANDLE) {
       return CudaResult.INVALID_HANDLE;
@@ -81,7 +85,8 @@ final class MemoryPools {
     return state.backend.cuMemPoolSetAccess(handle, access, 1);
   }
 
-  void getAttribute(int tag, int pool, int attribute, boolean wanted) {
+  @Override
+  public void poolGetAttribute(int tag, int pool, int attribute, boolean wanted) {
     long handle = handle(pool);
     if (handle == SessionServices.NO_HANDLE) {
       state.reply(tag, CudaResult.INVALID_HANDLE);
@@ -92,7 +97,8 @@ final class MemoryPools {
     state.reply(tag, result, out, wanted ? 8 : 0);
   }
 
-  int setAttribute(int pool, int attribute, long value) {
+  @Override
+  public int poolSetAttribute(int pool, int attribute, long value) {
     long handle = handle(pool);
     if (handle == SessionServices.NO_HANDLE) {
       return CudaResult.INVALID_HANDLE;

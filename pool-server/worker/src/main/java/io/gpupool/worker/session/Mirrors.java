@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.gpupool.worker.session;
 
+import io.gpupool.cuda.MirrorOps;
 import io.gpupool.worker.os.Memory;
 import java.lang.foreign.Arena;
 import java.util.ArrayList;
@@ -11,7 +12,7 @@ import java.util.TreeMap;
  * The mirrors of the session, by address. Used by the session's thread; what the device changed is
  * looked for in a waiting thread.
  */
-final class Mirrors {
+final class Mirrors implements MirrorOps {
   /** Of all mirrors together: 32 MiB of fingerprints. */
   private static final long MAX_BLOCKS = 1 << 22;
 
@@ -29,7 +30,8 @@ final class Mirrors {
     this.uploads = uploads;
   }
 
-  int create(long address, long lengthBytes, int blockBytes, boolean zeroed, int stream) {
+  @Override
+  public int mirrorCreate(long address, long lengthBytes, int blockBytes, int zeroed, int stream) {
     long streamHandle = state.stream(stream);
     int refused =
         state.current.exists() ? SessionState.found(streamHandle) : CudaResult.INVALID_CONTEXT;
@@ -51,7 +53,7 @@ final class Mirrors {
       return refused;
     }
     Mirror mirror = new Mirror(state.current, address, lengthBytes, blockBytes);
-    if (zeroed) {
+    if (zeroed != 0) {
       if (zeroBlock == 0) {
         zeroBlock = Memory.allocateForever(Mirror.MAX_BLOCK_BYTES);
       }
@@ -66,7 +68,8 @@ final class Mirrors {
     return CudaResult.SUCCESS;
   }
 
-  int drop(long address) {
+  @Override
+  public int mirrorDrop(long address) {
     Mirror mirror = mirrors.remove(address);
     if (mirror == null) {
       return CudaResult.INVALID_VALUE;
@@ -75,19 +78,21 @@ final class Mirrors {
     return CudaResult.SUCCESS;
   }
 
-  int write(long address, int stream, long data, long dataBytes) {
+  @Override
+  public int mirrorWrite(long address, int stream, long data, long dataBytes) {
     Map.Entry<Long, Mirror> entry = mirrors.floorEntry(address);
     if (entry == null || !entry.getValue().contains(address, dataBytes)) {
       return CudaResult.INVALID_VALUE;
     }
-    int result = uploads.write(address, stream, data, dataBytes);
+    int result = uploads.memcpyHtoD(address, stream, data, dataBytes);
     if (result == 0) {
       entry.getValue().written(address, data, dataBytes);
     }
     return result;
   }
 
-  void read(int tag, long address, long lengthBytes, long capacityBytes) {
+  @Override
+  public void mirrorRead(int tag, long address, long lengthBytes, long capacityBytes) {
     Mirror mirror = mirrors.get(address);
     if (mirror == null || mirror.lengthBytes != lengthBytes) {
       state.reply(tag, CudaResult.INVALID_VALUE);
@@ -141,7 +146,7 @@ final class Mirrors {
   void forget(ContextState context) {
     for (Mirror mirror : new ArrayList<>(mirrors.values())) {
       if (mirror.context == context) {
-        drop(mirror.address);
+        mirrorDrop(mirror.address);
       }
     }
   }

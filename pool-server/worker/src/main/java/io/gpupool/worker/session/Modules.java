@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.gpupool.worker.session;
 
+import io.gpupool.cuda.ModuleOps;
 import io.gpupool.cuda.SessionServices;
 import io.gpupool.worker.os.Memory;
 import java.lang.foreign.Arena;
@@ -12,7 +13,7 @@ import java.util.Optional;
 import java.util.Set;
 
 /** Modules and their functions. Used by the session's thread alone. */
-final class Modules {
+final class Modules implements ModuleOps {
   private static final int MAX_NAME_BYTES = 64 << 10;
   private static final long MAX_TABLE_BYTES = 512 << 10;
   private static final int ATTRIBUTE_MAJOR = 75;
@@ -51,7 +52,8 @@ final class Modules {
     this.images = images;
   }
 
-  void load(
+  @Override
+  public void moduleLoad(
       int tag,
       int module,
       int image,
@@ -110,7 +112,8 @@ final class Modules {
     }
   }
 
-  int unload(int module) {
+  @Override
+  public int moduleUnload(int module) {
     long handle = state.modules.get(module);
     if (handle == SessionServices.NO_HANDLE) {
       return CudaResult.INVALID_HANDLE;
@@ -133,7 +136,8 @@ final class Modules {
     }
   }
 
-  int bind(int module, int function, long name, long nameBytes) {
+  @Override
+  public int moduleBindFunction(int module, int function, long name, long nameBytes) {
     int refused = state.functions.check(function);
     long moduleHandle = state.modules.get(module);
     if (moduleHandle == SessionServices.NO_HANDLE) {
@@ -156,9 +160,10 @@ final class Modules {
     }
   }
 
-  void getFunction(
+  @Override
+  public void moduleGetFunction(
       int tag, int module, int function, long name, long nameBytes, long parametersCapacity) {
-    int result = bind(module, function, name, nameBytes);
+    int result = moduleBindFunction(module, function, name, nameBytes);
     if (result != 0) {
       state.reply(tag, result);
       return;
@@ -187,7 +192,8 @@ final class Modules {
     }
   }
 
-  void getGlobal(
+  @Override
+  public void moduleGetGlobal(
       int tag, int module, long name, long nameBytes, boolean addressWanted, boolean bytesWanted) {
     long moduleHandle = state.modules.get(module);
     if (moduleHandle == SessionServices.NO_HANDLE) {
@@ -214,7 +220,8 @@ final class Modules {
     }
   }
 
-  void getAttribute(int tag, int function, int attribute, boolean wanted) {
+  @Override
+  public void functionGetAttribute(int tag, int function, int attribute, boolean wanted) {
     long handle = state.functions.get(function);
     if (handle == SessionServices.NO_HANDLE) {
       state.reply(tag, CudaResult.INVALID_HANDLE);
@@ -225,7 +232,8 @@ final class Modules {
     state.reply(tag, result, out, wanted ? 8 : 0);
   }
 
-  int setAttribute(int function, int attribute, int value) {
+  @Override
+  public int functionSetAttribute(int function, int attribute, int value) {
     long handle = state.functions.get(function);
     return handle == SessionServices.NO_HANDLE
         ? CudaResult.INVALID_HANDLE

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.gpupool.worker.session;
 
+import io.gpupool.cuda.PeerOps;
 import java.util.List;
 import java.util.function.LongToIntFunction;
 
 /** GPUs of the session that reach each other's memory. Used by the session's thread alone. */
-final class Peers {
+final class Peers implements PeerOps {
   private static final int CAN_ACCESS = 0;
 
   private final SessionState state;
@@ -19,7 +20,8 @@ final class Peers {
   }
 
   /** A CUdevice_P2PAttribute, or with 0 whether there is access at all. */
-  void attribute(int tag, int gpu, int peer, int attribute) {
+  @Override
+  public void peerAttribute(int tag, int gpu, int peer, int attribute, boolean valueWanted) {
     int count = devices.size();
     if (gpu < 0 || gpu >= count || peer < 0 || peer >= count) {
       state.reply(tag, CudaResult.INVALID_VALUE);
@@ -35,11 +37,13 @@ final class Peers {
     state.reply(tag, result, out, Long.BYTES);
   }
 
-  void enable(int tag, int peer) {
+  @Override
+  public void ctxEnablePeer(int tag, int peer) {
     of(tag, peer, handle -> state.backend.cuCtxEnablePeerAccess(handle, 0));
   }
 
-  void disable(int tag, int peer) {
+  @Override
+  public void ctxDisablePeer(int tag, int peer) {
     of(tag, peer, state.backend::cuCtxDisablePeerAccess);
   }
 

@@ -151,8 +151,8 @@ public final class Session {
   private void execute(long frame, int length) {
     int op = Memory.getShort(frame + Frames.OP_OFFSET);
     int context = Memory.getShort(frame + Frames.CONTEXT_OFFSET);
-    if (context != calls.contexts.currentNumber()) {
-      calls.contexts.select(context);
+    if (context != calls.context().currentNumber()) {
+      calls.context().select(context);
     }
     calls.op = op;
     int result = dispatcher.dispatch(op, frame, length);
@@ -251,7 +251,7 @@ public final class Session {
       if (at > start
           && length == CALLBACK_DONE_BYTES
           && Memory.getShort(frame + Frames.OP_OFFSET) == Ops.callbackDone) {
-        calls.callbackDone(Memory.getInt(frame + Frames.REQUEST_HEADER_BYTES));
+        calls.callback().callbackDone(Memory.getInt(frame + Frames.REQUEST_HEADER_BYTES));
         Memory.putLong(frame + Frames.REQUEST_HEADER_BYTES, 0);
       }
       at += length;

@@ -73,6 +73,13 @@ final class SessionState {
     return number == 0 || number == LEGACY_STREAM ? number : streams.get(number);
   }
 
+  /** One end of a copy, of numbers as they travel: array 0 is memory. */
+  Box.Side side(int array, long address, long x, long y, long z, long pitch, long rows) {
+    return array == 0
+        ? new Box.Side(0, address, 0, 0, 0, pitch, rows)
+        : new Box.Side(arrays.get(array), 0, x, y, z, 0, 0);
+  }
+
   /** Answers a fenced call, remembering an error that stays. */
   void reply(int tag, int result) {
     note(result);

@@ -3,13 +3,14 @@ package io.gpupool.worker.session;
 
 import io.gpupool.cuda.Backend;
 import io.gpupool.cuda.SessionServices;
+import io.gpupool.cuda.StreamOps;
 import io.gpupool.worker.os.Memory;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
 
 /** Streams, events and the calls that wait for them. Used by the session's thread alone. */
-final class Streams {
+final class Streams implements StreamOps {
   private static final int NON_BLOCKING = 1;
   private static final int MEMORY_OPERATION_BYTES = 48;
 
@@ -22,7 +23,8 @@ final class Streams {
     this.state = state;
   }
 
-  int create(int stream, int flags, int priority) {
+  @Override
+  public int streamCreate(int stream, int flags, int priority) {
     int refused = state.current.exists() ? state.streams.check(stream) : CudaResult.INVALID_CONTEXT;
     if (refused != 0) {
       return refused;
@@ -35,7 +37,8 @@ final class Streams {
     return result;
   }
 
-  int destroy(int stream) {
+  @Override
+  public int streamDestroy(int stream) {
     long handle = state.streams.get(stream);
     if (handle == SessionServices.NO_HANDLE) {
       return CudaResult.INVALID_HANDLE;
@@ -44,7 +47,8 @@ final class Streams {
     return state.backend.cuStreamDestroy_v2(handle);
   }
 
-  void query(int tag, int stream) {
+  @Override
+  public void streamQuery(int tag, int stream) {
     long handle = state.stream(stream);
     if (handle == SessionServices.NO_HANDLE) {
       state.reply(tag, CudaResult.INVALID_HANDLE);
@@ -53,7 +57,8 @@ final class Streams {
     answer(tag, state.backend.cuStreamQuery(handle));
   }
 
-  void synchronize(int tag, int stream) {
+  @Override
+  public void streamSynchronize(int tag, int stream) {
     ContextState context = state.current;
     long handle = state.stream(stream);
     int refused = context.exists() ? SessionState.found(handle) : CudaResult.INVALID_CONTEXT;
@@ -78,7 +83,8 @@ final class Streams {
     }
   }
 
-  void synchronizeContext(int tag) {
+  @Override
+  public void ctxSynchronize(int tag) {
     ContextState context = state.current;
     if (!context.exists()) {
       state.reply(tag, CudaResult.INVALID_CONTEXT);
@@ -98,7 +104,8 @@ final class Streams {
     }
   }
 
-  int waitEvent(int stream, int event, int flags) {
+  @Override
+  public int streamWaitEvent(int stream, int event, int flags) {
     long streamHandle = state.stream(stream);
     long eventHandle = state.events.get(event);
     if (streamHandle == SessionServices.NO_HANDLE || eventHandle == SessionServices.NO_HANDLE) {
@@ -107,7 +114,8 @@ final class Streams {
     return state.backend.cuStreamWaitEvent(streamHandle, eventHandle, flags);
   }
 
-  int createEvent(int event, int flags) {
+  @Override
+  public int eventCreate(int event, int flags) {
     int refused = state.current.exists() ? state.events.check(event) : CudaResult.INVALID_CONTEXT;
     if (refused != 0) {
       return refused;
@@ -120,7 +128,8 @@ final class Streams {
     return result;
   }
 
-  int destroyEvent(int event) {
+  @Override
+  public int eventDestroy(int event) {
     long handle = state.events.get(event);
     if (handle == SessionServices.NO_HANDLE) {
       return CudaResult.INVALID_HANDLE;
@@ -129,7 +138,8 @@ final class Streams {
     return state.backend.cuEventDestroy_v2(handle);
   }
 
-  int record(int event, int stream, int flags) {
+  @Override
+  public int eventRecord(int event, int stream, int flags) {
     long streamHandle = state.stream(stream);
     long eventHandle = state.events.get(event);
     if (streamHandle == SessionServices.NO_HANDLE || eventHandle == SessionServices.NO_HANDLE) {
@@ -145,7 +155,8 @@ final class Streams {
    *
    * @param operations array of CUstreamBatchMemOpParams, 48 bytes each
    */
-  int memoryOperations(int stream, long operations, long lengthBytes) {
+  @Override
+  public int streamMemoryOperations(int stream, long operations, long lengthBytes) {
     long handle = state.stream(stream);
     if (handle == SessionServices.NO_HANDLE) {
       return CudaResult.INVALID_HANDLE;
@@ -158,7 +169,8 @@ final class Streams {
   }
 
   /** Records an event behind all that is in a context's streams. */
-  int recordContext(int event) {
+  @Override
+  public int ctxRecordEvent(int event) {
     long eventHandle = state.events.get(event);
     if (eventHandle == SessionServices.NO_HANDLE) {
       return CudaResult.INVALID_HANDLE;
@@ -182,7 +194,8 @@ final class Streams {
   }
 
   /** Makes all streams that a context has wait for an event. */
-  int waitContext(int event) {
+  @Override
+  public int ctxWaitEvent(int event) {
     long eventHandle = state.events.get(event);
     if (eventHandle == SessionServices.NO_HANDLE) {
       return CudaResult.INVALID_HANDLE;
@@ -210,7 +223,8 @@ final class Streams {
     return handles;
   }
 
-  void queryEvent(int tag, int event) {
+  @Override
+  public void eventQuery(int tag, int event) {
     long handle = state.events.get(event);
     if (handle == SessionServices.NO_HANDLE) {
       state.reply(tag, CudaResult.INVALID_HANDLE);
@@ -219,7 +233,8 @@ final class Streams {
     answer(tag, state.backend.cuEventQuery(handle));
   }
 
-  void synchronizeEvent(int tag, int event) {
+  @Override
+  public void eventSynchronize(int tag, int event) {
     long handle = state.events.get(event);
     if (handle == SessionServices.NO_HANDLE) {
       state.reply(tag, CudaResult.INVALID_HANDLE);

@@ -2,6 +2,7 @@
 package io.gpupool.worker.session;
 
 import io.gpupool.cuda.SessionServices;
+import io.gpupool.cuda.TextureOps;
 import io.gpupool.worker.os.Memory;
 import java.util.HashSet;
 import java.util.Set;
@@ -10,7 +11,7 @@ import java.util.Set;
  * Texture and surface objects of the session, under the backend's own values. Used by the session's
  * thread alone.
  */
-final class Textures {
+final class Textures implements TextureOps {
   private static final int MAX_OBJECTS = 1 << 20;
   private static final int RESOURCE_BYTES = 144;
   private static final int TEXTURE_BYTES = 104;
@@ -39,7 +40,19 @@ final class Textures {
     this.state = state;
   }
 
-  void createTexture(int tag, Struct resource, Struct texture, Struct view) {
+  @Override
+  public void textureCreate(
+      int tag,
+      long resourceAddress,
+      long resourceBytes,
+      long textureAddress,
+      long textureBytes,
+      long viewAddress,
+      long viewBytes,
+      boolean objectWanted) {
+    Struct resource = new Struct(resourceAddress, resourceBytes);
+    Struct texture = new Struct(textureAddress, textureBytes);
+    Struct view = new Struct(viewAddress, viewBytes);
     int refused = check(resource);
     if (refused == 0 && (!texture.is(TEXTURE_BYTES) || view.address != 0 && !view.is(VIEW_BYTES))) {
       refused = CudaResult.INVALID_VALUE;
@@ -64,7 +77,10 @@ final class Textures {
     finish(tag, result, out, false);
   }
 
-  void createSurface(int tag, Struct resource) {
+  @Override
+  public void surfaceCreate(
+      int tag, long resourceAddress, long resourceBytes, boolean objectWanted) {
+    Struct resource = new Struct(resourceAddress, resourceBytes);
     int refused = check(resource);
     long in = state.in();
     if (refused == 0) {
@@ -78,12 +94,14 @@ final class Textures {
     finish(tag, state.backend.cuSurfObjectCreate(out, in), out, true);
   }
 
-  int destroyTexture(long object) {
+  @Override
+  public int textureDestroy(long object) {
     boolean known = objects.remove(new Key(state.current, false, object));
     return known ? state.backend.cuTexObjectDestroy(object) : CudaResult.INVALID_VALUE;
   }
 
-  int destroySurface(long object) {
+  @Override
+  public int surfaceDestroy(long object) {
     boolean known = objects.remove(new Key(state.current, true, object));
     return known ? state.backend.cuSurfObjectDestroy(object) : CudaResult.INVALID_VALUE;
   }

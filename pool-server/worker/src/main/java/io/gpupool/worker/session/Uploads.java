@@ -2,13 +2,14 @@
 package io.gpupool.worker.session;
 
 import io.gpupool.cuda.SessionServices;
+import io.gpupool.cuda.UploadOps;
 import io.gpupool.worker.os.Memory;
 import java.util.ArrayDeque;
 import java.util.Iterator;
 import java.util.function.LongToIntFunction;
 
 /** Copies to the device, and of boxes within it. Used by the session's thread alone. */
-final class Uploads {
+final class Uploads implements UploadOps {
   /*
    * The driver reads a long pageable source only when the stream gets there, and makes its caller
    * wait. The session's thread must not wait, and wants its receive buffer back: so long sources go
@@ -30,7 +31,8 @@ final class Uploads {
     readAtOnceBytes = state.backend.sourceReadAtOnceBytes();
   }
 
-  int write(long destination, int stream, long source, long lengthBytes) {
+  @Override
+  public int memcpyHtoD(long destination, int stream, long source, long lengthBytes) {
     ContextState context = state.current;
     if (!context.exists()) {
       return CudaResult.INVALID_CONTEXT;
@@ -54,7 +56,29 @@ final class Uploads {
   }
 
   /** Copies a box within the device. */
-  int copyBox(Box.Side to, Box.Side from, Box box, int stream) {
+  @Override
+  public int boxCopy(
+      int toArray,
+      long toAddress,
+      long toX,
+      long toY,
+      long toZ,
+      long toPitch,
+      long toRows,
+      int fromArray,
+      long fromAddress,
+      long fromX,
+      long fromY,
+      long fromZ,
+      long fromPitch,
+      long fromRows,
+      long width,
+      long height,
+      long depth,
+      int stream) {
+    Box.Side to = state.side(toArray, toAddress, toX, toY, toZ, toPitch, toRows);
+    Box.Side from = state.side(fromArray, fromAddress, fromX, fromY, fromZ, fromPitch, fromRows);
+    Box box = new Box(width, height, depth);
     if (!state.current.exists()) {
       return CudaResult.INVALID_CONTEXT;
     }
@@ -70,7 +94,23 @@ final class Uploads {
   }
 
   /** Writes a box whose bytes lie row after row. */
-  int writeBox(Box.Side to, Box box, int stream, long source, long lengthBytes) {
+  @Override
+  public int boxWrite(
+      int array,
+      long address,
+      long x,
+      long y,
+      long z,
+      long pitch,
+      long rows,
+      long width,
+      long height,
+      long depth,
+      int stream,
+      long source,
+      long lengthBytes) {
+    Box.Side to = state.side(array, address, x, y, z, pitch, rows);
+    Box box = new Box(width, height, depth);
     ContextState context = state.current;
     if (!context.exists()) {
       return CudaResult.INVALID_CONTEXT;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.gpupool.worker.session;
 
+import io.gpupool.cuda.VirtualMemoryOps;
 import io.gpupool.worker.os.Memory;
 import java.util.HashMap;
 import java.util.List;
@@ -12,7 +13,7 @@ import java.util.TreeMap;
  * ledger from its making until it has neither a handle nor a mapping. Used by the session's thread
  * alone.
  */
-final class VirtualMemory {
+final class VirtualMemory implements VirtualMemoryOps {
   private static final int MAX_BLOCKS = 1 << 20;
   private static final int MAX_MAPPINGS = 1 << 20;
 
@@ -50,7 +51,8 @@ final class VirtualMemory {
     this.devices = devices;
   }
 
-  void granularity(int tag, int gpu, int option) {
+  @Override
+  public void vmGranularity(int tag, int gpu, int option, boolean lengthBytesWanted) {
     if (!isGpu(gpu)) {
       state.reply(tag, CudaResult.INVALID_VALUE);
       return;
@@ -60,17 +62,21 @@ final class VirtualMemory {
     state.reply(tag, result, out, Long.BYTES);
   }
 
-  void reserve(int tag, long lengthBytes, long alignmentBytes, long wanted) {
+  @Override
+  public void vmReserve(
+      int tag, long lengthBytes, long alignmentBytes, long wanted, boolean addressWanted) {
     long out = state.out();
     int result = state.backend.cuMemAddressReserve(out, lengthBytes, alignmentBytes, wanted, 0);
     state.reply(tag, result, out, Long.BYTES);
   }
 
-  void free(int tag, long address, long lengthBytes) {
+  @Override
+  public void vmFree(int tag, long address, long lengthBytes) {
     state.reply(tag, state.backend.cuMemAddressFree(address, lengthBytes));
   }
 
-  void create(int tag, int number, int gpu, long lengthBytes) {
+  @Override
+  public void vmCreate(int tag, int number, int gpu, long lengthBytes) {
     boolean sound = isGpu(gpu) && lengthBytes > 0 && !blocks.containsKey(number);
     int refused = sound ? CudaResult.SUCCESS : CudaResult.INVALID_VALUE;
     if (sound && (blocks.size() >= MAX_BLOCKS || !state.ledger.reserve(gpu, lengthBytes))) {
@@ -90,7 +96,8 @@ final class VirtualMemory {
     state.reply(tag, result);
   }
 
-  int release(int number) {
+  @Override
+  public int vmRelease(int number) {
     Block block = blocks.get(number);
     if (block == null || block.released) {
       return CudaResult.INVALID_VALUE;
@@ -102,7 +109,8 @@ final class VirtualMemory {
   }
 
   /** The client wants the handle again of a mapped block that it has released. */
-  void retain(int tag, int number, long address) {
+  @Override
+  public void vmRetain(int tag, int number, long address) {
     Map.Entry<Long, Mapped> entry = mappings.floorEntry(address);
     boolean sound =
         entry != null
@@ -123,7 +131,8 @@ final class VirtualMemory {
     state.reply(tag, result);
   }
 
-  void map(int tag, long address, long lengthBytes, long offset, int number) {
+  @Override
+  public void vmMap(int tag, long address, long lengthBytes, long offset, int number) {
     Block block = blocks.get(number);
     if (block == null || block.released || mappings.size() >= MAX_MAPPINGS) {
       state.reply(tag, CudaResult.INVALID_VALUE);
@@ -137,7 +146,8 @@ final class VirtualMemory {
     state.reply(tag, result);
   }
 
-  void unmap(int tag, long address, long lengthBytes) {
+  @Override
+  public void vmUnmap(int tag, long address, long lengthBytes) {
     int result = state.backend.cuMemUnmap(address, lengthBytes);
     if (result == 0) {
       Map<Long, Mapped> gone = mappings.subMap(address, address + lengthBytes);
@@ -150,7 +160,8 @@ final class VirtualMemory {
     state.reply(tag, result);
   }
 
-  void setAccess(int tag, long address, long lengthBytes, int gpu, int flags) {
+  @Override
+  public void vmSetAccess(int tag, long address, long lengthBytes, int gpu, int flags) {
     if (!isGpu(gpu)) {
       state.reply(tag, CudaResult.INVALID_VALUE);
       return;
@@ -160,7 +171,8 @@ final class VirtualMemory {
     state.reply(tag, state.backend.cuMemSetAccess(address, lengthBytes, access, 1));
   }
 
-  void getAccess(int tag, long address, int gpu) {
+  @Override
+  public void vmGetAccess(int tag, long address, int gpu, boolean flagsWanted) {
     if (!isGpu(gpu)) {
       state.reply(tag, CudaResult.INVALID_VALUE);
       return;
