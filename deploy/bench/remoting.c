@@ -8,10 +8,10 @@
 #include <netinet/tcp.h>
 #include <pthread.h>
 #include <sys/socket.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "../examples/driver-api/driver.h"
+#include "figures.h"
 
 static const char PTX[] =
     ".version 7.0\n.target sm_70\n.address_size 64\n"
@@ -27,31 +27,12 @@ static const char PTX[] =
     "add.f32 %f3, %f1, %f2;\nst.global.f32 [%rd3], %f3;\ndone:\nret;\n}\n";
 
 struct options {
-  int json;
   size_t copy_bytes;
   int launches;
   int rounds;
 };
 
-static struct options options = {0, (size_t)256 << 20, 200000, 5000};
-static int figures;
-
-static double now_seconds(void) {
-  struct timespec time;
-  clock_gettime(CLOCK_MONOTONIC, &time);
-  return (double)time.tv_sec + (double)time.tv_nsec * 1e-9;
-}
-
-static void figure(const char *name, double value, const char *unit) {
-  if (options.json) {
-    printf("%s\n  \"%s_%s\": %.4g", figures == 0 ? "{" : ",", name, unit, value);
-  } else {
-    printf("%-24s %12.4g %s\n", name, value, unit);
-  }
-  fflush(stdout);
-  figures++;
-}
-
+static struct options options = {(size_t)256 << 20, 200000, 5000};
 static int ascending(const void *a, const void *b) {
   double x = *(const double *)a, y = *(const double *)b;
   return (x > y) - (x < y);
@@ -259,7 +240,7 @@ static void measure_events(void) {
 static void parse(int argc, char **argv) {
   for (int i = 1; i < argc; i++) {
     if (strcmp(argv[i], "--json") == 0) {
-      options.json = 1;
+      figures_as_json = 1;
       continue;
     }
     long value = i + 1 < argc ? strtol(argv[i + 1], NULL, 10) : 0;
@@ -310,9 +291,7 @@ int main(int argc, char **argv) {
   measure_allocations();
   measure_events();
   measure_loopback(pageable);
-  if (options.json) {
-    printf("\n}\n");
-  }
+  figures_end();
   free(pageable);
   CHECK(cuMemFree(memory));
   return 0;

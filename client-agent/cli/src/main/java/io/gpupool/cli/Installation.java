@@ -34,8 +34,9 @@ record Installation(Path home) {
     return home.resolve("lib/gpupool-exec");
   }
 
-  Path benchmark() {
-    return home.resolve("lib/bench/remoting");
+  /** A program that measures. */
+  Path benchmark(String name) {
+    return home.resolve("lib/bench").resolve(name);
   }
 
   /** How a server here starts its workers. */

@@ -85,6 +85,13 @@ final class RunOptions {
             .orElse("all"));
   }
 
+  /** These GPUs, in a pool started for this program, unless a pool or GPUs were asked for. */
+  void defaultTo(String gpus) {
+    if (pool().isEmpty() && embeddedGpus.isEmpty()) {
+      embeddedGpus = Optional.of(gpus);
+    }
+  }
+
   /** Whether a pool is to be started for this program although an agent may know another. */
   boolean wantsOwnPool() {
     return embeddedGpus.isPresent() && pool().isEmpty();

@@ -43,6 +43,19 @@ class GpupoolCommandTest {
   }
 
   @Test
+  void bench_options_areOfTheCommandAndBehindTwoDashesOfTheProgram() {
+    CommandLine.ParseResult bench =
+        GpupoolCommand.commandLine()
+            .parseArgs("bench", "soft", "--output", "json", "--", "--rounds", "1");
+    CommandLine.ParseResult soft = bench.subcommand().subcommand();
+
+    assertThat(soft.commandSpec().qualifiedName()).isEqualTo("gpupool bench soft");
+    assertThat(soft.<Object>matchedOptionValue("--output", null)).hasToString("json");
+    assertThat(soft.matchedPositionals().getFirst().<List<String>>getValue())
+        .containsExactly("--rounds", "1");
+  }
+
+  @Test
   void run_withoutACommand_isWrongUsage() {
     assertThat(execute("run", "-p", "0.5")).isEqualTo(2);
     assertThat(errors.toString()).contains("COMMAND");
