@@ -52,7 +52,11 @@ final class Code {
   static final int RESUME_LOCAL = 5;
   static final int POLL_LOCAL = 6;
   static final int YIELD_LOCAL = 7;
-  static final int FIRST_REGISTER_LOCAL = 8;
+
+  /** Address of the thread's frame. */
+  static final int FRAME_LOCAL = 8;
+
+  static final int FIRST_REGISTER_LOCAL = 10;
 
   private final CodeBuilder cb;
 
@@ -91,11 +95,56 @@ final class Code {
   }
 
   void load(VReg register) {
-    cb.loadLocal(register.kind().typeKind(), register.local());
+    if (register.inFrame()) {
+      pushFrame(register.frameOffset());
+      get(register.kind());
+    } else {
+      cb.loadLocal(register.kind().typeKind(), register.local());
+    }
   }
 
   void store(VReg register) {
-    cb.storeLocal(register.kind().typeKind(), register.local());
+    if (register.inFrame()) {
+      pushFrame(register.frameOffset());
+      if (register.kind().bytes() == 8) {
+        cb.dup2_x2();
+      } else {
+        cb.dup2_x1();
+      }
+      cb.pop2();
+      put(register.kind());
+    } else {
+      cb.storeLocal(register.kind().typeKind(), register.local());
+    }
+  }
+
+  /** Pushes an address in the thread's frame. */
+  void pushFrame(long offset) {
+    cb.lload(FRAME_LOCAL);
+    if (offset != 0) {
+      cb.loadConstant(offset);
+      cb.ladd();
+    }
+  }
+
+  /** Reads at the address on the stack. */
+  void get(JvmKind kind) {
+    switch (kind) {
+      case INT -> call(MemoryAccess.raw(), "getInt", "(J)I");
+      case LONG -> call(MemoryAccess.raw(), "getLong", "(J)J");
+      case FLOAT -> call(MemoryAccess.raw(), "getFloat", "(J)F");
+      case DOUBLE -> call(MemoryAccess.raw(), "getDouble", "(J)D");
+    }
+  }
+
+  /** Writes the value on the stack at the address below it. */
+  void put(JvmKind kind) {
+    switch (kind) {
+      case INT -> call(MemoryAccess.raw(), "putInt", "(JI)V");
+      case LONG -> call(MemoryAccess.raw(), "putLong", "(JJ)V");
+      case FLOAT -> call(MemoryAccess.raw(), "putFloat", "(JF)V");
+      case DOUBLE -> call(MemoryAccess.raw(), "putDouble", "(JD)V");
+    }
   }
 
   void pushAll(List<Value> values, Type as) {

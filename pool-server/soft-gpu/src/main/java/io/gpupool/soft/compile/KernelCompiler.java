@@ -16,7 +16,7 @@ public final class KernelCompiler {
   /** Local memory and frames a thread may fill by calls. */
   private static final int STACK_BYTES = 64 << 10;
 
-  private static final int MAX_METHOD_BYTES = 24_000;
+  private static final int MAX_METHOD_BYTES = 12_000;
   private static final int MIN_METHOD_BYTES = 200;
 
   private KernelCompiler() {}
@@ -59,6 +59,7 @@ public final class KernelCompiler {
     Loops.addLatches(graph);
     Liveness.compute(graph);
     RegisterKinds.decide(graph);
+    FrameRegisters.choose(graph);
     String className = PACKAGE + function.name();
     Written written = write(className, function, graph, maxMethodBytes);
     boolean waits = waits(graph, written.plan());

@@ -33,6 +33,7 @@ final class LocalSlots {
   }
 
   private final Map<JvmKind, Deque<Integer>> free = new EnumMap<>(JvmKind.class);
+  private final Map<JvmKind, Deque<Integer>> freeInFrame = new EnumMap<>(JvmKind.class);
   private final List<Integer> frameOffsets = new ArrayList<>();
   private int nextLocal;
   private int frameBytes;
@@ -41,6 +42,7 @@ final class LocalSlots {
     nextLocal = firstLocal;
     for (JvmKind kind : JvmKind.values()) {
       free.put(kind, new ArrayDeque<>());
+      freeInFrame.put(kind, new ArrayDeque<>());
     }
   }
 
@@ -62,7 +64,11 @@ final class LocalSlots {
     for (Interval interval : intervals) {
       while (!active.isEmpty() && active.peek().end < interval.start) {
         VReg done = active.remove().register;
-        free.get(done.kind()).push(done.local());
+        if (done.inFrame()) {
+          freeInFrame.get(done.kind()).push(done.frameOffset());
+        } else {
+          free.get(done.kind()).push(done.local());
+        }
       }
       take(interval.register);
       active.add(interval);
@@ -72,22 +78,31 @@ final class LocalSlots {
 
   private void take(VReg register) {
     JvmKind kind = register.kind();
+    if (register.inFrame()) {
+      Deque<Integer> offsets = freeInFrame.get(kind);
+      register.frameOffset(offsets.isEmpty() ? newFrameOffset(kind) : offsets.pop());
+      return;
+    }
     if (free.get(kind).isEmpty()) {
       register.local(nextLocal);
       nextLocal += kind.typeKind().slotSize();
       if (nextLocal > MAX_LOCALS) {
         throw new RefusedException("more values live at once than fit in a JVM frame");
       }
-      frameBytes = -(-frameBytes & -kind.bytes());
       while (frameOffsets.size() <= register.local()) {
         frameOffsets.add(-1);
       }
-      frameOffsets.set(register.local(), frameBytes);
-      frameBytes += kind.bytes();
+      frameOffsets.set(register.local(), newFrameOffset(kind));
     } else {
       register.local(free.get(kind).pop());
     }
     register.frameOffset(frameOffsets.get(register.local()));
+  }
+
+  private int newFrameOffset(JvmKind kind) {
+    int offset = -(-frameBytes & -kind.bytes());
+    frameBytes = offset + kind.bytes();
+    return offset;
   }
 
   private static final int MAX_LOCALS = 60_000;

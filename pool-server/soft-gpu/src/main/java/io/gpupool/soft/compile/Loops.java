@@ -40,6 +40,17 @@ final class Loops {
     graph.arrange();
   }
 
+  /** How many loops each block of a loop lies in; blocks outside of all are absent. */
+  static Map<BasicBlock, Integer> depths(Graph graph) {
+    Map<BasicBlock, Integer> depths = new HashMap<>();
+    for (BasicBlock block : graph.order()) {
+      if (block.terminator() instanceof Terminator.Latch(boolean _, BasicBlock header)) {
+        body(header, List.of(block)).forEach(inside -> depths.merge(inside, 1, Integer::sum));
+      }
+    }
+    return depths;
+  }
+
   /** Blocks from which a back edge's source is reached without passing the header. */
   private static Set<BasicBlock> body(BasicBlock header, List<BasicBlock> sources) {
     Set<BasicBlock> body = new LinkedHashSet<>();

@@ -25,6 +25,9 @@ record MethodPlan(
 
   private static final int MEMORY_WEIGHT = 12;
 
+  /** For a register that is saved and restored. */
+  private static final int SAVE_WEIGHT = 24;
+
   /**
    * Shares out blocks.
    *
@@ -36,7 +39,7 @@ record MethodPlan(
     Map<BasicBlock, Integer> partOf = new HashMap<>();
     int weight = Integer.MAX_VALUE / 2;
     for (BasicBlock block : graph.order()) {
-      int more = weight(block);
+      int more = weight(graph, block);
       if (weight + more > targetBytes) {
         parts.add(new ArrayList<>());
         weight = 0;
@@ -70,22 +73,30 @@ record MethodPlan(
     }
   }
 
-  private static int weight(BasicBlock block) {
+  private static int weight(Graph graph, BasicBlock block) {
     int weight = 8;
     for (Op op : block.ops()) {
       weight += weight(op);
     }
     return switch (block.terminator()) {
-      case Terminator.Wait wait -> weight + 40 + 30 * wait.next().liveIn().cardinality();
-      case Terminator.Latch latch -> weight + 20 + 30 * latch.next().liveIn().cardinality();
-      case Terminator.Call call -> weight + 40 + 30 * call.next().liveIn().cardinality();
+      case Terminator.Wait wait -> weight + 40 + SAVE_WEIGHT * saved(graph, wait.next());
+      case Terminator.Latch latch -> weight + 20 + SAVE_WEIGHT * saved(graph, latch.next());
+      case Terminator.Call call -> weight + 40 + SAVE_WEIGHT * saved(graph, call.next());
       case Terminator.Select select -> weight + 16 + 4 * select.targets().size();
       case Terminator.Goto _, Terminator.Branch _, Terminator.Return _, Terminator.Exit _ -> weight;
     };
   }
 
+  /** Registers that are written to the frame before a block is entered anew, and read there. */
+  private static int saved(Graph graph, BasicBlock next) {
+    return (int) next.liveIn().stream().filter(id -> !graph.registers().get(id).inFrame()).count();
+  }
+
   private static int weight(Op op) {
     int operands = op.results().size() + op.args().size();
+    for (VReg use : op.uses()) {
+      operands += use.inFrame() ? 2 : 0;
+    }
     return switch (op.opcode()) {
       case "ld", "st", "atom", "red" -> OP_WEIGHT + MEMORY_WEIGHT * (1 + operands);
       default -> OP_WEIGHT + 4 * operands;

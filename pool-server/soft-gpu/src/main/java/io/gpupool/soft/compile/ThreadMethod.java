@@ -64,6 +64,7 @@ final class ThreadMethod {
     List<BasicBlock> resumable = plan.resumableIn(part);
     List<Label> stubs = new ArrayList<>();
     cb.labelBinding(dispatch);
+    frames.find();
     if (!resumable.isEmpty()) {
       enter(resumable, stubs);
     }

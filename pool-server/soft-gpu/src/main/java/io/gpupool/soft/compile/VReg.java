@@ -14,6 +14,7 @@ final class VReg implements Value {
   private JvmKind kind;
   private int local = -1;
   private int frameOffset = -1;
+  private boolean inFrame;
 
   VReg(int id, String name, Type type) {
     this.id = id;
@@ -48,7 +49,16 @@ final class VReg implements Value {
     local = slot;
   }
 
-  /** Byte offset in the thread's frame while the thread is suspended. */
+  /** Whether the value is always in the thread's frame, and in no local. */
+  boolean inFrame() {
+    return inFrame;
+  }
+
+  void keepInFrame() {
+    inFrame = true;
+  }
+
+  /** Byte offset in the thread's frame, at least while the thread is suspended. */
   int frameOffset() {
     return frameOffset;
   }

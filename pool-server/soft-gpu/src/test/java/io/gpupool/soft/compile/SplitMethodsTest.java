@@ -114,4 +114,53 @@ class SplitMethodsTest {
           .hasSizeGreaterThan(5);
     }
   }
+
+  @Test
+  void manyValues_shuffledInTurn_stayInTheFrameAndNeedFewMethods() throws Exception {
+    int values = 40;
+    int rounds = 20;
+    StringBuilder ptx =
+        new StringBuilder(
+            """
+            .version 8.0
+            .target sm_75
+            .address_size 64
+            .visible .entry k(.param .u64 p) {
+              .reg .b64 %rd<4>;
+              .reg .b32 %r<50>;
+              mov.u32 %r49, %tid.x;
+              mul.wide.u32 %rd2, %r49, 160;
+              ld.param.u64 %rd1, [p];
+              add.s64 %rd1, %rd1, %rd2;
+            """);
+    for (int i = 0; i < values; i++) {
+      ptx.append("mad.lo.s32 %r" + i + ", %r49, 1000, " + i + ";\n");
+    }
+    for (int i = 0; i < values * rounds; i++) {
+      String register = "%r" + i % values;
+      ptx.append("shfl.sync.bfly.b32 " + register + ", " + register + ", " + (i / values + 1) % 32);
+      ptx.append(", 31, -1;\n");
+    }
+    for (int i = 0; i < values; i++) {
+      ptx.append("st.global.u32 [%rd1+" + 4 * i + "], %r" + i + ";\n");
+    }
+    ptx.append("ret;\n}\n");
+    int from = 0;
+    for (int round = 1; round <= rounds; round++) {
+      from ^= round % 32;
+    }
+    try (TestGpu gpu = TestGpu.withPtx(ptx.toString())) {
+      MemorySegment p = gpu.allocate(4L * values * 32);
+
+      gpu.run("k", TestGpu.blocks(1, 32), p);
+
+      for (int i = 0; i < values * 32; i++) {
+        assertThat(p.getAtIndex(ValueLayout.JAVA_INT, i))
+            .isEqualTo((i / values ^ from) * 1000 + i % values);
+      }
+      // Saved and restored at every step, the values would fill sixty methods.
+      assertThat(Arrays.stream(gpu.kernel("k").code().getClass().getDeclaredMethods()))
+          .hasSizeLessThan(20);
+    }
+  }
 }
