@@ -113,7 +113,7 @@ static CUresult check_joined(const struct capture *capture) {
   return CUDA_SUCCESS;
 }
 
-/** The graph lock is held. */
+/** The graph is wanted unless NULL, or if it was there before. The graph lock is held. */
 static CUresult end(struct stream *stream, CUgraph *graph) {
   struct capture *capture = stream->capture;
   if (!capture) return CUDA_ERROR_ILLEGAL_STATE;
@@ -125,15 +125,14 @@ static CUresult end(struct stream *stream, CUgraph *graph) {
   }
   CUresult result =
       capture->invalid ? CUDA_ERROR_STREAM_CAPTURE_INVALIDATED : check_joined(capture);
-  if (!result) *graph = (CUgraph)(void *)capture->graph;
-  capture_end(capture, !result);
+  if (!result && graph) *graph = (CUgraph)(void *)capture->graph;
+  capture_end(capture, !result && graph);
   return result;
 }
 
 CUresult shim_cuStreamEndCapture(CUstream hStream, CUgraph *phGraph) {
   struct stream *stream;
-  if (!phGraph) return CUDA_ERROR_INVALID_VALUE;
-  *phGraph = NULL;
+  if (phGraph) *phGraph = NULL;
   CUresult result = find(hStream, &stream);
   if (result) return result;
   if (!stream) return CUDA_ERROR_ILLEGAL_STATE;

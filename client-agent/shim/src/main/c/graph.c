@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "graph.h"
 
+#include "graph_conditional.h"
 #include "shim.h"
 #include "user_object.h"
 
@@ -116,6 +117,12 @@ static struct graph_node *make_node(struct graph *graph, const struct work *work
     return NULL;
   }
   if (work->type == NODE_CHILD) work->child->parent = node;
+  if (work->type == NODE_CONDITIONAL) {
+    graph->conditional = true;
+    for (unsigned int i = 0; i < work->conditional.count; i++) {
+      work->conditional.bodies[i]->parent = node;
+    }
+  }
   if (work->type == NODE_MEM_ALLOC || work->type == NODE_MEM_FREE) graph->allocates = true;
   arena_publish(&graphNodes, node);
   return node;
@@ -193,6 +200,9 @@ struct graph *graph_make(void) {
 void graph_free(struct graph *graph) {
   for (uint32_t i = 0; i < graph->count; i++) discard(graph->nodes[i]);
   free(graph->nodes);
+  if (graph->plan) plan_free(graph->plan);
+  free(graph->plan);
+  conditions_drop(graph->conditions);
   user_references_drop(&graph->references);
   arena_give(&graphs, graph);
 }
@@ -247,12 +257,25 @@ struct graph *graph_copy(const struct graph *graph) {
   return NULL;
 }
 
+/** The graph in a node that stands for the one that is in another of its kind. */
+static struct graph *inner(const struct graph_node *node, const struct graph_node *other,
+                           const struct graph *graph) {
+  const struct conditional_work *conditional = &node->work.conditional;
+  if (node->work.type == NODE_CHILD) return node->work.child;
+  if (node->work.type != NODE_CONDITIONAL || other->work.type != NODE_CONDITIONAL) return NULL;
+  for (unsigned int i = 0; i < conditional->count; i++) {
+    if (other->work.conditional.bodies[i] == graph) return conditional->bodies[i];
+  }
+  return NULL;
+}
+
 struct graph_node *graph_counterpart(struct graph *copy, const struct graph_node *original) {
   const struct graph_node *parent = original->graph->parent;
   if (parent) {
     struct graph_node *outer = graph_counterpart(copy, parent);
     // A graph given by itself may be the one inside another.
-    if (outer && outer->work.type == NODE_CHILD) return twin(outer->work.child, original);
+    struct graph *within = outer ? inner(outer, parent, original->graph) : NULL;
+    if (within) return twin(within, original);
   }
   return twin(copy, original);
 }
@@ -284,7 +307,7 @@ CUresult shim_cuGraphClone(CUgraph *phGraphClone, CUgraph originalGraph) {
   struct graph *graph = graph_find(originalGraph);
   if (!graph) {
     result = CUDA_ERROR_INVALID_VALUE;
-  } else if (graph->allocates) {
+  } else if (graph->allocates || graph->conditional || graph->conditions) {
     result = CUDA_ERROR_NOT_SUPPORTED;
   } else {
     struct graph *copy = graph_copy(graph);

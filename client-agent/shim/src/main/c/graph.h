@@ -6,7 +6,9 @@
 #include "graph_work.h"
 #include "handles.h"
 
+struct conditions;
 struct graph_node;
+struct plan;
 struct user_reference;
 
 /** Edges of one side of a node, or the nodes that a capturing stream's next one follows. */
@@ -23,6 +25,10 @@ struct graph {
   struct graph_node *parent;  // of which this is the work, or NULL
   uint64_t capturing;         // the id of the capture that adds to it, or 0
   bool allocates;             // has nodes that allocate or free
+  bool conditional;           // has conditional nodes
+  struct conditions *conditions;  // of one that is in no other, and of all in it; or NULL
+  struct plan *plan;              // of a conditional node's body in an executable graph, or NULL
+  uint32_t number;                // the worker's of such a body
   uint32_t executables;       // there are of it, counted if it allocates
   struct user_reference *references;
 };

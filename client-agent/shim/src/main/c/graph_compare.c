@@ -90,6 +90,28 @@ static bool add_change(struct changes *changes, struct graph_node *node, const s
   return true;
 }
 
+static int compare(struct graph *graph, struct graph *other, struct changes *changes,
+                   CUgraphExecUpdateResultInfo *info);
+
+/** The bodies of two conditional nodes; the condition is taken over. */
+static int compare_bodies(struct graph_node *node, const struct graph_node *other,
+                          struct changes *changes, CUgraphExecUpdateResultInfo *info) {
+  const struct conditional_work *conditional = &node->work.conditional,
+                                *otherOne = &other->work.conditional;
+  int result = UPDATE_SUCCESS;
+  if (conditional->kind != otherOne->kind || conditional->count != otherOne->count) {
+    return UPDATE_PARAMETERS_CHANGED;
+  }
+  for (unsigned int i = 0; i < conditional->count && !result; i++) {
+    result = compare(conditional->bodies[i], otherOne->bodies[i], changes, info);
+  }
+  if (result || conditional->handle == otherOne->handle) return result;
+  struct work work = work_make(NODE_CONDITIONAL, node->work.context);
+  work.conditional = *otherOne;
+  work.conditional.bodies = NULL;
+  return add_change(changes, node, &work) ? UPDATE_SUCCESS : UPDATE_ERROR;
+}
+
 /** Whether a node can take over other work of its type. */
 static int check_work(const struct work *work, const struct work *other) {
   enum step_kind kind, otherKind;
@@ -115,6 +137,11 @@ static int compare(struct graph *graph, struct graph *other, struct changes *cha
     struct graph_node *node = graph->nodes[i], *twin = node->twin;
     if (node->work.type == NODE_CHILD) {
       result = compare(node->work.child, twin->work.child, changes, info);
+      continue;
+    }
+    if (node->work.type == NODE_CONDITIONAL) {
+      result = compare_bodies(node, twin, changes, info);
+      if (result && !info->errorNode) differ(&pairing, result, twin, NULL);
       continue;
     }
     result = check_work(&node->work, &twin->work);

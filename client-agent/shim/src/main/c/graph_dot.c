@@ -18,6 +18,7 @@ enum {
   DOT_HANDLES = 1 << 10,
   DOT_ALLOC = 1 << 11,
   DOT_FREE = 1 << 12,
+  DOT_CONDITIONAL = 1 << 15,
 };
 
 static const char *type_name(int type) {
@@ -66,7 +67,21 @@ static void print_work(FILE *file, const struct work *work, unsigned int flags) 
             (uint64_t)work->alloc.params.dptr);
   } else if (work->type == NODE_MEM_FREE && (all || flags & DOT_FREE)) {
     fprintf(file, "\\n0x%" PRIx64, (uint64_t)work->freed);
+  } else if (work->type == NODE_CONDITIONAL && (all || flags & DOT_CONDITIONAL)) {
+    static const char *const kinds[] = {"IF", "WHILE", "SWITCH"};
+    fprintf(file, "\\n%s of 0x%" PRIx64, kinds[work->conditional.kind],
+            work->conditional.handle);
   }
+}
+
+static void print_graph(FILE *file, const struct graph *graph, unsigned int flags);
+
+static void print_inner(FILE *file, const struct graph_node *node, const struct graph *graph,
+                        unsigned int index, unsigned int flags) {
+  fprintf(file, "subgraph cluster_%" PRIu64 "_%u {\nlabel=\"graph of node %" PRIu64 "\";\n",
+          node->id, index, node->id);
+  print_graph(file, graph, flags);
+  fprintf(file, "}\n");
 }
 
 static void print_graph(FILE *file, const struct graph *graph, unsigned int flags) {
@@ -77,11 +92,11 @@ static void print_graph(FILE *file, const struct graph *graph, unsigned int flag
     if (flags & (DOT_VERBOSE | DOT_HANDLES)) fprintf(file, "\\n%p", (const void *)node);
     print_work(file, &node->work, flags);
     fprintf(file, "\"];\n");
-    if (node->work.type == NODE_CHILD) {
-      fprintf(file, "subgraph cluster_%" PRIu64 " {\nlabel=\"graph of node %" PRIu64 "\";\n",
-              node->id, node->id);
-      print_graph(file, node->work.child, flags);
-      fprintf(file, "}\n");
+    if (node->work.type == NODE_CHILD) print_inner(file, node, node->work.child, 0, flags);
+    if (node->work.type == NODE_CONDITIONAL) {
+      for (unsigned int j = 0; j < node->work.conditional.count; j++) {
+        print_inner(file, node, node->work.conditional.bodies[j], j, flags);
+      }
     }
   }
   for (uint32_t i = 0; i < graph->count; i++) {

@@ -5,6 +5,7 @@
 #include "capture.h"
 #include "copy.h"
 #include "event.h"
+#include "graph_conditional.h"
 #include "graph_memory.h"
 #include "graph_send.h"
 #include "log.h"
@@ -29,9 +30,13 @@ struct graph_exec *exec_find(CUgraphExec handle) { return arena_find(&graphExecs
 static void release(struct graph_exec *exec) {
   bool gone = exec->context && (exec->context->slot.live != contexts.mark ||
                                 exec->context->id != exec->contextId);
-  for (uint32_t i = 0; i < exec->plan.phaseCount; i++) {
-    if (exec->plan.phases[i].graph && !gone) {
-      op_graphDestroy(exec->context->number, exec->plan.phases[i].graph);
+  struct conditions *conditions = exec->graph ? exec->graph->conditions : NULL;
+  for (uint32_t i = 0; i < exec->plan.phaseCount && !gone; i++) {
+    uint32_t number = exec->plan.phases[i].graph;
+    if (conditions && number == conditions->number) {
+      op_graphReset(exec->context->number, number);
+    } else if (number) {
+      op_graphDestroy(exec->context->number, number);
     }
   }
   if (exec->order && !gone) {
@@ -40,6 +45,7 @@ static void release(struct graph_exec *exec) {
   }
   plan_free(&exec->plan);
   lock_take(&graphLock);
+  if (conditions) conditions->busy = false;
   if (exec->claims) graph_memory_unclaim(exec->graph);
   if (exec->graph) graph_free(exec->graph);
   lock_release(&graphLock);
@@ -75,7 +81,7 @@ static CUresult take_copy(struct graph_exec *exec, CUgraph handle) {
   CUresult result = CUDA_SUCCESS;
   lock_take(&graphLock);
   const struct graph *graph = graph_find(handle);
-  if (!graph || graph->capturing) {
+  if (!graph || graph_captures(graph) || (graph->conditions && graph->conditions->busy)) {
     result = CUDA_ERROR_INVALID_VALUE;
   } else {
     exec->graph = graph_copy(graph);
@@ -84,6 +90,10 @@ static CUresult take_copy(struct graph_exec *exec, CUgraph handle) {
       result = CUDA_ERROR_OUT_OF_MEMORY;
     } else if (graph->allocates && !exec->claims) {
       result = CUDA_ERROR_INVALID_VALUE;  // there is an executable graph of it already
+    } else if (graph->conditions) {
+      exec->graph->conditions = graph->conditions;
+      graph->conditions->references++;
+      graph->conditions->busy = true;
     }
   }
   lock_release(&graphLock);
@@ -94,6 +104,11 @@ static CUresult build(struct graph_exec *exec, CUgraph handle, struct graph_node
   CUresult result = take_copy(exec, handle);
   if (!result) result = choose_context(exec);
   if (!result) result = plan_make(&exec->plan, exec->graph, fault);
+  if (!result) result = conditional_plan(&exec->plan, fault);
+  if (!result && exec->graph->conditions && exec->plan.phaseCount > 1 &&
+      exec->plan.phases[1].count) {
+    exec->plan.phases[1].graph = exec->graph->conditions->number;
+  }
   for (uint32_t i = 0; i < exec->plan.phaseCount && !result; i++) {
     struct phase *phase = &exec->plan.phases[i];
     if (!phase->count) continue;
@@ -257,7 +272,7 @@ static CUresult post_in_order(struct graph_exec *exec, struct context *context, 
 /** In a capture, a launch is a child graph. */
 static CUresult capture_launch(struct stream *stream, const struct graph_exec *exec) {
   struct work work = work_make(NODE_CHILD, stream->context);
-  if (exec->claims) return capture_refuse_stream(stream->context, stream);
+  if (exec->claims || exec->graph->conditions) return capture_refuse_stream(stream->context, stream);
   lock_take(&graphLock);
   work.child = graph_copy(exec->graph);
   lock_release(&graphLock);

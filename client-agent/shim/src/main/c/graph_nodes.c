@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Nodes of graphs made, asked and changed one by one.
-#include "graph.h"
+#include "graph_conditional.h"
 #include "graph_params.h"
 #include "shim.h"
 
@@ -21,9 +21,10 @@ static CUresult add(CUgraphNode *made, CUgraph handle, const CUgraphNode *depend
   struct graph_node *node;
   lock_take(&graphLock);
   struct graph *graph = graph_find(handle);
-  CUresult result = graph && made && !(work->type == NODE_MEM_FREE && frees(graph, work->freed))
-                        ? graph_add(graph, dependencies, data, count, work, &node)
-                        : CUDA_ERROR_INVALID_VALUE;
+  bool good = graph && made && !(work->type == NODE_MEM_FREE && frees(graph, work->freed)) &&
+              !(work->type == NODE_CONDITIONAL && !conditional_take(graph, work));
+  CUresult result = good ? graph_add(graph, dependencies, data, count, work, &node)
+                         : CUDA_ERROR_INVALID_VALUE;
   if (result) {
     work_clear(work);
   } else {
@@ -68,8 +69,14 @@ CUresult shim_cuGraphAddNode_v2(CUgraphNode *phGraphNode, CUgraph hGraph,
                                 CUgraphNodeParams *nodeParams) {
   struct work work;
   CUresult result = params_any(nodeParams, &work);
-  return result ? result
-                : add(phGraphNode, hGraph, dependencies, dependencyData, numDependencies, &work);
+  if (!result) {
+    result = add(phGraphNode, hGraph, dependencies, dependencyData, numDependencies, &work);
+  }
+  if (!result && nodeParams->type == NODE_CONDITIONAL) {
+    // The bodies' handles, for as long as the node lives.
+    nodeParams->conditional.graphs = (CUgraph *)(void *)work.conditional.bodies;
+  }
+  return result;
 }
 
 CUresult shim_cuGraphAddNode(CUgraphNode *phGraphNode, CUgraph hGraph,
@@ -81,6 +88,7 @@ CUresult shim_cuGraphAddNode(CUgraphNode *phGraphNode, CUgraph hGraph,
 
 CUresult shim_cuGraphNodeSetParams(CUgraphNode hNode, CUgraphNodeParams *nodeParams) {
   struct work work;
+  if (nodeParams && nodeParams->type == NODE_CONDITIONAL) return CUDA_ERROR_NOT_SUPPORTED;
   CUresult result = params_any(nodeParams, &work);
   return result ? result : set(hNode, &work);
 }

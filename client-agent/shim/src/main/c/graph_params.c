@@ -3,13 +3,12 @@
 
 #include "event.h"
 #include "device.h"
-#include "graph.h"
+#include "graph_conditional.h"
 #include "graph_memory.h"
 #include "rect.h"
 #include "stream_memory.h"
 
-/** The given context, or the current one for NULL. */
-static CUresult given_or_current(CUcontext given, struct context **context) {
+CUresult params_context(CUcontext given, struct context **context) {
   if (!given) return context_or_none(context);
   *context = arena_find(&contexts, given);
   return *context ? (*context)->sticky : CUDA_ERROR_INVALID_CONTEXT;
@@ -20,7 +19,7 @@ CUresult params_kernel(const CUDA_KERNEL_NODE_PARAMS *params, struct work *work)
   const void *packed;
   size_t packedBytes;
   if (!params || (params->kernelParams && params->extra)) return CUDA_ERROR_INVALID_VALUE;
-  CUresult result = given_or_current(params->func ? NULL : params->ctx, &context);
+  CUresult result = params_context(params->func ? NULL : params->ctx, &context);
   if (!result) result = launch_extra(params->extra, &packed, &packedBytes);
   if (result) return result;
   struct launch launch = {.grid = {params->gridDimX, params->gridDimY, params->gridDimZ},
@@ -45,7 +44,7 @@ CUresult params_copy(const CUDA_MEMCPY3D *params, CUcontext given, struct work *
   struct context *context;
   enum box_kind kind;
   if (!params) return CUDA_ERROR_INVALID_VALUE;
-  CUresult result = given_or_current(given, &context);
+  CUresult result = params_context(given, &context);
   if (!result) result = rect_kind(params, &kind);
   if (result) return result;
   *work = work_make(NODE_MEMCPY, context);
@@ -64,7 +63,7 @@ CUresult params_fill(const CUDA_MEMSET_NODE_PARAMS *params, CUcontext given, str
                              params->pitch / params->elementSize < params->width)) {
     return CUDA_ERROR_INVALID_VALUE;
   }
-  CUresult result = given_or_current(given, &context);
+  CUresult result = params_context(given, &context);
   if (result) return result;
   *work = work_make(NODE_MEMSET, context);
   work->fill = *params;
@@ -94,7 +93,7 @@ CUresult params_child(CUgraph handle, struct work *work) {
   const struct graph *child = graph_find(handle);
   if (!child || child->capturing) {
     result = CUDA_ERROR_INVALID_VALUE;
-  } else if (child->allocates) {
+  } else if (child->allocates || child->conditional || child->conditions) {
     result = CUDA_ERROR_NOT_SUPPORTED;
   } else {
     *work = work_make(NODE_CHILD, NULL);
@@ -162,7 +161,7 @@ CUresult params_memory(const CUDA_BATCH_MEM_OP_NODE_PARAMS *params, struct work 
   struct context *context;
   if (!params) return CUDA_ERROR_INVALID_VALUE;
   CUresult result = stream_memory_check(params->paramArray, params->count, params->flags);
-  if (!result) result = given_or_current(params->ctx, &context);
+  if (!result) result = params_context(params->ctx, &context);
   if (result) return result;
   return work_memory(work, context, params->paramArray, params->count) ? CUDA_SUCCESS
                                                                        : CUDA_ERROR_OUT_OF_MEMORY;
@@ -194,6 +193,8 @@ CUresult params_any(CUgraphNodeParams *params, struct work *work) {
       return params_memory(&params->memOps, work);
     case NODE_MEM_FREE:
       return params_free(params->freed, work);
+    case NODE_CONDITIONAL:
+      return params_conditional(&params->conditional, work);
     default:
       return params->type < 0 || params->type > NODE_CONDITIONAL ? CUDA_ERROR_INVALID_VALUE
                                                                  : CUDA_ERROR_NOT_SUPPORTED;

@@ -2,6 +2,7 @@
 #include "graph_send.h"
 
 #include "event.h"
+#include "graph_conditional.h"
 #include "ops.h"
 #include "rect.h"
 
@@ -86,6 +87,19 @@ static CUresult append_event(struct buffer *buffer, CUevent handle) {
   return CUDA_SUCCESS;
 }
 
+/** A conditional node: its bodies, if it has them, get numbers and are sent later. */
+static void append_conditional(struct buffer *buffer, const struct conditional_work *conditional) {
+  uint32_t head[4] = {(uint32_t)conditional->handle, (uint32_t)(conditional->handle >> 32),
+                      (uint32_t)conditional->kind, conditional->count};
+  append(buffer, head, sizeof head);
+  uint32_t *numbers = grow(buffer, conditional->count * sizeof *numbers);
+  for (unsigned int i = 0; numbers && conditional->bodies && i < conditional->count; i++) {
+    struct graph *body = conditional->bodies[i];
+    numbers[i] = body->number = send_number();
+    if (body->plan->phaseCount > 1) body->plan->phases[1].graph = body->number;
+  }
+}
+
 static CUresult append_work(struct buffer *buffer, const struct work *work) {
   switch (work->type) {
     case NODE_KERNEL:
@@ -99,6 +113,9 @@ static CUresult append_work(struct buffer *buffer, const struct work *work) {
     case NODE_EVENT_RECORD:
     case NODE_EVENT_WAIT:
       return append_event(buffer, work->event);
+    case NODE_CONDITIONAL:
+      append_conditional(buffer, &work->conditional);
+      return CUDA_SUCCESS;
     default:
       return CUDA_ERROR_NOT_SUPPORTED;
   }
@@ -164,7 +181,7 @@ static CUresult flush(struct buffer *buffer, uint32_t graph, uint16_t context) {
 static CUresult send_steps(const struct plan *plan, const struct phase *phase, uint16_t context,
                            struct graph_node **fault) {
   struct buffer buffer = {0};
-  CUresult result = op_graphCreate(context, phase->graph);
+  CUresult result = CUDA_SUCCESS;
   for (uint32_t i = 0; i < phase->count && !result; i++) {
     const struct step *step = &plan->steps[plan->order[phase->first + i]];
     result = append_step(&buffer, plan, step, context);
@@ -176,15 +193,32 @@ static CUresult send_steps(const struct plan *plan, const struct phase *phase, u
   }
   if (!result) result = flush(&buffer, phase->graph, context);
   free(buffer.bytes);
+  for (uint32_t i = 0; i < phase->count && !result; i++) {
+    const struct work *work = &plan->steps[plan->order[phase->first + i]].node->work;
+    if (work->type != NODE_CONDITIONAL) continue;
+    for (unsigned int j = 0; j < work->conditional.count && !result; j++) {
+      const struct plan *body = work->conditional.bodies[j]->plan;
+      if (body->phaseCount > 1) result = send_steps(body, &body->phases[1], context, fault);
+    }
+  }
   return result;
+}
+
+uint32_t send_number(void) {
+  static uint32_t lastNumber;
+  return __atomic_add_fetch(&lastNumber, 1, __ATOMIC_RELAXED);
 }
 
 CUresult send_phase(struct plan *plan, struct phase *phase, struct context *context,
                     uint64_t flags, struct graph_node **fault) {
-  static uint32_t lastNumber;
   uint32_t status = 0, place = NO_STEP;
-  phase->graph = __atomic_add_fetch(&lastNumber, 1, __ATOMIC_RELAXED);
-  CUresult result = send_steps(plan, phase, context->number, fault);
+  bool own = !phase->graph;
+  CUresult result = CUDA_SUCCESS;
+  if (own) {
+    phase->graph = send_number();
+    result = op_graphCreate(context->number, phase->graph);
+  }
+  if (!result) result = send_steps(plan, phase, context->number, fault);
   if (!result) {
     result = context_result(
         context, op_graphInstantiate(context->number, phase->graph, flags, &status, &place));
@@ -193,7 +227,7 @@ CUresult send_phase(struct plan *plan, struct phase *phase, struct context *cont
     result = context_result(context, (CUresult)status);
     if (place < phase->count) *fault = plan->steps[plan->order[phase->first + place]].node;
   }
-  if (result) {
+  if (result && own) {
     op_graphDestroy(context->number, phase->graph);
     phase->graph = 0;
   }

@@ -4,8 +4,11 @@
 
 #include "graph_plan.h"
 
+/** A number for a graph of the worker's. */
+uint32_t send_number(void);
+
 /**
- * Has the worker make a phase's graph executable; *fault is the node that cannot be, if it says so.
+ * Has the worker make a phase's graph executable, one of its own unless it has a number; *fault is the node that cannot be, if it says so.
  * Waits for the answer.
  */
 CUresult send_phase(struct plan *plan, struct phase *phase, struct context *context,

@@ -20,22 +20,28 @@ static bool same_kind(const struct work *one, const struct work *other) {
          !plan_kind(other, &otherKind) && oneKind == otherKind;
 }
 
-static const struct phase *phase_of(const struct graph_exec *exec, const struct step *step) {
-  return &exec->plan.phases[step->phase];
+/** The plan that a node of an executable graph is in: of the graph, or of a body. */
+static const struct plan *plan_of(const struct graph_exec *exec, const struct graph_node *node) {
+  const struct graph *graph = node->graph;
+  while (graph->parent && !graph->plan) graph = graph->parent->graph;
+  return graph->plan ? graph->plan : &exec->plan;
 }
 
 CUresult exec_set(struct graph_exec *exec, struct graph_node *node, struct work *work) {
-  const struct step *step = &exec->plan.steps[node->step];
+  const struct plan *plan = plan_of(exec, node);
+  const struct step *step = &plan->steps[node->step];
   CUresult result = CUDA_SUCCESS;
   if (!same_kind(&node->work, work) ||
       (work->type == NODE_KERNEL && work->context != node->work.context)) {
     result = CUDA_ERROR_INVALID_VALUE;
   } else if (step->kind == STEP_DEVICE) {
-    result = send_work(phase_of(exec, step), step, work, exec->context);
+    result = send_work(&plan->phases[step->phase], step, work, exec->context);
   }
   lock_take(&graphLock);
   if (result) {
     work_clear(work);
+  } else if (work->type == NODE_CONDITIONAL) {
+    node->work.conditional.handle = work->conditional.handle;
   } else {
     if (work->type == NODE_KERNEL) kernel_keep_attributes(&work->kernel, &node->work.kernel);
     work_clear(&node->work);
@@ -143,11 +149,12 @@ CUresult shim_cuGraphNodeSetEnabled(CUgraphExec hGraphExec, CUgraphNode hNode,
   if (!node || !can_be_disabled(node)) {
     result = CUDA_ERROR_INVALID_VALUE;
   } else if (node->disabled == (isEnabled != 0)) {
-    const struct step *step = &exec->plan.steps[node->step];
+    const struct plan *plan = plan_of(exec, node);
+    const struct step *step = &plan->steps[node->step];
     node->disabled = !isEnabled;
     if (step->kind == STEP_DEVICE) {
-      result = op_graphSetEnabled(exec->context->number, phase_of(exec, step)->graph, step->place,
-                                  isEnabled != 0);
+      result = op_graphSetEnabled(exec->context->number, plan->phases[step->phase].graph,
+                                  step->place, isEnabled != 0);
     }
   }
   lock_release(&exec->lock);
@@ -234,6 +241,7 @@ CUresult shim_cuGraphExecChildGraphNodeSetParams(CUgraphExec hGraphExec, CUgraph
 CUresult shim_cuGraphExecNodeSetParams(CUgraphExec hGraphExec, CUgraphNode hNode,
                                        CUgraphNodeParams *nodeParams) {
   struct work work;
+  if (nodeParams && nodeParams->type == NODE_CONDITIONAL) return CUDA_ERROR_NOT_SUPPORTED;
   if (nodeParams && nodeParams->type == NODE_CHILD) {
     return shim_cuGraphExecChildGraphNodeSetParams(hGraphExec, hNode, nodeParams->child.graph);
   }

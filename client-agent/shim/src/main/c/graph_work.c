@@ -53,6 +53,24 @@ static bool copy_kernel(struct kernel_work *to, const struct kernel_work *from) 
   return true;
 }
 
+static void free_bodies(struct conditional_work *conditional) {
+  for (unsigned int i = 0; conditional->bodies && i < conditional->count; i++) {
+    if (conditional->bodies[i]) graph_free(conditional->bodies[i]);
+  }
+  free(conditional->bodies);
+}
+
+static bool copy_bodies(struct conditional_work *to, const struct conditional_work *from) {
+  to->bodies = calloc(from->count, sizeof(struct graph *));
+  bool good = to->bodies != NULL;
+  for (unsigned int i = 0; good && i < from->count; i++) {
+    to->bodies[i] = graph_copy(from->bodies[i]);
+    good = to->bodies[i] != NULL;
+  }
+  if (!good) free_bodies(to);
+  return good;
+}
+
 bool work_copy(struct work *to, const struct work *from) {
   *to = *from;
   switch (from->type) {
@@ -67,6 +85,8 @@ bool work_copy(struct work *to, const struct work *from) {
     case NODE_MEM_OPS:
       to->memory.operations = duplicate(from->memory.operations, memory_bytes(&from->memory));
       return to->memory.operations != NULL;
+    case NODE_CONDITIONAL:
+      return !from->conditional.bodies || copy_bodies(&to->conditional, &from->conditional);
     default:
       return true;
   }
@@ -81,6 +101,8 @@ void work_clear(struct work *work) {
     graph_memory_drop(work->alloc.memory);
   } else if (work->type == NODE_MEM_OPS) {
     free(work->memory.operations);
+  } else if (work->type == NODE_CONDITIONAL) {
+    free_bodies(&work->conditional);
   }
   work->type = NODE_EMPTY;
 }

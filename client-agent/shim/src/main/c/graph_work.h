@@ -31,6 +31,13 @@ struct memory_work {
   void *operations;
 };
 
+struct conditional_work {
+  uint64_t handle;  // of the condition
+  int kind;         // CUgraphConditionalNodeType
+  unsigned int count;
+  struct graph **bodies;  // so many; or NULL, where only the rest counts
+};
+
 struct work {
   int type;  // enum node_type
   struct context *context;
@@ -45,6 +52,7 @@ struct work {
     struct alloc_work alloc;
     CUdeviceptr freed;
     struct memory_work memory;
+    struct conditional_work conditional;
   };
 };
 

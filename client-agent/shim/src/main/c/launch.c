@@ -15,7 +15,6 @@
 
 enum {
   HEAD_BYTES = 56,  // header and the twelve words after it
-  MAX_LAUNCH_ATTRIBUTES = 32,
   PROGRAMMATIC_EVENT = 7,
   LAUNCH_COMPLETION_EVENT = 12,
   MAX_DYNAMIC_SHARED_BYTES = 8,  // of CUfunction_attribute

@@ -4,6 +4,7 @@
 #include "module.h"
 
 enum {
+  MAX_LAUNCH_ATTRIBUTES = 32,
   FLAG_COOPERATIVE = 1,       // of struct launch
   ATTRIBUTE_COOPERATIVE = 2,  // of CUlaunchAttributeID
 };

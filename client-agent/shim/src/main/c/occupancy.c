@@ -2,8 +2,13 @@
 // The block size that fills a multiprocessor best, found by asking for one size after the other.
 #include "device.h"
 #include "handles.h"
+#include "launch.h"
 #include "module.h"
+#include "ops.h"
 #include "shim.h"
+
+#include <stdlib.h>
+#include <string.h>
 
 enum { FUNCTION_MAX_THREADS = 0 };
 
@@ -56,4 +61,40 @@ CUresult shim_cuOccupancyMaxPotentialBlockSize(int *minGridSize, int *blockSize,
                                                size_t dynamicSMemSize, int blockSizeLimit) {
   return shim_cuOccupancyMaxPotentialBlockSizeWithFlags(
       minGridSize, blockSize, func, blockSizeToDynamicSMemSize, dynamicSMemSize, blockSizeLimit, 0);
+}
+
+/** Asks for the greatest size of clusters, or how many run at once. */
+static CUresult clusters(int *value, CUfunction func, const CUlaunchConfig *config, bool active) {
+  struct context *context;
+  struct function *function;
+  int32_t answer = 0;
+  if (!value || !config || config->numAttrs > MAX_LAUNCH_ATTRIBUTES ||
+      (config->numAttrs && !config->attrs)) {
+    return CUDA_ERROR_INVALID_VALUE;
+  }
+  CUresult result = context_current(&context);
+  if (!result) result = function_find(func, &context, &function);
+  if (result) return result;
+  uint32_t head[8] = {config->gridDimX,  config->gridDimY,  config->gridDimZ,       config->blockDimX,
+                      config->blockDimY, config->blockDimZ, config->sharedMemBytes, config->numAttrs};
+  size_t attributeBytes = config->numAttrs * sizeof *config->attrs;
+  uint8_t *bytes = malloc(sizeof head + attributeBytes);
+  if (!bytes) return CUDA_ERROR_OUT_OF_MEMORY;
+  memcpy(bytes, head, sizeof head);
+  if (attributeBytes) memcpy(bytes + sizeof head, config->attrs, attributeBytes);
+  result = context_result(context, op_functionClusters(context->number, function->slot.number, active,
+                                                       bytes, sizeof head + attributeBytes, &answer));
+  free(bytes);
+  if (!result) *value = answer;
+  return result;
+}
+
+CUresult shim_cuOccupancyMaxPotentialClusterSize(int *clusterSize, CUfunction func,
+                                                 const CUlaunchConfig *config) {
+  return clusters(clusterSize, func, config, false);
+}
+
+CUresult shim_cuOccupancyMaxActiveClusters(int *numClusters, CUfunction func,
+                                           const CUlaunchConfig *config) {
+  return clusters(numClusters, func, config, true);
 }

@@ -5,7 +5,33 @@
 #include "ops.h"
 #include "shim.h"
 
-enum { CAN_ACCESS = 0, FIRST_ATTRIBUTE = 1, LAST_ATTRIBUTE = 5 };
+enum { CAN_ACCESS = 0, FIRST_ATTRIBUTE = 1, NATIVE_ATOMICS = 3, LAST_ATTRIBUTE = 5 };
+
+// CUatomicOperationCapability
+enum {
+  SIGNED = 1 << 0,
+  UNSIGNED = 1 << 1,
+  REDUCTION = 1 << 2,
+  SCALAR_32 = 1 << 3,
+  SCALAR_64 = 1 << 4,
+};
+
+/** What native atomics of PTX do, by CUatomicOperation. */
+static const uint8_t nativeAtomics[] = {
+    SIGNED | UNSIGNED | REDUCTION | SCALAR_32 | SCALAR_64,  // integer add
+    SIGNED | UNSIGNED | REDUCTION | SCALAR_32 | SCALAR_64,  // integer min
+    SIGNED | UNSIGNED | REDUCTION | SCALAR_32 | SCALAR_64,  // integer max
+    UNSIGNED | REDUCTION | SCALAR_32,                       // integer increment
+    UNSIGNED | REDUCTION | SCALAR_32,                       // integer decrement
+    UNSIGNED | REDUCTION | SCALAR_32 | SCALAR_64,           // and
+    UNSIGNED | REDUCTION | SCALAR_32 | SCALAR_64,           // or
+    UNSIGNED | REDUCTION | SCALAR_32 | SCALAR_64,           // xor
+    UNSIGNED | SCALAR_32 | SCALAR_64,                       // exchange
+    UNSIGNED | SCALAR_32 | SCALAR_64,                       // compare and swap
+    SIGNED | REDUCTION | SCALAR_32 | SCALAR_64,             // float add
+    0,                                                      // float min
+    0,                                                      // float max
+};
 
 static CUresult ask(CUdevice device, CUdevice peer, int attribute, int *value) {
   int32_t answer = 0;
@@ -53,4 +79,26 @@ CUresult shim_cuCtxDisablePeerAccess(CUcontext peerContext) {
   CUresult result = begin(peerContext, &context, &peer);
   return result ? result
                 : context_result(context, op_ctxDisablePeer(context->number, peer->number));
+}
+
+CUresult shim_cuDeviceGetP2PAtomicCapabilities(unsigned int *capabilities,
+                                               const CUatomicOperation *operations,
+                                               unsigned int count, CUdevice srcDevice,
+                                               CUdevice dstDevice) {
+  int native = 0;
+  if (!device_find(srcDevice) || !device_find(dstDevice)) return CUDA_ERROR_INVALID_DEVICE;
+  if (!capabilities || !operations || !count || srcDevice == dstDevice) {
+    return CUDA_ERROR_INVALID_VALUE;
+  }
+  for (unsigned int i = 0; i < count; i++) {
+    if (operations[i] < 0 || (size_t)operations[i] >= sizeof nativeAtomics) {
+      return CUDA_ERROR_INVALID_VALUE;
+    }
+  }
+  CUresult result = ask(srcDevice, dstDevice, NATIVE_ATOMICS, &native);
+  if (result) return result;
+  for (unsigned int i = 0; i < count; i++) {
+    capabilities[i] = native ? nativeAtomics[operations[i]] : 0;
+  }
+  return CUDA_SUCCESS;
 }

@@ -16,6 +16,7 @@
 #include <pthread.h>
 #include <stdint.h>
 #include <stdio.h>
+#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -976,14 +977,40 @@ struct node {
   struct copy_params copy;
   struct fill_params fill;
   struct event *event;
+  struct condition *condition;
+  unsigned type, bodies;
+  struct graph *body[4];
 };
 
 struct graph {
-  int count;
+  int count, is_body;
   struct node nodes[64];
 };
 
-enum { KERNEL, COPY, FILL, EMPTY = 5, WAIT = 6, RECORD = 7 };
+/* Its handle is the address of the value, to which kernels write. */
+struct condition {
+  unsigned value, initial, flags;
+};
+
+/* CUgraphNodeParams of a conditional node */
+struct conditional_params {
+  unsigned kind, reserved[3];
+  struct condition *condition;
+  unsigned type, bodies;
+  struct graph **graphs;
+  struct context *context;
+};
+
+enum { KERNEL, COPY, FILL, EMPTY = 5, WAIT = 6, RECORD = 7, CONDITIONAL = 13 };
+
+static struct graph *graph_of(struct node *node) {
+  return (struct graph *)((char *)(node - node->index) - offsetof(struct graph, nodes));
+}
+
+/* The node of an executable graph; bodies are not copied with the graph they are in. */
+static struct node *executed(struct graph *exec, struct node *node) {
+  return graph_of(node)->is_body ? node : &exec->nodes[node->index];
+}
 
 Result cuGraphCreate(struct graph **out, unsigned flags) {
   *out = calloc(1, sizeof **out);
@@ -1045,6 +1072,41 @@ Result cuGraphAddEventWaitNode(struct node **out, struct graph *graph, struct no
   return add_node(out, graph, dependencies, count, (struct node){.kind = WAIT, .event = event});
 }
 
+Result cuGraphConditionalHandleCreate(struct condition **out, struct graph *graph, struct context *context, unsigned value,
+                                      unsigned flags) {
+  Address address;
+  Result result = graph && context && flags <= 1 ? cuMemAlloc_v2(&address, sizeof **out) : INVALID_VALUE;
+  if (result) return result;
+  *out = (struct condition *)address;
+  **out = (struct condition){.initial = value, .flags = flags};
+  return SUCCESS;
+}
+
+Result cuGraphAddNode_v2(struct node **out, struct graph *graph, struct node **dependencies, void *data, size_t count,
+                         struct conditional_params *params) {
+  struct node node = {.kind = CONDITIONAL, .condition = params->condition, .type = params->type, .bodies = params->bodies};
+  if (params->kind != CONDITIONAL || data || !params->context || params->bodies > 4) return INVALID_VALUE;
+  for (unsigned i = 0; i < params->bodies; i++) {
+    node.body[i] = calloc(1, sizeof(struct graph));
+    node.body[i]->is_body = 1;
+  }
+  Result result = add_node(out, graph, dependencies, count, node);
+  params->graphs = (*out)->body;
+  return result;
+}
+
+Result cuGraphExecNodeSetParams(struct graph *exec, struct node *node, struct conditional_params *params) {
+  executed(exec, node)->condition = params->condition;
+  return params->kind == CONDITIONAL ? SUCCESS : INVALID_VALUE;
+}
+
+Result cuGraphDestroyNode(struct node *node) {
+  struct graph *graph = graph_of(node);
+  if (node->index != graph->count - 1) return INVALID_VALUE;
+  graph->count--;
+  return SUCCESS;
+}
+
 Result cuGraphInstantiateWithFlags(struct graph **out, struct graph *graph, unsigned long long flags) {
   *out = malloc(sizeof **out);
   **out = *graph;
@@ -1054,25 +1116,27 @@ Result cuGraphInstantiateWithFlags(struct graph **out, struct graph *graph, unsi
 Result cuGraphExecDestroy(struct graph *exec) { free(exec); return SUCCESS; }
 
 Result cuGraphExecKernelNodeSetParams_v2(struct graph *exec, struct node *node, struct kernel_params *params) {
-  return read_kernel(&exec->nodes[node->index], params);
+  return read_kernel(executed(exec, node), params);
 }
 
 Result cuGraphExecMemcpyNodeSetParams(struct graph *exec, struct node *node, struct copy_params *params,
                                       struct context *context) {
-  exec->nodes[node->index].copy = *params;
+  executed(exec, node)->copy = *params;
   return context ? SUCCESS : INVALID_VALUE;
 }
 
 Result cuGraphExecMemsetNodeSetParams(struct graph *exec, struct node *node, struct fill_params *params,
                                       struct context *context) {
-  exec->nodes[node->index].fill = *params;
+  executed(exec, node)->fill = *params;
   return context ? SUCCESS : INVALID_VALUE;
 }
 
 Result cuGraphNodeSetEnabled(struct graph *exec, struct node *node, unsigned enabled) {
-  exec->nodes[node->index].disabled = !enabled;
+  executed(exec, node)->disabled = !enabled;
   return SUCCESS;
 }
+
+static Result run_conditional(struct node *node, struct stream *stream);
 
 static Result run_node(struct node *node, struct stream *stream) {
   void *extra[] = {(void *)1, node->parameters, (void *)2, &node->parameter_bytes, NULL};
@@ -1089,9 +1153,31 @@ static Result run_node(struct node *node, struct stream *stream) {
       return cuStreamWaitEvent(stream, node->event, 0);
     case RECORD:
       return cuEventRecord(node->event, stream);
+    case CONDITIONAL:
+      return run_conditional(node, stream);
     default:
       return SUCCESS;
   }
+}
+
+static Result run_body(struct graph *graph, struct stream *stream) {
+  Result result = SUCCESS;
+  for (int i = 0; i < graph->count && !result; i++) result = run_node(&graph->nodes[i], stream);
+  return result;
+}
+
+/* Waits for what comes before, for the launcher evaluates the condition. */
+static Result run_conditional(struct node *node, struct stream *stream) {
+  Result result = cuStreamSynchronize(stream);
+  struct condition *condition = node->condition;
+  if (condition->flags) condition->value = condition->initial;
+  if (node->type == 2) return condition->value < node->bodies ? run_body(node->body[condition->value], stream) : result;
+  if (node->type == 0 && !condition->value) return node->bodies > 1 ? run_body(node->body[1], stream) : result;
+  do {
+    if (condition->value && !result) result = run_body(node->body[0], stream);
+    if (!result) result = cuStreamSynchronize(stream);
+  } while (node->type == 1 && condition->value && !result);
+  return result;
 }
 
 Result cuGraphUpload(struct graph *exec, struct stream *stream) { (void)exec; (void)stream; return usable(); }

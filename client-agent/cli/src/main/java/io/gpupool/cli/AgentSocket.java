@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.gpupool.cli;
 
-import io.gpupool.agent.Refusal;
 import io.gpupool.transport.TextMessageDecoder;
 import io.gpupool.transport.UnixAddress;
 import io.gpupool.wire.TextMessage;
@@ -25,7 +24,7 @@ import java.util.concurrent.TimeoutException;
 final class AgentSocket {
   private static final Path SYSTEM = Path.of("/run/gpupool/agent.sock");
   private static final String NAME = "gpupool/agent.sock";
-  private static final long ANSWER_SECONDS = 15;
+  private static final long ANSWER_MILLIS = 1000;
 
   private AgentSocket() {}
 
@@ -53,12 +52,7 @@ final class AgentSocket {
                 .map(path -> new UnixAddress(path.toString())));
   }
 
-  /**
-   * What the agent says of itself; empty when nobody listens there.
-   *
-   * @throws Refusal if somebody does and gives no answer: to go on without would be to use GPUs
-   *     that were not meant
-   */
+  /** What the agent says of itself; empty when none answers in time. */
   static Optional<TextMessage> status(UnixAddress address, EventLoopGroup loops) {
     CompletableFuture<TextMessage> status = new CompletableFuture<>();
     Channel channel =
@@ -80,26 +74,16 @@ final class AgentSocket {
             })
             .channel();
     try {
-      return Optional.of(status.get(ANSWER_SECONDS, TimeUnit.SECONDS))
+      return Optional.of(status.get(ANSWER_MILLIS, TimeUnit.MILLISECONDS))
           .filter(answer -> answer.type().equals("status"));
     } catch (InterruptedException e) {
       Thread.currentThread().interrupt();
       return Optional.empty();
-    } catch (ExecutionException e) {
+    } catch (ExecutionException | TimeoutException | CancellationException e) {
       return Optional.empty();
-    } catch (TimeoutException e) {
-      throw silent(address, "has not answered for " + ANSWER_SECONDS + " s");
-    } catch (CancellationException e) {
-      throw silent(address, "has closed the connection without an answer");
     } finally {
       channel.close();
     }
-  }
-
-  private static Refusal silent(UnixAddress address, String what) {
-    return new Refusal(
-        Refusal.Cause.UNREACHABLE,
-        "the agent at " + address + " " + what + "; restart it, or name a pool with --pool");
   }
 
   private static Optional<Path> ownPath() {

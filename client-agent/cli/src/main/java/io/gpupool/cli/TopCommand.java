@@ -4,17 +4,16 @@ package io.gpupool.cli;
 import io.gpupool.agent.PoolClient;
 import io.gpupool.control.v1.GpuInfo;
 import io.gpupool.control.v1.GrantUse;
-import io.gpupool.control.v1.Holder;
 import io.gpupool.control.v1.LeaseInfo;
 import io.gpupool.control.v1.ServerInfo;
 import io.gpupool.control.v1.SessionInfo;
 import picocli.CommandLine.Command;
 import picocli.CommandLine.Option;
 
-/** {@code gpupool top}: servers, GPUs, their fractions, who holds them and who waits. */
+/** {@code gpupool top}: servers, GPUs, their fractions, and who holds them. */
 @Command(
     name = "top",
-    description = "Shows servers, GPUs, the fractions leased, who holds them and who waits.")
+    description = "Shows servers, GPUs, the fractions leased, and who holds them.")
 final class TopCommand extends PoolCommand {
   private static final int BAR_WIDTH = 20;
   private static final String CLEAR = "\033[H\033[2J";
@@ -67,19 +66,13 @@ final class TopCommand extends PoolCommand {
             Amounts.bytes(use.getGrant().getMemoryBytes()),
             Amounts.percent(use.getGrant().getComputePercent()),
             Amounts.bytes(use.getUsedMemoryBytes()),
-            holder(lease.getHolder()),
+            holder(lease),
             Amounts.rate(callsPerSecond(pool, lease)),
             Amounts.age(lease.getAgeMillis()),
             lease.getState());
       }
     }
-    String waiting = pool.queue().isEmpty() ? "" : "\n" + LeaseCommand.Queue.table(pool.queue());
-    return servers
-        + "\n"
-        + gpus
-        + "\n"
-        + (leases.isEmpty() ? "no leases\n" : leases.toString())
-        + waiting;
+    return servers + "\n" + gpus + "\n" + (leases.isEmpty() ? "no leases\n" : leases.toString());
   }
 
   private static double callsPerSecond(PoolSnapshot pool, LeaseInfo lease) {
@@ -89,14 +82,14 @@ final class TopCommand extends PoolCommand {
         .sum();
   }
 
-  static String holder(Holder holder) {
-    return holder.getUser()
+  static String holder(LeaseInfo lease) {
+    return lease.getHolder().getUser()
         + "@"
-        + holder.getHost()
+        + lease.getHolder().getHost()
         + " "
-        + holder.getPid()
+        + lease.getHolder().getPid()
         + " "
-        + holder.getProgram();
+        + lease.getHolder().getProgram();
   }
 
   private static String bar(GpuInfo gpu) {

@@ -88,7 +88,7 @@ final class CoveragePage {
       case POSTED -> "sent, not answered; an error surfaces at the next fence of its context";
       case FENCED -> "waits for its answer, and so for everything sent before it";
       case CALLBACK -> "the server calls the program back";
-      case REFUSED -> "CUDA_ERROR_NOT_SUPPORTED; \"not yet\" is what a later release brings";
+      case REFUSED -> "CUDA_ERROR_NOT_SUPPORTED, for the reason given";
     };
   }
 

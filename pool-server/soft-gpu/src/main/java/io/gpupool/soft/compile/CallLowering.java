@@ -373,6 +373,18 @@ final class CallLowering {
       VReg piece = onlyPiece(caller, operand);
       args.add(piece != null ? piece : operands.value(caller, instruction, operand));
     }
+    if (callee.name().equals(DeviceFunctions.SET_CONDITION)) {
+      // A condition's handle is its address.
+      Value place = new Value.Memory(args.getFirst(), 0);
+      lowering.append(
+          new Op(
+              instruction,
+              "st",
+              List.of("global", Type.B32.ptxName()),
+              List.of(),
+              List.of(place, args.get(1))));
+      return;
+    }
     List<VReg> results = new ArrayList<>();
     for (Operand operand : parts.results()) {
       VReg piece = onlyPiece(caller, operand);

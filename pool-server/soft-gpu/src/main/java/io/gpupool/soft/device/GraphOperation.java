@@ -4,6 +4,7 @@ package io.gpupool.soft.device;
 import io.gpupool.soft.CudaStatus;
 import io.gpupool.soft.GpuException;
 import java.lang.foreign.MemorySegment;
+import java.util.List;
 import java.util.Optional;
 
 /** What a node of a graph does; the same thing with every launch. */
@@ -162,6 +163,48 @@ public sealed interface GraphOperation {
     @Override
     public Work awaited() {
       return event.lastMark();
+    }
+  }
+
+  /** What the value of a condition means. */
+  enum Choice {
+    /** The first body for any value but 0, and the second, if there is one, for 0. */
+    IF,
+    /** The one body again and again until the value is 0. */
+    WHILE,
+    /** The body of that number, if there is one. */
+    SWITCH;
+
+    public int maxBodies() {
+      return switch (this) {
+        case IF -> 2;
+        case WHILE -> 1;
+        case SWITCH -> Integer.MAX_VALUE;
+      };
+    }
+
+    boolean repeats() {
+      return this == WHILE;
+    }
+
+    /** The place of the body that is to run; -1 for none. */
+    int body(int value, int count) {
+      int chosen =
+          switch (this) {
+            case IF -> value != 0 ? 0 : 1;
+            case WHILE -> value != 0 ? 0 : -1;
+            case SWITCH -> value;
+          };
+      return chosen < count && chosen >= 0 ? chosen : -1;
+    }
+  }
+
+  /** Other graphs, as a value says when all before is done. It is for a run to make its work. */
+  record Conditional(SoftCondition condition, Choice kind, List<SoftGraph> bodies)
+      implements GraphOperation {
+    @Override
+    public Optional<Work> work() {
+      throw new IllegalStateException("a conditional node has no work apart from a run");
     }
   }
 }

@@ -38,6 +38,7 @@ public final class SoftContext {
   private final SoftStream legacy;
   private final Limits limits = new Limits();
   private final KernelHeap heap = new KernelHeap(this);
+  private final Conditions conditions = new Conditions(this);
   private final AtomicReference<GpuException> fault = new AtomicReference<>();
 
   /** All streams but the legacy one; guarded by the scheduler's lock. */
@@ -166,6 +167,25 @@ public final class SoftContext {
     }
     long pitch = (widthBytes + PITCH_ALIGNMENT_BYTES - 1) & -PITCH_ALIGNMENT_BYTES;
     return new Pitched(device.allocate(pitch * height, this), pitch);
+  }
+
+  /**
+   * Makes a condition for graphs.
+   *
+   * @param assigned whether launches begin with {@code defaultValue}
+   */
+  public SoftCondition createCondition(int defaultValue, boolean assigned) {
+    requireUsable();
+    return conditions.create(defaultValue, assigned);
+  }
+
+  /**
+   * The condition of a handle.
+   *
+   * @throws GpuException INVALID_VALUE if there is none
+   */
+  public SoftCondition condition(long handle) {
+    return conditions.find(handle);
   }
 
   /** Makes an array. */

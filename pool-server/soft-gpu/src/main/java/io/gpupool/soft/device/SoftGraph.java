@@ -64,6 +64,18 @@ public final class SoftGraph {
     return node;
   }
 
+  /**
+   * Removes the node that was added last.
+   *
+   * @throws GpuException NOT_SUPPORTED for any other
+   */
+  public synchronized void remove(Node node) {
+    if (nodes.isEmpty() || nodes.getLast() != node) {
+      throw new GpuException(CudaStatus.NOT_SUPPORTED, "only the latest node can be removed");
+    }
+    nodes.removeLast();
+  }
+
   /** Makes it executable as it is now. */
   public synchronized SoftGraphExec instantiate() {
     return new SoftGraphExec(this, List.copyOf(nodes));

@@ -3,19 +3,23 @@ package io.gpupool.soft.device;
 
 import io.gpupool.soft.CudaStatus;
 import io.gpupool.soft.GpuException;
+import java.util.ArrayList;
 import java.util.List;
+import java.util.Objects;
 import java.util.Optional;
 
 /**
- * An executable graph. A launch puts all its works between two gates in the stream: the edges of
- * the graph become those of the works, so that nothing else has to know of graphs. Any thread may
- * call it.
+ * An executable graph: what launches to come will do. Those of the bodies of conditional nodes are
+ * parts of it, and used by way of it alone. Any thread may call it.
  */
 public final class SoftGraphExec {
   private final SoftGraph graph;
   private final int[][] after;
   private final GraphOperation[] operations;
   private final boolean[] disabled;
+
+  /** Of each node; none but of conditional ones. */
+  private final List<List<SoftGraphExec>> bodies = new ArrayList<>();
 
   /** Nodes that no other node follows. */
   private final boolean[] last;
@@ -33,6 +37,10 @@ public final class SoftGraphExec {
     for (int i = 0; i < count; i++) {
       after[i] = nodes.get(i).after();
       operations[i] = nodes.get(i).operation();
+      bodies.add(
+          operations[i] instanceof GraphOperation.Conditional conditional
+              ? conditional.bodies().stream().map(SoftGraph::instantiate).toList()
+              : List.of());
       last[i] = true;
       for (int before : after[i]) {
         last[before] = false;
@@ -42,17 +50,19 @@ public final class SoftGraphExec {
 
   /** Has later launches do something else in a node. */
   public synchronized void set(SoftGraph.Node node, GraphOperation newOne) {
-    operations[index(node)] = newOne;
+    SoftGraphExec owner = owner(node);
+    owner.operations[node.index()] = newOne;
   }
 
   /** Has later launches do nothing in a node, or again what it is for. */
   public synchronized void setEnabled(SoftGraph.Node node, boolean enabled) {
-    disabled[index(node)] = !enabled;
+    SoftGraphExec owner = owner(node);
+    owner.disabled[node.index()] = !enabled;
   }
 
   /** The operation of a node in launches to come. */
   public synchronized GraphOperation operation(SoftGraph.Node node) {
-    return operations[index(node)];
+    return owner(node).operations[node.index()];
   }
 
   /**
@@ -64,56 +74,62 @@ public final class SoftGraphExec {
     SoftContext context = stream.context();
     context.requireUsable();
     Scheduler scheduler = context.device().gpu().scheduler();
-    Work[] works = new Work[operations.length];
-    Work[] awaited = new Work[operations.length];
-    for (int i = 0; i < works.length; i++) {
-      Optional<Work> work = disabled[i] ? Optional.empty() : operations[i].work();
-      works[i] = work.orElseGet(() -> new GateWork(scheduler));
-      awaited[i] = disabled[i] ? null : operations[i].awaited();
-    }
-    Work begin = new GateWork(scheduler);
-    Work end = new GateWork(scheduler);
+    GraphRun run = run();
+    GraphRun.Works works = run.works(scheduler);
+    List<SoftCondition> conditions = run.conditions().filter(SoftCondition::assigned).toList();
+    Work begin =
+        conditions.isEmpty()
+            ? new GateWork(scheduler)
+            : new MemoryWork(
+                context,
+                (long) SoftCondition.BYTES * conditions.size(),
+                () -> conditions.forEach(SoftCondition::assign));
     boolean ready;
     synchronized (scheduler.lock()) {
       scheduler.awaitRoom();
       context.order(stream, begin);
       scheduler.follow(begin, latest);
       ready = scheduler.enqueue(begin);
-      link(scheduler, works, awaited, begin, end);
-      scheduler.enqueue(end);
-      stream.tail = end;
-      latest = end;
+      run.link(scheduler, begin, works);
+      stream.tail = works.end();
+      latest = works.end();
     }
     if (ready) {
       scheduler.begin(begin);
     }
-    return end;
+    return works.end();
   }
 
-  /** Puts all works between the gates; none is ready, for the first gate is still shut. */
-  private void link(Scheduler scheduler, Work[] works, Work[] awaited, Work begin, Work end) {
-    for (int i = 0; i < works.length; i++) {
-      if (after[i].length == 0) {
-        scheduler.follow(works[i], begin);
-      }
-      for (int before : after[i]) {
-        scheduler.follow(works[i], works[before]);
-      }
-      scheduler.follow(works[i], awaited[i]);
-      scheduler.enqueue(works[i]);
-      if (last[i]) {
-        scheduler.follow(end, works[i]);
-      }
+  private GraphRun run() {
+    List<GraphRun.Node> nodes = new ArrayList<>();
+    for (int i = 0; i < operations.length; i++) {
+      nodes.add(
+          new GraphRun.Node(
+              after[i],
+              last[i],
+              disabled[i] ? Optional.empty() : Optional.of(operations[i]),
+              bodies.get(i).stream().map(SoftGraphExec::run).toList()));
     }
-    if (works.length == 0) {
-      scheduler.follow(end, begin);
-    }
+    return new GraphRun(nodes);
   }
 
-  private int index(SoftGraph.Node node) {
-    if (node.graph() != graph || node.index() >= operations.length) {
+  /** This, or the body that a node is of. */
+  private SoftGraphExec owner(SoftGraph.Node node) {
+    SoftGraphExec owner = find(node.graph());
+    if (owner == null || node.index() >= owner.operations.length) {
       throw new GpuException(CudaStatus.INVALID_VALUE, "a node of another graph");
     }
-    return node.index();
+    return owner;
+  }
+
+  private SoftGraphExec find(SoftGraph wanted) {
+    return wanted == graph
+        ? this
+        : bodies.stream()
+            .flatMap(List::stream)
+            .map(body -> body.find(wanted))
+            .filter(Objects::nonNull)
+            .findFirst()
+            .orElse(null);
   }
 }

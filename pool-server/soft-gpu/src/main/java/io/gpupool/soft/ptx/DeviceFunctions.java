@@ -5,7 +5,11 @@ import java.util.Set;
 
 /** Functions that device code may call without anybody defining them in PTX. */
 public final class DeviceFunctions {
-  private static final Set<String> PROVIDED = Set.of("vprintf", "__assertfail", "malloc", "free");
+  /** {@code (u64 handle, u32 value)}: gives a condition of a graph its value. */
+  public static final String SET_CONDITION = "cudaGraphSetConditional";
+
+  private static final Set<String> PROVIDED =
+      Set.of("vprintf", "__assertfail", "malloc", "free", SET_CONDITION);
 
   private DeviceFunctions() {}
 

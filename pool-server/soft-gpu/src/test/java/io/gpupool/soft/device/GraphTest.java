@@ -1,11 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.gpupool.soft.device;
 
+import static io.gpupool.soft.device.GraphOperation.Choice.IF;
+import static io.gpupool.soft.device.GraphOperation.Choice.SWITCH;
+import static io.gpupool.soft.device.GraphOperation.Choice.WHILE;
 import static io.gpupool.soft.device.TestGpu.assertStatus;
 import static io.gpupool.soft.device.TestGpu.readBytes;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import io.gpupool.soft.CudaStatus;
+import io.gpupool.soft.GpuException;
 import java.util.Arrays;
 import java.util.List;
 import org.junit.jupiter.api.AfterEach;
@@ -63,6 +67,83 @@ final class GraphTest {
       Arrays.fill(expected, 8 * row, 8 * row + 4, (byte) 5);
     }
     assertThat(readBytes(stream, two, BYTES)).isEqualTo(expected);
+  }
+
+  @Test
+  void launch_conditionAssigned_choosesTheBody() throws InterruptedException {
+    SoftGraph yes = new SoftGraph();
+    SoftGraph no = new SoftGraph();
+    yes.add(fill(one, 1), List.of());
+    no.add(fill(one, 2), List.of());
+    SoftGraph.Node node = graph.add(conditional(5, IF, yes, no), List.of());
+    graph.add(copy(two, one), List.of(node));
+    SoftGraphExec exec = graph.instantiate();
+
+    exec.launch(stream);
+    assertThat(readBytes(stream, two, BYTES)).containsOnly(1);
+    exec.set(node, conditional(0, IF, yes, no));
+    exec.launch(stream);
+
+    assertThat(readBytes(stream, two, BYTES)).containsOnly(2);
+  }
+
+  @Test
+  void launch_switchBeyondItsBodies_runsNone() throws InterruptedException {
+    SoftGraph body = new SoftGraph();
+    body.add(fill(one, 1), List.of());
+    SoftGraph.Node clear = graph.add(fill(one, 0), List.of());
+    graph.add(conditional(-1, SWITCH, body), List.of(clear));
+
+    graph.instantiate().launch(stream);
+
+    assertThat(readBytes(stream, one, BYTES)).containsOnly(0);
+  }
+
+  @Test
+  void launch_loopWithinALoop_runsUntilTheConditionsAreCleared() throws InterruptedException {
+    SoftCondition outer = context.createCondition(1, true);
+    SoftCondition inner = context.createCondition(1, true);
+    SoftGraph outerBody = new SoftGraph();
+    SoftGraph innerBody = new SoftGraph();
+    innerBody.add(fill(one, 3), List.of());
+    innerBody.add(clear(inner), List.of());
+    SoftGraph.Node loop =
+        outerBody.add(new GraphOperation.Conditional(inner, WHILE, List.of(innerBody)), List.of());
+    outerBody.add(clear(outer), List.of(loop));
+    SoftGraph.Node node =
+        graph.add(new GraphOperation.Conditional(outer, WHILE, List.of(outerBody)), List.of());
+    graph.add(copy(two, one), List.of(node));
+    SoftGraphExec exec = graph.instantiate();
+
+    exec.launch(stream);
+    exec.launch(other);
+
+    assertThat(readBytes(other, two, BYTES)).containsOnly(3);
+  }
+
+  @Test
+  void launch_bodyWithAnError_endsTheLoopAndFaultsTheContext() throws InterruptedException {
+    SoftGraph body = new SoftGraph();
+    body.add(fill(two, 1), List.of());
+    graph.add(conditional(1, WHILE, body), List.of());
+    SoftGraphExec exec = graph.instantiate();
+    Gate gate = new Gate();
+    stream.callHost(gate, false);
+    Completion launch = exec.launch(stream);
+    context.fail(new GpuException(CudaStatus.LAUNCH_FAILED, "as a kernel would"));
+    gate.open();
+
+    launch.await();
+    assertStatus(context::requireUsable, CudaStatus.LAUNCH_FAILED);
+  }
+
+  private GraphOperation conditional(int value, GraphOperation.Choice kind, SoftGraph... bodies) {
+    return new GraphOperation.Conditional(
+        context.createCondition(value, true), kind, List.of(bodies));
+  }
+
+  private GraphOperation clear(SoftCondition condition) {
+    return new GraphOperation.Fill(context, condition.handle(), 4, 0, 4, 1, 1);
   }
 
   @Test

@@ -11,6 +11,7 @@ final class GraphWork {
    * Kernel: u32 each function, grid x y z, block x y z, shared bytes, attribute count, parameter
    * bytes; then attributes of 72 bytes, as CUlaunchAttribute has them; then the parameters.
    * Copy: CUDA_MEMCPY3D between devices. Fill: CUDA_MEMSET_NODE_PARAMS. Event: u32 event, u32 0.
+   * Conditional: see ConditionalNode.
    */
   static final int KERNEL = 0;
   static final int COPY = 1;
@@ -18,6 +19,7 @@ final class GraphWork {
   static final int EMPTY = 5;
   static final int EVENT_WAIT = 6;
   static final int EVENT_RECORD = 7;
+  static final int CONDITIONAL = 13;
 
   private static final int KERNEL_BYTES = 40;
   private static final int ATTRIBUTE_BYTES = 72;
@@ -38,6 +40,9 @@ final class GraphWork {
 
   private final SessionState state;
   private final Backend backend;
+
+  /** Address of the graphs that the backend gave to the latest conditional node. */
+  private long bodies;
 
   /**
    * Where a node is put.
@@ -72,6 +77,7 @@ final class GraphWork {
           case EMPTY ->
               backend.cuGraphAddEmptyNode(out, place.graph, place.dependencies, place.count);
           case EVENT_WAIT, EVENT_RECORD -> addEvent(type, out, place, source, lengthBytes);
+          case CONDITIONAL -> addConditional(out, place, source, lengthBytes);
           default -> CudaResult.NOT_SUPPORTED;
         };
     return result == 0 ? Memory.getLong(out) : -result;
@@ -103,6 +109,11 @@ final class GraphWork {
             ? backend.cuGraphExecEventWaitNodeSetEvent(exec, node, event)
             : backend.cuGraphExecEventRecordNodeSetEvent(exec, node, event);
       }
+      case CONDITIONAL ->
+          ConditionalNode.isWellFormed(source, lengthBytes)
+              ? backend.cuGraphExecNodeSetParams(
+                  exec, node, ConditionalNode.params(state.in(), source, context))
+              : CudaResult.INVALID_VALUE;
       default -> CudaResult.NOT_SUPPORTED;
     };
   }
@@ -136,6 +147,22 @@ final class GraphWork {
         ? backend.cuGraphAddEventWaitNode(out, place.graph, place.dependencies, place.count, event)
         : backend.cuGraphAddEventRecordNode(
             out, place.graph, place.dependencies, place.count, event);
+  }
+
+  private int addConditional(long out, Place place, long source, int lengthBytes) {
+    if (!ConditionalNode.isWellFormed(source, lengthBytes)) {
+      return CudaResult.INVALID_VALUE;
+    }
+    long params = ConditionalNode.params(state.in(), source, place.context);
+    int result =
+        backend.cuGraphAddNode_v2(out, place.graph, place.dependencies, 0, place.count, params);
+    bodies = result == 0 ? ConditionalNode.bodies(params) : 0;
+    return result;
+  }
+
+  /** The backend's graph that is a body of the conditional node added last. */
+  long body(int index) {
+    return Memory.getLong(bodies + (long) Long.BYTES * index);
   }
 
   private long event(long source, int lengthBytes) {

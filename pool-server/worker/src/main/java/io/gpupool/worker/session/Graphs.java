@@ -6,9 +6,11 @@ import io.gpupool.cuda.GraphOps;
 import io.gpupool.cuda.SessionServices;
 import io.gpupool.worker.os.Memory;
 import java.lang.foreign.Arena;
+import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.HashMap;
 import java.util.Iterator;
+import java.util.List;
 import java.util.Map;
 
 /** Graphs, which the client describes node by node. Used by the session's thread alone. */
@@ -32,10 +34,17 @@ final class Graphs implements GraphOps {
   private final Map<Integer, Graph> graphs = new HashMap<>();
   private long totalNodes;
 
-  /** One graph; executable once it is instantiated. */
+  /** One graph; executable once it is instantiated, a body with the graph it is in. */
   private static final class Graph {
     final ContextState context;
     final long handle;
+
+    /** The graph that this is a body in, at whatever depth; itself if in none. */
+    final Graph root;
+
+    /** Numbers of the bodies of its conditional nodes. */
+    final List<Integer> bodies = new ArrayList<>();
+
     long exec;
     long[] nodes = new long[16];
     byte[] types = new byte[16];
@@ -46,6 +55,13 @@ final class Graphs implements GraphOps {
     Graph(ContextState context, long handle) {
       this.context = context;
       this.handle = handle;
+      root = this;
+    }
+
+    Graph(Graph outer, long handle) {
+      context = outer.context;
+      this.handle = handle;
+      root = outer.root;
     }
 
     void add(long node, int type) {
@@ -93,7 +109,7 @@ final class Graphs implements GraphOps {
   @Override
   public int graphAddNodes(int number, long records, long lengthBytes) {
     Graph graph = graphs.get(number);
-    if (graph == null || graph.exec != 0) {
+    if (graph == null || graph.root.exec != 0) {
       return CudaResult.INVALID_VALUE;
     }
     try (Arena arena = Arena.ofConfined()) {
@@ -152,7 +168,67 @@ final class Graphs implements GraphOps {
     } else {
       graph.add(node, type);
       totalNodes++;
+      if (type == GraphWork.CONDITIONAL) {
+        takeBodies(graph, source);
+      }
     }
+  }
+
+  /** Numbers the graphs that came with the conditional node added last, as its work says. */
+  private void takeBodies(Graph graph, long source) {
+    for (int i = 0; i < ConditionalNode.count(source); i++) {
+      int number = ConditionalNode.bodyNumber(source, i);
+      if (graphs.containsKey(number) || graphs.size() == MAX_GRAPHS) {
+        graph.fail(CudaResult.INVALID_VALUE);
+        return;
+      }
+      graphs.put(number, new Graph(graph, work.body(i)));
+      graph.bodies.add(number);
+    }
+  }
+
+  /** Makes a condition of a graph, and the graph if there is none of that number. */
+  @Override
+  public void graphCondition(int tag, int number, int value, int flags, boolean handleWanted) {
+    int result = graphs.containsKey(number) ? CudaResult.SUCCESS : graphCreate(number);
+    long out = state.out();
+    if (result == 0) {
+      Graph graph = graphs.get(number);
+      result =
+          state.backend.cuGraphConditionalHandleCreate(
+              out, graph.handle, state.current.handle, value, flags);
+    }
+    state.reply(tag, result, out, result == 0 && handleWanted ? Long.BYTES : 0);
+  }
+
+  /** Takes the nodes of a graph, but leaves its conditions. */
+  @Override
+  public int graphReset(int number) {
+    Graph graph = graphs.get(number);
+    if (graph == null || graph.root != graph) {
+      return CudaResult.INVALID_VALUE;
+    }
+    int result = graph.exec == 0 ? 0 : state.backend.cuGraphExecDestroy(graph.exec);
+    for (int i = graph.count - 1; i >= 0; i--) {
+      int other = state.backend.cuGraphDestroyNode(graph.nodes[i]);
+      result = result == 0 ? other : result;
+    }
+    dropBodies(graph);
+    totalNodes -= graph.count;
+    graph.exec = 0;
+    graph.count = 0;
+    graph.failure = 0;
+    graph.failedNode = NO_NODE;
+    return result;
+  }
+
+  private void dropBodies(Graph graph) {
+    for (int number : graph.bodies) {
+      Graph body = graphs.remove(number);
+      dropBodies(body);
+      totalNodes -= body.count;
+    }
+    graph.bodies.clear();
   }
 
   private static long workStart(long after) {
@@ -163,11 +239,14 @@ final class Graphs implements GraphOps {
   public void graphInstantiate(
       int tag, int number, long flags, boolean statusWanted, boolean failedNodeWanted) {
     Graph graph = graphs.get(number);
-    if (graph == null || graph.exec != 0) {
+    if (graph == null || graph.root != graph || graph.exec != 0) {
       state.reply(tag, CudaResult.INVALID_VALUE);
       return;
     }
     long out = state.out();
+    if (graph.failure == 0) {
+      graph.failure = failureOfBodies(graph);
+    }
     if (graph.failure == 0) {
       graph.failure =
           blocking.call(() -> state.backend.cuGraphInstantiateWithFlags(out, graph.handle, flags));
@@ -187,6 +266,17 @@ final class Graphs implements GraphOps {
     state.reply(tag, 0, out, length);
   }
 
+  private int failureOfBodies(Graph graph) {
+    for (int number : graph.bodies) {
+      Graph body = graphs.get(number);
+      int failure = body.failure == 0 ? failureOfBodies(body) : body.failure;
+      if (failure != 0) {
+        return failure;
+      }
+    }
+    return 0;
+  }
+
   @Override
   public int graphSetNode(int number, int node, long source, long lengthBytes) {
     Graph graph = executable(number);
@@ -195,7 +285,7 @@ final class Graphs implements GraphOps {
     }
     return work.set(
         graph.types[node],
-        graph.exec,
+        graph.root.exec,
         graph.nodes[node],
         source,
         (int) lengthBytes,
@@ -207,14 +297,14 @@ final class Graphs implements GraphOps {
     Graph graph = executable(number);
     return graph == null || node < 0 || node >= graph.count
         ? CudaResult.INVALID_VALUE
-        : state.backend.cuGraphNodeSetEnabled(graph.exec, graph.nodes[node], enabled);
+        : state.backend.cuGraphNodeSetEnabled(graph.root.exec, graph.nodes[node], enabled);
   }
 
   @Override
   public int graphUpload(int number, int stream) {
     Graph graph = executable(number);
     long handle = state.stream(stream);
-    if (graph == null || handle == SessionServices.NO_HANDLE) {
+    if (graph == null || graph.root != graph || handle == SessionServices.NO_HANDLE) {
       return CudaResult.INVALID_HANDLE;
     }
     return state.backend.cuGraphUpload(graph.exec, handle);
@@ -224,7 +314,7 @@ final class Graphs implements GraphOps {
   public int graphLaunch(int number, int stream) {
     Graph graph = executable(number);
     long handle = state.stream(stream);
-    if (graph == null || handle == SessionServices.NO_HANDLE) {
+    if (graph == null || graph.root != graph || handle == SessionServices.NO_HANDLE) {
       return CudaResult.INVALID_HANDLE;
     }
     return state.backend.cuGraphLaunch(graph.exec, handle);
@@ -232,10 +322,12 @@ final class Graphs implements GraphOps {
 
   @Override
   public int graphDestroy(int number) {
-    Graph graph = graphs.remove(number);
-    if (graph == null) {
+    Graph graph = graphs.get(number);
+    if (graph == null || graph.root != graph) {
       return CudaResult.INVALID_VALUE;
     }
+    dropBodies(graph);
+    graphs.remove(number);
     return release(graph);
   }
 
@@ -250,8 +342,12 @@ final class Graphs implements GraphOps {
     }
   }
 
+  /** The backend's parts of it; bodies are parts of theirs. */
   private int release(Graph graph) {
     totalNodes -= graph.count;
+    if (graph.root != graph) {
+      return CudaResult.SUCCESS;
+    }
     // What is under way goes on; its launches are the driver's.
     int result = graph.exec == 0 ? 0 : state.backend.cuGraphExecDestroy(graph.exec);
     int other = state.backend.cuGraphDestroy(graph.handle);
@@ -260,6 +356,6 @@ final class Graphs implements GraphOps {
 
   private Graph executable(int number) {
     Graph graph = graphs.get(number);
-    return graph == null || graph.exec == 0 ? null : graph;
+    return graph == null || graph.root.exec == 0 ? null : graph;
   }
 }

@@ -45,6 +45,9 @@ final class Launches implements LaunchOps {
   private static final int CONFIG_ATTRIBUTE_COUNT = 48;
   private static final int CONFIG_BYTES = 56;
 
+  /** Grid, block and shared bytes. */
+  private static final int SHAPE_BYTES = 28;
+
   private static final int MEMORY_BYTES = 8192;
 
   private final SessionState state;
@@ -110,14 +113,66 @@ final class Launches implements LaunchOps {
     Posix.unmap(memory, MEMORY_BYTES);
   }
 
+  /**
+   * Answers how large a cluster of blocks may be, or how many run at once.
+   *
+   * @param source u32 each grid x y z, block x y z, shared bytes, attribute count; then attributes
+   */
+  @Override
+  public void functionClusters(
+      int tag, int function, int active, long source, long lengthBytes, boolean valueWanted) {
+    long handle = state.functions.get(function);
+    int count = lengthBytes < SHAPE_BYTES + 4 ? -1 : Memory.getInt(source + SHAPE_BYTES);
+    int result =
+        handle == SessionServices.NO_HANDLE
+            ? CudaResult.INVALID_HANDLE
+            : count < 0 || lengthBytes != SHAPE_BYTES + 4 + (long) ATTRIBUTE_BYTES * count
+                ? CudaResult.INVALID_VALUE
+                : putAttributes(source + SHAPE_BYTES + 4, count);
+    long out = state.out();
+    if (result == 0) {
+      putConfig(source, Memory.getInt(source + CONFIG_SHARED_BYTES), 0, count);
+      result =
+          active != 0
+              ? backend.cuOccupancyMaxActiveClusters(out, handle, config)
+              : backend.cuOccupancyMaxPotentialClusterSize(out, handle, config);
+    }
+    state.reply(tag, result, out, Long.BYTES);
+  }
+
   private int launchWithAttributes(long frame, long function, long stream, int attributeCount) {
-    if (attributeCount > MAX_ATTRIBUTES) {
+    int count = attributeCount;
+    int result = putAttributes(frame + FIXED_BYTES, attributeCount);
+    if (result != 0) {
+      return result;
+    }
+    if ((Memory.getInt(frame + FLAGS) & FLAG_COOPERATIVE) != 0) {
+      long target = attributes + (long) ATTRIBUTE_BYTES * count;
+      Memory.clear(target, ATTRIBUTE_BYTES);
+      Memory.putInt(target, ATTRIBUTE_COOPERATIVE);
+      Memory.putInt(target + 8, 1);
+      count++;
+    }
+    putConfig(frame + GRID, Memory.getInt(frame + SHARED_BYTES), stream, count);
+    return backend.cuLaunchKernelEx(config, function, 0, extra);
+  }
+
+  private void putConfig(long shape, int sharedBytes, long stream, int attributeCount) {
+    Memory.copy(shape, config, CONFIG_SHARED_BYTES);
+    Memory.putInt(config + CONFIG_SHARED_BYTES, sharedBytes);
+    Memory.putLong(config + CONFIG_STREAM, stream);
+    Memory.putLong(config + CONFIG_ATTRIBUTES, attributes);
+    Memory.putInt(config + CONFIG_ATTRIBUTE_COUNT, attributeCount);
+  }
+
+  /** Copies attributes to where the driver reads them, events as the backend's. */
+  private int putAttributes(long first, int count) {
+    if (count > MAX_ATTRIBUTES) {
       return CudaResult.INVALID_VALUE;
     }
-    int count = 0;
-    for (int i = 0; i < attributeCount; i++) {
-      long source = frame + FIXED_BYTES + (long) ATTRIBUTE_BYTES * i;
-      long target = attributes + (long) ATTRIBUTE_BYTES * count;
+    for (int i = 0; i < count; i++) {
+      long source = first + (long) ATTRIBUTE_BYTES * i;
+      long target = attributes + (long) ATTRIBUTE_BYTES * i;
       int id = Memory.getInt(source);
       Memory.copy(source, target, ATTRIBUTE_BYTES);
       if (id == ATTRIBUTE_PROGRAMMATIC_EVENT || id == ATTRIBUTE_COMPLETION_EVENT) {
@@ -130,20 +185,7 @@ final class Launches implements LaunchOps {
       } else if (id < 0 || id >= Integer.SIZE || (PLAIN_ATTRIBUTES >>> id & 1) == 0) {
         return CudaResult.NOT_SUPPORTED;
       }
-      count++;
     }
-    if ((Memory.getInt(frame + FLAGS) & FLAG_COOPERATIVE) != 0) {
-      long target = attributes + (long) ATTRIBUTE_BYTES * count;
-      Memory.clear(target, ATTRIBUTE_BYTES);
-      Memory.putInt(target, ATTRIBUTE_COOPERATIVE);
-      Memory.putInt(target + 8, 1);
-      count++;
-    }
-    Memory.copy(frame + GRID, config, CONFIG_SHARED_BYTES);
-    Memory.putInt(config + CONFIG_SHARED_BYTES, Memory.getInt(frame + SHARED_BYTES));
-    Memory.putLong(config + CONFIG_STREAM, stream);
-    Memory.putLong(config + CONFIG_ATTRIBUTES, attributes);
-    Memory.putInt(config + CONFIG_ATTRIBUTE_COUNT, count);
-    return backend.cuLaunchKernelEx(config, function, 0, extra);
+    return CudaResult.SUCCESS;
   }
 }

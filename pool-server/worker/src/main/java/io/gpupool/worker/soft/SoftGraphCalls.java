@@ -9,24 +9,68 @@ import io.gpupool.soft.device.SoftEvent;
 import io.gpupool.soft.device.SoftGraph;
 import io.gpupool.soft.device.SoftGraphExec;
 import io.gpupool.worker.os.Memory;
-import java.util.ArrayList;
 import java.util.List;
+import java.util.stream.IntStream;
+import java.util.stream.LongStream;
 
 /** Driver calls about graphs, as far as a worker's session makes them. */
 interface SoftGraphCalls extends SoftModuleCalls {
   @Override
   default int cuGraphCreate(long graph, int flags) {
-    return call(() -> Memory.putLong(graph, state().handles().add(new NumberedGraph())));
+    return call(() -> Memory.putLong(graph, state().handles().add(new NumberedGraph(state()))));
   }
 
   @Override
   default int cuGraphDestroy(long graph) {
-    return call(() ->
-        state()
-            .handles()
-            .remove(graph, NumberedGraph.class)
-            .nodes
-            .forEach(node -> state().handles().remove(node, SoftGraph.Node.class)));
+    return call(() -> state().handles().remove(graph, NumberedGraph.class).clear());
+  }
+
+  @Override
+  default int cuGraphDestroyNode(long node) {
+    return call(() -> {
+      NumberedGraph.Node target = numbered(node);
+      target.graph().removeLast(target);
+    });
+  }
+
+  @Override
+  default int cuGraphConditionalHandleCreate(
+      long handle, long graph, long context, int value, int flags) {
+    return call(() -> {
+      graph(graph);
+      if ((flags & ~ConditionalParams.ASSIGN_DEFAULT) != 0) {
+        throw new GpuException(CudaStatus.INVALID_VALUE, "unknown flags " + flags);
+      }
+      SoftContext owner = context == 0 ? context() : state().context(context);
+      Memory.putLong(handle, owner.createCondition(value, flags != 0).handle());
+    });
+  }
+
+  @Override
+  default int cuGraphAddNode_v2(
+      long node, long graph, long dependencies, long dependencyData, long count, long params) {
+    return call(() -> {
+      ConditionalParams parsed = ConditionalParams.read(params, context());
+      List<NumberedGraph> bodies =
+          IntStream.range(0, parsed.bodies()).mapToObj(i -> new NumberedGraph(state())).toList();
+      long handle =
+          graph(graph)
+              .add(
+                  parsed.operation(bodies.stream().map(NumberedGraph::graph).toList()),
+                  after(dependencies, count),
+                  bodies);
+      ConditionalParams.putBodies(params, numbered(handle).bodyHandles());
+      Memory.putLong(node, handle);
+    });
+  }
+
+  /** What is left as it was are the bodies, and how it chooses among them. */
+  @Override
+  default int cuGraphExecNodeSetParams(long exec, long node, long params) {
+    return call(() -> {
+      ConditionalParams parsed = ConditionalParams.read(params, context());
+      exec(exec).set(node(node), parsed.changed(exec(exec).operation(node(node))));
+    });
   }
 
   @Override
@@ -80,7 +124,7 @@ interface SoftGraphCalls extends SoftModuleCalls {
   @Override
   default int cuGraphInstantiateWithFlags(long exec, long graph, long flags) {
     return call(
-        () -> Memory.putLong(exec, state().handles().add(graph(graph).graph.instantiate())));
+        () -> Memory.putLong(exec, state().handles().add(graph(graph).graph().instantiate())));
   }
 
   @Override
@@ -143,15 +187,14 @@ interface SoftGraphCalls extends SoftModuleCalls {
 
   /** Adds a node whose operation could be done now. */
   private void add(long node, long graph, long dependencies, long count, GraphOperation operation) {
-    List<SoftGraph.Node> after = new ArrayList<>();
-    for (long i = 0; i < count; i++) {
-      after.add(node(Memory.getLong(dependencies + 8 * i)));
-    }
     operation.check();
-    NumberedGraph target = graph(graph);
-    long handle = state().handles().add(target.graph.add(operation, after));
-    target.nodes.add(handle);
-    Memory.putLong(node, handle);
+    Memory.putLong(node, graph(graph).add(operation, after(dependencies, count), List.of()));
+  }
+
+  private List<SoftGraph.Node> after(long dependencies, long count) {
+    return LongStream.range(0, count)
+        .mapToObj(i -> node(Memory.getLong(dependencies + Long.BYTES * i)))
+        .toList();
   }
 
   private void set(long exec, long node, GraphOperation operation) {
@@ -168,7 +211,11 @@ interface SoftGraphCalls extends SoftModuleCalls {
   }
 
   private SoftGraph.Node node(long handle) {
-    return state().handles().get(handle, SoftGraph.Node.class);
+    return numbered(handle).node();
+  }
+
+  private NumberedGraph.Node numbered(long handle) {
+    return state().handles().get(handle, NumberedGraph.Node.class);
   }
 
   private SoftEvent graphEvent(long handle) {
@@ -178,11 +225,5 @@ interface SoftGraphCalls extends SoftModuleCalls {
       throw new GpuException(CudaStatus.CONTEXT_IS_DESTROYED, "the event's context is destroyed");
     }
     return event;
-  }
-
-  /** A graph and the handles of its nodes, which go with it. Used by the session's thread alone. */
-  final class NumberedGraph {
-    final SoftGraph graph = new SoftGraph();
-    final List<Long> nodes = new ArrayList<>();
   }
 }

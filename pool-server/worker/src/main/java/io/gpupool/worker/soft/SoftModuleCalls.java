@@ -3,6 +3,7 @@ package io.gpupool.worker.soft;
 
 import io.gpupool.soft.CudaStatus;
 import io.gpupool.soft.GpuException;
+import io.gpupool.soft.device.LaunchShape;
 import io.gpupool.soft.device.Occupancy;
 import io.gpupool.soft.device.SoftContext;
 import io.gpupool.soft.device.SoftFunction;
@@ -18,6 +19,9 @@ import java.util.List;
 interface SoftModuleCalls extends SoftCalls {
   /** Longest name of a function or variable. */
   int MAX_NAME_BYTES = 64 << 10;
+
+  /** A CUdevice_attribute. */
+  int MULTIPROCESSOR_COUNT = 16;
 
   /** CUfunc_cache and CUsharedconfig have values below this. */
   int PREFERENCE_VALUES = 4;
@@ -161,6 +165,28 @@ interface SoftModuleCalls extends SoftCalls {
   default int cuOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(
       long blocks, long function, int threads, long sharedBytes, int flags) {
     return cuOccupancyMaxActiveBlocksPerMultiprocessor(blocks, function, threads, sharedBytes);
+  }
+
+  /** Without clusters, a cluster is one block. */
+  @Override
+  default int cuOccupancyMaxPotentialClusterSize(long size, long function, long config) {
+    return call(() -> {
+      function(function);
+      LaunchConfig.read(config);
+      Memory.putInt(size, 1);
+    });
+  }
+
+  @Override
+  default int cuOccupancyMaxActiveClusters(long clusters, long function, long config) {
+    return call(() -> {
+      LaunchShape shape = LaunchConfig.read(config).shape();
+      int threads = shape.blockX() * shape.blockY() * shape.blockZ();
+      int blocks =
+          Occupancy.blocksPerMultiprocessor(
+              function(function), threads, shape.dynamicSharedBytes());
+      Memory.putInt(clusters, blocks * context().device().attribute(MULTIPROCESSOR_COUNT));
+    });
   }
 
   @Override

@@ -20,6 +20,7 @@ class GraphsTest {
   private static final int STREAM = 16;
   private static final int EVENT = 16;
   private static final int GRAPH = 5;
+  private static final int BODY = 6;
   private static final long NO_NODE = 0xffffffffL;
 
   private TestSession session;
@@ -143,6 +144,95 @@ class GraphsTest {
     session.post(Ops.graphLaunch, GRAPH, STREAM);
 
     assertThat(ints(session.download(a, 64, STREAM))).containsOnly(2);
+  }
+
+  @Test
+  void launch_conditionalNode_runsTheBodyThatTheConditionSays() {
+    long handle = condition(1);
+    addNodes(GRAPH, record(13, conditional(handle, 0, BODY, BODY + 1)));
+    addNodes(BODY, record(2, fill(a, 5, 16)));
+    addNodes(BODY + 1, record(2, fill(a, 6, 16)));
+    instantiate(0, NO_NODE);
+
+    session.post(Ops.graphLaunch, GRAPH, STREAM);
+    assertThat(ints(session.download(a, 64, STREAM))).containsOnly(5);
+
+    session.post(Ops.graphSetNode, GRAPH, 0, conditional(condition(0), 0, 0, 0));
+    session.post(Ops.graphSetNode, BODY + 1, 0, fill(a, 7, 16));
+    session.post(Ops.graphLaunch, GRAPH, STREAM);
+    assertThat(ints(session.download(a, 64, STREAM))).containsOnly(7);
+  }
+
+  @Test
+  void launch_loopWhoseBodyClearsTheCondition_ends() {
+    long handle = condition(1);
+    addNodes(GRAPH, record(13, conditional(handle, 1, BODY)), record(2, fill(b, 9, 16), 0));
+    addNodes(
+        BODY,
+        record(0, kernel(FILL, new long[] {a, 16, 4}, 8, 4, 4)),
+        record(0, kernel(FILL, new long[] {handle, 1, 0}, 8, 4, 4), 0));
+    instantiate(0, NO_NODE);
+
+    session.post(Ops.graphLaunch, GRAPH, STREAM);
+
+    assertThat(ints(session.download(a, 64, STREAM))).containsOnly(4);
+    assertThat(ints(session.download(b, 64, STREAM))).containsOnly(9);
+  }
+
+  @Test
+  void reset_graphWithConditions_canBeFilledAgainForThem() {
+    long handle = condition(1);
+    addNodes(GRAPH, record(13, conditional(handle, 0, BODY)), record(5, new byte[0], 0));
+    instantiate(0, NO_NODE);
+    session.post(Ops.graphReset, GRAPH);
+
+    addNodes(GRAPH, record(13, conditional(handle, 0, BODY)));
+    addNodes(BODY, record(2, fill(a, 2, 16)));
+    instantiate(0, NO_NODE);
+    session.post(Ops.graphLaunch, GRAPH, STREAM);
+
+    assertThat(ints(session.download(a, 64, STREAM))).containsOnly(2);
+  }
+
+  @Test
+  void instantiate_badNodeInABody_isRefused() {
+    long handle = condition(1);
+    addNodes(GRAPH, record(13, conditional(handle, 0, BODY)));
+    addNodes(BODY, record(5, new byte[0], 3));
+
+    instantiate(CudaResult.INVALID_VALUE, NO_NODE);
+  }
+
+  @Test
+  void body_launchedOrDestroyedByItself_isRefused() {
+    long handle = condition(1);
+    addNodes(GRAPH, record(13, conditional(handle, 0, BODY)));
+    instantiate(0, NO_NODE);
+
+    session.post(Ops.graphLaunch, BODY, STREAM);
+    assertThat(session.call(Ops.ctxSynchronize).result()).isEqualTo(CudaResult.INVALID_HANDLE);
+    session.post(Ops.graphDestroy, BODY);
+    assertThat(session.call(Ops.ctxSynchronize).result()).isEqualTo(CudaResult.INVALID_VALUE);
+  }
+
+  /** A condition of the graph that launches begin with this value. */
+  private long condition(int value) {
+    Answer answer = session.call(Ops.graphCondition, GRAPH, value, 1, 1);
+    assertThat(answer.result()).isZero();
+    return answer.u64(0);
+  }
+
+  private void addNodes(int graph, byte[]... records) {
+    session.post(Ops.graphAddNodes, graph, Request.all(records));
+  }
+
+  private static byte[] conditional(long handle, int kind, int... bodies) {
+    ByteBuffer work = words(16 + ((4 * bodies.length + 7) & -8));
+    work.putLong(handle).putInt(kind).putInt(bodies.length);
+    for (int body : bodies) {
+      work.putInt(body);
+    }
+    return work.array();
   }
 
   private void make(byte[]... records) {
