@@ -53,15 +53,27 @@ final class Code {
   static final int POLL_LOCAL = 6;
   static final int YIELD_LOCAL = 7;
 
-  /** Address of the thread's frame. */
+  /** Address of the thread's frame, or of all frames if they are interleaved. */
   static final int FRAME_LOCAL = 8;
 
-  static final int FIRST_REGISTER_LOCAL = 10;
+  /** How many threads have a place in each row of interleaved frames. */
+  static final int FRAME_THREADS_LOCAL = 10;
+
+  /** Behind what methods keep for themselves. */
+  static final int FIRST_REGISTER_LOCAL = 18;
 
   private final CodeBuilder cb;
+  private final boolean interleaved;
 
-  Code(CodeBuilder cb) {
+  /**
+   * Code of a kernel's method.
+   *
+   * @param interleaved whether the frames of all threads lie interleaved, a register of
+   *     neighbouring threads side by side
+   */
+  Code(CodeBuilder cb, boolean interleaved) {
     this.cb = cb;
+    this.interleaved = interleaved;
   }
 
   static ClassDesc desc(Class<?> type) {
@@ -96,7 +108,7 @@ final class Code {
 
   void load(VReg register) {
     if (register.inFrame()) {
-      pushFrame(register.frameOffset());
+      pushFrame(register);
       get(register.kind());
     } else {
       cb.loadLocal(register.kind().typeKind(), register.local());
@@ -105,7 +117,7 @@ final class Code {
 
   void store(VReg register) {
     if (register.inFrame()) {
-      pushFrame(register.frameOffset());
+      pushFrame(register);
       if (register.kind().bytes() == 8) {
         cb.dup2_x2();
       } else {
@@ -118,7 +130,31 @@ final class Code {
     }
   }
 
-  /** Pushes an address in the thread's frame. */
+  /** Pushes the address of a register in the thread's frame. */
+  void pushFrame(VReg register) {
+    pushFrame(register.frameOffset(), register.kind().bytes());
+  }
+
+  private void pushFrame(long offset, int bytes) {
+    if (!interleaved) {
+      pushFrame(offset);
+      return;
+    }
+    cb.lload(FRAME_LOCAL);
+    if (offset != 0) {
+      cb.lload(FRAME_THREADS_LOCAL);
+      cb.loadConstant(offset);
+      cb.lmul();
+      cb.ladd();
+    }
+    pushThread();
+    cb.i2l();
+    cb.loadConstant((long) bytes);
+    cb.lmul();
+    cb.ladd();
+  }
+
+  /** Pushes an address in the thread's frame, which lies in one piece. */
   void pushFrame(long offset) {
     cb.lload(FRAME_LOCAL);
     if (offset != 0) {

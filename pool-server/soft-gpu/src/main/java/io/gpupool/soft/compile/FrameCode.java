@@ -19,7 +19,7 @@ final class FrameCode {
     cb = code.cb();
   }
 
-  /** Finds the frame of the function that the thread is in. */
+  /** Finds the frame of the function that the thread is in, or the frames of all threads. */
   void find() {
     if (graph.hasCalls()) {
       code.pushBlock();
@@ -27,18 +27,15 @@ final class FrameCode {
       code.callBlock("frame", "(I)J");
     } else {
       code.blockField("frames", ConstantDescs.CD_long);
-      code.blockField("frameStride", ConstantDescs.CD_long);
-      code.pushThread();
-      cb.i2l();
-      cb.lmul();
-      cb.ladd();
     }
     cb.lstore(Code.FRAME_LOCAL);
+    code.blockField("frameThreads", ConstantDescs.CD_long);
+    cb.lstore(Code.FRAME_THREADS_LOCAL);
   }
 
   void save(VReg register) {
     if (!register.inFrame()) {
-      code.pushFrame(register.frameOffset());
+      code.pushFrame(register);
       code.load(register);
       code.put(register.kind());
     }
@@ -46,7 +43,7 @@ final class FrameCode {
 
   void restore(VReg register) {
     if (!register.inFrame()) {
-      code.pushFrame(register.frameOffset());
+      code.pushFrame(register);
       code.get(register.kind());
       code.store(register);
     }

@@ -6,9 +6,14 @@ import java.lang.classfile.ClassBuilder;
 import java.lang.classfile.ClassFile;
 import java.lang.classfile.CodeBuilder;
 import java.lang.classfile.Label;
+import java.lang.classfile.instruction.SwitchCase;
 import java.lang.constant.ClassDesc;
 import java.lang.constant.ConstantDescs;
 import java.lang.constant.MethodTypeDesc;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Map;
+import java.util.TreeMap;
 
 /** Writes the class of a kernel: the code of one thread, and a loop over a block's threads. */
 final class KernelClass {
@@ -16,19 +21,25 @@ final class KernelClass {
   static final MethodTypeDesc THREAD_TYPE =
       MethodTypeDesc.ofDescriptor("(" + Code.BLOCK.descriptorString() + "IIIII)I");
 
+  private static final String REGION = "region";
+  private static final MethodTypeDesc REGION_TYPE =
+      MethodTypeDesc.ofDescriptor("(" + Code.BLOCK.descriptorString() + "IIIIII)I");
+
   private final ClassDesc self;
   private final Graph graph;
   private final MethodPlan plan;
+  private final List<Region> regions;
 
-  private KernelClass(ClassDesc self, Graph graph, MethodPlan plan) {
+  private KernelClass(ClassDesc self, Graph graph, MethodPlan plan, List<Region> regions) {
     this.self = self;
     this.graph = graph;
     this.plan = plan;
+    this.regions = regions;
   }
 
   /** Writes the class file. */
-  static byte[] write(String className, Graph graph, MethodPlan plan) {
-    return new KernelClass(ClassDesc.of(className), graph, plan).bytes();
+  static byte[] write(String className, Graph graph, MethodPlan plan, List<Region> regions) {
+    return new KernelClass(ClassDesc.of(className), graph, plan, regions).bytes();
   }
 
   private byte[] bytes() {
@@ -49,8 +60,10 @@ final class KernelClass {
                       "runAll",
                       MethodTypeDesc.of(ConstantDescs.CD_void, Code.BLOCK),
                       ClassFile.ACC_PUBLIC,
-                      this::runAll);
+                      this::runAll)
+                  .withMethodBody("runRegion", REGION_TYPE, ClassFile.ACC_PUBLIC, this::runRegion);
               threadMethods(builder);
+              regionMethods(builder);
             });
   }
 
@@ -79,6 +92,43 @@ final class KernelClass {
                 part -> cb.invokestatic(self, THREAD + part, THREAD_TYPE)));
   }
 
+  private void regionMethods(ClassBuilder builder) {
+    boolean waits = KernelCompiler.waits(graph, plan);
+    for (Region region : regions) {
+      builder.withMethodBody(
+          REGION + region.start().resumeId(),
+          THREAD_TYPE,
+          ClassFile.ACC_PRIVATE | ClassFile.ACC_STATIC,
+          cb -> new RegionMethod(cb, graph, region, waits).emit());
+    }
+  }
+
+  /** Calls the method of the region whose number stands second. */
+  private void runRegion(CodeBuilder cb) {
+    Map<Integer, Label> labels = new TreeMap<>();
+    List<SwitchCase> cases = new ArrayList<>();
+    Label none = cb.newLabel();
+    for (Region region : regions) {
+      Label label = cb.newLabel();
+      labels.put(region.start().resumeId(), label);
+      cases.add(SwitchCase.of(region.start().resumeId(), label));
+    }
+    cb.iload(2);
+    cb.lookupswitch(none, cases);
+    labels.forEach((number, label) -> {
+      cb.labelBinding(label);
+      cb.aload(1);
+      for (int slot = 3; slot <= 7; slot++) {
+        cb.iload(slot);
+      }
+      cb.invokestatic(self, REGION + number, THREAD_TYPE);
+      cb.ireturn();
+    });
+    cb.labelBinding(none);
+    cb.iconst_m1();
+    cb.ireturn();
+  }
+
   private static void constructor(CodeBuilder cb) {
     cb.aload(0);
     cb.invokespecial(ConstantDescs.CD_Object, ConstantDescs.INIT_NAME, ConstantDescs.MTD_void);
@@ -105,6 +155,16 @@ final class KernelClass {
 
   /** For z, y, x: thread(block, index++, x, y, z, 0). */
   private void runAll(CodeBuilder cb) {
+    if (!regions.isEmpty()) {
+      cb.aload(SELF_BLOCK);
+      for (int i = 0; i < 4; i++) {
+        cb.iconst_0();
+      }
+      cb.aload(SELF_BLOCK).invokevirtual(Code.BLOCK, "threads", MethodTypeDesc.ofDescriptor("()I"));
+      cb.invokestatic(self, REGION + 0, THREAD_TYPE);
+      cb.pop().return_();
+      return;
+    }
     loadField(cb, "ntidX", SIZE_X);
     loadField(cb, "ntidY", SIZE_Y);
     loadField(cb, "ntidZ", SIZE_Z);

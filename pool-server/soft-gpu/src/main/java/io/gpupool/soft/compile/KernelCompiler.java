@@ -3,9 +3,11 @@ package io.gpupool.soft.compile;
 
 import io.gpupool.soft.exec.CompiledKernel;
 import io.gpupool.soft.exec.KernelCode;
+import io.gpupool.soft.exec.RegionTable;
 import io.gpupool.soft.ptx.Function;
 import io.gpupool.soft.ptx.PtxModule;
 import io.gpupool.soft.ptx.SharedLayout;
+import java.util.List;
 import java.util.Map;
 import java.util.function.Predicate;
 
@@ -58,6 +60,10 @@ public final class KernelCompiler {
     Graph graph = Lowering.lower(module, function, globalAddresses, shared);
     Loops.addLatches(graph);
     Liveness.compute(graph);
+    if (!graph.hasCalls()) {
+      Rematerial.apply(graph);
+      Liveness.compute(graph);
+    }
     RegisterKinds.decide(graph);
     FrameRegisters.choose(graph);
     String className = PACKAGE + function.name();
@@ -74,7 +80,8 @@ public final class KernelCompiler {
         shared.staticBytes(),
         localBytes,
         graph.frameBytes(),
-        maxDepth);
+        maxDepth,
+        waits ? Region.table(written.regions(), written.plan()) : RegionTable.EMPTY);
   }
 
   /** Whether the threads of a block take turns, each with a frame of its own. */
@@ -93,7 +100,7 @@ public final class KernelCompiler {
                 });
   }
 
-  private record Written(byte[] bytes, MethodPlan plan) {}
+  private record Written(byte[] bytes, MethodPlan plan, List<Region> regions) {}
 
   /** Writes the class, in smaller methods each time that one turns out too large. */
   private static Written write(String className, Function function, Graph graph, int maxMethodBytes)
@@ -101,8 +108,9 @@ public final class KernelCompiler {
     for (int target = maxMethodBytes; target >= MIN_METHOD_BYTES; target /= 2) {
       MethodPlan plan = MethodPlan.of(graph, target);
       graph.registerBytes(LocalSlots.assign(graph, Code.FIRST_REGISTER_LOCAL));
+      List<Region> regions = Region.of(graph, plan, target);
       try {
-        return new Written(KernelClass.write(className, graph, plan), plan);
+        return new Written(KernelClass.write(className, graph, plan, regions), plan, regions);
       } catch (IllegalArgumentException tooLarge) {
         // The class file API reports code beyond the limit of a method in this way.
         continue;

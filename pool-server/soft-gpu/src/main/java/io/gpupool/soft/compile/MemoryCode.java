@@ -6,12 +6,17 @@ import io.gpupool.soft.ptx.Type;
 import java.lang.classfile.CodeBuilder;
 import java.lang.constant.ClassDesc;
 import java.lang.constant.ConstantDescs;
+import java.util.HashMap;
 import java.util.List;
+import java.util.Map;
 
 /** Emits loads and stores. */
 final class MemoryCode {
   private final Code code;
   private final CodeBuilder cb;
+
+  /** Parameters that have been loaded already, and the locals that hold them. */
+  private final Map<Op, Integer> hoisted = new HashMap<>();
 
   MemoryCode(Code code) {
     this.code = code;
@@ -169,7 +174,30 @@ final class MemoryCode {
     return type;
   }
 
+  /**
+   * Loads a parameter into a JVM local, from which the operation takes it later on.
+   *
+   * @return how many slots are taken; none if that has been done
+   */
+  int hoist(Op op, int local) {
+    if (hoisted.putIfAbsent(op, local) != null) {
+      return 0;
+    }
+    Type moved = moved(op, op.type(), op.results().get(0));
+    pushAddress(op, op.args().get(0), Space.PARAM, op.type().bytes());
+    read(moved, false);
+    cb.storeLocal(JvmKind.of(moved).typeKind(), local);
+    return JvmKind.of(moved).typeKind().slotSize();
+  }
+
   private void load(Op op) {
+    Integer local = hoisted.get(op);
+    if (local != null) {
+      Type moved = moved(op, op.type(), op.results().get(0));
+      cb.loadLocal(JvmKind.of(moved).typeKind(), local);
+      code.pop(op.results().get(0), moved);
+      return;
+    }
     Type type = op.type();
     int count = op.results().size();
     boolean ordered = isOrdered(op);

@@ -73,6 +73,11 @@ record MethodPlan(
     }
   }
 
+  /** Rough bytes of JVM code. */
+  static long weight(Graph graph, List<BasicBlock> blocks) {
+    return blocks.stream().mapToLong(block -> weight(graph, block)).sum();
+  }
+
   private static int weight(Graph graph, BasicBlock block) {
     int weight = 8;
     for (Op op : block.ops()) {

@@ -42,6 +42,10 @@ final class OpCode {
     texture = new TextureCode(code);
   }
 
+  MemoryCode memory() {
+    return memory;
+  }
+
   WarpCode warp() {
     return warp;
   }

@@ -49,7 +49,7 @@ final class ThreadMethod {
     this.plan = plan;
     this.part = part;
     alone = plan.parts().size() == 1;
-    code = new Code(cb);
+    code = new Code(cb, !graph.hasCalls() && KernelCompiler.waits(graph, plan));
     frames = new FrameCode(code, graph);
     ops = new OpCode(code, frames);
     dispatch = cb.newLabel();

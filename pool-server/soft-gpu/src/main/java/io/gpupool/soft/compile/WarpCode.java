@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.gpupool.soft.compile;
 
+import io.gpupool.soft.exec.RegionTable;
 import io.gpupool.soft.exec.WarpResults;
 import io.gpupool.soft.ptx.Type;
 import java.lang.classfile.CodeBuilder;
@@ -14,9 +15,62 @@ final class WarpCode {
   private final Code code;
   private final CodeBuilder cb;
 
+  /** Whether values are only laid down, for whoever runs the warp. */
+  private boolean brings;
+
   WarpCode(Code code) {
     this.code = code;
     cb = code.cb();
+  }
+
+  /** What kind of wait it is for those who run regions. */
+  static byte kind(Op op) {
+    return switch (op.opcode()) {
+      case "shfl", "vote", "match", "redux", "elect" ->
+          op.has("sync") ? RegionTable.WARP : RegionTable.OTHER;
+      case "bar", "barrier" -> {
+        if (op.has("cluster")) {
+          yield RegionTable.OTHER;
+        }
+        if (op.has("warp")) {
+          yield RegionTable.WARP;
+        }
+        yield isForAll(op) ? RegionTable.BARRIER : RegionTable.OTHER;
+      }
+      default -> RegionTable.OTHER;
+    };
+  }
+
+  private static boolean isForAll(Op op) {
+    return op.args().size() == 1
+        && op.args().get(0) instanceof Value.Int(long id)
+        && id >= 0
+        && id < 16;
+  }
+
+  /** Number of the barrier, or of the warp's operation. */
+  static int number(Op op) {
+    return switch (kind(op)) {
+      case RegionTable.BARRIER -> (int) ((Value.Int) op.args().get(0)).value();
+      case RegionTable.WARP -> operation(op);
+      default -> 0;
+    };
+  }
+
+  /** Emits what a thread does at a wait before its region ends. */
+  void bring(Op op, int resumeId) {
+    switch (kind(op)) {
+      case RegionTable.BARRIER -> {}
+      case RegionTable.WARP -> {
+        brings = true;
+        arrive(op, resumeId);
+        brings = false;
+      }
+      default -> {
+        arrive(op, resumeId);
+        cb.pop();
+      }
+    }
   }
 
   /** Emits an arrival; pushes whether the thread may go on at once. */
@@ -29,7 +83,7 @@ final class WarpCode {
           throw new RefusedException(op.source(), "is not supported");
         }
         if (op.has("warp")) {
-          warp(WarpResults.SYNC, args.get(0), null, null, null);
+          warp(operation(op), args.get(0), null, null, null);
         } else {
           barrier(op);
         }
@@ -55,15 +109,9 @@ final class WarpCode {
     List<Value> args = op.args();
     switch (op.opcode()) {
       case "shfl" -> {
-        int mode =
-            op.has("up")
-                ? WarpResults.SHFL_UP
-                : op.has("down")
-                    ? WarpResults.SHFL_DOWN
-                    : op.has("bfly") ? WarpResults.SHFL_BFLY : WarpResults.SHFL_IDX;
         code.pushBlock();
         code.pushThread();
-        cb.loadConstant(mode);
+        cb.loadConstant(operation(op));
         code.push(args.get(3), Type.B32);
         code.push(args.get(0), Type.B32);
         cb.i2l();
@@ -71,24 +119,36 @@ final class WarpCode {
         code.push(args.get(2), Type.B32);
         callWarp();
       }
-      case "vote" -> {
-        int mode =
-            op.has("ballot")
-                ? WarpResults.VOTE_BALLOT
-                : op.has("any")
-                    ? WarpResults.VOTE_ANY
-                    : op.has("all") ? WarpResults.VOTE_ALL : WarpResults.VOTE_UNI;
-        warp(mode, args.get(1), args.get(0), Type.PRED, null);
-      }
+      case "vote" -> warp(operation(op), args.get(1), args.get(0), Type.PRED, null);
       case "match" -> {
-        int mode = op.has("any") ? WarpResults.MATCH_ANY : WarpResults.MATCH_ALL;
         Type type = op.type().bits() == 64 ? Type.B64 : Type.B32;
-        warp(mode, args.get(1), args.get(0), type, null);
+        warp(operation(op), args.get(1), args.get(0), type, null);
       }
-      case "redux" -> warp(redux(op), args.get(1), args.get(0), Type.B32, null);
-      case "elect" -> warp(WarpResults.ELECT, args.get(0), null, null, null);
+      case "redux" -> warp(operation(op), args.get(1), args.get(0), Type.B32, null);
+      case "elect" -> warp(operation(op), args.get(0), null, null, null);
       default -> throw new RefusedException(op.source(), "is not supported");
     }
+  }
+
+  private static int operation(Op op) {
+    return switch (op.opcode()) {
+      case "shfl" ->
+          op.has("up")
+              ? WarpResults.SHFL_UP
+              : op.has("down")
+                  ? WarpResults.SHFL_DOWN
+                  : op.has("bfly") ? WarpResults.SHFL_BFLY : WarpResults.SHFL_IDX;
+      case "vote" ->
+          op.has("ballot")
+              ? WarpResults.VOTE_BALLOT
+              : op.has("any")
+                  ? WarpResults.VOTE_ANY
+                  : op.has("all") ? WarpResults.VOTE_ALL : WarpResults.VOTE_UNI;
+      case "match" -> op.has("any") ? WarpResults.MATCH_ANY : WarpResults.MATCH_ALL;
+      case "redux" -> redux(op);
+      case "elect" -> WarpResults.ELECT;
+      default -> WarpResults.SYNC;
+    };
   }
 
   private static int redux(Op op) {
@@ -134,7 +194,11 @@ final class WarpCode {
   }
 
   private void callWarp() {
-    code.callBlock("warp", "(IIIJII)Z");
+    if (brings) {
+      code.callBlock("bring", "(IIIJII)V");
+    } else {
+      code.callBlock("warp", "(IIIJII)Z");
+    }
   }
 
   private void barrier(Op op) {

@@ -24,6 +24,7 @@ final class Barriers {
   private int[][] byWarp = new int[COUNT][0];
 
   private boolean inUse;
+  private boolean released;
 
   Barriers(Waiting waiting) {
     this.waiting = waiting;
@@ -36,12 +37,20 @@ final class Barriers {
   }
 
   void begin() {
+    released = false;
     if (inUse) {
       for (int id = 0; id < COUNT; id++) {
         reset(id);
       }
       inUse = false;
     }
+  }
+
+  /** Whether threads have been released since this was asked last. */
+  boolean wereReleased() {
+    boolean were = released;
+    released = false;
+    return were;
   }
 
   /** Arrival at a barrier for all threads; returns whether the thread was the last one. */
@@ -139,6 +148,7 @@ final class Barriers {
           case OR -> trueCount[id] > 0 ? 1 : 0;
           default -> 0;
         };
+    released = true;
     boolean reduces = reduction[id] != NONE;
     int threads = waiting.threads();
     for (int thread = 0; thread < threads; thread++) {

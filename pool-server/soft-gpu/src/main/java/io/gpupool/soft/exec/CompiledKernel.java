@@ -11,6 +11,7 @@ package io.gpupool.soft.exec;
  * @param localBytes local memory a thread, inlined functions included
  * @param frameBytes what a waiting thread needs to keep its registers
  * @param maxDepth how many functions may be active at once; each has local memory and a frame
+ * @param regions what is to be known for running threads together
  */
 public record CompiledKernel(
     String name,
@@ -19,4 +20,5 @@ public record CompiledKernel(
     int staticSharedBytes,
     int localBytes,
     int frameBytes,
-    int maxDepth) {}
+    int maxDepth,
+    RegionTable regions) {}

@@ -12,6 +12,17 @@ public interface KernelCode {
    */
   int run(ThreadBlock block, int thread, int x, int y, int z, int resume);
 
+  /**
+   * Runs neighbouring threads, all of which stand at the start of a region, through the region.
+   *
+   * @param region the place at which they stand
+   * @param first linear index of the first thread, whose coordinates follow
+   * @param end linear index behind the last thread
+   * @return the place to which all have come, 0 if they have ended, -1 if places differ; they are
+   *     in {@link ThreadBlock#places} then
+   */
+  int runRegion(ThreadBlock block, int region, int first, int x, int y, int z, int end);
+
   /** Runs all threads of a block, one after the other; only for kernels that never wait. */
   void runAll(ThreadBlock block);
 }

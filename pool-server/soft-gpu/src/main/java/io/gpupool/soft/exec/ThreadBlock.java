@@ -55,10 +55,18 @@ public final class ThreadBlock {
   /** Distance between the local memories of neighbouring threads. */
   public long localStride;
 
-  /** Native address of the first thread's frame, which holds its registers while it waits. */
+  /**
+   * Native address of the frames, which hold the threads' registers while they wait. Without calls,
+   * each register has a row with a place for each of {@link #frameThreads} threads.
+   */
   public long frames;
 
-  public long frameStride;
+  public long frameThreads;
+
+  /** Where each thread left the region that was run last, if not all left it at one place. */
+  public int[] places = new int[0];
+
+  private long frameStride;
 
   /** Lowest address of the device region. */
   public long memoryBase;
@@ -121,17 +129,18 @@ public final class ThreadBlock {
     long frameBytes = (long) kernel.frameBytes() * kernel.maxDepth();
     // Threads that never wait run one after the other and can share local memory and frame.
     int apart = kernel.waits() ? threads() : 1;
+    frameThreads = kernel.waits() ? -(-apart & -16) : 1;
     localStride = kernel.waits() ? localBytes : 0;
     frameStride = kernel.waits() ? frameBytes : 0;
     reservedShared = -(-sharedBytes & -16);
-    reserve(reservedShared + RESERVED_SHARED_BYTES, apart * localBytes, apart * frameBytes);
+    reserve(reservedShared + RESERVED_SHARED_BYTES, apart * localBytes, frameThreads * frameBytes);
     if (kernel.waits()) {
       waiting = waiting == null ? new Waiting(this) : waiting;
-      waiting.size(threads(), kernel.maxDepth());
+      waiting.size(threads(), kernel);
     }
   }
 
-  int threads() {
+  public int threads() {
     return ntidX * ntidY * ntidZ;
   }
 
@@ -221,6 +230,11 @@ public final class ThreadBlock {
    */
   public boolean warp(int thread, int operation, int mask, long value, int argument, int control) {
     return waiting.warps().arrive(thread, operation, mask, value, argument, control);
+  }
+
+  /** A thread lays down what it brings to a warp-wide operation, for {@link Converged}. */
+  public void bring(int thread, int operation, int mask, long value, int argument, int control) {
+    waiting.warps().bring(thread, mask, value, argument, control);
   }
 
   public int resultInt(int thread) {

@@ -22,6 +22,7 @@ final class Waiting {
   private final ThreadBlock block;
   private final Barriers barriers = new Barriers(this);
   private final Warps warps = new Warps(this);
+  private final Converged converged;
   private byte[] states = new byte[0];
   private boolean[] spun = new boolean[0];
   private int[] resume = new int[0];
@@ -38,14 +39,12 @@ final class Waiting {
 
   Waiting(ThreadBlock block) {
     this.block = block;
+    converged = new Converged(block, this);
   }
 
-  /**
-   * Makes room.
-   *
-   * @param depth how many functions may be active at once
-   */
-  void size(int count, int depth) {
+  /** Makes room for the threads of a block. */
+  void size(int count, CompiledKernel kernel) {
+    int depth = kernel.maxDepth();
     threads = count;
     maxDepth = depth;
     if (depth > 1) {
@@ -65,6 +64,7 @@ final class Waiting {
     }
     barriers.size(count);
     warps.size(count);
+    converged.size(count, kernel.regions());
   }
 
   /** All threads stand at the kernel's start. */
@@ -80,6 +80,7 @@ final class Waiting {
     }
     barriers.begin();
     warps.begin();
+    converged.begin();
   }
 
   int depth(int thread) {
@@ -152,12 +153,18 @@ final class Waiting {
     int idle = 0;
     int patience = block.grid().launch().cooperative() ? COOPERATIVE_IDLE_ROUNDS : IDLE_ROUNDS;
     while (true) {
+      if (converged.isReady() && converged.run(code)) {
+        return true;
+      }
       block.grid().throwIfCancelled();
       Round round = round(code);
       if (alive == 0) {
         return true;
       }
       boolean released = warps.releaseConverged(round != Round.MOVED);
+      if (barriers.wereReleased()) {
+        converged.gather();
+      }
       if (round == Round.MOVED || released) {
         idle = 0;
       } else if (round == Round.STOOD) {
@@ -234,6 +241,17 @@ final class Waiting {
       }
     }
     return round;
+  }
+
+  /** A thread that was run with others stands at a place now, or has ended. */
+  void leaveAt(int thread, int place) {
+    resume[thread] = place;
+    if (place == 0) {
+      end(thread);
+    } else {
+      spun[thread] = states[thread] == READY;
+    }
+    goBackTo = -1;
   }
 
   private void end(int thread) {

@@ -28,6 +28,7 @@ final class Warps {
   private long[] values = new long[0];
   private int[] arguments = new int[0];
   private int[] controls = new int[0];
+  private int[] masks = new int[0];
   private int warpCount;
 
   Warps(Waiting waiting) {
@@ -47,6 +48,7 @@ final class Warps {
       values = new long[warpCount * ThreadBlock.WARP];
       arguments = new int[warpCount * ThreadBlock.WARP];
       controls = new int[warpCount * ThreadBlock.WARP];
+      masks = new int[warpCount * ThreadBlock.WARP];
     }
   }
 
@@ -63,6 +65,30 @@ final class Warps {
   /** Lanes of a warp that have not ended. */
   int alive(int warp) {
     return alive[warp];
+  }
+
+  /** Keeps what a thread brings to an operation for which its warp comes together. */
+  void bring(int thread, int mask, long value, int argument, int control) {
+    masks[thread] = mask;
+    values[thread] = value;
+    arguments[thread] = argument;
+    controls[thread] = control;
+  }
+
+  /** Lanes with which a thread that has brought its value belongs together. */
+  int mask(int thread) {
+    return masks[thread];
+  }
+
+  /** Works out an operation to which these lanes of a warp have brought their values. */
+  void compute(int warp, int operation, int lanes) {
+    WarpResults.compute(
+        waiting, warp * ThreadBlock.WARP, operation, lanes, values, arguments, controls);
+  }
+
+  /** The thread arrives with what it has brought. */
+  void arriveAsBrought(int thread, int operation) {
+    arrive(thread, operation, masks[thread], values[thread], arguments[thread], controls[thread]);
   }
 
   /** Returns whether all have come and the thread goes on at once. */

@@ -1,0 +1,137 @@
+// SPDX-License-Identifier: Apache-2.0
+package io.gpupool.soft.compile;
+
+import io.gpupool.soft.exec.RegionTable;
+import java.util.ArrayDeque;
+import java.util.ArrayList;
+import java.util.BitSet;
+import java.util.Deque;
+import java.util.HashSet;
+import java.util.List;
+import java.util.Set;
+import java.util.TreeSet;
+
+/**
+ * The code from the kernel's start, or from the end of a wait, to the next waits. Code that can be
+ * reached from several waits belongs to several regions.
+ *
+ * @param start block at which the threads begin; its number is the region's
+ * @param blocks all blocks, in the order of the graph
+ * @param exits numbers of the places at which threads may leave the region, 0 for their end
+ * @param written registers that the region writes
+ * @param touched registers that the region reads or writes
+ */
+record Region(
+    BasicBlock start, List<BasicBlock> blocks, Set<Integer> exits, BitSet written, BitSet touched) {
+  /** How many times the kernel's code all regions together may be, and what is free. */
+  private static final int MAX_GROWTH = 3;
+
+  private static final int FREE_WEIGHT = 20_000;
+
+  /** Finds the regions of a kernel whose code fits in one method; none if there is no use. */
+  static List<Region> of(Graph graph, MethodPlan plan, int maxMethodBytes) {
+    if (graph.hasCalls()) {
+      return List.of();
+    }
+    List<Region> regions = new ArrayList<>();
+    regions.add(from(graph, graph.entry()));
+    for (BasicBlock block : plan.resumable()) {
+      if (waitBefore(block) != null) {
+        regions.add(from(graph, block));
+      }
+    }
+    long all = 0;
+    for (Region region : regions) {
+      long weight = MethodPlan.weight(graph, region.blocks);
+      all += weight;
+      if (weight > maxMethodBytes) {
+        return List.of();
+      }
+    }
+    return all <= FREE_WEIGHT + MAX_GROWTH * MethodPlan.weight(graph, graph.order())
+        ? List.copyOf(regions)
+        : List.of();
+  }
+
+  private static Region from(Graph graph, BasicBlock start) {
+    Set<BasicBlock> found = new HashSet<>();
+    Set<Integer> exits = new TreeSet<>();
+    Deque<BasicBlock> open = new ArrayDeque<>();
+    found.add(start);
+    open.add(start);
+    while (!open.isEmpty()) {
+      BasicBlock block = open.remove();
+      switch (block.terminator()) {
+        case Terminator.Wait wait -> exits.add(wait.next().resumeId());
+        case Terminator.Exit _ -> exits.add(0);
+        case Terminator.Latch latch when latch.yields() -> {
+          exits.add(latch.next().resumeId());
+          add(latch.next(), found, open);
+        }
+        default -> block.terminator().successors().forEach(next -> add(next, found, open));
+      }
+    }
+    List<BasicBlock> blocks = graph.order().stream().filter(found::contains).toList();
+    BitSet written = written(blocks);
+    return new Region(start, blocks, exits, written, touched(blocks, written));
+  }
+
+  private static void add(BasicBlock block, Set<BasicBlock> found, Deque<BasicBlock> open) {
+    if (found.add(block)) {
+      open.add(block);
+    }
+  }
+
+  private static BitSet written(List<BasicBlock> blocks) {
+    BitSet written = new BitSet();
+    for (BasicBlock block : blocks) {
+      for (Op op : block.ops()) {
+        op.results().stream()
+            .filter(result -> result != null)
+            .forEach(result -> written.set(result.id()));
+      }
+    }
+    return written;
+  }
+
+  private static BitSet touched(List<BasicBlock> blocks, BitSet written) {
+    BitSet touched = (BitSet) written.clone();
+    for (BasicBlock block : blocks) {
+      block.ops().forEach(op -> op.uses().forEach(use -> touched.set(use.id())));
+      Liveness.usesOf(block.terminator()).forEach(use -> touched.set(use.id()));
+    }
+    return touched;
+  }
+
+  /** The wait that ends where a block begins; null if there is none. */
+  static Terminator.Wait waitBefore(BasicBlock block) {
+    return block.predecessors().size() == 1
+            && block.predecessors().getFirst().terminator() instanceof Terminator.Wait wait
+        ? wait
+        : null;
+  }
+
+  /** What the threads' scheduler must know about the regions. */
+  static RegionTable table(List<Region> regions, MethodPlan plan) {
+    if (regions.isEmpty()) {
+      return RegionTable.EMPTY;
+    }
+    int places = plan.resumable().size() + 1;
+    byte[] waits = new byte[places];
+    int[] codes = new int[places];
+    boolean[] wide = new boolean[places];
+    waits[0] = RegionTable.START;
+    for (BasicBlock block : plan.resumable()) {
+      Terminator.Wait wait = waitBefore(block);
+      if (wait != null) {
+        waits[block.resumeId()] = WarpCode.kind(wait.op());
+        codes[block.resumeId()] = WarpCode.number(wait.op());
+      }
+    }
+    for (Region region : regions) {
+      int place = region.start.resumeId();
+      wide[place] = region.exits.stream().noneMatch(exit -> waits[exit] == RegionTable.WARP);
+    }
+    return new RegionTable(waits, codes, wide);
+  }
+}
