@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copies given many at a time, of runs and of boxes, and copies of boxes between devices by name.
+// gpus: 2
 #include "check.h"
 
 static void runs(cudaStream_t stream) {

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Copies between GPUs, and kernels that reach the memory of another GPU. With one GPU there is nothing to do.
+// Copies between GPUs, and kernels that reach the memory of another GPU.
+// gpus: 2
 #include "check.h"
 
 __global__ void scale(const int *from, int *to, int count, int factor) {

@@ -5,73 +5,141 @@ import static org.assertj.core.api.Assertions.assertThat;
 import static org.junit.jupiter.api.Assumptions.assumeTrue;
 
 import java.io.IOException;
+import java.io.UncheckedIOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.time.Duration;
 import java.util.Arrays;
+import java.util.List;
 import java.util.Optional;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.ExecutorService;
+import java.util.concurrent.Executors;
 import java.util.stream.Stream;
 import org.junit.jupiter.api.AfterAll;
 import org.junit.jupiter.api.BeforeAll;
 import org.junit.jupiter.api.DynamicTest;
 import org.junit.jupiter.api.TestFactory;
+import org.junit.jupiter.api.io.TempDir;
 
-/** The programs of examples/cuda, compiled by nvcc with cudart static and shared, on one pool. */
+/**
+ * The programs of examples/cuda as nvcc compiles them: each without and with optimisation, with the
+ * CUDA runtime linked in and beside it. They find one agent of one pool, and run two at a time.
+ */
 class CudaProgramsIT {
   private static final Path SOURCES = Distribution.EXAMPLES.resolve("cuda");
   private static final Path OUT = Distribution.WORK.resolve("cuda");
   private static final Duration COMPILING = Duration.ofMinutes(10);
+  private static final Duration RUNNING = Duration.ofMinutes(3);
+  private static final int AT_A_TIME = 2;
+
+  /** Of a GPU: 1 GiB for each, and place for the processes that some of them start. */
+  private static final String SHARE = "0.125";
+
+  /** A program that has a line with these words wants two GPUs; the others get one. */
+  private static final String WANTS_TWO_GPUS = "// gpus: 2";
 
   private static Path nvcc;
   private static Pool pool;
+  private static Agent agent;
+  private static ExecutorService runners;
 
   @BeforeAll
-  static void startPool() throws IOException {
+  static void startPool(@TempDir Path folder) throws IOException {
     Optional<Path> found = onPath("nvcc");
     assumeTrue(found.isPresent(), "the CUDA programs need nvcc, which is not on the PATH");
     assumeTrue(onPath("make").isPresent(), "the CUDA programs need make, which is not on the PATH");
     nvcc = found.get().toRealPath();
-    pool = Pool.start("soft:1,mem=2Gi");
+    pool = Pool.start("soft:2,mem=8Gi");
+    agent = Agent.start(pool, folder);
+    runners = Executors.newFixedThreadPool(AT_A_TIME);
   }
 
   @AfterAll
   static void stopPool() {
+    if (runners != null) {
+      runners.shutdownNow();
+    }
+    if (agent != null) {
+      agent.close();
+    }
     if (pool != null) {
       pool.close();
     }
   }
 
   @TestFactory
-  Stream<DynamicTest> programs_cudartStatic_passThroughThePool() throws IOException {
-    return programs("static");
+  Stream<DynamicTest> programs_unoptimised_passThroughThePool() throws IOException {
+    return programs("O0", "static");
   }
 
   @TestFactory
-  Stream<DynamicTest> programs_cudartShared_passThroughThePool() throws IOException {
-    return programs("shared");
+  Stream<DynamicTest> programs_optimised_passThroughThePool() throws IOException {
+    return programs("O3", "static");
   }
 
-  private Stream<DynamicTest> programs(String cudart) throws IOException {
+  @TestFactory
+  Stream<DynamicTest> programs_optimisedWithSharedRuntime_passThroughThePool() throws IOException {
+    return programs("O3", "shared");
+  }
+
+  private static Stream<DynamicTest> programs(String optimise, String cudart) throws IOException {
     Program.Ended made =
-        Program.of("make", "-s", "-j2", "-C", SOURCES, "OUT=" + OUT, "CUDART=" + cudart)
+        Program.of("make", "-s", "-j2", "-C", SOURCES)
+            .with("OUT", OUT)
+            .with("OPTIMISE", optimise)
+            .with("CUDART", cudart)
             .run(COMPILING);
     assertThat(made.status()).as(made.errors()).isZero();
-    Path programs = OUT.resolve("sm_75-" + cudart);
-    try (Stream<Path> files = Files.list(programs)) {
-      return files.sorted().toList().stream()
-          .map(program ->
-              DynamicTest.dynamicTest(
-                  program.getFileName() + " (" + cudart + ")", () -> assertOk(program)));
+    String build = "sm_75-" + optimise + "-" + cudart;
+    List<Path> programs;
+    try (Stream<Path> files = Files.list(OUT.resolve(build))) {
+      programs = files.filter(CudaProgramsIT::hasSource).sorted().toList();
+    }
+    return programs.stream().map(program -> test(program, build)).toList().stream();
+  }
+
+  /** Begins as soon as a runner is free; the test waits for the end. */
+  private static DynamicTest test(Path program, String build) {
+    var ended = CompletableFuture.supplyAsync(() -> run(program), runners);
+    return DynamicTest.dynamicTest(
+        program.getFileName() + " (" + build + ")", () -> assertOk(program, ended.join()));
+  }
+
+  private static Program.Ended run(Path program) {
+    return agent
+        .program(program)
+        .with("LD_LIBRARY_PATH", Distribution.SHIM + ":" + toolkitLibraries())
+        .with("GPUPOOL_FRACTION", SHARE)
+        .with("GPUPOOL_GPUS", wantsTwoGpus(program) ? 2 : 1)
+        .run(RUNNING);
+  }
+
+  private static void assertOk(Path program, Program.Ended ended) {
+    assertThat(ended.output()).as(ended.toString()).contains(program.getFileName() + ": OK");
+    assertThat(ended.status()).as(ended.toString()).isZero();
+  }
+
+  /** Not so what an earlier build left of a source that is gone. */
+  private static boolean hasSource(Path program) {
+    return Files.exists(sourceOf(program)) || Files.isDirectory(SOURCES.resolve(nameOf(program)));
+  }
+
+  private static boolean wantsTwoGpus(Path program) {
+    Path source = sourceOf(program);
+    try {
+      return Files.exists(source) && Files.readString(source).contains(WANTS_TWO_GPUS);
+    } catch (IOException e) {
+      throw new UncheckedIOException(e);
     }
   }
 
-  private static void assertOk(Path program) {
-    Program.Ended ended =
-        pool.run(new String[] {"-m", "1Gi"}, program)
-            .with("LD_LIBRARY_PATH", toolkitLibraries())
-            .run();
-    assertThat(ended.output()).as(ended.toString()).contains(program.getFileName() + ": OK");
-    assertThat(ended.status()).as(ended.toString()).isZero();
+  private static Path sourceOf(Path program) {
+    return SOURCES.resolve(nameOf(program) + ".cu");
+  }
+
+  private static String nameOf(Path program) {
+    return program.getFileName().toString();
   }
 
   /**
