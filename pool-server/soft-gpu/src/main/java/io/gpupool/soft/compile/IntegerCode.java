@@ -134,39 +134,48 @@ final class IntegerCode {
     return op.opcode().endsWith("c") ? op.args().get(op.args().size() - 1) : null;
   }
 
+  /**
+   * A card subtracts by adding the complement, and the flag is that sum's carry: set where nothing
+   * is borrowed. PTX does not say so, but nvcc's division of 128-bit integers reads it by {@code
+   * addc}.
+   */
   private void addCarry(Op op, Type type, Value a, Value b, boolean plus) {
     Value carry = carryIn(op);
     boolean wide = wide(type);
     // Sum and carry both read the operands, so both are on the stack before either is stored.
-    pushSum(type, a, b, carry, plus);
+    pushTerms(type, a, b, plus);
+    addOrSubtract(wide, true);
+    pushCarry(carry, !plus);
+    if (wide) {
+      cb.i2l();
+    }
+    addOrSubtract(wide, true);
     if (op.has("cc")) {
-      code.push(a, type);
-      code.push(b, type);
-      pushCarry(carry);
-      code.call(Code.INTEGERS, plus ? "carry" : "borrow", wide ? "(JJI)I" : "(III)I");
+      pushTerms(type, a, b, plus);
+      pushCarry(carry, !plus);
+      code.call(Code.INTEGERS, "carry", wide ? "(JJI)I" : "(III)I");
       code.popPredicate(op.results().get(1));
     }
     code.pop(op.results().get(0), type);
   }
 
-  private void pushSum(Type type, Value a, Value b, Value carry, boolean plus) {
+  private void pushTerms(Type type, Value a, Value b, boolean plus) {
     code.push(a, type);
     code.push(b, type);
-    addOrSubtract(wide(type), plus);
-    if (carry != null) {
-      code.push(carry, Type.PRED);
-      if (wide(type)) {
-        cb.i2l();
-      }
-      addOrSubtract(wide(type), plus);
+    if (!plus && wide(type)) {
+      cb.loadConstant(-1L);
+      cb.lxor();
+    } else if (!plus) {
+      cb.iconst_m1();
+      cb.ixor();
     }
   }
 
-  private void pushCarry(Value carry) {
-    if (carry == null) {
-      cb.iconst_0();
-    } else {
+  private void pushCarry(Value carry, boolean withoutOne) {
+    if (carry != null) {
       code.push(carry, Type.PRED);
+    } else {
+      cb.loadConstant(withoutOne ? 1 : 0);
     }
   }
 
@@ -251,7 +260,7 @@ final class IntegerCode {
         cb.dup();
       }
       code.push(op.args().get(2), type);
-      pushCarry(carry);
+      pushCarry(carry, false);
       code.call(Code.INTEGERS, "carry", wide ? "(JJI)I" : "(III)I");
       // The old carry is still needed for the sum; the new one waits below it.
       if (wide) {

@@ -92,19 +92,10 @@ public final class Integers {
     return (int) ((a & 0xFFFF_FFFFL) + (b & 0xFFFF_FFFFL) + carryIn >>> 32);
   }
 
-  public static int borrow(int a, int b, int borrowIn) {
-    return (int) ((a & 0xFFFF_FFFFL) - (b & 0xFFFF_FFFFL) - borrowIn >>> 63);
-  }
-
   public static int carry(long a, long b, int carryIn) {
     long sum = a + b;
     int carry = Long.compareUnsigned(sum, a) < 0 ? 1 : 0;
     return carry | (sum == -1 && carryIn != 0 ? 1 : 0);
-  }
-
-  public static int borrow(long a, long b, int borrowIn) {
-    int less = Long.compareUnsigned(a, b) < 0 ? 1 : 0;
-    return less | (a == b && borrowIn != 0 ? 1 : 0);
   }
 
   public static int sad(int a, int b, int c) {

@@ -188,6 +188,27 @@ class IntegerInstructionsTest {
           unsigned,
           two,
           a -> a[1].subtract(a[0]).subtract(a[0].compareTo(a[1]) < 0 ? ONE : ZERO));
+      // The flag is a carry, set where nothing is borrowed, as sums and differences mixed show.
+      test(
+          scratch + "sub.cc" + t + " %q, %a0, %a1; addc" + t + " %x, 0, 0",
+          unsigned,
+          two,
+          a -> a[0].compareTo(a[1]) < 0 ? ZERO : ONE);
+      test(
+          scratch + "add.cc" + t + " %q, %a0, %a1; subc" + t + " %x, %a1, %a0",
+          unsigned,
+          two,
+          a -> a[1].subtract(a[0]).subtract(ONE).add(a[0].add(a[1]).shiftRight(n)));
+      test(
+          scratch
+              + ("sub.cc" + t + " %q, %a0, %a1; subc.cc" + t + " %q, %a1, %a2; ")
+              + ("subc" + t + " %x, 0, 0"),
+          unsigned,
+          three,
+          a -> {
+            BigInteger borrowed = a[0].compareTo(a[1]) < 0 ? ONE : ZERO;
+            return a[1].subtract(borrowed).compareTo(a[2]) < 0 ? ONE.negate() : ZERO;
+          });
       test(
           scratch
               + ("add.cc" + t + " %q, %a0, %a1; addc.cc" + t + " %q, %a1, %a2; ")
