@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a software GPU does not do is refused when it is launched, and spoils nothing: kernels launched by
+// kernels, tensor cores, clusters. A card does them.
+// nvcc: -rdc=true -gencode arch=compute_90,code=compute_90
+#include <mma.h>
+
+#include "check.h"
+
+__global__ void add(int *out, int value) { atomicAdd(out, value); }
+
+__global__ void launch_others(int *out) { add<<<2, 16>>>(out, 3); }
+
+__global__ void tensor_cores(int *out) {
+  namespace wmma = nvcuda::wmma;
+  __shared__ half a[256], b[256];
+  __shared__ float c[256];
+  for (int i = threadIdx.x; i < 256; i += 32) {
+    a[i] = __float2half(i / 16 == i % 16);
+    b[i] = __float2half(i);
+  }
+  __syncwarp();
+  wmma::fragment<wmma::matrix_a, 16, 16, 16, half, wmma::row_major> x;
+  wmma::fragment<wmma::matrix_b, 16, 16, 16, half, wmma::row_major> y;
+  wmma::fragment<wmma::accumulator, 16, 16, 16, float> z;
+  wmma::fill_fragment(z, 1);
+  wmma::load_matrix_sync(x, a, 16);
+  wmma::load_matrix_sync(y, b, 16);
+  wmma::mma_sync(z, x, y, z);
+  wmma::store_matrix_sync(c, z, 16, wmma::mem_row_major);
+  __syncwarp();
+  int right = 0;
+  for (int i = threadIdx.x; i < 256; i += 32) right += c[i] == i + 1;
+  atomicAdd(out, right);
+}
+
+__global__ void in_cluster(int *out) {
+#if __CUDA_ARCH__ >= 900
+  unsigned size;
+  asm volatile("mov.u32 %0, %%cluster_nctaid.x;" : "=r"(size));
+  if (threadIdx.x == 0) atomicAdd(out, int(size));
+#endif
+}
+
+// Either it did what it should, or it was refused and did nothing.
+static bool done(const char *what, cudaError_t error, int *out, int expected) {
+  error = error == cudaSuccess ? cudaDeviceSynchronize() : error;
+  int result = host_copy(out, 1)[0];
+  CHECK(cudaMemset(out, 0, sizeof *out));
+  if (error == cudaSuccess) {
+    REQUIRE(result == expected, "%s gives %d, not %d", what, result, expected);
+    return true;
+  }
+  REQUIRE(error == cudaErrorNotSupported && result == 0, "%s gives %d %s, and %d", what, error,
+      cudaGetErrorName(error), result);
+  cudaGetLastError();
+  add<<<1, 32>>>(out, 1);
+  launched();
+  REQUIRE(host_copy(out, 1)[0] == 32, "after %s another kernel does not run", what);
+  CHECK(cudaMemset(out, 0, sizeof *out));
+  return false;
+}
+
+int main() {
+  int *out = device_copy(std::vector<int>{0}), count = 0;
+  launch_others<<<1, 1>>>(out);
+  count += done("a kernel that launches", cudaGetLastError(), out, 96);
+  tensor_cores<<<1, 32>>>(out);
+  count += done("a product on tensor cores", cudaGetLastError(), out, 256);
+
+  cudaLaunchAttribute attribute{};
+  attribute.id = cudaLaunchAttributeClusterDimension;
+  attribute.val.clusterDim.x = 2;
+  attribute.val.clusterDim.y = attribute.val.clusterDim.z = 1;
+  cudaLaunchConfig_t config{};
+  config.gridDim = dim3(4);
+  config.blockDim = dim3(32);
+  config.attrs = &attribute;
+  config.numAttrs = 1;
+  count += done("a launch in clusters", cudaLaunchKernelEx(&config, in_cluster, out), out, 8);
+  CHECK(cudaFree(out));
+  return ok("%d of 3 are done", count);
+}
