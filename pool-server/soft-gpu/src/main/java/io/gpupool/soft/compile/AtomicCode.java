@@ -12,17 +12,24 @@ final class AtomicCode {
   private final Code code;
   private final CodeBuilder cb;
   private final MemoryCode memory;
+  private final WideCode wide;
 
   AtomicCode(Code code) {
     this.code = code;
     cb = code.cb();
     memory = new MemoryCode(code);
+    wide = new WideCode(code);
   }
 
   boolean emit(Op op) {
     Type type = op.type();
     List<Value> args = op.args();
-    if (type.bits() > 64 || type.bits() < 16 || op.has("async")) {
+    if (type == Type.B128) {
+      memory.pushAddress(op, args.get(0), MemoryCode.space(op), type.bytes());
+      wide.atomic(op);
+      return true;
+    }
+    if (type.bits() < 16) {
       return false;
     }
     if (args.get(1) instanceof Value.Vector(List<Value> elements)) {
@@ -105,7 +112,13 @@ final class AtomicCode {
       return min ? Atomics.MIN_FLOAT : Atomics.MAX_FLOAT;
     }
     if (type.isFloat()) {
-      throw new RefusedException(op.source(), "is not supported");
+      return switch (type) {
+        case F16 -> min ? Atomics.MIN_HALF : Atomics.MAX_HALF;
+        case BF16 -> min ? Atomics.MIN_BFLOAT : Atomics.MAX_BFLOAT;
+        case F16X2 -> min ? Atomics.MIN_HALF2 : Atomics.MAX_HALF2;
+        case BF16X2 -> min ? Atomics.MIN_BFLOAT2 : Atomics.MAX_BFLOAT2;
+        default -> throw new RefusedException(op.source(), "is not supported");
+      };
     }
     if (type.isSigned()) {
       return min ? Atomics.MIN : Atomics.MAX;

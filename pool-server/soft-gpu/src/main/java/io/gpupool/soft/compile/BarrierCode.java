@@ -38,11 +38,15 @@ final class BarrierCode {
         code.pop(result, Type.B64);
       }
       case "arrive_drop" -> {
-        if (op.has("expect_tx")) {
-          return false;
-        }
         pushBarrier(op, args.get(0));
-        pushCount(args);
+        if (op.has("expect_tx")) {
+          cb.dup2();
+          code.push(args.get(1), Type.U32);
+          code.call(Code.BARRIERS, "expectBytes", "(JI)V");
+          cb.iconst_1();
+        } else {
+          pushCount(args);
+        }
         code.call(Code.BARRIERS, "arriveAndDrop", "(JI)J");
         code.pop(result, Type.B64);
       }

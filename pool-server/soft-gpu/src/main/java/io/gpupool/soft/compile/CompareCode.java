@@ -130,6 +130,9 @@ final class CompareCode {
     cb.i2c();
     cb.loadConstant(HalfCode.isBrain(type) ? 1 : 0);
     code.call(Code.HALVES, "toFloat", "(II)F");
+    if (op.has("ftz")) {
+      code.call(Code.HALVES, "flush", "(F)F");
+    }
   }
 
   /** {@code setp.f16x2 p|q}: one predicate a half; {@code set} gives one number a half. */

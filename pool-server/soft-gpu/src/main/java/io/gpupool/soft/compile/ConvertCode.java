@@ -21,7 +21,7 @@ final class ConvertCode {
   boolean emit(Op op) {
     List<Type> types = op.types();
     if (op.has("pack")) {
-      return pack(op, types);
+      return pack(op);
     }
     if (types.size() != 2) {
       return false;
@@ -35,8 +35,7 @@ final class ConvertCode {
       return pair(op, to, from);
     }
     if (to == Type.TF32) {
-      code.push(op.args().get(0), Type.F32);
-      code.call(Code.CONVERSIONS, "toTf32", "(F)F");
+      toTf32(op);
       code.pop(op.results().get(0), Type.F32);
       return true;
     }
@@ -55,6 +54,22 @@ final class ConvertCode {
     return true;
   }
 
+  private void toTf32(Op op) {
+    code.push(op.args().get(0), Type.F32);
+    if (op.has("rna")) {
+      code.call(Code.CONVERSIONS, "toTf32", "(F)F");
+    } else {
+      cb.loadConstant(op.has("rz") ? 1 : 0);
+      code.call(Code.CONVERSIONS, "toTf32", "(FZ)F");
+    }
+    if (op.has("satfinite")) {
+      code.call(Code.CONVERSIONS, "finiteTf32", "(F)F");
+    }
+    if (op.has("relu")) {
+      code.call(Code.FLOATS, "relu", "(F)F");
+    }
+  }
+
   private static boolean isPair(Type type) {
     return type == Type.F16X2 || type == Type.BF16X2;
   }
@@ -67,11 +82,9 @@ final class ConvertCode {
     };
   }
 
-  private boolean pack(Op op, List<Type> types) {
-    Type to = types.get(0);
-    if (types.get(1) != Type.S32 || to.bits() != 16 && to.bits() != 8) {
-      return false;
-    }
+  private boolean pack(Op op) {
+    // Types below 8 bits exist here alone: s2, u4 and so on.
+    String to = op.modifiers().get(2);
     code.push(op.args().get(0), Type.S32);
     code.push(op.args().get(1), Type.S32);
     if (op.args().size() > 2) {
@@ -79,8 +92,8 @@ final class ConvertCode {
     } else {
       cb.iconst_0();
     }
-    cb.loadConstant(to.bits());
-    cb.loadConstant(to.isSigned() ? 1 : 0);
+    cb.loadConstant(Integer.parseInt(to.substring(1)));
+    cb.loadConstant(to.charAt(0) == 's' ? 1 : 0);
     code.call(Code.CONVERSIONS, "pack", "(IIIIZ)I");
     code.pop(op.results().get(0), Type.B32);
     return true;
@@ -133,14 +146,31 @@ final class ConvertCode {
   private void pushHalf(Op op, Value value, int format) {
     code.push(value, Type.F32);
     floatToHalf(op, format);
+    finishHalf(op, format);
+  }
+
+  private void finishHalf(Op op, int format) {
+    if (op.has("satfinite")) {
+      cb.loadConstant(format);
+      code.call(Code.HALVES, "finite", "(II)I");
+    }
     if (op.has("relu")) {
-      relu(format);
+      cb.loadConstant(format);
+      code.call(Code.HALVES, "relu", "(II)I");
     }
   }
 
-  private void relu(int format) {
-    cb.loadConstant(format);
-    code.call(Code.HALVES, "relu", "(II)I");
+  private void saturateHalf(Op op, int format) {
+    if (op.has("sat")) {
+      cb.loadConstant(format);
+      code.call(Code.HALVES, "saturate", "(II)I");
+    }
+  }
+
+  private void saturateDouble(Op op) {
+    if (op.has("sat")) {
+      code.call(Code.DOUBLES, "saturate", "(D)D");
+    }
   }
 
   private void floatToHalf(Op op, int format) {
@@ -219,6 +249,7 @@ final class ConvertCode {
           code.widen(false);
           cb.l2d();
         }
+        saturateDouble(op);
       }
       default -> {
         if (!wide) {
@@ -235,6 +266,7 @@ final class ConvertCode {
           code.call(Code.CONVERSIONS, "toFloat", "(JZI)F");
           floatToHalf(op, to == Type.BF16 ? Halves.BF16 : Halves.F16);
         }
+        saturateHalf(op, to == Type.BF16 ? Halves.BF16 : Halves.F16);
       }
     }
     code.pop(op.results().get(0), halfAsBits(to));
@@ -319,6 +351,7 @@ final class ConvertCode {
         cb.loadConstant(integralRounding(op));
         code.call(Code.CONVERSIONS, "integral", "(DI)D");
       }
+      saturateDouble(op);
       code.pop(op.results().get(0), to);
       return;
     }
@@ -327,6 +360,7 @@ final class ConvertCode {
       if (to != Type.F32 && mode == Rounding.NEAREST) {
         cb.loadConstant(to == Type.BF16 ? Halves.BF16 : Halves.F16);
         code.call(Code.HALVES, "ofDouble", "(DI)I");
+        saturateHalf(op, to == Type.BF16 ? Halves.BF16 : Halves.F16);
         code.pop(op.results().get(0), Type.B16);
         return;
       }
@@ -355,9 +389,7 @@ final class ConvertCode {
     } else {
       int format = to == Type.BF16 ? Halves.BF16 : Halves.F16;
       floatToHalf(op, format);
-      if (op.has("relu")) {
-        relu(format);
-      }
+      finishHalf(op, format);
     }
     code.pop(op.results().get(0), halfAsBits(to));
   }

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.gpupool.soft.compile;
 
+import io.gpupool.soft.exec.FloatPairs;
 import io.gpupool.soft.exec.Floats;
+import io.gpupool.soft.exec.Halves;
 import io.gpupool.soft.exec.Rounding;
 import io.gpupool.soft.ptx.Type;
 import java.lang.classfile.CodeBuilder;
@@ -30,8 +32,11 @@ final class FloatCode {
   }
 
   boolean emit(Op op) {
-    Type type = op.type();
-    if (type != Type.F32 && type != Type.F64 || op.types().size() > 1) {
+    Type type = op.types().getFirst();
+    if (type == Type.F32X2) {
+      return pairs(op);
+    }
+    if (type != Type.F32 && type != Type.F64) {
       return false;
     }
     boolean wide = type == Type.F64;
@@ -83,7 +88,36 @@ final class FloatCode {
     return true;
   }
 
+  /** {@code .f32x2}: two single-precision numbers in each register. */
+  private boolean pairs(Op op) {
+    int operation =
+        switch (op.opcode()) {
+          case "add" -> FloatPairs.ADD;
+          case "sub" -> FloatPairs.SUB;
+          case "mul" -> FloatPairs.MUL;
+          default -> FloatPairs.FMA;
+        };
+    code.pushAll(op.args(), Type.B64);
+    if (op.args().size() < 3) {
+      cb.lconst_0();
+    }
+    cb.loadConstant(operation);
+    cb.loadConstant(rounding(op));
+    cb.loadConstant(op.has("ftz") ? 1 : 0);
+    code.call(Code.desc(FloatPairs.class), "apply", "(JJJIIZ)J");
+    code.pop(op.results().get(0), Type.B64);
+    return true;
+  }
+
   private void pushFlushed(Op op, int index, Type type) {
+    Type mixed = op.type();
+    if (OpCode.isHalf(mixed) && index + 1 < op.args().size()) {
+      // Mixed precision: all operands but the last are halves.
+      code.push(op.args().get(index), Type.B16);
+      cb.loadConstant(HalfCode.isBrain(mixed) ? Halves.BF16 : Halves.F16);
+      code.call(Code.HALVES, "toFloat", "(II)F");
+      return;
+    }
     code.push(op.args().get(index), type);
     if (type == Type.F32 && op.has("ftz")) {
       code.call(Code.FLOATS, "flush", "(F)F");
@@ -182,7 +216,7 @@ final class FloatCode {
     boolean xorSign = op.has("xorsign");
     for (int i = 0; i < args.size(); i++) {
       pushFlushed(op, i, type);
-      if (xorSign) {
+      if (op.has("abs")) {
         code.call(Code.MATH, "abs", "(F)F");
       }
       if (i > 0) {

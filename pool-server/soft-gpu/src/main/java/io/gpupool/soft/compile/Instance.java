@@ -5,6 +5,7 @@ import io.gpupool.soft.ptx.Function;
 import io.gpupool.soft.ptx.Label;
 import io.gpupool.soft.ptx.Register;
 import io.gpupool.soft.ptx.Statement.Instruction;
+import io.gpupool.soft.ptx.Type;
 import io.gpupool.soft.ptx.Variable;
 import java.util.HashMap;
 import java.util.List;
@@ -29,6 +30,7 @@ final class Instance {
   private final BasicBlock afterReturn;
   private final boolean relocatable;
   private final Map<Register, VReg> registers = new HashMap<>();
+  private final Map<Register, List<VReg>> pairs = new HashMap<>();
   private final Map<Label, BasicBlock> blocks = new HashMap<>();
   private final Map<Variable, Placement> placements = new HashMap<>();
 
@@ -83,6 +85,16 @@ final class Instance {
   VReg register(Register register) {
     return registers.computeIfAbsent(
         register, declared -> graph.newRegister(declared.name(), declared.type()));
+  }
+
+  /** The lower and upper half of a register of 128 bits. */
+  List<VReg> pair(Register register) {
+    return pairs.computeIfAbsent(
+        register,
+        declared ->
+            List.of(
+                graph.newRegister(declared.name() + ".low", Type.B64),
+                graph.newRegister(declared.name() + ".high", Type.B64)));
   }
 
   BasicBlock block(Label label) {

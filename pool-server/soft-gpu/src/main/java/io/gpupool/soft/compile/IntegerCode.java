@@ -37,8 +37,16 @@ final class IntegerCode {
       }
       case "mad24" -> {
         product24(op, type);
-        code.push(op.args().get(2), type);
-        cb.iadd();
+        if (op.has("sat")) {
+          code.widen(true);
+          code.push(op.args().get(2), type);
+          code.widen(true);
+          cb.ladd();
+          code.call(Code.INTEGERS, "saturate", "(J)I");
+        } else {
+          code.push(op.args().get(2), type);
+          cb.iadd();
+        }
         code.pop(op.results().get(0), type);
       }
       case "sad" -> three(op, type, type.isSigned() ? "sad" : "sadUnsigned");

@@ -4,6 +4,8 @@ package io.gpupool.soft.compile;
 import io.gpupool.soft.exec.Checks;
 import io.gpupool.soft.ptx.Function;
 import io.gpupool.soft.ptx.Function.Formal;
+import io.gpupool.soft.ptx.InstructionForm;
+import io.gpupool.soft.ptx.InstructionForms;
 import io.gpupool.soft.ptx.Label;
 import io.gpupool.soft.ptx.Operand;
 import io.gpupool.soft.ptx.PtxModule;
@@ -206,7 +208,18 @@ final class Lowering {
     current = after;
   }
 
+  private static void check(Instruction instruction) {
+    InstructionForm form = InstructionForms.of(instruction).orElse(null);
+    if (form == null) {
+      throw new RefusedException(instruction, "is not supported: no form that is known here");
+    }
+    if (form.status() == InstructionForm.Status.REFUSED) {
+      throw new RefusedException(instruction, "is not supported: " + form.note());
+    }
+  }
+
   private void lower(Instance instance, Instruction instruction) {
+    check(instruction);
     switch (instruction.opcode()) {
       case "bra" ->
           current.end(
@@ -278,6 +291,9 @@ final class Lowering {
 
   /** Access to a parameter of a call: a register move, or an access to frame or local memory. */
   private void paramAccess(Instance instance, Instruction instruction) {
+    if (instruction.has("b128")) {
+      throw new RefusedException(instruction, "of a function's parameter is not supported");
+    }
     boolean load = instruction.opcode().equals("ld");
     Operand place = instruction.operands().get(load ? 1 : 0);
     Operand data = instruction.operands().get(load ? 0 : 1);

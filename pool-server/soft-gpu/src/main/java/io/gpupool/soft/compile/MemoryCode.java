@@ -14,6 +14,7 @@ import java.util.Map;
 final class MemoryCode {
   private final Code code;
   private final CodeBuilder cb;
+  private final WideCode wide;
 
   /** Parameters that have been loaded already, and the locals that hold them. */
   private final Map<Op, Integer> hoisted = new HashMap<>();
@@ -21,6 +22,7 @@ final class MemoryCode {
   MemoryCode(Code code) {
     this.code = code;
     cb = code.cb();
+    wide = new WideCode(code);
   }
 
   boolean emit(Op op) {
@@ -150,9 +152,6 @@ final class MemoryCode {
 
   /** The type to move: what the register holds, so that no bits change kind on the way. */
   private static Type moved(Op op, Type type, VReg register) {
-    if (type.bits() > 64) {
-      throw new RefusedException(op.source(), "is not supported");
-    }
     if (register != null && register.type().bits() == type.bits()) {
       switch (register.kind()) {
         case FLOAT -> {
@@ -198,10 +197,15 @@ final class MemoryCode {
       code.pop(op.results().get(0), moved);
       return;
     }
-    Type type = op.type();
+    // A register of 128 bits is two of 64.
+    Type type = op.type() == Type.B128 ? Type.B64 : op.type();
     int count = op.results().size();
     boolean ordered = isOrdered(op);
     pushAddress(op, op.args().get(0), space(op), type.bytes() * count);
+    if (ordered && op.type() == Type.B128) {
+      wide.load(op);
+      return;
+    }
     for (int i = 0; i < count; i++) {
       VReg result = op.results().get(i);
       Type moved = moved(op, type, result);
@@ -257,16 +261,17 @@ final class MemoryCode {
   }
 
   private void store(Op op) {
-    if (op.has("async") || op.has("bulk")) {
-      throw new RefusedException(op.source(), "is not supported");
-    }
-    Type type = op.type();
+    Type type = op.type() == Type.B128 ? Type.B64 : op.type();
     List<Value> values =
         op.args().get(1) instanceof Value.Vector(List<Value> elements)
             ? elements
             : List.of(op.args().get(1));
     boolean ordered = isOrdered(op);
     pushAddress(op, op.args().get(0), space(op), type.bytes() * values.size());
+    if (ordered && op.type() == Type.B128) {
+      wide.store(values);
+      return;
+    }
     for (int i = 0; i < values.size(); i++) {
       if (i + 1 < values.size()) {
         cb.dup2();

@@ -23,6 +23,19 @@ final class MoveCode {
       case "cvta" -> changeSpace(op);
       case "selp" -> select(op);
       case "slct" -> selectBySign(op);
+      case "mapa" -> {
+        // A cluster has one block, so that its shared memory is this one's.
+        code.push(op.args().get(0), op.type());
+        code.pop(op.results().get(0), op.type());
+      }
+      case "getctarank" -> {
+        cb.iconst_0();
+        code.pop(op.results().get(0), Type.U32);
+      }
+      case "createpolicy" -> {
+        cb.lconst_0();
+        code.pop(op.results().get(0), Type.B64);
+      }
       default -> {
         return isSpace(op);
       }
@@ -33,15 +46,50 @@ final class MoveCode {
   private void move(Op op) {
     Type type = op.type();
     if (type == Type.B128) {
-      throw new RefusedException(op.source(), "is not supported");
-    }
-    if (op.args().get(0) instanceof Value.Vector(List<Value> parts)) {
+      moveWide(op);
+    } else if (op.args().get(0) instanceof Value.Vector(List<Value> parts)) {
       pack(op, type, parts);
     } else if (op.results().size() > 1) {
       unpack(op, type);
     } else {
       code.push(op.args().get(0), type);
       code.pop(op.results().get(0), type);
+    }
+  }
+
+  /** Between halves or quarters; a register of 128 bits is two halves. */
+  private void moveWide(Op op) {
+    if (!(op.args().get(0) instanceof Value.Vector(List<Value> from))) {
+      throw new RefusedException(op.source(), "needs a register of 128 bits");
+    }
+    List<VReg> to = op.results();
+    if (from.size() == to.size()) {
+      Type part = from.size() == 2 ? Type.B64 : Type.B32;
+      code.pushAll(from, part);
+      for (VReg register : to.reversed()) {
+        code.pop(register, part);
+      }
+    } else if (from.size() == 4 && to.size() == 2) {
+      for (int i = 0; i < 2; i++) {
+        code.push(from.get(2 * i), Type.B32);
+        code.widen(false);
+        code.push(from.get(2 * i + 1), Type.B32);
+        code.widen(false);
+        cb.loadConstant(32);
+        cb.lshl();
+        cb.lor();
+        code.pop(to.get(i), Type.B64);
+      }
+    } else if (from.size() == 2 && to.size() == 4) {
+      for (int i = 0; i < 4; i++) {
+        code.push(from.get(i / 2), Type.B64);
+        cb.loadConstant(32 * (i % 2));
+        cb.lushr();
+        cb.l2i();
+        code.pop(to.get(i), Type.B32);
+      }
+    } else {
+      throw new RefusedException(op.source(), "has parts of an odd size");
     }
   }
 

@@ -58,7 +58,8 @@ final class OpCode {
 
   private boolean tryEmit(Op op) {
     return switch (op.opcode()) {
-      case "mov", "cvta", "selp", "slct", "isspacep" -> move.emit(op);
+      case "mov", "cvta", "selp", "slct", "isspacep", "mapa", "getctarank", "createpolicy" ->
+          move.emit(op);
       case "add", "sub", "mul", "mad", "fma", "div", "rem", "min", "max", "neg", "abs" ->
           arithmetic(op);
       case "addc", "subc", "madc", "mul24", "mad24", "sad" -> integer.emit(op);
@@ -103,6 +104,9 @@ final class OpCode {
 
   private boolean arithmetic(Op op) {
     Type type = op.type();
+    if (op.types().getFirst() == Type.F32 || type == Type.F32X2) {
+      return floating.emit(op);
+    }
     if (isHalf(type)) {
       return half.emit(op);
     }

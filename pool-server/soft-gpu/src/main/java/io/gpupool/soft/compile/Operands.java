@@ -123,6 +123,8 @@ final class Operands {
 
   void result(Instance instance, Instruction instruction, Operand operand, List<VReg> results) {
     switch (operand) {
+      case Operand.Reg(var register) when register.type() == Type.B128 ->
+          results.addAll(instance.pair(register));
       case Operand.Reg(var register) -> results.add(instance.register(register));
       case Operand.Part(var register, String _) -> results.add(instance.register(register));
       case Operand.Sink() -> results.add(null);
@@ -138,6 +140,8 @@ final class Operands {
 
   Value value(Instance instance, Instruction instruction, Operand operand) {
     return switch (operand) {
+      case Operand.Reg(var register) when register.type() == Type.B128 ->
+          new Value.Vector(List.copyOf(instance.pair(register)));
       case Operand.Reg(var register) -> instance.register(register);
       case Operand.Part(var register, String _) -> instance.register(register);
       case Operand.Not(var register) -> new Value.Not(instance.register(register));

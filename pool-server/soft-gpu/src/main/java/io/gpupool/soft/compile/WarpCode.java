@@ -80,9 +80,10 @@ final class WarpCode {
       case "nanosleep" -> cb.iconst_0();
       case "bar", "barrier" -> {
         if (op.has("cluster")) {
-          throw new RefusedException(op.source(), "is not supported");
-        }
-        if (op.has("warp")) {
+          code.pushBlock();
+          code.pushThread();
+          code.callBlock("clusterWait", "(I)Z");
+        } else if (op.has("warp")) {
           warp(operation(op), args.get(0), null, null, null);
         } else {
           barrier(op);
@@ -236,7 +237,13 @@ final class WarpCode {
   }
 
   boolean arriveOnly(Op op) {
-    if (op.has("cluster") || op.args().size() < 2) {
+    if (op.has("cluster")) {
+      code.pushBlock();
+      code.pushThread();
+      code.callBlock("clusterArrive", "(I)V");
+      return true;
+    }
+    if (op.args().size() < 2) {
       return false;
     }
     code.pushBlock();

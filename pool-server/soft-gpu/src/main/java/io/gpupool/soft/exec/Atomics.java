@@ -27,6 +27,14 @@ public final class Atomics {
   public static final int ADD_BFLOAT2 = 15;
   public static final int ADD_HALF = 16;
   public static final int ADD_BFLOAT = 17;
+  public static final int MIN_HALF = 18;
+  public static final int MAX_HALF = 19;
+  public static final int MIN_BFLOAT = 20;
+  public static final int MAX_BFLOAT = 21;
+  public static final int MIN_HALF2 = 22;
+  public static final int MAX_HALF2 = 23;
+  public static final int MIN_BFLOAT2 = 24;
+  public static final int MAX_BFLOAT2 = 25;
 
   private static final VarHandle INT = ValueLayout.JAVA_INT.varHandle();
   private static final VarHandle LONG = ValueLayout.JAVA_LONG.varHandle();
@@ -152,7 +160,15 @@ public final class Atomics {
       case MAX_FLOAT -> Float.floatToRawIntBits(Floats.max(a, b));
       case ADD_HALF -> Halves.apply(Halves.F16, Halves.ADD, old, value, 0, 0);
       case ADD_BFLOAT -> Halves.apply(Halves.BF16, Halves.ADD, old, value, 0, 0);
+      case MIN_HALF -> Halves.apply(Halves.F16, Halves.MIN, old, value, 0, 0);
+      case MAX_HALF -> Halves.apply(Halves.F16, Halves.MAX, old, value, 0, 0);
+      case MIN_BFLOAT -> Halves.apply(Halves.BF16, Halves.MIN, old, value, 0, 0);
+      case MAX_BFLOAT -> Halves.apply(Halves.BF16, Halves.MAX, old, value, 0, 0);
       case ADD_HALF2 -> Halves.applyPair(Halves.F16, Halves.ADD, old, value, 0, 0);
+      case MIN_HALF2 -> Halves.applyPair(Halves.F16, Halves.MIN, old, value, 0, 0);
+      case MAX_HALF2 -> Halves.applyPair(Halves.F16, Halves.MAX, old, value, 0, 0);
+      case MIN_BFLOAT2 -> Halves.applyPair(Halves.BF16, Halves.MIN, old, value, 0, 0);
+      case MAX_BFLOAT2 -> Halves.applyPair(Halves.BF16, Halves.MAX, old, value, 0, 0);
       default -> Halves.applyPair(Halves.BF16, Halves.ADD, old, value, 0, 0);
     };
   }

@@ -91,6 +91,21 @@ public final class Conversions {
     return Float.intBitsToFloat(Float.floatToRawIntBits(a) + 0x1000 & ~0x1FFF);
   }
 
+  /** {@code cvt.rn} and {@code cvt.rz} to {@code .tf32}. */
+  public static float toTf32(float a, boolean toZero) {
+    if (Float.isNaN(a) || Float.isInfinite(a)) {
+      return a;
+    }
+    int bits = Float.floatToRawIntBits(a);
+    int up = toZero ? 0 : 0xFFF + (bits >>> 13 & 1);
+    return Float.intBitsToFloat(bits + up & ~0x1FFF);
+  }
+
+  /** {@code .satfinite}: the largest number of the format instead of an infinity. */
+  public static float finiteTf32(float a) {
+    return Float.isInfinite(a) ? Math.copySign(0x1.FFCp127f, a) : a;
+  }
+
   /** Clamps to the range of a type; {@code a} is read as unsigned if {@code fromUnsigned}. */
   public static long clamp(long a, boolean fromUnsigned, int bits, boolean signed) {
     if (fromUnsigned && a < 0) {

@@ -9,6 +9,11 @@ public final class Doubles {
 
   private Doubles() {}
 
+  /** {@code .sat}: clamps to 0..1; a NaN becomes 0. */
+  public static double saturate(double a) {
+    return a > 0 ? Math.min(a, 1.0) : 0.0;
+  }
+
   public static double min(double a, double b) {
     return Double.isNaN(a) ? b : Double.isNaN(b) ? a : Math.min(a, b);
   }

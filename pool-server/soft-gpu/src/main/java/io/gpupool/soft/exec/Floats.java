@@ -18,6 +18,11 @@ public final class Floats {
     return a > 0 ? Math.min(a, 1.0f) : 0.0f;
   }
 
+  /** {@code .relu}: negative numbers become zero; a NaN stays. */
+  public static float relu(float a) {
+    return Float.isNaN(a) ? NAN : a > 0 ? a : 0.0f;
+  }
+
   public static float add(float a, float b, int mode) {
     double sum = (double) a + b;
     if (sum == 0) {

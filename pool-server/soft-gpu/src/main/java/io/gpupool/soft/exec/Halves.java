@@ -35,6 +35,17 @@ public final class Halves {
     return format == F16 ? Float.float16ToFloat((short) bits) : Float.intBitsToFloat(bits << 16);
   }
 
+  /** {@code .ftz} on a 16-bit number that was made wider. */
+  public static float flush(float value) {
+    return Math.abs(value) < 0x1p-14f ? Math.copySign(0.0f, value) : value;
+  }
+
+  /** {@code .satfinite}: what has become infinite is the largest number instead. */
+  public static int finite(int bits, int format) {
+    int infinity = format == F16 ? 0x7C00 : 0x7F80;
+    return (bits & 0x7FFF) == infinity ? bits & SIGN | infinity - 1 : bits;
+  }
+
   /** Rounds to nearest even. */
   public static int ofFloat(float value, int format) {
     if (Float.isNaN(value)) {
@@ -108,6 +119,11 @@ public final class Halves {
   /** {@code .relu}: negative values become zero. */
   public static int relu(int bits, int format) {
     return finish(bits, format, RELU);
+  }
+
+  /** {@code .sat} of a conversion. */
+  public static int saturate(int bits, int format) {
+    return finish(bits, format, SATURATE);
   }
 
   private static int fma(float x, float y, float z, int format) {

@@ -218,6 +218,16 @@ public final class ThreadBlock {
     return waiting.barriers().arrive(thread, id, count, operation, value);
   }
 
+  /** A thread arrives at the barrier of its cluster, which is this block. */
+  public void clusterArrive(int thread) {
+    waiting.cluster().arrive(thread);
+  }
+
+  /** Returns whether all threads of the cluster have arrived already. */
+  public boolean clusterWait(int thread) {
+    return waiting.cluster().await(thread);
+  }
+
   public void barrierArrive(int thread, int id, int count) {
     waiting.barriers().arriveOnly(thread, id, count);
   }

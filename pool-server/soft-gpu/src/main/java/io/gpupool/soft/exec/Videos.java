@@ -57,8 +57,14 @@ public final class Videos {
   /** {@code vmad}: the product and sum moved down, and saturated to 32 bits. */
   public static int multiplyAdd(
       long a, long b, long c, int plusOne, int shift, boolean signed, boolean saturate) {
-    long result = a * b + c + plusOne >> shift;
-    return (int) (saturate ? saturated(result, 32, signed) : result);
+    long sum = a * b + c + plusOne;
+    if (signed) {
+      long result = sum >> shift;
+      return (int) (saturate ? saturated(result, 32, true) : result);
+    }
+    // Two unsigned factors fill 64 bits.
+    long result = sum >>> shift;
+    return saturate && result >>> 32 != 0 ? -1 : (int) result;
   }
 
   private static int finish(long result, int c, boolean signed, int bits, int shift, int then) {
@@ -135,7 +141,8 @@ public final class Videos {
       case ABSDIFF -> Math.abs(a - b);
       case MIN -> Math.min(a, b);
       case MAX -> Math.max(a, b);
-      case SHL -> a << b;
+      // A shift by all 32 bits leaves what is far too large for any type, if it is not 0.
+      case SHL -> b < 32 ? a << b : Math.clamp(a, -1L << 30, 1L << 30) << 32;
       case SHR -> a >> b;
       case AVRG -> a + b + (a + b >= 0 ? 1 : 0) >> 1;
       case SET -> a == b ? 1 : 0;

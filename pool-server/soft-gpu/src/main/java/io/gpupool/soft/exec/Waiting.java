@@ -21,6 +21,7 @@ final class Waiting {
 
   private final ThreadBlock block;
   private final Barriers barriers = new Barriers(this);
+  private final ClusterBarrier cluster = new ClusterBarrier(this);
   private final Warps warps = new Warps(this);
   private final Converged converged;
   private byte[] states = new byte[0];
@@ -79,6 +80,7 @@ final class Waiting {
       Arrays.fill(depths, 0, threads, 0);
     }
     barriers.begin();
+    cluster.begin();
     warps.begin();
     converged.begin();
   }
@@ -104,6 +106,10 @@ final class Waiting {
 
   Barriers barriers() {
     return barriers;
+  }
+
+  ClusterBarrier cluster() {
+    return cluster;
   }
 
   Warps warps() {
@@ -260,6 +266,7 @@ final class Waiting {
     if (alive > 0) {
       warps.ended(thread);
       barriers.ended();
+      cluster.ended(thread);
     }
   }
 }

@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.gpupool.soft.ptx;
 
+import java.util.Collections;
 import java.util.HashMap;
 import java.util.Map;
 import java.util.Optional;
+import java.util.Set;
 
 /** Names and types of the special registers. */
 public final class SpecialRegisters {
@@ -65,6 +67,11 @@ public final class SpecialRegisters {
   }
 
   private SpecialRegisters() {}
+
+  /** All names. */
+  public static Set<String> names() {
+    return Collections.unmodifiableSet(TYPES.keySet());
+  }
 
   /** The type of a special register, empty if there is none of that name. */
   public static Optional<Type> typeOf(String name) {

@@ -4,8 +4,10 @@ package io.gpupool.soft.instruction;
 import io.gpupool.soft.ptx.Type;
 import java.math.BigInteger;
 import java.util.ArrayList;
+import java.util.HashMap;
 import java.util.LinkedHashSet;
 import java.util.List;
+import java.util.Map;
 import java.util.Random;
 import java.util.Set;
 
@@ -115,9 +117,24 @@ final class Edges {
           values.add(bits | 0x8000L);
         }
       }
+      case F16X2 -> pairs(of(Type.F16), 16, values);
+      case BF16X2 -> pairs(of(Type.BF16), 16, values);
+      case F32X2 -> pairs(of(Type.F32), 32, values);
+      case E4M3X2, E5M2X2 -> {
+        for (long i = 0; i < 256; i++) {
+          values.add(i << 8 | 255 - i);
+        }
+      }
+      case PRED -> values.addAll(List.of(0L, 1L));
       default -> integers(type, values);
     }
     return new ArrayList<>(values);
+  }
+
+  private static void pairs(List<Long> single, int bits, Set<Long> values) {
+    for (int i = 0; i < single.size(); i++) {
+      values.add(single.get((i * 7 + 3) % single.size()) << bits | single.get(i));
+    }
   }
 
   private static void integers(Type type, Set<Long> values) {
@@ -147,13 +164,27 @@ final class Edges {
     return amounts;
   }
 
-  /** All tuples, thinned out evenly beyond a number. */
-  static List<long[]> tuples(List<List<Long>> values) {
+  private static final int MOST_TUPLES = 1200;
+
+  private static final Map<Object, List<long[]>> MADE = new HashMap<>();
+
+  /** Tuples of the edge values of some types; the same list each time. */
+  static List<long[]> tuples(List<Type> types) {
+    return MADE.computeIfAbsent(types, _ -> combined(types.stream().map(Edges::of).toList()));
+  }
+
+  /** Tuples of some values; the same list each time that it is asked for by a key. */
+  static List<long[]> tuples(String key, List<List<Long>> values) {
+    return MADE.computeIfAbsent(key, _ -> combined(values));
+  }
+
+  /** All combinations, thinned out evenly beyond a number. */
+  private static List<long[]> combined(List<List<Long>> values) {
     long total = 1;
     for (List<Long> list : values) {
       total *= list.size();
     }
-    long step = Math.max(1, total / 6_000);
+    long step = Math.max(1, total / MOST_TUPLES);
     // Coprime to most list lengths, so that no value is passed over.
     step = step == 1 ? 1 : BigInteger.valueOf(step).nextProbablePrime().longValue();
     List<long[]> tuples = new ArrayList<>();
