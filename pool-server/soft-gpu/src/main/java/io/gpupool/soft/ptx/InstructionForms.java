@@ -102,14 +102,13 @@ public final class InstructionForms {
   private static String replaced(String text, Map<String, String> sets) {
     return Pattern.compile("\\$[a-z0-9]+")
         .matcher(text)
-        .replaceAll(
-            match -> {
-              String set = sets.get(match.group());
-              if (set == null) {
-                throw new IllegalStateException("the instruction table lacks " + match.group());
-              }
-              return Matcher.quoteReplacement(set);
-            });
+        .replaceAll(match -> {
+          String set = sets.get(match.group());
+          if (set == null) {
+            throw new IllegalStateException("the instruction table lacks " + match.group());
+          }
+          return Matcher.quoteReplacement(set);
+        });
   }
 
   private static void add(

@@ -46,7 +46,8 @@ final class ApproximateCases {
                   sample,
                   type,
                   x -> StrictMath.pow(2, x),
-                  relative(type == Type.F32 ? 22 : ExactFloat.of(type) == ExactFloat.F16 ? 9.9 : 7));
+                  relative(
+                      type == Type.F32 ? 22 : ExactFloat.of(type) == ExactFloat.F16 ? 9.9 : 7));
           case "tanh" -> function(sample, type, StrictMath::tanh, tanh(type));
           default -> throw new IllegalStateException("no reference for " + sample.text());
         });
@@ -145,7 +146,8 @@ final class ApproximateCases {
     for (int i = 0; i < 500; i++) {
       switch (type) {
         case F32 -> {
-          values.add(Float.floatToRawIntBits((float) ((random.nextDouble() - 0.5) * 13)) & ~0L >>> 32);
+          values.add(
+              Float.floatToRawIntBits((float) ((random.nextDouble() - 0.5) * 13)) & ~0L >>> 32);
           values.add(random.nextInt() & 0xFFFF_FFFFL);
         }
         case F64 -> values.add(random.nextLong());

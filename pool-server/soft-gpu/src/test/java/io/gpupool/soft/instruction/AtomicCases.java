@@ -55,7 +55,8 @@ final class AtomicCases {
     String place = MemoryCases.place(sample);
     String space = MemoryCases.plainSpace(sample);
     StringBuilder body = new StringBuilder();
-    body.append("st.%s.b64 [%s], %%a0; st.%s.b64 [%s+8], %%a1; ".formatted(space, place, space, place));
+    body.append(
+        "st.%s.b64 [%s], %%a0; st.%s.b64 [%s+8], %%a1; ".formatted(space, place, space, place));
     body.append("mov.b64 %w, 0; st.local.b64 [%l+32], %w; st.local.b64 [%l+40], %w; ");
     for (int i = 2; i < 6; i++) {
       body.append("st.local.b64 [%%l+%d], %%a%d; ".formatted(8 * i - 16, i));
@@ -81,7 +82,8 @@ final class AtomicCases {
       body.append("st.local.%s [%%l+%d], %%o%d; ".formatted(kind, 32 + i * type.bytes(), i));
     }
     body.append("ld.local.b64 %x0, [%l+32]; ld.local.b64 %x1, [%l+40]; ");
-    body.append("ld.%s.b64 %%x2, [%s]; ld.%s.b64 %%x3, [%s+8];".formatted(space, place, space, place));
+    body.append(
+        "ld.%s.b64 %%x2, [%s]; ld.%s.b64 %%x3, [%s+8];".formatted(space, place, space, place));
     Case.Check check = (a, results) -> wrong(sample, type, count, returns, a, results);
     return List.of(
         new Case(
@@ -123,8 +125,7 @@ final class AtomicCases {
     return null;
   }
 
-  private static boolean isResult(
-      Sample sample, Type type, long x, long y, long z, long actual) {
+  private static boolean isResult(Sample sample, Type type, long x, long y, long z, long actual) {
     if (!type.isFloat()) {
       return (whole(sample, type, x, y, z) & Case.mask(type)) == actual;
     }
@@ -145,8 +146,7 @@ final class AtomicCases {
 
   private static long whole(Sample sample, Type type, long x, long y, long z) {
     String operation =
-        sample.oneOf(
-            List.of("cas", "exch", "and", "or", "xor", "inc", "dec", "min", "max"), "add");
+        sample.oneOf(List.of("cas", "exch", "and", "or", "xor", "inc", "dec", "min", "max"), "add");
     return switch (operation) {
       case "cas" -> x == y ? z : x;
       case "exch" -> y;
@@ -155,10 +155,8 @@ final class AtomicCases {
       case "xor" -> x ^ y;
       case "inc" -> x >= y ? 0 : x + 1;
       case "dec" -> x == 0 || x > y ? y : x - 1;
-      case "min" ->
-          IntegerCases.number(x, type).min(IntegerCases.number(y, type)).longValue();
-      case "max" ->
-          IntegerCases.number(x, type).max(IntegerCases.number(y, type)).longValue();
+      case "min" -> IntegerCases.number(x, type).min(IntegerCases.number(y, type)).longValue();
+      case "max" -> IntegerCases.number(x, type).max(IntegerCases.number(y, type)).longValue();
       default -> x + y;
     };
   }

@@ -97,8 +97,7 @@ final class BitCases {
     String key = types + " " + values.stream().map(List::size).toList();
     String body = IntegerCases.plain(sample, types.size());
     return List.of(
-        IntegerCases.of(
-            sample.text(), body, result, types, Edges.tuples(key, values), numbers));
+        IntegerCases.of(sample.text(), body, result, types, Edges.tuples(key, values), numbers));
   }
 
   private static List<Case> logic(

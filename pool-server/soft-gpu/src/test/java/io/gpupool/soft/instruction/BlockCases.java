@@ -44,7 +44,8 @@ final class BlockCases {
       String arrives = "@%%p %s 3, %d; @!%%p bar.sync 3, %d; bar.sync 0;";
       return List.of(
           exchange(
-              ".reg .pred %p; setp.ge.u32 %p, %t, 32; " + arrives.formatted(text, THREADS, THREADS)));
+              ".reg .pred %p; setp.ge.u32 %p, %t, 32; "
+                  + arrives.formatted(text, THREADS, THREADS)));
     }
     if (sample.has("red")) {
       return List.of(reduction(sample, ""), reduction(sample, " " + THREADS + ","));
@@ -94,9 +95,7 @@ final class BlockCases {
                     .filter(tuple -> (tuple[0] & 1) == 1)
                     .count();
             long expected =
-                counts
-                    ? odd
-                    : sample.has("and") ? odd == THREADS ? 1 : 0 : odd > 0 ? 1 : 0;
+                counts ? odd : sample.has("and") ? odd == THREADS ? 1 : 0 : odd > 0 ? 1 : 0;
             if (results[i][0] != expected) {
               return "thread " + i + " got " + results[i][0] + ", not " + expected;
             }

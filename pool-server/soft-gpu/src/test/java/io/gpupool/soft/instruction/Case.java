@@ -9,8 +9,9 @@ import java.util.List;
  *
  * @param name what to call it when it fails
  * @param body PTX that reads {@code %a0}, {@code %a1} … and writes {@code %x0}, {@code %x1} …; each
- *     thread has 64 bytes at {@code %g} (global), {@code %s} (shared) and {@code %l} (local), and 64
- *     bytes of its block's constants in {@code constants} and of its kernel's parameter {@code bytes}
+ *     thread has 64 bytes at {@code %g} (global), {@code %s} (shared) and {@code %l} (local), and
+ *     64 bytes of its block's constants in {@code constants} and of its kernel's parameter {@code
+ *     bytes}
  * @param results types of the registers {@code %x0}, {@code %x1} …
  * @param arguments types of the registers {@code %a0}, {@code %a1} …
  * @param tuples bits of the arguments, one tuple a thread
@@ -59,16 +60,15 @@ record Case(
   }
 
   static Judge exact(List<Type> types, Reference reference) {
-    return each(
-        (arguments, results) -> {
-          long[] expected = reference.of(arguments);
-          for (int i = 0; i < expected.length; i++) {
-            if (!same(types.get(i), expected[i], results[i])) {
-              return hex(expected);
-            }
-          }
-          return null;
-        });
+    return each((arguments, results) -> {
+      long[] expected = reference.of(arguments);
+      for (int i = 0; i < expected.length; i++) {
+        if (!same(types.get(i), expected[i], results[i])) {
+          return hex(expected);
+        }
+      }
+      return null;
+    });
   }
 
   static Judge exact(Type type, Single reference) {

@@ -88,8 +88,7 @@ final class CompareCases {
         };
     List<Type> results = List.of(Type.PRED, Type.PRED);
     String name = sample.text() + (negated ? " negated" : "");
-    return new Case(
-        name, body, results, types(type), tuples(type), Case.exact(results, reference));
+    return new Case(name, body, results, types(type), tuples(type), Case.exact(results, reference));
   }
 
   private static Case numbers(Sample sample) {
@@ -145,11 +144,10 @@ final class CompareCases {
 
   /** As {@link Case#exact}, where a NaN is moved and so keeps its bits. */
   static Case.Judge bits(Type type, Case.Single reference) {
-    return Case.each(
-        (arguments, results) -> {
-          long expected = reference.of(arguments) & Case.mask(type);
-          return expected == results[0] ? null : Long.toHexString(expected);
-        });
+    return Case.each((arguments, results) -> {
+      long expected = reference.of(arguments) & Case.mask(type);
+      return expected == results[0] ? null : Long.toHexString(expected);
+    });
   }
 
   private static Case selectBySign(Sample sample) {

@@ -45,12 +45,11 @@ final class ConvertCases {
             List.of(register),
             List.of(from),
             Edges.tuples(List.of(from)),
-            Case.each(
-                (arguments, results) -> {
-                  long expected = reference.of(arguments);
-                  Type type = expected != ExactFloat.NAN ? kept : to == Type.TF32 ? Type.F32 : to;
-                  return Case.same(type, expected, results[0]) ? null : Long.toHexString(expected);
-                })));
+            Case.each((arguments, results) -> {
+              long expected = reference.of(arguments);
+              Type type = expected != ExactFloat.NAN ? kept : to == Type.TF32 ? Type.F32 : to;
+              return Case.same(type, expected, results[0]) ? null : Long.toHexString(expected);
+            })));
   }
 
   private static long integers(Sample sample, long bits, Type to, Type from) {
@@ -77,7 +76,9 @@ final class ConvertCases {
     }
     BigInteger value =
         f.isInfinite(bits)
-            ? BigInteger.ONE.shiftLeft(100).multiply(BigInteger.valueOf(f.isNegative(bits) ? -1 : 1))
+            ? BigInteger.ONE
+                .shiftLeft(100)
+                .multiply(BigInteger.valueOf(f.isNegative(bits) ? -1 : 1))
             : f.exact(bits).whole(integral(sample));
     return IntegerCases.clamp(value, to.bits(), to.isSigned()).longValue();
   }
@@ -123,15 +124,13 @@ final class ConvertCases {
         List.of(to),
         types,
         Edges.tuples(types),
-        Case.each(
-            (arguments, results) -> {
-              long low = floats(sample, arguments[1], half, Type.F32);
-              long high = floats(sample, arguments[0], half, Type.F32);
-              boolean right =
-                  Case.same(half, low, results[0] & 0xFFFF)
-                      && Case.same(half, high, results[0] >>> 16);
-              return right ? null : Long.toHexString(high) + ":" + Long.toHexString(low);
-            }));
+        Case.each((arguments, results) -> {
+          long low = floats(sample, arguments[1], half, Type.F32);
+          long high = floats(sample, arguments[0], half, Type.F32);
+          boolean right =
+              Case.same(half, low, results[0] & 0xFFFF) && Case.same(half, high, results[0] >>> 16);
+          return right ? null : Long.toHexString(high) + ":" + Long.toHexString(low);
+        }));
   }
 
   /** To and from two numbers of 8 bits. */
@@ -147,25 +146,22 @@ final class ConvertCases {
         List.of(to),
         types,
         Edges.tuples(types),
-        Case.each(
-            (arguments, results) -> {
-              for (int i = 0; i < 2; i++) {
-                long argument =
-                    apart
-                        ? arguments[1 - i]
-                        : arguments[0] >>> i * f.bits() & (1L << f.bits()) - 1;
-                long expected = narrows ? narrow(f, t, argument) : f.convert(argument, t, "rn");
-                if (sample.has("relu")) {
-                  expected = t.relu(expected);
-                }
-                long actual = results[0] >>> i * t.bits() & (1L << t.bits()) - 1;
-                boolean right = expected == ExactFloat.NAN ? t.isNan(actual) : expected == actual;
-                if (!right) {
-                  return Long.toHexString(expected) + " in element " + i;
-                }
-              }
-              return null;
-            }));
+        Case.each((arguments, results) -> {
+          for (int i = 0; i < 2; i++) {
+            long argument =
+                apart ? arguments[1 - i] : arguments[0] >>> i * f.bits() & (1L << f.bits()) - 1;
+            long expected = narrows ? narrow(f, t, argument) : f.convert(argument, t, "rn");
+            if (sample.has("relu")) {
+              expected = t.relu(expected);
+            }
+            long actual = results[0] >>> i * t.bits() & (1L << t.bits()) - 1;
+            boolean right = expected == ExactFloat.NAN ? t.isNan(actual) : expected == actual;
+            if (!right) {
+              return Long.toHexString(expected) + " in element " + i;
+            }
+          }
+          return null;
+        }));
   }
 
   /** What is too large, infinities too, becomes the largest number. */

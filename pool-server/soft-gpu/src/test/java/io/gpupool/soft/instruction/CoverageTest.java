@@ -97,7 +97,9 @@ class CoverageTest {
       seen.add(form);
       assertThatThrownBy(() -> KernelCompiler.compile(module, "kernel", Map.of()))
           .isInstanceOf(CompileException.class)
-          .hasMessageContaining("line 8: " + text.substring(0, text.indexOf(' ') < 0 ? text.length() : text.indexOf(' ')))
+          .hasMessageContaining(
+              "line 8: "
+                  + text.substring(0, text.indexOf(' ') < 0 ? text.length() : text.indexOf(' ')))
           .hasMessageContaining(form.note());
     }
     assertThat(InstructionForms.all().stream().filter(form -> form.status() == Status.REFUSED))
@@ -107,8 +109,8 @@ class CoverageTest {
   /** Alternatives that are written as patterns of their own. */
   private static boolean isSeen(InstructionForm form, Set<InstructionForm> seen) {
     return seen.stream()
-        .anyMatch(other ->
-            other.opcode().equals(form.opcode()) && other.note().equals(form.note()));
+        .anyMatch(
+            other -> other.opcode().equals(form.opcode()) && other.note().equals(form.note()));
   }
 
   @Test
@@ -162,15 +164,14 @@ class CoverageTest {
                 "%cluster_ctaid.x 0",
                 "%cluster_nctarank 1",
                 "%cluster_ctarank 0")
-            .map(
-                line -> {
-                  String[] parts = line.split(" ");
-                  String body = "mov.u32 %x0, " + parts[0] + ";";
-                  long expected = Long.parseLong(parts[1]);
-                  List<Type> one = List.of(Type.B32);
-                  Case.Judge judge = Case.exact(Type.B32, _ -> expected);
-                  return new Case(line, body, one, one, Edges.tuples(one), judge);
-                })
+            .map(line -> {
+              String[] parts = line.split(" ");
+              String body = "mov.u32 %x0, " + parts[0] + ";";
+              long expected = Long.parseLong(parts[1]);
+              List<Type> one = List.of(Type.B32);
+              Case.Judge judge = Case.exact(Type.B32, _ -> expected);
+              return new Case(line, body, one, one, Edges.tuples(one), judge);
+            })
             .toList();
 
     assertThat(InstructionRun.run(cases)).isEmpty();

@@ -193,8 +193,7 @@ enum ExactFloat {
     boolean negative = value.sign() < 0;
     int exponent = value.units().abs().bitLength() - 1 + value.power();
     int power = Math.max(exponent, 1 - bias()) - fractionBits;
-    BigInteger significand =
-        new Exact(value.units(), value.power() - power).whole(mode).abs();
+    BigInteger significand = new Exact(value.units(), value.power() - power).whole(mode).abs();
     if (significand.bitLength() > fractionBits + 1) {
       significand = significand.shiftRight(1);
       power++;
@@ -207,7 +206,9 @@ enum ExactFloat {
       bits = significand.longValue() & (1L << fractionBits) - 1 | biased << fractionBits;
       if (biased >= exponentMask()) {
         boolean toInfinity =
-            mode.startsWith("rn") || mode.equals("rp") && !negative || mode.equals("rm") && negative;
+            mode.startsWith("rn")
+                || mode.equals("rp") && !negative
+                || mode.equals("rm") && negative;
         bits = toInfinity ? infinity() : infinity() - 1;
       }
     }

@@ -54,21 +54,20 @@ final class FloatCases {
     int count = type.bits() / bits;
     long mask = bits == 64 ? -1 : (1L << bits) - 1;
     Type single = count == 1 ? type : single(type);
-    return Case.each(
-        (arguments, results) -> {
-          for (int i = 0; i < count; i++) {
-            long[] parts = new long[arguments.length];
-            for (int j = 0; j < parts.length; j++) {
-              parts[j] = arguments[j] >>> i * bits & mask;
-            }
-            long expected = reference.of(parts);
-            if (!Case.same(single, expected, results[0] >>> i * bits & mask)) {
-              String what = expected == ExactFloat.NAN ? "NaN" : Long.toHexString(expected);
-              return what + " in element " + i;
-            }
-          }
-          return null;
-        });
+    return Case.each((arguments, results) -> {
+      for (int i = 0; i < count; i++) {
+        long[] parts = new long[arguments.length];
+        for (int j = 0; j < parts.length; j++) {
+          parts[j] = arguments[j] >>> i * bits & mask;
+        }
+        long expected = reference.of(parts);
+        if (!Case.same(single, expected, results[0] >>> i * bits & mask)) {
+          String what = expected == ExactFloat.NAN ? "NaN" : Long.toHexString(expected);
+          return what + " in element " + i;
+        }
+      }
+      return null;
+    });
   }
 
   static Type single(Type packed) {

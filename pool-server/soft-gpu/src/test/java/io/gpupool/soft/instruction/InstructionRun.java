@@ -28,10 +28,8 @@ final class InstructionRun {
       Case first = rest.getFirst();
       List<Case> batch =
           rest.stream()
-              .filter(
-                  other ->
-                      other.arguments().equals(first.arguments())
-                          && other.tuples() == first.tuples())
+              .filter(other ->
+                  other.arguments().equals(first.arguments()) && other.tuples() == first.tuples())
               .limit(MOST_CASES)
               .toList();
       rest.removeAll(batch);

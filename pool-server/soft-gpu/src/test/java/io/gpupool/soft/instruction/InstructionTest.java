@@ -22,8 +22,7 @@ class InstructionTest {
   Stream<DynamicTest> everyForm_edgeValues_isAsTheReferenceSays() {
     String only = System.getProperty("gpupool.instructions", "");
     return InstructionForms.all().stream()
-        .filter(
-            form -> form.status() == Status.EXECUTED || form.status() == Status.NO_EFFECT)
+        .filter(form -> form.status() == Status.EXECUTED || form.status() == Status.NO_EFFECT)
         .filter(form -> form.toString().startsWith(only))
         .map(form -> DynamicTest.dynamicTest(form.toString(), () -> check(form)));
   }

@@ -34,7 +34,12 @@ final class IntegerCases {
 
   /** A case whose arguments and result are integers. */
   static Case of(
-      String name, String body, Type result, List<Type> types, List<long[]> tuples, Numbers numbers) {
+      String name,
+      String body,
+      Type result,
+      List<Type> types,
+      List<long[]> tuples,
+      Numbers numbers) {
     Case.Check check =
         (arguments, results) -> {
           BigInteger expected = numbers.apply(numbers(arguments, types));
@@ -210,14 +215,11 @@ final class IntegerCases {
             a.add(number(argument, unsigned));
           }
           boolean in =
-              minus
-                  ? a.get(2).compareTo(a.get(3)) < 0
-                  : a.get(2).add(a.get(3)).compareTo(all) >= 0;
+              minus ? a.get(2).compareTo(a.get(3)) < 0 : a.get(2).add(a.get(3)).compareTo(all) >= 0;
           BigInteger x = a.get(0);
           BigInteger y = a.get(1);
           if (product) {
-            BigInteger full =
-                number(arguments[0], type).multiply(number(arguments[1], type));
+            BigInteger full = number(arguments[0], type).multiply(number(arguments[1], type));
             x = (sample.has("hi") ? full.shiftRight(n) : full).mod(all);
             y = a.get(2);
           }
@@ -232,7 +234,6 @@ final class IntegerCases {
               : Long.toHexString(expected) + " " + Long.toHexString(carried);
         };
     List<Type> resultTypes = List.of(unsigned, unsigned);
-    return new Case(
-        sample.text(), body, resultTypes, types, Edges.tuples(types), Case.each(check));
+    return new Case(sample.text(), body, resultTypes, types, Edges.tuples(types), Case.each(check));
   }
 }

@@ -14,7 +14,13 @@ final class MemoryCases {
   private static final List<Type> WORDS = Collections.nCopies(4, Type.B64);
   private static final List<String> SPACES =
       List.of(
-          "const", "global", "local", "param", "param::entry", "shared", "shared::cta",
+          "const",
+          "global",
+          "local",
+          "param",
+          "param::entry",
+          "shared",
+          "shared::cta",
           "shared::cluster");
 
   /** What lies in memory before a store. */
@@ -65,8 +71,7 @@ final class MemoryCases {
     StringBuilder body = new StringBuilder();
     if (!fixed) {
       for (int i = 0; i < 4; i++) {
-        body.append(
-            "st.%s.b64 [%s+%d], %%a%d; ".formatted(plainSpace(sample), place, 8 * i, i));
+        body.append("st.%s.b64 [%s+%d], %%a%d; ".formatted(plainSpace(sample), place, 8 * i, i));
       }
     }
     boolean wide = type == Type.B128;

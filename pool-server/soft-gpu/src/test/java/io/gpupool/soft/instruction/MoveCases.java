@@ -175,8 +175,7 @@ final class MoveCases {
             : ".reg .b64 %q, %r; mov.u64 %q, %s; " + (generic ? "cvta.shared.u64 %q, %q; " : "");
     String load =
         sample.type() == Type.U64 && generic ? "ld.b64 %x0, [%r];" : "ld.shared.b64 %x0, [%r];";
-    String body =
-        prepare + "st.shared.b64 [%s], %a0; " + sample.text() + " %r, %q, 0; " + load;
+    String body = prepare + "st.shared.b64 [%s], %a0; " + sample.text() + " %r, %q, 0; " + load;
     return of(sample.text() + t, body, Type.B64, a -> a[0]);
   }
 

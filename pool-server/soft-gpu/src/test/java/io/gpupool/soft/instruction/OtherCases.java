@@ -23,8 +23,7 @@ final class OtherCases {
       case "setmaxnreg" -> List.of(unchanged(text + " 64;"));
       case "nanosleep" ->
           List.of(
-              unchanged(text + " 10;"),
-              unchanged(".reg .b32 %n; mov.u32 %n, 1; " + text + " %n;"));
+              unchanged(text + " 10;"), unchanged(".reg .b32 %n; mov.u32 %n, 1; " + text + " %n;"));
       case "createpolicy" -> List.of(policy(sample));
       case "brx" -> List.of(jump(sample));
       case "mbarrier" -> barrierObject(sample);
@@ -34,8 +33,7 @@ final class OtherCases {
   }
 
   private static Case of(String name, String body, List<Type> results, Case.Reference reference) {
-    return new Case(
-        name, body, results, ONE, Edges.tuples(ONE), Case.exact(results, reference));
+    return new Case(name, body, results, ONE, Edges.tuples(ONE), Case.exact(results, reference));
   }
 
   /** Memory and registers stay as they are. */
@@ -69,7 +67,8 @@ final class OtherCases {
             + sample.text()
             + " %i, targets; ZERO: mov.b64 %x0, 10; bra DONE; ONE: mov.b64 %x0, 11; bra DONE; "
             + "TWO: mov.b64 %x0, 12; DONE: add.s64 %x0, %x0, 0;";
-    return of(sample.text(), body, ONE, a -> new long[] {new long[] {10, 11, 12, 11}[(int) a[0] & 3]});
+    return of(
+        sample.text(), body, ONE, a -> new long[] {new long[] {10, 11, 12, 11}[(int) a[0] & 3]});
   }
 
   /** Each thread has a barrier object of its own at the end of its shared memory. */
@@ -89,8 +88,15 @@ final class OtherCases {
         switch (sample.modifiers().getFirst()) {
           // One of two has arrived, then both.
           case "init" ->
-              init.replaceAll("mbarrier.*", "") + text + " " + at + ", 2; "
-                  + arrive + ask0 + arrive + ask1;
+              init.replaceAll("mbarrier.*", "")
+                  + text
+                  + " "
+                  + at
+                  + ", 2; "
+                  + arrive
+                  + ask0
+                  + arrive
+                  + ask1;
           case "inval" -> init + arrive + ask0 + arrive + ask1 + text + " " + at + ";";
           case "expect_tx" ->
               init + text + " " + at + ", 16; " + arrive + arrive + ask0 + complete + ask1;
@@ -139,7 +145,8 @@ final class OtherCases {
       cases.add(of(text, body, ONE, _ -> new long[] {done}));
     } else if (sample.has("wait_group") || sample.has("wait_all") || sample.has("commit_group")) {
       String operand = sample.has("wait_group") ? " 0;" : ";";
-      cases.add(copied(text + operand, "cp.async.ca.shared.global [%s], [%g], 8; " + text + operand, 8));
+      cases.add(
+          copied(text + operand, "cp.async.ca.shared.global [%s], [%g], 8; " + text + operand, 8));
     } else {
       for (int bytes : sample.has("cg") ? new int[] {16} : new int[] {4, 8, 16}) {
         String plain = text + " [%s], [%g], " + bytes;

@@ -120,8 +120,7 @@ final class VideoCases {
         a -> {
           boolean signedB = !sample.opcode().startsWith("vsh") && signed(sample, 1);
           BigInteger value =
-              combine(
-                  sample, part(a[0], selectA, signed(sample, 0)), part(a[1], selectB, signedB));
+              combine(sample, part(a[0], selectA, signed(sample, 0)), part(a[1], selectB, signedB));
           if (sample.has("sat")) {
             value = IntegerCases.clamp(value, bits, signed);
           }
@@ -196,9 +195,7 @@ final class VideoCases {
               value = IntegerCases.clamp(value, bits, signed);
             }
             result =
-                sample.has("add")
-                    ? result.add(value)
-                    : merged(value, bits, "l" + lane, result);
+                sample.has("add") ? result.add(value) : merged(value, bits, "l" + lane, result);
           }
           return result;
         });

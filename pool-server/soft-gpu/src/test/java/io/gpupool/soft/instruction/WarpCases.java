@@ -9,13 +9,12 @@ import java.util.List;
 import java.util.Random;
 
 /**
- * Operations of a whole warp, with all lanes and with some of them. Arguments: a value, an amount, a
- * clamp, and the mask of the lanes that take part, which is the same in a warp.
+ * Operations of a whole warp, with all lanes and with some of them. Arguments: a value, an amount,
+ * a clamp, and the mask of the lanes that take part, which is the same in a warp.
  */
 final class WarpCases {
   private static final int LANES = 32;
-  private static final List<Type> ARGUMENTS =
-      List.of(Type.B64, Type.B32, Type.B32, Type.B32);
+  private static final List<Type> ARGUMENTS = List.of(Type.B64, Type.B32, Type.B32, Type.B32);
 
   /** What a lane that takes no part keeps. */
   private static final long ABSENT = 0xABCD_EF01L;
@@ -85,11 +84,7 @@ final class WarpCases {
                   (_, lane, lanes) ->
                       new long[] {lanes.getFirst(), lane == lanes.getFirst() ? 1 : 0});
           case "activemask" ->
-              of(
-                  sample,
-                  List.of(Type.B32),
-                  " %x0;",
-                  (_, _, lanes) -> new long[] {mask(lanes)});
+              of(sample, List.of(Type.B32), " %x0;", (_, _, lanes) -> new long[] {mask(lanes)});
           default -> throw new IllegalStateException("no reference for " + sample.text());
         });
   }
@@ -117,7 +112,9 @@ final class WarpCases {
               long[] expected =
                   lanes.contains(lane)
                       ? warp.of(arguments, lane, lanes)
-                      : results.stream().mapToLong(type -> type == Type.PRED ? 0 : ABSENT).toArray();
+                      : results.stream()
+                          .mapToLong(type -> type == Type.PRED ? 0 : ABSENT)
+                          .toArray();
               for (int i = 0; i < expected.length; i++) {
                 long bits = expected[i] & Case.mask(results.get(i));
                 if (expected[i] != ANY && bits != found[first + lane][i]) {
