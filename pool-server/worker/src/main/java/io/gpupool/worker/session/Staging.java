@@ -51,7 +51,15 @@ final class Staging {
       return block;
     }
     int blockBytes = small ? SMALL_BYTES : BLOCK_BYTES;
-    if (totalBytes + blockBytes > MAX_BYTES + overdraft) {
+    long limit = MAX_BYTES + overdraft - blockBytes;
+    if (totalBytes > limit && small && !freeBlocks.isEmpty()) {
+      // Copies of one size may have made blocks of the other up to the limit.
+      return freeBlocks.poll();
+    }
+    while (totalBytes > limit && !freeSmall.isEmpty()) {
+      release(freeSmall.poll());
+    }
+    if (totalBytes > limit) {
       return 0;
     }
     out.set(JAVA_LONG, 0, 0);
@@ -67,6 +75,16 @@ final class Staging {
   synchronized void give(long block) {
     int length = Math.abs(lengths.get(block));
     (length == SMALL_BYTES ? freeSmall : freeBlocks).push(block);
+  }
+
+  private void release(long block) {
+    int length = lengths.remove(block);
+    totalBytes -= Math.abs(length);
+    if (length < 0) {
+      Posix.unmap(block, -length);
+    } else {
+      backend.cuMemFreeHost(block);
+    }
   }
 
   /** Forgets all blocks; the page-locked ones went down with their context. */

@@ -339,6 +339,13 @@ class SessionTest {
       received += answer.result();
     }
     assertThat(received).isEqualTo(length);
+
+    // All staging is in large blocks now, which a small copy has to do with.
+    session.post(Ops.memcpyDtoHPosted, 601, address, 64, STREAM);
+    assertThat(session.read())
+        .extracting(Answer::kind, Answer::result)
+        .containsExactly(Frames.DATA, 64);
+    assertThat(session.read()).extracting(Answer::tag, Answer::result).containsExactly(601, 0);
   }
 
   @Test
