@@ -20,6 +20,9 @@ final class BitCode {
 
   boolean emit(Op op) {
     Type type = op.types().isEmpty() ? Type.B32 : op.type();
+    if (type.isFloat()) {
+      return false;
+    }
     boolean wide = type.bits() == 64;
     List<Value> args = op.args();
     VReg result = op.results().get(0);

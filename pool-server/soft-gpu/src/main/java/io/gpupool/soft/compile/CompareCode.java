@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.gpupool.soft.compile;
 
+import io.gpupool.soft.exec.Halves;
 import io.gpupool.soft.ptx.Type;
 import java.lang.classfile.CodeBuilder;
 import java.lang.classfile.Label;
@@ -128,7 +129,12 @@ final class CompareCode {
     cb.loadConstant(shift);
     cb.iushr();
     cb.i2c();
-    cb.loadConstant(HalfCode.isBrain(type) ? 1 : 0);
+    int format = HalfCode.isBrain(type) ? Halves.BF16 : Halves.F16;
+    if (op.has("ftz")) {
+      cb.loadConstant(format);
+      code.call(Code.HALVES, "flush", "(II)I");
+    }
+    cb.loadConstant(format);
     code.call(Code.HALVES, "toFloat", "(II)F");
     if (op.has("ftz")) {
       code.call(Code.HALVES, "flush", "(F)F");

@@ -58,7 +58,7 @@ final class Instance {
 
   /** Stands for the place where a function begins or ends. */
   static Instruction synthetic(Function function) {
-    return new Instruction(function.line(), Optional.empty(), "ret", List.of(), List.of());
+    return new Instruction(function.line(), 1, Optional.empty(), "ret", List.of(), List.of());
   }
 
   Function function() {

@@ -47,9 +47,11 @@ public final class KernelCompiler {
     try {
       return compile(module, function, globalAddresses, maxMethodBytes);
     } catch (RefusedException e) {
-      throw new CompileException("kernel " + kernel + ": " + e.getMessage());
+      throw e.in(function);
+    } catch (VerifyError e) {
+      throw new RefusedException("mixes operands of different types").in(function);
     } catch (StackOverflowError e) {
-      throw new CompileException("kernel " + kernel + " is nested too deeply");
+      throw new RefusedException("calls are nested too deeply").in(function);
     }
   }
 
@@ -116,8 +118,7 @@ public final class KernelCompiler {
         continue;
       }
     }
-    throw new CompileException(
-        "kernel " + function.name() + " does not fit in JVM methods, however it is split");
+    throw new RefusedException("does not fit in JVM methods, however it is split").in(function);
   }
 
   private static KernelCode instantiate(String className, byte[] bytes) {

@@ -51,7 +51,14 @@ final class OpCode {
   }
 
   void emit(Op op) {
-    if (!tryEmit(op)) {
+    boolean emitted;
+    try {
+      emitted = tryEmit(op);
+    } catch (IndexOutOfBoundsException e) {
+      // The parser checks how many operands an opcode has at least in any of its forms.
+      throw new RefusedException(op.source(), "lacks operands");
+    }
+    if (!emitted) {
       throw new RefusedException(op.source(), "is not supported");
     }
   }

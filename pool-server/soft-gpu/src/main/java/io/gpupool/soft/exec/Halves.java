@@ -159,7 +159,12 @@ public final class Halves {
   }
 
   private static int flushed(int bits, int format, int flags) {
+    return (flags & FLUSH) != 0 ? flush(bits, format) : bits;
+  }
+
+  /** {@code .ftz}: subnormal values become zeros of their sign. */
+  public static int flush(int bits, int format) {
     int exponent = format == F16 ? 0x7C00 : 0x7F80;
-    return (flags & FLUSH) != 0 && (bits & exponent) == 0 ? bits & SIGN : bits;
+    return (bits & exponent) == 0 ? bits & SIGN : bits;
   }
 }

@@ -180,7 +180,12 @@ final class BodyParser {
     Tokens.expect(lexer, ";");
     Instruction instruction =
         new Instruction(
-            opcode.line(), guard, opcode.text(), List.copyOf(modifiers), List.copyOf(list));
+            opcode.line(),
+            opcode.column(),
+            guard,
+            opcode.text(),
+            List.copyOf(modifiers),
+            List.copyOf(list));
     InstructionSet.check(instruction, opcode);
     statements.add(instruction);
   }

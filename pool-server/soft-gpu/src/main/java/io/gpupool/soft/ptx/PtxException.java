@@ -12,7 +12,13 @@ public final class PtxException extends Exception {
   }
 
   private PtxException(int line, int column, String problem, boolean unsupportedVersion) {
-    super("ptxas application ptx input, line " + line + "; error   : " + problem);
+    super(
+        "ptxas application ptx input, line "
+            + line
+            + ", column "
+            + column
+            + "; error   : "
+            + problem);
     this.line = line;
     this.column = column;
     this.unsupportedVersion = unsupportedVersion;

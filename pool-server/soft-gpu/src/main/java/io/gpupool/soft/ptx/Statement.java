@@ -13,10 +13,12 @@ public sealed interface Statement {
    * An instruction.
    *
    * @param line in the PTX text, from 1
+   * @param column of the opcode, from 1
    * @param modifiers what follows the opcode, without dots
    */
   record Instruction(
       int line,
+      int column,
       Optional<Guard> guard,
       String opcode,
       List<String> modifiers,
