@@ -5,6 +5,7 @@ import com.sun.management.OperatingSystemMXBean;
 import io.gpupool.cuda.Backend;
 import io.gpupool.cuda.LibCuda;
 import io.gpupool.cuda.NvidiaBackend;
+import io.gpupool.soft.compile.KernelCache;
 import io.gpupool.soft.device.DeviceSpec;
 import io.gpupool.soft.device.SoftGpu.MissingPtx;
 import io.gpupool.worker.soft.SoftBackend;
@@ -23,7 +24,10 @@ final class Backends {
   static Backend open(WorkerOptions options) throws NoDriverException {
     if (options.isSoft()) {
       DeviceSpec spec = DeviceSpec.parse(options.gpus(), hostMemoryBytes());
-      return new SoftBackend(spec, options.skipMissingPtx() ? MissingPtx.SKIP : MissingPtx.FAIL);
+      return new SoftBackend(
+          spec,
+          options.skipMissingPtx() ? MissingPtx.SKIP : MissingPtx.FAIL,
+          KernelCache.of(System.getenv()));
     }
     if (!options.gpus().equals("all")) {
       throw new IllegalArgumentException(

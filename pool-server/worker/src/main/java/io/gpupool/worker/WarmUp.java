@@ -5,6 +5,7 @@ import static java.lang.foreign.ValueLayout.JAVA_BYTE;
 
 import io.gpupool.cuda.Backend;
 import io.gpupool.cuda.Ops;
+import io.gpupool.soft.compile.KernelCache;
 import io.gpupool.soft.device.DeviceSpec;
 import io.gpupool.soft.device.SoftGpu.MissingPtx;
 import io.gpupool.worker.os.Memory;
@@ -69,6 +70,7 @@ final class WarmUp {
       try (SoftBackend backend = new SoftBackend(spec, MissingPtx.SKIP)) {
         rehearse(backend, SOFT_BATCHES, enough);
       }
+      KernelCache.of(System.getenv()).prepare();
     }
   }
 

@@ -2,7 +2,6 @@
 package io.gpupool.soft.compile;
 
 import io.gpupool.soft.exec.CompiledKernel;
-import io.gpupool.soft.exec.KernelCode;
 import io.gpupool.soft.exec.RegionTable;
 import io.gpupool.soft.ptx.Function;
 import io.gpupool.soft.ptx.PtxModule;
@@ -35,8 +34,20 @@ public final class KernelCompiler {
     return compile(module, kernel, globalAddresses, MAX_METHOD_BYTES);
   }
 
+  /** What {@link #compile} loads. */
+  static KernelBinary translate(PtxModule module, String kernel, Map<String, Long> globalAddresses)
+      throws CompileException {
+    return translate(module, kernel, globalAddresses, MAX_METHOD_BYTES);
+  }
+
   /** As above, with a limit of one's own to the size of JVM methods. */
   static CompiledKernel compile(
+      PtxModule module, String kernel, Map<String, Long> globalAddresses, int maxMethodBytes)
+      throws CompileException {
+    return translate(module, kernel, globalAddresses, maxMethodBytes).load();
+  }
+
+  private static KernelBinary translate(
       PtxModule module, String kernel, Map<String, Long> globalAddresses, int maxMethodBytes)
       throws CompileException {
     Function function =
@@ -45,7 +56,7 @@ public final class KernelCompiler {
             .filter(found -> found.entry() && found.defined())
             .orElseThrow(() -> new CompileException("the module has no kernel " + kernel));
     try {
-      return compile(module, function, globalAddresses, maxMethodBytes);
+      return translate(module, function, globalAddresses, maxMethodBytes);
     } catch (RefusedException e) {
       throw e.in(function);
     } catch (VerifyError e) {
@@ -55,7 +66,7 @@ public final class KernelCompiler {
     }
   }
 
-  private static CompiledKernel compile(
+  private static KernelBinary translate(
       PtxModule module, Function function, Map<String, Long> globalAddresses, int maxMethodBytes)
       throws CompileException {
     SharedLayout shared = module.sharedLayout(function);
@@ -75,9 +86,10 @@ public final class KernelCompiler {
     int perActivation = localBytes + graph.frameBytes();
     int maxDepth =
         graph.hasCalls() ? Math.clamp(STACK_BYTES / Math.max(1, perActivation), 24, 4096) : 1;
-    return new CompiledKernel(
+    return new KernelBinary(
         function.name(),
-        instantiate(className, written.bytes()),
+        className,
+        written.bytes(),
         waits,
         shared.staticBytes(),
         localBytes,
@@ -119,29 +131,5 @@ public final class KernelCompiler {
       }
     }
     throw new RefusedException("does not fit in JVM methods, however it is split").in(function);
-  }
-
-  private static KernelCode instantiate(String className, byte[] bytes) {
-    try {
-      return (KernelCode)
-          new Loader(bytes).loadClass(className).getDeclaredConstructor().newInstance();
-    } catch (ReflectiveOperationException e) {
-      throw new LinkageError("generated class " + className, e);
-    }
-  }
-
-  /** One loader a kernel, so that a dropped kernel's class can be unloaded. */
-  private static final class Loader extends ClassLoader {
-    private final byte[] bytes;
-
-    Loader(byte[] bytes) {
-      super(MemoryAccess.loader());
-      this.bytes = bytes;
-    }
-
-    @Override
-    protected Class<?> findClass(String name) {
-      return defineClass(name, bytes, 0, bytes.length);
-    }
   }
 }

@@ -4,7 +4,6 @@ package io.gpupool.soft.device;
 import io.gpupool.soft.CudaStatus;
 import io.gpupool.soft.GpuException;
 import io.gpupool.soft.compile.CompileException;
-import io.gpupool.soft.compile.KernelCompiler;
 import io.gpupool.soft.exec.CompiledKernel;
 import io.gpupool.soft.exec.Launch;
 import io.gpupool.soft.memory.DeviceHeap;
@@ -156,7 +155,8 @@ public final class SoftFunction {
     if (compiled == null) {
       PtxModule ptx = module.image().ptx().orElseThrow();
       try {
-        compiled = KernelCompiler.compile(ptx, info.name(), variableAddresses);
+        compiled =
+            context().device().gpu().kernelCache().compile(ptx, info.name(), variableAddresses);
       } catch (CompileException e) {
         throw new GpuException(
             CudaStatus.NOT_SUPPORTED, "kernel " + info.name() + ": " + e.getMessage());

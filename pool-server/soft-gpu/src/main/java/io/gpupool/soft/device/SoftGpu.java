@@ -3,6 +3,7 @@ package io.gpupool.soft.device;
 
 import io.gpupool.soft.CudaStatus;
 import io.gpupool.soft.GpuException;
+import io.gpupool.soft.compile.KernelCache;
 import io.gpupool.soft.exec.GridRunner;
 import io.gpupool.soft.exec.PrintfSink;
 import io.gpupool.soft.memory.VirtualSpace;
@@ -27,6 +28,7 @@ public final class SoftGpu implements AutoCloseable {
   private final int cores;
   private final MissingPtx missingPtx;
   private final PrintfSink printf;
+  private final KernelCache kernelCache;
   private final List<SoftDevice> devices;
 
   /** What a launch does whose image holds no code that can run here. */
@@ -43,6 +45,13 @@ public final class SoftGpu implements AutoCloseable {
    * @param printf takes what kernels print
    */
   public SoftGpu(DeviceSpec spec, MissingPtx missingPtx, PrintfSink printf) {
+    this(spec, missingPtx, printf, KernelCache.NONE);
+  }
+
+  /** As above, with compiled kernels of earlier runs. */
+  public SoftGpu(
+      DeviceSpec spec, MissingPtx missingPtx, PrintfSink printf, KernelCache kernelCache) {
+    this.kernelCache = kernelCache;
     this.missingPtx = missingPtx;
     this.printf = printf;
     cores = Runtime.getRuntime().availableProcessors();
@@ -106,6 +115,10 @@ public final class SoftGpu implements AutoCloseable {
 
   MissingPtx missingPtx() {
     return missingPtx;
+  }
+
+  KernelCache kernelCache() {
+    return kernelCache;
   }
 
   PrintfSink printf() {

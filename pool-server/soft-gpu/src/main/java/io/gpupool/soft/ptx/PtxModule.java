@@ -2,6 +2,8 @@
 package io.gpupool.soft.ptx;
 
 import io.gpupool.soft.ptx.Function.Formal;
+import java.security.MessageDigest;
+import java.security.NoSuchAlgorithmException;
 import java.util.ArrayDeque;
 import java.util.ArrayList;
 import java.util.Deque;
@@ -28,8 +30,12 @@ public final class PtxModule {
   private final List<String> functionOrder;
   private final List<KernelInfo> kernels;
   private final List<GlobalVariable> globals;
+  private final byte[] digest;
 
-  private PtxModule(Linker linked) throws PtxException {
+  private PtxModule(Linker linked, List<PtxUnit> units) throws PtxException {
+    MessageDigest sha256 = sha256();
+    units.forEach(unit -> sha256.update(unit.digest()));
+    digest = sha256.digest();
     functions = new LinkedHashMap<>(linked.functions());
     aliases = Map.copyOf(linked.aliases());
     functionOrder = List.copyOf(functions.keySet());
@@ -50,7 +56,8 @@ public final class PtxModule {
    * @throws PtxException on the first error
    */
   public static PtxModule parse(String text, int computeCapability) throws PtxException {
-    return new PtxModule(new Linker(List.of(PtxUnit.parse(text, computeCapability))));
+    List<PtxUnit> units = List.of(PtxUnit.parse(text, computeCapability));
+    return new PtxModule(new Linker(units), units);
   }
 
   /**
@@ -61,7 +68,21 @@ public final class PtxModule {
   public static PtxModule link(List<PtxUnit> units) throws PtxException {
     Linker linker = new Linker(units);
     linker.requireComplete();
-    return new PtxModule(linker);
+    return new PtxModule(linker, units);
+  }
+
+  /** Tells modules of other text, or for another device, apart. */
+  public byte[] digest() {
+    return digest.clone();
+  }
+
+  /** The digest that all of the software GPU uses. */
+  public static MessageDigest sha256() {
+    try {
+      return MessageDigest.getInstance("SHA-256");
+    } catch (NoSuchAlgorithmException e) {
+      throw new IllegalStateException("every Java runtime has SHA-256", e);
+    }
   }
 
   /** The {@code .entry} functions in source order. */

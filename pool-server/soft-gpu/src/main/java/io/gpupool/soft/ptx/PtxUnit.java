@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.gpupool.soft.ptx;
 
+import java.nio.charset.StandardCharsets;
+import java.security.MessageDigest;
 import java.util.HashSet;
 import java.util.Map;
 import java.util.Set;
@@ -32,6 +34,12 @@ public final class PtxUnit {
   /** The text that it was parsed from. */
   public String text() {
     return text;
+  }
+
+  byte[] digest() {
+    MessageDigest sha256 = PtxModule.sha256();
+    sha256.update((byte) computeCapability);
+    return sha256.digest(text.getBytes(StandardCharsets.UTF_8));
   }
 
   ModuleParser parsed() {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.gpupool.worker.soft;
 
+import io.gpupool.soft.compile.KernelCache;
 import io.gpupool.soft.device.DeviceSpec;
 import io.gpupool.soft.device.SoftDevice;
 import io.gpupool.soft.device.SoftGpu;
@@ -31,7 +32,13 @@ public final class SoftBackend
 
   /** Makes the devices of {@code spec} for this session. */
   public SoftBackend(DeviceSpec spec, SoftGpu.MissingPtx missingPtx) {
-    state = new SoftState(new SoftGpu(spec, missingPtx, bytes -> printSink.print(bytes)));
+    this(spec, missingPtx, KernelCache.NONE);
+  }
+
+  /** As above, with compiled kernels of earlier runs. */
+  public SoftBackend(DeviceSpec spec, SoftGpu.MissingPtx missingPtx, KernelCache kernelCache) {
+    state =
+        new SoftState(new SoftGpu(spec, missingPtx, bytes -> printSink.print(bytes), kernelCache));
   }
 
   @Override
