@@ -9,11 +9,32 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <sys/time.h>
 #include <sys/un.h>
 #include <unistd.h>
 
 #define DEFAULT_SOCKET "/run/gpupool/agent.sock"
 #define PROTOCOL "1"
+
+/** How long an agent may take for anything, in seconds; 0: as long as it likes. */
+static int patience(void) {
+  enum { DEFAULT_SECONDS = 60, MOST_SECONDS = 24 * 60 * 60 };
+  const char *configured = getenv("GPUPOOL_ATTACH_TIMEOUT");
+  char *end;
+  if (!configured || !*configured) return DEFAULT_SECONDS;
+  long seconds = strtol(configured, &end, 10);
+  if (!*end && seconds >= 0 && seconds <= MOST_SECONDS) return (int)seconds;
+  log_line(LOG_WARN, "GPUPOOL_ATTACH_TIMEOUT=%s is no number of seconds up to %d: %d are taken",
+           configured, MOST_SECONDS, DEFAULT_SECONDS);
+  return DEFAULT_SECONDS;
+}
+
+/** Has calls on a socket give up with EAGAIN after so long. */
+static void limit_waits(int descriptor, int seconds) {
+  struct timeval limit = {.tv_sec = seconds};
+  setsockopt(descriptor, SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof limit);
+  setsockopt(descriptor, SOL_SOCKET, SO_SNDTIMEO, &limit, sizeof limit);
+}
 
 /** Connects to a path, or to an abstract name after '@'; -1 and errno on failure. */
 static int connect_to(const char *name) {
@@ -32,6 +53,7 @@ static int connect_to(const char *name) {
   }
   int descriptor = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
   if (descriptor < 0) return -1;
+  limit_waits(descriptor, patience());
   while (connect(descriptor, (struct sockaddr *)&address, size) != 0) {
     if (errno == EINTR) continue;
     int saved = errno;
@@ -159,6 +181,13 @@ static int receive_descriptor(int agent) {
   return stream;
 }
 
+static void say_silent(char *problem, size_t problemBytes) {
+  snprintf(problem, problemBytes,
+           "the agent has been silent for %d s (GPUPOOL_ATTACH_TIMEOUT): look at the agent's log, and"
+           " start it again",
+           patience());
+}
+
 /** Takes the agent's answer apart; the descriptor stays the caller's on failure. */
 static CUresult accept_answer(struct text_message *answer, struct attachment *attachment,
                               char *problem, size_t problemBytes) {
@@ -188,7 +217,11 @@ static CUresult accept_answer(struct text_message *answer, struct attachment *at
   }
   attachment->stream = receive_descriptor(attachment->agent);
   if (attachment->stream < 0) {
-    snprintf(problem, problemBytes, "the agent sent no call stream: look at the agent's log");
+    if (errno == EAGAIN) {
+      say_silent(problem, problemBytes);
+    } else {
+      snprintf(problem, problemBytes, "the agent sent no call stream: look at the agent's log");
+    }
     return CUDA_ERROR_SYSTEM_NOT_READY;
   }
   return CUDA_SUCCESS;
@@ -206,11 +239,17 @@ CUresult agent_attach(struct attachment *attachment, char *problem, size_t probl
     describe_program(message);
     result = CUDA_ERROR_SYSTEM_NOT_READY;
     snprintf(problem, problemBytes, "the agent hung up without an answer: look at the agent's log");
+    errno = 0;
     if (text_send(message, attachment->agent) && text_receive(message, attachment->agent)) {
+      errno = 0;
       result = accept_answer(message, attachment, problem, problemBytes);
+    } else if (errno == EAGAIN) {
+      say_silent(problem, problemBytes);
     }
     free(message);
   }
+  // It may be the call stream from now on, which waits for as long as work takes.
+  limit_waits(attachment->agent, 0);
   if (result) close(attachment->agent);
   return result;
 }

@@ -31,6 +31,19 @@ static void init_noAgent_isNotReady(void) {
   CHECK_RESULT(802, cuInit(0));
 }
 
+static void init_silentAgent_isNotReady(void) {
+  static const char name[] = "\0gpupool-test-silent";
+  struct sockaddr_un address = {.sun_family = AF_UNIX};
+  memcpy(address.sun_path, name, sizeof name - 1);
+  int listener = socket(AF_UNIX, SOCK_STREAM, 0);
+  CHECK_OK(bind(listener, (struct sockaddr *)&address,
+                (socklen_t)(offsetof(struct sockaddr_un, sun_path) + sizeof name - 1)));
+  CHECK_OK(listen(listener, 1));
+  setenv("GPUPOOL_AGENT", "@gpupool-test-silent", 1);
+  setenv("GPUPOOL_ATTACH_TIMEOUT", "1", 1);
+  CHECK_RESULT(802, cuInit(0));
+}
+
 static void init_refusedLease_isNoDevice(void) {
   peer.refusal = "type=refused\ncause=refused\nmessage=no GPU is free\n";
   peer_start(&peer);
@@ -344,6 +357,7 @@ int main(void) {
   CASE(visibleDevices_namedByUuid_areSeen);
   CASE(call_beforeInit_isNotInitialized);
   CASE(init_noAgent_isNotReady);
+  CASE(init_silentAgent_isNotReady);
   CASE(init_refusedLease_isNoDevice);
   CASE(init_otherContract_isNotReady);
   CASE(memory_roundTrip_isKept);

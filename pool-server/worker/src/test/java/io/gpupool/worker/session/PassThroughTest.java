@@ -1,0 +1,180 @@
+// SPDX-License-Identifier: Apache-2.0
+package io.gpupool.worker.session;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import io.gpupool.cuda.Ops;
+import java.nio.ByteBuffer;
+import java.nio.ByteOrder;
+import java.nio.charset.StandardCharsets;
+import java.util.List;
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.BeforeEach;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.Timeout;
+
+/** What a session hands on to a driver, on the test driver: each part of the API at least once. */
+@Timeout(60)
+class PassThroughTest {
+  private static final int STREAM = 16;
+  private static final int OTHER_CONTEXT = 2;
+  private static final int BLOCK = 7;
+  private static final int POOL = 1024;
+  private static final int LINK = 3;
+  private static final int FATBIN_MAGIC = 0xBA55ED50;
+  private static final int READ_AND_WRITE = 3;
+  private static final int WAIT_VALUE = 1;
+  private static final int WRITE_VALUE = 2;
+
+  private TestSession session;
+
+  @BeforeEach
+  void start() {
+    LeasedGpu first = new LeasedGpu(0, TestSession.QUOTA_BYTES, 100);
+    LeasedGpu second = new LeasedGpu(1, TestSession.QUOTA_BYTES, 100);
+    session = new TestSession(TestDriver.backend(), List.of(first, second));
+    session.retainContext();
+    session.post(Ops.streamCreate, STREAM, 1, 0);
+  }
+
+  @AfterEach
+  void end() {
+    session.close();
+  }
+
+  @Test
+  void virtualMemory_reservedMappedAndAccessible_isMemoryUntilItIsUnmapped() {
+    long bytes = answer(Ops.vmGranularity, 0, 0, 1).u64(0);
+    long address = answer(Ops.vmReserve, bytes, 0, 0, 1).u64(0);
+    answer(Ops.vmCreate, BLOCK, 0, bytes);
+    assertThat(session.ledger.sessionBytes(0)).isEqualTo(bytes);
+    answer(Ops.vmMap, address, bytes, 0, BLOCK);
+    session.post(Ops.vmRelease, BLOCK);
+    answer(Ops.vmSetAccess, address, bytes, 0, READ_AND_WRITE);
+    assertThat(answer(Ops.vmGetAccess, address, 0, 1).u64(0)).isEqualTo(READ_AND_WRITE);
+    assertThat(answer(Ops.vmGetAccess, address, 1, 1).u64(0)).isZero();
+
+    session.post(Ops.memcpyHtoD, address + 100, STREAM, new byte[] {1, 2, 3});
+    assertThat(session.download(address + 100, 3, STREAM)).containsExactly(1, 2, 3);
+    answer(Ops.vmRetain, BLOCK, address + 5);
+    session.post(Ops.vmRelease, BLOCK);
+    answer(Ops.vmUnmap, address, bytes);
+
+    answer(Ops.vmFree, address, bytes);
+    assertThat(session.ledger.sessionBytes(0)).isZero();
+  }
+
+  @Test
+  void createdPool_givesMemoryUpToItsMost() {
+    answer(Ops.poolCreate, POOL, 1, 8192);
+    session.post(Ops.poolSetAccess, POOL, 0, READ_AND_WRITE);
+    Answer made = answer(Ops.memAllocAsync, 4096, POOL, STREAM, 1);
+    assertThat(session.ledger.sessionBytes(1)).isEqualTo(4096);
+
+    assertThat(session.call(Ops.memAllocAsync, 8192, POOL, STREAM, 1).result())
+        .isEqualTo(CudaResult.OUT_OF_MEMORY);
+
+    session.post(Ops.memFreeAsync, made.u64(0), STREAM);
+    answer(Ops.streamSynchronize, STREAM);
+    session.post(Ops.poolDestroy, POOL);
+    assertThat(session.call(Ops.memAllocAsync, 64, POOL, STREAM, 1).result())
+        .isEqualTo(CudaResult.INVALID_HANDLE);
+  }
+
+  @Test
+  void peers_askedForAndEnabled_areTheDrivers() {
+    int tag = 1000;
+    session.send(Request.fenced(Ops.ctxRetainPrimary, OTHER_CONTEXT, tag, 1, 0));
+    assertThat(session.reply(tag).result()).isZero();
+
+    assertThat(answer(Ops.peerAttribute, 0, 1, 0, 1).u64(0)).isEqualTo(1);
+    assertThat(answer(Ops.peerAttribute, 0, 1, 2, 1).u64(0)).isEqualTo(21);
+    answer(Ops.ctxEnablePeer, OTHER_CONTEXT);
+    assertThat(session.call(Ops.ctxEnablePeer, OTHER_CONTEXT).result()).isEqualTo(704);
+    answer(Ops.ctxDisablePeer, OTHER_CONTEXT);
+    assertThat(session.call(Ops.ctxDisablePeer, OTHER_CONTEXT).result()).isEqualTo(705);
+  }
+
+  @Test
+  void valuesInMemory_writtenAndAwaited_orderStreams() {
+    int other = 17;
+    session.post(Ops.streamCreate, other, 1, 0);
+    long word = session.allocate(64);
+
+    session.post(Ops.streamMemoryOperations, STREAM, operation(WAIT_VALUE, word, 5));
+    session.post(
+        Ops.streamMemoryOperations,
+        other,
+        Request.all(operation(WRITE_VALUE, word + 4, 9), operation(WRITE_VALUE, word, 5)));
+
+    answer(Ops.streamSynchronize, STREAM);
+    assertThat(session.download(word, 8, STREAM)).containsExactly(5, 0, 0, 0, 9, 0, 0, 0);
+    session.post(Ops.streamMemoryOperations, STREAM, operation(7, word, 5));
+    assertThat(session.call(Ops.streamSynchronize, STREAM).result())
+        .isEqualTo(CudaResult.INVALID_VALUE);
+  }
+
+  @Test
+  void link_ofTwoParts_givesAnImageWithBoth() {
+    answer(Ops.linkCreate, LINK, new byte[0], 256, 256);
+    addPart(2, "first", "testcuda\nkernel fill 8 4 4\n");
+    addPart(3, "second", "testcuda\nglobal table 64\n");
+    Answer complete = answer(Ops.linkComplete, LINK, 256, 256);
+    assertThat(variable(complete)).startsWith("added first;added second;");
+
+    String image = variable(answer(Ops.linkRead, LINK, 0, 4096));
+    session.post(Ops.linkDestroy, LINK);
+
+    assertThat(session.load(image).result()).isZero();
+    assertThat(answer(Ops.moduleGetGlobal, 16, "table", 1, 1).u64(8)).isEqualTo(64);
+    assertThat(session.call(Ops.linkRead, LINK, 0, 4096).result())
+        .isEqualTo(CudaResult.INVALID_HANDLE);
+  }
+
+  @Test
+  void moduleLoad_fatBinariesOneAfterTheOther_areLinkedByTheDriver() {
+    byte[] image =
+        Request.all(
+            fatBinary("testcuda\nkernel fill 8 4 4\n"), fatBinary("testcuda\nglobal table 32\n"));
+    session.post(Ops.imageBegin, 1, image.length);
+    session.post(Ops.imageData, 1, image);
+    answer(Ops.moduleLoad, 16, 1, new byte[0], 1024, 1024, 4096);
+
+    session.post(Ops.moduleBindFunction, 16, 16, "fill");
+    assertThat(answer(Ops.moduleGetGlobal, 16, "table", 1, 1).u64(8)).isEqualTo(32);
+    assertThat(answer(Ops.ctxSynchronize).result()).isZero();
+  }
+
+  private Answer answer(int op, Object... fields) {
+    Answer answer = session.call(op, fields);
+    assertThat(answer.result()).isZero();
+    return answer;
+  }
+
+  private void addPart(int image, String name, String text) {
+    session.post(Ops.imageBegin, image, text.length());
+    session.post(Ops.imageData, image, text);
+    answer(Ops.linkAdd, LINK, 1, image, name, new byte[0], 256, 256);
+  }
+
+  /** The first variable output of an answer, up to a zero byte. */
+  private static String variable(Answer answer) {
+    String text = new String(answer.variable(0), StandardCharsets.UTF_8);
+    int end = text.indexOf(0);
+    return end < 0 ? text : text.substring(0, end);
+  }
+
+  private static byte[] fatBinary(String image) {
+    byte[] text = image.getBytes(StandardCharsets.UTF_8);
+    ByteBuffer binary = ByteBuffer.allocate(16 + text.length).order(ByteOrder.LITTLE_ENDIAN);
+    binary.putInt(FATBIN_MAGIC).putInt(16 << 16 | 1).putLong(text.length).put(text);
+    return binary.array();
+  }
+
+  /** A CUstreamBatchMemOpParams on 32 bits. */
+  private static byte[] operation(int kind, long address, int value) {
+    ByteBuffer operation = ByteBuffer.allocate(48).order(ByteOrder.LITTLE_ENDIAN);
+    operation.putInt(0, kind).putLong(8, address).putLong(16, value);
+    return operation.array();
+  }
+}
