@@ -210,6 +210,53 @@ static void test_nested(int *left, int *sum, int *value) {
   CHECK(cudaGraphExecDestroy(exec));
 }
 
+// All kinds of nodes that a body may have: copies, fills, child graphs and empty ones.
+static void test_kinds(int *left, int *sum) {
+  const int N = 64;
+  int *from, *to;
+  CHECK(cudaMalloc(&from, N * sizeof(int)));
+  CHECK(cudaMalloc(&to, N * sizeof(int)));
+  Graph graph, child;
+  kernel(child, {kernel(child, {}, add, sum, 1)}, add, sum, 1);
+  cudaGraphConditionalHandle handle = condition(graph, 1, cudaGraphCondAssignDefault);
+  Conditional loop = conditional(graph, {}, handle, cudaGraphCondTypeWhile, 1);
+  cudaGraph_t body = loop.bodies[0];
+  cudaMemsetParams bytes = {};
+  bytes.dst = from;
+  bytes.elementSize = 4;
+  bytes.value = 0x01020304;
+  bytes.width = N;
+  bytes.height = 1;
+  cudaGraphNode_t fill, copy, inner, meet;
+  CHECK(cudaGraphAddMemsetNode(&fill, body, nullptr, 0, &bytes));
+  CHECK(cudaGraphAddMemcpyNode1D(
+      &copy, body, &fill, 1, to, from, N * sizeof(int), cudaMemcpyDeviceToDevice));
+  CHECK(cudaGraphAddChildGraphNode(&inner, body, nullptr, 0, child));
+  cudaGraphNode_t both[] = {copy, inner};
+  CHECK(cudaGraphAddEmptyNode(&meet, body, both, 2));
+  kernel(body, {meet}, count_down, handle, left);
+  Graph outer;
+  cudaGraphNode_t refused;
+  EXPECT(cudaErrorNotSupported, cudaGraphAddChildGraphNode(&refused, outer, nullptr, 0, graph));
+  cudaGraphExec_t exec;
+  CHECK(cudaGraphInstantiate(&exec, graph, 0));
+  set(left, 25);
+  set(sum, 0);
+  launch(exec);
+  REQUIRE(read(sum) == 50 && read(to + N - 1) == 0x01020304, "kinds: %d", read(sum));
+
+  // A fill within the body with another value.
+  bytes.value = 5;
+  CHECK(cudaGraphExecMemsetNodeSetParams(exec, fill, &bytes));
+  set(left, 2);
+  launch(exec);
+  REQUIRE(read(sum) == 54 && read(to) == 5, "kinds, changed: %d, %d", read(sum), read(to));
+  CHECK(cudaGraphExecDestroy(exec));
+  CHECK(cudaFree(from));
+  CHECK(cudaFree(to));
+  cudaGetLastError();
+}
+
 // A conditional node put among captured work; its body captured, too.
 static void test_capture(int *left, int *sum) {
   cudaStream_t stream, inner;
@@ -280,6 +327,7 @@ int main() {
   test_while(left, sum);
   test_switch(value, sum);
   test_nested(left, sum, value);
+  test_kinds(left, sum);
   test_capture(left, sum);
   test_refusals();
   return ok("if and else, while, switch, nested, captured and updated");

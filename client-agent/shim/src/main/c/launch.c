@@ -74,7 +74,7 @@ CUresult launch_check_attributes(const struct launch *launch) {
     if (id == PROGRAMMATIC_EVENT || id == LAUNCH_COMPLETION_EVENT) {
       static int warned;
       if (!__atomic_exchange_n(&warned, 1, __ATOMIC_RELAXED)) {
-        log_line(LOG_WARN, "launch attribute %u is not supported yet (CUDA_ERROR_NOT_SUPPORTED)",
+        log_line(LOG_WARN, "launch attribute %u is not supported (CUDA_ERROR_NOT_SUPPORTED)",
                  id);
       }
       return CUDA_ERROR_NOT_SUPPORTED;

@@ -32,4 +32,14 @@ class CoveragePageTest {
         .contains("| `cuInit` | 2.0 | local |  |")
         .contains("| `cuOther`, `_ptsz` | 11.4 | refused | no such thing |");
   }
+
+  @Test
+  void contract_refusedEntryPoints_haveAReasonThatIsOne() throws IOException {
+    String page = new CoveragePage(Contract.read(Path.of("src/main/contract"))).text();
+
+    assertThat(page.lines().filter(line -> line.contains("| refused |")))
+        .hasSizeGreaterThan(50)
+        .noneMatch(line -> line.endsWith("| refused |  |"))
+        .noneMatch(line -> line.contains("not yet") || line.contains("not supported |"));
+  }
 }
