@@ -301,17 +301,17 @@ final class Productions {
   /** Atomics on what is the thread's own, so that the old value is known. */
   static final List<String> ATOMICS =
       List.of(
-          "atom" + SCOPE + "{|.global}.{add|min|max|exch}.u32 <r>, [%slot+<0..124/4>], <ri>",
+          "atom" + SCOPE + "{|.global}.{add|min|max}.u32 <r>, [%slot+<0..124/4>], <ri>",
           "atom{|.global}.{add|min|max}.s32 <r>, [%slot+<0..124/4>], <ri>",
-          "atom{|.global}.{and|or|xor|exch}.b32 <r>, [%slot+<0..124/4>], <ri>",
+          "atom" + SCOPE + "{|.global}.{and|or|xor|exch}.b32 <r>, [%slot+<0..124/4>], <ri>",
           "atom{|.global}.{inc|dec}.u32 <r>, [%slot+<0..124/4>], <ri>",
           "atom{|.global}.cas.b32 <r>, [%slot+<0..124/4>], <ri>, <r>",
           "ld.global.u32 %tr0, [%slot+8]; atom{|.global}.cas.b32 <r>, [%slot+8], %tr0, <r>",
-          "atom{|.global}.{add|min|max|exch}.u64 <x>, [%slot+<0..120/8>], <xi>",
+          "atom{|.global}.{add|min|max}.u64 <x>, [%slot+<0..120/8>], <xi>",
           "atom{|.global}.{min|max}.s64 <x>, [%slot+<0..120/8>], <xi>",
-          "atom{|.global}.{and|or|xor}.b64 <x>, [%slot+<0..120/8>], <x>",
+          "atom{|.global}.{and|or|xor|exch}.b64 <x>, [%slot+<0..120/8>], <x>",
           "atom{|.global}.cas.b64 <x>, [%slot+<0..120/8>], <x>, <x>",
-          "red" + SCOPE + "{|.global}.{add|min|max}.{u32|s32} [%slot+<0..124/4>], <ri>",
+          "red{|.relaxed.gpu|.relaxed.cta|.release.sys}{|.global}.{add|min|max}.{u32|s32} [%slot+<0..124/4>], <ri>",
           "red{|.global}.{and|or|xor}.b32 [%slot+<0..124/4>], <r>",
           "red{|.global}.add.u64 [%slot+<0..120/8>], <x>",
           "mov.b32 %tr0, 0x40490fdb; st.global.u32 [%slot+12], %tr0;"
