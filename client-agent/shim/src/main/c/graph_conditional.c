@@ -50,6 +50,15 @@ static bool note(struct conditions *conditions, uint64_t handle) {
   return true;
 }
 
+/** A graph of which no condition could be made is as it was. */
+static void forget_unused(CUgraph handle, struct conditions *conditions) {
+  struct graph *graph = graph_find(handle);
+  struct graph *root = graph ? graph_root(graph) : NULL;
+  if (!root || root->conditions != conditions || conditions->count || conditions->busy) return;
+  root->conditions = NULL;
+  conditions_drop(conditions);
+}
+
 CUresult shim_cuGraphConditionalHandleCreate(CUgraphConditionalHandle *pHandle_out, CUgraph hGraph,
                                              CUcontext ctx, unsigned int defaultLaunchValue,
                                              unsigned int flags) {
@@ -69,6 +78,7 @@ CUresult shim_cuGraphConditionalHandleCreate(CUgraphConditionalHandle *pHandle_o
                                                      defaultLaunchValue, flags, &handle));
   lock_take(&graphLock);
   if (!result && !note(conditions, handle)) result = CUDA_ERROR_OUT_OF_MEMORY;
+  if (result) forget_unused(hGraph, conditions);
   conditions_drop(conditions);
   lock_release(&graphLock);
   if (!result) *pHandle_out = handle;
