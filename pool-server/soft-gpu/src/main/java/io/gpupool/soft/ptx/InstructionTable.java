@@ -294,7 +294,7 @@ final class InstructionTable {
 
       ## Tensor cores and clusters
       refused (tensor cores): mma wmma wgmma ldmatrix stmatrix movmatrix tcgen05
-      refused (needs a cluster of several blocks): clusterlaunchcontrol
+      refused (needs a cluster of several blocks): clusterlaunchcontrol reqnctapercluster
       """;
 
   private InstructionTable() {}

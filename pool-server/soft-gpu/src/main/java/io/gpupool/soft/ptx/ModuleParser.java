@@ -2,11 +2,14 @@
 package io.gpupool.soft.ptx;
 
 import io.gpupool.soft.ptx.Function.Formal;
+import io.gpupool.soft.ptx.Statement.Instruction;
 import io.gpupool.soft.ptx.Token.Kind;
 import java.util.ArrayList;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.Optional;
+import java.util.stream.Stream;
 
 /** Parses a translation unit. */
 final class ModuleParser {
@@ -246,7 +249,7 @@ final class ModuleParser {
     Token name = Tokens.word(lexer);
     List<Formal> arguments = lexer.peek().is("(") ? formals(params) : List.of();
     String linkName = linkName(name);
-    performance(linkName);
+    List<Statement> demands = performance(linkName);
     if (!lexer.peek().is("{")) {
       Tokens.expect(lexer, ";");
       if (scope.find(name.text()) == null) {
@@ -277,7 +280,7 @@ final class ModuleParser {
             results,
             arguments,
             List.copyOf(body.locals()),
-            List.copyOf(body.statements())));
+            Stream.concat(demands.stream(), body.statements().stream()).toList()));
   }
 
   /** Parses what follows {@code .callprototype}. */
@@ -345,7 +348,13 @@ final class ModuleParser {
     return formal;
   }
 
-  private void performance(String function) throws PtxException {
+  /**
+   * Reads the directives between a function's head and its body.
+   *
+   * @return an instruction for what the compiler has to refuse
+   */
+  private List<Statement> performance(String function) throws PtxException {
+    List<Statement> demands = new ArrayList<>();
     while (lexer.peek().kind() == Kind.DOTTED) {
       Token directive = lexer.next();
       switch (directive.text()) {
@@ -355,6 +364,17 @@ final class ModuleParser {
             threads = Math.min(1024, threads * Math.max(1, extent));
           }
           maxThreads.put(function, (int) threads);
+        }
+        case ".reqnctapercluster" -> {
+          if (integers().stream().anyMatch(blocks -> blocks > 1)) {
+            demands.add(
+                new Instruction(
+                    directive.line(),
+                    Optional.empty(),
+                    directive.text().substring(1),
+                    List.of(),
+                    List.of()));
+          }
         }
         case ".pragma" -> skipTo(";");
         case ".noreturn", ".explicitcluster", ".blocksareclusters" -> {}
@@ -366,6 +386,7 @@ final class ModuleParser {
         }
       }
     }
+    return demands;
   }
 
   private List<Long> integers() throws PtxException {

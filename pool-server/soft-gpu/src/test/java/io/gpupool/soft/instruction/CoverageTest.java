@@ -103,6 +103,7 @@ class CoverageTest {
           .hasMessageContaining(form.note());
     }
     assertThat(InstructionForms.all().stream().filter(form -> form.status() == Status.REFUSED))
+        .filteredOn(form -> !form.opcode().equals("reqnctapercluster"))
         .allMatch(form -> seen.contains(form) || isSeen(form, seen));
   }
 
@@ -111,6 +112,19 @@ class CoverageTest {
     return seen.stream()
         .anyMatch(
             other -> other.opcode().equals(form.opcode()) && other.note().equals(form.note()));
+  }
+
+  @Test
+  void clusterOfSeveralBlocks_demandedByAKernel_isRefusedWithLineAndReason() throws Exception {
+    String head = ".version 9.0\n.target sm_90\n.address_size 64\n.visible .entry kernel()\n";
+    String tail = ".explicitcluster\n.reqnctapercluster %d, 1, 1\n{\n ret;\n}\n";
+    PtxModule two = PtxModule.parse(head + tail.formatted(2), 90);
+    PtxModule one = PtxModule.parse(head + tail.formatted(1), 90);
+
+    assertThatThrownBy(() -> KernelCompiler.compile(two, "kernel", Map.of()))
+        .isInstanceOf(CompileException.class)
+        .hasMessageContaining("line 6: reqnctapercluster is not supported: needs a cluster of several");
+    assertThat(KernelCompiler.compile(one, "kernel", Map.of())).isNotNull();
   }
 
   @Test

@@ -74,7 +74,9 @@ final class IntegerCases {
   static List<Case> of(Sample sample) {
     Type type = sample.type();
     if (sample.has("cc") || sample.opcode().endsWith("c")) {
-      return List.of(carry(sample, type));
+      return sample.opcode().equals("addc") || sample.opcode().equals("subc")
+          ? List.of(carry(sample, type), mixedCarry(sample, type))
+          : List.of(carry(sample, type));
     }
     if (type == Type.U16X2 || type == Type.S16X2) {
       return List.of(pairs(sample, type));
@@ -187,6 +189,31 @@ final class IntegerCases {
             result = result.or(value.mod(ONE.shiftLeft(16)).shiftLeft(16 * i));
           }
           return result;
+        });
+  }
+
+  /** The flag of a sum read by a difference and the other way round: no borrow is a carry. */
+  private static Case mixedCarry(Sample sample, Type type) {
+    String t = "." + type.ptxName();
+    boolean minus = sample.opcode().equals("subc");
+    Type unsigned = Type.named("u" + type.bits()).orElseThrow();
+    String body =
+        ".reg .b%d %%q; %s%s %%q, %%a0, %%a1; %s %%x0, %%a1, %%a0;"
+            .formatted(type.bits(), minus ? "add.cc" : "sub.cc", t, sample.text());
+    List<Type> types = List.of(unsigned, unsigned);
+    return of(
+        sample.text() + " mixed",
+        body,
+        unsigned,
+        types,
+        Edges.tuples(types),
+        a -> {
+          if (minus) {
+            BigInteger carry = a[0].add(a[1]).shiftRight(type.bits());
+            return a[1].subtract(a[0]).subtract(ONE).add(carry);
+          }
+          BigInteger carry = a[0].compareTo(a[1]) < 0 ? ZERO : ONE;
+          return a[1].add(a[0]).add(carry);
         });
   }
 
