@@ -123,7 +123,8 @@ class CoverageTest {
 
     assertThatThrownBy(() -> KernelCompiler.compile(two, "kernel", Map.of()))
         .isInstanceOf(CompileException.class)
-        .hasMessageContaining("line 6: reqnctapercluster is not supported: needs a cluster of several");
+        .hasMessageContaining(
+            "line 6: reqnctapercluster is not supported: needs a cluster of several");
     assertThat(KernelCompiler.compile(one, "kernel", Map.of())).isNotNull();
   }
 
