@@ -370,6 +370,7 @@ final class ModuleParser {
             demands.add(
                 new Instruction(
                     directive.line(),
+                    directive.column(),
                     Optional.empty(),
                     directive.text().substring(1),
                     List.of(),

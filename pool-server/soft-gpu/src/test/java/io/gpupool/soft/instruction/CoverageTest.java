@@ -97,9 +97,7 @@ class CoverageTest {
       seen.add(form);
       assertThatThrownBy(() -> KernelCompiler.compile(module, "kernel", Map.of()))
           .isInstanceOf(CompileException.class)
-          .hasMessageContaining(
-              "line 8: "
-                  + text.substring(0, text.indexOf(' ') < 0 ? text.length() : text.indexOf(' ')))
+          .hasMessageContaining("line 8, column 3: " + text.split(" ")[0])
           .hasMessageContaining(form.note());
     }
     assertThat(InstructionForms.all().stream().filter(form -> form.status() == Status.REFUSED))
@@ -124,7 +122,7 @@ class CoverageTest {
     assertThatThrownBy(() -> KernelCompiler.compile(two, "kernel", Map.of()))
         .isInstanceOf(CompileException.class)
         .hasMessageContaining(
-            "line 6: reqnctapercluster is not supported: needs a cluster of several");
+            "line 6, column 1: reqnctapercluster is not supported: needs a cluster of several");
     assertThat(KernelCompiler.compile(one, "kernel", Map.of())).isNotNull();
   }
 
@@ -134,7 +132,7 @@ class CoverageTest {
 
     assertThatThrownBy(() -> KernelCompiler.compile(module, "kernel", Map.of()))
         .isInstanceOf(CompileException.class)
-        .hasMessageContaining("line 8: add.rn.unheard.f32 is not supported");
+        .hasMessageContaining("line 8, column 3: add.rn.unheard.f32 is not supported");
   }
 
   @Test
