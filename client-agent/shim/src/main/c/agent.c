@@ -16,8 +16,7 @@
 #define DEFAULT_SOCKET "/run/gpupool/agent.sock"
 #define PROTOCOL "1"
 
-/** How long an agent may take for anything, in seconds; 0: as long as it likes. */
-static int patience(void) {
+int agent_patience(void) {
   enum { DEFAULT_SECONDS = 60, MOST_SECONDS = 24 * 60 * 60 };
   const char *configured = getenv("GPUPOOL_ATTACH_TIMEOUT");
   char *end;
@@ -29,8 +28,7 @@ static int patience(void) {
   return DEFAULT_SECONDS;
 }
 
-/** Has calls on a socket give up with EAGAIN after so long. */
-static void limit_waits(int descriptor, int seconds) {
+void agent_limit_waits(int descriptor, int seconds) {
   struct timeval limit = {.tv_sec = seconds};
   setsockopt(descriptor, SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof limit);
   setsockopt(descriptor, SOL_SOCKET, SO_SNDTIMEO, &limit, sizeof limit);
@@ -53,7 +51,7 @@ static int connect_to(const char *name) {
   }
   int descriptor = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
   if (descriptor < 0) return -1;
-  limit_waits(descriptor, patience());
+  agent_limit_waits(descriptor, agent_patience());
   while (connect(descriptor, (struct sockaddr *)&address, size) != 0) {
     if (errno == EINTR) continue;
     int saved = errno;
@@ -185,7 +183,7 @@ static void say_silent(char *problem, size_t problemBytes) {
   snprintf(problem, problemBytes,
            "the agent has been silent for %d s (GPUPOOL_ATTACH_TIMEOUT): look at the agent's log, and"
            " start it again",
-           patience());
+           agent_patience());
 }
 
 /** Takes the agent's answer apart; the descriptor stays the caller's on failure. */
@@ -249,7 +247,7 @@ CUresult agent_attach(struct attachment *attachment, char *problem, size_t probl
     free(message);
   }
   // It may be the call stream from now on, which waits for as long as work takes.
-  limit_waits(attachment->agent, 0);
+  agent_limit_waits(attachment->agent, 0);
   if (result) close(attachment->agent);
   return result;
 }

@@ -16,3 +16,9 @@ struct attachment {
  * wrong and what to do; no descriptor is left open.
  */
 CUresult agent_attach(struct attachment *attachment, char *problem, size_t problemBytes);
+
+/** How long agent and worker may be silent while a session begins, in seconds; 0: as long as they like. */
+int agent_patience(void);
+
+/** Has calls on a socket give up with EAGAIN after so long; 0: never. */
+void agent_limit_waits(int descriptor, int seconds);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "replies.h"
 
+#include "agent.h"
 #include "calls.h"
 #include "callback.h"
 #include "log.h"
@@ -381,10 +382,24 @@ void replies_lost(void) {
   }
 }
 
+static void lose_silent(int seconds) {
+  char cause[128];
+  snprintf(cause, sizeof cause, "its worker has been silent for %d s (GPUPOOL_ATTACH_TIMEOUT)",
+           seconds);
+  session_lose(CUDA_ERROR_SYSTEM_NOT_READY, cause);
+}
+
 uint8_t *replies_welcome(uint32_t *bytes) {
   uint8_t *payload = NULL;
   if (!replies_begin()) return NULL;
-  while (session_alive() && !reader.welcomed) step(true);
+  int seconds = agent_patience();
+  uint64_t until = now_nanos() + (uint64_t)seconds * 1000000000;
+  agent_limit_waits(session.stream, seconds);
+  while (session_alive() && !reader.welcomed) {
+    step(true);
+    if (seconds && !reader.welcomed && now_nanos() >= until) lose_silent(seconds);
+  }
+  agent_limit_waits(session.stream, 0);
   if (session_alive()) {
     payload = reader.welcome;
     *bytes = reader.welcomeBytes;

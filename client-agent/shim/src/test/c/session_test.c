@@ -44,6 +44,15 @@ static void init_silentAgent_isNotReady(void) {
   CHECK_RESULT(802, cuInit(0));
 }
 
+static void say_nothing(struct peer_session *session) { (void)session; }
+
+static void init_silentWorker_isNotReady(void) {
+  setenv("GPUPOOL_ATTACH_TIMEOUT", "1", 1);
+  peer.welcome = say_nothing;
+  peer_start(&peer);
+  CHECK_RESULT(802, cuInit(0));
+}
+
 static void init_refusedLease_isNoDevice(void) {
   peer.refusal = "type=refused\ncause=refused\nmessage=no GPU is free\n";
   peer_start(&peer);
@@ -358,6 +367,7 @@ int main(void) {
   CASE(call_beforeInit_isNotInitialized);
   CASE(init_noAgent_isNotReady);
   CASE(init_silentAgent_isNotReady);
+  CASE(init_silentWorker_isNotReady);
   CASE(init_refusedLease_isNoDevice);
   CASE(init_otherContract_isNotReady);
   CASE(memory_roundTrip_isKept);
