@@ -263,7 +263,8 @@ final class BitCases {
     List<Type> types = List.of(Type.U32, Type.U32, Type.U32);
     String combination = sample.oneOf(List.of("and", "or"), "");
     List<Case> cases = new ArrayList<>();
-    for (int table = 0; table < 256; table++) {
+    // With a predicate the same code looks up, so that some tables do.
+    for (int table = 0; table < 256; table += combination.isEmpty() ? 1 : 17) {
       int t = table;
       String name = sample.text() + " " + table;
       if (combination.isEmpty()) {

@@ -164,7 +164,7 @@ final class Edges {
     return amounts;
   }
 
-  private static final int MOST_TUPLES = 1200;
+  private static final int MOST_TUPLES = 700;
 
   private static final Map<Object, List<long[]>> MADE = new HashMap<>();
 
