@@ -7,6 +7,8 @@
 #include "device.h"
 #include "library.h"
 #include "log.h"
+#include "mapped.h"
+#include "memory.h"
 #include "mirror.h"
 #include "ops.h"
 #include "shim.h"
@@ -101,6 +103,38 @@ void launch_pack(const struct function_info *info, uint8_t *to, void **parameter
   }
 }
 
+/** The words of a parameter that can be pointers: those at multiples of eight from its start. */
+static CUresult map_words(const uint8_t *bytes, size_t length) {
+  CUresult result = CUDA_SUCCESS;
+  for (size_t at = 0; at + 8 <= length && !result; at += 8) {
+    uint64_t word;
+    memcpy(&word, bytes + at, sizeof word);
+    result = mapped_make(word);
+  }
+  return result;
+}
+
+/** Kernels may be given the program's own address of page-locked memory, however that was allocated. */
+static CUresult map_pinned(const struct function_info *info, void **parameters, const void *packed,
+                           size_t packedBytes) {
+  if (packed) return map_words(packed, packedBytes);
+  CUresult result = CUDA_SUCCESS;
+  for (uint32_t i = 0; i < info->parameterCount && !result; i++) {
+    const struct parameter *parameter = &info->parameters[i];
+    if (parameter->offset % 8 == 0) result = map_words(parameters[i], parameter->bytes);
+  }
+  return result;
+}
+
+static void translate_pinned(uint8_t *packed, size_t packedBytes) {
+  for (size_t at = 0; at + 8 <= packedBytes; at += 8) {
+    uint64_t word;
+    memcpy(&word, packed + at, sizeof word);
+    word = mapped_translate(word);
+    memcpy(packed + at, &word, sizeof word);
+  }
+}
+
 CUresult launch_kernel(CUfunction handle, const struct launch *launch, void **parameters,
                        const void *packed, size_t packedBytes) {
   struct context *context;
@@ -117,13 +151,16 @@ CUresult launch_kernel(CUfunction handle, const struct launch *launch, void **pa
   }
   result = stream_number(launch->stream, &context, &stream);
   if (UNLIKELY(result)) return result;
+  const struct function_info *info = function->info;
+  uint32_t parameterBytes = packed ? (uint32_t)packedBytes : info->parameterBytes;
+  if (UNLIKELY(!packed && info->parameterCount && !parameters)) return CUDA_ERROR_INVALID_VALUE;
+  bool pinned = !ranges_empty(&hostRanges);
+  if (UNLIKELY(pinned)) result = map_pinned(info, parameters, packed, packedBytes);
+  if (UNLIKELY(result)) return result;
   result = mirror_before(context, stream);
   if (UNLIKELY(result)) return result;
   result = launch_check(handle, function, launch);
   if (UNLIKELY(result)) return result;
-  const struct function_info *info = function->info;
-  uint32_t parameterBytes = packed ? (uint32_t)packedBytes : info->parameterBytes;
-  if (UNLIKELY(!packed && info->parameterCount && !parameters)) return CUDA_ERROR_INVALID_VALUE;
   uint32_t attributeBytes = launch->attributeCount * (uint32_t)sizeof(struct launch_attribute);
   uint32_t length = HEAD_BYTES + attributeBytes + ((parameterBytes + 7) & ~7u);
 
@@ -154,6 +191,7 @@ CUresult launch_kernel(CUfunction handle, const struct launch *launch, void **pa
   } else {
     launch_pack(info, at, parameters);
   }
+  if (UNLIKELY(pinned)) translate_pinned(at, parameterBytes);
   return ring_post();
 }
 

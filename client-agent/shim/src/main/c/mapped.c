@@ -92,6 +92,21 @@ bool mapped_forget(const struct range *host) {
   return twin_free(mapped.base) == CUDA_SUCCESS;
 }
 
+CUresult mapped_make(uint64_t address) {
+  struct range host, mapped;
+  if (!ranges_find(&hostRanges, address, &host)) return CUDA_SUCCESS;
+  lock_take(&making);
+  CUresult result = mapped_find(host.base, &mapped) ? CUDA_SUCCESS : make(&host, &mapped);
+  lock_release(&making);
+  return result;
+}
+
+uint64_t mapped_translate(uint64_t address) {
+  struct range host, mapped;
+  bool found = ranges_find(&hostRanges, address, &host) && mapped_find(host.base, &mapped);
+  return found ? mapped.base + (address - host.base) : address;
+}
+
 CUresult shim_cuMemHostGetDevicePointer_v2(CUdeviceptr *pdptr, void *p, unsigned int Flags) {
   uint64_t address = (uintptr_t)p;
   struct range host, mapped;

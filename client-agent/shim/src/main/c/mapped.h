@@ -9,6 +9,12 @@
 /** Allocates page-locked memory that devices find at the program's address. */
 CUresult mapped_allocate(struct context *context, uint64_t bytes, uint32_t flags, void **memory);
 
+/** Gives page-locked memory around an address a copy on the device; any other address is left alone. */
+CUresult mapped_make(uint64_t address);
+
+/** The address at which kernels find what the program has at one; the same where there is no copy. */
+uint64_t mapped_translate(uint64_t address);
+
 /** The device's copy of page-locked memory that begins here; false if it has none. */
 bool mapped_find(uint64_t host, struct range *mapped);
 

@@ -85,6 +85,10 @@ bool ranges_add(struct ranges *ranges, const struct range *range) {
   return true;
 }
 
+bool ranges_empty(const struct ranges *ranges) {
+  return !__atomic_load_n(&ranges->root, __ATOMIC_RELAXED);
+}
+
 bool ranges_find(struct ranges *ranges, uint64_t address, struct range *found) {
   lock_take(&ranges->lock);
   struct range_node *node = covering(ranges, address);

@@ -43,6 +43,9 @@ struct ranges {
 /** Adds a range; false if there is no memory. What overlaps it before is gone from the table. */
 bool ranges_add(struct ranges *ranges, const struct range *range);
 
+/** Whether there is none; another thread may be adding one. */
+bool ranges_empty(const struct ranges *ranges);
+
 /** Finds the range around an address; false if there is none. */
 bool ranges_find(struct ranges *ranges, uint64_t address, struct range *found);
 

@@ -5,7 +5,6 @@ import io.gpupool.soft.memory.MemoryMap;
 import io.gpupool.soft.memory.Pages;
 import io.gpupool.soft.texture.Sample;
 import io.gpupool.soft.texture.TextureTable;
-import java.time.Instant;
 
 /**
  * A block of device threads: its coordinates, its memory, and who waits for whom. Reused for block
@@ -299,8 +298,7 @@ public final class ThreadBlock {
 
   /** Nanoseconds since 1970. */
   public static long globalTimer() {
-    Instant now = Instant.now();
-    return now.getEpochSecond() * 1_000_000_000L + now.getNano();
+    return GlobalTimer.nanos();
   }
 
   /** Registers 1 and 2 hold the upper and the lower half of the grid workspace's address. */
