@@ -202,7 +202,8 @@ final class MemoryCode {
     int count = op.results().size();
     boolean ordered = isOrdered(op);
     pushAddress(op, op.args().get(0), space(op), type.bytes() * count);
-    if (ordered && op.type() == Type.B128) {
+    if (ordered && type.bits() == 64 && count == 2) {
+      // As on a card, no other access comes between the halves: look-back scans count on that.
       wide.load(op);
       return;
     }
@@ -268,7 +269,7 @@ final class MemoryCode {
             : List.of(op.args().get(1));
     boolean ordered = isOrdered(op);
     pushAddress(op, op.args().get(0), space(op), type.bytes() * values.size());
-    if (ordered && op.type() == Type.B128) {
+    if (ordered && type.bits() == 64 && values.size() == 2) {
       wide.store(values);
       return;
     }
