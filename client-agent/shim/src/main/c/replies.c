@@ -28,7 +28,7 @@ enum {
 enum kind { WELCOME, REPLY, DATA, CALLBACK, ACK, FATAL, OUTPUT };
 
 /** Where the payload under way goes. */
-enum sink { SINK_NONE, SINK_MEMORY, SINK_STDOUT };
+enum sink { SINK_NONE, SINK_MEMORY, SINK_STDOUT, SINK_STDERR };
 
 struct header {
   uint32_t length;
@@ -170,6 +170,21 @@ static bool begin_data(struct call *call, uint64_t offset, uint64_t payload) {
   return true;
 }
 
+/** Where the program wants output: reports of faults only if it asked for them. */
+static enum sink output_sink(uint32_t stream) {
+  const char *check = getenv("GPUPOOL_SOFT_CHECK");
+  switch (stream) {
+    case 0:
+      return SINK_STDOUT;
+    case 1:
+      return SINK_STDERR;
+    case 2:
+      return check && *check && strcmp(check, "0") != 0 ? SINK_STDERR : SINK_NONE;
+    default:
+      return SINK_NONE;
+  }
+}
+
 /** Looks at a frame's header; its payload follows. False: it is not what a worker sends. */
 static bool begin_frame(uint64_t offset) {
   const struct header *header = &reader.header;
@@ -196,7 +211,7 @@ static bool begin_frame(uint64_t offset) {
     case OUTPUT: {
       uint64_t bytes = (uint64_t)(int64_t)header->result;
       if (header->result < 0 || bytes > payload) return false;
-      expect(SINK_STDOUT, NULL, bytes, payload - bytes);
+      expect(output_sink(header->tag), NULL, bytes, payload - bytes);
       return true;
     }
     default:
@@ -215,6 +230,8 @@ static void feed_payload(void) {
         reader.to += part;
       } else if (reader.sink == SINK_STDOUT) {
         fwrite(reader.buffer + reader.begin, 1, part, stdout);
+      } else if (reader.sink == SINK_STDERR) {
+        fwrite(reader.buffer + reader.begin, 1, part, stderr);
       }
       reader.begin += (uint32_t)part;
       reader.left -= part;

@@ -103,7 +103,13 @@ public interface BackendTraits {
 
   /** Takes bytes that a kernel printed; may be called from any thread. */
   interface PrintSink {
-    /** Takes bytes; the array is the sink's afterwards. */
-    void print(byte[] bytes);
+    /**
+     * Takes bytes.
+     *
+     * @param stream 0 for the program's standard output, 1 for its standard error, 2 for that if
+     *     the program asked for reports
+     * @param bytes the sink's afterwards
+     */
+    void print(int stream, byte[] bytes);
   }
 }

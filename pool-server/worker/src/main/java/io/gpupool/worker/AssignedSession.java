@@ -81,7 +81,7 @@ final class AssignedSession {
     SessionPlan plan =
         new SessionPlan(assignment.gpus(), ledger, SessionPlan.DEFAULT_SPIN_NANOS, driverOutput);
     Session session = new Session(parts.backend, plan, stream);
-    if (!parts.backend.printTo(bytes -> session.print(() -> bytes))) {
+    if (!parts.backend.printTo(session::print)) {
       parts.output.ifPresent(output -> output.sendTo(session::print));
     }
     Thread.ofPlatform().name("stats").daemon().start(() -> report(session, ledger, parts.backend));

@@ -8,14 +8,17 @@ import io.gpupool.soft.exec.GridExecution;
 import io.gpupool.soft.exec.GridServices;
 import io.gpupool.soft.exec.KernelFault;
 import io.gpupool.soft.exec.Launch;
+import io.gpupool.soft.exec.PrintfSink;
 import io.gpupool.soft.memory.DeviceHeap;
 import io.gpupool.soft.memory.DeviceMemory;
+import io.gpupool.soft.ptx.PtxModule;
 import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
 import java.util.concurrent.CompletionException;
 
 /** A kernel launch in its stream. */
 final class KernelWork extends ContextWork {
+  private final PtxModule module;
   private final CompiledKernel kernel;
   private final Launch launch;
   private final byte[] params;
@@ -28,8 +31,14 @@ final class KernelWork extends ContextWork {
    * @param params the parameter block; not copied
    */
   KernelWork(
-      SoftContext context, CompiledKernel kernel, Launch launch, byte[] params, DeviceHeap heap) {
+      SoftContext context,
+      PtxModule module,
+      CompiledKernel kernel,
+      Launch launch,
+      byte[] params,
+      DeviceHeap heap) {
     super(context);
+    this.module = module;
     this.kernel = kernel;
     this.launch = launch;
     this.params = params;
@@ -90,8 +99,12 @@ final class KernelWork extends ContextWork {
   private GpuException fault(Throwable failure) {
     Throwable cause = failure instanceof CompletionException ? failure.getCause() : failure;
     return switch (cause) {
-      case KernelFault fault ->
-          new GpuException(CudaStatus.of(fault.cudaResult()), fault.getMessage());
+      case KernelFault fault -> {
+        SoftDevice device = context().device();
+        byte[] report = FaultReport.of(fault, kernel.name(), module, device.memory());
+        device.gpu().printf().print(PrintfSink.Stream.REPORT, report);
+        yield new GpuException(CudaStatus.of(fault.cudaResult()), fault.getMessage());
+      }
       case null, default ->
           new GpuException(
               CudaStatus.LAUNCH_FAILED, "kernel " + kernel.name() + " could not be run: " + cause);

@@ -126,7 +126,8 @@ public final class SoftFunction {
     }
     CompiledKernel kernel = compiled();
     DeviceHeap heap = module.usesHeap() ? context().heap().use() : DeviceHeap.NONE;
-    return Optional.of(new KernelWork(context(), kernel, launch, block, heap));
+    PtxModule ptx = module.image().ptx().orElseThrow();
+    return Optional.of(new KernelWork(context(), ptx, kernel, launch, block, heap));
   }
 
   private byte[] copyParams(MemorySegment params) {

@@ -7,6 +7,7 @@ import io.gpupool.soft.texture.TextureTable;
 import java.lang.foreign.MemorySegment;
 import java.nio.charset.StandardCharsets;
 import java.util.Deque;
+import java.util.Optional;
 import java.util.concurrent.ConcurrentLinkedDeque;
 import java.util.concurrent.atomic.AtomicInteger;
 import java.util.concurrent.atomic.AtomicLong;
@@ -105,6 +106,10 @@ final class Grid {
     services.printf().print(text.getBytes(StandardCharsets.UTF_8));
   }
 
+  void print(PrintfSink.Stream stream, String text) {
+    services.printf().print(stream, text.getBytes(StandardCharsets.UTF_8));
+  }
+
   void throwIfCancelled() {
     if (stopped) {
       throw new DeviceFault(KernelFault.LAUNCH_TIMEOUT, "the launch was cancelled");
@@ -191,7 +196,7 @@ final class Grid {
     try {
       return block.advance();
     } catch (DeviceFault e) {
-      fail(new KernelFault(e.cudaResult(), describe(block, e)));
+      fail(new KernelFault(e.cudaResult(), describe(block, e), place(block, e)));
     } catch (StackOverflowError | RuntimeException e) {
       fail(new KernelFault(KernelFault.LAUNCH_FAILED, describe(block, e)));
     }
@@ -203,16 +208,39 @@ final class Grid {
     stopped = true;
   }
 
+  private Optional<FaultPlace> place(ThreadBlock block, DeviceFault fault) {
+    String at = block.ctaidX + "," + block.ctaidY + "," + block.ctaidZ;
+    int thread = block.running;
+    Optional<String> coordinates =
+        thread < 0
+            ? Optional.empty()
+            : Optional.of(
+                thread % block.ntidX
+                    + ","
+                    + thread / block.ntidX % block.ntidY
+                    + ","
+                    + thread / block.ntidX / block.ntidY);
+    return Optional.of(new FaultPlace(line(fault), at, coordinates, fault.globalAddress()));
+  }
+
+  /** The line of the PTX at which a problem arose, 0 if it is not known. */
+  private int line(Throwable problem) {
+    for (StackTraceElement element : problem.getStackTrace()) {
+      if (element.getClassName().equals(kernel.code().getClass().getName())
+          && element.getLineNumber() > 0) {
+        return element.getLineNumber();
+      }
+    }
+    return 0;
+  }
+
   private String describe(ThreadBlock block, Throwable problem) {
     StringBuilder text = new StringBuilder("kernel ").append(kernel.name());
     text.append(", block (").append(block.ctaidX).append(',').append(block.ctaidY);
     text.append(',').append(block.ctaidZ).append(')');
-    for (StackTraceElement element : problem.getStackTrace()) {
-      if (element.getClassName().equals(kernel.code().getClass().getName())
-          && element.getLineNumber() > 0) {
-        text.append(", PTX line ").append(element.getLineNumber());
-        break;
-      }
+    int line = line(problem);
+    if (line > 0) {
+      text.append(", PTX line ").append(line);
     }
     boolean expected = problem instanceof DeviceFault;
     return text.append(": ").append(expected ? problem.getMessage() : problem).toString();

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.gpupool.soft.exec;
 
+import java.util.Optional;
+
 /** A kernel stopped abnormally; carries the CUDA result code that its context must report. */
 public final class KernelFault extends Exception {
   public static final int ILLEGAL_ADDRESS = 700;
@@ -12,10 +14,21 @@ public final class KernelFault extends Exception {
   public static final int LAUNCH_FAILED = 719;
 
   private final int cudaResult;
+  private final Optional<FaultPlace> place;
 
   public KernelFault(int cudaResult, String message) {
+    this(cudaResult, message, Optional.empty());
+  }
+
+  KernelFault(int cudaResult, String message, Optional<FaultPlace> place) {
     super(message);
     this.cudaResult = cudaResult;
+    this.place = place;
+  }
+
+  /** Where it happened; empty for a launch that was ended from outside. */
+  public Optional<FaultPlace> place() {
+    return place;
   }
 
   /** The CUresult value. */

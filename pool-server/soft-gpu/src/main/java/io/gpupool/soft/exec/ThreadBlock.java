@@ -5,6 +5,7 @@ import io.gpupool.soft.memory.MemoryMap;
 import io.gpupool.soft.memory.Pages;
 import io.gpupool.soft.texture.Sample;
 import io.gpupool.soft.texture.TextureTable;
+import java.util.Optional;
 
 /**
  * A block of device threads: its coordinates, its memory, and who waits for whom. Reused for block
@@ -85,6 +86,9 @@ public final class ThreadBlock {
   private static final int RESERVED_SHARED_BYTES = 512;
 
   private static final int RESERVED_COUNTER_BYTES = 32;
+
+  /** The thread that runs, where threads run one by one; -1 where it is not known. */
+  int running = -1;
 
   private final int worker;
   private Grid grid;
@@ -192,6 +196,7 @@ public final class ThreadBlock {
     if (grid.kernel().waits()) {
       return waiting.advance(code);
     }
+    running = threads() == 1 ? 0 : -1;
     code.runAll(this);
     return true;
   }
@@ -367,7 +372,7 @@ public final class ThreadBlock {
             + "] Assertion `"
             + Printf.string(this, thread, message)
             + "` failed.\n";
-    grid.print(text);
+    grid.print(PrintfSink.Stream.ERROR, text);
     throw new DeviceFault(KernelFault.ASSERT, text.strip());
   }
 
@@ -381,11 +386,14 @@ public final class ThreadBlock {
     boolean allocated =
         Long.compareUnsigned(offset, memoryBytes) < 0
             && Raw.getByte(granules + (offset >>> MemoryMap.GRANULE_SHIFT)) != 0;
-    return allocated
-        ? badAddress("global", address, bytes)
-        : new DeviceFault(
-            KernelFault.ILLEGAL_ADDRESS,
-            "access of " + bytes + " bytes to global address 0x" + Long.toHexString(address));
+    boolean misaligned = allocated && (address & (bytes - 1)) != 0;
+    return new DeviceFault(
+        misaligned ? KernelFault.MISALIGNED_ADDRESS : KernelFault.ILLEGAL_ADDRESS,
+        (misaligned ? "misaligned access of " : "access of ")
+            + bytes
+            + " bytes to global address 0x"
+            + Long.toHexString(address),
+        Optional.of(address));
   }
 
   static RuntimeException badAddress(String space, long address, int bytes) {

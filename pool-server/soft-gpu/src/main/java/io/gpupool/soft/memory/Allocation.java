@@ -15,4 +15,9 @@ public record Allocation(long address, long sizeBytes, long id, Object owner) {
     long offset = start - address;
     return offset >= 0 && lengthBytes >= 0 && offset <= sizeBytes - lengthBytes;
   }
+
+  /** For messages. */
+  String text() {
+    return "the allocation of %d bytes at 0x%x".formatted(sizeBytes, address);
+  }
 }

@@ -4,6 +4,9 @@ package io.gpupool.soft.memory;
 import io.gpupool.soft.CudaStatus;
 import io.gpupool.soft.GpuException;
 import java.lang.foreign.MemorySegment;
+import java.util.ArrayDeque;
+import java.util.Comparator;
+import java.util.Deque;
 import java.util.List;
 import java.util.Optional;
 import java.util.OptionalLong;
@@ -24,6 +27,7 @@ public final class DeviceMemory implements AutoCloseable {
   public static final long SPACING_BYTES = 1L << 40;
 
   private static final int PLACES = 32;
+  private static final int MAX_FREED = 256;
   private static final long COMMIT_STEP_BYTES = 256L << 20;
   private static final long MAX_FREED_RESIDENT_BYTES = 16L << 20;
 
@@ -41,6 +45,10 @@ public final class DeviceMemory implements AutoCloseable {
   private final PhysicalStore physical;
   private final VirtualSpace virtual;
   private final RangeSet freedResident = new RangeSet();
+
+  /** What was freed of late, for {@link #describe} to tell of. */
+  private final Deque<Freed> freed = new ArrayDeque<>();
+
   private long committedEnd;
   private long physicalBytes;
   private boolean closed;
@@ -151,6 +159,10 @@ public final class DeviceMemory implements AutoCloseable {
       }
       map.markDead(address, size);
       freedResident.add(address, address + size);
+      freed.addLast(new Freed(address, size));
+      if (freed.size() > MAX_FREED) {
+        freed.removeFirst();
+      }
       if (freedResident.totalBytes() > MAX_FREED_RESIDENT_BYTES) {
         freedResident.drain(this::discard);
       }
@@ -162,6 +174,46 @@ public final class DeviceMemory implements AutoCloseable {
     synchronized (lock) {
       return heap.find(address);
     }
+  }
+
+  /** A piece of memory that is no allocation any more. */
+  private record Freed(long address, long occupiedBytes) {}
+
+  /** Says where an address lies: in which allocation, in one that was freed, or beside which. */
+  public String describe(long address) {
+    synchronized (lock) {
+      Optional<Freed> gone =
+          freed.reversed().stream()
+              .filter(piece -> address - piece.address >= 0)
+              .filter(piece -> address - piece.address < piece.occupiedBytes)
+              .findFirst();
+      List<Allocation> around = heap.around(address);
+      Optional<Allocation> inside =
+          around.stream().filter(allocation -> allocation.contains(address, 1)).findFirst();
+      if (inside.isPresent()) {
+        return address - inside.get().address() + " bytes into " + inside.get().text();
+      }
+      if (gone.isPresent()) {
+        return "%d bytes into memory at 0x%x that was freed, of up to %d bytes"
+            .formatted(address - gone.get().address, gone.get().address, gone.get().occupiedBytes);
+      }
+      return around.stream()
+          .min(Comparator.comparingLong(allocation -> distance(allocation, address)))
+          .map(allocation ->
+              "%d bytes %s %s"
+                  .formatted(
+                      distance(allocation, address),
+                      address < allocation.address() ? "before" : "behind",
+                      allocation.text()))
+          .orElse("nothing is allocated");
+    }
+  }
+
+  /** Bytes between an allocation and an address outside of it. */
+  private static long distance(Allocation allocation, long address) {
+    return address < allocation.address()
+        ? allocation.address() - address
+        : address - (allocation.address() + allocation.sizeBytes());
   }
 
   /** The live allocations made for an owner. */

@@ -4,10 +4,12 @@ package io.gpupool.soft.memory;
 import java.util.Comparator;
 import java.util.List;
 import java.util.Map;
+import java.util.Objects;
 import java.util.Optional;
 import java.util.OptionalLong;
 import java.util.TreeMap;
 import java.util.TreeSet;
+import java.util.stream.Stream;
 
 /**
  * Places allocations in an address range: best fit, neighbours joined on free, every step O(log n).
@@ -102,6 +104,14 @@ final class Heap {
       return Optional.empty();
     }
     return Optional.of(entry.getValue().allocation);
+  }
+
+  /** The allocations next to an address, below and above it, retired or not. */
+  List<Allocation> around(long address) {
+    return Stream.of(used.floorEntry(address), used.higherEntry(address))
+        .filter(Objects::nonNull)
+        .map(entry -> entry.getValue().allocation)
+        .toList();
   }
 
   /** The allocations of an owner that are not retired. */

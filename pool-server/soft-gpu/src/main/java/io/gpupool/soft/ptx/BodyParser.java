@@ -91,9 +91,9 @@ final class BodyParser {
       case ".shared" -> variables(Space.SHARED, false);
       case ".param" -> variables(Space.PARAM, false);
       case ".global", ".const" -> module.moduleVariable(token, Linkage.LOCAL, scope);
-      case ".loc" -> skipLocation();
+      case ".loc" -> location(token.line());
       case ".pragma" -> skipTo(";");
-      case ".file" -> module.skipFile();
+      case ".file" -> module.file();
       default -> throw Tokens.unexpected(token);
     }
   }
@@ -199,8 +199,11 @@ final class BodyParser {
   }
 
   /** {@code .loc file line column [, function_name label, inlined_at file line column]}. */
-  private void skipLocation() throws PtxException {
-    int line = lexer.peek().line();
+  private void location(int line) throws PtxException {
+    if (lexer.peek().kind() == Kind.INTEGER && lexer.peekSecond().kind() == Kind.INTEGER) {
+      long file = lexer.next().value();
+      module.sourceLines().location(line, file, lexer.next().value());
+    }
     while (lexer.peek().line() == line
         && (lexer.peek().kind() == Kind.INTEGER
             || lexer.peek().is(",")

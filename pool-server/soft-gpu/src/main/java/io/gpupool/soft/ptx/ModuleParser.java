@@ -15,6 +15,7 @@ import java.util.stream.Stream;
 final class ModuleParser {
   private static final int NEWEST_VERSION = 90;
 
+  private final SourceLines sourceLines = new SourceLines();
   private final Lexer lexer;
   private final int computeCapability;
   private final Map<String, String> renames;
@@ -52,6 +53,10 @@ final class ModuleParser {
 
   int version() {
     return version;
+  }
+
+  SourceLines sourceLines() {
+    return sourceLines;
   }
 
   int target() {
@@ -107,7 +112,7 @@ final class ModuleParser {
       case ".version" -> parseVersion();
       case ".target" -> parseTarget(token);
       case ".address_size" -> addressSize();
-      case ".file" -> skipFile();
+      case ".file" -> file();
       case ".section" -> skipSection();
       case ".pragma" -> skipTo(";");
       case ".alias" -> alias();
@@ -267,6 +272,7 @@ final class ModuleParser {
       // Declared before its body is read, which may call it.
       scope.declare(name, undefined(linkName, entry, linkage, name.line(), results, arguments));
     }
+    sourceLines.function(name.line());
     BodyParser body = new BodyParser(lexer, this, params);
     body.parse();
     functions.put(
@@ -399,11 +405,13 @@ final class ModuleParser {
   }
 
   /** {@code .file index "name" [, timestamp, size]}. */
-  void skipFile() throws PtxException {
-    Tokens.integer(lexer, Long.MAX_VALUE);
-    if (lexer.next().kind() != Kind.STRING) {
-      throw Tokens.unexpected(lexer.peek());
+  void file() throws PtxException {
+    long number = Tokens.integer(lexer, Long.MAX_VALUE);
+    Token name = lexer.next();
+    if (name.kind() != Kind.STRING) {
+      throw Tokens.unexpected(name);
     }
+    sourceLines.file(number, name.text());
     while (Tokens.accept(lexer, ",")) {
       Tokens.integer(lexer, Long.MAX_VALUE);
     }

@@ -7,6 +7,7 @@ import java.security.NoSuchAlgorithmException;
 import java.util.ArrayDeque;
 import java.util.ArrayList;
 import java.util.Deque;
+import java.util.HashMap;
 import java.util.LinkedHashMap;
 import java.util.LinkedHashSet;
 import java.util.List;
@@ -30,6 +31,7 @@ public final class PtxModule {
   private final List<String> functionOrder;
   private final List<KernelInfo> kernels;
   private final List<GlobalVariable> globals;
+  private final Map<String, SourceLines> sourceLines = new HashMap<>();
   private final byte[] digest;
 
   private PtxModule(Linker linked, List<PtxUnit> units) throws PtxException {
@@ -44,6 +46,7 @@ public final class PtxModule {
     for (Function function : functions.values()) {
       if (function.entry() && function.defined()) {
         found.add(describe(function, linked.home(function).parsed()));
+        sourceLines.put(function.name(), linked.home(function).parsed().sourceLines());
       }
     }
     kernels = List.copyOf(found);
@@ -93,6 +96,14 @@ public final class PtxModule {
   /** Global and constant variables of module scope, {@code .extern} ones included. */
   public List<GlobalVariable> globals() {
     return globals;
+  }
+
+  /**
+   * The place in the source, {@code FILE:LINE}, of a line of the unit that defines a kernel; empty
+   * where that has no line information.
+   */
+  public Optional<String> sourceLine(String kernel, int ptxLine) {
+    return Optional.ofNullable(sourceLines.get(kernel)).flatMap(lines -> lines.of(ptxLine));
   }
 
   /** Finds a function or kernel, following {@code .alias}. */

@@ -82,24 +82,24 @@ final class Answers {
   }
 
   void welcome(byte[] payload) {
-    array(Frames.WELCOME, 0, payload, payload.length);
+    array(Frames.WELCOME, 0, 0, payload, payload.length);
   }
 
   /** Tells why the session ends. */
   void fatal(int result, String text) {
     byte[] bytes = text.getBytes(StandardCharsets.UTF_8);
-    array(Frames.FATAL, result, bytes, Math.min(bytes.length, MAX_TEXT_BYTES));
+    array(Frames.FATAL, 0, result, bytes, Math.min(bytes.length, MAX_TEXT_BYTES));
   }
 
-  /** Sends what the device printed, at once. */
-  void output(byte[] bytes) {
+  /** Sends what the device printed, at once, for one of the program's streams. */
+  void output(int stream, byte[] bytes) {
     lock.lock();
     try {
       int pieceBytes = BUFFER_BYTES / 2;
       for (int at = 0; at < bytes.length; at += pieceBytes) {
         int length = Math.min(pieceBytes, bytes.length - at);
         byte[] piece = Arrays.copyOfRange(bytes, at, at + length);
-        array(Frames.OUTPUT, length, piece, length);
+        array(Frames.OUTPUT, stream, length, piece, length);
       }
       flush();
     } finally {
@@ -146,10 +146,10 @@ final class Answers {
     }
   }
 
-  private void array(int kind, int result, byte[] bytes, int lengthBytes) {
+  private void array(int kind, int tag, int result, byte[] bytes, int lengthBytes) {
     lock.lock();
     try {
-      header(kind, 0, result, lengthBytes);
+      header(kind, tag, result, lengthBytes);
       if (end + Frames.padded(lengthBytes) > BUFFER_BYTES) {
         flush(false);
       }

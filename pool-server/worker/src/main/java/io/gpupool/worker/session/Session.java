@@ -110,10 +110,19 @@ public final class Session {
   public void print(Supplier<byte[]> taken) {
     answers.lock();
     try {
-      answers.output(taken.get());
+      answers.output(0, taken.get());
     } finally {
       answers.unlock();
     }
+  }
+
+  /**
+   * Sends what a kernel printed, or what there is to say of it; any thread may call it.
+   *
+   * @param stream where the program shall put it: the tag of an OUTPUT frame
+   */
+  public void print(int stream, byte[] bytes) {
+    answers.output(stream, bytes);
   }
 
   /** Any thread may ask. */

@@ -5,6 +5,7 @@ import io.gpupool.soft.compile.KernelCache;
 import io.gpupool.soft.device.DeviceSpec;
 import io.gpupool.soft.device.SoftDevice;
 import io.gpupool.soft.device.SoftGpu;
+import io.gpupool.soft.exec.PrintfSink;
 import java.util.Optional;
 
 /**
@@ -28,7 +29,7 @@ public final class SoftBackend
         SoftLinkCalls,
         AutoCloseable {
   private final SoftState state;
-  private volatile PrintSink printSink = bytes -> {};
+  private volatile PrintSink printSink = (stream, bytes) -> {};
 
   /** Makes the devices of {@code spec} for this session. */
   public SoftBackend(DeviceSpec spec, SoftGpu.MissingPtx missingPtx) {
@@ -37,8 +38,20 @@ public final class SoftBackend
 
   /** As above, with compiled kernels of earlier runs. */
   public SoftBackend(DeviceSpec spec, SoftGpu.MissingPtx missingPtx, KernelCache kernelCache) {
-    state =
-        new SoftState(new SoftGpu(spec, missingPtx, bytes -> printSink.print(bytes), kernelCache));
+    state = new SoftState(new SoftGpu(spec, missingPtx, new Printer(), kernelCache));
+  }
+
+  /** Hands on what kernels print; the order of the streams is that of the OUTPUT frame's tags. */
+  private final class Printer implements PrintfSink {
+    @Override
+    public void print(byte[] text) {
+      print(Stream.OUTPUT, text);
+    }
+
+    @Override
+    public void print(Stream stream, byte[] text) {
+      printSink.print(stream.ordinal(), text);
+    }
   }
 
   @Override

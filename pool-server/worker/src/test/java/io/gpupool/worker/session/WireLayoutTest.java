@@ -58,7 +58,7 @@ class WireLayoutTest {
     assertThat(received(pair[1], 16))
         .isEqualTo("10000000" + "0300" + "0000" + "07000000" + "01000000");
 
-    answers.output("hi".getBytes(StandardCharsets.UTF_8));
+    answers.output(0, "hi".getBytes(StandardCharsets.UTF_8));
     assertThat(received(pair[1], 24))
         .isEqualTo("18000000" + "0600" + "0000" + "00000000" + "02000000" + "6869000000000000");
     answers.fatal(999, "end");

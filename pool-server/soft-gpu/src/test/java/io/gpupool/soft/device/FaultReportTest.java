@@ -1,0 +1,105 @@
+// SPDX-License-Identifier: Apache-2.0
+package io.gpupool.soft.device;
+
+import static io.gpupool.soft.device.TestGpu.assertStatus;
+import static org.assertj.core.api.Assertions.assertThat;
+
+import io.gpupool.soft.CudaStatus;
+import io.gpupool.soft.exec.PrintfSink;
+import io.gpupool.soft.image.DeviceImage;
+import java.lang.foreign.MemorySegment;
+import java.lang.foreign.ValueLayout;
+import java.nio.charset.StandardCharsets;
+import java.util.function.ToLongFunction;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.Timeout;
+
+/** What is told of a fault: where in the code, by whom, and what lies at the address. */
+@Timeout(60)
+final class FaultReportTest {
+  private static final String PTX =
+      """
+      .version 8.0
+      .target sm_75
+      .address_size 64
+      .visible .entry poke(.param .u64 target)
+      {
+        .reg .b64 %rd<2>;
+        .loc 1 41 3
+        ld.param.u64 %rd1, [target];
+        .loc 1 42 5
+        st.global.u32 [%rd1], 7;
+        ret;
+      }
+      .file 1 "/src/poke.cu"
+      """;
+
+  private final StringBuilder reports = new StringBuilder();
+  private final SoftGpu gpu =
+      new SoftGpu(
+          new DeviceSpec(1, TestGpu.MEMORY_BYTES, 90), SoftGpu.MissingPtx.FAIL, new Reports());
+
+  private final class Reports implements PrintfSink {
+    @Override
+    public void print(byte[] text) {}
+
+    @Override
+    public void print(Stream stream, byte[] text) {
+      if (stream == Stream.REPORT) {
+        reports.append(new String(text, StandardCharsets.UTF_8));
+      }
+    }
+  }
+
+  private String reportOf(ToLongFunction<SoftContext> target, CudaStatus status)
+      throws InterruptedException {
+    try (SoftGpu closed = gpu) {
+      SoftContext context = closed.device(0).createContext(0);
+      SoftModule module =
+          context.loadModule(
+              DeviceImage.parse(MemorySegment.ofArray(PTX.getBytes(StandardCharsets.UTF_8)), 90));
+      SoftStream stream = context.createStream(0, 0);
+      MemorySegment params = MemorySegment.ofArray(new long[1]);
+      params.set(ValueLayout.JAVA_LONG_UNALIGNED, 0, target.applyAsLong(context));
+      stream
+          .launch(module.function("poke"), new LaunchShape(1, 1, 1, 1, 1, 1, 0, false), params)
+          .await();
+      assertStatus(context::requireUsable, status);
+      return reports.toString();
+    }
+  }
+
+  @Test
+  void access_behindAnAllocation_isReportedWithSourceAndAllocation() throws Exception {
+    String report = reportOf(context -> context.allocate(512) + 512, CudaStatus.ILLEGAL_ADDRESS);
+
+    assertThat(report)
+        .contains("in kernel poke at line 10 of its PTX")
+        .contains("made from /src/poke.cu:42")
+        .contains("by block (0,0,0), thread (0,0,0)")
+        .contains("0 bytes behind the allocation of 512 bytes at 0x");
+  }
+
+  @Test
+  void access_toFreedMemory_isReportedAsSuch() throws Exception {
+    String report =
+        reportOf(
+            context -> {
+              long address = context.allocate(2048);
+              context.free(address);
+              return address + 16;
+            },
+            CudaStatus.ILLEGAL_ADDRESS);
+
+    assertThat(report).contains("16 bytes into memory at 0x").contains("that was freed");
+  }
+
+  @Test
+  void access_misaligned_isReportedWithTheAllocationItIsIn() throws Exception {
+    String report = reportOf(context -> context.allocate(64) + 6, CudaStatus.MISALIGNED_ADDRESS);
+
+    assertThat(report)
+        .contains("MISALIGNED_ADDRESS")
+        .contains("6 bytes into the allocation of 64 bytes");
+  }
+}
