@@ -51,12 +51,14 @@ final class TestSession implements AutoCloseable {
     Thread thread =
         new Thread(
             () -> {
+              // Whoever awaits the end closes the descriptor; its number may be another's then.
               try {
-                ended.complete(session.run());
-              } catch (RuntimeException | Error e) {
-                ended.completeExceptionally(e);
-              } finally {
+                String why = session.run();
                 Posix.shutdown(sessionFd);
+                ended.complete(why);
+              } catch (RuntimeException | Error e) {
+                Posix.shutdown(sessionFd);
+                ended.completeExceptionally(e);
               }
             },
             "session");
