@@ -3,6 +3,11 @@ package io.gpupool.e2e;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
+import java.io.IOException;
+import java.io.UncheckedIOException;
+import java.net.StandardProtocolFamily;
+import java.net.UnixDomainSocketAddress;
+import java.nio.channels.ServerSocketChannel;
 import java.nio.file.Path;
 import org.junit.jupiter.api.AfterAll;
 import org.junit.jupiter.api.BeforeAll;
@@ -60,6 +65,31 @@ class AgentIT {
           .contains("agent " + agent.socket(), "256 MiB", "OK");
       assertThat(ended.errors()).isEmpty();
       pool.awaitFreeBytes(GPU_BYTES);
+    }
+  }
+
+  @Test
+  void run_besideAnAgentThatGivesNoAnswer_failsInsteadOfTakingOtherGpus(@TempDir Path folder)
+      throws IOException, InterruptedException {
+    Path socket = folder.resolve("agent.sock");
+    try (ServerSocketChannel server = ServerSocketChannel.open(StandardProtocolFamily.UNIX)) {
+      server.bind(UnixDomainSocketAddress.of(socket));
+      Thread closing = Thread.startVirtualThread(() -> acceptAndClose(server));
+      Program.Ended ended =
+          Program.of(Distribution.gpupool(), "run", "--", "true")
+              .with("GPUPOOL_AGENT", socket)
+              .run();
+      assertThat(ended.status()).isEqualTo(69);
+      assertThat(ended.errors()).contains(socket.toString(), "without an answer", "--pool");
+      closing.join();
+    }
+  }
+
+  private static void acceptAndClose(ServerSocketChannel server) {
+    try {
+      server.accept().close();
+    } catch (IOException e) {
+      throw new UncheckedIOException(e);
     }
   }
 

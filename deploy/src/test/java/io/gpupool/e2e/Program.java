@@ -126,8 +126,16 @@ final class Program implements AutoCloseable {
   }
 
   String awaitLine(Predicate<String> wanted, Duration patience) {
-    return output
-        .awaitLine(wanted, patience)
+    return awaitLine(output, wanted, patience);
+  }
+
+  /** The next line of its standard error that is as wanted; lines before it are passed over. */
+  String awaitErrorLine(Predicate<String> wanted) {
+    return awaitLine(errors, wanted, PATIENCE);
+  }
+
+  private String awaitLine(Output from, Predicate<String> wanted, Duration patience) {
+    return from.awaitLine(wanted, patience)
         .orElseThrow(() -> new AssertionError("it did not print what was awaited\n" + report()));
   }
 

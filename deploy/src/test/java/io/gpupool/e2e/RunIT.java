@@ -16,6 +16,7 @@ import org.junit.jupiter.api.io.TempDir;
 /** {@code gpupool run}: the program computes, and what goes in and out of it is its own. */
 class RunIT {
   private static final String[] HALF = {"-p", "0.5"};
+  private static final String[] WHOLE = {};
   private static final Duration SOON = Duration.ofSeconds(5);
 
   private static Pool pool;
@@ -72,6 +73,37 @@ class RunIT {
     assertThat(pool.run(HALF, "sh", "-c", "exit 37").run().status()).isEqualTo(37);
     assertThat(pool.run(HALF, "sh", "-c", "kill -TERM $$").run().status()).isEqualTo(128 + 15);
     assertThat(pool.run(HALF, "/nonexistent/program").run().status()).isEqualTo(127);
+  }
+
+  @Test
+  void run_poolFull_waitsItsTurnAndSaysItsPlace() {
+    try (Program first = pool.run(WHOLE, "sh", "-c", "echo first; exec cat").start()) {
+      first.awaitLine("first"::equals);
+      try (Program second = waiting("0", "second").start()) {
+        second.awaitErrorLine(line -> line.contains("waiting for GPUs, place 1"));
+        try (Program third = waiting("5", "third").start()) {
+          third.awaitErrorLine(line -> line.contains("waiting for GPUs, place 1"));
+          second.awaitErrorLine(line -> line.contains("waiting for GPUs, place 2"));
+          assertThat(pool.gpupool("lease", "queue").output())
+              .containsSubsequence("PLACE", " 5 ", "all of 1 GPU", "\n2 ", " 0 ", "lease L");
+        }
+        // Killed, so its request is withdrawn.
+        second.awaitErrorLine(line -> line.contains("waiting for GPUs, place 1"));
+        first.endInput();
+        assertThat(first.awaitEnd().status()).isZero();
+        assertThat(second.awaitEnd().output()).isEqualTo("second\n");
+      }
+    }
+  }
+
+  @Test
+  void run_waitTooShort_saysHowLongItWaitedAndForWhom() {
+    try (Program first = pool.run(WHOLE, "sh", "-c", "echo first; exec cat").start()) {
+      first.awaitLine("first"::equals);
+      Program.Ended ended = pool.run(new String[] {"--wait", "100ms"}, "true").run();
+      assertThat(ended.status()).isEqualTo(75);
+      assertThat(ended.errors()).contains("waited 0.1s", "wait for lease L");
+    }
   }
 
   @Test
@@ -170,5 +202,9 @@ class RunIT {
     assertThat(ended.status()).as(ended.toString()).isZero();
     assertThat(ended.output()).contains("vector_add: OK");
     return ended;
+  }
+
+  private static Program.Builder waiting(String priority, String word) {
+    return pool.run(new String[] {"--wait", "1m", "--priority", priority}, "echo", word);
   }
 }

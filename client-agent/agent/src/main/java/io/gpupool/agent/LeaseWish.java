@@ -22,7 +22,8 @@ public record LeaseWish(
     Optional<String> memory,
     Optional<String> compute,
     Map<String, String> selectors,
-    Optional<String> waitLimit) {
+    Optional<String> waitLimit,
+    Optional<Integer> priority) {
   public static final LeaseWish NOTHING =
       new LeaseWish(
           Optional.empty(),
@@ -30,6 +31,7 @@ public record LeaseWish(
           Optional.empty(),
           Optional.empty(),
           Map.of(),
+          Optional.empty(),
           Optional.empty());
   private static final Pattern NUMBER = Pattern.compile("\\d{1,9}(\\.\\d{0,18})?|\\.\\d{1,18}");
   private static final Pattern DURATION = Pattern.compile("(\\d{1,9})(ms|s|m|h|d)?");
@@ -46,6 +48,7 @@ public record LeaseWish(
         values.apply("memory"),
         values.apply("compute"),
         Map.of(),
+        Optional.empty(),
         Optional.empty());
   }
 
@@ -63,7 +66,8 @@ public record LeaseWish(
         sized ? memory : other.memory,
         compute.or(() -> sized ? Optional.empty() : other.compute),
         both,
-        waitLimit.or(() -> other.waitLimit));
+        waitLimit.or(() -> other.waitLimit),
+        priority.or(() -> other.priority));
   }
 
   /**
@@ -84,6 +88,7 @@ public record LeaseWish(
         text -> request.setComputePercent(number("compute", text.replaceFirst("%$", ""))));
     request.putAllSelectors(selectors);
     waitLimit.ifPresent(text -> request.setWaitMillis(duration(text).toMillis()));
+    priority.ifPresent(request::setPriority);
     return request.build();
   }
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.gpupool.cli;
 
+import io.gpupool.agent.Refusal;
 import io.gpupool.transport.TextMessageDecoder;
 import io.gpupool.transport.UnixAddress;
 import io.gpupool.wire.TextMessage;
@@ -24,7 +25,7 @@ import java.util.concurrent.TimeoutException;
 final class AgentSocket {
   private static final Path SYSTEM = Path.of("/run/gpupool/agent.sock");
   private static final String NAME = "gpupool/agent.sock";
-  private static final long ANSWER_MILLIS = 1000;
+  private static final long ANSWER_SECONDS = 15;
 
   private AgentSocket() {}
 
@@ -52,7 +53,12 @@ final class AgentSocket {
                 .map(path -> new UnixAddress(path.toString())));
   }
 
-  /** What the agent says of itself; empty when none answers in time. */
+  /**
+   * What the agent says of itself; empty when nobody listens there.
+   *
+   * @throws Refusal if somebody does and gives no answer: to go on without would be to use GPUs
+   *     that were not meant
+   */
   static Optional<TextMessage> status(UnixAddress address, EventLoopGroup loops) {
     CompletableFuture<TextMessage> status = new CompletableFuture<>();
     Channel channel =
@@ -74,16 +80,26 @@ final class AgentSocket {
             })
             .channel();
     try {
-      return Optional.of(status.get(ANSWER_MILLIS, TimeUnit.MILLISECONDS))
+      return Optional.of(status.get(ANSWER_SECONDS, TimeUnit.SECONDS))
           .filter(answer -> answer.type().equals("status"));
     } catch (InterruptedException e) {
       Thread.currentThread().interrupt();
       return Optional.empty();
-    } catch (ExecutionException | TimeoutException | CancellationException e) {
+    } catch (ExecutionException e) {
       return Optional.empty();
+    } catch (TimeoutException e) {
+      throw silent(address, "has not answered for " + ANSWER_SECONDS + " s");
+    } catch (CancellationException e) {
+      throw silent(address, "has closed the connection without an answer");
     } finally {
       channel.close();
     }
+  }
+
+  private static Refusal silent(UnixAddress address, String what) {
+    return new Refusal(
+        Refusal.Cause.UNREACHABLE,
+        "the agent at " + address + " " + what + "; restart it, or name a pool with --pool");
   }
 
   private static Optional<Path> ownPath() {

@@ -5,14 +5,15 @@ import io.gpupool.agent.PoolClient;
 import io.gpupool.control.v1.GrantUse;
 import io.gpupool.control.v1.LeaseInfo;
 import io.gpupool.control.v1.ListRequest;
+import io.gpupool.control.v1.QueueInfo;
 import java.util.List;
 import picocli.CommandLine.Command;
 
 /** {@code gpupool lease}. */
 @Command(
     name = "lease",
-    description = "Shows leases.",
-    subcommands = LeaseCommand.Listing.class,
+    description = "Shows leases, and who waits for one.",
+    subcommands = {LeaseCommand.Listing.class, LeaseCommand.Queue.class},
     synopsisSubcommandLabel = "COMMAND")
 final class LeaseCommand {
   /** {@code gpupool lease list}. */
@@ -36,13 +37,41 @@ final class LeaseCommand {
               use.getGrant().getServer() + "/" + use.getGrant().getGpu(),
               Amounts.bytes(use.getGrant().getMemoryBytes()),
               Amounts.bytes(use.getUsedMemoryBytes()),
-              TopCommand.holder(lease),
+              TopCommand.holder(lease.getHolder()),
               lease.getSessions(),
               Amounts.age(lease.getAgeMillis()));
         }
       }
       System.out.print(table);
       return 0;
+    }
+  }
+
+  /** {@code gpupool lease queue}. */
+  @Command(name = "queue", description = "Lists who waits for a lease, in the order of turns.")
+  static final class Queue extends PoolCommand {
+    @Override
+    int ask(PoolClient client) {
+      List<QueueInfo> requests =
+          client.blocking().listQueue(ListRequest.getDefaultInstance()).getRequestsList();
+      System.out.print(json() ? Json.of(requests) + "\n" : table(requests));
+      return 0;
+    }
+
+    static String table(List<QueueInfo> requests) {
+      Table table =
+          new Table("PLACE", "REQUEST", "PRIORITY", "HOLDER", "WAITED", "WANTS", "REASON");
+      for (QueueInfo request : requests) {
+        table.row(
+            request.getPosition(),
+            request.getId(),
+            request.getPriority(),
+            TopCommand.holder(request.getHolder()),
+            Amounts.age(request.getWaitedMillis()),
+            request.getWanted(),
+            request.getReason());
+      }
+      return table.toString();
     }
   }
 }

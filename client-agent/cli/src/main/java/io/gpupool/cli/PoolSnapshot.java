@@ -6,6 +6,7 @@ import io.gpupool.control.v1.GpuInfo;
 import io.gpupool.control.v1.LeaseInfo;
 import io.gpupool.control.v1.ListRequest;
 import io.gpupool.control.v1.PoolGrpc.PoolBlockingStub;
+import io.gpupool.control.v1.QueueInfo;
 import io.gpupool.control.v1.ServerInfo;
 import io.gpupool.control.v1.SessionInfo;
 import java.util.List;
@@ -15,6 +16,7 @@ record PoolSnapshot(
     List<ServerInfo> servers,
     List<GpuInfo> gpus,
     List<LeaseInfo> leases,
+    List<QueueInfo> queue,
     List<SessionInfo> sessions) {
   static PoolSnapshot of(PoolClient client) {
     PoolBlockingStub pool = client.blocking();
@@ -23,6 +25,7 @@ record PoolSnapshot(
         pool.listServers(all).getServersList(),
         pool.listGpus(all).getGpusList(),
         pool.listLeases(all).getLeasesList(),
+        pool.listQueue(all).getRequestsList(),
         pool.listSessions(all).getSessionsList());
   }
 
@@ -31,8 +34,10 @@ record PoolSnapshot(
     {"servers": %s,
     "gpus": %s,
     "leases": %s,
+    "queue": %s,
     "sessions": %s}\
     """
-        .formatted(Json.of(servers), Json.of(gpus), Json.of(leases), Json.of(sessions));
+        .formatted(
+            Json.of(servers), Json.of(gpus), Json.of(leases), Json.of(queue), Json.of(sessions));
   }
 }

@@ -56,6 +56,12 @@ final class RunOptions {
   private Optional<String> wait = Optional.empty();
 
   @Option(
+      names = "--priority",
+      paramLabel = "NUMBER",
+      description = "who goes first of those who wait, -1000 to 1000 (default: 0)")
+  private Optional<Integer> priority = Optional.empty();
+
+  @Option(
       names = "--gpus",
       paramLabel = "GPUS",
       description = {
@@ -106,6 +112,7 @@ final class RunOptions {
   }
 
   LeaseWish wish() {
-    return new LeaseWish(gpus, fraction, memory, compute, select, wait).orElse(Environment.wish());
+    return new LeaseWish(gpus, fraction, memory, compute, select, wait, priority)
+        .orElse(Environment.wish());
   }
 }

@@ -4,16 +4,17 @@ package io.gpupool.cli;
 import io.gpupool.agent.PoolClient;
 import io.gpupool.control.v1.GpuInfo;
 import io.gpupool.control.v1.GrantUse;
+import io.gpupool.control.v1.Holder;
 import io.gpupool.control.v1.LeaseInfo;
 import io.gpupool.control.v1.ServerInfo;
 import io.gpupool.control.v1.SessionInfo;
 import picocli.CommandLine.Command;
 import picocli.CommandLine.Option;
 
-/** {@code gpupool top}: servers, GPUs, their fractions, and who holds them. */
+/** {@code gpupool top}: servers, GPUs, their fractions, who holds them and who waits. */
 @Command(
     name = "top",
-    description = "Shows servers, GPUs, the fractions leased, and who holds them.")
+    description = "Shows servers, GPUs, the fractions leased, who holds them and who waits.")
 final class TopCommand extends PoolCommand {
   private static final int BAR_WIDTH = 20;
   private static final String CLEAR = "\033[H\033[2J";
@@ -66,13 +67,19 @@ final class TopCommand extends PoolCommand {
             Amounts.bytes(use.getGrant().getMemoryBytes()),
             Amounts.percent(use.getGrant().getComputePercent()),
             Amounts.bytes(use.getUsedMemoryBytes()),
-            holder(lease),
+            holder(lease.getHolder()),
             Amounts.rate(callsPerSecond(pool, lease)),
             Amounts.age(lease.getAgeMillis()),
             lease.getState());
       }
     }
-    return servers + "\n" + gpus + "\n" + (leases.isEmpty() ? "no leases\n" : leases.toString());
+    String waiting = pool.queue().isEmpty() ? "" : "\n" + LeaseCommand.Queue.table(pool.queue());
+    return servers
+        + "\n"
+        + gpus
+        + "\n"
+        + (leases.isEmpty() ? "no leases\n" : leases.toString())
+        + waiting;
   }
 
   private static double callsPerSecond(PoolSnapshot pool, LeaseInfo lease) {
@@ -82,14 +89,14 @@ final class TopCommand extends PoolCommand {
         .sum();
   }
 
-  static String holder(LeaseInfo lease) {
-    return lease.getHolder().getUser()
+  static String holder(Holder holder) {
+    return holder.getUser()
         + "@"
-        + lease.getHolder().getHost()
+        + holder.getHost()
         + " "
-        + lease.getHolder().getPid()
+        + holder.getPid()
         + " "
-        + lease.getHolder().getProgram();
+        + holder.getProgram();
   }
 
   private static String bar(GpuInfo gpu) {

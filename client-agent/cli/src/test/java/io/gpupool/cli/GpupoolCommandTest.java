@@ -8,6 +8,7 @@ import io.gpupool.control.v1.Grant;
 import io.gpupool.control.v1.GrantUse;
 import io.gpupool.control.v1.Holder;
 import io.gpupool.control.v1.LeaseInfo;
+import io.gpupool.control.v1.QueueInfo;
 import java.io.PrintWriter;
 import java.io.StringWriter;
 import java.util.List;
@@ -92,15 +93,20 @@ class GpupoolCommandTest {
                     .setUsedMemoryBytes(1536L << 20))
             .build();
 
+    QueueInfo waiting =
+        QueueInfo.newBuilder().setId("Q9").setPosition(1).setWanted("1 GPU at 0.5").build();
+
     String text =
-        TopCommand.draw(new PoolSnapshot(List.of(), List.of(gpu), List.of(lease), List.of()));
+        TopCommand.draw(
+            new PoolSnapshot(List.of(), List.of(gpu), List.of(lease), List.of(waiting), List.of()));
 
     assertThat(text)
         .contains("[#####...............] 25%")
         .contains("L1")
         .contains("2 GiB")
         .contains("1.5 GiB")
-        .contains("user@pc 7 train");
+        .contains("user@pc 7 train")
+        .containsPattern("1 +Q9 .*1 GPU at 0.5");
   }
 
   private int execute(String... arguments) {

@@ -17,7 +17,7 @@ final class LeaseTerms {
 
   private LeaseTerms() {}
 
-  static Ask check(LeaseRequest request) throws InvalidRequestException {
+  static Request check(LeaseRequest request) throws InvalidRequestException {
     int gpus = request.getGpus() == 0 ? 1 : request.getGpus();
     require(
         gpus > 0 && gpus <= Ask.MAX_GPUS,
@@ -31,7 +31,12 @@ final class LeaseTerms {
     require(
         request.getWaitMillis() >= 0 && request.getWaitMillis() <= MAX_WAIT_MILLIS,
         "the wait is over 30 days");
-    return new Ask(gpus, size(request), compute(request), selectors(request.getSelectorsMap()));
+    return new Request(
+        new Ask(gpus, size(request), compute(request), selectors(request.getSelectorsMap())),
+        request.getPriority(),
+        request.getWaitMillis(),
+        HolderName.of(request.getHolder()),
+        HolderName.plain(request.getTenant()));
   }
 
   private static Ask.Size size(LeaseRequest request) throws InvalidRequestException {

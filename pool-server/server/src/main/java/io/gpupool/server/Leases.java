@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.gpupool.server;
 
-import io.gpupool.control.v1.Cause;
 import io.gpupool.server.Placement.Outcome;
 import io.gpupool.server.Placement.Part;
 import java.io.IOException;
@@ -29,32 +28,16 @@ final class Leases {
   private final SecureRandom random = new SecureRandom();
   private final Map<LeaseId, Lease> leases = new LinkedHashMap<>();
   private long lastNumber;
-  private boolean draining;
-
-  /** What a request came to. */
-  sealed interface Decision {
-    record Granted(Lease lease) implements Decision {}
-
-    record Refused(Cause cause, String reason) implements Decision {}
-  }
+  private Runnable freed = () -> {};
 
   Leases(Capacity capacity, Timers timers) {
     this.capacity = capacity;
     this.timers = timers;
   }
 
-  Decision request(Ask ask, HolderName holder, String tenant) {
-    if (draining) {
-      return refuse(Cause.CAUSE_DRAINING, ask, "this server is stopping and grants nothing more");
-    }
-    if (leases.size() >= MAX_LEASES) {
-      return refuse(Cause.CAUSE_NO_CAPACITY, ask, "this server has " + MAX_LEASES + " leases");
-    }
-    return switch (Placement.place(ask, capacity.snapshot())) {
-      case Outcome.Placed(List<Part> parts) -> grant(ask, parts, holder, tenant);
-      case Outcome.Impossible(String reason) -> refuse(Cause.CAUSE_NO_MATCH, ask, reason);
-      case Outcome.Full full -> refuse(Cause.CAUSE_NO_CAPACITY, ask, reason(ask, full));
-    };
+  /** Has {@code action} run whenever fractions have become free. */
+  void whenFreed(Runnable action) {
+    freed = action;
   }
 
   Optional<Lease> find(String id, String secret) {
@@ -109,9 +92,8 @@ final class Leases {
     freeIfEmpty(lease);
   }
 
-  /** Ends all leases and grants none from here on. */
+  /** Ends all leases. */
   void drain(String reason) {
-    draining = true;
     all().forEach(lease -> end(lease, reason));
   }
 
@@ -128,33 +110,34 @@ final class Leases {
       LOG.warn("lease {}: cannot close its ledger", lease.id, e);
     }
     LOG.info("lease {} is gone", lease.id);
+    freed.run();
   }
 
-  private Decision grant(Ask ask, List<Part> parts, HolderName holder, String tenant) {
-    LeaseId id = new LeaseId("L" + (lastNumber + 1));
-    LeaseLedger ledger;
-    try {
-      ledger = new LeaseLedger("gpupool-" + id, parts.size());
-    } catch (IOException e) {
-      LOG.error("lease {}: cannot make its ledger", id, e);
-      return refuse(Cause.CAUSE_NO_CAPACITY, ask, "the server has no resources: " + e.getMessage());
+  /** Makes a lease of parts that are free. */
+  Lease grant(Request request, List<Part> parts) throws IOException {
+    if (leases.size() >= MAX_LEASES) {
+      throw new IOException("it has " + MAX_LEASES + " leases");
     }
+    LeaseId id = new LeaseId("L" + (lastNumber + 1));
+    LeaseLedger ledger = new LeaseLedger("gpupool-" + id, parts.size());
     lastNumber++;
     capacity.take(parts);
     Lease lease =
-        new Lease(id, LeaseSecret.random(random), holder, tenant, parts, ledger, timers.nowNanos());
+        new Lease(
+            id,
+            LeaseSecret.random(random),
+            request.holder(),
+            request.tenant(),
+            parts,
+            ledger,
+            timers.nowNanos());
     leases.put(id, lease);
-    LOG.info("lease {} granted to {}: {}", id, holder, describe(parts));
-    return new Decision.Granted(lease);
+    LOG.info("lease {} granted to {}: {}", id, request.holder(), describe(parts));
+    return lease;
   }
 
-  private static Decision refuse(Cause cause, Ask ask, String reason) {
-    String text = "asked for " + ask.describe() + "; " + reason;
-    LOG.info("lease refused: {}", text);
-    return new Decision.Refused(cause, text);
-  }
-
-  private String reason(Ask ask, Outcome.Full full) {
+  /** Why a request finds no room, and what its holder can do. */
+  String whyNot(Outcome.Full full, Ask ask) {
     Gpu gpu = full.best().gpu();
     String best = "largest free fraction is " + full.best().free() + " on " + gpu.label();
     if (ask.gpus() > 1) {

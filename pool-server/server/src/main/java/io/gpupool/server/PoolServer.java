@@ -147,6 +147,7 @@ public final class PoolServer implements AutoCloseable {
       throws IOException {
     Capacity capacity = new Capacity(gpus);
     Leases leases = new Leases(capacity, control);
+    LeaseQueue queue = new LeaseQueue(leases, capacity, control);
     Sessions sessions = new Sessions(leases, workers, control, control);
     CallStreamPort port =
         new CallStreamPort(
@@ -163,6 +164,7 @@ public final class PoolServer implements AutoCloseable {
             served.isSoft() ? "soft" : "nvidia",
             capacity,
             leases,
+            queue,
             sessions,
             workers,
             control);
@@ -180,7 +182,7 @@ public final class PoolServer implements AutoCloseable {
             .keepAliveTimeout(KEEP_ALIVE_SECONDS, TimeUnit.SECONDS)
             .permitKeepAliveTime(1, TimeUnit.SECONDS)
             .permitKeepAliveWithoutCalls(true)
-            .addService(new PoolService(leases, sessions, view, dataPort))
+            .addService(new PoolService(queue, leases, sessions, view, dataPort))
             .build()
             .start();
     controlPort = grpc.getPort();
@@ -188,7 +190,7 @@ public final class PoolServer implements AutoCloseable {
     onClose.add(() ->
         await(done ->
             control.execute(() -> {
-              leases.drain("the server is stopping");
+              queue.drain("the server is stopping");
               done.run();
             })));
     LOG.info(

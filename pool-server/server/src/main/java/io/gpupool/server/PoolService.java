@@ -11,18 +11,19 @@ import io.gpupool.control.v1.LeaseEvent;
 import io.gpupool.control.v1.LeaseRequest;
 import io.gpupool.control.v1.ListGpusReply;
 import io.gpupool.control.v1.ListLeasesReply;
+import io.gpupool.control.v1.ListQueueReply;
 import io.gpupool.control.v1.ListRequest;
 import io.gpupool.control.v1.ListServersReply;
 import io.gpupool.control.v1.ListSessionsReply;
 import io.gpupool.control.v1.OpenSessionReply;
 import io.gpupool.control.v1.OpenSessionRequest;
 import io.gpupool.control.v1.PoolGrpc;
+import io.gpupool.control.v1.Queued;
 import io.gpupool.control.v1.Refused;
 import io.gpupool.control.v1.ReleaseLeaseReply;
 import io.gpupool.control.v1.ReleaseLeaseRequest;
 import io.gpupool.control.v1.VersionReply;
 import io.gpupool.control.v1.VersionRequest;
-import io.gpupool.server.Leases.Decision;
 import io.gpupool.wire.SessionId;
 import io.gpupool.wire.SessionKey;
 import io.gpupool.wire.Versions;
@@ -35,12 +36,14 @@ import java.util.Optional;
 
 /** The gRPC service of the control plane. gRPC calls it on the control thread. */
 final class PoolService extends PoolGrpc.PoolImplBase {
+  private final LeaseQueue queue;
   private final Leases leases;
   private final Sessions sessions;
   private final PoolView view;
   private final int dataPort;
 
-  PoolService(Leases leases, Sessions sessions, PoolView view, int dataPort) {
+  PoolService(LeaseQueue queue, Leases leases, Sessions sessions, PoolView view, int dataPort) {
+    this.queue = queue;
     this.leases = leases;
     this.sessions = sessions;
     this.view = view;
@@ -62,23 +65,14 @@ final class PoolService extends PoolGrpc.PoolImplBase {
   @Override
   public void requestLease(LeaseRequest request, StreamObserver<LeaseEvent> reply) {
     ServerCallStreamObserver<LeaseEvent> events = (ServerCallStreamObserver<LeaseEvent>) reply;
-    Ask ask;
+    Request checked;
     try {
-      ask = LeaseTerms.check(request);
+      checked = LeaseTerms.check(request);
     } catch (InvalidRequestException e) {
       refuse(events, Cause.CAUSE_INVALID, e.getMessage());
       return;
     }
-    HolderName holder = HolderName.of(request.getHolder());
-    switch (leases.request(ask, holder, HolderName.plain(request.getTenant()))) {
-      case Decision.Refused(Cause cause, String reason) -> refuse(events, cause, reason);
-      case Decision.Granted(Lease lease) -> {
-        LeaseStream hold = new LeaseStream(events);
-        leases.hold(lease, hold);
-        events.setOnCancelHandler(() -> leases.letGo(lease, hold));
-        events.onNext(LeaseEvent.newBuilder().setGranted(view.granted(lease)).build());
-      }
-    }
+    new RequestCall(events).ask(checked);
   }
 
   @Override
@@ -157,6 +151,11 @@ final class PoolService extends PoolGrpc.PoolImplBase {
   }
 
   @Override
+  public void listQueue(ListRequest request, StreamObserver<ListQueueReply> reply) {
+    answer(reply, view.queue());
+  }
+
+  @Override
   public void listSessions(ListRequest request, StreamObserver<ListSessionsReply> reply) {
     answer(reply, view.sessions());
   }
@@ -181,6 +180,49 @@ final class PoolService extends PoolGrpc.PoolImplBase {
                 + HolderName.plain(id)
                 + "' with this secret; it may have ended, ask for a new one")
         .asRuntimeException();
+  }
+
+  /** One RequestLease call. */
+  private final class RequestCall implements LeaseQueue.Asker {
+    private final ServerCallStreamObserver<LeaseEvent> events;
+    private final LeaseStream hold;
+    private Runnable giveUp = () -> {};
+    private boolean answered;
+
+    RequestCall(ServerCallStreamObserver<LeaseEvent> events) {
+      this.events = events;
+      hold = new LeaseStream(events);
+      events.setOnCancelHandler(() -> giveUp.run());
+    }
+
+    void ask(Request request) {
+      LeaseQueue.Entry entry = queue.ask(request, this);
+      if (!answered) {
+        giveUp = () -> queue.withdraw(entry);
+      }
+    }
+
+    @Override
+    public void queued(int place, String reason) {
+      events.onNext(
+          LeaseEvent.newBuilder()
+              .setQueued(Queued.newBuilder().setPosition(place).setReason(reason))
+              .build());
+    }
+
+    @Override
+    public void granted(Lease lease) {
+      answered = true;
+      giveUp = () -> leases.letGo(lease, hold);
+      leases.hold(lease, hold);
+      events.onNext(LeaseEvent.newBuilder().setGranted(view.granted(lease)).build());
+    }
+
+    @Override
+    public void refused(Cause cause, String reason) {
+      answered = true;
+      refuse(events, cause, reason);
+    }
   }
 
   /** One HoldLease call. */

@@ -7,8 +7,10 @@ import io.gpupool.control.v1.GrantUse;
 import io.gpupool.control.v1.LeaseInfo;
 import io.gpupool.control.v1.ListGpusReply;
 import io.gpupool.control.v1.ListLeasesReply;
+import io.gpupool.control.v1.ListQueueReply;
 import io.gpupool.control.v1.ListServersReply;
 import io.gpupool.control.v1.ListSessionsReply;
+import io.gpupool.control.v1.QueueInfo;
 import io.gpupool.control.v1.ServerInfo;
 import io.gpupool.control.v1.SessionInfo;
 import io.gpupool.server.Placement.Offer;
@@ -26,6 +28,7 @@ final class PoolView {
   private final String backend;
   private final Capacity capacity;
   private final Leases leases;
+  private final LeaseQueue queue;
   private final Sessions sessions;
   private final Workers workers;
   private final Timers timers;
@@ -38,6 +41,7 @@ final class PoolView {
       String backend,
       Capacity capacity,
       Leases leases,
+      LeaseQueue queue,
       Sessions sessions,
       Workers workers,
       Timers timers) {
@@ -47,6 +51,7 @@ final class PoolView {
     this.backend = backend;
     this.capacity = capacity;
     this.leases = leases;
+    this.queue = queue;
     this.sessions = sessions;
     this.workers = workers;
     this.timers = timers;
@@ -124,6 +129,24 @@ final class PoolView {
                 .setUsedMemoryBytes(lease.ledger.usedBytes(i)));
       }
       reply.addLeases(info);
+    }
+    return reply.build();
+  }
+
+  ListQueueReply queue() {
+    ListQueueReply.Builder reply = ListQueueReply.newBuilder();
+    for (LeaseQueue.Entry entry : queue.all()) {
+      reply.addRequests(
+          QueueInfo.newBuilder()
+              .setId(entry.id())
+              .setPosition(entry.place())
+              .setPriority(entry.request.priority())
+              .setHolder(entry.request.holder().message())
+              .setTenant(entry.request.tenant())
+              .setWanted(entry.request.ask().describe())
+              .setReason(entry.reason())
+              .setWaitedMillis(millisSince(entry.sinceNanos()))
+              .setWaitLimitMillis(entry.request.waitMillis()));
     }
     return reply.build();
   }

@@ -15,7 +15,7 @@ import org.junit.jupiter.api.Test;
 class LeaseTermsTest {
   @Test
   void check_emptyRequest_isOneWholeGpu() throws Exception {
-    assertThat(LeaseTerms.check(LeaseRequest.getDefaultInstance()))
+    assertThat(LeaseTerms.check(LeaseRequest.getDefaultInstance()).ask())
         .isEqualTo(new Ask(1, new Ask.Size.Fraction(1), OptionalInt.empty(), Map.of()));
   }
 
@@ -50,7 +50,7 @@ class LeaseTermsTest {
         bytes[random.nextInt(bytes.length)] = (byte) random.nextInt();
       }
       try {
-        Ask ask = LeaseTerms.check(LeaseRequest.parseFrom(bytes));
+        Ask ask = LeaseTerms.check(LeaseRequest.parseFrom(bytes)).ask();
         assertThat(Placement.place(ask, capacity.snapshot())).isNotNull();
         assertThat(ask.describe()).doesNotContain("\n");
         asks++;

@@ -3,10 +3,11 @@ package io.gpupool.server;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
-import io.gpupool.control.v1.Cause;
-import io.gpupool.server.Leases.Decision;
+import io.gpupool.server.Placement.Outcome;
 import io.gpupool.wire.SessionId;
 import io.gpupool.wire.SessionKey;
+import java.io.IOException;
+import java.io.UncheckedIOException;
 import java.security.SecureRandom;
 import java.util.ArrayList;
 import java.util.List;
@@ -23,35 +24,6 @@ class LeasesTest {
   private final Capacity capacity = new Capacity(List.of(gpu));
   private final Leases leases = new Leases(capacity, timers);
   private final List<String> ended = new ArrayList<>();
-
-  @Test
-  void request_noRoom_saysWhatIsFreeAndWhoHoldsTheRest() {
-    grant(0.75);
-    Decision.Refused refused =
-        (Decision.Refused)
-            leases.request(
-                new Ask(1, new Ask.Size.Memory(4 * GIB), OptionalInt.empty(), Map.of()),
-                HOLDER,
-                "");
-    assertThat(refused.cause()).isEqualTo(Cause.CAUSE_NO_CAPACITY);
-    assertThat(refused.reason())
-        .isEqualTo(
-            "asked for 1 GPU with 4.0 GiB; largest free fraction is 2.0 GiB and 25 % compute on"
-                + " GPU 0 of host:7642; ask for less (-m or -p) or wait for lease L1 (pid 123"
-                + " python on box, 6.0 GiB and 75 % compute)");
-  }
-
-  @Test
-  void request_moreThanAnyGpuHas_isImpossible() {
-    Decision.Refused refused =
-        (Decision.Refused)
-            leases.request(
-                new Ask(1, new Ask.Size.Memory(9 * GIB), OptionalInt.empty(), Map.of()),
-                HOLDER,
-                "");
-    assertThat(refused.cause()).isEqualTo(Cause.CAUSE_NO_MATCH);
-    assertThat(refused.reason()).contains("9.0 GiB").contains("8.0 GiB");
-  }
 
   @Test
   void letGo_holderComesBackInTime_leaseLives() {
@@ -130,11 +102,12 @@ class LeasesTest {
   }
 
   @Test
-  void drain_afterwards_nothingIsGranted() {
+  void drain_endsAllLeases() {
     grant(0.5);
+    grant(0.25);
     leases.drain("stopping");
     assertThat(leases.all()).isEmpty();
-    assertThat(((Decision.Refused) request(0.1)).cause()).isEqualTo(Cause.CAUSE_DRAINING);
+    assertThat(capacity.free(gpu)).isEqualTo(gpu.whole());
   }
 
   @Test
@@ -162,13 +135,14 @@ class LeasesTest {
     return leases.find(lease.id.text(), lease.secret.reveal()).isPresent();
   }
 
-  private Decision request(double part) {
-    return leases.request(
-        new Ask(1, new Ask.Size.Fraction(part), OptionalInt.empty(), Map.of()), HOLDER, "");
-  }
-
   private Lease grant(double part) {
-    return ((Decision.Granted) request(part)).lease();
+    Ask ask = new Ask(1, new Ask.Size.Fraction(part), OptionalInt.empty(), Map.of());
+    Outcome.Placed placed = (Outcome.Placed) Placement.place(ask, capacity.snapshot());
+    try {
+      return leases.grant(new Request(ask, 0, 0, HOLDER, ""), placed.parts());
+    } catch (IOException e) {
+      throw new UncheckedIOException(e);
+    }
   }
 
   private LeaseHold hold(Lease lease) {

@@ -1,0 +1,13 @@
+// SPDX-License-Identifier: Apache-2.0
+package io.gpupool.server;
+
+/**
+ * A request for a lease, checked.
+ *
+ * @param ask what is wanted
+ * @param priority who goes first; larger is sooner
+ * @param waitMillis how long it may wait for others to end; 0: not at all
+ * @param holder on whose behalf
+ * @param tenant under whose name; empty: nobody's
+ */
+record Request(Ask ask, int priority, long waitMillis, HolderName holder, String tenant) {}

@@ -1,0 +1,104 @@
+// SPDX-License-Identifier: Apache-2.0
+package io.gpupool.server;
+
+import io.gpupool.server.Placement.Offer;
+import io.gpupool.server.Placement.Outcome;
+import io.gpupool.server.Placement.Part;
+import java.util.ArrayList;
+import java.util.Collection;
+import java.util.Comparator;
+import java.util.List;
+import java.util.concurrent.TimeUnit;
+
+/**
+ * Whose turn it is: a pure function over those who wait and what is free.
+ *
+ * <p>Priority first, then who came first; but waiting counts as priority does, so that nobody waits
+ * for ever behind a stream of more important requests. Who does not fit lets others pass, for a
+ * while: then the GPUs that could serve it are kept for it, so that small requests cannot keep a
+ * large one waiting for ever.
+ */
+final class Turns {
+  /** The waiting that a point of priority is worth. */
+  static final long POINT_NANOS = TimeUnit.SECONDS.toNanos(6);
+
+  /** How long a request lets others pass. */
+  static final long PATIENCE_NANOS = TimeUnit.SECONDS.toNanos(60);
+
+  private static final Comparator<Waiting> ORDER =
+      Comparator.comparingLong(Turns::countedSinceNanos).thenComparingLong(Waiting::number);
+
+  private Turns() {}
+
+  /**
+   * One that waits.
+   *
+   * @param number in the order in which they came
+   * @param sinceNanos when it came
+   */
+  record Waiting(long number, Ask ask, int priority, long sinceNanos) {}
+
+  /** What is to become of one that waits. */
+  sealed interface Turn {
+    Waiting waiting();
+
+    /** It is its turn. */
+    record Now(Waiting waiting, List<Part> parts) implements Turn {}
+
+    /** There is no room for it. */
+    record Later(Waiting waiting, Outcome.Full full) implements Turn {}
+
+    /** There would be room, which is kept for one that has waited long. */
+    record Behind(Waiting waiting, Waiting first) implements Turn {}
+
+    /** It can never be served. */
+    record Never(Waiting waiting, String reason) implements Turn {}
+  }
+
+  /** Decides for all that wait; the turns come in the order of their places in the queue. */
+  static List<Turn> decide(Collection<Waiting> all, List<Offer> snapshot, long nowNanos) {
+    List<Offer> free = new ArrayList<>(snapshot);
+    List<Waiting> kept = new ArrayList<>();
+    List<Turn> turns = new ArrayList<>();
+    for (Waiting waiting : all.stream().sorted(ORDER).toList()) {
+      Turn turn = turn(waiting, free, kept);
+      turns.add(turn);
+      if (turn instanceof Turn.Now now) {
+        now.parts().forEach(part -> free.replaceAll(offer -> without(offer, part)));
+      } else if (turn instanceof Turn.Later && nowNanos - waiting.sinceNanos >= PATIENCE_NANOS) {
+        kept.add(waiting);
+      }
+    }
+    return turns;
+  }
+
+  private static Turn turn(Waiting waiting, List<Offer> free, List<Waiting> kept) {
+    List<Offer> open =
+        free.stream()
+            .filter(offer -> kept.stream().noneMatch(other -> serves(offer.gpu(), other.ask)))
+            .toList();
+    if (!kept.isEmpty() && Placement.place(waiting.ask, open) instanceof Outcome.Placed placed) {
+      return new Turn.Now(waiting, placed.parts());
+    }
+    return switch (Placement.place(waiting.ask, free)) {
+      case Outcome.Placed(List<Part> parts) ->
+          kept.isEmpty() ? new Turn.Now(waiting, parts) : new Turn.Behind(waiting, kept.getFirst());
+      case Outcome.Full full -> new Turn.Later(waiting, full);
+      case Outcome.Impossible(String reason) -> new Turn.Never(waiting, reason);
+    };
+  }
+
+  private static boolean serves(Gpu gpu, Ask ask) {
+    return gpu.matches(ask.selectors()) && gpu.whole().covers(ask.shareOf(gpu));
+  }
+
+  private static Offer without(Offer offer, Part part) {
+    return offer.gpu().equals(part.gpu())
+        ? new Offer(offer.gpu(), offer.free().minus(part.share()))
+        : offer;
+  }
+
+  private static long countedSinceNanos(Waiting waiting) {
+    return waiting.sinceNanos - waiting.priority * POINT_NANOS;
+  }
+}
