@@ -11,13 +11,13 @@ import java.util.List;
 final class AtomicCode {
   private final Code code;
   private final CodeBuilder cb;
-  private final MemoryCode memory;
+  private final AddressCode addresses;
   private final WideCode wide;
 
-  AtomicCode(Code code) {
+  AtomicCode(Code code, AddressCode addresses) {
     this.code = code;
     cb = code.cb();
-    memory = new MemoryCode(code);
+    this.addresses = addresses;
     wide = new WideCode(code);
   }
 
@@ -25,7 +25,7 @@ final class AtomicCode {
     Type type = op.type();
     List<Value> args = op.args();
     if (type == Type.B128) {
-      memory.pushAddress(op, args.get(0), MemoryCode.space(op), type.bytes());
+      addresses.push(op, args.get(0), AddressCode.space(op), type.bytes());
       wide.atomic(op);
       return true;
     }
@@ -36,11 +36,11 @@ final class AtomicCode {
       elements(op, type, elements);
       return true;
     }
-    Space space = MemoryCode.space(op);
+    Space space = AddressCode.space(op);
     Type bits = type.bits() == 64 ? Type.B64 : type.bits() == 32 ? Type.B32 : Type.B16;
     String width = String.valueOf(type.bits());
     String kind = type.bits() == 64 ? "J" : "I";
-    memory.pushAddress(op, args.get(0), space, type.bytes());
+    addresses.push(op, args.get(0), space, type.bytes());
     code.push(args.get(1), bits);
     if (op.has("cas")) {
       code.push(args.get(2), bits);
@@ -60,7 +60,7 @@ final class AtomicCode {
     Type bits = type.bits() == 64 ? Type.B64 : type.bits() == 32 ? Type.B32 : Type.B16;
     String kind = type.bits() == 64 ? "J" : "I";
     int count = elements.size();
-    memory.pushAddress(op, op.args().get(0), MemoryCode.space(op), type.bytes() * count);
+    addresses.push(op, op.args().get(0), AddressCode.space(op), type.bytes() * count);
     for (int i = 0; i < count; i++) {
       if (i + 1 < count) {
         cb.dup2();

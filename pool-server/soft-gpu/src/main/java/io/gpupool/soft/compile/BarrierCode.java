@@ -10,12 +10,12 @@ import java.util.List;
 final class BarrierCode {
   private final Code code;
   private final CodeBuilder cb;
-  private final MemoryCode memory;
+  private final AddressCode addresses;
 
-  BarrierCode(Code code) {
+  BarrierCode(Code code, AddressCode addresses) {
     this.code = code;
     cb = code.cb();
-    memory = new MemoryCode(code);
+    this.addresses = addresses;
   }
 
   boolean emit(Op op) {
@@ -86,7 +86,7 @@ final class BarrierCode {
   }
 
   private void pushBarrier(Op op, Value address) {
-    memory.pushAddress(op, address, MemoryCode.space(op), Long.BYTES);
+    addresses.push(op, address, AddressCode.space(op), Long.BYTES);
   }
 
   /** Copies that end at a barrier; all copies are made at once, so that no wait takes any time. */
@@ -119,9 +119,9 @@ final class BarrierCode {
     pushPlace(op, args.get(0), spaces.get(0));
     pushPlace(op, args.get(1), spaces.get(1));
     code.push(args.get(2), Type.U32);
-    code.call(Code.CHECKS, "copyBulk", "(" + MemoryCode.block() + "JZJZI)V");
+    code.call(Code.CHECKS, "copyBulk", "(" + AddressCode.block() + "JZJZI)V");
     if (op.has("mbarrier::complete_tx::bytes")) {
-      memory.pushAddress(op, args.get(3), Space.SHARED, Long.BYTES);
+      addresses.push(op, args.get(3), Space.SHARED, Long.BYTES);
       code.push(args.get(2), Type.U32);
       cb.ineg();
       code.call(Code.BARRIERS, "expectBytes", "(JI)V");

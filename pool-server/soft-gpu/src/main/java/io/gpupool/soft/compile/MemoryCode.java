@@ -5,7 +5,6 @@ import io.gpupool.soft.ptx.Space;
 import io.gpupool.soft.ptx.Type;
 import java.lang.classfile.CodeBuilder;
 import java.lang.constant.ClassDesc;
-import java.lang.constant.ConstantDescs;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
@@ -14,13 +13,15 @@ import java.util.Map;
 final class MemoryCode {
   private final Code code;
   private final CodeBuilder cb;
+  private final AddressCode addresses;
   private final WideCode wide;
 
   /** Parameters that have been loaded already, and the locals that hold them. */
   private final Map<Op, Integer> hoisted = new HashMap<>();
 
-  MemoryCode(Code code) {
+  MemoryCode(Code code, AddressCode addresses) {
     this.code = code;
+    this.addresses = addresses;
     cb = code.cb();
     wide = new WideCode(code);
   }
@@ -39,107 +40,6 @@ final class MemoryCode {
   boolean fence() {
     code.call(ClassDesc.of("java.lang.invoke.VarHandle"), "fullFence", "()V");
     return true;
-  }
-
-  static Space space(Op op) {
-    for (String modifier : op.modifiers()) {
-      switch (modifier) {
-        case "global" -> {
-          return Space.GLOBAL;
-        }
-        case "shared", "shared::cta", "shared::cluster" -> {
-          return Space.SHARED;
-        }
-        case "local" -> {
-          return Space.LOCAL;
-        }
-        case "const" -> {
-          return Space.CONST;
-        }
-        case "param", "param::entry", "param::func" -> {
-          return Space.PARAM;
-        }
-        default -> {}
-      }
-    }
-    return Space.GENERIC;
-  }
-
-  /** Pushes the native address of an access after checking it. */
-  void pushAddress(Op op, Value operand, Space space, int bytes) {
-    if (!(operand instanceof Value.Memory(Value base, long offset))) {
-      throw new RefusedException(op.source(), "has no memory operand where one is needed");
-    }
-    if (space == Space.PARAM && base instanceof Value.Int(long constant)) {
-      code.blockField("params", ConstantDescs.CD_long);
-      cb.loadConstant(constant + offset);
-      cb.ladd();
-      return;
-    }
-    code.pushBlock();
-    switch (space) {
-      case SHARED -> {
-        boolean narrow =
-            base instanceof VReg register
-                ? register.type().bits() == 32
-                : base instanceof Value.Int(long constant) && constant + offset < 1 << 30;
-        if (narrow) {
-          pushInt(base, offset);
-        } else {
-          pushLong(base, offset);
-        }
-        cb.loadConstant(bytes);
-        String narrowOrWide = narrow ? "I" : "J";
-        code.call(Code.CHECKS, "shared", "(" + block() + narrowOrWide + "I)J");
-      }
-      case LOCAL, GENERIC -> {
-        code.pushThread();
-        pushLong(base, offset);
-        cb.loadConstant(bytes);
-        String method = space == Space.LOCAL ? "local" : "generic";
-        code.call(
-            space == Space.LOCAL ? Code.CHECKS : MemoryAccess.checks(),
-            method,
-            "(" + block() + "IJI)J");
-      }
-      case GLOBAL, CONST, PARAM -> {
-        pushLong(base, offset);
-        cb.loadConstant(bytes);
-        String method = space == Space.PARAM ? "param" : "global";
-        code.call(
-            space == Space.PARAM ? Code.CHECKS : MemoryAccess.checks(),
-            method,
-            "(" + block() + "JI)J");
-      }
-    }
-  }
-
-  static String block() {
-    return Code.BLOCK.descriptorString();
-  }
-
-  private void pushInt(Value base, long offset) {
-    if (base instanceof Value.Int(long constant)) {
-      cb.loadConstant((int) (constant + offset));
-      return;
-    }
-    code.push(base, Type.U32);
-    if (offset != 0) {
-      cb.loadConstant((int) offset);
-      cb.iadd();
-    }
-  }
-
-  private void pushLong(Value base, long offset) {
-    if (base instanceof Value.Int(long constant)) {
-      cb.loadConstant(constant + offset);
-      return;
-    }
-    code.push(base, Type.U64);
-    if (offset != 0) {
-      cb.loadConstant(offset);
-      cb.ladd();
-    }
   }
 
   private static boolean isOrdered(Op op) {
@@ -183,7 +83,7 @@ final class MemoryCode {
       return 0;
     }
     Type moved = moved(op, op.type(), op.results().get(0));
-    pushAddress(op, op.args().get(0), Space.PARAM, op.type().bytes());
+    addresses.push(op, op.args().get(0), Space.PARAM, op.type().bytes());
     read(moved, false);
     cb.storeLocal(JvmKind.of(moved).typeKind(), local);
     return JvmKind.of(moved).typeKind().slotSize();
@@ -197,11 +97,10 @@ final class MemoryCode {
       code.pop(op.results().get(0), moved);
       return;
     }
-    // A register of 128 bits is two of 64.
-    Type type = op.type() == Type.B128 ? Type.B64 : op.type();
+    Type type = AddressCode.elementType(op);
     int count = op.results().size();
     boolean ordered = isOrdered(op);
-    pushAddress(op, op.args().get(0), space(op), type.bytes() * count);
+    addresses.push(op);
     if (ordered && type.bits() == 64 && count == 2) {
       // As on a card, no other access comes between the halves: look-back scans count on that.
       wide.load(op);
@@ -262,13 +161,10 @@ final class MemoryCode {
   }
 
   private void store(Op op) {
-    Type type = op.type() == Type.B128 ? Type.B64 : op.type();
-    List<Value> values =
-        op.args().get(1) instanceof Value.Vector(List<Value> elements)
-            ? elements
-            : List.of(op.args().get(1));
+    Type type = AddressCode.elementType(op);
+    List<Value> values = AddressCode.stored(op);
     boolean ordered = isOrdered(op);
-    pushAddress(op, op.args().get(0), space(op), type.bytes() * values.size());
+    addresses.push(op);
     if (ordered && type.bits() == 64 && values.size() == 2) {
       wide.store(values);
       return;
@@ -332,7 +228,7 @@ final class MemoryCode {
     if (args.size() < 3 || !(args.get(2) instanceof Value.Int(long size)) || size > 16) {
       return false;
     }
-    pushAddress(op, args.get(0), Space.SHARED, (int) size);
+    addresses.push(op, args.get(0), Space.SHARED, (int) size);
     if (args.size() > 3 && !(args.get(3) instanceof VReg policy && policy.type().bits() == 64)) {
       code.push(args.get(3), Type.U32);
       if (args.get(3) instanceof VReg ignore && ignore.type() == Type.PRED) {
@@ -350,8 +246,8 @@ final class MemoryCode {
     if (!(args.get(1) instanceof Value.Memory(Value base, long offset))) {
       return false;
     }
-    pushLong(base, offset);
-    code.call(Code.CHECKS, "copy", "(JII" + block() + "J)V");
+    addresses.pushLong(base, offset);
+    code.call(Code.CHECKS, "copy", "(JII" + AddressCode.block() + "J)V");
     return true;
   }
 }

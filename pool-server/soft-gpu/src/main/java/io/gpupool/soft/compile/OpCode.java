@@ -16,6 +16,7 @@ final class OpCode {
   private final HalfCode half;
   private final CompareCode compare;
   private final ConvertCode convert;
+  private final AddressCode addresses;
   private final MemoryCode memory;
   private final AtomicCode atomic;
   private final WarpCode warp;
@@ -26,20 +27,25 @@ final class OpCode {
   OpCode(Code code, FrameCode frames) {
     this.code = code;
     this.frames = frames;
+    addresses = new AddressCode(code);
     move = new MoveCode(code);
     integer = new IntegerCode(code);
     bit = new BitCode(code);
     video = new VideoCode(code);
     packed = new PackedCode(code);
-    barrier = new BarrierCode(code);
+    barrier = new BarrierCode(code, addresses);
     floating = new FloatCode(code);
     half = new HalfCode(code);
     compare = new CompareCode(code);
     convert = new ConvertCode(code);
-    memory = new MemoryCode(code);
-    atomic = new AtomicCode(code);
+    memory = new MemoryCode(code, addresses);
+    atomic = new AtomicCode(code, addresses);
     warp = new WarpCode(code);
     texture = new TextureCode(code);
+  }
+
+  AddressCode addresses() {
+    return addresses;
   }
 
   MemoryCode memory() {

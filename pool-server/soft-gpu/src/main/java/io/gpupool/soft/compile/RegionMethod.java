@@ -2,9 +2,9 @@
 package io.gpupool.soft.compile;
 
 import io.gpupool.soft.exec.ThreadBlock;
+import io.gpupool.soft.ptx.Type;
 import java.lang.classfile.CodeBuilder;
 import java.lang.classfile.Label;
-import java.lang.classfile.instruction.SwitchCase;
 import java.lang.constant.ConstantDescs;
 import java.util.ArrayList;
 import java.util.BitSet;
@@ -14,10 +14,12 @@ import java.util.Map;
 
 /**
  * Emits a method that runs a region for some neighbouring threads, one after the other: a loop over
- * the threads of a row, in which the JIT compiler sees the thread's number as a counter. It returns
- * where all of them left the region, or -1 if that differs; then each thread's place is kept.
+ * the threads of a row, in which the JIT compiler sees the thread's number as a counter. Where the
+ * addresses of loads and stores grow evenly along the row, all of them are checked before it
+ * begins; a row that passes goes through a loop without those checks. The method returns where all
+ * threads left the region, or -1 if that differs; then each thread's place is kept.
  */
-final class RegionMethod {
+final class RegionMethod extends BlockMethod {
   /*
    * Parameters and locals: as those of a thread's method, but the thread's number and coordinates
    * are at first those of the first thread, and count; where it would resume, the end of the
@@ -25,22 +27,27 @@ final class RegionMethod {
    */
   private static final int END_LOCAL = Code.RESUME_LOCAL;
 
+  private static final int STEPS_LOCAL = Code.FIRST_REGISTER_LOCAL - 1;
   private static final int ROW_END_LOCAL = Code.FIRST_REGISTER_LOCAL - 6;
   private static final int ROW_START_LOCAL = Code.FIRST_REGISTER_LOCAL - 5;
   private static final int ANY_BITS_LOCAL = Code.FIRST_REGISTER_LOCAL - 4;
   private static final int ALL_BITS_LOCAL = Code.FIRST_REGISTER_LOCAL - 3;
   private static final int PLACE_LOCAL = Code.FIRST_REGISTER_LOCAL - 2;
-  private static final int MAX_LINE = 65_535;
 
-  private final CodeBuilder cb;
-  private final Graph graph;
+  /** Longest code, roughly in bytes, that is worth having twice. */
+  private static final int MAX_TWICE_BYTES = 3_000;
+
+  /** Threads that a row must have for a look at its accesses to be worth it. */
+  private static final int MIN_STEPS = 7;
+
   private final Region region;
-  private final Code code;
-  private final OpCode ops;
-  private final FrameCode frames;
   private final boolean waits;
+  private final EvenAccesses even;
   private final Map<BasicBlock, Label> labels = new HashMap<>();
-  private final Label threadDone;
+  private Label threadDone;
+
+  /** First local behind those of registers. */
+  private int freeLocal;
 
   /**
    * A method for a region.
@@ -48,15 +55,20 @@ final class RegionMethod {
    * @param waits whether threads are kept in frames at its end
    */
   RegionMethod(CodeBuilder cb, Graph graph, Region region, boolean waits) {
-    this.cb = cb;
-    this.graph = graph;
+    super(cb, graph, waits);
     this.region = region;
     this.waits = waits;
-    code = new Code(cb, waits);
-    frames = new FrameCode(code, graph);
-    ops = new OpCode(code, frames);
+    even =
+        MethodPlan.weight(graph, region.blocks()) <= MAX_TWICE_BYTES
+            ? EvenAccesses.of(graph, region)
+            : EvenAccesses.NONE;
     threadDone = cb.newLabel();
-    region.blocks().forEach(block -> labels.put(block, cb.newLabel()));
+    freeLocal =
+        graph.registers().stream()
+            .mapToInt(register -> register.local() + register.kind().typeKind().slotSize())
+            .max()
+            .orElse(0);
+    freeLocal = Math.max(freeLocal, Code.FIRST_REGISTER_LOCAL);
   }
 
   private boolean hasOneExit() {
@@ -65,8 +77,7 @@ final class RegionMethod {
 
   void emit() {
     cb.loadConstant(ThreadBlock.POLL_TURNS).istore(Code.POLL_LOCAL);
-    code.blockField("yieldTurns", ConstantDescs.CD_int);
-    cb.istore(Code.YIELD_LOCAL);
+    readYieldTurns();
     cb.iconst_0().istore(ANY_BITS_LOCAL);
     cb.iconst_m1().istore(ALL_BITS_LOCAL);
     frames.find();
@@ -80,15 +91,17 @@ final class RegionMethod {
     cb.iadd();
     code.call(Code.MATH, "min", "(II)I");
     cb.istore(ROW_END_LOCAL);
-    Label thread = cb.newBoundLabel();
-    cb.iload(Code.THREAD_LOCAL).iload(ROW_START_LOCAL).isub().istore(Code.X_LOCAL);
-    body();
-    cb.labelBinding(threadDone);
-    if (!hasOneExit()) {
-      keepPlace();
+    Label rowDone = cb.newLabel();
+    if (!even.slopes().isEmpty()) {
+      Label oneByOne = cb.newLabel();
+      checkRow(oneByOne);
+      threads();
+      cb.goto_(rowDone);
+      ops.addresses().forgetChecked();
+      cb.labelBinding(oneByOne);
     }
-    cb.iinc(Code.THREAD_LOCAL, 1);
-    cb.iload(Code.THREAD_LOCAL).iload(ROW_END_LOCAL).if_icmplt(thread);
+    threads();
+    cb.labelBinding(rowDone);
     Label done = cb.newLabel();
     cb.iload(Code.THREAD_LOCAL).iload(END_LOCAL).if_icmpge(done);
     nextRow();
@@ -99,19 +112,68 @@ final class RegionMethod {
 
   /** Reads the kernel's parameters once: the JIT compiler cannot know that nobody writes them. */
   private void hoistParameters() {
-    int local =
-        graph.registers().stream()
-            .mapToInt(register -> register.local() + register.kind().typeKind().slotSize())
-            .max()
-            .orElse(0);
-    local = Math.max(local, Code.FIRST_REGISTER_LOCAL);
     for (BasicBlock block : region.blocks()) {
       for (Op op : block.ops()) {
-        if (op.opcode().equals("ld") && Rematerial.isParameter(op)) {
-          local += ops.memory().hoist(op, local);
+        if (op.opcode().equals("ld") && Recipes.isParameter(op)) {
+          freeLocal += ops.memory().hoist(op, freeLocal);
         }
       }
     }
+  }
+
+  /** Computes the first thread's addresses and jumps if not every thread's are good. */
+  private void checkRow(Label oneByOne) {
+    cb.iload(ROW_END_LOCAL).iload(Code.THREAD_LOCAL).isub().iconst_1().isub();
+    cb.dup().istore(STEPS_LOCAL);
+    cb.loadConstant(MIN_STEPS).if_icmplt(oneByOne);
+    for (Op op : even.steps()) {
+      Long slope = even.slopes().get(op);
+      if (slope != null) {
+        checkRow(op, slope, oneByOne);
+      }
+      if (even.isNeeded(op)) {
+        Type source = op.types().getLast();
+        for (Value value : even.values().widened(op)) {
+          code.push(value, source);
+          cb.loadConstant((long) (int) even.values().of(value).getAsLong());
+          cb.iload(STEPS_LOCAL);
+          code.call(Code.CHECKS, source.isSigned() ? "staysSigned" : "staysUnsigned", "(IJI)Z");
+          cb.ifeq(oneByOne);
+        }
+        ops.emit(op);
+      }
+    }
+  }
+
+  private void checkRow(Op op, long slope, Label oneByOne) {
+    int local = freeLocal;
+    freeLocal += 2;
+    ops.addresses().pushUnchecked(op);
+    cb.lstore(local);
+    code.pushBlock();
+    cb.lload(local).loadConstant(slope).iload(STEPS_LOCAL).loadConstant(AddressCode.bytes(op));
+    code.call(Code.CHECKS, "row", "(" + AddressCode.block() + "JJII)Z");
+    cb.ifeq(oneByOne);
+    if (slope != 0) {
+      cb.lload(local).iload(Code.THREAD_LOCAL).i2l().loadConstant(slope).lmul().lsub();
+      cb.lstore(local);
+    }
+    ops.addresses().check(op, local, slope);
+  }
+
+  /** The loop over the threads of a row. */
+  private void threads() {
+    threadDone = cb.newLabel();
+    region.blocks().forEach(block -> labels.put(block, cb.newLabel()));
+    Label thread = cb.newBoundLabel();
+    cb.iload(Code.THREAD_LOCAL).iload(ROW_START_LOCAL).isub().istore(Code.X_LOCAL);
+    body();
+    cb.labelBinding(threadDone);
+    if (!hasOneExit()) {
+      keepPlace();
+    }
+    cb.iinc(Code.THREAD_LOCAL, 1);
+    cb.iload(Code.THREAD_LOCAL).iload(ROW_END_LOCAL).if_icmplt(thread);
   }
 
   private void keepPlace() {
@@ -152,97 +214,39 @@ final class RegionMethod {
     List<BasicBlock> order = new ArrayList<>(region.blocks());
     order.remove(region.start());
     order.addFirst(region.start());
-    for (int i = 0; i < order.size(); i++) {
-      block(order.get(i), i + 1 < order.size() ? order.get(i + 1) : null);
-    }
+    emit(order);
   }
 
-  /** The JVM wants to see a value in what the program may read before writing. */
-  private void clear(VReg register) {
-    switch (register.kind()) {
-      case INT -> cb.iconst_0();
-      case LONG -> cb.lconst_0();
-      case FLOAT -> cb.fconst_0();
-      case DOUBLE -> cb.dconst_0();
-    }
-    code.store(register);
+  @Override
+  Label label(BasicBlock block) {
+    return labels.get(block);
   }
 
-  private void forEach(BitSet ids, java.util.function.Consumer<VReg> action) {
-    ids.stream().forEach(id -> action.accept(graph.registers().get(id)));
+  @Override
+  void comeTo(Terminator.Wait wait) {
+    ops.warp().bring(wait.op(), wait.next().resumeId());
+    leave(wait.next(), wait.next().resumeId());
   }
 
-  private void block(BasicBlock block, BasicBlock next) {
-    cb.labelBinding(labels.get(block));
-    int line = 0;
-    for (Op op : block.ops()) {
-      line = mark(op, line);
-      ops.emit(op);
-    }
-    terminate(block, next, line);
+  @Override
+  void giveWay(BasicBlock next) {
+    readYieldTurns();
+    leave(next, next.resumeId());
   }
 
-  private int mark(Op op, int line) {
-    int source = op.source().line();
-    if (source != line && source <= MAX_LINE) {
-      cb.lineNumber(source);
-      return source;
-    }
-    return line;
+  @Override
+  void end() {
+    leave(null, 0);
   }
 
-  private void terminate(BasicBlock block, BasicBlock next, int line) {
-    switch (block.terminator()) {
-      case Terminator.Goto jump -> jump(jump.target(), next);
-      case Terminator.Branch branch -> {
-        code.load(branch.predicate());
-        if (branch.negated()) {
-          cb.ifeq(labels.get(branch.whenTrue()));
-        } else {
-          cb.ifne(labels.get(branch.whenTrue()));
-        }
-        jump(branch.whenFalse(), next);
-      }
-      case Terminator.Select select -> {
-        List<BasicBlock> targets = select.targets();
-        List<SwitchCase> cases = new ArrayList<>();
-        for (int i = 0; i < targets.size(); i++) {
-          cases.add(SwitchCase.of(i, labels.get(targets.get(i))));
-        }
-        code.push(select.index(), io.gpupool.soft.ptx.Type.U32);
-        cb.tableswitch(0, targets.size() - 1, labels.get(targets.getLast()), cases);
-      }
-      case Terminator.Wait wait -> {
-        mark(wait.op(), line);
-        ops.warp().bring(wait.op(), wait.next().resumeId());
-        leave(wait.next(), wait.next().resumeId());
-      }
-      case Terminator.Latch latch -> {
-        int counter = latch.yields() ? Code.YIELD_LOCAL : Code.POLL_LOCAL;
-        cb.iinc(counter, -1);
-        cb.iload(counter);
-        cb.ifgt(labels.get(latch.next()));
-        if (latch.yields()) {
-          code.blockField("yieldTurns", ConstantDescs.CD_int);
-          cb.istore(Code.YIELD_LOCAL);
-          leave(latch.next(), latch.next().resumeId());
-        } else {
-          code.pushBlock();
-          code.callBlock("poll", "()I");
-          cb.istore(Code.POLL_LOCAL);
-          cb.goto_(labels.get(latch.next()));
-        }
-      }
-      case Terminator.Exit _ -> leave(null, 0);
-      case Terminator.Call _, Terminator.Return _ ->
-          throw new IllegalStateException("a kernel with calls has no regions");
-    }
+  @Override
+  void call(Terminator.Call call) {
+    throw new IllegalStateException("a kernel with calls has no regions");
   }
 
-  private void jump(BasicBlock target, BasicBlock next) {
-    if (target != next) {
-      cb.goto_(labels.get(target));
-    }
+  @Override
+  void goBack() {
+    throw new IllegalStateException("a kernel with calls has no regions");
   }
 
   /** The thread leaves the region; what it has not changed is in its frame already. */

@@ -113,7 +113,7 @@ final class TextureCode {
               case F16 -> "half";
               default -> "channel";
             };
-        code.call(TEXTURES, method, "(" + MemoryCode.block() + "I)I");
+        code.call(TEXTURES, method, "(" + AddressCode.block() + "I)I");
         code.pop(result, type == Type.F16 ? Type.B16 : Type.B32);
       }
     }
@@ -138,10 +138,10 @@ final class TextureCode {
         cb.iconst_0();
       }
       cb.loadConstant(what);
-      code.call(TEXTURES, "query", "(" + MemoryCode.block() + "JII)I");
+      code.call(TEXTURES, "query", "(" + AddressCode.block() + "JII)I");
     } else {
       cb.loadConstant(what);
-      code.call(TEXTURES, "querySurface", "(" + MemoryCode.block() + "JI)I");
+      code.call(TEXTURES, "querySurface", "(" + AddressCode.block() + "JI)I");
     }
     code.pop(op.results().getFirst(), Type.U32);
     return true;
@@ -161,7 +161,7 @@ final class TextureCode {
       if (result != null) {
         code.pushBlock();
         cb.loadConstant(i);
-        code.call(TEXTURES, "word", "(" + MemoryCode.block() + "I)J");
+        code.call(TEXTURES, "word", "(" + AddressCode.block() + "I)J");
         if (type.bits() < 64) {
           cb.l2i();
         }
@@ -229,7 +229,7 @@ final class TextureCode {
       cb.i2l();
     }
     cb.loadConstant(index);
-    code.call(TEXTURES, "setWord", "(" + MemoryCode.block() + "JI)V");
+    code.call(TEXTURES, "setWord", "(" + AddressCode.block() + "JI)V");
   }
 
   private static int outside(Op op) {

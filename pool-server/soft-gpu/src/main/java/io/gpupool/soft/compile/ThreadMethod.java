@@ -7,17 +7,15 @@ import io.gpupool.soft.ptx.Type;
 import java.lang.classfile.CodeBuilder;
 import java.lang.classfile.Label;
 import java.lang.classfile.instruction.SwitchCase;
-import java.lang.constant.ConstantDescs;
 import java.lang.constant.MethodTypeDesc;
 import java.util.ArrayList;
-import java.util.BitSet;
 import java.util.HashMap;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 
 /** Emits a method that runs one device thread, or a part of its code. */
-final class ThreadMethod {
+final class ThreadMethod extends BlockMethod {
   /*
    * A thread that must wait stores its live registers in its frame and returns the number of the
    * block to come back to; when called again, a switch at the start leads to a stub that loads the
@@ -29,29 +27,18 @@ final class ThreadMethod {
    * block to go on at, negated, to the method that called it.
    */
 
-  private static final int MAX_LINE = 65_535;
-
-  private final CodeBuilder cb;
-  private final Graph graph;
   private final MethodPlan plan;
   private final int part;
   private final boolean alone;
-  private final Code code;
-  private final OpCode ops;
-  private final FrameCode frames;
   private final Map<BasicBlock, Label> labels = new HashMap<>();
   private final Map<BasicBlock, Label> exits = new LinkedHashMap<>();
   private final Label dispatch;
 
   ThreadMethod(CodeBuilder cb, Graph graph, MethodPlan plan, int part) {
-    this.cb = cb;
-    this.graph = graph;
+    super(cb, graph, !graph.hasCalls() && KernelCompiler.waits(graph, plan));
     this.plan = plan;
     this.part = part;
     alone = plan.parts().size() == 1;
-    code = new Code(cb, !graph.hasCalls() && KernelCompiler.waits(graph, plan));
-    frames = new FrameCode(code, graph);
-    ops = new OpCode(code, frames);
     dispatch = cb.newLabel();
     plan.parts().get(part).forEach(block -> labels.put(block, cb.newLabel()));
   }
@@ -59,8 +46,7 @@ final class ThreadMethod {
   void emit() {
     cb.loadConstant(ThreadBlock.POLL_TURNS);
     cb.istore(Code.POLL_LOCAL);
-    code.blockField("yieldTurns", ConstantDescs.CD_int);
-    cb.istore(Code.YIELD_LOCAL);
+    readYieldTurns();
     List<BasicBlock> resumable = plan.resumableIn(part);
     List<Label> stubs = new ArrayList<>();
     cb.labelBinding(dispatch);
@@ -69,12 +55,9 @@ final class ThreadMethod {
       enter(resumable, stubs);
     }
     if (part == 0) {
-      clearUninitialised();
+      forEach(graph.entry().liveIn(), this::clear);
     }
-    List<BasicBlock> order = plan.parts().get(part);
-    for (int i = 0; i < order.size(); i++) {
-      block(order.get(i), i + 1 < order.size() ? order.get(i + 1) : null);
-    }
+    emit(plan.parts().get(part));
     for (int i = 0; i < stubs.size(); i++) {
       cb.labelBinding(stubs.get(i));
       forEach(resumable.get(i).liveIn(), frames::restore);
@@ -106,126 +89,45 @@ final class ThreadMethod {
     }
   }
 
-  /** The JVM wants to see a value in what the program may read before writing. */
-  private void clearUninitialised() {
-    forEach(
-        graph.entry().liveIn(),
-        register -> {
-          switch (register.kind()) {
-            case INT -> cb.iconst_0();
-            case LONG -> cb.lconst_0();
-            case FLOAT -> cb.fconst_0();
-            case DOUBLE -> cb.dconst_0();
-          }
-          code.store(register);
-        });
-  }
-
-  private void forEach(BitSet ids, java.util.function.Consumer<VReg> action) {
-    ids.stream().forEach(id -> action.accept(graph.registers().get(id)));
-  }
-
   /** Where to jump to for a block, which may lie in another method. */
-  private Label label(BasicBlock block) {
+  @Override
+  Label label(BasicBlock block) {
     Label here = labels.get(block);
     return here != null ? here : exits.computeIfAbsent(block, _ -> cb.newLabel());
   }
 
-  private void block(BasicBlock block, BasicBlock next) {
-    cb.labelBinding(labels.get(block));
-    int line = 0;
-    for (Op op : block.ops()) {
-      line = mark(op, line);
-      ops.emit(op);
-    }
-    terminate(block, next, line);
+  @Override
+  void comeTo(Terminator.Wait wait) {
+    ops.warp().arrive(wait.op(), wait.next().resumeId());
+    cb.ifne(label(wait.next()));
+    giveWay(wait.next());
   }
 
-  private int mark(Op op, int line) {
-    int source = op.source().line();
-    if (source != line && source <= MAX_LINE) {
-      cb.lineNumber(source);
-    }
-    return source;
-  }
-
-  private void terminate(BasicBlock block, BasicBlock next, int line) {
-    switch (block.terminator()) {
-      case Terminator.Goto jump -> jump(jump.target(), next);
-      case Terminator.Branch branch -> {
-        code.load(branch.predicate());
-        if (branch.negated()) {
-          cb.ifeq(label(branch.whenTrue()));
-        } else {
-          cb.ifne(label(branch.whenTrue()));
-        }
-        jump(branch.whenFalse(), next);
-      }
-      case Terminator.Select select -> select(select);
-      case Terminator.Wait wait -> {
-        mark(wait.op(), line);
-        ops.warp().arrive(wait.op(), wait.next().resumeId());
-        cb.ifne(label(wait.next()));
-        suspend(wait.next());
-      }
-      case Terminator.Latch latch -> latch(latch);
-      case Terminator.Call call -> call(call);
-      case Terminator.Return _ -> {
-        code.pushBlock();
-        code.pushThread();
-        code.callBlock("leave", "(I)I");
-        cb.istore(Code.RESUME_LOCAL);
-        goOn();
-      }
-      case Terminator.Exit _ -> {
-        cb.iconst_0();
-        cb.ireturn();
-      }
-    }
-  }
-
-  private void jump(BasicBlock target, BasicBlock next) {
-    if (target != next) {
-      cb.goto_(label(target));
-    }
-  }
-
-  private void select(Terminator.Select select) {
-    List<BasicBlock> targets = select.targets();
-    List<SwitchCase> cases = new ArrayList<>();
-    for (int i = 0; i < targets.size(); i++) {
-      cases.add(SwitchCase.of(i, label(targets.get(i))));
-    }
-    code.push(select.index(), Type.U32);
-    cb.tableswitch(0, targets.size() - 1, label(targets.getLast()), cases);
-  }
-
-  private void latch(Terminator.Latch latch) {
-    Label header = label(latch.next());
-    int counter = latch.yields() ? Code.YIELD_LOCAL : Code.POLL_LOCAL;
-    cb.iinc(counter, -1);
-    cb.iload(counter);
-    cb.ifgt(header);
-    if (latch.yields()) {
-      suspend(latch.next());
-    } else {
-      code.pushBlock();
-      code.callBlock("poll", "()I");
-      cb.istore(Code.POLL_LOCAL);
-      cb.goto_(header);
-    }
-  }
-
-  private void suspend(BasicBlock next) {
+  @Override
+  void giveWay(BasicBlock next) {
     forEach(next.liveIn(), frames::save);
     cb.loadConstant(next.resumeId());
     cb.ireturn();
   }
 
-  private void call(Terminator.Call call) {
-    if (call.source().line() <= MAX_LINE) {
-      cb.lineNumber(call.source().line());
-    }
+  @Override
+  void goBack() {
+    code.pushBlock();
+    code.pushThread();
+    code.callBlock("leave", "(I)I");
+    cb.istore(Code.RESUME_LOCAL);
+    goOn();
+  }
+
+  @Override
+  void end() {
+    cb.iconst_0();
+    cb.ireturn();
+  }
+
+  @Override
+  void call(Terminator.Call call) {
+    mark(call.source().line());
     forEach(call.next().liveIn(), frames::save);
     if (call.address() instanceof VReg) {
       pushEntryOf(call);

@@ -32,6 +32,43 @@ public final class Checks {
     return address;
   }
 
+  /**
+   * Whether all accesses of a row of threads are allowed, each some way from the one before.
+   *
+   * @param address of the first
+   * @param slope bytes from one access to the next, a multiple of {@code bytes}
+   * @param steps accesses behind the first
+   * @param bytes of each access, a power of two
+   */
+  public static boolean row(ThreadBlock block, long address, long slope, int steps, int bytes) {
+    long first = slope < 0 ? address + slope * steps : address;
+    long length = Math.abs(slope) * steps + bytes;
+    long offset = first - block.memoryBase;
+    if ((address & (bytes - 1)) != 0
+        || Long.compareUnsigned(offset, block.memoryBytes) >= 0
+        || length > block.memoryBytes - offset) {
+      return false;
+    }
+    long last = offset + length - 1 >>> MemoryMap.GRANULE_SHIFT;
+    for (long granule = offset >>> MemoryMap.GRANULE_SHIFT; granule <= last; granule++) {
+      if (Raw.getByte(block.granules + granule) == 0) {
+        return false;
+      }
+    }
+    return true;
+  }
+
+  /** Whether a number that grows evenly along a row of threads stays below 2^31, or above -2^31. */
+  public static boolean staysSigned(int value, long slope, int steps) {
+    long last = value + slope * steps;
+    return last == (int) last;
+  }
+
+  /** As above for a number without sign: whether it stays from 0 to 2^32. */
+  public static boolean staysUnsigned(int value, long slope, int steps) {
+    return Integer.toUnsignedLong(value) + slope * steps >>> 32 == 0;
+  }
+
   public static long shared(ThreadBlock block, int address, int bytes) {
     if (Integer.compareUnsigned(address, block.sharedBytes) >= 0 || (address & (bytes - 1)) != 0) {
       throw ThreadBlock.badAddress("shared", address & 0xFFFF_FFFFL, bytes);
