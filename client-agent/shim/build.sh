@@ -2,7 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 #
 # Builds libcuda.so.1 with gcc alone, and checks that it loads on glibc 2.17.
-#   build.sh library   src/main/c and target/generated -> target/libcuda.so.1; src/main/exec -> target/gpupool-exec
+#   build.sh library   src/main/c and target/generated -> target/libcuda.so.1; src/main/exec -> target/gpupool-exec;
+#                      src/main/nvrtc -> target/libgpupool-nvrtc.so
 #   build.sh test      builds and runs each src/test/c/*.c, linked with the library's objects
 #   build.sh program SOURCE OUT   an executable under the same conditions
 #   build.sh check LIB            says what in LIB needs a newer glibc or another library
@@ -19,7 +20,7 @@ objects=target/objects
 CC=${CC:-gcc}
 flags="-std=c11 -D_GNU_SOURCE -U_FORTIFY_SOURCE -O2 -g -fPIC -fvisibility=hidden -fno-strict-aliasing -pthread
   -Wall -Wextra -Werror -include src/glibc217.h -include $objects/pins.h
-  -I src/main/c -I $generated"
+  -iquote src/main/c -iquote $generated"
 
 die() {
   echo "shim: $*" >&2
@@ -121,6 +122,16 @@ link_library() {
     $(library_objects) -Wl,--no-as-needed -ldl "$objects/stub/libpthread.so.0" "$objects/stub/libdl.so.2" \
     -Wl,--as-needed -static-libgcc
   ln -sf libcuda.so.1 target/libcuda.so
+}
+
+link_preload() {
+  compile src/main/nvrtc/gpupool-nvrtc.c "$objects/gpupool-nvrtc.o"
+  # shellcheck disable=SC2086
+  $CC -shared ${CFLAGS:-} -o target/libgpupool-nvrtc.so -Wl,-soname,libgpupool-nvrtc.so \
+    -Wl,--defsym=dlsym=gpupool_dlsym -Wl,--version-script=src/nvrtc.map -Wl,-z,defs -Wl,-z,now -Wl,-z,relro \
+    -Wl,-z,noexecstack -Wl,-z,nodelete -Wl,-z,nopack-relative-relocs -Wl,--build-id=sha1 "$objects/gpupool-nvrtc.o" \
+    -Wl,--no-as-needed "$objects/stub/libdl.so.2" -Wl,--as-needed -static-libgcc
+  check target/libgpupool-nvrtc.so
 }
 
 # The start-up code that gcc adds calls __libc_start_main of the build machine's version: --wrap hands it
@@ -232,6 +243,7 @@ case "${1:-}" in
     compile_library
     link_library
     check target/libcuda.so.1
+    link_preload
     build_program src/main/exec/gpupool-exec.c target/gpupool-exec
     ;;
   test) run_tests ;;

@@ -35,6 +35,14 @@ final class CPrograms {
     return compile(Distribution.DEPLOY.resolve("src/test/c").resolve(name + ".c"), name, List.of());
   }
 
+  /** The same, compiled with options, under a name that is the fixture's and the variant's. */
+  static Path fixture(String name, String variant, String... options) {
+    return compile(
+        Distribution.DEPLOY.resolve("src/test/c").resolve(name + ".c"),
+        name + "-" + variant,
+        List.of(options));
+  }
+
   private static synchronized Path compile(Path source, String name, List<String> options) {
     Path program = OUT.resolve(name);
     try {

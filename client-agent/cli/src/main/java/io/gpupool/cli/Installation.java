@@ -29,6 +29,11 @@ record Installation(Path home) {
     return home.resolve("lib/shim");
   }
 
+  /** What programs on software GPUs have preloaded, so that NVRTC gives them PTX. */
+  Path nvrtc() {
+    return home.resolve("lib/libgpupool-nvrtc.so");
+  }
+
   /** The program that ties another's life to this process's. */
   Path launcher() {
     return home.resolve("lib/gpupool-exec");

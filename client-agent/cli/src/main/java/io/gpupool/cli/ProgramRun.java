@@ -8,6 +8,7 @@ import io.gpupool.agent.LeaseWish;
 import io.gpupool.agent.PoolAddress;
 import io.gpupool.agent.PoolClient;
 import io.gpupool.agent.Refusal;
+import io.gpupool.control.v1.Grant;
 import io.gpupool.control.v1.Holder;
 import io.gpupool.control.v1.LeaseRequest;
 import io.gpupool.control.v1.Queued;
@@ -104,10 +105,30 @@ final class ProgramRun {
     program.set("GPUPOOL_AGENT", socket.text());
     program.set("GPUPOOL_LEASE", lease.ticket());
     program.set("GPUPOOL_POOL", pool.toString());
+    if (areSoftware(lease.lease().getGrantsList())) {
+      preload(program, installation.require(installation.nvrtc()).toString());
+    }
     lease
         .ended()
         .thenAccept(reason -> System.err.println("gpupool: the lease has ended: " + reason));
     return program.run();
+  }
+
+  /**
+   * Whether they are software GPUs, all of them; not so if a server older than that does not say.
+   */
+  static boolean areSoftware(List<Grant> grants) {
+    return !grants.isEmpty()
+        && grants.stream().allMatch(grant -> grant.getBackend().equals("soft"));
+  }
+
+  private static void preload(SupervisedProgram program, String library) {
+    // The loader would take such a path for several.
+    if (library.indexOf(' ') < 0 && library.indexOf(':') < 0) {
+      program.prepend("LD_PRELOAD", library);
+      // Programs built with gcc's address sanitizer refuse to start behind any other library.
+      program.prepend("ASAN_OPTIONS", "verify_asan_link_order=0");
+    }
   }
 
   private static HeldLease lease(PoolClient client, LeaseRequest request) {

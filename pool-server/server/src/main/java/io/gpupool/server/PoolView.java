@@ -177,7 +177,7 @@ final class PoolView {
     return reply.build();
   }
 
-  private static Grant grant(Part part) {
+  private Grant grant(Part part) {
     return Grant.newBuilder()
         .setServer(part.gpu().server())
         .setGpu(part.gpu().ordinal())
@@ -185,6 +185,7 @@ final class PoolView {
         .setGpuName(part.gpu().name())
         .setMemoryBytes(part.share().memoryBytes())
         .setComputePercent(part.share().computePercent())
+        .setBackend(backend)
         .build();
   }
 

@@ -58,7 +58,8 @@ public record DeviceImage(
 
   private static final String MACHINE_CODE_ONLY =
       "the image holds machine code only; build it with PTX (nvcc -gencode"
-          + " arch=compute_NN,code=compute_NN) to run it on the software GPU";
+          + " arch=compute_NN,code=compute_NN; NVRTC --gpu-architecture=compute_NN) to run it on the"
+          + " software GPU";
 
   private static DeviceImage fromText(Bytes bytes, int computeCapability) {
     requirePtxLength(bytes);
