@@ -84,8 +84,9 @@ public final class KernelCache {
       return found.get();
     }
     KernelBinary made = KernelCompiler.translate(module, kernel, globalAddresses);
+    CompiledKernel loaded = KernelCompiler.load(module, made);
     folder.get().write(key, made);
-    return made.load();
+    return loaded;
   }
 
   private static Optional<CompiledKernel> load(KernelBinary binary) {

@@ -34,7 +34,7 @@ public final class KernelCompiler {
     return compile(module, kernel, globalAddresses, MAX_METHOD_BYTES);
   }
 
-  /** What {@link #compile} loads. */
+  /** What {@link #load} takes. */
   static KernelBinary translate(PtxModule module, String kernel, Map<String, Long> globalAddresses)
       throws CompileException {
     return translate(module, kernel, globalAddresses, MAX_METHOD_BYTES);
@@ -44,7 +44,17 @@ public final class KernelCompiler {
   static CompiledKernel compile(
       PtxModule module, String kernel, Map<String, Long> globalAddresses, int maxMethodBytes)
       throws CompileException {
-    return translate(module, kernel, globalAddresses, maxMethodBytes).load();
+    return load(module, translate(module, kernel, globalAddresses, maxMethodBytes));
+  }
+
+  /** Loads what was made of a kernel of a module; only then the JVM looks at its types. */
+  static CompiledKernel load(PtxModule module, KernelBinary binary) throws CompileException {
+    try {
+      return binary.load();
+    } catch (VerifyError e) {
+      throw new RefusedException("mixes operands of different types")
+          .in(module.function(binary.name()).orElseThrow());
+    }
   }
 
   private static KernelBinary translate(
@@ -59,8 +69,6 @@ public final class KernelCompiler {
       return translate(module, function, globalAddresses, maxMethodBytes);
     } catch (RefusedException e) {
       throw e.in(function);
-    } catch (VerifyError e) {
-      throw new RefusedException("mixes operands of different types").in(function);
     } catch (StackOverflowError e) {
       throw new RefusedException("calls are nested too deeply").in(function);
     }
