@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.gpupool.soft.compile;
 
+import io.gpupool.soft.ptx.PtxModule;
 import java.io.ByteArrayInputStream;
 import java.io.ByteArrayOutputStream;
 import java.io.DataInputStream;
@@ -75,7 +76,7 @@ final class CacheFolder {
     if (content.length < 2 * DIGEST_BYTES) {
       return Optional.empty();
     }
-    MessageDigest digest = KernelCache.sha256();
+    MessageDigest digest = PtxModule.sha256();
     digest.update(content, DIGEST_BYTES, content.length - DIGEST_BYTES);
     if (!MessageDigest.isEqual(digest.digest(), Arrays.copyOf(content, DIGEST_BYTES))
         || !Arrays.equals(content, DIGEST_BYTES, 2 * DIGEST_BYTES, key, 0, DIGEST_BYTES)) {
@@ -120,7 +121,7 @@ final class CacheFolder {
     bytes.write(key);
     kernel.write(new DataOutputStream(bytes));
     byte[] content = bytes.toByteArray();
-    MessageDigest digest = KernelCache.sha256();
+    MessageDigest digest = PtxModule.sha256();
     digest.update(content, DIGEST_BYTES, content.length - DIGEST_BYTES);
     System.arraycopy(digest.digest(), 0, content, 0, DIGEST_BYTES);
     return content;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.gpupool.soft.compile;
 
+import io.gpupool.soft.ptx.PtxModule;
 import java.io.IOException;
 import java.net.URISyntaxException;
 import java.nio.ByteBuffer;
@@ -22,7 +23,7 @@ final class CompilerDigest {
   private CompilerDigest() {}
 
   private static byte[] compute() {
-    MessageDigest digest = KernelCache.sha256();
+    MessageDigest digest = PtxModule.sha256();
     digest.update(Runtime.version().toString().getBytes(StandardCharsets.UTF_8));
     try {
       Path source =

@@ -64,7 +64,7 @@ public final class KernelCache {
 
   /** Does ahead of time what the first kernel would wait for. */
   public void prepare() {
-    folder.ifPresent(found -> found.read(sha256().digest(CompilerDigest.VALUE)));
+    folder.ifPresent(found -> found.read(PtxModule.sha256().digest(CompilerDigest.VALUE)));
   }
 
   /**
@@ -101,13 +101,9 @@ public final class KernelCache {
     StringBuilder text = new StringBuilder(kernel).append('\n').append(MemoryAccess.isFast());
     new TreeMap<>(globalAddresses)
         .forEach((name, address) -> text.append('\n').append(name).append(' ').append(address));
-    MessageDigest digest = sha256();
+    MessageDigest digest = PtxModule.sha256();
     digest.update(CompilerDigest.VALUE);
     digest.update(module.digest());
     return digest.digest(text.toString().getBytes(StandardCharsets.UTF_8));
-  }
-
-  static MessageDigest sha256() {
-    return PtxModule.sha256();
   }
 }
