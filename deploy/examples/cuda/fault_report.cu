@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // With GPUPOOL_SOFT_CHECK=1 a fault on the software GPU is reported on standard error, failed
-// assertions are always; neither is on standard output.
+// assertions are always, by each thread that fails; neither is on standard output.
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cassert>
 #include <string>
 
@@ -14,6 +15,11 @@ __global__ void write_at(char *bytes, long long offset) {
 }
 
 __global__ void assert_small(int value) { assert(value < 10); }
+
+__global__ void assert_below(int limit) {
+  int thread = blockIdx.x * blockDim.x + threadIdx.x;
+  assert(thread < limit);
+}
 
 // What a process of its own writes to standard error while its kernel faults.
 static std::string errors_of(int kind, const char *asked) {
@@ -34,7 +40,11 @@ static std::string errors_of(int kind, const char *asked) {
       write_at<<<1, 1>>>(bytes, 2);
       EXPECT(cudaErrorMisalignedAddress, cudaDeviceSynchronize());
     } else {
-      assert_small<<<1, 1>>>(11);
+      if (kind == 2) {
+        assert_small<<<1, 1>>>(11);
+      } else {
+        assert_below<<<2, 32>>>(60);
+      }
       EXPECT(cudaErrorAssert, cudaDeviceSynchronize());
     }
     std::_Exit(0);
@@ -69,6 +79,12 @@ static bool is_software() {
 
 int main() {
   require_in(errors_of(2, "0"), "Assertion `value < 10` failed");
+  std::string four = errors_of(3, "0");
+  for (int thread = 28; thread < 32; thread++) {
+    std::string place = "block: [1,0,0], thread: [" + std::to_string(thread) + ",0,0] Assertion ";
+    require_in(four, (place + "`thread < limit` failed").c_str());
+  }
+  REQUIRE(std::count(four.begin(), four.end(), '\n') == 4, "not four lines: %s", four.c_str());
   if (!is_software()) return ok("assertions alone: the GPU is not a software one");
   std::string far = errors_of(0, "1");
   require_in(far, "write_at");
@@ -77,5 +93,5 @@ int main() {
   require_in(errors_of(1, "1"), "2 bytes into the allocation of 256 bytes");
   std::string silent = errors_of(0, "0");
   REQUIRE(silent.empty(), "a report that was not asked for: %s", silent.c_str());
-  return ok("3 kinds of faults");
+  return ok("4 kinds of faults");
 }

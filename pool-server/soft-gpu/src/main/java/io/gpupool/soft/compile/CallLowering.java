@@ -395,6 +395,9 @@ final class CallLowering {
       }
     }
     lowering.append(new Op(instruction, "call", List.of(callee.name()), results, args));
+    if (callee.name().equals(DeviceFunctions.ASSERT_FAIL)) {
+      lowering.current().end(new Terminator.Exit());
+    }
   }
 
   private static VReg onlyPiece(Instance caller, Operand operand) {

@@ -72,7 +72,7 @@ final class Converged {
     block.yieldTurns = ThreadBlock.YIELD_TURNS;
     int common = common();
     while (true) {
-      block.grid().throwIfCancelled();
+      block.throwIfStopped();
       if (common >= 0 && table.wide()[common]) {
         int next = code.runRegion(block, common, 0, 0, 0, 0, waiting.threads());
         if (next > 0 && table.waits()[next] == RegionTable.BARRIER) {

@@ -194,9 +194,12 @@ final class Grid {
   /** Runs a block to its end (true) or until it only spins (false); faults stop the grid. */
   private boolean advance(ThreadBlock block) {
     try {
-      return block.advance();
+      boolean ended = block.advance();
+      block.assertions().throwIfFailed();
+      return ended;
     } catch (DeviceFault e) {
-      fail(new KernelFault(e.cudaResult(), describe(block, e), place(block, e)));
+      DeviceFault first = block.assertions().first().orElse(e);
+      fail(new KernelFault(first.cudaResult(), describe(block, first), place(block, first)));
     } catch (StackOverflowError | RuntimeException e) {
       fail(new KernelFault(KernelFault.LAUNCH_FAILED, describe(block, e)));
     }
@@ -209,18 +212,11 @@ final class Grid {
   }
 
   private Optional<FaultPlace> place(ThreadBlock block, DeviceFault fault) {
-    String at = block.ctaidX + "," + block.ctaidY + "," + block.ctaidZ;
-    int thread = block.running;
+    int thread = fault.thread().orElse(block.running);
     Optional<String> coordinates =
-        thread < 0
-            ? Optional.empty()
-            : Optional.of(
-                thread % block.ntidX
-                    + ","
-                    + thread / block.ntidX % block.ntidY
-                    + ","
-                    + thread / block.ntidX / block.ntidY);
-    return Optional.of(new FaultPlace(line(fault), at, coordinates, fault.globalAddress()));
+        thread < 0 ? Optional.empty() : Optional.of(block.coordinates(thread));
+    return Optional.of(
+        new FaultPlace(line(fault), block.coordinates(), coordinates, fault.globalAddress()));
   }
 
   /** The line of the PTX at which a problem arose, 0 if it is not known. */
@@ -236,8 +232,7 @@ final class Grid {
 
   private String describe(ThreadBlock block, Throwable problem) {
     StringBuilder text = new StringBuilder("kernel ").append(kernel.name());
-    text.append(", block (").append(block.ctaidX).append(',').append(block.ctaidY);
-    text.append(',').append(block.ctaidZ).append(')');
+    text.append(", block (").append(block.coordinates()).append(')');
     int line = line(problem);
     if (line > 0) {
       text.append(", PTX line ").append(line);

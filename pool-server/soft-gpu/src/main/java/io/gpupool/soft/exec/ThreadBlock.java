@@ -92,6 +92,7 @@ public final class ThreadBlock {
 
   private final int worker;
   private Grid grid;
+  private final Assertions assertions = new Assertions(this);
   private Waiting waiting;
   private Pages pages;
   private int reservedShared;
@@ -177,6 +178,7 @@ public final class ThreadBlock {
     ctaidX = (int) (index % nctaidX);
     ctaidY = (int) (index / nctaidX % nctaidY);
     ctaidZ = (int) (index / nctaidX / nctaidY);
+    assertions.begin();
     if (grid.kernel().waits()) {
       waiting.begin();
       // The counters of cooperative groups' tiles start at zero in every block.
@@ -201,11 +203,31 @@ public final class ThreadBlock {
     return true;
   }
 
+  Assertions assertions() {
+    return assertions;
+  }
+
+  /** Unwinds what runs if its grid was cancelled or an assertion failed. */
+  void throwIfStopped() {
+    grid.throwIfCancelled();
+    assertions.throwIfFailed();
+  }
+
+  /** Its own coordinates. */
+  String coordinates() {
+    return ctaidX + "," + ctaidY + "," + ctaidZ;
+  }
+
+  String coordinates(int thread) {
+    return thread % ntidX + "," + thread / ntidX % ntidY + "," + thread / ntidX / ntidY;
+  }
+
   // What follows is called by generated code.
 
   /** Unwinds the thread if its grid was cancelled; returns the number of turns until next time. */
   public int poll() {
     grid.throwIfCancelled();
+    assertions.poll();
     return POLL_TURNS;
   }
 
@@ -350,30 +372,10 @@ public final class ThreadBlock {
     return text.length();
   }
 
+  /** An assertion failed; the thread ends. */
   public void assertFail(int thread, long message, long file, int line, long function) {
-    String text =
-        Printf.string(this, thread, file)
-            + ":"
-            + line
-            + ": "
-            + Printf.string(this, thread, function)
-            + ": block: ["
-            + ctaidX
-            + ","
-            + ctaidY
-            + ","
-            + ctaidZ
-            + "], thread: ["
-            + thread % ntidX
-            + ","
-            + thread / ntidX % ntidY
-            + ","
-            + thread / ntidX / ntidY
-            + "] Assertion `"
-            + Printf.string(this, thread, message)
-            + "` failed.\n";
+    String text = assertions.fail(thread, message, file, line, function);
     grid.print(PrintfSink.Stream.ERROR, text);
-    throw new DeviceFault(KernelFault.ASSERT, text.strip());
   }
 
   /** Whether an address outside of the device's own memory may be touched. */

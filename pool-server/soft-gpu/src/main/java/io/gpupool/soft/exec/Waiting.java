@@ -163,7 +163,7 @@ final class Waiting {
       if (converged.isReady() && converged.run(code)) {
         return true;
       }
-      block.grid().throwIfCancelled();
+      block.throwIfStopped();
       Round round = round(code);
       if (alive == 0) {
         return true;

@@ -8,8 +8,11 @@ public final class DeviceFunctions {
   /** {@code (u64 handle, u32 value)}: gives a condition of a graph its value. */
   public static final String SET_CONDITION = "cudaGraphSetConditional";
 
+  /** Tells of an assertion that failed, and does not return. */
+  public static final String ASSERT_FAIL = "__assertfail";
+
   private static final Set<String> PROVIDED =
-      Set.of("vprintf", "__assertfail", "malloc", "free", SET_CONDITION);
+      Set.of("vprintf", ASSERT_FAIL, "malloc", "free", SET_CONDITION);
 
   private DeviceFunctions() {}
 
