@@ -8,6 +8,7 @@ import io.gpupool.worker.os.UnixSocket;
 import java.io.IOException;
 import java.nio.ByteBuffer;
 import java.util.Optional;
+import java.util.OptionalInt;
 
 /** The connection to the pool-server. One thread receives, any thread sends. */
 final class ControlLink {
@@ -38,8 +39,8 @@ final class ControlLink {
     }
   }
 
-  /** Receives the descriptor that follows an {@code attach}. */
-  int receiveDescriptor() throws IOException {
+  /** Receives the descriptor that follows an {@code attach}; empty as for messages. */
+  OptionalInt receiveDescriptor() throws IOException {
     return socket.receiveDescriptor();
   }
 }

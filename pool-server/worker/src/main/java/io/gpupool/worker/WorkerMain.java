@@ -7,6 +7,7 @@ import io.gpupool.wire.WireException;
 import io.gpupool.worker.os.UnixSocket;
 import java.io.IOException;
 import java.util.Optional;
+import java.util.OptionalInt;
 
 /**
  * The worker process: waits as a spare until the pool-server assigns a session to it, runs that
@@ -57,7 +58,13 @@ public final class WorkerMain {
         message = control.receive()) {
       switch (message.get().type()) {
         case "assign" -> session.assign(Assignment.of(message.get()));
-        case "attach" -> session.attach(control.receiveDescriptor());
+        case "attach" -> {
+          OptionalInt stream = control.receiveDescriptor();
+          if (stream.isEmpty()) {
+            return 0;
+          }
+          session.attach(stream.getAsInt());
+        }
         default -> throw new WireException("unknown message '" + message.get().type() + "'");
       }
     }
@@ -72,13 +79,21 @@ public final class WorkerMain {
       session.ready(backend, output);
       if (!session.isAttached()) {
         WarmUp.run(options.isSoft(), session::isAttached);
-        control.send(TextMessage.ofType("ready").build());
+        tellReady(control);
       }
-    } catch (IOException | NoDriverException | IllegalArgumentException e) {
+    } catch (NoDriverException | IllegalArgumentException e) {
       Runtime.getRuntime().halt(failed(FAILED, e.getMessage()));
     } catch (RuntimeException | Error e) {
       e.printStackTrace();
       Runtime.getRuntime().halt(FAILED);
+    }
+  }
+
+  private static void tellReady(ControlLink control) {
+    try {
+      control.send(TextMessage.ofType("ready").build());
+    } catch (IOException e) {
+      // The control connection is gone; its reader ends the process.
     }
   }
 

@@ -11,6 +11,7 @@ import io.gpupool.worker.os.UnixSocket;
 import io.gpupool.worker.session.Ledger;
 import io.gpupool.worker.session.TestDriver;
 import java.io.IOException;
+import java.nio.ByteBuffer;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.ArrayList;
@@ -208,6 +209,19 @@ class WorkerProcessTest {
 
     assertThat(worker.waitFor(20, TimeUnit.SECONDS)).isTrue();
     Posix.close(stream);
+  }
+
+  @Test
+  void controlConnection_closedBeforeAllWasRead_endsTheWorkerWithoutAWord() throws Throwable {
+    worker = start("--control", "@" + name, "--gpus", "soft:1,mem=64Mi");
+    UnixSocket unread = listener.accept();
+    // The rest of the greeting stays unread, so that the worker's end is reset.
+    assertThat(unread.read(ByteBuffer.allocate(1), 1)).isEqualTo(1);
+
+    unread.close();
+
+    assertThat(worker.waitFor()).isZero();
+    assertThat(folder.resolve("errors")).isEmptyFile();
   }
 
   @Test

@@ -20,6 +20,7 @@ import java.lang.invoke.VarHandle;
 public final class Posix {
   public static final int EAGAIN = 11;
   public static final int EINTR = 4;
+  static final int ECONNRESET = 104;
   public static final int POLLIN = 1;
   public static final int MSG_DONTWAIT = 0x40;
 

@@ -11,6 +11,7 @@ import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import java.nio.ByteBuffer;
 import java.nio.charset.StandardCharsets;
+import java.util.OptionalInt;
 
 /**
  * A connected unix stream socket that can carry descriptors. One thread reads, any thread writes.
@@ -72,23 +73,30 @@ public final class UnixSocket implements AutoCloseable {
   /**
    * Reads up to {@code limit} bytes into the buffer's position.
    *
-   * @return how many, or -1 at the end of the stream
+   * @return how many, or -1 at the end of the stream, also where the peer left bytes unread
    */
   public int read(ByteBuffer buffer, int limit) throws IOException {
     int length = Math.min(Math.min(limit, buffer.remaining()), BUFFER_BYTES);
     long count = Posix.recv(fd, readBuffer.address(), length, 0);
+    if (isEnd(count)) {
+      return -1;
+    }
     if (count < 0) {
       throw new IOException("cannot read from the control socket: error " + -count);
-    }
-    if (count == 0) {
-      return -1;
     }
     buffer.put(readBuffer.asSlice(0, count).asByteBuffer());
     return (int) count;
   }
 
-  /** Receives one byte that carries one descriptor, which is the caller's to close. */
-  public int receiveDescriptor() throws IOException {
+  private static boolean isEnd(long count) {
+    return count == 0 || count == -Posix.ECONNRESET;
+  }
+
+  /**
+   * Receives one byte that carries one descriptor, which is the caller's to close; empty at the end
+   * of the stream.
+   */
+  public OptionalInt receiveDescriptor() throws IOException {
     vector.set(JAVA_LONG, 0, readBuffer.address());
     vector.set(JAVA_LONG, 8, 1L);
     message.fill((byte) 0);
@@ -97,8 +105,11 @@ public final class UnixSocket implements AutoCloseable {
     message.set(JAVA_LONG, 32, control.address());
     message.set(JAVA_LONG, 40, (long) CONTROL_BYTES);
     long count = Posix.recvmsg(fd, message.address(), MSG_CMSG_CLOEXEC);
+    if (isEnd(count)) {
+      return OptionalInt.empty();
+    }
     if (count != 1) {
-      throw new IOException("no byte with a descriptor came: " + count);
+      throw new IOException("no byte with a descriptor came: error " + -count);
     }
     boolean carried =
         message.get(JAVA_LONG, 40) >= CONTROL_HEADER_BYTES + 4
@@ -108,7 +119,7 @@ public final class UnixSocket implements AutoCloseable {
     if (!carried) {
       throw new IOException("the byte that should carry one descriptor carries none or several");
     }
-    return control.get(JAVA_INT, CONTROL_HEADER_BYTES);
+    return OptionalInt.of(control.get(JAVA_INT, CONTROL_HEADER_BYTES));
   }
 
   /** Sends one byte that carries a descriptor, which stays open here. */
