@@ -90,15 +90,12 @@ final class CudaArrays implements ArrayOps {
       int format,
       int channels,
       int flags) {
-    Descriptor descriptor = new Descriptor(width, height, depth, format, channels, flags);
-    Counted counted = reserve(tag, state.arrays, array, descriptor, 1);
-    if (counted == null) {
-      return;
-    }
-    long out = state.out();
-    long in = descriptor.write(state.in());
-    int result = blocking.call(() -> state.backend.cuArray3DCreate_v2(out, in));
-    finish(tag, result, out, new Place(state.arrays, arrays, array), counted);
+    create(
+        tag,
+        new Place(state.arrays, arrays, array),
+        new Descriptor(width, height, depth, format, channels, flags),
+        1,
+        state.backend::cuArray3DCreate_v2);
   }
 
   @Override
@@ -118,14 +115,7 @@ final class CudaArrays implements ArrayOps {
   @Override
   public void arrayGetMemory(
       int tag, int array, boolean lengthBytesWanted, boolean alignmentBytesWanted) {
-    long handle = state.arrays.get(array);
-    if (handle == SessionServices.NO_HANDLE) {
-      state.reply(tag, CudaResult.INVALID_HANDLE);
-      return;
-    }
-    long out = state.out();
-    int result = state.backend.cuArrayGetMemoryRequirements(out, handle, state.current.device);
-    state.reply(tag, result, out, 16);
+    getMemory(tag, state.arrays.get(array), state.backend::cuArrayGetMemoryRequirements);
   }
 
   @Override
@@ -139,15 +129,12 @@ final class CudaArrays implements ArrayOps {
       int channels,
       int flags,
       int levels) {
-    Descriptor descriptor = new Descriptor(width, height, depth, format, channels, flags);
-    Counted counted = reserve(tag, state.mipmaps, mipmap, descriptor, levels);
-    if (counted == null) {
-      return;
-    }
-    long out = state.out();
-    long in = descriptor.write(state.in());
-    int result = blocking.call(() -> state.backend.cuMipmappedArrayCreate(out, in, levels));
-    finish(tag, result, out, new Place(state.mipmaps, mipmaps, mipmap), counted);
+    create(
+        tag,
+        new Place(state.mipmaps, mipmaps, mipmap),
+        new Descriptor(width, height, depth, format, channels, flags),
+        levels,
+        (out, in) -> state.backend.cuMipmappedArrayCreate(out, in, levels));
   }
 
   @Override
@@ -186,14 +173,21 @@ final class CudaArrays implements ArrayOps {
   @Override
   public void mipmapGetMemory(
       int tag, int mipmap, boolean lengthBytesWanted, boolean alignmentBytesWanted) {
-    long handle = state.mipmaps.get(mipmap);
+    getMemory(tag, state.mipmaps.get(mipmap), state.backend::cuMipmappedArrayGetMemoryRequirements);
+  }
+
+  /** What the backend is asked for the memory behind a handle. */
+  private interface Requirements {
+    int ask(long out, long handle, int device);
+  }
+
+  private void getMemory(int tag, long handle, Requirements requirements) {
     if (handle == SessionServices.NO_HANDLE) {
       state.reply(tag, CudaResult.INVALID_HANDLE);
       return;
     }
     long out = state.out();
-    int result =
-        state.backend.cuMipmappedArrayGetMemoryRequirements(out, handle, state.current.device);
+    int result = requirements.ask(out, handle, state.current.device);
     state.reply(tag, result, out, 16);
   }
 
@@ -217,12 +211,19 @@ final class CudaArrays implements ArrayOps {
         });
   }
 
-  /** Counts what is to be made, or answers why it cannot be. */
-  private Counted reserve(
-      int tag, HandleTable handles, int number, Descriptor descriptor, int levels) {
+  /** Where what is made gets its number. */
+  private record Place(HandleTable handles, Map<Integer, Counted> counts, int number) {}
+
+  /** What the backend makes of a descriptor. */
+  private interface Creation {
+    int create(long out, long descriptor);
+  }
+
+  /** Counts what is to be made and makes it, or answers why it cannot be. */
+  private void create(int tag, Place place, Descriptor descriptor, int levels, Creation creation) {
     ContextState context = state.current;
     long lengthBytes = descriptor.lengthBytes(levels);
-    int refused = context.exists() ? handles.check(number) : CudaResult.INVALID_CONTEXT;
+    int refused = context.exists() ? place.handles.check(place.number) : CudaResult.INVALID_CONTEXT;
     if (refused == 0 && lengthBytes < 0) {
       refused = CudaResult.INVALID_VALUE;
     }
@@ -231,15 +232,12 @@ final class CudaArrays implements ArrayOps {
     }
     if (refused != 0) {
       state.reply(tag, refused);
-      return null;
+      return;
     }
-    return new Counted(context, lengthBytes);
-  }
-
-  /** Where what is made gets its number. */
-  private record Place(HandleTable handles, Map<Integer, Counted> counts, int number) {}
-
-  private void finish(int tag, int result, long out, Place place, Counted counted) {
+    Counted counted = new Counted(context, lengthBytes);
+    long out = state.out();
+    long in = descriptor.write(state.in());
+    int result = blocking.call(() -> creation.create(out, in));
     if (result == 0) {
       place.handles.put(place.number, Memory.getLong(out), counted);
       place.counts.put(place.number, counted);
