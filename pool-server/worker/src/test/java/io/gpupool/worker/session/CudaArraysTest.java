@@ -8,31 +8,15 @@ import java.io.ByteArrayOutputStream;
 import java.nio.ByteBuffer;
 import java.nio.ByteOrder;
 import java.util.Random;
-import org.junit.jupiter.api.AfterEach;
-import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 
 /** Arrays, boxes and texture objects on the test driver. */
-class CudaArraysTest {
+class CudaArraysTest extends SessionOnTestDriver {
   private static final int ARRAY = 50;
   private static final int OTHER = 51;
   private static final int MIPMAP = 60;
   private static final int FLOAT = 0x20;
   private static final int COPY = 700;
-
-  private TestSession session;
-
-  @BeforeEach
-  void start() {
-    session = new TestSession(TestDriver.backend());
-    session.retainContext();
-  }
-
-  @AfterEach
-  void stop() {
-    session.close();
-    TestDriver.backend().cuDevicePrimaryCtxReset_v2(0);
-  }
 
   @Test
   void boxes_throughArrays_comeBackAsTheyWere() {

@@ -6,14 +6,13 @@ import static org.assertj.core.api.Assertions.assertThat;
 import io.gpupool.cuda.Ops;
 import java.nio.ByteBuffer;
 import java.nio.ByteOrder;
-import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 
 /** Graphs described by records, on the real-driver backend with the test driver behind it. */
 @Timeout(60)
-class GraphsTest {
+class GraphsTest extends SessionOnTestDriver {
   private static final String IMAGE = "testcuda\nkernel fill 8 4 4\nkernel add 8 8 8 4\n";
   private static final int FILL = 16;
   private static final int ADD = 17;
@@ -23,14 +22,11 @@ class GraphsTest {
   private static final int BODY = 6;
   private static final long NO_NODE = 0xffffffffL;
 
-  private TestSession session;
   private long a;
   private long b;
 
   @BeforeEach
   void start() {
-    session = new TestSession(TestDriver.backend());
-    session.retainContext();
     session.load(IMAGE);
     session.post(Ops.moduleBindFunction, 16, FILL, "fill");
     session.post(Ops.moduleBindFunction, 16, ADD, "add");
@@ -38,11 +34,6 @@ class GraphsTest {
     session.post(Ops.eventCreate, EVENT, 0);
     a = session.allocate(64);
     b = session.allocate(64);
-  }
-
-  @AfterEach
-  void end() {
-    session.close();
   }
 
   @Test

@@ -9,20 +9,18 @@ import java.util.Arrays;
 import java.util.BitSet;
 import java.util.List;
 import java.util.Random;
-import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 
 /** Mirrors on the test driver, whose memory is read through staging blocks. */
 @Timeout(60)
-class MirrorsTest {
+class MirrorsTest extends SessionOnTestDriver {
   private static final int BLOCK_BYTES = 4096;
   private static final int BLOCKS = 700;
   private static final int LENGTH_BYTES = BLOCK_BYTES * (BLOCKS - 1) + 33;
   private static final int STREAM = 30;
 
-  private TestSession session;
   private long address;
 
   /** What the client has; blocks that come are put into it. */
@@ -30,16 +28,8 @@ class MirrorsTest {
 
   @BeforeEach
   void start() {
-    session = new TestSession(TestDriver.backend());
-    session.retainContext();
     session.post(Ops.streamCreate, STREAM, 1, 0);
     address = session.allocate(LENGTH_BYTES);
-  }
-
-  @AfterEach
-  void stop() {
-    session.close();
-    TestDriver.backend().cuDevicePrimaryCtxReset_v2(0);
   }
 
   private void create(int zeroed) {

@@ -8,14 +8,13 @@ import java.nio.ByteBuffer;
 import java.nio.ByteOrder;
 import java.nio.charset.StandardCharsets;
 import java.util.List;
-import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 
 /** What a session hands on to a driver, on the test driver: each part of the API at least once. */
 @Timeout(60)
-class PassThroughTest {
+class PassThroughTest extends SessionOnTestDriver {
   private static final int STREAM = 16;
   private static final int OTHER_CONTEXT = 2;
   private static final int BLOCK = 7;
@@ -26,20 +25,16 @@ class PassThroughTest {
   private static final int WAIT_VALUE = 1;
   private static final int WRITE_VALUE = 2;
 
-  private TestSession session;
-
-  @BeforeEach
-  void start() {
+  @Override
+  List<LeasedGpu> gpus() {
     LeasedGpu first = new LeasedGpu(0, TestSession.QUOTA_BYTES, 100);
     LeasedGpu second = new LeasedGpu(1, TestSession.QUOTA_BYTES, 100);
-    session = new TestSession(TestDriver.backend(), List.of(first, second));
-    session.retainContext();
-    session.post(Ops.streamCreate, STREAM, 1, 0);
+    return List.of(first, second);
   }
 
-  @AfterEach
-  void end() {
-    session.close();
+  @BeforeEach
+  void createStream() {
+    session.post(Ops.streamCreate, STREAM, 1, 0);
   }
 
   @Test

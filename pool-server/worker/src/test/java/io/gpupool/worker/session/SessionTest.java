@@ -10,14 +10,12 @@ import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
 import java.util.Random;
-import org.junit.jupiter.api.AfterEach;
-import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 
 /** A session's calls on the test driver. */
 @Timeout(60)
-class SessionTest {
+class SessionTest extends SessionOnTestDriver {
   private static final String IMAGE =
       "testcuda\nkernel fill 8 4 4\nkernel add 8 8 8 4\nkernel sleep 8\nkernel fault\nglobal table 64\n";
   private static final int FILL = 20;
@@ -27,23 +25,6 @@ class SessionTest {
   private static final int OTHER_STREAM = 31;
   private static final int EVENT = 40;
   private static final int NON_BLOCKING = 1;
-
-  private TestSession session;
-
-  @BeforeEach
-  void start() {
-    session = new TestSession(TestDriver.backend());
-    session.retainContext();
-  }
-
-  @AfterEach
-  void stop() {
-    if (session != null) {
-      session.close();
-      // The driver of this process outlives the session.
-      TestDriver.backend().cuDevicePrimaryCtxReset_v2(0);
-    }
-  }
 
   private void loadKernels() {
     assertThat(session.load(IMAGE).result()).isZero();
@@ -318,8 +299,7 @@ class SessionTest {
   void postedDownload_longerThanAllStaging_isCapturedInOrder() {
     session.close();
     long length = Staging.MAX_BYTES + (16 << 20);
-    session = new TestSession(TestDriver.backend(), List.of(new LeasedGpu(0, 2 * length, 100)));
-    session.retainContext();
+    openSession(List.of(new LeasedGpu(0, 2 * length, 100)));
     loadKernels();
     long address = session.allocate(length);
     launch(FILL, STREAM, address, (int) (length / 4), 3);
