@@ -104,24 +104,26 @@ void launch_pack(const struct function_info *info, uint8_t *to, void **parameter
 }
 
 /** The words of a parameter that can be pointers: those at multiples of eight from its start. */
-static CUresult map_words(const uint8_t *bytes, size_t length) {
+static CUresult map_words(const uint8_t *bytes, size_t length, bool *moved) {
   CUresult result = CUDA_SUCCESS;
   for (size_t at = 0; at + 8 <= length && !result; at += 8) {
     uint64_t word;
     memcpy(&word, bytes + at, sizeof word);
-    result = mapped_make(word);
+    result = mapped_make(word, moved);
   }
   return result;
 }
 
 /** Kernels may be given the program's own address of page-locked memory, however that was allocated. */
 static CUresult map_pinned(const struct function_info *info, void **parameters, const void *packed,
-                           size_t packedBytes) {
-  if (packed) return map_words(packed, packedBytes);
+                           size_t packedBytes, bool *moved) {
+  if (packed) return map_words(packed, packedBytes, moved);
   CUresult result = CUDA_SUCCESS;
   for (uint32_t i = 0; i < info->parameterCount && !result; i++) {
     const struct parameter *parameter = &info->parameters[i];
-    if (parameter->offset % 8 == 0) result = map_words(parameters[i], parameter->bytes);
+    if (parameter->offset % 8 == 0) {
+      result = map_words(parameters[i], parameter->bytes, moved);
+    }
   }
   return result;
 }
@@ -154,8 +156,10 @@ CUresult launch_kernel(CUfunction handle, const struct launch *launch, void **pa
   const struct function_info *info = function->info;
   uint32_t parameterBytes = packed ? (uint32_t)packedBytes : info->parameterBytes;
   if (UNLIKELY(!packed && info->parameterCount && !parameters)) return CUDA_ERROR_INVALID_VALUE;
-  bool pinned = !ranges_empty(&hostRanges);
-  if (UNLIKELY(pinned)) result = map_pinned(info, parameters, packed, packedBytes);
+  bool moved = false;
+  if (UNLIKELY(!ranges_empty(&hostRanges))) {
+    result = map_pinned(info, parameters, packed, packedBytes, &moved);
+  }
   if (UNLIKELY(result)) return result;
   result = mirror_before(context, stream);
   if (UNLIKELY(result)) return result;
@@ -191,7 +195,7 @@ CUresult launch_kernel(CUfunction handle, const struct launch *launch, void **pa
   } else {
     launch_pack(info, at, parameters);
   }
-  if (UNLIKELY(pinned)) translate_pinned(at, parameterBytes);
+  if (UNLIKELY(moved)) translate_pinned(at, parameterBytes);
   return ring_post();
 }
 

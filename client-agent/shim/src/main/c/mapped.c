@@ -92,12 +92,13 @@ bool mapped_forget(const struct range *host) {
   return twin_free(mapped.base) == CUDA_SUCCESS;
 }
 
-CUresult mapped_make(uint64_t address) {
+CUresult mapped_make(uint64_t address, bool *moved) {
   struct range host, mapped;
   if (!ranges_find(&hostRanges, address, &host)) return CUDA_SUCCESS;
   lock_take(&making);
   CUresult result = mapped_find(host.base, &mapped) ? CUDA_SUCCESS : make(&host, &mapped);
   lock_release(&making);
+  if (!result && mapped.base != host.base) *moved = true;
   return result;
 }
 

@@ -9,8 +9,11 @@
 /** Allocates page-locked memory that devices find at the program's address. */
 CUresult mapped_allocate(struct context *context, uint64_t bytes, uint32_t flags, void **memory);
 
-/** Gives page-locked memory around an address a copy on the device; any other address is left alone. */
-CUresult mapped_make(uint64_t address);
+/**
+ * Gives page-locked memory around an address a copy on the device; any other address is left alone. Sets
+ * `moved`, which it never clears, if kernels find the memory at another address than the program.
+ */
+CUresult mapped_make(uint64_t address, bool *moved);
 
 /** The address at which kernels find what the program has at one; the same where there is no copy. */
 uint64_t mapped_translate(uint64_t address);
