@@ -41,7 +41,8 @@ public record DeviceImage(
    * one after the other, which are linked, or an ELF file.
    *
    * @param computeCapability of the device, 10 * major + minor
-   * @throws GpuException INVALID_IMAGE, INVALID_PTX (the message is the compiler's), OUT_OF_MEMORY,
+   * @throws GpuException INVALID_IMAGE, INVALID_PTX (the message is the compiler's),
+   *     UNSUPPORTED_PTX_VERSION if it is newer than what is known here, OUT_OF_MEMORY,
    *     NO_BINARY_FOR_GPU if it holds nothing for a GPU of this or any other kind
    */
   public static DeviceImage parse(MemorySegment image, int computeCapability) {
@@ -70,7 +71,7 @@ public record DeviceImage(
     try {
       return link(List.of(PtxUnit.parse(text, computeCapability)));
     } catch (PtxException e) {
-      throw new GpuException(CudaStatus.INVALID_PTX, e.getMessage());
+      throw refusal(e);
     }
   }
 
@@ -91,8 +92,7 @@ public record DeviceImage(
       try {
         addUnits(part, computeCapability, units);
       } catch (PtxException e) {
-        refused =
-            refused == null ? new GpuException(CudaStatus.INVALID_PTX, e.getMessage()) : refused;
+        refused = refused == null ? refusal(e) : refused;
       }
       part.entries().stream()
           .filter(entry -> entry.kind() == FatbinEntry.ELF)
@@ -134,8 +134,15 @@ public record DeviceImage(
     try {
       return fromPtx(PtxModule.link(units));
     } catch (PtxException e) {
-      throw new GpuException(CudaStatus.INVALID_PTX, e.getMessage());
+      throw refusal(e);
     }
+  }
+
+  /** What a driver answers to PTX that cannot be accepted. */
+  static GpuException refusal(PtxException e) {
+    CudaStatus status =
+        e.isUnsupportedVersion() ? CudaStatus.UNSUPPORTED_PTX_VERSION : CudaStatus.INVALID_PTX;
+    return new GpuException(status, e.getMessage());
   }
 
   /** The units of fat binaries that may be linked with others. */
@@ -146,7 +153,7 @@ public record DeviceImage(
         addUnits(part, computeCapability, units);
       }
     } catch (PtxException e) {
-      throw new GpuException(CudaStatus.INVALID_PTX, e.getMessage());
+      throw refusal(e);
     }
     return units;
   }
@@ -157,7 +164,7 @@ public record DeviceImage(
     try {
       return PtxUnit.parse(bytes.text(0), computeCapability);
     } catch (PtxException e) {
-      throw new GpuException(CudaStatus.INVALID_PTX, e.getMessage());
+      throw refusal(e);
     }
   }
 

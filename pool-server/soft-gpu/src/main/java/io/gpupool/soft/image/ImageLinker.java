@@ -80,7 +80,7 @@ public final class ImageLinker {
     try {
       PtxModule.link(units);
     } catch (PtxException e) {
-      throw new GpuException(CudaStatus.INVALID_PTX, e.getMessage());
+      throw DeviceImage.refusal(e);
     }
     List<byte[]> texts = new ArrayList<>();
     int bodyBytes = 0;

@@ -112,6 +112,19 @@ final class DeviceImageTest {
   }
 
   @Test
+  void parse_newerPtx_isUnsupportedVersionWithTheCompilersText() {
+    MemorySegment text =
+        MemorySegment.ofArray(
+            ".version 98.0\n.target sm_75\n.address_size 64\n".getBytes(StandardCharsets.US_ASCII));
+
+    assertThatThrownBy(() -> DeviceImage.parse(text, 90))
+        .isInstanceOfSatisfying(
+            GpuException.class,
+            e -> assertThat(e.status()).isEqualTo(CudaStatus.UNSUPPORTED_PTX_VERSION))
+        .hasMessageContaining("Unsupported .version 98.0");
+  }
+
+  @Test
   void parse_somethingElse_isInvalidImage() {
     for (String text : List.of("", "abc", "not a module at all, but long enough", "\u007fELF")) {
       assertStatus(

@@ -26,6 +26,7 @@ final class Complaints {
           case NO_BINARY_FOR_GPU,
               INVALID_IMAGE,
               INVALID_PTX,
+              UNSUPPORTED_PTX_VERSION,
               NOT_SUPPORTED,
               ILLEGAL_ADDRESS,
               LAUNCH_TIMEOUT,
