@@ -160,11 +160,6 @@ public final class PoolClient implements AutoCloseable {
     channel.shutdownNow();
   }
 
-  /** Like {@link #close}, for the event loop, which must not wait. */
-  void abandon() {
-    channel.shutdown();
-  }
-
   /** Has the next call try to connect, however often that has failed before. */
   private void connectAfresh() {
     if (channel.getState(false) == ConnectivityState.TRANSIENT_FAILURE) {

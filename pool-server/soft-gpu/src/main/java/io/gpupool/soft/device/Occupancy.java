@@ -3,7 +3,6 @@ package io.gpupool.soft.device;
 
 import io.gpupool.soft.CudaStatus;
 import io.gpupool.soft.GpuException;
-import java.util.function.IntUnaryOperator;
 
 /** How many blocks a multiprocessor of the presented compute capability holds at once. */
 public final class Occupancy {
@@ -41,33 +40,6 @@ public final class Occupancy {
     return (int) Math.min(least, limits.blocksPerMultiprocessor());
   }
 
-  /**
-   * The block size with the most threads resident, the largest of several.
-   *
-   * @param dynamicSharedBytes of a block of so many threads
-   * @param maxThreads not to be exceeded; 0 for no such limit
-   */
-  public static BestBlock bestBlock(
-      SoftFunction function, IntUnaryOperator dynamicSharedBytes, int maxThreads) {
-    int most = function.info().maxThreadsPerBlock();
-    if (maxThreads > 0) {
-      most = Math.min(most, maxThreads);
-    }
-    BestBlock best = new BestBlock(0, 0);
-    int bestResident = 0;
-    int step = ComputeLimits.WARP_THREADS;
-    for (int rounded = roundUp(most, step); rounded > 0; rounded -= step) {
-      int threads = Math.min(rounded, most);
-      int blocks =
-          blocksPerMultiprocessor(function, threads, dynamicSharedBytes.applyAsInt(threads));
-      if (blocks * threads > bestResident) {
-        bestResident = blocks * threads;
-        best = new BestBlock(blocks * function.context().device().gpu().cores(), threads);
-      }
-    }
-    return best;
-  }
-
   /** The dynamic shared memory that each of {@code blocks} blocks can have on a multiprocessor. */
   public static long availableDynamicSharedBytes(SoftFunction function, int blocks, int threads) {
     if (blocks < 1 || threads < 1) {
@@ -94,11 +66,4 @@ public final class Occupancy {
   private static int roundUp(int value, int unit) {
     return ceilDivide(value, unit) * unit;
   }
-
-  /**
-   * A launch shape that fills the device.
-   *
-   * @param minGrid blocks that all multiprocessors hold together
-   */
-  public record BestBlock(int minGrid, int threads) {}
 }

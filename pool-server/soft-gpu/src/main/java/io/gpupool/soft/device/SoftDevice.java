@@ -83,11 +83,6 @@ public final class SoftDevice {
     return attributes[attribute];
   }
 
-  /** All attributes; the index is the CUdevice_attribute, and index 0 is not one. */
-  public int[] attributes() {
-    return attributes.clone();
-  }
-
   public DeviceMemory memory() {
     return memory;
   }
@@ -164,16 +159,6 @@ public final class SoftDevice {
       primary = new SoftContext(this, primaryFlags);
     }
     return primary;
-  }
-
-  /** Whether the primary context exists. */
-  public synchronized boolean isPrimaryActive() {
-    return primary != null;
-  }
-
-  /** Flags of the primary context. */
-  public synchronized int primaryFlags() {
-    return primaryFlags;
   }
 
   /** Flags for the primary context; one that exists takes them at once. */

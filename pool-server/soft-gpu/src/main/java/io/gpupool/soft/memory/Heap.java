@@ -127,10 +127,6 @@ final class Heap {
     return usedBytes;
   }
 
-  int allocationCount() {
-    return used.size();
-  }
-
   /** Largest allocation that would succeed. */
   long largestFreeBytes() {
     return free.isEmpty() ? 0 : free.last().size;

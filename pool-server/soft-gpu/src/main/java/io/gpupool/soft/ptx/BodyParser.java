@@ -124,8 +124,7 @@ final class BodyParser {
               space,
               declaration.sizeBytes(),
               declaration.alignBytes(),
-              external,
-              false);
+              external);
       scope.declare(declaration.name(), variable);
       locals.add(variable);
     }

@@ -199,8 +199,7 @@ final class ModuleParser {
               space,
               declaration.sizeBytes(),
               declaration.alignBytes(),
-              linkage == Linkage.EXTERN,
-              into == scope);
+              linkage == Linkage.EXTERN);
       Object earlier = into.findHere(name.text());
       if (earlier instanceof Variable && linkage == Linkage.EXTERN) {
         continue;
@@ -339,12 +338,7 @@ final class ModuleParser {
     } else {
       Variable made =
           new Variable(
-              name.text(),
-              Space.PARAM,
-              declaration.sizeBytes(),
-              declaration.alignBytes(),
-              false,
-              false);
+              name.text(), Space.PARAM, declaration.sizeBytes(), declaration.alignBytes(), false);
       meaning = made;
       formal = new Formal.InMemory(made);
     }

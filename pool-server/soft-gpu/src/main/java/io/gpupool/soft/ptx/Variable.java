@@ -11,21 +11,13 @@ public final class Variable {
   private final long sizeBytes;
   private final int alignBytes;
   private final boolean external;
-  private final boolean moduleScope;
 
-  Variable(
-      String name,
-      Space space,
-      long sizeBytes,
-      int alignBytes,
-      boolean external,
-      boolean moduleScope) {
+  Variable(String name, Space space, long sizeBytes, int alignBytes, boolean external) {
     this.name = name;
     this.space = space;
     this.sizeBytes = sizeBytes;
     this.alignBytes = alignBytes;
     this.external = external;
-    this.moduleScope = moduleScope;
   }
 
   public String name() {
@@ -48,11 +40,6 @@ public final class Variable {
   /** Declared {@code .extern}. */
   public boolean external() {
     return external;
-  }
-
-  /** Declared outside any function. */
-  public boolean moduleScope() {
-    return moduleScope;
   }
 
   @Override

@@ -123,16 +123,6 @@ final class LaunchCheckTest {
   }
 
   @Test
-  void bestBlock_noSharedMemory_fillsTheDevice() {
-    Occupancy.BestBlock best = Occupancy.bestBlock(scale, threads -> 0, 0);
-
-    assertThat(best.threads()).isEqualTo(1024);
-    assertThat(best.minGrid()).isEqualTo(2 * gpu.cores());
-    assertThat(Occupancy.bestBlock(scale, threads -> 0, 100).threads()).isLessThanOrEqualTo(100);
-    assertThat(Occupancy.bestBlock(count, threads -> 0, 0).threads()).isEqualTo(128);
-  }
-
-  @Test
   void availableDynamicShared_blocksAsked_letsThatManyBeResident() {
     scale.setAttribute(MAX_DYNAMIC_SHARED, 227 * 1024);
     for (int blocks : new int[] {1, 2, 3, 7, 16, 32}) {

@@ -58,7 +58,6 @@ public final class Posix {
       call("connect", JAVA_INT, JAVA_INT, JAVA_LONG, JAVA_INT);
   private static final MethodHandle SHUTDOWN = call("shutdown", JAVA_INT, JAVA_INT, JAVA_INT);
   private static final MethodHandle CLOSE = call("close", JAVA_INT, JAVA_INT);
-  private static final MethodHandle PIPE2 = call("pipe2", JAVA_INT, JAVA_LONG, JAVA_INT);
   private static final MethodHandle DUP2 = call("dup2", JAVA_INT, JAVA_INT, JAVA_INT);
   private static final MethodHandle MMAP =
       call("mmap", JAVA_LONG, JAVA_LONG, JAVA_LONG, JAVA_INT, JAVA_INT, JAVA_INT, JAVA_LONG);
@@ -235,21 +234,6 @@ public final class Posix {
   public static void close(int fd) {
     try {
       int ignored = (int) CLOSE.invokeExact(CAPTURED.get(), fd);
-    } catch (Throwable e) {
-      throw failed(e);
-    }
-  }
-
-  /** Reading and writing end of a pipe. */
-  public static int[] pipe() {
-    try (Arena arena = Arena.ofConfined()) {
-      MemorySegment pair = arena.allocate(8);
-      MemorySegment state = CAPTURED.get();
-      int result = (int) PIPE2.invokeExact(state, pair.address(), SOCK_CLOEXEC);
-      if (result != 0) {
-        throw new IllegalStateException("pipe2: error " + errno(state));
-      }
-      return new int[] {pair.get(JAVA_INT, 0), pair.get(JAVA_INT, 4)};
     } catch (Throwable e) {
       throw failed(e);
     }
