@@ -1,26 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Calls of the driver API that most programs never make: clusters, core dumps, notices, peers' atomics.
-#include <cuda.h>
-
-#include "check.h"
+#include "driver_entry.h"
 
 __global__ void twice(float *values) { values[threadIdx.x] *= 2; }
-
-static void drive(CUresult expected, CUresult result, const char *what) {
-  REQUIRE(result == expected, "%s is %d, not %d", what, result, expected);
-}
-
-#define DRIVE(expected, call) drive((expected), (call), #call)
-
-// The entry point of a name, so that no libcuda is linked.
-template <typename Function>
-static Function *entry(const char *name) {
-  void *found = nullptr;
-  cudaDriverEntryPointQueryResult result;
-  CHECK(cudaGetDriverEntryPointByVersion(name, &found, CUDART_VERSION, cudaEnableDefault, &result));
-  REQUIRE(found && result == cudaDriverEntryPointSuccess, "there is no %s", name);
-  return reinterpret_cast<Function *>(found);
-}
 
 static void test_clusters() {
   cudaLaunchConfig_t config = {};
@@ -39,47 +21,45 @@ static void test_clusters() {
 }
 
 static void test_core_dumps() {
-  auto *get = entry<decltype(cuCoredumpGetAttributeGlobal)>("cuCoredumpGetAttributeGlobal");
-  auto *set = entry<decltype(cuCoredumpSetAttributeGlobal)>("cuCoredumpSetAttributeGlobal");
-  auto *getHere = entry<decltype(cuCoredumpGetAttribute)>("cuCoredumpGetAttribute");
+  auto *get = ENTRY(cuCoredumpGetAttributeGlobal);
+  auto *set = ENTRY(cuCoredumpSetAttributeGlobal);
+  auto *getHere = ENTRY(cuCoredumpGetAttribute);
   bool enabled = true;
   size_t bytes = 0;
-  DRIVE(CUDA_SUCCESS, get(CU_COREDUMP_ENABLE_ON_EXCEPTION, nullptr, &bytes));
+  DRIVER(get(CU_COREDUMP_ENABLE_ON_EXCEPTION, nullptr, &bytes));
   REQUIRE(bytes == sizeof enabled, "%zu bytes", bytes);
-  DRIVE(CUDA_SUCCESS, getHere(CU_COREDUMP_ENABLE_ON_EXCEPTION, &enabled, &bytes));
+  DRIVER(getHere(CU_COREDUMP_ENABLE_ON_EXCEPTION, &enabled, &bytes));
   REQUIRE(!enabled, "core dumps are on");
   char name[64] = "dumps.%p";
   bytes = sizeof name;
-  DRIVE(CUDA_SUCCESS, set(CU_COREDUMP_FILE, name, &bytes));
+  DRIVER(set(CU_COREDUMP_FILE, name, &bytes));
   char again[1024] = "";
   bytes = sizeof again;
-  DRIVE(CUDA_SUCCESS, get(CU_COREDUMP_FILE, again, &bytes));
+  DRIVER(get(CU_COREDUMP_FILE, again, &bytes));
   REQUIRE(strcmp(name, again) == 0, "the file is %s", again);
-  DRIVE(CUDA_ERROR_INVALID_VALUE, get(CU_COREDUMP_MAX, again, &bytes));
+  REFUSED(CUDA_ERROR_INVALID_VALUE, get(CU_COREDUMP_MAX, again, &bytes));
 }
 
 static void test_notices() {
-  auto *add = entry<decltype(cuDeviceRegisterAsyncNotification)>("cuDeviceRegisterAsyncNotification");
-  auto *remove =
-      entry<decltype(cuDeviceUnregisterAsyncNotification)>("cuDeviceUnregisterAsyncNotification");
+  auto *add = ENTRY(cuDeviceRegisterAsyncNotification);
+  auto *remove = ENTRY(cuDeviceUnregisterAsyncNotification);
   CUasyncCallbackHandle handle;
-  DRIVE(CUDA_SUCCESS,
-      add(0, [](CUasyncNotificationInfo *, void *, CUasyncCallbackHandle) {}, nullptr, &handle));
-  DRIVE(CUDA_SUCCESS, remove(0, handle));
+  DRIVER(add(0, [](CUasyncNotificationInfo *, void *, CUasyncCallbackHandle) {}, nullptr, &handle));
+  DRIVER(remove(0, handle));
 }
 
 static void test_peers() {
-  auto *ask = entry<decltype(cuDeviceGetP2PAtomicCapabilities)>("cuDeviceGetP2PAtomicCapabilities");
+  auto *ask = ENTRY(cuDeviceGetP2PAtomicCapabilities);
   int devices, native;
   unsigned capability;
   CUatomicOperation add = CU_ATOMIC_OPERATION_INTEGER_ADD;
   CHECK(cudaGetDeviceCount(&devices));
   if (devices < 2) {
-    DRIVE(CUDA_ERROR_INVALID_VALUE, ask(&capability, &add, 1, 0, 0));
+    REFUSED(CUDA_ERROR_INVALID_VALUE, ask(&capability, &add, 1, 0, 0));
     return;
   }
   CHECK(cudaDeviceGetP2PAttribute(&native, cudaDevP2PAttrNativeAtomicSupported, 0, 1));
-  DRIVE(CUDA_SUCCESS, ask(&capability, &add, 1, 0, 1));
+  DRIVER(ask(&capability, &add, 1, 0, 1));
   REQUIRE((capability != 0) == (native != 0), "atomics 0x%x, native %d", capability, native);
 }
 

@@ -1,32 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Graphs that wait for values in memory and write them: captured, and as nodes of the driver API.
-#include "check.h"
-
-#include <cuda.h>
-
-#define DRIVER(call) driver((call), #call, __LINE__)
-
-static void driver(CUresult result, const char *call, int line) {
-  REQUIRE(result == CUDA_SUCCESS, "line %d: %s is %d", line, call, result);
-}
+#include "driver_entry.h"
 
 __global__ void copy_when_set(const unsigned *flag, unsigned *seen) { *seen = *flag; }
-
-#define ENTRY(name) static decltype(&name) p_##name
-ENTRY(cuStreamWaitValue32);
-ENTRY(cuStreamWriteValue32);
-ENTRY(cuGraphAddBatchMemOpNode);
-ENTRY(cuGraphBatchMemOpNodeGetParams);
-ENTRY(cuGraphExecBatchMemOpNodeSetParams);
-
-template <typename T>
-static void look_up(T *&function, const char *name, int version) {
-  void *found = nullptr;
-  cudaDriverEntryPointQueryResult how;
-  CHECK(cudaGetDriverEntryPointByVersion(name, &found, version, cudaEnableDefault, &how));
-  REQUIRE(found, "%s is not there", name);
-  function = reinterpret_cast<T *>(found);
-}
 
 static unsigned value_of(const unsigned *device) { return host_copy(device, 1)[0]; }
 
@@ -37,11 +13,6 @@ int main() {
   CHECK(cudaMemset(flag, 0, sizeof *flag));
   CHECK(cudaMemset(seen, 0, sizeof *seen));
   CHECK(cudaDeviceSynchronize());
-  look_up(p_cuStreamWaitValue32, "cuStreamWaitValue32", 11070);
-  look_up(p_cuStreamWriteValue32, "cuStreamWriteValue32", 11070);
-  look_up(p_cuGraphAddBatchMemOpNode, "cuGraphAddBatchMemOpNode", 11070);
-  look_up(p_cuGraphBatchMemOpNodeGetParams, "cuGraphBatchMemOpNodeGetParams", 11070);
-  look_up(p_cuGraphExecBatchMemOpNodeSetParams, "cuGraphExecBatchMemOpNodeSetParams", 11070);
   CUdeviceptr address = reinterpret_cast<CUdeviceptr>(flag);
   cudaStream_t stream, other;
   CHECK(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking));
@@ -51,9 +22,9 @@ int main() {
   cudaGraph_t graph;
   cudaGraphExec_t exec;
   CHECK(cudaStreamBeginCapture(stream, cudaStreamCaptureModeGlobal));
-  DRIVER(p_cuStreamWaitValue32(stream, address, 5, CU_STREAM_WAIT_VALUE_EQ));
+  DRIVER(ENTRY(cuStreamWaitValue32)(stream, address, 5, CU_STREAM_WAIT_VALUE_EQ));
   copy_when_set<<<1, 1, 0, stream>>>(flag, seen);
-  DRIVER(p_cuStreamWriteValue32(stream, address, 9, CU_STREAM_WRITE_VALUE_DEFAULT));
+  DRIVER(ENTRY(cuStreamWriteValue32)(stream, address, 9, CU_STREAM_WRITE_VALUE_DEFAULT));
   CHECK(cudaStreamEndCapture(stream, &graph));
   size_t nodes = 0;
   CHECK(cudaGraphGetNodes(graph, nullptr, &nodes));
@@ -64,7 +35,7 @@ int main() {
     CHECK(cudaStreamSynchronize(other));
     CHECK(cudaGraphLaunch(exec, stream));
     EXPECT(cudaErrorNotReady, cudaStreamQuery(stream));
-    DRIVER(p_cuStreamWriteValue32(other, address, 5, CU_STREAM_WRITE_VALUE_DEFAULT));
+    DRIVER(ENTRY(cuStreamWriteValue32)(other, address, 5, CU_STREAM_WRITE_VALUE_DEFAULT));
     CHECK(cudaStreamSynchronize(stream));
     REQUIRE(value_of(seen) == 5 && value_of(flag) == 9, "saw %u, left %u", value_of(seen),
         value_of(flag));
@@ -82,15 +53,15 @@ int main() {
   params.paramArray = &write;
   cudaGraphNode_t node;
   CHECK(cudaGraphCreate(&graph, 0));
-  DRIVER(p_cuGraphAddBatchMemOpNode(&node, graph, nullptr, 0, &params));
-  DRIVER(p_cuGraphBatchMemOpNodeGetParams(node, &read));
+  DRIVER(ENTRY(cuGraphAddBatchMemOpNode)(&node, graph, nullptr, 0, &params));
+  DRIVER(ENTRY(cuGraphBatchMemOpNodeGetParams)(node, &read));
   REQUIRE(read.count == 1 && read.paramArray[0].writeValue.value == 70, "the node's parameters");
   CHECK(cudaGraphInstantiate(&exec, graph, 0));
   CHECK(cudaGraphLaunch(exec, stream));
   CHECK(cudaStreamSynchronize(stream));
   REQUIRE(value_of(flag) == 70, "the node left %u", value_of(flag));
   write.writeValue.value = 71;
-  DRIVER(p_cuGraphExecBatchMemOpNodeSetParams(exec, node, &params));
+  DRIVER(ENTRY(cuGraphExecBatchMemOpNodeSetParams)(exec, node, &params));
   CHECK(cudaGraphLaunch(exec, stream));
   CHECK(cudaStreamSynchronize(stream));
   REQUIRE(value_of(flag) == 71, "the changed node left %u", value_of(flag));

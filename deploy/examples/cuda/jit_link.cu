@@ -1,40 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // PTX linked at run time: parts that call each other, their logs, names that are missing or there twice.
-#include <cuda.h>
-
 #include <string>
 
-#include "check.h"
-
-// The driver's functions come through the runtime, which needs no library to link with.
-template <typename Function>
-static Function *entry(const char *name) {
-  void *found = nullptr;
-  cudaDriverEntryPointQueryResult status;
-  CHECK(cudaGetDriverEntryPointByVersion(name, &found, 12000, cudaEnableDefault, &status));
-  REQUIRE(found, "there is no %s", name);
-  return reinterpret_cast<Function *>(found);
-}
-
-static auto *const p_cuLinkCreate = entry<decltype(cuLinkCreate)>("cuLinkCreate");
-static auto *const p_cuLinkAddData = entry<decltype(cuLinkAddData)>("cuLinkAddData");
-static auto *const p_cuLinkComplete = entry<decltype(cuLinkComplete)>("cuLinkComplete");
-static auto *const p_cuLinkDestroy = entry<decltype(cuLinkDestroy)>("cuLinkDestroy");
-static auto *const p_cuModuleLoadData = entry<decltype(cuModuleLoadData)>("cuModuleLoadData");
-static auto *const p_cuModuleGetFunction = entry<decltype(cuModuleGetFunction)>("cuModuleGetFunction");
-static auto *const p_cuLaunchKernel = entry<decltype(cuLaunchKernel)>("cuLaunchKernel");
-static auto *const p_cuModuleUnload = entry<decltype(cuModuleUnload)>("cuModuleUnload");
-static auto *const p_cuGetErrorName = entry<decltype(cuGetErrorName)>("cuGetErrorName");
-
-#define DRIVER(call) driver((call), #call, __LINE__)
-
-static void driver(CUresult result, const char *call, int line) {
-  const char *name = "?";
-  if (result != CUDA_SUCCESS) {
-    p_cuGetErrorName(result, &name);
-    fail("line %d: %s is %d %s", line, call, result, name);
-  }
-}
+#include "driver_entry.h"
 
 static const char *head = ".version 6.5\n.target sm_60\n.address_size 64\n";
 
@@ -87,7 +55,7 @@ static const char *function_text = R"(
 
 static CUresult add(CUlinkState state, const char *text, const char *name) {
   std::string whole = std::string(head) + text;
-  return p_cuLinkAddData(state, CU_JIT_INPUT_PTX, const_cast<char *>(whole.c_str()),
+  return ENTRY(cuLinkAddData)(state, CU_JIT_INPUT_PTX, const_cast<char *>(whole.c_str()),
       whole.size() + 1, name, 0, nullptr, nullptr);
 }
 
@@ -99,17 +67,17 @@ int main() {
   void *values[] = {info, reinterpret_cast<void *>(sizeof info), error,
       reinterpret_cast<void *>(sizeof error)};
   CUlinkState state;
-  DRIVER(p_cuLinkCreate(4, options, values, &state));
+  DRIVER(ENTRY(cuLinkCreate)(4, options, values, &state));
   DRIVER(add(state, kernel_text, "kernel.ptx"));
   DRIVER(add(state, function_text, "function.ptx"));
   void *image;
   size_t bytes;
-  DRIVER(p_cuLinkComplete(state, &image, &bytes));
+  DRIVER(ENTRY(cuLinkComplete)(state, &image, &bytes));
   CUmodule module;
   CUfunction function;
-  DRIVER(p_cuModuleLoadData(&module, image));
-  DRIVER(p_cuLinkDestroy(state));
-  DRIVER(p_cuModuleGetFunction(&function, module, "twist_all"));
+  DRIVER(ENTRY(cuModuleLoadData)(&module, image));
+  DRIVER(ENTRY(cuLinkDestroy)(state));
+  DRIVER(ENTRY(cuModuleGetFunction)(&function, module, "twist_all"));
 
   const int count = 300;
   std::vector<int> numbers(count), expected(count);
@@ -119,21 +87,21 @@ int main() {
   }
   int *data = device_copy(numbers), length = count;
   void *arguments[] = {&data, &length};
-  DRIVER(p_cuLaunchKernel(function, 3, 1, 1, 128, 1, 1, 0, nullptr, arguments, nullptr));
+  DRIVER(ENTRY(cuLaunchKernel)(function, 3, 1, 1, 128, 1, 1, 0, nullptr, arguments, nullptr));
   require_equal(host_copy(data, count), expected);
-  DRIVER(p_cuModuleUnload(module));
+  DRIVER(ENTRY(cuModuleUnload)(module));
 
   void *again[] = {info, reinterpret_cast<void *>(sizeof info), error,
       reinterpret_cast<void *>(sizeof error)};
-  DRIVER(p_cuLinkCreate(4, options, again, &state));
+  DRIVER(ENTRY(cuLinkCreate)(4, options, again, &state));
   DRIVER(add(state, kernel_text, "kernel.ptx"));
-  REQUIRE(p_cuLinkComplete(state, &image, &bytes) != CUDA_SUCCESS, "a name is missing");
+  REQUIRE(ENTRY(cuLinkComplete)(state, &image, &bytes) != CUDA_SUCCESS, "a name is missing");
   REQUIRE(std::strstr(error, "twist"), "the log does not name what is missing: %s", error);
-  DRIVER(p_cuLinkDestroy(state));
+  DRIVER(ENTRY(cuLinkDestroy)(state));
 
-  DRIVER(p_cuLinkCreate(0, nullptr, nullptr, &state));
+  DRIVER(ENTRY(cuLinkCreate)(0, nullptr, nullptr, &state));
   REQUIRE(add(state, "\nnonsense\n", "bad.ptx") == CUDA_ERROR_INVALID_PTX, "nonsense is PTX");
-  DRIVER(p_cuLinkDestroy(state));
+  DRIVER(ENTRY(cuLinkDestroy)(state));
   CHECK(cudaFree(data));
   return ok("%zu bytes linked", bytes);
 }

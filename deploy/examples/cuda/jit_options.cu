@@ -1,25 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // PTX compiled at run time with options: logs and their lengths, errors with their line, and as a library.
-#include <cuda.h>
-
 #include <algorithm>
 #include <string>
 
-#include "check.h"
-
-#define DRIVER(name) reinterpret_cast<decltype(&name)>(entry_point(#name))
-
-static void *entry_point(const char *name) {
-  void *function = nullptr;
-  cudaDriverEntryPointQueryResult result;
-  CHECK(cudaGetDriverEntryPointByVersion(name, &function, 12000, cudaEnableDefault, &result));
-  REQUIRE(function != nullptr && result == cudaDriverEntryPointSuccess, "%s is not there", name);
-  return function;
-}
-
-static void check_driver(CUresult result, const char *what) {
-  REQUIRE(result == CUDA_SUCCESS, "%s gives %d", what, result);
-}
+#include "driver_entry.h"
 
 static const char *text = R"(.version 7.0
 .target sm_70
@@ -49,10 +33,10 @@ static void require_scaled(int *data, const std::vector<int> &values, int factor
 
 int main() {
   CHECK(cudaFree(nullptr));
-  auto load = DRIVER(cuModuleLoadDataEx);
-  auto unload = DRIVER(cuModuleUnload);
-  auto function_of = DRIVER(cuModuleGetFunction);
-  auto launch = DRIVER(cuLaunchKernel);
+  auto load = ENTRY(cuModuleLoadDataEx);
+  auto unload = ENTRY(cuModuleUnload);
+  auto function_of = ENTRY(cuModuleGetFunction);
+  auto launch = ENTRY(cuLaunchKernel);
   std::vector<int> values(64);
   for (int i = 0; i < 64; i++) values[i] = i - 20;
   int *data = device_copy(values);
@@ -70,14 +54,14 @@ int main() {
       nullptr, nullptr};
   CUmodule module;
   CUfunction function;
-  check_driver(load(&module, text, count, options, option_values), "cuModuleLoadDataEx");
+  DRIVER(load(&module, text, count, options, option_values));
   REQUIRE(error[0] == 0, "there is an error: %s", error);
   REQUIRE(reinterpret_cast<size_t>(option_values[3]) == 0, "the error log has %zu bytes",
       reinterpret_cast<size_t>(option_values[3]));
-  check_driver(function_of(&function, module, "scale"), "cuModuleGetFunction");
-  check_driver(launch(function, 1, 1, 1, 64, 1, 1, 0, nullptr, arguments, nullptr), "cuLaunchKernel");
+  DRIVER(function_of(&function, module, "scale"));
+  DRIVER(launch(function, 1, 1, 1, 64, 1, 1, 0, nullptr, arguments, nullptr));
   require_scaled(data, values, 5);
-  check_driver(unload(module), "cuModuleUnload");
+  DRIVER(unload(module));
 
   // The error names the line; a short buffer gets as much as it holds, with its end.
   std::string broken = text;
@@ -97,26 +81,27 @@ int main() {
   // Without any option the result alone tells.
   REQUIRE(load(&module, broken.c_str(), 0, nullptr, nullptr) == CUDA_ERROR_INVALID_PTX,
       "broken PTX was loaded");
+  std::string newer = text;
+  newer.replace(newer.find("7.0"), 3, "97.0");
+  REFUSED(CUDA_ERROR_UNSUPPORTED_PTX_VERSION, load(&module, newer.c_str(), 0, nullptr, nullptr));
 
   CUlibrary library;
   CUkernel kernel;
   CUdeviceptr factor;
   size_t bytes;
-  check_driver(DRIVER(cuLibraryLoadData)(&library, text, options, option_values, 0, nullptr, nullptr, 0),
-      "cuLibraryLoadData");
-  check_driver(DRIVER(cuLibraryGetKernel)(&kernel, library, "scale"), "cuLibraryGetKernel");
-  check_driver(DRIVER(cuKernelGetFunction)(&function, kernel), "cuKernelGetFunction");
-  check_driver(DRIVER(cuLibraryGetGlobal)(&factor, &bytes, library, "factor"), "cuLibraryGetGlobal");
+  DRIVER(ENTRY(cuLibraryLoadData)(&library, text, options, option_values, 0, nullptr, nullptr, 0));
+  DRIVER(ENTRY(cuLibraryGetKernel)(&kernel, library, "scale"));
+  DRIVER(ENTRY(cuKernelGetFunction)(&function, kernel));
+  DRIVER(ENTRY(cuLibraryGetGlobal)(&factor, &bytes, library, "factor"));
   REQUIRE(bytes == 4, "the factor has %zu bytes", bytes);
   int three = 3;
   CHECK(cudaMemcpy(reinterpret_cast<void *>(factor), &three, 4, cudaMemcpyHostToDevice));
-  check_driver(launch(function, 1, 1, 1, 64, 1, 1, 0, nullptr, arguments, nullptr), "cuLaunchKernel");
+  DRIVER(launch(function, 1, 1, 1, 64, 1, 1, 0, nullptr, arguments, nullptr));
   // A kernel of a library can be launched as it is, too.
-  check_driver(launch(reinterpret_cast<CUfunction>(kernel), 1, 1, 1, 64, 1, 1, 0, nullptr, arguments,
-                   nullptr),
-      "cuLaunchKernel of a CUkernel");
+  DRIVER(launch(reinterpret_cast<CUfunction>(kernel), 1, 1, 1, 64, 1, 1, 0, nullptr, arguments,
+                   nullptr));
   require_scaled(data, values, 5 * 3 * 3);
-  check_driver(DRIVER(cuLibraryUnload)(library), "cuLibraryUnload");
+  DRIVER(ENTRY(cuLibraryUnload)(library));
   CHECK(cudaFree(data));
   return ok("%d options, errors with their line", count);
 }

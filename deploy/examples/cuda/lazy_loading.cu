@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Lazy and eager loading, chosen by CUDA_MODULE_LOADING before the first call: each in a process of its own.
-#include <cuda.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "check.h"
+#include "driver_entry.h"
 
 __device__ int initialised[4] = {1, 2, 3, 4};
 __managed__ int shared_value = 7;
@@ -27,13 +26,9 @@ static int child(const char *mode, CUmoduleLoadingMode expected) {
   } else {
     unsetenv("CUDA_MODULE_LOADING");
   }
-  void *function;
-  cudaDriverEntryPointQueryResult result;
-  CHECK(cudaGetDriverEntryPointByVersion("cuModuleGetLoadingMode", &function, 12000, cudaEnableDefault, &result));
   CUmoduleLoadingMode loading;
   CHECK(cudaFree(nullptr));
-  REQUIRE(reinterpret_cast<decltype(&cuModuleGetLoadingMode)>(function)(&loading) == CUDA_SUCCESS,
-      "there is no loading mode");
+  DRIVER(ENTRY(cuModuleGetLoadingMode)(&loading));
   REQUIRE(loading == expected, "%s is mode %d", mode == nullptr ? "nothing" : mode, loading);
   shared_value = 11;
   int *out;

@@ -1,24 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Many modules of PTX text, written at run time and loaded through the driver's own entry points.
-#include <cuda.h>
-
 #include <string>
 
-#include "check.h"
-
-#define DRIVER(name) reinterpret_cast<decltype(&name)>(entry_point(#name))
-
-static void *entry_point(const char *name) {
-  void *function = nullptr;
-  cudaDriverEntryPointQueryResult result;
-  CHECK(cudaGetDriverEntryPointByVersion(name, &function, 12000, cudaEnableDefault, &result));
-  REQUIRE(function != nullptr && result == cudaDriverEntryPointSuccess, "%s is not there", name);
-  return function;
-}
-
-static void check_driver(CUresult result, const char *what) {
-  REQUIRE(result == CUDA_SUCCESS, "%s gives %d", what, result);
-}
+#include "driver_entry.h"
 
 static std::string module_text(int number) {
   std::string n = std::to_string(number);
@@ -37,30 +21,30 @@ static std::string module_text(int number) {
 int main() {
   const int modules = 48;
   CHECK(cudaFree(nullptr));
-  auto load = DRIVER(cuModuleLoadDataEx);
-  auto unload = DRIVER(cuModuleUnload);
-  auto function_of = DRIVER(cuModuleGetFunction);
-  auto global_of = DRIVER(cuModuleGetGlobal);
-  auto launch = DRIVER(cuLaunchKernel);
+  auto load = ENTRY(cuModuleLoadDataEx);
+  auto unload = ENTRY(cuModuleUnload);
+  auto function_of = ENTRY(cuModuleGetFunction);
+  auto global_of = ENTRY(cuModuleGetGlobal);
+  auto launch = ENTRY(cuLaunchKernel);
   std::vector<CUmodule> loaded(modules);
   unsigned *out;
   CHECK(cudaMalloc(&out, 32 * sizeof(unsigned)));
   for (int i = 0; i < modules; i++) {
-    check_driver(load(&loaded[i], module_text(i).c_str(), 0, nullptr, nullptr), "cuModuleLoadDataEx");
+    DRIVER(load(&loaded[i], module_text(i).c_str(), 0, nullptr, nullptr));
   }
   for (int i = 0; i < modules; i++) {
     std::string name = "kernel_" + std::to_string(i);
     CUfunction function;
-    check_driver(function_of(&function, loaded[i], name.c_str()), name.c_str());
+    DRIVER(function_of(&function, loaded[i], name.c_str()));
     CUdeviceptr bias;
     size_t bytes;
-    check_driver(global_of(&bias, &bytes, loaded[i], "bias"), "cuModuleGetGlobal");
+    DRIVER(global_of(&bias, &bytes, loaded[i], "bias"));
     REQUIRE(bytes == 4, "bias has %zu bytes", bytes);
     unsigned new_bias = 1000u + i;
     CHECK(cudaMemcpy(reinterpret_cast<void *>(bias), &new_bias, 4, cudaMemcpyHostToDevice));
     unsigned x = 7;
     void *arguments[] = {&out, &x};
-    check_driver(launch(function, 1, 1, 1, 32, 1, 1, 0, nullptr, arguments, nullptr), name.c_str());
+    DRIVER(launch(function, 1, 1, 1, 32, 1, 1, 0, nullptr, arguments, nullptr));
     std::vector<unsigned> result = host_copy(out, 32);
     for (unsigned lane = 0; lane < 32; lane++) {
       unsigned expected = x * i + new_bias + lane;
@@ -71,7 +55,7 @@ int main() {
   REQUIRE(function_of(&missing, loaded[0], "kernel_1") == CUDA_ERROR_NOT_FOUND,
       "a function of another module was found");
   for (CUmodule module : loaded) {
-    check_driver(unload(module), "cuModuleUnload");
+    DRIVER(unload(module));
   }
 
   char log[2048] = "";

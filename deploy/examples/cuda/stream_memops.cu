@@ -1,44 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // Streams that wait for values in memory and write them, alone and in batches; stream attributes; events
 // of a whole context.
-#include "check.h"
-
-#include <cuda.h>
-
-#define DRIVER(call) driver((call), #call, __LINE__)
-
-static void driver(CUresult result, const char *call, int line) {
-  REQUIRE(result == CUDA_SUCCESS, "line %d: %s is %d", line, call, result);
-}
-
-#define REFUSED(expected, call)                                                        \
-  do {                                                                                 \
-    CUresult result = (call);                                                          \
-    REQUIRE(result == (expected), "line %d: %s is %d, not %d", __LINE__, #call, result, expected); \
-  } while (0)
+#include "driver_entry.h"
 
 __global__ void append(int *log, int *length, int entry) { log[(*length)++] = entry; }
 
 __global__ void store(unsigned *flag, unsigned value) { *flag = value; }
-
-#define ENTRY(name) static decltype(&name) p_##name
-ENTRY(cuStreamWaitValue32);
-ENTRY(cuStreamWaitValue64);
-ENTRY(cuStreamWriteValue32);
-ENTRY(cuStreamWriteValue64);
-ENTRY(cuStreamBatchMemOp);
-ENTRY(cuCtxGetCurrent);
-ENTRY(cuCtxRecordEvent);
-ENTRY(cuCtxWaitEvent);
-
-template <typename T>
-static void look_up(T *&function, const char *name, int version) {
-  void *found = nullptr;
-  cudaDriverEntryPointQueryResult how;
-  CHECK(cudaGetDriverEntryPointByVersion(name, &found, version, cudaEnableDefault, &how));
-  REQUIRE(found, "%s is not there", name);
-  function = reinterpret_cast<T *>(found);
-}
 
 static int *log_entries, *log_length;
 static cudaStream_t one, other;
@@ -65,17 +32,17 @@ static void waits() {
   CUdeviceptr word = reinterpret_cast<CUdeviceptr>(flag);
   CHECK(cudaMemset(flag, 0, 64));
   CHECK(cudaDeviceSynchronize());
-  DRIVER(p_cuStreamWaitValue32(one, word, 1, CU_STREAM_WAIT_VALUE_EQ));
+  DRIVER(ENTRY(cuStreamWaitValue32)(one, word, 1, CU_STREAM_WAIT_VALUE_EQ));
   note(one, 2);
-  DRIVER(p_cuStreamWriteValue32(one, word, 2, 0));
+  DRIVER(ENTRY(cuStreamWriteValue32)(one, word, 2, 0));
   note(other, 1);
   REQUIRE(cudaStreamQuery(one) == cudaErrorNotReady, "the stream does not wait");
-  DRIVER(p_cuStreamWriteValue32(other, word, 1, 0));
-  DRIVER(p_cuStreamWaitValue32(other, word, 2, CU_STREAM_WAIT_VALUE_GEQ));
+  DRIVER(ENTRY(cuStreamWriteValue32)(other, word, 1, 0));
+  DRIVER(ENTRY(cuStreamWaitValue32)(other, word, 2, CU_STREAM_WAIT_VALUE_GEQ));
   note(other, 3);
   require_log({1, 2, 3}, "written by a stream");
 
-  DRIVER(p_cuStreamWaitValue32(one, word, 0x80, CU_STREAM_WAIT_VALUE_AND));
+  DRIVER(ENTRY(cuStreamWaitValue32)(one, word, 0x80, CU_STREAM_WAIT_VALUE_AND));
   note(one, 2);
   note(other, 1);
   store<<<1, 1, 0, other>>>(flag, 0x81);
@@ -83,19 +50,19 @@ static void waits() {
 
   const unsigned all = 0xffffffff, some = 0xfffffff0;
   CHECK(cudaMemcpy(flag, &all, 4, cudaMemcpyHostToDevice));
-  DRIVER(p_cuStreamWaitValue32(one, word, 0, CU_STREAM_WAIT_VALUE_NOR));
+  DRIVER(ENTRY(cuStreamWaitValue32)(one, word, 0, CU_STREAM_WAIT_VALUE_NOR));
   note(one, 2);
   note(other, 1);
   CHECK(cudaMemcpyAsync(flag, &some, 4, cudaMemcpyHostToDevice, other));
   require_log({1, 2}, "copied");
 
-  DRIVER(p_cuStreamWaitValue64(one, word + 8, 1ull << 40, CU_STREAM_WAIT_VALUE_GEQ));
+  DRIVER(ENTRY(cuStreamWaitValue64)(one, word + 8, 1ull << 40, CU_STREAM_WAIT_VALUE_GEQ));
   note(one, 2);
   note(other, 1);
-  DRIVER(p_cuStreamWriteValue64(other, word + 8, (1ull << 40) + 5, 0));
+  DRIVER(ENTRY(cuStreamWriteValue64)(other, word + 8, (1ull << 40) + 5, 0));
   require_log({1, 2}, "64 bits");
-  REFUSED(CUDA_ERROR_INVALID_VALUE, p_cuStreamWaitValue32(one, word + 2, 0, 0));
-  REFUSED(CUDA_ERROR_INVALID_VALUE, p_cuStreamWriteValue64(one, word + 4, 0, 0));
+  REFUSED(CUDA_ERROR_INVALID_VALUE, ENTRY(cuStreamWaitValue32)(one, word + 2, 0, 0));
+  REFUSED(CUDA_ERROR_INVALID_VALUE, ENTRY(cuStreamWriteValue64)(one, word + 4, 0, 0));
   CHECK(cudaFree(flag));
 }
 
@@ -115,12 +82,12 @@ static void batches() {
       batch[0].waitValue.address = token;
       batch[0].waitValue.value = 2 * round + side;
       batch[0].waitValue.flags = CU_STREAM_WAIT_VALUE_EQ;
-      DRIVER(p_cuStreamBatchMemOp(stream, 1, batch, 0));
+      DRIVER(ENTRY(cuStreamBatchMemOp)(stream, 1, batch, 0));
       note(stream, 2 * round + side);
       batch[1].writeValue.operation = CU_STREAM_MEM_OP_WRITE_VALUE_32;
       batch[1].writeValue.address = token;
       batch[1].writeValue.value = 2 * round + side + 1;
-      DRIVER(p_cuStreamBatchMemOp(stream, 2, batch, 0));
+      DRIVER(ENTRY(cuStreamBatchMemOp)(stream, 2, batch, 0));
       expected.push_back(2 * round + side);
     }
   }
@@ -145,19 +112,19 @@ static void events_of_a_context() {
   CUcontext context;
   cudaEvent_t event;
   CUdeviceptr gate;
-  DRIVER(p_cuCtxGetCurrent(&context));
+  DRIVER(ENTRY(cuCtxGetCurrent)(&context));
   CHECK(cudaEventCreate(&event));
   CHECK(cudaMalloc(reinterpret_cast<void **>(&gate), 4));
   CHECK(cudaMemset(reinterpret_cast<void *>(gate), 0, 4));
   CHECK(cudaDeviceSynchronize());
-  DRIVER(p_cuStreamWaitValue32(one, gate, 1, CU_STREAM_WAIT_VALUE_EQ));
+  DRIVER(ENTRY(cuStreamWaitValue32)(one, gate, 1, CU_STREAM_WAIT_VALUE_EQ));
   note(one, 1);
-  DRIVER(p_cuCtxRecordEvent(context, event));
+  DRIVER(ENTRY(cuCtxRecordEvent)(context, event));
   REQUIRE(cudaEventQuery(event) == cudaErrorNotReady, "the event does not wait for all streams");
   cudaStream_t opener;
   CHECK(cudaStreamCreateWithFlags(&opener, cudaStreamNonBlocking));
-  DRIVER(p_cuStreamWriteValue32(opener, gate, 1, 0));
-  DRIVER(p_cuCtxWaitEvent(context, event));
+  DRIVER(ENTRY(cuStreamWriteValue32)(opener, gate, 1, 0));
+  DRIVER(ENTRY(cuCtxWaitEvent)(context, event));
   note(other, 2);
   require_log({1, 2}, "behind the event");
   CHECK(cudaEventSynchronize(event));
@@ -172,14 +139,6 @@ int main() {
   CHECK(cudaDeviceGetAttribute(
       &supported, static_cast<cudaDeviceAttr>(CU_DEVICE_ATTRIBUTE_CAN_USE_64_BIT_STREAM_MEM_OPS), 0));
   REQUIRE(supported, "the device has no stream memory operations");
-  look_up(p_cuStreamWaitValue32, "cuStreamWaitValue32", 12000);
-  look_up(p_cuStreamWaitValue64, "cuStreamWaitValue64", 12000);
-  look_up(p_cuStreamWriteValue32, "cuStreamWriteValue32", 12000);
-  look_up(p_cuStreamWriteValue64, "cuStreamWriteValue64", 12000);
-  look_up(p_cuStreamBatchMemOp, "cuStreamBatchMemOp", 12000);
-  look_up(p_cuCtxGetCurrent, "cuCtxGetCurrent", 12000);
-  look_up(p_cuCtxRecordEvent, "cuCtxRecordEvent", 12050);
-  look_up(p_cuCtxWaitEvent, "cuCtxWaitEvent", 12050);
   CHECK(cudaStreamCreateWithFlags(&one, cudaStreamNonBlocking));
   CHECK(cudaStreamCreateWithFlags(&other, cudaStreamNonBlocking));
   CHECK(cudaMalloc(&log_entries, 1000 * sizeof(int)));

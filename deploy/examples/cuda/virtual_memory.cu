@@ -1,53 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // Virtual memory management: a buffer that grows in place, blocks mapped twice and elsewhere, access that
 // is not given or taken back.
-#include "check.h"
-
-#include <cuda.h>
-#include <sys/wait.h>
-#include <unistd.h>
-
-#define DRIVER(call) driver((call), #call, __LINE__)
-
-static void driver(CUresult result, const char *call, int line) {
-  REQUIRE(result == CUDA_SUCCESS, "line %d: %s is %d", line, call, result);
-}
-
-#define REFUSED(expected, call)                                                        \
-  do {                                                                                 \
-    CUresult result = (call);                                                          \
-    REQUIRE(result == (expected), "line %d: %s is %d, not %d", __LINE__, #call, result, expected); \
-  } while (0)
+#include "driver_entry.h"
 
 __global__ void number(unsigned *values, size_t count, unsigned first) {
   size_t i = blockIdx.x * static_cast<size_t>(blockDim.x) + threadIdx.x;
   if (i < count) {
     values[i] = first + i;
   }
-}
-
-// libcuda is not linked against: its functions come through the runtime, as any program may ask.
-#define ENTRY(name) static decltype(&name) p_##name
-ENTRY(cuMemGetAllocationGranularity);
-ENTRY(cuMemAddressReserve);
-ENTRY(cuMemAddressFree);
-ENTRY(cuMemCreate);
-ENTRY(cuMemRelease);
-ENTRY(cuMemMap);
-ENTRY(cuMemUnmap);
-ENTRY(cuMemSetAccess);
-ENTRY(cuMemGetAccess);
-ENTRY(cuMemRetainAllocationHandle);
-ENTRY(cuMemGetAllocationPropertiesFromHandle);
-ENTRY(cuMemExportToShareableHandle);
-
-template <typename T>
-static void look_up(T *&function, const char *name) {
-  void *found = nullptr;
-  cudaDriverEntryPointQueryResult how;
-  CHECK(cudaGetDriverEntryPointByVersion(name, &found, 12000, cudaEnableDefault, &how));
-  REQUIRE(found, "%s is not there", name);
-  function = reinterpret_cast<T *>(found);
 }
 
 static size_t step;
@@ -57,13 +17,13 @@ static CUmemAccessDesc access_all;
 static void allow(CUdeviceptr address, size_t bytes, CUmemAccess_flags flags) {
   CUmemAccessDesc description = access_all;
   description.flags = flags;
-  DRIVER(p_cuMemSetAccess(address, bytes, &description, 1));
+  DRIVER(ENTRY(cuMemSetAccess)(address, bytes, &description, 1));
 }
 
 static void growing_buffer() {
   const size_t most = 16;
   CUdeviceptr base;
-  DRIVER(p_cuMemAddressReserve(&base, most * step, 0, 0, 0));
+  DRIVER(ENTRY(cuMemAddressReserve)(&base, most * step, 0, 0, 0));
   std::vector<CUmemGenericAllocationHandle> blocks;
   unsigned *values = reinterpret_cast<unsigned *>(base);
   const size_t per_block = step / sizeof(unsigned);
@@ -71,8 +31,8 @@ static void growing_buffer() {
   CHECK(cudaMemGetInfo(&before, &total));
   for (size_t n = 1; n <= 5; n++) {
     CUmemGenericAllocationHandle block;
-    DRIVER(p_cuMemCreate(&block, step, &prop, 0));
-    DRIVER(p_cuMemMap(base + (n - 1) * step, step, 0, block, 0));
+    DRIVER(ENTRY(cuMemCreate)(&block, step, &prop, 0));
+    DRIVER(ENTRY(cuMemMap)(base + (n - 1) * step, step, 0, block, 0));
     allow(base + (n - 1) * step, step, CU_MEM_ACCESS_FLAGS_PROT_READWRITE);
     blocks.push_back(block);
     number<<<(n * per_block + 255) / 256, 256>>>(values, n * per_block, n);
@@ -87,31 +47,31 @@ static void growing_buffer() {
   REQUIRE(before - after == 5 * step, "5 blocks take %zu bytes", before - after);
   unsigned long long flags = 0;
   CUmemLocation here = prop.location;
-  DRIVER(p_cuMemGetAccess(&flags, &here, base + step + 5));
+  DRIVER(ENTRY(cuMemGetAccess)(&flags, &here, base + step + 5));
   REQUIRE(flags == CU_MEM_ACCESS_FLAGS_PROT_READWRITE, "access is %llu", flags);
 
   // Handles may go first; the mapping keeps the block, and gives its handle back.
   for (CUmemGenericAllocationHandle block : blocks) {
-    DRIVER(p_cuMemRelease(block));
+    DRIVER(ENTRY(cuMemRelease)(block));
   }
   CUmemGenericAllocationHandle again;
   CUmemAllocationProp told;
-  DRIVER(p_cuMemRetainAllocationHandle(&again, values + per_block + 7));
-  DRIVER(p_cuMemGetAllocationPropertiesFromHandle(&told, again));
+  DRIVER(ENTRY(cuMemRetainAllocationHandle)(&again, values + per_block + 7));
+  DRIVER(ENTRY(cuMemGetAllocationPropertiesFromHandle)(&told, again));
   REQUIRE(told.type == CU_MEM_ALLOCATION_TYPE_PINNED && told.location.id == 0, "other properties");
-  REFUSED(CUDA_ERROR_INVALID_VALUE, p_cuMemUnmap(base, step / 2));
-  DRIVER(p_cuMemUnmap(base, 5 * step));
+  REFUSED(CUDA_ERROR_INVALID_VALUE, ENTRY(cuMemUnmap)(base, step / 2));
+  DRIVER(ENTRY(cuMemUnmap)(base, 5 * step));
   CHECK(cudaMemGetInfo(&after, &total));
   REQUIRE(before - after == step, "one retained block takes %zu bytes", before - after);
 
   // Its contents are where it is mapped next.
-  DRIVER(p_cuMemMap(base + 8 * step, step, 0, again, 0));
+  DRIVER(ENTRY(cuMemMap)(base + 8 * step, step, 0, again, 0));
   allow(base + 8 * step, step, CU_MEM_ACCESS_FLAGS_PROT_READWRITE);
   REQUIRE(host_copy(values + 8 * per_block, 1)[0] == 5 + per_block, "the block lost its contents");
-  DRIVER(p_cuMemUnmap(base + 8 * step, step));
-  DRIVER(p_cuMemRelease(again));
-  REFUSED(CUDA_ERROR_INVALID_VALUE, p_cuMemRelease(again));
-  DRIVER(p_cuMemAddressFree(base, most * step));
+  DRIVER(ENTRY(cuMemUnmap)(base + 8 * step, step));
+  DRIVER(ENTRY(cuMemRelease)(again));
+  REFUSED(CUDA_ERROR_INVALID_VALUE, ENTRY(cuMemRelease)(again));
+  DRIVER(ENTRY(cuMemAddressFree)(base, most * step));
   CHECK(cudaMemGetInfo(&after, &total));
   REQUIRE(before == after, "%zu bytes are lost", before - after);
 }
@@ -120,10 +80,10 @@ static void growing_buffer() {
 static void aliases() {
   CUdeviceptr base;
   CUmemGenericAllocationHandle block;
-  DRIVER(p_cuMemAddressReserve(&base, 4 * step, 0, 0, 0));
-  DRIVER(p_cuMemCreate(&block, 2 * step, &prop, 0));
-  DRIVER(p_cuMemMap(base, 2 * step, 0, block, 0));
-  DRIVER(p_cuMemMap(base + 2 * step, 2 * step, 0, block, 0));
+  DRIVER(ENTRY(cuMemAddressReserve)(&base, 4 * step, 0, 0, 0));
+  DRIVER(ENTRY(cuMemCreate)(&block, 2 * step, &prop, 0));
+  DRIVER(ENTRY(cuMemMap)(base, 2 * step, 0, block, 0));
+  DRIVER(ENTRY(cuMemMap)(base + 2 * step, 2 * step, 0, block, 0));
   allow(base, 4 * step, CU_MEM_ACCESS_FLAGS_PROT_READWRITE);
   const size_t count = 2 * step / sizeof(unsigned);
   unsigned *one = reinterpret_cast<unsigned *>(base), *other = one + count;
@@ -132,38 +92,38 @@ static void aliases() {
   CHECK(cudaDeviceSynchronize());
   std::vector<unsigned> seen = host_copy(other, count);
   REQUIRE(seen[0] == 3 && seen[count - 1] == count + 2, "the other address shows %u", seen[0]);
-  DRIVER(p_cuMemUnmap(base, 4 * step));
-  DRIVER(p_cuMemRelease(block));
-  DRIVER(p_cuMemAddressFree(base, 4 * step));
+  DRIVER(ENTRY(cuMemUnmap)(base, 4 * step));
+  DRIVER(ENTRY(cuMemRelease)(block));
+  DRIVER(ENTRY(cuMemAddressFree)(base, 4 * step));
 }
 
 static void refusals() {
   CUdeviceptr base;
   CUmemGenericAllocationHandle block;
-  REFUSED(CUDA_ERROR_INVALID_VALUE, p_cuMemCreate(&block, step + 1, &prop, 0));
-  REFUSED(CUDA_ERROR_OUT_OF_MEMORY, p_cuMemCreate(&block, step << 20, &prop, 0));
-  DRIVER(p_cuMemAddressReserve(&base, step, 0, 0, 0));
-  DRIVER(p_cuMemCreate(&block, step, &prop, 0));
-  REFUSED(CUDA_ERROR_INVALID_VALUE, p_cuMemMap(base, 2 * step, 0, block, 0));
-  REFUSED(CUDA_ERROR_INVALID_VALUE, p_cuMemSetAccess(base, step, &access_all, 1));
-  DRIVER(p_cuMemMap(base, step, 0, block, 0));
-  REFUSED(CUDA_ERROR_INVALID_VALUE, p_cuMemMap(base, step, 0, block, 0));
-  REFUSED(CUDA_ERROR_INVALID_VALUE, p_cuMemAddressFree(base, step));
+  REFUSED(CUDA_ERROR_INVALID_VALUE, ENTRY(cuMemCreate)(&block, step + 1, &prop, 0));
+  REFUSED(CUDA_ERROR_OUT_OF_MEMORY, ENTRY(cuMemCreate)(&block, step << 20, &prop, 0));
+  DRIVER(ENTRY(cuMemAddressReserve)(&base, step, 0, 0, 0));
+  DRIVER(ENTRY(cuMemCreate)(&block, step, &prop, 0));
+  REFUSED(CUDA_ERROR_INVALID_VALUE, ENTRY(cuMemMap)(base, 2 * step, 0, block, 0));
+  REFUSED(CUDA_ERROR_INVALID_VALUE, ENTRY(cuMemSetAccess)(base, step, &access_all, 1));
+  DRIVER(ENTRY(cuMemMap)(base, step, 0, block, 0));
+  REFUSED(CUDA_ERROR_INVALID_VALUE, ENTRY(cuMemMap)(base, step, 0, block, 0));
+  REFUSED(CUDA_ERROR_INVALID_VALUE, ENTRY(cuMemAddressFree)(base, step));
   int file = -1;
   REFUSED(CUDA_ERROR_NOT_SUPPORTED,
-      p_cuMemExportToShareableHandle(&file, block, CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR, 0));
-  DRIVER(p_cuMemUnmap(base, step));
-  DRIVER(p_cuMemRelease(block));
-  DRIVER(p_cuMemAddressFree(base, step));
+      ENTRY(cuMemExportToShareableHandle)(&file, block, CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR, 0));
+  DRIVER(ENTRY(cuMemUnmap)(base, step));
+  DRIVER(ENTRY(cuMemRelease)(block));
+  DRIVER(ENTRY(cuMemAddressFree)(base, step));
 }
 
 // The last thing that this program does, for the fault stays.
 static void no_access_faults() {
   CUdeviceptr base;
   CUmemGenericAllocationHandle block;
-  DRIVER(p_cuMemAddressReserve(&base, step, 0, 0, 0));
-  DRIVER(p_cuMemCreate(&block, step, &prop, 0));
-  DRIVER(p_cuMemMap(base, step, 0, block, 0));
+  DRIVER(ENTRY(cuMemAddressReserve)(&base, step, 0, 0, 0));
+  DRIVER(ENTRY(cuMemCreate)(&block, step, &prop, 0));
+  DRIVER(ENTRY(cuMemMap)(base, step, 0, block, 0));
   allow(base, step, CU_MEM_ACCESS_FLAGS_PROT_READWRITE);
   number<<<1, 32>>>(reinterpret_cast<unsigned *>(base), 32, 0);
   CHECK(cudaDeviceSynchronize());
@@ -178,25 +138,12 @@ int main() {
   CHECK(cudaDeviceGetAttribute(
       &supported, static_cast<cudaDeviceAttr>(CU_DEVICE_ATTRIBUTE_VIRTUAL_MEMORY_MANAGEMENT_SUPPORTED), 0));
   REQUIRE(supported, "the device has no virtual memory management");
-#define LOOK_UP(name) look_up(p_##name, #name)
-  LOOK_UP(cuMemGetAllocationGranularity);
-  LOOK_UP(cuMemAddressReserve);
-  LOOK_UP(cuMemAddressFree);
-  LOOK_UP(cuMemCreate);
-  LOOK_UP(cuMemRelease);
-  LOOK_UP(cuMemMap);
-  LOOK_UP(cuMemUnmap);
-  LOOK_UP(cuMemSetAccess);
-  LOOK_UP(cuMemGetAccess);
-  LOOK_UP(cuMemRetainAllocationHandle);
-  LOOK_UP(cuMemGetAllocationPropertiesFromHandle);
-  LOOK_UP(cuMemExportToShareableHandle);
   prop.type = CU_MEM_ALLOCATION_TYPE_PINNED;
   prop.location.type = CU_MEM_LOCATION_TYPE_DEVICE;
   prop.location.id = 0;
   access_all.location = prop.location;
   access_all.flags = CU_MEM_ACCESS_FLAGS_PROT_READWRITE;
-  DRIVER(p_cuMemGetAllocationGranularity(&step, &prop, CU_MEM_ALLOC_GRANULARITY_MINIMUM));
+  DRIVER(ENTRY(cuMemGetAllocationGranularity)(&step, &prop, CU_MEM_ALLOC_GRANULARITY_MINIMUM));
   REQUIRE(step >= 4096 && (step & (step - 1)) == 0, "a granularity of %zu bytes", step);
   growing_buffer();
   aliases();
