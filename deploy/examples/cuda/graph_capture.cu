@@ -132,6 +132,45 @@ static void chain() {
   CHECK(cudaFree(value));
 }
 
+// A library's own stream and events may live for a part of somebody's capture only.
+static cudaError_t with_passing_stream(cudaStream_t stream, int *value, bool joined, cudaGraph_t *graph) {
+  cudaStream_t passing;
+  cudaEvent_t fork, join;
+  CHECK(cudaStreamBeginCapture(stream, cudaStreamCaptureModeGlobal));
+  CHECK(cudaStreamCreateWithFlags(&passing, cudaStreamNonBlocking));
+  for (cudaEvent_t *event : {&fork, &join}) CHECK(cudaEventCreate(event));
+  CHECK(cudaEventRecord(fork, stream));
+  CHECK(cudaStreamWaitEvent(passing, fork, 0));
+  increment<<<1, 1, 0, passing>>>(value);
+  CHECK(cudaEventRecord(join, passing));
+  if (joined) CHECK(cudaStreamWaitEvent(stream, join, 0));
+  CHECK(cudaStreamDestroy(passing));
+  for (cudaEvent_t event : {fork, join}) CHECK(cudaEventDestroy(event));
+  increment<<<1, 1, 0, stream>>>(value);
+  return cudaStreamEndCapture(stream, graph);
+}
+
+static void passing_stream() {
+  cudaStream_t stream;
+  cudaGraph_t graph, none;
+  cudaGraphExec_t exec;
+  int *value;
+  CHECK(cudaMalloc(&value, sizeof(int)));
+  CHECK(cudaMemset(value, 0, sizeof(int)));
+  CHECK(cudaStreamCreate(&stream));
+  CHECK(with_passing_stream(stream, value, true, &graph));
+  CHECK(cudaGraphInstantiate(&exec, graph, 0));
+  CHECK(cudaGraphLaunch(exec, stream));
+  CHECK(cudaStreamSynchronize(stream));
+  REQUIRE(host_copy(value, 1)[0] == 2, "the value is %d", host_copy(value, 1)[0]);
+  EXPECT(cudaErrorStreamCaptureUnjoined, with_passing_stream(stream, value, false, &none));
+  cudaGetLastError();
+  CHECK(cudaGraphExecDestroy(exec));
+  CHECK(cudaGraphDestroy(graph));
+  CHECK(cudaStreamDestroy(stream));
+  CHECK(cudaFree(value));
+}
+
 static void errors() {
   cudaStream_t stream, other, nonBlocking;
   cudaEvent_t event;
@@ -222,6 +261,7 @@ static void errors() {
 int main() {
   forked_work();
   chain();
+  passing_stream();
   errors();
-  return ok("forks, joins, child graphs, errors");
+  return ok("forks, joins, passing streams, child graphs, errors");
 }

@@ -65,6 +65,7 @@ void capture_end(struct capture *capture, bool keepGraph) {
     stream->capture = NULL;
     stream = next;
   }
+  edges_clear(&capture->left);
   capture->graph->capturing = 0;
   if (!keepGraph && capture->ownsGraph) graph_free(capture->graph);
   free(capture);
@@ -332,16 +333,26 @@ CUresult capture_wait(struct stream *stream, CUevent eventHandle,
   return result;
 }
 
-void capture_discard(struct stream *stream) {
+/** What a stream that goes has done is still to be joined. */
+static bool leave(struct capture *capture, const struct stream *stream) {
+  for (uint32_t i = 0; i < stream->frontier.count; i++) {
+    CUgraphNode node = stream->frontier.nodes[i];
+    if (!edges_have(&capture->left, node) && !edges_add(&capture->left, node, NULL)) return false;
+  }
+  return true;
+}
+
+void capture_discard(struct stream *stream, bool withContext) {
   lock_take(&graphLock);
   struct capture *capture = stream->capture;
   if (capture && capture->origin == stream) {
     capture_end(capture, false);
   } else if (capture) {
-    capture->invalid = true;
+    if (withContext || !leave(capture, stream)) capture->invalid = true;
     struct stream **at = &capture->streams;
     while (*at != stream) at = &(*at)->nextCapturing;
     *at = stream->nextCapturing;
+    stream->nextCapturing = NULL;
     stream->capture = NULL;
   }
   edges_clear(&stream->frontier);

@@ -67,7 +67,10 @@ CUresult capture_wait(struct stream *stream, CUevent eventHandle,
 /** The error if an event's latest record was captured, so that nobody can wait for it. */
 CUresult capture_refuse_event(const struct event *event);
 
-/** A stream goes: what it captures ends with an error. */
-void capture_discard(struct stream *stream);
+/**
+ * A stream goes. A capture that it began is dropped; one that it joined goes on without it, as long as
+ * its context stays, and needs what it has done joined like before.
+ */
+void capture_discard(struct stream *stream, bool withContext);
 
 void captures_reset(void);

@@ -98,6 +98,13 @@ static void mark_before(const struct edges *frontier, uint64_t stamp, struct gra
   }
 }
 
+static bool all_marked(const struct edges *frontier, uint64_t stamp) {
+  for (uint32_t i = 0; i < frontier->count; i++) {
+    if (node_at(frontier, i)->mark != stamp) return false;
+  }
+  return true;
+}
+
 /** Whether all that other streams of the capture have done comes before the end of this one. */
 static CUresult check_joined(const struct capture *capture) {
   struct graph_node **pending = malloc((capture->graph->count + 1) * sizeof(struct graph_node *));
@@ -105,12 +112,11 @@ static CUresult check_joined(const struct capture *capture) {
   uint64_t stamp = graph_stamp();
   mark_before(&capture->origin->frontier, stamp, pending);
   free(pending);
+  bool joined = all_marked(&capture->left, stamp);
   for (const struct stream *stream = capture->streams; stream; stream = stream->nextCapturing) {
-    for (uint32_t i = 0; i < stream->frontier.count; i++) {
-      if (node_at(&stream->frontier, i)->mark != stamp) return CUDA_ERROR_STREAM_CAPTURE_UNJOINED;
-    }
+    joined = joined && all_marked(&stream->frontier, stamp);
   }
-  return CUDA_SUCCESS;
+  return joined ? CUDA_SUCCESS : CUDA_ERROR_STREAM_CAPTURE_UNJOINED;
 }
 
 /** The graph is wanted unless NULL, or if it was there before. The graph lock is held. */

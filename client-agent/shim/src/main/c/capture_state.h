@@ -20,6 +20,7 @@ struct capture {
   const struct thread *thread;  // that began it
   struct stream *origin;
   struct stream *streams;  // that take part
+  struct edges left;       // the last nodes of those that did, and are gone
 };
 
 struct capture *capture_by_id(uint64_t id);

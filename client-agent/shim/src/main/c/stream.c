@@ -27,7 +27,7 @@ CUresult stream_make(struct context *context, unsigned int flags, int priority,
 }
 
 CUresult stream_discard(struct stream *stream) {
-  capture_discard(stream);
+  capture_discard(stream, false);
   struct context *context = stream->context;
   uint32_t number = stream->slot.number;
   bool nonBlocking = stream->flags & STREAM_NON_BLOCKING;
@@ -48,7 +48,7 @@ void streams_forget(struct context *context) {
   for (uint32_t i = 0; i < arena_used(&streams); i++) {
     struct stream *stream = arena_at(&streams, i);
     if (!stream || stream->context != context) continue;
-    capture_discard(stream);
+    capture_discard(stream, true);
     arena_give(&streams, stream);
   }
 }
