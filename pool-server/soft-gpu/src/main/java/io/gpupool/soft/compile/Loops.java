@@ -13,7 +13,7 @@ import java.util.Set;
 
 /**
  * Gives each loop one latch, a block that all its back edges pass, where a running thread notices
- * that its grid was cancelled, or lets other threads run if the loop may be waiting for them.
+ * that its grid was cancelled, or lets other threads run if the loop may only be waiting.
  */
 final class Loops {
   private Loops() {}
@@ -71,7 +71,7 @@ final class Loops {
     return body;
   }
 
-  /** Whether a block holds what a loop that waits for another thread would hold. */
+  /** Whether a block holds what a loop that waits for another thread, or for a time, would hold. */
   private static boolean mayAwaitOthers(BasicBlock block) {
     return block.ops().stream()
         .anyMatch(op ->
@@ -79,8 +79,15 @@ final class Loops {
               case "atom", "membar", "fence", "mbarrier" -> true;
               case "ld" ->
                   op.has("volatile") || op.has("relaxed") || op.has("acquire") || op.has("mmio");
+              // Until a time has passed: as many threads as there are can wait for that at once.
+              case "mov" -> op.args().stream().anyMatch(Loops::isClock);
               default -> false;
             });
+  }
+
+  private static boolean isClock(Value value) {
+    return value instanceof Value.Special(String name)
+        && (name.startsWith("%clock") || name.startsWith("%globaltimer"));
   }
 
   private static Terminator retarget(Terminator terminator, BasicBlock from, BasicBlock to) {
