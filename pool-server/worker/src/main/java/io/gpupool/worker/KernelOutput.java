@@ -1,16 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.gpupool.worker;
 
-import static java.lang.foreign.ValueLayout.JAVA_INT;
-import static java.lang.foreign.ValueLayout.JAVA_LONG;
-
 import io.gpupool.worker.os.Memory;
 import io.gpupool.worker.os.Posix;
 import java.io.ByteArrayOutputStream;
 import java.lang.foreign.Arena;
-import java.lang.foreign.FunctionDescriptor;
-import java.lang.foreign.Linker;
-import java.lang.invoke.MethodHandle;
 import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Executors;
 import java.util.function.Consumer;
@@ -30,11 +24,6 @@ final class KernelOutput {
   private static final int STANDARD_OUTPUT = 1;
 
   private final int fd;
-  private final MethodHandle fflush =
-      Linker.nativeLinker()
-          .downcallHandle(
-              Linker.nativeLinker().defaultLookup().findOrThrow("fflush"),
-              FunctionDescriptor.of(JAVA_INT, JAVA_LONG));
   private final long buffer = Arena.global().allocate(BUFFER_BYTES).address();
   private final ByteArrayOutputStream held = new ByteArrayOutputStream();
   private final ExecutorService sender =
@@ -62,11 +51,7 @@ final class KernelOutput {
 
   /** Sends what the driver has printed so far. */
   void flush() {
-    try {
-      int ignored = (int) fflush.invokeExact(0L);
-    } catch (Throwable e) {
-      throw new AssertionError(e);
-    }
+    Posix.flushAll();
     while (read(Posix.MSG_DONTWAIT)) {
       // until there is no more
     }

@@ -5,9 +5,12 @@ import static java.lang.foreign.ValueLayout.JAVA_BYTE;
 
 import io.gpupool.cuda.Backend;
 import io.gpupool.cuda.Ops;
+import io.gpupool.soft.compile.CompileException;
 import io.gpupool.soft.compile.KernelCache;
 import io.gpupool.soft.device.DeviceSpec;
 import io.gpupool.soft.device.SoftGpu.MissingPtx;
+import io.gpupool.soft.ptx.PtxException;
+import io.gpupool.soft.ptx.PtxModule;
 import io.gpupool.worker.os.Memory;
 import io.gpupool.worker.os.Posix;
 import io.gpupool.worker.session.LeasedGpu;
@@ -70,7 +73,16 @@ final class WarmUp {
       try (SoftBackend backend = new SoftBackend(spec, MissingPtx.SKIP)) {
         rehearse(backend, SOFT_BATCHES, enough);
       }
-      KernelCache.of(System.getenv()).prepare();
+      rehearseCache();
+    }
+  }
+
+  private static void rehearseCache() {
+    try {
+      PtxModule module = PtxModule.parse(PTX, DeviceSpec.DEFAULT_COMPUTE_CAPABILITY);
+      KernelCache.of(System.getenv()).rehearse(module, "warm");
+    } catch (PtxException | CompileException e) {
+      throw new IllegalStateException("the kernel for warming up", e);
     }
   }
 

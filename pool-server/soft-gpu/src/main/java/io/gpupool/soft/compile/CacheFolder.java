@@ -6,6 +6,7 @@ import java.io.ByteArrayInputStream;
 import java.io.ByteArrayOutputStream;
 import java.io.DataInputStream;
 import java.io.DataOutputStream;
+import java.io.File;
 import java.io.IOException;
 import java.nio.file.DirectoryStream;
 import java.nio.file.Files;
@@ -15,8 +16,6 @@ import java.nio.file.StandardCopyOption;
 import java.nio.file.attribute.FileTime;
 import java.nio.file.attribute.PosixFilePermissions;
 import java.security.MessageDigest;
-import java.time.Duration;
-import java.time.Instant;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.Comparator;
@@ -41,7 +40,7 @@ final class CacheFolder {
   private static final int DIGEST_BYTES = 32;
   private static final long MAX_ENTRY_BYTES = 64L << 20;
   private static final int GROUP_AND_OTHERS_MAY_WRITE = 0_022;
-  private static final Duration USE_NOTED_WITHIN = Duration.ofHours(1);
+  private static final long USE_NOTED_WITHIN_MILLIS = 3_600_000;
 
   /** One in so many writes looks whether the folder has become too large. */
   private static final int WRITES_A_CLEANING = 16;
@@ -70,6 +69,16 @@ final class CacheFolder {
     } catch (IOException | RuntimeException e) {
       return Optional.empty();
     }
+  }
+
+  /** Reads an entry that is in memory alone, and one that is not there. */
+  void rehearse(byte[] key, KernelBinary kernel) {
+    try {
+      decode(key, encode(key, kernel)).ifPresent(KernelBinary::load);
+    } catch (IOException e) {
+      // Whoever comes next waits a little longer.
+    }
+    read(key);
   }
 
   private static Optional<KernelBinary> decode(byte[] key, byte[] content) throws IOException {
@@ -157,11 +166,13 @@ final class CacheFolder {
     return folder.resolve(HexFormat.of().formatHex(key) + SUFFIX);
   }
 
-  private static void noteUse(Path file) throws IOException {
-    Instant now = Instant.now();
-    if (Files.getLastModifiedTime(file).toInstant().isBefore(now.minus(USE_NOTED_WITHIN))) {
-      Files.setLastModifiedTime(file, FileTime.from(now));
-    }
+  /** By a plain number of milliseconds: the first use of the JDK's own times takes some itself. */
+  private static void noteUse(Path path) {
+    File file = path.toFile();
+    long now = System.currentTimeMillis();
+    // That it cannot be set is no harm: the entry may go earlier than others.
+    boolean ignored =
+        file.lastModified() >= now - USE_NOTED_WITHIN_MILLIS || file.setLastModified(now);
   }
 
   /** Whether a file or folder belongs to this process's user, and nobody else may write to it. */

@@ -62,9 +62,16 @@ public final class KernelCache {
         : NONE;
   }
 
-  /** Does ahead of time what the first kernel would wait for. */
-  public void prepare() {
-    folder.ifPresent(found -> found.read(PtxModule.sha256().digest(CompilerDigest.VALUE)));
+  /**
+   * Does ahead of time, with any kernel, what the first one that is in the cache would wait for.
+   *
+   * @throws CompileException if the kernel is none
+   */
+  public void rehearse(PtxModule module, String kernel) throws CompileException {
+    if (folder.isPresent()) {
+      byte[] key = key(module, kernel, Map.of());
+      folder.get().rehearse(key, KernelCompiler.translate(module, kernel, Map.of()));
+    }
   }
 
   /**

@@ -1,11 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.gpupool.soft.memory;
 
-import java.lang.foreign.FunctionDescriptor;
-import java.lang.foreign.Linker;
 import java.lang.foreign.MemorySegment;
-import java.lang.foreign.ValueLayout;
-import java.lang.invoke.MethodHandle;
 import java.util.Optional;
 
 /**
@@ -26,16 +22,10 @@ final class Mapping {
   private static final int MADV_DONTNEED = 4;
   private static final int MADV_HUGEPAGE = 14;
 
-  private static final ValueLayout.OfLong LONG = ValueLayout.JAVA_LONG;
-  private static final ValueLayout.OfInt INT = ValueLayout.JAVA_INT;
-  private static final MethodHandle MMAP =
-      handle("mmap", FunctionDescriptor.of(LONG, LONG, LONG, INT, INT, INT, LONG));
-  private static final MethodHandle MUNMAP =
-      handle("munmap", FunctionDescriptor.of(INT, LONG, LONG));
-  private static final MethodHandle MPROTECT =
-      handle("mprotect", FunctionDescriptor.of(INT, LONG, LONG, INT));
-  private static final MethodHandle MADVISE =
-      handle("madvise", FunctionDescriptor.of(INT, LONG, LONG, INT));
+  private static final CFunction MMAP = CFunction.of("mmap");
+  private static final CFunction MUNMAP = CFunction.of("munmap");
+  private static final CFunction MPROTECT = CFunction.of("mprotect");
+  private static final CFunction MADVISE = CFunction.of("madvise");
 
   private final long address;
   private final long sizeBytes;
@@ -50,12 +40,7 @@ final class Mapping {
    */
   static Optional<Mapping> reserve(long address, long sizeBytes) {
     int flags = MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED_NOREPLACE;
-    long result;
-    try {
-      result = (long) MMAP.invokeExact(address, sizeBytes, PROT_NONE, flags, -1, 0L);
-    } catch (Throwable e) {
-      throw new IllegalStateException("mmap could not be called", e);
-    }
+    long result = MMAP.call(address, sizeBytes, PROT_NONE, flags, -1, 0);
     if (result == -1) {
       return Optional.empty();
     }
@@ -78,16 +63,12 @@ final class Mapping {
 
   /** Makes pages usable; false if the kernel has not the memory to promise. */
   boolean commit(long start, long lengthBytes) {
-    try {
-      if ((int) MPROTECT.invokeExact(start, lengthBytes, PROT_READ_WRITE) != 0) {
-        return false;
-      }
-      // Only a hint for faster first touch: kernels without huge pages refuse it, harmlessly.
-      int ignored = (int) MADVISE.invokeExact(start, lengthBytes, MADV_HUGEPAGE);
-      return true;
-    } catch (Throwable e) {
-      throw new IllegalStateException("mprotect could not be called", e);
+    if (MPROTECT.callInt(start, lengthBytes, PROT_READ_WRITE, 0) != 0) {
+      return false;
     }
+    // Only a hint for faster first touch: kernels without huge pages refuse it, harmlessly.
+    MADVISE.call(start, lengthBytes, MADV_HUGEPAGE);
+    return true;
   }
 
   /** Shows a part of a file at these addresses; false if the kernel cannot. */
@@ -104,22 +85,12 @@ final class Mapping {
   }
 
   private static boolean map(long start, long lengthBytes, int flags, int descriptor, long offset) {
-    try {
-      long result =
-          (long) MMAP.invokeExact(start, lengthBytes, PROT_READ_WRITE, flags, descriptor, offset);
-      return result == start;
-    } catch (Throwable e) {
-      throw new IllegalStateException("mmap could not be called", e);
-    }
+    return MMAP.call(start, lengthBytes, PROT_READ_WRITE, flags, descriptor, offset) == start;
   }
 
   /** Gives the memory of whole pages back; they read as zero afterwards. */
   void discard(long start, long lengthBytes) {
-    try {
-      int ignored = (int) MADVISE.invokeExact(start, lengthBytes, MADV_DONTNEED);
-    } catch (Throwable e) {
-      throw new IllegalStateException("madvise could not be called", e);
-    }
+    MADVISE.call(start, lengthBytes, MADV_DONTNEED);
   }
 
   /** All of it as a segment; touching what is not committed ends the process. */
@@ -128,15 +99,6 @@ final class Mapping {
   }
 
   void unmap() {
-    try {
-      int ignored = (int) MUNMAP.invokeExact(address, sizeBytes);
-    } catch (Throwable e) {
-      throw new IllegalStateException("munmap could not be called", e);
-    }
-  }
-
-  private static MethodHandle handle(String name, FunctionDescriptor type) {
-    Linker linker = Linker.nativeLinker();
-    return linker.downcallHandle(linker.defaultLookup().findOrThrow(name), type);
+    MUNMAP.call(address, sizeBytes, 0);
   }
 }

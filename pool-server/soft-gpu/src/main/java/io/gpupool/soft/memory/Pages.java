@@ -1,33 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.gpupool.soft.memory;
 
-import java.lang.foreign.FunctionDescriptor;
-import java.lang.foreign.Linker;
 import java.lang.foreign.MemorySegment;
-import java.lang.foreign.ValueLayout;
-import java.lang.invoke.MethodHandle;
 
 /** Anonymous pages, zero until written and without cost until touched. Owned by its creator. */
 public final class Pages implements AutoCloseable {
   private static final int PROT_READ_WRITE = 3;
   private static final int MAP_PRIVATE_ANONYMOUS_NORESERVE = 0x4022;
 
-  private static final MethodHandle MMAP =
-      handle(
-          "mmap",
-          FunctionDescriptor.of(
-              ValueLayout.JAVA_LONG,
-              ValueLayout.JAVA_LONG,
-              ValueLayout.JAVA_LONG,
-              ValueLayout.JAVA_INT,
-              ValueLayout.JAVA_INT,
-              ValueLayout.JAVA_INT,
-              ValueLayout.JAVA_LONG));
-  private static final MethodHandle MUNMAP =
-      handle(
-          "munmap",
-          FunctionDescriptor.of(
-              ValueLayout.JAVA_INT, ValueLayout.JAVA_LONG, ValueLayout.JAVA_LONG));
+  private static final CFunction MMAP = CFunction.of("mmap");
+  private static final CFunction MUNMAP = CFunction.of("munmap");
 
   private final long address;
   private final long sizeBytes;
@@ -38,26 +20,13 @@ public final class Pages implements AutoCloseable {
     this.sizeBytes = sizeBytes;
   }
 
-  private static MethodHandle handle(String name, FunctionDescriptor type) {
-    Linker linker = Linker.nativeLinker();
-    return linker.downcallHandle(linker.defaultLookup().findOrThrow(name), type);
-  }
-
   /**
    * Maps pages.
    *
    * @throws OutOfMemoryError if the operating system refuses
    */
   public static Pages map(long sizeBytes) {
-    long address;
-    try {
-      address =
-          (long)
-              MMAP.invokeExact(
-                  0L, sizeBytes, PROT_READ_WRITE, MAP_PRIVATE_ANONYMOUS_NORESERVE, -1, 0L);
-    } catch (Throwable e) {
-      throw new IllegalStateException("mmap could not be called", e);
-    }
+    long address = MMAP.call(0, sizeBytes, PROT_READ_WRITE, MAP_PRIVATE_ANONYMOUS_NORESERVE, -1, 0);
     if (address == -1) {
       throw new OutOfMemoryError("cannot map " + sizeBytes + " bytes");
     }
@@ -83,13 +52,7 @@ public final class Pages implements AutoCloseable {
       return;
     }
     closed = true;
-    int failed;
-    try {
-      failed = (int) MUNMAP.invokeExact(address, sizeBytes);
-    } catch (Throwable e) {
-      throw new IllegalStateException("munmap could not be called", e);
-    }
-    if (failed != 0) {
+    if (MUNMAP.callInt(address, sizeBytes, 0, 0) != 0) {
       throw new IllegalStateException("munmap failed");
     }
   }

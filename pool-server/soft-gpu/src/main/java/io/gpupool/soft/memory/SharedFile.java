@@ -2,12 +2,7 @@
 package io.gpupool.soft.memory;
 
 import java.lang.foreign.Arena;
-import java.lang.foreign.FunctionDescriptor;
-import java.lang.foreign.Linker;
-import java.lang.foreign.MemoryLayout;
 import java.lang.foreign.MemorySegment;
-import java.lang.foreign.ValueLayout;
-import java.lang.invoke.MethodHandle;
 import java.util.Optional;
 
 /**
@@ -20,12 +15,10 @@ final class SharedFile implements AutoCloseable {
   /** FALLOC_FL_KEEP_SIZE and FALLOC_FL_PUNCH_HOLE. */
   private static final int PUNCH_HOLE = 3;
 
-  private static final ValueLayout.OfLong LONG = ValueLayout.JAVA_LONG;
-  private static final ValueLayout.OfInt INT = ValueLayout.JAVA_INT;
-  private static final Optional<MethodHandle> MEMFD_CREATE = handle("memfd_create", LONG, INT);
-  private static final Optional<MethodHandle> FTRUNCATE = handle("ftruncate", INT, LONG);
-  private static final Optional<MethodHandle> FALLOCATE = handle("fallocate", INT, INT, LONG, LONG);
-  private static final Optional<MethodHandle> CLOSE = handle("close", INT);
+  private static final Optional<CFunction> MEMFD_CREATE = CFunction.find("memfd_create");
+  private static final CFunction FTRUNCATE = CFunction.of("ftruncate");
+  private static final CFunction FALLOCATE = CFunction.of("fallocate");
+  private static final CFunction CLOSE = CFunction.of("close");
 
   private final int descriptor;
 
@@ -40,18 +33,16 @@ final class SharedFile implements AutoCloseable {
     }
     try (Arena arena = Arena.ofConfined()) {
       MemorySegment name = arena.allocateFrom("gpupool-device-memory");
-      int descriptor = (int) MEMFD_CREATE.get().invokeExact(name.address(), CLOEXEC);
+      int descriptor = MEMFD_CREATE.get().callInt(name.address(), CLOEXEC, 0, 0);
       if (descriptor < 0) {
         return Optional.empty();
       }
       SharedFile file = new SharedFile(descriptor);
-      if ((int) FTRUNCATE.orElseThrow().invokeExact(descriptor, lengthBytes) != 0) {
+      if (FTRUNCATE.callInt(descriptor, lengthBytes, 0, 0) != 0) {
         file.close();
         return Optional.empty();
       }
       return Optional.of(file);
-    } catch (Throwable e) {
-      throw new IllegalStateException("memfd_create could not be called", e);
     }
   }
 
@@ -61,28 +52,11 @@ final class SharedFile implements AutoCloseable {
 
   /** Gives the pages of a range back; they read as zero afterwards. */
   void discard(long offset, long lengthBytes) {
-    try {
-      int ignored =
-          (int) FALLOCATE.orElseThrow().invokeExact(descriptor, PUNCH_HOLE, offset, lengthBytes);
-    } catch (Throwable e) {
-      throw new IllegalStateException("fallocate could not be called", e);
-    }
+    FALLOCATE.callInt(descriptor, PUNCH_HOLE, offset, lengthBytes);
   }
 
   @Override
   public void close() {
-    try {
-      int ignored = (int) CLOSE.orElseThrow().invokeExact(descriptor);
-    } catch (Throwable e) {
-      throw new IllegalStateException("close could not be called", e);
-    }
-  }
-
-  private static Optional<MethodHandle> handle(String name, MemoryLayout... parameters) {
-    Linker linker = Linker.nativeLinker();
-    return linker
-        .defaultLookup()
-        .find(name)
-        .map(address -> linker.downcallHandle(address, FunctionDescriptor.of(INT, parameters)));
+    CLOSE.callInt(descriptor, 0, 0, 0);
   }
 }

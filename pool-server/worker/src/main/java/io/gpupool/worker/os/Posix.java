@@ -7,11 +7,10 @@ import static java.lang.foreign.ValueLayout.JAVA_LONG;
 import java.lang.foreign.Arena;
 import java.lang.foreign.FunctionDescriptor;
 import java.lang.foreign.Linker;
-import java.lang.foreign.MemoryLayout;
+import java.lang.foreign.MemoryLayout.PathElement;
 import java.lang.foreign.MemorySegment;
 import java.lang.foreign.StructLayout;
 import java.lang.invoke.MethodHandle;
-import java.lang.invoke.VarHandle;
 
 /**
  * System calls on raw descriptors. What fails returns the error number, negated; interrupted calls
@@ -34,54 +33,42 @@ public final class Posix {
   private static final int PROT_READ_WRITE = 3;
   private static final int MAP_PRIVATE_ANONYMOUS_NORESERVE = 0x4022;
 
+  /*
+   * Every function is called with six words and returns one. By the calling conventions of x86-64 and
+   * AArch64 a function takes no notice of words beyond those it has, nor of the upper half of an int;
+   * an int that it returns is in the lower half. So the JVM makes one piece of code for the calls of
+   * all functions, and not twenty classes for each, which is what a worker's start was spent on.
+   */
   private static final Linker LINKER = Linker.nativeLinker();
+  private static final FunctionDescriptor SIX_WORDS =
+      FunctionDescriptor.of(
+          JAVA_LONG, JAVA_LONG, JAVA_LONG, JAVA_LONG, JAVA_LONG, JAVA_LONG, JAVA_LONG);
   private static final StructLayout STATE = Linker.Option.captureStateLayout();
-  private static final VarHandle ERRNO =
-      STATE.varHandle(MemoryLayout.PathElement.groupElement("errno"));
+  private static final long ERRNO = STATE.byteOffset(PathElement.groupElement("errno"));
   private static final ThreadLocal<MemorySegment> CAPTURED =
       ThreadLocal.withInitial(() -> Arena.ofAuto().allocate(STATE));
 
-  private static final MethodHandle RECV =
-      call("recv", JAVA_LONG, JAVA_INT, JAVA_LONG, JAVA_LONG, JAVA_INT);
-  private static final MethodHandle SEND =
-      call("send", JAVA_LONG, JAVA_INT, JAVA_LONG, JAVA_LONG, JAVA_INT);
-  private static final MethodHandle READ = call("read", JAVA_LONG, JAVA_INT, JAVA_LONG, JAVA_LONG);
-  private static final MethodHandle SENDMSG =
-      call("sendmsg", JAVA_LONG, JAVA_INT, JAVA_LONG, JAVA_INT);
-  private static final MethodHandle RECVMSG =
-      call("recvmsg", JAVA_LONG, JAVA_INT, JAVA_LONG, JAVA_INT);
-  private static final MethodHandle POLL = call("poll", JAVA_INT, JAVA_LONG, JAVA_LONG, JAVA_INT);
-  private static final MethodHandle SOCKET = call("socket", JAVA_INT, JAVA_INT, JAVA_INT, JAVA_INT);
-  private static final MethodHandle SOCKETPAIR =
-      call("socketpair", JAVA_INT, JAVA_INT, JAVA_INT, JAVA_INT, JAVA_LONG);
-  private static final MethodHandle CONNECT =
-      call("connect", JAVA_INT, JAVA_INT, JAVA_LONG, JAVA_INT);
-  private static final MethodHandle SHUTDOWN = call("shutdown", JAVA_INT, JAVA_INT, JAVA_INT);
-  private static final MethodHandle CLOSE = call("close", JAVA_INT, JAVA_INT);
-  private static final MethodHandle DUP2 = call("dup2", JAVA_INT, JAVA_INT, JAVA_INT);
-  private static final MethodHandle MMAP =
-      call("mmap", JAVA_LONG, JAVA_LONG, JAVA_LONG, JAVA_INT, JAVA_INT, JAVA_INT, JAVA_LONG);
-  private static final MethodHandle MUNMAP = call("munmap", JAVA_INT, JAVA_LONG, JAVA_LONG);
+  private static final MethodHandle RECV = function("recv");
+  private static final MethodHandle SEND = function("send");
+  private static final MethodHandle READ = function("read");
+  private static final MethodHandle SENDMSG = function("sendmsg");
+  private static final MethodHandle RECVMSG = function("recvmsg");
+  private static final MethodHandle POLL = function("poll");
+  private static final MethodHandle SOCKET = function("socket");
+  private static final MethodHandle SOCKETPAIR = function("socketpair");
+  private static final MethodHandle CONNECT = function("connect");
+  private static final MethodHandle SHUTDOWN = function("shutdown");
+  private static final MethodHandle CLOSE = function("close");
+  private static final MethodHandle DUP2 = function("dup2");
+  private static final MethodHandle MMAP = function("mmap");
+  private static final MethodHandle MUNMAP = function("munmap");
+  private static final MethodHandle FFLUSH = function("fflush");
 
   private Posix() {}
 
   /** Receives up to {@code lengthBytes}; 0 at the end of the stream. */
   public static long recv(int fd, long address, long lengthBytes, int flags) {
-    try {
-      MemorySegment state = CAPTURED.get();
-      while (true) {
-        long count = (long) RECV.invokeExact(state, fd, address, lengthBytes, flags);
-        if (count >= 0) {
-          return count;
-        }
-        int error = errno(state);
-        if (error != EINTR) {
-          return -error;
-        }
-      }
-    } catch (Throwable e) {
-      throw failed(e);
-    }
+    return transfer(RECV, fd, address, lengthBytes, flags);
   }
 
   /**
@@ -90,173 +77,96 @@ public final class Posix {
    * @param moreFollows whether the kernel may hold the bytes back for those of the next call
    */
   public static int sendAll(int fd, long address, long lengthBytes, boolean moreFollows) {
-    try {
-      MemorySegment state = CAPTURED.get();
-      int flags = moreFollows ? MSG_NOSIGNAL | MSG_MORE : MSG_NOSIGNAL;
-      long sent = 0;
-      while (sent < lengthBytes) {
-        long count = (long) SEND.invokeExact(state, fd, address + sent, lengthBytes - sent, flags);
-        if (count >= 0) {
-          sent += count;
-        } else if (errno(state) != EINTR) {
-          return -errno(state);
-        }
+    int flags = moreFollows ? MSG_NOSIGNAL | MSG_MORE : MSG_NOSIGNAL;
+    long sent = 0;
+    while (sent < lengthBytes) {
+      long count = transfer(SEND, fd, address + sent, lengthBytes - sent, flags);
+      if (count < 0) {
+        return (int) count;
       }
-      return 0;
-    } catch (Throwable e) {
-      throw failed(e);
+      sent += count;
     }
+    return 0;
   }
 
   /** Reads from what may be no socket. */
   public static long read(int fd, long address, long lengthBytes) {
-    try {
-      MemorySegment state = CAPTURED.get();
-      while (true) {
-        long count = (long) READ.invokeExact(state, fd, address, lengthBytes);
-        if (count >= 0) {
-          return count;
-        }
-        int error = errno(state);
-        if (error != EINTR) {
-          return -error;
-        }
-      }
-    } catch (Throwable e) {
-      throw failed(e);
-    }
+    return transfer(READ, fd, address, lengthBytes, 0);
   }
 
   /** {@code sendmsg} of a prepared {@code msghdr}; returns what was sent. */
   static long sendmsg(int fd, long header) {
-    try {
-      MemorySegment state = CAPTURED.get();
-      while (true) {
-        long count = (long) SENDMSG.invokeExact(state, fd, header, MSG_NOSIGNAL);
-        if (count >= 0) {
-          return count;
-        }
-        int error = errno(state);
-        if (error != EINTR) {
-          return -error;
-        }
-      }
-    } catch (Throwable e) {
-      throw failed(e);
-    }
+    return transfer(SENDMSG, fd, header, MSG_NOSIGNAL, 0);
   }
 
   /** {@code recvmsg} into a prepared {@code msghdr}. */
   static long recvmsg(int fd, long header, int flags) {
-    try {
-      MemorySegment state = CAPTURED.get();
-      while (true) {
-        long count = (long) RECVMSG.invokeExact(state, fd, header, flags);
-        if (count >= 0) {
-          return count;
-        }
-        int error = errno(state);
-        if (error != EINTR) {
-          return -error;
-        }
-      }
-    } catch (Throwable e) {
-      throw failed(e);
-    }
+    return transfer(RECVMSG, fd, header, flags, 0);
   }
 
   /** {@code poll} of prepared {@code pollfd}s, once: an interruption counts as nothing ready. */
   public static int poll(long pollFds, int count, int timeoutMillis) {
-    try {
-      MemorySegment state = CAPTURED.get();
-      int ready = (int) POLL.invokeExact(state, pollFds, (long) count, timeoutMillis);
-      return ready >= 0 ? ready : errno(state) == EINTR ? 0 : -errno(state);
-    } catch (Throwable e) {
-      throw failed(e);
-    }
+    int ready = status(POLL, pollFds, count, timeoutMillis, 0);
+    return ready == -EINTR ? 0 : ready;
   }
 
   static int socket() {
-    try {
-      MemorySegment state = CAPTURED.get();
-      int fd = (int) SOCKET.invokeExact(state, AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
-      return fd >= 0 ? fd : -errno(state);
-    } catch (Throwable e) {
-      throw failed(e);
-    }
+    return status(SOCKET, AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, 0);
   }
 
   static int connect(int fd, long address, int lengthBytes) {
-    try {
-      MemorySegment state = CAPTURED.get();
-      int result = (int) CONNECT.invokeExact(state, fd, address, lengthBytes);
-      return result == 0 ? 0 : -errno(state);
-    } catch (Throwable e) {
-      throw failed(e);
-    }
+    return status(CONNECT, fd, address, lengthBytes, 0);
   }
 
   /** Two connected unix stream sockets. */
   public static int[] socketPair() {
     try (Arena arena = Arena.ofConfined()) {
       MemorySegment pair = arena.allocate(8);
-      MemorySegment state = CAPTURED.get();
-      int result =
-          (int)
-              SOCKETPAIR.invokeExact(state, AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair.address());
+      int type = SOCK_STREAM | SOCK_CLOEXEC;
+      int result = status(SOCKETPAIR, AF_UNIX, type, 0, pair.address());
       if (result != 0) {
-        throw new IllegalStateException("socketpair: error " + errno(state));
+        throw new IllegalStateException("socketpair: error " + -result);
       }
       return new int[] {pair.get(JAVA_INT, 0), pair.get(JAVA_INT, 4)};
-    } catch (Throwable e) {
-      throw failed(e);
     }
   }
 
   /** Ends both directions of a connection; whoever waits on it wakes up. */
   public static void shutdown(int fd) {
-    shutdown(fd, SHUT_BOTH);
+    status(SHUTDOWN, fd, SHUT_BOTH, 0, 0);
   }
 
   /** Ends the sending direction: the peer reads what was sent, then the end. */
   public static void shutdownSending(int fd) {
-    shutdown(fd, SHUT_SENDING);
-  }
-
-  private static void shutdown(int fd, int how) {
-    try {
-      int ignored = (int) SHUTDOWN.invokeExact(CAPTURED.get(), fd, how);
-    } catch (Throwable e) {
-      throw failed(e);
-    }
+    status(SHUTDOWN, fd, SHUT_SENDING, 0, 0);
   }
 
   public static void close(int fd) {
-    try {
-      int ignored = (int) CLOSE.invokeExact(CAPTURED.get(), fd);
-    } catch (Throwable e) {
-      throw failed(e);
-    }
+    status(CLOSE, fd, 0, 0, 0);
   }
 
   public static int dup2(int from, int to) {
-    try {
-      MemorySegment state = CAPTURED.get();
-      int fd = (int) DUP2.invokeExact(state, from, to);
-      return fd >= 0 ? fd : -errno(state);
-    } catch (Throwable e) {
-      throw failed(e);
-    }
+    return status(DUP2, from, to, 0, 0);
+  }
+
+  /** Writes out what the C library holds back of all its streams. */
+  public static void flushAll() {
+    status(FFLUSH, 0, 0, 0, 0);
   }
 
   /** Zeroed memory of its own pages, taken as it is touched; 0 if there is none. */
   public static long map(long lengthBytes) {
     try {
-      MemorySegment state = CAPTURED.get();
       long address =
           (long)
               MMAP.invokeExact(
-                  state, 0L, lengthBytes, PROT_READ_WRITE, MAP_PRIVATE_ANONYMOUS_NORESERVE, -1, 0L);
+                  CAPTURED.get(),
+                  0L,
+                  lengthBytes,
+                  (long) PROT_READ_WRITE,
+                  (long) MAP_PRIVATE_ANONYMOUS_NORESERVE,
+                  -1L,
+                  0L);
       return address == -1 ? 0 : address;
     } catch (Throwable e) {
       throw failed(e);
@@ -264,21 +174,47 @@ public final class Posix {
   }
 
   public static void unmap(long address, long lengthBytes) {
+    status(MUNMAP, address, lengthBytes, 0, 0);
+  }
+
+  /** Calls a function that returns how many bytes it moved. */
+  private static long transfer(MethodHandle function, long a, long b, long c, long d) {
     try {
-      int ignored = (int) MUNMAP.invokeExact(CAPTURED.get(), address, lengthBytes);
+      MemorySegment state = CAPTURED.get();
+      while (true) {
+        long count = (long) function.invokeExact(state, a, b, c, d, 0L, 0L);
+        if (count >= 0) {
+          return count;
+        }
+        int error = errno(state);
+        if (error != EINTR) {
+          return -error;
+        }
+      }
+    } catch (Throwable e) {
+      throw failed(e);
+    }
+  }
+
+  /** Calls a function that returns an int, below 0 if it failed. */
+  private static int status(MethodHandle function, long a, long b, long c, long d) {
+    try {
+      MemorySegment state = CAPTURED.get();
+      int result = (int) (long) function.invokeExact(state, a, b, c, d, 0L, 0L);
+      return result >= 0 ? result : -errno(state);
     } catch (Throwable e) {
       throw failed(e);
     }
   }
 
   private static int errno(MemorySegment state) {
-    return (int) ERRNO.get(state, 0L);
+    return state.get(JAVA_INT, ERRNO);
   }
 
-  private static MethodHandle call(String name, MemoryLayout result, MemoryLayout... parameters) {
+  private static MethodHandle function(String name) {
     return LINKER.downcallHandle(
         LINKER.defaultLookup().findOrThrow(name),
-        FunctionDescriptor.of(result, parameters),
+        SIX_WORDS,
         Linker.Option.captureCallState("errno"));
   }
 
