@@ -16,6 +16,7 @@ enum { USED = 0, USED_HIGH = 1, RESERVED = 2, RESERVED_HIGH = 3 };
 static struct {
   struct graph_memory *first;
   uint64_t values[MAX_DEVICES][4];  // by attribute
+  uint64_t alive[MAX_DEVICES];      // bytes allocated by launches and not freed
 } all;
 
 void graph_memory_reset(void) { memset(&all, 0, sizeof all); }
@@ -57,10 +58,20 @@ struct graph_memory *graph_memory_find(uint64_t address) {
   return memory;
 }
 
+// What graphs have freed counts as used until it is trimmed, for other graphs to take; so the most
+// that was alive at a time is what is used.
+static void come_alive(struct graph_memory *memory) {
+  CUdevice device = memory->device;
+  memory->alive = true;
+  all.alive[device] += memory->bytes;
+  uint64_t used = all.values[device][USED];
+  if (all.alive[device] > used) add(device, USED, all.alive[device] - used);
+}
+
 static void give_up(struct graph_memory *memory) {
   if (!memory->alive) return;
   memory->alive = false;
-  all.values[memory->device][USED] -= memory->bytes;
+  all.alive[memory->device] -= memory->bytes;
 }
 
 void graph_memory_drop(struct graph_memory *memory) {
@@ -107,9 +118,7 @@ CUresult graph_memory_launch(const struct graph *graph, bool autoFree) {
   }
   for (uint32_t i = 0; i < graph->count; i++) {
     struct graph_memory *memory = allocated_by(graph->nodes[i]);
-    if (!memory || memory->alive) continue;
-    memory->alive = true;
-    add(memory->device, USED, memory->bytes);
+    if (memory && !memory->alive) come_alive(memory);
   }
   for (uint32_t i = 0; i < graph->count; i++) {
     const struct work *work = &graph->nodes[i]->work;
@@ -130,8 +139,12 @@ bool graph_memory_free(uint64_t address) {
 }
 
 CUresult shim_cuDeviceGraphMemTrim(CUdevice device) {
-  // Nothing is kept that no graph needs.
-  return device_find(device) ? CUDA_SUCCESS : CUDA_ERROR_INVALID_DEVICE;
+  if (!device_find(device)) return CUDA_ERROR_INVALID_DEVICE;
+  // Nothing else is kept that no graph needs.
+  lock_take(&graphLock);
+  all.values[device][USED] = all.alive[device];
+  lock_release(&graphLock);
+  return CUDA_SUCCESS;
 }
 
 CUresult shim_cuDeviceGetGraphMemAttribute(CUdevice device, CUgraphMem_attribute attr,
