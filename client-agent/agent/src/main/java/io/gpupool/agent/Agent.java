@@ -4,12 +4,9 @@ package io.gpupool.agent;
 import io.gpupool.transport.Descriptors;
 import io.gpupool.transport.TextMessageDecoder;
 import io.gpupool.transport.UnixAddress;
-import io.netty.bootstrap.ServerBootstrap;
 import io.netty.channel.Channel;
-import io.netty.channel.ChannelInitializer;
 import io.netty.channel.EventLoopGroup;
 import io.netty.channel.epoll.EpollDomainSocketChannel;
-import io.netty.channel.epoll.EpollServerDomainSocketChannel;
 import io.netty.channel.group.ChannelGroup;
 import io.netty.channel.group.DefaultChannelGroup;
 import io.netty.util.concurrent.GlobalEventExecutor;
@@ -38,33 +35,21 @@ public final class Agent implements AutoCloseable {
     if (!address.isAbstract()) {
       clear(Path.of(address.text()));
     }
-    server =
-        new ServerBootstrap()
-            .group(loops)
-            .channel(EpollServerDomainSocketChannel.class)
-            .childHandler(
-                new ChannelInitializer<EpollDomainSocketChannel>() {
-                  @Override
-                  protected void initChannel(EpollDomainSocketChannel channel) {
-                    if (programs.size() >= MAX_PROGRAMS) {
-                      channel.close();
-                      return;
-                    }
-                    programs.add(channel);
-                    channel
-                        .pipeline()
-                        .addLast(
-                            new TextMessageDecoder(), new Attachment(channel, options, clients));
-                  }
-                })
-            .bind(address.socketAddress())
-            .syncUninterruptibly()
-            .channel();
+    server = address.listen(loops, channel -> accept(channel, options));
     if (!address.isAbstract()) {
       Files.setPosixFilePermissions(
           Path.of(address.text()),
           PosixFilePermissions.fromString(options.anyUser() ? "rw-rw-rw-" : "rw-------"));
     }
+  }
+
+  private void accept(EpollDomainSocketChannel channel, AgentOptions options) {
+    if (programs.size() >= MAX_PROGRAMS) {
+      channel.close();
+      return;
+    }
+    programs.add(channel);
+    channel.pipeline().addLast(new TextMessageDecoder(), new Attachment(channel, options, clients));
   }
 
   /**

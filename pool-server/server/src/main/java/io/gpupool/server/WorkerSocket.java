@@ -4,14 +4,11 @@ package io.gpupool.server;
 import io.gpupool.transport.TextMessageDecoder;
 import io.gpupool.transport.UnixAddress;
 import io.gpupool.wire.TextMessage;
-import io.netty.bootstrap.ServerBootstrap;
 import io.netty.channel.Channel;
 import io.netty.channel.ChannelHandlerContext;
-import io.netty.channel.ChannelInitializer;
 import io.netty.channel.EventLoopGroup;
 import io.netty.channel.SimpleChannelInboundHandler;
 import io.netty.channel.epoll.EpollDomainSocketChannel;
-import io.netty.channel.epoll.EpollServerDomainSocketChannel;
 import java.util.Optional;
 import java.util.concurrent.Executor;
 import java.util.concurrent.TimeUnit;
@@ -35,19 +32,10 @@ final class WorkerSocket {
     this.control = control;
     this.workers = workers;
     server =
-        new ServerBootstrap()
-            .group(loops)
-            .channel(EpollServerDomainSocketChannel.class)
-            .childHandler(
-                new ChannelInitializer<EpollDomainSocketChannel>() {
-                  @Override
-                  protected void initChannel(EpollDomainSocketChannel channel) {
-                    channel.pipeline().addLast(new TextMessageDecoder(), new Connection(channel));
-                  }
-                })
-            .bind(address.socketAddress())
-            .syncUninterruptibly()
-            .channel();
+        address.listen(
+            loops,
+            channel ->
+                channel.pipeline().addLast(new TextMessageDecoder(), new Connection(channel)));
   }
 
   void close() {

@@ -1,8 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.gpupool.transport;
 
+import io.netty.bootstrap.ServerBootstrap;
+import io.netty.channel.Channel;
+import io.netty.channel.ChannelInitializer;
+import io.netty.channel.EventLoopGroup;
+import io.netty.channel.epoll.EpollDomainSocketChannel;
+import io.netty.channel.epoll.EpollServerDomainSocketChannel;
 import io.netty.channel.unix.DomainSocketAddress;
 import java.nio.charset.StandardCharsets;
+import java.util.function.Consumer;
 
 /**
  * Where a unix socket listens: a path, or {@code @NAME} in the abstract namespace, where it leaves
@@ -25,6 +32,27 @@ public record UnixAddress(String text) {
 
   public DomainSocketAddress socketAddress() {
     return new DomainSocketAddress(isAbstract() ? '\0' + text.substring(1) : text);
+  }
+
+  /**
+   * Listens there.
+   *
+   * @param accepted is given each connection, on its event loop, to fill its pipeline
+   */
+  public Channel listen(EventLoopGroup loops, Consumer<EpollDomainSocketChannel> accepted) {
+    return new ServerBootstrap()
+        .group(loops)
+        .channel(EpollServerDomainSocketChannel.class)
+        .childHandler(
+            new ChannelInitializer<EpollDomainSocketChannel>() {
+              @Override
+              protected void initChannel(EpollDomainSocketChannel channel) {
+                accepted.accept(channel);
+              }
+            })
+        .bind(socketAddress())
+        .syncUninterruptibly()
+        .channel();
   }
 
   @Override
