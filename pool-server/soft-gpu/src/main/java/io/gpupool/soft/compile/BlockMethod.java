@@ -63,6 +63,17 @@ abstract class BlockMethod {
     }
   }
 
+  /** Ends a method from whose start on each fault is noted as that of the thread that runs. */
+  final void noteFaults(Label start) {
+    Label end = cb.newBoundLabel();
+    Label handler = cb.newBoundLabel();
+    cb.exceptionCatch(start, end, handler, Code.desc(RuntimeException.class));
+    code.pushBlock();
+    code.pushThread();
+    cb.putfield(Code.BLOCK, "faulted", ConstantDescs.CD_int);
+    cb.athrow();
+  }
+
   final void forEach(BitSet ids, Consumer<VReg> action) {
     ids.stream().forEach(id -> action.accept(graph.registers().get(id)));
   }

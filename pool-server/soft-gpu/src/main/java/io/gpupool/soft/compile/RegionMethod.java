@@ -76,6 +76,7 @@ final class RegionMethod extends BlockMethod {
   }
 
   void emit() {
+    Label start = cb.newBoundLabel();
     cb.loadConstant(ThreadBlock.POLL_TURNS).istore(Code.POLL_LOCAL);
     readYieldTurns();
     cb.iconst_0().istore(ANY_BITS_LOCAL);
@@ -108,6 +109,7 @@ final class RegionMethod extends BlockMethod {
     cb.goto_(row);
     cb.labelBinding(done);
     result();
+    noteFaults(start);
   }
 
   /** Reads the kernel's parameters once: the JIT compiler cannot know that nobody writes them. */

@@ -44,6 +44,7 @@ final class ThreadMethod extends BlockMethod {
   }
 
   void emit() {
+    Label start = cb.newBoundLabel();
     cb.loadConstant(ThreadBlock.POLL_TURNS);
     cb.istore(Code.POLL_LOCAL);
     readYieldTurns();
@@ -69,6 +70,7 @@ final class ThreadMethod extends BlockMethod {
       cb.loadConstant(-block.resumeId());
       cb.ireturn();
     });
+    noteFaults(start);
   }
 
   /** Leads to the block with the number in the resume local; to the kernel's entry from 0. */

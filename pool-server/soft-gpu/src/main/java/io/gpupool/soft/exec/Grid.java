@@ -212,7 +212,7 @@ final class Grid {
   }
 
   private Optional<FaultPlace> place(ThreadBlock block, DeviceFault fault) {
-    int thread = fault.thread().orElse(block.running);
+    int thread = fault.thread().orElse(block.faulted);
     Optional<String> coordinates =
         thread < 0 ? Optional.empty() : Optional.of(block.coordinates(thread));
     return Optional.of(

@@ -87,8 +87,8 @@ public final class ThreadBlock {
 
   private static final int RESERVED_COUNTER_BYTES = 32;
 
-  /** The thread that runs, where threads run one by one; -1 where it is not known. */
-  int running = -1;
+  /** The thread that ran into a fault; -1 where it was none alone. */
+  public int faulted = -1;
 
   private final int worker;
   private Grid grid;
@@ -178,6 +178,7 @@ public final class ThreadBlock {
     ctaidX = (int) (index % nctaidX);
     ctaidY = (int) (index / nctaidX % nctaidY);
     ctaidZ = (int) (index / nctaidX / nctaidY);
+    faulted = -1;
     assertions.begin();
     if (grid.kernel().waits()) {
       waiting.begin();
@@ -198,7 +199,6 @@ public final class ThreadBlock {
     if (grid.kernel().waits()) {
       return waiting.advance(code);
     }
-    running = threads() == 1 ? 0 : -1;
     code.runAll(this);
     return true;
   }

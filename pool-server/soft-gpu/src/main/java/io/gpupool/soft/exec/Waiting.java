@@ -159,7 +159,6 @@ final class Waiting {
     int idle = 0;
     int patience = block.grid().launch().cooperative() ? COOPERATIVE_IDLE_ROUNDS : IDLE_ROUNDS;
     while (true) {
-      block.running = threads == 1 ? 0 : -1;
       if (converged.isReady() && converged.run(code)) {
         return true;
       }
@@ -215,7 +214,6 @@ final class Waiting {
       }
       if (states[thread] == READY) {
         block.yieldTurns = spun[thread] ? ThreadBlock.YIELD_TURNS_AGAIN : ThreadBlock.YIELD_TURNS;
-        block.running = thread;
         int next = code.run(block, thread, x, y, z, resume[thread]);
         spun[thread] = states[thread] == READY && goBackTo < 0;
         if (next == 0) {

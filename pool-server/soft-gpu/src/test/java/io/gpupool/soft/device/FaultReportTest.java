@@ -13,6 +13,8 @@ import java.nio.charset.StandardCharsets;
 import java.util.function.ToLongFunction;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.ValueSource;
 
 /** What is told of a fault: where in the code, by whom, and what lies at the address. */
 @Timeout(60)
@@ -29,6 +31,43 @@ final class FaultReportTest {
         ld.param.u64 %rd1, [target];
         .loc 1 42 5
         st.global.u32 [%rd1], 7;
+        ret;
+      }
+      // Thread 37 of 16 x 4 alone touches what it may not: before a barrier, behind one, and behind
+      // one to which the threads of its warp came on different ways.
+      .visible .entry pokeByOne(.param .u64 target, .param .u32 way)
+      {
+        .reg .pred %p<6>;
+        .reg .b32 %r<8>;
+        .reg .b64 %rd<2>;
+        ld.param.u64 %rd1, [target];
+        ld.param.u32 %r1, [way];
+        mov.u32 %r2, %tid.x;
+        mov.u32 %r3, %tid.y;
+        mad.lo.u32 %r4, %r3, 16, %r2;
+        setp.eq.u32 %p1, %r4, 37;
+        setp.eq.and.u32 %p2, %r1, 0, %p1;
+        @%p2 st.global.u32 [%rd1], 7;
+        setp.ne.u32 %p3, %r1, 2;
+        @%p3 bra MEET;
+        and.b32 %r5, %r4, 1;
+        setp.eq.u32 %p4, %r5, 0;
+        @%p4 bra MEET;
+        bar.warp.sync 0xAAAAAAAA;
+      MEET:
+        bar.sync 0;
+        @%p1 st.global.u32 [%rd1], 7;
+        ret;
+      }
+      .visible .entry pokeStraight(.param .u64 target)
+      {
+        .reg .pred %p<2>;
+        .reg .b32 %r<4>;
+        .reg .b64 %rd<2>;
+        ld.param.u64 %rd1, [target];
+        mov.u32 %r2, %tid.x;
+        setp.eq.u32 %p1, %r2, 5;
+        @%p1 st.global.u32 [%rd1], 7;
         ret;
       }
       .file 1 "/src/poke.cu"
@@ -53,17 +92,26 @@ final class FaultReportTest {
 
   private String reportOf(ToLongFunction<SoftContext> target, CudaStatus status)
       throws InterruptedException {
+    return reportOf(target, status, "poke", new LaunchShape(1, 1, 1, 1, 1, 1, 0, false), 0);
+  }
+
+  private String reportOf(
+      ToLongFunction<SoftContext> target,
+      CudaStatus status,
+      String kernel,
+      LaunchShape shape,
+      int way)
+      throws InterruptedException {
     try (SoftGpu closed = gpu) {
       SoftContext context = closed.device(0).createContext(0);
       SoftModule module =
           context.loadModule(
               DeviceImage.parse(MemorySegment.ofArray(PTX.getBytes(StandardCharsets.UTF_8)), 90));
       SoftStream stream = context.createStream(0, 0);
-      MemorySegment params = MemorySegment.ofArray(new long[1]);
+      MemorySegment params = MemorySegment.ofArray(new long[2]);
       params.set(ValueLayout.JAVA_LONG_UNALIGNED, 0, target.applyAsLong(context));
-      stream
-          .launch(module.function("poke"), new LaunchShape(1, 1, 1, 1, 1, 1, 0, false), params)
-          .await();
+      params.set(ValueLayout.JAVA_INT_UNALIGNED, 8, way);
+      stream.launch(module.function(kernel), shape, params).await();
       assertStatus(context::requireUsable, status);
       return reports.toString();
     }
@@ -101,5 +149,32 @@ final class FaultReportTest {
     assertThat(report)
         .contains("MISALIGNED_ADDRESS")
         .contains("6 bytes into the allocation of 64 bytes");
+  }
+
+  @ParameterizedTest
+  @ValueSource(ints = {0, 1, 2})
+  void access_byOneThreadOfMany_isReportedAsThatThreads(int way) throws Exception {
+    String report =
+        reportOf(
+            context -> 4096,
+            CudaStatus.ILLEGAL_ADDRESS,
+            "pokeByOne",
+            new LaunchShape(1, 1, 1, 16, 4, 1, 0, false),
+            way);
+
+    assertThat(report).contains("by block (0,0,0), thread (5,2,0)");
+  }
+
+  @Test
+  void access_byOneThreadOfAKernelWithoutWaits_isReportedAsThatThreads() throws Exception {
+    String report =
+        reportOf(
+            context -> 4096,
+            CudaStatus.ILLEGAL_ADDRESS,
+            "pokeStraight",
+            new LaunchShape(3, 1, 1, 64, 1, 1, 0, false),
+            0);
+
+    assertThat(report).contains(",0,0), thread (5,0,0)");
   }
 }
