@@ -39,9 +39,14 @@ final class Pool implements AutoCloseable {
 
   /** Starts one and waits until its ports are open. */
   static Pool start(String gpus, String... options) {
+    return startAt(0, gpus, options);
+  }
+
+  /** The same with this control port, as after a restart. */
+  static Pool startAt(int port, String gpus, String... options) {
     List<String> command = new ArrayList<>(List.of(Distribution.gpupool().toString(), "server"));
     command.addAll(List.of("--gpus", gpus, "--listen", "127.0.0.1"));
-    command.addAll(List.of("--control-port", "0", "--data-port", "0"));
+    command.addAll(List.of("--control-port", Integer.toString(port), "--data-port", "0"));
     command.addAll(Arrays.asList(options));
     Program server = Program.of(command).start();
     try {

@@ -9,6 +9,7 @@ import io.gpupool.control.v1.PoolGrpc;
 import io.gpupool.control.v1.Queued;
 import io.gpupool.control.v1.ReleaseLeaseReply;
 import io.gpupool.control.v1.ReleaseLeaseRequest;
+import io.grpc.Status;
 import io.grpc.stub.ClientCallStreamObserver;
 import io.grpc.stub.ClientResponseObserver;
 import io.grpc.stub.StreamObserver;
@@ -25,7 +26,7 @@ import org.slf4j.LoggerFactory;
  */
 final class LeaseCall implements HeldLease {
   private static final long RETRY_MILLIS = 100;
-  private static final long GIVE_UP_NANOS = TimeUnit.SECONDS.toNanos(2);
+  private static final long GIVE_UP_NANOS = TimeUnit.SECONDS.toNanos(10);
   private static final Logger LOG = LoggerFactory.getLogger(LeaseCall.class);
 
   private final PoolGrpc.PoolStub stub;
@@ -143,6 +144,12 @@ final class LeaseCall implements HeldLease {
       return;
     }
     if (released || ended.isDone()) {
+      return;
+    }
+    Status.Code code = Status.fromThrowable(failure).getCode();
+    if (code == Status.Code.PERMISSION_DENIED || code == Status.Code.UNAUTHENTICATED) {
+      // The pool is there, and knows the lease or its holder no more.
+      ended.complete("the pool does not let its holder have it any more: " + failure.getMessage());
       return;
     }
     if (!broken) {

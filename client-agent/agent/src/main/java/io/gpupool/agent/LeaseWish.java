@@ -22,6 +22,7 @@ public record LeaseWish(
     Optional<String> memory,
     Optional<String> compute,
     Map<String, String> selectors,
+    Optional<String> partition,
     Optional<String> waitLimit,
     Optional<Integer> priority) {
   public static final LeaseWish NOTHING =
@@ -31,6 +32,7 @@ public record LeaseWish(
           Optional.empty(),
           Optional.empty(),
           Map.of(),
+          Optional.empty(),
           Optional.empty(),
           Optional.empty());
   private static final Pattern NUMBER = Pattern.compile("\\d{1,9}(\\.\\d{0,18})?|\\.\\d{1,18}");
@@ -49,6 +51,7 @@ public record LeaseWish(
         values.apply("compute"),
         Map.of(),
         Optional.empty(),
+        Optional.empty(),
         Optional.empty());
   }
 
@@ -66,6 +69,7 @@ public record LeaseWish(
         sized ? memory : other.memory,
         compute.or(() -> sized ? Optional.empty() : other.compute),
         both,
+        partition.or(() -> other.partition),
         waitLimit.or(() -> other.waitLimit),
         priority.or(() -> other.priority));
   }
@@ -87,6 +91,7 @@ public record LeaseWish(
     compute.ifPresent(
         text -> request.setComputePercent(number("compute", text.replaceFirst("%$", ""))));
     request.putAllSelectors(selectors);
+    partition.ifPresent(request::setPartition);
     waitLimit.ifPresent(text -> request.setWaitMillis(duration(text).toMillis()));
     priority.ifPresent(request::setPriority);
     return request.build();

@@ -8,6 +8,7 @@ import io.gpupool.control.v1.Holder;
 import io.gpupool.control.v1.LeaseRequest;
 import io.gpupool.control.v1.OpenSessionReply;
 import io.gpupool.control.v1.OpenSessionRequest;
+import io.gpupool.control.v1.PoolAdminGrpc;
 import io.gpupool.control.v1.PoolGrpc;
 import io.gpupool.control.v1.Queued;
 import io.gpupool.wire.SessionId;
@@ -76,6 +77,11 @@ public final class PoolClient implements AutoCloseable {
   /** The service with blocking calls, each limited to a few seconds. */
   public PoolGrpc.PoolBlockingStub blocking() {
     return PoolGrpc.newBlockingStub(channel).withDeadlineAfter(CALL_SECONDS, TimeUnit.SECONDS);
+  }
+
+  /** What admins do, in the same way. */
+  public PoolAdminGrpc.PoolAdminBlockingStub admin() {
+    return PoolAdminGrpc.newBlockingStub(channel).withDeadlineAfter(CALL_SECONDS, TimeUnit.SECONDS);
   }
 
   /**

@@ -61,7 +61,12 @@ public final class Refusal extends RuntimeException {
               Cause.UNREACHABLE, "pool " + pool + " does not answer; is the network as it should?");
       case PERMISSION_DENIED, UNAUTHENTICATED ->
           new Refusal(Cause.DENIED, "pool " + pool + ": " + reason(status));
-      case INVALID_ARGUMENT, RESOURCE_EXHAUSTED ->
+      case INVALID_ARGUMENT,
+          RESOURCE_EXHAUSTED,
+          NOT_FOUND,
+          ALREADY_EXISTS,
+          FAILED_PRECONDITION,
+          ABORTED ->
           new Refusal(Cause.REFUSED, "pool " + pool + ": " + reason(status));
       case UNIMPLEMENTED ->
           new Refusal(

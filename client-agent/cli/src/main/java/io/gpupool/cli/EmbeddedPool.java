@@ -28,6 +28,8 @@ final class EmbeddedPool implements AutoCloseable {
                 0,
                 0,
                 Optional.empty(),
+                Optional.of(ServerOptions.Auth.none),
+                Optional.empty(),
                 libcuda.map(Path::of),
                 1,
                 false,

@@ -4,6 +4,7 @@ package io.gpupool.cli;
 import io.gpupool.agent.PoolAddress;
 import io.gpupool.agent.Refusal;
 import java.io.IOException;
+import java.io.UncheckedIOException;
 import picocli.CommandLine;
 import picocli.CommandLine.Command;
 import picocli.CommandLine.IExecutionExceptionHandler;
@@ -32,6 +33,9 @@ import picocli.CommandLine.ScopeType;
       TopCommand.class,
       ListCommand.class,
       LeaseCommand.class,
+      PartitionCommand.class,
+      TenantCommand.class,
+      AuditCommand.class,
       HealthCommand.class,
       BenchCommand.class,
       VersionCommand.class,
@@ -56,7 +60,8 @@ public final class GpupoolCommand {
       boolean told =
           failure instanceof Refusal
               || failure instanceof IllegalArgumentException
-              || failure instanceof IOException;
+              || failure instanceof IOException
+              || failure instanceof UncheckedIOException;
       String message = told ? failure.getMessage() : Refusal.of(failure, poolOf(line)).getMessage();
       System.err.println("gpupool: " + message);
       return switch (failure) {

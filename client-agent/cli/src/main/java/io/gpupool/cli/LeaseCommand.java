@@ -6,14 +6,22 @@ import io.gpupool.control.v1.GrantUse;
 import io.gpupool.control.v1.LeaseInfo;
 import io.gpupool.control.v1.ListRequest;
 import io.gpupool.control.v1.QueueInfo;
+import io.gpupool.control.v1.ReleaseLeaseRequest;
+import io.gpupool.control.v1.SessionInfo;
 import java.util.List;
 import picocli.CommandLine.Command;
+import picocli.CommandLine.Parameters;
 
 /** {@code gpupool lease}. */
 @Command(
     name = "lease",
-    description = "Shows leases, and who waits for one.",
-    subcommands = {LeaseCommand.Listing.class, LeaseCommand.Queue.class},
+    description = "Shows leases and who waits for one, and ends leases.",
+    subcommands = {
+      LeaseCommand.Listing.class,
+      LeaseCommand.Queue.class,
+      LeaseCommand.Get.class,
+      LeaseCommand.Release.class
+    },
     synopsisSubcommandLabel = "COMMAND")
 final class LeaseCommand {
   /** {@code gpupool lease list}. */
@@ -28,12 +36,14 @@ final class LeaseCommand {
         return 0;
       }
       Table table =
-          new Table("LEASE", "STATE", "GPU", "MEMORY", "USED", "HOLDER", "SESSIONS", "AGE");
+          new Table(
+              "LEASE", "STATE", "TENANT", "GPU", "MEMORY", "USED", "HOLDER", "SESSIONS", "AGE");
       for (LeaseInfo lease : leases) {
         for (GrantUse use : lease.getGrantsList()) {
           table.row(
               lease.getId(),
               lease.getState(),
+              lease.getTenant(),
               use.getGrant().getServer() + "/" + use.getGrant().getGpu(),
               Amounts.bytes(use.getGrant().getMemoryBytes()),
               Amounts.bytes(use.getUsedMemoryBytes()),
@@ -43,6 +53,89 @@ final class LeaseCommand {
         }
       }
       System.out.print(table);
+      return 0;
+    }
+  }
+
+  /** {@code gpupool lease get}. */
+  @Command(name = "get", description = "Shows one lease: its parts, its sessions, its holder.")
+  static final class Get extends PoolCommand {
+    @Parameters(index = "0", paramLabel = "LEASE", description = "its id, such as L12")
+    private String id;
+
+    @Override
+    int ask(PoolClient client) {
+      ListRequest all = ListRequest.getDefaultInstance();
+      LeaseInfo lease =
+          client.blocking().listLeases(all).getLeasesList().stream()
+              .filter(l -> l.getId().equals(id))
+              .findFirst()
+              .orElseThrow(() ->
+                  new IllegalArgumentException(
+                      "there is no lease '"
+                          + id
+                          + "'; 'gpupool lease list' shows those there are"));
+      List<SessionInfo> sessions =
+          client.blocking().listSessions(all).getSessionsList().stream()
+              .filter(session -> session.getLeaseId().equals(id))
+              .toList();
+      System.out.print(
+          json()
+              ? "{\"lease\": " + Json.of(lease) + ",\n\"sessions\": " + Json.of(sessions) + "}\n"
+              : describe(lease, sessions));
+      return 0;
+    }
+
+    private static String describe(LeaseInfo lease, List<SessionInfo> sessions) {
+      Table head = new Table("LEASE", "STATE", "TENANT", "HOLDER", "AGE");
+      head.row(
+          lease.getId(),
+          lease.getState(),
+          lease.getTenant(),
+          TopCommand.holder(lease.getHolder()),
+          Amounts.age(lease.getAgeMillis()));
+      Table grants = new Table("GPU", "PARTITION", "MEMORY", "USED", "COMPUTE", "KIND");
+      for (GrantUse use : lease.getGrantsList()) {
+        grants.row(
+            use.getGrant().getServer() + "/" + use.getGrant().getGpu(),
+            use.getGrant().getPartition(),
+            Amounts.bytes(use.getGrant().getMemoryBytes()),
+            Amounts.bytes(use.getUsedMemoryBytes()),
+            Amounts.percent(use.getGrant().getComputePercent()),
+            use.getGrant().getHard() ? "hard" : "lendable");
+      }
+      Table running = new Table("SESSION", "STATE", "PROGRAM", "CALLS", "LAST ERROR", "AGE");
+      for (SessionInfo session : sessions) {
+        running.row(
+            session.getId().substring(0, Math.min(8, session.getId().length())),
+            session.getState(),
+            TopCommand.holder(session.getClient()),
+            session.getCalls(),
+            session.getLastError(),
+            Amounts.age(session.getAgeMillis()));
+      }
+      return head + "\n" + grants + (running.isEmpty() ? "" : "\n" + running);
+    }
+  }
+
+  /** {@code gpupool lease release}. */
+  @Command(
+      name = "release",
+      description =
+          "Ends leases of one's own tenant, or as an admin any: their programs lose them.")
+  static final class Release extends PoolCommand {
+    @Parameters(arity = "1..*", paramLabel = "LEASE", description = "ids, such as L12")
+    private List<String> ids;
+
+    @Override
+    int ask(PoolClient client) {
+      for (String id : ids) {
+        client.blocking().releaseLease(ReleaseLeaseRequest.newBuilder().setLeaseId(id).build());
+        System.out.print(json() ? "" : id + " released\n");
+      }
+      if (json()) {
+        System.out.println("{}");
+      }
       return 0;
     }
   }

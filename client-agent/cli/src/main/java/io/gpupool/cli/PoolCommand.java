@@ -1,12 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.gpupool.cli;
 
+import com.google.protobuf.Message;
 import io.gpupool.agent.PoolAddress;
 import io.gpupool.agent.PoolClient;
 import io.gpupool.transport.EventLoops;
 import io.netty.channel.EventLoopGroup;
+import java.util.List;
 import java.util.Optional;
 import java.util.concurrent.Callable;
+import java.util.function.Supplier;
 import picocli.CommandLine.Option;
 
 /** A command that asks a pool something and prints the answer. */
@@ -34,6 +37,15 @@ abstract class PoolCommand implements Callable<Integer> {
 
   final boolean json() {
     return output == Output.json;
+  }
+
+  /** Prints an answer in the form that was asked for. */
+  final void print(Message answer, Supplier<String> table) {
+    System.out.print(json() ? Json.of(answer) + "\n" : table.get());
+  }
+
+  final void print(List<? extends Message> answers, Supplier<String> table) {
+    System.out.print(json() ? Json.of(answers) + "\n" : table.get());
   }
 
   /** Asks and prints. */

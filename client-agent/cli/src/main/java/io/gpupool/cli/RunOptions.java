@@ -50,6 +50,12 @@ final class RunOptions {
   private Map<String, String> select = new LinkedHashMap<>();
 
   @Option(
+      names = "--partition",
+      paramLabel = "NAME",
+      description = "only partitions of this name, all of it unless -p or -m say how much")
+  private Optional<String> partition = Optional.empty();
+
+  @Option(
       names = "--wait",
       paramLabel = "DURATION",
       description = "how long to wait for GPUs that are taken, such as 30s (default: not at all)")
@@ -112,7 +118,7 @@ final class RunOptions {
   }
 
   LeaseWish wish() {
-    return new LeaseWish(gpus, fraction, memory, compute, select, wait, priority)
+    return new LeaseWish(gpus, fraction, memory, compute, select, partition, wait, priority)
         .orElse(Environment.wish());
   }
 }

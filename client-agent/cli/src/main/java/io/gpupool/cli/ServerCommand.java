@@ -4,6 +4,7 @@ package io.gpupool.cli;
 import io.gpupool.server.GpuSpec;
 import io.gpupool.server.PoolServer;
 import io.gpupool.server.ServerOptions;
+import io.gpupool.server.ServerOptions.Auth;
 import io.gpupool.server.ServerOptions.MissingPtx;
 import java.net.InetAddress;
 import java.nio.file.Path;
@@ -46,6 +47,21 @@ final class ServerCommand implements Callable<Integer> {
       description = "call streams; 0: any (default: ${DEFAULT-VALUE})")
   private int dataPort;
 
+  @Option(
+      names = "--state",
+      paramLabel = "DIR",
+      description = {
+        "where partitions, tenants, tokens and leases are kept; made if it is not there (default:",
+        "nowhere, they are forgotten when the server ends)"
+      })
+  private Optional<Path> state = Optional.empty();
+
+  @Option(
+      names = "--auth",
+      paramLabel = "tokens|none",
+      description = "how callers prove who they are (default: none on loopback, else tokens)")
+  private Optional<Auth> auth = Optional.empty();
+
   @Option(names = "--name", paramLabel = "NAME", description = "the server's name in the pool")
   private Optional<String> name = Optional.empty();
 
@@ -78,6 +94,8 @@ final class ServerCommand implements Callable<Integer> {
             listen,
             controlPort,
             dataPort,
+            state,
+            auth,
             name,
             libcuda,
             spares,
@@ -87,6 +105,12 @@ final class ServerCommand implements Callable<Integer> {
     try (PoolServer server = PoolServer.start(options)) {
       for (String gpu : server.describeGpus()) {
         System.out.println(gpu);
+      }
+      server.adminToken().ifPresent(file -> System.out.println("an admin's token is in " + file));
+      if (!options.needsTokens()) {
+        System.out.println(
+            "development mode: whoever can connect may do anything (--auth none)"
+                + (listen.isLoopbackAddress() ? "; only this machine can" : ""));
       }
       String host = listen.getHostAddress();
       System.out.println(

@@ -23,7 +23,20 @@ class GpupoolCommandTest {
 
   @ParameterizedTest
   @ValueSource(
-      strings = {"run", "server", "agent", "top", "list", "lease", "health", "bench", "version"})
+      strings = {
+        "run",
+        "server",
+        "agent",
+        "top",
+        "list",
+        "lease",
+        "partition",
+        "tenant",
+        "audit",
+        "health",
+        "bench",
+        "version"
+      })
   void everyCommand_hasHelp(String command) {
     assertThat(execute(command, "--help")).isZero();
     assertThat(output.toString()).contains("Usage: gpupool " + command);

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.gpupool.server;
 
+import io.gpupool.server.Placement.Offer;
 import io.gpupool.wire.ByteSize;
 import java.util.Map;
+import java.util.Optional;
 import java.util.OptionalInt;
 
 /**
@@ -12,8 +14,14 @@ import java.util.OptionalInt;
  * @param size how much memory of each
  * @param computeBasisPoints how much time of each; empty: the same part as the memory
  * @param selectors which GPUs will do
+ * @param partition only partitions of this name
  */
-record Ask(int gpus, Size size, OptionalInt computeBasisPoints, Map<String, String> selectors) {
+record Ask(
+    int gpus,
+    Size size,
+    OptionalInt computeBasisPoints,
+    Map<String, String> selectors,
+    Optional<String> partition) {
   static final int MAX_GPUS = 64;
 
   /** How the memory is asked for. */
@@ -28,15 +36,33 @@ record Ask(int gpus, Size size, OptionalInt computeBasisPoints, Map<String, Stri
     selectors = Map.copyOf(selectors);
   }
 
-  /** What is asked of this GPU, which may be more than it has. */
+  /** From any part of any GPU. */
+  Ask(int gpus, Size size, OptionalInt computeBasisPoints, Map<String, String> selectors) {
+    this(gpus, size, computeBasisPoints, selectors, Optional.empty());
+  }
+
+  /**
+   * What is asked of this offer, which may be more than it has. Fractions are of the GPU, and of
+   * the partition where partitions are asked for.
+   */
+  Share shareOf(Offer offer) {
+    return shareOf(partition.isPresent() ? offer.whole() : offer.gpu().whole());
+  }
+
   Share shareOf(Gpu gpu) {
+    return shareOf(gpu.whole());
+  }
+
+  private Share shareOf(Share whole) {
     return switch (size) {
       case Size.Fraction(double part) ->
           new Share(
-              part == 1 ? gpu.memoryBytes() : wholeMegabytes((long) (part * gpu.memoryBytes())),
-              computeBasisPoints.orElse((int) Math.round(part * Share.WHOLE_COMPUTE)));
+              part == 1 ? whole.memoryBytes() : wholeMegabytes((long) (part * whole.memoryBytes())),
+              computeBasisPoints.orElse(
+                  Math.max(
+                      Share.MIN_COMPUTE, (int) Math.round(part * whole.computeBasisPoints()))));
       case Size.Memory(long bytes) ->
-          new Share(bytes, computeBasisPoints.orElse(proportional(bytes, gpu)));
+          new Share(bytes, computeBasisPoints.orElse(proportional(bytes, whole)));
     };
   }
 
@@ -44,9 +70,9 @@ record Ask(int gpus, Size size, OptionalInt computeBasisPoints, Map<String, Stri
     return Math.max(bytes & -Share.MIN_MEMORY_BYTES, Share.MIN_MEMORY_BYTES);
   }
 
-  private static int proportional(long bytes, Gpu gpu) {
-    double part = Math.min(1, (double) bytes / gpu.memoryBytes());
-    return Math.max(Share.MIN_COMPUTE, (int) (part * Share.WHOLE_COMPUTE));
+  private static int proportional(long bytes, Share whole) {
+    double part = Math.min(1, (double) bytes / whole.memoryBytes());
+    return Math.max(Share.MIN_COMPUTE, (int) (part * whole.computeBasisPoints()));
   }
 
   /** How messages repeat it: {@code 1 GPU with 4.0 GiB}. */
@@ -63,6 +89,7 @@ record Ask(int gpus, Size size, OptionalInt computeBasisPoints, Map<String, Stri
       case Size.Memory(long bytes) -> text.append(" with ").append(new ByteSize(bytes));
     }
     computeBasisPoints.ifPresent(c -> text.append(" and ").append(c / 100.0).append(" % compute"));
+    partition.ifPresent(name -> text.append(" of partition '").append(name).append('\''));
     if (!selectors.isEmpty()) {
       text.append(" where");
       selectors.forEach((key, value) -> text.append(' ').append(key).append('=').append(value));

@@ -1,40 +1,47 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.gpupool.server;
 
+import io.gpupool.server.state.RecordStore;
+import io.gpupool.server.state.Versioned;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.Optional;
 
-/** What of each GPU is not granted. Owned by the control thread. */
+/** The GPUs there are, and what of each can be granted. Owned by the control thread. */
 final class Capacity {
-  private final Map<Gpu, Share> free = new LinkedHashMap<>();
+  private final Map<GpuKey, Gpu> gpus = new LinkedHashMap<>();
+  private final RecordStore records;
 
-  Capacity(List<Gpu> gpus) {
-    gpus.forEach(gpu -> free.put(gpu, gpu.whole()));
+  Capacity(List<Gpu> gpus, RecordStore records) {
+    gpus.forEach(gpu -> this.gpus.put(GpuKey.of(gpu), gpu));
+    this.records = records;
   }
 
+  List<Gpu> gpus() {
+    return List.copyOf(gpus.values());
+  }
+
+  Optional<Gpu> gpu(GpuKey key) {
+    return Optional.ofNullable(gpus.get(key));
+  }
+
+  Division division(Gpu gpu) {
+    return records
+        .get(Kinds.DIVISIONS, GpuKey.of(gpu).text())
+        .map(Versioned::value)
+        .orElse(Division.UNDIVIDED);
+  }
+
+  /** Every part of every GPU that can be granted from. */
   List<Placement.Offer> snapshot() {
-    return free.entrySet().stream()
-        .map(e -> new Placement.Offer(e.getKey(), e.getValue()))
-        .toList();
+    return gpus.values().stream().flatMap(gpu -> division(gpu).offers(gpu).stream()).toList();
   }
 
+  /** What of a GPU nobody has, in partitions or outside. */
   Share free(Gpu gpu) {
-    return free.get(gpu);
-  }
-
-  /** Takes all parts; that they fit was checked, and is checked again. */
-  void take(List<Placement.Part> parts) {
-    parts.forEach(part -> free.computeIfPresent(part.gpu(), (g, f) -> f.minus(part.share())));
-  }
-
-  void giveBack(List<Placement.Part> parts) {
-    for (Placement.Part part : parts) {
-      Share now = free.get(part.gpu()).plus(part.share());
-      if (!part.gpu().whole().covers(now)) {
-        throw new IllegalStateException("more of " + part.gpu().label() + " free than there is");
-      }
-      free.put(part.gpu(), now);
-    }
+    return division(gpu).offers(gpu).stream()
+        .map(Placement.Offer::free)
+        .reduce(Share.NONE, Share::plus);
   }
 }

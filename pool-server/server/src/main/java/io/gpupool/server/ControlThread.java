@@ -40,6 +40,11 @@ final class ControlThread implements Executor, Timers {
   }
 
   @Override
+  public long wallMillis() {
+    return System.currentTimeMillis();
+  }
+
+  @Override
   public Cancellable after(long delayMillis, Runnable task) {
     ScheduledFuture<?> planned = thread.schedule(logged(task), delayMillis, TimeUnit.MILLISECONDS);
     return () -> planned.cancel(false);

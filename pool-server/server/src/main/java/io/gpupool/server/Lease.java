@@ -30,9 +30,10 @@ final class Lease {
   static final int MAX_SESSIONS = LeaseLedger.SLOTS;
 
   final LeaseId id;
-  final LeaseSecret secret;
+  final LeaseSecret.Hash secretHash;
   final HolderName holder;
   final String tenant;
+  final Optional<TokenHash> token;
   final List<Part> parts;
   final LeaseLedger ledger;
   final long grantedAtNanos;
@@ -43,16 +44,18 @@ final class Lease {
 
   Lease(
       LeaseId id,
-      LeaseSecret secret,
+      LeaseSecret.Hash secretHash,
       HolderName holder,
       String tenant,
+      Optional<TokenHash> token,
       List<Part> parts,
       LeaseLedger ledger,
       long grantedAtNanos) {
     this.id = id;
-    this.secret = secret;
+    this.secretHash = secretHash;
     this.holder = holder;
     this.tenant = tenant;
+    this.token = token;
     this.parts = List.copyOf(parts);
     this.ledger = ledger;
     this.grantedAtNanos = grantedAtNanos;

@@ -22,10 +22,15 @@ import org.slf4j.LoggerFactory;
  */
 final class LeaseQueue {
   private static final int MAX_WAITING = 8192;
+
+  /** After another server was quicker. */
+  private static final long AGAIN_MILLIS = 50;
+
   private static final Logger LOG = LoggerFactory.getLogger(LeaseQueue.class);
 
   private final Leases leases;
   private final Capacity capacity;
+  private final Tenants tenants;
   private final Timers timers;
   private final Map<Long, Entry> entries = new LinkedHashMap<>();
   private long lastNumber;
@@ -36,7 +41,7 @@ final class LeaseQueue {
     /** It waits; told again whenever its place changes. The next one has place 1. */
     void queued(int place, String reason);
 
-    void granted(Lease lease);
+    void granted(Leases.Granted granted);
 
     void refused(Cause cause, String reason);
   }
@@ -49,6 +54,7 @@ final class LeaseQueue {
     private Optional<Timers.Cancellable> limit = Optional.empty();
     private int place;
     private String reason = "";
+    private Cause cause = Cause.CAUSE_NO_CAPACITY;
 
     private Entry(Request request, Waiting waiting, Asker asker) {
       this.request = request;
@@ -73,9 +79,10 @@ final class LeaseQueue {
     }
   }
 
-  LeaseQueue(Leases leases, Capacity capacity, Timers timers) {
+  LeaseQueue(Leases leases, Capacity capacity, Tenants tenants, Timers timers) {
     this.leases = leases;
     this.capacity = capacity;
+    this.tenants = tenants;
     this.timers = timers;
     leases.whenFreed(this::settle);
   }
@@ -83,10 +90,16 @@ final class LeaseQueue {
   /** Asks for a lease; the asker is told at once or later. */
   Entry ask(Request request, Asker asker) {
     Waiting waiting =
-        new Waiting(++lastNumber, request.ask(), request.priority(), timers.nowNanos());
+        new Waiting(
+            ++lastNumber, request.ask(), request.tenant(), request.priority(), timers.nowNanos());
     Entry entry = new Entry(request, waiting, asker);
     if (draining) {
       refuse(entry, Cause.CAUSE_DRAINING, "this server is stopping and grants nothing more");
+      return entry;
+    }
+    Optional<String> tooImportant = tenants.whyNot(request.tenant(), request.priority());
+    if (tooImportant.isPresent()) {
+      refuse(entry, Cause.CAUSE_DENIED, tooImportant.get());
       return entry;
     }
     if (entries.size() >= MAX_WAITING) {
@@ -98,7 +111,7 @@ final class LeaseQueue {
     if (entries.containsKey(waiting.number())) {
       if (request.waitMillis() == 0) {
         entries.remove(waiting.number());
-        refuse(entry, Cause.CAUSE_NO_CAPACITY, entry.reason);
+        refuse(entry, entry.cause, entry.reason);
       } else {
         entry.limit = Optional.of(timers.after(request.waitMillis(), () -> expire(entry)));
       }
@@ -133,17 +146,18 @@ final class LeaseQueue {
     if (remove(entry)) {
       refuse(
           entry,
-          Cause.CAUSE_NO_CAPACITY,
+          entry.cause,
           "waited " + shortest(entry.request.waitMillis()) + "; " + entry.reason);
       settle();
     }
   }
 
-  private void settle() {
+  /** Gives turns; to be called whenever something may have become free. */
+  void settle() {
     List<Waiting> waiting = entries.values().stream().map(entry -> entry.waiting).toList();
     List<Entry> moved = new ArrayList<>();
     int place = 0;
-    for (Turn turn : Turns.decide(waiting, capacity.snapshot(), timers.nowNanos())) {
+    for (Turn turn : turns(waiting)) {
       Entry entry = entries.get(turn.waiting().number());
       switch (turn) {
         case Turn.Now now -> grant(entry, now);
@@ -152,12 +166,24 @@ final class LeaseQueue {
           refuse(entry, Cause.CAUSE_NO_MATCH, never.reason());
         }
         case Turn.Later later -> {
+          entry.cause = Cause.CAUSE_NO_CAPACITY;
           entry.reason = leases.whyNot(later.full(), entry.request.ask());
           if (stand(entry, ++place)) {
             moved.add(entry);
           }
         }
+        case Turn.Barred barred -> {
+          entry.cause = Cause.CAUSE_DENIED;
+          entry.reason = barred.reason();
+          if (barred.ever()) {
+            remove(entry);
+            refuse(entry, Cause.CAUSE_DENIED, barred.reason());
+          } else if (stand(entry, ++place)) {
+            moved.add(entry);
+          }
+        }
         case Turn.Behind behind -> {
+          entry.cause = Cause.CAUSE_NO_CAPACITY;
           Entry first = entries.get(behind.first().number());
           entry.reason =
               "what is free is kept for a request that has waited longer (" + first.id() + ")";
@@ -177,13 +203,33 @@ final class LeaseQueue {
     return moved;
   }
 
+  private List<Turn> turns(List<Waiting> waiting) {
+    return waiting.isEmpty()
+        ? List.of()
+        : Turns.decide(waiting, capacity.snapshot(), tenants.budgets(), timers.nowNanos());
+  }
+
   private void grant(Entry entry, Turn.Now now) {
-    remove(entry);
+    entries.remove(entry.waiting.number());
     try {
-      entry.asker.granted(leases.grant(entry.request, now.parts()));
+      Leases.Granted granted = leases.grant(entry.request, now.parts());
+      entry.limit.ifPresent(Timers.Cancellable::cancel);
+      entry.asker.granted(granted);
+    } catch (RefusedException e) {
+      if (e.why() == RefusedException.Why.CHANGED && entry.request.waitMillis() > 0) {
+        entries.put(entry.waiting.number(), entry);
+        timers.after(AGAIN_MILLIS, this::settle);
+      } else {
+        entry.limit.ifPresent(Timers.Cancellable::cancel);
+        refuse(
+            entry,
+            e.why() == RefusedException.Why.DENIED ? Cause.CAUSE_DENIED : Cause.CAUSE_NO_CAPACITY,
+            e.getMessage());
+      }
     } catch (IOException e) {
       LOG.error("request {} cannot be granted", entry.id(), e);
-      refuse(entry, Cause.CAUSE_NO_CAPACITY, "the server has no resources: " + e.getMessage());
+      entry.limit.ifPresent(Timers.Cancellable::cancel);
+      refuse(entry, Cause.CAUSE_NO_CAPACITY, "the server cannot grant it: " + e.getMessage());
     }
   }
 

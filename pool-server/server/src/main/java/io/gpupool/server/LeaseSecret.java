@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.gpupool.server;
 
-import java.nio.charset.StandardCharsets;
+import com.google.protobuf.ByteString;
 import java.security.MessageDigest;
 import java.security.SecureRandom;
 import java.util.HexFormat;
@@ -9,26 +9,37 @@ import java.util.HexFormat;
 /** Proves that a caller belongs to a lease: 128 random bits as text. Never printed. */
 final class LeaseSecret {
   private static final int BYTES = 16;
-  private final byte[] text;
+  private final String text;
 
-  private LeaseSecret(byte[] text) {
+  private LeaseSecret(String text) {
     this.text = text;
   }
 
   static LeaseSecret random(SecureRandom random) {
     byte[] bits = new byte[BYTES];
     random.nextBytes(bits);
-    return new LeaseSecret(HexFormat.of().formatHex(bits).getBytes(StandardCharsets.US_ASCII));
+    return new LeaseSecret(HexFormat.of().formatHex(bits));
   }
 
-  /** Compares in a time that does not depend on where the texts differ. */
-  boolean matches(String offered) {
-    return MessageDigest.isEqual(text, offered.getBytes(StandardCharsets.UTF_8));
+  /** What the pool remembers of a secret, and tells it by. */
+  record Hash(ByteString sha256) {
+    /** Compares in a time that does not depend on where the secrets differ. */
+    boolean matches(String offered) {
+      return MessageDigest.isEqual(sha256.toByteArray(), digest(offered));
+    }
+  }
+
+  Hash hash() {
+    return new Hash(ByteString.copyFrom(digest(text)));
   }
 
   /** The secret itself, for the one message that grants the lease. */
   String reveal() {
-    return new String(text, StandardCharsets.US_ASCII);
+    return text;
+  }
+
+  private static byte[] digest(String text) {
+    return HexFormat.of().parseHex(TokenHash.of(text).text());
   }
 
   @Override

@@ -4,6 +4,7 @@ package io.gpupool.server;
 import io.gpupool.control.v1.LeaseRequest;
 import io.gpupool.wire.ByteSize;
 import java.util.Map;
+import java.util.Optional;
 import java.util.OptionalInt;
 
 /** Checks what a lease request asks for; every bound answers with a message of its own. */
@@ -17,14 +18,30 @@ final class LeaseTerms {
 
   private LeaseTerms() {}
 
-  static Request check(LeaseRequest request) throws InvalidRequestException {
+  /** The tenant that an admin names, or the caller's own. */
+  private static String tenant(LeaseRequest request, Actor actor) throws InvalidRequestException {
+    String tenant = request.getTenant().isEmpty() ? actor.tenant() : request.getTenant();
+    require(
+        tenant.length() <= MAX_TENANT_LENGTH,
+        "the tenant's name has over " + MAX_TENANT_LENGTH + " characters");
+    return HolderName.plain(tenant);
+  }
+
+  private static Optional<String> partition(LeaseRequest request) throws InvalidRequestException {
+    require(
+        request.getPartition().length() <= MAX_TENANT_LENGTH
+            && HolderName.plain(request.getPartition()).equals(request.getPartition()),
+        "there are no partitions of such a name");
+    return request.getPartition().isEmpty()
+        ? Optional.empty()
+        : Optional.of(request.getPartition());
+  }
+
+  static Request check(LeaseRequest request, Actor actor) throws InvalidRequestException {
     int gpus = request.getGpus() == 0 ? 1 : request.getGpus();
     require(
         gpus > 0 && gpus <= Ask.MAX_GPUS,
         "asked for " + Integer.toUnsignedString(gpus) + " GPUs; give 1 to " + Ask.MAX_GPUS);
-    require(
-        request.getTenant().length() <= MAX_TENANT_LENGTH,
-        "the tenant's name has over " + MAX_TENANT_LENGTH + " characters");
     require(
         Math.abs((long) request.getPriority()) <= MAX_PRIORITY,
         "priority " + request.getPriority() + " is beyond " + MAX_PRIORITY);
@@ -32,11 +49,17 @@ final class LeaseTerms {
         request.getWaitMillis() >= 0 && request.getWaitMillis() <= MAX_WAIT_MILLIS,
         "the wait is over 30 days");
     return new Request(
-        new Ask(gpus, size(request), compute(request), selectors(request.getSelectorsMap())),
+        new Ask(
+            gpus,
+            size(request),
+            compute(request),
+            selectors(request.getSelectorsMap()),
+            partition(request)),
         request.getPriority(),
         request.getWaitMillis(),
         HolderName.of(request.getHolder()),
-        HolderName.plain(request.getTenant()));
+        actor,
+        tenant(request, actor));
   }
 
   private static Ask.Size size(LeaseRequest request) throws InvalidRequestException {

@@ -3,6 +3,7 @@ package io.gpupool.server;
 
 import io.gpupool.server.Placement.Outcome;
 import io.gpupool.server.Placement.Part;
+import io.gpupool.server.state.StateException;
 import java.io.IOException;
 import java.security.SecureRandom;
 import java.util.ArrayList;
@@ -14,35 +15,74 @@ import java.util.stream.Collectors;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
-/** All leases of this server and what is free beside them. Owned by the control thread. */
+/**
+ * All leases of this server. A lease is granted when it is written down, and what it had is free
+ * when it is forgotten there. Owned by the control thread.
+ */
 final class Leases {
   /** How long a holder that lost its connection has to come back. */
   static final long GRACE_MILLIS = 1000;
 
+  /** The same after a restart of the server, which takes a while itself. */
+  static final long RESTART_GRACE_MILLIS = 10_000;
+
+  private static final long RETRY_MILLIS = 1000;
   private static final int MAX_LEASES = 4096;
   private static final int NAMED_IN_REASON = 3;
   private static final Logger LOG = LoggerFactory.getLogger(Leases.class);
 
+  private final Grants grants;
   private final Capacity capacity;
   private final Timers timers;
   private final SecureRandom random = new SecureRandom();
   private final Map<LeaseId, Lease> leases = new LinkedHashMap<>();
-  private long lastNumber;
   private Runnable freed = () -> {};
 
-  Leases(Capacity capacity, Timers timers) {
+  Leases(Grants grants, Capacity capacity, Timers timers) {
+    this.grants = grants;
     this.capacity = capacity;
     this.timers = timers;
   }
+
+  /** A lease that has just been granted, and the secret that nobody can tell later. */
+  record Granted(Lease lease, LeaseSecret secret) {}
 
   /** Has {@code action} run whenever fractions have become free. */
   void whenFreed(Runnable action) {
     freed = action;
   }
 
+  /**
+   * Takes in the leases that were granted before a restart. Their sessions are dead; their holders
+   * have a while to come back.
+   */
+  void restore() throws IOException {
+    for (Map.Entry<LeaseId, GrantRecord> granted : grants.all().entrySet()) {
+      GrantRecord record = granted.getValue();
+      Optional<List<Part>> parts = grants.parts(record, capacity);
+      if (record.ending() || parts.isEmpty()) {
+        grants.forget(granted.getKey());
+        LOG.info(
+            "lease {} is gone: {}",
+            granted.getKey(),
+            record.ending() ? "it had ended" : "its GPUs are not there any more");
+        continue;
+      }
+      Lease lease = live(granted.getKey(), record, parts.get());
+      leases.put(lease.id, lease);
+      LOG.info("lease {} of {} waits for its holder to come back", lease.id, lease.holder);
+      startGrace(
+          lease, RESTART_GRACE_MILLIS, "its holder did not come back after the server's restart");
+    }
+  }
+
   Optional<Lease> find(String id, String secret) {
+    return find(id).filter(lease -> lease.secretHash.matches(secret));
+  }
+
+  /** A lease that has not ended. */
+  Optional<Lease> find(String id) {
     return Optional.ofNullable(leases.get(new LeaseId(id)))
-        .filter(lease -> lease.secret.matches(secret))
         .filter(lease -> lease.state != Lease.State.ENDING);
   }
 
@@ -65,17 +105,39 @@ final class Leases {
     if (!lease.holds.remove(hold) || !lease.holds.isEmpty() || lease.state != Lease.State.HELD) {
       return;
     }
-    lease.state = Lease.State.GRACE;
     LOG.debug("lease {}: its holder's connection has ended", lease.id);
-    lease.graceTimer =
-        Optional.of(timers.after(GRACE_MILLIS, () -> end(lease, "its holder is gone")));
+    startGrace(lease, GRACE_MILLIS, "its holder is gone");
   }
 
-  /** Ends a lease: kills its sessions; its fractions are free when the last worker is dead. */
-  void end(Lease lease, String reason) {
-    if (lease.state == Lease.State.ENDING) {
-      return;
+  private void startGrace(Lease lease, long millis, String reason) {
+    lease.state = Lease.State.GRACE;
+    lease.graceTimer = Optional.of(timers.after(millis, () -> end(lease, reason)));
+  }
+
+  /**
+   * Ends a lease as someone asks: kills its sessions; its fractions are free when the last worker
+   * is dead.
+   *
+   * @throws StateException if that cannot be written down; then the lease goes on
+   */
+  void release(Lease lease, Actor actor, String reason) throws StateException {
+    if (lease.state != Lease.State.ENDING) {
+      grants.end(lease.id, lease.sessions().isEmpty(), actor, reason);
+      finish(lease, reason);
     }
+  }
+
+  /** Ends a lease whatever the disk says. */
+  void end(Lease lease, String reason) {
+    try {
+      release(lease, Actor.POOL, reason);
+    } catch (StateException e) {
+      LOG.error("lease {} ends, which cannot be written down yet: {}", lease.id, e.getMessage());
+      finish(lease, reason);
+    }
+  }
+
+  private void finish(Lease lease, String reason) {
     lease.state = Lease.State.ENDING;
     lease.graceTimer.ifPresent(Timers.Cancellable::cancel);
     LOG.info("lease {} ends: {}", lease.id, reason);
@@ -97,13 +159,29 @@ final class Leases {
     all().forEach(lease -> end(lease, reason));
   }
 
+  /** Ends what was asked for with a token. */
+  void endThoseOf(TokenHash token, String reason) {
+    for (Lease lease : all()) {
+      if (lease.token.equals(Optional.of(token)) && lease.state != Lease.State.ENDING) {
+        end(lease, reason);
+      }
+    }
+  }
+
   private void freeIfEmpty(Lease lease) {
     if (lease.state != Lease.State.ENDING
         || !lease.sessions().isEmpty()
-        || !leases.remove(lease.id, lease)) {
+        || !leases.containsKey(lease.id)) {
       return;
     }
-    capacity.giveBack(lease.parts);
+    try {
+      grants.forget(lease.id);
+    } catch (StateException e) {
+      LOG.error("lease {} cannot be forgotten yet: {}", lease.id, e.getMessage());
+      timers.after(RETRY_MILLIS, () -> freeIfEmpty(lease));
+      return;
+    }
+    leases.remove(lease.id);
     try {
       lease.ledger.close();
     } catch (IOException e) {
@@ -113,39 +191,54 @@ final class Leases {
     freed.run();
   }
 
-  /** Makes a lease of parts that are free. */
-  Lease grant(Request request, List<Part> parts) throws IOException {
+  /**
+   * Makes a lease of parts that are free.
+   *
+   * @throws IOException if the server cannot, for want of files or disk
+   * @throws RefusedException if they are not free any more, or the tenant may not
+   */
+  Granted grant(Request request, List<Part> parts) throws IOException, RefusedException {
     if (leases.size() >= MAX_LEASES) {
       throw new IOException("it has " + MAX_LEASES + " leases");
     }
-    LeaseId id = new LeaseId("L" + (lastNumber + 1));
-    LeaseLedger ledger = new LeaseLedger("gpupool-" + id, parts.size());
-    lastNumber++;
-    capacity.take(parts);
-    Lease lease =
-        new Lease(
-            id,
-            LeaseSecret.random(random),
-            request.holder(),
-            request.tenant(),
-            parts,
-            ledger,
-            timers.nowNanos());
+    LeaseId id = grants.nextId();
+    LeaseSecret secret = LeaseSecret.random(random);
+    GrantRecord record = grants.record(request, secret.hash(), parts);
+    Lease lease = live(id, record, parts);
+    try {
+      grants.add(id, record, parts, request.actor());
+    } catch (StateException | RefusedException | RuntimeException e) {
+      lease.ledger.close();
+      throw e;
+    }
     leases.put(id, lease);
     LOG.info("lease {} granted to {}: {}", id, request.holder(), describe(parts));
-    return lease;
+    return new Granted(lease, secret);
+  }
+
+  private Lease live(LeaseId id, GrantRecord record, List<Part> parts) throws IOException {
+    return new Lease(
+        id,
+        record.secretHash(),
+        record.holder(),
+        record.tenant(),
+        record.token(),
+        parts,
+        new LeaseLedger("gpupool-" + id, parts.size()),
+        timers.nowNanos()
+            - 1_000_000 * Math.max(0, timers.wallMillis() - record.grantedAtMillis()));
   }
 
   /** Why a request finds no room, and what its holder can do. */
   String whyNot(Outcome.Full full, Ask ask) {
     Gpu gpu = full.best().gpu();
-    String best = "largest free fraction is " + full.best().free() + " on " + gpu.label();
+    String best = "largest free fraction is " + full.best().free() + " on " + full.best().label();
     if (ask.gpus() > 1) {
       best = full.fitting() + " of these are free now, beyond them the " + best;
     }
     String holders =
         leases.values().stream()
-            .filter(lease -> lease.parts.stream().anyMatch(part -> part.gpu().equals(gpu)))
+            .filter(lease -> lease.parts.stream().anyMatch(full.best()::holds))
             .limit(NAMED_IN_REASON)
             .map(lease -> "lease " + lease.id + " (" + lease.holder + ", " + on(lease, gpu) + ")")
             .collect(Collectors.joining(" or "));
@@ -163,7 +256,11 @@ final class Leases {
 
   private static String describe(List<Part> parts) {
     return parts.stream()
-        .map(part -> part.share() + " of " + part.gpu().label())
+        .map(part ->
+            part.share()
+                + " of "
+                + part.partition().map(name -> "partition '" + name + "' of ").orElse("")
+                + part.gpu().label())
         .collect(Collectors.joining(", "));
   }
 }

@@ -1,17 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.gpupool.server;
 
+import io.gpupool.server.state.LocalStore;
+import io.gpupool.server.state.RecordStore;
 import io.gpupool.transport.Descriptors;
 import io.gpupool.transport.EventLoops;
 import io.gpupool.transport.UnixAddress;
 import io.gpupool.wire.BuildVersion;
 import io.grpc.Server;
+import io.grpc.ServerServiceDefinition;
 import io.grpc.netty.NettyServerBuilder;
 import io.netty.channel.EventLoopGroup;
 import io.netty.channel.epoll.EpollServerSocketChannel;
 import java.io.IOException;
 import java.net.InetAddress;
 import java.net.InetSocketAddress;
+import java.nio.file.Path;
 import java.security.SecureRandom;
 import java.util.ArrayList;
 import java.util.HexFormat;
@@ -48,6 +52,8 @@ public final class PoolServer implements AutoCloseable {
   private String kind = "";
   private int controlPort;
   private int dataPort;
+  private Optional<Path> adminToken = Optional.empty();
+  private List<ServerServiceDefinition> services = List.of();
 
   private PoolServer(String name) {
     this.name = name;
@@ -85,6 +91,16 @@ public final class PoolServer implements AutoCloseable {
     return dataPort;
   }
 
+  /** What it offers over gRPC. */
+  List<ServerServiceDefinition> services() {
+    return services;
+  }
+
+  /** A file with an admin's token, if one was made now because there was none. */
+  public Optional<Path> adminToken() {
+    return adminToken;
+  }
+
   /** The GPUs it serves, one line each. */
   public List<String> describeGpus() {
     return gpus.stream().map(Gpu::describe).toList();
@@ -108,6 +124,7 @@ public final class PoolServer implements AutoCloseable {
   }
 
   private void open(ServerOptions options, String host) throws IOException {
+    RecordStore records = openState(options);
     Descriptors.warmUp();
     Optional<List<Gpu>> driver =
         options.gpus().isSoft() ? Optional.empty() : Inventory.probeDriver(options, name);
@@ -122,7 +139,17 @@ public final class PoolServer implements AutoCloseable {
     if (served.isSoft()) {
       kind = options.gpus().isSoft() ? " in software" : " in software (no NVIDIA driver found)";
     }
-    openService(options, host, workers, served);
+    openService(options, host, workers, served, records);
+  }
+
+  /** First of all, so that nothing is started where the state cannot be used. */
+  private RecordStore openState(ServerOptions options) throws IOException {
+    LocalStore store =
+        options.state().isPresent()
+            ? LocalStore.open(options.state().get())
+            : LocalStore.inMemory();
+    onClose.add(store::close);
+    return new RecordStore(store, Kinds.ALL);
   }
 
   private Workers openWorkers(ServerOptions options, GpuSpec served) {
@@ -143,12 +170,21 @@ public final class PoolServer implements AutoCloseable {
     return workers;
   }
 
-  private void openService(ServerOptions options, String host, Workers workers, GpuSpec served)
+  private void openService(
+      ServerOptions options, String host, Workers workers, GpuSpec served, RecordStore records)
       throws IOException {
-    Capacity capacity = new Capacity(gpus);
-    Leases leases = new Leases(capacity, control);
-    LeaseQueue queue = new LeaseQueue(leases, capacity, control);
-    Sessions sessions = new Sessions(leases, workers, control, control);
+    Capacity capacity = new Capacity(gpus, records);
+    Audit audit = new Audit(records, control, name);
+    Tenants tenants = new Tenants(records, audit, control);
+    Tokens tokens = new Tokens(records, audit, control, options.needsTokens());
+    Leases leases = new Leases(new Grants(records, audit, control, name), capacity, control);
+    LeaseQueue queue = new LeaseQueue(leases, capacity, tenants, control);
+    Sessions sessions = new Sessions(leases, tokens, workers, control, control);
+    Partitions partitions = new Partitions(records, audit, capacity);
+    if (options.needsTokens()) {
+      adminToken = FirstAdmin.ensure(records, tokens, control, options.state().orElseThrow());
+    }
+    leases.restore();
     CallStreamPort port =
         new CallStreamPort(
             new InetSocketAddress(options.listen(), options.dataPort()),
@@ -182,9 +218,20 @@ public final class PoolServer implements AutoCloseable {
             .keepAliveTimeout(KEEP_ALIVE_SECONDS, TimeUnit.SECONDS)
             .permitKeepAliveTime(1, TimeUnit.SECONDS)
             .permitKeepAliveWithoutCalls(true)
+            .intercept(new Access(tokens))
             .addService(new PoolService(queue, leases, sessions, view, dataPort))
+            .addService(
+                new AdminService(
+                    partitions,
+                    tenants,
+                    tokens,
+                    audit,
+                    new AdminView(capacity, partitions, tenants, tokens),
+                    leases,
+                    queue))
             .build()
             .start();
+    services = grpc.getServices();
     controlPort = grpc.getPort();
     onClose.add(() -> stop(grpc));
     onClose.add(() ->

@@ -24,6 +24,7 @@ import io.gpupool.control.v1.ReleaseLeaseReply;
 import io.gpupool.control.v1.ReleaseLeaseRequest;
 import io.gpupool.control.v1.VersionReply;
 import io.gpupool.control.v1.VersionRequest;
+import io.gpupool.server.state.StateException;
 import io.gpupool.wire.SessionId;
 import io.gpupool.wire.SessionKey;
 import io.gpupool.wire.Versions;
@@ -67,9 +68,21 @@ final class PoolService extends PoolGrpc.PoolImplBase {
     ServerCallStreamObserver<LeaseEvent> events = (ServerCallStreamObserver<LeaseEvent>) reply;
     Request checked;
     try {
-      checked = LeaseTerms.check(request);
+      checked = LeaseTerms.check(request, Access.actor());
     } catch (InvalidRequestException e) {
       refuse(events, Cause.CAUSE_INVALID, e.getMessage());
+      return;
+    }
+    if (!checked.actor().mayUse(checked.tenant())) {
+      events.onError(
+          Status.PERMISSION_DENIED
+              .withDescription(
+                  "the token is one of tenant '"
+                      + checked.actor().tenant()
+                      + "', which cannot ask in the name of '"
+                      + checked.tenant()
+                      + "'")
+              .asRuntimeException());
       return;
     }
     new RequestCall(events).ask(checked);
@@ -83,18 +96,31 @@ final class PoolService extends PoolGrpc.PoolImplBase {
 
   @Override
   public void releaseLease(ReleaseLeaseRequest request, StreamObserver<ReleaseLeaseReply> reply) {
-    Optional<Lease> lease = leases.find(request.getLeaseId(), request.getSecret());
+    Actor actor = Access.actor();
+    // Who has no secret says so by leaving it out, and needs a right to the lease instead.
+    Optional<Lease> lease =
+        request.getSecret().isEmpty()
+            ? leases.find(request.getLeaseId()).filter(l -> actor.mayUse(l.tenant))
+            : find(request.getLeaseId(), request.getSecret());
     if (lease.isEmpty()) {
       reply.onError(unknownLease(request.getLeaseId()));
       return;
     }
-    leases.end(lease.get(), "released");
+    try {
+      leases.release(
+          lease.get(),
+          actor,
+          request.getSecret().isEmpty() ? "released by " + actor.text() : "released");
+    } catch (StateException e) {
+      reply.onError(Status.RESOURCE_EXHAUSTED.withDescription(e.getMessage()).asRuntimeException());
+      return;
+    }
     answer(reply, ReleaseLeaseReply.getDefaultInstance());
   }
 
   @Override
   public void openSession(OpenSessionRequest request, StreamObserver<OpenSessionReply> reply) {
-    Optional<Lease> lease = leases.find(request.getLeaseId(), request.getSecret());
+    Optional<Lease> lease = find(request.getLeaseId(), request.getSecret());
     if (lease.isEmpty()) {
       reply.onError(unknownLease(request.getLeaseId()));
       return;
@@ -108,7 +134,8 @@ final class PoolService extends PoolGrpc.PoolImplBase {
       return;
     }
     try {
-      Session session = sessions.open(lease.get(), HolderName.of(request.getClient()));
+      Session session =
+          sessions.open(lease.get(), HolderName.of(request.getClient()), Access.actor());
       answer(
           reply,
           OpenSessionReply.newBuilder()
@@ -128,6 +155,7 @@ final class PoolService extends PoolGrpc.PoolImplBase {
           .find(
               SessionId.ofBytes(request.getSessionId().toByteArray()),
               SessionKey.ofBytes(request.getSessionKey().toByteArray()))
+          .filter(session -> Access.actor().mayUse(session.lease.tenant))
           .ifPresent(session -> session.end("its program has ended"));
       answer(reply, CloseSessionReply.getDefaultInstance());
     } catch (WireException e) {
@@ -147,17 +175,22 @@ final class PoolService extends PoolGrpc.PoolImplBase {
 
   @Override
   public void listLeases(ListRequest request, StreamObserver<ListLeasesReply> reply) {
-    answer(reply, view.leases());
+    answer(reply, view.leases(Access.actor()));
   }
 
   @Override
   public void listQueue(ListRequest request, StreamObserver<ListQueueReply> reply) {
-    answer(reply, view.queue());
+    answer(reply, view.queue(Access.actor()));
   }
 
   @Override
   public void listSessions(ListRequest request, StreamObserver<ListSessionsReply> reply) {
-    answer(reply, view.sessions());
+    answer(reply, view.sessions(Access.actor()));
+  }
+
+  /** A lease whose secret the caller knows, and whose tenant's it is. */
+  private Optional<Lease> find(String id, String secret) {
+    return leases.find(id, secret).filter(lease -> Access.actor().mayUse(lease.tenant));
   }
 
   private static <T> void answer(StreamObserver<T> reply, T message) {
@@ -211,11 +244,12 @@ final class PoolService extends PoolGrpc.PoolImplBase {
     }
 
     @Override
-    public void granted(Lease lease) {
+    public void granted(Leases.Granted granted) {
+      Lease lease = granted.lease();
       answered = true;
       giveUp = () -> leases.letGo(lease, hold);
       leases.hold(lease, hold);
-      events.onNext(LeaseEvent.newBuilder().setGranted(view.granted(lease)).build());
+      events.onNext(LeaseEvent.newBuilder().setGranted(view.granted(granted)).build());
     }
 
     @Override
@@ -230,6 +264,7 @@ final class PoolService extends PoolGrpc.PoolImplBase {
     private final ServerCallStreamObserver<LeaseEvent> events;
     private final LeaseStream hold;
     private Optional<Lease> lease = Optional.empty();
+    private boolean refused;
 
     HoldCall(ServerCallStreamObserver<LeaseEvent> events) {
       this.events = events;
@@ -239,11 +274,12 @@ final class PoolService extends PoolGrpc.PoolImplBase {
 
     @Override
     public void onNext(HoldRequest request) {
-      if (lease.isPresent()) {
+      if (lease.isPresent() || refused) {
         return;
       }
-      lease = leases.find(request.getLeaseId(), request.getSecret());
+      lease = find(request.getLeaseId(), request.getSecret());
       if (lease.isEmpty()) {
+        refused = true;
         events.onError(unknownLease(request.getLeaseId()));
         return;
       }
@@ -259,7 +295,9 @@ final class PoolService extends PoolGrpc.PoolImplBase {
     @Override
     public void onCompleted() {
       letGo();
-      if (lease.map(l -> l.state != Lease.State.ENDING).orElse(true) && !events.isCancelled()) {
+      if (!refused
+          && lease.map(l -> l.state != Lease.State.ENDING).orElse(true)
+          && !events.isCancelled()) {
         events.onCompleted();
       }
     }

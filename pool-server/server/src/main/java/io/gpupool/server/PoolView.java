@@ -13,7 +13,6 @@ import io.gpupool.control.v1.ListSessionsReply;
 import io.gpupool.control.v1.QueueInfo;
 import io.gpupool.control.v1.ServerInfo;
 import io.gpupool.control.v1.SessionInfo;
-import io.gpupool.server.Placement.Offer;
 import io.gpupool.server.Placement.Part;
 import java.util.Locale;
 import java.util.function.Supplier;
@@ -67,11 +66,12 @@ final class PoolView {
   }
 
   /** The lease as its holder gets it, secret included. */
-  io.gpupool.control.v1.Lease granted(Lease lease) {
+  io.gpupool.control.v1.Lease granted(Leases.Granted granted) {
+    Lease lease = granted.lease();
     var message =
         io.gpupool.control.v1.Lease.newBuilder()
             .setId(lease.id.text())
-            .setSecret(lease.secret.reveal());
+            .setSecret(granted.secret().reveal());
     lease.parts.forEach(part -> message.addGrants(grant(part)));
     return message.build();
   }
@@ -83,7 +83,7 @@ final class PoolView {
                 .setName(server)
                 .setAddress(address.get())
                 .setVersion(version)
-                .setGpus(capacity.snapshot().size())
+                .setGpus(capacity.gpus().size())
                 .setLeases(leases.all().size())
                 .setSessions(sessions.all().size())
                 .setSpareWorkers(workers.spareCount())
@@ -94,8 +94,8 @@ final class PoolView {
 
   ListGpusReply gpus() {
     ListGpusReply.Builder reply = ListGpusReply.newBuilder();
-    for (Offer offer : capacity.snapshot()) {
-      Gpu gpu = offer.gpu();
+    for (Gpu gpu : capacity.gpus()) {
+      Share free = capacity.free(gpu);
       reply.addGpus(
           GpuInfo.newBuilder()
               .setServer(gpu.server())
@@ -104,16 +104,20 @@ final class PoolView {
               .setName(gpu.name())
               .setComputeCapability(gpu.computeCapability())
               .setMemoryBytes(gpu.memoryBytes())
-              .setFreeMemoryBytes(offer.free().memoryBytes())
-              .setFreeComputePercent(offer.free().computePercent())
+              .setFreeMemoryBytes(free.memoryBytes())
+              .setFreeComputePercent(free.computePercent())
               .setDriverVersion(gpu.driverVersion()));
     }
     return reply.build();
   }
 
-  ListLeasesReply leases() {
+  /** Those of the caller's tenant; an admin sees all. */
+  ListLeasesReply leases(Actor actor) {
     ListLeasesReply.Builder reply = ListLeasesReply.newBuilder();
     for (Lease lease : leases.all()) {
+      if (!actor.maySee(lease.tenant)) {
+        continue;
+      }
       LeaseInfo.Builder info =
           LeaseInfo.newBuilder()
               .setId(lease.id.text())
@@ -133,9 +137,12 @@ final class PoolView {
     return reply.build();
   }
 
-  ListQueueReply queue() {
+  ListQueueReply queue(Actor actor) {
     ListQueueReply.Builder reply = ListQueueReply.newBuilder();
     for (LeaseQueue.Entry entry : queue.all()) {
+      if (!actor.maySee(entry.request.tenant())) {
+        continue;
+      }
       reply.addRequests(
           QueueInfo.newBuilder()
               .setId(entry.id())
@@ -151,9 +158,12 @@ final class PoolView {
     return reply.build();
   }
 
-  ListSessionsReply sessions() {
+  ListSessionsReply sessions(Actor actor) {
     ListSessionsReply.Builder reply = ListSessionsReply.newBuilder();
     for (Session session : sessions.all()) {
+      if (!actor.maySee(session.lease.tenant)) {
+        continue;
+      }
       SessionStats stats = session.stats();
       SessionInfo.Builder info =
           SessionInfo.newBuilder()
@@ -186,6 +196,8 @@ final class PoolView {
         .setMemoryBytes(part.share().memoryBytes())
         .setComputePercent(part.share().computePercent())
         .setBackend(backend)
+        .setPartition(part.partition().orElse(""))
+        .setHard(part.hard())
         .build();
   }
 

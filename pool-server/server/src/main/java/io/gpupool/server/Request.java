@@ -8,6 +8,8 @@ package io.gpupool.server;
  * @param priority who goes first; larger is sooner
  * @param waitMillis how long it may wait for others to end; 0: not at all
  * @param holder on whose behalf
+ * @param actor who asked
  * @param tenant under whose name; empty: nobody's
  */
-record Request(Ask ask, int priority, long waitMillis, HolderName holder, String tenant) {}
+record Request(
+    Ask ask, int priority, long waitMillis, HolderName holder, Actor actor, String tenant) {}

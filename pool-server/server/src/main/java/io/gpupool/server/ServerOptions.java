@@ -14,6 +14,8 @@ import java.util.Optional;
  * @param listen the address of both ports
  * @param controlPort gRPC; 0 takes a free one
  * @param dataPort call streams; 0 takes a free one
+ * @param state where the pool remembers what lasts; empty: nowhere, it is forgotten at the end
+ * @param auth how callers prove who they are; empty: on loopback not at all, else by tokens
  * @param name under which it lists itself; empty makes one of host and control port
  * @param libcuda the NVIDIA driver library, where it is not on the usual path
  * @param spares how many workers are warmed up at the start
@@ -26,6 +28,8 @@ public record ServerOptions(
     InetAddress listen,
     int controlPort,
     int dataPort,
+    Optional<Path> state,
+    Optional<Auth> auth,
     Optional<String> name,
     Optional<Path> libcuda,
     int spares,
@@ -42,12 +46,25 @@ public record ServerOptions(
     skip
   }
 
+  /** How callers prove who they are. */
+  public enum Auth {
+    tokens,
+    /** Any caller may do anything. */
+    none
+  }
+
   public ServerOptions {
     checkPort(controlPort);
     checkPort(dataPort);
+    auth = Optional.of(auth.orElse(listen.isLoopbackAddress() ? Auth.none : Auth.tokens));
+    checkState(listen, auth.get() == Auth.tokens, state);
     if (spares < 0 || spares > MAX_SPARES) {
       throw new IllegalArgumentException("--spares " + spares + ": give 0 to " + MAX_SPARES);
     }
+  }
+
+  public boolean needsTokens() {
+    return auth.equals(Optional.of(Auth.tokens));
   }
 
   /** The options that select a worker's backend. */
@@ -59,6 +76,16 @@ public record ServerOptions(
     });
     arguments.add("--soft-missing-ptx=" + softMissingPtx);
     return arguments;
+  }
+
+  private static void checkState(InetAddress listen, boolean tokens, Optional<Path> state) {
+    if (tokens && state.isEmpty()) {
+      throw new IllegalArgumentException(
+          "tokens need a folder that remembers them: give --state DIR"
+              + (listen.isLoopbackAddress()
+                  ? ""
+                  : ", or --auth none on a network that you trust, or --listen 127.0.0.1"));
+    }
   }
 
   private static void checkPort(int port) {

@@ -40,6 +40,7 @@ final class Session {
   final Lease lease;
   final int slot;
   final HolderName client;
+  final Actor actor;
   final Worker worker;
   final long openedAtNanos;
   private final Timers timers;
@@ -56,6 +57,7 @@ final class Session {
       Lease lease,
       int slot,
       HolderName client,
+      Actor actor,
       Worker worker,
       Timers timers,
       Executor control,
@@ -65,6 +67,7 @@ final class Session {
     this.lease = lease;
     this.slot = slot;
     this.client = client;
+    this.actor = actor;
     this.worker = worker;
     this.timers = timers;
     this.control = control;

@@ -19,21 +19,23 @@ final class Sessions {
   private static final int MAX_SESSIONS = 1024;
 
   private final Leases leases;
+  private final Tokens tokens;
   private final Workers workers;
   private final Timers timers;
   private final Executor control;
   private final SecureRandom random = new SecureRandom();
   private final Map<SessionId, Session> sessions = new LinkedHashMap<>();
 
-  Sessions(Leases leases, Workers workers, Timers timers, Executor control) {
+  Sessions(Leases leases, Tokens tokens, Workers workers, Timers timers, Executor control) {
     this.leases = leases;
+    this.tokens = tokens;
     this.workers = workers;
     this.timers = timers;
     this.control = control;
   }
 
   /** Opens a session on a lease that is not ending. */
-  Session open(Lease lease, HolderName client) throws InvalidRequestException {
+  Session open(Lease lease, HolderName client, Actor actor) throws InvalidRequestException {
     int slot =
         lease
             .freeSlot()
@@ -56,6 +58,7 @@ final class Sessions {
             lease,
             slot,
             client,
+            actor,
             workers.take(),
             timers,
             control,
@@ -93,12 +96,24 @@ final class Sessions {
     }
     find(hello.session(), hello.key())
         .ifPresentOrElse(
-            session -> session.join(stream, version),
+            session -> join(session, stream, version),
             () ->
                 stream.refuse(
                     ServerHello.refused(
                         ServerHello.BAD_SESSION,
                         "no such session; it may have ended before the program connected")));
+  }
+
+  private void join(Session session, CallStream stream, int version) {
+    if (tokens.stillHolds(session.actor)) {
+      session.join(stream, version);
+    } else {
+      stream.refuse(
+          ServerHello.refused(
+              ServerHello.DENIED,
+              "the token has expired or was revoked since the session was opened"));
+      session.end("its token is valid no more");
+    }
   }
 
   private void gone(SessionId id) {

@@ -41,6 +41,20 @@ record Share(long memoryBytes, int computeBasisPoints) {
         computeBasisPoints + other.computeBasisPoints);
   }
 
+  /** What is left without {@code other}, nothing where it is more. */
+  Share less(Share other) {
+    return new Share(
+        Math.max(0, memoryBytes - other.memoryBytes),
+        Math.max(0, computeBasisPoints - other.computeBasisPoints));
+  }
+
+  /** The larger of both in each. */
+  Share max(Share other) {
+    return new Share(
+        Math.max(memoryBytes, other.memoryBytes),
+        Math.max(computeBasisPoints, other.computeBasisPoints));
+  }
+
   double computePercent() {
     return computeBasisPoints / 100.0;
   }

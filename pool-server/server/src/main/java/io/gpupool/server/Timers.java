@@ -5,6 +5,9 @@ package io.gpupool.server;
 interface Timers {
   long nowNanos();
 
+  /** The time of day: milliseconds since 1970. */
+  long wallMillis();
+
   /** Runs {@code task} on the control thread after a delay. */
   Cancellable after(long delayMillis, Runnable task);
 

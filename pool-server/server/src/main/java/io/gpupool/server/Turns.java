@@ -8,6 +8,7 @@ import java.util.ArrayList;
 import java.util.Collection;
 import java.util.Comparator;
 import java.util.List;
+import java.util.Optional;
 import java.util.concurrent.TimeUnit;
 
 /**
@@ -34,9 +35,10 @@ final class Turns {
    * One that waits.
    *
    * @param number in the order in which they came
+   * @param tenant on whose account; empty: nobody's
    * @param sinceNanos when it came
    */
-  record Waiting(long number, Ask ask, int priority, long sinceNanos) {}
+  record Waiting(long number, Ask ask, String tenant, int priority, long sinceNanos) {}
 
   /** What is to become of one that waits. */
   sealed interface Turn {
@@ -51,20 +53,30 @@ final class Turns {
     /** There would be room, which is kept for one that has waited long. */
     record Behind(Waiting waiting, Waiting first) implements Turn {}
 
+    /**
+     * Its tenant holds too much.
+     *
+     * @param ever whether it would be too much without all the tenant holds
+     */
+    record Barred(Waiting waiting, String reason, boolean ever) implements Turn {}
+
     /** It can never be served. */
     record Never(Waiting waiting, String reason) implements Turn {}
   }
 
   /** Decides for all that wait; the turns come in the order of their places in the queue. */
-  static List<Turn> decide(Collection<Waiting> all, List<Offer> snapshot, long nowNanos) {
+  static List<Turn> decide(
+      Collection<Waiting> all, List<Offer> snapshot, Budgets budgets, long nowNanos) {
     List<Offer> free = new ArrayList<>(snapshot);
     List<Waiting> kept = new ArrayList<>();
+    Budgets left = budgets;
     List<Turn> turns = new ArrayList<>();
     for (Waiting waiting : all.stream().sorted(ORDER).toList()) {
-      Turn turn = turn(waiting, free, kept);
+      Turn turn = turn(waiting, free, kept, left);
       turns.add(turn);
       if (turn instanceof Turn.Now now) {
         now.parts().forEach(part -> free.replaceAll(offer -> without(offer, part)));
+        left = left.with(waiting.tenant, Use.of(now.parts()));
       } else if (turn instanceof Turn.Later && nowNanos - waiting.sinceNanos >= PATIENCE_NANOS) {
         kept.add(waiting);
       }
@@ -72,30 +84,41 @@ final class Turns {
     return turns;
   }
 
-  private static Turn turn(Waiting waiting, List<Offer> free, List<Waiting> kept) {
+  private static Turn turn(Waiting waiting, List<Offer> free, List<Waiting> kept, Budgets budgets) {
     List<Offer> open =
         free.stream()
-            .filter(offer -> kept.stream().noneMatch(other -> serves(offer.gpu(), other.ask)))
+            .filter(offer -> kept.stream().noneMatch(other -> serves(offer, other)))
             .toList();
-    if (!kept.isEmpty() && Placement.place(waiting.ask, open) instanceof Outcome.Placed placed) {
-      return new Turn.Now(waiting, placed.parts());
+    if (!kept.isEmpty()
+        && Placement.place(waiting.ask, waiting.tenant, open)
+            instanceof Outcome.Placed(List<Part> parts)) {
+      return within(budgets, waiting, parts).orElseGet(() -> new Turn.Now(waiting, parts));
     }
-    return switch (Placement.place(waiting.ask, free)) {
+    return switch (Placement.place(waiting.ask, waiting.tenant, free)) {
       case Outcome.Placed(List<Part> parts) ->
-          kept.isEmpty() ? new Turn.Now(waiting, parts) : new Turn.Behind(waiting, kept.getFirst());
+          within(budgets, waiting, parts)
+              .orElseGet(() ->
+                  kept.isEmpty()
+                      ? new Turn.Now(waiting, parts)
+                      : new Turn.Behind(waiting, kept.getFirst()));
       case Outcome.Full full -> new Turn.Later(waiting, full);
       case Outcome.Impossible(String reason) -> new Turn.Never(waiting, reason);
     };
   }
 
-  private static boolean serves(Gpu gpu, Ask ask) {
-    return gpu.matches(ask.selectors()) && gpu.whole().covers(ask.shareOf(gpu));
+  private static Optional<Turn> within(Budgets budgets, Waiting waiting, List<Part> parts) {
+    Use use = Use.of(parts);
+    return budgets
+        .whyNot(waiting.tenant, use)
+        .map(reason -> new Turn.Barred(waiting, reason, budgets.neverAllows(waiting.tenant, use)));
+  }
+
+  private static boolean serves(Offer offer, Waiting waiting) {
+    return offer.suits(waiting.ask, waiting.tenant) && offer.canEverServe(waiting.ask);
   }
 
   private static Offer without(Offer offer, Part part) {
-    return offer.gpu().equals(part.gpu())
-        ? new Offer(offer.gpu(), offer.free().minus(part.share()))
-        : offer;
+    return offer.holds(part) ? offer.without(part.share()) : offer;
   }
 
   private static long countedSinceNanos(Waiting waiting) {

@@ -13,13 +13,13 @@ import org.junit.jupiter.api.Test;
 class LeaseQueueTest {
   private static final long GIB = 1L << 30;
   private static final long HOUR_MILLIS = 3_600_000;
-  private static final HolderName HOLDER = new HolderName("box", 123, "python", "ann");
 
-  private final ManualTimers timers = new ManualTimers();
   private final Gpu gpu = PlacementTest.gpu("host:7642", 0, 8 * GIB);
-  private final Capacity capacity = new Capacity(List.of(gpu));
-  private final Leases leases = new Leases(capacity, timers);
-  private final LeaseQueue queue = new LeaseQueue(leases, capacity, timers);
+  private final Ground ground = new Ground(List.of(gpu));
+  private final ManualTimers timers = ground.timers;
+  private final Capacity capacity = ground.capacity;
+  private final Leases leases = ground.leases;
+  private final LeaseQueue queue = ground.queue;
 
   /** Writes down what it is told. */
   private static final class Asker implements LeaseQueue.Asker {
@@ -36,9 +36,9 @@ class LeaseQueueTest {
     }
 
     @Override
-    public void granted(Lease granted) {
+    public void granted(Leases.Granted granted) {
       assertThat(lease).isNull();
-      lease = granted;
+      lease = granted.lease();
     }
 
     @Override
@@ -164,7 +164,8 @@ class LeaseQueueTest {
   private Asker ask(Ask.Size size, int priority, long waitMillis) {
     Asker asker = new Asker();
     Ask ask = new Ask(1, size, OptionalInt.empty(), Map.of());
-    asker.entry = queue.ask(new Request(ask, priority, waitMillis, HOLDER, ""), asker);
+    asker.entry =
+        queue.ask(new Request(ask, priority, waitMillis, Ground.HOLDER, Actor.ANYONE, ""), asker);
     return asker;
   }
 }

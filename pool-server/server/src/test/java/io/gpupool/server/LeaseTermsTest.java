@@ -15,7 +15,7 @@ import org.junit.jupiter.api.Test;
 class LeaseTermsTest {
   @Test
   void check_emptyRequest_isOneWholeGpu() throws Exception {
-    assertThat(LeaseTerms.check(LeaseRequest.getDefaultInstance()).ask())
+    assertThat(LeaseTerms.check(LeaseRequest.getDefaultInstance(), Actor.ANYONE).ask())
         .isEqualTo(new Ask(1, new Ask.Size.Fraction(1), OptionalInt.empty(), Map.of()));
   }
 
@@ -35,6 +35,7 @@ class LeaseTermsTest {
     assertInvalid(request().putSelectors("colour", "red"), "model, server");
     assertInvalid(request().putSelectors("model", "x".repeat(129)), "128");
     assertInvalid(request().setTenant("x".repeat(65)), "64");
+    assertInvalid(request().setPartition("x".repeat(65)), "such a name");
     assertInvalid(request().setPriority(Integer.MIN_VALUE), "1000");
     assertInvalid(request().setWaitMillis(-1), "30 days");
   }
@@ -42,7 +43,7 @@ class LeaseTermsTest {
   @Test
   void check_randomMessages_giveAnAskThatCanBePlacedOrAReason() {
     Random random = new Random(3);
-    Capacity capacity = new Capacity(List.of(PlacementTest.gpu("s", 0, 8L << 30)));
+    Capacity capacity = new Ground(List.of(PlacementTest.gpu("s", 0, 8L << 30))).capacity;
     int asks = 0;
     for (int i = 0; i < 100_000; i++) {
       byte[] bytes = randomRequest(random).toByteArray();
@@ -50,8 +51,8 @@ class LeaseTermsTest {
         bytes[random.nextInt(bytes.length)] = (byte) random.nextInt();
       }
       try {
-        Ask ask = LeaseTerms.check(LeaseRequest.parseFrom(bytes)).ask();
-        assertThat(Placement.place(ask, capacity.snapshot())).isNotNull();
+        Ask ask = LeaseTerms.check(LeaseRequest.parseFrom(bytes), Actor.ANYONE).ask();
+        assertThat(Placement.place(ask, "", capacity.snapshot())).isNotNull();
         assertThat(ask.describe()).doesNotContain("\n");
         asks++;
       } catch (InvalidProtocolBufferException e) {
@@ -91,7 +92,7 @@ class LeaseTermsTest {
   }
 
   private static void assertInvalid(LeaseRequest.Builder request, String reason) {
-    assertThatThrownBy(() -> LeaseTerms.check(request.build()))
+    assertThatThrownBy(() -> LeaseTerms.check(request.build(), Actor.ANYONE))
         .isInstanceOf(InvalidRequestException.class)
         .hasMessageContaining(reason);
   }

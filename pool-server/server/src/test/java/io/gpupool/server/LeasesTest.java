@@ -7,9 +7,9 @@ import io.gpupool.server.Placement.Outcome;
 import io.gpupool.wire.SessionId;
 import io.gpupool.wire.SessionKey;
 import java.io.IOException;
-import java.io.UncheckedIOException;
 import java.security.SecureRandom;
 import java.util.ArrayList;
+import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.OptionalInt;
@@ -17,12 +17,13 @@ import org.junit.jupiter.api.Test;
 
 class LeasesTest {
   private static final long GIB = 1L << 30;
-  private static final HolderName HOLDER = new HolderName("box", 123, "python", "ann");
 
-  private final ManualTimers timers = new ManualTimers();
   private final Gpu gpu = PlacementTest.gpu("host:7642", 0, 8 * GIB);
-  private final Capacity capacity = new Capacity(List.of(gpu));
-  private final Leases leases = new Leases(capacity, timers);
+  private final Ground ground = new Ground(List.of(gpu));
+  private final ManualTimers timers = ground.timers;
+  private final Capacity capacity = ground.capacity;
+  private final Leases leases = ground.leases;
+  private final Map<LeaseId, LeaseSecret> secrets = new HashMap<>();
   private final List<String> ended = new ArrayList<>();
 
   @Test
@@ -97,8 +98,8 @@ class LeasesTest {
   void find_wrongSecret_findsNothing() {
     Lease lease = grant(0.5);
     assertThat(leases.find(lease.id.text(), "0".repeat(32))).isEmpty();
-    assertThat(leases.find("L99", lease.secret.reveal())).isEmpty();
-    assertThat(lease.secret.toString()).doesNotContain(lease.secret.reveal());
+    assertThat(leases.find("L99", secret(lease))).isEmpty();
+    assertThat(secrets.get(lease.id).toString()).doesNotContain(secret(lease));
   }
 
   @Test
@@ -132,16 +133,22 @@ class LeasesTest {
   }
 
   private boolean find(Lease lease) {
-    return leases.find(lease.id.text(), lease.secret.reveal()).isPresent();
+    return leases.find(lease.id.text(), secret(lease)).isPresent();
+  }
+
+  private String secret(Lease lease) {
+    return secrets.get(lease.id).reveal();
   }
 
   private Lease grant(double part) {
     Ask ask = new Ask(1, new Ask.Size.Fraction(part), OptionalInt.empty(), Map.of());
-    Outcome.Placed placed = (Outcome.Placed) Placement.place(ask, capacity.snapshot());
+    Outcome.Placed placed = (Outcome.Placed) Placement.place(ask, "", capacity.snapshot());
     try {
-      return leases.grant(new Request(ask, 0, 0, HOLDER, ""), placed.parts());
-    } catch (IOException e) {
-      throw new UncheckedIOException(e);
+      Leases.Granted granted = leases.grant(Ground.request(ask, ""), placed.parts());
+      secrets.put(granted.lease().id, granted.secret());
+      return granted.lease();
+    } catch (IOException | RefusedException e) {
+      throw new AssertionError(e);
     }
   }
 
@@ -160,7 +167,8 @@ class LeasesTest {
             SessionKey.random(random),
             lease,
             lease.freeSlot().orElseThrow(),
-            HOLDER,
+            Ground.HOLDER,
+            Actor.ANYONE,
             new Worker("token", timers),
             timers,
             Runnable::run,

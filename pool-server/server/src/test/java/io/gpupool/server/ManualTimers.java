@@ -18,6 +18,11 @@ final class ManualTimers implements Timers {
   }
 
   @Override
+  public long wallMillis() {
+    return nowNanos / 1_000_000;
+  }
+
+  @Override
   public Cancellable after(long delayMillis, Runnable task) {
     Planned timer = new Planned(nowNanos + delayMillis * 1_000_000, task);
     planned.add(timer);

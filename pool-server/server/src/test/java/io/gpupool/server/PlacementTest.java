@@ -7,8 +7,10 @@ import io.gpupool.server.Placement.Offer;
 import io.gpupool.server.Placement.Outcome;
 import io.gpupool.server.Placement.Part;
 import java.util.ArrayList;
+import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.Optional;
 import java.util.OptionalInt;
 import java.util.Random;
 import org.junit.jupiter.api.Test;
@@ -25,20 +27,22 @@ class PlacementTest {
         long memory = (1 + random.nextInt(80)) * GIB / (1 + random.nextInt(3));
         gpus.add(gpu("s" + random.nextInt(3), i, memory));
       }
-      Capacity capacity = new Capacity(gpus);
-      List<List<Part>> live = new ArrayList<>();
+      Ground ground = new Ground(gpus);
+      Capacity capacity = ground.capacity;
+      Map<LeaseId, List<Part>> live = new LinkedHashMap<>();
       for (int step = 0; step < 200; step++) {
         if (random.nextInt(3) == 0 && !live.isEmpty()) {
-          capacity.giveBack(live.remove(random.nextInt(live.size())));
+          LeaseId ended = List.copyOf(live.keySet()).get(random.nextInt(live.size()));
+          live.remove(ended);
+          ground.giveBack(ended);
         } else {
           Ask ask = ask(random);
           List<Offer> snapshot = capacity.snapshot();
-          switch (Placement.place(ask, snapshot)) {
+          switch (Placement.place(ask, "", snapshot)) {
             case Outcome.Placed(List<Part> parts) -> {
               assertThat(parts).hasSize(ask.gpus());
               assertThat(parts.stream().map(Part::gpu).distinct()).hasSize(ask.gpus());
-              capacity.take(parts);
-              live.add(parts);
+              live.put(ground.take(parts), parts);
             }
             case Outcome.Full full ->
                 assertThat(
@@ -54,7 +58,7 @@ class PlacementTest {
         }
         for (Gpu gpu : gpus) {
           Share granted =
-              live.stream()
+              live.values().stream()
                   .flatMap(List::stream)
                   .filter(part -> part.gpu().equals(gpu))
                   .map(Part::share)
@@ -68,30 +72,32 @@ class PlacementTest {
   @Test
   void place_fractionsOfAnyGpu_tenTenthsFit() {
     for (long memory : new long[] {GIB, 85_899_345_920L, 12_345_678_901L, 10L << 20}) {
-      Capacity capacity = new Capacity(List.of(gpu("s", 0, memory)));
+      Ground ground = new Ground(List.of(gpu("s", 0, memory)));
+      Capacity capacity = ground.capacity;
       for (int i = 0; i < 10; i++) {
-        capacity.take(placed(fraction(1, 0.1), capacity));
+        ground.take(placed(fraction(1, 0.1), capacity));
       }
-      assertThat(Placement.place(fraction(1, 0.1), capacity.snapshot()))
+      assertThat(Placement.place(fraction(1, 0.1), "", capacity.snapshot()))
           .isInstanceOf(Outcome.Full.class);
     }
   }
 
   @Test
   void place_secondHalf_packsOntoTheGpuThatIsHalfTaken() {
-    Capacity capacity = new Capacity(List.of(gpu("s", 0, GIB), gpu("s", 1, GIB)));
+    Ground ground = new Ground(List.of(gpu("s", 0, GIB), gpu("s", 1, GIB)));
+    Capacity capacity = ground.capacity;
     List<Part> first = placed(fraction(1, 0.5), capacity);
-    capacity.take(first);
+    ground.take(first);
     List<Part> second = placed(fraction(1, 0.25), capacity);
     assertThat(second.getFirst().gpu()).isEqualTo(first.getFirst().gpu());
   }
 
   @Test
   void place_severalGpus_prefersOneServer() {
-    Capacity capacity =
-        new Capacity(
-            List.of(gpu("a", 0, GIB), gpu("b", 0, GIB), gpu("b", 1, GIB), gpu("c", 0, GIB)));
-    capacity.take(List.of(new Part(gpu("a", 0, GIB), new Share(GIB / 2, 5000))));
+    Ground ground =
+        new Ground(List.of(gpu("a", 0, GIB), gpu("b", 0, GIB), gpu("b", 1, GIB), gpu("c", 0, GIB)));
+    Capacity capacity = ground.capacity;
+    ground.take(List.of(part(gpu("a", 0, GIB), new Share(GIB / 2, 5000))));
     assertThat(placed(fraction(2, 0.5), capacity))
         .extracting(part -> part.gpu().server())
         .containsExactly("b", "b");
@@ -100,19 +106,20 @@ class PlacementTest {
 
   @Test
   void place_memoryFitsButComputeDoesNot_isFull() {
-    Capacity capacity = new Capacity(List.of(gpu("s", 0, GIB)));
-    capacity.take(List.of(new Part(gpu("s", 0, GIB), new Share(1 << 20, 9500))));
+    Ground ground = new Ground(List.of(gpu("s", 0, GIB)));
+    Capacity capacity = ground.capacity;
+    ground.take(List.of(part(gpu("s", 0, GIB), new Share(1 << 20, 9500))));
     Ask ask = new Ask(1, new Ask.Size.Memory(1 << 20), OptionalInt.of(600), Map.of());
-    assertThat(Placement.place(ask, capacity.snapshot())).isInstanceOf(Outcome.Full.class);
+    assertThat(Placement.place(ask, "", capacity.snapshot())).isInstanceOf(Outcome.Full.class);
   }
 
   @Test
   void place_selectors_chooseOrSayWhatThereIs() {
-    Capacity capacity = new Capacity(List.of(gpu("a", 0, GIB), gpu("b", 0, GIB)));
+    Capacity capacity = new Ground(List.of(gpu("a", 0, GIB), gpu("b", 0, GIB))).capacity;
     Ask onB = new Ask(1, new Ask.Size.Fraction(1), OptionalInt.empty(), Map.of("server", "B"));
     assertThat(placed(onB, capacity).getFirst().gpu().server()).isEqualTo("b");
     Ask none = new Ask(1, new Ask.Size.Fraction(1), OptionalInt.empty(), Map.of("model", "*A100*"));
-    assertThat(((Outcome.Impossible) Placement.place(none, capacity.snapshot())).reason())
+    assertThat(((Outcome.Impossible) Placement.place(none, "", capacity.snapshot())).reason())
         .contains("NVIDIA H100");
   }
 
@@ -127,7 +134,7 @@ class PlacementTest {
   }
 
   private static List<Part> placed(Ask ask, Capacity capacity) {
-    return ((Outcome.Placed) Placement.place(ask, capacity.snapshot())).parts();
+    return ((Outcome.Placed) Placement.place(ask, "", capacity.snapshot())).parts();
   }
 
   private static Ask ask(Random random) {
@@ -138,6 +145,10 @@ class PlacementTest {
             ? new Ask.Size.Fraction((1 + random.nextInt(100)) / 100.0)
             : new Ask.Size.Memory((1 + random.nextInt(100_000)) * (1L << 20));
     return new Ask(1 + random.nextInt(3), size, compute, Map.of());
+  }
+
+  static Part part(Gpu gpu, Share share) {
+    return new Part(gpu, Optional.empty(), share, false);
   }
 
   private static Ask fraction(int gpus, double part) {

@@ -7,19 +7,24 @@ import io.gpupool.control.v1.LeaseEvent;
 import io.gpupool.control.v1.LeaseRequest;
 import io.gpupool.control.v1.OpenSessionReply;
 import io.gpupool.control.v1.OpenSessionRequest;
+import io.gpupool.control.v1.PoolAdminGrpc;
 import io.gpupool.control.v1.PoolGrpc;
 import io.gpupool.wire.ClientHello;
 import io.gpupool.wire.ServerHello;
 import io.gpupool.wire.SessionId;
 import io.gpupool.wire.SessionKey;
+import io.grpc.ClientInterceptor;
 import io.grpc.Context;
 import io.grpc.ManagedChannel;
+import io.grpc.Metadata;
 import io.grpc.netty.NettyChannelBuilder;
+import io.grpc.stub.MetadataUtils;
 import java.io.BufferedReader;
 import java.io.IOException;
 import java.io.InputStreamReader;
 import java.net.InetAddress;
 import java.net.Socket;
+import java.nio.file.Path;
 import java.util.Iterator;
 import java.util.List;
 import java.util.Optional;
@@ -37,6 +42,12 @@ public final class Pool implements AutoCloseable {
 
   /** On a control port of the test's choice. */
   public Pool(String gpus, int spares, int controlPort) throws IOException {
+    this(gpus, spares, controlPort, Optional.empty(), ServerOptions.Auth.none);
+  }
+
+  private Pool(
+      String gpus, int spares, int controlPort, Optional<Path> state, ServerOptions.Auth auth)
+      throws IOException {
     server =
         PoolServer.start(
             new ServerOptions(
@@ -44,6 +55,8 @@ public final class Pool implements AutoCloseable {
                 InetAddress.getLoopbackAddress(),
                 controlPort,
                 0,
+                state,
+                Optional.of(auth),
                 Optional.of("test"),
                 Optional.empty(),
                 spares,
@@ -56,6 +69,32 @@ public final class Pool implements AutoCloseable {
     channel =
         NettyChannelBuilder.forAddress("127.0.0.1", server.controlPort()).usePlaintext().build();
     stub = PoolGrpc.newBlockingStub(channel).withDeadlineAfter(60, TimeUnit.SECONDS);
+  }
+
+  /** With tenants and tokens, which last in this folder. */
+  static Pool withTokens(Path state) throws IOException {
+    return new Pool("soft:1", 0, 0, Optional.of(state), ServerOptions.Auth.tokens);
+  }
+
+  ManagedChannel channel() {
+    return channel;
+  }
+
+  PoolGrpc.PoolBlockingStub as(String token) {
+    return stub.withInterceptors(bearer(token));
+  }
+
+  PoolAdminGrpc.PoolAdminBlockingStub admin(String token) {
+    return PoolAdminGrpc.newBlockingStub(channel)
+        .withDeadlineAfter(60, TimeUnit.SECONDS)
+        .withInterceptors(bearer(token));
+  }
+
+  private static ClientInterceptor bearer(String token) {
+    Metadata headers = new Metadata();
+    headers.put(
+        Metadata.Key.of("authorization", Metadata.ASCII_STRING_MARSHALLER), "Bearer " + token);
+    return MetadataUtils.newAttachHeadersInterceptor(headers);
   }
 
   /** A lease whose stream is open. */

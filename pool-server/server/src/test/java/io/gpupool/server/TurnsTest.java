@@ -30,7 +30,7 @@ class TurnsTest {
       }
       Map<Gpu, Share> left = new HashMap<>();
       free.forEach(offer -> left.put(offer.gpu(), offer.free()));
-      List<Turn> turns = Turns.decide(all, free, 200 * SECOND);
+      List<Turn> turns = Turns.decide(all, free, Budgets.NONE, 200 * SECOND);
       assertThat(turns).extracting(Turn::waiting).containsExactlyInAnyOrderElementsOf(all);
       for (Turn turn : turns) {
         if (turn instanceof Turn.Now now) {
@@ -44,13 +44,14 @@ class TurnsTest {
   @Test
   void decide_streamOfImportantRequests_theUnimportantOneGetsItsTurn() {
     Gpu gpu = PlacementTest.gpu("s", 0, GIB);
-    Waiting unimportant = new Waiting(0, whole(), 0, 0);
+    Waiting unimportant = new Waiting(0, whole(), "", 0, 0);
     List<Waiting> queue = new ArrayList<>(List.of(unimportant));
     long nowNanos = 0;
     for (int i = 1; i < 200; i++) {
       nowNanos += 10 * SECOND;
-      queue.add(new Waiting(i, whole(), 100, nowNanos));
-      Turn first = Turns.decide(queue, List.of(new Offer(gpu, gpu.whole())), nowNanos).getFirst();
+      queue.add(new Waiting(i, whole(), "", 100, nowNanos));
+      Turn first =
+          Turns.decide(queue, List.of(offer(gpu, gpu.whole())), Budgets.NONE, nowNanos).getFirst();
       assertThat(first).isInstanceOf(Turn.Now.class);
       queue.remove(first.waiting());
       if (first.waiting().equals(unimportant)) {
@@ -69,18 +70,24 @@ class TurnsTest {
         new Waiting(
             1,
             new Ask(1, new Ask.Size.Fraction(1), OptionalInt.empty(), Map.of("server", "a")),
+            "",
             0,
             0);
-    Waiting small =
-        new Waiting(2, new Ask(1, new Ask.Size.Fraction(0.5), OptionalInt.empty(), Map.of()), 0, 1);
-    Offer half = new Offer(mine, mine.whole().minus(new Share(GIB / 4, 2500)));
+    Ask half = new Ask(1, new Ask.Size.Fraction(0.5), OptionalInt.empty(), Map.of());
+    Waiting small = new Waiting(2, half, "", 0, 1);
+    Offer rest = offer(mine, mine.whole().minus(new Share(GIB / 4, 2500)));
     List<Turn> turns =
         Turns.decide(
             List.of(large, small),
-            List.of(half, new Offer(other, other.whole())),
+            List.of(rest, offer(other, other.whole())),
+            Budgets.NONE,
             Turns.PATIENCE_NANOS);
     assertThat(turns.getFirst()).isInstanceOf(Turn.Later.class);
     assertThat(((Turn.Now) turns.get(1)).parts().getFirst().gpu()).isEqualTo(other);
+  }
+
+  private static Offer offer(Gpu gpu, Share free) {
+    return Offer.ofRest(gpu, gpu.whole(), free);
   }
 
   private static Ask whole() {
@@ -92,7 +99,7 @@ class TurnsTest {
     for (int i = 0; i < 1 + random.nextInt(6); i++) {
       Gpu gpu = PlacementTest.gpu("s" + random.nextInt(2), i, (1 + random.nextInt(8)) * GIB);
       long memory = (long) (random.nextDouble() * gpu.memoryBytes());
-      offers.add(new Offer(gpu, new Share(memory, random.nextInt(Share.WHOLE_COMPUTE + 1))));
+      offers.add(offer(gpu, new Share(memory, random.nextInt(Share.WHOLE_COMPUTE + 1))));
     }
     return offers;
   }
@@ -106,6 +113,6 @@ class TurnsTest {
                 : new Ask.Size.Memory((1 + random.nextInt(9)) * GIB / 2),
             OptionalInt.empty(),
             random.nextInt(4) == 0 ? Map.of("server", "s0") : Map.of());
-    return new Waiting(number, ask, random.nextInt(21) - 10, random.nextLong(200 * SECOND));
+    return new Waiting(number, ask, "", random.nextInt(21) - 10, random.nextLong(200 * SECOND));
   }
 }

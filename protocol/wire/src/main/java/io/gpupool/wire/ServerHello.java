@@ -33,6 +33,9 @@ public record ServerHello(int status, int version, String text) {
   public static final int BUSY = 4;
   public static final int INTERNAL = 5;
 
+  /** The token by which the session was opened is valid no more. */
+  public static final int DENIED = 6;
+
   public static ServerHello accepted(int version) {
     return new ServerHello(ACCEPTED, version, "");
   }

@@ -1,0 +1,136 @@
+// SPDX-License-Identifier: Apache-2.0
+package io.gpupool.server;
+
+import io.gpupool.control.v1.PoolAdminGrpc;
+import io.gpupool.control.v1.PoolGrpc;
+import io.grpc.Context;
+import io.grpc.Contexts;
+import io.grpc.Metadata;
+import io.grpc.MethodDescriptor;
+import io.grpc.ServerCall;
+import io.grpc.ServerCallHandler;
+import io.grpc.ServerInterceptor;
+import io.grpc.Status;
+import java.util.HashMap;
+import java.util.Map;
+import java.util.Optional;
+
+/**
+ * Lets calls through to those who may make them. A method that is not in the table is closed to
+ * all. gRPC calls it on the control thread.
+ */
+final class Access implements ServerInterceptor {
+  /** Who calls; set for every call that needs a token. */
+  private static final Context.Key<Actor> ACTOR = Context.key("actor");
+
+  private static final Metadata.Key<String> AUTHORIZATION =
+      Metadata.Key.of("authorization", Metadata.ASCII_STRING_MARSHALLER);
+  private static final String SCHEME = "bearer ";
+
+  /** The least role that may call a method; empty: whoever can connect. */
+  private static final Map<String, Optional<Role>> TABLE = table();
+
+  private final Tokens tokens;
+
+  Access(Tokens tokens) {
+    this.tokens = tokens;
+  }
+
+  private static Map<String, Optional<Role>> table() {
+    Map<String, Optional<Role>> table = new HashMap<>();
+    // Says which versions the server speaks, before anyone can prove anything.
+    table.put(PoolGrpc.getVersionMethod().getFullMethodName(), Optional.empty());
+    put(
+        table,
+        Role.READ_ONLY,
+        PoolGrpc.getListServersMethod(),
+        PoolGrpc.getListGpusMethod(),
+        PoolGrpc.getListLeasesMethod(),
+        PoolGrpc.getListQueueMethod(),
+        PoolGrpc.getListSessionsMethod(),
+        PoolAdminGrpc.getListPartitionsMethod(),
+        PoolAdminGrpc.getListTenantsMethod());
+    put(
+        table,
+        Role.USER,
+        PoolGrpc.getRequestLeaseMethod(),
+        PoolGrpc.getHoldLeaseMethod(),
+        PoolGrpc.getReleaseLeaseMethod(),
+        PoolGrpc.getOpenSessionMethod(),
+        PoolGrpc.getCloseSessionMethod());
+    put(
+        table,
+        Role.ADMIN,
+        PoolAdminGrpc.getCreatePartitionMethod(),
+        PoolAdminGrpc.getResizePartitionMethod(),
+        PoolAdminGrpc.getDeletePartitionMethod(),
+        PoolAdminGrpc.getCreateTenantMethod(),
+        PoolAdminGrpc.getSetQuotaMethod(),
+        PoolAdminGrpc.getDeleteTenantMethod(),
+        PoolAdminGrpc.getListTokensMethod(),
+        PoolAdminGrpc.getCreateTokenMethod(),
+        PoolAdminGrpc.getRevokeTokenMethod(),
+        PoolAdminGrpc.getListAuditMethod());
+    return Map.copyOf(table);
+  }
+
+  private static void put(
+      Map<String, Optional<Role>> table, Role role, MethodDescriptor<?, ?>... methods) {
+    for (MethodDescriptor<?, ?> method : methods) {
+      table.put(method.getFullMethodName(), Optional.of(role));
+    }
+  }
+
+  /** The caller of the call that is being served. */
+  static Actor actor() {
+    return ACTOR.get();
+  }
+
+  @Override
+  public <Q, A> ServerCall.Listener<Q> interceptCall(
+      ServerCall<Q, A> call, Metadata headers, ServerCallHandler<Q, A> next) {
+    String method = call.getMethodDescriptor().getFullMethodName();
+    Optional<Role> least = TABLE.get(method);
+    if (least == null) {
+      return refuse(call, Status.PERMISSION_DENIED, "nobody may call " + method);
+    }
+    if (least.isEmpty()) {
+      return next.startCall(call, headers);
+    }
+    Optional<String> shown = token(headers);
+    Optional<Actor> actor = tokens.authenticate(shown);
+    if (actor.isEmpty()) {
+      return refuse(
+          call,
+          Status.UNAUTHENTICATED,
+          shown.isEmpty()
+              ? "a token is needed: set GPUPOOL_TOKEN or GPUPOOL_TOKEN_FILE; an admin makes one with"
+                  + " 'gpupool tenant token create'"
+              : "the token is not known: it was mistyped, has expired or was revoked; ask an admin"
+                  + " for a new one");
+    }
+    if (!actor.get().role().covers(least.get())) {
+      return refuse(
+          call,
+          Status.PERMISSION_DENIED,
+          "the role of the token is "
+              + actor.get().role().text()
+              + ", and this takes "
+              + least.get().text());
+    }
+    return Contexts.interceptCall(
+        Context.current().withValue(ACTOR, actor.get()), call, headers, next);
+  }
+
+  private static Optional<String> token(Metadata headers) {
+    return Optional.ofNullable(headers.get(AUTHORIZATION))
+        .filter(value -> value.regionMatches(true, 0, SCHEME, 0, SCHEME.length()))
+        .map(value -> value.substring(SCHEME.length()).strip());
+  }
+
+  private static <Q, A> ServerCall.Listener<Q> refuse(
+      ServerCall<Q, A> call, Status status, String why) {
+    call.close(status.withDescription(why), new Metadata());
+    return new ServerCall.Listener<>() {};
+  }
+}

@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: Apache-2.0
+package io.gpupool.server;
+
+import java.util.Optional;
+
+/**
+ * Who calls.
+ *
+ * @param tenant whose token it showed; empty: a server without tokens takes any caller
+ * @param token with which it proved it
+ */
+record Actor(String tenant, Role role, Optional<TokenHash> token) {
+  /** Any caller of a server without tokens. */
+  static final Actor ANYONE = new Actor("", Role.ADMIN, Optional.empty());
+
+  /** The pool itself. */
+  static final Actor POOL = new Actor("pool", Role.ADMIN, Optional.empty());
+
+  /** Whether it may use what belongs to this tenant. */
+  boolean mayUse(String owner) {
+    return role == Role.ADMIN || (role.covers(Role.USER) && owner.equals(tenant));
+  }
+
+  /** Whether it may see what belongs to this tenant. */
+  boolean maySee(String owner) {
+    return role == Role.ADMIN || owner.equals(tenant);
+  }
+
+  /** How the record of changes names it. */
+  String text() {
+    return token.map(hash -> tenant + "/" + hash.id()).orElse(tenant.isEmpty() ? "anyone" : tenant);
+  }
+}

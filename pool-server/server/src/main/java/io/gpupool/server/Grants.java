@@ -1,0 +1,192 @@
+// SPDX-License-Identifier: Apache-2.0
+package io.gpupool.server;
+
+import io.gpupool.server.Placement.Part;
+import io.gpupool.server.state.Draft;
+import io.gpupool.server.state.RecordStore;
+import io.gpupool.server.state.StateException;
+import io.gpupool.server.state.Versioned;
+import java.util.ArrayList;
+import java.util.LinkedHashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.Optional;
+
+/**
+ * What is written down of leases. One commit changes the lease, the GPUs it is on and what its
+ * tenant holds, on the condition that none of them has changed since it was looked at; so however
+ * many servers grant, none grants what another has granted. Owned by the control thread.
+ */
+final class Grants {
+  /** Ids are taken from the pool's counter this many at a time. */
+  private static final int ID_BLOCK = 64;
+
+  private final RecordStore records;
+  private final Audit audit;
+  private final Timers timers;
+  private final String server;
+  private long nextNumber = 1;
+  private long numbersEnd = 1;
+
+  Grants(RecordStore records, Audit audit, Timers timers, String server) {
+    this.records = records;
+    this.audit = audit;
+    this.timers = timers;
+    this.server = server;
+  }
+
+  LeaseId nextId() throws StateException {
+    if (nextNumber == numbersEnd) {
+      nextNumber =
+          records.transact(draft -> {
+            long first = draft.get(Kinds.COUNTERS, "lease").orElse(1L);
+            draft.put(Kinds.COUNTERS, "lease", first + ID_BLOCK);
+            return first;
+          });
+      numbersEnd = nextNumber + ID_BLOCK;
+    }
+    return new LeaseId("L" + nextNumber++);
+  }
+
+  GrantRecord record(Request request, LeaseSecret.Hash secret, List<Part> parts) {
+    return new GrantRecord(
+        secret,
+        request.holder(),
+        request.tenant(),
+        request.actor().token(),
+        parts.stream()
+            .map(part ->
+                new GrantRecord.PartRecord(
+                    GpuKey.of(part.gpu()),
+                    part.partition(),
+                    part.share(),
+                    part.hard(),
+                    Use.gpuMillis(part.gpu(), part.share())))
+            .toList(),
+        timers.wallMillis(),
+        false);
+  }
+
+  void add(LeaseId id, GrantRecord grant, List<Part> parts, Actor actor)
+      throws StateException, RefusedException {
+    records.transact(draft -> {
+      requireToken(draft, grant);
+      for (Part part : parts) {
+        String key = GpuKey.of(part.gpu()).text();
+        Division after =
+            draft
+                .get(Kinds.DIVISIONS, key)
+                .orElse(Division.UNDIVIDED)
+                .take(new Allocation(id, part.partition(), part.share()), part.gpu().whole())
+                .orElseThrow(() ->
+                    new RefusedException(
+                        RefusedException.Why.CHANGED,
+                        part.gpu().label() + " has been granted to another meanwhile"));
+        draft.put(Kinds.DIVISIONS, key, after);
+      }
+      count(draft, grant);
+      draft.put(Kinds.GRANTS, id.text(), grant);
+      audit.note(draft, actor, "lease.grant", id.text(), grant.holder().toString());
+      return null;
+    });
+  }
+
+  /** Notes that a lease has ended, and forgets it if nothing of it is alive. */
+  void end(LeaseId id, boolean dead, Actor actor, String reason) throws StateException {
+    records.transact(draft -> {
+      Optional<GrantRecord> grant = draft.get(Kinds.GRANTS, id.text());
+      if (grant.isPresent()) {
+        audit.note(draft, actor, "lease.end", id.text(), reason);
+        if (dead) {
+          forget(draft, id, grant.get());
+        } else {
+          draft.put(Kinds.GRANTS, id.text(), grant.get().nowEnding());
+        }
+      }
+      return null;
+    });
+  }
+
+  /** Frees what a lease had; nothing happens if that is done already. */
+  void forget(LeaseId id) throws StateException {
+    records.transact(draft -> {
+      draft.get(Kinds.GRANTS, id.text()).ifPresent(grant -> forget(draft, id, grant));
+      return null;
+    });
+  }
+
+  /** All leases that have a part on this server. */
+  Map<LeaseId, GrantRecord> all() {
+    Map<LeaseId, GrantRecord> mine = new LinkedHashMap<>();
+    for (Map.Entry<String, Versioned<GrantRecord>> e : records.all(Kinds.GRANTS).entrySet()) {
+      GrantRecord grant = e.getValue().value();
+      if (grant.parts().stream().anyMatch(part -> part.gpu().server().equals(server))) {
+        mine.put(new LeaseId(e.getKey()), grant);
+      }
+    }
+    return mine;
+  }
+
+  /** The parts of a lease; empty if one of its GPUs is not there. */
+  Optional<List<Part>> parts(GrantRecord grant, Capacity capacity) {
+    List<Part> parts = new ArrayList<>();
+    for (GrantRecord.PartRecord part : grant.parts()) {
+      Optional<Gpu> gpu = capacity.gpu(part.gpu());
+      if (gpu.isEmpty()) {
+        return Optional.empty();
+      }
+      parts.add(new Part(gpu.get(), part.partition(), part.share(), part.hard()));
+    }
+    return Optional.of(parts);
+  }
+
+  private static void requireToken(Draft draft, GrantRecord grant) throws RefusedException {
+    if (grant.token().isPresent()
+        && draft.get(Kinds.TOKENS, grant.token().get().text()).isEmpty()) {
+      throw new RefusedException(
+          RefusedException.Why.DENIED, "the token was revoked while the request waited");
+    }
+  }
+
+  private static void count(Draft draft, GrantRecord grant) throws RefusedException {
+    String tenant = grant.tenant();
+    if (tenant.isEmpty()) {
+      return;
+    }
+    Use after = draft.get(Kinds.USES, tenant).orElse(Use.NONE).plus(grant.use());
+    Optional<String> limit =
+        draft.get(Kinds.TENANTS, tenant).map(Tenant::quota).flatMap(q -> q.exceededBy(after));
+    if (limit.isPresent()) {
+      throw new RefusedException(
+          RefusedException.Why.CHANGED, "tenant '" + tenant + "' may hold " + limit.get());
+    }
+    draft.put(Kinds.USES, tenant, after);
+  }
+
+  private static void forget(Draft draft, LeaseId id, GrantRecord grant) {
+    for (GrantRecord.PartRecord part : grant.parts()) {
+      String key = part.gpu().text();
+      draft
+          .get(Kinds.DIVISIONS, key)
+          .map(division -> division.release(id))
+          .ifPresent(after -> {
+            if (after.equals(Division.UNDIVIDED)) {
+              draft.delete(Kinds.DIVISIONS, key);
+            } else {
+              draft.put(Kinds.DIVISIONS, key, after);
+            }
+          });
+    }
+    draft
+        .get(Kinds.USES, grant.tenant())
+        .map(use -> use.minus(grant.use()))
+        .ifPresent(after -> {
+          if (after.leases() == 0) {
+            draft.delete(Kinds.USES, grant.tenant());
+          } else {
+            draft.put(Kinds.USES, grant.tenant(), after);
+          }
+        });
+    draft.delete(Kinds.GRANTS, id.text());
+  }
+}

@@ -1,0 +1,90 @@
+// SPDX-License-Identifier: Apache-2.0
+package io.gpupool.server;
+
+import com.google.protobuf.ByteString;
+import com.google.protobuf.InvalidProtocolBufferException;
+import com.google.protobuf.Message;
+import com.google.protobuf.Parser;
+import io.gpupool.control.state.v1.AuditRecord;
+import io.gpupool.control.state.v1.CounterRecord;
+import io.gpupool.control.state.v1.DivisionRecord;
+import io.gpupool.control.state.v1.LeaseRecord;
+import io.gpupool.control.state.v1.TenantRecord;
+import io.gpupool.control.state.v1.TokenRecord;
+import io.gpupool.control.state.v1.UseRecord;
+import io.gpupool.server.state.Kind;
+import io.gpupool.server.state.StateException;
+import java.util.List;
+import java.util.Map;
+import java.util.function.Function;
+
+/** The kinds of record that a pool remembers. */
+final class Kinds {
+  /** By GPU. */
+  static final Kind<Division> DIVISIONS =
+      kind("gpus/", RecordForm::division, DivisionRecord.parser(), RecordForm::division);
+
+  /** By lease. */
+  static final Kind<GrantRecord> GRANTS =
+      kind("leases/", RecordForm::grant, LeaseRecord.parser(), RecordForm::grant);
+
+  /** By name. */
+  static final Kind<Tenant> TENANTS =
+      kind("tenants/", RecordForm::tenant, TenantRecord.parser(), RecordForm::tenant);
+
+  /** By tenant, for those that hold leases. */
+  static final Kind<Use> USES = kind("use/", RecordForm::use, UseRecord.parser(), RecordForm::use);
+
+  /** By hash. */
+  static final Kind<Token> TOKENS =
+      kind("tokens/", RecordForm::token, TokenRecord.parser(), RecordForm::token);
+
+  static final Kind<Long> COUNTERS =
+      kind(
+          "counters/",
+          next -> CounterRecord.newBuilder().setNext(next).build(),
+          CounterRecord.parser(),
+          CounterRecord::getNext);
+
+  /** By time and server. */
+  static final Kind<AuditEntry> AUDIT =
+      kind("audit/", RecordForm::audit, AuditRecord.parser(), RecordForm::audit);
+
+  static final List<Kind<?>> ALL =
+      List.of(DIVISIONS, GRANTS, TENANTS, USES, TOKENS, COUNTERS, AUDIT);
+
+  private Kinds() {}
+
+  private static <T, M extends Message> Kind<T> kind(
+      String prefix, Function<T, M> write, Parser<M> parser, Function<M, T> read) {
+    return new Kind<>(
+        prefix, value -> write.apply(value).toByteString(), bytes -> read(bytes, parser, read));
+  }
+
+  private static <T, M extends Message> T read(
+      ByteString bytes, Parser<M> parser, Function<M, T> read) throws StateException {
+    try {
+      M message = parser.parseFrom(bytes);
+      requireKnown(message);
+      return read.apply(message);
+    } catch (InvalidProtocolBufferException | IllegalArgumentException e) {
+      throw new StateException("it is damaged (" + e.getMessage() + ")", e);
+    }
+  }
+
+  /** A field of a later version must not be lost by writing the record again. */
+  private static void requireKnown(Message message) throws StateException {
+    if (!message.getUnknownFields().asMap().isEmpty()) {
+      throw new StateException(
+          "it was written by a later version of gpupool; run that one, or restore a backup");
+    }
+    for (Map.Entry<?, Object> field : message.getAllFields().entrySet()) {
+      List<?> values = field.getValue() instanceof List<?> list ? list : List.of(field.getValue());
+      for (Object value : values) {
+        if (value instanceof Message inner) {
+          requireKnown(inner);
+        }
+      }
+    }
+  }
+}

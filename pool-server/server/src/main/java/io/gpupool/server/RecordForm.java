@@ -1,0 +1,213 @@
+// SPDX-License-Identifier: Apache-2.0
+package io.gpupool.server;
+
+import io.gpupool.control.state.v1.AllocationRecord;
+import io.gpupool.control.state.v1.AuditRecord;
+import io.gpupool.control.state.v1.DivisionRecord;
+import io.gpupool.control.state.v1.LeaseRecord;
+import io.gpupool.control.state.v1.PartitionRecord;
+import io.gpupool.control.state.v1.RoleRecord;
+import io.gpupool.control.state.v1.ShareRecord;
+import io.gpupool.control.state.v1.TenantRecord;
+import io.gpupool.control.state.v1.TokenRecord;
+import io.gpupool.control.state.v1.UseRecord;
+import java.util.Optional;
+import java.util.OptionalInt;
+import java.util.OptionalLong;
+import java.util.Set;
+
+/** How records look when they are written down; each pair of methods is the other's inverse. */
+final class RecordForm {
+  private RecordForm() {}
+
+  static DivisionRecord division(Division division) {
+    DivisionRecord.Builder record = DivisionRecord.newBuilder();
+    for (Partition partition : division.partitions()) {
+      PartitionRecord.Builder part =
+          PartitionRecord.newBuilder()
+              .setName(partition.name())
+              .setSize(share(partition.size()))
+              .setHard(partition.hard())
+              .addAllTenants(partition.tenants().stream().sorted().toList())
+              .setLeaving(partition.leaving());
+      partition.target().ifPresent(target -> part.setTarget(share(target)));
+      record.addPartitions(part);
+    }
+    for (Allocation allocation : division.allocations()) {
+      record.addAllocations(
+          AllocationRecord.newBuilder()
+              .setLease(allocation.lease().text())
+              .setPartition(allocation.partition().orElse(""))
+              .setShare(share(allocation.share())));
+    }
+    return record.build();
+  }
+
+  static Division division(DivisionRecord record) {
+    return new Division(
+        record.getPartitionsList().stream()
+            .map(part ->
+                new Partition(
+                    part.getName(),
+                    share(part.getSize()),
+                    part.getHard(),
+                    Set.copyOf(part.getTenantsList()),
+                    part.hasTarget() ? Optional.of(share(part.getTarget())) : Optional.empty(),
+                    part.getLeaving()))
+            .toList(),
+        record.getAllocationsList().stream()
+            .map(allocation ->
+                new Allocation(
+                    new LeaseId(allocation.getLease()),
+                    named(allocation.getPartition()),
+                    share(allocation.getShare())))
+            .toList());
+  }
+
+  static LeaseRecord grant(GrantRecord grant) {
+    LeaseRecord.Builder record =
+        LeaseRecord.newBuilder()
+            .setSecretHash(grant.secretHash().sha256())
+            .setTenant(grant.tenant())
+            .setToken(grant.token().map(TokenHash::text).orElse(""))
+            .setHost(grant.holder().host())
+            .setPid(grant.holder().pid())
+            .setProgram(grant.holder().program())
+            .setUser(grant.holder().user())
+            .setGrantedAtMillis(grant.grantedAtMillis())
+            .setEnding(grant.ending());
+    for (GrantRecord.PartRecord part : grant.parts()) {
+      record.addParts(
+          io.gpupool.control.state.v1.PartRecord.newBuilder()
+              .setServer(part.gpu().server())
+              .setCard(part.gpu().card())
+              .setPartition(part.partition().orElse(""))
+              .setShare(share(part.share()))
+              .setHard(part.hard())
+              .setGpuMillis(part.gpuMillis()));
+    }
+    return record.build();
+  }
+
+  static GrantRecord grant(LeaseRecord record) {
+    return new GrantRecord(
+        new LeaseSecret.Hash(record.getSecretHash()),
+        new HolderName(record.getHost(), record.getPid(), record.getProgram(), record.getUser()),
+        record.getTenant(),
+        named(record.getToken()).map(TokenHash::new),
+        record.getPartsList().stream()
+            .map(part ->
+                new GrantRecord.PartRecord(
+                    new GpuKey(part.getServer(), part.getCard()),
+                    named(part.getPartition()),
+                    share(part.getShare()),
+                    part.getHard(),
+                    part.getGpuMillis()))
+            .toList(),
+        record.getGrantedAtMillis(),
+        record.getEnding());
+  }
+
+  static TenantRecord tenant(Tenant tenant) {
+    TenantRecord.Builder record =
+        TenantRecord.newBuilder().setCreatedAtMillis(tenant.createdAtMillis());
+    Quota quota = tenant.quota();
+    quota.gpuMillis().ifPresent(millis -> record.setGpuMillis(Math.toIntExact(millis)));
+    quota.memoryBytes().ifPresent(record::setMemoryBytes);
+    quota.leases().ifPresent(record::setLeases);
+    quota.maxPriority().ifPresent(record::setMaxPriority);
+    return record.build();
+  }
+
+  static Tenant tenant(TenantRecord record) {
+    return new Tenant(
+        new Quota(
+            record.hasGpuMillis() ? OptionalLong.of(record.getGpuMillis()) : OptionalLong.empty(),
+            record.hasMemoryBytes()
+                ? OptionalLong.of(record.getMemoryBytes())
+                : OptionalLong.empty(),
+            record.hasLeases() ? OptionalInt.of(record.getLeases()) : OptionalInt.empty(),
+            record.hasMaxPriority()
+                ? OptionalInt.of(record.getMaxPriority())
+                : OptionalInt.empty()),
+        record.getCreatedAtMillis());
+  }
+
+  static UseRecord use(Use use) {
+    return UseRecord.newBuilder()
+        .setGpuMillis(use.gpuMillis())
+        .setMemoryBytes(use.memoryBytes())
+        .setLeases(use.leases())
+        .build();
+  }
+
+  static Use use(UseRecord record) {
+    return new Use(record.getGpuMillis(), record.getMemoryBytes(), record.getLeases());
+  }
+
+  static TokenRecord token(Token token) {
+    return TokenRecord.newBuilder()
+        .setTenant(token.tenant())
+        .setRole(
+            switch (token.role()) {
+              case READ_ONLY -> RoleRecord.ROLE_RECORD_READ_ONLY;
+              case USER -> RoleRecord.ROLE_RECORD_USER;
+              case ADMIN -> RoleRecord.ROLE_RECORD_ADMIN;
+            })
+        .setCreatedAtMillis(token.createdAtMillis())
+        .setExpiresAtMillis(token.expiresAtMillis().orElse(0))
+        .setNote(token.note())
+        .build();
+  }
+
+  static Token token(TokenRecord record) {
+    return new Token(
+        record.getTenant(),
+        switch (record.getRole()) {
+          case ROLE_RECORD_READ_ONLY -> Role.READ_ONLY;
+          case ROLE_RECORD_USER -> Role.USER;
+          case ROLE_RECORD_ADMIN -> Role.ADMIN;
+          case ROLE_RECORD_UNSPECIFIED, UNRECOGNIZED ->
+              throw new IllegalArgumentException("role " + record.getRoleValue());
+        },
+        record.getCreatedAtMillis(),
+        record.getExpiresAtMillis() == 0
+            ? OptionalLong.empty()
+            : OptionalLong.of(record.getExpiresAtMillis()),
+        record.getNote());
+  }
+
+  static AuditRecord audit(AuditEntry entry) {
+    return AuditRecord.newBuilder()
+        .setAtMillis(entry.atMillis())
+        .setActor(entry.actor())
+        .setAction(entry.action())
+        .setSubject(entry.subject())
+        .setDetail(entry.detail())
+        .build();
+  }
+
+  static AuditEntry audit(AuditRecord record) {
+    return new AuditEntry(
+        record.getAtMillis(),
+        record.getActor(),
+        record.getAction(),
+        record.getSubject(),
+        record.getDetail());
+  }
+
+  private static ShareRecord share(Share share) {
+    return ShareRecord.newBuilder()
+        .setMemoryBytes(share.memoryBytes())
+        .setComputeBasisPoints(share.computeBasisPoints())
+        .build();
+  }
+
+  private static Share share(ShareRecord record) {
+    return new Share(record.getMemoryBytes(), record.getComputeBasisPoints());
+  }
+
+  private static Optional<String> named(String text) {
+    return text.isEmpty() ? Optional.empty() : Optional.of(text);
+  }
+}

@@ -1,0 +1,12 @@
+// SPDX-License-Identifier: Apache-2.0
+package io.gpupool.server.state;
+
+import com.google.protobuf.ByteString;
+
+/**
+ * A key and its value.
+ *
+ * @param revision of the commit that wrote it
+ * @param bound whether it goes with the server that wrote it
+ */
+public record Entry(String key, ByteString value, long revision, boolean bound) {}

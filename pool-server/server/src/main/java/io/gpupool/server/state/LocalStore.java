@@ -1,0 +1,106 @@
+// SPDX-License-Identifier: Apache-2.0
+package io.gpupool.server.state;
+
+import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Optional;
+import java.util.function.Consumer;
+
+/** The state of a pool of one server: in memory, and in a journal if it is to last. */
+public final class LocalStore implements StateStore {
+  private record Watcher(String prefix, Consumer<List<Change>> listener) {}
+
+  private final StateTable table;
+  private final Optional<Journal> journal;
+  private final List<Watcher> watchers = new ArrayList<>();
+
+  private LocalStore(StateTable table, Optional<Journal> journal) {
+    this.table = table;
+    this.journal = journal;
+  }
+
+  /** Forgets everything when the process ends. */
+  public static LocalStore inMemory() {
+    return new LocalStore(new StateTable(), Optional.empty());
+  }
+
+  /**
+   * Opens what is in this folder, or makes it.
+   *
+   * @throws StateException if it is damaged, in use, or cannot be written
+   */
+  public static LocalStore open(Path folder) throws StateException {
+    return over(new StateTable(), table -> Journal.open(folder, table));
+  }
+
+  /** Opens or makes the journal that fills a table. */
+  interface Opening {
+    Journal open(StateTable table) throws StateException;
+  }
+
+  static LocalStore over(StateTable table, Opening opening) throws StateException {
+    Journal journal = opening.open(table);
+    LocalStore store = new LocalStore(table, Optional.of(journal));
+    List<Write> unbound = new ArrayList<>();
+    for (Entry entry : table.read("")) {
+      if (entry.bound()) {
+        unbound.add(new Write.Delete(entry.key()));
+      }
+    }
+    try {
+      if (!unbound.isEmpty()) {
+        store.commit(List.of(), unbound);
+      }
+    } catch (StateException e) {
+      journal.close();
+      throw e;
+    }
+    return store;
+  }
+
+  @Override
+  public synchronized Optional<Entry> get(String key) {
+    return table.get(key);
+  }
+
+  @Override
+  public synchronized Listing read(String prefix) {
+    return new Listing(table.revision(), table.read(prefix));
+  }
+
+  @Override
+  public synchronized Commit commit(List<Condition> conditions, List<Write> writes)
+      throws StateException {
+    Optional<Condition> broken = table.broken(conditions);
+    if (broken.isPresent()) {
+      return new Commit.Conflict(broken.get().key());
+    }
+    long revision = table.revision() + 1;
+    if (journal.isPresent()) {
+      journal.get().append(revision, writes);
+    }
+    List<Change> changes = table.apply(revision, writes);
+    journal.ifPresent(j -> j.compactIfLarge(table));
+    for (Watcher watcher : watchers) {
+      List<Change> seen =
+          changes.stream().filter(c -> c.key().startsWith(watcher.prefix())).toList();
+      if (!seen.isEmpty()) {
+        watcher.listener().accept(seen);
+      }
+    }
+    return new Commit.Done(revision);
+  }
+
+  @Override
+  public synchronized Listing watch(String prefix, Consumer<List<Change>> listener) {
+    watchers.add(new Watcher(prefix, listener));
+    return read(prefix);
+  }
+
+  @Override
+  public synchronized void close() {
+    watchers.clear();
+    journal.ifPresent(Journal::close);
+  }
+}

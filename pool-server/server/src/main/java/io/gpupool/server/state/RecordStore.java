@@ -1,0 +1,135 @@
+// SPDX-License-Identifier: Apache-2.0
+package io.gpupool.server.state;
+
+import java.util.List;
+import java.util.Map;
+import java.util.Optional;
+import java.util.TreeMap;
+import java.util.concurrent.ConcurrentNavigableMap;
+import java.util.concurrent.ConcurrentSkipListMap;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+
+/**
+ * A store's content as records, decoded once and kept up to date, and edits of them that are
+ * repeated until nobody has come between. For any thread.
+ */
+public final class RecordStore implements AutoCloseable {
+  private static final int MAX_ATTEMPTS = 64;
+  private static final Logger LOG = LoggerFactory.getLogger(RecordStore.class);
+
+  private final StateStore store;
+  private final List<Kind<?>> kinds;
+  private final ConcurrentNavigableMap<String, Versioned<?>> records =
+      new ConcurrentSkipListMap<>();
+
+  /** Reads and writes through a draft, without any other effect: it may run several times. */
+  public interface Edit<T, E extends Exception> {
+    T apply(Draft draft) throws E;
+  }
+
+  /**
+   * Reads everything.
+   *
+   * @throws StateException if something cannot be read
+   */
+  public RecordStore(StateStore store, List<Kind<?>> kinds) throws StateException {
+    this.store = store;
+    this.kinds = List.copyOf(kinds);
+    // Changes that come meanwhile wait until what was listed is in.
+    synchronized (this) {
+      for (Entry entry : store.watch("", this::follow).entries()) {
+        records.put(entry.key(), decode(entry));
+      }
+    }
+  }
+
+  public <T> Optional<Versioned<T>> get(Kind<T> kind, String id) {
+    @SuppressWarnings("unchecked")
+    Versioned<T> record = (Versioned<T>) records.get(kind.key(id));
+    return Optional.ofNullable(record);
+  }
+
+  /** All records of a kind by id, in the order of their ids. */
+  public <T> Map<String, Versioned<T>> all(Kind<T> kind) {
+    Map<String, Versioned<T>> all = new TreeMap<>();
+    of(kind)
+        .forEach((key, record) -> {
+          @SuppressWarnings("unchecked")
+          Versioned<T> typed = (Versioned<T>) record;
+          all.put(key.substring(kind.prefix().length()), typed);
+        });
+    return all;
+  }
+
+  public int count(Kind<?> kind) {
+    return of(kind).size();
+  }
+
+  /** The ids that come first in their order, at most this many. */
+  public List<String> first(Kind<?> kind, int limit) {
+    return of(kind).keySet().stream()
+        .limit(limit)
+        .map(key -> key.substring(kind.prefix().length()))
+        .toList();
+  }
+
+  /**
+   * Commits what an edit does.
+   *
+   * @return what the edit returned
+   * @throws E from the edit; then nothing has changed
+   * @throws StateException if it cannot be written; then nothing has changed
+   */
+  public <T, E extends Exception> T transact(Edit<T, E> edit) throws E, StateException {
+    for (int attempt = 0; attempt < MAX_ATTEMPTS; attempt++) {
+      Draft draft = new Draft(this);
+      T result = edit.apply(draft);
+      List<Write> writes = draft.writes();
+      if (writes.isEmpty() || store.commit(draft.conditions(), writes) instanceof Commit.Done) {
+        return result;
+      }
+    }
+    throw new StateException("too many change the same thing at the same time; try again");
+  }
+
+  @Override
+  public void close() {
+    store.close();
+  }
+
+  private Map<String, Versioned<?>> of(Kind<?> kind) {
+    return records.subMap(kind.prefix(), kind.prefix() + Character.MAX_VALUE);
+  }
+
+  private synchronized void follow(List<Change> changes) {
+    for (Change change : changes) {
+      try {
+        if (change.entry().isPresent()) {
+          records.put(change.key(), decode(change.entry().get()));
+        } else {
+          records.remove(change.key());
+        }
+      } catch (StateException e) {
+        LOG.error("{}", e.getMessage());
+      }
+    }
+  }
+
+  private Versioned<?> decode(Entry entry) throws StateException {
+    for (Kind<?> kind : kinds) {
+      if (entry.key().startsWith(kind.prefix())) {
+        try {
+          return new Versioned<>(kind.decoder().decode(entry.value()), entry.revision());
+        } catch (StateException e) {
+          throw new StateException(
+              "the record " + entry.key() + " cannot be read: " + e.getMessage(), e);
+        }
+      }
+    }
+    throw new StateException(
+        "the record "
+            + entry.key()
+            + " is of a kind that this version of gpupool does not know; run the version that wrote it");
+  }
+}

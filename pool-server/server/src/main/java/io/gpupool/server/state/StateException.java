@@ -1,0 +1,17 @@
+// SPDX-License-Identifier: Apache-2.0
+package io.gpupool.server.state;
+
+import java.io.IOException;
+
+/** The state cannot be read or written; the message says what to do. */
+public final class StateException extends IOException {
+  private static final long serialVersionUID = 1L;
+
+  public StateException(String message) {
+    super(message);
+  }
+
+  public StateException(String message, Throwable cause) {
+    super(message, cause);
+  }
+}
