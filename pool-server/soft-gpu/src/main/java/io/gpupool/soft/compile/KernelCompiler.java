@@ -52,9 +52,12 @@ public final class KernelCompiler {
     try {
       return binary.load();
     } catch (VerifyError e) {
-      throw new RefusedException("mixes operands of different types")
-          .in(module.function(binary.name()).orElseThrow());
+      throw mixed(module.function(binary.name()).orElseThrow());
     }
+  }
+
+  private static CompileException mixed(Function function) {
+    return new RefusedException("mixes operands of different types").in(function);
   }
 
   private static KernelBinary translate(
@@ -133,9 +136,12 @@ public final class KernelCompiler {
       List<Region> regions = Region.of(graph, plan, target);
       try {
         return new Written(KernelClass.write(className, graph, plan, regions), plan, regions);
-      } catch (IllegalArgumentException tooLarge) {
-        // The class file API reports code beyond the limit of a method in this way.
-        continue;
+      } catch (IllegalArgumentException e) {
+        // The class file API reports in this way what is beyond a limit, and code that takes a long
+        // from the stack where an int lies.
+        if (e.getMessage().lines().findFirst().orElse("").matches("(?i).*\\bstack\\b.*")) {
+          throw mixed(function);
+        }
       }
     }
     throw new RefusedException("does not fit in JVM methods, however it is split").in(function);

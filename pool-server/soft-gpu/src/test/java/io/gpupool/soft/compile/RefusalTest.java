@@ -52,6 +52,17 @@ class RefusalTest {
     assertThat(folder).doesNotExist();
   }
 
+  @Test
+  void complementOfALongNumber_whichTheClassFileApiRefuses_isRefusedAsWhatItIs() throws Exception {
+    PtxModule module = kernelOf("or.pred %p0, !%x0, %p1;");
+
+    CompileException refused =
+        catchThrowableOfType(
+            CompileException.class, () -> KernelCompiler.compile(module, "k", Map.of()));
+
+    assertThat(refused).hasMessage("kernel k: line 4, column 1: mixes operands of different types");
+  }
+
   private static PtxModule kernelOf(String instruction) throws PtxException {
     return PtxModule.parse(
         """
