@@ -43,6 +43,11 @@ abstract class BlockMethod {
   /** Leaves the method, to be entered at the block when others have run. */
   abstract void giveWay(BasicBlock next);
 
+  /** Whether a thread can pass a latch more than once before it leaves the method. */
+  boolean turns(BasicBlock latch) {
+    return true;
+  }
+
   /** The thread has ended. */
   abstract void end();
 
@@ -120,6 +125,7 @@ abstract class BlockMethod {
         mark(wait.op(), line);
         comeTo(wait);
       }
+      case Terminator.Latch latch when !turns(block) -> jump(latch.next(), next);
       case Terminator.Latch latch -> latch(latch);
       case Terminator.Call call -> call(call);
       case Terminator.Return _ -> goBack();

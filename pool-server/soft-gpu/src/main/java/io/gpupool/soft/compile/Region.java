@@ -5,8 +5,10 @@ import io.gpupool.soft.exec.RegionTable;
 import java.util.ArrayDeque;
 import java.util.ArrayList;
 import java.util.BitSet;
+import java.util.Collections;
 import java.util.Deque;
 import java.util.HashSet;
+import java.util.Iterator;
 import java.util.List;
 import java.util.Set;
 import java.util.TreeSet;
@@ -16,13 +18,20 @@ import java.util.TreeSet;
  * reached from several waits belongs to several regions.
  *
  * @param start block at which the threads begin; its number is the region's
- * @param blocks all blocks, in the order of the graph
+ * @param blocks all blocks, each behind those that lead to it but for the turns of loops
+ * @param turning latches that a thread may pass more than once before it leaves; where a loop holds
+ *     a wait, each turn of it is another run of the region
  * @param exits numbers of the places at which threads may leave the region, 0 for their end
  * @param written registers that the region writes
  * @param touched registers that the region reads or writes
  */
 record Region(
-    BasicBlock start, List<BasicBlock> blocks, Set<Integer> exits, BitSet written, BitSet touched) {
+    BasicBlock start,
+    List<BasicBlock> blocks,
+    Set<BasicBlock> turning,
+    Set<Integer> exits,
+    BitSet written,
+    BitSet touched) {
   /** How many times the kernel's code all regions together may be, and what is free. */
   private static final int MAX_GROWTH = 3;
 
@@ -34,10 +43,10 @@ record Region(
       return List.of();
     }
     List<Region> regions = new ArrayList<>();
-    regions.add(from(graph, graph.entry()));
+    regions.add(from(graph.entry()));
     for (BasicBlock block : plan.resumable()) {
       if (waitBefore(block) != null) {
-        regions.add(from(graph, block));
+        regions.add(from(block));
       }
     }
     long all = 0;
@@ -53,33 +62,73 @@ record Region(
         : List.of();
   }
 
-  private static Region from(Graph graph, BasicBlock start) {
-    Set<BasicBlock> found = new HashSet<>();
+  private static Region from(BasicBlock start) {
+    List<BasicBlock> blocks = new ArrayList<>();
+    arrange(start, new HashSet<>(), blocks);
+    Collections.reverse(blocks);
+    Set<BasicBlock> turning = new HashSet<>();
     Set<Integer> exits = new TreeSet<>();
-    Deque<BasicBlock> open = new ArrayDeque<>();
-    found.add(start);
-    open.add(start);
-    while (!open.isEmpty()) {
-      BasicBlock block = open.remove();
+    for (BasicBlock block : blocks) {
       switch (block.terminator()) {
         case Terminator.Wait wait -> exits.add(wait.next().resumeId());
         case Terminator.Exit _ -> exits.add(0);
-        case Terminator.Latch latch when latch.yields() -> {
-          exits.add(latch.next().resumeId());
-          add(latch.next(), found, open);
+        case Terminator.Latch latch -> {
+          if (comesBack(block)) {
+            turning.add(block);
+            if (latch.yields()) {
+              exits.add(latch.next().resumeId());
+            }
+          }
         }
-        default -> block.terminator().successors().forEach(next -> add(next, found, open));
+        default -> {}
       }
     }
-    List<BasicBlock> blocks = graph.order().stream().filter(found::contains).toList();
     BitSet written = written(blocks);
-    return new Region(start, blocks, exits, written, touched(blocks, written));
+    return new Region(
+        start, List.copyOf(blocks), turning, exits, written, touched(blocks, written));
   }
 
-  private static void add(BasicBlock block, Set<BasicBlock> found, Deque<BasicBlock> open) {
-    if (found.add(block)) {
-      open.add(block);
+  /** Where a thread may go on without leaving the region. */
+  private static List<BasicBlock> next(BasicBlock block) {
+    return block.terminator() instanceof Terminator.Wait
+        ? List.of()
+        : block.terminator().successors();
+  }
+
+  /** Adds what is reached from a block, each block behind those to which it leads. */
+  private static void arrange(BasicBlock root, Set<BasicBlock> seen, List<BasicBlock> postorder) {
+    record Open(BasicBlock block, Iterator<BasicBlock> next) {}
+    Deque<Open> open = new ArrayDeque<>();
+    seen.add(root);
+    // Last successor first, so that the first one comes right behind its block in the end.
+    open.push(new Open(root, next(root).reversed().iterator()));
+    while (!open.isEmpty()) {
+      Open top = open.peek();
+      if (!top.next.hasNext()) {
+        postorder.add(top.block);
+        open.pop();
+      } else {
+        BasicBlock successor = top.next.next();
+        if (seen.add(successor)) {
+          open.push(new Open(successor, next(successor).reversed().iterator()));
+        }
+      }
     }
+  }
+
+  private static boolean comesBack(BasicBlock latch) {
+    Set<BasicBlock> found = new HashSet<>();
+    Deque<BasicBlock> open = new ArrayDeque<>(next(latch));
+    while (!open.isEmpty()) {
+      BasicBlock block = open.remove();
+      if (block == latch) {
+        return true;
+      }
+      if (found.add(block)) {
+        open.addAll(next(block));
+      }
+    }
+    return false;
   }
 
   private static BitSet written(List<BasicBlock> blocks) {

@@ -6,10 +6,8 @@ import io.gpupool.soft.ptx.Type;
 import java.lang.classfile.CodeBuilder;
 import java.lang.classfile.Label;
 import java.lang.constant.ConstantDescs;
-import java.util.ArrayList;
 import java.util.BitSet;
 import java.util.HashMap;
-import java.util.List;
 import java.util.Map;
 
 /**
@@ -213,15 +211,17 @@ final class RegionMethod extends BlockMethod {
   private void body() {
     forEach(
         region.start().liveIn(), region.start() == graph.entry() ? this::clear : frames::restore);
-    List<BasicBlock> order = new ArrayList<>(region.blocks());
-    order.remove(region.start());
-    order.addFirst(region.start());
-    emit(order);
+    emit(region.blocks());
   }
 
   @Override
   Label label(BasicBlock block) {
     return labels.get(block);
+  }
+
+  @Override
+  boolean turns(BasicBlock latch) {
+    return region.turning().contains(latch);
   }
 
   @Override

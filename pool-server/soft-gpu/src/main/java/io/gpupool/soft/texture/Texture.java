@@ -24,6 +24,10 @@ public final class Texture {
   private final boolean floats;
   private final boolean filters;
   private final boolean srgb;
+  private final boolean normalized;
+
+  /** One level of numbers that need no more than being read, as in most textures. */
+  private final boolean plain;
 
   /**
    * Makes a texture.
@@ -41,6 +45,8 @@ public final class Texture {
     floats = format.isReadAsFloat(sampler.integers());
     filters = sampler.linear() && floats;
     srgb = sampler.srgb() && format.type() == ChannelType.UNSIGNED_8;
+    normalized = sampler.normalized();
+    plain = floats && !srgb && this.levels.length == 1;
     for (int i = 0; i < modes.length; i++) {
       AddressMode mode = sampler.modes().get(i);
       elementModes[i] = mode == AddressMode.BORDER ? mode : AddressMode.CLAMP;
@@ -93,6 +99,10 @@ public final class Texture {
    */
   public void sample(
       Geometry geometry, int layer, float x, float y, float z, float level, Sample result) {
+    if (plain && (geometry == Geometry.PLANE || geometry == Geometry.LINE)) {
+      samplePlain(geometry == Geometry.PLANE, x, y, result);
+      return;
+    }
     result.clear();
     int slice = place(geometry, layer, x, y, z, result);
     float column = result.s;
@@ -119,6 +129,56 @@ public final class Texture {
       addLevel(levels[nearestLevel(level)], geometry, slice, column, row, z, 1, result);
     }
     finish(levels[0], result);
+  }
+
+  /** What {@link #sample} comes to for a plain texture, bit for bit. */
+  private void samplePlain(boolean plane, float x, float y, Sample result) {
+    Texels texels = levels[0];
+    int width = texels.width();
+    int height = texels.height();
+    int left;
+    int upper;
+    float across = 0;
+    float down = 0;
+    if (filters) {
+      int fixedX = fixed(x, width);
+      int fixedY = plane ? fixed(y, height) : 0;
+      left = fixedX >> 8;
+      upper = fixedY >> 8;
+      across = fraction(fixedX);
+      down = fraction(fixedY);
+    } else {
+      left = nearest(x, width, 0);
+      upper = plane ? nearest(y, height, 1) : 0;
+    }
+    // Neighbours that weigh nothing are not read: they may be infinite.
+    int right = across > 0 ? modes[0].index(left + 1, width) : 0;
+    int lower = down > 0 ? modes[1].index(upper + 1, height) : 0;
+    if (filters) {
+      left = modes[0].index(left, width);
+      upper = plane ? modes[1].index(upper, height) : 0;
+    }
+    int channels = texels.format().channels();
+    for (int channel = 0; channel < channels; channel++) {
+      float sum = 0f + (1 - across) * (1 - down) * value(texels, left, upper, channel);
+      if (across > 0) {
+        sum += across * (1 - down) * value(texels, right, upper, channel);
+      }
+      if (down > 0) {
+        sum += (1 - across) * down * value(texels, left, lower, channel);
+        if (across > 0) {
+          sum += across * down * value(texels, right, lower, channel);
+        }
+      }
+      result.bits[channel] = Float.floatToRawIntBits(sum);
+    }
+    for (int channel = channels; channel < Sample.CHANNELS; channel++) {
+      result.bits[channel] = missing(channel);
+    }
+  }
+
+  private float value(Texels texels, int x, int y, int channel) {
+    return (x | y) < 0 ? border[channel] : texels.value(x, y, firstLayer, channel);
   }
 
   /** Reads at real coordinates; how fast they change from pixel to pixel tells the level. */
@@ -210,14 +270,14 @@ public final class Texture {
   }
 
   private float scaled(float coordinate, int extent) {
-    float scaled = sampler.normalized() ? coordinate * extent : coordinate;
+    float scaled = normalized ? coordinate * extent : coordinate;
     return Math.min(Math.max(scaled, -FARTHEST), FARTHEST);
   }
 
   private int nearest(float coordinate, int extent, int dimension) {
     float scaled = scaled(coordinate, extent);
     // What a division by the extent has rounded down is meant to be the element.
-    float place = sampler.normalized() ? scaled + ROUNDING : scaled;
+    float place = normalized ? scaled + ROUNDING : scaled;
     return modes[dimension].index((int) Math.floor(place), extent);
   }
 

@@ -52,6 +52,39 @@ class RegionKernelsTest {
   }
 
   @Test
+  void loopWithBarriersOverVolatileMemory_ofManyThreads_addsUpWhatLiesBefore() throws Exception {
+    // More threads than a loop may turn before a thread gives way.
+    int[] got =
+        run(
+            """
+              st.volatile.shared.u32 [%r8], %r5;
+              mov.u32 %r9, 1;
+            TURN:
+              bar.sync 0;
+              mov.u32 %r11, 0;
+              setp.lt.u32 %p1, %r5, %r9;
+              @%p1 bra FIRST;
+              sub.u32 %r12, %r5, %r9;
+              shl.b32 %r12, %r12, 2;
+              add.u32 %r12, %r12, %r7;
+              ld.volatile.shared.u32 %r11, [%r12];
+            FIRST:
+              ld.volatile.shared.u32 %r13, [%r8];
+              add.u32 %r13, %r13, %r11;
+              bar.sync 0;
+              st.volatile.shared.u32 [%r8], %r13;
+              shl.b32 %r9, %r9, 1;
+              setp.lt.u32 %p2, %r9, %r1;
+              @%p2 bra TURN;
+              st.global.u32 [%rd3], %r13;
+              ret;
+            """,
+            new Launch(1, 1, 1, 96, 8, 1, 0, false), 768);
+
+    assertEach(got, i -> i * (i + 1) / 2);
+  }
+
+  @Test
   void lanesOfAWarp_meetAtOneBarrierFromDifferentWays_goOnTogether() throws Exception {
     // Odd threads come to the barrier by another way, whose barrier is another instruction.
     int[] got =

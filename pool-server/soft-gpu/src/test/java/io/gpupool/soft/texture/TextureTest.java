@@ -7,6 +7,7 @@ import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
 import java.util.List;
+import java.util.Random;
 import org.junit.jupiter.api.Test;
 
 class TextureTest {
@@ -35,6 +36,48 @@ class TextureTest {
     assertThat(readAt(AddressMode.CLAMP, values, -5, 0.125f, 5)).containsExactly(1, 1, 4);
     assertThat(readAt(AddressMode.BORDER, values, -0.125f, 0.375f, 1.125f))
         .containsExactly(9, 2, 9);
+  }
+
+  @Test
+  void planesAndLines_anyModesFormatsAndPlaces_readAsTheirLayeredKind() {
+    Random random = new Random(7);
+    Sample other = new Sample();
+    for (int trial = 0; trial < 300; trial++) {
+      int width = 1 + random.nextInt(9);
+      int height = 1 + random.nextInt(9);
+      boolean floats = random.nextBoolean();
+      int channels = 1 << random.nextInt(3);
+      TexelFormat format =
+          new TexelFormat(floats ? ChannelType.FLOAT : ChannelType.UNSIGNED_8, channels, false);
+      MemorySegment memory = Arena.ofAuto().allocate(2L * width * height * format.bytes(), 4);
+      for (long i = 0; i < memory.byteSize() / format.type().bytes(); i++) {
+        if (floats) {
+          float value = random.nextInt(20) == 0 ? Float.POSITIVE_INFINITY : random.nextFloat(-9, 9);
+          memory.setAtIndex(ValueLayout.JAVA_FLOAT, i, value);
+        } else {
+          memory.set(ValueLayout.JAVA_BYTE, i, (byte) random.nextInt());
+        }
+      }
+      long pitchBytes = (long) width * format.bytes();
+      AddressMode mode = AddressMode.values()[random.nextInt(4)];
+      boolean normalized = random.nextBoolean();
+      Sampler sampler = sampler(mode, random.nextBoolean(), false, normalized);
+      Texels texels = new Texels(memory, format, width, height, 2, pitchBytes);
+      Texture texture = new Texture(List.of(texels), sampler, random.nextInt(2), 1);
+      for (int read = 0; read < 30; read++) {
+        float x = random.nextFloat(-12, 20) / (normalized ? width : 1);
+        float y = random.nextFloat(-12, 20) / (normalized ? height : 1);
+        x = read == 0 ? Float.NaN : read < 9 ? (float) Math.floor(x) + 0.5f : x;
+        boolean plane = random.nextBoolean();
+        texture.sample(plane ? Geometry.PLANE : Geometry.LINE, 0, x, y, 0, 0, sample);
+        texture.sample(plane ? Geometry.PLANES : Geometry.LINES, 0, x, y, 0, 0, other);
+        for (int channel = 0; channel < 4; channel++) {
+          assertThat(Float.intBitsToFloat(sample.channel(channel)))
+              .as("channel %d at %s, %s of %s", channel, x, y, sampler)
+              .isEqualTo(Float.intBitsToFloat(other.channel(channel)));
+        }
+      }
+    }
   }
 
   @Test
