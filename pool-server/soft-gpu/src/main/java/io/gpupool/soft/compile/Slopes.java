@@ -110,7 +110,10 @@ final class Slopes {
       if (slopes.get(i) == 0 && slopes.get(1 - i) == 0) {
         return FLAT;
       }
-      if (op.args().get(i) instanceof Value.Int(long factor) && factor == (int) factor) {
+      // A negative number is a large one where numbers without sign are widened.
+      if (op.args().get(i) instanceof Value.Int(long factor)
+          && factor == (int) factor
+          && (factor >= 0 || !op.has("wide") || op.type().isSigned())) {
         return OptionalLong.of(factor * slopes.get(1 - i));
       }
     }

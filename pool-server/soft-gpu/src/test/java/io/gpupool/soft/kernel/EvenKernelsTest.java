@@ -113,6 +113,35 @@ class EvenKernelsTest {
   }
 
   @Test
+  void index_timesANegativeNumberWithoutSign_growsByALargeOne() throws Exception {
+    String address =
+        """
+        mul.wide.u32 %rd8, %r3, -4;
+        add.s64 %rd9, %rd2, %rd8;
+        """;
+    try (TestGpu gpu = TestGpu.withPtx(kernel(address, COPY))) {
+      MemorySegment in = counting(gpu, THREADS);
+      MemorySegment out = gpu.allocate(THREADS * 4L);
+
+      KernelFault fault =
+          catchThrowableOfType(
+              KernelFault.class,
+              () ->
+                  gpu.run(
+                      "k",
+                      TestGpu.blocks(1, THREADS),
+                      out,
+                      in.address() + 4 * (THREADS - 1),
+                      0,
+                      THREADS));
+
+      assertThat(fault.cudaResult()).isEqualTo(KernelFault.ILLEGAL_ADDRESS);
+      assertThat(out.getAtIndex(ValueLayout.JAVA_INT, 0)).isEqualTo(1000 + THREADS - 1);
+      assertThat(out.getAtIndex(ValueLayout.JAVA_INT, 1)).isZero();
+    }
+  }
+
+  @Test
   void row_whoseLastThreadsWouldFault_runsIfAGuardKeepsThemOut() throws Exception {
     try (TestGpu gpu = TestGpu.withPtx(kernel(index(128, "s"), COPY))) {
       MemorySegment in = counting(gpu, 128 * 40);
