@@ -41,13 +41,13 @@ final class SpecialCode {
       }
       case "%clock_hi" -> high();
       case "%clock64" -> time();
-      case "%globaltimer" -> code.call(Code.BLOCK, "globalTimer", "()J");
+      case "%globaltimer" -> globalTime();
       case "%globaltimer_lo" -> {
-        code.call(Code.BLOCK, "globalTimer", "()J");
+        globalTime();
         cb.l2i();
       }
       case "%globaltimer_hi" -> {
-        code.call(Code.BLOCK, "globalTimer", "()J");
+        globalTime();
         cb.loadConstant(32);
         cb.lushr();
         cb.l2i();
@@ -111,6 +111,18 @@ final class SpecialCode {
 
   private void time() {
     code.call(Code.desc(System.class), "nanoTime", "()J");
+    giveWay();
+  }
+
+  private void globalTime() {
+    code.call(Code.BLOCK, "globalTimer", "()J");
+    giveWay();
+  }
+
+  /** A loop that reads a clock at each turn lets other threads have theirs: time passes for all. */
+  private void giveWay() {
+    cb.iconst_1();
+    cb.istore(Code.YIELD_LOCAL);
   }
 
   private void high() {
