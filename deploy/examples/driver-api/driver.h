@@ -19,6 +19,8 @@ typedef struct CUmod_st *CUmodule;
 typedef struct CUfunc_st *CUfunction;
 typedef struct CUstream_st *CUstream;
 typedef struct CUevent_st *CUevent;
+typedef struct CUgraph_st *CUgraph;
+typedef struct CUgraphExec_st *CUgraphExec;
 
 enum {
   CUDA_SUCCESS = 0,
@@ -29,6 +31,7 @@ enum {
   CUDA_ERROR_NOT_READY = 600,
   CUDA_ERROR_ILLEGAL_ADDRESS = 700,
   CU_STREAM_NON_BLOCKING = 1,
+  CU_STREAM_CAPTURE_MODE_THREAD_LOCAL = 1,
   CU_EVENT_DISABLE_TIMING = 2
 };
 
@@ -63,6 +66,8 @@ enum {
     (CUdeviceptr to, const void *from, size_t bytes, CUstream stream)) \
   X(cuMemcpyDtoHAsync, cuMemcpyDtoHAsync_v2, \
     (void *to, CUdeviceptr from, size_t bytes, CUstream stream)) \
+  X(cuMemcpyDtoDAsync, cuMemcpyDtoDAsync_v2, \
+    (CUdeviceptr to, CUdeviceptr from, size_t bytes, CUstream stream)) \
   X(cuMemsetD32, cuMemsetD32_v2, (CUdeviceptr pointer, unsigned value, size_t count)) \
   X(cuStreamCreate, cuStreamCreate, (CUstream *stream, unsigned flags)) \
   X(cuStreamDestroy, cuStreamDestroy_v2, (CUstream stream)) \
@@ -76,7 +81,15 @@ enum {
   X(cuLaunchKernel, cuLaunchKernel, \
     (CUfunction function, unsigned grid_x, unsigned grid_y, unsigned grid_z, unsigned block_x, \
      unsigned block_y, unsigned block_z, unsigned shared_bytes, CUstream stream, void **parameters, \
-     void **extra))
+     void **extra)) \
+  X(cuLaunchCooperativeKernel, cuLaunchCooperativeKernel, \
+    (CUfunction function, unsigned grid_x, unsigned grid_y, unsigned grid_z, unsigned block_x, \
+     unsigned block_y, unsigned block_z, unsigned shared_bytes, CUstream stream, void **parameters)) \
+  X(cuStreamBeginCapture, cuStreamBeginCapture_v2, (CUstream stream, int mode)) \
+  X(cuStreamEndCapture, cuStreamEndCapture, (CUstream stream, CUgraph *graph)) \
+  X(cuGraphInstantiateWithFlags, cuGraphInstantiateWithFlags, \
+    (CUgraphExec *executable, CUgraph graph, unsigned long long flags)) \
+  X(cuGraphLaunch, cuGraphLaunch, (CUgraphExec executable, CUstream stream))
 
 #ifdef DRIVER_LINKED
 // Names and symbols differ where a function has changed over the years; cuda.h does the same.

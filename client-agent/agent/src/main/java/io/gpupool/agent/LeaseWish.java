@@ -24,7 +24,8 @@ public record LeaseWish(
     Map<String, String> selectors,
     Optional<String> partition,
     Optional<String> waitLimit,
-    Optional<Integer> priority) {
+    Optional<Integer> priority,
+    boolean hard) {
   public static final LeaseWish NOTHING =
       new LeaseWish(
           Optional.empty(),
@@ -34,7 +35,8 @@ public record LeaseWish(
           Map.of(),
           Optional.empty(),
           Optional.empty(),
-          Optional.empty());
+          Optional.empty(),
+          false);
   private static final Pattern NUMBER = Pattern.compile("\\d{1,9}(\\.\\d{0,18})?|\\.\\d{1,18}");
   private static final Pattern DURATION = Pattern.compile("(\\d{1,9})(ms|s|m|h|d)?");
 
@@ -52,7 +54,8 @@ public record LeaseWish(
         Map.of(),
         Optional.empty(),
         Optional.empty(),
-        Optional.empty());
+        Optional.empty(),
+        false);
   }
 
   /**
@@ -71,7 +74,8 @@ public record LeaseWish(
         both,
         partition.or(() -> other.partition),
         waitLimit.or(() -> other.waitLimit),
-        priority.or(() -> other.priority));
+        priority.or(() -> other.priority),
+        hard || other.hard);
   }
 
   /**
@@ -94,6 +98,7 @@ public record LeaseWish(
     partition.ifPresent(request::setPartition);
     waitLimit.ifPresent(text -> request.setWaitMillis(duration(text).toMillis()));
     priority.ifPresent(request::setPriority);
+    request.setHard(hard);
     return request.build();
   }
 

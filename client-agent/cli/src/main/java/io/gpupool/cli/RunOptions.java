@@ -44,6 +44,11 @@ final class RunOptions {
   private Optional<String> compute = Optional.empty();
 
   @Option(
+      names = "--hard",
+      description = "no more of a GPU's time than that, even if the rest of it is idle")
+  private boolean hard;
+
+  @Option(
       names = "--select",
       paramLabel = "KEY=VALUE",
       description = "only GPUs with this property, such as model=*H200*; may be repeated")
@@ -118,7 +123,7 @@ final class RunOptions {
   }
 
   LeaseWish wish() {
-    return new LeaseWish(gpus, fraction, memory, compute, select, partition, wait, priority)
+    return new LeaseWish(gpus, fraction, memory, compute, select, partition, wait, priority, hard)
         .orElse(Environment.wish());
   }
 }

@@ -65,7 +65,7 @@ final class TopCommand extends PoolCommand {
             lease.getId(),
             use.getGrant().getServer() + "/" + use.getGrant().getGpu(),
             Amounts.bytes(use.getGrant().getMemoryBytes()),
-            Amounts.percent(use.getGrant().getComputePercent()),
+            compute(use),
             Amounts.bytes(use.getUsedMemoryBytes()),
             holder(lease.getHolder()),
             Amounts.rate(callsPerSecond(pool, lease)),
@@ -80,6 +80,14 @@ final class TopCommand extends PoolCommand {
         + "\n"
         + (leases.isEmpty() ? "no leases\n" : leases.toString())
         + waiting;
+  }
+
+  /** Granted, and used in the last seconds. */
+  private static String compute(GrantUse use) {
+    return Amounts.percent(use.getGrant().getComputePercent())
+        + (use.getGrant().getHard() ? " hard" : "")
+        + ", used "
+        + Amounts.percent(Math.round(use.getUsedComputePercent()));
   }
 
   private static double callsPerSecond(PoolSnapshot pool, LeaseInfo lease) {

@@ -15,13 +15,15 @@ import java.util.OptionalInt;
  * @param computeBasisPoints how much time of each; empty: the same part as the memory
  * @param selectors which GPUs will do
  * @param partition only partitions of this name
+ * @param hard whether it is to get no more time than that even if the rest is idle
  */
 record Ask(
     int gpus,
     Size size,
     OptionalInt computeBasisPoints,
     Map<String, String> selectors,
-    Optional<String> partition) {
+    Optional<String> partition,
+    boolean hard) {
   static final int MAX_GPUS = 64;
 
   /** How the memory is asked for. */
@@ -38,7 +40,7 @@ record Ask(
 
   /** From any part of any GPU. */
   Ask(int gpus, Size size, OptionalInt computeBasisPoints, Map<String, String> selectors) {
-    this(gpus, size, computeBasisPoints, selectors, Optional.empty());
+    this(gpus, size, computeBasisPoints, selectors, Optional.empty(), false);
   }
 
   /**

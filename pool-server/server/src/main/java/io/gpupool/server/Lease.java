@@ -36,6 +36,7 @@ final class Lease {
   final Optional<TokenHash> token;
   final List<Part> parts;
   final LeaseLedger ledger;
+  final LeaseTime time;
   final long grantedAtNanos;
   final Set<LeaseHold> holds = new LinkedHashSet<>();
   private final Map<Integer, Session> sessions = new LinkedHashMap<>();
@@ -50,6 +51,7 @@ final class Lease {
       Optional<TokenHash> token,
       List<Part> parts,
       LeaseLedger ledger,
+      LeaseTime time,
       long grantedAtNanos) {
     this.id = id;
     this.secretHash = secretHash;
@@ -58,6 +60,7 @@ final class Lease {
     this.token = token;
     this.parts = List.copyOf(parts);
     this.ledger = ledger;
+    this.time = time;
     this.grantedAtNanos = grantedAtNanos;
   }
 
@@ -78,10 +81,12 @@ final class Lease {
 
   void add(Session session) {
     sessions.put(session.slot, session);
+    time.enterSession(session.slot);
   }
 
   void remove(Session session) {
     sessions.remove(session.slot, session);
     ledger.clearSlot(session.slot);
+    time.leaveSession(session.slot);
   }
 }

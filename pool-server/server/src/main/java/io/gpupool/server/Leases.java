@@ -34,14 +34,16 @@ final class Leases {
   private final Grants grants;
   private final Capacity capacity;
   private final Timers timers;
+  private final TimeTable times;
   private final SecureRandom random = new SecureRandom();
   private final Map<LeaseId, Lease> leases = new LinkedHashMap<>();
   private Runnable freed = () -> {};
 
-  Leases(Grants grants, Capacity capacity, Timers timers) {
+  Leases(Grants grants, Capacity capacity, Timers timers, TimeTable times) {
     this.grants = grants;
     this.capacity = capacity;
     this.timers = timers;
+    this.times = times;
   }
 
   /** A lease that has just been granted, and the secret that nobody can tell later. */
@@ -182,6 +184,7 @@ final class Leases {
       return;
     }
     leases.remove(lease.id);
+    lease.time.close();
     try {
       lease.ledger.close();
     } catch (IOException e) {
@@ -208,6 +211,7 @@ final class Leases {
     try {
       grants.add(id, record, parts, request.actor());
     } catch (StateException | RefusedException | RuntimeException e) {
+      lease.time.close();
       lease.ledger.close();
       throw e;
     }
@@ -217,6 +221,7 @@ final class Leases {
   }
 
   private Lease live(LeaseId id, GrantRecord record, List<Part> parts) throws IOException {
+    LeaseTime time = new LeaseTime(times, parts, timers.nowNanos());
     return new Lease(
         id,
         record.secretHash(),
@@ -224,9 +229,20 @@ final class Leases {
         record.tenant(),
         record.token(),
         parts,
-        new LeaseLedger("gpupool-" + id, parts.size()),
+        ledger(id, parts, time),
+        time,
         timers.nowNanos()
             - 1_000_000 * Math.max(0, timers.wallMillis() - record.grantedAtMillis()));
+  }
+
+  private static LeaseLedger ledger(LeaseId id, List<Part> parts, LeaseTime time)
+      throws IOException {
+    try {
+      return new LeaseLedger("gpupool-" + id, parts.size());
+    } catch (IOException e) {
+      time.close();
+      throw e;
+    }
   }
 
   /** Why a request finds no room, and what its holder can do. */

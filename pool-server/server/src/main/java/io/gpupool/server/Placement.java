@@ -122,7 +122,7 @@ final class Placement {
     }
     return new Outcome.Placed(
         choose(ask, fitting).stream()
-            .map(o -> new Part(o.gpu(), o.partition(), ask.shareOf(o), o.hard()))
+            .map(o -> new Part(o.gpu(), o.partition(), ask.shareOf(o), o.hard() || ask.hard()))
             .toList());
   }
 

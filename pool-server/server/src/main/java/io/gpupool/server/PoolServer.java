@@ -177,7 +177,10 @@ public final class PoolServer implements AutoCloseable {
     Audit audit = new Audit(records, control, name);
     Tenants tenants = new Tenants(records, audit, control);
     Tokens tokens = new Tokens(records, audit, control, options.needsTokens());
-    Leases leases = new Leases(new Grants(records, audit, control, name), capacity, control);
+    TimeTable times = new TimeTable(gpus.size());
+    // Last of all, when no session is left that would be taken out of it.
+    onClose.addFirst(() -> close(times));
+    Leases leases = new Leases(new Grants(records, audit, control, name), capacity, control, times);
     LeaseQueue queue = new LeaseQueue(leases, capacity, tenants, control);
     Sessions sessions = new Sessions(leases, tokens, workers, control, control);
     Partitions partitions = new Partitions(records, audit, capacity);
@@ -246,6 +249,14 @@ public final class PoolServer implements AutoCloseable {
         host,
         controlPort,
         dataPort);
+  }
+
+  private static void close(TimeTable times) {
+    try {
+      times.close();
+    } catch (IOException e) {
+      LOG.warn("cannot close the table of GPU times", e);
+    }
   }
 
   private static void stop(Server grpc) {

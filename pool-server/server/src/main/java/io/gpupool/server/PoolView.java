@@ -130,7 +130,10 @@ final class PoolView {
         info.addGrants(
             GrantUse.newBuilder()
                 .setGrant(grant(lease.parts.get(i)))
-                .setUsedMemoryBytes(lease.ledger.usedBytes(i)));
+                .setUsedMemoryBytes(lease.ledger.usedBytes(i))
+                .setUsedComputePercent(lease.time.recentPercent(i, timers.nowNanos()))
+                .setUsedGpuNanos(lease.time.use(i).usedNanos())
+                .setThrottledNanos(lease.time.use(i).waitedNanos()));
       }
       reply.addLeases(info);
     }
@@ -177,6 +180,7 @@ final class PoolView {
               .setReceivedBytes(stats.receivedBytes())
               .setSentBytes(stats.sentBytes())
               .setGpuNanos(stats.gpuNanos())
+              .setThrottledNanos(stats.throttledNanos())
               .setLastError(stats.lastError())
               .setAgeMillis(millisSince(session.openedAtNanos));
       for (int i = 0; i < session.lease.parts.size(); i++) {

@@ -106,7 +106,10 @@ final class Session {
   /** The worker has said something after its hello. */
   void hear(TextMessage message) {
     switch (message.type()) {
-      case "stats" -> stats = stats.next(message, timers.nowNanos());
+      case "stats" -> {
+        stats = stats.next(message, timers.nowNanos());
+        lease.time.note(timers.nowNanos());
+      }
       case "ended" -> end(HolderName.plain(message.get("reason").orElse("the worker ended it")));
       default -> LOG.debug("lease {} session {}: worker says {}", lease.id, id.brief(), message);
     }
@@ -168,6 +171,10 @@ final class Session {
         .put("lease", lease.id.text())
         .put("ledger", lease.ledger.path().toString())
         .put("slot", slot)
+        .put("turns", lease.time.path().toString())
+        .put(
+            "numbers",
+            lease.time.numbers().stream().map(String::valueOf).collect(Collectors.joining(",")))
         .put(
             "gpus",
             lease.parts.stream()

@@ -16,8 +16,9 @@ record SessionStats(
     long receivedBytes,
     long sentBytes,
     long gpuNanos,
+    long throttledNanos,
     String lastError) {
-  static final SessionStats NONE = new SessionStats(0, 0, 0, 0, 0, 0, "");
+  static final SessionStats NONE = new SessionStats(0, 0, 0, 0, 0, 0, 0, "");
 
   /** Takes in a {@code stats} message; fields that are missing or unreadable count as 0. */
   SessionStats next(TextMessage message, long nowNanos) {
@@ -31,6 +32,7 @@ record SessionStats(
         number(message, "bytesIn"),
         number(message, "bytesOut"),
         number(message, "gpuNanos"),
+        number(message, "throttledNanos"),
         HolderName.plain(message.get("lastError").orElse("")));
   }
 

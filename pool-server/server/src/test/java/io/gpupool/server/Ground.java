@@ -45,7 +45,7 @@ final class Ground {
     tokens = new Tokens(records, audit, timers, true);
     partitions = new Partitions(records, audit, capacity);
     grants = new Grants(records, audit, timers, server);
-    leases = new Leases(grants, capacity, timers);
+    leases = new Leases(grants, capacity, timers, TimeTableTest.table(gpus.size()));
     queue = new LeaseQueue(leases, capacity, tenants, timers);
   }
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.gpupool.cuda;
 
+import io.gpupool.soft.exec.DeviceTime;
 import java.lang.foreign.Arena;
 import java.util.Optional;
 
@@ -78,6 +79,15 @@ public interface BackendTraits {
    */
   default long heapBytes() {
     return 0;
+  }
+
+  /**
+   * Has a GPU's work keep to its time as leases share it; called once, before any work.
+   *
+   * @return whether it does; if not, the session has to see to it
+   */
+  default boolean share(int gpu, DeviceTime time) {
+    return false;
   }
 
   /** Time since the start in which at least one kernel or copy ran, in nanoseconds. */

@@ -8,10 +8,13 @@ import io.gpupool.worker.session.Ledger;
 import io.gpupool.worker.session.Session;
 import io.gpupool.worker.session.SessionCounters;
 import io.gpupool.worker.session.SessionPlan;
+import io.gpupool.worker.slicer.GpuTurn;
 import java.io.IOException;
+import java.util.List;
 import java.util.Optional;
 import java.util.StringJoiner;
 import java.util.concurrent.CompletableFuture;
+import java.util.function.Supplier;
 
 /**
  * The one session of this worker: starts when it is assigned, attached and the backend is ready,
@@ -77,6 +80,10 @@ final class AssignedSession {
   private String runSession(int stream) throws IOException {
     Ready parts = ready.join();
     Ledger ledger = assignment.openLedger();
+    List<GpuTurn> turns = assignment.joinTurns();
+    for (int i = 0; i < turns.size(); i++) {
+      boolean ignored = parts.backend.share(assignment.gpus().get(i).ordinal(), turns.get(i));
+    }
     Optional<Runnable> driverOutput = parts.output.map(output -> output::flush);
     SessionPlan plan =
         new SessionPlan(assignment.gpus(), ledger, SessionPlan.DEFAULT_SPIN_NANOS, driverOutput);
@@ -84,16 +91,19 @@ final class AssignedSession {
     if (!parts.backend.printTo(session::print)) {
       parts.output.ifPresent(output -> output.sendTo(session::print));
     }
-    Thread.ofPlatform().name("stats").daemon().start(() -> report(session, ledger, parts.backend));
+    Thread.ofPlatform()
+        .name("stats")
+        .daemon()
+        .start(() -> report(() -> stats(session.counters(), ledger, turns)));
     return session.run();
   }
 
-  private void report(Session session, Ledger ledger, Backend backend) {
+  private void report(Supplier<TextMessage> statsNow) {
     TextMessage last = null;
     try {
       while (true) {
         Thread.sleep(STATS_MILLIS);
-        TextMessage stats = stats(session.counters(), ledger, backend);
+        TextMessage stats = statsNow.get();
         if (!stats.equals(last)) {
           control.send(stats);
           last = stats;
@@ -104,7 +114,7 @@ final class AssignedSession {
     }
   }
 
-  private static TextMessage stats(SessionCounters counters, Ledger ledger, Backend backend) {
+  private static TextMessage stats(SessionCounters counters, Ledger ledger, List<GpuTurn> turns) {
     StringJoiner memory = new StringJoiner(",");
     for (int gpu = 0; gpu < ledger.gpus(); gpu++) {
       memory.add(Long.toString(ledger.sessionBytes(gpu)));
@@ -114,7 +124,8 @@ final class AssignedSession {
         .put("calls", counters.calls())
         .put("bytesIn", counters.bytesIn())
         .put("bytesOut", counters.bytesOut())
-        .put("gpuNanos", backend.busyNanos())
+        .put("gpuNanos", turns.stream().mapToLong(GpuTurn::usedNanos).sum())
+        .put("throttledNanos", turns.stream().mapToLong(GpuTurn::waitedNanos).sum())
         .put("lastError", counters.lastError())
         .build();
   }

@@ -2,13 +2,17 @@
 package io.gpupool.worker;
 
 import io.gpupool.wire.TextMessage;
+import io.gpupool.wire.TurnPage;
 import io.gpupool.wire.WireException;
 import io.gpupool.worker.session.LeasedGpu;
 import io.gpupool.worker.session.Ledger;
+import io.gpupool.worker.slicer.GpuTurn;
 import java.io.IOException;
 import java.nio.file.Path;
 import java.util.ArrayList;
+import java.util.Arrays;
 import java.util.List;
+import java.util.Optional;
 
 /**
  * What the pool-server has assigned to this worker.
@@ -17,8 +21,16 @@ import java.util.List;
  * @param gpus the GPUs of its lease
  * @param ledgerFile of its lease
  * @param slot the session's place in the ledger
+ * @param turnsFile in which the GPUs' leases take turns; empty if they do not
+ * @param leaseNumbers the lease's number on each of its GPUs, for that file
  */
-record Assignment(String session, List<LeasedGpu> gpus, Path ledgerFile, int slot) {
+record Assignment(
+    String session,
+    List<LeasedGpu> gpus,
+    Path ledgerFile,
+    int slot,
+    Optional<Path> turnsFile,
+    List<Integer> leaseNumbers) {
   private static final int MAX_GPUS = 256;
 
   static Assignment of(TextMessage message) throws WireException {
@@ -37,7 +49,36 @@ record Assignment(String session, List<LeasedGpu> gpus, Path ledgerFile, int slo
         message.require("session"),
         List.copyOf(gpus),
         Path.of(message.require("ledger")),
-        (int) message.requireNumber("slot", Ledger.SLOTS - 1));
+        (int) message.requireNumber("slot", Ledger.SLOTS - 1),
+        message.get("turns").map(Path::of),
+        leaseNumbers(message, gpus.size()));
+  }
+
+  private static List<Integer> leaseNumbers(TextMessage message, int gpus) throws WireException {
+    if (message.get("turns").isEmpty()) {
+      return List.of();
+    }
+    String text = message.require("numbers");
+    try {
+      List<Integer> numbers = Arrays.stream(text.split(",")).map(Integer::valueOf).toList();
+      if (numbers.size() == gpus
+          && numbers.stream().allMatch(n -> n >= 0 && n < TurnPage.MAX_LEASES)) {
+        return numbers;
+      }
+    } catch (NumberFormatException e) {
+      throw new WireException("not numbers of a lease on its GPUs: " + text);
+    }
+    throw new WireException("not numbers of a lease on " + gpus + " GPUs: " + text);
+  }
+
+  /** The session's part in the turns of each GPU; empty if they take none. */
+  List<GpuTurn> joinTurns() throws IOException {
+    List<GpuTurn> turns = new ArrayList<>();
+    for (int i = 0; i < leaseNumbers.size(); i++) {
+      Path file = turnsFile.orElseThrow();
+      turns.add(GpuTurn.join(file, gpus.get(i).ordinal(), leaseNumbers.get(i), slot));
+    }
+    return turns;
   }
 
   Ledger openLedger() throws IOException {

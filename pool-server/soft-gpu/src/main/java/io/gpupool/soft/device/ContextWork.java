@@ -3,6 +3,7 @@ package io.gpupool.soft.device;
 
 import io.gpupool.soft.CudaStatus;
 import io.gpupool.soft.GpuException;
+import io.gpupool.soft.exec.DeviceTime;
 
 /** A work that a context's fault prevents, and whose own failure is its context's fault. */
 abstract class ContextWork extends Work {
@@ -19,6 +20,19 @@ abstract class ContextWork extends Work {
 
   /** As {@link #start}, in a context without fault. */
   abstract boolean run();
+
+  /** Copies or fills something in the device's time. */
+  final void transfer(long lengthBytes, Transfer transfer) {
+    SoftDevice device = context.device();
+    DeviceTime time = device.time();
+    time.await(System.nanoTime());
+    try {
+      transfer.run(time);
+    } finally {
+      time.end(System.nanoTime());
+    }
+    device.usage().copied(lengthBytes);
+  }
 
   /** Instead of {@link #run} where the context has a fault. */
   void skip() {}

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.gpupool.soft.device;
 
+import io.gpupool.soft.exec.DeviceTime;
 import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
 
@@ -10,7 +11,7 @@ final class Copying {
 
   private Copying() {}
 
-  static void copy(MemorySegment source, MemorySegment target) {
+  static void copy(DeviceTime time, MemorySegment source, MemorySegment target) {
     long length = source.byteSize();
     if (source.isNative() && target.isNative() && overlap(source, target)) {
       MemorySegment.copy(source, 0, target, 0, length);
@@ -18,6 +19,7 @@ final class Copying {
     }
     for (long at = 0; at < length; at += PIECE_BYTES) {
       MemorySegment.copy(source, at, target, at, Math.min(PIECE_BYTES, length - at));
+      time.pass(DeviceTime.ALWAYS);
     }
   }
 
@@ -26,7 +28,7 @@ final class Copying {
    *
    * @param elementBytes 1, 2 or 4; {@code target} is a multiple of it
    */
-  static void fill(MemorySegment target, int value, int elementBytes) {
+  static void fill(DeviceTime time, MemorySegment target, int value, int elementBytes) {
     long length = target.byteSize();
     int low = value & 0xff;
     boolean uniform =
@@ -36,6 +38,7 @@ final class Copying {
     if (uniform) {
       for (long at = 0; at < length; at += PIECE_BYTES) {
         target.asSlice(at, Math.min(PIECE_BYTES, length - at)).fill((byte) value);
+        time.pass(DeviceTime.ALWAYS);
       }
       return;
     }
@@ -48,6 +51,7 @@ final class Copying {
       long piece = Math.min(Math.min(done, PIECE_BYTES), length - done);
       MemorySegment.copy(target, 0, target, done, piece);
       done += piece;
+      time.pass(DeviceTime.ALWAYS);
     }
   }
 

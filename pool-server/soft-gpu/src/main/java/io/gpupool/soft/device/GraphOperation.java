@@ -3,6 +3,7 @@ package io.gpupool.soft.device;
 
 import io.gpupool.soft.CudaStatus;
 import io.gpupool.soft.GpuException;
+import io.gpupool.soft.exec.DeviceTime;
 import java.lang.foreign.MemorySegment;
 import java.util.List;
 import java.util.Optional;
@@ -69,7 +70,7 @@ public sealed interface GraphOperation {
       MemorySegment to = view(target);
       MemorySegment from = view(source);
       return Optional.of(
-          new MemoryWork(context, widthBytes * height * depth, () -> copy(from, to)));
+          new MemoryWork(context, widthBytes * height * depth, time -> copy(time, from, to)));
     }
 
     private MemorySegment view(Side side) {
@@ -85,10 +86,11 @@ public sealed interface GraphOperation {
       }
     }
 
-    private void copy(MemorySegment from, MemorySegment to) {
+    private void copy(DeviceTime time, MemorySegment from, MemorySegment to) {
       for (long slice = 0; slice < depth; slice++) {
         for (long row = 0; row < height; row++) {
           Copying.copy(
+              time,
               from.asSlice(source.offset(row, slice), widthBytes),
               to.asSlice(target.offset(row, slice), widthBytes));
         }
@@ -133,12 +135,13 @@ public sealed interface GraphOperation {
             "pitch " + pitchBytes + " for rows of " + rowBytes + " bytes");
       }
       MemorySegment device = context.view(target, spanBytes);
-      return Optional.of(new MemoryWork(context, rowBytes * height, () -> fill(device, rowBytes)));
+      return Optional.of(
+          new MemoryWork(context, rowBytes * height, time -> fill(time, device, rowBytes)));
     }
 
-    private void fill(MemorySegment device, long rowBytes) {
+    private void fill(DeviceTime time, MemorySegment device, long rowBytes) {
       for (long row = 0; row < height; row++) {
-        Copying.fill(device.asSlice(row * pitchBytes, rowBytes), value, elementBytes);
+        Copying.fill(time, device.asSlice(row * pitchBytes, rowBytes), value, elementBytes);
       }
     }
   }

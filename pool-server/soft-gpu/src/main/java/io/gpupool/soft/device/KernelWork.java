@@ -64,7 +64,12 @@ final class KernelWork extends ContextWork {
                 launch,
                 MemorySegment.ofArray(params),
                 device.memory().map(),
-                new GridServices(device.gpu().printf(), device.gpu().textures(), heap, workspace));
+                new GridServices(
+                    device.gpu().printf(),
+                    device.gpu().textures(),
+                    heap,
+                    workspace,
+                    device.time()));
     device.usage().kernelStarts();
     execution
         .completion()

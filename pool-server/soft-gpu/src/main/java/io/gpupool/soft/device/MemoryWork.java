@@ -7,18 +7,17 @@ final class MemoryWork extends ContextWork {
   private static final long SHORT_BYTES = 128 << 10;
 
   private final long lengthBytes;
-  private final Runnable action;
+  private final Transfer transfer;
 
-  MemoryWork(SoftContext context, long lengthBytes, Runnable action) {
+  MemoryWork(SoftContext context, long lengthBytes, Transfer transfer) {
     super(context);
     this.lengthBytes = lengthBytes;
-    this.action = action;
+    this.transfer = transfer;
   }
 
   @Override
   boolean run() {
-    action.run();
-    context().device().usage().copied(lengthBytes);
+    transfer(lengthBytes, transfer);
     return true;
   }
 

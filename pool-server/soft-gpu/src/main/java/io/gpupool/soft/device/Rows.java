@@ -3,6 +3,7 @@ package io.gpupool.soft.device;
 
 import io.gpupool.soft.CudaStatus;
 import io.gpupool.soft.GpuException;
+import io.gpupool.soft.exec.DeviceTime;
 import java.lang.foreign.MemorySegment;
 
 /**
@@ -71,14 +72,14 @@ public record Rows(MemorySegment bytes, long pitchBytes, long sliceBytes, Extent
   }
 
   /** Copies all rows to a box of the same size. */
-  void copyTo(Rows target) {
+  void copyTo(DeviceTime time, Rows target) {
     if (isTight() && target.isTight()) {
-      Copying.copy(bytes, target.bytes);
+      Copying.copy(time, bytes, target.bytes);
       return;
     }
     for (long z = 0; z < extent.depth; z++) {
       for (long y = 0; y < extent.height; y++) {
-        Copying.copy(row(y, z), target.row(y, z));
+        Copying.copy(time, row(y, z), target.row(y, z));
       }
     }
   }

@@ -3,6 +3,7 @@ package io.gpupool.soft.device;
 
 import io.gpupool.soft.CudaStatus;
 import io.gpupool.soft.GpuException;
+import io.gpupool.soft.exec.DeviceTime;
 import io.gpupool.soft.memory.DeviceMemory;
 import java.io.IOException;
 import java.nio.charset.StandardCharsets;
@@ -19,6 +20,7 @@ public final class SoftDevice {
   private final int[] attributes;
   private final UUID uuid;
   private final Usage usage = new Usage();
+  private volatile DeviceTime time = DeviceTime.UNSHARED;
   private final SoftPool defaultPool;
   private volatile SoftPool pool;
   private SoftContext primary;
@@ -89,6 +91,15 @@ public final class SoftDevice {
 
   public Usage usage() {
     return usage;
+  }
+
+  DeviceTime time() {
+    return time;
+  }
+
+  /** Has whatever is submitted from now on keep to the device's time as others share it. */
+  public void share(DeviceTime shared) {
+    time = shared;
   }
 
   /** The pool that the device was born with. */

@@ -83,7 +83,7 @@ public final class SoftGraphExec {
             : new MemoryWork(
                 context,
                 (long) SoftCondition.BYTES * conditions.size(),
-                () -> conditions.forEach(SoftCondition::assign));
+                time -> conditions.forEach(SoftCondition::assign));
     boolean ready;
     synchronized (scheduler.lock()) {
       scheduler.awaitRoom();

@@ -3,6 +3,7 @@ package io.gpupool.soft.device;
 
 import io.gpupool.soft.CudaStatus;
 import io.gpupool.soft.GpuException;
+import io.gpupool.soft.exec.DeviceTime;
 import io.gpupool.soft.image.DeviceImage;
 import io.gpupool.soft.ptx.GlobalVariable;
 import io.gpupool.soft.ptx.KernelInfo;
@@ -136,7 +137,7 @@ public final class SoftModule {
     allocations.add(base);
     occupiedBytes = size;
     MemorySegment data = context.device().memory().view(base, size);
-    Copying.fill(data, 0, 1);
+    Copying.fill(DeviceTime.UNSHARED, data, 0, 1);
     for (GlobalVariable global : image.globals()) {
       long offset = offsets.get(global.name());
       variables.put(global.name(), new Variable(base + offset, global.sizeBytes()));

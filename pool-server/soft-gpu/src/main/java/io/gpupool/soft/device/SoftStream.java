@@ -5,6 +5,7 @@ import static java.util.Objects.requireNonNull;
 
 import io.gpupool.soft.CudaStatus;
 import io.gpupool.soft.GpuException;
+import io.gpupool.soft.exec.DeviceTime;
 import io.gpupool.soft.memory.HostBuffer;
 import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
@@ -83,7 +84,8 @@ public final class SoftStream {
     }
     MemorySegment device = context.view(target, length);
     if (isIdle()) {
-      Completion completion = submit(work(length, true, () -> Copying.copy(source, device)));
+      Completion completion =
+          submit(work(length, true, time -> Copying.copy(time, source, device)));
       if (!completion.isDone()) {
         // Another thread's operation came first; rare enough to wait for.
         awaitUninterruptibly(completion);
@@ -91,8 +93,8 @@ public final class SoftStream {
       return completion;
     }
     HostBuffer staged = new HostBuffer(length);
-    Copying.copy(source, staged.segment());
-    return submit(stagedWork(staged, length, () -> Copying.copy(staged.segment(), device)));
+    Copying.copy(DeviceTime.UNSHARED, source, staged.segment());
+    return submit(stagedWork(staged, length, time -> Copying.copy(time, staged.segment(), device)));
   }
 
   /**
@@ -105,7 +107,7 @@ public final class SoftStream {
   public Completion read(long source, long lengthBytes, Consumer<MemorySegment> reader) {
     context.requireUsable();
     MemorySegment device = context.view(source, lengthBytes);
-    return submit(work(lengthBytes, false, () -> reader.accept(device)));
+    return submit(work(lengthBytes, false, time -> reader.accept(device)));
   }
 
   /**
@@ -117,7 +119,7 @@ public final class SoftStream {
     context.requireUsable();
     long length = source.extent().lengthBytes();
     if (isIdle()) {
-      Completion completion = submit(work(length, true, () -> source.copyTo(target)));
+      Completion completion = submit(work(length, true, time -> source.copyTo(time, target)));
       if (!completion.isDone()) {
         awaitUninterruptibly(completion);
       }
@@ -125,8 +127,8 @@ public final class SoftStream {
     }
     HostBuffer staged = new HostBuffer(length);
     Rows copy = Rows.tight(staged.segment(), source.extent());
-    source.copyTo(copy);
-    return submit(stagedWork(staged, length, () -> copy.copyTo(target)));
+    source.copyTo(DeviceTime.UNSHARED, copy);
+    return submit(stagedWork(staged, length, time -> copy.copyTo(time, target)));
   }
 
   /**
@@ -136,7 +138,7 @@ public final class SoftStream {
    */
   public Completion copy(Rows target, Rows source) {
     context.requireUsable();
-    return submit(work(source.extent().lengthBytes(), false, () -> source.copyTo(target)));
+    return submit(work(source.extent().lengthBytes(), false, time -> source.copyTo(time, target)));
   }
 
   /**
@@ -172,7 +174,7 @@ public final class SoftStream {
         work(
             word.byteSize(),
             false,
-            () -> {
+            time -> {
               if (wide) {
                 WIDE.setRelease(word, 0L, value);
               } else {
@@ -205,7 +207,7 @@ public final class SoftStream {
     }
     MemorySegment to = context.view(target, lengthBytes);
     MemorySegment from = context.view(source, lengthBytes);
-    return submit(work(lengthBytes, false, () -> Copying.copy(from, to)));
+    return submit(work(lengthBytes, false, time -> Copying.copy(time, from, to)));
   }
 
   /**
@@ -235,9 +237,9 @@ public final class SoftStream {
         work(
             multiply(rowBytes, height),
             false,
-            () -> {
+            time -> {
               for (long row = 0; row < height; row++) {
-                Copying.fill(device.asSlice(row * pitchBytes, rowBytes), value, elementBytes);
+                Copying.fill(time, device.asSlice(row * pitchBytes, rowBytes), value, elementBytes);
               }
             }));
   }
@@ -357,13 +359,12 @@ public final class SoftStream {
   }
 
   /** Work with bytes that wait for it in memory of their own. */
-  private Work stagedWork(HostBuffer staged, long lengthBytes, Runnable action) {
+  private Work stagedWork(HostBuffer staged, long lengthBytes, Transfer transfer) {
     scheduler.addQueuedBytes(lengthBytes);
     return new ContextWork(context) {
       @Override
       boolean run() {
-        action.run();
-        context.device().usage().copied(lengthBytes);
+        transfer(lengthBytes, transfer);
         release();
         return true;
       }
@@ -385,12 +386,11 @@ public final class SoftStream {
     };
   }
 
-  private Work work(long lengthBytes, boolean onThisThread, Runnable action) {
+  private Work work(long lengthBytes, boolean onThisThread, Transfer transfer) {
     return new ContextWork(context) {
       @Override
       boolean run() {
-        action.run();
-        context.device().usage().copied(lengthBytes);
+        transfer(lengthBytes, transfer);
         return true;
       }
 

@@ -18,7 +18,7 @@ import java.util.concurrent.atomic.LongAdder;
  * One launch while it runs. Worker threads enter, run some blocks, and leave; the last one to leave
  * a grid with nothing left to do completes it.
  */
-final class Grid {
+final class Grid implements DeviceTime.Use {
   /** Blocks taken at once; small enough that a slice stays short. */
   private static final int MAX_BATCH = 32;
 
@@ -26,6 +26,7 @@ final class Grid {
   private final Launch launch;
   private final MemoryMap memory;
   private final GridServices services;
+  private final DeviceTime time;
   private final HostBuffer params;
   private final long blocks;
   private final int workers;
@@ -41,6 +42,9 @@ final class Grid {
   private final GridExecution execution;
   private volatile boolean stopped;
 
+  /** Of a thread in the middle of a block. */
+  private final DeviceTime.Use running = () -> !stopped;
+
   Grid(
       CompiledKernel kernel,
       Launch launch,
@@ -52,6 +56,7 @@ final class Grid {
     this.launch = launch;
     this.memory = memory;
     this.services = services;
+    time = services.time();
     this.workers = workers;
     // Not an arena: closing a shared one stops every thread of the process for a moment.
     this.params = new HostBuffer(Math.max(params.byteSize(), 8));
@@ -110,10 +115,40 @@ final class Grid {
     services.printf().print(stream, text.getBytes(StandardCharsets.UTF_8));
   }
 
-  void throwIfCancelled() {
+  /**
+   * Unwinds a thread of a grid that was cancelled; holds it back while the device is for others.
+   */
+  void lookUp() {
+    throwIfCancelled();
+    long held = time.pass(running);
+    if (held > 0) {
+      busyNanos.add(-held);
+      throwIfCancelled();
+    }
+  }
+
+  /** The same without asking for the time, so that it may be done often. */
+  void lookUpBriefly() {
+    throwIfCancelled();
+    if (time.isOver()) {
+      lookUp();
+    }
+  }
+
+  private void throwIfCancelled() {
     if (stopped) {
       throw new DeviceFault(KernelFault.LAUNCH_TIMEOUT, "the launch was cancelled");
     }
+  }
+
+  /** Whether the device's time is this process's at the moment. */
+  boolean hasTime() {
+    return !time.isOver();
+  }
+
+  @Override
+  public boolean isWanted() {
+    return hasWork();
   }
 
   /** Whether a worker thread that enters would find something to do. */
@@ -135,8 +170,11 @@ final class Grid {
    * @return whether it did anything but turn spinning blocks over
    */
   boolean work(BlockPool pool, long sliceNanos) {
+    long start = time.begin(this, System.nanoTime());
+    if (start == DeviceTime.NOT_NOW) {
+      return true;
+    }
     inside.incrementAndGet();
-    long start = System.nanoTime();
     boolean useful = false;
     try {
       do {
@@ -153,9 +191,11 @@ final class Grid {
           }
           useful |= advance(pool, block);
         }
-      } while (!stopped && System.nanoTime() - start < sliceNanos);
+      } while (!stopped && !time.isOver() && System.nanoTime() - start < sliceNanos);
     } finally {
-      busyNanos.add(System.nanoTime() - start);
+      long end = System.nanoTime();
+      busyNanos.add(end - start);
+      time.end(end);
       leave(pool);
     }
     return useful;

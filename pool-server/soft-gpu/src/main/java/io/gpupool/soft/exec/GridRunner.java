@@ -196,18 +196,28 @@ public final class GridRunner implements AutoCloseable {
     }
   }
 
+  /** The next grid in turn with work, or with work and its device's time; null if there is none. */
+  private Grid next(boolean timeNeeded) {
+    int count = grids.size();
+    for (int i = 0; i < count; i++) {
+      Grid grid = grids.get((turn + i) % count);
+      if (grid.hasWork() && (!timeNeeded || grid.hasTime())) {
+        turn = (turn + i + 1) % count;
+        return grid;
+      }
+    }
+    return null;
+  }
+
   /** Waits for a grid with work, the next one in turn; null once closed. */
   private Grid await() {
     lock.lock();
     try {
       while (!closed) {
-        int count = grids.size();
-        for (int i = 0; i < count; i++) {
-          Grid grid = grids.get((turn + i) % count);
-          if (grid.hasWork()) {
-            turn = (turn + i + 1) % count;
-            return grid;
-          }
+        Grid grid = next(true);
+        grid = grid == null ? next(false) : grid;
+        if (grid != null) {
+          return grid;
         }
         changed.awaitUninterruptibly();
       }

@@ -12,14 +12,19 @@ import io.gpupool.soft.texture.TextureTable;
  * @param heap behind device malloc
  * @param gridWorkspace device address of the {@value #WORKSPACE_BYTES} bytes in which the blocks of
  *     a cooperative launch count each other; 0 if the launch is not cooperative
+ * @param time the device's, which its threads must have to run
  */
 public record GridServices(
-    PrintfSink printf, TextureTable textures, DeviceHeap heap, long gridWorkspace) {
+    PrintfSink printf,
+    TextureTable textures,
+    DeviceHeap heap,
+    long gridWorkspace,
+    DeviceTime time) {
   /** Length of a workspace: a 32-bit length and a 32-bit counter are used. */
   public static final int WORKSPACE_BYTES = 16;
 
   /** A launch that cannot allocate, and whose blocks cannot wait for each other. */
   public static GridServices printing(PrintfSink printf) {
-    return new GridServices(printf, new TextureTable(), DeviceHeap.NONE, 0);
+    return new GridServices(printf, new TextureTable(), DeviceHeap.NONE, 0, DeviceTime.UNSHARED);
   }
 }

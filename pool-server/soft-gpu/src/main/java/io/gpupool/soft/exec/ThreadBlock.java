@@ -87,10 +87,14 @@ public final class ThreadBlock {
 
   private static final int RESERVED_COUNTER_BYTES = 32;
 
+  /** How many brief looks a thorough one comes after; a power of two. */
+  private static final int THOROUGH_POLLS = 128;
+
   /** The thread that ran into a fault; -1 where it was none alone. */
   public int faulted = -1;
 
   private final int worker;
+  private int polls;
   private Grid grid;
   private final Assertions assertions = new Assertions(this);
   private Waiting waiting;
@@ -207,9 +211,16 @@ public final class ThreadBlock {
     return assertions;
   }
 
-  /** Unwinds what runs if its grid was cancelled or an assertion failed. */
+  /**
+   * Unwinds what runs if its grid was cancelled or an assertion failed, and holds it back while the
+   * device is for others.
+   */
   void throwIfStopped() {
-    grid.throwIfCancelled();
+    if ((++polls & THOROUGH_POLLS - 1) == 0) {
+      grid.lookUp();
+    } else {
+      grid.lookUpBriefly();
+    }
     assertions.throwIfFailed();
   }
 
@@ -224,9 +235,12 @@ public final class ThreadBlock {
 
   // What follows is called by generated code.
 
-  /** Unwinds the thread if its grid was cancelled; returns the number of turns until next time. */
+  /**
+   * Unwinds the thread if its grid was cancelled, and holds it back while the device is for others;
+   * returns the number of turns until next time.
+   */
   public int poll() {
-    grid.throwIfCancelled();
+    grid.lookUp();
     assertions.poll();
     return POLL_TURNS;
   }

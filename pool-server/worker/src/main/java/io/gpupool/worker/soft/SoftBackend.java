@@ -5,6 +5,7 @@ import io.gpupool.soft.compile.KernelCache;
 import io.gpupool.soft.device.DeviceSpec;
 import io.gpupool.soft.device.SoftDevice;
 import io.gpupool.soft.device.SoftGpu;
+import io.gpupool.soft.exec.DeviceTime;
 import io.gpupool.soft.exec.PrintfSink;
 import java.util.Optional;
 
@@ -67,6 +68,12 @@ public final class SoftBackend
   @Override
   public boolean printTo(PrintSink sink) {
     printSink = sink;
+    return true;
+  }
+
+  @Override
+  public boolean share(int gpu, DeviceTime time) {
+    state.gpu().device(gpu).share(time);
     return true;
   }
 

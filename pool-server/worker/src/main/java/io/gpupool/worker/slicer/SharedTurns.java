@@ -1,0 +1,195 @@
+// SPDX-License-Identifier: Apache-2.0
+package io.gpupool.worker.slicer;
+
+import static java.lang.foreign.ValueLayout.JAVA_INT;
+import static java.lang.foreign.ValueLayout.JAVA_LONG;
+
+import io.gpupool.wire.TurnPage;
+import io.gpupool.worker.os.Futex;
+import java.io.IOException;
+import java.lang.foreign.Arena;
+import java.lang.foreign.MemorySegment;
+import java.lang.invoke.VarHandle;
+import java.nio.channels.FileChannel;
+import java.nio.file.Path;
+import java.nio.file.StandardOpenOption;
+
+/**
+ * The {@link TurnPage} of one GPU, in memory that all workers share. Any thread of any of them may
+ * call it; nothing is locked, so nothing stays locked when a worker dies.
+ */
+final class SharedTurns implements FairShares.Leases {
+  private static final VarHandle WORD = JAVA_LONG.varHandle();
+  private static final VarHandle GATE = JAVA_INT.varHandle();
+  private static final int HOLDER_BITS = 8;
+  private static final int UNIT_BITS = 10;
+
+  private final MemorySegment page;
+
+  SharedTurns(MemorySegment page) {
+    this.page = page;
+  }
+
+  /**
+   * Maps the page of a GPU.
+   *
+   * @throws IOException if the file cannot be mapped or is too short
+   */
+  static SharedTurns open(Path file, int gpu) throws IOException {
+    try (FileChannel channel =
+        FileChannel.open(file, StandardOpenOption.READ, StandardOpenOption.WRITE)) {
+      long start = (long) gpu * TurnPage.BYTES;
+      if (gpu < 0 || channel.size() < start + TurnPage.BYTES) {
+        throw new IOException("file of turns " + file + " has no page for GPU " + gpu);
+      }
+      return new SharedTurns(
+          channel.map(FileChannel.MapMode.READ_WRITE, start, TurnPage.BYTES, Arena.global()));
+    }
+  }
+
+  // The turn: one word, so that it changes hands at once or not at all.
+
+  long turn() {
+    return (long) WORD.getVolatile(page, (long) TurnPage.TURN);
+  }
+
+  boolean turn(long from, long to) {
+    return WORD.compareAndSet(page, (long) TurnPage.TURN, from, to);
+  }
+
+  static long turnOf(int lease, long nowNanos) {
+    return nowNanos >> UNIT_BITS << HOLDER_BITS | lease + 1;
+  }
+
+  /** {@link FairShares#NOBODY} if it is nobody's. */
+  static int holder(long turn) {
+    return (int) (turn & TurnPage.HOLDER_MASK) - 1;
+  }
+
+  static long startNanos(long turn) {
+    return turn >> HOLDER_BITS << UNIT_BITS;
+  }
+
+  long recall() {
+    return (long) WORD.getOpaque(page, (long) TurnPage.RECALL);
+  }
+
+  void recall(long turn) {
+    WORD.setVolatile(page, (long) TurnPage.RECALL, turn);
+  }
+
+  // What is in the books.
+
+  @Override
+  public int count() {
+    return (int) Math.clamp(get(TurnPage.LEASES), 0, TurnPage.MAX_LEASES);
+  }
+
+  @Override
+  public long weight(int lease) {
+    return Math.clamp(get(word(lease, TurnPage.WEIGHT)), 0, FairShares.WHOLE);
+  }
+
+  @Override
+  public boolean isHard(int lease) {
+    return get(word(lease, TurnPage.HARD)) != 0;
+  }
+
+  @Override
+  public long virtualTime(int lease) {
+    return get(word(lease, TurnPage.VIRTUAL_TIME));
+  }
+
+  @Override
+  public long notBefore(int lease) {
+    return get(word(lease, TurnPage.NOT_BEFORE));
+  }
+
+  @Override
+  public long virtualNow() {
+    return get(TurnPage.VIRTUAL_NOW);
+  }
+
+  @Override
+  public boolean isActive(int lease, long nowNanos) {
+    return activeUntil(lease, nowNanos) - nowNanos > 0;
+  }
+
+  /** The latest time of all sessions of a lease; not before a long time ago. */
+  long activeUntil(int lease, long nowNanos) {
+    long latest = nowNanos - Long.MAX_VALUE / 2;
+    int sessions = (int) Math.clamp(get(word(lease, TurnPage.SESSIONS)), 0, TurnPage.MAX_SESSIONS);
+    for (int session = 0; session < sessions; session++) {
+      long until = get(TurnPage.activeUntil(lease, session));
+      latest = until != 0 && until - latest > 0 ? until : latest;
+    }
+    return latest;
+  }
+
+  void activeUntil(int lease, int session, long nanos) {
+    WORD.setVolatile(page, (long) TurnPage.activeUntil(lease, session), nanos);
+  }
+
+  /** Puts a turn of a lease into the books. */
+  void charge(int lease, long usedNanos, long nowNanos) {
+    long weight = weight(lease);
+    if (usedNanos <= 0 || weight == 0) {
+      return;
+    }
+    add(word(lease, TurnPage.USED), usedNanos);
+    long at = word(lease, TurnPage.VIRTUAL_TIME);
+    long before = get(at);
+    while (!WORD.compareAndSet(
+        page, at, before, FairShares.virtualTime(before, virtualNow(), usedNanos, weight))) {
+      before = get(at);
+    }
+    if (isHard(lease)) {
+      at = word(lease, TurnPage.NOT_BEFORE);
+      before = get(at);
+      while (!WORD.compareAndSet(
+          page, at, before, FairShares.notBefore(before, nowNanos, usedNanos, weight))) {
+        before = get(at);
+      }
+    }
+  }
+
+  /** Notes that a lease is served. */
+  void serve(int lease) {
+    long time = virtualTime(lease);
+    long now = virtualNow();
+    while (time > now && !WORD.compareAndSet(page, (long) TurnPage.VIRTUAL_NOW, now, time)) {
+      now = virtualNow();
+    }
+  }
+
+  void addWaited(int lease, long nanos) {
+    add(word(lease, TurnPage.WAITED), nanos);
+  }
+
+  // Waiting for it.
+
+  int gate(int lease) {
+    return (int) GATE.getVolatile(page, word(lease, TurnPage.GATE));
+  }
+
+  void awaitGate(int lease, int seen, long timeoutNanos) {
+    Futex.await(page.address() + word(lease, TurnPage.GATE), seen, timeoutNanos);
+  }
+
+  void openGate(int lease) {
+    int ignored = (int) GATE.getAndAdd(page, word(lease, TurnPage.GATE), 1);
+    Futex.wakeAll(page.address() + word(lease, TurnPage.GATE));
+  }
+
+  private long get(long at) {
+    return (long) WORD.getVolatile(page, at);
+  }
+
+  private void add(long at, long nanos) {
+    long ignored = (long) WORD.getAndAdd(page, at, nanos);
+  }
+
+  private static long word(int lease, int word) {
+    return TurnPage.leaseWord(lease, word);
+  }
+}

@@ -1,0 +1,3 @@
+// SPDX-License-Identifier: Apache-2.0
+/** How the leases of a GPU share its time: the policy, the memory they share, the taking turns. */
+package io.gpupool.worker.slicer;

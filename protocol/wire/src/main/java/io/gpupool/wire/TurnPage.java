@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: Apache-2.0
+package io.gpupool.wire;
+
+/**
+ * Layout of the memory in which the leases of a GPU take turns, shared by the pool-server and its
+ * workers: one page a GPU, one after the other in a file. All words are little-endian and changed
+ * by single atomic operations; times are nanoseconds of the system's monotonic clock.
+ *
+ * <pre>
+ *   page    0: u64 turn            lease number + 1 in the low byte (0: nobody's), above it when
+ *                                  the turn began, in units of 1,024 ns
+ *           8: u64 recall          the value of `turn` that others ask back
+ *          16: u64 virtualNow      how far the GPU's virtual time has come
+ *          24: u64 leases          lease numbers that are or were taken: below this
+ *          64: lease 0 | lease 1 | ... | lease 127
+ *   lease   0: u64 weight          hundredths of a percent; 0: the number is free
+ *           8: u64 hard            1: never more than its share
+ *          16: u64 virtualTime     time used, times 10,000, by weight
+ *          24: u64 notBefore       hard: when it may have a turn again
+ *          32: u64 used            nanoseconds in which the GPU was the lease's
+ *          40: u64 waited          nanoseconds in which it had work and waited for its turn
+ *          48: u32 gate            counts the turns given to it; its workers wait on this word
+ *          56: u64 sessions        session slots that are or were taken: below this
+ *          64: u64 activeUntil[64] until when each session is taken to have work
+ * </pre>
+ *
+ * The pool-server writes weight, hard, leases and sessions, and clears what a dead worker left;
+ * workers write the rest.
+ */
+public final class TurnPage {
+  public static final int MAX_LEASES = 128;
+  public static final int MAX_SESSIONS = 64;
+
+  public static final int TURN = 0;
+  public static final int RECALL = 8;
+  public static final int VIRTUAL_NOW = 16;
+  public static final int LEASES = 24;
+  private static final int FIRST_LEASE = 64;
+
+  public static final int WEIGHT = 0;
+  public static final int HARD = 8;
+  public static final int VIRTUAL_TIME = 16;
+  public static final int NOT_BEFORE = 24;
+  public static final int USED = 32;
+  public static final int WAITED = 40;
+  public static final int GATE = 48;
+  public static final int SESSIONS = 56;
+  private static final int ACTIVE_UNTIL = 64;
+  private static final int LEASE_BYTES = ACTIVE_UNTIL + 8 * MAX_SESSIONS;
+
+  /** Length of the page of one GPU. */
+  public static final int BYTES = FIRST_LEASE + MAX_LEASES * LEASE_BYTES;
+
+  /** The number of the lease whose turn it is, plus one. */
+  public static final long HOLDER_MASK = 0xff;
+
+  private TurnPage() {}
+
+  /** Where a word of a lease is, from the start of its GPU's page. */
+  public static int leaseWord(int lease, int word) {
+    return FIRST_LEASE + lease * LEASE_BYTES + word;
+  }
+
+  /** Where the word of one of its sessions is. */
+  public static int activeUntil(int lease, int session) {
+    return leaseWord(lease, ACTIVE_UNTIL + 8 * session);
+  }
+}
