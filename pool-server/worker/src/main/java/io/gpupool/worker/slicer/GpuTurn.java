@@ -86,7 +86,7 @@ public final class GpuTurn implements DeviceTime {
     long idleSince = users.enter(nowNanos);
     if (idleSince != Users.NOT_IDLE) {
       if (nowNanos - idleSince > GRACE_NANOS) {
-        giveBack(idleSince);
+        giveBack(idleSince, nowNanos);
       }
       turns.activeUntil(lease, session, nowNanos + LAPSE_NANOS);
     }
@@ -137,9 +137,9 @@ public final class GpuTurn implements DeviceTime {
   }
 
   /** Ends a turn that nobody wanted after this session's work had ended. */
-  private void giveBack(long idleSince) {
+  private void giveBack(long idleSince, long now) {
     long mine = turn;
-    if (mine == 0 || turns.turn() != mine || turns.isActive(lease, idleSince + GRACE_NANOS)) {
+    if (mine == 0 || turns.turn() != mine || turns.isActive(lease, now)) {
       return;
     }
     if (turns.turn(mine, SharedTurns.turnOf(FairShares.NOBODY, idleSince))) {

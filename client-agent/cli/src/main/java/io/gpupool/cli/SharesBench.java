@@ -1,0 +1,194 @@
+// SPDX-License-Identifier: Apache-2.0
+package io.gpupool.cli;
+
+import io.gpupool.agent.PoolAddress;
+import io.gpupool.agent.PoolClient;
+import io.gpupool.cli.BusyTenant.Plan;
+import io.gpupool.control.v1.GrantUse;
+import io.gpupool.control.v1.LeaseInfo;
+import io.gpupool.control.v1.ListRequest;
+import io.gpupool.server.GpuSpec;
+import io.gpupool.transport.EventLoops;
+import io.netty.channel.EventLoopGroup;
+import java.io.IOException;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Locale;
+import java.util.Optional;
+import java.util.StringJoiner;
+import java.util.concurrent.Callable;
+import picocli.CommandLine.Command;
+import picocli.CommandLine.Option;
+import picocli.CommandLine.Parameters;
+
+/** {@code gpupool bench shares}: what part of a GPU's time tenants get that are always busy. */
+@Command(
+    name = "shares",
+    description = {
+      "Runs busy programs side by side on one GPU of a pool, and shows what part of its time each",
+      "was granted and got. Loads: kernels, long, tiny, awaited, flood, copies, graphs, spinning,",
+      "cooperative."
+    })
+final class SharesBench implements Callable<Integer> {
+  private static final double NANOS_A_SECOND = 1e9;
+  private static final int SETTLE_MILLIS = 2000;
+
+  @Option(
+      names = "--pool",
+      paramLabel = "HOST[:PORT]",
+      description = "a pool with one free GPU (default: one in software, for this command alone)")
+  private Optional<String> pool = Optional.empty();
+
+  @Option(names = "--seconds", description = "how long a run is (default: 10)", defaultValue = "10")
+  private double seconds;
+
+  @Option(names = "--runs", description = "how many runs (default: 1)", defaultValue = "1")
+  private int runs;
+
+  @Option(names = "--output", description = "table or json", defaultValue = "table")
+  private PoolCommand.Output output = PoolCommand.Output.table;
+
+  @Parameters(
+      paramLabel = "PERCENT[:LOAD][:hard]",
+      description = "a program, its share and what it does (default: 70 and 30, kernels)")
+  private List<String> tenants = new ArrayList<>();
+
+  /** What a tenant has had by a time. */
+  private record Reading(long atNanos, long usedNanos, long throttledNanos, long units) {}
+
+  /** What a tenant had in a run, in percent: of the time, and of what all had together. */
+  private record Figures(Plan plan, double ofTime, double ofUsed, double throttled, long units) {}
+
+  @Override
+  public Integer call() throws Exception {
+    List<Plan> plans =
+        (tenants.isEmpty() ? List.of("70", "30") : tenants).stream().map(Plan::parse).toList();
+    Installation installation = Installation.find();
+    EventLoopGroup loops = EventLoops.create("gpupool-bench", 1);
+    if (pool.isPresent()) {
+      try (PoolClient client = client(PoolAddress.parse(pool.get()), loops)) {
+        measure(installation, client, plans);
+      }
+    } else {
+      try (EmbeddedPool own =
+              EmbeddedPool.start(installation, new GpuSpec("soft:1,mem=4Gi"), Optional.empty());
+          PoolClient client = client(own.address(), loops)) {
+        measure(installation, client, plans);
+      }
+    }
+    return 0;
+  }
+
+  private static PoolClient client(PoolAddress address, EventLoopGroup loops) {
+    return new PoolClient(address, Environment.token(), loops);
+  }
+
+  private void measure(Installation installation, PoolClient client, List<Plan> plans)
+      throws IOException, InterruptedException {
+    List<BusyTenant> running = new ArrayList<>();
+    try {
+      for (Plan plan : plans) {
+        running.add(BusyTenant.start(installation, client.address(), plan));
+      }
+      readings(running, client);
+      Thread.sleep(SETTLE_MILLIS);
+      for (int run = 1; run <= runs; run++) {
+        List<Reading> before = readings(running, client);
+        Thread.sleep((long) (seconds * 1000));
+        show(run, figures(plans, before, readings(running, client)));
+      }
+    } finally {
+      for (BusyTenant tenant : running) {
+        tenant.close();
+      }
+    }
+  }
+
+  private static List<Reading> readings(List<BusyTenant> tenants, PoolClient client)
+      throws IOException {
+    List<Long> units = new ArrayList<>();
+    for (BusyTenant tenant : tenants) {
+      units.add(tenant.units());
+    }
+    List<LeaseInfo> leases =
+        client.blocking().listLeases(ListRequest.getDefaultInstance()).getLeasesList();
+    long now = System.nanoTime();
+    List<Reading> readings = new ArrayList<>();
+    for (int i = 0; i < units.size(); i++) {
+      long pid = tenants.get(i).pid();
+      GrantUse use =
+          leases.stream()
+              .filter(lease -> lease.getHolder().getPid() == pid)
+              .findFirst()
+              .orElseThrow(() -> new IOException("the lease of process " + pid + " is gone"))
+              .getGrants(0);
+      readings.add(
+          new Reading(now, use.getUsedGpuNanos(), use.getThrottledNanos(), units.get(i)));
+    }
+    return readings;
+  }
+
+  private static List<Figures> figures(
+      List<Plan> plans, List<Reading> before, List<Reading> after) {
+    double all = 0;
+    for (int i = 0; i < plans.size(); i++) {
+      all += after.get(i).usedNanos - before.get(i).usedNanos;
+    }
+    List<Figures> figures = new ArrayList<>();
+    for (int i = 0; i < plans.size(); i++) {
+      Reading first = before.get(i);
+      Reading last = after.get(i);
+      double passed = last.atNanos - first.atNanos;
+      double used = last.usedNanos - first.usedNanos;
+      figures.add(
+          new Figures(
+              plans.get(i),
+              100 * used / passed,
+              100 * used / Math.max(all, 1),
+              (last.throttledNanos - first.throttledNanos) / NANOS_A_SECOND,
+              last.units - first.units));
+    }
+    return figures;
+  }
+
+  private void show(int run, List<Figures> figures) {
+    if (output == PoolCommand.Output.json) {
+      System.out.println(json(run, figures));
+      return;
+    }
+    Table table =
+        new Table("RUN", "GRANTED", "LOAD", "OF THE TIME", "OF ALL USED", "THROTTLED", "UNITS");
+    for (Figures one : figures) {
+      table.row(
+          run,
+          one.plan,
+          one.plan.load(),
+          rounded(one.ofTime) + "%",
+          rounded(one.ofUsed) + "%",
+          rounded(one.throttled) + "s",
+          one.units);
+    }
+    System.out.println(table);
+  }
+
+  private static String json(int run, List<Figures> figures) {
+    StringJoiner lines = new StringJoiner(",", "{\"run\":" + run + ",\"tenants\":[", "]}");
+    for (Figures one : figures) {
+      lines.add(
+          "{\"granted\":%s,\"hard\":%s,\"load\":\"%s\",\"ofTime\":%s,\"ofUsed\":%s,\"throttledSeconds\":%s,\"units\":%d}"
+              .formatted(
+                  one.plan.percent(),
+                  one.plan.hard(),
+                  one.plan.load(),
+                  rounded(one.ofTime),
+                  rounded(one.ofUsed),
+                  rounded(one.throttled),
+                  one.units));
+    }
+    return lines.toString();
+  }
+
+  private static String rounded(double value) {
+    return String.format(Locale.ROOT, "%.2f", value);
+  }
+}

@@ -1,0 +1,192 @@
+// SPDX-License-Identifier: Apache-2.0
+package io.gpupool.worker.slicer;
+
+import static java.lang.foreign.ValueLayout.JAVA_LONG;
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
+
+import io.gpupool.soft.exec.DeviceTime;
+import io.gpupool.wire.TurnPage;
+import java.io.IOException;
+import java.lang.foreign.Arena;
+import java.lang.foreign.MemorySegment;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.concurrent.atomic.AtomicInteger;
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.Timeout;
+import org.junit.jupiter.api.io.TempDir;
+
+@Timeout(60)
+class GpuTurnTest {
+  private static final long MILLI = 1_000_000;
+  private static final long PIECE_NANOS = 50_000;
+
+  private final MemorySegment page = Arena.ofAuto().allocate(TurnPage.BYTES, 64);
+  private final SharedTurns turns = new SharedTurns(page);
+  private final List<Thread> threads = new ArrayList<>();
+  private volatile boolean stopped;
+
+  @AfterEach
+  void stop() throws InterruptedException {
+    stopped = true;
+    for (Thread thread : threads) {
+      thread.join();
+    }
+  }
+
+  private GpuTurn session(int lease, int session, int weight, boolean hard) {
+    put(TurnPage.LEASES, Math.max(lease + 1, turns.count()));
+    put(TurnPage.leaseWord(lease, TurnPage.HARD), hard ? 1 : 0);
+    put(TurnPage.leaseWord(lease, TurnPage.SESSIONS), session + 1);
+    put(TurnPage.leaseWord(lease, TurnPage.WEIGHT), weight);
+    return new GpuTurn(turns, lease, session);
+  }
+
+  private void put(int at, long value) {
+    page.set(JAVA_LONG, at, value);
+  }
+
+  private long usedNanos(int lease) {
+    return page.get(JAVA_LONG, TurnPage.leaseWord(lease, TurnPage.USED));
+  }
+
+  /** A thread that always has work, and looks up after each piece of it. */
+  private void keepBusy(GpuTurn turn) {
+    threads.add(
+        Thread.ofPlatform()
+            .start(() -> {
+              DeviceTime.Use use = () -> !stopped;
+              while (!stopped) {
+                if (turn.begin(use, System.nanoTime()) != DeviceTime.NOT_NOW) {
+                  for (int piece = 0; piece < 20 && !stopped; piece++) {
+                    work();
+                    long held = turn.pass(use);
+                    assertThat(held).isNotNegative();
+                  }
+                  turn.end(System.nanoTime());
+                }
+              }
+            }));
+  }
+
+  private static void work() {
+    long start = System.nanoTime();
+    while (System.nanoTime() - start < PIECE_NANOS) {
+      Thread.onSpinWait();
+    }
+  }
+
+  private void awaitUsed(long nanos) throws InterruptedException {
+    while (usedNanos(0) + usedNanos(1) < nanos) {
+      Thread.sleep(5);
+    }
+  }
+
+  @Test
+  void turns_twoAlwaysBusy_areByWeight() throws InterruptedException {
+    keepBusy(session(0, 0, 7000, false));
+    keepBusy(session(1, 0, 3000, false));
+    awaitUsed(600 * MILLI);
+    double share = (double) usedNanos(0) / (usedNanos(0) + usedNanos(1));
+    assertThat(share).isBetween(0.6, 0.8);
+  }
+
+  @Test
+  void turns_severalThreadsOfALease_countOnce() throws InterruptedException {
+    GpuTurn flooding = session(0, 0, 5000, false);
+    for (int i = 0; i < 4; i++) {
+      keepBusy(flooding);
+    }
+    GpuTurn other = session(1, 0, 5000, false);
+    keepBusy(other);
+    awaitUsed(600 * MILLI);
+    double share = (double) usedNanos(0) / (usedNanos(0) + usedNanos(1));
+    assertThat(share).isBetween(0.4, 0.6);
+    assertThat(flooding.waitedNanos()).isPositive();
+    assertThat(other.usedNanos()).isPositive();
+  }
+
+  @Test
+  void turns_hardAlone_takesAsLongAsItsShareSays() throws InterruptedException {
+    long start = System.nanoTime();
+    keepBusy(session(0, 0, 3000, true));
+    awaitUsed(120 * MILLI);
+    // Up to two rounds are on credit, and a turn may be on its way.
+    long least = (120 * MILLI - 5 * MILLI) * 10 / 3 - 3 * FairShares.ROUND_NANOS;
+    assertThat(System.nanoTime() - start).isGreaterThan(least);
+  }
+
+  @Test
+  void begin_holderGivesNoSignOfLife_goesOnWithoutIt() {
+    GpuTurn silent = session(0, 0, 5000, false);
+    GpuTurn other = session(1, 0, 5000, false);
+    assertThat(silent.begin(DeviceTime.ALWAYS, System.nanoTime())).isNotEqualTo(DeviceTime.NOT_NOW);
+    other.await(System.nanoTime());
+    assertThat(other.isOver()).isFalse();
+    assertThat(silent.isOver()).isTrue();
+    assertThat(usedNanos(0)).isGreaterThanOrEqualTo(GpuTurn.LAPSE_NANOS - MILLI);
+    other.end(System.nanoTime());
+  }
+
+  @Test
+  void begin_holderIsIdle_takesTheTurnAndChargesItForItsWork() {
+    GpuTurn idle = session(0, 0, 5000, false);
+    GpuTurn other = session(1, 0, 5000, false);
+    long start = System.nanoTime();
+    assertThat(idle.begin(DeviceTime.ALWAYS, start)).isEqualTo(start);
+    long end = System.nanoTime();
+    idle.end(end);
+    other.await(System.nanoTime());
+    assertThat(idle.isOver()).isTrue();
+    assertThat(usedNanos(0)).isBetween(1L, end - start + 2 * GpuTurn.GRACE_NANOS);
+    other.end(System.nanoTime());
+  }
+
+  @Test
+  void begin_useIsNotWantedAnyMore_givesUp() {
+    GpuTurn holder = session(0, 0, 5000, false);
+    GpuTurn other = session(1, 0, 5000, false);
+    holder.await(System.nanoTime());
+    AtomicInteger asked = new AtomicInteger();
+    DeviceTime.Use use = () -> asked.incrementAndGet() < 2;
+    assertThat(other.begin(use, System.nanoTime())).isEqualTo(DeviceTime.NOT_NOW);
+    holder.end(System.nanoTime());
+  }
+
+  @Test
+  void begin_otherSessionOfTheLease_joinsInItsTurn() {
+    GpuTurn one = session(0, 0, 5000, false);
+    GpuTurn other = session(0, 1, 5000, false);
+    long now = System.nanoTime();
+    one.await(now);
+    assertThat(other.begin(DeviceTime.ALWAYS, now)).isEqualTo(now);
+    assertThat(one.isOver() || other.isOver()).isFalse();
+  }
+
+  @Test
+  void end_nobodyWaited_onlyWorkIsCharged() {
+    GpuTurn turn = session(0, 0, 10_000, false);
+    long now = System.nanoTime();
+    for (int i = 0; i < 10; i++) {
+      assertThat(turn.begin(DeviceTime.ALWAYS, now)).isEqualTo(now);
+      turn.end(now + MILLI);
+      now += 5 * MILLI;
+    }
+    assertThat(usedNanos(0)).isBetween(9 * MILLI - 20_000, 10 * MILLI);
+    assertThat(turn.usedNanos()).isBetween(10 * MILLI - 1000, 10 * MILLI + 1000);
+  }
+
+  @Test
+  void join_fileTooShort_saysSo(@TempDir Path folder) throws IOException {
+    Path file = Files.write(folder.resolve("turns"), new byte[TurnPage.BYTES]);
+    GpuTurn first = GpuTurn.join(file, 0, 0, 0);
+    assertThat(first.isOver()).isTrue();
+    assertThatThrownBy(() -> GpuTurn.join(file, 1, 0, 0))
+        .isInstanceOf(IOException.class)
+        .hasMessageContaining("no page for GPU 1");
+  }
+}
