@@ -64,7 +64,8 @@ final class BusyTenant implements AutoCloseable {
       line.add("--hard");
     }
     line.addAll(
-        List.of("--", installation.require(installation.benchmark("load")).toString(), plan.load()));
+        List.of(
+            "--", installation.require(installation.benchmark("load")).toString(), plan.load()));
     return new BusyTenant(
         new ProcessBuilder(line).redirectError(ProcessBuilder.Redirect.INHERIT).start());
   }

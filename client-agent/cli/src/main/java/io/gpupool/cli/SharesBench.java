@@ -122,8 +122,7 @@ final class SharesBench implements Callable<Integer> {
               .findFirst()
               .orElseThrow(() -> new IOException("the lease of process " + pid + " is gone"))
               .getGrants(0);
-      readings.add(
-          new Reading(now, use.getUsedGpuNanos(), use.getThrottledNanos(), units.get(i)));
+      readings.add(new Reading(now, use.getUsedGpuNanos(), use.getThrottledNanos(), units.get(i)));
     }
     return readings;
   }

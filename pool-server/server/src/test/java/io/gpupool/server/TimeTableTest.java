@@ -8,6 +8,7 @@ import static org.assertj.core.api.Assertions.assertThatThrownBy;
 import io.gpupool.server.Placement.Part;
 import io.gpupool.wire.TurnPage;
 import java.io.IOException;
+import java.io.UncheckedIOException;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import java.nio.channels.FileChannel;
@@ -26,6 +27,15 @@ class TimeTableTest {
     try (FileChannel file =
         FileChannel.open(table.path(), StandardOpenOption.READ, StandardOpenOption.WRITE)) {
       words = file.map(FileChannel.MapMode.READ_WRITE, 0, file.size(), Arena.ofAuto());
+    }
+  }
+
+  /** One for tests of other things. */
+  static TimeTable table(int gpus) {
+    try {
+      return new TimeTable(gpus);
+    } catch (IOException e) {
+      throw new UncheckedIOException(e);
     }
   }
 

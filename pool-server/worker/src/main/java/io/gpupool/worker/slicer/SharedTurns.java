@@ -82,7 +82,7 @@ final class SharedTurns implements FairShares.Leases {
 
   @Override
   public int count() {
-    return (int) Math.clamp(get(TurnPage.LEASES), 0, TurnPage.MAX_LEASES);
+    return Math.clamp(get(TurnPage.LEASES), 0, TurnPage.MAX_LEASES);
   }
 
   @Override
@@ -118,7 +118,7 @@ final class SharedTurns implements FairShares.Leases {
   /** The latest time of all sessions of a lease; not before a long time ago. */
   long activeUntil(int lease, long nowNanos) {
     long latest = nowNanos - Long.MAX_VALUE / 2;
-    int sessions = (int) Math.clamp(get(word(lease, TurnPage.SESSIONS)), 0, TurnPage.MAX_SESSIONS);
+    int sessions = Math.clamp(get(word(lease, TurnPage.SESSIONS)), 0, TurnPage.MAX_SESSIONS);
     for (int session = 0; session < sessions; session++) {
       long until = get(TurnPage.activeUntil(lease, session));
       latest = until != 0 && until - latest > 0 ? until : latest;
