@@ -33,6 +33,9 @@ public final class Posix {
   private static final int PROT_READ_WRITE = 3;
   private static final int MAP_PRIVATE_ANONYMOUS_NORESERVE = 0x4022;
 
+  /** The number of the call, which is not the same everywhere. */
+  private static final long FUTEX = System.getProperty("os.arch").equals("aarch64") ? 98 : 202;
+
   /*
    * Every function is called with six words and returns one. By the calling conventions of x86-64 and
    * AArch64 a function takes no notice of words beyond those it has, nor of the upper half of an int;
@@ -63,6 +66,7 @@ public final class Posix {
   private static final MethodHandle MMAP = function("mmap");
   private static final MethodHandle MUNMAP = function("munmap");
   private static final MethodHandle FFLUSH = function("fflush");
+  private static final MethodHandle SYSCALL = function("syscall");
 
   private Posix() {}
 
@@ -175,6 +179,18 @@ public final class Posix {
 
   public static void unmap(long address, long lengthBytes) {
     status(MUNMAP, address, lengthBytes, 0, 0);
+  }
+
+  /** {@code futex}; what comes of it shows in the word. */
+  static void futex(long address, int operation, int value, long timeout) {
+    try {
+      long ignored =
+          (long)
+              SYSCALL.invokeExact(
+                  CAPTURED.get(), FUTEX, address, (long) operation, (long) value, timeout, 0L);
+    } catch (Throwable e) {
+      throw failed(e);
+    }
   }
 
   /** Calls a function that returns how many bytes it moved. */
