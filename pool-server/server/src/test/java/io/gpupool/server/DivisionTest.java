@@ -158,7 +158,7 @@ class DivisionTest {
   }
 
   private static Ask ask(Ask.Size size, Optional<String> partition) {
-    return new Ask(1, size, OptionalInt.empty(), Map.of(), partition);
+    return new Ask(1, size, OptionalInt.empty(), Map.of(), partition, false);
   }
 
   private static Allocation allocation(String lease, String partition, Share share) {

@@ -14,6 +14,7 @@ import java.lang.foreign.MemorySegment;
 import java.nio.channels.FileChannel;
 import java.nio.file.StandardOpenOption;
 import java.util.List;
+import java.util.Optional;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
 
@@ -104,8 +105,8 @@ class TimeTableTest {
   @Test
   void recentPercent_someSecondsOfUse_isTheirsAlone() throws IOException {
     Gpu gpu = PlacementTest.gpu("host", 1, 1L << 30);
-    List<Part> parts = List.of(new Part(gpu, new Share(1L << 20, 3000)));
-    LeaseTime time = new LeaseTime(table, parts, false, 0);
+    List<Part> parts = List.of(new Part(gpu, Optional.empty(), new Share(1L << 20, 3000), false));
+    LeaseTime time = new LeaseTime(table, parts, 0);
     int used = TurnPage.leaseWord(time.numbers().getFirst(), TurnPage.USED);
     for (int second = 1; second <= 60; second++) {
       put(1, used, word(1, used) + SECOND / (second < 50 ? 1 : 4));
