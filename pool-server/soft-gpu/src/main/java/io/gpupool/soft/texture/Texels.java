@@ -18,6 +18,7 @@ public final class Texels {
   private final MemorySegment bytes;
   private final long start;
   private final TexelFormat format;
+  private final boolean floats;
   private final int width;
   private final int height;
   private final int depth;
@@ -38,6 +39,7 @@ public final class Texels {
     this.bytes = bytes;
     start = bytes.address();
     this.format = format;
+    floats = format.type() == ChannelType.FLOAT;
     this.width = width;
     this.height = height;
     this.depth = depth;
@@ -49,6 +51,7 @@ public final class Texels {
     bytes = origin.bytes;
     start = origin.start;
     this.format = format;
+    floats = format.type() == ChannelType.FLOAT;
     width = origin.width;
     height = origin.height;
     depth = origin.depth;
@@ -117,6 +120,11 @@ public final class Texels {
 
   /** A channel as a number: floats as they are, integers from 0 or -1 to 1. */
   float value(int x, int y, int z, int channel) {
+    if (floats) {
+      long element = (long) x * format.channels() + channel;
+      long at = start + row(y, z) + element * Float.BYTES & ADDRESS;
+      return ALL.get(ValueLayout.JAVA_FLOAT_UNALIGNED, at);
+    }
     int bits = bits(x, y, z, channel);
     return switch (format.type()) {
       case UNSIGNED_8 -> bits / 255f;

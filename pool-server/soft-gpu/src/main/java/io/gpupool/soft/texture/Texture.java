@@ -11,6 +11,7 @@ public final class Texture {
    */
   private static final float WEIGHT_ONE = 256;
   private static final float FARTHEST = 1 << 24;
+  private static final float FARTHEST_FIXED = 1 << 21;
   private static final float ROUNDING = 1f / (1 << 13);
   private static final int FACES = 6;
 
@@ -270,8 +271,13 @@ public final class Texture {
   }
 
   private float scaled(float coordinate, int extent) {
+    return within(FARTHEST, coordinate, extent);
+  }
+
+  /** A coordinate in elements, no farther from 0 than a limit. */
+  private float within(float limit, float coordinate, int extent) {
     float scaled = normalized ? coordinate * extent : coordinate;
-    return Math.min(Math.max(scaled, -FARTHEST), FARTHEST);
+    return Math.min(Math.max(scaled, -limit), limit);
   }
 
   private int nearest(float coordinate, int extent, int dimension) {
@@ -357,7 +363,7 @@ public final class Texture {
 
   /** The place of a coordinate among elements, with 8 bits behind the binary point. */
   private int fixed(float coordinate, int extent) {
-    float scaled = Math.min(Math.max(scaled(coordinate, extent), -(1 << 21)), 1 << 21);
+    float scaled = within(FARTHEST_FIXED, coordinate, extent);
     return (int) Math.floor((scaled - 0.5f) * WEIGHT_ONE + 0.5f);
   }
 
