@@ -38,6 +38,7 @@ class ArchitectureTest {
                   "protocol/transport",
                   "pool-server/soft-gpu")),
           entry("pool-server/server", CONTROL),
+          entry("pool-server/rest", Set.of("protocol/control", "pool-server/server")),
           entry("client-agent/agent", CONTROL),
           entry(
               "client-agent/cli",
@@ -46,7 +47,8 @@ class ArchitectureTest {
                   "protocol/control",
                   "protocol/transport",
                   "client-agent/agent",
-                  "pool-server/server")),
+                  "pool-server/server",
+                  "pool-server/rest")),
           entry("k8s-plugin", CONTROL));
 
   private static JavaClasses classes;

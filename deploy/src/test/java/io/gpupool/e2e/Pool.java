@@ -21,11 +21,14 @@ import java.util.regex.Pattern;
 final class Pool implements AutoCloseable {
   private static final Duration START = Duration.ofSeconds(60);
   private static final Pattern PORTS =
-      Pattern.compile(".*control 127\\.0\\.0\\.1:(\\d+).*call streams 127\\.0\\.0\\.1:(\\d+).*");
+      Pattern.compile(
+          ".*control 127\\.0\\.0\\.1:(\\d+).*call streams 127\\.0\\.0\\.1:(\\d+)"
+              + ".*HTTP 127\\.0\\.0\\.1:(\\d+).*");
 
   private final Program server;
   private final int controlPort;
   private final int dataPort;
+  private final int httpPort;
   private final ManagedChannel channel;
 
   private Pool(Program server) {
@@ -34,6 +37,7 @@ final class Pool implements AutoCloseable {
     assertThat(ports.matches()).isTrue();
     this.controlPort = Integer.parseInt(ports.group(1));
     this.dataPort = Integer.parseInt(ports.group(2));
+    this.httpPort = Integer.parseInt(ports.group(3));
     this.channel = NettyChannelBuilder.forAddress("127.0.0.1", controlPort).usePlaintext().build();
   }
 
@@ -47,6 +51,7 @@ final class Pool implements AutoCloseable {
     List<String> command = new ArrayList<>(List.of(Distribution.gpupool().toString(), "server"));
     command.addAll(List.of("--gpus", gpus, "--listen", "127.0.0.1"));
     command.addAll(List.of("--control-port", Integer.toString(port), "--data-port", "0"));
+    command.addAll(List.of("--http-port", "0"));
     command.addAll(Arrays.asList(options));
     Program server = Program.of(command).start();
     try {
@@ -63,6 +68,10 @@ final class Pool implements AutoCloseable {
 
   int dataPort() {
     return dataPort;
+  }
+
+  int httpPort() {
+    return httpPort;
   }
 
   String address() {

@@ -1,12 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.gpupool.cli;
 
+import io.gpupool.rest.RestServer;
 import io.gpupool.server.GpuSpec;
 import io.gpupool.server.PoolServer;
 import io.gpupool.server.ServerOptions;
 import io.gpupool.server.ServerOptions.Auth;
 import io.gpupool.server.ServerOptions.MissingPtx;
+import java.io.IOException;
 import java.net.InetAddress;
+import java.net.InetSocketAddress;
 import java.nio.file.Path;
 import java.util.Optional;
 import java.util.concurrent.Callable;
@@ -30,7 +33,7 @@ final class ServerCommand implements Callable<Integer> {
       names = "--listen",
       paramLabel = "HOST",
       defaultValue = "0.0.0.0",
-      description = "the address of both ports (default: ${DEFAULT-VALUE})")
+      description = "the address of all ports (default: ${DEFAULT-VALUE})")
   private InetAddress listen;
 
   @Option(
@@ -62,6 +65,16 @@ final class ServerCommand implements Callable<Integer> {
       description = "how callers prove who they are (default: none on loopback, else tokens)")
   private Optional<Auth> auth = Optional.empty();
 
+  @Option(
+      names = "--http-port",
+      paramLabel = "PORT",
+      defaultValue = "" + RestServer.PORT,
+      description = "REST, metrics and health; 0: any (default: ${DEFAULT-VALUE})")
+  private int httpPort;
+
+  @Option(names = "--no-http", description = "opens no HTTP port")
+  private boolean noHttp;
+
   @Option(names = "--name", paramLabel = "NAME", description = "the server's name in the pool")
   private Optional<String> name = Optional.empty();
 
@@ -88,6 +101,7 @@ final class ServerCommand implements Callable<Integer> {
   @Override
   public Integer call() throws Exception {
     LogConfiguration.forService();
+    ServerOptions.checkPort(httpPort);
     ServerOptions options =
         new ServerOptions(
             new GpuSpec(gpus),
@@ -102,7 +116,8 @@ final class ServerCommand implements Callable<Integer> {
             true,
             missingPtx,
             Installation.find().worker());
-    try (PoolServer server = PoolServer.start(options)) {
+    try (PoolServer server = PoolServer.start(options);
+        RestServer rest = openHttp(server)) {
       for (String gpu : server.describeGpus()) {
         System.out.println(gpu);
       }
@@ -123,10 +138,18 @@ final class ServerCommand implements Callable<Integer> {
               + ", call streams "
               + host
               + ":"
-              + server.dataPort());
+              + server.dataPort()
+              + (rest == null ? "" : ", HTTP " + host + ":" + rest.port()));
       System.out.flush();
       Signals.awaitTermination();
     }
     return 0;
+  }
+
+  /** Nothing where no HTTP port is wanted; a try statement takes that. */
+  private RestServer openHttp(PoolServer server) throws IOException {
+    return noHttp
+        ? null
+        : RestServer.start(server.reader(), new InetSocketAddress(listen, httpPort));
   }
 }

@@ -54,6 +54,7 @@ public final class PoolServer implements AutoCloseable {
   private int dataPort;
   private Optional<Path> adminToken = Optional.empty();
   private List<ServerServiceDefinition> services = List.of();
+  private PoolReader reader;
 
   private PoolServer(String name) {
     this.name = name;
@@ -99,6 +100,11 @@ public final class PoolServer implements AutoCloseable {
   /** A file with an admin's token, if one was made now because there was none. */
   public Optional<Path> adminToken() {
     return adminToken;
+  }
+
+  /** What it shows of itself, for other ports than its own. */
+  public PoolReader reader() {
+    return reader;
   }
 
   /** The GPUs it serves, one line each. */
@@ -207,6 +213,7 @@ public final class PoolServer implements AutoCloseable {
             sessions,
             workers,
             control);
+    reader = new ControlReader(control, tokens, view, workers);
     Server grpc =
         NettyServerBuilder.forAddress(
                 new InetSocketAddress(options.listen(), options.controlPort()))

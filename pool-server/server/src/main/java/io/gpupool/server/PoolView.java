@@ -76,6 +76,16 @@ final class PoolView {
     return message.build();
   }
 
+  /** All that this caller may see. */
+  PoolSnapshot snapshot(Actor actor) {
+    return new PoolSnapshot(
+        servers().getServersList(),
+        gpus().getGpusList(),
+        leases(actor).getLeasesList(),
+        queue(actor).getRequestsList(),
+        sessions(actor).getSessionsList());
+  }
+
   ListServersReply servers() {
     return ListServersReply.newBuilder()
         .addServers(

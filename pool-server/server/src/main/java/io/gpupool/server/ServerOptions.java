@@ -88,7 +88,8 @@ public record ServerOptions(
     }
   }
 
-  private static void checkPort(int port) {
+  /** Refuses what is no port; 0 is one, which takes a free one. */
+  public static void checkPort(int port) {
     if (port < 0 || port > 65535) {
       throw new IllegalArgumentException("port " + port + " is not one; give 0 to 65535");
     }

@@ -35,6 +35,7 @@ final class Workers {
   private final Map<String, Worker> byToken = new LinkedHashMap<>();
   private long backoffMillis;
   private boolean refillPlanned;
+  private boolean everReady;
   private boolean stopped;
   private Runnable onLast = () -> {};
 
@@ -65,6 +66,20 @@ final class Workers {
     return (int) spares().stream().filter(Worker::isLinked).count();
   }
 
+  /** Why no program can be served now; empty if one can, as far as is known. */
+  Optional<String> trouble() {
+    if (stopped) {
+      return Optional.of("the server is stopping");
+    }
+    if (backoffMillis > 0) {
+      return Optional.of("workers do not start; the server's log says why");
+    }
+    // A server that keeps no spares starts its first worker for the first program.
+    return everReady || wantedSpares == 0
+        ? Optional.empty()
+        : Optional.of("the first worker is still starting");
+  }
+
   /** Starts as many workers as spares are missing. */
   void refill() {
     refillPlanned = false;
@@ -83,6 +98,7 @@ final class Workers {
   /** A worker says that it is warmed up. */
   void ready(Worker worker) {
     backoffMillis = 0;
+    everReady = true;
     LOG.debug("worker {} is ready", worker.pid().orElse(0));
   }
 

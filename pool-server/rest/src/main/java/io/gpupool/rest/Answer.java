@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: Apache-2.0
+package io.gpupool.rest;
+
+import com.google.gson.JsonElement;
+import java.io.IOException;
+import java.io.OutputStream;
+import java.nio.charset.StandardCharsets;
+import java.util.Map;
+
+/**
+ * What a request gets.
+ *
+ * @param length of the body in bytes; less than 0: it ends when it ends
+ */
+record Answer(int status, String contentType, Map<String, String> headers, long length, Body body) {
+  /** Writes a body; whoever calls it closes the stream. */
+  interface Body {
+    void writeTo(OutputStream out) throws IOException;
+  }
+
+  static Answer json(
+      int status, String contentType, JsonElement json, Map<String, String> headers) {
+    return text(status, contentType, json.toString(), headers);
+  }
+
+  static Answer text(int status, String contentType, String text, Map<String, String> headers) {
+    byte[] bytes = text.getBytes(StandardCharsets.UTF_8);
+    return new Answer(status, contentType, headers, bytes.length, out -> out.write(bytes));
+  }
+
+  /** The caller has it already. */
+  static Answer notModified(Map<String, String> headers) {
+    return new Answer(304, "", headers, 0, out -> {});
+  }
+
+  static Answer stream(String contentType, Body body) {
+    return new Answer(200, contentType, Map.of(), -1, body);
+  }
+}

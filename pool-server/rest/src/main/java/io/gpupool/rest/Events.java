@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: Apache-2.0
+package io.gpupool.rest;
+
+import io.gpupool.server.PoolSnapshot;
+import java.io.IOException;
+import java.io.OutputStream;
+import java.nio.charset.StandardCharsets;
+import java.util.Arrays;
+import java.util.List;
+import java.util.concurrent.atomic.AtomicInteger;
+
+/**
+ * Streams of changes as server-sent events. Each looks at the pool now and then on its request's
+ * thread, with its caller's token, so that it ends when the token does.
+ */
+final class Events {
+  private static final int MAX_STREAMS = 64;
+  private static final long PERIOD_MILLIS = 500;
+  private static final int SILENT_PERIODS = 20;
+
+  private final AtomicInteger open = new AtomicInteger();
+
+  Answer answer(Call call, PoolSnapshot first) throws Problem {
+    if (open.get() >= MAX_STREAMS) {
+      throw new Problem(503, "there are " + MAX_STREAMS + " streams of events already");
+    }
+    String wanted = call.query().get("kind");
+    List<Kind> kinds =
+        Arrays.stream(Kind.values())
+            .filter(kind -> wanted == null || wanted.equals(kind.name()))
+            .toList();
+    return Answer.stream(
+        "text/event-stream",
+        out -> {
+          open.incrementAndGet();
+          try {
+            stream(call, first, new Changes(kinds), out);
+          } finally {
+            open.decrementAndGet();
+          }
+        });
+  }
+
+  private static void stream(Call call, PoolSnapshot first, Changes changes, OutputStream out)
+      throws IOException {
+    // The comment makes an empty pool's stream begin, too.
+    write(out, ": changes follow\n\n" + changes.since(first));
+    int silent = 0;
+    try {
+      while (true) {
+        Thread.sleep(PERIOD_MILLIS);
+        String news = changes.since(call.snapshot());
+        silent = news.isEmpty() ? silent + 1 : 0;
+        if (silent == SILENT_PERIODS) {
+          silent = 0;
+          news = ": nothing new\n\n";
+        }
+        write(out, news);
+      }
+    } catch (InterruptedException e) {
+      Thread.currentThread().interrupt();
+    } catch (Problem e) {
+      write(out, ": " + e.getMessage() + "\n\n");
+    }
+  }
+
+  private static void write(OutputStream out, String text) throws IOException {
+    if (!text.isEmpty()) {
+      out.write(text.getBytes(StandardCharsets.UTF_8));
+      out.flush();
+    }
+  }
+}

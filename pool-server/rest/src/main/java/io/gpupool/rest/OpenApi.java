@@ -1,0 +1,95 @@
+// SPDX-License-Identifier: Apache-2.0
+package io.gpupool.rest;
+
+import com.google.gson.JsonElement;
+import com.google.gson.JsonObject;
+import com.google.gson.JsonParser;
+import java.io.IOException;
+import java.io.InputStream;
+import java.io.UncheckedIOException;
+import java.nio.charset.StandardCharsets;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Locale;
+import java.util.Map;
+
+/** The document that says what there is to be asked; requests are led by it. */
+final class OpenApi {
+  private final String text;
+  private final JsonObject document;
+  private final List<Operation> operations = new ArrayList<>();
+
+  private static final class Loaded {
+    static final OpenApi DOCUMENT = load();
+  }
+
+  private OpenApi(String text) {
+    this.text = text;
+    document = JsonParser.parseString(text).getAsJsonObject();
+    for (Map.Entry<String, JsonElement> path : document.getAsJsonObject("paths").entrySet()) {
+      path.getValue()
+          .getAsJsonObject()
+          .entrySet()
+          .forEach(method ->
+              operations.add(
+                  operation(path.getKey(), method.getKey(), method.getValue().getAsJsonObject())));
+    }
+  }
+
+  /** Read when it is first asked for, so that nothing waits for it at the start. */
+  static OpenApi get() {
+    return Loaded.DOCUMENT;
+  }
+
+  private static OpenApi load() {
+    try (InputStream in = OpenApi.class.getResourceAsStream("openapi.json")) {
+      return new OpenApi(new String(in.readAllBytes(), StandardCharsets.UTF_8));
+    } catch (IOException e) {
+      throw new UncheckedIOException(e);
+    }
+  }
+
+  String text() {
+    return text;
+  }
+
+  JsonObject document() {
+    return document;
+  }
+
+  List<Operation> operations() {
+    return operations;
+  }
+
+  /** What a {@code $ref} stands for, or the object itself. */
+  JsonObject resolve(JsonObject object) {
+    if (!object.has("$ref")) {
+      return object;
+    }
+    JsonObject at = document;
+    for (String name : object.get("$ref").getAsString().substring("#/".length()).split("/")) {
+      at = at.getAsJsonObject(name);
+    }
+    return at;
+  }
+
+  private Operation operation(String path, String method, JsonObject json) {
+    List<Parameter> parameters = new ArrayList<>();
+    if (json.has("parameters")) {
+      for (JsonElement element : json.getAsJsonArray("parameters")) {
+        JsonObject parameter = resolve(element.getAsJsonObject());
+        if (parameter.get("in").getAsString().equals("query")) {
+          parameters.add(Parameter.of(parameter));
+        }
+      }
+    }
+    JsonObject good = json.getAsJsonObject("responses").getAsJsonObject("200");
+    return new Operation(
+        json.get("operationId").getAsString(),
+        method.toUpperCase(Locale.ROOT),
+        List.of(path.split("/", -1)),
+        json.has("security") && json.getAsJsonArray("security").isEmpty(),
+        List.copyOf(parameters),
+        List.copyOf(good.getAsJsonObject("content").keySet()));
+  }
+}

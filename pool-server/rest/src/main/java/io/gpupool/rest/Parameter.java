@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: Apache-2.0
+package io.gpupool.rest;
+
+import com.google.gson.JsonElement;
+import com.google.gson.JsonObject;
+import java.util.LinkedHashSet;
+import java.util.OptionalInt;
+import java.util.Set;
+
+/**
+ * A query parameter of an operation.
+ *
+ * @param field the field that it selects by, as a path; empty: it is no filter
+ * @param values the only ones there are; empty: any
+ * @param number whether it is one, within the bounds
+ */
+record Parameter(
+    String name, String field, Set<String> values, boolean number, int minimum, int maximum) {
+  static Parameter of(JsonObject json) {
+    JsonObject schema = json.getAsJsonObject("schema");
+    Set<String> values = new LinkedHashSet<>();
+    if (schema.has("enum")) {
+      for (JsonElement value : schema.getAsJsonArray("enum")) {
+        values.add(value.getAsString());
+      }
+    }
+    boolean number = schema.get("type").getAsString().equals("integer");
+    return new Parameter(
+        json.get("name").getAsString(),
+        json.has("x-field") ? json.get("x-field").getAsString() : "",
+        values,
+        number,
+        number ? schema.get("minimum").getAsInt() : 0,
+        bound(schema, number ? "maximum" : "maxLength").orElse(Integer.MAX_VALUE));
+  }
+
+  /** Refuses a value that the document does not allow. */
+  void check(String value) throws Problem {
+    if (!values.isEmpty() && !values.contains(value)) {
+      throw new Problem(400, name + " is one of " + String.join(", ", values));
+    }
+    if (number ? !isWithinBounds(value) : value.length() > maximum) {
+      throw new Problem(
+          400,
+          number
+              ? name + " is a number from " + minimum + " to " + maximum
+              : name + " has over " + maximum + " characters");
+    }
+  }
+
+  private boolean isWithinBounds(String value) {
+    try {
+      int given = Integer.parseInt(value);
+      return given >= minimum && given <= maximum;
+    } catch (NumberFormatException e) {
+      return false;
+    }
+  }
+
+  private static OptionalInt bound(JsonObject schema, String name) {
+    return schema.has(name) ? OptionalInt.of(schema.get(name).getAsInt()) : OptionalInt.empty();
+  }
+}

@@ -1,0 +1,25 @@
+// SPDX-License-Identifier: Apache-2.0
+package io.gpupool.rest;
+
+import com.google.gson.JsonObject;
+import java.util.Set;
+
+/**
+ * One thing of the pool.
+ *
+ * @param id as its path has it
+ * @param place where it stands among its kind
+ */
+record Resource(String id, Place place, JsonObject json) {
+  /** What grows by itself, and is no change. */
+  private static final Set<String> AGES = Set.of("ageMillis", "upMillis", "waitedMillis");
+
+  /** The same without what changes by itself. */
+  JsonObject lasting() {
+    JsonObject lasting = new JsonObject();
+    json.entrySet().stream()
+        .filter(field -> !AGES.contains(field.getKey()))
+        .forEach(field -> lasting.add(field.getKey(), field.getValue()));
+    return lasting;
+  }
+}

@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: Apache-2.0
+package io.gpupool.rest;
+
+import com.sun.net.httpserver.HttpServer;
+import io.gpupool.server.PoolReader;
+import java.io.IOException;
+import java.net.BindException;
+import java.net.InetSocketAddress;
+import java.util.concurrent.ExecutorService;
+import java.util.concurrent.Executors;
+
+/** The HTTP port of a pool-server. Each request has a virtual thread of its own. */
+public final class RestServer implements AutoCloseable {
+  public static final int PORT = 7640;
+  private static final int MAX_CONNECTIONS = 512;
+  private static final int MAX_REQUEST_SECONDS = 30;
+
+  private final HttpServer server;
+  private final ExecutorService threads;
+
+  private RestServer(HttpServer server, ExecutorService threads) {
+    this.server = server;
+    this.threads = threads;
+  }
+
+  /**
+   * Opens the port.
+   *
+   * @throws IOException if it is taken; the message is for people
+   */
+  public static RestServer start(PoolReader pool, InetSocketAddress address) throws IOException {
+    setDefault("jdk.httpserver.maxConnections", MAX_CONNECTIONS);
+    setDefault("sun.net.httpserver.maxReqTime", MAX_REQUEST_SECONDS);
+    setDefault("sun.net.httpserver.nodelay", true);
+    HttpServer server;
+    try {
+      server = HttpServer.create(address, 0);
+    } catch (BindException e) {
+      throw new IOException(
+          "cannot open HTTP port "
+              + address.getPort()
+              + " ("
+              + e.getMessage()
+              + "); give another with --http-port, or --no-http",
+          e);
+    }
+    ExecutorService threads =
+        Executors.newThreadPerTaskExecutor(Thread.ofVirtual().name("gpupool-http-", 0).factory());
+    server.setExecutor(threads);
+    server.createContext("/", new Dispatcher(pool));
+    server.start();
+    return new RestServer(server, threads);
+  }
+
+  public int port() {
+    return server.getAddress().getPort();
+  }
+
+  /** Breaks off what is being answered. */
+  @Override
+  public void close() {
+    threads.shutdownNow();
+    server.stop(0);
+  }
+
+  /** The JDK's server takes these as system properties only. */
+  private static void setDefault(String name, Object value) {
+    if (System.getProperty(name) == null) {
+      System.setProperty(name, value.toString());
+    }
+  }
+}

@@ -1,0 +1,7 @@
+// SPDX-License-Identifier: Apache-2.0
+
+/**
+ * What a pool-server says over HTTP: its REST interface as {@code openapi.json} has it, changes of
+ * the pool, health.
+ */
+package io.gpupool.rest;

@@ -1,0 +1,210 @@
+// SPDX-License-Identifier: Apache-2.0
+package io.gpupool.rest;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
+
+import com.google.gson.JsonElement;
+import com.google.gson.JsonObject;
+import com.google.gson.JsonParser;
+import java.io.IOException;
+import java.net.InetAddress;
+import java.net.InetSocketAddress;
+import java.net.http.HttpResponse;
+import java.util.ArrayList;
+import java.util.Iterator;
+import java.util.List;
+import java.util.Optional;
+import java.util.stream.IntStream;
+import java.util.stream.Stream;
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.BeforeEach;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.CsvSource;
+import org.junit.jupiter.params.provider.ValueSource;
+
+class RestServerTest {
+  private final SamplePool pool = new SamplePool(12);
+  private RestServer server;
+  private Client client;
+
+  @BeforeEach
+  void start() throws Exception {
+    server = RestServer.start(pool, new InetSocketAddress(InetAddress.getLoopbackAddress(), 0));
+    client = new Client(server.port());
+  }
+
+  @AfterEach
+  void stop() {
+    server.close();
+  }
+
+  @Test
+  void start_portIsTaken_saysWhatToDo() {
+    assertThatThrownBy(() ->
+            RestServer.start(
+                pool, new InetSocketAddress(InetAddress.getLoopbackAddress(), server.port())))
+        .isInstanceOf(IOException.class)
+        .hasMessageContaining("cannot open HTTP port " + server.port())
+        .hasMessageContaining("--http-port");
+  }
+
+  @Test
+  void leases_pageByPage_areAllThereInTheOrderOfTheirNumbers() throws Exception {
+    List<String> ids = new ArrayList<>();
+    String path = "/api/v1/leases?limit=5";
+    String next = "";
+    do {
+      JsonObject page = Client.json(client.get(path + next));
+      ids.addAll(ids(page));
+      next = page.has("next") ? "&cursor=" + page.get("next").getAsString() : "";
+    } while (!next.isEmpty());
+    assertThat(ids)
+        .containsExactlyElementsOf(IntStream.rangeClosed(1, 12).mapToObj(n -> "L" + n).toList());
+  }
+
+  @Test
+  void leases_lastOfAPageEnds_nextPageGoesOnBehindIt() throws Exception {
+    JsonObject first = Client.json(client.get("/api/v1/leases?limit=5"));
+    pool.setLeases(IntStream.of(1, 4, 6, 13).mapToObj(SamplePool::lease).toList());
+    JsonObject second =
+        Client.json(client.get("/api/v1/leases?cursor=" + first.get("next").getAsString()));
+    assertThat(ids(second)).containsExactly("L6", "L13");
+    assertThat(second.has("next")).isFalse();
+  }
+
+  @ParameterizedTest
+  @CsvSource({
+    "leases?tenant=audio, 4",
+    "leases?tenant=audio&state=held, 2",
+    "leases?server=gpu-1, 12",
+    "leases?server=gpu-2, 0",
+    "leases?user=ada&limit=3, 3",
+    "gpus?computeCapability=9.0, 2",
+    "queue?tenant=nobody, 0",
+    "sessions?leaseId=L1, 1",
+  })
+  void list_filtered_hasThoseAlone(String path, int count) throws Exception {
+    assertThat(Client.json(client.get("/api/v1/" + path)).getAsJsonArray("items")).hasSize(count);
+  }
+
+  @ParameterizedTest
+  @CsvSource(
+      delimiter = '|',
+      value = {
+        "/api/v1/leases?limit=0 | 400 | limit is a number from 1 to 1000",
+        "/api/v1/leases?limit=x | 400 | limit is a number from 1 to 1000",
+        "/api/v1/leases?cursor=* | 400 | cursor is not one",
+        "/api/v1/leases?state=gone | 400 | state is one of held, grace, ending",
+        "/api/v1/leases?limit=1&limit=2 | 400 | limit is given twice",
+        "/api/v1/leases?colour=red | 400 | there is no such parameter; there are: limit, cursor",
+        "/api/v1/events?kind=x | 400 | kind is one of",
+        "/api/v1/leases/L99 | 404 | there is none by this id",
+        "/api/v1/lease | 404 | there is no such path",
+        "/api/v1/leases/ | 404 | there is none by this id",
+        "/ | 404 | there is no such path",
+      })
+  void get_wrong_saysWhatIs(String path, int status, String detail) throws Exception {
+    HttpResponse<String> answer = client.get(path);
+    assertThat(answer.statusCode()).isEqualTo(status);
+    assertThat(answer.headers().firstValue("Content-Type")).contains("application/problem+json");
+    assertThat(Client.json(answer).get("detail").getAsString()).contains(detail);
+  }
+
+  @ParameterizedTest
+  @CsvSource(
+      delimiter = '|',
+      value = {
+        "*/* | 200",
+        "text/html, application/* | 200",
+        "text/html;q=0.9, application/json;q=0.1 | 200",
+        "text/html | 406",
+        "*/*, application/json;q=0 | 406",
+      })
+  void get_withAccept_getsWhatItTakes(String accept, int status) throws Exception {
+    assertThat(client.get("/api/v1/gpus", "Accept", accept).statusCode()).isEqualTo(status);
+  }
+
+  @Test
+  void get_withTagOfTheSame_isNotModifiedUntilMoreThanAgesChange() throws Exception {
+    String tag = client.get("/api/v1/leases/L1").headers().firstValue("ETag").orElseThrow();
+    pool.setLeases(List.of(SamplePool.lease(1).toBuilder().setAgeMillis(999_999).build()));
+    HttpResponse<String> older = client.get("/api/v1/leases/L1", "If-None-Match", "\"x\", " + tag);
+    assertThat(older.statusCode()).isEqualTo(304);
+    assertThat(older.body()).isEmpty();
+    assertThat(older.headers().firstValue("ETag")).contains(tag);
+    pool.setLeases(List.of(SamplePool.lease(1).toBuilder().setSessions(1).build()));
+    HttpResponse<String> changed = client.get("/api/v1/leases/L1", "If-None-Match", tag);
+    assertThat(changed.statusCode()).isEqualTo(200);
+    assertThat(changed.headers().firstValue("ETag")).isPresent().get().isNotEqualTo(tag);
+  }
+
+  @Test
+  void head_ofAPage_hasTheHeadersOnly() throws Exception {
+    String whole = client.get("/api/v1/gpus").body();
+    HttpResponse<String> head =
+        client.send("HEAD", "/api/v1/gpus", "Authorization", "bearer " + SamplePool.TOKEN);
+    assertThat(head.statusCode()).isEqualTo(200);
+    assertThat(head.body()).isEmpty();
+    assertThat(head.headers().firstValueAsLong("Content-Length")).hasValue(whole.length());
+  }
+
+  @ParameterizedTest
+  @ValueSource(strings = {"/healthz", "/readyz"})
+  void health_controlThreadIsStuck_isUnavailable(String path) throws Exception {
+    assertThat(client.send("GET", path).statusCode()).isEqualTo(200);
+    pool.isStuck = true;
+    assertThat(client.send("GET", path).statusCode()).isEqualTo(503);
+  }
+
+  @Test
+  void readyz_noWorkerStarts_saysSoWhileTheServerLives() throws Exception {
+    pool.trouble = Optional.of("workers do not start");
+    HttpResponse<String> ready = client.send("GET", "/readyz");
+    assertThat(ready.statusCode()).isEqualTo(503);
+    assertThat(Client.json(ready).get("detail").getAsString()).isEqualTo("workers do not start");
+    assertThat(client.send("GET", "/healthz").statusCode()).isEqualTo(200);
+  }
+
+  @Test
+  void events_leaseComesChangesAndGoes_areTold() throws Exception {
+    pool.setLeases(List.of(SamplePool.lease(1)));
+    try (Stream<String> stream = client.lines("/api/v1/events?kind=leases").body()) {
+      Iterator<JsonObject> events =
+          stream
+              .filter(line -> line.startsWith("data: "))
+              .map(line -> JsonParser.parseString(line.substring(6)).getAsJsonObject())
+              .peek(RestServerTest::assertFitsTheDocument)
+              .iterator();
+      assertEvent(events.next(), "added", "L1");
+      pool.setLeases(List.of(SamplePool.lease(1), SamplePool.lease(2)));
+      assertEvent(events.next(), "added", "L2");
+      pool.setLeases(
+          List.of(
+              SamplePool.lease(1).toBuilder().setAgeMillis(1).build(),
+              SamplePool.lease(2).toBuilder().setState("ending").build()));
+      assertEvent(events.next(), "changed", "L2");
+      pool.setLeases(List.of(SamplePool.lease(2).toBuilder().setState("ending").build()));
+      assertEvent(events.next(), "removed", "L1");
+    }
+  }
+
+  private static void assertEvent(JsonObject event, String change, String id) {
+    assertThat(event.get("change").getAsString()).isEqualTo(change);
+    assertThat(event.get("id").getAsString()).isEqualTo(id);
+  }
+
+  private static void assertFitsTheDocument(JsonObject event) {
+    JsonObject reference = new JsonObject();
+    reference.addProperty("$ref", "#/components/schemas/Change");
+    assertThat(new Schema(OpenApi.get(), reference).faults(event)).isEmpty();
+  }
+
+  private static List<String> ids(JsonObject page) {
+    return page.getAsJsonArray("items").asList().stream()
+        .map(JsonElement::getAsJsonObject)
+        .map(item -> item.get("id").getAsString())
+        .toList();
+  }
+}

@@ -1,0 +1,111 @@
+// SPDX-License-Identifier: Apache-2.0
+package io.gpupool.rest;
+
+import io.gpupool.control.v1.GpuInfo;
+import io.gpupool.control.v1.Grant;
+import io.gpupool.control.v1.GrantUse;
+import io.gpupool.control.v1.Holder;
+import io.gpupool.control.v1.LeaseInfo;
+import io.gpupool.control.v1.QueueInfo;
+import io.gpupool.control.v1.ServerInfo;
+import io.gpupool.control.v1.SessionInfo;
+import io.gpupool.server.PoolReader;
+import io.gpupool.server.PoolSnapshot;
+import java.util.List;
+import java.util.Optional;
+import java.util.concurrent.CompletableFuture;
+import java.util.stream.IntStream;
+
+/** A pool that holds what a test has put there, for who knows its token. */
+final class SamplePool implements PoolReader {
+  static final String TOKEN = "gpupool_sample";
+  private static final Holder HOLDER =
+      Holder.newBuilder().setHost("pc").setPid(7).setProgram("train").setUser("ada").build();
+
+  volatile PoolSnapshot snapshot;
+  volatile Optional<String> trouble = Optional.empty();
+  volatile boolean isStuck;
+
+  SamplePool(int leases) {
+    snapshot =
+        new PoolSnapshot(
+            List.of(
+                ServerInfo.newBuilder()
+                    .setName("gpu-1")
+                    .setAddress("gpu-1:7642")
+                    .setVersion("0.1.0")
+                    .setGpus(2)
+                    .setUpMillis(90_000)
+                    .setBackend("soft")
+                    .build()),
+            IntStream.range(0, 2).mapToObj(SamplePool::gpu).toList(),
+            IntStream.rangeClosed(1, leases).mapToObj(SamplePool::lease).toList(),
+            List.of(
+                QueueInfo.newBuilder()
+                    .setId("Q3")
+                    .setPosition(1)
+                    .setPriority(-2)
+                    .setHolder(HOLDER)
+                    .setTenant("vision")
+                    .setWanted("1 GPU at 0.5")
+                    .setReason("no room")
+                    .setWaitedMillis(2500)
+                    .build()),
+            List.of(
+                SessionInfo.newBuilder()
+                    .setId("00112233445566778899aabbccddeeff")
+                    .setLeaseId("L1")
+                    .setState("attached")
+                    .setClient(HOLDER)
+                    .addUsedMemoryBytes(1L << 33)
+                    .setCallsPerSecond(Double.NaN)
+                    .build()));
+  }
+
+  static LeaseInfo lease(int number) {
+    return LeaseInfo.newBuilder()
+        .setId("L" + number)
+        .setState(number % 2 == 0 ? "held" : "grace")
+        .setHolder(HOLDER)
+        .setTenant(number % 3 == 0 ? "audio" : "vision")
+        .setAgeMillis(1000L * number)
+        .addGrants(
+            GrantUse.newBuilder()
+                .setGrant(
+                    Grant.newBuilder()
+                        .setServer("gpu-1")
+                        .setGpu(number % 2)
+                        .setBackend("soft")
+                        .setMemoryBytes(1L << 30))
+                .setUsedMemoryBytes(1L << 20))
+        .build();
+  }
+
+  private static GpuInfo gpu(int ordinal) {
+    return GpuInfo.newBuilder()
+        .setServer("gpu-1")
+        .setGpu(ordinal)
+        .setUuid("GPU-0" + ordinal)
+        .setName("soft")
+        .setComputeCapability("9.0")
+        .setMemoryBytes(8L << 30)
+        .setFreeMemoryBytes(7L << 30)
+        .setFreeComputePercent(87.5)
+        .build();
+  }
+
+  void setLeases(List<LeaseInfo> leases) {
+    PoolSnapshot was = snapshot;
+    snapshot = new PoolSnapshot(was.servers(), was.gpus(), leases, was.queue(), was.sessions());
+  }
+
+  @Override
+  public CompletableFuture<Optional<PoolSnapshot>> read(Optional<String> token) {
+    return CompletableFuture.completedFuture(token.filter(TOKEN::equals).map(t -> snapshot));
+  }
+
+  @Override
+  public CompletableFuture<Optional<String>> trouble() {
+    return isStuck ? new CompletableFuture<>() : CompletableFuture.completedFuture(trouble);
+  }
+}

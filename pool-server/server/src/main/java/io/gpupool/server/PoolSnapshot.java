@@ -1,0 +1,17 @@
+// SPDX-License-Identifier: Apache-2.0
+package io.gpupool.server;
+
+import io.gpupool.control.v1.GpuInfo;
+import io.gpupool.control.v1.LeaseInfo;
+import io.gpupool.control.v1.QueueInfo;
+import io.gpupool.control.v1.ServerInfo;
+import io.gpupool.control.v1.SessionInfo;
+import java.util.List;
+
+/** What the pool held at one moment, as far as one caller may see it. */
+public record PoolSnapshot(
+    List<ServerInfo> servers,
+    List<GpuInfo> gpus,
+    List<LeaseInfo> leases,
+    List<QueueInfo> queue,
+    List<SessionInfo> sessions) {}
