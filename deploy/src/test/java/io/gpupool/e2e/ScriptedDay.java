@@ -19,7 +19,6 @@ import io.gpupool.control.v1.ResizePartitionRequest;
 import io.gpupool.control.v1.RevokeTokenRequest;
 import io.gpupool.control.v1.Role;
 import io.gpupool.control.v1.SetQuotaRequest;
-import io.grpc.Status;
 import io.grpc.StatusRuntimeException;
 import io.grpc.stub.StreamObserver;
 import java.util.ArrayList;
@@ -278,8 +277,17 @@ final class ScriptedDay {
 
   /** Whether the server said no, rather than nothing. */
   static boolean isRefusal(StatusRuntimeException e) {
-    return e.getStatus().getCode() != Status.Code.UNAVAILABLE
-        && e.getStatus().getCode() != Status.Code.CANCELLED;
+    return switch (e.getStatus().getCode()) {
+      case INVALID_ARGUMENT,
+          NOT_FOUND,
+          ALREADY_EXISTS,
+          FAILED_PRECONDITION,
+          ABORTED,
+          PERMISSION_DENIED,
+          RESOURCE_EXHAUSTED ->
+          true;
+      default -> false;
+    };
   }
 
   private static LeaseEvent join(CompletableFuture<LeaseEvent> answer) throws Exception {

@@ -227,7 +227,7 @@ final class LeaseQueue {
             e.getMessage());
       }
     } catch (IOException e) {
-      LOG.error("request {} cannot be granted", entry.id(), e);
+      LOG.error("request {} cannot be granted: {}", entry.id(), e.getMessage());
       entry.limit.ifPresent(Timers.Cancellable::cancel);
       refuse(entry, Cause.CAUSE_NO_CAPACITY, "the server cannot grant it: " + e.getMessage());
     }
