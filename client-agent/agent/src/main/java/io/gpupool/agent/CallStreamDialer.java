@@ -112,9 +112,11 @@ final class CallStreamDialer extends ChannelInboundHandlerAdapter {
       connected.complete((EpollSocketChannel) context.channel());
     } else {
       fail(
-          hello.status() == ServerHello.BAD_VERSION
-              ? Refusal.Cause.PROTOCOL
-              : Refusal.Cause.REFUSED,
+          switch (hello.status()) {
+            case ServerHello.BAD_VERSION -> Refusal.Cause.PROTOCOL;
+            case ServerHello.DENIED -> Refusal.Cause.DENIED;
+            default -> Refusal.Cause.REFUSED;
+          },
           "refuses: " + hello.text());
     }
   }

@@ -167,7 +167,7 @@ final class LeaseQueue {
         }
         case Turn.Later later -> {
           entry.cause = Cause.CAUSE_NO_CAPACITY;
-          entry.reason = leases.whyNot(later.full(), entry.request.ask());
+          entry.reason = leases.whyNot(later.full(), entry.request);
           if (stand(entry, ++place)) {
             moved.add(entry);
           }

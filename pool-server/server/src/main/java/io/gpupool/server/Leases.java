@@ -245,18 +245,27 @@ final class Leases {
     }
   }
 
-  /** Why a request finds no room, and what its holder can do. */
-  String whyNot(Outcome.Full full, Ask ask) {
+  /** Why a request finds no room, and what its holder can do; names nobody it must not see. */
+  String whyNot(Outcome.Full full, Request request) {
     Gpu gpu = full.best().gpu();
     String best = "largest free fraction is " + full.best().free() + " on " + full.best().label();
-    if (ask.gpus() > 1) {
+    if (request.ask().gpus() > 1) {
       best = full.fitting() + " of these are free now, beyond them the " + best;
     }
     String holders =
         leases.values().stream()
             .filter(lease -> lease.parts.stream().anyMatch(full.best()::holds))
             .limit(NAMED_IN_REASON)
-            .map(lease -> "lease " + lease.id + " (" + lease.holder + ", " + on(lease, gpu) + ")")
+            .map(lease ->
+                "lease "
+                    + lease.id
+                    + " ("
+                    + (request.actor().maySee(lease.tenant)
+                        ? lease.holder.toString()
+                        : "another tenant's")
+                    + ", "
+                    + on(lease, gpu)
+                    + ")")
             .collect(Collectors.joining(" or "));
     return best
         + "; ask for less (-m or -p)"

@@ -94,6 +94,20 @@ class TenantsTest {
   }
 
   @Test
+  void refusal_gpuHeldByAnotherTenant_doesNotSayWhatItRuns() throws Exception {
+    Actor red = new Actor("red", Role.USER, Optional.empty());
+    ask("blue", 1);
+    Asked asked = new Asked();
+    Ask whole = new Ask(1, new Ask.Size.Fraction(1), OptionalInt.empty(), Map.of());
+    ground.queue.ask(new Request(whole, 0, 0, Ground.HOLDER, red, "red"), asked);
+    assertThat(asked.reason)
+        .contains("lease L1 (another tenant's, 8.0 GiB")
+        .doesNotContain("python");
+    ground.queue.ask(Ground.request(whole, ""), asked);
+    assertThat(asked.reason).contains("lease L1 (pid 123 python on box");
+  }
+
+  @Test
   void quota_eachLimit_holds() throws Exception {
     assertLimit(
         new Quota(OptionalLong.of(499), none(), OptionalInt.empty(), OptionalInt.empty()),
