@@ -59,6 +59,8 @@ final class Audit {
 
   private List<String> tooMany() {
     int count = records.count(Kinds.AUDIT);
-    return count <= KEPT ? List.of() : records.first(Kinds.AUDIT, count - KEPT);
+    return count <= KEPT
+        ? List.of()
+        : records.first(Kinds.AUDIT, Math.min(count - KEPT, NOTES_A_COUNT));
   }
 }

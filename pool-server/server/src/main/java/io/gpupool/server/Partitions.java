@@ -72,7 +72,7 @@ final class Partitions {
                 gpu.label() + " has " + MAX_PARTITIONS + " partitions already");
           }
           for (String tenant : tenants) {
-            Tenants.require(draft, tenant);
+            Tenants.refer(draft, tenant);
           }
           return division.create(new Partition(name, size, hard, tenants), gpu);
         });

@@ -91,8 +91,10 @@ final class Tenants {
             RefusedException.Why.IN_USE,
             "tenant '" + name + "' holds " + leases + " leases; end them first");
       }
-      for (Map.Entry<String, Versioned<Division>> gpu : records.all(Kinds.DIVISIONS).entrySet()) {
-        requireUnreserved(draft, gpu.getKey(), name);
+      // From here on whoever lets something refer to it comes between, and this is repeated.
+      draft.get(Kinds.COUNTERS, references(name));
+      for (Versioned<Division> gpu : records.all(Kinds.DIVISIONS).values()) {
+        requireUnreserved(gpu.value(), name);
       }
       records
           .all(Kinds.TOKENS)
@@ -101,16 +103,15 @@ final class Tenants {
               draft.delete(Kinds.TOKENS, hash);
             }
           });
+      draft.delete(Kinds.COUNTERS, references(name));
       draft.delete(Kinds.TENANTS, name);
       audit.note(draft, actor, "tenant.delete", name, "");
       return null;
     });
   }
 
-  private static void requireUnreserved(Draft draft, String gpu, String name)
-      throws RefusedException {
-    for (Partition partition :
-        draft.get(Kinds.DIVISIONS, gpu).orElse(Division.UNDIVIDED).partitions()) {
+  private static void requireUnreserved(Division division, String name) throws RefusedException {
+    for (Partition partition : division.partitions()) {
       if (partition.tenants().contains(name)) {
         throw new RefusedException(
             RefusedException.Why.IN_USE,
@@ -121,6 +122,17 @@ final class Tenants {
                 + "'; delete it first");
       }
     }
+  }
+
+  /** Lets something refer to a tenant, which then cannot be deleted at the same time. */
+  static void refer(Draft draft, String name) throws RefusedException {
+    require(draft, name);
+    String counter = references(name);
+    draft.put(Kinds.COUNTERS, counter, draft.get(Kinds.COUNTERS, counter).orElse(0L) + 1);
+  }
+
+  private static String references(String name) {
+    return "references-" + name;
   }
 
   /** The tenant, on which the draft then depends. */

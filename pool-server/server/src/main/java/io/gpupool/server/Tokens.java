@@ -19,6 +19,10 @@ final class Tokens {
   private static final String PREFIX = "gpupool_";
   private static final int BYTES = 32;
   private static final int MAX_NOTE = 128;
+
+  /** So that all go in one commit with their tenant, which etcd bounds. */
+  private static final int MAX_TOKENS = 64;
+
   private static final long MAX_VALID_MILLIS = 3650L * 24 * 3600 * 1000;
 
   private final RecordStore records;
@@ -88,11 +92,21 @@ final class Tokens {
     }
     Made made = random();
     records.transact(draft -> {
-      Tenants.require(draft, tenant);
+      Tenants.refer(draft, tenant);
+      requireFew(tenant);
       add(draft, actor, made, tenant, role, validMillis, HolderName.plain(note));
       return null;
     });
     return made;
+  }
+
+  private void requireFew(String tenant) throws RefusedException {
+    long count = all().values().stream().filter(t -> t.value().tenant().equals(tenant)).count();
+    if (count >= MAX_TOKENS) {
+      throw new RefusedException(
+          RefusedException.Why.INVALID,
+          "tenant '" + tenant + "' has " + count + " tokens already; revoke those of no more use");
+    }
   }
 
   Made random() {

@@ -94,6 +94,17 @@ class TenantsTest {
   }
 
   @Test
+  void token_tenantHasManyAlready_isRefused() throws Exception {
+    ground.tenants.create(Actor.ANYONE, "blue", Quota.UNLIMITED);
+    for (int i = 0; i < 64; i++) {
+      ground.tokens.create(Actor.ANYONE, "blue", Role.USER, 0, "");
+    }
+    assertRefused(Why.INVALID, () -> ground.tokens.create(Actor.ANYONE, "blue", Role.USER, 0, ""));
+    ground.tenants.delete(Actor.ANYONE, "blue");
+    assertThat(ground.tokens.all()).isEmpty();
+  }
+
+  @Test
   void refusal_gpuHeldByAnotherTenant_doesNotSayWhatItRuns() throws Exception {
     Actor red = new Actor("red", Role.USER, Optional.empty());
     ask("blue", 1);
