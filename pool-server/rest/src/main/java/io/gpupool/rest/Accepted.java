@@ -18,7 +18,7 @@ final class Accepted {
     int closest = 0;
     boolean accepted = false;
     for (String range : String.join(",", headers).toLowerCase(Locale.ROOT).split(",")) {
-      String[] parts = range.split(";");
+      String[] parts = range.split(";", -1);
       int closeness = closeness(parts[0].strip(), type);
       if (closeness > closest) {
         closest = closeness;

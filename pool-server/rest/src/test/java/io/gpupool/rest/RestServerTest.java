@@ -120,6 +120,8 @@ class RestServerTest {
         "text/html, application/* | 200",
         "text/html;q=0.9, application/json;q=0.1 | 200",
         "text/html | 406",
+        "; | 406",
+        ",;,;q= | 406",
         "*/*, application/json;q=0 | 406",
       })
   void get_withAccept_getsWhatItTakes(String accept, int status) throws Exception {
