@@ -14,6 +14,10 @@ final class Distribution {
   static final Path DEPLOY = ROOT.resolve("deploy");
   static final Path HOME = DEPLOY.resolve("target/gpupool");
   static final Path SHIM = HOME.resolve("lib/shim");
+
+  /** The program that keeps a GPU busy. */
+  static final Path LOAD = HOME.resolve("lib/bench/load");
+
   static final Path EXAMPLES = DEPLOY.resolve("examples");
   static final Path KERNELS = EXAMPLES.resolve("driver-api/kernels.ptx");
   static final Path WORK = made(DEPLOY.resolve("target/e2e"));

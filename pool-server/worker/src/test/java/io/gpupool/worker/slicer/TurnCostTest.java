@@ -1,0 +1,117 @@
+// SPDX-License-Identifier: Apache-2.0
+package io.gpupool.worker.slicer;
+
+import static java.lang.foreign.ValueLayout.JAVA_INT;
+import static java.lang.foreign.ValueLayout.JAVA_LONG;
+import static org.assertj.core.api.Assertions.assertThat;
+
+import com.sun.management.OperatingSystemMXBean;
+import io.gpupool.soft.device.DeviceSpec;
+import io.gpupool.soft.device.LaunchShape;
+import io.gpupool.soft.device.SoftContext;
+import io.gpupool.soft.device.SoftFunction;
+import io.gpupool.soft.device.SoftGpu;
+import io.gpupool.soft.device.SoftStream;
+import io.gpupool.soft.exec.DeviceTime;
+import io.gpupool.soft.image.DeviceImage;
+import io.gpupool.wire.TurnPage;
+import java.lang.foreign.Arena;
+import java.lang.foreign.MemorySegment;
+import java.lang.management.ManagementFactory;
+import java.nio.charset.StandardCharsets;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.Timeout;
+
+/**
+ * The same kernels with turns and without, one round after the other, of a tenant alone; prints
+ * what processor time the turns cost. {@code -Dgpupool.turns.rounds=40} measures.
+ */
+@Timeout(300)
+class TurnCostTest {
+  private static final int ROUNDS = Integer.getInteger("gpupool.turns.rounds", 1);
+  private static final String PTX =
+      """
+      .version 7.0
+      .target sm_75
+      .address_size 64
+      .visible .entry count(.param .u64 target, .param .u32 turns)
+      {
+        .reg .b64 %rd<2>;
+        .reg .b32 %r<4>;
+        .reg .pred %p<2>;
+        ld.param.u64 %rd1, [target];
+        ld.param.u32 %r1, [turns];
+        mov.u32 %r2, 1;
+      again:
+        sub.u32 %r1, %r1, 1;
+        setp.ne.u32 %p1, %r1, 0;
+        @%p1 bra again;
+        red.global.add.u32 [%rd1], %r2;
+        ret;
+      }
+      """;
+
+  private final MemorySegment page = Arena.ofAuto().allocate(TurnPage.BYTES, 64);
+  private final OperatingSystemMXBean process =
+      ManagementFactory.getPlatformMXBean(OperatingSystemMXBean.class);
+
+  private record Load(String name, int launches, int blocks, int turns) {}
+
+  @Test
+  void turns_ofATenantAlone_costNextToNothing() throws InterruptedException {
+    page.set(JAVA_LONG, TurnPage.LEASES, 1);
+    page.set(JAVA_LONG, TurnPage.leaseWord(0, TurnPage.SESSIONS), 1);
+    page.set(JAVA_LONG, TurnPage.leaseWord(0, TurnPage.WEIGHT), 5000);
+    GpuTurn turn = new GpuTurn(new SharedTurns(page), 0, 0);
+    try (SoftGpu gpu =
+        new SoftGpu(new DeviceSpec(1, 64 << 20, 90), SoftGpu.MissingPtx.FAIL, text -> {})) {
+      SoftContext context = gpu.device(0).createContext(0);
+      SoftStream stream = context.createStream(0, 0);
+      SoftFunction function =
+          context
+              .loadModule(DeviceImage.parse(
+                      MemorySegment.ofArray((PTX + "\0").getBytes(StandardCharsets.UTF_8)), 90))
+              .function("count");
+      long counter = context.allocate(4);
+      stream.fill(counter, 0, 0, 4, 1, 1);
+      long expected = 0;
+      for (Load load :
+          new Load[] {
+            new Load("tiny kernels", 10_000, 1, 1), new Load("loops", 20, 64, 2_000)
+          }) {
+        double[] best = {Double.MAX_VALUE, Double.MAX_VALUE};
+        for (int round = 0; round < 2 * ROUNDS; round++) {
+          gpu.device(0).share(round % 2 == 0 ? DeviceTime.UNSHARED : turn);
+          long start = process.getProcessCpuTime();
+          for (int i = 0; i < load.launches; i++) {
+            stream.launch(function, shape(load.blocks), params(counter, load.turns));
+          }
+          stream.completion().await();
+          double nanos = process.getProcessCpuTime() - start;
+          best[round % 2] = Math.min(best[round % 2], nanos / load.launches);
+          expected += 64L * load.launches * load.blocks;
+        }
+        System.out.printf(
+            "%s: %.0f ns of processor time a launch without turns, %.0f with: %+.1f %%%n",
+            load.name, best[0], best[1], 100 * (best[1] / best[0] - 1));
+      }
+      int[] counted = new int[1];
+      stream.read(counter, 4, bytes -> MemorySegment.copy(bytes, 0, MemorySegment.ofArray(counted), 0, 4))
+          .await();
+      assertThat(counted[0]).isEqualTo((int) expected);
+      assertThat(turn.usedNanos()).isPositive();
+      assertThat(turn.waitedNanos()).isZero();
+    }
+  }
+
+  private static LaunchShape shape(int blocks) {
+    return new LaunchShape(blocks, 1, 1, 64, 1, 1, 0, false);
+  }
+
+  private static MemorySegment params(long counter, int turns) {
+    MemorySegment block = MemorySegment.ofArray(new long[2]);
+    block.set(JAVA_LONG, 0, counter);
+    block.set(JAVA_INT, 8, turns);
+    return block;
+  }
+}
