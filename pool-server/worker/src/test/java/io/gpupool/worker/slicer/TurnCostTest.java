@@ -69,16 +69,15 @@ class TurnCostTest {
       SoftStream stream = context.createStream(0, 0);
       SoftFunction function =
           context
-              .loadModule(DeviceImage.parse(
+              .loadModule(
+                  DeviceImage.parse(
                       MemorySegment.ofArray((PTX + "\0").getBytes(StandardCharsets.UTF_8)), 90))
               .function("count");
       long counter = context.allocate(4);
       stream.fill(counter, 0, 0, 4, 1, 1);
       long expected = 0;
       for (Load load :
-          new Load[] {
-            new Load("tiny kernels", 10_000, 1, 1), new Load("loops", 20, 64, 2_000)
-          }) {
+          new Load[] {new Load("tiny kernels", 10_000, 1, 1), new Load("loops", 20, 64, 2_000)}) {
         double[] best = {Double.MAX_VALUE, Double.MAX_VALUE};
         for (int round = 0; round < 2 * ROUNDS; round++) {
           gpu.device(0).share(round % 2 == 0 ? DeviceTime.UNSHARED : turn);
@@ -96,7 +95,11 @@ class TurnCostTest {
             load.name, best[0], best[1], 100 * (best[1] / best[0] - 1));
       }
       int[] counted = new int[1];
-      stream.read(counter, 4, bytes -> MemorySegment.copy(bytes, 0, MemorySegment.ofArray(counted), 0, 4))
+      stream
+          .read(
+              counter,
+              4,
+              bytes -> MemorySegment.copy(bytes, 0, MemorySegment.ofArray(counted), 0, 4))
           .await();
       assertThat(counted[0]).isEqualTo((int) expected);
       assertThat(turn.usedNanos()).isPositive();
