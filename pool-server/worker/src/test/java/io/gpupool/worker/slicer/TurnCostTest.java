@@ -24,11 +24,12 @@ import org.junit.jupiter.api.Timeout;
 
 /**
  * The same kernels with turns and without, one round after the other, of a tenant alone; prints
- * what processor time the turns cost. {@code -Dgpupool.turns.rounds=40} measures.
+ * what processor time the turns cost. {@code -Dgpupool.turns.scale=10} measures.
  */
 @Timeout(300)
 class TurnCostTest {
-  private static final int ROUNDS = Integer.getInteger("gpupool.turns.rounds", 1);
+  private static final int ROUNDS = 4;
+  private static final int SCALE = Integer.getInteger("gpupool.turns.scale", 1);
   private static final String PTX =
       """
       .version 7.0
@@ -77,7 +78,9 @@ class TurnCostTest {
       stream.fill(counter, 0, 0, 4, 1, 1);
       long expected = 0;
       for (Load load :
-          new Load[] {new Load("tiny kernels", 10_000, 1, 1), new Load("loops", 20, 64, 2_000)}) {
+          new Load[] {
+            new Load("tiny kernels", 10_000 * SCALE, 1, 1), new Load("loops", 20 * SCALE, 64, 2_000)
+          }) {
         double[] best = {Double.MAX_VALUE, Double.MAX_VALUE};
         for (int round = 0; round < 2 * ROUNDS; round++) {
           gpu.device(0).share(round % 2 == 0 ? DeviceTime.UNSHARED : turn);
