@@ -12,9 +12,12 @@ import java.time.Duration;
 import java.util.Arrays;
 import java.util.List;
 import java.util.Optional;
+import java.util.Set;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Executors;
+import java.util.stream.Collectors;
+import java.util.stream.IntStream;
 import java.util.stream.Stream;
 import org.junit.jupiter.api.AfterAll;
 import org.junit.jupiter.api.BeforeAll;
@@ -23,15 +26,18 @@ import org.junit.jupiter.api.TestFactory;
 import org.junit.jupiter.api.io.TempDir;
 
 /**
- * The programs of examples/cuda as nvcc compiles them: each without and with optimisation, with the
- * CUDA runtime linked in and beside it. They find one agent of one pool, and run two at a time.
+ * The programs of examples/cuda as nvcc compiles them: with optimisation all, without it and with
+ * the CUDA runtime beside them one in four; all of those, too, with {@code
+ * -Dgpupool.cuda.all=true}. They find one agent of one pool, and run two at a time.
  */
 class CudaProgramsIT {
   private static final Path SOURCES = Distribution.EXAMPLES.resolve("cuda");
+  private static final String SUFFIX = ".cu";
   private static final Path OUT = Distribution.WORK.resolve("cuda");
   private static final Duration COMPILING = Duration.ofMinutes(10);
   private static final Duration RUNNING = Duration.ofMinutes(3);
   private static final int AT_A_TIME = 2;
+  private static final int ONE_IN = Boolean.getBoolean("gpupool.cuda.all") ? 1 : 4;
 
   /** Of a GPU: 1 GiB for each, and place for the processes that some of them start. */
   private static final String SHARE = "0.125";
@@ -70,23 +76,26 @@ class CudaProgramsIT {
 
   @TestFactory
   Stream<DynamicTest> programs_unoptimised_passThroughThePool() throws IOException {
-    return programs("O0", "static");
+    return programs("O0", "static", ONE_IN);
   }
 
   @TestFactory
   Stream<DynamicTest> programs_optimised_passThroughThePool() throws IOException {
-    return programs("O3", "static");
+    return programs("O3", "static", 1);
   }
 
   @TestFactory
   Stream<DynamicTest> programs_optimisedWithSharedRuntime_passThroughThePool() throws IOException {
-    return programs("O3", "shared");
+    return programs("O3", "shared", ONE_IN);
   }
 
-  private static Stream<DynamicTest> programs(String optimise, String cudart) throws IOException {
+  private static Stream<DynamicTest> programs(String optimise, String cudart, int oneIn)
+      throws IOException {
+    Set<String> names = names(oneIn);
     Program.Ended made =
         Program.of("make", "-s", "-j2", "-C", SOURCES)
             .with("OUT", OUT)
+            .with("NAMES", String.join(" ", names))
             .with("OPTIMISE", optimise)
             .with("CUDART", cudart)
             .run(COMPILING);
@@ -94,7 +103,7 @@ class CudaProgramsIT {
     String build = "sm_75-" + optimise + "-" + cudart;
     List<Path> programs;
     try (Stream<Path> files = Files.list(OUT.resolve(build))) {
-      programs = files.filter(CudaProgramsIT::hasSource).sorted().toList();
+      programs = files.filter(file -> isWanted(names, file)).sorted().toList();
     }
     return programs.stream().map(program -> test(program, build)).toList().stream();
   }
@@ -120,9 +129,27 @@ class CudaProgramsIT {
     assertThat(ended.status()).as(ended.toString()).isZero();
   }
 
-  /** Not so what an earlier build left of a source that is gone. */
-  private static boolean hasSource(Path program) {
-    return Files.exists(sourceOf(program)) || Files.isDirectory(SOURCES.resolve(nameOf(program)));
+  /** One in so many of the programs of one file, spread over all of them. */
+  private static Set<String> names(int oneIn) throws IOException {
+    List<String> all;
+    try (Stream<Path> files = Files.list(SOURCES)) {
+      all =
+          files
+              .map(file -> file.getFileName().toString())
+              .filter(name -> name.endsWith(SUFFIX))
+              .map(name -> name.substring(0, name.length() - SUFFIX.length()))
+              .sorted()
+              .toList();
+    }
+    return IntStream.range(0, all.size())
+        .filter(i -> i % oneIn == 0)
+        .mapToObj(all::get)
+        .collect(Collectors.toSet());
+  }
+
+  /** Not so what an earlier build left that is not asked for, or whose source is gone. */
+  private static boolean isWanted(Set<String> names, Path program) {
+    return names.contains(nameOf(program)) || Files.isDirectory(SOURCES.resolve(nameOf(program)));
   }
 
   private static boolean wantsTwoGpus(Path program) {
@@ -135,7 +162,7 @@ class CudaProgramsIT {
   }
 
   private static Path sourceOf(Path program) {
-    return SOURCES.resolve(nameOf(program) + ".cu");
+    return SOURCES.resolve(nameOf(program) + SUFFIX);
   }
 
   private static String nameOf(Path program) {

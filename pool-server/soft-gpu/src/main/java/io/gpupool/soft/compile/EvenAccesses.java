@@ -15,7 +15,7 @@ import java.util.Set;
  * of a row's can be checked before its first thread runs.
  *
  * @param slopes of each access, bytes from thread to thread
- * @param steps what computes the addresses, in the region's order: operations, and the accesses
+ * @param steps what computes the addresses, in the graph's order: operations, and the accesses
  *     themselves where their address is known
  * @param needed the operations among the steps
  * @param values by how much values change from thread to thread
@@ -34,7 +34,9 @@ record EvenAccesses(Map<Op, Long> slopes, List<Op> steps, Set<Op> needed, Slopes
     Set<Op> before = new HashSet<>();
     Map<Op, Long> slopes = new LinkedHashMap<>();
     Set<Op> needed = new HashSet<>();
-    for (BasicBlock block : region.blocks()) {
+    // In the order by which registers share locals, which need not be the region's.
+    List<BasicBlock> order = graph.order().stream().filter(region.blocks()::contains).toList();
+    for (BasicBlock block : order) {
       for (Op op : block.ops()) {
         if (isGlobal(op) && op.args().getFirst() instanceof Value.Memory(Value base, long _)) {
           OptionalLong slope = values.of(base);
@@ -52,7 +54,7 @@ record EvenAccesses(Map<Op, Long> slopes, List<Op> steps, Set<Op> needed, Slopes
       }
     }
     List<Op> steps = new ArrayList<>();
-    for (BasicBlock block : region.blocks()) {
+    for (BasicBlock block : order) {
       block.ops().stream()
           .filter(op -> needed.contains(op) || slopes.containsKey(op))
           .forEach(steps::add);

@@ -235,6 +235,64 @@ class EvenKernelsTest {
   }
 
   @Test
+  void addresses_onAWayThatLeavesEarly_doNotDisturbThoseOnTheOther() throws Exception {
+    String ptx =
+        """
+        .version 8.0
+        .target sm_80
+        .address_size 64
+        .visible .entry k(.param .u64 out, .param .u64 in, .param .u64 more, .param .u32 limit)
+        {
+          .reg .pred %p<4>;
+          .reg .b32 %r<20>;
+          .reg .b64 %rd<30>;
+          ld.param.u64 %rd1, [out];
+          ld.param.u64 %rd2, [in];
+          ld.param.u64 %rd3, [more];
+          ld.param.u32 %r2, [limit];
+          mov.u32 %r3, %tid.x;
+          mov.u32 %r10, 5;
+          setp.lt.s32 %p1, %r2, 1;
+          @%p1 bra OUT;
+          cvta.to.global.u64 %rd4, %rd2;
+          mul.wide.u32 %rd5, %r3, 4;
+          add.s64 %rd6, %rd4, %rd5;
+          ld.global.u32 %r10, [%rd6];
+          cvta.to.global.u64 %rd7, %rd3;
+          mov.u32 %r5, 0;
+        AGAIN:
+          add.s32 %r6, %r5, %r3;
+          mul.wide.u32 %rd8, %r6, 4;
+          add.s64 %rd9, %rd7, %rd8;
+          ld.global.u32 %r7, [%rd9];
+          add.s32 %r10, %r10, %r7;
+          bar.sync 0;
+          add.s32 %r5, %r5, 1;
+          setp.lt.s32 %p2, %r5, %r2;
+          @%p2 bra AGAIN;
+        OUT:
+          shl.b32 %r8, %r3, 1;
+          cvta.to.global.u64 %rd10, %rd1;
+          mul.wide.u32 %rd11, %r8, 2;
+          add.s64 %rd12, %rd10, %rd11;
+          st.global.u32 [%rd12], %r10;
+          ret;
+        }
+        """;
+    try (TestGpu gpu = TestGpu.withPtx(ptx)) {
+      MemorySegment in = counting(gpu, THREADS);
+      MemorySegment more = counting(gpu, THREADS + 3);
+      MemorySegment out = gpu.allocate(THREADS * 4L);
+
+      gpu.run("k", TestGpu.blocks(1, THREADS), out, in, more, 3);
+
+      for (int i = 0; i < THREADS; i++) {
+        assertThat(out.getAtIndex(ValueLayout.JAVA_INT, i)).isEqualTo(4000 + 4 * i + 3);
+      }
+    }
+  }
+
+  @Test
   void rows_ofABlockOfThreeDimensions_areEachCheckedByThemselves() throws Exception {
     String address =
         """
