@@ -19,7 +19,8 @@ enum {
   THREADS = 256,
   STRIDING_BLOCKS = 256,
   MAX_CORES = 64,
-  MAX_PATH = 4096
+  MAX_PATH = 4096,
+  REFILL_SECONDS = 3
 };
 
 static int rounds = 5;
@@ -355,8 +356,10 @@ static void first_launch(char *ptx, const char *number) {
   printf("%.6f %.6f\n", loaded - begin, done - loaded);
 }
 
-// In a process, and so in a worker, of its own, which knows nothing yet.
+// In a process, and so in a worker, of its own, which was warmed up but has seen no program yet. The
+// pool needs a moment to have such a worker again.
 static void measure_first(const char *when, const char *number) {
+  sleep(REFILL_SECONDS);
   int ends[2];
   if (pipe(ends) != 0) {
     fail("no pipe: %m");
@@ -416,6 +419,7 @@ int main(int argc, char **argv) {
   snprintf(number, sizeof number, "%ld", (long)(now_seconds() * 1e6) % 1000000007 + 1);
   measure_first("cold", number);
   measure_first("cached", number);
+  sleep(REFILL_SECONDS);
   start();
   CHECK(cuModuleLoadData(&module, ptx));
   measure_multiplication();

@@ -36,7 +36,7 @@ final class BenchCommand implements Callable<Integer> {
         command.add("--json");
       }
       command.addAll(arguments);
-      return new ProgramRun(installation, options).run(command);
+      return new ProgramRun(installation, options, EmbeddedPool.Purpose.measurement).run(command);
     }
   }
 

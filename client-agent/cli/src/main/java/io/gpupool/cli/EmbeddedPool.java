@@ -10,15 +10,24 @@ import java.net.InetAddress;
 import java.nio.file.Path;
 import java.util.Optional;
 
-/** A pool-server in this process, on loopback, for one program. */
+/** A pool-server in this process, on loopback, for as long as one command runs. */
 final class EmbeddedPool implements AutoCloseable {
+  /** What the pool is started for. */
+  enum Purpose {
+    /** One program, mostly one process: a worker is started when one is wanted. */
+    program,
+    /** Measuring: the next worker is warmed up beforehand, as a server's are. */
+    measurement
+  }
+
   private final PoolServer server;
 
   private EmbeddedPool(PoolServer server) {
     this.server = server;
   }
 
-  static EmbeddedPool start(Installation installation, GpuSpec gpus, Optional<String> libcuda)
+  static EmbeddedPool start(
+      Purpose purpose, Installation installation, GpuSpec gpus, Optional<String> libcuda)
       throws IOException {
     PoolServer server =
         PoolServer.start(
@@ -32,7 +41,7 @@ final class EmbeddedPool implements AutoCloseable {
                 Optional.empty(),
                 libcuda.map(Path::of),
                 1,
-                false,
+                purpose == Purpose.measurement,
                 ServerOptions.MissingPtx.fail,
                 installation.worker()));
     System.err.println(

@@ -31,10 +31,12 @@ import java.util.concurrent.CompletionException;
 final class ProgramRun {
   private final Installation installation;
   private final RunOptions options;
+  private final EmbeddedPool.Purpose purpose;
 
-  ProgramRun(Installation installation, RunOptions options) {
+  ProgramRun(Installation installation, RunOptions options, EmbeddedPool.Purpose purpose) {
     this.installation = installation;
     this.options = options;
+    this.purpose = purpose;
   }
 
   /**
@@ -55,7 +57,7 @@ final class ProgramRun {
             .or(() -> running.flatMap(agent -> agent.get("pool")).map(PoolAddress::parse));
     if (pool.isEmpty()) {
       try (EmbeddedPool own =
-          EmbeddedPool.start(installation, options.embeddedGpus(), options.libcuda())) {
+          EmbeddedPool.start(purpose, installation, options.embeddedGpus(), options.libcuda())) {
         return withOwnAgent(own.address(), request, command, loops);
       }
     }

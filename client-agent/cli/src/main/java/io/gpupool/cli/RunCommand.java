@@ -29,6 +29,6 @@ final class RunCommand implements Callable<Integer> {
 
   @Override
   public Integer call() throws Exception {
-    return new ProgramRun(Installation.find(), options).run(command);
+    return new ProgramRun(Installation.find(), options, EmbeddedPool.Purpose.program).run(command);
   }
 }

@@ -71,7 +71,11 @@ final class SharesBench implements Callable<Integer> {
       }
     } else {
       try (EmbeddedPool own =
-              EmbeddedPool.start(installation, new GpuSpec("soft:1,mem=4Gi"), Optional.empty());
+              EmbeddedPool.start(
+                  EmbeddedPool.Purpose.measurement,
+                  installation,
+                  new GpuSpec("soft:1,mem=4Gi"),
+                  Optional.empty());
           PoolClient client = client(own.address(), loops)) {
         measure(installation, client, plans);
       }
