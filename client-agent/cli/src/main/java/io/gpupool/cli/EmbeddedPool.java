@@ -37,6 +37,7 @@ final class EmbeddedPool implements AutoCloseable {
                 0,
                 0,
                 Optional.empty(),
+                Optional.empty(),
                 Optional.of(ServerOptions.Auth.none),
                 Optional.empty(),
                 libcuda.map(Path::of),

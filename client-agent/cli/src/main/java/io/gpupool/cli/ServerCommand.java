@@ -7,12 +7,14 @@ import io.gpupool.server.PoolServer;
 import io.gpupool.server.ServerOptions;
 import io.gpupool.server.ServerOptions.Auth;
 import io.gpupool.server.ServerOptions.MissingPtx;
+import io.gpupool.server.state.etcd.EtcdOptions;
 import java.io.IOException;
 import java.net.InetAddress;
 import java.net.InetSocketAddress;
 import java.nio.file.Path;
 import java.util.Optional;
 import java.util.concurrent.Callable;
+import picocli.CommandLine.ArgGroup;
 import picocli.CommandLine.Command;
 import picocli.CommandLine.Option;
 
@@ -52,12 +54,16 @@ final class ServerCommand implements Callable<Integer> {
 
   @Option(
       names = "--state",
-      paramLabel = "DIR",
+      paramLabel = "DIR|etcd://HOST[:PORT],.../PREFIX",
       description = {
-        "where partitions, tenants, tokens and leases are kept; made if it is not there (default:",
-        "nowhere, they are forgotten when the server ends)"
+        "where partitions, tenants, tokens and leases are kept: a folder of this server's, made if",
+        "it is not there, or an etcd, which makes one pool of all servers that are given the same",
+        "(default: nowhere, they are forgotten when the server ends)"
       })
-  private Optional<Path> state = Optional.empty();
+  private Optional<String> state = Optional.empty();
+
+  @ArgGroup(exclusive = false, heading = "Reaching etcd:%n")
+  private EtcdFiles etcd = new EtcdFiles();
 
   @Option(
       names = "--auth",
@@ -108,7 +114,8 @@ final class ServerCommand implements Callable<Integer> {
             listen,
             controlPort,
             dataPort,
-            state,
+            state.filter(place -> !isEtcd(place)).map(Path::of),
+            state.filter(ServerCommand::isEtcd).map(etcd::options),
             auth,
             name,
             libcuda,
@@ -144,6 +151,10 @@ final class ServerCommand implements Callable<Integer> {
       Signals.awaitTermination();
     }
     return 0;
+  }
+
+  private static boolean isEtcd(String place) {
+    return place.startsWith(EtcdOptions.SCHEME);
   }
 
   /** Nothing where no HTTP port is wanted; a try statement takes that. */

@@ -54,6 +54,7 @@ final class FirstAdmin {
   }
 
   private static void write(Path file, String text) throws IOException {
+    Files.createDirectories(file.toAbsolutePath().getParent());
     Files.deleteIfExists(file);
     try (FileChannel channel =
         FileChannel.open(

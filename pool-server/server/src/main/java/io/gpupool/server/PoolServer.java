@@ -3,6 +3,8 @@ package io.gpupool.server;
 
 import io.gpupool.server.state.LocalStore;
 import io.gpupool.server.state.RecordStore;
+import io.gpupool.server.state.StateStore;
+import io.gpupool.server.state.etcd.EtcdStore;
 import io.gpupool.transport.Descriptors;
 import io.gpupool.transport.EventLoops;
 import io.gpupool.transport.UnixAddress;
@@ -150,10 +152,12 @@ public final class PoolServer implements AutoCloseable {
 
   /** First of all, so that nothing is started where the state cannot be used. */
   private RecordStore openState(ServerOptions options) throws IOException {
-    LocalStore store =
-        options.state().isPresent()
-            ? LocalStore.open(options.state().get())
-            : LocalStore.inMemory();
+    StateStore store =
+        options.etcd().isPresent()
+            ? EtcdStore.open(options.etcd().get(), name)
+            : options.state().isPresent()
+                ? LocalStore.open(options.state().get())
+                : LocalStore.inMemory();
     onClose.add(store::close);
     return new RecordStore(store, Kinds.ALL);
   }
@@ -191,7 +195,7 @@ public final class PoolServer implements AutoCloseable {
     Sessions sessions = new Sessions(leases, tokens, workers, control, control);
     Partitions partitions = new Partitions(records, audit, capacity);
     if (options.needsTokens()) {
-      adminToken = FirstAdmin.ensure(records, tokens, control, options.state().orElseThrow());
+      adminToken = FirstAdmin.ensure(records, tokens, control, options.adminFolder());
     }
     leases.restore();
     CallStreamPort port =

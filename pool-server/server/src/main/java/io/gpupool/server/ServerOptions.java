@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.gpupool.server;
 
+import io.gpupool.server.state.etcd.EtcdOptions;
 import java.net.InetAddress;
+import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
@@ -15,6 +17,7 @@ import java.util.Optional;
  * @param controlPort gRPC; 0 takes a free one
  * @param dataPort call streams; 0 takes a free one
  * @param state where the pool remembers what lasts; empty: nowhere, it is forgotten at the end
+ * @param etcd where a pool of several servers remembers it, instead of in a folder
  * @param auth how callers prove who they are; empty: on loopback not at all, else by tokens
  * @param name under which it lists itself; empty makes one of host and control port
  * @param libcuda the NVIDIA driver library, where it is not on the usual path
@@ -29,6 +32,7 @@ public record ServerOptions(
     int controlPort,
     int dataPort,
     Optional<Path> state,
+    Optional<EtcdOptions> etcd,
     Optional<Auth> auth,
     Optional<String> name,
     Optional<Path> libcuda,
@@ -57,7 +61,7 @@ public record ServerOptions(
     checkPort(controlPort);
     checkPort(dataPort);
     auth = Optional.of(auth.orElse(listen.isLoopbackAddress() ? Auth.none : Auth.tokens));
-    checkState(listen, auth.get() == Auth.tokens, state);
+    checkState(listen, auth.get() == Auth.tokens, state.isPresent() || etcd.isPresent());
     if (spares < 0 || spares > MAX_SPARES) {
       throw new IllegalArgumentException("--spares " + spares + ": give 0 to " + MAX_SPARES);
     }
@@ -65,6 +69,13 @@ public record ServerOptions(
 
   public boolean needsTokens() {
     return auth.equals(Optional.of(Auth.tokens));
+  }
+
+  /** Where a token is left for the first admin. */
+  Path adminFolder() {
+    Path usual = Path.of("/var/lib/gpupool");
+    return state.orElseGet(() ->
+        Files.isWritable(Files.exists(usual) ? usual : usual.getParent()) ? usual : Path.of(""));
   }
 
   /** The options that select a worker's backend. */
@@ -78,10 +89,10 @@ public record ServerOptions(
     return arguments;
   }
 
-  private static void checkState(InetAddress listen, boolean tokens, Optional<Path> state) {
-    if (tokens && state.isEmpty()) {
+  private static void checkState(InetAddress listen, boolean tokens, boolean remembers) {
+    if (tokens && !remembers) {
       throw new IllegalArgumentException(
-          "tokens need a folder that remembers them: give --state DIR"
+          "tokens need a folder or an etcd that remembers them: give --state DIR"
               + (listen.isLoopbackAddress()
                   ? ""
                   : ", or --auth none on a network that you trust, or --listen 127.0.0.1"));

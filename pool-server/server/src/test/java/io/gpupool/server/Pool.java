@@ -56,6 +56,7 @@ public final class Pool implements AutoCloseable {
                 controlPort,
                 0,
                 state,
+                Optional.empty(),
                 Optional.of(auth),
                 Optional.of("test"),
                 Optional.empty(),

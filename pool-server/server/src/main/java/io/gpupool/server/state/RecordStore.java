@@ -93,6 +93,11 @@ public final class RecordStore implements AutoCloseable {
     throw new StateException("too many change the same thing at the same time; try again");
   }
 
+  /** Why nothing can be changed now; empty if, as far as is known, it can. */
+  public Optional<String> trouble() {
+    return store.trouble();
+  }
+
   @Override
   public void close() {
     store.close();

@@ -33,6 +33,11 @@ public interface StateStore extends AutoCloseable {
    */
   Listing watch(String prefix, Consumer<List<Change>> listener);
 
+  /** Why nothing can be committed now; empty if, as far as is known, it can. */
+  default Optional<String> trouble() {
+    return Optional.empty();
+  }
+
   @Override
   void close();
 }

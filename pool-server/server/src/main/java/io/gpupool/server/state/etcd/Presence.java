@@ -1,0 +1,231 @@
+// SPDX-License-Identifier: Apache-2.0
+package io.gpupool.server.state.etcd;
+
+import com.google.protobuf.ByteString;
+import io.gpupool.control.etcd.KVGrpc;
+import io.gpupool.control.etcd.KeyValue;
+import io.gpupool.control.etcd.LeaseGrantRequest;
+import io.gpupool.control.etcd.LeaseGrpc;
+import io.gpupool.control.etcd.LeaseKeepAliveRequest;
+import io.gpupool.control.etcd.LeaseRevokeRequest;
+import io.gpupool.control.etcd.TxnRequest;
+import io.gpupool.control.etcd.TxnResponse;
+import io.gpupool.server.state.StateException;
+import io.grpc.StatusRuntimeException;
+import java.util.Optional;
+import java.util.concurrent.TimeUnit;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+
+/**
+ * That this server lives: an etcd lease which its thread keeps alive, and the key {@code
+ * alive/NAME} bound to it. Every commit depends on that key, so what etcd has given up can write
+ * nothing any more, whatever it believes itself. For any thread.
+ */
+final class Presence {
+  private static final long CALL_MILLIS = 1000;
+  private static final long PAUSE_MILLIS = 100;
+  private static final long START_EXTRA_SECONDS = 5;
+  private static final Logger LOG = LoggerFactory.getLogger(Presence.class);
+
+  private final EtcdClient client;
+  private final Keys keys;
+  private final String server;
+  private final int ttlSeconds;
+  private final Identity self = Identity.ofThisProcess();
+  private final Thread thread = new Thread(this::keep, "gpupool-etcd-lease");
+  private volatile Optional<Held> held = Optional.empty();
+  private volatile long aliveUntilNanos;
+  private volatile boolean closed;
+
+  /** A lease at etcd and the revision at which {@code alive/NAME} was bound to it. */
+  record Held(long leaseId, long aliveRevision) {}
+
+  Presence(EtcdClient client, Keys keys, String server, int ttlSeconds) {
+    this.client = client;
+    this.keys = keys;
+    this.server = server;
+    this.ttlSeconds = ttlSeconds;
+    thread.setDaemon(true);
+  }
+
+  /** Becomes alive. Blocks while etcd cannot be reached or another of the name may live. */
+  void start() throws StateException {
+    long deadline =
+        System.nanoTime() + TimeUnit.SECONDS.toNanos(2L * ttlSeconds + START_EXTRA_SECONDS);
+    for (; ; ) {
+      String why;
+      try {
+        if (establish()) {
+          thread.start();
+          return;
+        }
+        why =
+            "a server '"
+                + server
+                + "' is in this pool already, and lives; give this one another --name";
+      } catch (StatusRuntimeException e) {
+        why = client.describe(e) + "; is it running, and --state right?";
+      }
+      if (System.nanoTime() > deadline) {
+        throw new StateException(why);
+      }
+      pause(PAUSE_MILLIS);
+    }
+  }
+
+  /** The lease, if it is certain that etcd has not given it up. */
+  Held require() throws StateException {
+    Optional<String> trouble = trouble();
+    Optional<Held> now = held;
+    if (trouble.isPresent() || now.isEmpty()) {
+      throw new StateException(trouble.orElse("this server is just coming back to the pool"));
+    }
+    return now.get();
+  }
+
+  /** Why nothing can be committed now; ends well before etcd gives up this server. */
+  Optional<String> trouble() {
+    long leftNanos = aliveUntilNanos - System.nanoTime();
+    if (held.isPresent() && leftNanos > TimeUnit.SECONDS.toNanos(ttlSeconds) / 4) {
+      return Optional.empty();
+    }
+    return Optional.of(
+        "this server has lost its connection to etcd and changes nothing until it is back; another"
+            + " server of the pool may do it");
+  }
+
+  /** Etcd says that the key is not what it was. */
+  void lost(Held before) {
+    if (held.equals(Optional.of(before))) {
+      held = Optional.empty();
+      thread.interrupt();
+    }
+  }
+
+  void close() {
+    closed = true;
+    thread.interrupt();
+    held.ifPresent(lease -> revoke(lease.leaseId()));
+    held = Optional.empty();
+  }
+
+  private void keep() {
+    boolean told = false;
+    while (!closed) {
+      try {
+        if (held.isEmpty() ? !establish() : !keepAlive(held.get())) {
+          pause(PAUSE_MILLIS);
+          continue;
+        }
+        if (told) {
+          LOG.info("etcd answers again");
+        }
+        told = false;
+        pause(TimeUnit.SECONDS.toMillis(ttlSeconds) / 3);
+      } catch (StatusRuntimeException e) {
+        if (!told && trouble().isPresent() && !closed) {
+          told = true;
+          LOG.error("cut off from the pool: {}", client.describe(e));
+        }
+        pause(PAUSE_MILLIS);
+      }
+    }
+  }
+
+  private boolean keepAlive(Held lease) {
+    long sentNanos = System.nanoTime();
+    long ttl =
+        client
+            .call(
+                LeaseGrpc.getLeaseKeepAliveMethod(),
+                LeaseKeepAliveRequest.newBuilder().setID(lease.leaseId()).build(),
+                CALL_MILLIS)
+            .getTTL();
+    if (ttl <= 0) {
+      LOG.warn("etcd had given up this server; it comes back");
+      held = Optional.empty();
+      return false;
+    }
+    aliveUntilNanos = sentNanos + TimeUnit.SECONDS.toNanos(ttl);
+    return true;
+  }
+
+  /** False while another of this name may live. */
+  private boolean establish() {
+    long sentNanos = System.nanoTime();
+    long leaseId =
+        client
+            .call(
+                LeaseGrpc.getLeaseGrantMethod(),
+                LeaseGrantRequest.newBuilder().setTTL(ttlSeconds).build(),
+                CALL_MILLIS)
+            .getID();
+    Optional<Held> bound = bind(leaseId, 0);
+    if (bound.isEmpty()) {
+      Optional<KeyValue> other = other();
+      if (other.isPresent() && isOver(other.get())) {
+        bound = bind(leaseId, other.get().getModRevision());
+        if (bound.isPresent()) {
+          revoke(other.get().getLease());
+        }
+      }
+    }
+    if (bound.isEmpty()) {
+      revoke(leaseId);
+      return false;
+    }
+    aliveUntilNanos = sentNanos + TimeUnit.SECONDS.toNanos(ttlSeconds);
+    held = bound;
+    return true;
+  }
+
+  private boolean isOver(KeyValue alive) {
+    String text = alive.getValue().toStringUtf8();
+    return text.equals(self.text()) || Identity.hasEnded(text, self);
+  }
+
+  /** Takes the name if it was last taken at this revision. */
+  private Optional<Held> bind(long leaseId, long revision) {
+    TxnResponse answer =
+        client.call(
+            KVGrpc.getTxnMethod(),
+            TxnRequest.newBuilder()
+                .addCompare(Keys.wasWrittenAt(keys.alive(server), revision))
+                .addSuccess(
+                    Keys.put(keys.alive(server), ByteString.copyFromUtf8(self.text()), leaseId))
+                .build(),
+            CALL_MILLIS);
+    return answer.getSucceeded()
+        ? Optional.of(new Held(leaseId, answer.getHeader().getRevision()))
+        : Optional.empty();
+  }
+
+  private Optional<KeyValue> other() {
+    return client
+        .call(KVGrpc.getRangeMethod(), Keys.get(keys.alive(server)).getRequestRange(), CALL_MILLIS)
+        .getKvsList()
+        .stream()
+        .findFirst();
+  }
+
+  private void revoke(long leaseId) {
+    try {
+      var ignored =
+          client.call(
+              LeaseGrpc.getLeaseRevokeMethod(),
+              LeaseRevokeRequest.newBuilder().setID(leaseId).build(),
+              CALL_MILLIS);
+    } catch (StatusRuntimeException e) {
+      LOG.debug("the lease ends by itself: {}", client.describe(e));
+    }
+  }
+
+  private void pause(long millis) {
+    try {
+      Thread.sleep(millis);
+    } catch (InterruptedException e) {
+      // Something has changed: look at once.
+    }
+  }
+}
