@@ -207,10 +207,10 @@ public final class Etcd implements AutoCloseable {
   }
 
   @Override
-  public void close() throws InterruptedException {
+  public void close() {
     for (Member member : members) {
       if (member.process != null) {
-        member.process.destroyForcibly().waitFor();
+        member.process.destroyForcibly().onExit().join();
       }
     }
   }
