@@ -51,7 +51,7 @@ final class Pool implements AutoCloseable {
     List<String> command = new ArrayList<>(List.of(Distribution.gpupool().toString(), "server"));
     command.addAll(List.of("--gpus", gpus, "--listen", "127.0.0.1"));
     command.addAll(List.of("--control-port", Integer.toString(port), "--data-port", "0"));
-    command.addAll(List.of("--http-port", "0"));
+    command.addAll(List.of("--http-port", "0", "--drain-limit", "0s"));
     command.addAll(Arrays.asList(options));
     Program server = Program.of(command).start();
     try {

@@ -10,6 +10,7 @@ import io.gpupool.control.v1.ReleaseLeaseRequest;
 import io.gpupool.control.v1.SessionInfo;
 import java.util.List;
 import picocli.CommandLine.Command;
+import picocli.CommandLine.Option;
 import picocli.CommandLine.Parameters;
 
 /** {@code gpupool lease}. */
@@ -127,10 +128,16 @@ final class LeaseCommand {
     @Parameters(arity = "1..*", paramLabel = "LEASE", description = "ids, such as L12")
     private List<String> ids;
 
+    @Option(names = "--reason", paramLabel = "TEXT", description = "told to their holders")
+    private String reason = "";
+
     @Override
     int ask(PoolClient client) {
       for (String id : ids) {
-        client.blocking().releaseLease(ReleaseLeaseRequest.newBuilder().setLeaseId(id).build());
+        client
+            .blocking()
+            .releaseLease(
+                ReleaseLeaseRequest.newBuilder().setLeaseId(id).setReason(reason).build());
         System.out.print(json() ? "" : id + " released\n");
       }
       if (json()) {

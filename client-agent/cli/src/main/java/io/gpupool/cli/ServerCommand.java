@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.gpupool.cli;
 
+import io.gpupool.agent.LeaseWish;
 import io.gpupool.rest.RestServer;
 import io.gpupool.server.GpuSpec;
 import io.gpupool.server.PoolServer;
@@ -12,14 +13,22 @@ import java.io.IOException;
 import java.net.InetAddress;
 import java.net.InetSocketAddress;
 import java.nio.file.Path;
+import java.time.Duration;
 import java.util.Optional;
 import java.util.concurrent.Callable;
+import java.util.concurrent.CountDownLatch;
+import java.util.concurrent.TimeUnit;
 import picocli.CommandLine.ArgGroup;
 import picocli.CommandLine.Command;
 import picocli.CommandLine.Option;
 
 /** {@code gpupool server}: serves this machine's GPUs to the pool until it is told to end. */
-@Command(name = "server", description = "Serves the GPUs of this machine.")
+@Command(
+    name = "server",
+    description =
+        "Serves the GPUs of this machine; drain and uncordon take a server of a pool out of service"
+            + " and put it back.",
+    subcommands = {ServerDrain.Drain.class, ServerDrain.Uncordon.class})
 final class ServerCommand implements Callable<Integer> {
   @Option(
       names = "--gpus",
@@ -104,10 +113,21 @@ final class ServerCommand implements Callable<Integer> {
       description = "a launch in software of a kernel without PTX (default: ${DEFAULT-VALUE})")
   private MissingPtx missingPtx;
 
+  @Option(
+      names = "--drain-limit",
+      paramLabel = "DURATION",
+      defaultValue = "5s",
+      description = {
+        "how long leases may go on when the server is told to end (SIGTERM), which it does once none",
+        "is left; a second signal ends it at once (default: ${DEFAULT-VALUE})"
+      })
+  private String drainLimit = "";
+
   @Override
   public Integer call() throws Exception {
     LogConfiguration.forService();
     ServerOptions.checkPort(httpPort);
+    Duration limit = LeaseWish.duration(drainLimit);
     ServerOptions options =
         new ServerOptions(
             new GpuSpec(gpus),
@@ -149,6 +169,13 @@ final class ServerCommand implements Callable<Integer> {
               + (rest == null ? "" : ", HTTP " + host + ":" + rest.port()));
       System.out.flush();
       Signals.awaitTermination();
+      CountDownLatch enough = new CountDownLatch(1);
+      Signals.handle("TERM", enough::countDown);
+      Signals.handle("INT", enough::countDown);
+      server.drain(enough::countDown);
+      if (!enough.await(limit.toMillis(), TimeUnit.MILLISECONDS) && limit.isPositive()) {
+        System.err.println("gpupool: leases are left after " + drainLimit + "; they end now");
+      }
     }
     return 0;
   }

@@ -37,6 +37,7 @@ final class SamplePool implements PoolReader {
                     .setGpus(2)
                     .setUpMillis(90_000)
                     .setBackend("soft")
+                    .setState("ready")
                     .build()),
             IntStream.range(0, 2).mapToObj(SamplePool::gpu).toList(),
             IntStream.rangeClosed(1, leases).mapToObj(SamplePool::lease).toList(),

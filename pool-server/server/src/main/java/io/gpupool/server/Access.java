@@ -70,6 +70,8 @@ final class Access implements ServerInterceptor {
         PoolAdminGrpc.getListTokensMethod(),
         PoolAdminGrpc.getCreateTokenMethod(),
         PoolAdminGrpc.getRevokeTokenMethod(),
+        PoolAdminGrpc.getDrainServerMethod(),
+        PoolAdminGrpc.getUncordonServerMethod(),
         PoolAdminGrpc.getListAuditMethod());
     return Map.copyOf(table);
   }

@@ -10,6 +10,7 @@ import io.gpupool.control.v1.DeletePartitionReply;
 import io.gpupool.control.v1.DeletePartitionRequest;
 import io.gpupool.control.v1.DeleteTenantReply;
 import io.gpupool.control.v1.DeleteTenantRequest;
+import io.gpupool.control.v1.DrainServerRequest;
 import io.gpupool.control.v1.ListAuditReply;
 import io.gpupool.control.v1.ListAuditRequest;
 import io.gpupool.control.v1.ListPartitionsReply;
@@ -24,11 +25,14 @@ import io.gpupool.control.v1.PoolAdminGrpc;
 import io.gpupool.control.v1.ResizePartitionRequest;
 import io.gpupool.control.v1.RevokeTokenReply;
 import io.gpupool.control.v1.RevokeTokenRequest;
+import io.gpupool.control.v1.ServerInfo;
 import io.gpupool.control.v1.SetQuotaRequest;
 import io.gpupool.control.v1.TenantInfo;
+import io.gpupool.control.v1.UncordonServerRequest;
 import io.gpupool.server.state.StateException;
 import io.grpc.Status;
 import io.grpc.stub.StreamObserver;
+import java.util.OptionalLong;
 import java.util.Set;
 
 /** The gRPC service of what changes the pool. gRPC calls it on the control thread. */
@@ -42,6 +46,8 @@ final class AdminService extends PoolAdminGrpc.PoolAdminImplBase {
   private final AdminView view;
   private final Leases leases;
   private final LeaseQueue queue;
+  private final Drains drains;
+  private final PoolView pool;
 
   AdminService(
       Partitions partitions,
@@ -50,7 +56,9 @@ final class AdminService extends PoolAdminGrpc.PoolAdminImplBase {
       Audit audit,
       AdminView view,
       Leases leases,
-      LeaseQueue queue) {
+      LeaseQueue queue,
+      Drains drains,
+      PoolView pool) {
     this.partitions = partitions;
     this.tenants = tenants;
     this.tokens = tokens;
@@ -58,6 +66,8 @@ final class AdminService extends PoolAdminGrpc.PoolAdminImplBase {
     this.view = view;
     this.leases = leases;
     this.queue = queue;
+    this.drains = drains;
+    this.pool = pool;
   }
 
   @Override
@@ -192,6 +202,31 @@ final class AdminService extends PoolAdminGrpc.PoolAdminImplBase {
           TokenHash revoked = tokens.revoke(Access.actor(), request.getId());
           leases.endThoseOf(revoked, "its token was revoked");
           return RevokeTokenReply.getDefaultInstance();
+        });
+  }
+
+  @Override
+  public void drainServer(DrainServerRequest request, StreamObserver<ServerInfo> reply) {
+    answer(
+        reply,
+        () -> {
+          drains.drain(
+              Access.actor(),
+              request.getName(),
+              request.hasDeadlineMillis()
+                  ? OptionalLong.of(request.getDeadlineMillis())
+                  : OptionalLong.empty());
+          return pool.server(request.getName());
+        });
+  }
+
+  @Override
+  public void uncordonServer(UncordonServerRequest request, StreamObserver<ServerInfo> reply) {
+    answer(
+        reply,
+        () -> {
+          drains.uncordon(Access.actor(), request.getName());
+          return pool.server(request.getName());
         });
   }
 

@@ -7,6 +7,8 @@ import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Optional;
+import java.util.Set;
+import java.util.stream.Stream;
 
 /** The GPUs there are, and what of each can be granted. Owned by the control thread. */
 final class Capacity {
@@ -33,9 +35,32 @@ final class Capacity {
         .orElse(Division.UNDIVIDED);
   }
 
-  /** Every part of every GPU that can be granted from. */
+  /** Every part of every GPU that can be granted from; nothing is free on those that drain. */
   List<Placement.Offer> snapshot() {
-    return gpus.values().stream().flatMap(gpu -> division(gpu).offers(gpu).stream()).toList();
+    Set<String> drained = records.all(Kinds.DRAINS).keySet();
+    Stream<Placement.Offer> open =
+        gpus.values().stream()
+            .filter(gpu -> !drained.contains(gpu.server()))
+            .flatMap(gpu -> division(gpu).offers(gpu).stream());
+    // They come last: the reason why a request waits is to be one that an open GPU has.
+    Stream<Placement.Offer> closed =
+        gpus.values().stream()
+            .filter(gpu -> drained.contains(gpu.server()))
+            .flatMap(gpu -> division(gpu).offers(gpu).stream())
+            .map(offer -> offer.without(offer.free()));
+    return Stream.concat(open, closed).toList();
+  }
+
+  /** Whether a server grants nothing more. */
+  boolean isDraining(String server) {
+    return records.get(Kinds.DRAINS, server).isPresent();
+  }
+
+  /** Whether a lease has something of a server's GPUs. */
+  boolean isLeased(String server) {
+    return gpus.values().stream()
+        .filter(gpu -> gpu.server().equals(server))
+        .anyMatch(gpu -> !division(gpu).allocations().isEmpty());
   }
 
   /** What of a GPU nobody has, in partitions or outside. */

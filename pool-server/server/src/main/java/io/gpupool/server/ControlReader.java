@@ -16,6 +16,6 @@ record ControlReader(Executor control, Tokens tokens, PoolView view, Workers wor
 
   @Override
   public CompletableFuture<Optional<String>> trouble() {
-    return CompletableFuture.supplyAsync(workers::trouble, control);
+    return CompletableFuture.supplyAsync(view::trouble, control);
   }
 }

@@ -72,6 +72,7 @@ final class Grants {
     records.transact(draft -> {
       requireToken(draft, grant);
       for (Part part : parts) {
+        requireOpen(draft, part.gpu());
         String key = GpuKey.of(part.gpu()).text();
         Division after =
             draft
@@ -138,6 +139,13 @@ final class Grants {
       parts.add(new Part(gpu.get(), part.partition(), part.share(), part.hard()));
     }
     return Optional.of(parts);
+  }
+
+  private static void requireOpen(Draft draft, Gpu gpu) throws RefusedException {
+    if (draft.get(Kinds.DRAINS, gpu.server()).isPresent()) {
+      throw new RefusedException(
+          RefusedException.Why.CHANGED, "server " + gpu.server() + " drains since a moment ago");
+    }
   }
 
   private static void requireToken(Draft draft, GrantRecord grant) throws RefusedException {

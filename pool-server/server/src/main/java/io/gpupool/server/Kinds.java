@@ -8,6 +8,7 @@ import com.google.protobuf.Parser;
 import io.gpupool.control.state.v1.AuditRecord;
 import io.gpupool.control.state.v1.CounterRecord;
 import io.gpupool.control.state.v1.DivisionRecord;
+import io.gpupool.control.state.v1.DrainRecord;
 import io.gpupool.control.state.v1.LeaseRecord;
 import io.gpupool.control.state.v1.TenantRecord;
 import io.gpupool.control.state.v1.TokenRecord;
@@ -50,8 +51,12 @@ final class Kinds {
   static final Kind<AuditEntry> AUDIT =
       kind("audit/", RecordForm::audit, AuditRecord.parser(), RecordForm::audit);
 
+  /** By server. */
+  static final Kind<Drain> DRAINS =
+      kind("drains/", RecordForm::drain, DrainRecord.parser(), RecordForm::drain);
+
   static final List<Kind<?>> ALL =
-      List.of(DIVISIONS, GRANTS, TENANTS, USES, TOKENS, COUNTERS, AUDIT);
+      List.of(DIVISIONS, GRANTS, TENANTS, USES, TOKENS, COUNTERS, AUDIT, DRAINS);
 
   private Kinds() {}
 

@@ -134,12 +134,17 @@ final class LeaseQueue {
 
   /** Refuses all that wait and whoever comes, and ends all leases. */
   void drain(String reason) {
+    stopGranting(reason);
+    leases.drain(reason);
+  }
+
+  /** Refuses all that wait and whoever comes; leases go on. */
+  void stopGranting(String reason) {
     draining = true;
     for (Entry entry : List.copyOf(entries.values())) {
       remove(entry);
       refuse(entry, Cause.CAUSE_DRAINING, reason);
     }
-    leases.drain(reason);
   }
 
   private void expire(Entry entry) {
@@ -166,7 +171,10 @@ final class LeaseQueue {
           refuse(entry, Cause.CAUSE_NO_MATCH, never.reason());
         }
         case Turn.Later later -> {
-          entry.cause = Cause.CAUSE_NO_CAPACITY;
+          entry.cause =
+              capacity.isDraining(later.full().best().gpu().server())
+                  ? Cause.CAUSE_DRAINING
+                  : Cause.CAUSE_NO_CAPACITY;
           entry.reason = leases.whyNot(later.full(), entry.request);
           if (stand(entry, ++place)) {
             moved.add(entry);

@@ -248,6 +248,13 @@ final class Leases {
   /** Why a request finds no room, and what its holder can do; names nobody it must not see. */
   String whyNot(Outcome.Full full, Request request) {
     Gpu gpu = full.best().gpu();
+    if (capacity.isDraining(gpu.server())) {
+      return "what could serve it is on servers that drain, such as "
+          + gpu.label()
+          + "; wait for others, or have an admin undo it with 'gpupool server uncordon "
+          + gpu.server()
+          + "'";
+    }
     String best = "largest free fraction is " + full.best().free() + " on " + full.best().label();
     if (request.ask().gpus() > 1) {
       best = full.fitting() + " of these are free now, beyond them the " + best;

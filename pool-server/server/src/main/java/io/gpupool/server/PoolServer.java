@@ -57,6 +57,7 @@ public final class PoolServer implements AutoCloseable {
   private Optional<Path> adminToken = Optional.empty();
   private List<ServerServiceDefinition> services = List.of();
   private PoolReader reader;
+  private Drains drains;
 
   private PoolServer(String name) {
     this.name = name;
@@ -117,6 +118,15 @@ public final class PoolServer implements AutoCloseable {
   /** What it serves, in a few words: {@code 1 GPU in software}. */
   public String summary() {
     return gpus.size() + (gpus.size() == 1 ? " GPU" : " GPUs") + kind;
+  }
+
+  /**
+   * Grants nothing more and refuses who waits, as before an end in order. Leases go on.
+   *
+   * @param whenEmpty runs on another thread once no lease is left
+   */
+  public void drain(Runnable whenEmpty) {
+    control.execute(() -> drains.stop(whenEmpty));
   }
 
   /** Ends all leases and waits, within bounds, until all workers are dead. */
@@ -194,10 +204,12 @@ public final class PoolServer implements AutoCloseable {
     LeaseQueue queue = new LeaseQueue(leases, capacity, tenants, control);
     Sessions sessions = new Sessions(leases, tokens, workers, control, control);
     Partitions partitions = new Partitions(records, audit, capacity);
+    drains = new Drains(records, audit, capacity, leases, queue, control, name);
     if (options.needsTokens()) {
       adminToken = FirstAdmin.ensure(records, tokens, control, options.adminFolder());
     }
     leases.restore();
+    drains.start();
     CallStreamPort port =
         new CallStreamPort(
             new InetSocketAddress(options.listen(), options.dataPort()),
@@ -216,6 +228,7 @@ public final class PoolServer implements AutoCloseable {
             queue,
             sessions,
             workers,
+            drains,
             control);
     reader = new ControlReader(control, tokens, view, workers);
     Server grpc =
@@ -242,7 +255,9 @@ public final class PoolServer implements AutoCloseable {
                     audit,
                     new AdminView(capacity, partitions, tenants, tokens),
                     leases,
-                    queue))
+                    queue,
+                    drains,
+                    view))
             .build()
             .start();
     services = grpc.getServices();

@@ -110,12 +110,18 @@ final class PoolService extends PoolGrpc.PoolImplBase {
       leases.release(
           lease.get(),
           actor,
-          request.getSecret().isEmpty() ? "released by " + actor.text() : "released");
+          request.getSecret().isEmpty()
+              ? "released by " + actor.text() + because(request.getReason())
+              : "released" + because(request.getReason()));
     } catch (StateException e) {
       reply.onError(Status.RESOURCE_EXHAUSTED.withDescription(e.getMessage()).asRuntimeException());
       return;
     }
     answer(reply, ReleaseLeaseReply.getDefaultInstance());
+  }
+
+  private static String because(String reason) {
+    return reason.isBlank() ? "" : ": " + HolderName.plain(reason);
   }
 
   @Override

@@ -15,6 +15,7 @@ import io.gpupool.control.v1.ServerInfo;
 import io.gpupool.control.v1.SessionInfo;
 import io.gpupool.server.Placement.Part;
 import java.util.Locale;
+import java.util.Optional;
 import java.util.function.Supplier;
 
 /** What the pool holds, as messages for those who ask. Runs on the control thread. */
@@ -30,6 +31,7 @@ final class PoolView {
   private final LeaseQueue queue;
   private final Sessions sessions;
   private final Workers workers;
+  private final Drains drains;
   private final Timers timers;
   private final long startedAtNanos;
 
@@ -43,6 +45,7 @@ final class PoolView {
       LeaseQueue queue,
       Sessions sessions,
       Workers workers,
+      Drains drains,
       Timers timers) {
     this.server = server;
     this.address = address;
@@ -53,6 +56,7 @@ final class PoolView {
     this.queue = queue;
     this.sessions = sessions;
     this.workers = workers;
+    this.drains = drains;
     this.timers = timers;
     startedAtNanos = timers.nowNanos();
   }
@@ -98,8 +102,30 @@ final class PoolView {
                 .setSessions(sessions.all().size())
                 .setSpareWorkers(workers.spareCount())
                 .setUpMillis(millisSince(startedAtNanos))
-                .setBackend(backend))
+                .setBackend(backend)
+                .setState(drains.state(server))
+                .setDrainDeadlineAtMillis(
+                    drains.of(server).stream()
+                        .flatMapToLong(drain -> drain.deadlineAtMillis().stream())
+                        .findFirst()
+                        .orElse(0)))
         .build();
+  }
+
+  /** One server of the pool. */
+  ServerInfo server(String name) throws RefusedException {
+    return servers().getServersList().stream()
+        .filter(info -> info.getName().equals(name))
+        .findFirst()
+        .orElseThrow(() ->
+            new RefusedException(
+                RefusedException.Why.NOT_FOUND,
+                "server '" + HolderName.plain(name) + "' is not there"));
+  }
+
+  /** Why no program can be served now; empty if one can, as far as is known. */
+  Optional<String> trouble() {
+    return drains.isStopping() ? Optional.of("the server is stopping") : workers.trouble();
   }
 
   ListGpusReply gpus() {

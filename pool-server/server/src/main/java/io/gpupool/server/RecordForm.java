@@ -4,6 +4,7 @@ package io.gpupool.server;
 import io.gpupool.control.state.v1.AllocationRecord;
 import io.gpupool.control.state.v1.AuditRecord;
 import io.gpupool.control.state.v1.DivisionRecord;
+import io.gpupool.control.state.v1.DrainRecord;
 import io.gpupool.control.state.v1.LeaseRecord;
 import io.gpupool.control.state.v1.PartitionRecord;
 import io.gpupool.control.state.v1.RoleRecord;
@@ -194,6 +195,26 @@ final class RecordForm {
         record.getAction(),
         record.getSubject(),
         record.getDetail());
+  }
+
+  static DrainRecord drain(Drain drain) {
+    DrainRecord.Builder record =
+        DrainRecord.newBuilder()
+            .setActor(drain.actor())
+            .setSinceMillis(drain.sinceMillis())
+            .setStopping(drain.stopping());
+    drain.deadlineAtMillis().ifPresent(record::setDeadlineAtMillis);
+    return record.build();
+  }
+
+  static Drain drain(DrainRecord record) {
+    return new Drain(
+        record.getActor(),
+        record.getSinceMillis(),
+        record.hasDeadlineAtMillis()
+            ? OptionalLong.of(record.getDeadlineAtMillis())
+            : OptionalLong.empty(),
+        record.getStopping());
   }
 
   private static ShareRecord share(Share share) {

@@ -25,6 +25,7 @@ final class Ground {
   final Grants grants;
   final Leases leases;
   final LeaseQueue queue;
+  final Drains drains;
   private int given;
 
   /** On a state of its own, in memory. */
@@ -47,6 +48,7 @@ final class Ground {
     grants = new Grants(records, audit, timers, server);
     leases = new Leases(grants, capacity, timers, TimeTableTest.table(gpus.size()));
     queue = new LeaseQueue(leases, capacity, tenants, timers);
+    drains = new Drains(records, audit, capacity, leases, queue, timers, server);
   }
 
   /** Takes these parts as a lease of nobody's would. */

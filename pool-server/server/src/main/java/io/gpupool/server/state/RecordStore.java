@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.gpupool.server.state;
 
+import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
 import java.util.Optional;
@@ -22,6 +23,9 @@ public final class RecordStore implements AutoCloseable {
   private final List<Kind<?>> kinds;
   private final ConcurrentNavigableMap<String, Versioned<?>> records =
       new ConcurrentSkipListMap<>();
+  private final List<Listener> listeners = new ArrayList<>();
+
+  private record Listener(String prefix, Runnable action) {}
 
   /** Reads and writes through a draft, without any other effect: it may run several times. */
   public interface Edit<T, E extends Exception> {
@@ -98,6 +102,14 @@ public final class RecordStore implements AutoCloseable {
     return store.trouble();
   }
 
+  /**
+   * Has an action run after every change of records of a kind, whoever made it: on the thread that
+   * brought it, which must not be kept.
+   */
+  public synchronized void whenChanged(Kind<?> kind, Runnable action) {
+    listeners.add(new Listener(kind.prefix(), action));
+  }
+
   @Override
   public void close() {
     store.close();
@@ -117,6 +129,11 @@ public final class RecordStore implements AutoCloseable {
         }
       } catch (StateException e) {
         LOG.error("{}", e.getMessage());
+      }
+    }
+    for (Listener listener : listeners) {
+      if (changes.stream().anyMatch(change -> change.key().startsWith(listener.prefix()))) {
+        listener.action().run();
       }
     }
   }
