@@ -56,7 +56,7 @@ class OperatorGuideIT {
     for (String line : Files.readAllLines(GUIDE)) {
       if (line.startsWith("```")) {
         inBlock = !inBlock;
-      } else if (inBlock && line.startsWith("gpupool ") && !line.startsWith("gpupool server")) {
+      } else if (inBlock && line.startsWith("gpupool ") && !line.startsWith("gpupool server --")) {
         commands.add(line);
       }
     }
