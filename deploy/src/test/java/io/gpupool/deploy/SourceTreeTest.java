@@ -16,7 +16,7 @@ import org.junit.jupiter.api.Test;
 /** What holds for every source file, whatever its language. */
 class SourceTreeTest {
   private static final Pattern PROGRAM_TEXT =
-      Pattern.compile(".*\\.(java|c|h|cc|cpp|cu|proto|sh|py)");
+      Pattern.compile(".*\\.(java|c|h|cc|cpp|cu|proto|sh|py|js|css|html|svg)");
   private static final String LICENCE = "SPDX-License-Identifier: Apache-2.0";
   private static final Pattern DISABLED = Pattern.compile("^\\s*@Disabled\\b", Pattern.MULTILINE);
 

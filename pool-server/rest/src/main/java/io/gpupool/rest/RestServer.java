@@ -2,6 +2,7 @@
 package io.gpupool.rest;
 
 import com.sun.net.httpserver.HttpServer;
+import io.gpupool.rest.page.PageFilter;
 import io.gpupool.server.PoolReader;
 import java.io.IOException;
 import java.net.BindException;
@@ -47,7 +48,7 @@ public final class RestServer implements AutoCloseable {
     ExecutorService threads =
         Executors.newThreadPerTaskExecutor(Thread.ofVirtual().name("gpupool-http-", 0).factory());
     server.setExecutor(threads);
-    server.createContext("/", new Dispatcher(pool));
+    server.createContext("/", new Dispatcher(pool)).getFilters().add(new PageFilter());
     server.start();
     return new RestServer(server, threads);
   }

@@ -103,7 +103,8 @@ class RestServerTest {
         "/api/v1/leases/L99 | 404 | there is none by this id",
         "/api/v1/lease | 404 | there is no such path",
         "/api/v1/leases/ | 404 | there is none by this id",
-        "/ | 404 | there is no such path",
+        "/page/none.js | 404 | there is no such path",
+        "/page/../openapi.json | 404 | there is no such path",
       })
   void get_wrong_saysWhatIs(String path, int status, String detail) throws Exception {
     HttpResponse<String> answer = client.get(path);

@@ -1,0 +1,112 @@
+// SPDX-License-Identifier: Apache-2.0
+// One lease: what it holds, its sessions, and what has become of it so far.
+
+import { h } from '../dom.js';
+import { bytesOf, clock, count, duration, holder, nanos, percentOf } from '../format.js';
+import { ownerClass } from '../owners.js';
+import { meter } from '../parts/meter.js';
+import { open } from './dialog.js';
+import { evict } from './evict.js';
+
+let dialog;
+let shownId = '';
+let pool;
+
+/** Keeps the dialog of the lease that the address names open and up to date. */
+export function showLease(seen, id) {
+  pool = seen;
+  if (dialog?.isOpen() && shownId === id) {
+    dialog.redraw();
+    return;
+  }
+  dialog?.close();
+  shownId = id;
+  if (id) {
+    dialog = open({ title: `Lease ${id}`, draw, onClose: closed, wide: true });
+  }
+}
+
+function closed() {
+  dialog = undefined;
+  if (shownId && location.hash === `#/leases/${shownId}`) {
+    location.hash = '#/leases';
+  }
+  shownId = '';
+}
+
+function draw({ close }) {
+  const lease = pool.one('leases', shownId);
+  return [
+    lease
+      ? details(lease)
+      : h('p', { class: 'empty' }, pool.asOf > 0 ? 'It has ended, or is not yours to see.' : 'Waiting for the server …'),
+    history(),
+    h(
+      'div',
+      { class: 'buttons' },
+      h('button', { type: 'button', onclick: close, autofocus: true }, 'Close'),
+      lease && h('button', { type: 'button', class: 'danger', onclick: () => evict(lease) }, 'Evict …'),
+    ),
+  ];
+}
+
+function details(lease) {
+  const facts = [
+    ['State', lease.state],
+    ['Tenant', lease.tenant],
+    ['Program', `${lease.holder.program}, process ${lease.holder.pid}`],
+    ['Holder', holder(lease.holder)],
+    ['Age', duration(pool.age('leases', lease.id, 'ageMillis'))],
+  ];
+  return [
+    h('dl', { class: 'facts-list' }, facts.map(([term, fact]) => h('div', { key: term }, h('dt', null, term), h('dd', null, fact)))),
+    h('h3', null, lease.grants.length === 1 ? 'Share' : 'Shares'),
+    h('ul', { class: 'plain' }, lease.grants.map((use) => share(use, lease.tenant))),
+    h('h3', null, 'Sessions'),
+    sessions(lease),
+  ];
+}
+
+function share(use, tenant) {
+  const { grant } = use;
+  return h(
+    'li',
+    { class: 'granted' },
+    h('p', null, h('b', null, `${grant.server}/${grant.gpu}`), ` ${grant.gpuName}`, grant.partition && `, partition ${grant.partition}`, grant.hard && ', hard'),
+    meter(use.usedMemoryBytes, grant.memoryBytes, `Memory ${bytesOf(use.usedMemoryBytes, grant.memoryBytes)}`, ownerClass(tenant)),
+    meter(use.usedComputePercent, grant.computePercent, `Compute ${percentOf(use.usedComputePercent, grant.computePercent)}`, ownerClass(tenant)),
+    h('p', { class: 'muted' }, `${nanos(use.usedGpuNanos)} of GPU time so far, held back for ${nanos(use.throttledNanos)}`),
+  );
+}
+
+function sessions(lease) {
+  const own = pool.all('sessions').filter((session) => session.leaseId === lease.id);
+  if (own.length === 0) {
+    return h('p', { class: 'muted' }, 'None is open.');
+  }
+  return h(
+    'ul',
+    { class: 'plain' },
+    own.map((session) =>
+      h(
+        'li',
+        { key: session.id },
+        h('b', null, session.client.program),
+        ` process ${session.client.pid}, ${session.state}, ${count(session.callsPerSecond)} calls/s`,
+        session.lastError && [', ', h('span', { class: 'bad' }, session.lastError)],
+      ),
+    ),
+  );
+}
+
+function history() {
+  const own = pool.events.filter(
+    (event) => (event.kind === 'leases' && event.id === shownId) || (event.kind === 'sessions' && event.text.includes(`lease ${shownId}`)),
+  );
+  return [
+    h('h3', null, 'History'),
+    own.length === 0
+      ? h('p', { class: 'muted' }, 'Nothing has changed since this page was opened.')
+      : h('ol', { class: 'timeline' }, own.map((event) => h('li', { key: String(event.number) }, h('time', null, clock(event.at)), ` ${event.text}`))),
+  ];
+}

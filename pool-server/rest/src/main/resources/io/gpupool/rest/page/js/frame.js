@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: Apache-2.0
+// What surrounds every view: where one can go, and whether the page is up to date.
+
+import { hasToken, setToken } from './api.js';
+import { h } from './dom.js';
+import { clock } from './format.js';
+import { VIEWS } from './router.js';
+
+const COUNTED = { leases: 'leases', queue: 'queue', sessions: 'sessions' };
+
+export function navigation(pool, current) {
+  return h(
+    'ul',
+    null,
+    Object.entries(VIEWS).map(([name, view]) =>
+      h(
+        'li',
+        { key: name },
+        h(
+          'a',
+          { href: `#/${name}`, 'aria-current': name === current && 'page' },
+          view.title,
+          name in COUNTED && number(pool.all(COUNTED[name]).length),
+        ),
+      ),
+    ),
+  );
+}
+
+function number(count) {
+  return count > 0 && h('span', { class: 'count' }, ` ${count}`);
+}
+
+export function connection({ live }) {
+  return [
+    h(
+      'span',
+      { class: live ? 'state good' : 'state bad', role: 'status' },
+      h('span', { class: 'dot', 'aria-hidden': 'true' }),
+      live ? 'Live' : 'Not connected',
+    ),
+    hasToken() && h('button', { type: 'button', class: 'quiet', onclick: signOut }, 'Sign out'),
+  ];
+}
+
+/** Forgets the token with all that it has shown. */
+function signOut() {
+  setToken('');
+  location.reload();
+}
+
+export function outage(pool, tryNow) {
+  const { live, reason, againAt } = pool.connection;
+  if (live || againAt === 0) {
+    return null;
+  }
+  const seconds = Math.ceil((againAt - Date.now()) / 1000);
+  return h(
+    'div',
+    { class: 'outage' },
+    h(
+      'p',
+      null,
+      h('strong', null, 'Not connected: '),
+      `${reason}. `,
+      pool.asOf > 0 && `What is shown was so at ${clock(pool.asOf)}. `,
+      seconds > 0 ? `Trying again in ${seconds} s.` : 'Trying again.',
+    ),
+    h('button', { type: 'button', onclick: tryNow }, 'Try now'),
+  );
+}

@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: Apache-2.0
+// Starts the page: follows the pool, and draws the view that the address names.
+
+import { askWith } from './api.js';
+import { askForToken } from './dialogs/sign-in.js';
+import { patch } from './dom.js';
+import { connection, navigation, outage } from './frame.js';
+import { follow } from './live.js';
+import { Pool } from './pool.js';
+import { route, VIEWS } from './router.js';
+
+const TICK_MILLIS = 1000;
+
+const main = document.getElementById('main');
+let isAsked = false;
+let shown = '';
+
+const pool = new Pool(ask);
+askWith(askForToken);
+const tryNow = follow({
+  onState: (state) => pool.setConnection(state),
+  onBegin: () => pool.begin(),
+  onChange: (change) => pool.apply(change),
+});
+
+/** Draws soon, and once for all that has changed until then. */
+function ask() {
+  if (!isAsked) {
+    isAsked = true;
+    requestAnimationFrame(draw);
+  }
+}
+
+function draw() {
+  isAsked = false;
+  const { name, id } = route();
+  const view = VIEWS[name];
+  document.title = `${view.title} · gpupool`;
+  patch(document.getElementById('nav'), navigation(pool, name));
+  patch(document.getElementById('connection'), connection(pool.connection));
+  patch(document.getElementById('outage'), outage(pool, tryNow));
+  patch(main, view.draw(pool, { redraw: ask }));
+  if (name !== shown) {
+    shown = name;
+    window.scrollTo(0, 0);
+  }
+  view.open?.(pool, id);
+}
+
+window.addEventListener('hashchange', () => {
+  draw();
+  main.focus({ preventScroll: true });
+});
+setInterval(ask, TICK_MILLIS);
+draw();

@@ -1,0 +1,126 @@
+// SPDX-License-Identifier: Apache-2.0
+// The pool at a glance: what there is, server by server, and who has it.
+
+import { byName, cards, sharesOf } from '../cards.js';
+import { h } from '../dom.js';
+import { bytes, duration, percent, plural } from '../format.js';
+import { gpuCard } from './gpu-card.js';
+import { serverActions } from './server-actions.js';
+
+const AT_A_TIME = 24;
+
+let shown = AT_A_TIME;
+let text = '';
+
+export const overview = {
+  title: 'Pool',
+  draw(pool, { redraw }) {
+    const all = cards(pool);
+    const servers = pool.all('servers').sort((a, b) => byName(a.name, b.name));
+    const found = servers.filter((server) => matches(server, all));
+    return [
+      h('div', { class: 'head', key: 'head' }, h('h1', null, 'Pool'), servers.length > 1 && filter(redraw)),
+      pool.asOf > 0 && summary(pool, all),
+      servers.length === 0 && h('p', { class: 'empty', key: 'empty' }, emptiness(pool)),
+      found.slice(0, shown).map((server) => serverSection(pool, server, all)),
+      found.length > shown &&
+        h(
+          'button',
+          {
+            key: 'more',
+            type: 'button',
+            class: 'more',
+            onclick: () => {
+              shown += AT_A_TIME;
+              redraw();
+            },
+          },
+          `Show more of the ${plural(found.length, 'server')}`,
+        ),
+    ];
+  },
+};
+
+function emptiness(pool) {
+  return pool.connection.live ? 'The pool has no servers.' : 'Waiting for the server …';
+}
+
+function filter(redraw) {
+  return [
+    h('label', { class: 'hidden', for: 'pool-filter' }, 'Filter servers'),
+    h('input', {
+      id: 'pool-filter',
+      type: 'search',
+      placeholder: 'Filter servers',
+      oninput: (event) => {
+        text = event.target.value.trim().toLowerCase();
+        shown = AT_A_TIME;
+        redraw();
+      },
+    }),
+  ];
+}
+
+/** A server is found by its name, its GPUs' models, and who is on them. */
+function matches(server, all) {
+  return (
+    !text ||
+    [
+      server.name,
+      ...all
+        .filter((card) => card.gpu.server === server.name)
+        .flatMap((card) => [card.gpu.name, ...sharesOf(card).flatMap(({ lease }) => [lease.id, lease.tenant, lease.holder.user, lease.holder.program])]),
+    ].some((word) => word.toLowerCase().includes(text))
+  );
+}
+
+function summary(pool, all) {
+  const uses = all.flatMap(sharesOf).map((share) => share.use);
+  const sum = (list, of) => list.reduce((total, thing) => total + of(thing), 0);
+  const memory = sum(all, (card) => card.gpu.memoryBytes);
+  const leased = sum(uses, (use) => use.grant.memoryBytes);
+  const time = (of) => (all.length === 0 ? 0 : sum(uses, of) / all.length);
+  const figures = [
+    ['GPUs', String(all.length), plural(pool.all('servers').length, 'server')],
+    ['Memory leased', bytes(leased), `of ${bytes(memory)}, ${bytes(sum(uses, (use) => use.usedMemoryBytes))} used`],
+    ['Compute leased', percent(time((use) => use.grant.computePercent)), `${percent(time((use) => use.usedComputePercent))} used`],
+    ['Leases', String(pool.all('leases').length), plural(pool.all('sessions').length, 'session')],
+    ['Waiting', String(pool.all('queue').length), pool.all('queue').length === 1 ? 'request' : 'requests'],
+  ];
+  return h(
+    'dl',
+    { class: 'summary', key: 'summary' },
+    figures.map(([term, figure, more]) =>
+      h('div', { key: term }, h('dt', null, term), h('dd', null, h('b', null, figure), ' ', h('span', null, more))),
+    ),
+  );
+}
+
+function serverSection(pool, server, all) {
+  const titleId = `server-${server.name}`;
+  return h(
+    'section',
+    { key: `server ${server.name}`, class: 'server', 'aria-labelledby': titleId },
+    h(
+      'header',
+      null,
+      h('h2', { id: titleId }, server.name),
+      h(
+        'p',
+        { class: 'facts' },
+        [
+          `${server.backend} ${server.version}`,
+          server.address,
+          `up ${duration(pool.age('servers', server.name, 'upMillis'))}`,
+          plural(server.spareWorkers, 'spare worker'),
+        ].join(' · '),
+      ),
+      serverActions(server),
+    ),
+    h(
+      'div',
+      { class: 'gpus' },
+      all.filter((card) => card.gpu.server === server.name).map((card) => gpuCard(pool, card)),
+    ),
+  );
+}
