@@ -43,6 +43,8 @@ class PageIT {
       String[] half = {"-m", "1Gi", "--compute", "10", "--hard"};
       try (Program program =
           pool.run(half, Distribution.LOAD, "kernels").with("GPUPOOL_TOKEN", token()).start()) {
+        program.send("how much?");
+        program.awaitLine(line -> line.startsWith("load kernels"));
         tab.awaitText("L1");
         pictures(tab);
       }
