@@ -139,6 +139,8 @@ static void describe_program(struct text_message *message) {
   add_environment(message, "fraction", "GPUPOOL_FRACTION");
   add_environment(message, "memory", "GPUPOOL_MEMORY");
   add_environment(message, "compute", "GPUPOOL_COMPUTE");
+  add_environment(message, "idle_timeout", "GPUPOOL_IDLE_TIMEOUT");
+  add_environment(message, "time_limit", "GPUPOOL_TIME_LIMIT");
   add_token(message);
   add_environment(message, "pool", "GPUPOOL_POOL");
 }

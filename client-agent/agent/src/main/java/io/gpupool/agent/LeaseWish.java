@@ -25,7 +25,10 @@ public record LeaseWish(
     Optional<String> partition,
     Optional<String> waitLimit,
     Optional<Integer> priority,
-    boolean hard) {
+    boolean hard,
+    boolean spread,
+    Optional<String> idleTimeout,
+    Optional<String> timeLimit) {
   public static final LeaseWish NOTHING =
       new LeaseWish(
           Optional.empty(),
@@ -36,7 +39,10 @@ public record LeaseWish(
           Optional.empty(),
           Optional.empty(),
           Optional.empty(),
-          false);
+          false,
+          false,
+          Optional.empty(),
+          Optional.empty());
   private static final Pattern NUMBER = Pattern.compile("\\d{1,9}(\\.\\d{0,18})?|\\.\\d{1,18}");
   private static final Pattern DURATION = Pattern.compile("(\\d{1,9})(ms|s|m|h|d)?");
 
@@ -55,7 +61,10 @@ public record LeaseWish(
         Optional.empty(),
         Optional.empty(),
         Optional.empty(),
-        false);
+        false,
+        false,
+        values.apply("idle_timeout"),
+        values.apply("time_limit"));
   }
 
   /**
@@ -75,7 +84,10 @@ public record LeaseWish(
         partition.or(() -> other.partition),
         waitLimit.or(() -> other.waitLimit),
         priority.or(() -> other.priority),
-        hard || other.hard);
+        hard || other.hard,
+        spread || other.spread,
+        idleTimeout.or(() -> other.idleTimeout),
+        timeLimit.or(() -> other.timeLimit));
   }
 
   /**
@@ -98,7 +110,9 @@ public record LeaseWish(
     partition.ifPresent(request::setPartition);
     waitLimit.ifPresent(text -> request.setWaitMillis(duration(text).toMillis()));
     priority.ifPresent(request::setPriority);
-    request.setHard(hard);
+    request.setHard(hard).setSpread(spread);
+    idleTimeout.ifPresent(text -> request.setIdleTimeoutMillis(duration(text).toMillis()));
+    timeLimit.ifPresent(text -> request.setTimeLimitMillis(duration(text).toMillis()));
     return request.build();
   }
 

@@ -8,6 +8,7 @@ import io.gpupool.server.ServerOptions;
 import java.io.IOException;
 import java.net.InetAddress;
 import java.nio.file.Path;
+import java.util.Map;
 import java.util.Optional;
 
 /** A pool-server in this process, on loopback, for as long as one command runs. */
@@ -40,6 +41,7 @@ final class EmbeddedPool implements AutoCloseable {
                 Optional.empty(),
                 Optional.of(ServerOptions.Auth.none),
                 Optional.empty(),
+                Map.of(),
                 libcuda.map(Path::of),
                 1,
                 purpose == Purpose.measurement,

@@ -29,7 +29,10 @@ final class Environment {
         .or(() -> variable("GPUPOOL_TOKEN_FILE").map(Environment::read));
   }
 
-  /** What {@code GPUPOOL_GPUS}, {@code _FRACTION}, {@code _MEMORY} and {@code _COMPUTE} ask for. */
+  /**
+   * What {@code GPUPOOL_GPUS}, {@code _FRACTION}, {@code _MEMORY}, {@code _COMPUTE}, {@code
+   * _IDLE_TIMEOUT} and {@code _TIME_LIMIT} ask for.
+   */
   static LeaseWish wish() {
     return LeaseWish.from(
         name -> variable("GPUPOOL_" + name.toUpperCase(Locale.ROOT)).filter(v -> !isSpec(v)));

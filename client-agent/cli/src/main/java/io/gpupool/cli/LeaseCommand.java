@@ -21,6 +21,7 @@ import picocli.CommandLine.Parameters;
       LeaseCommand.Listing.class,
       LeaseCommand.Queue.class,
       LeaseCommand.Get.class,
+      LeaseRequestCommand.class,
       LeaseCommand.Release.class
     },
     synopsisSubcommandLabel = "COMMAND")
@@ -88,13 +89,18 @@ final class LeaseCommand {
     }
 
     private static String describe(LeaseInfo lease, List<SessionInfo> sessions) {
-      Table head = new Table("LEASE", "STATE", "TENANT", "HOLDER", "AGE");
+      Table head =
+          new Table(
+              "LEASE", "STATE", "TENANT", "HOLDER", "AGE", "IDLE", "IDLE TIMEOUT", "TIME LIMIT");
       head.row(
           lease.getId(),
           lease.getState(),
           lease.getTenant(),
           TopCommand.holder(lease.getHolder()),
-          Amounts.age(lease.getAgeMillis()));
+          Amounts.age(lease.getAgeMillis()),
+          Amounts.age(lease.getIdleMillis()),
+          limit(lease.getIdleTimeoutMillis()),
+          limit(lease.getTimeLimitMillis()));
       Table grants = new Table("GPU", "PARTITION", "MEMORY", "USED", "COMPUTE", "KIND");
       for (GrantUse use : lease.getGrantsList()) {
         grants.row(
@@ -119,13 +125,19 @@ final class LeaseCommand {
     }
   }
 
+  private static String limit(long millis) {
+    return millis == 0 ? "none" : Amounts.age(millis);
+  }
+
   /** {@code gpupool lease release}. */
   @Command(
       name = "release",
-      description =
-          "Ends leases of one's own tenant, or as an admin any: their programs lose them.")
+      description = {
+        "Ends leases of one's own tenant, or as an admin any: their programs lose them. Takes",
+        "requests that wait out of the queue in the same way."
+      })
   static final class Release extends PoolCommand {
-    @Parameters(arity = "1..*", paramLabel = "LEASE", description = "ids, such as L12")
+    @Parameters(arity = "1..*", paramLabel = "LEASE", description = "ids, such as L12 or Q7")
     private List<String> ids;
 
     @Option(names = "--reason", paramLabel = "TEXT", description = "told to their holders")

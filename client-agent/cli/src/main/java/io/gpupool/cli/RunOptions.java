@@ -51,7 +51,10 @@ final class RunOptions {
   @Option(
       names = "--select",
       paramLabel = "KEY=VALUE",
-      description = "only GPUs with this property, such as model=*H200*; may be repeated")
+      description = {
+        "only GPUs with this property, such as model=*H200*, label.zone=eu, 'cc>=8.0' or",
+        "'driver>=12.4'; also server, gpu and uuid; may be repeated"
+      })
   private Map<String, String> select = new LinkedHashMap<>();
 
   @Option(
@@ -59,6 +62,29 @@ final class RunOptions {
       paramLabel = "NAME",
       description = "only partitions of this name, all of it unless -p or -m say how much")
   private Optional<String> partition = Optional.empty();
+
+  @Option(
+      names = "--spread",
+      description = "on GPUs and servers with as few others as possible (default: close to others)")
+  private boolean spread;
+
+  @Option(
+      names = "--idle-timeout",
+      paramLabel = "DURATION",
+      description = {
+        "the lease ends after so long without a call and without work on its GPUs, such as 30m",
+        "(else GPUPOOL_IDLE_TIMEOUT; default: never)"
+      })
+  private Optional<String> idleTimeout = Optional.empty();
+
+  @Option(
+      names = "--time-limit",
+      paramLabel = "DURATION",
+      description = {
+        "the lease ends so long after it was granted, such as 12h (else GPUPOOL_TIME_LIMIT;",
+        "default: never)"
+      })
+  private Optional<String> timeLimit = Optional.empty();
 
   @Option(
       names = "--wait",
@@ -123,7 +149,19 @@ final class RunOptions {
   }
 
   LeaseWish wish() {
-    return new LeaseWish(gpus, fraction, memory, compute, select, partition, wait, priority, hard)
+    return new LeaseWish(
+            gpus,
+            fraction,
+            memory,
+            compute,
+            select,
+            partition,
+            wait,
+            priority,
+            hard,
+            spread,
+            idleTimeout,
+            timeLimit)
         .orElse(Environment.wish());
   }
 }

@@ -14,6 +14,8 @@ import java.net.InetAddress;
 import java.net.InetSocketAddress;
 import java.nio.file.Path;
 import java.time.Duration;
+import java.util.LinkedHashMap;
+import java.util.Map;
 import java.util.Optional;
 import java.util.concurrent.Callable;
 import java.util.concurrent.CountDownLatch;
@@ -94,6 +96,15 @@ final class ServerCommand implements Callable<Integer> {
   private Optional<String> name = Optional.empty();
 
   @Option(
+      names = "--label",
+      paramLabel = "KEY=VALUE",
+      description = {
+        "says something of its GPUs, such as zone=eu, which requests select by as label.zone=eu;",
+        "may be repeated"
+      })
+  private Map<String, String> labels = new LinkedHashMap<>();
+
+  @Option(
       names = "--libcuda",
       paramLabel = "PATH",
       description = "the NVIDIA driver's libcuda.so.1, where it is not on the usual path")
@@ -138,6 +149,7 @@ final class ServerCommand implements Callable<Integer> {
             state.filter(ServerCommand::isEtcd).map(etcd::options),
             auth,
             name,
+            labels,
             libcuda,
             spares,
             true,

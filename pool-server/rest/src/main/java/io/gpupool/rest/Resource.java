@@ -12,7 +12,8 @@ import java.util.Set;
  */
 record Resource(String id, Place place, JsonObject json) {
   /** What grows by itself, and is no change. */
-  private static final Set<String> AGES = Set.of("ageMillis", "upMillis", "waitedMillis");
+  private static final Set<String> AGES =
+      Set.of("ageMillis", "idleMillis", "upMillis", "waitedMillis");
 
   /** The same without what changes by itself. */
   JsonObject lasting() {

@@ -16,6 +16,7 @@ import java.util.OptionalInt;
  * @param selectors which GPUs will do
  * @param partition only partitions of this name
  * @param hard whether it is to get no more time than that even if the rest is idle
+ * @param spread whether it is to share GPUs and servers with as few others as possible
  */
 record Ask(
     int gpus,
@@ -23,7 +24,8 @@ record Ask(
     OptionalInt computeBasisPoints,
     Map<String, String> selectors,
     Optional<String> partition,
-    boolean hard) {
+    boolean hard,
+    boolean spread) {
   static final int MAX_GPUS = 64;
 
   /** How the memory is asked for. */
@@ -36,6 +38,16 @@ record Ask(
 
   Ask {
     selectors = Map.copyOf(selectors);
+  }
+
+  Ask(
+      int gpus,
+      Size size,
+      OptionalInt computeBasisPoints,
+      Map<String, String> selectors,
+      Optional<String> partition,
+      boolean hard) {
+    this(gpus, size, computeBasisPoints, selectors, partition, hard, false);
   }
 
   /** From any part of any GPU. */
@@ -95,6 +107,9 @@ record Ask(
     if (!selectors.isEmpty()) {
       text.append(" where");
       selectors.forEach((key, value) -> text.append(' ').append(key).append('=').append(value));
+    }
+    if (spread) {
+      text.append(", spread");
     }
     return text.toString();
   }

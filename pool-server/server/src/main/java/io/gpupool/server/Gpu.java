@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.gpupool.server;
 
+import io.gpupool.server.select.Selector;
 import io.gpupool.wire.ByteSize;
-import java.util.Locale;
 import java.util.Map;
+import java.util.Optional;
 
 /**
  * A GPU as the inventory found it.
@@ -12,6 +13,7 @@ import java.util.Map;
  * @param ordinal its number there, as the worker's backend counts
  * @param computeCapability for example {@code 9.0}
  * @param driverVersion as CUDA counts: 13000 is 13.0
+ * @param labels what the server's operator says of it
  */
 record Gpu(
     String server,
@@ -20,35 +22,46 @@ record Gpu(
     String name,
     long memoryBytes,
     String computeCapability,
-    int driverVersion) {
-  static final String SELECTOR_KEYS = "model, server, gpu, uuid, cc";
+    int driverVersion,
+    Map<String, String> labels) {
+  Gpu {
+    labels = Map.copyOf(labels);
+  }
+
+  /** Without labels. */
+  Gpu(
+      String server,
+      int ordinal,
+      String uuid,
+      String name,
+      long memoryBytes,
+      String computeCapability,
+      int driverVersion) {
+    this(server, ordinal, uuid, name, memoryBytes, computeCapability, driverVersion, Map.of());
+  }
+
+  Gpu withLabels(Map<String, String> others) {
+    return new Gpu(
+        server, ordinal, uuid, name, memoryBytes, computeCapability, driverVersion, others);
+  }
 
   Share whole() {
     return new Share(memoryBytes, Share.WHOLE_COMPUTE);
   }
 
-  /** Whether every selector matches; a value may hold {@code *} and ignores case. */
-  boolean matches(Map<String, String> selectors) {
-    return selectors.entrySet().stream().allMatch(s -> matches(s.getKey(), s.getValue()));
-  }
-
-  private boolean matches(String key, String wanted) {
-    String value =
-        switch (key) {
-          case "model" -> name;
-          case "server" -> server;
-          case "gpu" -> Integer.toString(ordinal);
-          case "uuid" -> uuid;
-          case "cc" -> computeCapability;
-          default -> throw new IllegalArgumentException(key);
-        };
-    return Glob.matches(wanted.toLowerCase(Locale.ROOT), value.toLowerCase(Locale.ROOT));
-  }
-
-  static boolean isSelectorKey(String key) {
+  /** What selectors look at; empty where it has no such property. */
+  Optional<String> property(String key) {
     return switch (key) {
-      case "model", "server", "gpu", "uuid", "cc" -> true;
-      default -> false;
+      case "model" -> Optional.of(name);
+      case "server" -> Optional.of(server);
+      case "gpu" -> Optional.of(Integer.toString(ordinal));
+      case "uuid" -> Optional.of(uuid);
+      case "cc" -> Optional.of(computeCapability);
+      case "driver" -> Optional.of(driverVersion / 1000 + "." + driverVersion % 1000 / 10);
+      default ->
+          key.startsWith(Selector.LABEL)
+              ? Optional.ofNullable(labels.get(key.substring(Selector.LABEL.length())))
+              : Optional.empty();
     };
   }
 

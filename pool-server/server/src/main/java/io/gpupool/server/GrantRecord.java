@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.gpupool.server;
 
+import io.gpupool.server.limits.LeaseLimits;
 import java.util.List;
 import java.util.Optional;
 
@@ -10,6 +11,7 @@ import java.util.Optional;
  * @param secretHash SHA-256 of its secret
  * @param token with which it was asked for
  * @param grantedAtMillis since 1970
+ * @param limits when it ends by itself
  * @param ending whether it has ended, and only its workers may still be alive
  */
 record GrantRecord(
@@ -19,6 +21,7 @@ record GrantRecord(
     Optional<TokenHash> token,
     List<PartRecord> parts,
     long grantedAtMillis,
+    LeaseLimits limits,
     boolean ending) {
   GrantRecord {
     parts = List.copyOf(parts);
@@ -29,7 +32,7 @@ record GrantRecord(
       GpuKey gpu, Optional<String> partition, Share share, boolean hard, int gpuMillis) {}
 
   GrantRecord nowEnding() {
-    return new GrantRecord(secretHash, holder, tenant, token, parts, grantedAtMillis, true);
+    return new GrantRecord(secretHash, holder, tenant, token, parts, grantedAtMillis, limits, true);
   }
 
   /** What it counts for its tenant. */

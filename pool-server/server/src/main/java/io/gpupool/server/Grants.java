@@ -64,6 +64,7 @@ final class Grants {
                     Use.gpuMillis(part.gpu(), part.share())))
             .toList(),
         timers.wallMillis(),
+        request.limits(),
         false);
   }
 

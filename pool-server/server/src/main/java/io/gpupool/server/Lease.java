@@ -2,6 +2,7 @@
 package io.gpupool.server;
 
 import io.gpupool.server.Placement.Part;
+import io.gpupool.server.limits.LeaseClock;
 import java.util.ArrayList;
 import java.util.LinkedHashMap;
 import java.util.LinkedHashSet;
@@ -37,11 +38,14 @@ final class Lease {
   final List<Part> parts;
   final LeaseLedger ledger;
   final LeaseTime time;
+  final LeaseClock clock;
   final long grantedAtNanos;
   final Set<LeaseHold> holds = new LinkedHashSet<>();
   private final Map<Integer, Session> sessions = new LinkedHashMap<>();
+  private long sessionsOpened;
   State state = State.HELD;
   Optional<Timers.Cancellable> graceTimer = Optional.empty();
+  Optional<Timers.Cancellable> limitTimer = Optional.empty();
 
   Lease(
       LeaseId id,
@@ -52,6 +56,7 @@ final class Lease {
       List<Part> parts,
       LeaseLedger ledger,
       LeaseTime time,
+      LeaseClock clock,
       long grantedAtNanos) {
     this.id = id;
     this.secretHash = secretHash;
@@ -61,12 +66,27 @@ final class Lease {
     this.parts = List.copyOf(parts);
     this.ledger = ledger;
     this.time = time;
+    this.clock = clock;
     this.grantedAtNanos = grantedAtNanos;
   }
 
   /** A copy, so that sessions may end while a caller goes through it. */
   List<Session> sessions() {
     return new ArrayList<>(sessions.values());
+  }
+
+  /** Shows its clock what its programs have done. */
+  void noteWork(long nowNanos) {
+    long done = sessionsOpened;
+    boolean busy = false;
+    for (Session session : sessions.values()) {
+      done += session.stats().calls();
+      busy |= session.stats().waiting();
+    }
+    for (int part = 0; part < parts.size(); part++) {
+      done += time.use(part).usedNanos();
+    }
+    clock.note(done, busy, nowNanos);
   }
 
   /** The lowest slot without a session, if there is one. */
@@ -81,6 +101,7 @@ final class Lease {
 
   void add(Session session) {
     sessions.put(session.slot, session);
+    sessionsOpened++;
     time.enterSession(session.slot);
   }
 

@@ -127,6 +127,19 @@ final class LeaseQueue {
     }
   }
 
+  /** One that waits. */
+  Optional<Entry> find(String id) {
+    return entries.values().stream().filter(entry -> entry.id().equals(id)).findFirst();
+  }
+
+  /** Takes a request out of the queue although its asker is still there. */
+  void cancel(Entry entry, String reason) {
+    if (remove(entry)) {
+      refuse(entry, Cause.CAUSE_CANCELLED, reason);
+      settle();
+    }
+  }
+
   /** All that wait, in the order of their places. */
   List<Entry> all() {
     return entries.values().stream().sorted(Comparator.comparingInt(Entry::place)).toList();

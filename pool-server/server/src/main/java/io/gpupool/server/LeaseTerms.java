@@ -2,6 +2,8 @@
 package io.gpupool.server;
 
 import io.gpupool.control.v1.LeaseRequest;
+import io.gpupool.server.limits.LeaseLimits;
+import io.gpupool.server.select.Selector;
 import io.gpupool.wire.ByteSize;
 import java.util.Map;
 import java.util.Optional;
@@ -55,12 +57,22 @@ final class LeaseTerms {
             compute(request),
             selectors(request.getSelectorsMap()),
             partition(request),
-            request.getHard()),
+            request.getHard(),
+            request.getSpread()),
         request.getPriority(),
         request.getWaitMillis(),
         HolderName.of(request.getHolder()),
         actor,
-        tenant(request, actor));
+        tenant(request, actor),
+        limits(request));
+  }
+
+  private static LeaseLimits limits(LeaseRequest request) throws InvalidRequestException {
+    try {
+      return new LeaseLimits(request.getIdleTimeoutMillis(), request.getTimeLimitMillis());
+    } catch (IllegalArgumentException e) {
+      throw new InvalidRequestException(e.getMessage());
+    }
   }
 
   private static Ask.Size size(LeaseRequest request) throws InvalidRequestException {
@@ -102,18 +114,20 @@ final class LeaseTerms {
       throws InvalidRequestException {
     require(selectors.size() <= MAX_SELECTORS, "over " + MAX_SELECTORS + " selectors");
     for (Map.Entry<String, String> selector : selectors.entrySet()) {
-      require(
-          Gpu.isSelectorKey(selector.getKey()),
-          "there is no selector '"
-              + HolderName.plain(selector.getKey())
-              + "'; there are "
-              + Gpu.SELECTOR_KEYS);
       String value = selector.getValue();
       require(
-          value.length() <= MAX_SELECTOR_LENGTH && HolderName.plain(value).equals(value),
+          selector.getKey().length() <= MAX_SELECTOR_LENGTH
+              && value.length() <= MAX_SELECTOR_LENGTH
+              && HolderName.plain(value).equals(value)
+              && HolderName.plain(selector.getKey()).equals(selector.getKey()),
           "a selector has over "
               + MAX_SELECTOR_LENGTH
               + " characters, or some that cannot be printed");
+      try {
+        Selector.of(selector.getKey(), value);
+      } catch (IllegalArgumentException e) {
+        throw new InvalidRequestException(e.getMessage());
+      }
     }
     return selectors;
   }

@@ -3,6 +3,7 @@ package io.gpupool.server;
 
 import io.gpupool.server.Placement.Outcome;
 import io.gpupool.server.Placement.Part;
+import io.gpupool.server.limits.LeaseClock;
 import io.gpupool.server.state.StateException;
 import java.io.IOException;
 import java.security.SecureRandom;
@@ -72,6 +73,7 @@ final class Leases {
       }
       Lease lease = live(granted.getKey(), record, parts.get());
       leases.put(lease.id, lease);
+      watch(lease);
       LOG.info("lease {} of {} waits for its holder to come back", lease.id, lease.holder);
       startGrace(
           lease, RESTART_GRACE_MILLIS, "its holder did not come back after the server's restart");
@@ -142,6 +144,7 @@ final class Leases {
   private void finish(Lease lease, String reason) {
     lease.state = Lease.State.ENDING;
     lease.graceTimer.ifPresent(Timers.Cancellable::cancel);
+    lease.limitTimer.ifPresent(Timers.Cancellable::cancel);
     LOG.info("lease {} ends: {}", lease.id, reason);
     List<LeaseHold> holds = List.copyOf(lease.holds);
     lease.holds.clear();
@@ -216,12 +219,15 @@ final class Leases {
       throw e;
     }
     leases.put(id, lease);
+    watch(lease);
     LOG.info("lease {} granted to {}: {}", id, request.holder(), describe(parts));
     return new Granted(lease, secret);
   }
 
   private Lease live(LeaseId id, GrantRecord record, List<Part> parts) throws IOException {
     LeaseTime time = new LeaseTime(times, parts, timers.nowNanos());
+    long grantedAtNanos =
+        timers.nowNanos() - 1_000_000 * Math.max(0, timers.wallMillis() - record.grantedAtMillis());
     return new Lease(
         id,
         record.secretHash(),
@@ -231,8 +237,24 @@ final class Leases {
         parts,
         ledger(id, parts, time),
         time,
-        timers.nowNanos()
-            - 1_000_000 * Math.max(0, timers.wallMillis() - record.grantedAtMillis()));
+        new LeaseClock(record.limits(), grantedAtNanos, timers.nowNanos()),
+        grantedAtNanos);
+  }
+
+  /** Ends a lease once it has reached a limit. */
+  private void watch(Lease lease) {
+    lease.limitTimer =
+        lease.clock.nextLookMillis(timers.nowNanos()).stream()
+            .mapToObj(millis -> timers.after(millis, () -> look(lease)))
+            .findFirst();
+  }
+
+  private void look(Lease lease) {
+    lease.noteWork(timers.nowNanos());
+    lease
+        .clock
+        .over(timers.nowNanos())
+        .ifPresentOrElse(reason -> end(lease, reason), () -> watch(lease));
   }
 
   private static LeaseLedger ledger(LeaseId id, List<Part> parts, LeaseTime time)

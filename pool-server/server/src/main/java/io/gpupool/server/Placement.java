@@ -1,19 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.gpupool.server;
 
-import java.util.ArrayList;
+import io.gpupool.server.select.Selection;
 import java.util.Comparator;
-import java.util.HashSet;
-import java.util.LinkedHashMap;
 import java.util.List;
-import java.util.Map;
 import java.util.Optional;
 import java.util.Set;
 
 /**
- * Decides which GPUs serve a request: a pure function over a snapshot of what is free. Packs: takes
- * the fullest GPUs that still fit, and one server for all GPUs of a request where one can; what is
- * reserved for a tenant before what all may have.
+ * Decides which GPUs serve a request: a pure function over a snapshot of what is free. What is
+ * reserved for a tenant goes before what all may have; {@link Candidates} has the rest.
  */
 final class Placement {
   private Placement() {}
@@ -48,18 +44,14 @@ final class Placement {
     }
 
     /** Whether a tenant's request may be served from it, if it is large enough. */
-    boolean suits(Ask ask, String tenant) {
-      return gpu.matches(ask.selectors())
+    boolean suits(Ask ask, String tenant, Selection selection) {
+      return selection.accepts(gpu::property)
           && (ask.partition().isEmpty() || ask.partition().equals(partition))
           && (tenants.isEmpty() || tenants.contains(tenant));
     }
 
     boolean canEverServe(Ask ask) {
       return whole.covers(ask.shareOf(this));
-    }
-
-    private boolean fits(Ask ask) {
-      return free.covers(ask.shareOf(this));
     }
 
     boolean holds(Part part) {
@@ -91,39 +83,66 @@ final class Placement {
     record Full(Offer best, int fitting) implements Outcome {}
   }
 
+  /**
+   * Decides.
+   *
+   * @param snapshot of which the offers of one GPU follow each other
+   */
   static Outcome place(Ask ask, String tenant, List<Offer> snapshot) {
-    List<Offer> suiting = snapshot.stream().filter(o -> o.suits(ask, tenant)).toList();
-    if (suiting.isEmpty()) {
+    Selection selection = new Selection(ask.selectors());
+    Candidates candidates = new Candidates(ask);
+    boolean suits = false;
+    int able = 0;
+    Gpu lastAble = null;
+    for (Offer offer : snapshot) {
+      candidates.see(offer);
+      if (!offer.suits(ask, tenant, selection)) {
+        continue;
+      }
+      suits = true;
+      Share share = ask.shareOf(offer);
+      if (offer.whole().covers(share)) {
+        able += offer.gpu() == lastAble ? 0 : 1;
+        lastAble = offer.gpu();
+        if (offer.free().covers(share)) {
+          candidates.add(offer, share);
+        }
+      }
+    }
+    if (!suits) {
       return new Outcome.Impossible(noneSuits(ask, snapshot));
     }
-    List<Offer> large = suiting.stream().filter(o -> o.canEverServe(ask)).toList();
-    if (large.isEmpty()) {
-      Offer largest =
-          suiting.stream()
-              .max(Comparator.comparingLong(o -> o.whole().memoryBytes()))
-              .orElseThrow();
-      return new Outcome.Impossible(
-          (largest.whole().equals(largest.gpu().whole())
-                  ? "the largest GPU that matches is " + largest.gpu().describe()
-                  : "the largest that matches is "
-                      + largest.whole()
-                      + (largest.partition().isPresent() ? " in " : " outside the partitions of ")
-                      + largest.label())
-              + "; ask for less (-m or -p)");
+    if (able == 0) {
+      return new Outcome.Impossible(tooLarge(suiting(ask, tenant, snapshot)));
     }
-    long able = gpus(large);
     if (able < ask.gpus()) {
       return new Outcome.Impossible(
           "only " + able + (able == 1 ? " GPU" : " GPUs") + " can serve it");
     }
-    List<Offer> fitting = large.stream().filter(o -> o.fits(ask)).toList();
-    if (gpus(fitting) < ask.gpus()) {
-      return new Outcome.Full(closest(ask, large), (int) gpus(fitting));
+    if (candidates.gpus() < ask.gpus()) {
+      return new Outcome.Full(closest(ask, suiting(ask, tenant, snapshot)), candidates.gpus());
     }
     return new Outcome.Placed(
-        choose(ask, fitting).stream()
+        candidates.choose().stream()
             .map(o -> new Part(o.gpu(), o.partition(), ask.shareOf(o), o.hard() || ask.hard()))
             .toList());
+  }
+
+  private static List<Offer> suiting(Ask ask, String tenant, List<Offer> snapshot) {
+    Selection selection = new Selection(ask.selectors());
+    return snapshot.stream().filter(o -> o.suits(ask, tenant, selection)).toList();
+  }
+
+  private static String tooLarge(List<Offer> suiting) {
+    Offer largest =
+        suiting.stream().max(Comparator.comparingLong(o -> o.whole().memoryBytes())).orElseThrow();
+    return (largest.whole().equals(largest.gpu().whole())
+            ? "the largest GPU that matches is " + largest.gpu().describe()
+            : "the largest that matches is "
+                + largest.whole()
+                + (largest.partition().isPresent() ? " in " : " outside the partitions of ")
+                + largest.label())
+        + "; ask for less (-m or -p)";
   }
 
   private static String noneSuits(Ask ask, List<Offer> snapshot) {
@@ -135,52 +154,15 @@ final class Placement {
           + ask.partition().get()
           + "' that this tenant may use";
     }
-    return snapshot.stream().anyMatch(o -> o.gpu().matches(ask.selectors()))
+    Selection selection = new Selection(ask.selectors());
+    return snapshot.stream().anyMatch(o -> selection.accepts(o.gpu()::property))
         ? "what matches is reserved for other tenants"
         : "no GPU matches; the pool has for example " + snapshot.getFirst().gpu().describe();
   }
 
-  private static long gpus(List<Offer> offers) {
-    return offers.stream().map(Offer::gpu).distinct().count();
-  }
-
-  private static List<Offer> choose(Ask ask, List<Offer> fitting) {
-    Comparator<Offer> fullestFirst =
-        Comparator.<Offer>comparingInt(o -> o.tenants().isEmpty() ? 1 : 0)
-            .thenComparingDouble(o -> leftOver(ask, o))
-            .thenComparing(o -> o.gpu().server())
-            .thenComparingInt(o -> o.gpu().ordinal());
-    Map<String, List<Offer>> servers = new LinkedHashMap<>();
-    Set<Gpu> chosen = new HashSet<>();
-    fitting.stream()
-        .sorted(fullestFirst)
-        .filter(o -> chosen.add(o.gpu()))
-        .forEach(o -> servers.computeIfAbsent(o.gpu().server(), s -> new ArrayList<>()).add(o));
-    Optional<List<Offer>> single =
-        servers.values().stream()
-            .filter(offers -> offers.size() >= ask.gpus())
-            .map(offers -> offers.subList(0, ask.gpus()))
-            .min(
-                Comparator.comparingDouble(
-                    offers -> offers.stream().mapToDouble(o -> leftOver(ask, o)).sum()));
-    return single.orElseGet(() ->
-        servers.values().stream()
-            .sorted(Comparator.comparingInt((List<Offer> offers) -> -offers.size()))
-            .flatMap(List::stream)
-            .limit(ask.gpus())
-            .toList());
-  }
-
-  /** What part of the GPU stays free behind the grant; the larger of memory and compute. */
-  private static double leftOver(Ask ask, Offer offer) {
-    Share left = offer.free().minus(ask.shareOf(offer));
-    return Math.max(
-        (double) left.memoryBytes() / offer.gpu().memoryBytes(),
-        (double) left.computeBasisPoints() / Share.WHOLE_COMPUTE);
-  }
-
-  private static Offer closest(Ask ask, List<Offer> large) {
-    return large.stream()
+  private static Offer closest(Ask ask, List<Offer> suiting) {
+    return suiting.stream()
+        .filter(o -> o.canEverServe(ask))
         .max(
             Comparator.comparingDouble(o ->
                 Math.min(

@@ -153,7 +153,9 @@ public final class PoolServer implements AutoCloseable {
     }
     // Workers start while the software's inventory is taken.
     Workers workers = openWorkers(options, served);
-    gpus = driver.isPresent() ? driver.get() : Inventory.probe(options, served, name);
+    gpus =
+        (driver.isPresent() ? driver.get() : Inventory.probe(options, served, name))
+            .stream().map(gpu -> gpu.withLabels(options.labels())).toList();
     if (served.isSoft()) {
       kind = options.gpus().isSoft() ? " in software" : " in software (no NVIDIA driver found)";
     }

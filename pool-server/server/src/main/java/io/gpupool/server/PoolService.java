@@ -97,6 +97,13 @@ final class PoolService extends PoolGrpc.PoolImplBase {
   @Override
   public void releaseLease(ReleaseLeaseRequest request, StreamObserver<ReleaseLeaseReply> reply) {
     Actor actor = Access.actor();
+    Optional<LeaseQueue.Entry> waiting =
+        queue.find(request.getLeaseId()).filter(e -> actor.mayUse(e.request.tenant()));
+    if (waiting.isPresent()) {
+      queue.cancel(waiting.get(), "cancelled by " + actor.text());
+      answer(reply, ReleaseLeaseReply.getDefaultInstance());
+      return;
+    }
     // Who has no secret says so by leaving it out, and needs a right to the lease instead.
     Optional<Lease> lease =
         request.getSecret().isEmpty()

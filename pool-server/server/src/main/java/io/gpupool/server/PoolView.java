@@ -142,7 +142,12 @@ final class PoolView {
               .setMemoryBytes(gpu.memoryBytes())
               .setFreeMemoryBytes(free.memoryBytes())
               .setFreeComputePercent(free.computePercent())
-              .setDriverVersion(gpu.driverVersion()));
+              .setDriverVersion(gpu.driverVersion())
+              .addAllLabels(
+                  gpu.labels().entrySet().stream()
+                      .map(label -> label.getKey() + "=" + label.getValue())
+                      .sorted()
+                      .toList()));
     }
     return reply.build();
   }
@@ -154,6 +159,7 @@ final class PoolView {
       if (!actor.maySee(lease.tenant)) {
         continue;
       }
+      lease.noteWork(timers.nowNanos());
       LeaseInfo.Builder info =
           LeaseInfo.newBuilder()
               .setId(lease.id.text())
@@ -161,7 +167,10 @@ final class PoolView {
               .setHolder(lease.holder.message())
               .setTenant(lease.tenant)
               .setAgeMillis(millisSince(lease.grantedAtNanos))
-              .setSessions(lease.sessions().size());
+              .setSessions(lease.sessions().size())
+              .setIdleMillis(lease.clock.idleMillis(timers.nowNanos()))
+              .setIdleTimeoutMillis(lease.clock.limits().idleMillis())
+              .setTimeLimitMillis(lease.clock.limits().timeMillis());
       for (int i = 0; i < lease.parts.size(); i++) {
         info.addGrants(
             GrantUse.newBuilder()

@@ -12,6 +12,7 @@ import io.gpupool.control.state.v1.ShareRecord;
 import io.gpupool.control.state.v1.TenantRecord;
 import io.gpupool.control.state.v1.TokenRecord;
 import io.gpupool.control.state.v1.UseRecord;
+import io.gpupool.server.limits.LeaseLimits;
 import java.util.Optional;
 import java.util.OptionalInt;
 import java.util.OptionalLong;
@@ -76,6 +77,8 @@ final class RecordForm {
             .setProgram(grant.holder().program())
             .setUser(grant.holder().user())
             .setGrantedAtMillis(grant.grantedAtMillis())
+            .setIdleTimeoutMillis(grant.limits().idleMillis())
+            .setTimeLimitMillis(grant.limits().timeMillis())
             .setEnding(grant.ending());
     for (GrantRecord.PartRecord part : grant.parts()) {
       record.addParts(
@@ -106,6 +109,7 @@ final class RecordForm {
                     part.getGpuMillis()))
             .toList(),
         record.getGrantedAtMillis(),
+        new LeaseLimits(record.getIdleTimeoutMillis(), record.getTimeLimitMillis()),
         record.getEnding());
   }
 

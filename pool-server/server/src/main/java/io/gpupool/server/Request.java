@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.gpupool.server;
 
+import io.gpupool.server.limits.LeaseLimits;
+
 /**
  * A request for a lease, checked.
  *
@@ -10,6 +12,17 @@ package io.gpupool.server;
  * @param holder on whose behalf
  * @param actor who asked
  * @param tenant under whose name; empty: nobody's
+ * @param limits when the lease ends by itself
  */
 record Request(
-    Ask ask, int priority, long waitMillis, HolderName holder, Actor actor, String tenant) {}
+    Ask ask,
+    int priority,
+    long waitMillis,
+    HolderName holder,
+    Actor actor,
+    String tenant,
+    LeaseLimits limits) {
+  Request(Ask ask, int priority, long waitMillis, HolderName holder, Actor actor, String tenant) {
+    this(ask, priority, waitMillis, holder, actor, tenant, LeaseLimits.NONE);
+  }
+}

@@ -7,7 +7,9 @@ import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.Map;
 import java.util.Optional;
+import java.util.regex.Pattern;
 
 /**
  * What a pool-server is started with.
@@ -20,6 +22,7 @@ import java.util.Optional;
  * @param etcd where a pool of several servers remembers it, instead of in a folder
  * @param auth how callers prove who they are; empty: on loopback not at all, else by tokens
  * @param name under which it lists itself; empty makes one of host and control port
+ * @param labels what its operator says of its GPUs, for requests to select by
  * @param libcuda the NVIDIA driver library, where it is not on the usual path
  * @param spares how many workers are warmed up at the start
  * @param refill whether spares that were taken are replaced
@@ -35,6 +38,7 @@ public record ServerOptions(
     Optional<EtcdOptions> etcd,
     Optional<Auth> auth,
     Optional<String> name,
+    Map<String, String> labels,
     Optional<Path> libcuda,
     int spares,
     boolean refill,
@@ -43,6 +47,7 @@ public record ServerOptions(
   public static final int CONTROL_PORT = 7642;
   public static final int DATA_PORT = 7641;
   private static final int MAX_SPARES = 64;
+  private static final Pattern LABEL = Pattern.compile("[A-Za-z0-9][A-Za-z0-9._/-]{0,62}");
 
   /** What becomes of a launch on the software GPU when the image has no PTX. */
   public enum MissingPtx {
@@ -62,6 +67,8 @@ public record ServerOptions(
     checkPort(dataPort);
     auth = Optional.of(auth.orElse(listen.isLoopbackAddress() ? Auth.none : Auth.tokens));
     checkState(listen, auth.get() == Auth.tokens, state.isPresent() || etcd.isPresent());
+    labels = Map.copyOf(labels);
+    labels.forEach(ServerOptions::checkLabel);
     if (spares < 0 || spares > MAX_SPARES) {
       throw new IllegalArgumentException("--spares " + spares + ": give 0 to " + MAX_SPARES);
     }
@@ -87,6 +94,13 @@ public record ServerOptions(
     });
     arguments.add("--soft-missing-ptx=" + softMissingPtx);
     return arguments;
+  }
+
+  private static void checkLabel(String key, String value) {
+    if (!LABEL.matcher(key).matches() || !LABEL.matcher(value).matches()) {
+      throw new IllegalArgumentException(
+          "--label " + key + "=" + value + ": give letters, digits, - _ . and /, at most 63 each");
+    }
   }
 
   private static void checkState(InetAddress listen, boolean tokens, boolean remembers) {

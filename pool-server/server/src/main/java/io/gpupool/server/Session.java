@@ -109,6 +109,7 @@ final class Session {
       case "stats" -> {
         stats = stats.next(message, timers.nowNanos());
         lease.time.note(timers.nowNanos());
+        lease.noteWork(timers.nowNanos());
       }
       case "ended" -> end(HolderName.plain(message.get("reason").orElse("the worker ended it")));
       default -> LOG.debug("lease {} session {}: worker says {}", lease.id, id.brief(), message);

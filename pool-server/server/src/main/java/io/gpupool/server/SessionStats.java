@@ -8,6 +8,7 @@ import io.gpupool.wire.TextMessage;
  *
  * @param atNanos when it said so
  * @param callsPerSecond between this report and the one before
+ * @param waiting whether its program waits for the GPU
  */
 record SessionStats(
     long atNanos,
@@ -17,8 +18,9 @@ record SessionStats(
     long sentBytes,
     long gpuNanos,
     long throttledNanos,
+    boolean waiting,
     String lastError) {
-  static final SessionStats NONE = new SessionStats(0, 0, 0, 0, 0, 0, 0, "");
+  static final SessionStats NONE = new SessionStats(0, 0, 0, 0, 0, 0, 0, false, "");
 
   /** Takes in a {@code stats} message; fields that are missing or unreadable count as 0. */
   SessionStats next(TextMessage message, long nowNanos) {
@@ -33,6 +35,7 @@ record SessionStats(
         number(message, "bytesOut"),
         number(message, "gpuNanos"),
         number(message, "throttledNanos"),
+        number(message, "waits") > 0,
         HolderName.plain(message.get("lastError").orElse("")));
   }
 

@@ -4,10 +4,13 @@ package io.gpupool.server;
 import io.gpupool.server.Placement.Offer;
 import io.gpupool.server.Placement.Outcome;
 import io.gpupool.server.Placement.Part;
+import io.gpupool.server.select.Selection;
 import java.util.ArrayList;
 import java.util.Collection;
 import java.util.Comparator;
+import java.util.HashMap;
 import java.util.List;
+import java.util.Map;
 import java.util.Optional;
 import java.util.concurrent.TimeUnit;
 
@@ -40,6 +43,9 @@ final class Turns {
    */
   record Waiting(long number, Ask ask, String tenant, int priority, long sinceNanos) {}
 
+  /** What those ask for who get the same answer. */
+  private record Wish(Ask ask, String tenant) {}
+
   /** What is to become of one that waits. */
   sealed interface Turn {
     Waiting waiting();
@@ -71,9 +77,18 @@ final class Turns {
     List<Waiting> kept = new ArrayList<>();
     Budgets left = budgets;
     List<Turn> turns = new ArrayList<>();
+    // What finds no room finds none later on, either, for nothing becomes free here.
+    Map<Wish, Outcome.Full> full = new HashMap<>();
     for (Waiting waiting : all.stream().sorted(ORDER).toList()) {
-      Turn turn = turn(waiting, free, kept, left);
+      Wish wish = new Wish(waiting.ask, waiting.tenant);
+      Turn turn =
+          full.containsKey(wish)
+              ? new Turn.Later(waiting, full.get(wish))
+              : turn(waiting, free, kept, left);
       turns.add(turn);
+      if (turn instanceof Turn.Later later) {
+        full.put(wish, later.full());
+      }
       if (turn instanceof Turn.Now now) {
         now.parts().forEach(part -> free.replaceAll(offer -> without(offer, part)));
         left = left.with(waiting.tenant, Use.of(now.parts()));
@@ -85,12 +100,8 @@ final class Turns {
   }
 
   private static Turn turn(Waiting waiting, List<Offer> free, List<Waiting> kept, Budgets budgets) {
-    List<Offer> open =
-        free.stream()
-            .filter(offer -> kept.stream().noneMatch(other -> serves(offer, other)))
-            .toList();
     if (!kept.isEmpty()
-        && Placement.place(waiting.ask, waiting.tenant, open)
+        && Placement.place(waiting.ask, waiting.tenant, open(free, kept))
             instanceof Outcome.Placed(List<Part> parts)) {
       return within(budgets, waiting, parts).orElseGet(() -> new Turn.Now(waiting, parts));
     }
@@ -113,8 +124,19 @@ final class Turns {
         .map(reason -> new Turn.Barred(waiting, reason, budgets.neverAllows(waiting.tenant, use)));
   }
 
-  private static boolean serves(Offer offer, Waiting waiting) {
-    return offer.suits(waiting.ask, waiting.tenant) && offer.canEverServe(waiting.ask);
+  /** What is not kept for others. */
+  private static List<Offer> open(List<Offer> free, List<Waiting> kept) {
+    List<Offer> open = free;
+    for (Waiting other : kept) {
+      Selection selection = new Selection(other.ask.selectors());
+      open =
+          open.stream()
+              .filter(offer ->
+                  !offer.suits(other.ask, other.tenant, selection)
+                      || !offer.canEverServe(other.ask))
+              .toList();
+    }
+    return open;
   }
 
   private static Offer without(Offer offer, Part part) {

@@ -127,6 +127,21 @@ class LeaseQueueTest {
   }
 
   @Test
+  void cancel_whileWaiting_isToldAndTheOthersMoveUp() {
+    Asker holder = ask(1, 0, 0);
+    Asker gone = ask(1, 0, HOUR_MILLIS);
+    Asker other = ask(1, 0, HOUR_MILLIS);
+    assertThat(queue.find("Q1")).as("granted already").isEmpty();
+    queue.cancel(queue.find("Q2").orElseThrow(), "cancelled by ann");
+    assertThat(gone.cause).isEqualTo(Cause.CAUSE_CANCELLED);
+    assertThat(gone.reason).contains("cancelled by ann");
+    assertThat(other.places).containsExactly(2, 1);
+    leases.end(holder.lease, "released");
+    assertThat(gone.lease).isNull();
+    assertThat(other.lease).isNotNull();
+  }
+
+  @Test
   void waiting_smallOnesBehindALargeOne_passUntilItsPatienceEnds() {
     Asker half = ask(0.5, 0, 0);
     Asker large = ask(1, 0, HOUR_MILLIS);

@@ -34,6 +34,12 @@ class LeaseTermsTest {
     assertInvalid(request().setComputePercent(Double.NaN), "1 to 100");
     assertInvalid(request().putSelectors("colour", "red"), "model, server");
     assertInvalid(request().putSelectors("model", "x".repeat(129)), "128");
+    assertInvalid(request().putSelectors("model>", "8.0"), "no selector 'model>'");
+    assertInvalid(request().putSelectors("label.", "x"), "label.NAME");
+    assertInvalid(request().putSelectors("cc>", "new"), "no version");
+    assertInvalid(request().setIdleTimeoutMillis(10), "5 s to 366 days");
+    assertInvalid(request().setIdleTimeoutMillis(-1), "over 366 days");
+    assertInvalid(request().setTimeLimitMillis(Long.MAX_VALUE), "366 days");
     assertInvalid(request().setTenant("x".repeat(65)), "64");
     assertInvalid(request().setPartition("x".repeat(65)), "such a name");
     assertInvalid(request().setPriority(Integer.MIN_VALUE), "1000");

@@ -4,8 +4,10 @@ package io.gpupool.server;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import io.gpupool.server.Placement.Outcome;
+import io.gpupool.server.limits.LeaseLimits;
 import io.gpupool.wire.SessionId;
 import io.gpupool.wire.SessionKey;
+import io.gpupool.wire.TextMessage;
 import java.io.IOException;
 import java.security.SecureRandom;
 import java.util.ArrayList;
@@ -103,6 +105,33 @@ class LeasesTest {
   }
 
   @Test
+  void limits_idleLease_endsAndSaysWhy() {
+    Lease lease = grant(0.5, new LeaseLimits(8000, 0));
+    hold(lease);
+    Session session = session(lease);
+    timers.pass(6000);
+    session.hear(TextMessage.ofType("stats").put("calls", 7).build());
+    timers.pass(6000);
+    session.hear(TextMessage.ofType("stats").put("calls", 7).put("waits", 1).build());
+    timers.pass(12_000);
+    assertThat(ended).as("its program waits for the GPU").isEmpty();
+    session.hear(TextMessage.ofType("stats").put("calls", 7).put("waits", 0).build());
+    timers.pass(10_000);
+    assertThat(ended).containsExactly("it was idle for 8s");
+  }
+
+  @Test
+  void limits_timeLimit_endsABusyLease() {
+    Lease lease = grant(0.5, new LeaseLimits(0, 30_000));
+    hold(lease);
+    timers.pass(29_000);
+    assertThat(lease.state).isEqualTo(Lease.State.HELD);
+    timers.pass(1000);
+    assertThat(ended).containsExactly("its time limit of 30s is reached");
+    assertThat(capacity.free(gpu)).isEqualTo(gpu.whole());
+  }
+
+  @Test
   void drain_endsAllLeases() {
     grant(0.5);
     grant(0.25);
@@ -141,10 +170,16 @@ class LeasesTest {
   }
 
   private Lease grant(double part) {
+    return grant(part, LeaseLimits.NONE);
+  }
+
+  private Lease grant(double part, LeaseLimits limits) {
     Ask ask = new Ask(1, new Ask.Size.Fraction(part), OptionalInt.empty(), Map.of());
     Outcome.Placed placed = (Outcome.Placed) Placement.place(ask, "", capacity.snapshot());
     try {
-      Leases.Granted granted = leases.grant(Ground.request(ask, ""), placed.parts());
+      Leases.Granted granted =
+          leases.grant(
+              new Request(ask, 0, 0, Ground.HOLDER, Actor.ANYONE, "", limits), placed.parts());
       secrets.put(granted.lease().id, granted.secret());
       return granted.lease();
     } catch (IOException | RefusedException e) {

@@ -13,6 +13,7 @@ import java.util.Map;
 import java.util.Optional;
 import java.util.OptionalInt;
 import java.util.Random;
+import java.util.Set;
 import org.junit.jupiter.api.Test;
 
 class PlacementTest {
@@ -124,13 +125,62 @@ class PlacementTest {
   }
 
   @Test
-  void glob_starsAnywhere_match() {
-    assertThat(Glob.matches("*h100*", "nvidia h100 80gb")).isTrue();
-    assertThat(Glob.matches("nvidia*gb", "nvidia h100 80gb")).isTrue();
-    assertThat(Glob.matches("nvidia", "nvidia h100")).isFalse();
-    assertThat(Glob.matches("", "")).isTrue();
-    assertThat(Glob.matches("**", "x")).isTrue();
-    assertThat(Glob.matches("a*a*a*a*a*b".repeat(8), "a".repeat(256))).isFalse();
+  void place_wholeGpu_leavesTheServerWithMostUnusedGpusAlone() {
+    List<Gpu> gpus = new ArrayList<>();
+    for (int i = 0; i < 12; i++) {
+      gpus.add(gpu(i < 4 ? "a" : i < 10 ? "b" : "c", i, GIB));
+    }
+    Ground ground = new Ground(gpus);
+    ground.take(List.of(part(gpus.getFirst(), gpus.getFirst().whole())));
+    List<Part> one = placed(fraction(1, 1), ground.capacity);
+    assertThat(one.getFirst().gpu().server()).isEqualTo("c");
+    List<Part> two = placed(fraction(2, 1), ground.capacity);
+    assertThat(two).extracting(part -> part.gpu().server()).containsExactly("c", "c");
+    List<Part> eight = placed(fraction(8, 1), ground.capacity);
+    assertThat(eight.stream().map(part -> part.gpu().server()).distinct())
+        .as("as few servers as possible, and none cut more than needed")
+        .containsExactly("b", "c");
+  }
+
+  @Test
+  void place_spread_goesToTheEmptiestGpusOfDifferentServers() {
+    List<Gpu> gpus =
+        List.of(gpu("a", 0, GIB), gpu("a", 1, GIB), gpu("b", 0, GIB), gpu("b", 1, GIB));
+    Ground ground = new Ground(gpus);
+    ground.take(List.of(part(gpus.getFirst(), new Share(GIB / 4, 2500))));
+    List<Part> first = placed(spread(1), ground.capacity);
+    assertThat(first.getFirst().gpu().server()).isEqualTo("b");
+    ground.take(first);
+    assertThat(placed(spread(2), ground.capacity))
+        .extracting(part -> part.gpu().label())
+        .containsExactly("GPU 1 of a", "GPU 1 of b");
+    assertThat(placed(spread(4), ground.capacity)).hasSize(4);
+  }
+
+  @Test
+  void place_unnamedRequest_takesHardPartitionsLast() {
+    Gpu gpu = gpu("s", 0, 4 * GIB);
+    Share half = new Share(2 * GIB, 5000);
+    Offer rest = Offer.ofRest(gpu, half, half);
+    Offer hard = Offer.of(gpu, new Partition("hard", half, true, Set.of()), half);
+    Offer reserved = Offer.of(gpu, new Partition("ours", half, true, Set.of("red")), half);
+    Ask quarter = fraction(1, 0.25);
+    assertThat(partition(quarter, "", hard, rest)).isEmpty();
+    assertThat(partition(quarter, "", hard)).contains("hard");
+    assertThat(partition(quarter, "red", rest, hard, reserved)).contains("ours");
+    assertThat(partition(quarter, "blue", rest, hard, reserved)).isEmpty();
+  }
+
+  @Test
+  void place_selectors_lookAtVersionsAndLabels() {
+    Gpu old = gpu("a", 0, GIB);
+    Gpu fresh = new Gpu("b", 0, "b0", "NVIDIA B200", GIB, "10.0", 13010, Map.of("zone", "eu/1"));
+    assertThat(chosen(Map.of("cc>", "9.5"), old, fresh)).isEqualTo(fresh);
+    assertThat(chosen(Map.of("cc", "9.*"), old, fresh)).isEqualTo(old);
+    assertThat(chosen(Map.of("driver>", "13.1"), old, fresh)).isEqualTo(fresh);
+    assertThat(chosen(Map.of("driver", "13.0"), old, fresh)).isEqualTo(old);
+    assertThat(chosen(Map.of("label.zone", "EU/*"), old, fresh)).isEqualTo(fresh);
+    assertThat(chosen(Map.of("model", "*b200", "server", "b"), old, fresh)).isEqualTo(fresh);
   }
 
   private static List<Part> placed(Ask ask, Capacity capacity) {
@@ -149,6 +199,29 @@ class PlacementTest {
 
   static Part part(Gpu gpu, Share share) {
     return new Part(gpu, Optional.empty(), share, false);
+  }
+
+  private static Gpu chosen(Map<String, String> selectors, Gpu... gpus) {
+    Ask ask = new Ask(1, new Ask.Size.Fraction(1), OptionalInt.empty(), selectors);
+    return placed(ask, new Ground(List.of(gpus)).capacity).getFirst().gpu();
+  }
+
+  private static Optional<String> partition(Ask ask, String tenant, Offer... offers) {
+    return ((Outcome.Placed) Placement.place(ask, tenant, List.of(offers)))
+        .parts()
+        .getFirst()
+        .partition();
+  }
+
+  private static Ask spread(int gpus) {
+    return new Ask(
+        gpus,
+        new Ask.Size.Fraction(0.25),
+        OptionalInt.empty(),
+        Map.of(),
+        Optional.empty(),
+        false,
+        true);
   }
 
   private static Ask fraction(int gpus, double part) {

@@ -27,6 +27,7 @@ import java.net.Socket;
 import java.nio.file.Path;
 import java.util.Iterator;
 import java.util.List;
+import java.util.Map;
 import java.util.Optional;
 import java.util.concurrent.TimeUnit;
 
@@ -59,6 +60,7 @@ public final class Pool implements AutoCloseable {
                 Optional.empty(),
                 Optional.of(auth),
                 Optional.of("test"),
+                Map.of("zone", "eu"),
                 Optional.empty(),
                 spares,
                 true,

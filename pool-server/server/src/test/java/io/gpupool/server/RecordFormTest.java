@@ -8,6 +8,7 @@ import com.google.protobuf.ByteString;
 import com.google.protobuf.UnknownFieldSet;
 import io.gpupool.control.state.v1.DivisionRecord;
 import io.gpupool.control.state.v1.PartitionRecord;
+import io.gpupool.server.limits.LeaseLimits;
 import io.gpupool.server.state.Kind;
 import io.gpupool.server.state.LocalStore;
 import io.gpupool.server.state.RecordStore;
@@ -110,6 +111,7 @@ class RecordFormTest {
                 random.nextBoolean(),
                 random.nextInt(1001))),
         random.nextLong(1L << 42),
+        new LeaseLimits(5000 + random.nextInt(1 << 20), random.nextBoolean() ? 0 : 86_400_000),
         random.nextBoolean());
   }
 

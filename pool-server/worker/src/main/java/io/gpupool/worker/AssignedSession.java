@@ -126,6 +126,7 @@ final class AssignedSession {
         .put("bytesOut", counters.bytesOut())
         .put("gpuNanos", turns.stream().mapToLong(GpuTurn::usedNanos).sum())
         .put("throttledNanos", turns.stream().mapToLong(GpuTurn::waitedNanos).sum())
+        .put("waits", counters.waits())
         .put("lastError", counters.lastError())
         .build();
   }

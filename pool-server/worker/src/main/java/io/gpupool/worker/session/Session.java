@@ -127,7 +127,8 @@ public final class Session {
 
   /** Any thread may ask. */
   public SessionCounters counters() {
-    return new SessionCounters(published, receivedBytes, answers.sentBytes(), lastError);
+    return new SessionCounters(
+        published, receivedBytes, answers.sentBytes(), waits.size(), lastError);
   }
 
   private void executeReceived() {

@@ -7,6 +7,8 @@ package io.gpupool.worker.session;
  * @param calls frames executed
  * @param bytesIn received
  * @param bytesOut sent
+ * @param waits fences and copies that are not answered yet
  * @param lastError the last error of a posted call, as text; empty if there was none
  */
-public record SessionCounters(long calls, long bytesIn, long bytesOut, String lastError) {}
+public record SessionCounters(
+    long calls, long bytesIn, long bytesOut, int waits, String lastError) {}

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-package io.gpupool.server;
+package io.gpupool.server.select;
 
 /** Patterns in which {@code *} stands for any characters; at worst quadratic, whatever is asked. */
-final class Glob {
+public final class Glob {
   private Glob() {}
 
-  static boolean matches(String pattern, String text) {
+  public static boolean matches(String pattern, String text) {
     int p = 0;
     int t = 0;
     int star = -1;

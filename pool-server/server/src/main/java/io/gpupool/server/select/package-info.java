@@ -1,0 +1,3 @@
+// SPDX-License-Identifier: Apache-2.0
+/** Which GPUs a request will do with, as its selectors say. */
+package io.gpupool.server.select;
