@@ -100,7 +100,8 @@ final class PoolService extends PoolGrpc.PoolImplBase {
     Optional<LeaseQueue.Entry> waiting =
         queue.find(request.getLeaseId()).filter(e -> actor.mayUse(e.request.tenant()));
     if (waiting.isPresent()) {
-      queue.cancel(waiting.get(), "cancelled by " + actor.text());
+      queue.cancel(
+          waiting.get(), "cancelled by " + actor.text() + because(request.getReason()));
       answer(reply, ReleaseLeaseReply.getDefaultInstance());
       return;
     }
