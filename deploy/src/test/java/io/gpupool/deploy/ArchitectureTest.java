@@ -38,7 +38,9 @@ class ArchitectureTest {
                   "protocol/transport",
                   "pool-server/soft-gpu")),
           entry("pool-server/server", CONTROL),
-          entry("pool-server/rest", Set.of("protocol/control", "pool-server/server")),
+          entry(
+              "pool-server/rest",
+              Set.of("protocol/control", "protocol/transport", "pool-server/server")),
           entry("client-agent/agent", CONTROL),
           entry(
               "client-agent/cli",

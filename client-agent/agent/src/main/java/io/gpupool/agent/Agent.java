@@ -30,7 +30,7 @@ public final class Agent implements AutoCloseable {
 
   private Agent(AgentOptions options, EventLoopGroup loops) throws IOException {
     address = options.socket();
-    clients = new PoolClients(loops, options.pool());
+    clients = new PoolClients(loops, options.security(), options.pool());
     Descriptors.warmUp();
     if (!address.isAbstract()) {
       clear(Path.of(address.text()));

@@ -10,6 +10,7 @@ import java.util.Optional;
  * @param socket where shims find it
  * @param pool the pool of programs that name none
  * @param token for programs that bring none
+ * @param security of its connections to pools
  * @param wish what programs get that ask for nothing in particular
  * @param relay relay all call streams instead of handing them over
  * @param anyUser serve programs of other users than the agent's own and root
@@ -18,6 +19,7 @@ public record AgentOptions(
     UnixAddress socket,
     Optional<PoolAddress> pool,
     Optional<String> token,
+    ClientSecurity security,
     LeaseWish wish,
     boolean relay,
     boolean anyUser) {}

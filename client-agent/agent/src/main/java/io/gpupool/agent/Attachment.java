@@ -3,6 +3,7 @@ package io.gpupool.agent;
 
 import io.gpupool.control.v1.Holder;
 import io.gpupool.transport.Detaching;
+import io.gpupool.transport.Relay;
 import io.gpupool.transport.TextMessageDecoder;
 import io.gpupool.wire.BuildVersion;
 import io.gpupool.wire.TextMessage;
@@ -187,21 +188,24 @@ final class Attachment extends ChannelInboundHandlerAdapter {
       OpenedSession opened,
       AttachRequest.Ticket ticket,
       PoolClient to) {
+    // What the agent decrypts, it has to pass on.
+    boolean relay = options.relay() || opened.tls().isPresent();
     TextMessage answer =
         TextMessage.ofType("attached")
             .put("protocol", Versions.LOCAL_PROTOCOL)
-            .put("mode", options.relay() ? "relay" : "descriptor")
+            .put("mode", relay ? "relay" : "descriptor")
             .put("session", opened.id().toString())
             .put("lease", ticket.leaseId())
             .put("server", to.address().toString())
             .build();
     LOG.info(
-        "lease {} session {}: call stream to {} {}",
+        "lease {} session {}: call stream to {} {}{}",
         ticket.leaseId(),
         opened.id().brief(),
         opened.callStream(),
-        options.relay() ? "relayed" : "handed over");
-    if (options.relay()) {
+        opened.tls().isPresent() ? "over TLS " : "",
+        relay ? "relayed" : "handed over");
+    if (relay) {
       relayed = true;
       channel.config().setAutoRead(false);
       channel.writeAndFlush(encode(answer));
@@ -247,7 +251,7 @@ final class Attachment extends ChannelInboundHandlerAdapter {
     return TextMessage.ofType("status")
         .put("protocol", Versions.LOCAL_PROTOCOL)
         .put("version", BuildVersion.TEXT)
-        .put("pool", options.pool().map(PoolAddress::toString))
+        .put("pool", options.pool().map(options.security()::secured).map(PoolAddress::toString))
         .build();
   }
 

@@ -1,7 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.gpupool.agent;
 
+import io.gpupool.transport.EarlyBytes;
 import io.gpupool.transport.ExactReads;
+import io.gpupool.transport.Relay;
+import io.gpupool.transport.tls.TlsContext;
+import io.gpupool.transport.tls.TlsEngines;
 import io.gpupool.wire.ClientHello;
 import io.gpupool.wire.ServerHello;
 import io.gpupool.wire.Versions;
@@ -15,7 +19,9 @@ import io.netty.channel.ChannelInitializer;
 import io.netty.channel.ChannelOption;
 import io.netty.channel.EventLoop;
 import io.netty.channel.epoll.EpollSocketChannel;
+import io.netty.handler.ssl.SslHandler;
 import java.io.ByteArrayOutputStream;
+import java.io.IOException;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.TimeUnit;
 
@@ -25,6 +31,7 @@ import java.util.concurrent.TimeUnit;
  */
 final class CallStreamDialer extends ChannelInboundHandlerAdapter {
   private static final int CONNECT_MILLIS = 5000;
+  private static final int TLS_READ_BYTES = 16 * 1024;
 
   /** Longer than the pool waits for a worker to start. */
   private static final long ANSWER_SECONDS = 70;
@@ -50,12 +57,16 @@ final class CallStreamDialer extends ChannelInboundHandlerAdapter {
         .option(ChannelOption.AUTO_READ, false)
         .option(ChannelOption.TCP_NODELAY, true)
         .option(ChannelOption.SO_KEEPALIVE, true)
-        .option(ChannelOption.RECVBUF_ALLOCATOR, new ExactReads(() -> dialer.missingBytes))
+        .option(ChannelOption.RECVBUF_ALLOCATOR, new ExactReads(dialer::nextBytes))
         .handler(
             new ChannelInitializer<EpollSocketChannel>() {
               @Override
               protected void initChannel(EpollSocketChannel channel) {
+                session.tls().ifPresent(tls -> channel.pipeline().addLast(dialer.encrypting(tls)));
                 channel.pipeline().addLast(dialer);
+                if (session.tls().isPresent()) {
+                  channel.pipeline().addLast(new EarlyBytes());
+                }
               }
             })
         .connect(session.callStream())
@@ -67,6 +78,15 @@ final class CallStreamDialer extends ChannelInboundHandlerAdapter {
           }
         });
     return connected;
+  }
+
+  private SslHandler encrypting(TlsContext tls) {
+    return TlsEngines.connecting(tls, session.host(), session.callStream().getPort());
+  }
+
+  /** Over TLS bytes cannot be counted; those that are too many wait for who takes them. */
+  private int nextBytes() {
+    return session.tls().isPresent() ? TLS_READ_BYTES : missingBytes;
   }
 
   @Override
@@ -93,13 +113,16 @@ final class CallStreamDialer extends ChannelInboundHandlerAdapter {
   public void channelRead(ChannelHandlerContext context, Object value) throws Exception {
     ByteBuf bytes = (ByteBuf) value;
     try {
-      missingBytes -= bytes.readableBytes();
-      bytes.readBytes(answer, bytes.readableBytes());
+      take(bytes);
+      if (missingBytes == 0 && answer.size() == ServerHello.HEADER_BYTES) {
+        missingBytes = ServerHello.textBytes(answer.toByteArray());
+        take(bytes);
+      }
+      if (bytes.isReadable()) {
+        context.fireChannelRead(bytes.retain());
+      }
     } finally {
       bytes.release();
-    }
-    if (missingBytes == 0 && answer.size() == ServerHello.HEADER_BYTES) {
-      missingBytes = ServerHello.textBytes(answer.toByteArray());
     }
     if (missingBytes > 0) {
       context.read();
@@ -121,6 +144,12 @@ final class CallStreamDialer extends ChannelInboundHandlerAdapter {
     }
   }
 
+  private void take(ByteBuf bytes) throws IOException {
+    int taken = Math.min(missingBytes, bytes.readableBytes());
+    bytes.readBytes(answer, taken);
+    missingBytes -= taken;
+  }
+
   @Override
   public void channelInactive(ChannelHandlerContext context) {
     fail(Refusal.Cause.UNREACHABLE, "hung up during the handshake; see the server's log");
@@ -130,7 +159,7 @@ final class CallStreamDialer extends ChannelInboundHandlerAdapter {
   public void exceptionCaught(ChannelHandlerContext context, Throwable cause) {
     fail(
         cause instanceof WireException ? Refusal.Cause.PROTOCOL : Refusal.Cause.UNREACHABLE,
-        "failed: " + cause.getMessage());
+        "failed: " + TlsFailure.of(cause).orElse(cause.getMessage()));
   }
 
   private void fail(Refusal.Cause cause, String message) {

@@ -5,18 +5,26 @@ package io.gpupool.agent;
  * Where a pool's control plane listens.
  *
  * @param host a name or an address without brackets
+ * @param tls whether it is to be spoken to over TLS only
  */
-public record PoolAddress(String host, int port) {
+public record PoolAddress(String host, int port, boolean tls) {
   public static final int DEFAULT_PORT = 7642;
+  private static final String TLS = "tls://";
   private static final int MAX_HOST_LENGTH = 255;
 
+  /** An address that does not ask for TLS. */
+  public PoolAddress(String host, int port) {
+    this(host, port, false);
+  }
+
   /**
-   * Reads {@code HOST[:PORT]}; an IPv6 address with a port stands in brackets.
+   * Reads {@code [tls://]HOST[:PORT]}; an IPv6 address with a port stands in brackets.
    *
    * @throws IllegalArgumentException if it is something else
    */
   public static PoolAddress parse(String text) {
-    String host = text.strip();
+    boolean tls = text.strip().startsWith(TLS);
+    String host = tls ? text.strip().substring(TLS.length()) : text.strip();
     String port = Integer.toString(DEFAULT_PORT);
     int colon = host.lastIndexOf(':');
     if (host.startsWith("[") && host.contains("]")) {
@@ -33,13 +41,18 @@ public record PoolAddress(String host, int port) {
     try {
       int number = Integer.parseInt(port);
       if (number > 0 && number <= 65535 && isHost(host)) {
-        return new PoolAddress(host, number);
+        return new PoolAddress(host, number, tls);
       }
     } catch (NumberFormatException e) {
       // told below
     }
     throw new IllegalArgumentException(
-        "'" + text + "' is no address of a pool; give HOST or HOST:PORT");
+        "'" + text + "' is no address of a pool; give HOST, HOST:PORT, or tls://HOST[:PORT]");
+  }
+
+  /** The same place, over TLS. */
+  PoolAddress overTls() {
+    return new PoolAddress(host, port, true);
   }
 
   private static boolean isHost(String host) {
@@ -51,6 +64,6 @@ public record PoolAddress(String host, int port) {
 
   @Override
   public String toString() {
-    return (host.indexOf(':') >= 0 ? "[" + host + "]" : host) + ":" + port;
+    return (tls ? TLS : "") + (host.indexOf(':') >= 0 ? "[" + host + "]" : host) + ":" + port;
   }
 }

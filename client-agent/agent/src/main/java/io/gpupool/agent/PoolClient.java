@@ -11,18 +11,22 @@ import io.gpupool.control.v1.OpenSessionRequest;
 import io.gpupool.control.v1.PoolAdminGrpc;
 import io.gpupool.control.v1.PoolGrpc;
 import io.gpupool.control.v1.Queued;
+import io.gpupool.transport.tls.TlsContext;
+import io.gpupool.transport.tls.TlsEngines;
 import io.gpupool.wire.SessionId;
 import io.gpupool.wire.SessionKey;
 import io.gpupool.wire.WireException;
 import io.grpc.CallOptions;
+import io.grpc.Channel;
 import io.grpc.ClientCall;
+import io.grpc.ClientInterceptor;
 import io.grpc.ConnectivityState;
 import io.grpc.Grpc;
 import io.grpc.ManagedChannel;
 import io.grpc.Metadata;
+import io.grpc.MethodDescriptor;
 import io.grpc.Status;
 import io.grpc.netty.NettyChannelBuilder;
-import io.grpc.stub.MetadataUtils;
 import io.netty.channel.ChannelOption;
 import io.netty.channel.EventLoopGroup;
 import io.netty.channel.epoll.EpollSocketChannel;
@@ -44,28 +48,37 @@ public final class PoolClient implements AutoCloseable {
   private static final long CALL_SECONDS = 10;
   private static final long CLOSE_MILLIS = 500;
   private static final long KEEP_ALIVE_SECONDS = 5;
-  private static final Metadata.Key<String> AUTHORIZATION =
-      Metadata.Key.of("authorization", Metadata.ASCII_STRING_MARSHALLER);
 
   private final PoolAddress address;
+  private final Optional<TlsContext> tls;
   private final EventLoopGroup loops;
   private final ManagedChannel channel;
   private final PoolGrpc.PoolStub stub;
 
-  /** Connects nothing yet. */
-  public PoolClient(PoolAddress address, Optional<String> token, EventLoopGroup loops) {
-    this.address = address;
+  /**
+   * Connects nothing yet.
+   *
+   * @throws IllegalArgumentException if the token, or a file for TLS, cannot be used
+   */
+  public PoolClient(
+      PoolAddress address, Optional<String> token, ClientSecurity security, EventLoopGroup loops) {
+    this.address = security.secured(address);
     this.loops = loops;
+    tls = security.tlsFor(address);
+    NettyChannelBuilder builder = NettyChannelBuilder.forAddress(address.host(), address.port());
+    tls.ifPresentOrElse(
+        context -> builder.sslContext(TlsEngines.http2(context, true)), builder::usePlaintext);
+    token
+        .map(text -> new TokenCredentials(text, security.clearTokens()))
+        .ifPresent(credentials -> builder.intercept(showing(credentials)));
     channel =
-        NettyChannelBuilder.forAddress(address.host(), address.port())
-            .usePlaintext()
+        builder
             .channelType(EpollSocketChannel.class)
             .eventLoopGroup(loops)
             .withOption(ChannelOption.CONNECT_TIMEOUT_MILLIS, CONNECT_MILLIS)
             .keepAliveTime(KEEP_ALIVE_SECONDS, TimeUnit.SECONDS)
             .keepAliveTimeout(KEEP_ALIVE_SECONDS, TimeUnit.SECONDS)
             .directExecutor()
-            .intercept(MetadataUtils.newAttachHeadersInterceptor(credentials(token)))
             .build();
     stub = PoolGrpc.newStub(channel);
   }
@@ -121,8 +134,9 @@ public final class PoolClient implements AutoCloseable {
             // The very address that answered, so that a name with several addresses is no trouble.
             InetSocketAddress peer =
                 (InetSocketAddress) call.getAttributes().get(Grpc.TRANSPORT_ATTR_REMOTE_ADDR);
-            resolve(reply.getCallStreamHost(), peer.getAddress())
-                .thenApply(host -> session(reply, host))
+            String host = reply.getCallStreamHost();
+            resolve(host, peer.getAddress())
+                .thenApply(found -> session(reply, host.isEmpty() ? address.host() : host, found))
                 .whenComplete((session, failure) -> {
                   if (failure == null) {
                     opened.complete(session);
@@ -173,12 +187,14 @@ public final class PoolClient implements AutoCloseable {
     }
   }
 
-  private static OpenedSession session(OpenSessionReply reply, InetAddress host) {
+  private OpenedSession session(OpenSessionReply reply, String name, InetAddress host) {
     try {
       return new OpenedSession(
           SessionId.ofBytes(reply.getSessionId().toByteArray()),
           SessionKey.ofBytes(reply.getSessionKey().toByteArray()),
-          new InetSocketAddress(host, reply.getCallStreamPort()));
+          new InetSocketAddress(host, reply.getCallStreamPort()),
+          name,
+          tls);
     } catch (WireException | IllegalArgumentException e) {
       throw new Refusal(Refusal.Cause.PROTOCOL, "the pool's answer is wrong: " + e.getMessage());
     }
@@ -202,16 +218,13 @@ public final class PoolClient implements AutoCloseable {
         Thread::startVirtualThread);
   }
 
-  private static Metadata credentials(Optional<String> token) {
-    Metadata metadata = new Metadata();
-    token.ifPresent(text -> metadata.put(AUTHORIZATION, "Bearer " + checked(text)));
-    return metadata;
-  }
-
-  private static String checked(String token) {
-    if (token.isEmpty() || !token.chars().allMatch(c -> c > 32 && c < 127)) {
-      throw new IllegalArgumentException("the token holds characters that no token has");
-    }
-    return token;
+  private static ClientInterceptor showing(TokenCredentials credentials) {
+    return new ClientInterceptor() {
+      @Override
+      public <Q, A> ClientCall<Q, A> interceptCall(
+          MethodDescriptor<Q, A> method, CallOptions options, Channel next) {
+        return next.newCall(method, options.withCallCredentials(credentials));
+      }
+    };
   }
 }

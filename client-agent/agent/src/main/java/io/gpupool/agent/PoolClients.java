@@ -20,20 +20,23 @@ final class PoolClients {
   }
 
   private final EventLoopGroup loops;
+  private final ClientSecurity security;
   private final Optional<PoolAddress> keptOpen;
   private final Map<Key, Entry> entries = new HashMap<>();
 
   /** The connection to {@code keptOpen} stays, so that programs attach fast. */
-  PoolClients(EventLoopGroup loops, Optional<PoolAddress> keptOpen) {
+  PoolClients(EventLoopGroup loops, ClientSecurity security, Optional<PoolAddress> keptOpen) {
     this.loops = loops;
-    this.keptOpen = keptOpen;
+    this.security = security;
+    this.keptOpen = keptOpen.map(security::secured);
   }
 
   /** A client that its user must give back. */
   synchronized PoolClient take(PoolAddress pool, Optional<String> token) {
     Entry entry =
         entries.computeIfAbsent(
-            new Key(pool, token), key -> new Entry(new PoolClient(pool, token, loops)));
+            new Key(security.secured(pool), token),
+            key -> new Entry(new PoolClient(pool, token, security, loops)));
     entry.users++;
     return entry.client;
   }

@@ -3,6 +3,7 @@ package io.gpupool.agent;
 
 import io.grpc.Status;
 import java.util.Locale;
+import java.util.Optional;
 import java.util.concurrent.CompletionException;
 
 /**
@@ -55,7 +56,10 @@ public final class Refusal extends RuntimeException {
                   + pool
                   + " cannot be reached ("
                   + reason(status)
-                  + "); is 'gpupool server' running there and its port open?");
+                  + "); is 'gpupool server' running there and its port open?"
+                  + (!pool.tls() && TlsFailure.isHangUp(reason(status))
+                      ? " If it speaks TLS, name it as tls://" + pool
+                      : ""));
       case DEADLINE_EXCEEDED ->
           new Refusal(
               Cause.UNREACHABLE, "pool " + pool + " does not answer; is the network as it should?");
@@ -84,6 +88,10 @@ public final class Refusal extends RuntimeException {
 
   private static String reason(Status status) {
     Throwable cause = status.getCause();
+    Optional<String> tls = TlsFailure.of(cause);
+    if (tls.isPresent()) {
+      return tls.get();
+    }
     while (cause != null && cause.getCause() != null) {
       cause = cause.getCause();
     }

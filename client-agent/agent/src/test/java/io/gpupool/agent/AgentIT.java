@@ -124,7 +124,8 @@ class AgentIT {
   @Test
   void attach_leaseOfSomebodyElse_isUsedAndLeftAlone() throws Exception {
     start(false);
-    try (PoolClient client = new PoolClient(address(), Optional.empty(), LOOPS)) {
+    try (PoolClient client =
+        new PoolClient(address(), Optional.empty(), ClientSecurity.DEFAULT, LOOPS)) {
       HeldLease held =
           client
               .requestLease(
@@ -197,7 +198,14 @@ class AgentIT {
       throws Exception {
     UnixAddress path = new UnixAddress(folder.resolve("deep/agent.sock").toString());
     AgentOptions options =
-        new AgentOptions(path, Optional.empty(), Optional.empty(), LeaseWish.NOTHING, false, false);
+        new AgentOptions(
+            path,
+            Optional.empty(),
+            Optional.empty(),
+            ClientSecurity.DEFAULT,
+            LeaseWish.NOTHING,
+            false,
+            false);
     Files.createDirectories(folder.resolve("deep"));
     try (var dead =
         java.nio.channels.ServerSocketChannel.open(java.net.StandardProtocolFamily.UNIX)) {
@@ -285,7 +293,8 @@ class AgentIT {
   }
 
   private AgentOptions options(Optional<PoolAddress> to, boolean relay) {
-    return new AgentOptions(socket, to, Optional.empty(), LeaseWish.NOTHING, relay, false);
+    return new AgentOptions(
+        socket, to, Optional.empty(), ClientSecurity.DEFAULT, LeaseWish.NOTHING, relay, false);
   }
 
   private static PoolAddress address() {

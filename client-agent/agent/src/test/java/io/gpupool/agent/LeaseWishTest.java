@@ -48,6 +48,9 @@ class LeaseWishTest {
     assertThat(PoolAddress.parse("gpu1:80")).isEqualTo(new PoolAddress("gpu1", 80));
     assertThat(PoolAddress.parse("[::1]:80")).isEqualTo(new PoolAddress("::1", 80));
     assertThat(PoolAddress.parse("::1")).isEqualTo(new PoolAddress("::1", 7642));
+    assertThat(PoolAddress.parse("tls://gpu1"))
+        .isEqualTo(new PoolAddress("gpu1", 7642, true))
+        .hasToString("tls://gpu1:7642");
     assertThat(PoolAddress.parse("::1")).hasToString("[::1]:7642");
     for (String text : new String[] {"", ":80", "a:", "a:0", "a:65536", "a b", "[::1]x", "[]"}) {
       assertThatThrownBy(() -> PoolAddress.parse(text))

@@ -9,6 +9,7 @@ import io.gpupool.transport.UnixAddress;
 import java.util.Optional;
 import java.util.concurrent.Callable;
 import picocli.CommandLine.Command;
+import picocli.CommandLine.Mixin;
 import picocli.CommandLine.Option;
 
 /** {@code gpupool agent}: connects the programs of this machine with their pool. */
@@ -16,9 +17,11 @@ import picocli.CommandLine.Option;
 final class AgentCommand implements Callable<Integer> {
   @Option(
       names = "--pool",
-      paramLabel = "HOST[:PORT]",
+      paramLabel = "[tls://]HOST[:PORT]",
       description = "the pool of programs that name none (else GPUPOOL_POOL)")
   private Optional<String> pool = Optional.empty();
+
+  @Mixin private SecurityOptions security = new SecurityOptions();
 
   @Option(
       names = "--socket",
@@ -50,6 +53,7 @@ final class AgentCommand implements Callable<Integer> {
             address,
             pool.or(Environment::pool).map(PoolAddress::parse),
             Environment.token(),
+            security.following(),
             Environment.wish(),
             relay,
             anyUser);

@@ -5,6 +5,7 @@ import io.gpupool.agent.PoolAddress;
 import io.gpupool.server.GpuSpec;
 import io.gpupool.server.PoolServer;
 import io.gpupool.server.ServerOptions;
+import io.gpupool.transport.tls.TlsFiles;
 import java.io.IOException;
 import java.net.InetAddress;
 import java.nio.file.Path;
@@ -39,6 +40,7 @@ final class EmbeddedPool implements AutoCloseable {
                 0,
                 Optional.empty(),
                 Optional.empty(),
+                TlsFiles.NONE,
                 Optional.of(ServerOptions.Auth.none),
                 Optional.empty(),
                 Map.of(),

@@ -10,6 +10,7 @@ import java.util.List;
 import java.util.Optional;
 import java.util.concurrent.Callable;
 import java.util.function.Supplier;
+import picocli.CommandLine.Mixin;
 import picocli.CommandLine.Option;
 
 /** A command that asks a pool something and prints the answer. */
@@ -22,14 +23,20 @@ abstract class PoolCommand implements Callable<Integer> {
 
   @Option(
       names = "--pool",
-      paramLabel = "HOST[:PORT]",
+      paramLabel = "[tls://]HOST[:PORT]",
       description = "the pool's control plane (else GPUPOOL_POOL, else this machine's port 7642)")
   private Optional<String> pool = Optional.empty();
+
+  @Mixin private SecurityOptions security = new SecurityOptions();
 
   @Option(names = "--output", description = "table or json", defaultValue = "table")
   private Output output = Output.table;
 
   final PoolAddress address() {
+    return security.once().secured(named());
+  }
+
+  private PoolAddress named() {
     return pool.or(Environment::pool)
         .map(PoolAddress::parse)
         .orElse(new PoolAddress("localhost", PoolAddress.DEFAULT_PORT));
@@ -48,13 +55,17 @@ abstract class PoolCommand implements Callable<Integer> {
     System.out.print(json() ? Json.of(answers) + "\n" : table.get());
   }
 
+  private PoolClient client(EventLoopGroup loops) {
+    return new PoolClient(named(), Environment.token(), security.once(), loops);
+  }
+
   /** Asks and prints. */
   abstract int ask(PoolClient client) throws Exception;
 
   @Override
   public Integer call() throws Exception {
     EventLoopGroup loops = EventLoops.create("gpupool-command", 1);
-    try (PoolClient client = new PoolClient(address(), Environment.token(), loops)) {
+    try (PoolClient client = client(loops)) {
       return ask(client);
     }
   }

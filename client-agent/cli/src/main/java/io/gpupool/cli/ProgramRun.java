@@ -3,6 +3,7 @@ package io.gpupool.cli;
 
 import io.gpupool.agent.Agent;
 import io.gpupool.agent.AgentOptions;
+import io.gpupool.agent.ClientSecurity;
 import io.gpupool.agent.HeldLease;
 import io.gpupool.agent.LeaseWish;
 import io.gpupool.agent.PoolAddress;
@@ -58,19 +59,24 @@ final class ProgramRun {
     if (pool.isEmpty()) {
       try (EmbeddedPool own =
           EmbeddedPool.start(purpose, installation, options.embeddedGpus(), options.libcuda())) {
-        return withOwnAgent(own.address(), request, command, loops);
+        return withOwnAgent(own.address(), ClientSecurity.DEFAULT, request, command, loops);
       }
     }
     if (running.isEmpty() || options.relay()) {
-      return withOwnAgent(pool.get(), request, command, loops);
+      return withOwnAgent(pool.get(), options.security(), request, command, loops);
     }
-    try (PoolClient client = new PoolClient(pool.get(), Environment.token(), loops)) {
+    try (PoolClient client =
+        new PoolClient(pool.get(), Environment.token(), options.security(), loops)) {
       return onLease(client, socket.orElseThrow(), request, command);
     }
   }
 
   private int withOwnAgent(
-      PoolAddress pool, LeaseRequest request, List<String> command, EventLoopGroup loops)
+      PoolAddress pool,
+      ClientSecurity security,
+      LeaseRequest request,
+      List<String> command,
+      EventLoopGroup loops)
       throws IOException, InterruptedException {
     UnixAddress socket = new UnixAddress("@gpupool-run-" + UUID.randomUUID());
     AgentOptions agentOptions =
@@ -78,6 +84,7 @@ final class ProgramRun {
             socket,
             Optional.of(pool),
             Environment.token(),
+            security,
             LeaseWish.NOTHING,
             options.relay(),
             false);

@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.gpupool.cli;
 
+import io.gpupool.agent.ClientSecurity;
 import io.gpupool.agent.LeaseWish;
 import io.gpupool.agent.PoolAddress;
 import io.gpupool.server.GpuSpec;
 import java.util.LinkedHashMap;
 import java.util.Map;
 import java.util.Optional;
+import picocli.CommandLine.Mixin;
 import picocli.CommandLine.Option;
 
 /** Which pool to ask, and what for. */
@@ -15,12 +17,14 @@ final class RunOptions {
 
   @Option(
       names = "--pool",
-      paramLabel = "HOST[:PORT]",
+      paramLabel = "[tls://]HOST[:PORT]",
       description = {
         "the pool's control plane (else GPUPOOL_POOL; without either, a pool of this machine's",
         "GPUs is started for as long as the program runs)"
       })
   private Optional<String> pool = Optional.empty();
+
+  @Mixin private SecurityOptions security = new SecurityOptions();
 
   @Option(names = "-n", paramLabel = "GPUS", description = "how many GPUs (default: 1)")
   private Optional<String> gpus = Optional.empty();
@@ -117,7 +121,7 @@ final class RunOptions {
   private boolean relay;
 
   Optional<PoolAddress> pool() {
-    return pool.or(Environment::pool).map(PoolAddress::parse);
+    return pool.or(Environment::pool).map(PoolAddress::parse).map(security()::secured);
   }
 
   /** The GPUs of a pool started for this program. */
@@ -138,6 +142,10 @@ final class RunOptions {
   /** Whether a pool is to be started for this program although an agent may know another. */
   boolean wantsOwnPool() {
     return embeddedGpus.isPresent() && pool().isEmpty();
+  }
+
+  ClientSecurity security() {
+    return security.once();
   }
 
   boolean relay() {

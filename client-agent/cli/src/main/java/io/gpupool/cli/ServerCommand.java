@@ -9,6 +9,7 @@ import io.gpupool.server.ServerOptions;
 import io.gpupool.server.ServerOptions.Auth;
 import io.gpupool.server.ServerOptions.MissingPtx;
 import io.gpupool.server.state.etcd.EtcdOptions;
+import io.gpupool.transport.tls.TlsFiles;
 import java.io.IOException;
 import java.net.InetAddress;
 import java.net.InetSocketAddress;
@@ -83,6 +84,24 @@ final class ServerCommand implements Callable<Integer> {
   private Optional<Auth> auth = Optional.empty();
 
   @Option(
+      names = "--tls-cert",
+      paramLabel = "FILE",
+      description = {
+        "TLS on all ports with this certificate, PEM, followed by those that lead to its root; read",
+        "again when it is replaced (default: no TLS)"
+      })
+  private Optional<Path> tlsCertificate = Optional.empty();
+
+  @Option(names = "--tls-key", paramLabel = "FILE", description = "its private key, PEM, PKCS#8")
+  private Optional<Path> tlsKey = Optional.empty();
+
+  @Option(
+      names = "--tls-client-ca",
+      paramLabel = "FILE",
+      description = "only clients with a certificate that comes from one of these roots are let in")
+  private Optional<Path> tlsClientRoots = Optional.empty();
+
+  @Option(
       names = "--http-port",
       paramLabel = "PORT",
       defaultValue = "" + RestServer.PORT,
@@ -147,6 +166,7 @@ final class ServerCommand implements Callable<Integer> {
             dataPort,
             state.filter(place -> !isEtcd(place)).map(Path::of),
             state.filter(ServerCommand::isEtcd).map(etcd::options),
+            new TlsFiles(tlsCertificate, tlsKey, tlsClientRoots),
             auth,
             name,
             labels,
@@ -161,11 +181,7 @@ final class ServerCommand implements Callable<Integer> {
         System.out.println(gpu);
       }
       server.adminToken().ifPresent(file -> System.out.println("an admin's token is in " + file));
-      if (!options.needsTokens()) {
-        System.out.println(
-            "development mode: whoever can connect may do anything (--auth none)"
-                + (listen.isLoopbackAddress() ? "; only this machine can" : ""));
-      }
+      tell(options, server);
       String host = listen.getHostAddress();
       System.out.println(
           "gpupool server "
@@ -196,10 +212,29 @@ final class ServerCommand implements Callable<Integer> {
     return place.startsWith(EtcdOptions.SCHEME);
   }
 
+  private void tell(ServerOptions options, PoolServer server) {
+    if (options.isDevelopment()) {
+      System.out.println(
+          "development mode: whoever can connect may do anything (--auth none)"
+              + (listen.isLoopbackAddress() ? "; only this machine can" : ""));
+    }
+    if (server.tls().isPresent()) {
+      System.out.println(
+          "TLS: "
+              + server.tls().get().describe().orElseThrow()
+              + (server.tls().get().asksForCertificates()
+                  ? "; clients need a certificate, too (--tls-client-ca)"
+                  : ""));
+    } else if (!listen.isLoopbackAddress()) {
+      System.out.println(
+          "no TLS: tokens and data cross the network as they are; give --tls-cert and --tls-key");
+    }
+  }
+
   /** Nothing where no HTTP port is wanted; a try statement takes that. */
   private RestServer openHttp(PoolServer server) throws IOException {
     return noHttp
         ? null
-        : RestServer.start(server.reader(), new InetSocketAddress(listen, httpPort));
+        : RestServer.start(server.reader(), new InetSocketAddress(listen, httpPort), server.tls());
   }
 }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.gpupool.cli;
 
+import io.gpupool.agent.ClientSecurity;
 import io.gpupool.agent.PoolAddress;
 import io.gpupool.agent.PoolClient;
 import io.gpupool.cli.BusyTenant.Plan;
@@ -18,6 +19,7 @@ import java.util.Optional;
 import java.util.StringJoiner;
 import java.util.concurrent.Callable;
 import picocli.CommandLine.Command;
+import picocli.CommandLine.Mixin;
 import picocli.CommandLine.Option;
 import picocli.CommandLine.Parameters;
 
@@ -35,9 +37,11 @@ final class SharesBench implements Callable<Integer> {
 
   @Option(
       names = "--pool",
-      paramLabel = "HOST[:PORT]",
+      paramLabel = "[tls://]HOST[:PORT]",
       description = "a pool with one free GPU (default: one in software, for this command alone)")
   private Optional<String> pool = Optional.empty();
+
+  @Mixin private SecurityOptions security = new SecurityOptions();
 
   @Option(names = "--seconds", description = "how long a run is (default: 10)", defaultValue = "10")
   private double seconds;
@@ -66,7 +70,7 @@ final class SharesBench implements Callable<Integer> {
     Installation installation = Installation.find();
     EventLoopGroup loops = EventLoops.create("gpupool-bench", 1);
     if (pool.isPresent()) {
-      try (PoolClient client = client(PoolAddress.parse(pool.get()), loops)) {
+      try (PoolClient client = client(PoolAddress.parse(pool.get()), security.once(), loops)) {
         measure(installation, client, plans);
       }
     } else {
@@ -76,15 +80,15 @@ final class SharesBench implements Callable<Integer> {
                   installation,
                   new GpuSpec("soft:1,mem=4Gi"),
                   Optional.empty());
-          PoolClient client = client(own.address(), loops)) {
+          PoolClient client = client(own.address(), ClientSecurity.DEFAULT, loops)) {
         measure(installation, client, plans);
       }
     }
     return 0;
   }
 
-  private static PoolClient client(PoolAddress address, EventLoopGroup loops) {
-    return new PoolClient(address, Environment.token(), loops);
+  private static PoolClient client(PoolAddress address, ClientSecurity with, EventLoopGroup loops) {
+    return new PoolClient(address, Environment.token(), with, loops);
   }
 
   private void measure(Installation installation, PoolClient client, List<Plan> plans)

@@ -2,11 +2,17 @@
 package io.gpupool.rest;
 
 import com.sun.net.httpserver.HttpServer;
+import com.sun.net.httpserver.HttpsConfigurator;
+import com.sun.net.httpserver.HttpsParameters;
+import com.sun.net.httpserver.HttpsServer;
 import io.gpupool.rest.page.PageFilter;
 import io.gpupool.server.PoolReader;
+import io.gpupool.transport.tls.TlsContext;
+import io.gpupool.transport.tls.TlsEngines;
 import java.io.IOException;
 import java.net.BindException;
 import java.net.InetSocketAddress;
+import java.util.Optional;
 import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Executors;
 
@@ -25,17 +31,28 @@ public final class RestServer implements AutoCloseable {
   }
 
   /**
-   * Opens the port.
+   * Opens the port in clear text.
    *
    * @throws IOException if it is taken; the message is for people
    */
   public static RestServer start(PoolReader pool, InetSocketAddress address) throws IOException {
+    return start(pool, address, Optional.empty());
+  }
+
+  /**
+   * Opens the port.
+   *
+   * @param tls what it speaks TLS with; empty: it does not
+   * @throws IOException if it is taken; the message is for people
+   */
+  public static RestServer start(
+      PoolReader pool, InetSocketAddress address, Optional<TlsContext> tls) throws IOException {
     setDefault("jdk.httpserver.maxConnections", MAX_CONNECTIONS);
     setDefault("sun.net.httpserver.maxReqTime", MAX_REQUEST_SECONDS);
     setDefault("sun.net.httpserver.nodelay", true);
     HttpServer server;
     try {
-      server = HttpServer.create(address, 0);
+      server = tls.isPresent() ? https(address, tls.get()) : HttpServer.create(address, 0);
     } catch (BindException e) {
       throw new IOException(
           "cannot open HTTP port "
@@ -51,6 +68,19 @@ public final class RestServer implements AutoCloseable {
     server.createContext("/", new Dispatcher(pool)).getFilters().add(new PageFilter());
     server.start();
     return new RestServer(server, threads);
+  }
+
+  private static HttpServer https(InetSocketAddress address, TlsContext tls) throws IOException {
+    HttpsServer server = HttpsServer.create(address, 0);
+    server.setHttpsConfigurator(
+        new HttpsConfigurator(tls.context()) {
+          @Override
+          public void configure(HttpsParameters parameters) {
+            parameters.setSSLParameters(
+                TlsEngines.accepting(tls, getSSLContext().getDefaultSSLParameters()));
+          }
+        });
+    return server;
   }
 
   public int port() {

@@ -1,7 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.gpupool.server;
 
+import io.gpupool.server.tls.TlsGate;
+import io.gpupool.server.tls.TlsHandOver;
+import io.gpupool.transport.Detaching;
+import io.gpupool.transport.EarlyBytes;
 import io.gpupool.transport.ExactReads;
+import io.gpupool.transport.tls.TlsContext;
 import io.gpupool.wire.ClientHello;
 import io.netty.bootstrap.ServerBootstrap;
 import io.netty.channel.Channel;
@@ -12,13 +17,15 @@ import io.netty.channel.epoll.EpollServerSocketChannel;
 import io.netty.channel.epoll.EpollSocketChannel;
 import java.net.InetSocketAddress;
 import java.util.LinkedHashSet;
+import java.util.Optional;
 import java.util.Set;
 import java.util.function.BiConsumer;
 
 /**
- * The TCP port of the call streams. Reads a handshake and passes it on; the event loop never sees a
- * byte of the call stream itself. Connections with an unfinished handshake are bounded: one too
- * many displaces the oldest, so that strangers who say nothing cannot keep programs out.
+ * The TCP port of the call streams. Reads a handshake and passes it on; without TLS the event loop
+ * never sees a byte of the call stream itself. Connections with an unfinished handshake are
+ * bounded: one too many displaces the oldest, so that strangers who say nothing cannot keep
+ * programs out.
  */
 final class CallStreamPort {
   static final int MAX_UNFINISHED = 512;
@@ -29,10 +36,14 @@ final class CallStreamPort {
   /**
    * Opens the port.
    *
+   * @param tls with which connections begin; empty: in clear text
    * @param join takes each complete hello, on the event loop
    */
   CallStreamPort(
-      InetSocketAddress address, EventLoopGroup loops, BiConsumer<ClientHello, CallStream> join) {
+      InetSocketAddress address,
+      EventLoopGroup loops,
+      Optional<TlsContext> tls,
+      BiConsumer<ClientHello, CallStream> join) {
     server =
         new ServerBootstrap()
             .group(loops)
@@ -47,8 +58,16 @@ final class CallStreamPort {
                   @Override
                   protected void initChannel(EpollSocketChannel channel) {
                     begin(channel);
+                    if (tls.isPresent()) {
+                      HandshakeHandler handler =
+                          new HandshakeHandler(
+                              channel, join, () -> finish(channel), TlsHandOver::begin);
+                      channel.pipeline().addLast(new TlsGate(tls.get()), handler, new EarlyBytes());
+                      return;
+                    }
                     HandshakeHandler handler =
-                        new HandshakeHandler(channel, join, () -> finish(channel));
+                        new HandshakeHandler(
+                            channel, join, () -> finish(channel), Detaching::detach);
                     channel.config().setRecvByteBufAllocator(new ExactReads(handler::missingBytes));
                     channel.pipeline().addLast(handler);
                   }

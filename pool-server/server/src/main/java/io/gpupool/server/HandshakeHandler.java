@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.gpupool.server;
 
-import io.gpupool.transport.Detaching;
 import io.gpupool.wire.ClientHello;
 import io.gpupool.wire.ServerHello;
 import io.gpupool.wire.WireException;
@@ -17,6 +16,8 @@ import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.ScheduledFuture;
 import java.util.concurrent.TimeUnit;
 import java.util.function.BiConsumer;
+import java.util.function.Function;
+import javax.net.ssl.SSLException;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
@@ -31,14 +32,25 @@ final class HandshakeHandler extends ChannelInboundHandlerAdapter implements Cal
   private final EpollSocketChannel channel;
   private final BiConsumer<ClientHello, CallStream> join;
   private final Runnable onFinished;
+  private final Function<EpollSocketChannel, CompletableFuture<FileDescriptor>> handOver;
   private final ByteBuffer hello = ByteBuffer.allocate(ClientHello.BYTES);
   private ScheduledFuture<?> limit;
 
+  /**
+   * For one connection.
+   *
+   * @param handOver makes of it what the worker gets; with TLS, bytes beyond the handshake go to
+   *     the next handler
+   */
   HandshakeHandler(
-      EpollSocketChannel channel, BiConsumer<ClientHello, CallStream> join, Runnable onFinished) {
+      EpollSocketChannel channel,
+      BiConsumer<ClientHello, CallStream> join,
+      Runnable onFinished,
+      Function<EpollSocketChannel, CompletableFuture<FileDescriptor>> handOver) {
     this.channel = channel;
     this.join = join;
     this.onFinished = onFinished;
+    this.handOver = handOver;
   }
 
   @Override
@@ -61,9 +73,17 @@ final class HandshakeHandler extends ChannelInboundHandlerAdapter implements Cal
   @Override
   public void channelRead(ChannelHandlerContext context, Object value) {
     ByteBuf bytes = (ByteBuf) value;
+    if (!hello.hasRemaining()) {
+      context.fireChannelRead(bytes);
+      return;
+    }
     try {
-      bytes.readBytes(hello.limit(hello.position() + bytes.readableBytes()));
+      int taken = Math.min(bytes.readableBytes(), hello.remaining());
+      bytes.readBytes(hello.limit(hello.position() + taken));
       hello.limit(hello.capacity());
+      if (bytes.isReadable()) {
+        context.fireChannelRead(bytes.retain());
+      }
     } finally {
       bytes.release();
     }
@@ -84,10 +104,17 @@ final class HandshakeHandler extends ChannelInboundHandlerAdapter implements Cal
   @Override
   public void channelInactive(ChannelHandlerContext context) {
     finish();
+    context.fireChannelInactive();
   }
 
   @Override
   public void exceptionCaught(ChannelHandlerContext context, Throwable cause) {
+    if (cause.getCause() instanceof SSLException) {
+      LOG.info(
+          "call stream from {} refused: {}",
+          channel.remoteAddress(),
+          cause.getCause().getMessage());
+    }
     LOG.debug("call stream from {}: {}", channel.remoteAddress(), cause.getMessage());
     context.close();
   }
@@ -107,7 +134,8 @@ final class HandshakeHandler extends ChannelInboundHandlerAdapter implements Cal
         .writeAndFlush(Unpooled.wrappedBuffer(answer.encode()))
         .addListener(sent -> {
           if (sent.isSuccess()) {
-            Detaching.detach(channel)
+            handOver
+                .apply(channel)
                 .whenComplete((descriptor, failure) -> {
                   if (failure == null) {
                     detached.complete(descriptor);

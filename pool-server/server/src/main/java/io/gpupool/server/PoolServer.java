@@ -8,6 +8,8 @@ import io.gpupool.server.state.etcd.EtcdStore;
 import io.gpupool.transport.Descriptors;
 import io.gpupool.transport.EventLoops;
 import io.gpupool.transport.UnixAddress;
+import io.gpupool.transport.tls.TlsContext;
+import io.gpupool.transport.tls.TlsEngines;
 import io.gpupool.wire.BuildVersion;
 import io.grpc.Server;
 import io.grpc.ServerServiceDefinition;
@@ -56,6 +58,7 @@ public final class PoolServer implements AutoCloseable {
   private int dataPort;
   private Optional<Path> adminToken = Optional.empty();
   private List<ServerServiceDefinition> services = List.of();
+  private Optional<TlsContext> tls = Optional.empty();
   private PoolReader reader;
   private Drains drains;
 
@@ -105,6 +108,11 @@ public final class PoolServer implements AutoCloseable {
     return adminToken;
   }
 
+  /** What its ports speak TLS with, and others of this server should; empty: they do not. */
+  public Optional<TlsContext> tls() {
+    return tls;
+  }
+
   /** What it shows of itself, for other ports than its own. */
   public PoolReader reader() {
     return reader;
@@ -142,6 +150,7 @@ public final class PoolServer implements AutoCloseable {
   }
 
   private void open(ServerOptions options, String host) throws IOException {
+    openTls(options);
     RecordStore records = openState(options);
     Descriptors.warmUp();
     Optional<List<Gpu>> driver =
@@ -162,7 +171,27 @@ public final class PoolServer implements AutoCloseable {
     openService(options, host, workers, served, records);
   }
 
-  /** First of all, so that nothing is started where the state cannot be used. */
+  private void openTls(ServerOptions options) throws IOException {
+    if (!options.tls().areNone()) {
+      TlsContext opened = TlsContext.following(options.tls());
+      onClose.add(opened::close);
+      tls = Optional.of(opened);
+      LOG.info("TLS with the {}", opened.describe().orElseThrow());
+    }
+  }
+
+  /** Encrypting takes time that the loop of the workers' sockets should not wait for. */
+  private EventLoopGroup networkLoops() {
+    if (tls.isEmpty()) {
+      return loops;
+    }
+    EventLoopGroup several =
+        EventLoops.create("gpupool-tls", Runtime.getRuntime().availableProcessors());
+    onClose.add(() -> several.shutdownGracefully(0, STOP_SECONDS, TimeUnit.SECONDS));
+    return several;
+  }
+
+  /** Before anything else, so that nothing is started where the state cannot be used. */
   private RecordStore openState(ServerOptions options) throws IOException {
     StateStore store =
         options.etcd().isPresent()
@@ -212,10 +241,12 @@ public final class PoolServer implements AutoCloseable {
     }
     leases.restore();
     drains.start();
+    EventLoopGroup network = networkLoops();
     CallStreamPort port =
         new CallStreamPort(
             new InetSocketAddress(options.listen(), options.dataPort()),
-            loops,
+            network,
+            tls,
             (hello, stream) -> control.execute(() -> sessions.join(hello, stream)));
     onClose.add(port::close);
     dataPort = port.port();
@@ -224,6 +255,7 @@ public final class PoolServer implements AutoCloseable {
             name,
             () -> host + ":" + controlPort,
             BuildVersion.TEXT,
+            new ServerMode(options.isDevelopment(), tls.isPresent()),
             served.isSoft() ? "soft" : "nvidia",
             capacity,
             leases,
@@ -233,12 +265,15 @@ public final class PoolServer implements AutoCloseable {
             drains,
             control);
     reader = new ControlReader(control, tokens, view, workers);
-    Server grpc =
+    NettyServerBuilder builder =
         NettyServerBuilder.forAddress(
-                new InetSocketAddress(options.listen(), options.controlPort()))
+            new InetSocketAddress(options.listen(), options.controlPort()));
+    tls.ifPresent(context -> builder.sslContext(TlsEngines.http2(context, false)));
+    Server grpc =
+        builder
             .channelType(EpollServerSocketChannel.class)
-            .bossEventLoopGroup(loops)
-            .workerEventLoopGroup(loops)
+            .bossEventLoopGroup(network)
+            .workerEventLoopGroup(network)
             .executor(control)
             .maxInboundMessageSize(MAX_MESSAGE_BYTES)
             .maxInboundMetadataSize(MAX_METADATA_BYTES)

@@ -25,6 +25,7 @@ final class PoolView {
   private final String server;
   private final Supplier<String> address;
   private final String version;
+  private final ServerMode mode;
   private final String backend;
   private final Capacity capacity;
   private final Leases leases;
@@ -39,6 +40,7 @@ final class PoolView {
       String server,
       Supplier<String> address,
       String version,
+      ServerMode mode,
       String backend,
       Capacity capacity,
       Leases leases,
@@ -50,6 +52,7 @@ final class PoolView {
     this.server = server;
     this.address = address;
     this.version = version;
+    this.mode = mode;
     this.backend = backend;
     this.capacity = capacity;
     this.leases = leases;
@@ -108,7 +111,9 @@ final class PoolView {
                     drains.of(server).stream()
                         .flatMapToLong(drain -> drain.deadlineAtMillis().stream())
                         .findFirst()
-                        .orElse(0)))
+                        .orElse(0))
+                .setDevelopment(mode.development())
+                .setTls(mode.tls()))
         .build();
   }
 

@@ -2,6 +2,7 @@
 package io.gpupool.server;
 
 import io.gpupool.server.state.etcd.EtcdOptions;
+import io.gpupool.transport.tls.TlsFiles;
 import java.net.InetAddress;
 import java.nio.file.Files;
 import java.nio.file.Path;
@@ -20,6 +21,7 @@ import java.util.regex.Pattern;
  * @param dataPort call streams; 0 takes a free one
  * @param state where the pool remembers what lasts; empty: nowhere, it is forgotten at the end
  * @param etcd where a pool of several servers remembers it, instead of in a folder
+ * @param tls what all ports speak TLS with; none: they do not
  * @param auth how callers prove who they are; empty: on loopback not at all, else by tokens
  * @param name under which it lists itself; empty makes one of host and control port
  * @param labels what its operator says of its GPUs, for requests to select by
@@ -36,6 +38,7 @@ public record ServerOptions(
     int dataPort,
     Optional<Path> state,
     Optional<EtcdOptions> etcd,
+    TlsFiles tls,
     Optional<Auth> auth,
     Optional<String> name,
     Map<String, String> labels,
@@ -69,6 +72,10 @@ public record ServerOptions(
     checkState(listen, auth.get() == Auth.tokens, state.isPresent() || etcd.isPresent());
     labels = Map.copyOf(labels);
     labels.forEach(ServerOptions::checkLabel);
+    if (tls.trusted().isPresent() && tls.certificate().isEmpty()) {
+      throw new IllegalArgumentException(
+          "--tls-client-ca asks clients for certificates over TLS: give --tls-cert and --tls-key");
+    }
     if (spares < 0 || spares > MAX_SPARES) {
       throw new IllegalArgumentException("--spares " + spares + ": give 0 to " + MAX_SPARES);
     }
@@ -83,6 +90,12 @@ public record ServerOptions(
     Path usual = Path.of("/var/lib/gpupool");
     return state.orElseGet(() ->
         Files.isWritable(Files.exists(usual) ? usual : usual.getParent()) ? usual : Path.of(""));
+  /**
+   * Whether this is a mode to try things out in: whoever can connect may do anything, unless it has
+   * to show a certificate.
+   */
+  public boolean isDevelopment() {
+    return !needsTokens() && tls.trusted().isEmpty();
   }
 
   /** The options that select a worker's backend. */

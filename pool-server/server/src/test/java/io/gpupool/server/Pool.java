@@ -9,6 +9,7 @@ import io.gpupool.control.v1.OpenSessionReply;
 import io.gpupool.control.v1.OpenSessionRequest;
 import io.gpupool.control.v1.PoolAdminGrpc;
 import io.gpupool.control.v1.PoolGrpc;
+import io.gpupool.transport.tls.TlsFiles;
 import io.gpupool.wire.ClientHello;
 import io.gpupool.wire.ServerHello;
 import io.gpupool.wire.SessionId;
@@ -58,6 +59,7 @@ public final class Pool implements AutoCloseable {
                 0,
                 state,
                 Optional.empty(),
+                TlsFiles.NONE,
                 Optional.of(auth),
                 Optional.of("test"),
                 Map.of("zone", "eu"),

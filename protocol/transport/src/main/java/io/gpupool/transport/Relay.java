@@ -1,29 +1,32 @@
 // SPDX-License-Identifier: Apache-2.0
-package io.gpupool.agent;
+package io.gpupool.transport;
 
-import io.gpupool.transport.ExactReads;
 import io.netty.buffer.Unpooled;
 import io.netty.channel.Channel;
+import io.netty.channel.ChannelFuture;
 import io.netty.channel.ChannelFutureListener;
 import io.netty.channel.ChannelHandlerContext;
 import io.netty.channel.ChannelInboundHandlerAdapter;
 
 /**
  * One direction of a relayed call stream: reads from its channel only when the peer has taken what
- * was read before, in direct buffers alone. Both channels share an event loop.
+ * was read before. Both channels share an event loop.
  */
-final class Relay extends ChannelInboundHandlerAdapter {
+public final class Relay extends ChannelInboundHandlerAdapter {
   /** How much is read at a time. */
-  static final int READ_BYTES = 256 * 1024;
+  public static final int READ_BYTES = 256 * 1024;
 
   private final Channel peer;
+
+  /** The last write of what one read has brought, which TLS brings in several pieces. */
+  private ChannelFuture last;
 
   private Relay(Channel peer) {
     this.peer = peer;
   }
 
   /** Joins two channels that read nothing by themselves; when either ends, both are closed. */
-  static void join(Channel first, Channel second) {
+  public static void join(Channel first, Channel second) {
     start(first, second);
     start(second, first);
   }
@@ -32,19 +35,33 @@ final class Relay extends ChannelInboundHandlerAdapter {
     from.config().setAutoRead(false);
     from.config().setRecvByteBufAllocator(new ExactReads(() -> READ_BYTES));
     from.pipeline().addLast(new Relay(to));
+    EarlyBytes early = from.pipeline().get(EarlyBytes.class);
+    if (early != null) {
+      from.pipeline().remove(early);
+    }
     from.read();
   }
 
   @Override
   public void channelRead(ChannelHandlerContext context, Object bytes) {
-    peer.writeAndFlush(bytes)
-        .addListener(written -> {
-          if (written.isSuccess()) {
-            context.read();
-          } else {
-            context.close();
-          }
-        });
+    last = peer.write(bytes);
+  }
+
+  @Override
+  public void channelReadComplete(ChannelHandlerContext context) {
+    if (last == null) {
+      return;
+    }
+    ChannelFuture written = last;
+    last = null;
+    peer.flush();
+    written.addListener(done -> {
+      if (done.isSuccess()) {
+        context.read();
+      } else {
+        context.close();
+      }
+    });
   }
 
   @Override

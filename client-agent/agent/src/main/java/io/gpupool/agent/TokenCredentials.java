@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: Apache-2.0
+package io.gpupool.agent;
+
+import io.grpc.CallCredentials;
+import io.grpc.Grpc;
+import io.grpc.Metadata;
+import io.grpc.SecurityLevel;
+import io.grpc.Status;
+import java.net.InetSocketAddress;
+import java.util.concurrent.Executor;
+
+/**
+ * Shows a token to the pool, where nobody on the way can read it: over TLS, or on this machine. On
+ * another connection the call fails instead, unless that was agreed to.
+ */
+final class TokenCredentials extends CallCredentials {
+  private static final Metadata.Key<String> AUTHORIZATION =
+      Metadata.Key.of("authorization", Metadata.ASCII_STRING_MARSHALLER);
+
+  private final Metadata headers = new Metadata();
+  private final boolean alsoInTheClear;
+
+  TokenCredentials(String token, boolean alsoInTheClear) {
+    if (token.isEmpty() || !token.chars().allMatch(c -> c > 32 && c < 127)) {
+      throw new IllegalArgumentException("the token holds characters that no token has");
+    }
+    headers.put(AUTHORIZATION, "Bearer " + token);
+    this.alsoInTheClear = alsoInTheClear;
+  }
+
+  @Override
+  public void applyRequestMetadata(RequestInfo call, Executor executor, MetadataApplier applier) {
+    if (alsoInTheClear || isPrivate(call)) {
+      applier.apply(headers);
+    } else {
+      applier.fail(
+          Status.UNAUTHENTICATED.withDescription(
+              "the token was not sent, because anyone on the way could read it: name the pool as"
+                  + " tls://HOST, or agree with --insecure (GPUPOOL_INSECURE=1)"));
+    }
+  }
+
+  private static boolean isPrivate(RequestInfo call) {
+    return call.getSecurityLevel() == SecurityLevel.PRIVACY_AND_INTEGRITY
+        || (call.getTransportAttrs().get(Grpc.TRANSPORT_ATTR_REMOTE_ADDR)
+                instanceof InetSocketAddress peer
+            && peer.getAddress().isLoopbackAddress());
+  }
+}

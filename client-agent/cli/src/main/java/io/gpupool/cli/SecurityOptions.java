@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: Apache-2.0
+package io.gpupool.cli;
+
+import io.gpupool.agent.ClientSecurity;
+import io.gpupool.transport.tls.TlsFiles;
+import java.nio.file.Path;
+import java.util.Optional;
+import picocli.CommandLine.Option;
+
+/** How a command protects what it says to a pool. */
+final class SecurityOptions {
+  @Option(
+      names = "--tls-ca",
+      paramLabel = "FILE",
+      description = {
+        "speak TLS with a pool whose certificate comes from one of these roots (else",
+        "GPUPOOL_TLS_CA; with tls:// alone, from those that this machine trusts)"
+      })
+  private Optional<Path> trusted = Optional.empty();
+
+  @Option(
+      names = "--tls-cert",
+      paramLabel = "FILE",
+      description = "the certificate to show, for a pool that asks (else GPUPOOL_TLS_CERT)")
+  private Optional<Path> certificate = Optional.empty();
+
+  @Option(
+      names = "--tls-key",
+      paramLabel = "FILE",
+      description = "its private key (else GPUPOOL_TLS_KEY)")
+  private Optional<Path> key = Optional.empty();
+
+  @Option(
+      names = "--insecure",
+      description = "send the token over networks without TLS, too (else GPUPOOL_INSECURE=1)")
+  private boolean insecure;
+
+  /** For a command that ends soon. */
+  ClientSecurity once() {
+    return security(false);
+  }
+
+  /** For a process that lives longer than certificates may. */
+  ClientSecurity following() {
+    return security(true);
+  }
+
+  private ClientSecurity security(boolean follow) {
+    TlsFiles files =
+        new TlsFiles(
+            certificate.or(() -> file("GPUPOOL_TLS_CERT")),
+            key.or(() -> file("GPUPOOL_TLS_KEY")),
+            trusted.or(() -> file("GPUPOOL_TLS_CA")));
+    boolean clear =
+        insecure || Environment.variable("GPUPOOL_INSECURE").filter("1"::equals).isPresent();
+    return new ClientSecurity(files, clear, follow);
+  }
+
+  private static Optional<Path> file(String variable) {
+    return Environment.variable(variable).map(Path::of);
+  }
+}

@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: Apache-2.0
+package io.gpupool.server.tls;
+
+import io.gpupool.transport.tls.TlsContext;
+import io.gpupool.transport.tls.TlsEngines;
+import io.gpupool.wire.ServerHello;
+import io.netty.buffer.ByteBuf;
+import io.netty.buffer.Unpooled;
+import io.netty.channel.ChannelFutureListener;
+import io.netty.channel.ChannelHandlerContext;
+import io.netty.handler.codec.ByteToMessageDecoder;
+import io.netty.handler.ssl.SslHandler;
+import java.util.List;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+
+/**
+ * The first bytes of a connection where only TLS is spoken: begins TLS, or says in clear text that
+ * it is wanted, and why nothing else was answered. Runs on the channel's event loop.
+ */
+public final class TlsGate extends ByteToMessageDecoder {
+  private static final int RECORD_HEADER_BYTES = 5;
+  private static final Logger LOG = LoggerFactory.getLogger(TlsGate.class);
+
+  private final TlsContext tls;
+
+  public TlsGate(TlsContext tls) {
+    this.tls = tls;
+  }
+
+  @Override
+  protected void decode(ChannelHandlerContext context, ByteBuf in, List<Object> out) {
+    if (in.readableBytes() < RECORD_HEADER_BYTES) {
+      return;
+    }
+    if (SslHandler.isEncrypted(in, false)) {
+      context.pipeline().replace(this, "tls", TlsEngines.accepting(tls));
+      return;
+    }
+    in.skipBytes(in.readableBytes());
+    LOG.info("call stream from {} refused: it speaks no TLS", context.channel().remoteAddress());
+    context
+        .writeAndFlush(
+            Unpooled.wrappedBuffer(
+                ServerHello.refused(
+                        ServerHello.BAD_HANDSHAKE,
+                        "this server takes call streams over TLS only; name the pool as"
+                            + " tls://HOST")
+                    .encode()))
+        .addListener(ChannelFutureListener.CLOSE);
+  }
+}

@@ -1,0 +1,121 @@
+// SPDX-License-Identifier: Apache-2.0
+package io.gpupool.transport.tls;
+
+import java.io.IOException;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.security.GeneralSecurityException;
+import java.security.KeyStore;
+import java.security.PrivateKey;
+import java.security.Signature;
+import java.security.cert.X509Certificate;
+import java.util.List;
+import java.util.Optional;
+import java.util.stream.Stream;
+import javax.net.ssl.KeyManager;
+import javax.net.ssl.KeyManagerFactory;
+import javax.net.ssl.SSLContext;
+import javax.net.ssl.TrustManager;
+import javax.net.ssl.TrustManagerFactory;
+
+/** What TLS files held when they were read. Immutable, but for the sessions of the context. */
+record LoadedTls(SSLContext context, Optional<X509Certificate> certificate) {
+  private static final char[] NO_PASSWORD = {};
+
+  /** Where systems keep the roots that they trust, the first that there is. */
+  private static final List<String> SYSTEM_ROOTS =
+      List.of("/etc/ssl/certs/ca-certificates.crt", "/etc/pki/tls/certs/ca-bundle.crt");
+
+  static LoadedTls of(TlsFiles files) throws IOException {
+    try {
+      Optional<X509Certificate> own = Optional.empty();
+      KeyManager[] keys = null;
+      if (files.certificate().isPresent()) {
+        List<X509Certificate> chain = PemFile.certificates(files.certificate().get());
+        PrivateKey key = PemFile.privateKey(files.key().orElseThrow());
+        requirePair(files, chain.getFirst(), key);
+        keys = keys(chain, key);
+        own = Optional.of(chain.getFirst());
+      }
+      SSLContext context = SSLContext.getInstance("TLS");
+      context.init(keys, trusted(files), null);
+      return new LoadedTls(context, own);
+    } catch (GeneralSecurityException e) {
+      throw new IOException("TLS cannot be set up: " + e.getMessage(), e);
+    }
+  }
+
+  private static KeyManager[] keys(List<X509Certificate> chain, PrivateKey key)
+      throws GeneralSecurityException, IOException {
+    KeyStore store = empty();
+    store.setKeyEntry("own", key, NO_PASSWORD, chain.toArray(X509Certificate[]::new));
+    KeyManagerFactory factory = KeyManagerFactory.getInstance("PKIX");
+    factory.init(store, NO_PASSWORD);
+    return factory.getKeyManagers();
+  }
+
+  /** The JDK's own roots where nothing else is to be had. */
+  private static TrustManager[] trusted(TlsFiles files)
+      throws GeneralSecurityException, IOException {
+    Optional<Path> roots = files.trusted().or(LoadedTls::system);
+    TrustManagerFactory factory = TrustManagerFactory.getInstance("PKIX");
+    if (roots.isEmpty()) {
+      factory.init((KeyStore) null);
+      return factory.getTrustManagers();
+    }
+    KeyStore store = empty();
+    int number = 0;
+    for (X509Certificate root : PemFile.certificates(roots.get())) {
+      store.setCertificateEntry("root-" + number++, root);
+    }
+    factory.init(store);
+    return factory.getTrustManagers();
+  }
+
+  private static Optional<Path> system() {
+    return Stream.concat(
+            Optional.ofNullable(System.getenv("SSL_CERT_FILE")).stream(), SYSTEM_ROOTS.stream())
+        .map(Path::of)
+        .filter(Files::isReadable)
+        .findFirst();
+  }
+
+  private static KeyStore empty() throws GeneralSecurityException, IOException {
+    KeyStore store = KeyStore.getInstance("PKCS12");
+    store.load(null, NO_PASSWORD);
+    return store;
+  }
+
+  /** A handshake that fails for every client would be the first to tell. */
+  private static void requirePair(TlsFiles files, X509Certificate certificate, PrivateKey key)
+      throws GeneralSecurityException, IOException {
+    String algorithm =
+        switch (key.getAlgorithm()) {
+          case "RSA" -> "SHA256withRSA";
+          case "EC" -> "SHA256withECDSA";
+          case "EdDSA" -> "EdDSA";
+          default -> "";
+        };
+    if (algorithm.isEmpty()) {
+      return;
+    }
+    byte[] text = {1, 2, 3};
+    boolean matches = certificate.getPublicKey().getAlgorithm().equals(key.getAlgorithm());
+    if (matches) {
+      Signature signature = Signature.getInstance(algorithm);
+      signature.initSign(key);
+      signature.update(text);
+      byte[] signed = signature.sign();
+      signature.initVerify(certificate.getPublicKey());
+      signature.update(text);
+      matches = signature.verify(signed);
+    }
+    if (!matches) {
+      throw new IOException(
+          "the key in "
+              + files.key().orElseThrow()
+              + " is not that of the first certificate in "
+              + files.certificate().orElseThrow());
+    }
+  }
+}
