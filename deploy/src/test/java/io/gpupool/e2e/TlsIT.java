@@ -112,7 +112,7 @@ class TlsIT {
                 .start())) {
       tenant.ask("steady");
       install(next.issue("second", LOOPBACK));
-      pool.server().awaitLine(line -> line.contains("TLS files read anew"));
+      pool.server().awaitErrorLine(line -> line.contains("TLS files read anew"));
       Program.Ended ended = compute(pool).with("GPUPOOL_TLS_CA", next.root()).run();
       assertThat(ended.output()).as(ended.toString()).contains("vector_add: OK");
       assertThat(compute(pool).with("GPUPOOL_TLS_CA", authority.root()).run().errors())
@@ -121,7 +121,7 @@ class TlsIT {
       tenant.assertWorkedSteadily();
     } finally {
       install(authority.issue("first", LOOPBACK));
-      pool.server().awaitLine(line -> line.contains("TLS files read anew"));
+      pool.server().awaitErrorLine(line -> line.contains("TLS files read anew"));
     }
   }
 
