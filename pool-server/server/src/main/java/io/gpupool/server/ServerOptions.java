@@ -90,6 +90,8 @@ public record ServerOptions(
     Path usual = Path.of("/var/lib/gpupool");
     return state.orElseGet(() ->
         Files.isWritable(Files.exists(usual) ? usual : usual.getParent()) ? usual : Path.of(""));
+  }
+
   /**
    * Whether this is a mode to try things out in: whoever can connect may do anything, unless it has
    * to show a certificate.
