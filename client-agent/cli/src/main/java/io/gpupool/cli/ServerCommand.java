@@ -235,6 +235,10 @@ final class ServerCommand implements Callable<Integer> {
   private RestServer openHttp(PoolServer server) throws IOException {
     return noHttp
         ? null
-        : RestServer.start(server.reader(), new InetSocketAddress(listen, httpPort), server.tls());
+        : RestServer.start(
+            server.reader(),
+            server.calls(),
+            new InetSocketAddress(listen, httpPort),
+            server.tls());
   }
 }

@@ -4,6 +4,7 @@ package io.gpupool.rest;
 import com.google.gson.JsonElement;
 import java.io.IOException;
 import java.io.OutputStream;
+import java.net.URLEncoder;
 import java.nio.charset.StandardCharsets;
 import java.util.Map;
 
@@ -26,6 +27,21 @@ record Answer(int status, String contentType, Map<String, String> headers, long 
   static Answer text(int status, String contentType, String text, Map<String, String> headers) {
     byte[] bytes = text.getBytes(StandardCharsets.UTF_8);
     return new Answer(status, contentType, headers, bytes.length, out -> out.write(bytes));
+  }
+
+  /** Done, and there is no more to say. */
+  static Answer nothing(int status) {
+    return new Answer(status, "", Map.of("Cache-Control", "no-store"), 0, out -> {});
+  }
+
+  /** Where a thing is to be had. */
+  static String path(Source source, String id) {
+    StringBuilder path = new StringBuilder("/api/v1/").append(source.name());
+    for (String segment : id.split("/", -1)) {
+      path.append('/')
+          .append(URLEncoder.encode(segment, StandardCharsets.UTF_8).replace("+", "%20"));
+    }
+    return path.toString();
   }
 
   /** The caller has it already. */

@@ -1,64 +1,84 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.gpupool.rest;
 
-import io.gpupool.server.PoolReader;
+import com.google.gson.JsonObject;
+import com.google.protobuf.Message;
+import io.gpupool.server.Caller;
 import io.gpupool.server.PoolSnapshot;
+import io.grpc.MethodDescriptor;
 import java.util.List;
 import java.util.Map;
 import java.util.Optional;
-import java.util.concurrent.CompletableFuture;
-import java.util.concurrent.ExecutionException;
-import java.util.concurrent.TimeUnit;
-import java.util.concurrent.TimeoutException;
 
 /**
  * A request that has been checked against its operation.
  *
- * @param id what stands for the part of the path in braces; empty if there is none
+ * @param variables what stands for the parts of the path in braces, in their order
  * @param query values of the operation's parameters
+ * @param headers the values of a header; none if it is not there
+ * @param body what the request carries; empty if that is nothing
  * @param token that the caller shows
- * @param knownTags what the caller has already
  */
 record Call(
     Operation operation,
-    String id,
+    List<String> variables,
     Map<String, String> query,
+    HeaderValues headers,
+    JsonObject body,
     Optional<String> token,
-    List<String> knownTags,
-    PoolReader pool) {
-  private static final long PATIENCE_SECONDS = 2;
+    Pool pool) {
+  /** The headers of a request. */
+  interface HeaderValues {
+    List<String> of(String name);
+  }
+
+  Call with(JsonObject checked) {
+    return new Call(operation, variables, query, headers, checked, token, pool);
+  }
+
+  /** Of what the path names; empty if it names nothing. */
+  String id() {
+    return String.join("/", variables);
+  }
+
+  boolean isSet(String parameter) {
+    return Boolean.parseBoolean(query.get(parameter));
+  }
+
+  /** Who calls. */
+  Caller caller() throws Problem {
+    return pool.caller(token).orElseThrow(this::unknownCaller);
+  }
 
   /** All that the caller may see now. */
   PoolSnapshot snapshot() throws Problem {
-    Optional<PoolSnapshot> snapshot = await(pool.read(token));
-    if (snapshot.isEmpty()) {
-      throw new Problem(
-          401,
-          token.isEmpty()
-              ? "a token is needed, as in 'Authorization: Bearer TOKEN'; an admin makes one with"
-                  + " 'gpupool tenant token create'"
-              : "the token is not known: it was mistyped, has expired or was revoked; ask an admin"
-                  + " for a new one",
-          Map.of("WWW-Authenticate", "Bearer"));
-    }
-    return snapshot.get();
+    return pool.snapshot(token).orElseThrow(this::unknownCaller);
   }
 
   /** Why no program can be served now. */
   Optional<String> trouble() throws Problem {
-    return await(pool.trouble());
+    return pool.trouble();
   }
 
-  private static <T> T await(CompletableFuture<T> answer) throws Problem {
-    try {
-      return answer.get(PATIENCE_SECONDS, TimeUnit.SECONDS);
-    } catch (TimeoutException e) {
-      throw new Problem(503, "the server's control thread does not answer");
-    } catch (InterruptedException e) {
-      Thread.currentThread().interrupt();
-      throw new Problem(503, "the server is stopping");
-    } catch (ExecutionException e) {
-      throw new IllegalStateException(e.getCause());
-    }
+  /** Has the control plane do something with the caller's rights. */
+  <Q, A> A ask(MethodDescriptor<Q, A> method, Q request) throws Problem {
+    return pool.ask(method, token, request);
+  }
+
+  /** Adds what the body says to a message whose fields it has. */
+  <B extends Message.Builder> B into(B message) {
+    JsonForm.into(body, message);
+    return message;
+  }
+
+  private Problem unknownCaller() {
+    return new Problem(
+        401,
+        token.isEmpty()
+            ? "a token is needed, as in 'Authorization: Bearer TOKEN'; an admin makes one with"
+                + " 'gpupool tenant token create'"
+            : "the token is not known: it was mistyped, has expired or was revoked; ask an admin"
+                + " for a new one",
+        Map.of("WWW-Authenticate", "Bearer"));
   }
 }

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.gpupool.rest;
 
+import com.google.gson.JsonObject;
 import com.sun.net.httpserver.Headers;
 import com.sun.net.httpserver.HttpExchange;
 import com.sun.net.httpserver.HttpHandler;
-import io.gpupool.server.PoolReader;
-import io.gpupool.server.PoolSnapshot;
+import io.gpupool.server.Role;
 import java.io.IOException;
 import java.net.URLDecoder;
 import java.nio.charset.StandardCharsets;
@@ -13,6 +13,8 @@ import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Optional;
+import java.util.Set;
+import java.util.TreeSet;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
@@ -22,16 +24,15 @@ import org.slf4j.LoggerFactory;
  */
 final class Dispatcher implements HttpHandler {
   private static final String SCHEME = "bearer ";
-  private static final PoolSnapshot NOTHING =
-      new PoolSnapshot(List.of(), List.of(), List.of(), List.of(), List.of());
-  private static final String METHODS = "GET, HEAD";
   private static final Logger LOG = LoggerFactory.getLogger(Dispatcher.class);
 
-  private final PoolReader pool;
+  private final Pool pool;
+  private final Origins origins;
   private final Map<String, Handler> handlers = new Handlers().byId();
 
-  Dispatcher(PoolReader pool) {
+  Dispatcher(Pool pool, Origins origins) {
     this.pool = pool;
+    this.origins = origins;
   }
 
   @Override
@@ -41,12 +42,15 @@ final class Dispatcher implements HttpHandler {
     }
   }
 
-  private Answer answer(HttpExchange exchange) {
+  private Answer answer(HttpExchange exchange) throws IOException {
     try {
       Call call = check(exchange);
-      // Whatever the document does not open takes a token, before its handler runs.
-      PoolSnapshot seen = call.operation().open() ? NOTHING : call.snapshot();
-      return handlers.get(call.operation().id()).answer(call, seen);
+      Operation operation = call.operation();
+      // Whatever the document does not open takes a token of its role, before its handler runs.
+      if (operation.role().isPresent()) {
+        authorise(call, operation.role().get());
+      }
+      return handlers.get(operation.id()).answer(call.with(Body.of(exchange, operation)));
     } catch (Problem e) {
       return e.answer();
     } catch (RuntimeException e) {
@@ -57,28 +61,56 @@ final class Dispatcher implements HttpHandler {
 
   private Call check(HttpExchange exchange) throws Problem {
     List<String> segments = List.of(exchange.getRequestURI().getRawPath().split("/", -1));
-    Operation operation =
-        OpenApi.get().operations().stream()
-            .filter(candidate -> candidate.matches(segments))
-            .findFirst()
-            .orElseThrow(() ->
-                new Problem(
-                    404, "there is no such path; /api/v1/openapi.json lists those there are"));
     String method = exchange.getRequestMethod();
-    if (!method.equals(operation.method()) && !method.equals("HEAD")) {
-      throw new Problem(405, "this can be read only", Map.of("Allow", METHODS));
-    }
+    Operation operation = operation(segments, method);
     Headers headers = exchange.getRequestHeaders();
-    if (!Accepted.anyOf(operation.mediaTypes(), headers.getOrDefault("Accept", List.of()))) {
+    if (operation.role().isPresent()) {
+      origins.check(headers, !operation.method().equals("GET"));
+    }
+    if (!operation.mediaTypes().isEmpty()
+        && !Accepted.anyOf(operation.mediaTypes(), headers.getOrDefault("Accept", List.of()))) {
       throw new Problem(406, "this is to be had as " + String.join(", ", operation.mediaTypes()));
     }
     return new Call(
         operation,
-        operation.variable(segments).orElse(""),
+        operation.variables(segments),
         query(operation, exchange.getRequestURI().getRawQuery()),
+        name -> headers.getOrDefault(name, List.of()),
+        new JsonObject(),
         token(headers),
-        headers.getOrDefault("If-None-Match", List.of()),
         pool);
+  }
+
+  private static Operation operation(List<String> segments, String method) throws Problem {
+    List<Operation> here =
+        OpenApi.get().operations().stream()
+            .filter(operation -> operation.matches(segments))
+            .toList();
+    if (here.isEmpty()) {
+      throw new Problem(404, "there is no such path; /api/v1/openapi.json lists those there are");
+    }
+    Set<String> allowed = new TreeSet<>();
+    for (Operation operation : here) {
+      if (operation.method().equals(method.equals("HEAD") ? "GET" : method)) {
+        return operation;
+      }
+      allowed.add(operation.method());
+    }
+    if (allowed.contains("GET")) {
+      allowed.add("HEAD");
+    }
+    String names = String.join(", ", allowed);
+    throw new Problem(405, "what can be done with this is " + names, Map.of("Allow", names));
+  }
+
+  private static void authorise(Call call, Role least) throws Problem {
+    Role role = call.caller().role();
+    if (!role.covers(least)) {
+      throw new Problem(
+          403,
+          "the role of the token is " + role.text() + ", and this takes " + least.text(),
+          Map.of("WWW-Authenticate", "Bearer error=\"insufficient_scope\""));
+    }
   }
 
   private static Map<String, String> query(Operation operation, String raw) throws Problem {

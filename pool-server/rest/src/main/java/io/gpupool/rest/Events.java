@@ -20,7 +20,8 @@ final class Events {
 
   private final AtomicInteger open = new AtomicInteger();
 
-  Answer answer(Call call, PoolSnapshot first) throws Problem {
+  Answer answer(Call call) throws Problem {
+    PoolSnapshot first = call.snapshot();
     if (open.get() >= MAX_STREAMS) {
       throw new Problem(503, "there are " + MAX_STREAMS + " streams of events already");
     }

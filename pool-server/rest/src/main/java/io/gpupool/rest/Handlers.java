@@ -17,29 +17,37 @@ final class Handlers {
 
   Handlers() {
     for (Kind kind : Kind.values()) {
-      Listing listing = new Listing(kind);
-      byId.put("list_" + kind, listing::page);
-      byId.put("get_" + kind, listing::one);
+      add(kind);
     }
+    add(AdminList.tokens);
+    add(AdminList.audit);
+    byId.putAll(Writes.byId());
     byId.put("events", events::answer);
-    byId.put("openapi", (call, seen) -> Answer.text(200, JSON, OpenApi.get().text(), Map.of()));
+    byId.put("openapi", call -> Answer.text(200, JSON, OpenApi.get().text(), Map.of()));
     // That the control thread answers is all it takes to live.
     byId.put(
         "healthz",
-        (call, seen) -> {
+        call -> {
           call.trouble();
           return OK;
         });
     byId.put(
         "readyz",
-        (call, seen) -> {
+        call -> {
           Optional<String> trouble = call.trouble();
           if (trouble.isPresent()) {
             throw new Problem(503, trouble.get());
           }
           return OK;
         });
-    byId.put("metrics", (call, seen) -> Answer.text(200, Metrics.TYPE, Metrics.of(seen), CHANGING));
+    byId.put(
+        "metrics", call -> Answer.text(200, Metrics.TYPE, Metrics.of(call.snapshot()), CHANGING));
+  }
+
+  private void add(Source source) {
+    Listing listing = new Listing(source);
+    byId.put("list_" + source.name(), listing::page);
+    byId.put("get_" + source.name(), listing::one);
   }
 
   Map<String, Handler> byId() {

@@ -5,13 +5,17 @@ import com.google.gson.JsonArray;
 import com.google.gson.JsonElement;
 import com.google.gson.JsonObject;
 import com.google.gson.JsonPrimitive;
+import com.google.protobuf.Descriptors.EnumValueDescriptor;
 import com.google.protobuf.Descriptors.FieldDescriptor;
 import com.google.protobuf.Message;
 import java.util.List;
+import java.util.Locale;
+import java.util.Map;
 
 /**
- * Messages of the control plane as JSON: every field is there, and numbers are numbers, whereas
- * protobuf's own mapping writes those of 64 bits as strings.
+ * Messages of the control plane as JSON: every field is there that can always be told, and numbers
+ * are numbers, whereas protobuf's own mapping writes those of 64 bits as strings. Constants are
+ * written as people do: {@code read-only}.
  */
 final class JsonForm {
   private JsonForm() {}
@@ -19,10 +23,77 @@ final class JsonForm {
   static JsonObject of(Message message) {
     JsonObject object = new JsonObject();
     for (FieldDescriptor field : message.getDescriptorForType().getFields()) {
+      if (field.hasPresence() && !message.hasField(field)) {
+        continue;
+      }
       Object value = message.getField(field);
       object.add(field.getJsonName(), field.isRepeated() ? array((List<?>) value) : form(value));
     }
     return object;
+  }
+
+  /** Sets the fields that are there; they must fit the message, as the document's schema says. */
+  static void into(JsonObject object, Message.Builder message) {
+    for (FieldDescriptor field : message.getDescriptorForType().getFields()) {
+      JsonElement value = object.get(field.getJsonName());
+      if (value == null) {
+        continue;
+      }
+      if (field.isMapField()) {
+        map(value.getAsJsonObject(), field, message);
+      } else if (field.isRepeated()) {
+        value
+            .getAsJsonArray()
+            .forEach(element -> message.addRepeatedField(field, value(element, field, message)));
+      } else {
+        message.setField(field, value(value, field, message));
+      }
+    }
+  }
+
+  private static void map(JsonObject object, FieldDescriptor field, Message.Builder message) {
+    for (Map.Entry<String, JsonElement> entry : object.entrySet()) {
+      Message.Builder pair = message.newBuilderForField(field);
+      pair.setField(field.getMessageType().findFieldByName("key"), entry.getKey());
+      FieldDescriptor value = field.getMessageType().findFieldByName("value");
+      pair.setField(value, value(entry.getValue(), value, pair));
+      message.addRepeatedField(field, pair.build());
+    }
+  }
+
+  private static Object value(JsonElement json, FieldDescriptor field, Message.Builder message) {
+    return switch (field.getJavaType()) {
+      case STRING -> json.getAsString();
+      case BOOLEAN -> json.getAsBoolean();
+      case INT -> json.getAsBigDecimal().intValueExact();
+      case LONG -> json.getAsBigDecimal().longValueExact();
+      case DOUBLE -> json.getAsDouble();
+      case ENUM -> constant(json.getAsString(), field);
+      case MESSAGE -> {
+        Message.Builder inner = message.newBuilderForField(field);
+        into(json.getAsJsonObject(), inner);
+        yield inner.build();
+      }
+      case FLOAT, BYTE_STRING ->
+          throw new IllegalArgumentException("no form for " + field.getFullName());
+    };
+  }
+
+  private static EnumValueDescriptor constant(String text, FieldDescriptor field) {
+    return field.getEnumType().getValues().stream()
+        .filter(constant -> text(constant).equals(text))
+        .findFirst()
+        .orElseThrow();
+  }
+
+  /** The constant without the name of its type, which protobuf wants before it. */
+  private static String text(EnumValueDescriptor constant) {
+    String type = constant.getType().getName().replaceAll("(?<=[a-z])(?=[A-Z])", "_");
+    return constant
+        .getName()
+        .substring(type.length() + 1)
+        .toLowerCase(Locale.ROOT)
+        .replace('_', '-');
   }
 
   private static JsonArray array(List<?> values) {
@@ -36,6 +107,7 @@ final class JsonForm {
       case Message message -> of(message);
       case String text -> new JsonPrimitive(text);
       case Boolean truth -> new JsonPrimitive(truth);
+      case EnumValueDescriptor constant -> new JsonPrimitive(text(constant));
       // JSON has no name for what is no number.
       case Double number when !Double.isFinite(number) -> new JsonPrimitive(0);
       case Number number -> new JsonPrimitive(number);

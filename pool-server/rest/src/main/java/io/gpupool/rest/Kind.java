@@ -9,7 +9,7 @@ import java.util.List;
 import java.util.function.Function;
 
 /** The kinds of things that a pool has, by the names of their paths. */
-enum Kind {
+enum Kind implements Source {
   servers("name", PoolSnapshot::servers),
   gpus("uuid", PoolSnapshot::gpus) {
     @Override
@@ -19,7 +19,19 @@ enum Kind {
   },
   leases("id", PoolSnapshot::leases),
   queue("id", PoolSnapshot::queue),
-  sessions("id", PoolSnapshot::sessions);
+  sessions("id", PoolSnapshot::sessions),
+  partitions("ref", PoolSnapshot::partitions) {
+    @Override
+    String id(JsonObject partition) {
+      JsonObject ref = partition.getAsJsonObject("ref");
+      return ref.get("server").getAsString()
+          + "/"
+          + ref.get("gpu").getAsInt()
+          + "/"
+          + ref.get("name").getAsString();
+    }
+  },
+  tenants("name", PoolSnapshot::tenants);
 
   private final String idField;
   private final Function<PoolSnapshot, List<? extends Message>> list;
@@ -29,15 +41,28 @@ enum Kind {
     this.list = list;
   }
 
+  String id(JsonObject json) {
+    return json.get(idField).getAsString();
+  }
+
   Place place(JsonObject json) {
-    return new Place(json.get(idField).getAsString());
+    return new Place(id(json));
+  }
+
+  Resource resource(Message message) {
+    JsonObject json = JsonForm.of(message);
+    return new Resource(id(json), place(json), json);
+  }
+
+  @Override
+  public List<Resource> read(Call call) throws Problem {
+    return in(call.snapshot());
   }
 
   /** All there are, in order. */
   List<Resource> in(PoolSnapshot snapshot) {
     return list.apply(snapshot).stream()
-        .map(JsonForm::of)
-        .map(json -> new Resource(json.get(idField).getAsString(), place(json), json))
+        .map(this::resource)
         .sorted(Comparator.comparing(Resource::place))
         .toList();
   }

@@ -4,7 +4,6 @@ package io.gpupool.rest;
 import com.google.gson.JsonArray;
 import com.google.gson.JsonElement;
 import com.google.gson.JsonObject;
-import io.gpupool.server.PoolSnapshot;
 import java.nio.charset.StandardCharsets;
 import java.util.Arrays;
 import java.util.Base64;
@@ -12,17 +11,18 @@ import java.util.List;
 import java.util.Optional;
 
 /** Answers with things of one kind: a page of them, or one. */
-record Listing(Kind kind) {
+record Listing(Source source) {
   private static final int DEFAULT_LIMIT = 100;
 
-  Answer page(Call call, PoolSnapshot seen) throws Problem {
+  Answer page(Call call) throws Problem {
     Optional<Place> after = after(call);
     int limit =
         Optional.ofNullable(call.query().get("limit")).map(Integer::parseInt).orElse(DEFAULT_LIMIT);
     List<Resource> rest =
-        kind.in(seen).stream()
+        source.read(call).stream()
             .filter(resource -> isWanted(resource, call))
-            .filter(resource -> after.isEmpty() || resource.place().compareTo(after.get()) > 0)
+            .filter(resource ->
+                after.isEmpty() || source.order().compare(resource.place(), after.get()) > 0)
             .toList();
     List<Resource> page = rest.subList(0, Math.min(limit, rest.size()));
     JsonObject whole = new JsonObject();
@@ -40,26 +40,29 @@ record Listing(Kind kind) {
       whole.addProperty("next", cursor);
       lasting.addProperty("next", cursor);
     }
-    return tagged(whole, lasting, call);
+    return tagged(whole, Tag.of(lasting.toString()), call);
   }
 
-  Answer one(Call call, PoolSnapshot seen) throws Problem {
-    Resource resource =
-        kind.in(seen).stream()
-            .filter(candidate -> candidate.id().equals(call.id()))
-            .findFirst()
-            .orElseThrow(() ->
-                new Problem(
-                    404,
-                    "there is none by this id, or it is not for you to see; GET /api/v1/"
-                        + kind
-                        + " lists those there are"));
-    return tagged(resource.json(), resource.lasting(), call);
+  Answer one(Call call) throws Problem {
+    Resource resource = find(call);
+    return tagged(resource.json(), resource.tag(), call);
   }
 
-  private static Answer tagged(JsonObject whole, JsonObject lasting, Call call) {
-    Tag tag = Tag.of(lasting.toString());
-    return tag.isAmong(call.knownTags())
+  /** What the call's path names. */
+  Resource find(Call call) throws Problem {
+    return source.read(call).stream()
+        .filter(candidate -> candidate.id().equals(call.id()))
+        .findFirst()
+        .orElseThrow(() ->
+            new Problem(
+                404,
+                "there is none by this id, or it is not for you to see; GET /api/v1/"
+                    + source.name()
+                    + " lists those there are"));
+  }
+
+  private static Answer tagged(JsonObject whole, Tag tag, Call call) {
+    return tag.isAmong(call.headers().of("If-None-Match"))
         ? Answer.notModified(tag.headers())
         : Answer.json(200, "application/json", whole, tag.headers());
   }
@@ -100,8 +103,10 @@ record Listing(Kind kind) {
     if (at.isJsonArray()) {
       return at.getAsJsonArray().asList().stream().anyMatch(element -> has(element, path, value));
     }
-    return path.isEmpty()
-        ? at.getAsString().equals(value)
-        : has(at.getAsJsonObject().get(path.getFirst()), path.subList(1, path.size()), value);
+    if (path.isEmpty()) {
+      return at.getAsString().equals(value);
+    }
+    JsonElement next = at.getAsJsonObject().get(path.getFirst());
+    return next != null && has(next, path.subList(1, path.size()), value);
   }
 }

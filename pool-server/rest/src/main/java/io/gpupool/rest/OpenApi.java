@@ -1,17 +1,23 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.gpupool.rest;
 
+import com.google.gson.JsonArray;
 import com.google.gson.JsonElement;
 import com.google.gson.JsonObject;
 import com.google.gson.JsonParser;
+import io.gpupool.rest.schema.Schema;
+import io.gpupool.server.Role;
 import java.io.IOException;
 import java.io.InputStream;
 import java.io.UncheckedIOException;
 import java.nio.charset.StandardCharsets;
 import java.util.ArrayList;
+import java.util.LinkedHashSet;
 import java.util.List;
 import java.util.Locale;
 import java.util.Map;
+import java.util.Optional;
+import java.util.Set;
 
 /** The document that says what there is to be asked; requests are led by it. */
 final class OpenApi {
@@ -83,13 +89,43 @@ final class OpenApi {
         }
       }
     }
-    JsonObject good = json.getAsJsonObject("responses").getAsJsonObject("200");
     return new Operation(
         json.get("operationId").getAsString(),
         method.toUpperCase(Locale.ROOT),
         List.of(path.split("/", -1)),
-        json.has("security") && json.getAsJsonArray("security").isEmpty(),
+        role(json.has("security") ? json : document),
         List.copyOf(parameters),
-        List.copyOf(good.getAsJsonObject("content").keySet()));
+        mediaTypes(json.getAsJsonObject("responses")),
+        json.has("requestBody")
+            ? Optional.of(body(json.getAsJsonObject("requestBody")))
+            : Optional.empty());
+  }
+
+  private static Optional<Role> role(JsonObject secured) {
+    JsonArray schemes = secured.getAsJsonArray("security");
+    return schemes.isEmpty()
+        ? Optional.empty()
+        : Optional.of(
+            Role.ofText(
+                schemes.get(0).getAsJsonObject().getAsJsonArray("bearer").get(0).getAsString()));
+  }
+
+  private static List<String> mediaTypes(JsonObject responses) {
+    Set<String> types = new LinkedHashSet<>();
+    for (Map.Entry<String, JsonElement> response : responses.entrySet()) {
+      JsonObject answer = response.getValue().getAsJsonObject();
+      if (response.getKey().startsWith("2") && answer.has("content")) {
+        types.addAll(answer.getAsJsonObject("content").keySet());
+      }
+    }
+    return List.copyOf(types);
+  }
+
+  private Schema body(JsonObject body) {
+    return new Schema(
+        document,
+        body.getAsJsonObject("content")
+            .getAsJsonObject("application/json")
+            .getAsJsonObject("schema"));
   }
 }

@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.gpupool.rest;
 
+import io.gpupool.rest.schema.Schema;
+import io.gpupool.server.Role;
 import java.net.URLDecoder;
 import java.nio.charset.StandardCharsets;
+import java.util.ArrayList;
 import java.util.List;
 import java.util.Optional;
 import java.util.stream.Collectors;
@@ -11,16 +14,18 @@ import java.util.stream.Collectors;
  * One operation of the document.
  *
  * @param path its segments; that in braces stands for any
- * @param open whether it needs no token
- * @param mediaTypes of its good answer
+ * @param role the least that may call it; empty: whoever can connect
+ * @param mediaTypes of its good answer; none: that says nothing
+ * @param body what requests carry must fit this; empty: they carry nothing
  */
 record Operation(
     String id,
     String method,
     List<String> path,
-    boolean open,
+    Optional<Role> role,
     List<Parameter> parameters,
-    List<String> mediaTypes) {
+    List<String> mediaTypes,
+    Optional<Schema> body) {
   /** Whether a request's path, still in its escapes, is one of this operation's. */
   boolean matches(List<String> segments) {
     if (segments.size() != path.size()) {
@@ -34,15 +39,16 @@ record Operation(
     return true;
   }
 
-  /** What stands for the one segment in braces; empty if there is none. */
-  Optional<String> variable(List<String> segments) {
+  /** What stands for the segments in braces, in their order. */
+  List<String> variables(List<String> segments) {
+    List<String> variables = new ArrayList<>();
     for (int i = 0; i < path.size(); i++) {
       if (isVariable(path.get(i))) {
         String escaped = segments.get(i).replace("+", "%2B");
-        return Optional.of(URLDecoder.decode(escaped, StandardCharsets.UTF_8));
+        variables.add(URLDecoder.decode(escaped, StandardCharsets.UTF_8));
       }
     }
-    return Optional.empty();
+    return variables;
   }
 
   Parameter parameter(String name) throws Problem {

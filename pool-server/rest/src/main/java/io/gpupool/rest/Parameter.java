@@ -4,6 +4,7 @@ package io.gpupool.rest;
 import com.google.gson.JsonElement;
 import com.google.gson.JsonObject;
 import java.util.LinkedHashSet;
+import java.util.List;
 import java.util.OptionalInt;
 import java.util.Set;
 
@@ -23,6 +24,9 @@ record Parameter(
       for (JsonElement value : schema.getAsJsonArray("enum")) {
         values.add(value.getAsString());
       }
+    }
+    if (schema.get("type").getAsString().equals("boolean")) {
+      values.addAll(List.of("true", "false"));
     }
     boolean number = schema.get("type").getAsString().equals("integer");
     return new Parameter(

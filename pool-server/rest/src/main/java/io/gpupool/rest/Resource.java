@@ -23,4 +23,10 @@ record Resource(String id, Place place, JsonObject json) {
         .forEach(field -> lasting.add(field.getKey(), field.getValue()));
     return lasting;
   }
+
+  /** What is changed by people has a revision, which they can insist on. */
+  Tag tag() {
+    Tag tag = Tag.of(lasting().toString());
+    return json.has("revision") ? tag.of(json.get("revision").getAsLong()) : tag;
+  }
 }

@@ -7,6 +7,7 @@ import com.sun.net.httpserver.HttpsParameters;
 import com.sun.net.httpserver.HttpsServer;
 import io.gpupool.rest.page.PageFilter;
 import io.gpupool.server.PoolReader;
+import io.gpupool.server.calls.Calls;
 import io.gpupool.transport.tls.TlsContext;
 import io.gpupool.transport.tls.TlsEngines;
 import java.io.IOException;
@@ -35,8 +36,9 @@ public final class RestServer implements AutoCloseable {
    *
    * @throws IOException if it is taken; the message is for people
    */
-  public static RestServer start(PoolReader pool, InetSocketAddress address) throws IOException {
-    return start(pool, address, Optional.empty());
+  public static RestServer start(PoolReader pool, Calls calls, InetSocketAddress address)
+      throws IOException {
+    return start(pool, calls, address, Optional.empty());
   }
 
   /**
@@ -46,7 +48,8 @@ public final class RestServer implements AutoCloseable {
    * @throws IOException if it is taken; the message is for people
    */
   public static RestServer start(
-      PoolReader pool, InetSocketAddress address, Optional<TlsContext> tls) throws IOException {
+      PoolReader pool, Calls calls, InetSocketAddress address, Optional<TlsContext> tls)
+      throws IOException {
     setDefault("jdk.httpserver.maxConnections", MAX_CONNECTIONS);
     setDefault("sun.net.httpserver.maxReqTime", MAX_REQUEST_SECONDS);
     setDefault("sun.net.httpserver.nodelay", true);
@@ -65,7 +68,9 @@ public final class RestServer implements AutoCloseable {
     ExecutorService threads =
         Executors.newThreadPerTaskExecutor(Thread.ofVirtual().name("gpupool-http-", 0).factory());
     server.setExecutor(threads);
-    server.createContext("/", new Dispatcher(pool)).getFilters().add(new PageFilter());
+    Dispatcher dispatcher =
+        new Dispatcher(new Pool(pool, calls), Origins.of(pool, address.getAddress()));
+    server.createContext("/", dispatcher).getFilters().add(new PageFilter());
     server.start();
     return new RestServer(server, threads);
   }

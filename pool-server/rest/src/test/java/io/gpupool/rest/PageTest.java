@@ -35,9 +35,9 @@ class PageTest {
 
   @BeforeEach
   void start() throws Exception {
+    SamplePool pool = new SamplePool(1);
     server =
-        RestServer.start(
-            new SamplePool(1), new InetSocketAddress(InetAddress.getLoopbackAddress(), 0));
+        RestServer.start(pool, pool, new InetSocketAddress(InetAddress.getLoopbackAddress(), 0));
     client = new Client(server.port());
   }
 

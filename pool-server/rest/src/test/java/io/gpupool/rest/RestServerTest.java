@@ -7,6 +7,7 @@ import static org.assertj.core.api.Assertions.assertThatThrownBy;
 import com.google.gson.JsonElement;
 import com.google.gson.JsonObject;
 import com.google.gson.JsonParser;
+import io.gpupool.rest.schema.Schema;
 import java.io.IOException;
 import java.net.InetAddress;
 import java.net.InetSocketAddress;
@@ -31,7 +32,8 @@ class RestServerTest {
 
   @BeforeEach
   void start() throws Exception {
-    server = RestServer.start(pool, new InetSocketAddress(InetAddress.getLoopbackAddress(), 0));
+    server =
+        RestServer.start(pool, pool, new InetSocketAddress(InetAddress.getLoopbackAddress(), 0));
     client = new Client(server.port());
   }
 
@@ -44,7 +46,7 @@ class RestServerTest {
   void start_portIsTaken_saysWhatToDo() {
     assertThatThrownBy(() ->
             RestServer.start(
-                pool, new InetSocketAddress(InetAddress.getLoopbackAddress(), server.port())))
+                pool, pool, new InetSocketAddress(InetAddress.getLoopbackAddress(), server.port())))
         .isInstanceOf(IOException.class)
         .hasMessageContaining("cannot open HTTP port " + server.port())
         .hasMessageContaining("--http-port");
@@ -201,7 +203,7 @@ class RestServerTest {
   private static void assertFitsTheDocument(JsonObject event) {
     JsonObject reference = new JsonObject();
     reference.addProperty("$ref", "#/components/schemas/Change");
-    assertThat(new Schema(OpenApi.get(), reference).faults(event)).isEmpty();
+    assertThat(new Schema(OpenApi.get().document(), reference).faults(event)).isEmpty();
   }
 
   private static List<String> ids(JsonObject page) {

@@ -1,30 +1,57 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.gpupool.rest;
 
+import com.google.protobuf.Message;
 import io.gpupool.control.v1.GpuInfo;
 import io.gpupool.control.v1.Grant;
 import io.gpupool.control.v1.GrantUse;
 import io.gpupool.control.v1.Holder;
 import io.gpupool.control.v1.LeaseInfo;
+import io.gpupool.control.v1.PartitionInfo;
+import io.gpupool.control.v1.PartitionRef;
+import io.gpupool.control.v1.PartitionSize;
 import io.gpupool.control.v1.QueueInfo;
+import io.gpupool.control.v1.Quota;
 import io.gpupool.control.v1.ServerInfo;
 import io.gpupool.control.v1.SessionInfo;
+import io.gpupool.control.v1.TenantInfo;
+import io.gpupool.server.Caller;
 import io.gpupool.server.PoolReader;
 import io.gpupool.server.PoolSnapshot;
+import io.gpupool.server.Role;
+import io.gpupool.server.calls.Calls;
+import io.grpc.MethodDescriptor;
+import io.grpc.Status;
+import io.grpc.StatusRuntimeException;
 import java.util.List;
+import java.util.Map;
 import java.util.Optional;
 import java.util.concurrent.CompletableFuture;
+import java.util.function.Function;
 import java.util.stream.IntStream;
 
 /** A pool that holds what a test has put there, for who knows its token. */
-final class SamplePool implements PoolReader {
+final class SamplePool implements PoolReader, Calls {
   static final String TOKEN = "gpupool_sample";
+  static final String USER_TOKEN = "gpupool_user";
+  static final String READER_TOKEN = "gpupool_reader";
+  private static final Map<String, Role> ROLES =
+      Map.of(TOKEN, Role.ADMIN, USER_TOKEN, Role.USER, READER_TOKEN, Role.READ_ONLY);
   private static final Holder HOLDER =
       Holder.newBuilder().setHost("pc").setPid(7).setProgram("train").setUser("ada").build();
 
   volatile PoolSnapshot snapshot;
   volatile Optional<String> trouble = Optional.empty();
   volatile boolean isStuck;
+  volatile boolean needsTokens = true;
+
+  /** What the control plane answers; each call is a fault unless a test says otherwise. */
+  volatile Function<Object, Message> plane =
+      request -> {
+        throw Status.INTERNAL
+            .withDescription("no call is expected: " + request)
+            .asRuntimeException();
+      };
 
   SamplePool(int leases) {
     snapshot =
@@ -60,6 +87,13 @@ final class SamplePool implements PoolReader {
                     .setClient(HOLDER)
                     .addUsedMemoryBytes(1L << 33)
                     .setCallsPerSecond(Double.NaN)
+                    .build()),
+            List.of(partition(17)),
+            List.of(
+                TenantInfo.newBuilder()
+                    .setName("vision")
+                    .setQuota(Quota.newBuilder().setGpus(2.5))
+                    .setRevision(3)
                     .build()));
   }
 
@@ -82,6 +116,17 @@ final class SamplePool implements PoolReader {
         .build();
   }
 
+  static PartitionInfo partition(long revision) {
+    return PartitionInfo.newBuilder()
+        .setRef(PartitionRef.newBuilder().setServer("gpu-1").setGpu(1).setName("batch"))
+        .setGpuUuid("GPU-01")
+        .setSize(PartitionSize.newBuilder().setMemoryBytes(1L << 32).setComputePercent(50))
+        .setLeased(PartitionSize.getDefaultInstance())
+        .addTenants("vision")
+        .setRevision(revision)
+        .build();
+  }
+
   private static GpuInfo gpu(int ordinal) {
     return GpuInfo.newBuilder()
         .setServer("gpu-1")
@@ -97,12 +142,44 @@ final class SamplePool implements PoolReader {
 
   void setLeases(List<LeaseInfo> leases) {
     PoolSnapshot was = snapshot;
-    snapshot = new PoolSnapshot(was.servers(), was.gpus(), leases, was.queue(), was.sessions());
+    snapshot =
+        new PoolSnapshot(
+            was.servers(),
+            was.gpus(),
+            leases,
+            was.queue(),
+            was.sessions(),
+            was.partitions(),
+            was.tenants());
+  }
+
+  @Override
+  public boolean needsTokens() {
+    return needsTokens;
+  }
+
+  @Override
+  public CompletableFuture<Optional<Caller>> caller(Optional<String> token) {
+    return CompletableFuture.completedFuture(
+        (needsTokens ? token : Optional.of(TOKEN))
+            .map(ROLES::get)
+            .map(role -> new Caller("vision", role)));
   }
 
   @Override
   public CompletableFuture<Optional<PoolSnapshot>> read(Optional<String> token) {
-    return CompletableFuture.completedFuture(token.filter(TOKEN::equals).map(t -> snapshot));
+    return caller(token).thenApply(caller -> caller.map(c -> snapshot));
+  }
+
+  @Override
+  @SuppressWarnings("unchecked")
+  public <Q, A> CompletableFuture<A> call(
+      MethodDescriptor<Q, A> method, Optional<String> token, Q request) {
+    try {
+      return CompletableFuture.completedFuture((A) plane.apply(request));
+    } catch (StatusRuntimeException e) {
+      return CompletableFuture.failedFuture(e);
+    }
   }
 
   @Override

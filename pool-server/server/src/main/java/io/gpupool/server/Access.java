@@ -57,6 +57,7 @@ final class Access implements ServerInterceptor {
         PoolGrpc.getHoldLeaseMethod(),
         PoolGrpc.getReleaseLeaseMethod(),
         PoolGrpc.getOpenSessionMethod(),
+        PoolGrpc.getEndSessionMethod(),
         PoolGrpc.getCloseSessionMethod());
     put(
         table,

@@ -165,7 +165,7 @@ final class AdminService extends PoolAdminGrpc.PoolAdminImplBase {
     answer(
         reply,
         () -> {
-          tenants.delete(Access.actor(), request.getName());
+          tenants.delete(Access.actor(), request.getName(), request.getIfRevision());
           return DeleteTenantReply.getDefaultInstance();
         });
   }
@@ -237,9 +237,11 @@ final class AdminService extends PoolAdminGrpc.PoolAdminImplBase {
         () -> {
           int limit = request.getLimit() <= 0 ? DEFAULT_AUDIT_LINES : request.getLimit();
           ListAuditReply.Builder lines = ListAuditReply.newBuilder();
-          for (AuditEntry entry : audit.latest(Math.min(limit, Audit.KEPT))) {
+          for (Audit.Line line : audit.latest(Math.min(limit, Audit.KEPT))) {
+            AuditEntry entry = line.entry();
             lines.addLines(
                 AuditLine.newBuilder()
+                    .setId(line.id())
                     .setAtMillis(entry.atMillis())
                     .setActor(entry.actor())
                     .setAction(entry.action())

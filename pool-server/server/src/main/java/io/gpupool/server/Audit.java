@@ -3,11 +3,13 @@ package io.gpupool.server;
 
 import io.gpupool.server.state.Draft;
 import io.gpupool.server.state.RecordStore;
+import io.gpupool.server.state.StateException;
 import io.gpupool.server.state.Versioned;
 import java.util.ArrayDeque;
 import java.util.Deque;
 import java.util.List;
 import java.util.Locale;
+import java.util.Map;
 
 /**
  * Who changed what: one line in the same commit as each change, the latest 10,000 of them and a few
@@ -45,11 +47,22 @@ final class Audit {
     }
   }
 
+  /** Notes what changed nothing that is written down. */
+  void note(Actor actor, String action, String subject, String detail) throws StateException {
+    records.transact(draft -> {
+      note(draft, actor, action, subject, detail);
+      return null;
+    });
+  }
+
+  /** What was noted, and the id under which. */
+  record Line(String id, AuditEntry entry) {}
+
   /** The last lines, the latest first. */
-  List<AuditEntry> latest(int limit) {
-    Deque<AuditEntry> lines = new ArrayDeque<>();
-    for (Versioned<AuditEntry> line : records.all(Kinds.AUDIT).values()) {
-      lines.addFirst(line.value());
+  List<Line> latest(int limit) {
+    Deque<Line> lines = new ArrayDeque<>();
+    for (Map.Entry<String, Versioned<AuditEntry>> line : records.all(Kinds.AUDIT).entrySet()) {
+      lines.addFirst(new Line(line.getKey(), line.getValue().value()));
       if (lines.size() > limit) {
         lines.removeLast();
       }

@@ -6,12 +6,25 @@ import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.Executor;
 
 /** Reads the pool's state on the control thread for those on other threads. */
-record ControlReader(Executor control, Tokens tokens, PoolView view, Workers workers)
+record ControlReader(
+    Executor control, Tokens tokens, PoolView view, AdminView admin, Workers workers)
     implements PoolReader {
+  @Override
+  public boolean needsTokens() {
+    return tokens.required();
+  }
+
+  @Override
+  public CompletableFuture<Optional<Caller>> caller(Optional<String> token) {
+    return CompletableFuture.supplyAsync(
+        () -> tokens.authenticate(token).map(actor -> new Caller(actor.tenant(), actor.role())),
+        control);
+  }
+
   @Override
   public CompletableFuture<Optional<PoolSnapshot>> read(Optional<String> token) {
     return CompletableFuture.supplyAsync(
-        () -> tokens.authenticate(token).map(view::snapshot), control);
+        () -> tokens.authenticate(token).map(actor -> view.snapshot(actor, admin)), control);
   }
 
   @Override

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.gpupool.server;
 
+import io.gpupool.server.calls.Calls;
+import io.gpupool.server.calls.LocalCalls;
 import io.gpupool.server.state.LocalStore;
 import io.gpupool.server.state.RecordStore;
 import io.gpupool.server.state.StateStore;
@@ -12,6 +14,7 @@ import io.gpupool.transport.tls.TlsContext;
 import io.gpupool.transport.tls.TlsEngines;
 import io.gpupool.wire.BuildVersion;
 import io.grpc.Server;
+import io.grpc.ServerInterceptors;
 import io.grpc.ServerServiceDefinition;
 import io.grpc.netty.NettyServerBuilder;
 import io.netty.channel.EventLoopGroup;
@@ -60,6 +63,7 @@ public final class PoolServer implements AutoCloseable {
   private List<ServerServiceDefinition> services = List.of();
   private Optional<TlsContext> tls = Optional.empty();
   private PoolReader reader;
+  private LocalCalls calls;
   private Drains drains;
 
   private PoolServer(String name) {
@@ -116,6 +120,11 @@ public final class PoolServer implements AutoCloseable {
   /** What it shows of itself, for other ports than its own. */
   public PoolReader reader() {
     return reader;
+  }
+
+  /** Its control plane for other ports than its own: the same methods, the same rights. */
+  public Calls calls() {
+    return calls;
   }
 
   /** The GPUs it serves, one line each. */
@@ -264,7 +273,9 @@ public final class PoolServer implements AutoCloseable {
             workers,
             drains,
             control);
-    reader = new ControlReader(control, tokens, view, workers);
+    AdminView adminView = new AdminView(capacity, partitions, tenants, tokens);
+    reader = new ControlReader(control, tokens, view, adminView, workers);
+    Access access = new Access(tokens);
     NettyServerBuilder builder =
         NettyServerBuilder.forAddress(
             new InetSocketAddress(options.listen(), options.controlPort()));
@@ -282,15 +293,15 @@ public final class PoolServer implements AutoCloseable {
             .keepAliveTimeout(KEEP_ALIVE_SECONDS, TimeUnit.SECONDS)
             .permitKeepAliveTime(1, TimeUnit.SECONDS)
             .permitKeepAliveWithoutCalls(true)
-            .intercept(new Access(tokens))
-            .addService(new PoolService(queue, leases, sessions, view, dataPort))
+            .intercept(access)
+            .addService(new PoolService(queue, leases, sessions, view, audit, dataPort))
             .addService(
                 new AdminService(
                     partitions,
                     tenants,
                     tokens,
                     audit,
-                    new AdminView(capacity, partitions, tenants, tokens),
+                    adminView,
                     leases,
                     queue,
                     drains,
@@ -298,6 +309,9 @@ public final class PoolServer implements AutoCloseable {
             .build()
             .start();
     services = grpc.getServices();
+    calls =
+        new LocalCalls(
+            control, services.stream().map(s -> ServerInterceptors.intercept(s, access)).toList());
     controlPort = grpc.getPort();
     onClose.add(() -> stop(grpc));
     onClose.add(() ->

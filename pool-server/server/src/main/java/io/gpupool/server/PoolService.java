@@ -5,6 +5,8 @@ import com.google.protobuf.ByteString;
 import io.gpupool.control.v1.Cause;
 import io.gpupool.control.v1.CloseSessionReply;
 import io.gpupool.control.v1.CloseSessionRequest;
+import io.gpupool.control.v1.EndSessionReply;
+import io.gpupool.control.v1.EndSessionRequest;
 import io.gpupool.control.v1.Held;
 import io.gpupool.control.v1.HoldRequest;
 import io.gpupool.control.v1.LeaseEvent;
@@ -41,13 +43,21 @@ final class PoolService extends PoolGrpc.PoolImplBase {
   private final Leases leases;
   private final Sessions sessions;
   private final PoolView view;
+  private final Audit audit;
   private final int dataPort;
 
-  PoolService(LeaseQueue queue, Leases leases, Sessions sessions, PoolView view, int dataPort) {
+  PoolService(
+      LeaseQueue queue,
+      Leases leases,
+      Sessions sessions,
+      PoolView view,
+      Audit audit,
+      int dataPort) {
     this.queue = queue;
     this.leases = leases;
     this.sessions = sessions;
     this.view = view;
+    this.audit = audit;
     this.dataPort = dataPort;
   }
 
@@ -100,9 +110,15 @@ final class PoolService extends PoolGrpc.PoolImplBase {
     Optional<LeaseQueue.Entry> waiting =
         queue.find(request.getLeaseId()).filter(e -> actor.mayUse(e.request.tenant()));
     if (waiting.isPresent()) {
-      queue.cancel(
-          waiting.get(), "cancelled by " + actor.text() + because(request.getReason()));
-      answer(reply, ReleaseLeaseReply.getDefaultInstance());
+      LeaseQueue.Entry entry = waiting.get();
+      String reason = "cancelled by " + actor.text() + because(request.getReason());
+      audited(
+          reply,
+          "request.cancel",
+          entry.id(),
+          entry.request.holder().toString(),
+          () -> queue.cancel(entry, reason),
+          ReleaseLeaseReply.getDefaultInstance());
       return;
     }
     // Who has no secret says so by leaving it out, and needs a right to the lease instead.
@@ -111,7 +127,10 @@ final class PoolService extends PoolGrpc.PoolImplBase {
             ? leases.find(request.getLeaseId()).filter(l -> actor.mayUse(l.tenant))
             : find(request.getLeaseId(), request.getSecret());
     if (lease.isEmpty()) {
-      reply.onError(unknownLease(request.getLeaseId()));
+      reply.onError(
+          request.getSecret().isEmpty()
+              ? unknown("lease", request.getLeaseId(), "it may have ended")
+              : unknownLease(request.getLeaseId()));
       return;
     }
     try {
@@ -175,6 +194,52 @@ final class PoolService extends PoolGrpc.PoolImplBase {
     } catch (WireException e) {
       reply.onError(Status.INVALID_ARGUMENT.withDescription(e.getMessage()).asRuntimeException());
     }
+  }
+
+  @Override
+  public void endSession(EndSessionRequest request, StreamObserver<EndSessionReply> reply) {
+    Actor actor = Access.actor();
+    Optional<Session> session =
+        sessions.all().stream()
+            .filter(s -> s.id.toString().equals(request.getId()))
+            .filter(s -> s.state() != Session.State.ENDING && actor.mayUse(s.lease.tenant))
+            .findFirst();
+    if (session.isEmpty()) {
+      reply.onError(unknown("session", request.getId(), "it may have ended"));
+      return;
+    }
+    Session found = session.get();
+    audited(
+        reply,
+        "session.end",
+        found.lease.id.text() + "/" + found.id,
+        found.client.toString(),
+        () -> found.end("it was ended by " + actor.text()),
+        EndSessionReply.getDefaultInstance());
+  }
+
+  /** Does what is not written down itself, once it is noted who did it. */
+  private <T> void audited(
+      StreamObserver<T> reply,
+      String action,
+      String subject,
+      String detail,
+      Runnable change,
+      T answer) {
+    try {
+      audit.note(Access.actor(), action, subject, detail);
+    } catch (StateException e) {
+      reply.onError(Status.RESOURCE_EXHAUSTED.withDescription(e.getMessage()).asRuntimeException());
+      return;
+    }
+    change.run();
+    answer(reply, answer);
+  }
+
+  private static StatusRuntimeException unknown(String what, String id, String why) {
+    return Status.NOT_FOUND
+        .withDescription("there is no " + what + " '" + HolderName.plain(id) + "' of yours; " + why)
+        .asRuntimeException();
   }
 
   @Override

@@ -3,9 +3,11 @@ package io.gpupool.server;
 
 import io.gpupool.control.v1.GpuInfo;
 import io.gpupool.control.v1.LeaseInfo;
+import io.gpupool.control.v1.PartitionInfo;
 import io.gpupool.control.v1.QueueInfo;
 import io.gpupool.control.v1.ServerInfo;
 import io.gpupool.control.v1.SessionInfo;
+import io.gpupool.control.v1.TenantInfo;
 import java.util.List;
 
 /** What the pool held at one moment, as far as one caller may see it. */
@@ -14,4 +16,6 @@ public record PoolSnapshot(
     List<GpuInfo> gpus,
     List<LeaseInfo> leases,
     List<QueueInfo> queue,
-    List<SessionInfo> sessions) {}
+    List<SessionInfo> sessions,
+    List<PartitionInfo> partitions,
+    List<TenantInfo> tenants) {}

@@ -84,13 +84,15 @@ final class PoolView {
   }
 
   /** All that this caller may see. */
-  PoolSnapshot snapshot(Actor actor) {
+  PoolSnapshot snapshot(Actor actor, AdminView admin) {
     return new PoolSnapshot(
         servers().getServersList(),
         gpus().getGpusList(),
         leases(actor).getLeasesList(),
         queue(actor).getRequestsList(),
-        sessions(actor).getSessionsList());
+        sessions(actor).getSessionsList(),
+        admin.partitions(actor).getPartitionsList(),
+        admin.tenants(actor).getTenantsList());
   }
 
   ListServersReply servers() {

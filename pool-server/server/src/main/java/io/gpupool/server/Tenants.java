@@ -70,21 +70,17 @@ final class Tenants {
       throws RefusedException, StateException {
     records.transact(draft -> {
       Tenant before = require(draft, name);
-      long revision = draft.revision(Kinds.TENANTS, name);
-      if (ifRevision != 0 && ifRevision != revision) {
-        throw new RefusedException(
-            RefusedException.Why.CHANGED,
-            "tenant '" + name + "' has changed since (revision " + revision + "); look again");
-      }
+      requireUnchanged(draft, name, ifRevision);
       draft.put(Kinds.TENANTS, name, new Tenant(quota, before.createdAtMillis()));
       audit.note(draft, actor, "tenant.quota", name, quota.describe());
       return null;
     });
   }
 
-  void delete(Actor actor, String name) throws RefusedException, StateException {
+  void delete(Actor actor, String name, long ifRevision) throws RefusedException, StateException {
     records.transact(draft -> {
       require(draft, name);
+      requireUnchanged(draft, name, ifRevision);
       int leases = draft.get(Kinds.USES, name).orElse(Use.NONE).leases();
       if (leases > 0) {
         throw new RefusedException(
@@ -108,6 +104,16 @@ final class Tenants {
       audit.note(draft, actor, "tenant.delete", name, "");
       return null;
     });
+  }
+
+  private static void requireUnchanged(Draft draft, String name, long ifRevision)
+      throws RefusedException {
+    long revision = draft.revision(Kinds.TENANTS, name);
+    if (ifRevision != 0 && ifRevision != revision) {
+      throw new RefusedException(
+          RefusedException.Why.CHANGED,
+          "tenant '" + name + "' has changed since (revision " + revision + "); look again");
+    }
   }
 
   private static void requireUnreserved(Division division, String name) throws RefusedException {

@@ -39,6 +39,10 @@ final class Tokens {
     this.required = required;
   }
 
+  boolean required() {
+    return required;
+  }
+
   /** A token as it is shown once. */
   record Made(String text, TokenHash hash) {
     @Override

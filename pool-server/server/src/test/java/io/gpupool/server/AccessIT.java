@@ -5,6 +5,7 @@ import static io.gpupool.control.v1.Role.ROLE_ADMIN;
 import static io.gpupool.control.v1.Role.ROLE_READ_ONLY;
 import static io.gpupool.control.v1.Role.ROLE_USER;
 import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import io.gpupool.control.v1.CreateTenantRequest;
 import io.gpupool.control.v1.CreateTokenReply;
@@ -131,8 +132,8 @@ class AccessIT {
     assertThat(usable)
         .as("what takes a lease needs its secret, too")
         .containsAll(readable)
-        .contains("RequestLease", "CloseSession")
-        .hasSize(readable.size() + 2);
+        .contains("RequestLease", "CloseSession", "ReleaseLease", "EndSession")
+        .hasSize(readable.size() + 4);
   }
 
   @Test
@@ -160,7 +161,8 @@ class AccessIT {
             .setSecret(lease.getSecret())
             .build();
     assertDenied(() -> red.releaseLease(bySecret));
-    assertDenied(() -> red.releaseLease(bySecret.toBuilder().clearSecret().build()));
+    assertThatThrownBy(() -> red.releaseLease(bySecret.toBuilder().clearSecret().build()))
+        .hasMessageContaining("NOT_FOUND");
     assertDenied(
         () -> red.requestLease(LeaseRequest.newBuilder().setTenant("blue").build()).next());
     blue.releaseLease(bySecret.toBuilder().clearSecret().build());

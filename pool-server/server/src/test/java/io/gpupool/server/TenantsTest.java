@@ -51,7 +51,7 @@ class TenantsTest {
     ground.tokens.revoke(Actor.ANYONE, revoked.hash().id());
     assertThat(ground.tokens.authenticate(Optional.of(revoked.text()))).isEmpty();
     assertThat(ground.tokens.authenticate(Optional.of(other.text()))).isPresent();
-    ground.tenants.delete(Actor.ANYONE, "blue");
+    ground.tenants.delete(Actor.ANYONE, "blue", 0);
     assertThat(ground.tokens.authenticate(Optional.of(other.text()))).isEmpty();
     ground.tenants.create(Actor.ANYONE, "blue", Quota.UNLIMITED);
     assertThat(ground.tokens.authenticate(Optional.of(other.text())))
@@ -84,13 +84,13 @@ class TenantsTest {
     Asked refused = ask("blue", 0.25);
     assertThat(refused.cause).isEqualTo(Cause.CAUSE_DENIED);
     assertThat(ask("red", 0.25).granted).as("another tenant").isNotNull();
-    assertThatThrownBy(() -> ground.tenants.delete(Actor.ANYONE, "blue"))
+    assertThatThrownBy(() -> ground.tenants.delete(Actor.ANYONE, "blue", 0))
         .hasMessageContaining("holds 1 leases");
     ground.leases.end(first.granted.lease(), "released");
     assertThat(second.granted).isNotNull();
     ground.leases.end(second.granted.lease(), "released");
     assertThat(ground.tenants.use("blue")).isEqualTo(Use.NONE);
-    ground.tenants.delete(Actor.ANYONE, "blue");
+    ground.tenants.delete(Actor.ANYONE, "blue", 0);
   }
 
   @Test
@@ -100,7 +100,7 @@ class TenantsTest {
       ground.tokens.create(Actor.ANYONE, "blue", Role.USER, 0, "");
     }
     assertRefused(Why.INVALID, () -> ground.tokens.create(Actor.ANYONE, "blue", Role.USER, 0, ""));
-    ground.tenants.delete(Actor.ANYONE, "blue");
+    ground.tenants.delete(Actor.ANYONE, "blue", 0);
     assertThat(ground.tokens.all()).isEmpty();
   }
 
@@ -142,7 +142,7 @@ class TenantsTest {
     Asked asked = ask("small", 0.5, HOUR_MILLIS, 0);
     assertThat(asked.cause).as(reason).isEqualTo(Cause.CAUSE_DENIED);
     assertThat(asked.reason).contains(reason);
-    ground.tenants.delete(Actor.ANYONE, "small");
+    ground.tenants.delete(Actor.ANYONE, "small", 0);
   }
 
   @Test
@@ -159,14 +159,14 @@ class TenantsTest {
         Why.NOT_FOUND,
         () -> ground.partitions.create(Actor.ANYONE, gpu, "p", half, false, Set.of("red")));
     ground.partitions.create(Actor.ANYONE, gpu, "p", half, false, Set.of("blue"));
-    assertRefused(Why.IN_USE, () -> ground.tenants.delete(Actor.ANYONE, "blue"));
+    assertRefused(Why.IN_USE, () -> ground.tenants.delete(Actor.ANYONE, "blue", 0));
     assertRefused(Why.CHANGED, () -> ground.partitions.delete(Actor.ANYONE, gpu, "p", false, 1));
     assertThat(
             ground.partitions.delete(
                 Actor.ANYONE, gpu, "p", false, ground.partitions.see(gpu).revision()))
         .isTrue();
     assertThat(ground.audit.latest(3))
-        .extracting(AuditEntry::action)
+        .extracting(line -> line.entry().action())
         .containsExactly("partition.delete", "partition.create", "tenant.create");
   }
 
@@ -194,8 +194,8 @@ class TenantsTest {
         return null;
       });
     }
-    List<AuditEntry> lines = ground.audit.latest(Integer.MAX_VALUE);
-    assertThat(lines.getFirst().subject()).isEqualTo("s" + (Audit.KEPT + 199));
+    List<Audit.Line> lines = ground.audit.latest(Integer.MAX_VALUE);
+    assertThat(lines.getFirst().entry().subject()).isEqualTo("s" + (Audit.KEPT + 199));
     assertThat(lines).hasSizeBetween(Audit.KEPT, Audit.KEPT + 64);
   }
 

@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: Apache-2.0
+package io.gpupool.rest;
+
+import com.google.gson.JsonObject;
+import com.google.protobuf.Message;
+import io.gpupool.control.v1.ListAuditRequest;
+import io.gpupool.control.v1.ListTokensRequest;
+import io.gpupool.control.v1.PoolAdminGrpc;
+import java.util.Comparator;
+import java.util.List;
+
+/** What only admins may list, by the names of its paths. */
+enum AdminList implements Source {
+  tokens {
+    @Override
+    List<? extends Message> ask(Call call) throws Problem {
+      return call.ask(PoolAdminGrpc.getListTokensMethod(), ListTokensRequest.getDefaultInstance())
+          .getTokensList();
+    }
+  },
+  audit {
+    @Override
+    List<? extends Message> ask(Call call) throws Problem {
+      return call.ask(
+              PoolAdminGrpc.getListAuditMethod(),
+              ListAuditRequest.newBuilder().setLimit(Integer.MAX_VALUE).build())
+          .getLinesList();
+    }
+
+    /** The latest first. */
+    @Override
+    public Comparator<Place> order() {
+      return Comparator.reverseOrder();
+    }
+  };
+
+  abstract List<? extends Message> ask(Call call) throws Problem;
+
+  static Resource resource(Message message) {
+    JsonObject json = JsonForm.of(message);
+    String id = json.get("id").getAsString();
+    return new Resource(id, new Place(id), json);
+  }
+
+  @Override
+  public List<Resource> read(Call call) throws Problem {
+    return ask(call).stream()
+        .map(AdminList::resource)
+        .sorted(Comparator.comparing(Resource::place, order()))
+        .toList();
+  }
+}

@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: Apache-2.0
+package io.gpupool.rest;
+
+import io.grpc.Status;
+
+/** What the control plane refuses, as problems. */
+final class Refusals {
+  private Refusals() {}
+
+  static Problem problem(Status status) {
+    String reason =
+        status.getDescription() == null ? status.getCode().name() : status.getDescription();
+    return new Problem(
+        switch (status.getCode()) {
+          case INVALID_ARGUMENT, OUT_OF_RANGE -> 422;
+          case UNAUTHENTICATED -> 401;
+          case PERMISSION_DENIED -> 403;
+          case NOT_FOUND -> 404;
+          case ALREADY_EXISTS, FAILED_PRECONDITION -> 409;
+          case ABORTED -> 412;
+          // The disk is full, which is no fault of the caller's.
+          case RESOURCE_EXHAUSTED -> 507;
+          case UNAVAILABLE, CANCELLED, DEADLINE_EXCEEDED -> 503;
+          case UNIMPLEMENTED -> 501;
+          default -> 500;
+        },
+        reason);
+  }
+}

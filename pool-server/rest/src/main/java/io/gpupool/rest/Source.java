@@ -1,0 +1,18 @@
+// SPDX-License-Identifier: Apache-2.0
+package io.gpupool.rest;
+
+import java.util.Comparator;
+import java.util.List;
+
+/** Things of one kind that a path lists. */
+interface Source {
+  /** As the path has it. */
+  String name();
+
+  /** All that the caller may see, in order. */
+  List<Resource> read(Call call) throws Problem;
+
+  default Comparator<Place> order() {
+    return Comparator.naturalOrder();
+  }
+}

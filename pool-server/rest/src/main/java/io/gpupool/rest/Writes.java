@@ -1,0 +1,177 @@
+// SPDX-License-Identifier: Apache-2.0
+package io.gpupool.rest;
+
+import com.google.protobuf.Message;
+import io.gpupool.control.v1.CreatePartitionRequest;
+import io.gpupool.control.v1.CreateTenantRequest;
+import io.gpupool.control.v1.CreateTokenReply;
+import io.gpupool.control.v1.CreateTokenRequest;
+import io.gpupool.control.v1.DeletePartitionRequest;
+import io.gpupool.control.v1.DeleteTenantRequest;
+import io.gpupool.control.v1.EndSessionRequest;
+import io.gpupool.control.v1.PartitionRef;
+import io.gpupool.control.v1.PoolAdminGrpc;
+import io.gpupool.control.v1.PoolGrpc;
+import io.gpupool.control.v1.ReleaseLeaseRequest;
+import io.gpupool.control.v1.ResizePartitionRequest;
+import io.gpupool.control.v1.RevokeTokenRequest;
+import io.gpupool.control.v1.SetQuotaRequest;
+import io.grpc.MethodDescriptor;
+import java.util.HashMap;
+import java.util.Map;
+import java.util.function.BiFunction;
+
+/** What changes the pool, by the operation's id; each is a call of the control plane. */
+final class Writes {
+  private static final String WAIT = "wait";
+
+  private Writes() {}
+
+  static Map<String, Handler> byId() {
+    Map<String, Handler> byId = new HashMap<>();
+    byId.put("create_partitions", Writes::createPartition);
+    byId.put("update_partitions", Writes::resizePartition);
+    byId.put("delete_partitions", Writes::deletePartition);
+    byId.put("create_tenants", Writes::createTenant);
+    byId.put("replace_tenants", Writes::setQuota);
+    byId.put("delete_tenants", Writes::deleteTenant);
+    byId.put("create_tokens", Writes::createToken);
+    byId.put(
+        "delete_tokens",
+        ending(
+            AdminList.tokens,
+            PoolAdminGrpc.getRevokeTokenMethod(),
+            (id, call) -> RevokeTokenRequest.newBuilder().setId(id).build()));
+    byId.put("delete_leases", releasing(Kind.leases));
+    byId.put("delete_queue", releasing(Kind.queue));
+    byId.put(
+        "delete_sessions",
+        ending(
+            Kind.sessions,
+            PoolGrpc.getEndSessionMethod(),
+            (id, call) -> EndSessionRequest.newBuilder().setId(id).build()));
+    return byId;
+  }
+
+  private static Answer createPartition(Call call) throws Problem {
+    return created(
+        Kind.partitions,
+        call.ask(
+            PoolAdminGrpc.getCreatePartitionMethod(),
+            call.into(CreatePartitionRequest.newBuilder()).build()));
+  }
+
+  private static Answer resizePartition(Call call) throws Problem {
+    Resource partition = new Listing(Kind.partitions).find(call);
+    long revision = partition.tag().required(call.headers().of("If-Match"));
+    return changed(
+        Kind.partitions,
+        call.ask(
+            PoolAdminGrpc.getResizePartitionMethod(),
+            call.into(ResizePartitionRequest.newBuilder())
+                .setRef(ref(partition))
+                .setWait(call.isSet(WAIT))
+                .setIfRevision(revision)
+                .build()));
+  }
+
+  private static Answer deletePartition(Call call) throws Problem {
+    Resource partition = new Listing(Kind.partitions).find(call);
+    long revision = partition.tag().required(call.headers().of("If-Match"));
+    boolean gone =
+        call.ask(
+                PoolAdminGrpc.getDeletePartitionMethod(),
+                DeletePartitionRequest.newBuilder()
+                    .setRef(ref(partition))
+                    .setWait(call.isSet(WAIT))
+                    .setIfRevision(revision)
+                    .build())
+            .getGone();
+    return Answer.nothing(gone ? 204 : 202);
+  }
+
+  private static PartitionRef ref(Resource partition) {
+    PartitionRef.Builder ref = PartitionRef.newBuilder();
+    JsonForm.into(partition.json().getAsJsonObject("ref"), ref);
+    return ref.build();
+  }
+
+  private static Answer createTenant(Call call) throws Problem {
+    return created(
+        Kind.tenants,
+        call.ask(
+            PoolAdminGrpc.getCreateTenantMethod(),
+            call.into(CreateTenantRequest.newBuilder()).build()));
+  }
+
+  private static Answer setQuota(Call call) throws Problem {
+    Resource tenant = new Listing(Kind.tenants).find(call);
+    long revision = tenant.tag().required(call.headers().of("If-Match"));
+    return changed(
+        Kind.tenants,
+        call.ask(
+            PoolAdminGrpc.getSetQuotaMethod(),
+            call.into(SetQuotaRequest.newBuilder())
+                .setName(tenant.id())
+                .setIfRevision(revision)
+                .build()));
+  }
+
+  private static Answer deleteTenant(Call call) throws Problem {
+    Resource tenant = new Listing(Kind.tenants).find(call);
+    long revision = tenant.tag().required(call.headers().of("If-Match"));
+    call.ask(
+        PoolAdminGrpc.getDeleteTenantMethod(),
+        DeleteTenantRequest.newBuilder().setName(tenant.id()).setIfRevision(revision).build());
+    return Answer.nothing(204);
+  }
+
+  private static Answer createToken(Call call) throws Problem {
+    CreateTokenReply made =
+        call.ask(
+            PoolAdminGrpc.getCreateTokenMethod(),
+            call.into(CreateTokenRequest.newBuilder()).build());
+    return Answer.json(
+        201,
+        "application/json",
+        JsonForm.of(made),
+        Map.of(
+            "Location",
+            Answer.path(AdminList.tokens, made.getInfo().getId()),
+            "Cache-Control",
+            "no-store"));
+  }
+
+  private static Handler releasing(Kind kind) {
+    return ending(
+        kind,
+        PoolGrpc.getReleaseLeaseMethod(),
+        (id, call) ->
+            ReleaseLeaseRequest.newBuilder()
+                .setLeaseId(id)
+                .setReason(call.query().getOrDefault("reason", ""))
+                .build());
+  }
+
+  /** Ends one thing, of which no state needs to be insisted on. */
+  private static <Q extends Message, A extends Message> Handler ending(
+      Source source, MethodDescriptor<Q, A> method, BiFunction<String, Call, Q> request) {
+    return call -> {
+      Resource resource = new Listing(source).find(call);
+      call.ask(method, request.apply(resource.id(), call));
+      return Answer.nothing(204);
+    };
+  }
+
+  private static Answer created(Kind kind, Message message) {
+    Resource resource = kind.resource(message);
+    Map<String, String> headers = new HashMap<>(resource.tag().headers());
+    headers.put("Location", Answer.path(kind, resource.id()));
+    return Answer.json(201, "application/json", resource.json(), headers);
+  }
+
+  private static Answer changed(Kind kind, Message message) {
+    Resource resource = kind.resource(message);
+    return Answer.json(200, "application/json", resource.json(), resource.tag().headers());
+  }
+}

@@ -1,0 +1,83 @@
+// SPDX-License-Identifier: Apache-2.0
+package io.gpupool.server.calls;
+
+import io.grpc.Context;
+import io.grpc.Metadata;
+import io.grpc.MethodDescriptor;
+import io.grpc.ServerCall;
+import io.grpc.ServerMethodDefinition;
+import io.grpc.ServerServiceDefinition;
+import io.grpc.Status;
+import java.util.HashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.Optional;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.Executor;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+
+/**
+ * Calls gRPC services without a connection, through the same interceptors, on the thread that runs
+ * them. For any thread.
+ */
+public final class LocalCalls implements Calls {
+  private static final Metadata.Key<String> AUTHORIZATION =
+      Metadata.Key.of("authorization", Metadata.ASCII_STRING_MARSHALLER);
+  private static final Logger LOG = LoggerFactory.getLogger(LocalCalls.class);
+
+  private final Executor thread;
+  private final Map<String, ServerMethodDefinition<?, ?>> methods = new HashMap<>();
+
+  /**
+   * Of these services.
+   *
+   * @param thread on which they are called
+   * @param services with their interceptors
+   */
+  public LocalCalls(Executor thread, List<ServerServiceDefinition> services) {
+    this.thread = thread;
+    for (ServerServiceDefinition service : services) {
+      for (ServerMethodDefinition<?, ?> method : service.getMethods()) {
+        methods.put(method.getMethodDescriptor().getFullMethodName(), method);
+      }
+    }
+  }
+
+  @Override
+  public <Q, A> CompletableFuture<A> call(
+      MethodDescriptor<Q, A> method, Optional<String> token, Q request) {
+    // The descriptors are equal, so are their types.
+    @SuppressWarnings("unchecked")
+    ServerMethodDefinition<Q, A> served =
+        (ServerMethodDefinition<Q, A>) methods.get(method.getFullMethodName());
+    if (served == null) {
+      return CompletableFuture.failedFuture(Status.UNIMPLEMENTED.asRuntimeException());
+    }
+    Metadata headers = new Metadata();
+    token.ifPresent(text -> headers.put(AUTHORIZATION, "Bearer " + text));
+    LocalCall<Q, A> call = new LocalCall<>(method);
+    thread.execute(() -> Context.ROOT.run(() -> start(served, call, headers, request)));
+    return call.answer();
+  }
+
+  private <Q, A> void start(
+      ServerMethodDefinition<Q, A> method, LocalCall<Q, A> call, Metadata headers, Q request) {
+    try {
+      ServerCall.Listener<Q> listener = method.getServerCallHandler().startCall(call, headers);
+      listener.onReady();
+      listener.onMessage(request);
+      listener.onHalfClose();
+      call.answer()
+          .whenComplete((answer, failure) -> {
+            if (call.answer().isCancelled()) {
+              thread.execute(listener::onCancel);
+            }
+          });
+    } catch (RuntimeException e) {
+      LOG.error("{} failed", method.getMethodDescriptor().getFullMethodName(), e);
+      call.close(
+          Status.INTERNAL.withDescription("the server has failed; its log says how"), headers);
+    }
+  }
+}
