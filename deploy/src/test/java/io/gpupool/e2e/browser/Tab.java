@@ -45,6 +45,7 @@ public final class Tab {
     call("Runtime.enable");
     call("Log.enable");
     call("Accessibility.enable");
+    call("Network.enable");
     call("Page.addScriptToEvaluateOnNewDocument", "source", probe);
   }
 
@@ -88,10 +89,26 @@ public final class Tab {
     return result.has("value") ? result.get("value") : new JsonObject();
   }
 
+  public boolean isTrue(String expression) {
+    return evaluate("Boolean(" + expression + ")").getAsBoolean();
+  }
+
+  /** Goes to another part of the page, as its address names it. */
+  public void go(String hash) {
+    evaluate("location.hash = " + quoted(hash));
+  }
+
+  /** Takes the network away, or gives it back. */
+  public void setOffline(boolean isOffline) {
+    call(
+        "Network.emulateNetworkConditions",
+        "offline", isOffline, "latency", 0, "downloadThroughput", -1, "uploadThroughput", -1);
+  }
+
   /** Waits until an expression is true. */
   public void await(String expression) {
     long deadline = System.nanoTime() + PATIENCE.toNanos();
-    while (!evaluate("Boolean(" + expression + ")").getAsBoolean()) {
+    while (!isTrue(expression)) {
       if (System.nanoTime() > deadline) {
         throw new AssertionError(
             "it did not come true: " + expression + "\ncomplaints: " + complaints + "\n" + text());

@@ -126,8 +126,5 @@ const probe = (() => {
   }
 
   const text = () => document.body.innerText;
-
-  /** Whether a view is shown: its entry in the navigation is marked, and it has been drawn. */
-  const isAt = (view) => document.querySelector(`nav a[href='#/${view}'][aria-current]`) !== null;
-  return { isAt, control, centre, faults, showsFocus, text };
+  return { control, centre, faults, showsFocus, text };
 })();

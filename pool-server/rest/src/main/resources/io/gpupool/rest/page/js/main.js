@@ -44,7 +44,9 @@ function draw() {
     shown = name;
     window.scrollTo(0, 0);
   }
-  view.open?.(pool, id);
+  for (const each of Object.values(VIEWS)) {
+    each.open?.(pool, each === view ? id : '');
+  }
 }
 
 window.addEventListener('hashchange', () => {

@@ -85,10 +85,11 @@ export function openForm({ title, draw, label, danger, submit, onClose, cancel =
 }
 
 /** Asks whether something is really to be done; `consequence` says what it means. */
-export function confirm({ title, consequence, label, submit }) {
+export function confirm({ title, consequence, label, keep, submit }) {
   openForm({
     title,
     label,
+    cancel: keep,
     danger: true,
     submit,
     draw: () => h('p', null, consequence),

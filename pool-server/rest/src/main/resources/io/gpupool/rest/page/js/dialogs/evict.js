@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Taking a lease from its holder.
+// Taking from programs what they hold or wait for.
 
 import { call } from '../api.js';
 import { holder, plural } from '../format.js';
@@ -16,6 +16,31 @@ export function evict(lease) {
     submit: async () => {
       await call('DELETE', `leases/${encodeURIComponent(lease.id)}`);
       say(`Lease ${lease.id} was ended.`);
+    },
+  });
+}
+
+export function cancel(request) {
+  confirm({
+    title: `Cancel request ${request.id}?`,
+    consequence: `${request.holder.program} of ${holder(request.holder)} is told that its request for ${request.wanted} is refused.`,
+    label: 'Cancel the request',
+    keep: 'Keep it',
+    submit: async () => {
+      await call('DELETE', `queue/${encodeURIComponent(request.id)}`);
+      say(`Request ${request.id} was cancelled.`);
+    },
+  });
+}
+
+export function end(session) {
+  confirm({
+    title: `End the session of ${session.client.program}?`,
+    consequence: `Process ${session.client.pid} of ${holder(session.client)} loses its GPUs at once. Its lease ${session.leaseId} goes on.`,
+    label: 'End the session',
+    submit: async () => {
+      await call('DELETE', `sessions/${encodeURIComponent(session.id)}`);
+      say(`The session of ${session.client.program} was ended.`);
     },
   });
 }

@@ -2,14 +2,16 @@
 // One lease: what it holds, its sessions, and what has become of it so far.
 
 import { h } from '../dom.js';
-import { bytesOf, clock, count, duration, holder, nanos, percentOf } from '../format.js';
+import { bytesOf, count, duration, holder, nanos, percentOf } from '../format.js';
 import { ownerClass } from '../owners.js';
 import { meter } from '../parts/meter.js';
 import { open } from './dialog.js';
 import { evict } from './evict.js';
+import { LeaseHistory } from './lease-history.js';
 
 let dialog;
 let shownId = '';
+let history;
 let pool;
 
 /** Keeps the dialog of the lease that the address names open and up to date. */
@@ -22,16 +24,20 @@ export function showLease(seen, id) {
   dialog?.close();
   shownId = id;
   if (id) {
-    dialog = open({ title: `Lease ${id}`, draw, onClose: closed, wide: true });
+    history = new LeaseHistory(id, () => dialog?.redraw());
+    dialog = open({ title: `Lease ${id}`, draw, onClose: () => closed(id), wide: true });
   }
 }
 
-function closed() {
-  dialog = undefined;
-  if (shownId && location.hash === `#/leases/${shownId}`) {
-    location.hash = '#/leases';
+/** Told later than another lease may have been opened. */
+function closed(id) {
+  if (shownId === id) {
+    dialog = undefined;
+    shownId = '';
+    if (location.hash === `#/leases/${id}`) {
+      location.hash = '#/leases';
+    }
   }
-  shownId = '';
 }
 
 function draw({ close }) {
@@ -40,7 +46,7 @@ function draw({ close }) {
     lease
       ? details(lease)
       : h('p', { class: 'empty' }, pool.asOf > 0 ? 'It has ended, or is not yours to see.' : 'Waiting for the server …'),
-    history(),
+    history.draw(pool),
     h(
       'div',
       { class: 'buttons' },
@@ -97,16 +103,4 @@ function sessions(lease) {
       ),
     ),
   );
-}
-
-function history() {
-  const own = pool.events.filter(
-    (event) => (event.kind === 'leases' && event.id === shownId) || (event.kind === 'sessions' && event.text.includes(`lease ${shownId}`)),
-  );
-  return [
-    h('h3', null, 'History'),
-    own.length === 0
-      ? h('p', { class: 'muted' }, 'Nothing has changed since this page was opened.')
-      : h('ol', { class: 'timeline' }, own.map((event) => h('li', { key: String(event.number) }, h('time', null, clock(event.at)), ` ${event.text}`))),
-  ];
 }

@@ -1,9 +1,30 @@
 // SPDX-License-Identifier: Apache-2.0
-// What has happened: changes that this page has seen.
+// What has happened: who changed what, as the pool remembers it, and what this page has seen.
 
+import { call } from '../api.js';
 import { h } from '../dom.js';
-import { clock } from '../format.js';
+import { clock, moment } from '../format.js';
 import { sortable } from '../parts/table.js';
+
+const LINES = 200;
+
+let lines;
+let fault = '';
+let upTo = -1;
+
+const audit = sortable({
+  name: 'audit',
+  key: (line) => line.id,
+  empty: 'Nothing has been changed yet.',
+  filter: (line) => [line.actor, line.action, line.subject, line.detail],
+  columns: [
+    { head: 'At', class: 'time', order: (line) => line.atMillis, cell: (line) => h('time', null, moment(line.atMillis)) },
+    { head: 'Who', order: (line) => line.actor, cell: (line) => line.actor },
+    { head: 'Did', order: (line) => line.action, cell: (line) => line.action },
+    { head: 'To', order: (line) => line.subject, cell: (line) => line.subject },
+    { head: 'Detail', class: 'wide', cell: (line) => line.detail },
+  ],
+});
 
 const seen = sortable({
   name: 'events',
@@ -20,9 +41,35 @@ const seen = sortable({
 export const activity = {
   title: 'Activity',
   draw(pool, { redraw }) {
+    // What changes the pool shows in its events, and is then in the audit log.
+    const now = pool.events[0]?.number ?? 0;
+    if (pool.connection.live && now !== upTo) {
+      upTo = now;
+      load(redraw);
+    }
     return [
       h('div', { class: 'head', key: 'head' }, h('h1', null, 'Activity')),
       h('section', { key: 'events' }, h('h2', null, 'Since this page was opened'), seen(pool.events, redraw)),
+      h(
+        'section',
+        { key: 'audit' },
+        h('h2', null, 'Audit log'),
+        fault
+          ? h('p', { class: 'empty' }, fault)
+          : lines === undefined
+            ? h('p', { class: 'empty' }, 'One moment …')
+            : audit(lines, redraw),
+      ),
     ];
   },
 };
+
+async function load(redraw) {
+  try {
+    lines = (await call('GET', `audit?limit=${LINES}`)).items;
+    fault = '';
+  } catch (error) {
+    fault = error.message;
+  }
+  redraw();
+}

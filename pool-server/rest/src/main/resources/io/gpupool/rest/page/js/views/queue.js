@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Requests that wait: for what, why, and since when.
 
+import { cancel } from '../dialogs/evict.js';
 import { h } from '../dom.js';
 import { duration, holder } from '../format.js';
 import { ownerClass } from '../owners.js';
@@ -37,6 +38,12 @@ const table = sortable({
       order: (request) => pool.age('queue', request.id, 'waitedMillis'),
       cell: (request) =>
         `${duration(pool.age('queue', request.id, 'waitedMillis'))} of ${duration(request.waitLimitMillis)}`,
+    },
+    {
+      head: 'Actions',
+      action: true,
+      cell: (request) =>
+        h('button', { type: 'button', class: 'danger', onclick: () => cancel(request), 'aria-label': `Cancel request ${request.id}` }, 'Cancel'),
     },
   ],
 });

@@ -1,6 +1,26 @@
 // SPDX-License-Identifier: Apache-2.0
-// What can be done with a server.
+// Whether a server grants leases, and taking it out of service and back.
 
-export function serverActions() {
-  return null;
+import { drain, uncordon } from '../dialogs/drain.js';
+import { h } from '../dom.js';
+import { moment } from '../format.js';
+
+export function serverActions(server) {
+  const { state, name } = server;
+  return h(
+    'div',
+    { class: 'server-state' },
+    state !== 'ready' && h('span', { class: 'badge' }, words(server)),
+    state === 'ready'
+      ? button('Drain …', `Drain server ${name}`, () => drain(server))
+      : state !== 'stopping' && button('Uncordon', `Uncordon server ${name}`, () => uncordon(server)),
+  );
+}
+
+function words({ state, drainDeadlineAtMillis }) {
+  return state === 'draining' && drainDeadlineAtMillis > 0 ? `draining until ${moment(drainDeadlineAtMillis)}` : state;
+}
+
+function button(label, name, onclick) {
+  return h('button', { key: label, type: 'button', onclick, 'aria-label': name }, label);
 }

@@ -2,6 +2,7 @@
 // Program processes on leases: what they call, move and use.
 
 import { byName } from '../cards.js';
+import { end } from '../dialogs/evict.js';
 import { h } from '../dom.js';
 import { bytes, count, duration, holder, nanos } from '../format.js';
 import { sortable } from '../parts/table.js';
@@ -40,6 +41,12 @@ const table = sortable({
       class: 'wide',
       order: (session) => session.lastError,
       cell: (session) => (session.lastError ? h('span', { class: 'bad' }, session.lastError) : h('span', { class: 'muted' }, 'none')),
+    },
+    {
+      head: 'Actions',
+      action: true,
+      cell: (session) =>
+        h('button', { type: 'button', class: 'danger', onclick: () => end(session), 'aria-label': `End session of ${session.client.program} ${session.client.pid}` }, 'End'),
     },
   ],
 });

@@ -1,10 +1,22 @@
 // SPDX-License-Identifier: Apache-2.0
 // What can be done with tenants.
 
+import { createTenant, deleteTenant, setQuota } from '../dialogs/tenant.js';
+import { showTokens } from '../dialogs/tokens.js';
+import { h } from '../dom.js';
+
 export function tenantTools() {
-  return null;
+  return h('button', { type: 'button', onclick: createTenant }, 'New tenant …');
 }
 
-export function tenantActions() {
-  return null;
+export function tenantActions(tenant) {
+  return [
+    button('Quota', 'Set the quota of', tenant, () => setQuota(tenant)),
+    button('Tokens', 'Tokens of', tenant, () => showTokens(tenant.name)),
+    button('Delete', 'Delete', tenant, () => deleteTenant(tenant)),
+  ];
+}
+
+function button(label, what, tenant, onclick) {
+  return h('button', { type: 'button', class: 'quiet', onclick, 'aria-label': `${what} ${tenant.name}` }, label);
 }
