@@ -78,6 +78,8 @@ const probe = (() => {
     }
   }
 
+  const pairs = (all) => all.flatMap((a, at) => all.slice(at + 1).map((b) => [a, b]));
+
   function faults() {
     const found = [];
     for (const [element, text] of texts()) {
@@ -100,6 +102,15 @@ const probe = (() => {
     const dialog = ground();
     if (dialog.localName === 'dialog' && dialog.scrollWidth > dialog.clientWidth) {
       found.push('the dialog scrolls sideways');
+    }
+    for (const [a, b] of pairs([...ground().querySelectorAll(CONTROLS)].filter((element) => isVisible(element) && !element.closest('header.bar, .skip, .notices')))) {
+      const [first, second] = [a.getBoundingClientRect(), b.getBoundingClientRect()];
+      if (
+        Math.min(first.right, second.right) - Math.max(first.left, second.left) > 1 &&
+        Math.min(first.bottom, second.bottom) - Math.max(first.top, second.top) > 1
+      ) {
+        found.push(`"${nameOf(a)}" lies over "${nameOf(b)}"`);
+      }
     }
     const ids = [...document.querySelectorAll('[id]')].map((element) => element.id);
     ids.filter((id, at) => ids.indexOf(id) !== at).forEach((id) => found.push(`the id ${id} is there twice`));

@@ -8,6 +8,7 @@ import io.gpupool.control.v1.CreateTokenReply;
 import io.gpupool.control.v1.CreateTokenRequest;
 import io.gpupool.control.v1.DeletePartitionRequest;
 import io.gpupool.control.v1.DeleteTenantRequest;
+import io.gpupool.control.v1.DrainServerRequest;
 import io.gpupool.control.v1.EndSessionRequest;
 import io.gpupool.control.v1.PartitionRef;
 import io.gpupool.control.v1.PoolAdminGrpc;
@@ -15,6 +16,7 @@ import io.gpupool.control.v1.PoolGrpc;
 import io.gpupool.control.v1.ReleaseLeaseRequest;
 import io.gpupool.control.v1.ResizePartitionRequest;
 import io.gpupool.control.v1.RevokeTokenRequest;
+import io.gpupool.control.v1.UncordonServerRequest;
 import io.gpupool.control.v1.SetQuotaRequest;
 import io.grpc.MethodDescriptor;
 import java.util.HashMap;
@@ -29,6 +31,8 @@ final class Writes {
 
   static Map<String, Handler> byId() {
     Map<String, Handler> byId = new HashMap<>();
+    byId.put("drain_servers", Writes::drain);
+    byId.put("uncordon_servers", Writes::uncordon);
     byId.put("create_partitions", Writes::createPartition);
     byId.put("update_partitions", Writes::resizePartition);
     byId.put("delete_partitions", Writes::deletePartition);
@@ -51,6 +55,24 @@ final class Writes {
             PoolGrpc.getEndSessionMethod(),
             (id, call) -> EndSessionRequest.newBuilder().setId(id).build()));
     return byId;
+  }
+
+  private static Answer drain(Call call) throws Problem {
+    Resource server = new Listing(Kind.servers).find(call);
+    return changed(
+        Kind.servers,
+        call.ask(
+            PoolAdminGrpc.getDrainServerMethod(),
+            call.into(DrainServerRequest.newBuilder()).setName(server.id()).build()));
+  }
+
+  private static Answer uncordon(Call call) throws Problem {
+    Resource server = new Listing(Kind.servers).find(call);
+    return changed(
+        Kind.servers,
+        call.ask(
+            PoolAdminGrpc.getUncordonServerMethod(),
+            UncordonServerRequest.newBuilder().setName(server.id()).build()));
   }
 
   private static Answer createPartition(Call call) throws Problem {

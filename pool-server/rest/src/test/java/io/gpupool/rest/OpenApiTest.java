@@ -49,16 +49,18 @@ import org.junit.jupiter.api.Test;
 class OpenApiTest {
   private static final OpenApi DOCUMENT = OpenApi.get();
   private static final Map<String, String> PATHS =
-      Map.of(
-          "/api/v1/servers/{id}", "/api/v1/servers/gpu-1",
-          "/api/v1/gpus/{id}", "/api/v1/gpus/GPU-01",
-          "/api/v1/leases/{id}", "/api/v1/leases/L2",
-          "/api/v1/queue/{id}", "/api/v1/queue/Q3",
-          "/api/v1/sessions/{id}", "/api/v1/sessions/00112233445566778899aabbccddeeff",
-          "/api/v1/partitions/{server}/{gpu}/{name}", "/api/v1/partitions/gpu-1/1/batch",
-          "/api/v1/tenants/{name}", "/api/v1/tenants/vision",
-          "/api/v1/tokens/{id}", "/api/v1/tokens/3f0c9a6b21d4",
-          "/api/v1/audit/{id}", "/api/v1/audit/0f-gpu-1");
+      Map.ofEntries(
+          Map.entry("/api/v1/servers/{id}", "/api/v1/servers/gpu-1"),
+          Map.entry("/api/v1/servers/{id}/drain", "/api/v1/servers/gpu-1/drain"),
+          Map.entry("/api/v1/servers/{id}/uncordon", "/api/v1/servers/gpu-1/uncordon"),
+          Map.entry("/api/v1/gpus/{id}", "/api/v1/gpus/GPU-01"),
+          Map.entry("/api/v1/leases/{id}", "/api/v1/leases/L2"),
+          Map.entry("/api/v1/queue/{id}", "/api/v1/queue/Q3"),
+          Map.entry("/api/v1/sessions/{id}", "/api/v1/sessions/00112233445566778899aabbccddeeff"),
+          Map.entry("/api/v1/partitions/{server}/{gpu}/{name}", "/api/v1/partitions/gpu-1/1/batch"),
+          Map.entry("/api/v1/tenants/{name}", "/api/v1/tenants/vision"),
+          Map.entry("/api/v1/tokens/{id}", "/api/v1/tokens/3f0c9a6b21d4"),
+          Map.entry("/api/v1/audit/{id}", "/api/v1/audit/0f-gpu-1"));
 
   private final SamplePool pool = new SamplePool(3);
   private RestServer server;
