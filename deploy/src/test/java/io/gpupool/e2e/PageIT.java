@@ -128,7 +128,8 @@ class PageIT {
     tab.click("Resize partition left");
     tab.type("Memory", "0.5");
     tab.click("Resize");
-    tab.await("document.querySelector('dialog [role=alert]').textContent.includes('cannot shrink')");
+    tab.await(
+        "document.querySelector('dialog [role=alert]').textContent.includes('cannot shrink')");
     assertNoFaultsBut("409");
     picture("resize-refused");
     tab.press("Escape");
@@ -249,7 +250,9 @@ class PageIT {
     return tab.evaluate(
             "(part => part.getBoundingClientRect().width"
                 + " / part.parentElement.getBoundingClientRect().width)"
-                + "(document.querySelector(\"" + frame + "\"))")
+                + "(document.querySelector(\""
+                + frame
+                + "\"))")
         .getAsDouble();
   }
 

@@ -102,7 +102,14 @@ public final class Tab {
   public void setOffline(boolean isOffline) {
     call(
         "Network.emulateNetworkConditions",
-        "offline", isOffline, "latency", 0, "downloadThroughput", -1, "uploadThroughput", -1);
+        "offline",
+        isOffline,
+        "latency",
+        0,
+        "downloadThroughput",
+        -1,
+        "uploadThroughput",
+        -1);
   }
 
   /** Waits until an expression is true. */

@@ -62,15 +62,22 @@ function details(lease) {
     ['Tenant', lease.tenant],
     ['Program', `${lease.holder.program}, process ${lease.holder.pid}`],
     ['Holder', holder(lease.holder)],
-    ['Age', duration(pool.age('leases', lease.id, 'ageMillis'))],
+    ['Age', limited(lease, 'ageMillis', lease.timeLimitMillis)],
+    lease.idleTimeoutMillis > 0 && ['Idle', limited(lease, 'idleMillis', lease.idleTimeoutMillis)],
   ];
   return [
-    h('dl', { class: 'facts-list' }, facts.map(([term, fact]) => h('div', { key: term }, h('dt', null, term), h('dd', null, fact)))),
+    h('dl', { class: 'facts-list' }, facts.filter(Boolean).map(([term, fact]) => h('div', { key: term }, h('dt', null, term), h('dd', null, fact)))),
     h('h3', null, lease.grants.length === 1 ? 'Share' : 'Shares'),
     h('ul', { class: 'plain' }, lease.grants.map((use) => share(use, lease.tenant))),
     h('h3', null, 'Sessions'),
     sessions(lease),
   ];
+}
+
+/** It ends when it has become that much. */
+function limited(lease, field, limit) {
+  const now = duration(pool.age('leases', lease.id, field));
+  return limit > 0 ? `${now}, ends at ${duration(limit)}` : now;
 }
 
 function share(use, tenant) {

@@ -93,7 +93,7 @@ export function cut(pool, uuid) {
         hint: 'programs ask for it by this name',
       }),
       sizeFields(size, room),
-      box({ label: 'Hard', name: 'hard', hint: 'its leases get no more time than their share, even when the rest is idle' }),
+      box({ label: 'Hard', name: 'hard', hint: 'its leases get no more compute than their share, even when the rest is idle' }),
       tenants.length > 0 &&
         h(
           'fieldset',

@@ -27,6 +27,7 @@ export function gpuCard(pool, card) {
         'Cut …',
       ),
     ),
+    gpu.labels?.length > 0 && h('p', { class: 'labels' }, gpu.labels.join(' · ')),
     scale(
       card,
       MEMORY,

@@ -61,7 +61,7 @@ const table = sortable({
       cell: (lease) => meter(usedCompute(lease), compute(lease), percentOf(usedCompute(lease), compute(lease)), ownerClass(lease.tenant)),
     },
     { head: 'GPU time', class: 'number', order: gpuTime, cell: (lease) => nanos(gpuTime(lease)) },
-    { head: 'Age', class: 'number', order: (lease) => pool.age('leases', lease.id, 'ageMillis'), cell: (lease) => duration(pool.age('leases', lease.id, 'ageMillis')) },
+    { head: 'Age', class: 'number', order: (lease) => pool.age('leases', lease.id, 'ageMillis'), cell: age },
     {
       head: 'Actions',
       action: true,
@@ -70,6 +70,12 @@ const table = sortable({
     },
   ],
 });
+
+/** With the age at which it ends, if there is one. */
+function age(lease) {
+  const now = duration(pool.age('leases', lease.id, 'ageMillis'));
+  return lease.timeLimitMillis > 0 ? `${now} of ${duration(lease.timeLimitMillis)}` : now;
+}
 
 function place(grant) {
   return `${grant.server}/${grant.gpu}${grant.partition && `/${grant.partition}`}`;

@@ -10,7 +10,8 @@ export function serverActions(server) {
   return h(
     'div',
     { class: 'server-state' },
-    state !== 'ready' && h('span', { class: 'badge' }, words(server)),
+    server.development && h('span', { key: 'mode', class: 'badge' }, 'development mode: open to all'),
+    state !== 'ready' && h('span', { key: 'state', class: 'badge' }, words(server)),
     state === 'ready'
       ? button('Drain …', `Drain server ${name}`, () => drain(server))
       : state !== 'stopping' && button('Uncordon', `Uncordon server ${name}`, () => uncordon(server)),
