@@ -48,18 +48,22 @@ export function count(number) {
   return number < 1e6 ? `${short(number / 1e3)} k` : `${short(number / 1e6)} M`;
 }
 
-/** The two largest units. */
+const UNITS_OF_TIME = [
+  [DAY, 'd'],
+  [HOUR, 'h'],
+  [MINUTE, 'min'],
+  [SECOND, 's'],
+];
+
+/** The two largest units, of which the smaller may be none. */
 export function duration(millis) {
-  if (millis >= DAY) {
-    return `${Math.floor(millis / DAY)} d ${Math.floor((millis % DAY) / HOUR)} h`;
+  const at = UNITS_OF_TIME.findIndex(([size]) => millis >= size);
+  if (at < 0) {
+    return '0 s';
   }
-  if (millis >= HOUR) {
-    return `${Math.floor(millis / HOUR)} h ${Math.floor((millis % HOUR) / MINUTE)} min`;
-  }
-  if (millis >= MINUTE) {
-    return `${Math.floor(millis / MINUTE)} min ${Math.floor((millis % MINUTE) / SECOND)} s`;
-  }
-  return `${Math.floor(millis / SECOND)} s`;
+  const [[large, name], [small, rest] = [0, '']] = UNITS_OF_TIME.slice(at);
+  const more = small && Math.floor((millis % large) / small);
+  return `${Math.floor(millis / large)} ${name}${more ? ` ${more} ${rest}` : ''}`;
 }
 
 /** Times of GPUs, which are short at first. */

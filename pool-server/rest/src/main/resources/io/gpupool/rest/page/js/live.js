@@ -43,6 +43,7 @@ export function follow({ onState, onBegin, onChange }) {
 async function stream(onOpen, onChange) {
   const abort = new AbortController();
   let timer = setTimeout(() => abort.abort(), SILENCE_MILLIS);
+  window.addEventListener('offline', () => abort.abort(), { signal: abort.signal });
   try {
     const response = await send('GET', 'events', { signal: abort.signal });
     const reader = response.body.pipeThrough(new TextDecoderStream()).getReader();

@@ -46,10 +46,13 @@ export function scale(card, measure, caption, { names = false, extra } = {}) {
   if (extra > 0) {
     pieces.push(h('span', { key: 'extra', class: 'part wanted', style: span(at, extra, whole) }));
   }
-  return [
+  return h(
+    'div',
+    { class: 'scale' },
+    caption,
     names && labels.length > 0 && h('div', { class: 'names', 'aria-hidden': 'true' }, labels),
-    h('div', { class: 'scale' }, caption, h('div', { class: 'bar-track', 'aria-hidden': 'true' }, pieces)),
-  ];
+    h('div', { class: 'bar-track', 'aria-hidden': 'true' }, pieces),
+  );
 }
 
 function segment({ lease, use }, at, measure, whole) {
