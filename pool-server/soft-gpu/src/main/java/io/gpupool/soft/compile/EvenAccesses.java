@@ -15,8 +15,8 @@ import java.util.Set;
  * of a row's can be checked before its first thread runs.
  *
  * @param slopes of each access, bytes from thread to thread
- * @param steps what computes the addresses, in the graph's order: operations, and the accesses
- *     themselves where their address is known
+ * @param steps what computes the addresses, in the graph's order, from nothing but the steps
+ *     before: operations, and the accesses themselves where their address is known
  * @param needed the operations among the steps
  * @param values by how much values change from thread to thread
  */
@@ -50,16 +50,41 @@ record EvenAccesses(Map<Op, Long> slopes, List<Op> steps, Set<Op> needed, Slopes
             needed.addAll(made);
           }
         }
-        before.add(op);
+        if (isMadeOf(op, before, recipes)) {
+          before.add(op);
+        }
       }
     }
+    return new EvenAccesses(slopes, steps(order, slopes, needed, recipes), needed, values);
+  }
+
+  private static List<Op> steps(
+      List<BasicBlock> order, Map<Op, Long> slopes, Set<Op> needed, Recipes recipes) {
     List<Op> steps = new ArrayList<>();
+    Set<Op> before = new HashSet<>();
     for (BasicBlock block : order) {
-      block.ops().stream()
-          .filter(op -> needed.contains(op) || slopes.containsKey(op))
-          .forEach(steps::add);
+      for (Op op : block.ops()) {
+        if ((needed.contains(op) || slopes.containsKey(op)) && isMadeOf(op, before, recipes)) {
+          steps.add(op);
+          before.add(op);
+        }
+      }
     }
-    return new EvenAccesses(slopes, steps, needed, values);
+    return steps;
+  }
+
+  /**
+   * Whether these make all that an operation's address or result is made from. In a loop a value
+   * may be used above the place at which it is made, and some are made again behind a wait.
+   */
+  private static boolean isMadeOf(Op op, Set<Op> before, Recipes recipes) {
+    List<VReg> uses =
+        isGlobal(op) && op.args().getFirst() instanceof Value.Memory(VReg base, long _)
+            ? List.of(base)
+            : op.uses();
+    return uses.stream()
+        .map(recipes::of)
+        .allMatch(made -> made != null && before.contains(made.op()));
   }
 
   /** Whether a step makes part of an address. */

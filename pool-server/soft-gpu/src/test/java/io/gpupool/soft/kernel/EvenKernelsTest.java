@@ -293,6 +293,49 @@ class EvenKernelsTest {
   }
 
   @Test
+  void address_madeAgainBehindABarrier_isMadeOfWhatIsMadeThere() throws Exception {
+    String ptx =
+        """
+        .version 8.0
+        .target sm_80
+        .address_size 64
+        .visible .entry k(.param .u64 out, .param .u32 rounds)
+        {
+          .reg .pred %p<2>;
+          .reg .b32 %r<6>;
+          .reg .b64 %rd<8>;
+          ld.param.u64 %rd1, [out];
+          ld.param.u32 %r2, [rounds];
+          cvta.to.global.u64 %rd2, %rd1;
+          mov.u32 %r1, %tid.x;
+          mul.wide.u32 %rd3, %r1, 4;
+          add.s64 %rd4, %rd2, %rd3;
+          mov.u32 %r3, 0;
+        AGAIN:
+          add.s64 %rd5, %rd4, 4;
+          bar.sync 0;
+          ld.global.u32 %r4, [%rd5];
+          add.s32 %r5, %r4, 1;
+          st.global.u32 [%rd5], %r5;
+          add.s32 %r3, %r3, 1;
+          setp.lt.s32 %p1, %r3, %r2;
+          @%p1 bra AGAIN;
+          ret;
+        }
+        """;
+    try (TestGpu gpu = TestGpu.withPtx(ptx)) {
+      MemorySegment out = counting(gpu, THREADS + 1);
+      int before = out.getAtIndex(ValueLayout.JAVA_INT, 1);
+
+      gpu.run("k", TestGpu.blocks(1, THREADS), out, 3);
+
+      for (int i = 0; i < THREADS; i++) {
+        assertThat(out.getAtIndex(ValueLayout.JAVA_INT, i + 1)).isEqualTo(before + i + 3);
+      }
+    }
+  }
+
+  @Test
   void rows_ofABlockOfThreeDimensions_areEachCheckedByThemselves() throws Exception {
     String address =
         """
