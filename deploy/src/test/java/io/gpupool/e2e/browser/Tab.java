@@ -44,7 +44,6 @@ public final class Tab {
     call("Page.enable");
     call("Runtime.enable");
     call("Log.enable");
-    call("Accessibility.enable");
     call("Network.enable");
     call("Page.addScriptToEvaluateOnNewDocument", "source", probe);
   }

@@ -14,7 +14,7 @@ const probe = (() => {
   const ground = () => [...document.querySelectorAll('dialog[open]')].at(-1) ?? document.body;
 
   const isVisible = (element) =>
-    element.checkVisibility({ visibilityProperty: true, contentVisibilityAuto: false }) &&
+    element.checkVisibility({ visibilityProperty: true, contentVisibilityAuto: true }) &&
     element.getClientRects().length > 0;
 
   const nameOf = (element) =>

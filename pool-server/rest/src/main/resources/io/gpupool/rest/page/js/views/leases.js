@@ -36,6 +36,7 @@ const table = sortable({
     { head: 'State', order: (lease) => lease.state, cell: (lease) => lease.state },
     {
       head: 'Tenant',
+      class: 'short',
       order: (lease) => lease.tenant,
       cell: (lease) => [
         h('span', { class: `swatch ${ownerClass(lease.tenant)}`, 'aria-hidden': 'true' }),

@@ -23,6 +23,7 @@ const table = sortable({
     },
     {
       head: 'Tenant',
+      class: 'short',
       order: (request) => request.tenant,
       cell: (request) => [
         h('span', { class: `swatch ${ownerClass(request.tenant)}`, 'aria-hidden': 'true' }),

@@ -17,6 +17,7 @@ const table = sortable({
   columns: [
     {
       head: 'Tenant',
+      class: 'short',
       order: (tenant) => tenant.name,
       cell: (tenant) => [
         h('span', { class: `swatch ${ownerClass(tenant.name)}`, 'aria-hidden': 'true' }),
