@@ -3,29 +3,37 @@ package io.gpupool.server;
 
 import io.gpupool.server.state.RecordStore;
 import io.gpupool.server.state.Versioned;
-import java.util.LinkedHashMap;
 import java.util.List;
-import java.util.Map;
 import java.util.Optional;
 import java.util.Set;
+import java.util.function.Predicate;
 import java.util.stream.Stream;
 
 /** The GPUs there are, and what of each can be granted. Owned by the control thread. */
 final class Capacity {
-  private final Map<GpuKey, Gpu> gpus = new LinkedHashMap<>();
+  private final Members members;
   private final RecordStore records;
 
+  /** Of a pool of one server. */
   Capacity(List<Gpu> gpus, RecordStore records) {
-    gpus.forEach(gpu -> this.gpus.put(GpuKey.of(gpu), gpu));
+    this(Members.alone(gpus), records);
+  }
+
+  Capacity(Members members, RecordStore records) {
+    this.members = members;
     this.records = records;
   }
 
+  Members members() {
+    return members;
+  }
+
   List<Gpu> gpus() {
-    return List.copyOf(gpus.values());
+    return members.gpus();
   }
 
   Optional<Gpu> gpu(GpuKey key) {
-    return Optional.ofNullable(gpus.get(key));
+    return gpus().stream().filter(gpu -> GpuKey.of(gpu).equals(key)).findFirst();
   }
 
   Division division(Gpu gpu) {
@@ -38,14 +46,14 @@ final class Capacity {
   /** Every part of every GPU that can be granted from; nothing is free on those that drain. */
   List<Placement.Offer> snapshot() {
     Set<String> drained = records.all(Kinds.DRAINS).keySet();
+    Predicate<Gpu> isOpen =
+        gpu -> members.lives(gpu.server()) && !drained.contains(gpu.server());
     Stream<Placement.Offer> open =
-        gpus.values().stream()
-            .filter(gpu -> !drained.contains(gpu.server()))
-            .flatMap(gpu -> division(gpu).offers(gpu).stream());
+        gpus().stream().filter(isOpen).flatMap(gpu -> division(gpu).offers(gpu).stream());
     // They come last: the reason why a request waits is to be one that an open GPU has.
     Stream<Placement.Offer> closed =
-        gpus.values().stream()
-            .filter(gpu -> drained.contains(gpu.server()))
+        gpus().stream()
+            .filter(isOpen.negate())
             .flatMap(gpu -> division(gpu).offers(gpu).stream())
             .map(offer -> offer.without(offer.free()));
     return Stream.concat(open, closed).toList();
@@ -58,7 +66,7 @@ final class Capacity {
 
   /** Whether a lease has something of a server's GPUs. */
   boolean isLeased(String server) {
-    return gpus.values().stream()
+    return gpus().stream()
         .filter(gpu -> gpu.server().equals(server))
         .anyMatch(gpu -> !division(gpu).allocations().isEmpty());
   }

@@ -1,13 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.gpupool.server;
 
+import io.gpupool.server.state.RecordStore;
 import java.util.Optional;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.Executor;
 
 /** Reads the pool's state on the control thread for those on other threads. */
 record ControlReader(
-    Executor control, Tokens tokens, PoolView view, AdminView admin, Workers workers)
+    Executor control,
+    Tokens tokens,
+    PoolView view,
+    AdminView admin,
+    Workers workers,
+    RecordStore records)
     implements PoolReader {
   @Override
   public boolean needsTokens() {
@@ -29,6 +35,6 @@ record ControlReader(
 
   @Override
   public CompletableFuture<Optional<String>> trouble() {
-    return CompletableFuture.supplyAsync(view::trouble, control);
+    return CompletableFuture.supplyAsync(() -> view.trouble().or(records::trouble), control);
   }
 }

@@ -11,6 +11,7 @@ import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Optional;
+import java.util.function.BiConsumer;
 
 /**
  * What is written down of leases. One commit changes the lease, the GPUs it is on and what its
@@ -68,9 +69,20 @@ final class Grants {
         false);
   }
 
+  /** What is written in the same commit as a lease. */
+  interface Beside {
+    void write(Draft draft) throws RefusedException;
+  }
+
   void add(LeaseId id, GrantRecord grant, List<Part> parts, Actor actor)
       throws StateException, RefusedException {
+    add(id, grant, parts, actor, draft -> {});
+  }
+
+  void add(LeaseId id, GrantRecord grant, List<Part> parts, Actor actor, Beside beside)
+      throws StateException, RefusedException {
     records.transact(draft -> {
+      beside.write(draft);
       requireToken(draft, grant);
       for (Part part : parts) {
         requireOpen(draft, part.gpu());
@@ -113,6 +125,62 @@ final class Grants {
   void forget(LeaseId id) throws StateException {
     records.transact(draft -> {
       draft.get(Kinds.GRANTS, id.text()).ifPresent(grant -> forget(draft, id, grant));
+      return null;
+    });
+  }
+
+  /** This server's name. */
+  String server() {
+    return server;
+  }
+
+  Optional<GrantRecord> get(LeaseId id) {
+    return records.get(Kinds.GRANTS, id.text()).map(Versioned::value);
+  }
+
+  /** The lease with this secret; looks at all, so it is not for every day. */
+  Optional<LeaseId> find(LeaseSecret.Hash secret) {
+    return records.all(Kinds.GRANTS).entrySet().stream()
+        .filter(e -> e.getValue().value().secretHash().equals(secret))
+        .map(e -> new LeaseId(e.getKey()))
+        .findFirst();
+  }
+
+  void forEach(BiConsumer<LeaseId, GrantRecord> action) {
+    records.all(Kinds.GRANTS).forEach((id, v) -> action.accept(new LeaseId(id), v.value()));
+  }
+
+  boolean knows(TokenHash token) {
+    return records.get(Kinds.TOKENS, token.text()).isPresent();
+  }
+
+  /** The server to which a lease's holder is connected. */
+  String heldAt(LeaseId id, String home) {
+    return records.get(Kinds.HOLDS, id.text()).map(Versioned::value).orElse(home);
+  }
+
+  /** From now on the lease's holder is connected to this server. */
+  void holdHere(LeaseId id, boolean home) throws StateException {
+    records.transact(draft -> {
+      if (draft.get(Kinds.GRANTS, id.text()).isPresent()) {
+        if (home) {
+          draft.delete(Kinds.HOLDS, id.text());
+        } else {
+          draft.put(Kinds.HOLDS, id.text(), server);
+        }
+      }
+      return null;
+    });
+  }
+
+  /** Forgets a lease of a server that is gone, unless that has come back. */
+  void endOfGone(LeaseId id, String gone) throws StateException {
+    records.transact(draft -> {
+      Optional<GrantRecord> grant = draft.get(Kinds.GRANTS, id.text());
+      if (grant.isPresent() && draft.get(Kinds.SERVERS, gone).isEmpty()) {
+        audit.note(draft, Actor.POOL, "lease.end", id.text(), "server " + gone + " is gone");
+        forget(draft, id, grant.get());
+      }
       return null;
     });
   }
@@ -197,5 +265,8 @@ final class Grants {
           }
         });
     draft.delete(Kinds.GRANTS, id.text());
+    if (draft.get(Kinds.HOLDS, id.text()).isPresent()) {
+      draft.delete(Kinds.HOLDS, id.text());
+    }
   }
 }

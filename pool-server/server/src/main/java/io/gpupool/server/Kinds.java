@@ -9,7 +9,10 @@ import io.gpupool.control.state.v1.AuditRecord;
 import io.gpupool.control.state.v1.CounterRecord;
 import io.gpupool.control.state.v1.DivisionRecord;
 import io.gpupool.control.state.v1.DrainRecord;
+import io.gpupool.control.state.v1.HoldRecord;
 import io.gpupool.control.state.v1.LeaseRecord;
+import io.gpupool.control.state.v1.RequestRecord;
+import io.gpupool.control.state.v1.ServerRecord;
 import io.gpupool.control.state.v1.TenantRecord;
 import io.gpupool.control.state.v1.TokenRecord;
 import io.gpupool.control.state.v1.UseRecord;
@@ -55,8 +58,25 @@ final class Kinds {
   static final Kind<Drain> DRAINS =
       kind("drains/", RecordForm::drain, DrainRecord.parser(), RecordForm::drain);
 
+  /** By lease: the server to which its holder is connected, unless it is that of its GPUs. */
+  static final Kind<String> HOLDS =
+      kind(
+          "holds/",
+          server -> HoldRecord.newBuilder().setServer(server).build(),
+          HoldRecord.parser(),
+          HoldRecord::getServer);
+
+  /** By name. */
+  static final Kind<ServerEntry> SERVERS =
+      kind("servers/", RecordForm::server, ServerRecord.parser(), RecordForm::server);
+
+  /** By the hash of the request's id. */
+  static final Kind<WaitingRequest> QUEUE =
+      kind("queue/", RecordForm::waiting, RequestRecord.parser(), RecordForm::waiting);
+
   static final List<Kind<?>> ALL =
-      List.of(DIVISIONS, GRANTS, TENANTS, USES, TOKENS, COUNTERS, AUDIT, DRAINS);
+      List.of(
+          DIVISIONS, GRANTS, TENANTS, USES, TOKENS, COUNTERS, AUDIT, DRAINS, HOLDS, SERVERS, QUEUE);
 
   private Kinds() {}
 

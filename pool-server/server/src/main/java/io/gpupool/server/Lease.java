@@ -44,6 +44,10 @@ final class Lease {
   private final Map<Integer, Session> sessions = new LinkedHashMap<>();
   private long sessionsOpened;
   State state = State.HELD;
+
+  /** Whether its GPUs are another server's, and this one only has its holder. */
+  boolean elsewhere;
+
   Optional<Timers.Cancellable> graceTimer = Optional.empty();
   Optional<Timers.Cancellable> limitTimer = Optional.empty();
 

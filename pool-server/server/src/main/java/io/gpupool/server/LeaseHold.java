@@ -5,4 +5,7 @@ package io.gpupool.server;
 interface LeaseHold {
   /** The lease has ended for a reason of the pool's; called at most once. */
   void ended(String reason);
+
+  /** The lease goes on, but it is to be held at another server; nothing is called after that. */
+  default void sentAway() {}
 }

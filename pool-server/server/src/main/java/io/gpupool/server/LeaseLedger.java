@@ -30,6 +30,17 @@ final class LeaseLedger implements AutoCloseable {
   private final Arena arena = Arena.ofShared();
   private final MemorySegment words;
 
+  /** Of a lease on another server's GPUs, of whose use nothing is known here. */
+  private LeaseLedger() {
+    gpus = 0;
+    descriptor = -1;
+    words = MemorySegment.NULL;
+  }
+
+  static LeaseLedger elsewhere() {
+    return new LeaseLedger();
+  }
+
   LeaseLedger(String name, int gpus) throws IOException {
     this.gpus = gpus;
     long lengthBytes = (long) gpus * WORDS * Long.BYTES;
@@ -53,11 +64,11 @@ final class LeaseLedger implements AutoCloseable {
   }
 
   long usedBytes(int gpu) {
-    return (long) WORD.getVolatile(words, at(gpu, 0));
+    return gpus == 0 ? 0 : (long) WORD.getVolatile(words, at(gpu, 0));
   }
 
   long usedBytes(int gpu, int slot) {
-    return (long) WORD.getVolatile(words, at(gpu, 1 + slot));
+    return gpus == 0 ? 0 : (long) WORD.getVolatile(words, at(gpu, 1 + slot));
   }
 
   /** Takes off what a slot's worker had; it must be dead. */
@@ -71,7 +82,9 @@ final class LeaseLedger implements AutoCloseable {
   @Override
   public void close() throws IOException {
     arena.close();
-    Descriptors.close(descriptor);
+    if (gpus > 0) {
+      Descriptors.close(descriptor);
+    }
   }
 
   private static long at(int gpu, int word) {

@@ -2,17 +2,23 @@
 package io.gpupool.server;
 
 import io.gpupool.control.v1.Cause;
+import io.gpupool.control.v1.LeaseRequest;
 import io.gpupool.server.Turns.Turn;
 import io.gpupool.server.Turns.Waiting;
+import io.gpupool.server.state.StateException;
 import java.io.IOException;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.Comparator;
+import java.util.HashSet;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Locale;
 import java.util.Map;
 import java.util.Optional;
+import java.util.Set;
+import java.util.concurrent.TimeUnit;
+import java.util.function.Supplier;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
@@ -26,6 +32,11 @@ final class LeaseQueue {
   /** After another server was quicker. */
   private static final long AGAIN_MILLIS = 50;
 
+  /** So many know each step; from then on they are looked at together and told less often. */
+  private static final int CROWD = 32;
+
+  private static final long SOON_MILLIS = 10;
+  private static final long TELL_NANOS = TimeUnit.SECONDS.toNanos(1);
   private static final Logger LOG = LoggerFactory.getLogger(LeaseQueue.class);
 
   private final Leases leases;
@@ -33,8 +44,10 @@ final class LeaseQueue {
   private final Tenants tenants;
   private final Timers timers;
   private final Map<Long, Entry> entries = new LinkedHashMap<>();
+  private Optional<Shared> shared = Optional.empty();
   private long lastNumber;
   private boolean draining;
+  private boolean settlePlanned;
 
   /** Who asked. Told on the control thread; after {@code granted} or {@code refused} no more. */
   interface Asker {
@@ -44,22 +57,40 @@ final class LeaseQueue {
     void granted(Leases.Granted granted);
 
     void refused(Cause cause, String reason);
+
+    /** This server cannot serve it any more; another one that it asks again may. */
+    default void sentAway(String reason) {
+      refused(Cause.CAUSE_DRAINING, reason);
+    }
   }
+
+  /** What makes a request known to all servers: its id, and how it was asked for. */
+  record Known(LeaseSecret id, LeaseRequest message, boolean resumed) {
+    String key() {
+      return TokenHash.of(id.reveal()).text();
+    }
+  }
+
+  /** The queue of a pool of several servers. */
+  private record Shared(Waitlist list, Waitlist.Numbers numbers) {}
 
   /** A place in the queue. */
   static final class Entry {
     final Request request;
     private final Waiting waiting;
     private final Asker asker;
+    private final Optional<Known> known;
     private Optional<Timers.Cancellable> limit = Optional.empty();
     private int place;
-    private String reason = "";
+    private Supplier<String> reason = () -> "";
+    private long toldAtNanos;
     private Cause cause = Cause.CAUSE_NO_CAPACITY;
 
-    private Entry(Request request, Waiting waiting, Asker asker) {
+    private Entry(Request request, Waiting waiting, Asker asker, Optional<Known> known) {
       this.request = request;
       this.waiting = waiting;
       this.asker = asker;
+      this.known = known;
     }
 
     String id() {
@@ -71,7 +102,7 @@ final class LeaseQueue {
     }
 
     String reason() {
-      return reason;
+      return reason.get();
     }
 
     long sinceNanos() {
@@ -87,12 +118,34 @@ final class LeaseQueue {
     leases.whenFreed(this::settle);
   }
 
+  /** Has requests that their clients make again wait at all servers of the pool. */
+  void share(Waitlist list) {
+    shared = Optional.of(new Shared(list, list.numbers()));
+  }
+
   /** Asks for a lease; the asker is told at once or later. */
   Entry ask(Request request, Asker asker) {
-    Waiting waiting =
-        new Waiting(
-            ++lastNumber, request.ask(), request.tenant(), request.priority(), timers.nowNanos());
-    Entry entry = new Entry(request, waiting, asker);
+    return ask(request, asker, Optional.empty());
+  }
+
+  /** The same of a request that can be made again, at any server. */
+  Entry ask(Request request, Asker asker, Optional<Known> known) {
+    long number;
+    try {
+      if (known.isPresent() && known.get().resumed()) {
+        Optional<Entry> resumed = resume(request, asker, known.get());
+        if (resumed.isPresent()) {
+          return resumed.get();
+        }
+      }
+      number = shared.isPresent() ? shared.get().numbers().next() : ++lastNumber;
+    } catch (StateException e) {
+      Entry entry = new Entry(request, waiting(0, request), asker, known);
+      sendAway(entry, e.getMessage());
+      return entry;
+    }
+    Entry entry = new Entry(request, waiting(number, request), asker, known);
+    Waiting waiting = entry.waiting;
     if (draining) {
       refuse(entry, Cause.CAUSE_DRAINING, "this server is stopping and grants nothing more");
       return entry;
@@ -107,21 +160,140 @@ final class LeaseQueue {
       return entry;
     }
     entries.put(waiting.number(), entry);
-    settle();
+    if (request.waitMillis() > 0 && entries.size() > CROWD) {
+      // One look for all that come at this time.
+      settleSoon();
+    } else {
+      settle();
+    }
     if (entries.containsKey(waiting.number())) {
       if (request.waitMillis() == 0) {
         entries.remove(waiting.number());
-        refuse(entry, entry.cause, entry.reason);
+        refuse(entry, entry.cause, entry.reason());
       } else {
-        entry.limit = Optional.of(timers.after(request.waitMillis(), () -> expire(entry)));
+        limit(entry, request.waitMillis());
+        write(entry);
       }
     }
     return entry;
   }
 
+  private Waiting waiting(long number, Request request) {
+    return new Waiting(
+        number, request.ask(), request.tenant(), request.priority(), timers.nowNanos());
+  }
+
+  private void limit(Entry entry, long millis) {
+    entry.limit = Optional.of(timers.after(millis, () -> expire(entry)));
+  }
+
+  /** Lets a request go on that was made before; empty if nobody knows it. */
+  private Optional<Entry> resume(Request request, Asker asker, Known known) throws StateException {
+    Optional<WaitingRequest> found =
+        shared.isPresent() ? shared.get().list().attach(known.key()) : Optional.empty();
+    if (found.isPresent()) {
+      Waiting waiting = shared.get().list().waiting(found.get());
+      Entry entry = new Entry(request, waiting, asker, Optional.of(known));
+      entries.put(waiting.number(), entry);
+      long waitedMillis = (timers.nowNanos() - waiting.sinceNanos()) / 1_000_000;
+      limit(entry, Math.max(0, request.waitMillis() - waitedMillis));
+      LOG.info("request {} goes on here", entry.id());
+      settleSoon();
+      return Optional.of(entry);
+    }
+    return leases
+        .find(known.id())
+        .map(granted -> {
+          asker.granted(granted);
+          return new Entry(request, waiting(0, request), asker, Optional.of(known));
+        });
+  }
+
+  /** Has the other servers know that it waits. */
+  private void write(Entry entry) {
+    if (shared.isEmpty() || entry.known.isEmpty()) {
+      return;
+    }
+    try {
+      Known known = entry.known.get();
+      WaitingRequest ignored =
+          shared
+              .get()
+              .list()
+              .add(
+                  known.key(),
+                  new WaitingRequest(
+                      entry.waiting.number(),
+                      "",
+                      timers.wallMillis(),
+                      known.message().toBuilder().clearRequestId().clearResumed().build(),
+                      entry.request));
+    } catch (StateException e) {
+      entries.remove(entry.waiting.number());
+      sendAway(entry, e.getMessage());
+    }
+  }
+
+  private static void sendAway(Entry entry, String reason) {
+    entry.limit.ifPresent(Timers.Cancellable::cancel);
+    if (entry.known.isPresent()) {
+      entry.asker.sentAway(reason);
+    } else {
+      refuse(entry, Cause.CAUSE_NO_CAPACITY, "the server cannot grant it: " + reason);
+    }
+  }
+
+  /** Does what follows from what other servers have written. */
+  void follow() {
+    if (shared.isEmpty()) {
+      return;
+    }
+    Waitlist list = shared.get().list();
+    Set<String> here = new HashSet<>();
+    for (Entry entry : List.copyOf(entries.values())) {
+      if (entry.known.isPresent()) {
+        String key = entry.known.get().key();
+        here.add(key);
+        if (!list.isHere(key) && remove(entry)) {
+          if (list.find(key).isEmpty()) {
+            refuse(entry, Cause.CAUSE_DENIED, "it was taken out of the queue");
+          } else {
+            entry.asker.sentAway("it goes on at another server");
+          }
+        }
+      }
+    }
+    list.forgetAbsent(here::contains);
+    settle();
+  }
+
+  /** Has all who wait ask another server, since this one can grant nothing. */
+  void sendAway(String reason) {
+    for (Entry entry : List.copyOf(entries.values())) {
+      if (entry.known.isPresent()) {
+        entries.remove(entry.waiting.number());
+        sendAway(entry, reason);
+      }
+    }
+  }
+
+  private void settleSoon() {
+    if (!settlePlanned) {
+      settlePlanned = true;
+      timers.after(
+          SOON_MILLIS,
+          () -> {
+            settlePlanned = false;
+            settle();
+          });
+    }
+  }
+
   /** Takes a request back; one that was granted or refused is left as it is. */
   void withdraw(Entry entry) {
-    if (remove(entry)) {
+    // One that may be made again is forgotten only when that does not happen.
+    boolean absent = shared.isPresent() && entry.known.isPresent();
+    if (absent ? take(entry) : remove(entry)) {
       LOG.info("request {} is withdrawn", entry.id());
       settle();
     }
@@ -154,6 +326,10 @@ final class LeaseQueue {
   /** Refuses all that wait and whoever comes; leases go on. */
   void stopGranting(String reason) {
     draining = true;
+    if (shared.isPresent()) {
+      sendAway(reason);
+      leases.sendAwayThoseElsewhere();
+    }
     for (Entry entry : List.copyOf(entries.values())) {
       remove(entry);
       refuse(entry, Cause.CAUSE_DRAINING, reason);
@@ -165,18 +341,25 @@ final class LeaseQueue {
       refuse(
           entry,
           entry.cause,
-          "waited " + shortest(entry.request.waitMillis()) + "; " + entry.reason);
+          "waited " + shortest(entry.request.waitMillis()) + "; " + entry.reason());
       settle();
     }
   }
 
   /** Gives turns; to be called whenever something may have become free. */
   void settle() {
-    List<Waiting> waiting = entries.values().stream().map(entry -> entry.waiting).toList();
+    List<Waiting> waiting = new ArrayList<>();
+    entries.values().forEach(entry -> waiting.add(entry.waiting));
+    shared.ifPresent(s -> waiting.addAll(s.list().others()));
     List<Entry> moved = new ArrayList<>();
     int place = 0;
     for (Turn turn : turns(waiting)) {
       Entry entry = entries.get(turn.waiting().number());
+      if (entry == null) {
+        // Its turn is for the server to see to at which it waits.
+        place += turn instanceof Turn.Now ? 0 : 1;
+        continue;
+      }
       switch (turn) {
         case Turn.Now now -> grant(entry, now);
         case Turn.Never never -> {
@@ -188,14 +371,14 @@ final class LeaseQueue {
               capacity.isDraining(later.full().best().gpu().server())
                   ? Cause.CAUSE_DRAINING
                   : Cause.CAUSE_NO_CAPACITY;
-          entry.reason = leases.whyNot(later.full(), entry.request);
+          entry.reason = () -> leases.whyNot(later.full(), entry.request);
           if (stand(entry, ++place)) {
             moved.add(entry);
           }
         }
         case Turn.Barred barred -> {
           entry.cause = Cause.CAUSE_DENIED;
-          entry.reason = barred.reason();
+          entry.reason = barred::reason;
           if (barred.ever()) {
             remove(entry);
             refuse(entry, Cause.CAUSE_DENIED, barred.reason());
@@ -205,23 +388,34 @@ final class LeaseQueue {
         }
         case Turn.Behind behind -> {
           entry.cause = Cause.CAUSE_NO_CAPACITY;
-          Entry first = entries.get(behind.first().number());
           entry.reason =
-              "what is free is kept for a request that has waited longer (" + first.id() + ")";
+              () ->
+                  "what is free is kept for a request that has waited longer (Q"
+                      + behind.first().number()
+                      + ")";
           if (stand(entry, ++place)) {
             moved.add(entry);
           }
         }
       }
     }
-    moved.forEach(entry -> entry.asker.queued(entry.place, entry.reason));
+    moved.forEach(entry -> entry.asker.queued(entry.place, entry.reason()));
   }
 
   /** Notes a place; true if it is news to one who waits. */
-  private static boolean stand(Entry entry, int place) {
+  private boolean stand(Entry entry, int place) {
     boolean moved = entry.place != place && entry.request.waitMillis() > 0;
+    // Far behind, every step is no news.
+    boolean told =
+        moved
+            && (place <= CROWD
+                || entry.toldAtNanos == 0
+                || timers.nowNanos() - entry.toldAtNanos > TELL_NANOS);
+    if (told) {
+      entry.toldAtNanos = timers.nowNanos();
+    }
     entry.place = place;
-    return moved;
+    return told;
   }
 
   private List<Turn> turns(List<Waiting> waiting) {
@@ -233,7 +427,10 @@ final class LeaseQueue {
   private void grant(Entry entry, Turn.Now now) {
     entries.remove(entry.waiting.number());
     try {
-      Leases.Granted granted = leases.grant(entry.request, now.parts());
+      Leases.Granted granted =
+          entry.known.isPresent()
+              ? leases.grant(entry.request, now.parts(), entry.known.get().id(), taking(entry))
+              : leases.grant(entry.request, now.parts());
       entry.limit.ifPresent(Timers.Cancellable::cancel);
       entry.asker.granted(granted);
     } catch (RefusedException e) {
@@ -247,6 +444,9 @@ final class LeaseQueue {
             e.why() == RefusedException.Why.DENIED ? Cause.CAUSE_DENIED : Cause.CAUSE_NO_CAPACITY,
             e.getMessage());
       }
+    } catch (StateException e) {
+      LOG.warn("request {} cannot be granted: {}", entry.id(), e.getMessage());
+      sendAway(entry, e.getMessage());
     } catch (IOException e) {
       LOG.error("request {} cannot be granted: {}", entry.id(), e.getMessage());
       entry.limit.ifPresent(Timers.Cancellable::cancel);
@@ -254,7 +454,29 @@ final class LeaseQueue {
     }
   }
 
+  /** One that has been written down as waiting is granted only if it still waits here. */
+  private Grants.Beside taking(Entry entry) {
+    String key = entry.known.orElseThrow().key();
+    return shared.isPresent() && entry.limit.isPresent()
+        ? shared.get().list().taking(key)
+        : draft -> {};
+  }
+
   private boolean remove(Entry entry) {
+    if (!take(entry)) {
+      return false;
+    }
+    if (shared.isPresent() && entry.known.isPresent()) {
+      try {
+        shared.get().list().remove(entry.known.get().key());
+      } catch (StateException e) {
+        LOG.debug("request {} is forgotten later: {}", entry.id(), e.getMessage());
+      }
+    }
+    return true;
+  }
+
+  private boolean take(Entry entry) {
     entry.limit.ifPresent(Timers.Cancellable::cancel);
     return entries.remove(entry.waiting.number(), entry);
   }

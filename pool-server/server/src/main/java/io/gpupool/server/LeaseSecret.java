@@ -21,6 +21,11 @@ final class LeaseSecret {
     return new LeaseSecret(HexFormat.of().formatHex(bits));
   }
 
+  /** As a holder knows it. */
+  static LeaseSecret of(String text) {
+    return new LeaseSecret(text);
+  }
+
   /** What the pool remembers of a secret, and tells it by. */
   record Hash(ByteString sha256) {
     /** Compares in a time that does not depend on where the secrets differ. */

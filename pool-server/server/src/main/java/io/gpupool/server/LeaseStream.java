@@ -3,6 +3,7 @@ package io.gpupool.server;
 
 import io.gpupool.control.v1.Ended;
 import io.gpupool.control.v1.LeaseEvent;
+import io.grpc.Status;
 import io.grpc.stub.ServerCallStreamObserver;
 
 /** A gRPC stream that holds a lease. Runs on the control thread. */
@@ -11,6 +12,16 @@ final class LeaseStream implements LeaseHold {
 
   LeaseStream(ServerCallStreamObserver<LeaseEvent> events) {
     this.events = events;
+  }
+
+  @Override
+  public void sentAway() {
+    if (!events.isCancelled()) {
+      events.onError(
+          Status.UNAVAILABLE
+              .withDescription("this server is leaving; hold the lease at another")
+              .asRuntimeException());
+    }
   }
 
   @Override

@@ -43,6 +43,16 @@ final class LeaseTime implements AutoCloseable {
     samples.add(sample(nowNanos));
   }
 
+  /** Of a lease on another server's GPUs, of whose time nothing is known here. */
+  private LeaseTime(TimeTable table) {
+    this.table = table;
+    gpus = List.of();
+  }
+
+  static LeaseTime elsewhere(TimeTable table) {
+    return new LeaseTime(table);
+  }
+
   /** Where a worker finds the table. */
   Path path() {
     return table.path();
@@ -68,11 +78,16 @@ final class LeaseTime implements AutoCloseable {
 
   /** What the lease had of one of its GPUs. */
   TimeTable.Use use(int part) {
-    return table.use(gpus.get(part), numbers.get(part));
+    return numbers.isEmpty()
+        ? new TimeTable.Use(0, 0)
+        : table.use(gpus.get(part), numbers.get(part));
   }
 
   /** Its part of a GPU's time in the last seconds, in percent; notes what it has had by now. */
   double recentPercent(int part, long nowNanos) {
+    if (numbers.isEmpty()) {
+      return 0;
+    }
     note(nowNanos);
     Sample base = samples.getFirst();
     long passed = nowNanos - base.atNanos;

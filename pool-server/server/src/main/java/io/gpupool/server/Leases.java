@@ -4,14 +4,17 @@ package io.gpupool.server;
 import io.gpupool.server.Placement.Outcome;
 import io.gpupool.server.Placement.Part;
 import io.gpupool.server.limits.LeaseClock;
+import io.gpupool.server.state.Draft;
 import io.gpupool.server.state.StateException;
 import java.io.IOException;
 import java.security.SecureRandom;
 import java.util.ArrayList;
+import java.util.HashMap;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Optional;
+import java.util.function.Consumer;
 import java.util.stream.Collectors;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
@@ -27,7 +30,12 @@ final class Leases {
   /** The same after a restart of the server, which takes a while itself. */
   static final long RESTART_GRACE_MILLIS = 10_000;
 
+  /** How long a server may be gone before its leases are; after etcd has given it up. */
+  static final long GONE_GRACE_MILLIS = 60_000;
+
   private static final long RETRY_MILLIS = 1000;
+  private static final int LOOKS = 20;
+  private static final long LOOK_MILLIS = 50;
   private static final int MAX_LEASES = 4096;
   private static final int NAMED_IN_REASON = 3;
   private static final Logger LOG = LoggerFactory.getLogger(Leases.class);
@@ -38,6 +46,7 @@ final class Leases {
   private final TimeTable times;
   private final SecureRandom random = new SecureRandom();
   private final Map<LeaseId, Lease> leases = new LinkedHashMap<>();
+  private Map<LeaseId, Long> goneSinceNanos = Map.of();
   private Runnable freed = () -> {};
 
   Leases(Grants grants, Capacity capacity, Timers timers, TimeTable times) {
@@ -74,6 +83,9 @@ final class Leases {
       Lease lease = live(granted.getKey(), record, parts.get());
       leases.put(lease.id, lease);
       watch(lease);
+      if (isHeldElsewhere(lease)) {
+        continue;
+      }
       LOG.info("lease {} of {} waits for its holder to come back", lease.id, lease.holder);
       startGrace(
           lease, RESTART_GRACE_MILLIS, "its holder did not come back after the server's restart");
@@ -86,8 +98,32 @@ final class Leases {
 
   /** A lease that has not ended. */
   Optional<Lease> find(String id) {
-    return Optional.ofNullable(leases.get(new LeaseId(id)))
+    LeaseId key = new LeaseId(id);
+    return Optional.ofNullable(leases.get(key))
+        .or(() -> members().isAlone() ? Optional.empty() : meet(key))
         .filter(lease -> lease.state != Lease.State.ENDING);
+  }
+
+  /** The same of one that another server may have granted a moment ago. */
+  void findSoon(String id, String secret, Consumer<Optional<Lease>> then) {
+    findSoon(id, secret, LOOKS, then);
+  }
+
+  private void findSoon(String id, String secret, int looks, Consumer<Optional<Lease>> then) {
+    Optional<Lease> lease = find(id, secret);
+    if (lease.isPresent() || looks == 0 || members().isAlone()) {
+      then.accept(lease);
+    } else {
+      timers.after(LOOK_MILLIS, () -> findSoon(id, secret, looks - 1, then));
+    }
+  }
+
+  /** The lease that was granted to who chose this secret. */
+  Optional<Granted> find(LeaseSecret secret) {
+    return grants
+        .find(secret.hash())
+        .flatMap(id -> find(id.text()))
+        .map(lease -> new Granted(lease, secret));
   }
 
   List<Lease> all() {
@@ -95,7 +131,9 @@ final class Leases {
   }
 
   void hold(Lease lease, LeaseHold hold) {
+    leases.putIfAbsent(lease.id, lease);
     lease.holds.add(hold);
+    holdHere(lease);
     if (lease.state == Lease.State.GRACE) {
       lease.state = Lease.State.HELD;
       lease.graceTimer.ifPresent(Timers.Cancellable::cancel);
@@ -113,9 +151,196 @@ final class Leases {
     startGrace(lease, GRACE_MILLIS, "its holder is gone");
   }
 
+  /** Has the other servers know that the lease's holder is connected to this one. */
+  private void holdHere(Lease lease) {
+    if (members().isAlone() || grants.heldAt(lease.id, home(lease)).equals(grants.server())) {
+      return;
+    }
+    try {
+      grants.holdHere(lease.id, !lease.elsewhere);
+    } catch (StateException e) {
+      LOG.warn("lease {} cannot be held here yet: {}", lease.id, e.getMessage());
+      timers.after(
+          RETRY_MILLIS,
+          () -> {
+            if (lease.state == Lease.State.HELD && !lease.holds.isEmpty()) {
+              holdHere(lease);
+            }
+          });
+    }
+  }
+
   private void startGrace(Lease lease, long millis, String reason) {
     lease.state = Lease.State.GRACE;
-    lease.graceTimer = Optional.of(timers.after(millis, () -> end(lease, reason)));
+    lease.graceTimer =
+        Optional.of(
+            timers.after(
+                millis,
+                () -> {
+                  if (!isHeldElsewhere(lease)) {
+                    end(lease, reason);
+                  } else if (lease.elsewhere) {
+                    drop(lease);
+                  } else {
+                    lease.state = Lease.State.HELD;
+                  }
+                }));
+  }
+
+  private Members members() {
+    return capacity.members();
+  }
+
+  private static String home(Lease lease) {
+    return lease.parts.getFirst().gpu().server();
+  }
+
+  /** Whether its holder is connected to another server that lives. */
+  private boolean isHeldElsewhere(Lease lease) {
+    if (members().isAlone()) {
+      return false;
+    }
+    String at = grants.heldAt(lease.id, home(lease));
+    return !at.equals(grants.server()) && members().lives(at);
+  }
+
+  /** Does what follows from what other servers have written. */
+  void follow() {
+    for (Lease lease : all()) {
+      if (lease.state != Lease.State.ENDING) {
+        follow(lease);
+      }
+    }
+    grants.forEach((id, record) -> {
+      if (!leases.containsKey(id)) {
+        boolean home = home(record).equals(grants.server());
+        if (home || grants.heldAt(id, "").equals(grants.server())) {
+          Optional<Lease> ignored = meet(id);
+        }
+      }
+    });
+  }
+
+  private void follow(Lease lease) {
+    Optional<GrantRecord> record = grants.get(lease.id);
+    if (record.isEmpty() || record.get().ending()) {
+      finish(lease, "it was ended at another server");
+    } else if (lease.token.isPresent() && !grants.knows(lease.token.get())) {
+      end(lease, "its token was revoked");
+    } else if (lease.holds.isEmpty() && lease.state == Lease.State.HELD) {
+      if (lease.elsewhere && isHeldElsewhere(lease)) {
+        drop(lease);
+      } else if (!isHeldElsewhere(lease)) {
+        startGrace(lease, RESTART_GRACE_MILLIS, "its holder did not come back to another server");
+      }
+    } else if (lease.holds.isEmpty() && isHeldElsewhere(lease)) {
+      lease.graceTimer.ifPresent(Timers.Cancellable::cancel);
+      lease.graceTimer = Optional.empty();
+      lease.state = Lease.State.HELD;
+    }
+  }
+
+  /**
+   * A lease that another server has granted, or that this one was not told of. It is taken in if it
+   * is on this server's GPUs, or to be held here.
+   */
+  private Optional<Lease> meet(LeaseId id) {
+    Optional<GrantRecord> record = grants.get(id).filter(r -> !r.parts().isEmpty());
+    Optional<List<Part>> parts = record.flatMap(r -> grants.parts(r, capacity));
+    if (parts.isEmpty()) {
+      return Optional.empty();
+    }
+    boolean here = members().isThis(parts.get().getFirst().gpu().server());
+    try {
+      if (record.get().ending()) {
+        if (here) {
+          grants.forget(id);
+        }
+        return Optional.empty();
+      }
+      Lease lease = live(id, record.get(), parts.get());
+      if (here || grants.heldAt(id, "").equals(grants.server())) {
+        leases.put(id, lease);
+        watch(lease);
+        LOG.info("lease {} of {} was granted by another server", id, lease.holder);
+        if (!isHeldElsewhere(lease)) {
+          startGrace(lease, RESTART_GRACE_MILLIS, "its holder did not come");
+        }
+      }
+      return Optional.of(lease);
+    } catch (IOException e) {
+      LOG.error("lease {} cannot be taken in yet: {}", id, e.getMessage());
+      return Optional.empty();
+    }
+  }
+
+  /** Has the holders of leases on other servers' GPUs go to another server. */
+  void sendAwayThoseElsewhere() {
+    all().stream().filter(lease -> lease.elsewhere).forEach(this::drop);
+  }
+
+  private void drop(Lease lease) {
+    leases.remove(lease.id, lease);
+    List<LeaseHold> holds = List.copyOf(lease.holds);
+    lease.holds.clear();
+    holds.forEach(LeaseHold::sentAway);
+    close(lease);
+  }
+
+  /** How many leases another server's GPUs have. */
+  int countOn(String server) {
+    int[] count = new int[1];
+    grants.forEach((id, record) -> {
+      if (home(record).equals(server)) {
+        count[0]++;
+      }
+    });
+    return count[0];
+  }
+
+  private static String home(GrantRecord record) {
+    return record.parts().getFirst().gpu().server();
+  }
+
+  /** Leases on other servers' GPUs whose holders are not connected to this one. */
+  List<Lease> ofOthers() {
+    List<Lease> others = new ArrayList<>();
+    if (!members().isAlone()) {
+      grants.forEach((id, record) -> {
+        if (!leases.containsKey(id) && !home(record).equals(grants.server())) {
+          meet(id).ifPresent(others::add);
+        }
+      });
+    }
+    return others;
+  }
+
+  /** Whether the pool knows all whose workers live, so that nothing of theirs is granted again. */
+  boolean areThosePoolKnows() {
+    return leases.values().stream()
+        .allMatch(lease -> lease.elsewhere || grants.get(lease.id).isPresent());
+  }
+
+  /** Ends leases on the GPUs of servers that have been gone for long. */
+  void clearAwayThoseOfTheGone() {
+    Map<LeaseId, Long> since = new HashMap<>();
+    grants.forEach((id, record) -> {
+      String server = home(record);
+      if (members().lives(server)) {
+        return;
+      }
+      long goneAt = goneSinceNanos.getOrDefault(id, timers.nowNanos());
+      since.put(id, goneAt);
+      if (record.ending() || timers.nowNanos() - goneAt >= GONE_GRACE_MILLIS * 1_000_000) {
+        try {
+          grants.endOfGone(id, server);
+          LOG.info("lease {} ends: server {} is gone", id, server);
+        } catch (StateException e) {
+          LOG.warn("lease {} of a server that is gone stays: {}", id, e.getMessage());
+        }
+      }
+    });
+    goneSinceNanos = since;
   }
 
   /**
@@ -159,9 +384,15 @@ final class Leases {
     freeIfEmpty(lease);
   }
 
-  /** Ends all leases. */
+  /** Ends all leases on this server's GPUs; the holders of others go to another server. */
   void drain(String reason) {
-    all().forEach(lease -> end(lease, reason));
+    for (Lease lease : all()) {
+      if (lease.elsewhere) {
+        drop(lease);
+      } else {
+        end(lease, reason);
+      }
+    }
   }
 
   /** Ends what was asked for with a token. */
@@ -179,6 +410,10 @@ final class Leases {
         || !leases.containsKey(lease.id)) {
       return;
     }
+    if (lease.elsewhere) {
+      drop(lease);
+      return;
+    }
     try {
       grants.forget(lease.id);
     } catch (StateException e) {
@@ -187,14 +422,18 @@ final class Leases {
       return;
     }
     leases.remove(lease.id);
+    close(lease);
+    LOG.info("lease {} is gone", lease.id);
+    freed.run();
+  }
+
+  private static void close(Lease lease) {
     lease.time.close();
     try {
       lease.ledger.close();
     } catch (IOException e) {
       LOG.warn("lease {}: cannot close its ledger", lease.id, e);
     }
-    LOG.info("lease {} is gone", lease.id);
-    freed.run();
   }
 
   /**
@@ -204,15 +443,28 @@ final class Leases {
    * @throws RefusedException if they are not free any more, or the tenant may not
    */
   Granted grant(Request request, List<Part> parts) throws IOException, RefusedException {
+    return grant(request, parts, LeaseSecret.random(random), draft -> {});
+  }
+
+  /** The same with a secret of the caller's choice. */
+  Granted grant(Request request, List<Part> parts, LeaseSecret secret, Grants.Beside beside)
+      throws IOException, RefusedException {
     if (leases.size() >= MAX_LEASES) {
       throw new IOException("it has " + MAX_LEASES + " leases");
     }
     LeaseId id = grants.nextId();
-    LeaseSecret secret = LeaseSecret.random(random);
     GrantRecord record = grants.record(request, secret.hash(), parts);
     Lease lease = live(id, record, parts);
     try {
-      grants.add(id, record, parts, request.actor());
+      grants.add(
+          id,
+          record,
+          parts,
+          request.actor(),
+          draft -> {
+            beside.write(draft);
+            dependOnServers(draft, id, parts);
+          });
     } catch (StateException | RefusedException | RuntimeException e) {
       lease.time.close();
       lease.ledger.close();
@@ -224,8 +476,35 @@ final class Leases {
     return new Granted(lease, secret);
   }
 
+  /** Another server's GPUs are granted only while it lives. */
+  private void dependOnServers(Draft draft, LeaseId id, List<Part> parts) throws RefusedException {
+    for (Part part : parts) {
+      String server = part.gpu().server();
+      if (members().isThis(server)) {
+        continue;
+      }
+      if (draft.get(Kinds.SERVERS, server).isEmpty()) {
+        throw new RefusedException(
+            RefusedException.Why.CHANGED, "server " + server + " has left the pool meanwhile");
+      }
+      draft.put(Kinds.HOLDS, id.text(), grants.server());
+    }
+  }
+
   private Lease live(LeaseId id, GrantRecord record, List<Part> parts) throws IOException {
-    LeaseTime time = new LeaseTime(times, parts, timers.nowNanos());
+    boolean elsewhere = !members().isThis(parts.getFirst().gpu().server());
+    LeaseTime time =
+        elsewhere
+            ? LeaseTime.elsewhere(times)
+            : new LeaseTime(times, parts, timers.nowNanos());
+    LeaseLedger ledger = elsewhere ? LeaseLedger.elsewhere() : ledger(id, parts, time);
+    Lease lease = make(id, record, parts, time, ledger);
+    lease.elsewhere = elsewhere;
+    return lease;
+  }
+
+  private Lease make(
+      LeaseId id, GrantRecord record, List<Part> parts, LeaseTime time, LeaseLedger ledger) {
     long grantedAtNanos =
         timers.nowNanos() - 1_000_000 * Math.max(0, timers.wallMillis() - record.grantedAtMillis());
     return new Lease(
@@ -235,7 +514,7 @@ final class Leases {
         record.tenant(),
         record.token(),
         parts,
-        ledger(id, parts, time),
+        ledger,
         time,
         new LeaseClock(record.limits(), grantedAtNanos, timers.nowNanos()),
         grantedAtNanos);
@@ -243,6 +522,9 @@ final class Leases {
 
   /** Ends a lease once it has reached a limit. */
   private void watch(Lease lease) {
+    if (lease.elsewhere) {
+      return;
+    }
     lease.limitTimer =
         lease.clock.nextLookMillis(timers.nowNanos()).stream()
             .mapToObj(millis -> timers.after(millis, () -> look(lease)))

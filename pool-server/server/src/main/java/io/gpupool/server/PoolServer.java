@@ -233,7 +233,12 @@ public final class PoolServer implements AutoCloseable {
   private void openService(
       ServerOptions options, String host, Workers workers, GpuSpec served, RecordStore records)
       throws IOException {
-    Capacity capacity = new Capacity(gpus, records);
+    Optional<Membership> membership =
+        options.etcd().map(ignored -> new Membership(records, name, gpus));
+    Capacity capacity =
+        membership.isPresent()
+            ? new Capacity(membership.get(), records)
+            : new Capacity(gpus, records);
     Audit audit = new Audit(records, control, name);
     Tenants tenants = new Tenants(records, audit, control);
     Tokens tokens = new Tokens(records, audit, control, options.needsTokens());
@@ -242,6 +247,7 @@ public final class PoolServer implements AutoCloseable {
     onClose.addFirst(() -> close(times));
     Leases leases = new Leases(new Grants(records, audit, control, name), capacity, control, times);
     LeaseQueue queue = new LeaseQueue(leases, capacity, tenants, control);
+    membership.ifPresent(m -> queue.share(new Waitlist(records, m, name, control)));
     Sessions sessions = new Sessions(leases, tokens, workers, control, control);
     Partitions partitions = new Partitions(records, audit, capacity);
     drains = new Drains(records, audit, capacity, leases, queue, control, name);
@@ -274,7 +280,7 @@ public final class PoolServer implements AutoCloseable {
             drains,
             control);
     AdminView adminView = new AdminView(capacity, partitions, tenants, tokens);
-    reader = new ControlReader(control, tokens, view, adminView, workers);
+    reader = new ControlReader(control, tokens, view, adminView, workers, records);
     Access access = new Access(tokens);
     NettyServerBuilder builder =
         NettyServerBuilder.forAddress(
@@ -320,12 +326,40 @@ public final class PoolServer implements AutoCloseable {
               queue.drain("the server is stopping");
               done.run();
             })));
+    membership.ifPresent(m ->
+        join(
+            m,
+            new PoolSync(
+                records,
+                m,
+                leases,
+                queue,
+                control,
+                () ->
+                    new ServerEntry(
+                        name,
+                        host + ":" + controlPort,
+                        BuildVersion.TEXT,
+                        served.isSoft() ? "soft" : "nvidia",
+                        gpus,
+                        control.wallMillis()))));
     LOG.info(
         "serving {} GPU(s): control {}:{}, call streams {}",
         gpus.size(),
         host,
         controlPort,
         dataPort);
+  }
+
+  /** Comes into a pool of several servers, and leaves it before anything is closed. */
+  private void join(Membership members, PoolSync sync) {
+    sync.start(control);
+    onClose.add(() ->
+        await(done ->
+            control.execute(() -> {
+              members.leave();
+              done.run();
+            })));
   }
 
   private static void close(TimeTable times) {

@@ -36,9 +36,13 @@ import io.grpc.StatusRuntimeException;
 import io.grpc.stub.ServerCallStreamObserver;
 import io.grpc.stub.StreamObserver;
 import java.util.Optional;
+import java.util.regex.Pattern;
 
 /** The gRPC service of the control plane. gRPC calls it on the control thread. */
 final class PoolService extends PoolGrpc.PoolImplBase {
+  /** Or none at all. */
+  private static final Pattern REQUEST_ID = Pattern.compile("([0-9a-f]{32})?");
+
   private final LeaseQueue queue;
   private final Leases leases;
   private final Sessions sessions;
@@ -95,7 +99,19 @@ final class PoolService extends PoolGrpc.PoolImplBase {
               .asRuntimeException());
       return;
     }
-    new RequestCall(events).ask(checked);
+    if (!REQUEST_ID.matcher(request.getRequestId()).matches()) {
+      refuse(events, Cause.CAUSE_INVALID, "a request's id is 32 hexadecimal digits");
+      return;
+    }
+    new RequestCall(events).ask(checked, known(request));
+  }
+
+  private static Optional<LeaseQueue.Known> known(LeaseRequest request) {
+    return request.getRequestId().isEmpty()
+        ? Optional.empty()
+        : Optional.of(
+            new LeaseQueue.Known(
+                LeaseSecret.of(request.getRequestId()), request, request.getResumed()));
   }
 
   @Override
@@ -153,9 +169,36 @@ final class PoolService extends PoolGrpc.PoolImplBase {
 
   @Override
   public void openSession(OpenSessionRequest request, StreamObserver<OpenSessionReply> reply) {
-    Optional<Lease> lease = find(request.getLeaseId(), request.getSecret());
+    Actor actor = Access.actor();
+    leases.findSoon(
+        request.getLeaseId(),
+        request.getSecret(),
+        found ->
+            openSession(request, found.filter(lease -> actor.mayUse(lease.tenant)), actor, reply));
+  }
+
+  private void openSession(
+      OpenSessionRequest request,
+      Optional<Lease> lease,
+      Actor actor,
+      StreamObserver<OpenSessionReply> reply) {
     if (lease.isEmpty()) {
       reply.onError(unknownLease(request.getLeaseId()));
+      return;
+    }
+    if (lease.get().elsewhere) {
+      view.addressOf(lease.get())
+          .ifPresentOrElse(
+              address ->
+                  answer(reply, OpenSessionReply.newBuilder().setElsewhere(address).build()),
+              () ->
+                  reply.onError(
+                      Status.UNAVAILABLE
+                          .withDescription(
+                              "the server that has the GPUs of lease "
+                                  + lease.get().id
+                                  + " is not in the pool now; it may come back")
+                          .asRuntimeException()));
       return;
     }
     if (!request.getServer().isEmpty() && !request.getServer().equals(view.server())) {
@@ -168,7 +211,7 @@ final class PoolService extends PoolGrpc.PoolImplBase {
     }
     try {
       Session session =
-          sessions.open(lease.get(), HolderName.of(request.getClient()), Access.actor());
+          sessions.open(lease.get(), HolderName.of(request.getClient()), actor);
       answer(
           reply,
           OpenSessionReply.newBuilder()
@@ -307,8 +350,8 @@ final class PoolService extends PoolGrpc.PoolImplBase {
       events.setOnCancelHandler(() -> giveUp.run());
     }
 
-    void ask(Request request) {
-      LeaseQueue.Entry entry = queue.ask(request, this);
+    void ask(Request request, Optional<LeaseQueue.Known> known) {
+      LeaseQueue.Entry entry = queue.ask(request, this, known);
       if (!answered) {
         giveUp = () -> queue.withdraw(entry);
       }
@@ -336,6 +379,12 @@ final class PoolService extends PoolGrpc.PoolImplBase {
       answered = true;
       refuse(events, cause, reason);
     }
+
+    @Override
+    public void sentAway(String reason) {
+      answered = true;
+      events.onError(Status.UNAVAILABLE.withDescription(reason).asRuntimeException());
+    }
   }
 
   /** One HoldLease call. */
@@ -356,10 +405,21 @@ final class PoolService extends PoolGrpc.PoolImplBase {
       if (lease.isPresent() || refused) {
         return;
       }
-      lease = find(request.getLeaseId(), request.getSecret());
+      Actor actor = Access.actor();
+      leases.findSoon(
+          request.getLeaseId(),
+          request.getSecret(),
+          found -> hold(request.getLeaseId(), found.filter(l -> actor.mayUse(l.tenant))));
+    }
+
+    private void hold(String id, Optional<Lease> found) {
+      if (events.isCancelled() || lease.isPresent() || refused) {
+        return;
+      }
+      lease = found;
       if (lease.isEmpty()) {
         refused = true;
-        events.onError(unknownLease(request.getLeaseId()));
+        events.onError(unknownLease(id));
         return;
       }
       leases.hold(lease.get(), hold);

@@ -14,6 +14,8 @@ import io.gpupool.control.v1.QueueInfo;
 import io.gpupool.control.v1.ServerInfo;
 import io.gpupool.control.v1.SessionInfo;
 import io.gpupool.server.Placement.Part;
+import java.util.ArrayList;
+import java.util.List;
 import java.util.Locale;
 import java.util.Optional;
 import java.util.function.Supplier;
@@ -72,6 +74,22 @@ final class PoolView {
     return version;
   }
 
+  /** Where a lease's GPUs are; empty while that server is gone. */
+  Optional<String> addressOf(Lease lease) {
+    return addressOf(lease.parts.getFirst().gpu().server());
+  }
+
+  private Optional<String> addressOf(String name) {
+    return name.equals(server)
+        ? Optional.of(address.get())
+        : capacity.members().addressOf(name);
+  }
+
+  private String backendOf(String name) {
+    ServerEntry other = capacity.members().others().get(name);
+    return other == null ? backend : other.backend();
+  }
+
   /** The lease as its holder gets it, secret included. */
   io.gpupool.control.v1.Lease granted(Leases.Granted granted) {
     Lease lease = granted.lease();
@@ -96,14 +114,17 @@ final class PoolView {
   }
 
   ListServersReply servers() {
-    return ListServersReply.newBuilder()
+    ListServersReply.Builder reply = ListServersReply.newBuilder();
+    capacity.members().others().forEach((name, other) -> reply.addServers(info(name, other)));
+    return reply
         .addServers(
             ServerInfo.newBuilder()
                 .setName(server)
                 .setAddress(address.get())
                 .setVersion(version)
-                .setGpus(capacity.gpus().size())
-                .setLeases(leases.all().size())
+                .setGpus(gpusOf(server))
+                .setLeases(
+                    (int) leases.all().stream().filter(lease -> !lease.elsewhere).count())
                 .setSessions(sessions.all().size())
                 .setSpareWorkers(workers.spareCount())
                 .setUpMillis(millisSince(startedAtNanos))
@@ -117,6 +138,24 @@ final class PoolView {
                 .setDevelopment(mode.development())
                 .setTls(mode.tls()))
         .build();
+  }
+
+  /** What is known here of another server. */
+  private ServerInfo info(String name, ServerEntry other) {
+    return ServerInfo.newBuilder()
+        .setName(name)
+        .setAddress(other.address())
+        .setVersion(other.version())
+        .setGpus(other.gpus().size())
+        .setLeases(leases.countOn(name))
+        .setUpMillis(Math.max(0, timers.wallMillis() - other.sinceMillis()))
+        .setBackend(other.backend())
+        .setState(drains.state(name))
+        .build();
+  }
+
+  private int gpusOf(String name) {
+    return (int) capacity.gpus().stream().filter(gpu -> gpu.server().equals(name)).count();
   }
 
   /** One server of the pool. */
@@ -162,7 +201,9 @@ final class PoolView {
   /** Those of the caller's tenant; an admin sees all. */
   ListLeasesReply leases(Actor actor) {
     ListLeasesReply.Builder reply = ListLeasesReply.newBuilder();
-    for (Lease lease : leases.all()) {
+    List<Lease> all = new ArrayList<>(leases.all());
+    all.addAll(leases.ofOthers());
+    for (Lease lease : all) {
       if (!actor.maySee(lease.tenant)) {
         continue;
       }
@@ -251,7 +292,8 @@ final class PoolView {
         .setGpuName(part.gpu().name())
         .setMemoryBytes(part.share().memoryBytes())
         .setComputePercent(part.share().computePercent())
-        .setBackend(backend)
+        .setBackend(backendOf(part.gpu().server()))
+        .setAddress(addressOf(part.gpu().server()).orElse(""))
         .setPartition(part.partition().orElse(""))
         .setHard(part.hard())
         .build();

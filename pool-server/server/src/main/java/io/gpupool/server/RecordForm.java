@@ -1,22 +1,28 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.gpupool.server;
 
+import com.google.protobuf.InvalidProtocolBufferException;
 import io.gpupool.control.state.v1.AllocationRecord;
 import io.gpupool.control.state.v1.AuditRecord;
 import io.gpupool.control.state.v1.DivisionRecord;
 import io.gpupool.control.state.v1.DrainRecord;
+import io.gpupool.control.state.v1.GpuRecord;
 import io.gpupool.control.state.v1.LeaseRecord;
 import io.gpupool.control.state.v1.PartitionRecord;
+import io.gpupool.control.state.v1.RequestRecord;
 import io.gpupool.control.state.v1.RoleRecord;
+import io.gpupool.control.state.v1.ServerRecord;
 import io.gpupool.control.state.v1.ShareRecord;
 import io.gpupool.control.state.v1.TenantRecord;
 import io.gpupool.control.state.v1.TokenRecord;
 import io.gpupool.control.state.v1.UseRecord;
 import io.gpupool.server.limits.LeaseLimits;
+import io.gpupool.control.v1.LeaseRequest;
 import java.util.Optional;
 import java.util.OptionalInt;
 import java.util.OptionalLong;
 import java.util.Set;
+import java.util.stream.Collectors;
 
 /** How records look when they are written down; each pair of methods is the other's inverse. */
 final class RecordForm {
@@ -153,12 +159,7 @@ final class RecordForm {
   static TokenRecord token(Token token) {
     return TokenRecord.newBuilder()
         .setTenant(token.tenant())
-        .setRole(
-            switch (token.role()) {
-              case READ_ONLY -> RoleRecord.ROLE_RECORD_READ_ONLY;
-              case USER -> RoleRecord.ROLE_RECORD_USER;
-              case ADMIN -> RoleRecord.ROLE_RECORD_ADMIN;
-            })
+        .setRole(role(token.role()))
         .setCreatedAtMillis(token.createdAtMillis())
         .setExpiresAtMillis(token.expiresAtMillis().orElse(0))
         .setNote(token.note())
@@ -168,13 +169,7 @@ final class RecordForm {
   static Token token(TokenRecord record) {
     return new Token(
         record.getTenant(),
-        switch (record.getRole()) {
-          case ROLE_RECORD_READ_ONLY -> Role.READ_ONLY;
-          case ROLE_RECORD_USER -> Role.USER;
-          case ROLE_RECORD_ADMIN -> Role.ADMIN;
-          case ROLE_RECORD_UNSPECIFIED, UNRECOGNIZED ->
-              throw new IllegalArgumentException("role " + record.getRoleValue());
-        },
+        role(record.getRole()),
         record.getCreatedAtMillis(),
         record.getExpiresAtMillis() == 0
             ? OptionalLong.empty()
@@ -219,6 +214,103 @@ final class RecordForm {
             ? OptionalLong.of(record.getDeadlineAtMillis())
             : OptionalLong.empty(),
         record.getStopping());
+  static ServerRecord server(ServerEntry entry) {
+    ServerRecord.Builder record =
+        ServerRecord.newBuilder()
+            .setName(entry.name())
+            .setAddress(entry.address())
+            .setVersion(entry.version())
+            .setBackend(entry.backend())
+            .setSinceMillis(entry.sinceMillis());
+    for (Gpu gpu : entry.gpus()) {
+      record.addGpus(
+          GpuRecord.newBuilder()
+              .setOrdinal(gpu.ordinal())
+              .setUuid(gpu.uuid())
+              .setName(gpu.name())
+              .setMemoryBytes(gpu.memoryBytes())
+              .setComputeCapability(gpu.computeCapability())
+              .setDriverVersion(gpu.driverVersion())
+              .addAllLabels(
+                  gpu.labels().entrySet().stream()
+                      .map(label -> label.getKey() + "=" + label.getValue())
+                      .sorted()
+                      .toList()));
+    }
+    return record.build();
+  }
+
+  static ServerEntry server(ServerRecord record) {
+    return new ServerEntry(
+        record.getName(),
+        record.getAddress(),
+        record.getVersion(),
+        record.getBackend(),
+        record.getGpusList().stream()
+            .map(gpu ->
+                new Gpu(
+                    record.getName(),
+                    gpu.getOrdinal(),
+                    gpu.getUuid(),
+                    gpu.getName(),
+                    gpu.getMemoryBytes(),
+                    gpu.getComputeCapability(),
+                    gpu.getDriverVersion(),
+                    gpu.getLabelsList().stream()
+                        .map(label -> label.split("=", 2))
+                        .collect(Collectors.toMap(label -> label[0], label -> label[1]))))
+            .toList(),
+        record.getSinceMillis());
+  }
+
+  static RequestRecord waiting(WaitingRequest waiting) {
+    Actor actor = waiting.request().actor();
+    return RequestRecord.newBuilder()
+        .setNumber(waiting.number())
+        .setServer(waiting.server())
+        .setSinceMillis(waiting.sinceMillis())
+        .setRequest(waiting.message().toByteString())
+        .setActorTenant(actor.tenant())
+        .setActorRole(role(actor.role()))
+        .setActorToken(actor.token().map(TokenHash::text).orElse(""))
+        .build();
+  }
+
+  static WaitingRequest waiting(RequestRecord record) {
+    try {
+      LeaseRequest message = LeaseRequest.parseFrom(record.getRequest());
+      Actor actor =
+          new Actor(
+              record.getActorTenant(),
+              role(record.getActorRole()),
+              named(record.getActorToken()).map(TokenHash::new));
+      return new WaitingRequest(
+          record.getNumber(),
+          record.getServer(),
+          record.getSinceMillis(),
+          message,
+          LeaseTerms.check(message, actor));
+    } catch (InvalidProtocolBufferException | InvalidRequestException e) {
+      throw new IllegalArgumentException(e.getMessage(), e);
+    }
+  }
+
+  private static RoleRecord role(Role role) {
+    return switch (role) {
+      case READ_ONLY -> RoleRecord.ROLE_RECORD_READ_ONLY;
+      case USER -> RoleRecord.ROLE_RECORD_USER;
+      case ADMIN -> RoleRecord.ROLE_RECORD_ADMIN;
+    };
+  }
+
+  private static Role role(RoleRecord record) {
+    return switch (record) {
+      case ROLE_RECORD_READ_ONLY -> Role.READ_ONLY;
+      case ROLE_RECORD_USER -> Role.USER;
+      case ROLE_RECORD_ADMIN -> Role.ADMIN;
+      case ROLE_RECORD_UNSPECIFIED, UNRECOGNIZED ->
+          throw new IllegalArgumentException("role " + record);
+    };
   }
 
   private static ShareRecord share(Share share) {

@@ -25,7 +25,7 @@ import org.slf4j.LoggerFactory;
 final class Presence {
   private static final long CALL_MILLIS = 1000;
   private static final long PAUSE_MILLIS = 100;
-  private static final long START_EXTRA_SECONDS = 5;
+  private static final long START_EXTRA_SECONDS = 3;
   private static final Logger LOG = LoggerFactory.getLogger(Presence.class);
 
   private final EtcdClient client;
@@ -52,7 +52,7 @@ final class Presence {
   /** Becomes alive. Blocks while etcd cannot be reached or another of the name may live. */
   void start() throws StateException {
     long deadline =
-        System.nanoTime() + TimeUnit.SECONDS.toNanos(2L * ttlSeconds + START_EXTRA_SECONDS);
+        System.nanoTime() + TimeUnit.SECONDS.toNanos(ttlSeconds + START_EXTRA_SECONDS);
     for (; ; ) {
       String why;
       try {

@@ -1,0 +1,81 @@
+// SPDX-License-Identifier: Apache-2.0
+package io.gpupool.server;
+
+import io.gpupool.server.state.RecordStore;
+import io.gpupool.server.state.StateException;
+import java.util.concurrent.Executor;
+import java.util.concurrent.atomic.AtomicBoolean;
+import java.util.function.Supplier;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+
+/**
+ * Has this server do what follows from changes that others make: looks at everything again, a
+ * moment after something has changed and once a second. What is looked at decides, not what changed,
+ * so nothing is missed. Runs on the control thread.
+ */
+final class PoolSync {
+  private static final long SOON_MILLIS = 10;
+  private static final long EACH_MILLIS = 1000;
+  private static final Logger LOG = LoggerFactory.getLogger(PoolSync.class);
+
+  private final RecordStore records;
+  private final Membership members;
+  private final Leases leases;
+  private final LeaseQueue queue;
+  private final Timers timers;
+  private final Supplier<ServerEntry> self;
+  private final AtomicBoolean planned = new AtomicBoolean();
+
+  PoolSync(
+      RecordStore records,
+      Membership members,
+      Leases leases,
+      LeaseQueue queue,
+      Timers timers,
+      Supplier<ServerEntry> self) {
+    this.records = records;
+    this.members = members;
+    this.leases = leases;
+    this.queue = queue;
+    this.timers = timers;
+    this.self = self;
+  }
+
+  /** From now on; the server's ports are open. */
+  void start(Executor control) {
+    records.whenChanged(() -> {
+      if (planned.compareAndSet(false, true)) {
+        control.execute(() -> timers.after(SOON_MILLIS, this::changed));
+      }
+    });
+    control.execute(this::eachSecond);
+  }
+
+  private void changed() {
+    planned.set(false);
+    look();
+  }
+
+  private void eachSecond() {
+    timers.after(EACH_MILLIS, this::eachSecond);
+    look();
+  }
+
+  private void look() {
+    records.trouble().ifPresent(queue::sendAway);
+    members.refresh();
+    leases.follow();
+    if (!members.isRegistered() && leases.areThosePoolKnows()) {
+      try {
+        members.register(self.get());
+      } catch (StateException e) {
+        LOG.debug("not in the pool yet: {}", e.getMessage());
+      }
+    }
+    if (members.isFirst()) {
+      leases.clearAwayThoseOfTheGone();
+    }
+    queue.follow();
+  }
+}

@@ -1,0 +1,18 @@
+// SPDX-License-Identifier: Apache-2.0
+package io.gpupool.server;
+
+import java.util.List;
+
+/**
+ * A server as the pool remembers it while it lives.
+ *
+ * @param address {@code HOST:PORT} of its control plane
+ * @param backend nvidia or soft
+ * @param sinceMillis when it came, since 1970
+ */
+record ServerEntry(
+    String name, String address, String version, String backend, List<Gpu> gpus, long sinceMillis) {
+  ServerEntry {
+    gpus = List.copyOf(gpus);
+  }
+}
