@@ -214,6 +214,8 @@ final class RecordForm {
             ? OptionalLong.of(record.getDeadlineAtMillis())
             : OptionalLong.empty(),
         record.getStopping());
+  }
+
   static ServerRecord server(ServerEntry entry) {
     ServerRecord.Builder record =
         ServerRecord.newBuilder()

@@ -9,6 +9,7 @@ import io.gpupool.server.state.StateStore;
 import java.security.SecureRandom;
 import java.util.List;
 import java.util.Map;
+import java.util.Optional;
 import java.util.OptionalInt;
 
 /** A server's control plane without its ports and workers, on a clock of the test's. */
@@ -26,6 +27,10 @@ final class Ground {
   final Leases leases;
   final LeaseQueue queue;
   final Drains drains;
+  final Optional<Membership> membership;
+  private final PoolSync sync;
+  private final String server;
+  private boolean dead;
   private int given;
 
   /** On a state of its own, in memory. */
@@ -34,21 +39,100 @@ final class Ground {
   }
 
   Ground(StateStore store, ManualTimers timers, List<Gpu> gpus, String server) {
+    this(store, timers, gpus, server, false);
+  }
+
+  /** One of several servers over the same state. */
+  Ground(StateStore store, ManualTimers timers, String server, List<Gpu> gpus) {
+    this(store, timers, gpus, server, true);
+  }
+
+  private Ground(
+      StateStore store, ManualTimers timers, List<Gpu> gpus, String server, boolean shared) {
     this.timers = timers;
+    this.server = server;
+    Timers own = new Mortal(timers);
     try {
       records = new RecordStore(store, Kinds.ALL);
     } catch (StateException e) {
       throw new AssertionError(e);
     }
+    membership =
+        shared ? Optional.of(new Membership(records, server, gpus)) : Optional.empty();
     audit = new Audit(records, timers, server);
-    capacity = new Capacity(gpus, records);
+    capacity =
+        membership.isPresent()
+            ? new Capacity(membership.get(), records)
+            : new Capacity(gpus, records);
     tenants = new Tenants(records, audit, timers);
     tokens = new Tokens(records, audit, timers, true);
     partitions = new Partitions(records, audit, capacity);
     grants = new Grants(records, audit, timers, server);
-    leases = new Leases(grants, capacity, timers, TimeTableTest.table(gpus.size()));
-    queue = new LeaseQueue(leases, capacity, tenants, timers);
-    drains = new Drains(records, audit, capacity, leases, queue, timers, server);
+    leases = new Leases(grants, capacity, own, TimeTableTest.table(gpus.size()));
+    queue = new LeaseQueue(leases, capacity, tenants, own);
+    drains = new Drains(records, audit, capacity, leases, queue, own, server);
+    sync =
+        new PoolSync(
+            records,
+            membership.orElse(null),
+            leases,
+            queue,
+            own,
+            () -> new ServerEntry(server, server + ":7642", "1", "soft", gpus, 0));
+    membership.ifPresent(m -> queue.share(new Waitlist(records, m, server, own)));
+  }
+
+  /** Does nothing any more once its server is dead. */
+  private final class Mortal implements Timers {
+    private final Timers timers;
+
+    Mortal(Timers timers) {
+      this.timers = timers;
+    }
+
+    @Override
+    public long nowNanos() {
+      return timers.nowNanos();
+    }
+
+    @Override
+    public long wallMillis() {
+      return timers.wallMillis();
+    }
+
+    @Override
+    public Cancellable after(long delayMillis, Runnable task) {
+      return timers.after(
+          delayMillis,
+          () -> {
+            if (!dead) {
+              task.run();
+            }
+          });
+    }
+  }
+
+  /** Comes into the pool. */
+  void come() {
+    sync.start(Runnable::run);
+  }
+
+  /** Ends as if killed, and is given up. */
+  void die() {
+    dead = true;
+    loseRecord();
+  }
+
+  /** Is given up by those that keep the state. */
+  void loseRecord() {
+    try {
+      records.transact(draft -> {
+        draft.delete(Kinds.SERVERS, server);
+        return null;
+      });
+    } catch (StateException e) {
+      throw new AssertionError(e);
+    }
   }
 
   /** Takes these parts as a lease of nobody's would. */
