@@ -101,11 +101,11 @@ final class Turns {
 
   private static Turn turn(Waiting waiting, List<Offer> free, List<Waiting> kept, Budgets budgets) {
     if (!kept.isEmpty()
-        && Placement.place(waiting.ask, waiting.tenant, open(free, kept))
+        && OneServer.place(waiting.ask, waiting.tenant, open(free, kept))
             instanceof Outcome.Placed(List<Part> parts)) {
       return within(budgets, waiting, parts).orElseGet(() -> new Turn.Now(waiting, parts));
     }
-    return switch (Placement.place(waiting.ask, waiting.tenant, free)) {
+    return switch (OneServer.place(waiting.ask, waiting.tenant, free)) {
       case Outcome.Placed(List<Part> parts) ->
           within(budgets, waiting, parts)
               .orElseGet(() ->

@@ -239,6 +239,12 @@ class SeveralServersTest {
     assertThat(again.granted.orElseThrow().secret().reveal()).isEqualTo(ID);
   }
 
+  @Test
+  void ask_moreGpusThanAnyServerHas_isRefusedThoughThePoolHasThem() {
+    assertThat(new Client(ID).ask(a, LeaseRequest.newBuilder().setGpus(2)).refused)
+        .contains(Cause.CAUSE_NO_MATCH);
+  }
+
   private static LeaseRequest.Builder on(String server) {
     return LeaseRequest.newBuilder().putSelectors("server", server);
   }
