@@ -20,6 +20,7 @@ import io.netty.util.ReferenceCountUtil;
 import java.io.IOException;
 import java.util.Optional;
 import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.CompletionException;
 import java.util.concurrent.ScheduledFuture;
 import java.util.concurrent.TimeUnit;
 import org.slf4j.Logger;
@@ -41,6 +42,8 @@ final class Attachment extends ChannelInboundHandlerAdapter {
   private boolean gone;
   private boolean relayed;
   private Optional<PoolClient> client = Optional.empty();
+  private Optional<PoolClient> elsewhere = Optional.empty();
+  private Optional<String> token = Optional.empty();
   private Optional<CompletableFuture<HeldLease>> ownLease = Optional.empty();
   private Optional<CompletableFuture<OpenedSession>> session = Optional.empty();
   private Optional<CompletableFuture<EpollSocketChannel>> stream = Optional.empty();
@@ -84,7 +87,7 @@ final class Attachment extends ChannelInboundHandlerAdapter {
       ownLease.get().thenCompose(HeldLease::release).whenComplete((done, failure) -> forget());
     } else {
       session.ifPresent(
-          opening -> opening.thenAccept(opened -> client.orElseThrow().closeSession(opened)));
+          opening -> opening.thenAccept(opened -> elsewhere.or(() -> client).orElseThrow().closeSession(opened)));
       session.ifPresentOrElse(
           opening -> opening.whenComplete((opened, failure) -> forget()), this::forget);
     }
@@ -131,7 +134,8 @@ final class Attachment extends ChannelInboundHandlerAdapter {
                     Refusal.Cause.UNREACHABLE,
                     "no pool is configured: set GPUPOOL_POOL=HOST or start the agent with"
                         + " --pool HOST"));
-    PoolClient to = clients.take(pool, request.token().or(options::token));
+    token = request.token().or(options::token);
+    PoolClient to = clients.take(pool, token);
     client = Optional.of(to);
     Holder holder =
         Holder.newBuilder()
@@ -168,7 +172,9 @@ final class Attachment extends ChannelInboundHandlerAdapter {
 
   private CompletableFuture<Void> open(AttachRequest.Ticket ticket, PoolClient to, Holder holder) {
     CompletableFuture<OpenedSession> opening =
-        to.openSession(ticket.leaseId(), ticket.secret(), holder);
+        to.openSession(ticket.leaseId(), ticket.secret(), holder)
+            .exceptionallyComposeAsync(
+                failure -> openElsewhere(failure, ticket, holder), channel.eventLoop());
     session = Optional.of(opening);
     return opening.thenComposeAsync(
         opened -> {
@@ -181,6 +187,21 @@ final class Attachment extends ChannelInboundHandlerAdapter {
           return dialing.thenCompose(connected -> hand(connected, opened, ticket, to));
         },
         channel.eventLoop());
+  }
+
+  /** The pool's other server, which has the GPUs, is asked in the same way. */
+  private CompletableFuture<OpenedSession> openElsewhere(
+      Throwable failure, AttachRequest.Ticket ticket, Holder holder) {
+    Throwable inner = failure instanceof CompletionException ? failure.getCause() : failure;
+    if (!(inner instanceof Elsewhere other) || gone || elsewhere.isPresent()) {
+      return CompletableFuture.failedFuture(failure);
+    }
+    PoolAddress address = PoolAddress.parse(other.address());
+    PoolClient there =
+        clients.take(
+            client.orElseThrow().address().tls() ? address.overTls() : address, token);
+    elsewhere = Optional.of(there);
+    return there.openSession(ticket.leaseId(), ticket.secret(), holder);
   }
 
   private CompletableFuture<Void> hand(
@@ -258,6 +279,8 @@ final class Attachment extends ChannelInboundHandlerAdapter {
   private void forget() {
     client.ifPresent(clients::giveBack);
     client = Optional.empty();
+    elsewhere.ifPresent(clients::giveBack);
+    elsewhere = Optional.empty();
   }
 
   private static ByteBuf encode(TextMessage message) {

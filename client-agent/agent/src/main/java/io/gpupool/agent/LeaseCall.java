@@ -13,6 +13,8 @@ import io.grpc.Status;
 import io.grpc.stub.ClientCallStreamObserver;
 import io.grpc.stub.ClientResponseObserver;
 import io.grpc.stub.StreamObserver;
+import java.security.SecureRandom;
+import java.util.HexFormat;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.ScheduledExecutorService;
 import java.util.concurrent.TimeUnit;
@@ -27,6 +29,12 @@ import org.slf4j.LoggerFactory;
 final class LeaseCall implements HeldLease {
   private static final long RETRY_MILLIS = 100;
   private static final long GIVE_UP_NANOS = TimeUnit.SECONDS.toNanos(10);
+
+  /** How long a request that waits looks for a server; etcd may have to choose a leader first. */
+  private static final long RESUME_NANOS = TimeUnit.SECONDS.toNanos(30);
+
+  private static final int ID_BYTES = 16;
+  private static final SecureRandom RANDOM = new SecureRandom();
   private static final Logger LOG = LoggerFactory.getLogger(LeaseCall.class);
 
   private final PoolGrpc.PoolStub stub;
@@ -38,6 +46,9 @@ final class LeaseCall implements HeldLease {
   private volatile Lease lease;
   private volatile boolean released;
   private volatile ClientCallStreamObserver<?> stream;
+  private final boolean severalServers;
+  private LeaseRequest request;
+  private boolean heard;
   private long brokenAtNanos;
   private boolean broken;
 
@@ -45,7 +56,9 @@ final class LeaseCall implements HeldLease {
       PoolGrpc.PoolStub stub,
       ScheduledExecutorService loop,
       Runnable reconnect,
-      Consumer<Queued> onQueued) {
+      Consumer<Queued> onQueued,
+      boolean severalServers) {
+    this.severalServers = severalServers;
     this.stub = stub;
     this.loop = loop;
     this.reconnect = reconnect;
@@ -53,7 +66,8 @@ final class LeaseCall implements HeldLease {
   }
 
   /** Sends the request; cancelling the future withdraws it. */
-  CompletableFuture<HeldLease> request(LeaseRequest request) {
+  CompletableFuture<HeldLease> request(LeaseRequest asked) {
+    request = asked.toBuilder().setRequestId(randomId()).build();
     stub.requestLease(request, new Events<LeaseRequest>());
     granted.whenComplete((result, failure) -> {
       if (granted.isCancelled()) {
@@ -61,6 +75,12 @@ final class LeaseCall implements HeldLease {
       }
     });
     return granted;
+  }
+
+  private static String randomId() {
+    byte[] bits = new byte[ID_BYTES];
+    RANDOM.nextBytes(bits);
+    return HexFormat.of().formatHex(bits);
   }
 
   @Override
@@ -114,8 +134,12 @@ final class LeaseCall implements HeldLease {
   }
 
   private void hear(LeaseEvent event) {
+    heard = true;
     switch (event.getEventCase()) {
-      case QUEUED -> onQueued.accept(event.getQueued());
+      case QUEUED -> {
+        broken = false;
+        onQueued.accept(event.getQueued());
+      }
       case GRANTED -> {
         lease = event.getGranted();
         if (!granted.complete(this)) {
@@ -140,7 +164,7 @@ final class LeaseCall implements HeldLease {
 
   private void closed(Throwable failure) {
     if (lease == null) {
-      granted.completeExceptionally(failure);
+      askAgain(failure);
       return;
     }
     if (released || ended.isDone()) {
@@ -162,6 +186,33 @@ final class LeaseCall implements HeldLease {
       return;
     }
     loop.schedule(this::holdAgain, RETRY_MILLIS, TimeUnit.MILLISECONDS);
+  }
+
+  /** A request whose server is gone keeps its place: it is made again, by its id. */
+  private void askAgain(Throwable failure) {
+    if (!broken) {
+      broken = true;
+      brokenAtNanos = System.nanoTime();
+    }
+    boolean lost = Status.fromThrowable(failure).getCode() == Status.Code.UNAVAILABLE;
+    if (granted.isDone()
+        || !lost
+        || !(heard || severalServers)
+        || System.nanoTime() - brokenAtNanos > RESUME_NANOS) {
+      granted.completeExceptionally(failure);
+      return;
+    }
+    LOG.debug("asking again: {}", failure.getMessage());
+    loop.schedule(
+        () -> {
+          if (!granted.isDone()) {
+            reconnect.run();
+            stub.requestLease(
+                request.toBuilder().setResumed(true).build(), new Events<LeaseRequest>());
+          }
+        },
+        RETRY_MILLIS,
+        TimeUnit.MILLISECONDS);
   }
 
   private void holdAgain() {

@@ -1,16 +1,33 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.gpupool.agent;
 
+import java.net.InetAddress;
+import java.net.UnknownHostException;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.stream.Collectors;
+import java.util.stream.Stream;
+
 /**
- * Where a pool's control plane listens.
+ * Where a pool's control plane listens: a server's address, and those of others of the same pool.
  *
  * @param host a name or an address without brackets
  * @param tls whether it is to be spoken to over TLS only
+ * @param others servers that are asked when the one before does not answer, each without others
  */
-public record PoolAddress(String host, int port, boolean tls) {
+public record PoolAddress(String host, int port, boolean tls, List<PoolAddress> others) {
   public static final int DEFAULT_PORT = 7642;
   private static final String TLS = "tls://";
   private static final int MAX_HOST_LENGTH = 255;
+
+  public PoolAddress {
+    others = List.copyOf(others);
+  }
+
+  /** Of one server. */
+  public PoolAddress(String host, int port, boolean tls) {
+    this(host, port, tls, List.of());
+  }
 
   /** An address that does not ask for TLS. */
   public PoolAddress(String host, int port) {
@@ -18,11 +35,20 @@ public record PoolAddress(String host, int port, boolean tls) {
   }
 
   /**
-   * Reads {@code [tls://]HOST[:PORT]}; an IPv6 address with a port stands in brackets.
+   * Reads {@code [tls://]HOST[:PORT]}, or several with commas between; an IPv6 address with a port
+   * stands in brackets.
    *
    * @throws IllegalArgumentException if it is something else
    */
   public static PoolAddress parse(String text) {
+    List<PoolAddress> servers =
+        Stream.of(text.split(",", -1)).map(PoolAddress::parseOne).toList();
+    PoolAddress first = servers.getFirst();
+    return new PoolAddress(
+        first.host, first.port, first.tls, servers.subList(1, servers.size()));
+  }
+
+  private static PoolAddress parseOne(String text) {
     boolean tls = text.strip().startsWith(TLS);
     String host = tls ? text.strip().substring(TLS.length()) : text.strip();
     String port = Integer.toString(DEFAULT_PORT);
@@ -52,7 +78,24 @@ public record PoolAddress(String host, int port, boolean tls) {
 
   /** The same place, over TLS. */
   PoolAddress overTls() {
-    return new PoolAddress(host, port, true);
+    return new PoolAddress(
+        host, port, true, others.stream().map(PoolAddress::overTls).toList());
+  }
+
+  /** Each of the servers by itself, in the order in which they are asked. */
+  List<PoolAddress> servers() {
+    List<PoolAddress> all = new ArrayList<>(List.of(new PoolAddress(host, port, tls)));
+    all.addAll(others);
+    return all;
+  }
+
+  /** Whether this is an address of the host; looks it up. */
+  boolean isAt(InetAddress address) {
+    try {
+      return List.of(InetAddress.getAllByName(host)).contains(address);
+    } catch (UnknownHostException e) {
+      return false;
+    }
   }
 
   private static boolean isHost(String host) {
@@ -64,6 +107,9 @@ public record PoolAddress(String host, int port, boolean tls) {
 
   @Override
   public String toString() {
-    return (tls ? TLS : "") + (host.indexOf(':') >= 0 ? "[" + host + "]" : host) + ":" + port;
+    String first =
+        (tls ? TLS : "") + (host.indexOf(':') >= 0 ? "[" + host + "]" : host) + ":" + port;
+    return Stream.concat(Stream.of(first), others.stream().map(PoolAddress::toString))
+        .collect(Collectors.joining(","));
   }
 }

@@ -65,7 +65,10 @@ public final class PoolClient implements AutoCloseable {
     this.address = security.secured(address);
     this.loops = loops;
     tls = security.tlsFor(address);
-    NettyChannelBuilder builder = NettyChannelBuilder.forAddress(address.host(), address.port());
+    NettyChannelBuilder builder =
+        address.others().isEmpty()
+            ? NettyChannelBuilder.forAddress(address.host(), address.port())
+            : NettyChannelBuilder.forTarget(PoolServers.target(this.address));
     tls.ifPresentOrElse(
         context -> builder.sslContext(TlsEngines.http2(context, true)), builder::usePlaintext);
     token
@@ -105,7 +108,9 @@ public final class PoolClient implements AutoCloseable {
   public CompletableFuture<HeldLease> requestLease(
       LeaseRequest request, Consumer<Queued> onQueued) {
     connectAfresh();
-    return new LeaseCall(stub, loops, this::connectAfresh, onQueued).request(request);
+    return new LeaseCall(
+            stub, loops, this::connectAfresh, onQueued, !address.others().isEmpty())
+        .request(request);
   }
 
   /** Opens a session; it must be connected soon, or the pool ends it. */
@@ -131,12 +136,16 @@ public final class PoolClient implements AutoCloseable {
               opened.completeExceptionally(status.asRuntimeException());
               return;
             }
+            if (!reply.getElsewhere().isEmpty()) {
+              opened.completeExceptionally(new Elsewhere(reply.getElsewhere()));
+              return;
+            }
             // The very address that answered, so that a name with several addresses is no trouble.
             InetSocketAddress peer =
                 (InetSocketAddress) call.getAttributes().get(Grpc.TRANSPORT_ATTR_REMOTE_ADDR);
             String host = reply.getCallStreamHost();
             resolve(host, peer.getAddress())
-                .thenApply(found -> session(reply, host.isEmpty() ? address.host() : host, found))
+                .thenApply(found -> session(reply, host.isEmpty() ? hostOf(peer) : host, found))
                 .whenComplete((session, failure) -> {
                   if (failure == null) {
                     opened.complete(session);
@@ -185,6 +194,15 @@ public final class PoolClient implements AutoCloseable {
     if (channel.getState(false) == ConnectivityState.TRANSIENT_FAILURE) {
       channel.enterIdle();
     }
+  }
+
+  /** Under which name a server was reached, for that is what its certificate is for. */
+  private String hostOf(InetSocketAddress peer) {
+    return address.servers().stream()
+        .filter(server -> server.port() == peer.getPort() && server.isAt(peer.getAddress()))
+        .findFirst()
+        .orElse(address)
+        .host();
   }
 
   private OpenedSession session(OpenSessionReply reply, String name, InetAddress host) {

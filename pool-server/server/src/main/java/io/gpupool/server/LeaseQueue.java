@@ -234,9 +234,9 @@ final class LeaseQueue {
     }
   }
 
-  private static void sendAway(Entry entry, String reason) {
+  private void sendAway(Entry entry, String reason) {
     entry.limit.ifPresent(Timers.Cancellable::cancel);
-    if (entry.known.isPresent()) {
+    if (shared.isPresent() && entry.known.isPresent()) {
       entry.asker.sentAway(reason);
     } else {
       refuse(entry, Cause.CAUSE_NO_CAPACITY, "the server cannot grant it: " + reason);

@@ -1,0 +1,128 @@
+// SPDX-License-Identifier: Apache-2.0
+package io.gpupool.agent;
+
+import io.grpc.Attributes;
+import io.grpc.EquivalentAddressGroup;
+import io.grpc.NameResolver;
+import io.grpc.NameResolverProvider;
+import io.grpc.NameResolverRegistry;
+import io.grpc.Status;
+import io.grpc.StatusOr;
+import java.net.InetAddress;
+import java.net.InetSocketAddress;
+import java.net.SocketAddress;
+import java.net.URI;
+import java.net.UnknownHostException;
+import java.nio.charset.StandardCharsets;
+import java.net.URLDecoder;
+import java.net.URLEncoder;
+import java.util.ArrayList;
+import java.util.Collection;
+import java.util.List;
+import java.util.Set;
+
+/**
+ * Has gRPC try a pool's servers one after the other: the first that answers is used until it does
+ * not. For any thread.
+ */
+final class PoolServers extends NameResolverProvider {
+  private static final String SCHEME = "gpupool";
+  private static final int PRIORITY = 5;
+
+  static {
+    NameResolverRegistry.getDefaultRegistry().register(new PoolServers());
+  }
+
+  /** How gRPC is told of them. */
+  static String target(PoolAddress pool) {
+    return SCHEME + ":///" + URLEncoder.encode(pool.toString(), StandardCharsets.UTF_8);
+  }
+
+  @Override
+  protected boolean isAvailable() {
+    return true;
+  }
+
+  @Override
+  protected int priority() {
+    return PRIORITY;
+  }
+
+  @Override
+  public String getDefaultScheme() {
+    return SCHEME;
+  }
+
+  @Override
+  public Collection<Class<? extends SocketAddress>> getProducedSocketAddressTypes() {
+    return Set.of(InetSocketAddress.class);
+  }
+
+  @Override
+  public NameResolver newNameResolver(URI target, NameResolver.Args args) {
+    String text = URLDecoder.decode(target.getRawPath().substring(1), StandardCharsets.UTF_8);
+    return new Resolver(PoolAddress.parse(text), args);
+  }
+
+  /** Looks the hosts up, each time that gRPC asks. */
+  private static final class Resolver extends NameResolver {
+    private final PoolAddress pool;
+    private final Args args;
+    private Listener2 listener;
+
+    Resolver(PoolAddress pool, Args args) {
+      this.pool = pool;
+      this.args = args;
+    }
+
+    @Override
+    public String getServiceAuthority() {
+      return pool.host();
+    }
+
+    @Override
+    public void start(Listener2 told) {
+      listener = told;
+      refresh();
+    }
+
+    @Override
+    public void refresh() {
+      Thread.startVirtualThread(() -> {
+        ResolutionResult result = resolve();
+        args.getSynchronizationContext().execute(() -> {
+          Status ignored = listener.onResult2(result);
+        });
+      });
+    }
+
+    private ResolutionResult resolve() {
+      List<EquivalentAddressGroup> groups = new ArrayList<>();
+      for (PoolAddress server : pool.servers()) {
+        try {
+          for (InetAddress address : InetAddress.getAllByName(server.host())) {
+            groups.add(
+                new EquivalentAddressGroup(
+                    new InetSocketAddress(address, server.port()),
+                    Attributes.newBuilder()
+                        .set(EquivalentAddressGroup.ATTR_AUTHORITY_OVERRIDE, server.host())
+                        .build()));
+          }
+        } catch (UnknownHostException e) {
+          // The others may have addresses.
+        }
+      }
+      return ResolutionResult.newBuilder()
+          .setAddressesOrError(
+              groups.isEmpty()
+                  ? StatusOr.fromStatus(
+                      Status.UNAVAILABLE.withDescription(
+                          "none of the hosts of " + pool + " has an address here"))
+                  : StatusOr.fromValue(groups))
+          .build();
+    }
+
+    @Override
+    public void shutdown() {}
+  }
+}
