@@ -4,6 +4,7 @@ package io.gpupool.server;
 import io.gpupool.server.state.RecordStore;
 import io.gpupool.server.state.StateException;
 import java.util.concurrent.Executor;
+import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.function.Supplier;
 import org.slf4j.Logger;
@@ -17,6 +18,10 @@ import org.slf4j.LoggerFactory;
 final class PoolSync {
   private static final long SOON_MILLIS = 10;
   private static final long EACH_MILLIS = 1000;
+
+  /** However much there is to look at, most of the time is left for other things. */
+  private static final long REST_FACTOR = 3;
+
   private static final Logger LOG = LoggerFactory.getLogger(PoolSync.class);
 
   private final RecordStore records;
@@ -25,6 +30,7 @@ final class PoolSync {
   private final LeaseQueue queue;
   private final Timers timers;
   private final Supplier<ServerEntry> self;
+  private long pauseMillis;
   private final AtomicBoolean planned = new AtomicBoolean();
 
   PoolSync(
@@ -46,7 +52,7 @@ final class PoolSync {
   void start(Executor control) {
     records.whenChanged(() -> {
       if (planned.compareAndSet(false, true)) {
-        control.execute(() -> timers.after(SOON_MILLIS, this::changed));
+        control.execute(() -> timers.after(Math.max(SOON_MILLIS, pauseMillis), this::changed));
       }
     });
     control.execute(this::eachSecond);
@@ -63,6 +69,12 @@ final class PoolSync {
   }
 
   private void look() {
+    long beganNanos = timers.nowNanos();
+    doWhatFollows();
+    pauseMillis = REST_FACTOR * TimeUnit.NANOSECONDS.toMillis(timers.nowNanos() - beganNanos);
+  }
+
+  private void doWhatFollows() {
     records.trouble().ifPresent(queue::sendAway);
     members.refresh();
     leases.follow();

@@ -10,6 +10,7 @@ import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Optional;
+import java.util.function.Predicate;
 
 /**
  * The requests that wait at all servers of a pool of several. Each is under the hash of an id that
@@ -110,7 +111,7 @@ final class Waitlist {
   }
 
   /** Forgets requests whose clients have not come back; those of dead servers by one for all. */
-  void forgetAbsent(java.util.function.Predicate<String> hasClient) {
+  void forgetAbsent(Predicate<String> hasClient) {
     Map<String, Long> since = new HashMap<>();
     records
         .all(Kinds.QUEUE)
