@@ -63,8 +63,7 @@ final class GrantHistory {
         ClientCalls.blockingUnaryCall(
                 etcd.newCall(
                     KVGrpc.getRangeMethod(),
-                    io.grpc.CallOptions.DEFAULT.withDeadlineAfter(
-                        LIMIT_SECONDS, TimeUnit.SECONDS)),
+                    io.grpc.CallOptions.DEFAULT.withDeadlineAfter(LIMIT_SECONDS, TimeUnit.SECONDS)),
                 RangeRequest.newBuilder().setKey(key).setRangeEnd(end).setLimit(1).build())
             .getHeader()
             .getRevision();
@@ -82,8 +81,8 @@ final class GrantHistory {
         history.ever, history.leases.keySet(), history.waiting.size(), history.mostAtOnce);
   }
 
-  private static List<Event> events(
-      ManagedChannel etcd, ByteString key, ByteString end, long last) throws Exception {
+  private static List<Event> events(ManagedChannel etcd, ByteString key, ByteString end, long last)
+      throws Exception {
     BlockingQueue<Object> answers = new LinkedBlockingQueue<>();
     StreamObserver<WatchRequest> watch =
         WatchGrpc.newStub(etcd)

@@ -86,8 +86,9 @@ final class Attachment extends ChannelInboundHandlerAdapter {
       ownLease.get().cancel(false);
       ownLease.get().thenCompose(HeldLease::release).whenComplete((done, failure) -> forget());
     } else {
-      session.ifPresent(
-          opening -> opening.thenAccept(opened -> elsewhere.or(() -> client).orElseThrow().closeSession(opened)));
+      session.ifPresent(opening ->
+          opening.thenAccept(
+              opened -> elsewhere.or(() -> client).orElseThrow().closeSession(opened)));
       session.ifPresentOrElse(
           opening -> opening.whenComplete((opened, failure) -> forget()), this::forget);
     }
@@ -198,8 +199,7 @@ final class Attachment extends ChannelInboundHandlerAdapter {
     }
     PoolAddress address = PoolAddress.parse(other.address());
     PoolClient there =
-        clients.take(
-            client.orElseThrow().address().tls() ? address.overTls() : address, token);
+        clients.take(client.orElseThrow().address().tls() ? address.overTls() : address, token);
     elsewhere = Optional.of(there);
     return there.openSession(ticket.leaseId(), ticket.secret(), holder);
   }

@@ -41,11 +41,9 @@ public record PoolAddress(String host, int port, boolean tls, List<PoolAddress> 
    * @throws IllegalArgumentException if it is something else
    */
   public static PoolAddress parse(String text) {
-    List<PoolAddress> servers =
-        Stream.of(text.split(",", -1)).map(PoolAddress::parseOne).toList();
+    List<PoolAddress> servers = Stream.of(text.split(",", -1)).map(PoolAddress::parseOne).toList();
     PoolAddress first = servers.getFirst();
-    return new PoolAddress(
-        first.host, first.port, first.tls, servers.subList(1, servers.size()));
+    return new PoolAddress(first.host, first.port, first.tls, servers.subList(1, servers.size()));
   }
 
   private static PoolAddress parseOne(String text) {
@@ -78,8 +76,7 @@ public record PoolAddress(String host, int port, boolean tls, List<PoolAddress> 
 
   /** The same place, over TLS. */
   PoolAddress overTls() {
-    return new PoolAddress(
-        host, port, true, others.stream().map(PoolAddress::overTls).toList());
+    return new PoolAddress(host, port, true, others.stream().map(PoolAddress::overTls).toList());
   }
 
   /** Each of the servers by itself, in the order in which they are asked. */

@@ -108,8 +108,7 @@ public final class PoolClient implements AutoCloseable {
   public CompletableFuture<HeldLease> requestLease(
       LeaseRequest request, Consumer<Queued> onQueued) {
     connectAfresh();
-    return new LeaseCall(
-            stub, loops, this::connectAfresh, onQueued, !address.others().isEmpty())
+    return new LeaseCall(stub, loops, this::connectAfresh, onQueued, !address.others().isEmpty())
         .request(request);
   }
 

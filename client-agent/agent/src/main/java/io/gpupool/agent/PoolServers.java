@@ -12,10 +12,10 @@ import java.net.InetAddress;
 import java.net.InetSocketAddress;
 import java.net.SocketAddress;
 import java.net.URI;
-import java.net.UnknownHostException;
-import java.nio.charset.StandardCharsets;
 import java.net.URLDecoder;
 import java.net.URLEncoder;
+import java.net.UnknownHostException;
+import java.nio.charset.StandardCharsets;
 import java.util.ArrayList;
 import java.util.Collection;
 import java.util.List;
@@ -90,9 +90,10 @@ final class PoolServers extends NameResolverProvider {
     public void refresh() {
       Thread.startVirtualThread(() -> {
         ResolutionResult result = resolve();
-        args.getSynchronizationContext().execute(() -> {
-          Status ignored = listener.onResult2(result);
-        });
+        args.getSynchronizationContext()
+            .execute(() -> {
+              Status ignored = listener.onResult2(result);
+            });
       });
     }
 

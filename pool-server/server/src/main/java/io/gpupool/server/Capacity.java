@@ -46,8 +46,7 @@ final class Capacity {
   /** Every part of every GPU that can be granted from; nothing is free on those that drain. */
   List<Placement.Offer> snapshot() {
     Set<String> drained = records.all(Kinds.DRAINS).keySet();
-    Predicate<Gpu> isOpen =
-        gpu -> members.lives(gpu.server()) && !drained.contains(gpu.server());
+    Predicate<Gpu> isOpen = gpu -> members.lives(gpu.server()) && !drained.contains(gpu.server());
     Stream<Placement.Offer> open =
         gpus().stream().filter(isOpen).flatMap(gpu -> division(gpu).offers(gpu).stream());
     // They come last: the reason why a request waits is to be one that an open GPU has.

@@ -494,9 +494,7 @@ final class Leases {
   private Lease live(LeaseId id, GrantRecord record, List<Part> parts) throws IOException {
     boolean elsewhere = !members().isThis(parts.getFirst().gpu().server());
     LeaseTime time =
-        elsewhere
-            ? LeaseTime.elsewhere(times)
-            : new LeaseTime(times, parts, timers.nowNanos());
+        elsewhere ? LeaseTime.elsewhere(times) : new LeaseTime(times, parts, timers.nowNanos());
     LeaseLedger ledger = elsewhere ? LeaseLedger.elsewhere() : ledger(id, parts, time);
     Lease lease = make(id, record, parts, time, ledger);
     lease.elsewhere = elsewhere;

@@ -303,15 +303,7 @@ public final class PoolServer implements AutoCloseable {
             .addService(new PoolService(queue, leases, sessions, view, audit, dataPort))
             .addService(
                 new AdminService(
-                    partitions,
-                    tenants,
-                    tokens,
-                    audit,
-                    adminView,
-                    leases,
-                    queue,
-                    drains,
-                    view))
+                    partitions, tenants, tokens, audit, adminView, leases, queue, drains, view))
             .build()
             .start();
     services = grpc.getServices();

@@ -189,8 +189,7 @@ final class PoolService extends PoolGrpc.PoolImplBase {
     if (lease.get().elsewhere) {
       view.addressOf(lease.get())
           .ifPresentOrElse(
-              address ->
-                  answer(reply, OpenSessionReply.newBuilder().setElsewhere(address).build()),
+              address -> answer(reply, OpenSessionReply.newBuilder().setElsewhere(address).build()),
               () ->
                   reply.onError(
                       Status.UNAVAILABLE
@@ -210,8 +209,7 @@ final class PoolService extends PoolGrpc.PoolImplBase {
       return;
     }
     try {
-      Session session =
-          sessions.open(lease.get(), HolderName.of(request.getClient()), actor);
+      Session session = sessions.open(lease.get(), HolderName.of(request.getClient()), actor);
       answer(
           reply,
           OpenSessionReply.newBuilder()

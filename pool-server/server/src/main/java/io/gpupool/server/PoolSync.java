@@ -12,8 +12,8 @@ import org.slf4j.LoggerFactory;
 
 /**
  * Has this server do what follows from changes that others make: looks at everything again, a
- * moment after something has changed and once a second. What is looked at decides, not what changed,
- * so nothing is missed. Runs on the control thread.
+ * moment after something has changed and once a second. What is looked at decides, not what
+ * changed, so nothing is missed. Runs on the control thread.
  */
 final class PoolSync {
   private static final long SOON_MILLIS = 10;

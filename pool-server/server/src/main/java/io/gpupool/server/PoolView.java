@@ -80,9 +80,7 @@ final class PoolView {
   }
 
   private Optional<String> addressOf(String name) {
-    return name.equals(server)
-        ? Optional.of(address.get())
-        : capacity.members().addressOf(name);
+    return name.equals(server) ? Optional.of(address.get()) : capacity.members().addressOf(name);
   }
 
   private String backendOf(String name) {
@@ -123,8 +121,7 @@ final class PoolView {
                 .setAddress(address.get())
                 .setVersion(version)
                 .setGpus(gpusOf(server))
-                .setLeases(
-                    (int) leases.all().stream().filter(lease -> !lease.elsewhere).count())
+                .setLeases((int) leases.all().stream().filter(lease -> !lease.elsewhere).count())
                 .setSessions(sessions.all().size())
                 .setSpareWorkers(workers.spareCount())
                 .setUpMillis(millisSince(startedAtNanos))

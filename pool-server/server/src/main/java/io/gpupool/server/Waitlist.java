@@ -118,9 +118,7 @@ final class Waitlist {
         .forEach((key, record) -> {
           String at = record.value().server();
           boolean absent =
-              at.equals(server)
-                  ? !hasClient.test(key)
-                  : members.isFirst() && !members.lives(at);
+              at.equals(server) ? !hasClient.test(key) : members.isFirst() && !members.lives(at);
           if (!absent) {
             return;
           }

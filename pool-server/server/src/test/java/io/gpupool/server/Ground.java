@@ -57,8 +57,7 @@ final class Ground {
     } catch (StateException e) {
       throw new AssertionError(e);
     }
-    membership =
-        shared ? Optional.of(new Membership(records, server, gpus)) : Optional.empty();
+    membership = shared ? Optional.of(new Membership(records, server, gpus)) : Optional.empty();
     audit = new Audit(records, timers, server);
     capacity =
         membership.isPresent()

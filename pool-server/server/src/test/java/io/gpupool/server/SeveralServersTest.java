@@ -198,8 +198,7 @@ class SeveralServersTest {
     timers.pass(1000);
     assertThat(second.places).last().isEqualTo(2);
     b.queue.withdraw(first.entry);
-    Client again =
-        new Client(first.id).ask(a, on("b").setWaitMillis(HOUR_MILLIS).setResumed(true));
+    Client again = new Client(first.id).ask(a, on("b").setWaitMillis(HOUR_MILLIS).setResumed(true));
     timers.pass(1000);
     assertThat(again.places).containsExactly(1);
     assertThat(again.entry.id()).isEqualTo(first.entry.id());

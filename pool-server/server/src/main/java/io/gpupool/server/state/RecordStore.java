@@ -157,6 +157,7 @@ public final class RecordStore implements AutoCloseable {
     throw new StateException(
         "the record "
             + entry.key()
-            + " is of a kind that this version of gpupool does not know; run the version that wrote it");
+            + " is of a kind that this version of gpupool does not know; run the version that wrote"
+            + " it");
   }
 }

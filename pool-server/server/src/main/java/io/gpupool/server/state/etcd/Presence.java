@@ -51,8 +51,7 @@ final class Presence {
 
   /** Becomes alive. Blocks while etcd cannot be reached or another of the name may live. */
   void start() throws StateException {
-    long deadline =
-        System.nanoTime() + TimeUnit.SECONDS.toNanos(ttlSeconds + START_EXTRA_SECONDS);
+    long deadline = System.nanoTime() + TimeUnit.SECONDS.toNanos(ttlSeconds + START_EXTRA_SECONDS);
     for (; ; ) {
       String why;
       try {
