@@ -43,6 +43,7 @@ final class EmbeddedPool implements AutoCloseable {
                 TlsFiles.NONE,
                 Optional.of(ServerOptions.Auth.none),
                 Optional.empty(),
+                Optional.empty(),
                 Map.of(),
                 libcuda.map(Path::of),
                 1,

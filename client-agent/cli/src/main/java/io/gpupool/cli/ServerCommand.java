@@ -101,6 +101,8 @@ final class ServerCommand implements Callable<Integer> {
       description = "only clients with a certificate that comes from one of these roots are let in")
   private Optional<Path> tlsClientRoots = Optional.empty();
 
+  @Mixin private OidcServerOptions oidc = new OidcServerOptions();
+
   @Option(
       names = "--http-port",
       paramLabel = "PORT",
@@ -168,6 +170,7 @@ final class ServerCommand implements Callable<Integer> {
             state.filter(ServerCommand::isEtcd).map(etcd::options),
             new TlsFiles(tlsCertificate, tlsKey, tlsClientRoots),
             auth,
+            oidc.options(),
             name,
             labels,
             libcuda,

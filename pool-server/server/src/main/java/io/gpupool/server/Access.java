@@ -14,6 +14,8 @@ import io.grpc.Status;
 import java.util.HashMap;
 import java.util.Map;
 import java.util.Optional;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.Executor;
 
 /**
  * Lets calls through to those who may make them. A method that is not in the table is closed to
@@ -31,9 +33,11 @@ final class Access implements ServerInterceptor {
   private static final Map<String, Optional<Role>> TABLE = table();
 
   private final Tokens tokens;
+  private final Executor control;
 
-  Access(Tokens tokens) {
+  Access(Tokens tokens, Executor control) {
     this.tokens = tokens;
+    this.control = control;
   }
 
   private static Map<String, Optional<Role>> table() {
@@ -101,25 +105,36 @@ final class Access implements ServerInterceptor {
       return next.startCall(call, headers);
     }
     Optional<String> shown = token(headers);
+    CompletableFuture<Void> ready = tokens.ready(shown);
+    if (ready.isDone()) {
+      return interceptCall(call, headers, next, shown, least.get());
+    }
+    WaitingCall<Q> waiting = new WaitingCall<>();
+    ready.whenCompleteAsync(
+        (done, failure) ->
+            waiting.pass(interceptCall(call, headers, next, shown, least.get())),
+        control);
+    return waiting;
+  }
+
+  private <Q, A> ServerCall.Listener<Q> interceptCall(
+      ServerCall<Q, A> call,
+      Metadata headers,
+      ServerCallHandler<Q, A> next,
+      Optional<String> shown,
+      Role least) {
     Optional<Actor> actor = tokens.authenticate(shown);
     if (actor.isEmpty()) {
-      return refuse(
-          call,
-          Status.UNAUTHENTICATED,
-          shown.isEmpty()
-              ? "a token is needed: set GPUPOOL_TOKEN or GPUPOOL_TOKEN_FILE; an admin makes one with"
-                  + " 'gpupool tenant token create'"
-              : "the token is not known: it was mistyped, has expired or was revoked; ask an admin"
-                  + " for a new one");
+      return refuse(call, Status.UNAUTHENTICATED, tokens.whyNot(shown));
     }
-    if (!actor.get().role().covers(least.get())) {
+    if (!actor.get().role().covers(least)) {
       return refuse(
           call,
           Status.PERMISSION_DENIED,
           "the role of the token is "
               + actor.get().role().text()
               + ", and this takes "
-              + least.get().text());
+              + least.text());
     }
     return Contexts.interceptCall(
         Context.current().withValue(ACTOR, actor.get()), call, headers, next);

@@ -1,20 +1,26 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.gpupool.server;
 
+import io.gpupool.server.oidc.Login;
 import java.util.Optional;
 
 /**
  * Who calls.
  *
  * @param tenant whose token it showed; empty: a server without tokens takes any caller
- * @param token with which it proved it
+ * @param token of the pool with which it proved it
+ * @param login with the pool's issuer by which it proved it instead
  */
-record Actor(String tenant, Role role, Optional<TokenHash> token) {
+record Actor(String tenant, Role role, Optional<TokenHash> token, Optional<Login> login) {
   /** Any caller of a server without tokens. */
   static final Actor ANYONE = new Actor("", Role.ADMIN, Optional.empty());
 
   /** The pool itself. */
   static final Actor POOL = new Actor("pool", Role.ADMIN, Optional.empty());
+
+  Actor(String tenant, Role role, Optional<TokenHash> token) {
+    this(tenant, role, token, Optional.empty());
+  }
 
   /** Whether it may use what belongs to this tenant. */
   boolean mayUse(String owner) {
@@ -28,6 +34,9 @@ record Actor(String tenant, Role role, Optional<TokenHash> token) {
 
   /** How the record of changes names it. */
   String text() {
+    if (login.isPresent()) {
+      return tenant + "/" + HolderName.plain(login.get().subject());
+    }
     return token.map(hash -> tenant + "/" + hash.id()).orElse(tenant.isEmpty() ? "anyone" : tenant);
   }
 }

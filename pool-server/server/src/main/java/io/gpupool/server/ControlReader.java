@@ -22,15 +22,21 @@ record ControlReader(
 
   @Override
   public CompletableFuture<Optional<Caller>> caller(Optional<String> token) {
-    return CompletableFuture.supplyAsync(
-        () -> tokens.authenticate(token).map(actor -> new Caller(actor.tenant(), actor.role())),
-        control);
+    return tokens
+        .ready(token)
+        .thenApplyAsync(
+            ready ->
+                tokens.authenticate(token).map(actor -> new Caller(actor.tenant(), actor.role())),
+            control);
   }
 
   @Override
   public CompletableFuture<Optional<PoolSnapshot>> read(Optional<String> token) {
-    return CompletableFuture.supplyAsync(
-        () -> tokens.authenticate(token).map(actor -> view.snapshot(actor, admin)), control);
+    return tokens
+        .ready(token)
+        .thenApplyAsync(
+            ready -> tokens.authenticate(token).map(actor -> view.snapshot(actor, admin)),
+            control);
   }
 
   @Override

@@ -3,6 +3,7 @@ package io.gpupool.server;
 
 import io.gpupool.server.calls.Calls;
 import io.gpupool.server.calls.LocalCalls;
+import io.gpupool.server.oidc.Logins;
 import io.gpupool.server.state.LocalStore;
 import io.gpupool.server.state.RecordStore;
 import io.gpupool.server.state.StateStore;
@@ -241,7 +242,9 @@ public final class PoolServer implements AutoCloseable {
             : new Capacity(gpus, records);
     Audit audit = new Audit(records, control, name);
     Tenants tenants = new Tenants(records, audit, control);
-    Tokens tokens = new Tokens(records, audit, control, options.needsTokens());
+    Optional<Logins> logins = options.oidc().map(Logins::of);
+    logins.ifPresent(opened -> onClose.add(opened::close));
+    Tokens tokens = new Tokens(records, audit, control, options.needsTokens(), logins);
     TimeTable times = new TimeTable(gpus.size());
     // Last of all, when no session is left that would be taken out of it.
     onClose.addFirst(() -> close(times));
@@ -281,7 +284,7 @@ public final class PoolServer implements AutoCloseable {
             control);
     AdminView adminView = new AdminView(capacity, partitions, tenants, tokens);
     reader = new ControlReader(control, tokens, view, adminView, workers, records);
-    Access access = new Access(tokens);
+    Access access = new Access(tokens, control);
     NettyServerBuilder builder =
         NettyServerBuilder.forAddress(
             new InetSocketAddress(options.listen(), options.controlPort()));

@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.gpupool.server;
 
+import java.util.Arrays;
+import java.util.Collection;
+import java.util.Comparator;
 import java.util.Locale;
 
 /** What a token allows; each role may do what those before it may. */
@@ -8,6 +11,14 @@ public enum Role {
   READ_ONLY,
   USER,
   ADMIN;
+
+  /** The highest that a login's roles name, with or without {@code gpupool-} in front. */
+  static Role highestOf(Collection<String> names) {
+    return Arrays.stream(values())
+        .filter(role -> names.contains(role.text()) || names.contains("gpupool-" + role.text()))
+        .max(Comparator.naturalOrder())
+        .orElse(USER);
+  }
 
   public boolean covers(Role other) {
     return compareTo(other) >= 0;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.gpupool.server;
 
+import io.gpupool.server.oidc.OidcOptions;
 import io.gpupool.server.state.etcd.EtcdOptions;
 import io.gpupool.transport.tls.TlsFiles;
 import java.net.InetAddress;
@@ -23,6 +24,7 @@ import java.util.regex.Pattern;
  * @param etcd where a pool of several servers remembers it, instead of in a folder
  * @param tls what all ports speak TLS with; none: they do not
  * @param auth how callers prove who they are; empty: on loopback not at all, else by tokens
+ * @param oidc whose logins are as good as tokens
  * @param name under which it lists itself; empty makes one of host and control port
  * @param labels what its operator says of its GPUs, for requests to select by
  * @param libcuda the NVIDIA driver library, where it is not on the usual path
@@ -40,6 +42,7 @@ public record ServerOptions(
     Optional<EtcdOptions> etcd,
     TlsFiles tls,
     Optional<Auth> auth,
+    Optional<OidcOptions> oidc,
     Optional<String> name,
     Map<String, String> labels,
     Optional<Path> libcuda,
@@ -72,6 +75,10 @@ public record ServerOptions(
     checkState(listen, auth.get() == Auth.tokens, state.isPresent() || etcd.isPresent());
     labels = Map.copyOf(labels);
     labels.forEach(ServerOptions::checkLabel);
+    if (oidc.isPresent() && auth.get() == Auth.none) {
+      throw new IllegalArgumentException(
+          "--oidc-issuer needs callers to prove who they are: give --auth tokens");
+    }
     if (tls.trusted().isPresent() && tls.certificate().isEmpty()) {
       throw new IllegalArgumentException(
           "--tls-client-ca asks clients for certificates over TLS: give --tls-cert and --tls-key");

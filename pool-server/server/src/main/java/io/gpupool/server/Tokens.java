@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.gpupool.server;
 
+import io.gpupool.server.oidc.Logins;
 import io.gpupool.server.state.Draft;
 import io.gpupool.server.state.RecordStore;
 import io.gpupool.server.state.StateException;
@@ -10,6 +11,7 @@ import java.util.Base64;
 import java.util.Map;
 import java.util.Optional;
 import java.util.OptionalLong;
+import java.util.concurrent.CompletableFuture;
 
 /**
  * Tokens by which callers prove who they are: 256 random bits, of which the pool keeps a hash.
@@ -29,14 +31,31 @@ final class Tokens {
   private final Audit audit;
   private final Timers timers;
   private final boolean required;
+  private final Optional<Logins> logins;
   private final SecureRandom random = new SecureRandom();
 
-  /** Without {@code required}, any caller may do anything. */
-  Tokens(RecordStore records, Audit audit, Timers timers, boolean required) {
+  /**
+   * Makes none yet.
+   *
+   * @param required whether they are needed; else any caller may do anything
+   * @param logins of an issuer that are as good as the pool's own tokens
+   */
+  Tokens(
+      RecordStore records,
+      Audit audit,
+      Timers timers,
+      boolean required,
+      Optional<Logins> logins) {
     this.records = records;
     this.audit = audit;
     this.timers = timers;
     this.required = required;
+    this.logins = logins;
+  }
+
+  /** Without an issuer of logins. */
+  Tokens(RecordStore records, Audit audit, Timers timers, boolean required) {
+    this(records, audit, timers, required, Optional.empty());
   }
 
   boolean required() {
@@ -51,10 +70,33 @@ final class Tokens {
     }
   }
 
-  /** Who shows this token; empty if nobody is known by it. */
+  /**
+   * Completed once {@link #authenticate} can tell who shows this token, which may take an issuer's
+   * answer. For any thread.
+   */
+  CompletableFuture<Void> ready(Optional<String> token) {
+    return token
+        .filter(text -> required && logins.isPresent() && Logins.isFor(text))
+        .map(text -> logins.get().verified(text))
+        .orElseGet(() -> CompletableFuture.completedFuture(null));
+  }
+
+  /** Who shows this token, which must be {@link #ready}; empty if nobody is known by it. */
   Optional<Actor> authenticate(Optional<String> token) {
     if (!required) {
       return Optional.of(Actor.ANYONE);
+    }
+    if (logins.isPresent() && token.filter(Logins::isFor).isPresent()) {
+      return logins
+          .get()
+          .find(token.get())
+          .filter(login -> exists(login.tenant()))
+          .map(login ->
+              new Actor(
+                  login.tenant(),
+                  Role.highestOf(login.roles()),
+                  Optional.empty(),
+                  Optional.of(login)));
     }
     return token
         .map(TokenHash::of)
@@ -64,7 +106,35 @@ final class Tokens {
 
   /** Whether what was proved earlier would be believed now. */
   boolean stillHolds(Actor actor) {
+    if (actor.login().isPresent()) {
+      return timers.wallMillis() < actor.login().get().validUntilMillis()
+          && exists(actor.tenant());
+    }
     return actor.token().isEmpty() || valid(actor.token().get()).isPresent();
+  }
+
+  /** Why nobody is known by what was shown, and what to do. */
+  String whyNot(Optional<String> token) {
+    if (token.isEmpty()) {
+      return "a token is needed: set GPUPOOL_TOKEN or GPUPOOL_TOKEN_FILE; an admin makes one with"
+          + " 'gpupool tenant token create'";
+    }
+    if (logins.isEmpty() || !Logins.isFor(token.get())) {
+      return "the token is not known: it was mistyped, has expired or was revoked; ask an admin for"
+          + " a new one";
+    }
+    return logins
+        .get()
+        .find(token.get())
+        .map(login ->
+            "the login is of tenant '"
+                + HolderName.plain(login.tenant())
+                + "', which the pool does not have; an admin makes it with 'gpupool tenant create'")
+        .orElseGet(() -> "the login is not valid here: " + logins.get().whyNot(token.get()));
+  }
+
+  private boolean exists(String tenant) {
+    return records.get(Kinds.TENANTS, tenant).isPresent();
   }
 
   private Optional<Token> valid(TokenHash hash) {
@@ -72,7 +142,7 @@ final class Tokens {
         .get(Kinds.TOKENS, hash.text())
         .map(Versioned::value)
         .filter(token -> !token.isExpired(timers.wallMillis()))
-        .filter(token -> records.get(Kinds.TENANTS, token.tenant()).isPresent());
+        .filter(token -> exists(token.tenant()));
   }
 
   Map<String, Versioned<Token>> all() {

@@ -9,6 +9,7 @@ import io.gpupool.control.v1.OpenSessionReply;
 import io.gpupool.control.v1.OpenSessionRequest;
 import io.gpupool.control.v1.PoolAdminGrpc;
 import io.gpupool.control.v1.PoolGrpc;
+import io.gpupool.server.oidc.OidcOptions;
 import io.gpupool.transport.tls.TlsFiles;
 import io.gpupool.wire.ClientHello;
 import io.gpupool.wire.ServerHello;
@@ -44,11 +45,16 @@ public final class Pool implements AutoCloseable {
 
   /** On a control port of the test's choice. */
   public Pool(String gpus, int spares, int controlPort) throws IOException {
-    this(gpus, spares, controlPort, Optional.empty(), ServerOptions.Auth.none);
+    this(gpus, spares, controlPort, Optional.empty(), ServerOptions.Auth.none, Optional.empty());
   }
 
   private Pool(
-      String gpus, int spares, int controlPort, Optional<Path> state, ServerOptions.Auth auth)
+      String gpus,
+      int spares,
+      int controlPort,
+      Optional<Path> state,
+      ServerOptions.Auth auth,
+      Optional<OidcOptions> oidc)
       throws IOException {
     server =
         PoolServer.start(
@@ -61,6 +67,7 @@ public final class Pool implements AutoCloseable {
                 Optional.empty(),
                 TlsFiles.NONE,
                 Optional.of(auth),
+                oidc,
                 Optional.of("test"),
                 Map.of("zone", "eu"),
                 Optional.empty(),
@@ -78,7 +85,14 @@ public final class Pool implements AutoCloseable {
 
   /** With tenants and tokens, which last in this folder. */
   static Pool withTokens(Path state) throws IOException {
-    return new Pool("soft:1", 0, 0, Optional.of(state), ServerOptions.Auth.tokens);
+    return new Pool(
+        "soft:1", 0, 0, Optional.of(state), ServerOptions.Auth.tokens, Optional.empty());
+  }
+
+  /** The same, with logins of an issuer, too. */
+  static Pool withLogins(Path state, OidcOptions oidc) throws IOException {
+    return new Pool(
+        "soft:1", 0, 0, Optional.of(state), ServerOptions.Auth.tokens, Optional.of(oidc));
   }
 
   ManagedChannel channel() {

@@ -1,0 +1,191 @@
+// SPDX-License-Identifier: Apache-2.0
+package io.gpupool.server.oidc;
+
+import java.nio.charset.StandardCharsets;
+import java.security.MessageDigest;
+import java.security.NoSuchAlgorithmException;
+import java.util.HexFormat;
+import java.util.LinkedHashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.Optional;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.ExecutorService;
+import java.util.concurrent.Executors;
+import java.util.concurrent.Semaphore;
+import java.util.concurrent.TimeUnit;
+import java.util.function.LongSupplier;
+
+/**
+ * Verifies tokens that an OpenID Connect issuer has signed, in threads of its own, and remembers
+ * what came of it for a while. For any thread; nothing but those threads ever blocks.
+ */
+public final class Logins implements AutoCloseable {
+  private static final long MIN_FETCH_NANOS = TimeUnit.SECONDS.toNanos(10);
+  private static final long LEEWAY_MILLIS = 30_000;
+
+  /** After that, a key that has been taken back by its issuer lets nobody in any more. */
+  private static final long REMEMBER_MILLIS = 60_000;
+
+  private static final long REMEMBER_REFUSED_MILLIS = 5_000;
+  private static final int MAX_REMEMBERED = 1024;
+  private static final int MAX_AT_ONCE = 64;
+
+  private final OidcOptions options;
+  private final IssuerKeys keys;
+  private final LongSupplier wallMillis;
+  private final Semaphore places = new Semaphore(MAX_AT_ONCE);
+  private final ExecutorService threads =
+      Executors.newThreadPerTaskExecutor(Thread.ofVirtual().name("gpupool-login-", 0).factory());
+  private final Map<String, Verdict> verdicts =
+      new LinkedHashMap<>(16, 0.75f, true) {
+        private static final long serialVersionUID = 1L;
+
+        @Override
+        protected boolean removeEldestEntry(Map.Entry<String, Verdict> eldest) {
+          return size() > MAX_REMEMBERED;
+        }
+      };
+
+  /** What came of a token, and until when that holds. */
+  private record Verdict(Optional<Login> login, String why, long untilMillis) {}
+
+  Logins(OidcOptions options, IssuerKeys keys, LongSupplier wallMillis) {
+    this.options = options;
+    this.keys = keys;
+    this.wallMillis = wallMillis;
+  }
+
+  /** Asks the issuer for its keys when the first token comes. */
+  public static Logins of(OidcOptions options) {
+    return new Logins(
+        options,
+        new IssuerKeys(
+            new IssuerDocuments(options.issuer(), options.trusted()),
+            MIN_FETCH_NANOS,
+            System::nanoTime),
+        System::currentTimeMillis);
+  }
+
+  /** Whether a token has the form of an issuer's rather than of the pool's own. */
+  public static boolean isFor(String token) {
+    return Jwt.looksLike(token);
+  }
+
+  /** Completed once {@link #find} knows about the token. */
+  public CompletableFuture<Void> verified(String token) {
+    String digest = digest(token);
+    if (verdict(digest).isPresent()) {
+      return CompletableFuture.completedFuture(null);
+    }
+    if (!places.tryAcquire()) {
+      remember(digest, refused("too many logins at once; try again", 0));
+      return CompletableFuture.completedFuture(null);
+    }
+    return CompletableFuture.runAsync(
+        () -> {
+          try {
+            remember(digest, judge(token));
+          } finally {
+            places.release();
+          }
+        },
+        threads);
+  }
+
+  /** Who shows a token that was verified; empty if nobody, or if it was not verified lately. */
+  public Optional<Login> find(String token) {
+    return verdict(digest(token)).flatMap(Verdict::login);
+  }
+
+  /** Why a token that was verified is not believed. */
+  public String whyNot(String token) {
+    return verdict(digest(token)).map(Verdict::why).orElse("it was not verified in time");
+  }
+
+  @Override
+  public void close() {
+    threads.shutdownNow();
+  }
+
+  private Verdict judge(String token) {
+    long now = wallMillis.getAsLong();
+    try {
+      Login login = verify(Jwt.parse(token), now);
+      return new Verdict(
+          Optional.of(login), "", Math.min(login.validUntilMillis(), now + REMEMBER_MILLIS));
+    } catch (LoginException e) {
+      return refused(e.getMessage(), REMEMBER_REFUSED_MILLIS);
+    }
+  }
+
+  private Login verify(Jwt token, long now) throws LoginException {
+    String name = token.header().text("alg").orElse("");
+    Algorithm algorithm =
+        Algorithm.of(name)
+            .orElseThrow(() ->
+                new LoginException("it is signed by " + Jwt.plain(name) + ", which is not taken"));
+    Claims claims = token.claims();
+    // The cheap questions first: nothing is fetched for the tokens of others.
+    require(
+        claims.text("iss").filter(options.issuer().toString()::equals).isPresent(),
+        "it comes from another issuer than " + options.issuer());
+    require(
+        claims.texts("aud").contains(options.audience()),
+        "it is for another audience than " + options.audience());
+    long expires = 1000 * claims.seconds("exp").orElseThrow(() -> new LoginException("it has no end (exp)"));
+    require(now < expires + LEEWAY_MILLIS, "it has expired");
+    require(
+        !claims.has("nbf")
+            || claims.seconds("nbf").filter(s -> now >= 1000 * s - LEEWAY_MILLIS).isPresent(),
+        "it is not valid yet");
+    IssuerKey key = keys.find(token.header().text("kid"), algorithm);
+    require(
+        algorithm.verifies(key.key(), token.signed(), token.signature()),
+        "its signature is not its issuer's");
+    List<String> tenants = claims.texts(options.tenantClaim());
+    require(
+        tenants.size() == 1,
+        "it names "
+            + (tenants.isEmpty() ? "no tenant" : "several tenants")
+            + " (claim "
+            + options.tenantClaim()
+            + ")");
+    String subject = claims.text("sub").orElseThrow(() -> new LoginException("it is of nobody (sub)"));
+    return new Login(
+        subject, tenants.getFirst(), claims.texts(options.roleClaim()), expires + LEEWAY_MILLIS);
+  }
+
+  private static void require(boolean holds, String otherwise) throws LoginException {
+    if (!holds) {
+      throw new LoginException(otherwise);
+    }
+  }
+
+  private Verdict refused(String why, long rememberMillis) {
+    return new Verdict(Optional.empty(), why, wallMillis.getAsLong() + Math.max(1000, rememberMillis));
+  }
+
+  private Optional<Verdict> verdict(String digest) {
+    synchronized (verdicts) {
+      return Optional.ofNullable(verdicts.get(digest))
+          .filter(verdict -> wallMillis.getAsLong() < verdict.untilMillis());
+    }
+  }
+
+  private void remember(String digest, Verdict verdict) {
+    synchronized (verdicts) {
+      verdicts.put(digest, verdict);
+    }
+  }
+
+  private static String digest(String token) {
+    try {
+      return HexFormat.of()
+          .formatHex(
+              MessageDigest.getInstance("SHA-256").digest(token.getBytes(StandardCharsets.UTF_8)));
+    } catch (NoSuchAlgorithmException e) {
+      throw new IllegalStateException(e);
+    }
+  }
+}

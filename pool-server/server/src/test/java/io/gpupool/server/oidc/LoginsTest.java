@@ -1,0 +1,221 @@
+// SPDX-License-Identifier: Apache-2.0
+package io.gpupool.server.oidc;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
+
+import com.google.gson.JsonArray;
+import com.google.gson.JsonObject;
+import com.google.gson.JsonPrimitive;
+import java.net.URI;
+import java.nio.charset.StandardCharsets;
+import java.util.Optional;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.AtomicLong;
+import javax.crypto.Mac;
+import javax.crypto.spec.SecretKeySpec;
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.BeforeEach;
+import org.junit.jupiter.api.Test;
+
+/** What is believed of tokens of a real issuer, over HTTP on loopback. */
+class LoginsTest {
+  private final AtomicLong passedMillis = new AtomicLong();
+  private TestIssuer issuer;
+  private TestIssuer.Key key;
+  private Logins logins;
+
+  @BeforeEach
+  void start() throws Exception {
+    issuer = new TestIssuer();
+    key = issuer.publish("first", "ES256");
+    logins =
+        new Logins(
+            issuer.options(),
+            new IssuerKeys(
+                new IssuerDocuments(issuer.url(), Optional.empty()),
+                TimeUnit.SECONDS.toNanos(10),
+                () -> TimeUnit.MILLISECONDS.toNanos(passedMillis.get())),
+            () -> System.currentTimeMillis() + passedMillis.get());
+  }
+
+  @AfterEach
+  void stop() {
+    logins.close();
+    issuer.close();
+  }
+
+  @Test
+  void token_ofEachAlgorithm_isBelieved() throws Exception {
+    for (String algorithm : new String[] {"RS256", "ES256", "EdDSA", "Ed25519"}) {
+      TestIssuer.Key other = issuer.publish("key-" + algorithm, algorithm);
+      pass(11);
+      Login login = login(TestIssuer.sign(other, issuer.claims("blue", "admin"))).orElseThrow();
+      assertThat(login.subject()).as(algorithm).isEqualTo("alice");
+      assertThat(login.tenant()).isEqualTo("blue");
+      assertThat(login.roles()).containsExactly("admin");
+    }
+  }
+
+  @Test
+  void token_withClaimsThatDoNotHold_isNotBelieved() throws Exception {
+    assertRefused(with("iss", "https://elsewhere.example"), "another issuer");
+    assertRefused(with("aud", "another"), "another audience");
+    assertRefused(with("exp", nowSeconds() - 60), "expired");
+    assertRefused(with("exp", "tomorrow"), "no end");
+    assertRefused(with("nbf", nowSeconds() + 120), "not valid yet");
+    assertRefused(with("sub", 5), "of nobody");
+    JsonObject none = issuer.claims("blue", "user");
+    none.remove(OidcOptions.TENANT_CLAIM);
+    assertRefused(TestIssuer.sign(key, none), "no tenant");
+    JsonArray two = new JsonArray();
+    two.add("blue");
+    two.add("red");
+    JsonObject several = issuer.claims("blue", "user");
+    several.add(OidcOptions.TENANT_CLAIM, two);
+    assertRefused(TestIssuer.sign(key, several), "several tenants");
+    JsonObject forMany = issuer.claims("blue", "user");
+    JsonArray audiences = new JsonArray();
+    audiences.add("another");
+    audiences.add(TestIssuer.AUDIENCE);
+    forMany.add("aud", audiences);
+    assertThat(login(TestIssuer.sign(key, forMany))).isPresent();
+  }
+
+  @Test
+  void token_tamperedWith_isNotBelieved() throws Exception {
+    String token = TestIssuer.sign(key, issuer.claims("blue", "user"));
+    String[] parts = token.split("\\.");
+    assertThat(login(token)).isPresent();
+    String raised = TestIssuer.text(issuer.claims("blue", "admin"));
+    assertRefused(parts[0] + "." + raised + "." + parts[2], "signature");
+    assertRefused(parts[0] + "." + parts[1] + "." + TestIssuer.text(new byte[64]), "signature");
+    assertRefused(parts[0] + "." + parts[1] + ".", "signature");
+    TestIssuer.Key stranger = new TestIssuer.Key("first", "ES256", issuer.publish("x", "ES256").pair());
+    assertRefused(TestIssuer.sign(stranger, issuer.claims("blue", "user")), "signature");
+    assertRefused(parts[0] + "." + "!!!" + "." + parts[2], "damaged");
+    assertRefused(token + ".x", "no signed token");
+  }
+
+  @Test
+  void token_ofAlgorithmsThatProveNothing_isNotBelieved() throws Exception {
+    TestIssuer.Key rsa = issuer.publish("rsa", "RS256");
+    pass(11);
+    assertRefused(TestIssuer.text(header("none", "first")) + "." + body() + ".e30", "'none'");
+    assertRefused(TestIssuer.text(header("None", "first")) + "." + body() + ".e30", "'None'");
+    // Signed with the public key as if it were a secret.
+    String hmac = TestIssuer.text(header("HS256", "rsa")) + "." + body();
+    Mac mac = Mac.getInstance("HmacSHA256");
+    mac.init(new SecretKeySpec(rsa.pair().getPublic().getEncoded(), "HmacSHA256"));
+    assertRefused(
+        hmac + "." + TestIssuer.text(mac.doFinal(hmac.getBytes(StandardCharsets.US_ASCII))),
+        "'HS256'");
+    // A key of one kind under an algorithm of another.
+    assertRefused(
+        TestIssuer.sign(header("ES256", "rsa"), issuer.claims("blue", "user"), rsa), "no such key");
+    JsonObject critical = header("ES256", "first");
+    critical.add("crit", new JsonArray());
+    assertRefused(TestIssuer.sign(critical, issuer.claims("blue", "user"), key), "crit");
+    JsonObject logout = header("ES256", "first");
+    logout.addProperty("typ", "logout+jwt");
+    assertRefused(TestIssuer.sign(logout, issuer.claims("blue", "user"), key), "another kind");
+  }
+
+  @Test
+  void keys_rotate_newOnesAreFetchedAndOldOnesForgotten() throws Exception {
+    String old = TestIssuer.sign(key, issuer.claims("blue", "user"));
+    assertThat(login(old)).isPresent();
+    assertThat(issuer.fetches()).isEqualTo(1);
+
+    TestIssuer.Key next = issuer.publish("second", "ES256");
+    issuer.withdraw(key);
+    pass(11);
+    assertThat(login(TestIssuer.sign(next, issuer.claims("blue", "user")))).isPresent();
+    assertThat(issuer.fetches()).isEqualTo(2);
+    assertThat(login(old)).as("remembered for a minute").isPresent();
+    pass(61);
+    assertRefused(old, "no such key");
+  }
+
+  @Test
+  void keys_strangersNameMany_issuerIsAskedOnce() throws Exception {
+    for (int i = 0; i < 20; i++) {
+      TestIssuer.Key unknown = new TestIssuer.Key("guess-" + i, "ES256", key.pair());
+      assertRefused(TestIssuer.sign(unknown, issuer.claims("blue", "user")), "no such key");
+    }
+    assertThat(issuer.fetches()).isEqualTo(1);
+  }
+
+  @Test
+  void issuer_isAway_keysHoldForADay() throws Exception {
+    JsonObject claims = issuer.claims("blue", "user");
+    claims.addProperty("exp", nowSeconds() + 10 * 24 * 3600);
+    String token = TestIssuer.sign(key, claims);
+    assertThat(login(token)).isPresent();
+    issuer.goAway();
+    pass(3600);
+    assertThat(login(token)).isPresent();
+    pass(24 * 3600);
+    assertRefused(token, "cannot be had");
+  }
+
+  @Test
+  void roles_inNestedClaim_areFound() {
+    Claims claims =
+        Claims.parse("{\"realm_access\":{\"roles\":[\"x\",\"gpupool-admin\",7]},\"a.b\":\"c\"}")
+            .orElseThrow();
+    assertThat(claims.texts("realm_access.roles")).containsExactly("x", "gpupool-admin");
+    assertThat(claims.texts("a.b")).containsExactly("c");
+    assertThat(claims.texts("realm_access.roles.x")).isEmpty();
+    for (String text : new String[] {"", "[]", "{} {}", "{'a':1}", "{\"a\":1,}", "null"}) {
+      assertThat(Claims.parse(text)).as(text).isEmpty();
+    }
+  }
+
+  @Test
+  void options_issuerInClearText_isRefusedBeyondThisMachine() {
+    for (String url :
+        new String[] {"http://192.0.2.1", "https://a.example/?x", "ftp://a.example", "a"}) {
+      assertThatThrownBy(() ->
+              new OidcOptions(URI.create(url), "gpupool", "t", "r", Optional.empty()))
+          .as(url)
+          .hasMessageContaining("--oidc-issuer");
+    }
+  }
+
+  private String body() {
+    return TestIssuer.text(issuer.claims("blue", "admin"));
+  }
+
+  private static JsonObject header(String algorithm, String id) {
+    JsonObject header = new JsonObject();
+    header.addProperty("alg", algorithm);
+    header.addProperty("kid", id);
+    return header;
+  }
+
+  private String with(String claim, Object value) throws Exception {
+    JsonObject claims = issuer.claims("blue", "user");
+    claims.add(
+        claim, value instanceof Number n ? new JsonPrimitive(n) : new JsonPrimitive((String) value));
+    return TestIssuer.sign(key, claims);
+  }
+
+  private Optional<Login> login(String token) throws Exception {
+    logins.verified(token).get(30, TimeUnit.SECONDS);
+    return logins.find(token);
+  }
+
+  private void assertRefused(String token, String why) throws Exception {
+    assertThat(login(token)).as(why).isEmpty();
+    assertThat(logins.whyNot(token)).contains(why);
+  }
+
+  private static long nowSeconds() {
+    return System.currentTimeMillis() / 1000;
+  }
+
+  private void pass(long seconds) {
+    passedMillis.addAndGet(1000 * seconds);
+  }
+}
