@@ -17,7 +17,9 @@ import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.nio.file.StandardCopyOption;
+import java.util.ArrayList;
 import java.util.Arrays;
+import java.util.List;
 import java.util.Optional;
 import org.junit.jupiter.api.AfterAll;
 import org.junit.jupiter.api.BeforeAll;
@@ -148,6 +150,40 @@ class TlsIT {
           .isEqualTo(200);
       assertThatThrownBy(() -> health(mutual, TlsContext.of(authority.client())))
           .isInstanceOf(IOException.class);
+    }
+  }
+
+  @Test
+  void guide_tlsCommands_work(@TempDir Path place) throws IOException {
+    List<String> commands = new ArrayList<>();
+    boolean inSection = false;
+    for (String line : Files.readAllLines(Distribution.ROOT.resolve("docs/operating.md"))) {
+      inSection = line.startsWith("## ") ? line.equals("## TLS") : inSection;
+      if (inSection && (line.startsWith("openssl ") || line.startsWith("gpupool "))) {
+        commands.add(line);
+      }
+    }
+    assertThat(commands).hasSize(5);
+    for (String command : commands.subList(0, 3)) {
+      Program.Ended ended =
+          Program.of("sh", "-c", command.replace("DNS:gpu-1", "DNS:localhost")).in(place).run();
+      assertThat(ended.status()).as(command + ended).isZero();
+    }
+    assertThat(commands.get(3)).endsWith("--tls-cert server.pem --tls-key server.key");
+    try (Pool guided =
+        Pool.start(
+            "soft:1,mem=64Mi",
+            "--tls-cert",
+            place.resolve("server.pem").toString(),
+            "--tls-key",
+            place.resolve("server.key").toString())) {
+      String command =
+          commands
+              .get(4)
+              .replace("tls://gpu-1", "tls://localhost:" + guided.controlPort())
+              .replaceFirst("gpupool", Distribution.gpupool().toString());
+      Program.Ended ended = Program.of("sh", "-c", command).in(place).run();
+      assertThat(ended.status()).as(command + ended).isZero();
     }
   }
 

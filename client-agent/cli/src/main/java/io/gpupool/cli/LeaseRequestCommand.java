@@ -37,8 +37,7 @@ final class LeaseRequestCommand implements Callable<Integer> {
             .security()
             .secured(options.pool().orElse(new PoolAddress("localhost", PoolAddress.DEFAULT_PORT)));
     EventLoopGroup loops = EventLoops.create("gpupool-lease", 1);
-    try (PoolClient client =
-        new PoolClient(pool, Environment.token(), options.security(), loops)) {
+    try (PoolClient client = new PoolClient(pool, Environment.token(), options.security(), loops)) {
       HeldLease lease = lease(client);
       Runtime.getRuntime().addShutdownHook(new Thread(() -> lease.release().join()));
       show(lease, pool);

@@ -48,7 +48,7 @@ final class OidcServerOptions {
     if (issuer.isPresent() != audience.isPresent()) {
       throw new IllegalArgumentException("give --oidc-issuer and --oidc-audience together");
     }
-    return issuer.map(url ->
-        new OidcOptions(url, audience.orElseThrow(), tenantClaim, roleClaim, trusted));
+    return issuer.map(
+        url -> new OidcOptions(url, audience.orElseThrow(), tenantClaim, roleClaim, trusted));
   }
 }

@@ -23,6 +23,7 @@ import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.TimeUnit;
 import picocli.CommandLine.ArgGroup;
 import picocli.CommandLine.Command;
+import picocli.CommandLine.Mixin;
 import picocli.CommandLine.Option;
 
 /** {@code gpupool server}: serves this machine's GPUs to the pool until it is told to end. */
@@ -239,9 +240,6 @@ final class ServerCommand implements Callable<Integer> {
     return noHttp
         ? null
         : RestServer.start(
-            server.reader(),
-            server.calls(),
-            new InetSocketAddress(listen, httpPort),
-            server.tls());
+            server.reader(), server.calls(), new InetSocketAddress(listen, httpPort), server.tls());
   }
 }

@@ -16,6 +16,8 @@ import java.util.Map;
 import java.util.Optional;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.Executor;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
 
 /**
  * Lets calls through to those who may make them. A method that is not in the table is closed to
@@ -28,6 +30,7 @@ final class Access implements ServerInterceptor {
   private static final Metadata.Key<String> AUTHORIZATION =
       Metadata.Key.of("authorization", Metadata.ASCII_STRING_MARSHALLER);
   private static final String SCHEME = "bearer ";
+  private static final Logger LOG = LoggerFactory.getLogger(Access.class);
 
   /** The least role that may call a method; empty: whoever can connect. */
   private static final Map<String, Optional<Role>> TABLE = table();
@@ -111,8 +114,17 @@ final class Access implements ServerInterceptor {
     }
     WaitingCall<Q> waiting = new WaitingCall<>();
     ready.whenCompleteAsync(
-        (done, failure) ->
-            waiting.pass(interceptCall(call, headers, next, shown, least.get())),
+        (done, failure) -> {
+          try {
+            waiting.pass(interceptCall(call, headers, next, shown, least.get()));
+          } catch (RuntimeException e) {
+            // Here gRPC does not see it, and the caller would wait for ever.
+            LOG.error("{} failed", method, e);
+            call.close(
+                Status.INTERNAL.withDescription("the server has failed; its log says how"),
+                new Metadata());
+          }
+        },
         control);
     return waiting;
   }

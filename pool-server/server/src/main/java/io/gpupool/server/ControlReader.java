@@ -35,8 +35,7 @@ record ControlReader(
     return tokens
         .ready(token)
         .thenApplyAsync(
-            ready -> tokens.authenticate(token).map(actor -> view.snapshot(actor, admin)),
-            control);
+            ready -> tokens.authenticate(token).map(actor -> view.snapshot(actor, admin)), control);
   }
 
   @Override

@@ -41,11 +41,7 @@ final class Tokens {
    * @param logins of an issuer that are as good as the pool's own tokens
    */
   Tokens(
-      RecordStore records,
-      Audit audit,
-      Timers timers,
-      boolean required,
-      Optional<Logins> logins) {
+      RecordStore records, Audit audit, Timers timers, boolean required, Optional<Logins> logins) {
     this.records = records;
     this.audit = audit;
     this.timers = timers;
@@ -107,8 +103,7 @@ final class Tokens {
   /** Whether what was proved earlier would be believed now. */
   boolean stillHolds(Actor actor) {
     if (actor.login().isPresent()) {
-      return timers.wallMillis() < actor.login().get().validUntilMillis()
-          && exists(actor.tenant());
+      return timers.wallMillis() < actor.login().get().validUntilMillis() && exists(actor.tenant());
     }
     return actor.token().isEmpty() || valid(actor.token().get()).isPresent();
   }

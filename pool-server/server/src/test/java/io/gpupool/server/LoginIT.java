@@ -33,7 +33,8 @@ class LoginIT {
       Iterator<LeaseEvent> events =
           pool.as(user).requestLease(LeaseRequest.newBuilder().setFraction(0.25).build());
       assertThat(events.next().getGranted().getId()).isNotEmpty();
-      assertThat(pool.as(user).listLeases(ListRequest.getDefaultInstance()).getLeases(0).getTenant())
+      assertThat(
+              pool.as(user).listLeases(ListRequest.getDefaultInstance()).getLeases(0).getTenant())
           .isEqualTo("blue");
       assertThatThrownBy(() -> pool.admin(user).listAudit(ListAuditRequest.getDefaultInstance()))
           .hasMessageContaining("PERMISSION_DENIED")

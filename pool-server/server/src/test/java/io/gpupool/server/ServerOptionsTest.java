@@ -4,9 +4,15 @@ package io.gpupool.server;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
+import io.gpupool.server.oidc.OidcOptions;
+import io.gpupool.transport.tls.TlsFiles;
 import java.io.IOException;
+import java.net.InetAddress;
+import java.net.URI;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.util.List;
+import java.util.Map;
 import java.util.Optional;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
@@ -40,6 +46,58 @@ class ServerOptionsTest {
           .isInstanceOf(IllegalArgumentException.class)
           .hasMessageContaining("--gpus");
     }
+  }
+
+  @Test
+  void options_thatGuardNothing_areRefused(@TempDir Path folder) {
+    TlsFiles roots =
+        new TlsFiles(Optional.empty(), Optional.empty(), Optional.of(folder.resolve("ca.pem")));
+    assertThatThrownBy(() -> options(roots, ServerOptions.Auth.none, Optional.empty()))
+        .hasMessageContaining("--tls-client-ca")
+        .hasMessageContaining("--tls-cert");
+    OidcOptions issuer =
+        new OidcOptions(URI.create("https://a.example"), "gpupool", "t", "r", Optional.empty());
+    assertThatThrownBy(() -> options(TlsFiles.NONE, ServerOptions.Auth.none, Optional.of(issuer)))
+        .hasMessageContaining("--auth tokens");
+  }
+
+  @Test
+  void options_whoeverConnectsMayDoAnything_isDevelopment(@TempDir Path folder) {
+    Optional<Path> file = Optional.of(folder.resolve("x.pem"));
+    assertThat(options(TlsFiles.NONE, ServerOptions.Auth.none, Optional.empty()).isDevelopment())
+        .isTrue();
+    assertThat(
+            options(
+                    new TlsFiles(file, file, Optional.empty()),
+                    ServerOptions.Auth.none,
+                    Optional.empty())
+                .isDevelopment())
+        .isTrue();
+    assertThat(
+            options(new TlsFiles(file, file, file), ServerOptions.Auth.none, Optional.empty())
+                .isDevelopment())
+        .isFalse();
+  }
+
+  private static ServerOptions options(
+      TlsFiles tls, ServerOptions.Auth auth, Optional<OidcOptions> oidc) {
+    return new ServerOptions(
+        new GpuSpec("soft:1"),
+        InetAddress.getLoopbackAddress(),
+        0,
+        0,
+        Optional.empty(),
+        Optional.empty(),
+        tls,
+        Optional.of(auth),
+        oidc,
+        Optional.empty(),
+        Map.of(),
+        Optional.empty(),
+        0,
+        true,
+        ServerOptions.MissingPtx.fail,
+        WorkerCommand.onThisJava("none", List.of()));
   }
 
   @Test

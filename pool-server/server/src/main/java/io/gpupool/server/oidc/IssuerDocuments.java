@@ -46,10 +46,7 @@ final class IssuerDocuments {
       throw new IOException("its keys are not at an https:// address: " + keys);
     }
     List<IssuerKey> usable =
-        fetch(keys).objects("keys").stream()
-            .map(IssuerKey::of)
-            .flatMap(Optional::stream)
-            .toList();
+        fetch(keys).objects("keys").stream().map(IssuerKey::of).flatMap(Optional::stream).toList();
     if (usable.isEmpty()) {
       throw new IOException(keys + " has no key for signatures that can be used here");
     }

@@ -50,7 +50,8 @@ record IssuerKey(String kind, Optional<String> id, Optional<String> algorithm, P
   }
 
   boolean fits(Algorithm wanted) {
-    return kind.equals(wanted.keyKind()) && algorithm.filter(a -> !a.equals(wanted.name())).isEmpty();
+    return kind.equals(wanted.keyKind())
+        && algorithm.filter(a -> !a.equals(wanted.name())).isEmpty();
   }
 
   private static IssuerKey made(String kind, Claims jwk, PublicKey key) {

@@ -49,8 +49,8 @@ final class IssuerKeys {
       throw new LoginException("the keys of its issuer cannot be had; the server's log says why");
     }
     return find(next.keys, id, algorithm)
-        .orElseThrow(() ->
-            new LoginException("its issuer has no such key (kid) for " + algorithm.name()));
+        .orElseThrow(
+            () -> new LoginException("its issuer has no such key (kid) for " + algorithm.name()));
   }
 
   /** Others that come meanwhile wait for the same answer. */

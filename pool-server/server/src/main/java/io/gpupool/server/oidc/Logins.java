@@ -133,7 +133,8 @@ public final class Logins implements AutoCloseable {
     require(
         claims.texts("aud").contains(options.audience()),
         "it is for another audience than " + options.audience());
-    long expires = 1000 * claims.seconds("exp").orElseThrow(() -> new LoginException("it has no end (exp)"));
+    long expires =
+        1000 * claims.seconds("exp").orElseThrow(() -> new LoginException("it has no end (exp)"));
     require(now < expires + LEEWAY_MILLIS, "it has expired");
     require(
         !claims.has("nbf")
@@ -151,7 +152,8 @@ public final class Logins implements AutoCloseable {
             + " (claim "
             + options.tenantClaim()
             + ")");
-    String subject = claims.text("sub").orElseThrow(() -> new LoginException("it is of nobody (sub)"));
+    String subject =
+        claims.text("sub").orElseThrow(() -> new LoginException("it is of nobody (sub)"));
     return new Login(
         subject, tenants.getFirst(), claims.texts(options.roleClaim()), expires + LEEWAY_MILLIS);
   }
@@ -163,7 +165,8 @@ public final class Logins implements AutoCloseable {
   }
 
   private Verdict refused(String why, long rememberMillis) {
-    return new Verdict(Optional.empty(), why, wallMillis.getAsLong() + Math.max(1000, rememberMillis));
+    return new Verdict(
+        Optional.empty(), why, wallMillis.getAsLong() + Math.max(1000, rememberMillis));
   }
 
   private Optional<Verdict> verdict(String digest) {

@@ -91,7 +91,8 @@ class LoginsTest {
     assertRefused(parts[0] + "." + raised + "." + parts[2], "signature");
     assertRefused(parts[0] + "." + parts[1] + "." + TestIssuer.text(new byte[64]), "signature");
     assertRefused(parts[0] + "." + parts[1] + ".", "signature");
-    TestIssuer.Key stranger = new TestIssuer.Key("first", "ES256", issuer.publish("x", "ES256").pair());
+    TestIssuer.Key stranger =
+        new TestIssuer.Key("first", "ES256", issuer.publish("x", "ES256").pair());
     assertRefused(TestIssuer.sign(stranger, issuer.claims("blue", "user")), "signature");
     assertRefused(parts[0] + "." + "!!!" + "." + parts[2], "damaged");
     assertRefused(token + ".x", "no signed token");
@@ -176,8 +177,8 @@ class LoginsTest {
   void options_issuerInClearText_isRefusedBeyondThisMachine() {
     for (String url :
         new String[] {"http://192.0.2.1", "https://a.example/?x", "ftp://a.example", "a"}) {
-      assertThatThrownBy(() ->
-              new OidcOptions(URI.create(url), "gpupool", "t", "r", Optional.empty()))
+      assertThatThrownBy(
+              () -> new OidcOptions(URI.create(url), "gpupool", "t", "r", Optional.empty()))
           .as(url)
           .hasMessageContaining("--oidc-issuer");
     }
@@ -197,7 +198,8 @@ class LoginsTest {
   private String with(String claim, Object value) throws Exception {
     JsonObject claims = issuer.claims("blue", "user");
     claims.add(
-        claim, value instanceof Number n ? new JsonPrimitive(n) : new JsonPrimitive((String) value));
+        claim,
+        value instanceof Number n ? new JsonPrimitive(n) : new JsonPrimitive((String) value));
     return TestIssuer.sign(key, claims);
   }
 

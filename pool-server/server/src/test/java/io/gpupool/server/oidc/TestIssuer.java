@@ -44,10 +44,12 @@ public final class TestIssuer implements AutoCloseable {
     server = HttpServer.create(new InetSocketAddress(InetAddress.getLoopbackAddress(), 0), 0);
     server.createContext(
         "/.well-known/openid-configuration", exchange -> answer(exchange, configuration()));
-    server.createContext("/keys", exchange -> {
-      fetches.incrementAndGet();
-      answer(exchange, keys());
-    });
+    server.createContext(
+        "/keys",
+        exchange -> {
+          fetches.incrementAndGet();
+          answer(exchange, keys());
+        });
     server.start();
   }
 
