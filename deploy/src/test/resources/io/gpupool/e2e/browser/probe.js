@@ -23,7 +23,10 @@ const probe = (() => {
 
   function control(name) {
     const all = [...ground().querySelectorAll(CONTROLS)].filter(isVisible);
-    return all.find((element) => nameOf(element) === name) ?? all.find((element) => nameOf(element).startsWith(name));
+    return (
+      all.find((element) => nameOf(element) === name) ??
+      all.find((element) => nameOf(element).startsWith(name))
+    );
   }
 
   function centre(element) {
@@ -41,7 +44,11 @@ const probe = (() => {
     return [...colours.getImageData(0, 0, 1, 1).data].map((part) => part / 255);
   }
 
-  const over = ([r, g, b, a], [r2, g2, b2]) => [r * a + r2 * (1 - a), g * a + g2 * (1 - a), b * a + b2 * (1 - a)];
+  const over = ([r, g, b, a], [r2, g2, b2]) => [
+    r * a + r2 * (1 - a),
+    g * a + g2 * (1 - a),
+    b * a + b2 * (1 - a),
+  ];
 
   function backgroundOf(element) {
     const layers = [];
@@ -58,13 +65,17 @@ const probe = (() => {
   }
 
   function luminance(rgb) {
-    const [r, g, b] = rgb.map((part) => (part <= 0.04045 ? part / 12.92 : ((part + 0.055) / 1.055) ** 2.4));
+    const [r, g, b] = rgb.map((part) =>
+      part <= 0.04045 ? part / 12.92 : ((part + 0.055) / 1.055) ** 2.4,
+    );
     return 0.2126 * r + 0.7152 * g + 0.0722 * b;
   }
 
   function contrast(element, css) {
     const behind = backgroundOf(element);
-    const [light, dark] = [luminance(over(colour(css), behind)), luminance(behind)].sort((a, b) => b - a);
+    const [light, dark] = [luminance(over(colour(css), behind)), luminance(behind)].sort(
+      (a, b) => b - a,
+    );
     return (light + 0.05) / (dark + 0.05);
   }
 
@@ -72,7 +83,12 @@ const probe = (() => {
     const walker = document.createTreeWalker(ground(), NodeFilter.SHOW_TEXT);
     while (walker.nextNode()) {
       const element = walker.currentNode.parentElement;
-      if (walker.currentNode.data.trim() && element && isVisible(element) && !element.closest('.hidden, .skip, noscript')) {
+      if (
+        walker.currentNode.data.trim() &&
+        element &&
+        isVisible(element) &&
+        !element.closest('.hidden, .skip, noscript')
+      ) {
         yield [element, walker.currentNode.data.trim()];
       }
     }
@@ -96,14 +112,22 @@ const probe = (() => {
     }
     const root = document.documentElement;
     if (root.scrollWidth > innerWidth) {
-      const wide = [...document.querySelectorAll('*')].filter((element) => element.getBoundingClientRect().right > innerWidth + 0.5);
-      found.push(`the page is ${root.scrollWidth} wide in ${innerWidth}: ${wide.slice(0, 5).map((element) => `${element.localName}.${element.className}`)}`);
+      const wide = [...document.querySelectorAll('*')].filter(
+        (element) => element.getBoundingClientRect().right > innerWidth + 0.5,
+      );
+      found.push(
+        `the page is ${root.scrollWidth} wide in ${innerWidth}: ${wide.slice(0, 5).map((element) => `${element.localName}.${element.className}`)}`,
+      );
     }
     const dialog = ground();
     if (dialog.localName === 'dialog' && dialog.scrollWidth > dialog.clientWidth) {
       found.push('the dialog scrolls sideways');
     }
-    for (const [a, b] of pairs([...ground().querySelectorAll(CONTROLS)].filter((element) => isVisible(element) && !element.closest('header.bar, .skip, .notices')))) {
+    for (const [a, b] of pairs(
+      [...ground().querySelectorAll(CONTROLS)].filter(
+        (element) => isVisible(element) && !element.closest('header.bar, .skip, .notices'),
+      ),
+    )) {
       const [first, second] = [a.getBoundingClientRect(), b.getBoundingClientRect()];
       if (
         Math.min(first.right, second.right) - Math.max(first.left, second.left) > 1 &&
@@ -113,7 +137,9 @@ const probe = (() => {
       }
     }
     const ids = [...document.querySelectorAll('[id]')].map((element) => element.id);
-    ids.filter((id, at) => ids.indexOf(id) !== at).forEach((id) => found.push(`the id ${id} is there twice`));
+    ids
+      .filter((id, at) => ids.indexOf(id) !== at)
+      .forEach((id) => found.push(`the id ${id} is there twice`));
     for (const name of ['for', 'aria-labelledby', 'aria-describedby']) {
       document.querySelectorAll(`[${name}]`).forEach((element) => {
         if (!document.getElementById(element.getAttribute(name))) {

@@ -53,7 +53,10 @@ export async function send(method, path, { body, headers, signal } = {}) {
     }
     const problem = new Problem(response.status, await detailOf(response));
     // Another request may have been given a new token meanwhile.
-    if (response.status !== 401 || (shown === token && !(await ask(shown ? problem.message : '')))) {
+    if (
+      response.status !== 401 ||
+      (shown === token && !(await ask(shown ? problem.message : '')))
+    ) {
       throw problem;
     }
   }

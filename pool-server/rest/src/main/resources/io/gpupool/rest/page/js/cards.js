@@ -18,12 +18,16 @@ export function cards(pool) {
     for (const use of lease.grants) {
       const card = byPlace.get(`${use.grant.server}/${use.grant.gpu}`);
       if (card) {
-        const part = card.partitions.find(({ partition }) => partition.ref.name === use.grant.partition);
+        const part = card.partitions.find(
+          ({ partition }) => partition.ref.name === use.grant.partition,
+        );
         (part?.shares ?? card.loose).push({ lease, use });
       }
     }
   }
-  const all = [...byPlace.values()].sort((a, b) => byName(a.gpu.server, b.gpu.server) || a.gpu.gpu - b.gpu.gpu);
+  const all = [...byPlace.values()].sort(
+    (a, b) => byName(a.gpu.server, b.gpu.server) || a.gpu.gpu - b.gpu.gpu,
+  );
   for (const card of all) {
     card.partitions.sort((a, b) => byName(a.partition.ref.name, b.partition.ref.name));
     [card.loose, ...card.partitions.map((part) => part.shares)].forEach((shares) =>
@@ -50,11 +54,19 @@ export function uncut(card) {
   return {
     memoryBytes: Math.max(
       0,
-      card.gpu.memoryBytes - taken((part) => part.size.memoryBytes, (use) => use.grant.memoryBytes),
+      card.gpu.memoryBytes -
+        taken(
+          (part) => part.size.memoryBytes,
+          (use) => use.grant.memoryBytes,
+        ),
     ),
     computePercent: Math.max(
       0,
-      100 - taken((part) => part.size.computePercent, (use) => use.grant.computePercent),
+      100 -
+        taken(
+          (part) => part.size.computePercent,
+          (use) => use.grant.computePercent,
+        ),
     ),
   };
 }

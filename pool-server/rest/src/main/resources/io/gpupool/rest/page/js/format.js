@@ -68,7 +68,11 @@ export function duration(millis) {
 
 /** Times of GPUs, which are short at first. */
 export function nanos(count) {
-  return count < 1e9 ? `${short(count / 1e6)} ms` : count < 6e10 ? `${short(count / 1e9)} s` : duration(count / 1e6);
+  return count < 1e9
+    ? `${short(count / 1e6)} ms`
+    : count < 6e10
+      ? `${short(count / 1e9)} s`
+      : duration(count / 1e6);
 }
 
 export function clock(millis) {

@@ -75,7 +75,9 @@ function size(partition) {
 
 function shares(lease) {
   return lease.grants
-    .map(({ grant }) =>
-      `${bytes(grant.memoryBytes)} and ${percent(grant.computePercent)} of ${grant.server}/${grant.gpu}`)
+    .map(
+      ({ grant }) =>
+        `${bytes(grant.memoryBytes)} and ${percent(grant.computePercent)} of ${grant.server}/${grant.gpu}`,
+    )
     .join(', ');
 }

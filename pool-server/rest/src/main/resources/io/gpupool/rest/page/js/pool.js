@@ -85,7 +85,13 @@ export class Pool {
   #remember(kind, change, id, before, resource) {
     const text = tell(kind, change, before, resource);
     if (text) {
-      this.events.unshift({ number: (this.events[0]?.number ?? 0) + 1, at: this.asOf, kind, id, text });
+      this.events.unshift({
+        number: (this.events[0]?.number ?? 0) + 1,
+        at: this.asOf,
+        kind,
+        id,
+        text,
+      });
       this.events.length = Math.min(this.events.length, KEPT_EVENTS);
     }
   }

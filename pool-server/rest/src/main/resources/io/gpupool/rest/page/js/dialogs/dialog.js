@@ -73,7 +73,11 @@ export function openForm({ title, draw, label, danger, submit, onClose, cancel =
           cancel && h('button', { type: 'button', onclick: close }, cancel),
           h(
             'button',
-            { type: 'submit', class: danger ? 'danger solid' : 'primary', 'aria-disabled': busy && 'true' },
+            {
+              type: 'submit',
+              class: danger ? 'danger solid' : 'primary',
+              'aria-disabled': busy && 'true',
+            },
             busy ? 'One moment …' : label,
           ),
         ),

@@ -20,7 +20,9 @@ export function drain(server) {
         'p',
         null,
         `It grants nothing more, also after a restart, until it is put back. ${
-          server.leases > 0 ? `Its ${plural(server.leases, 'lease')} go on until they end.` : 'Nothing is leased of it now.'
+          server.leases > 0
+            ? `Its ${plural(server.leases, 'lease')} go on until they end.`
+            : 'Nothing is leased of it now.'
         }`,
       ),
       field({

@@ -21,14 +21,19 @@ export class LeaseHistory {
 
   draw(pool) {
     const own = pool.events.filter((event) => event.kind === 'leases' && event.id === this.#id);
-    const of = pool.events.filter((event) => event.kind === 'sessions' && event.text.includes(`lease ${this.#id}`));
+    const of = pool.events.filter(
+      (event) => event.kind === 'sessions' && event.text.includes(`lease ${this.#id}`),
+    );
     const now = own[0]?.number ?? 0;
     if (pool.connection.live && now !== this.#upTo) {
       this.#upTo = now;
       this.#load();
     }
     // That it was granted and has ended is put down by the pool.
-    const seen = [...own.filter((event) => this.#lines.length === 0 || !/granted|ended/.test(event.text)), ...of];
+    const seen = [
+      ...own.filter((event) => this.#lines.length === 0 || !/granted|ended/.test(event.text)),
+      ...of,
+    ];
     const all = [
       ...this.#lines.map((line) => ({ key: line.id, at: line.atMillis, text: sentence(line) })),
       ...seen.map((event) => ({ key: String(event.number), at: event.at, text: event.text })),
@@ -37,13 +42,21 @@ export class LeaseHistory {
       h('h3', null, 'History'),
       all.length === 0
         ? h('p', { class: 'muted' }, 'Nothing is known.')
-        : h('ol', { class: 'timeline' }, all.map(({ key, at, text }) => h('li', { key }, h('time', null, moment(at)), ` ${text}`))),
+        : h(
+            'ol',
+            { class: 'timeline' },
+            all.map(({ key, at, text }) =>
+              h('li', { key }, h('time', null, moment(at)), ` ${text}`),
+            ),
+          ),
     ];
   }
 
   async #load() {
     try {
-      this.#lines = (await call('GET', `audit?limit=50&subject=${encodeURIComponent(this.#id)}`)).items;
+      this.#lines = (
+        await call('GET', `audit?limit=50&subject=${encodeURIComponent(this.#id)}`)
+      ).items;
       this.#redraw();
     } catch {
       // The audit log is not for everyone: what the page has seen stays.

@@ -45,13 +45,18 @@ function draw({ close }) {
   return [
     lease
       ? details(lease)
-      : h('p', { class: 'empty' }, pool.asOf > 0 ? 'It has ended, or is not yours to see.' : 'Waiting for the server …'),
+      : h(
+          'p',
+          { class: 'empty' },
+          pool.asOf > 0 ? 'It has ended, or is not yours to see.' : 'Waiting for the server …',
+        ),
     history.draw(pool),
     h(
       'div',
       { class: 'buttons' },
       h('button', { type: 'button', onclick: close, autofocus: true }, 'Close'),
-      lease && h('button', { type: 'button', class: 'danger', onclick: () => evict(lease) }, 'Evict …'),
+      lease &&
+        h('button', { type: 'button', class: 'danger', onclick: () => evict(lease) }, 'Evict …'),
     ),
   ];
 }
@@ -66,9 +71,19 @@ function details(lease) {
     lease.idleTimeoutMillis > 0 && ['Idle', limited(lease, 'idleMillis', lease.idleTimeoutMillis)],
   ];
   return [
-    h('dl', { class: 'facts-list' }, facts.filter(Boolean).map(([term, fact]) => h('div', { key: term }, h('dt', null, term), h('dd', null, fact)))),
+    h(
+      'dl',
+      { class: 'facts-list' },
+      facts
+        .filter(Boolean)
+        .map(([term, fact]) => h('div', { key: term }, h('dt', null, term), h('dd', null, fact))),
+    ),
     h('h3', null, lease.grants.length === 1 ? 'Share' : 'Shares'),
-    h('ul', { class: 'plain' }, lease.grants.map((use) => share(use, lease.tenant))),
+    h(
+      'ul',
+      { class: 'plain' },
+      lease.grants.map((use) => share(use, lease.tenant)),
+    ),
     h('h3', null, 'Sessions'),
     sessions(lease),
   ];
@@ -85,10 +100,31 @@ function share(use, tenant) {
   return h(
     'li',
     { class: 'granted' },
-    h('p', null, h('b', null, `${grant.server}/${grant.gpu}`), ` ${grant.gpuName}`, grant.partition && `, partition ${grant.partition}`, grant.hard && ', hard'),
-    meter(use.usedMemoryBytes, grant.memoryBytes, `Memory ${bytesOf(use.usedMemoryBytes, grant.memoryBytes)}`, ownerClass(tenant)),
-    meter(use.usedComputePercent, grant.computePercent, `Compute ${percentOf(use.usedComputePercent, grant.computePercent)}`, ownerClass(tenant)),
-    h('p', { class: 'muted' }, `${nanos(use.usedGpuNanos)} of GPU time so far, held back for ${nanos(use.throttledNanos)}`),
+    h(
+      'p',
+      null,
+      h('b', null, `${grant.server}/${grant.gpu}`),
+      ` ${grant.gpuName}`,
+      grant.partition && `, partition ${grant.partition}`,
+      grant.hard && ', hard',
+    ),
+    meter(
+      use.usedMemoryBytes,
+      grant.memoryBytes,
+      `Memory ${bytesOf(use.usedMemoryBytes, grant.memoryBytes)}`,
+      ownerClass(tenant),
+    ),
+    meter(
+      use.usedComputePercent,
+      grant.computePercent,
+      `Compute ${percentOf(use.usedComputePercent, grant.computePercent)}`,
+      ownerClass(tenant),
+    ),
+    h(
+      'p',
+      { class: 'muted' },
+      `${nanos(use.usedGpuNanos)} of GPU time so far, held back for ${nanos(use.throttledNanos)}`,
+    ),
   );
 }
 

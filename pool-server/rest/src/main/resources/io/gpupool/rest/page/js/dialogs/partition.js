@@ -63,8 +63,13 @@ function preview(card, extra) {
   return h(
     'div',
     { class: 'preview' },
-    scale(card, MEMORY, h('p', { class: 'caption' }, h('span', { class: 'what' }, 'Memory')), { names: true, extra: extra?.memoryBytes }),
-    scale(card, COMPUTE, h('p', { class: 'caption' }, h('span', { class: 'what' }, 'Compute')), { extra: extra?.computePercent }),
+    scale(card, MEMORY, h('p', { class: 'caption' }, h('span', { class: 'what' }, 'Memory')), {
+      names: true,
+      extra: extra?.memoryBytes,
+    }),
+    scale(card, COMPUTE, h('p', { class: 'caption' }, h('span', { class: 'what' }, 'Compute')), {
+      extra: extra?.computePercent,
+    }),
   );
 }
 
@@ -77,7 +82,10 @@ export function cut(pool, uuid) {
     memoryBytes: Math.min(room.memoryBytes, Math.floor(gpu.memoryBytes / 2 / MIB) * MIB),
     computePercent: Math.min(room.computePercent, 50),
   };
-  const tenants = pool.all('tenants').map((tenant) => tenant.name).sort();
+  const tenants = pool
+    .all('tenants')
+    .map((tenant) => tenant.name)
+    .sort();
   openForm({
     title: `Cut a partition of GPU ${gpu.gpu} of ${gpu.server}`,
     label: 'Cut',
@@ -93,7 +101,11 @@ export function cut(pool, uuid) {
         hint: 'programs ask for it by this name',
       }),
       sizeFields(size, room),
-      box({ label: 'Hard', name: 'hard', hint: 'its leases get no more compute than their share, even when the rest is idle' }),
+      box({
+        label: 'Hard',
+        name: 'hard',
+        hint: 'its leases get no more compute than their share, even when the rest is idle',
+      }),
       tenants.length > 0 &&
         h(
           'fieldset',
@@ -181,11 +193,17 @@ export function remove(partition) {
     label: 'Delete',
     submit: async () => {
       await call('DELETE', `${pathOf(partition)}?wait=${count > 0}`, { headers: WHATEVER_STATE });
-      say(count > 0 ? `Partition ${partition.ref.name} goes with its last lease.` : `Partition ${partition.ref.name} was deleted.`);
+      say(
+        count > 0
+          ? `Partition ${partition.ref.name} goes with its last lease.`
+          : `Partition ${partition.ref.name} was deleted.`,
+      );
     },
   });
 }
 
 function pathOf({ ref }) {
-  return ['partitions', ref.server, ref.gpu, ref.name].map((part) => encodeURIComponent(part)).join('/');
+  return ['partitions', ref.server, ref.gpu, ref.name]
+    .map((part) => encodeURIComponent(part))
+    .join('/');
 }

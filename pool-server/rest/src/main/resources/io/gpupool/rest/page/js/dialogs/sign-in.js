@@ -32,7 +32,10 @@ export function askForToken(why) {
       submit: async (data) => {
         const token = data.get('token').trim();
         if (!(await isGood(token))) {
-          throw new Problem(401, 'The pool does not know this token: it was mistyped, has expired or was revoked.');
+          throw new Problem(
+            401,
+            'The pool does not know this token: it was mistyped, has expired or was revoked.',
+          );
         }
         setToken(token);
         isSignedIn = true;

@@ -62,7 +62,9 @@ export function deleteTenant(tenant) {
         : 'Its tokens go with it: nobody can use them any more.',
     label: 'Delete',
     submit: async () => {
-      await call('DELETE', `tenants/${encodeURIComponent(tenant.name)}`, { headers: { 'If-Match': '*' } });
+      await call('DELETE', `tenants/${encodeURIComponent(tenant.name)}`, {
+        headers: { 'If-Match': '*' },
+      });
       say(`Tenant ${tenant.name} was deleted.`);
     },
   });
@@ -75,19 +77,35 @@ function quotaFields(quota) {
       'div',
       { class: 'pair' },
       number('GPUs', 'gpus', quota.gpus, { step: '0.001', hint: 'half of one counts 0.5' }),
-      number('Memory', 'memory', quota.memoryBytes === undefined ? undefined : quota.memoryBytes / GIB, { step: 'any', unit: 'GiB' }),
+      number(
+        'Memory',
+        'memory',
+        quota.memoryBytes === undefined ? undefined : quota.memoryBytes / GIB,
+        { step: 'any', unit: 'GiB' },
+      ),
     ),
     h(
       'div',
       { class: 'pair' },
       number('Leases', 'leases', quota.leases, { step: '1' }),
-      number('Highest priority', 'priority', quota.maxPriority, { step: '1', min: '-1000', max: '1000' }),
+      number('Highest priority', 'priority', quota.maxPriority, {
+        step: '1',
+        min: '-1000',
+        max: '1000',
+      }),
     ),
   ];
 }
 
 function number(label, name, value, more) {
-  return field({ label, name, type: 'number', min: '0', value: value === undefined ? '' : String(value), ...more });
+  return field({
+    label,
+    name,
+    type: 'number',
+    min: '0',
+    value: value === undefined ? '' : String(value),
+    ...more,
+  });
 }
 
 function quotaOf(data) {

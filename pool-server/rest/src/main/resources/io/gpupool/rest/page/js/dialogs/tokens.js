@@ -28,7 +28,11 @@ export function showTokens(tenant) {
           ? h('p', { class: 'muted' }, 'One moment …')
           : tokens.length === 0
             ? h('p', { class: 'muted' }, 'There are none.')
-            : h('ul', { class: 'list' }, tokens.map((token) => row(token, load))),
+            : h(
+                'ul',
+                { class: 'list' },
+                tokens.map((token) => row(token, load)),
+              ),
       h(
         'div',
         { class: 'buttons' },
@@ -67,7 +71,12 @@ function row(token, reload) {
     ),
     h(
       'button',
-      { type: 'button', class: 'danger', 'aria-label': `Revoke token ${token.id}`, onclick: () => revoke(token, reload) },
+      {
+        type: 'button',
+        class: 'danger',
+        'aria-label': `Revoke token ${token.id}`,
+        onclick: () => revoke(token, reload),
+      },
       'Revoke',
     ),
   );
@@ -92,8 +101,24 @@ function create(tenant, reload) {
     label: 'Create',
     draw: () => [
       choice({ label: 'Role', name: 'role', options: ROLES, value: 'user', autofocus: true }),
-      field({ label: 'Valid for', name: 'days', type: 'number', min: '0.001', step: 'any', max: '3650', unit: 'days', value: '90', hint: 'empty: until it is revoked' }),
-      field({ label: 'Note', name: 'note', maxlength: '128', autocomplete: 'off', hint: 'what it is for' }),
+      field({
+        label: 'Valid for',
+        name: 'days',
+        type: 'number',
+        min: '0.001',
+        step: 'any',
+        max: '3650',
+        unit: 'days',
+        value: '90',
+        hint: 'empty: until it is revoked',
+      }),
+      field({
+        label: 'Note',
+        name: 'note',
+        maxlength: '128',
+        autocomplete: 'off',
+        hint: 'what it is for',
+      }),
     ],
     submit: async (data) => {
       const days = Number(data.get('days'));

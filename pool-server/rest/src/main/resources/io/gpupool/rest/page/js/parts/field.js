@@ -45,7 +45,9 @@ export function choice({ label, name, options, value, hint, ...select }) {
       h(
         'select',
         { id, name, ...select, 'aria-describedby': hint && `${id}-hint` },
-        options.map(([key, text]) => h('option', { key, value: key, selected: key === value }, text)),
+        options.map(([key, text]) =>
+          h('option', { key, value: key, selected: key === value }, text),
+        ),
       ),
     ),
     hint && h('p', { class: 'hint', id: `${id}-hint` }, hint),

@@ -31,7 +31,16 @@ function draw() {
         'div',
         { key: String(number), class: isFault ? 'notice fault' : 'notice' },
         h('p', null, text),
-        h('button', { type: 'button', class: 'quiet', 'aria-label': 'Close this message', onclick: () => forget(number) }, '×'),
+        h(
+          'button',
+          {
+            type: 'button',
+            class: 'quiet',
+            'aria-label': 'Close this message',
+            onclick: () => forget(number),
+          },
+          '×',
+        ),
       ),
     ),
   );

@@ -30,7 +30,14 @@ export function scale(card, measure, caption, { names = false, extra } = {}) {
     const size = measure.part(partition);
     const where = span(at, size, whole);
     const key = partition.ref.name;
-    pieces.push(h('span', { key: `part ${key}`, 'data-part': key, class: partition.hard ? 'part hard' : 'part', style: where }));
+    pieces.push(
+      h('span', {
+        key: `part ${key}`,
+        'data-part': key,
+        class: partition.hard ? 'part hard' : 'part',
+        style: where,
+      }),
+    );
     labels.push(h('span', { key, style: where, title: key }, key));
     let within = at;
     for (const share of shares) {

@@ -36,35 +36,62 @@ export function sortable({ name, columns, key, filter, empty }) {
   return (rows, redraw) => {
     const found = arranged(rows);
     return [
-      rows.length > 0 && h(
-        'div',
-        { class: 'tools', key: 'tools' },
-        h('label', { for: `${name}-filter`, class: 'hidden' }, `Filter ${name}`),
-        h('input', {
-          id: `${name}-filter`,
-          type: 'search',
-          placeholder: `Filter ${name}`,
-          oninput: (event) => {
-            text = event.target.value;
-            redraw();
-          },
-        }),
-        h('span', { class: 'found', role: 'status' }, text && `${found.length} of ${rows.length}`),
-      ),
+      rows.length > 0 &&
+        h(
+          'div',
+          { class: 'tools', key: 'tools' },
+          h('label', { for: `${name}-filter`, class: 'hidden' }, `Filter ${name}`),
+          h('input', {
+            id: `${name}-filter`,
+            type: 'search',
+            placeholder: `Filter ${name}`,
+            oninput: (event) => {
+              text = event.target.value;
+              redraw();
+            },
+          }),
+          h(
+            'span',
+            { class: 'found', role: 'status' },
+            text && `${found.length} of ${rows.length}`,
+          ),
+        ),
       found.length === 0
         ? h('p', { class: 'empty', key: 'empty' }, rows.length === 0 ? empty : 'Nothing matches.')
         : h(
             'table',
             { key: 'table' },
-            h('thead', null, h('tr', null, columns.map((column, index) => head(column, index, redraw)))),
-            h('tbody', null, found.map((row) => h('tr', { key: key(row) }, columns.map((column) => cell(column, row))))),
+            h(
+              'thead',
+              null,
+              h(
+                'tr',
+                null,
+                columns.map((column, index) => head(column, index, redraw)),
+              ),
+            ),
+            h(
+              'tbody',
+              null,
+              found.map((row) =>
+                h(
+                  'tr',
+                  { key: key(row) },
+                  columns.map((column) => cell(column, row)),
+                ),
+              ),
+            ),
           ),
     ];
   };
 
   function head(column, index, redraw) {
     if (column.action) {
-      return h('th', { scope: 'col', class: 'action' }, h('span', { class: 'hidden' }, column.head));
+      return h(
+        'th',
+        { scope: 'col', class: 'action' },
+        h('span', { class: 'hidden' }, column.head),
+      );
     }
     return h(
       'th',
@@ -74,7 +101,11 @@ export function sortable({ name, columns, key, filter, empty }) {
         'aria-sort': by === index ? (isDown ? 'descending' : 'ascending') : undefined,
       },
       column.order
-        ? h('button', { type: 'button', class: 'sort', onclick: () => sort(index, redraw) }, column.head)
+        ? h(
+            'button',
+            { type: 'button', class: 'sort', onclick: () => sort(index, redraw) },
+            column.head,
+          )
         : column.head,
     );
   }
@@ -82,7 +113,10 @@ export function sortable({ name, columns, key, filter, empty }) {
   function cell(column, row) {
     return h(
       'td',
-      { class: column.action ? 'action' : column.class, 'data-head': column.action ? undefined : column.head },
+      {
+        class: column.action ? 'action' : column.class,
+        'data-head': column.action ? undefined : column.head,
+      },
       h('div', null, column.cell(row)),
     );
   }

@@ -18,7 +18,12 @@ const audit = sortable({
   empty: 'Nothing has been changed yet.',
   filter: (line) => [line.actor, line.action, line.subject, line.detail],
   columns: [
-    { head: 'At', class: 'time', order: (line) => line.atMillis, cell: (line) => h('time', null, moment(line.atMillis)) },
+    {
+      head: 'At',
+      class: 'time',
+      order: (line) => line.atMillis,
+      cell: (line) => h('time', null, moment(line.atMillis)),
+    },
     { head: 'Who', order: (line) => line.actor, cell: (line) => line.actor },
     { head: 'Did', order: (line) => line.action, cell: (line) => line.action },
     { head: 'To', order: (line) => line.subject, cell: (line) => line.subject },
@@ -32,7 +37,12 @@ const seen = sortable({
   empty: 'Nothing has changed since this page was opened.',
   filter: (event) => [event.kind, event.id, event.text],
   columns: [
-    { head: 'At', class: 'time', order: (event) => event.number, cell: (event) => h('time', null, clock(event.at)) },
+    {
+      head: 'At',
+      class: 'time',
+      order: (event) => event.number,
+      cell: (event) => h('time', null, clock(event.at)),
+    },
     { head: 'Of', order: (event) => event.kind, cell: (event) => event.kind },
     { head: 'Event', class: 'wide', cell: (event) => event.text },
   ],
@@ -49,7 +59,12 @@ export const activity = {
     }
     return [
       h('div', { class: 'head', key: 'head' }, h('h1', null, 'Activity')),
-      h('section', { key: 'events' }, h('h2', null, 'Since this page was opened'), seen(pool.events, redraw)),
+      h(
+        'section',
+        { key: 'events' },
+        h('h2', null, 'Since this page was opened'),
+        seen(pool.events, redraw),
+      ),
       h(
         'section',
         { key: 'audit' },

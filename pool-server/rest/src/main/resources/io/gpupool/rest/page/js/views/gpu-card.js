@@ -23,7 +23,11 @@ export function gpuCard(pool, card) {
       h('p', { class: 'model', title: gpu.uuid }, gpu.name),
       h(
         'button',
-        { type: 'button', onclick: () => cut(pool, gpu.uuid), 'aria-label': `Cut a partition of GPU ${gpu.gpu} of ${gpu.server}` },
+        {
+          type: 'button',
+          onclick: () => cut(pool, gpu.uuid),
+          'aria-label': `Cut a partition of GPU ${gpu.gpu} of ${gpu.server}`,
+        },
         'Cut …',
       ),
     ),
@@ -91,12 +95,21 @@ function partitionRow(pool, card, { partition, shares }) {
       ),
     ),
     h('p', { class: 'traits' }, traits(partition).join(' · ')),
-    shares.length > 0 && h('ul', null, shares.map((share) => shareRow(share))),
+    shares.length > 0 &&
+      h(
+        'ul',
+        null,
+        shares.map((share) => shareRow(share)),
+      ),
   );
 }
 
 function button(label, name, onclick) {
-  return h('button', { type: 'button', class: 'quiet', onclick, 'aria-label': `${label} partition ${name}` }, label);
+  return h(
+    'button',
+    { type: 'button', class: 'quiet', onclick, 'aria-label': `${label} partition ${name}` },
+    label,
+  );
 }
 
 function traits(partition) {
@@ -104,7 +117,8 @@ function traits(partition) {
   return [
     partition.hard ? 'hard' : 'lends idle time',
     partition.tenants.length > 0 ? `for ${partition.tenants.join(', ')}` : 'for all',
-    target?.memoryBytes > 0 && `shrinks to ${bytes(target.memoryBytes)} · ${percent(target.computePercent)}`,
+    target?.memoryBytes > 0 &&
+      `shrinks to ${bytes(target.memoryBytes)} · ${percent(target.computePercent)}`,
     partition.leaving && 'goes with its last lease',
   ].filter(Boolean);
 }
@@ -117,7 +131,11 @@ function shareRow({ lease, use }) {
     h('span', { class: `swatch ${ownerClass(lease.tenant)}`, 'aria-hidden': 'true' }),
     h('a', { href: `#/leases/${lease.id}`, 'aria-label': `Lease ${lease.id}` }, lease.id),
     h('span', { class: 'who' }, h('b', null, lease.holder.program), ` ${holder(lease.holder)}`),
-    h('span', { class: 'tenant' }, lease.state === 'held' ? lease.tenant : `${lease.tenant}, ${lease.state}`),
+    h(
+      'span',
+      { class: 'tenant' },
+      lease.state === 'held' ? lease.tenant : `${lease.tenant}, ${lease.state}`,
+    ),
     h(
       'span',
       { class: 'amounts' },

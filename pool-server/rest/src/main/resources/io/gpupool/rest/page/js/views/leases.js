@@ -32,7 +32,11 @@ const table = sortable({
     ...lease.grants.map((use) => place(use.grant)),
   ],
   columns: [
-    { head: 'Lease', order: (lease) => lease.id, cell: (lease) => h('a', { href: `#/leases/${lease.id}` }, lease.id) },
+    {
+      head: 'Lease',
+      order: (lease) => lease.id,
+      cell: (lease) => h('a', { href: `#/leases/${lease.id}` }, lease.id),
+    },
     { head: 'State', order: (lease) => lease.state, cell: (lease) => lease.state },
     {
       head: 'Tenant',
@@ -46,28 +50,61 @@ const table = sortable({
     {
       head: 'Program',
       order: (lease) => lease.holder.program,
-      cell: (lease) => [h('b', null, lease.holder.program), ` ${holder(lease.holder)} ${lease.holder.pid}`],
+      cell: (lease) => [
+        h('b', null, lease.holder.program),
+        ` ${holder(lease.holder)} ${lease.holder.pid}`,
+      ],
     },
-    { head: 'GPU', order: (lease) => place(lease.grants[0].grant), cell: (lease) => lease.grants.map((use) => place(use.grant)).join(', ') },
+    {
+      head: 'GPU',
+      order: (lease) => place(lease.grants[0].grant),
+      cell: (lease) => lease.grants.map((use) => place(use.grant)).join(', '),
+    },
     {
       head: 'Memory',
       class: 'measured',
       order: usedMemory,
-      cell: (lease) => meter(usedMemory(lease), memory(lease), bytesOf(usedMemory(lease), memory(lease)), ownerClass(lease.tenant)),
+      cell: (lease) =>
+        meter(
+          usedMemory(lease),
+          memory(lease),
+          bytesOf(usedMemory(lease), memory(lease)),
+          ownerClass(lease.tenant),
+        ),
     },
     {
       head: 'Compute',
       class: 'measured',
       order: usedCompute,
-      cell: (lease) => meter(usedCompute(lease), compute(lease), percentOf(usedCompute(lease), compute(lease)), ownerClass(lease.tenant)),
+      cell: (lease) =>
+        meter(
+          usedCompute(lease),
+          compute(lease),
+          percentOf(usedCompute(lease), compute(lease)),
+          ownerClass(lease.tenant),
+        ),
     },
     { head: 'GPU time', class: 'number', order: gpuTime, cell: (lease) => nanos(gpuTime(lease)) },
-    { head: 'Age', class: 'number', order: (lease) => pool.age('leases', lease.id, 'ageMillis'), cell: age },
+    {
+      head: 'Age',
+      class: 'number',
+      order: (lease) => pool.age('leases', lease.id, 'ageMillis'),
+      cell: age,
+    },
     {
       head: 'Actions',
       action: true,
       cell: (lease) =>
-        h('button', { type: 'button', class: 'danger', onclick: () => evict(lease), 'aria-label': `Evict lease ${lease.id}` }, 'Evict'),
+        h(
+          'button',
+          {
+            type: 'button',
+            class: 'danger',
+            onclick: () => evict(lease),
+            'aria-label': `Evict lease ${lease.id}`,
+          },
+          'Evict',
+        ),
     },
   ],
 });

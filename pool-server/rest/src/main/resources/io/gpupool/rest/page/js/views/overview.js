@@ -19,7 +19,12 @@ export const overview = {
     const servers = pool.all('servers').sort((a, b) => byName(a.name, b.name));
     const found = servers.filter((server) => matches(server, all));
     return [
-      h('div', { class: 'head', key: 'head' }, h('h1', null, 'Pool'), servers.length > 1 && filter(redraw)),
+      h(
+        'div',
+        { class: 'head', key: 'head' },
+        h('h1', null, 'Pool'),
+        servers.length > 1 && filter(redraw),
+      ),
       pool.asOf > 0 && summary(pool, all),
       servers.length === 0 && h('p', { class: 'empty', key: 'empty' }, emptiness(pool)),
       found.slice(0, shown).map((server) => serverSection(pool, server, all)),
@@ -69,7 +74,15 @@ function matches(server, all) {
       server.name,
       ...all
         .filter((card) => card.gpu.server === server.name)
-        .flatMap((card) => [card.gpu.name, ...sharesOf(card).flatMap(({ lease }) => [lease.id, lease.tenant, lease.holder.user, lease.holder.program])]),
+        .flatMap((card) => [
+          card.gpu.name,
+          ...sharesOf(card).flatMap(({ lease }) => [
+            lease.id,
+            lease.tenant,
+            lease.holder.user,
+            lease.holder.program,
+          ]),
+        ]),
     ].some((word) => word.toLowerCase().includes(text))
   );
 }
@@ -82,16 +95,33 @@ function summary(pool, all) {
   const time = (of) => (all.length === 0 ? 0 : sum(uses, of) / all.length);
   const figures = [
     ['GPUs', String(all.length), plural(pool.all('servers').length, 'server')],
-    ['Memory leased', bytes(leased), `of ${bytes(memory)}, ${bytes(sum(uses, (use) => use.usedMemoryBytes))} used`],
-    ['Compute leased', percent(time((use) => use.grant.computePercent)), `${percent(time((use) => use.usedComputePercent))} used`],
+    [
+      'Memory leased',
+      bytes(leased),
+      `of ${bytes(memory)}, ${bytes(sum(uses, (use) => use.usedMemoryBytes))} used`,
+    ],
+    [
+      'Compute leased',
+      percent(time((use) => use.grant.computePercent)),
+      `${percent(time((use) => use.usedComputePercent))} used`,
+    ],
     ['Leases', String(pool.all('leases').length), plural(pool.all('sessions').length, 'session')],
-    ['Waiting', String(pool.all('queue').length), pool.all('queue').length === 1 ? 'request' : 'requests'],
+    [
+      'Waiting',
+      String(pool.all('queue').length),
+      pool.all('queue').length === 1 ? 'request' : 'requests',
+    ],
   ];
   return h(
     'dl',
     { class: 'summary', key: 'summary' },
     figures.map(([term, figure, more]) =>
-      h('div', { key: term }, h('dt', null, term), h('dd', null, h('b', null, figure), ' ', h('span', null, more))),
+      h(
+        'div',
+        { key: term },
+        h('dt', null, term),
+        h('dd', null, h('b', null, figure), ' ', h('span', null, more)),
+      ),
     ),
   );
 }

@@ -13,9 +13,20 @@ const table = sortable({
   name: 'requests',
   key: (request) => request.id,
   empty: 'Nothing waits: whoever asks gets what is free.',
-  filter: (request) => [request.id, request.tenant, request.holder.program, holder(request.holder), request.reason],
+  filter: (request) => [
+    request.id,
+    request.tenant,
+    request.holder.program,
+    holder(request.holder),
+    request.reason,
+  ],
   columns: [
-    { head: 'Place', class: 'number', order: (request) => request.position, cell: (request) => String(request.position) },
+    {
+      head: 'Place',
+      class: 'number',
+      order: (request) => request.position,
+      cell: (request) => String(request.position),
+    },
     {
       head: 'Program',
       order: (request) => request.holder.program,
@@ -32,7 +43,12 @@ const table = sortable({
     },
     { head: 'Wants', cell: (request) => request.wanted },
     { head: 'Waits because', class: 'wide', cell: (request) => request.reason },
-    { head: 'Priority', class: 'number', order: (request) => request.priority, cell: (request) => String(request.priority) },
+    {
+      head: 'Priority',
+      class: 'number',
+      order: (request) => request.priority,
+      cell: (request) => String(request.priority),
+    },
     {
       head: 'Waited',
       class: 'number',
@@ -44,7 +60,16 @@ const table = sortable({
       head: 'Actions',
       action: true,
       cell: (request) =>
-        h('button', { type: 'button', class: 'danger', onclick: () => cancel(request), 'aria-label': `Cancel request ${request.id}` }, 'Cancel'),
+        h(
+          'button',
+          {
+            type: 'button',
+            class: 'danger',
+            onclick: () => cancel(request),
+            'aria-label': `Cancel request ${request.id}`,
+          },
+          'Cancel',
+        ),
     },
   ],
 });

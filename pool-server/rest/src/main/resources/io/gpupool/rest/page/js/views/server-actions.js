@@ -10,16 +10,20 @@ export function serverActions(server) {
   return h(
     'div',
     { class: 'server-state' },
-    server.development && h('span', { key: 'mode', class: 'badge' }, 'development mode: open to all'),
+    server.development &&
+      h('span', { key: 'mode', class: 'badge' }, 'development mode: open to all'),
     state !== 'ready' && h('span', { key: 'state', class: 'badge' }, words(server)),
     state === 'ready'
       ? button('Drain …', `Drain server ${name}`, () => drain(server))
-      : state !== 'stopping' && button('Uncordon', `Uncordon server ${name}`, () => uncordon(server)),
+      : state !== 'stopping' &&
+          button('Uncordon', `Uncordon server ${name}`, () => uncordon(server)),
   );
 }
 
 function words({ state, drainDeadlineAtMillis }) {
-  return state === 'draining' && drainDeadlineAtMillis > 0 ? `draining until ${moment(drainDeadlineAtMillis)}` : state;
+  return state === 'draining' && drainDeadlineAtMillis > 0
+    ? `draining until ${moment(drainDeadlineAtMillis)}`
+    : state;
 }
 
 function button(label, name, onclick) {

@@ -15,12 +15,21 @@ const table = sortable({
   name: 'sessions',
   key: (session) => session.id,
   empty: 'No program is attached.',
-  filter: (session) => [session.leaseId, session.client.program, holder(session.client), session.state, session.lastError],
+  filter: (session) => [
+    session.leaseId,
+    session.client.program,
+    holder(session.client),
+    session.state,
+    session.lastError,
+  ],
   columns: [
     {
       head: 'Program',
       order: (session) => session.client.program,
-      cell: (session) => [h('b', null, session.client.program), ` ${holder(session.client)} ${session.client.pid}`],
+      cell: (session) => [
+        h('b', null, session.client.program),
+        ` ${holder(session.client)} ${session.client.pid}`,
+      ],
     },
     {
       head: 'Lease',
@@ -28,25 +37,72 @@ const table = sortable({
       cell: (session) => h('a', { href: `#/leases/${session.leaseId}` }, session.leaseId),
     },
     { head: 'State', order: (session) => session.state, cell: (session) => session.state },
-    { head: 'Calls/s', class: 'number', order: (session) => session.callsPerSecond, cell: (session) => count(session.callsPerSecond) },
-    { head: 'Calls', class: 'number', order: (session) => session.calls, cell: (session) => count(session.calls) },
-    { head: 'Received', class: 'number', order: (session) => session.receivedBytes, cell: (session) => bytes(session.receivedBytes) },
-    { head: 'Sent', class: 'number', order: (session) => session.sentBytes, cell: (session) => bytes(session.sentBytes) },
+    {
+      head: 'Calls/s',
+      class: 'number',
+      order: (session) => session.callsPerSecond,
+      cell: (session) => count(session.callsPerSecond),
+    },
+    {
+      head: 'Calls',
+      class: 'number',
+      order: (session) => session.calls,
+      cell: (session) => count(session.calls),
+    },
+    {
+      head: 'Received',
+      class: 'number',
+      order: (session) => session.receivedBytes,
+      cell: (session) => bytes(session.receivedBytes),
+    },
+    {
+      head: 'Sent',
+      class: 'number',
+      order: (session) => session.sentBytes,
+      cell: (session) => bytes(session.sentBytes),
+    },
     { head: 'Memory', class: 'number', order: memory, cell: (session) => bytes(memory(session)) },
-    { head: 'GPU time', class: 'number', order: (session) => session.gpuNanos, cell: (session) => nanos(session.gpuNanos) },
-    { head: 'Held back', class: 'number', order: (session) => session.throttledNanos, cell: (session) => nanos(session.throttledNanos) },
-    { head: 'Age', class: 'number', order: (session) => pool.age('sessions', session.id, 'ageMillis'), cell: (session) => duration(pool.age('sessions', session.id, 'ageMillis')) },
+    {
+      head: 'GPU time',
+      class: 'number',
+      order: (session) => session.gpuNanos,
+      cell: (session) => nanos(session.gpuNanos),
+    },
+    {
+      head: 'Held back',
+      class: 'number',
+      order: (session) => session.throttledNanos,
+      cell: (session) => nanos(session.throttledNanos),
+    },
+    {
+      head: 'Age',
+      class: 'number',
+      order: (session) => pool.age('sessions', session.id, 'ageMillis'),
+      cell: (session) => duration(pool.age('sessions', session.id, 'ageMillis')),
+    },
     {
       head: 'Last error',
       class: 'wide',
       order: (session) => session.lastError,
-      cell: (session) => (session.lastError ? h('span', { class: 'bad' }, session.lastError) : h('span', { class: 'muted' }, 'none')),
+      cell: (session) =>
+        session.lastError
+          ? h('span', { class: 'bad' }, session.lastError)
+          : h('span', { class: 'muted' }, 'none'),
     },
     {
       head: 'Actions',
       action: true,
       cell: (session) =>
-        h('button', { type: 'button', class: 'danger', onclick: () => end(session), 'aria-label': `End session of ${session.client.program} ${session.client.pid}` }, 'End'),
+        h(
+          'button',
+          {
+            type: 'button',
+            class: 'danger',
+            onclick: () => end(session),
+            'aria-label': `End session of ${session.client.program} ${session.client.pid}`,
+          },
+          'End',
+        ),
     },
   ],
 });
@@ -55,7 +111,12 @@ export const sessions = {
   title: 'Sessions',
   draw(seen, { redraw }) {
     pool = seen;
-    const rows = pool.all('sessions').sort((a, b) => byName(a.leaseId, b.leaseId) || byName(a.id, b.id));
-    return [h('div', { class: 'head', key: 'head' }, h('h1', null, 'Sessions')), table(rows, redraw)];
+    const rows = pool
+      .all('sessions')
+      .sort((a, b) => byName(a.leaseId, b.leaseId) || byName(a.id, b.id));
+    return [
+      h('div', { class: 'head', key: 'head' }, h('h1', null, 'Sessions')),
+      table(rows, redraw),
+    ];
   },
 };

@@ -18,5 +18,9 @@ export function tenantActions(tenant) {
 }
 
 function button(label, what, tenant, onclick) {
-  return h('button', { type: 'button', class: 'quiet', onclick, 'aria-label': `${what} ${tenant.name}` }, label);
+  return h(
+    'button',
+    { type: 'button', class: 'quiet', onclick, 'aria-label': `${what} ${tenant.name}` },
+    label,
+  );
 }

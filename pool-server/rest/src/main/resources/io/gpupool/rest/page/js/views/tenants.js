@@ -28,25 +28,37 @@ const table = sortable({
       head: 'GPUs',
       class: 'measured',
       order: (tenant) => tenant.usedGpus,
-      cell: (tenant) => used(tenant, tenant.usedGpus, tenant.quota?.gpus, (a, b) => `${count(a)} of ${count(b)}`, count),
+      cell: (tenant) =>
+        used(
+          tenant,
+          tenant.usedGpus,
+          tenant.quota?.gpus,
+          (a, b) => `${count(a)} of ${count(b)}`,
+          count,
+        ),
     },
     {
       head: 'Memory',
       class: 'measured',
       order: (tenant) => tenant.usedMemoryBytes,
-      cell: (tenant) => used(tenant, tenant.usedMemoryBytes, tenant.quota?.memoryBytes, bytesOf, bytes),
+      cell: (tenant) =>
+        used(tenant, tenant.usedMemoryBytes, tenant.quota?.memoryBytes, bytesOf, bytes),
     },
     {
       head: 'Leases',
       class: 'measured',
       order: (tenant) => tenant.usedLeases,
-      cell: (tenant) => used(tenant, tenant.usedLeases, tenant.quota?.leases, (a, b) => `${a} of ${b}`, String),
+      cell: (tenant) =>
+        used(tenant, tenant.usedLeases, tenant.quota?.leases, (a, b) => `${a} of ${b}`, String),
     },
     {
       head: 'Highest priority',
       class: 'number',
       order: (tenant) => tenant.quota?.maxPriority ?? Infinity,
-      cell: (tenant) => (tenant.quota?.maxPriority === undefined ? h('span', { class: 'muted' }, 'any') : String(tenant.quota.maxPriority)),
+      cell: (tenant) =>
+        tenant.quota?.maxPriority === undefined
+          ? h('span', { class: 'muted' }, 'any')
+          : String(tenant.quota.maxPriority),
     },
     { head: 'Actions', action: true, cell: tenantActions },
   ],
@@ -55,7 +67,16 @@ const table = sortable({
 /** What is not limited has no bar. */
 function used(tenant, amount, limit, both, one) {
   return limit === undefined || limit === null
-    ? h('span', { class: 'meter' }, h('span', { class: 'figure' }, `${one(amount)}, `, h('span', { class: 'muted' }, 'no limit')))
+    ? h(
+        'span',
+        { class: 'meter' },
+        h(
+          'span',
+          { class: 'figure' },
+          `${one(amount)}, `,
+          h('span', { class: 'muted' }, 'no limit'),
+        ),
+      )
     : meter(amount, limit, both(amount, limit), ownerClass(tenant.name));
 }
 
