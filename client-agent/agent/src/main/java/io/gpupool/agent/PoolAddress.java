@@ -43,7 +43,10 @@ public record PoolAddress(String host, int port, boolean tls, List<PoolAddress> 
   public static PoolAddress parse(String text) {
     List<PoolAddress> servers = Stream.of(text.split(",", -1)).map(PoolAddress::parseOne).toList();
     PoolAddress first = servers.getFirst();
-    return new PoolAddress(first.host, first.port, first.tls, servers.subList(1, servers.size()));
+    PoolAddress pool =
+        new PoolAddress(first.host, first.port, first.tls, servers.subList(1, servers.size()));
+    // One connection serves them all: none of them is spoken to with less than was asked for.
+    return servers.stream().anyMatch(PoolAddress::tls) ? pool.overTls() : pool;
   }
 
   private static PoolAddress parseOne(String text) {
