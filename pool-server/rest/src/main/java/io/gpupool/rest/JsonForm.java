@@ -65,7 +65,8 @@ final class JsonForm {
     return switch (field.getJavaType()) {
       case STRING -> json.getAsString();
       case BOOLEAN -> json.getAsBoolean();
-      case INT -> json.getAsBigDecimal().intValueExact();
+      // Those without a sign may be over the largest int.
+      case INT -> (int) json.getAsBigDecimal().longValueExact();
       case LONG -> json.getAsBigDecimal().longValueExact();
       case DOUBLE -> json.getAsDouble();
       case ENUM -> constant(json.getAsString(), field);

@@ -15,7 +15,7 @@ import java.util.concurrent.TimeoutException;
 
 /** What a pool-server shows of itself and does, for threads that wait for it. */
 record Pool(PoolReader reader, Calls calls) {
-  private static final long PATIENCE_MILLIS = 2000;
+  static final long PATIENCE_MILLIS = 2000;
 
   Optional<Caller> caller(Optional<String> token) throws Problem {
     return await(reader.caller(token), PATIENCE_MILLIS);

@@ -1,11 +1,23 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.gpupool.rest;
 
+import io.gpupool.control.v1.Refused;
 import io.grpc.Status;
 
 /** What the control plane refuses, as problems. */
 final class Refusals {
   private Refusals() {}
+
+  /** What becomes of a request for a lease that is not granted. */
+  static Problem problem(Refused refused) {
+    int status =
+        switch (refused.getCause()) {
+          case CAUSE_INVALID, CAUSE_NO_MATCH -> 422;
+          case CAUSE_DENIED -> 403;
+          default -> 409;
+        };
+    return new Problem(status, refused.getReason());
+  }
 
   static Problem problem(Status status) {
     String reason =

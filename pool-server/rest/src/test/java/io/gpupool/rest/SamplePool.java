@@ -27,6 +27,7 @@ import java.util.List;
 import java.util.Map;
 import java.util.Optional;
 import java.util.concurrent.CompletableFuture;
+import java.util.function.Consumer;
 import java.util.function.Function;
 import java.util.stream.IntStream;
 
@@ -174,7 +175,7 @@ final class SamplePool implements PoolReader, Calls {
   @Override
   @SuppressWarnings("unchecked")
   public <Q, A> CompletableFuture<A> call(
-      MethodDescriptor<Q, A> method, Optional<String> token, Q request) {
+      MethodDescriptor<Q, A> method, Optional<String> token, Q request, Consumer<A> each) {
     try {
       return CompletableFuture.completedFuture((A) plane.apply(request));
     } catch (StatusRuntimeException e) {

@@ -69,7 +69,8 @@ final class LeaseTerms {
 
   private static LeaseLimits limits(LeaseRequest request) throws InvalidRequestException {
     try {
-      return new LeaseLimits(request.getIdleTimeoutMillis(), request.getTimeLimitMillis());
+      return new LeaseLimits(
+          request.getIdleTimeoutMillis(), request.getTimeLimitMillis(), request.getGraceMillis());
     } catch (IllegalArgumentException e) {
       throw new InvalidRequestException(e.getMessage());
     }

@@ -88,7 +88,9 @@ final class Leases {
       }
       LOG.info("lease {} of {} waits for its holder to come back", lease.id, lease.holder);
       startGrace(
-          lease, RESTART_GRACE_MILLIS, "its holder did not come back after the server's restart");
+          lease,
+          grace(lease, RESTART_GRACE_MILLIS),
+          "its holder did not come back after the server's restart");
     }
   }
 
@@ -148,7 +150,12 @@ final class Leases {
       return;
     }
     LOG.debug("lease {}: its holder's connection has ended", lease.id);
-    startGrace(lease, GRACE_MILLIS, "its holder is gone");
+    startGrace(
+        lease,
+        grace(lease, GRACE_MILLIS),
+        lease.clock.limits().graceMillis() > 0
+            ? "its holder did not renew it"
+            : "its holder is gone");
   }
 
   /** Has the other servers know that the lease's holder is connected to this one. */
@@ -170,6 +177,10 @@ final class Leases {
     }
   }
 
+  private static long grace(Lease lease, long usualMillis) {
+    return Math.max(usualMillis, lease.clock.limits().graceMillis());
+  }
+
   private void startGrace(Lease lease, long millis, String reason) {
     lease.state = Lease.State.GRACE;
     lease.graceTimer =
@@ -177,6 +188,9 @@ final class Leases {
             timers.after(
                 millis,
                 () -> {
+                  if (isInUse(lease)) {
+                    return; // The end of the last session starts it anew.
+                  }
                   if (!isHeldElsewhere(lease)) {
                     end(lease, reason);
                   } else if (lease.elsewhere) {
@@ -231,7 +245,10 @@ final class Leases {
       if (lease.elsewhere && isHeldElsewhere(lease)) {
         drop(lease);
       } else if (!isHeldElsewhere(lease)) {
-        startGrace(lease, RESTART_GRACE_MILLIS, "its holder did not come back to another server");
+        startGrace(
+            lease,
+            grace(lease, RESTART_GRACE_MILLIS),
+            "its holder did not come back to another server");
       }
     } else if (lease.holds.isEmpty() && isHeldElsewhere(lease)) {
       lease.graceTimer.ifPresent(Timers.Cancellable::cancel);
@@ -264,7 +281,7 @@ final class Leases {
         watch(lease);
         LOG.info("lease {} of {} was granted by another server", id, lease.holder);
         if (!isHeldElsewhere(lease)) {
-          startGrace(lease, RESTART_GRACE_MILLIS, "its holder did not come");
+          startGrace(lease, grace(lease, RESTART_GRACE_MILLIS), "its holder did not come");
         }
       }
       return Optional.of(lease);
@@ -343,6 +360,11 @@ final class Leases {
     goneSinceNanos = since;
   }
 
+  /** Whether programs keep a lease whose holder need not stay connected. */
+  private static boolean isInUse(Lease lease) {
+    return lease.clock.limits().graceMillis() > 0 && !lease.sessions().isEmpty();
+  }
+
   /**
    * Ends a lease as someone asks: kills its sessions; its fractions are free when the last worker
    * is dead.
@@ -381,6 +403,10 @@ final class Leases {
   /** Must be called when a session's worker is dead. */
   void sessionGone(Lease lease, Session session) {
     lease.remove(session);
+    if (lease.state == Lease.State.GRACE && lease.clock.limits().graceMillis() > 0) {
+      lease.graceTimer.ifPresent(Timers.Cancellable::cancel);
+      startGrace(lease, lease.clock.limits().graceMillis(), "its holder did not renew it");
+    }
     freeIfEmpty(lease);
   }
 

@@ -404,6 +404,12 @@ final class PoolService extends PoolGrpc.PoolImplBase {
         return;
       }
       Actor actor = Access.actor();
+      if (request.getSecret().isEmpty()) {
+        hold(
+            request.getLeaseId(),
+            leases.find(request.getLeaseId()).filter(l -> actor.mayUse(l.tenant)));
+        return;
+      }
       leases.findSoon(
           request.getLeaseId(),
           request.getSecret(),

@@ -215,7 +215,8 @@ final class PoolView {
               .setSessions(lease.sessions().size())
               .setIdleMillis(lease.clock.idleMillis(timers.nowNanos()))
               .setIdleTimeoutMillis(lease.clock.limits().idleMillis())
-              .setTimeLimitMillis(lease.clock.limits().timeMillis());
+              .setTimeLimitMillis(lease.clock.limits().timeMillis())
+              .setGraceMillis(lease.clock.limits().graceMillis());
       for (int i = 0; i < lease.parts.size(); i++) {
         info.addGrants(
             GrantUse.newBuilder()

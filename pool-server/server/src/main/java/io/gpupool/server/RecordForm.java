@@ -85,6 +85,7 @@ final class RecordForm {
             .setGrantedAtMillis(grant.grantedAtMillis())
             .setIdleTimeoutMillis(grant.limits().idleMillis())
             .setTimeLimitMillis(grant.limits().timeMillis())
+            .setGraceMillis(grant.limits().graceMillis())
             .setEnding(grant.ending());
     for (GrantRecord.PartRecord part : grant.parts()) {
       record.addParts(
@@ -115,7 +116,8 @@ final class RecordForm {
                     part.getGpuMillis()))
             .toList(),
         record.getGrantedAtMillis(),
-        new LeaseLimits(record.getIdleTimeoutMillis(), record.getTimeLimitMillis()),
+        new LeaseLimits(
+            record.getIdleTimeoutMillis(), record.getTimeLimitMillis(), record.getGraceMillis()),
         record.getEnding());
   }
 

@@ -111,7 +111,10 @@ class RecordFormTest {
                 random.nextBoolean(),
                 random.nextInt(1001))),
         random.nextLong(1L << 42),
-        new LeaseLimits(5000 + random.nextInt(1 << 20), random.nextBoolean() ? 0 : 86_400_000),
+        new LeaseLimits(
+            5000 + random.nextInt(1 << 20),
+            random.nextBoolean() ? 0 : 86_400_000,
+            random.nextBoolean() ? 0 : 60_000),
         random.nextBoolean());
   }
 

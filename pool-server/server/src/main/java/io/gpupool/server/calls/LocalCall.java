@@ -6,15 +6,18 @@ import io.grpc.MethodDescriptor;
 import io.grpc.ServerCall;
 import io.grpc.Status;
 import java.util.concurrent.CompletableFuture;
+import java.util.function.Consumer;
 
-/** One call that is answered once. Runs on the services' thread. */
+/** One call. Runs on the services' thread. */
 final class LocalCall<Q, A> extends ServerCall<Q, A> {
   private final MethodDescriptor<Q, A> method;
   private final CompletableFuture<A> answer = new CompletableFuture<>();
+  private final Consumer<A> each;
   private A message;
 
-  LocalCall(MethodDescriptor<Q, A> method) {
+  LocalCall(MethodDescriptor<Q, A> method, Consumer<A> each) {
     this.method = method;
+    this.each = each;
   }
 
   /** Any thread may wait for it, or cancel it. */
@@ -35,6 +38,7 @@ final class LocalCall<Q, A> extends ServerCall<Q, A> {
   @Override
   public void sendMessage(A sent) {
     message = sent;
+    each.accept(sent);
   }
 
   @Override

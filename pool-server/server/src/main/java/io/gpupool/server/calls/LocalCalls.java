@@ -14,6 +14,7 @@ import java.util.Map;
 import java.util.Optional;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.Executor;
+import java.util.function.Consumer;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
@@ -46,7 +47,7 @@ public final class LocalCalls implements Calls {
 
   @Override
   public <Q, A> CompletableFuture<A> call(
-      MethodDescriptor<Q, A> method, Optional<String> token, Q request) {
+      MethodDescriptor<Q, A> method, Optional<String> token, Q request, Consumer<A> each) {
     // The descriptors are equal, so are their types.
     @SuppressWarnings("unchecked")
     ServerMethodDefinition<Q, A> served =
@@ -56,7 +57,7 @@ public final class LocalCalls implements Calls {
     }
     Metadata headers = new Metadata();
     token.ifPresent(text -> headers.put(AUTHORIZATION, "Bearer " + text));
-    LocalCall<Q, A> call = new LocalCall<>(method);
+    LocalCall<Q, A> call = new LocalCall<>(method, each);
     thread.execute(() -> Context.ROOT.run(() -> start(served, call, headers, request)));
     return call.answer();
   }
