@@ -19,7 +19,7 @@ public final class GpuTurn implements DeviceTime {
    * waits, when the holder is not active any more. So no worker that dies or is stopped holds up the
    * others for longer than the time for which it has said that it is active.
    *
-   * A turn is not given back when a kernel ends but a moment later (GRACE), or programs that wait
+   * A turn is not given back when a kernel ends but a moment later (Pauses), or programs that wait
    * for each of their kernels would lose their turn with each. That moment is charged if another
    * waited for it; a holder that comes back later to find that nobody did is charged for its work
    * alone.
@@ -27,9 +27,6 @@ public final class GpuTurn implements DeviceTime {
 
   /** For so long a session that has work counts as active without a sign of life. */
   static final long LAPSE_NANOS = 100_000_000;
-
-  /** For so long it counts as active after its work has ended. */
-  static final long GRACE_NANOS = 300_000;
 
   /** How long a thread waits before it looks for other devices' work. */
   private static final long BOUND_NANOS = 4_000_000;
@@ -43,6 +40,7 @@ public final class GpuTurn implements DeviceTime {
   private final int lease;
   private final int session;
   private final Users users = new Users();
+  private final Pauses pauses = new Pauses();
   private final AtomicInteger waiting = new AtomicInteger();
   private final AtomicBoolean watched = new AtomicBoolean();
   private final LongAdder waitedNanos = new LongAdder();
@@ -85,9 +83,10 @@ public final class GpuTurn implements DeviceTime {
   public long begin(Use use, long nowNanos) {
     long idleSince = users.enter(nowNanos);
     if (idleSince != Users.NOT_IDLE) {
-      if (nowNanos - idleSince > GRACE_NANOS) {
+      if (nowNanos - idleSince > pauses.graceNanos()) {
         giveBack(idleSince, nowNanos);
       }
+      pauses.note(nowNanos - idleSince);
       turns.activeUntil(lease, session, nowNanos + LAPSE_NANOS);
     }
     if (isMine(nowNanos) || take(nowNanos)) {
@@ -127,12 +126,15 @@ public final class GpuTurn implements DeviceTime {
   }
 
   private void leave(long now) {
-    if (users.leave(now) && waiting.get() == 0) {
-      turns.activeUntil(lease, session, now + GRACE_NANOS);
-      if (users.any() || waiting.get() > 0) {
-        // They came meanwhile, and may have said so before the line above did.
-        turns.activeUntil(lease, session, now + LAPSE_NANOS);
-      }
+    // Said before the count says so: who comes to a count of 0 then says more, and has the last word.
+    boolean ending = users.isLast() && waiting.get() == 0;
+    if (ending) {
+      turns.activeUntil(lease, session, now + pauses.graceNanos());
+    }
+    boolean last = users.leave(now);
+    if (ending && (!last || waiting.get() > 0)) {
+      // Others came meanwhile, and may have said so before the line above did.
+      turns.activeUntil(lease, session, now + LAPSE_NANOS);
     }
   }
 

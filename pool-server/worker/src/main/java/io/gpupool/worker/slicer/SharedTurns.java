@@ -127,7 +127,7 @@ final class SharedTurns implements FairShares.Leases {
   }
 
   void activeUntil(int lease, int session, long nanos) {
-    WORD.setVolatile(page, (long) TurnPage.activeUntil(lease, session), nanos);
+    WORD.setRelease(page, (long) TurnPage.activeUntil(lease, session), nanos);
   }
 
   /** Puts a turn of a lease into the books. */

@@ -45,8 +45,9 @@ final class Users {
     }
   }
 
-  boolean any() {
-    return (state.get() & COUNT_MASK) != 0;
+  /** Whether there is one, and no more. */
+  boolean isLast() {
+    return (state.get() & COUNT_MASK) == 1;
   }
 
   long busyNanos(long now) {

@@ -142,7 +142,7 @@ class GpuTurnTest {
     idle.end(end);
     other.await(System.nanoTime());
     assertThat(idle.isOver()).isTrue();
-    assertThat(usedNanos(0)).isBetween(1L, end - start + 2 * GpuTurn.GRACE_NANOS);
+    assertThat(usedNanos(0)).isBetween(1L, end - start + 2 * Pauses.LEAST_NANOS);
     other.end(System.nanoTime());
   }
 

@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: Apache-2.0
+package io.gpupool.worker.slicer;
+
+/**
+ * How long a session's pauses between kernels are of late, and so for how long its turn had better
+ * wait for the next one. Any thread may call; a figure that gets lost between two does no harm.
+ */
+final class Pauses {
+  /*
+   * A program that awaits each of its kernels pauses for as long as an answer takes to reach it and
+   * its next call to come back: some 50 us on an idle machine, milliseconds on a busy one. If its
+   * turn went with each pause it would have one short kernel a turn, and never its share. So a turn
+   * outlasts pauses like those before. The time is charged: it is the program's own share that is
+   * spent so.
+   */
+
+  /** What a turn outlasts at least. */
+  static final long LEAST_NANOS = 300_000;
+
+  /** What it outlasts at most; a program with longer pauses has its turn anew after each. */
+  static final long MOST_NANOS = 2_000_000;
+
+  /** Pauses longer than this are no part of a rhythm. */
+  private static final long RHYTHM_NANOS = 20_000_000;
+
+  private static final int MARGIN = 3;
+  private static final int MEMORY = 8;
+
+  private volatile long typicalNanos;
+  private volatile long graceNanos = LEAST_NANOS;
+
+  /** A pause is over. */
+  void note(long nanos) {
+    if (nanos < 0 || nanos > RHYTHM_NANOS) {
+      return;
+    }
+    long before = typicalNanos;
+    long typical = before + (nanos - before) / MEMORY;
+    if (typical != before) {
+      typicalNanos = typical;
+      graceNanos =
+          typical > MOST_NANOS
+              ? LEAST_NANOS
+              : Math.clamp(MARGIN * typical, LEAST_NANOS, MOST_NANOS);
+    }
+  }
+
+  /** For how long a turn is kept after the last kernel or copy. */
+  long graceNanos() {
+    return graceNanos;
+  }
+}
