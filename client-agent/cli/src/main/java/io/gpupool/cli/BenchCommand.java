@@ -16,7 +16,7 @@ import picocli.CommandLine.Parameters;
       "Measures launches, copies, allocations and events through the pool, and beside them",
       "what a TCP loopback connection can do at all."
     },
-    subcommands = {BenchCommand.Soft.class, SharesBench.class})
+    subcommands = {BenchCommand.Soft.class, SharesBench.class, PlacementBench.class})
 final class BenchCommand implements Callable<Integer> {
   /** Where to measure, and how to tell. */
   static final class Measuring {

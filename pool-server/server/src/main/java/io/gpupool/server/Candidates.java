@@ -100,7 +100,7 @@ final class Candidates {
     int broken(int count) {
       for (int i = 0; i < count; i++) {
         Offer offer = candidates.get(i).offer;
-        if (offer.free().equals(offer.gpu().whole())) {
+        if (isUnused(offer)) {
           return unused;
         }
       }
@@ -113,9 +113,14 @@ final class Candidates {
     Server server = server(offer.gpu().server());
     server.offers++;
     server.free += offer.free().computeBasisPoints();
-    if (offer.free().equals(offer.gpu().whole())) {
+    if (isUnused(offer)) {
       server.unused++;
     }
+  }
+
+  private static boolean isUnused(Offer offer) {
+    return offer.free().computeBasisPoints() == Share.WHOLE_COMPUTE
+        && offer.free().memoryBytes() == offer.gpu().memoryBytes();
   }
 
   /** Adds the offer that was just seen, which has room for this share. */

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.gpupool.server;
 
+import io.gpupool.server.select.Selection;
 import io.gpupool.server.select.Selector;
 import io.gpupool.wire.ByteSize;
 import java.util.Map;
@@ -23,7 +24,8 @@ record Gpu(
     long memoryBytes,
     String computeCapability,
     int driverVersion,
-    Map<String, String> labels) {
+    Map<String, String> labels)
+    implements Selection.Properties {
   Gpu {
     labels = Map.copyOf(labels);
   }
@@ -49,8 +51,8 @@ record Gpu(
     return new Share(memoryBytes, Share.WHOLE_COMPUTE);
   }
 
-  /** What selectors look at; empty where it has no such property. */
-  Optional<String> property(String key) {
+  @Override
+  public Optional<String> property(String key) {
     return switch (key) {
       case "model" -> Optional.of(name);
       case "server" -> Optional.of(server);

@@ -45,7 +45,7 @@ final class Placement {
 
     /** Whether a tenant's request may be served from it, if it is large enough. */
     boolean suits(Ask ask, String tenant, Selection selection) {
-      return selection.accepts(gpu::property)
+      return selection.accepts(gpu)
           && (ask.partition().isEmpty() || ask.partition().equals(partition))
           && (tenants.isEmpty() || tenants.contains(tenant));
     }
@@ -94,13 +94,19 @@ final class Placement {
     boolean suits = false;
     int able = 0;
     Gpu lastAble = null;
+    Share share = Share.NONE;
+    long shareOfBytes = -1;
     for (Offer offer : snapshot) {
       candidates.see(offer);
       if (!offer.suits(ask, tenant, selection)) {
         continue;
       }
       suits = true;
-      Share share = ask.shareOf(offer);
+      // Most GPUs are like the one before.
+      if (ask.partition().isPresent() || offer.gpu().memoryBytes() != shareOfBytes) {
+        share = ask.shareOf(offer);
+        shareOfBytes = offer.gpu().memoryBytes();
+      }
       if (offer.whole().covers(share)) {
         able += offer.gpu() == lastAble ? 0 : 1;
         lastAble = offer.gpu();
@@ -120,7 +126,7 @@ final class Placement {
           "only " + able + (able == 1 ? " GPU" : " GPUs") + " can serve it");
     }
     if (candidates.gpus() < ask.gpus()) {
-      return new Outcome.Full(closest(ask, suiting(ask, tenant, snapshot)), candidates.gpus());
+      return new Outcome.Full(closest(ask, tenant, selection, snapshot), candidates.gpus());
     }
     return new Outcome.Placed(
         candidates.choose().stream()
@@ -155,19 +161,29 @@ final class Placement {
           + "' that this tenant may use";
     }
     Selection selection = new Selection(ask.selectors());
-    return snapshot.stream().anyMatch(o -> selection.accepts(o.gpu()::property))
+    return snapshot.stream().anyMatch(o -> selection.accepts(o.gpu()))
         ? "what matches is reserved for other tenants"
         : "no GPU matches; the pool has for example " + snapshot.getFirst().gpu().describe();
   }
 
-  private static Offer closest(Ask ask, List<Offer> suiting) {
-    return suiting.stream()
-        .filter(o -> o.canEverServe(ask))
-        .max(
-            Comparator.comparingDouble(o ->
-                Math.min(
-                    (double) o.free().memoryBytes() / Math.max(1, ask.shareOf(o).memoryBytes()),
-                    (double) o.free().computeBasisPoints() / ask.shareOf(o).computeBasisPoints())))
-        .orElseThrow();
+  /** Of those that could ever serve it, the one that has most of what is asked for. */
+  private static Offer closest(Ask ask, String tenant, Selection selection, List<Offer> snapshot) {
+    Offer best = snapshot.getFirst();
+    double most = -1;
+    for (Offer offer : snapshot) {
+      if (!offer.suits(ask, tenant, selection)) {
+        continue;
+      }
+      Share share = ask.shareOf(offer);
+      double part =
+          Math.min(
+              (double) offer.free().memoryBytes() / Math.max(1, share.memoryBytes()),
+              (double) offer.free().computeBasisPoints() / share.computeBasisPoints());
+      if (part > most && offer.whole().covers(share)) {
+        most = part;
+        best = offer;
+      }
+    }
+    return best;
   }
 }

@@ -6,7 +6,6 @@ import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Optional;
-import java.util.function.Function;
 
 /** All selectors of a request. Remembers what it has looked at; for one thread. */
 public final class Selection {
@@ -29,10 +28,17 @@ public final class Selection {
         (key, value) -> this.selectors.add(new Known(Selector.of(key, value), new HashMap<>())));
   }
 
-  /** Whether a GPU will do; {@code properties} are what it is. */
-  public boolean accepts(Function<String, Optional<String>> properties) {
-    for (Known known : selectors) {
-      if (!known.accepts(properties.apply(known.selector.property()))) {
+  /** What selectors look at. */
+  public interface Properties {
+    /** Empty where there is no such property. */
+    Optional<String> property(String key);
+  }
+
+  /** Whether a GPU will do. */
+  public boolean accepts(Properties gpu) {
+    for (int i = 0; i < selectors.size(); i++) {
+      Known known = selectors.get(i);
+      if (!known.accepts(gpu.property(known.selector.property()))) {
         return false;
       }
     }

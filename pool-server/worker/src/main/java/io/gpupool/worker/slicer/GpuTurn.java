@@ -126,7 +126,8 @@ public final class GpuTurn implements DeviceTime {
   }
 
   private void leave(long now) {
-    // Said before the count says so: who comes to a count of 0 then says more, and has the last word.
+    // Said before the count says so: who comes to a count of 0 then says more, and has the last
+    // word.
     boolean ending = users.isLast() && waiting.get() == 0;
     if (ending) {
       turns.activeUntil(lease, session, now + pauses.graceNanos());
