@@ -4,14 +4,17 @@ package io.gpupool.e2e;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.awaitility.Awaitility.await;
 
+import io.gpupool.server.state.etcd.Cut;
 import io.gpupool.server.state.etcd.Etcd;
 import io.gpupool.transport.EventLoops;
 import io.grpc.ManagedChannel;
 import io.grpc.netty.NettyChannelBuilder;
 import io.netty.channel.EventLoopGroup;
 import java.io.IOException;
+import java.net.HttpURLConnection;
 import java.net.InetAddress;
 import java.net.ServerSocket;
+import java.net.URI;
 import java.nio.file.Path;
 import java.time.Duration;
 import java.util.ArrayList;
@@ -20,8 +23,8 @@ import java.util.List;
 import java.util.Random;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.TimeUnit;
-import org.junit.jupiter.api.AfterEach;
-import org.junit.jupiter.api.BeforeEach;
+import org.junit.jupiter.api.AfterAll;
+import org.junit.jupiter.api.BeforeAll;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
@@ -38,14 +41,15 @@ class SeveralServersIT {
   private static final Duration WAIT = Duration.ofMinutes(10);
   private static final Duration DRAIN = Duration.ofSeconds(120);
 
-  @TempDir Path folder;
-  private Etcd etcd;
-  private final EventLoopGroup loops = EventLoops.create("storm", 1);
-  private final List<Integer> ports = new ArrayList<>();
-  private final List<Pool> servers = new ArrayList<>();
+  @TempDir static Path folder;
+  private static Etcd etcd;
+  private static EventLoopGroup loops;
+  private static final List<Integer> ports = new ArrayList<>();
+  private static final List<Pool> servers = new ArrayList<>();
 
-  @BeforeEach
-  void start() throws Exception {
+  @BeforeAll
+  static void start() throws Exception {
+    loops = EventLoops.create("storm", 1);
     etcd = Etcd.start(folder, 3);
     for (int i = 0; i < SERVERS; i++) {
       ports.add(freePort());
@@ -54,8 +58,8 @@ class SeveralServersIT {
     await().atMost(DRAIN).until(() -> servers.getFirst().freeBytes() == SERVERS * GPU_BYTES);
   }
 
-  @AfterEach
-  void stop() {
+  @AfterAll
+  static void stop() {
     servers.forEach(Pool::close);
     if (etcd != null) {
       etcd.close();
@@ -97,7 +101,50 @@ class SeveralServersIT {
     }
   }
 
-  private void requireAllServed(LeaseStorm storm) throws Exception {
+  @Test
+  void server_cutOffFromEtcd_grantsNothingSaysSoAndItsSessionsGoOn() throws Exception {
+    try (Cut cut = Cut.before(etcd.endpoints().split(",")[0]);
+        Pool alone = start(0, "cut", "etcd://127.0.0.1:" + cut.port() + "/storm")) {
+      String[] there = {"-m", "1Gi", "--select", "server=cut"};
+      try (Program holder = alone.run(there, "sh", "-c", "echo held; exec cat").start()) {
+        holder.awaitLine("held"::equals);
+        assertThat(ready(alone)).isEqualTo(200);
+        cut.sever();
+        await().atMost(DRAIN).until(() -> ready(alone) == 503);
+        Program.Ended refused = alone.run(there, "true").run();
+        assertThat(refused.status()).isEqualTo(69);
+        assertThat(refused.errors()).contains("lost its connection to etcd");
+        await()
+            .atMost(DRAIN)
+            .until(() ->
+                servers
+                    .getFirst()
+                    .gpupool("top")
+                    .output()
+                    .lines()
+                    .noneMatch(line -> line.startsWith("cut ")));
+        assertThat(holder.isAlive()).isTrue();
+        cut.heal();
+        await().atMost(DRAIN).until(() -> ready(alone) == 200);
+        await()
+            .atMost(DRAIN)
+            .until(() -> servers.getFirst().freeBytes() == SERVERS * GPU_BYTES + GPU_BYTES * 3 / 4);
+        assertThat(alone.run(there, "true").run().status()).isZero();
+        holder.endInput();
+        assertThat(holder.awaitEnd().status()).isZero();
+      }
+    }
+  }
+
+  private static int ready(Pool pool) throws Exception {
+    HttpURLConnection ask =
+        (HttpURLConnection)
+            URI.create("http://127.0.0.1:" + pool.httpPort() + "/readyz").toURL().openConnection();
+    ask.setReadTimeout(10_000);
+    return ask.getResponseCode();
+  }
+
+  private static void requireAllServed(LeaseStorm storm) throws Exception {
     assertThat(storm.failures()).isEmpty();
     assertThat(storm.granted()).hasSize(LEASES).doesNotHaveDuplicates();
     await().atMost(DRAIN).until(() -> servers.getFirst().freeBytes() == SERVERS * GPU_BYTES);
@@ -122,20 +169,17 @@ class SeveralServersIT {
     }
   }
 
-  private List<String> addresses() {
+  private static List<String> addresses() {
     return ports.stream().map(port -> "127.0.0.1:" + port).toList();
   }
 
-  private Pool server(int index) {
-    return Pool.startAt(
-        ports.get(index),
-        "soft:1,mem=4Gi",
-        "--name",
-        "s" + index,
-        "--spares",
-        "0",
-        "--state",
-        etcd.url("storm"));
+  private static Pool server(int index) {
+    return start(ports.get(index), "s" + index, etcd.url("storm"));
+  }
+
+  private static Pool start(int port, String name, String state) {
+    String[] options = {"--name", name, "--spares", "0", "--state", state, "--etcd-ttl", "4"};
+    return Pool.startAt(port, "soft:1,mem=4Gi", options);
   }
 
   private static int freePort() throws IOException {

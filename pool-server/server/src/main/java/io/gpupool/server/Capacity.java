@@ -72,6 +72,9 @@ final class Capacity {
 
   /** What of a GPU nobody has, in partitions or outside. */
   Share free(Gpu gpu) {
+    if (!members.lives(gpu.server())) {
+      return Share.NONE;
+    }
     return division(gpu).offers(gpu).stream()
         .map(Placement.Offer::free)
         .reduce(Share.NONE, Share::plus);

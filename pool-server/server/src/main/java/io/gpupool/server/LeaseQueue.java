@@ -10,6 +10,7 @@ import java.io.IOException;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.Comparator;
+import java.util.HashMap;
 import java.util.HashSet;
 import java.util.LinkedHashMap;
 import java.util.List;
@@ -36,6 +37,7 @@ final class LeaseQueue {
   private static final int CROWD = 32;
 
   private static final long SOON_MILLIS = 10;
+  private static final long MISSING_NANOS = TimeUnit.MINUTES.toNanos(1);
   private static final long TELL_NANOS = TimeUnit.SECONDS.toNanos(1);
   private static final Logger LOG = LoggerFactory.getLogger(LeaseQueue.class);
 
@@ -45,6 +47,8 @@ final class LeaseQueue {
   private final Timers timers;
   private final Map<Long, Entry> entries = new LinkedHashMap<>();
   private Optional<Shared> shared = Optional.empty();
+  private final Map<Long, Integer> placesElsewhere = new HashMap<>();
+  private long sharedSinceNanos;
   private long lastNumber;
   private boolean draining;
   private boolean settlePlanned;
@@ -121,6 +125,7 @@ final class LeaseQueue {
   /** Has requests that their clients make again wait at all servers of the pool. */
   void share(Waitlist list) {
     shared = Optional.of(new Shared(list, list.numbers()));
+    sharedSinceNanos = timers.nowNanos();
   }
 
   /** Asks for a lease; the asker is told at once or later. */
@@ -317,6 +322,17 @@ final class LeaseQueue {
     return entries.values().stream().sorted(Comparator.comparingInt(Entry::place)).toList();
   }
 
+  /** Those that wait at other servers, with their places in the one queue. */
+  Map<WaitingRequest, Integer> elsewhere() {
+    Map<WaitingRequest, Integer> elsewhere = new LinkedHashMap<>();
+    shared.ifPresent(s ->
+        s.list()
+            .requestsElsewhere()
+            .forEach(waiting ->
+                elsewhere.put(waiting, placesElsewhere.getOrDefault(waiting.number(), 0))));
+    return elsewhere;
+  }
+
   /** Refuses all that wait and whoever comes, and ends all leases. */
   void drain(String reason) {
     stopGranting(reason);
@@ -352,19 +368,29 @@ final class LeaseQueue {
     entries.values().forEach(entry -> waiting.add(entry.waiting));
     shared.ifPresent(s -> waiting.addAll(s.list().others()));
     List<Entry> moved = new ArrayList<>();
+    placesElsewhere.clear();
     int place = 0;
     for (Turn turn : turns(waiting)) {
       Entry entry = entries.get(turn.waiting().number());
       if (entry == null) {
         // Its turn is for the server to see to at which it waits.
         place += turn instanceof Turn.Now ? 0 : 1;
+        placesElsewhere.put(turn.waiting().number(), place);
         continue;
       }
       switch (turn) {
         case Turn.Now now -> grant(entry, now);
         case Turn.Never never -> {
-          remove(entry);
-          refuse(entry, Cause.CAUSE_NO_MATCH, never.reason());
+          if (mayBeMissingServers(entry)) {
+            entry.cause = Cause.CAUSE_NO_MATCH;
+            entry.reason = never::reason;
+            if (stand(entry, ++place)) {
+              moved.add(entry);
+            }
+          } else {
+            remove(entry);
+            refuse(entry, Cause.CAUSE_NO_MATCH, never.reason());
+          }
         }
         case Turn.Later later -> {
           entry.cause =
@@ -400,6 +426,14 @@ final class LeaseQueue {
       }
     }
     moved.forEach(entry -> entry.asker.queued(entry.place, entry.reason()));
+  }
+
+  /** A server that has just started does not know those that were there before and come again. */
+  private boolean mayBeMissingServers(Entry entry) {
+    return shared.isPresent()
+        && entry.known.isPresent()
+        && entry.known.get().resumed()
+        && timers.nowNanos() - sharedSinceNanos < MISSING_NANOS;
   }
 
   /** Notes a place; true if it is news to one who waits. */

@@ -249,7 +249,28 @@ final class PoolView {
               .setWaitedMillis(millisSince(entry.sinceNanos()))
               .setWaitLimitMillis(entry.request.waitMillis()));
     }
+    queue
+        .elsewhere()
+        .forEach((waiting, place) -> {
+          if (actor.maySee(waiting.request().tenant())) {
+            reply.addRequests(info(waiting, place));
+          }
+        });
     return reply.build();
+  }
+
+  private QueueInfo info(WaitingRequest waiting, int place) {
+    return QueueInfo.newBuilder()
+        .setId("Q" + waiting.number())
+        .setPosition(Math.max(1, place))
+        .setPriority(waiting.request().priority())
+        .setHolder(waiting.request().holder().message())
+        .setTenant(waiting.request().tenant())
+        .setWanted(waiting.request().ask().describe())
+        .setReason("it waits at server " + waiting.server() + ", which knows why")
+        .setWaitedMillis(Math.max(0, timers.wallMillis() - waiting.sinceMillis()))
+        .setWaitLimitMillis(waiting.request().waitMillis())
+        .build();
   }
 
   ListSessionsReply sessions(Actor actor) {

@@ -5,7 +5,6 @@ import io.gpupool.server.Turns.Waiting;
 import io.gpupool.server.state.RecordStore;
 import io.gpupool.server.state.StateException;
 import io.gpupool.server.state.Versioned;
-import java.util.ArrayList;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
@@ -91,13 +90,14 @@ final class Waitlist {
 
   /** Those that wait at other servers. */
   List<Waiting> others() {
-    List<Waiting> others = new ArrayList<>();
-    for (Versioned<WaitingRequest> record : records.all(Kinds.QUEUE).values()) {
-      if (!record.value().server().equals(server)) {
-        others.add(waiting(record.value()));
-      }
-    }
-    return others;
+    return requestsElsewhere().stream().map(this::waiting).toList();
+  }
+
+  List<WaitingRequest> requestsElsewhere() {
+    return records.all(Kinds.QUEUE).values().stream()
+        .map(Versioned::value)
+        .filter(waiting -> !waiting.server().equals(server))
+        .toList();
   }
 
   Waiting waiting(WaitingRequest record) {

@@ -197,6 +197,7 @@ class SeveralServersTest {
     Client second = new Client("2" + ID.substring(1)).ask(a, on("b").setWaitMillis(HOUR_MILLIS));
     timers.pass(1000);
     assertThat(second.places).last().isEqualTo(2);
+    assertThat(a.queue.elsewhere().values()).containsExactly(1);
     b.queue.withdraw(first.entry);
     Client again = new Client(first.id).ask(a, on("b").setWaitMillis(HOUR_MILLIS).setResumed(true));
     timers.pass(1000);

@@ -28,6 +28,7 @@ import javax.net.ssl.SSLException;
  */
 final class EtcdClient implements AutoCloseable {
   private static final int CONNECT_MILLIS = 1000;
+  private static final long CLOSE_MILLIS = 500;
   private static final long KEEP_ALIVE_SECONDS = 10;
   private static final int MAX_MESSAGE_BYTES = 64 << 20;
 
@@ -147,6 +148,13 @@ final class EtcdClient implements AutoCloseable {
   @Override
   public void close() {
     members.forEach(ManagedChannel::shutdownNow);
+    try {
+      for (ManagedChannel member : members) {
+        boolean ignored = member.awaitTermination(CLOSE_MILLIS, TimeUnit.MILLISECONDS);
+      }
+    } catch (InterruptedException e) {
+      Thread.currentThread().interrupt();
+    }
     loops.shutdownGracefully(0, 1, TimeUnit.SECONDS);
   }
 }

@@ -10,6 +10,7 @@ import io.gpupool.server.state.StateException;
 import io.gpupool.server.state.StateStore;
 import io.gpupool.server.state.Write;
 import io.grpc.StatusRuntimeException;
+import java.time.Duration;
 import java.util.List;
 import java.util.Optional;
 import java.util.function.Consumer;
@@ -18,6 +19,7 @@ import java.util.function.Consumer;
 public final class EtcdStore implements StateStore {
   private static final long SEEN_MILLIS = 1000;
   private static final int LOOKS = 10;
+  private static final long START_EXTRA_SECONDS = 3;
 
   private final EtcdClient client;
   private final Replica replica = new Replica();
@@ -40,10 +42,15 @@ public final class EtcdStore implements StateStore {
    * @throws StateException if etcd cannot be reached, or another server of that name lives
    */
   public static EtcdStore open(EtcdOptions options, String server) throws StateException {
+    return open(options, server, Duration.ofSeconds(options.ttlSeconds() + START_EXTRA_SECONDS));
+  }
+
+  static EtcdStore open(EtcdOptions options, String server, Duration patience)
+      throws StateException {
     EtcdClient client = new EtcdClient(options);
     EtcdStore store = new EtcdStore(client, options, server);
     try {
-      store.presence.start();
+      store.presence.start(patience);
       store.follower.readAll();
       store.follower.start();
       return store;

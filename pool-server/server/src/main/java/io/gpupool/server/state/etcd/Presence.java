@@ -12,6 +12,7 @@ import io.gpupool.control.etcd.TxnRequest;
 import io.gpupool.control.etcd.TxnResponse;
 import io.gpupool.server.state.StateException;
 import io.grpc.StatusRuntimeException;
+import java.time.Duration;
 import java.util.Optional;
 import java.util.concurrent.TimeUnit;
 import org.slf4j.Logger;
@@ -25,7 +26,6 @@ import org.slf4j.LoggerFactory;
 final class Presence {
   private static final long CALL_MILLIS = 1000;
   private static final long PAUSE_MILLIS = 100;
-  private static final long START_EXTRA_SECONDS = 3;
   private static final Logger LOG = LoggerFactory.getLogger(Presence.class);
 
   private final EtcdClient client;
@@ -50,8 +50,8 @@ final class Presence {
   }
 
   /** Becomes alive. Blocks while etcd cannot be reached or another of the name may live. */
-  void start() throws StateException {
-    long deadline = System.nanoTime() + TimeUnit.SECONDS.toNanos(ttlSeconds + START_EXTRA_SECONDS);
+  void start(Duration patience) throws StateException {
+    long deadline = System.nanoTime() + patience.toNanos();
     for (; ; ) {
       String why;
       try {

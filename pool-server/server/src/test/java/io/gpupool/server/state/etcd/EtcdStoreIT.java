@@ -33,6 +33,7 @@ import org.junit.jupiter.api.io.TempDir;
 /** The store over a real etcd of three members, of which some die. */
 class EtcdStoreIT {
   private static final Duration LIMIT = Duration.ofSeconds(30);
+  private static final Duration SOON = Duration.ofSeconds(1);
   private static final int TTL_SECONDS = 3;
   private static final AtomicInteger PREFIXES = new AtomicInteger();
 
@@ -86,7 +87,7 @@ class EtcdStoreIT {
         two.commit(List.of(), List.of(new Write.Put("here", bytes("x"), true), put("stays", "y")));
         await().atMost(LIMIT).until(() -> one.get("here").isPresent());
         assertThat(one.get("here").orElseThrow().bound()).isTrue();
-        assertThatThrownBy(() -> open("two"))
+        assertThatThrownBy(() -> EtcdStore.open(options(etcd.url(prefix)), "two", SOON))
             .isInstanceOf(StateException.class)
             .hasMessageContaining("'two' is in this pool already");
       }
@@ -164,14 +165,7 @@ class EtcdStoreIT {
     try (Cut cut = Cut.before(etcd.endpoints().split(",")[0]);
         EtcdStore watching = open("other");
         EtcdStore store =
-            EtcdStore.open(
-                EtcdOptions.parse(
-                    "etcd://127.0.0.1:" + cut.port() + "/" + prefix,
-                    Optional.empty(),
-                    Optional.empty(),
-                    Optional.empty(),
-                    TTL_SECONDS),
-                "cut")) {
+            EtcdStore.open(options("etcd://127.0.0.1:" + cut.port() + "/" + prefix), "cut")) {
       store.commit(List.of(), List.of(new Write.Put("mine", bytes("x"), true), put("k", "1")));
       await().atMost(LIMIT).until(() -> watching.get("mine").isPresent());
       cut.sever();
@@ -195,14 +189,7 @@ class EtcdStoreIT {
     try (Cut cut = Cut.before(etcd.endpoints().split(",")[0]);
         EtcdStore writer = open("writer");
         EtcdStore store =
-            EtcdStore.open(
-                EtcdOptions.parse(
-                    "etcd://127.0.0.1:" + cut.port() + "/" + prefix,
-                    Optional.empty(),
-                    Optional.empty(),
-                    Optional.empty(),
-                    TTL_SECONDS),
-                "reader")) {
+            EtcdStore.open(options("etcd://127.0.0.1:" + cut.port() + "/" + prefix), "reader")) {
       writer.commit(List.of(), List.of(put("a", "1"), put("b", "1")));
       await().atMost(LIMIT).until(() -> store.get("b").isPresent());
       TreeMap<String, Boolean> heard = new TreeMap<>();
@@ -222,20 +209,19 @@ class EtcdStoreIT {
 
   @Test
   void open_nobodyThere_saysWhatToLookAt() {
-    EtcdOptions nowhere =
-        EtcdOptions.parse(
-            "etcd://127.0.0.1:1/x", Optional.empty(), Optional.empty(), Optional.empty(), 3);
-    assertThatThrownBy(() -> EtcdStore.open(nowhere, "one"))
+    assertThatThrownBy(() -> EtcdStore.open(options("etcd://127.0.0.1:1/x"), "one", SOON))
         .isInstanceOf(StateException.class)
         .hasMessageContaining("127.0.0.1:1")
         .hasMessageContaining("is it running");
   }
 
   private EtcdStore open(String server) throws StateException {
-    return EtcdStore.open(
-        EtcdOptions.parse(
-            etcd.url(prefix), Optional.empty(), Optional.empty(), Optional.empty(), TTL_SECONDS),
-        server);
+    return EtcdStore.open(options(etcd.url(prefix)), server);
+  }
+
+  private static EtcdOptions options(String url) {
+    return EtcdOptions.parse(
+        url, Optional.empty(), Optional.empty(), Optional.empty(), TTL_SECONDS);
   }
 
   private static Write put(String key, String value) {
