@@ -10,10 +10,7 @@ import io.gpupool.transport.EventLoops;
 import io.grpc.ManagedChannel;
 import io.grpc.netty.NettyChannelBuilder;
 import io.netty.channel.EventLoopGroup;
-import java.io.IOException;
 import java.net.HttpURLConnection;
-import java.net.InetAddress;
-import java.net.ServerSocket;
 import java.net.URI;
 import java.nio.file.Path;
 import java.time.Duration;
@@ -52,7 +49,7 @@ class SeveralServersIT {
     loops = EventLoops.create("storm", 1);
     etcd = Etcd.start(folder, 3);
     for (int i = 0; i < SERVERS; i++) {
-      ports.add(freePort());
+      ports.add(Etcd.freePort());
       servers.add(server(i));
     }
     await().atMost(DRAIN).until(() -> servers.getFirst().freeBytes() == SERVERS * GPU_BYTES);
@@ -180,11 +177,5 @@ class SeveralServersIT {
   private static Pool start(int port, String name, String state) {
     String[] options = {"--name", name, "--spares", "0", "--state", state, "--etcd-ttl", "4"};
     return Pool.startAt(port, "soft:1,mem=4Gi", options);
-  }
-
-  private static int freePort() throws IOException {
-    try (ServerSocket socket = new ServerSocket(0, 1, InetAddress.getLoopbackAddress())) {
-      return socket.getLocalPort();
-    }
   }
 }

@@ -3,6 +3,7 @@ package io.gpupool.server.state.etcd;
 
 import java.io.File;
 import java.io.IOException;
+import java.net.BindException;
 import java.net.HttpURLConnection;
 import java.net.InetAddress;
 import java.net.ServerSocket;
@@ -13,6 +14,7 @@ import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Optional;
+import java.util.concurrent.ThreadLocalRandom;
 import java.util.concurrent.TimeUnit;
 import org.junit.jupiter.api.Assumptions;
 
@@ -20,6 +22,9 @@ import org.junit.jupiter.api.Assumptions;
 public final class Etcd implements AutoCloseable {
   private static final long START_NANOS = TimeUnit.SECONDS.toNanos(30);
   private static final long POLL_MILLIS = 20;
+  private static final int FIRST_PORT = 20_000;
+  private static final int LAST_PORT = 32_000;
+  private static final int PORT_TRIES = 100;
 
   private final List<Member> members = new ArrayList<>();
 
@@ -200,10 +205,17 @@ public final class Etcd implements AutoCloseable {
     return "http://127.0.0.1:" + member.peerPort;
   }
 
-  private static int freePort() throws IOException {
-    try (ServerSocket socket = new ServerSocket(0, 1, InetAddress.getLoopbackAddress())) {
-      return socket.getLocalPort();
+  /** A port that is free, and that no connection is given by chance while its server is dead. */
+  public static int freePort() throws IOException {
+    for (int i = 0; i < PORT_TRIES; i++) {
+      int port = ThreadLocalRandom.current().nextInt(FIRST_PORT, LAST_PORT);
+      try (ServerSocket socket = new ServerSocket(port, 1, InetAddress.getLoopbackAddress())) {
+        return socket.getLocalPort();
+      } catch (BindException e) {
+        // Another one.
+      }
     }
+    throw new IOException("no port is free");
   }
 
   @Override
