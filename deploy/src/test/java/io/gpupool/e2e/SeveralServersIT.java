@@ -88,6 +88,7 @@ class SeveralServersIT {
           Thread.sleep(1000);
           etcd.launch(leader);
         }
+        servers.get(victim).close();
         servers.set(victim, server(victim));
         long spentMillis = TimeUnit.NANOSECONDS.toMillis(System.nanoTime() - killedAt);
         Thread.sleep(Math.max(0, KILL_EACH_MILLIS - spentMillis));
