@@ -33,6 +33,9 @@ final class LeaseCall implements HeldLease {
   /** How long a request that waits looks for a server; etcd may have to choose a leader first. */
   private static final long RESUME_NANOS = TimeUnit.SECONDS.toNanos(30);
 
+  /** A stream that was open for so long was at a server, even if that said nothing yet. */
+  private static final long SERVED_NANOS = TimeUnit.SECONDS.toNanos(1);
+
   private static final int ID_BYTES = 16;
   private static final SecureRandom RANDOM = new SecureRandom();
   private static final Logger LOG = LoggerFactory.getLogger(LeaseCall.class);
@@ -50,6 +53,7 @@ final class LeaseCall implements HeldLease {
   private LeaseRequest request;
   private boolean heard;
   private long brokenAtNanos;
+  private long servedFrom;
   private boolean broken;
 
   LeaseCall(
@@ -190,10 +194,11 @@ final class LeaseCall implements HeldLease {
 
   /** A request whose server is gone keeps its place: it is made again, by its id. */
   private void askAgain(Throwable failure) {
-    if (!broken) {
+    if (!broken || servedFrom != 0 && System.nanoTime() - servedFrom > SERVED_NANOS) {
       broken = true;
       brokenAtNanos = System.nanoTime();
     }
+    servedFrom = 0;
     boolean lost = Status.fromThrowable(failure).getCode() == Status.Code.UNAVAILABLE;
     if (granted.isDone()
         || !lost
@@ -229,6 +234,7 @@ final class LeaseCall implements HeldLease {
     @Override
     public void beforeStart(ClientCallStreamObserver<T> call) {
       stream = call;
+      call.setOnReadyHandler(() -> servedFrom = System.nanoTime());
     }
 
     @Override
