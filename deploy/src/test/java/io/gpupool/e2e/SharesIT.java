@@ -86,7 +86,7 @@ class SharesIT {
       double smallUsed = usedNanos(small) - smallBefore;
       assertThat(largeUsed / (largeUsed + smallUsed)).isBetween(0.6, 0.8);
       assertThat(useOf(small).getThrottledNanos()).isPositive();
-      assertThat(pool.gpupool("top").output()).contains("70%, used ");
+      assertThat(pool.gpupool("top", "-d").output()).contains("70%, used ");
     }
   }
 

@@ -38,6 +38,7 @@ import picocli.CommandLine.ScopeType;
       AuditCommand.class,
       HealthCommand.class,
       BenchCommand.class,
+      CompletionCommand.class,
       VersionCommand.class,
     })
 public final class GpupoolCommand {

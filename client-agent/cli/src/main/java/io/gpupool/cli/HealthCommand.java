@@ -2,9 +2,12 @@
 package io.gpupool.cli;
 
 import io.gpupool.agent.PoolClient;
+import io.gpupool.cli.Checks.Verdict;
+import io.gpupool.control.v1.ServerInfo;
 import io.gpupool.control.v1.VersionReply;
 import io.gpupool.control.v1.VersionRequest;
 import java.nio.file.Files;
+import java.nio.file.Path;
 import java.util.Arrays;
 import picocli.CommandLine.Command;
 
@@ -12,32 +15,44 @@ import picocli.CommandLine.Command;
 @Command(name = "health", description = "Checks that this machine can use the pool.")
 final class HealthCommand extends PoolCommand {
   private static final int ROUND_TRIPS = 21;
+  private static final long SLOW_MICROS = 5000;
 
   @Override
   int ask(PoolClient client) throws Exception {
-    Table table = new Table("CHECK", "VERDICT", "DETAIL");
-    boolean shim = Files.isReadable(Installation.find().shim().resolve("libcuda.so.1"));
-    table.row("shim", shim ? "ok" : "MISSING", Installation.find().shim());
+    Path shim = Installation.find().shim().resolve("libcuda.so.1");
+    Checks checks = new Checks();
+    checks.add(
+        "shim", Files.isReadable(shim) ? Verdict.OK : Verdict.FAIL, shim.toString(),
+        "install gpupool anew: its library is missing");
     VersionReply version = client.blocking().version(VersionRequest.getDefaultInstance());
     boolean same = version.getVersion().equals(Installation.version());
-    table.row(
-        "pool " + address(),
-        same ? "ok" : "differs",
-        version.getServer()
-            + ", version "
-            + version.getVersion()
-            + (same ? "" : "; here it is " + Installation.version()));
+    checks.add(
+        "pool " + address(), same ? Verdict.OK : Verdict.WARN,
+        version.getServer() + ", version " + version.getVersion(),
+        "here it is " + Installation.version() + "; install the same version on both sides");
     PoolSnapshot pool = PoolSnapshot.of(client);
-    table.row(
-        "gpus",
-        pool.gpus().isEmpty() ? "NONE" : "ok",
-        pool.gpus().size() + " on " + pool.servers().size() + " servers");
-    table.row("control round trip", "ok", roundTrip(client));
-    System.out.print(table);
-    return shim && !pool.gpus().isEmpty() ? 0 : 1;
+    checks.add(
+        "gpus", pool.gpus().isEmpty() ? Verdict.FAIL : Verdict.OK,
+        pool.gpus().size() + " on " + pool.servers().size() + " servers",
+        "start 'gpupool server' on a machine with GPUs");
+    for (ServerInfo server : pool.servers()) {
+      checks.add(
+          "server " + server.getName(),
+          server.getState().equals("ready") ? Verdict.OK : Verdict.WARN,
+          server.getState() + ", " + server.getBackend(),
+          "it grants no leases; 'gpupool server uncordon' puts it back");
+    }
+    long roundTripMicros = roundTripMicros(client);
+    checks.add(
+        "control round trip", roundTripMicros < SLOW_MICROS ? Verdict.OK : Verdict.WARN,
+        "median " + roundTripMicros + " us",
+        "the network is slow for CUDA calls: run programs nearer to the servers");
+    LocalChecks.run(checks);
+    System.out.print(checks.table());
+    return checks.failed() ? 1 : 0;
   }
 
-  private static String roundTrip(PoolClient client) {
+  private static long roundTripMicros(PoolClient client) {
     long[] nanos = new long[ROUND_TRIPS];
     for (int i = 0; i < ROUND_TRIPS; i++) {
       long start = System.nanoTime();
@@ -45,6 +60,6 @@ final class HealthCommand extends PoolCommand {
       nanos[i] = reply.getServer().isEmpty() ? Long.MAX_VALUE : System.nanoTime() - start;
     }
     Arrays.sort(nanos);
-    return "median " + nanos[ROUND_TRIPS / 2] / 1000 + " us";
+    return nanos[ROUND_TRIPS / 2] / 1000;
   }
 }

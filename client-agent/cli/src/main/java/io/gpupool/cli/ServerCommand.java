@@ -146,6 +146,18 @@ final class ServerCommand implements Callable<Integer> {
       description = "a launch in software of a kernel without PTX (default: ${DEFAULT-VALUE})")
   private MissingPtx missingPtx;
 
+  /** How lines of the log look. */
+  enum LogFormat {
+    text,
+    json
+  }
+
+  @Option(
+      names = "--log-format",
+      paramLabel = "text|json",
+      description = "how lines of the log look (else GPUPOOL_LOG_FORMAT, else text)")
+  private Optional<LogFormat> logFormat = Optional.empty();
+
   @Option(
       names = "--drain-limit",
       paramLabel = "DURATION",
@@ -158,6 +170,7 @@ final class ServerCommand implements Callable<Integer> {
 
   @Override
   public Integer call() throws Exception {
+    logFormat.ifPresent(format -> LogConfiguration.setFormat(format.name()));
     LogConfiguration.forService();
     ServerOptions.checkPort(httpPort);
     Duration limit = LeaseWish.duration(drainLimit);

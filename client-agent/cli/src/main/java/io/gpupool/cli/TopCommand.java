@@ -8,6 +8,8 @@ import io.gpupool.control.v1.Holder;
 import io.gpupool.control.v1.LeaseInfo;
 import io.gpupool.control.v1.ServerInfo;
 import io.gpupool.control.v1.SessionInfo;
+import java.util.List;
+import java.util.Locale;
 import picocli.CommandLine.Command;
 import picocli.CommandLine.Option;
 
@@ -19,6 +21,11 @@ final class TopCommand extends PoolCommand {
   private static final int BAR_WIDTH = 20;
   private static final String CLEAR = "\033[H\033[2J";
 
+  @Option(
+      names = {"-d", "--details"},
+      description = "shows leases, who holds them, and their programs")
+  private boolean details;
+
   @Option(names = "--watch", description = "draws anew every two seconds, until interrupted")
   private boolean watch;
 
@@ -26,7 +33,7 @@ final class TopCommand extends PoolCommand {
   int ask(PoolClient client) throws Exception {
     do {
       PoolSnapshot pool = PoolSnapshot.of(client);
-      String text = json() ? pool.json() + "\n" : draw(pool);
+      String text = json() ? pool.json() + "\n" : draw(pool, details);
       System.out.print(watch && !json() ? CLEAR + text : text);
       System.out.flush();
       if (watch) {
@@ -36,17 +43,53 @@ final class TopCommand extends PoolCommand {
     return 0;
   }
 
-  static String draw(PoolSnapshot pool) {
-    Table servers = new Table("SERVER", "BACKEND", "GPUS", "LEASES", "SESSIONS", "UP");
+  static String draw(PoolSnapshot pool, boolean details) {
+    StringBuilder text = new StringBuilder();
+    text.append(servers(pool)).append('\n').append(gpus(pool));
+    if (details) {
+      text.append('\n').append(pool.leases().isEmpty() ? "no leases\n" : leases(pool));
+    }
+    if (!pool.queue().isEmpty()) {
+      text.append('\n').append(LeaseCommand.Queue.table(pool.queue()));
+    }
+    return text.toString();
+  }
+
+  /** One line a server, and one for all of them. */
+  private static Table servers(PoolSnapshot pool) {
+    Table servers =
+        new Table(
+            "SERVER", "ADDRESS", "STATE", "BACKEND", "GPUS", "ALLOCATED", "LEASES", "SESSIONS",
+            "UP");
     for (ServerInfo server : pool.servers()) {
       servers.row(
           server.getName(),
+          server.getAddress(),
+          server.getState(),
           server.getBackend(),
           server.getGpus(),
+          allocated(
+              pool.gpus().stream()
+                  .filter(gpu -> gpu.getServer().equals(server.getName()))
+                  .toList()),
           server.getLeases(),
           server.getSessions(),
           Amounts.age(server.getUpMillis()));
     }
+    servers.row(
+        "all " + pool.servers().size(),
+        "",
+        "",
+        "",
+        pool.gpus().size(),
+        allocated(pool.gpus()),
+        pool.leases().size(),
+        pool.sessions().size(),
+        "");
+    return servers;
+  }
+
+  private static Table gpus(PoolSnapshot pool) {
     Table gpus = new Table("GPU", "NAME", "MEMORY", "FREE", "COMPUTE FREE", "LEASED");
     for (GpuInfo gpu : pool.gpus()) {
       gpus.row(
@@ -57,12 +100,20 @@ final class TopCommand extends PoolCommand {
           Amounts.percent(gpu.getFreeComputePercent()),
           bar(gpu));
     }
+    return gpus;
+  }
+
+  /** The leases, and under each its programs. */
+  private static Table leases(PoolSnapshot pool) {
     Table leases =
-        new Table("LEASE", "GPU", "SHARE", "COMPUTE", "USED", "HOLDER", "CALLS", "AGE", "STATE");
+        new Table(
+            "LEASE", "TENANT", "GPU", "SHARE", "COMPUTE", "USED", "HOLDER", "CALLS", "AGE",
+            "STATE");
     for (LeaseInfo lease : pool.leases()) {
       for (GrantUse use : lease.getGrantsList()) {
         leases.row(
             lease.getId(),
+            lease.getTenant(),
             use.getGrant().getServer() + "/" + use.getGrant().getGpu(),
             Amounts.bytes(use.getGrant().getMemoryBytes()),
             compute(use),
@@ -72,14 +123,36 @@ final class TopCommand extends PoolCommand {
             Amounts.age(lease.getAgeMillis()),
             lease.getState());
       }
+      for (SessionInfo session : pool.sessions()) {
+        if (session.getLeaseId().equals(lease.getId())) {
+          leases.row(
+              "  program",
+              "",
+              "",
+              "",
+              "",
+              Amounts.bytes(
+                  session.getUsedMemoryBytesList().stream().mapToLong(Long::longValue).sum()),
+              holder(session.getClient()),
+              Amounts.rate(session.getCallsPerSecond()),
+              Amounts.age(session.getAgeMillis()),
+              session.getState());
+        }
+      }
     }
-    String waiting = pool.queue().isEmpty() ? "" : "\n" + LeaseCommand.Queue.table(pool.queue());
-    return servers
-        + "\n"
-        + gpus
-        + "\n"
-        + (leases.isEmpty() ? "no leases\n" : leases.toString())
-        + waiting;
+    return leases;
+  }
+
+  /** How many GPUs are leased, a fraction counting as the larger of its memory and compute. */
+  private static String allocated(List<GpuInfo> gpus) {
+    double leased = gpus.stream().mapToDouble(TopCommand::leased).sum();
+    return String.format(
+        Locale.ROOT, "%.2f (%.0f%%)", leased, gpus.isEmpty() ? 0 : 100 * leased / gpus.size());
+  }
+
+  private static double leased(GpuInfo gpu) {
+    double memory = (double) gpu.getFreeMemoryBytes() / Math.max(1, gpu.getMemoryBytes());
+    return 1 - Math.min(memory, gpu.getFreeComputePercent() / 100);
   }
 
   /** Granted, and used in the last seconds. */

@@ -28,6 +28,7 @@ class GpupoolCommandTest {
         "server",
         "agent",
         "top",
+        "completion",
         "list",
         "lease",
         "partition",
@@ -111,7 +112,7 @@ class GpupoolCommandTest {
 
     String text =
         TopCommand.draw(
-            new PoolSnapshot(List.of(), List.of(gpu), List.of(lease), List.of(waiting), List.of()));
+            new PoolSnapshot(List.of(), List.of(gpu), List.of(lease), List.of(waiting), List.of()), true);
 
     assertThat(text)
         .contains("[#####...............] 25%")

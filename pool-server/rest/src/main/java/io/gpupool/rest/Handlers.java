@@ -41,6 +41,7 @@ final class Handlers {
           }
           return OK;
         });
+    byId.put("demand", call -> Answer.json(200, JSON, DemandAnswer.of(call.snapshot()), CHANGING));
     byId.put(
         "metrics", call -> Answer.text(200, Metrics.TYPE, Metrics.of(call.snapshot()), CHANGING));
   }

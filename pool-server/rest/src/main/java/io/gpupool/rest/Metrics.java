@@ -7,187 +7,232 @@ import io.gpupool.control.v1.LeaseInfo;
 import io.gpupool.control.v1.QueueInfo;
 import io.gpupool.control.v1.ServerInfo;
 import io.gpupool.control.v1.SessionInfo;
+import io.gpupool.control.v1.TenantInfo;
 import io.gpupool.server.PoolSnapshot;
-import io.micrometer.core.instrument.MultiGauge;
-import io.micrometer.core.instrument.MultiGauge.Row;
-import io.micrometer.core.instrument.Tags;
-import io.micrometer.prometheusmetrics.PrometheusConfig;
-import io.micrometer.prometheusmetrics.PrometheusMeterRegistry;
+import io.gpupool.server.tally.Count;
+import io.prometheus.metrics.model.snapshots.Labels;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.Set;
 import java.util.function.Function;
+import java.util.function.Predicate;
 import java.util.function.ToDoubleFunction;
+import java.util.stream.Collectors;
 import java.util.stream.Stream;
 
 /**
  * A snapshot of the pool as metrics: what its caller may see, in the text format of Prometheus.
- * Labels are servers, GPUs and states, of which there are few.
+ * Labels are servers, GPUs, their models, tenants and states, of which there are few.
  */
 final class Metrics {
-  static final String TYPE = "text/plain; version=0.0.4; charset=utf-8";
+  static final String TYPE = MetricPage.TYPE;
   private static final double MILLIS_PER_SECOND = 1000;
   private static final double PERCENT = 100;
+  private static final List<String> SERVER_STATES =
+      List.of("ready", "draining", "drained", "stopping");
 
-  private final PrometheusMeterRegistry registry =
-      new PrometheusMeterRegistry(PrometheusConfig.DEFAULT);
+  private static final int MAX_TENANTS = 1000;
+
+  private final MetricPage page = new MetricPage();
+  private final PoolSnapshot pool;
 
   private Metrics(PoolSnapshot pool) {
-    servers(pool.servers());
-    gpus(
-        pool.gpus(),
-        sum(pool.leases(), GrantUse::getUsedMemoryBytes),
-        sum(pool.leases(), GrantUse::getUsedComputePercent));
-    gauge(
-        "gpupool.leases",
-        "",
-        "Leases by state",
-        countByState(pool.leases(), LeaseInfo::getState, "held", "grace", "ending"));
-    gauge(
-        "gpupool.sessions",
-        "",
-        "Program processes by state of their session",
-        countByState(
-            pool.sessions(), SessionInfo::getState, "opening", "joining", "attached", "ending"));
-    gauge(
-        "gpupool.session.calls",
-        "per.second",
-        "Calls of the CUDA driver by all sessions, of late",
-        List.of(
-            Row.of(
-                Tags.empty(),
-                pool.sessions().stream().mapToDouble(SessionInfo::getCallsPerSecond).sum())));
-    gauge(
-        "gpupool.queue.requests",
-        "",
-        "Requests for leases that wait",
-        List.of(Row.of(Tags.empty(), pool.queue().size())));
-    gauge(
-        "gpupool.queue.wait.max",
-        "seconds",
-        "How long the request has waited that has waited longest",
-        List.of(
-            Row.of(
-                Tags.empty(),
-                pool.queue().stream().mapToLong(QueueInfo::getWaitedMillis).max().orElse(0)
-                    / MILLIS_PER_SECOND)));
+    this.pool = pool;
   }
 
   static String of(PoolSnapshot pool) {
     Metrics metrics = new Metrics(pool);
-    try {
-      return metrics.registry.scrape();
-    } finally {
-      metrics.registry.close();
+    metrics.servers();
+    metrics.gpus();
+    metrics.leases();
+    metrics.queue();
+    metrics.tenants();
+    for (Count count : Count.values()) {
+      metrics.page.counter(count, pool.counts());
     }
+    metrics.page.histogram(
+        "gpupool_queue_wait_seconds",
+        "Time from a request for a lease until it was granted",
+        pool.waits());
+    return metrics.page.text();
   }
 
-  private void servers(List<ServerInfo> servers) {
-    each(servers, Metrics::of, "gpupool.server.gpus", "", "GPUs it serves", ServerInfo::getGpus);
+  private void servers() {
+    each(pool.servers(), Metrics::of, "gpupool_server_gpus", "GPUs it serves", ServerInfo::getGpus);
     each(
-        servers,
+        pool.servers(),
         Metrics::of,
-        "gpupool.server.up",
-        "seconds",
-        "Since it started",
+        "gpupool_server_up_seconds",
+        "Time since it started",
         server -> server.getUpMillis() / MILLIS_PER_SECOND);
     each(
-        servers,
+        pool.servers(),
         Metrics::of,
-        "gpupool.server.spare.workers",
-        "",
+        "gpupool_server_spare_workers",
         "Worker processes that wait for a session",
         ServerInfo::getSpareWorkers);
+    each(
+        pool.servers(),
+        server -> Labels.of("server", server.getName()),
+        "gpupool_server_idle_seconds",
+        "Time since the last lease on its GPUs ended, 0 while it has some",
+        server -> server.getIdleMillis() / MILLIS_PER_SECOND);
+    Map<Labels, Double> states = new HashMap<>();
+    for (ServerInfo server : pool.servers()) {
+      for (String state : SERVER_STATES) {
+        states.put(
+            Labels.of("server", server.getName(), "state", state),
+            server.getState().equals(state) ? 1.0 : 0.0);
+      }
+    }
+    page.gauge("gpupool_server_state", "1 for the state in which it is, else 0", states);
   }
 
-  private void gpus(
-      List<GpuInfo> gpus, Map<Tags, Double> usedBytes, Map<Tags, Double> usedPercent) {
-    each(gpus, Metrics::of, "gpupool.gpu.memory", "bytes", "Size", GpuInfo::getMemoryBytes);
+  private void gpus() {
+    Map<Labels, Double> usedBytes = sum(GrantUse::getUsedMemoryBytes);
+    Map<Labels, Double> usedPercent = sum(GrantUse::getUsedComputePercent);
+    each(pool.gpus(), Metrics::of, "gpupool_gpu_memory_bytes", "Size", GpuInfo::getMemoryBytes);
     each(
-        gpus,
+        pool.gpus(),
         Metrics::of,
-        "gpupool.gpu.memory.free",
-        "bytes",
+        "gpupool_gpu_memory_free_bytes",
         "What can still be granted",
         GpuInfo::getFreeMemoryBytes);
     each(
-        gpus,
+        pool.gpus(),
         Metrics::of,
-        "gpupool.gpu.memory.used",
-        "bytes",
+        "gpupool_gpu_memory_used_bytes",
         "What the programs of its leases have allocated",
         gpu -> usedBytes.getOrDefault(of(gpu), 0.0));
     each(
-        gpus,
+        pool.gpus(),
         Metrics::of,
-        "gpupool.gpu.compute.free",
-        "ratio",
+        "gpupool_gpu_compute_free_ratio",
         "The part of its time that can still be granted",
         gpu -> gpu.getFreeComputePercent() / PERCENT);
     each(
-        gpus,
+        pool.gpus(),
         Metrics::of,
-        "gpupool.gpu.compute.used",
-        "ratio",
+        "gpupool_gpu_compute_used_ratio",
         "The part of its time that its leases had in the last seconds",
         gpu -> usedPercent.getOrDefault(of(gpu), 0.0) / PERCENT);
   }
 
+  private void leases() {
+    page.gauge(
+        "gpupool_leases",
+        "Leases by state",
+        countByState(pool.leases(), LeaseInfo::getState, "held", "grace", "ending"));
+    page.gauge(
+        "gpupool_sessions",
+        "Program processes by state of their session",
+        countByState(
+            pool.sessions(), SessionInfo::getState, "opening", "joining", "attached", "ending"));
+  }
+
+  private void queue() {
+    page.gauge("gpupool_queue_requests", "Requests for leases that wait", pool.queue().size());
+    page.gauge(
+        "gpupool_queue_wait_max_seconds",
+        "How long the request has waited that has waited longest",
+        pool.queue().stream().mapToLong(QueueInfo::getWaitedMillis).max().orElse(0)
+            / MILLIS_PER_SECOND);
+    Set<String> models = pool.gpus().stream().map(GpuInfo::getName).collect(Collectors.toSet());
+    Map<Labels, Double> demand = new HashMap<>();
+    demand.put(Labels.of("model", "any"), 0.0);
+    for (QueueInfo request : pool.queue()) {
+      if (!request.getOverQuota()) {
+        demand.merge(
+            Labels.of("model", model(request.getModel(), models)), request.getGpus(), Double::sum);
+      }
+    }
+    page.gauge("gpupool_demand_gpus", "GPUs that requests wait for", demand);
+  }
+
+  private void tenants() {
+    tenants("gpupool_tenant_gpus", "GPUs it holds", t -> true, TenantInfo::getUsedGpus);
+    tenants(
+        "gpupool_tenant_gpus_limit",
+        "GPUs it may hold",
+        t -> t.getQuota().hasGpus(),
+        t -> t.getQuota().getGpus());
+    tenants(
+        "gpupool_tenant_memory_bytes",
+        "Memory it holds",
+        t -> true,
+        TenantInfo::getUsedMemoryBytes);
+    tenants(
+        "gpupool_tenant_memory_limit_bytes",
+        "Memory it may hold",
+        t -> t.getQuota().hasMemoryBytes(),
+        t -> t.getQuota().getMemoryBytes());
+    tenants("gpupool_tenant_leases", "Leases it holds", t -> true, TenantInfo::getUsedLeases);
+    tenants(
+        "gpupool_tenant_leases_limit",
+        "Leases it may hold",
+        t -> t.getQuota().hasLeases(),
+        t -> t.getQuota().getLeases());
+  }
+
+  private void tenants(
+      String name, String help, Predicate<TenantInfo> which, ToDoubleFunction<TenantInfo> value) {
+    each(
+        pool.tenants().stream().filter(which).limit(MAX_TENANTS).toList(),
+        tenant -> Labels.of("tenant", tenant.getName()),
+        name,
+        help,
+        value);
+  }
+
+  /** Only models that there are, as anyone may ask for any. */
+  private static String model(String asked, Set<String> models) {
+    return asked.isEmpty()
+        ? "any"
+        : models.stream().filter(asked::equalsIgnoreCase).findFirst().orElse("other");
+  }
+
   private <T> void each(
       List<T> things,
-      Function<T, Tags> tags,
+      Function<T, Labels> labels,
       String name,
-      String unit,
       String help,
       ToDoubleFunction<T> value) {
-    gauge(
-        name,
-        unit,
-        help,
-        things.stream()
-            .<Row<?>>map(thing -> Row.of(tags.apply(thing), value.applyAsDouble(thing)))
-            .toList());
+    page.gauge(name, help, things.stream().collect(Collectors.toMap(labels, value::applyAsDouble)));
   }
 
-  private void gauge(String name, String unit, String help, List<Row<?>> rows) {
-    MultiGauge.Builder gauge = MultiGauge.builder(name).description(help);
-    if (!unit.isEmpty()) {
-      gauge.baseUnit(unit);
-    }
-    gauge.register(registry).register(rows);
-  }
-
-  private static <T> List<Row<?>> countByState(
+  private static <T> Map<Labels, Double> countByState(
       List<T> things, Function<T, String> state, String... states) {
     return Stream.of(states)
-        .<Row<?>>map(name ->
-            Row.of(
-                Tags.of("state", name),
-                things.stream().filter(thing -> state.apply(thing).equals(name)).count()))
-        .toList();
+        .collect(
+            Collectors.toMap(
+                name -> Labels.of("state", name),
+                name ->
+                    (double)
+                        things.stream().filter(thing -> state.apply(thing).equals(name)).count()));
   }
 
   /** Of all grants, by the GPU that they are on. */
-  private static Map<Tags, Double> sum(List<LeaseInfo> leases, ToDoubleFunction<GrantUse> value) {
-    Map<Tags, Double> sums = new HashMap<>();
-    for (LeaseInfo lease : leases) {
+  private Map<Labels, Double> sum(ToDoubleFunction<GrantUse> value) {
+    Map<Labels, Double> sums = new HashMap<>();
+    for (LeaseInfo lease : pool.leases()) {
       for (GrantUse use : lease.getGrantsList()) {
-        Tags gpu = gpu(use.getGrant().getServer(), use.getGrant().getGpu());
+        Labels gpu = gpu(use.getGrant().getServer(), use.getGrant().getGpu());
         sums.merge(gpu, value.applyAsDouble(use), Double::sum);
       }
     }
     return sums;
   }
 
-  private static Tags of(ServerInfo server) {
-    return Tags.of("server", server.getName(), "version", server.getVersion());
+  private static Labels of(ServerInfo server) {
+    return Labels.of("server", server.getName(), "version", server.getVersion());
   }
 
-  private static Tags of(GpuInfo gpu) {
+  private static Labels of(GpuInfo gpu) {
     return gpu(gpu.getServer(), gpu.getGpu());
   }
 
-  private static Tags gpu(String server, int ordinal) {
-    return Tags.of("server", server, "gpu", Integer.toString(ordinal));
+  private static Labels gpu(String server, int ordinal) {
+    return Labels.of("server", server, "gpu", Integer.toString(ordinal));
   }
 }

@@ -15,29 +15,39 @@ import org.junit.jupiter.api.Test;
 class MetricsTest {
   private static final Path DOCUMENT =
       Path.of(System.getProperty("gpupool.root")).resolve("docs/metrics.md");
-  private static final Pattern ROW = Pattern.compile("\\| `(gpupool_\\w+)` \\| ([^|]*) \\|.*");
+  private static final Pattern ROW =
+      Pattern.compile("\\| `(gpupool_\\w+)` \\| (\\w+) \\| ([^|]*) \\| ([^|]*) \\|.*");
+  private static final Pattern TYPE = Pattern.compile("# TYPE (\\w+) (\\w+)");
   private static final Pattern SAMPLE = Pattern.compile("(\\w+)(?:\\{(.*)})? (\\S+)");
 
   @Test
-  void scrape_ofAPool_hasTheNamesAndLabelsOfTheDocument() throws IOException {
+  void scrape_ofAPool_hasTheNamesTypesAndLabelsOfTheDocument() throws IOException {
     Map<String, String> documented = new TreeMap<>();
     for (String line : Files.readAllLines(DOCUMENT)) {
       Matcher row = ROW.matcher(line);
       if (row.matches()) {
-        documented.put(row.group(1), row.group(2).replace("`", "").strip());
+        documented.put(row.group(1), row.group(2) + " " + row.group(4).replace("`", "").strip());
+        assertThat(row.group(3)).as("unit of " + row.group(1)).isEqualTo(unit(row.group(1)));
       }
     }
+    Map<String, String> types = new TreeMap<>();
     Map<String, String> scraped = new TreeMap<>();
-    Metrics.of(new SamplePool(3).snapshot)
-        .lines()
-        .filter(line -> !line.startsWith("#"))
-        .forEach(line -> {
-          Matcher sample = SAMPLE.matcher(line);
-          assertThat(sample.matches()).as(line).isTrue();
-          String labels = sample.group(2) == null ? "" : sample.group(2);
-          scraped.put(sample.group(1), labels.replaceAll("=\"[^\"]*\"", "").replace(",", ", "));
-        });
-    assertThat(scraped).isNotEmpty().isEqualTo(documented);
+    for (String line : Metrics.of(new SamplePool(3).snapshot).lines().toList()) {
+      Matcher type = TYPE.matcher(line);
+      if (type.matches()) {
+        types.put(type.group(1), type.group(2));
+      } else if (!line.startsWith("#")) {
+        Matcher sample = SAMPLE.matcher(line);
+        assertThat(sample.matches()).as(line).isTrue();
+        String name = sample.group(1).replaceFirst("_(bucket|sum|count)$", "");
+        String labels = sample.group(2) == null ? "" : sample.group(2);
+        String names =
+            labels.replaceAll("=\"[^\"]*\"", "").replaceAll("(^|,)le(,|$)", "").replace(",", ", ");
+        scraped.put(name, (types.get(name) + " " + names).strip());
+      }
+    }
+    documented.replaceAll((name, text) -> text.strip());
+    assertThat(scraped).hasSizeGreaterThan(30).isEqualTo(documented);
   }
 
   @Test
@@ -51,6 +61,23 @@ class MetricsTest {
             "gpupool_leases{state=\"held\"} 1.0",
             "gpupool_queue_requests 1.0",
             "gpupool_queue_wait_max_seconds 2.5",
+            "gpupool_server_state{server=\"gpu-1\",state=\"ready\"} 1.0",
+            "gpupool_server_state{server=\"gpu-1\",state=\"draining\"} 0.0",
+            "gpupool_demand_gpus{model=\"other\"} 0.5",
+            "gpupool_demand_gpus{model=\"any\"} 0.0",
+            "gpupool_lease_gpu_seconds_total{gpu=\"gpu\",server=\"server\",tenant=\"tenant\"} 2.5",
+            "gpupool_queue_wait_seconds_bucket{le=\"1.0\"} 3",
+            "gpupool_queue_wait_seconds_bucket{le=\"3600.0\"} 3",
+            "gpupool_queue_wait_seconds_bucket{le=\"+Inf\"} 4",
+            "gpupool_queue_wait_seconds_count 4",
+            "gpupool_queue_wait_seconds_sum 4000.5",
             "gpupool_server_up_seconds{server=\"gpu-1\",version=\"0.1.0\"} 90.0");
+  }
+
+  private static String unit(String name) {
+    String base = name.replaceFirst("_total$", "");
+    return base.endsWith("_seconds")
+        ? "seconds"
+        : base.endsWith("_bytes") ? "bytes" : base.endsWith("_ratio") ? "ratio" : "";
   }
 }

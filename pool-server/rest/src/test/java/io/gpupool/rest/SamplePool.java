@@ -20,9 +20,13 @@ import io.gpupool.server.PoolReader;
 import io.gpupool.server.PoolSnapshot;
 import io.gpupool.server.Role;
 import io.gpupool.server.calls.Calls;
+import io.gpupool.server.tally.Count;
+import io.gpupool.server.tally.Row;
+import io.gpupool.server.tally.Waits;
 import io.grpc.MethodDescriptor;
 import io.grpc.Status;
 import io.grpc.StatusRuntimeException;
+import java.util.Arrays;
 import java.util.List;
 import java.util.Map;
 import java.util.Optional;
@@ -79,6 +83,8 @@ final class SamplePool implements PoolReader, Calls {
                     .setWanted("1 GPU at 0.5")
                     .setReason("no room")
                     .setWaitedMillis(2500)
+                    .setGpus(0.5)
+                    .setModel("none there is")
                     .build()),
             List.of(
                 SessionInfo.newBuilder()
@@ -93,9 +99,18 @@ final class SamplePool implements PoolReader, Calls {
             List.of(
                 TenantInfo.newBuilder()
                     .setName("vision")
-                    .setQuota(Quota.newBuilder().setGpus(2.5))
+                    .setQuota(Quota.newBuilder().setGpus(2.5).setMemoryBytes(1L << 35).setLeases(4))
                     .setRevision(3)
-                    .build()));
+                    .build()),
+            counts(),
+            new Waits(List.of(1L, 0L, 2L, 0L, 0L, 0L, 0L, 0L, 0L, 1L), 4000.5));
+  }
+
+  /** One row of everything that is counted. */
+  private static List<Row> counts() {
+    return Arrays.stream(Count.values())
+        .map(count -> new Row(count, count.labels(), 2_500_000_000L))
+        .toList();
   }
 
   static LeaseInfo lease(int number) {
@@ -151,7 +166,9 @@ final class SamplePool implements PoolReader, Calls {
             was.queue(),
             was.sessions(),
             was.partitions(),
-            was.tenants());
+            was.tenants(),
+            was.counts(),
+            was.waits());
   }
 
   @Override

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.gpupool.server;
 
+import io.gpupool.control.keda.ExternalScalerGrpc;
 import io.gpupool.control.v1.PoolAdminGrpc;
 import io.gpupool.control.v1.PoolGrpc;
 import io.grpc.Context;
@@ -35,6 +36,9 @@ final class Access implements ServerInterceptor {
   /** The least role that may call a method; empty: whoever can connect. */
   private static final Map<String, Optional<Role>> TABLE = table();
 
+  /** A service whose callers can show a token only in the request; it looks for one there. */
+  private static final String SHOWN_IN_REQUEST = ExternalScalerGrpc.SERVICE_NAME + "/";
+
   private final Tokens tokens;
   private final Executor control;
 
@@ -56,7 +60,11 @@ final class Access implements ServerInterceptor {
         PoolGrpc.getListQueueMethod(),
         PoolGrpc.getListSessionsMethod(),
         PoolAdminGrpc.getListPartitionsMethod(),
-        PoolAdminGrpc.getListTenantsMethod());
+        PoolAdminGrpc.getListTenantsMethod(),
+        ExternalScalerGrpc.getIsActiveMethod(),
+        ExternalScalerGrpc.getStreamIsActiveMethod(),
+        ExternalScalerGrpc.getGetMetricSpecMethod(),
+        ExternalScalerGrpc.getGetMetricsMethod());
     put(
         table,
         Role.USER,
@@ -108,6 +116,9 @@ final class Access implements ServerInterceptor {
       return next.startCall(call, headers);
     }
     Optional<String> shown = token(headers);
+    if (shown.isEmpty() && method.startsWith(SHOWN_IN_REQUEST)) {
+      return next.startCall(call, headers);
+    }
     CompletableFuture<Void> ready = tokens.ready(shown);
     if (ready.isDone()) {
       return interceptCall(call, headers, next, shown, least.get());

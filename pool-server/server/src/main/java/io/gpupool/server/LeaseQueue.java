@@ -6,6 +6,7 @@ import io.gpupool.control.v1.LeaseRequest;
 import io.gpupool.server.Turns.Turn;
 import io.gpupool.server.Turns.Waiting;
 import io.gpupool.server.state.StateException;
+import io.gpupool.server.tally.Count;
 import java.io.IOException;
 import java.time.Duration;
 import java.util.ArrayList;
@@ -112,6 +113,11 @@ final class LeaseQueue {
     long sinceNanos() {
       return waiting.sinceNanos();
     }
+
+    /** Whether it waits for its tenant's other leases, not for GPUs. */
+    boolean isOverQuota() {
+      return cause == Cause.CAUSE_DENIED;
+    }
   }
 
   LeaseQueue(Leases leases, Capacity capacity, Tenants tenants, Timers timers) {
@@ -176,6 +182,7 @@ final class LeaseQueue {
         entries.remove(waiting.number());
         refuse(entry, entry.cause, entry.reason());
       } else {
+        leases.tally().add(Count.REQUESTS_QUEUED, 1, request.tenant());
         limit(entry, request.waitMillis());
         write(entry);
       }
@@ -466,6 +473,7 @@ final class LeaseQueue {
               ? leases.grant(entry.request, now.parts(), entry.known.get().id(), taking(entry))
               : leases.grant(entry.request, now.parts());
       entry.limit.ifPresent(Timers.Cancellable::cancel);
+      leases.tally().waited((timers.nowNanos() - entry.sinceNanos()) / 1e9);
       entry.asker.granted(granted);
     } catch (RefusedException e) {
       if (e.why() == RefusedException.Why.CHANGED && entry.request.waitMillis() > 0) {
@@ -515,9 +523,11 @@ final class LeaseQueue {
     return entries.remove(entry.waiting.number(), entry);
   }
 
-  private static void refuse(Entry entry, Cause cause, String reason) {
+  private void refuse(Entry entry, Cause cause, String reason) {
     String text = "asked for " + entry.request.ask().describe() + "; " + reason;
     LOG.info("lease refused: {}", text);
+    String label = cause.name().substring("CAUSE_".length()).toLowerCase(Locale.ROOT);
+    leases.tally().add(Count.REQUESTS_REFUSED, 1, entry.request.tenant(), label);
     entry.asker.refused(cause, text);
   }
 

@@ -6,6 +6,8 @@ import io.gpupool.server.Placement.Part;
 import io.gpupool.server.limits.LeaseClock;
 import io.gpupool.server.state.Draft;
 import io.gpupool.server.state.StateException;
+import io.gpupool.server.tally.Count;
+import io.gpupool.server.tally.Tally;
 import java.io.IOException;
 import java.security.SecureRandom;
 import java.util.ArrayList;
@@ -18,6 +20,7 @@ import java.util.function.Consumer;
 import java.util.stream.Collectors;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
+import org.slf4j.spi.LoggingEventBuilder;
 
 /**
  * All leases of this server. A lease is granted when it is written down, and what it had is free
@@ -47,6 +50,7 @@ final class Leases {
   private final SecureRandom random = new SecureRandom();
   private final Map<LeaseId, Lease> leases = new LinkedHashMap<>();
   private Map<LeaseId, Long> goneSinceNanos = Map.of();
+  private final Tally tally = new Tally();
   private Runnable freed = () -> {};
 
   Leases(Grants grants, Capacity capacity, Timers timers, TimeTable times) {
@@ -92,6 +96,11 @@ final class Leases {
           grace(lease, RESTART_GRACE_MILLIS),
           "its holder did not come back after the server's restart");
     }
+  }
+
+  /** What has happened to leases of this server, and to their sessions. */
+  Tally tally() {
+    return tally;
   }
 
   Optional<Lease> find(String id, String secret) {
@@ -374,6 +383,7 @@ final class Leases {
   void release(Lease lease, Actor actor, String reason) throws StateException {
     if (lease.state != Lease.State.ENDING) {
       grants.end(lease.id, lease.sessions().isEmpty(), actor, reason);
+      tally.add(Count.LEASES_ENDED, 1, lease.tenant, cause(lease, actor));
       finish(lease, reason);
     }
   }
@@ -384,15 +394,28 @@ final class Leases {
       release(lease, Actor.POOL, reason);
     } catch (StateException e) {
       LOG.error("lease {} ends, which cannot be written down yet: {}", lease.id, e.getMessage());
+      tally.add(Count.LEASES_ENDED, 1, lease.tenant, cause(lease, Actor.POOL));
       finish(lease, reason);
     }
+  }
+
+  /** A line of the log that has the lease and its tenant as fields, too. */
+  private static LoggingEventBuilder told(Lease lease) {
+    return LOG.atInfo().addKeyValue("lease", lease.id.text()).addKeyValue("tenant", lease.tenant);
+  }
+
+  private static String cause(Lease lease, Actor actor) {
+    if (!actor.equals(Actor.POOL)) {
+      return "released";
+    }
+    return lease.state == Lease.State.GRACE ? "holder_gone" : "pool";
   }
 
   private void finish(Lease lease, String reason) {
     lease.state = Lease.State.ENDING;
     lease.graceTimer.ifPresent(Timers.Cancellable::cancel);
     lease.limitTimer.ifPresent(Timers.Cancellable::cancel);
-    LOG.info("lease {} ends: {}", lease.id, reason);
+    told(lease).log("lease {} ends: {}", lease.id, reason);
     List<LeaseHold> holds = List.copyOf(lease.holds);
     lease.holds.clear();
     holds.forEach(hold -> hold.ended(reason));
@@ -448,8 +471,9 @@ final class Leases {
       return;
     }
     leases.remove(lease.id);
+    tally(tally, lease);
     close(lease);
-    LOG.info("lease {} is gone", lease.id);
+    told(lease).log("lease {} is gone", lease.id);
     freed.run();
   }
 
@@ -459,6 +483,19 @@ final class Leases {
       lease.ledger.close();
     } catch (IOException e) {
       LOG.warn("lease {}: cannot close its ledger", lease.id, e);
+    }
+  }
+
+  /** Counts the time that a lease had of its GPUs. */
+  static void tally(Tally tally, Lease lease) {
+    if (lease.elsewhere) {
+      return;
+    }
+    for (int i = 0; i < lease.parts.size(); i++) {
+      Gpu gpu = lease.parts.get(i).gpu();
+      String[] labels = {lease.tenant, gpu.server(), Integer.toString(gpu.ordinal())};
+      tally.add(Count.GPU_NANOS, lease.time.use(i).usedNanos(), labels);
+      tally.add(Count.THROTTLED_NANOS, lease.time.use(i).waitedNanos(), labels);
     }
   }
 
@@ -498,7 +535,8 @@ final class Leases {
     }
     leases.put(id, lease);
     watch(lease);
-    LOG.info("lease {} granted to {}: {}", id, request.holder(), describe(parts));
+    tally.add(Count.LEASES_GRANTED, 1, lease.tenant);
+    told(lease).log("lease {} granted to {}: {}", id, request.holder(), describe(parts));
     return new Granted(lease, secret);
   }
 

@@ -4,6 +4,7 @@ package io.gpupool.server;
 import io.gpupool.server.calls.Calls;
 import io.gpupool.server.calls.LocalCalls;
 import io.gpupool.server.oidc.Logins;
+import io.gpupool.server.elasticity.ExternalScalerService;
 import io.gpupool.server.state.LocalStore;
 import io.gpupool.server.state.RecordStore;
 import io.gpupool.server.state.StateStore;
@@ -257,6 +258,8 @@ public final class PoolServer implements AutoCloseable {
     if (options.needsTokens()) {
       adminToken = FirstAdmin.ensure(records, tokens, control, options.adminFolder());
     }
+    Idleness idleness = new Idleness(capacity, control);
+    records.whenChanged(Kinds.GRANTS, () -> control.execute(idleness::note));
     leases.restore();
     drains.start();
     EventLoopGroup network = networkLoops();
@@ -281,6 +284,8 @@ public final class PoolServer implements AutoCloseable {
             sessions,
             workers,
             drains,
+            idleness,
+            records,
             control);
     AdminView adminView = new AdminView(capacity, partitions, tenants, tokens);
     reader = new ControlReader(control, tokens, view, adminView, workers, records);
@@ -307,6 +312,7 @@ public final class PoolServer implements AutoCloseable {
             .addService(
                 new AdminService(
                     partitions, tenants, tokens, audit, adminView, leases, queue, drains, view))
+            .addService(new ExternalScalerService(new ScalerWatch(tokens, view, control)))
             .build()
             .start();
     services = grpc.getServices();

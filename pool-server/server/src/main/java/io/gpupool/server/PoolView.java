@@ -14,7 +14,12 @@ import io.gpupool.control.v1.QueueInfo;
 import io.gpupool.control.v1.ServerInfo;
 import io.gpupool.control.v1.SessionInfo;
 import io.gpupool.server.Placement.Part;
+import io.gpupool.server.select.Selection;
+import io.gpupool.server.state.RecordStore;
+import io.gpupool.server.tally.Count;
+import io.gpupool.server.tally.Tally;
 import java.util.ArrayList;
+import java.util.Comparator;
 import java.util.List;
 import java.util.Locale;
 import java.util.Optional;
@@ -35,6 +40,8 @@ final class PoolView {
   private final Sessions sessions;
   private final Workers workers;
   private final Drains drains;
+  private final Idleness idleness;
+  private final RecordStore records;
   private final Timers timers;
   private final long startedAtNanos;
 
@@ -50,6 +57,8 @@ final class PoolView {
       Sessions sessions,
       Workers workers,
       Drains drains,
+      Idleness idleness,
+      RecordStore records,
       Timers timers) {
     this.server = server;
     this.address = address;
@@ -62,6 +71,8 @@ final class PoolView {
     this.sessions = sessions;
     this.workers = workers;
     this.drains = drains;
+    this.idleness = idleness;
+    this.records = records;
     this.timers = timers;
     startedAtNanos = timers.nowNanos();
   }
@@ -108,7 +119,22 @@ final class PoolView {
         queue(actor).getRequestsList(),
         sessions(actor).getSessionsList(),
         admin.partitions(actor).getPartitionsList(),
-        admin.tenants(actor).getTenantsList());
+        admin.tenants(actor).getTenantsList(),
+        tally().rows(actor::maySee),
+        leases.tally().waits());
+  }
+
+  /** What has happened so far, with what goes on. */
+  private Tally tally() {
+    Tally tally = leases.tally().copy();
+    leases.all().forEach(lease -> Leases.tally(tally, lease));
+    sessions.all().forEach(session -> Sessions.tally(tally, session));
+    tally.add(Count.WORKERS_STARTED, workers.started(), server);
+    tally.add(Count.WORKERS_FAILED, workers.failed(), server);
+    tally.add(Count.STATE_COMMITS, records.commits(), server);
+    tally.add(Count.STATE_CONFLICTS, records.conflicts(), server);
+    tally.add(Count.STATE_FAILURES, records.failures(), server);
+    return tally;
   }
 
   ListServersReply servers() {
@@ -126,6 +152,7 @@ final class PoolView {
                 .setSpareWorkers(workers.spareCount())
                 .setUpMillis(millisSince(startedAtNanos))
                 .setBackend(backend)
+                .setIdleMillis(idleness.idleMillis(server))
                 .setState(drains.state(server))
                 .setDrainDeadlineAtMillis(
                     drains.of(server).stream()
@@ -148,6 +175,7 @@ final class PoolView {
         .setUpMillis(Math.max(0, timers.wallMillis() - other.sinceMillis()))
         .setBackend(other.backend())
         .setState(drains.state(name))
+        .setIdleMillis(idleness.idleMillis(name))
         .build();
   }
 
@@ -193,6 +221,17 @@ final class PoolView {
                       .toList()));
     }
     return reply.build();
+  }
+
+  /** How many GPUs a request counts, if it gets the largest that will do. */
+  private double gpus(Ask ask) {
+    Selection selection = new Selection(ask.selectors());
+    return ask.gpus()
+        * capacity.gpus().stream()
+            .filter(gpu -> selection.accepts(gpu::property))
+            .max(Comparator.comparingLong(Gpu::memoryBytes))
+            .map(gpu -> Math.min(1, Use.gpuMillis(gpu, ask.shareOf(gpu)) / 1000.0))
+            .orElse(1.0);
   }
 
   /** Those of the caller's tenant; an admin sees all. */
@@ -247,7 +286,10 @@ final class PoolView {
               .setWanted(entry.request.ask().describe())
               .setReason(entry.reason())
               .setWaitedMillis(millisSince(entry.sinceNanos()))
-              .setWaitLimitMillis(entry.request.waitMillis()));
+              .setWaitLimitMillis(entry.request.waitMillis())
+              .setGpus(gpus(entry.request.ask()))
+              .setModel(entry.request.ask().selectors().getOrDefault("model", ""))
+              .setOverQuota(entry.isOverQuota()));
     }
     queue
         .elsewhere()

@@ -12,6 +12,8 @@ import java.util.concurrent.Executor;
 import java.util.stream.Collectors;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
+import org.slf4j.event.Level;
+import org.slf4j.spi.LoggingEventBuilder;
 
 /**
  * One program process on one lease, and the worker that serves it. Owned by the control thread.
@@ -121,7 +123,7 @@ final class Session {
     if (state == State.ENDING) {
       return;
     }
-    LOG.info("lease {} session {} ends: {}", lease.id, id.brief(), reason);
+    told(Level.INFO).log("lease {} session {} ends: {}", lease.id, id.brief(), reason);
     state = State.ENDING;
     connectTimer.cancel();
     refuseJoining("the session has ended: " + reason);
@@ -135,7 +137,7 @@ final class Session {
       state = State.ENDING;
       String reason = status == 0 ? "its program has left" : "its worker died, status " + status;
       if (status == 0) {
-        LOG.info("lease {} session {} ends: {}", lease.id, id.brief(), reason);
+        told(Level.INFO).log("lease {} session {} ends: {}", lease.id, id.brief(), reason);
       } else {
         LOG.error("lease {} session {} ends: {}", lease.id, id.brief(), reason);
       }
@@ -149,16 +151,25 @@ final class Session {
       end("its program's connection broke: " + failure.getMessage());
     } else if (state == State.JOINING) {
       state = State.ATTACHED;
-      LOG.info(
-          "lease {} session {}: {} attached to worker {}",
-          lease.id,
-          id.brief(),
-          client,
-          worker.pid().orElse(0));
+      told(Level.INFO)
+          .log(
+              "lease {} session {}: {} attached to worker {}",
+              lease.id,
+              id.brief(),
+              client,
+              worker.pid().orElse(0));
       worker.attach(stream);
     } else {
       Detaching.closeQuietly(stream);
     }
+  }
+
+  /** A line of the log that has session, lease and tenant as fields, too. */
+  private LoggingEventBuilder told(Level level) {
+    return LOG.atLevel(level)
+        .addKeyValue("session", id.toString())
+        .addKeyValue("lease", lease.id.text())
+        .addKeyValue("tenant", lease.tenant);
   }
 
   private void refuseJoining(String reason) {

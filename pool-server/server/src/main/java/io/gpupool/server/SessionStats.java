@@ -7,20 +7,24 @@ import io.gpupool.wire.TextMessage;
  * What a worker last said of its session; totals since its start.
  *
  * @param atNanos when it said so
+ * @param fencedCalls those of the calls that were answered
+ * @param memoryRefused allocations beyond the lease's memory
  * @param callsPerSecond between this report and the one before
  * @param waiting whether its program waits for the GPU
  */
 record SessionStats(
     long atNanos,
     long calls,
+    long fencedCalls,
     double callsPerSecond,
     long receivedBytes,
     long sentBytes,
     long gpuNanos,
     long throttledNanos,
+    long memoryRefused,
     boolean waiting,
     String lastError) {
-  static final SessionStats NONE = new SessionStats(0, 0, 0, 0, 0, 0, 0, false, "");
+  static final SessionStats NONE = new SessionStats(0, 0, 0, 0, 0, 0, 0, 0, 0, false, "");
 
   /** Takes in a {@code stats} message; fields that are missing or unreadable count as 0. */
   SessionStats next(TextMessage message, long nowNanos) {
@@ -30,11 +34,13 @@ record SessionStats(
     return new SessionStats(
         nowNanos,
         nextCalls,
+        Math.min(nextCalls, number(message, "fenced")),
         rate,
         number(message, "bytesIn"),
         number(message, "bytesOut"),
         number(message, "gpuNanos"),
         number(message, "throttledNanos"),
+        number(message, "refused"),
         number(message, "waits") > 0,
         HolderName.plain(message.get("lastError").orElse("")));
   }

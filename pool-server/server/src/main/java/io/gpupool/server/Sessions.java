@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.gpupool.server;
 
+import io.gpupool.server.tally.Count;
+import io.gpupool.server.tally.Tally;
 import io.gpupool.wire.ClientHello;
 import io.gpupool.wire.ServerHello;
 import io.gpupool.wire.SessionId;
@@ -64,6 +66,7 @@ final class Sessions {
             control,
             () -> gone(id));
     sessions.put(id, session);
+    leases.tally().add(Count.SESSIONS_OPENED, 1, lease.tenant);
     lease.add(session);
     return session;
   }
@@ -116,9 +119,21 @@ final class Sessions {
     }
   }
 
+  /** Counts what a session has done, as its worker last told. */
+  static void tally(Tally tally, Session session) {
+    SessionStats stats = session.stats();
+    String tenant = session.lease.tenant;
+    tally.add(Count.SESSION_CALLS, stats.fencedCalls(), tenant, "fenced");
+    tally.add(Count.SESSION_CALLS, stats.calls() - stats.fencedCalls(), tenant, "posted");
+    tally.add(Count.RECEIVED_BYTES, stats.receivedBytes(), tenant);
+    tally.add(Count.SENT_BYTES, stats.sentBytes(), tenant);
+    tally.add(Count.MEMORY_REFUSED, stats.memoryRefused(), tenant);
+  }
+
   private void gone(SessionId id) {
     Session session = sessions.remove(id);
     if (session != null) {
+      tally(leases.tally(), session);
       leases.sessionGone(session.lease, session);
     }
   }

@@ -37,6 +37,8 @@ final class Workers {
   private boolean refillPlanned;
   private boolean everReady;
   private boolean stopped;
+  private long started;
+  private long failed;
   private Runnable onLast = () -> {};
 
   Workers(
@@ -64,6 +66,16 @@ final class Workers {
 
   int spareCount() {
     return (int) spares().stream().filter(Worker::isLinked).count();
+  }
+
+  /** Processes since the start. */
+  long started() {
+    return started;
+  }
+
+  /** Those of them that died before they reported. */
+  long failed() {
+    return failed;
   }
 
   /** Why no program can be served now; empty if one can, as far as is known. */
@@ -123,6 +135,7 @@ final class Workers {
     random.nextBytes(bits);
     Worker worker = new Worker(HexFormat.of().formatHex(bits), timers);
     byToken.put(worker.token, worker);
+    started++;
     spawner.execute(() -> spawn(worker));
     timers.after(
         START_LIMIT_MILLIS,
@@ -165,6 +178,7 @@ final class Workers {
           status);
     }
     if (!worker.isLinked()) {
+      failed++;
       backoffMillis = Math.min(MAX_BACKOFF_MILLIS, Math.max(1000, backoffMillis * 2));
     }
     planRefill(Math.max(backoffMillis, REFILL_DELAY_MILLIS));

@@ -128,7 +128,11 @@ class AccessIT {
             "ListQueue",
             "ListSessions",
             "ListPartitions",
-            "ListTenants");
+            "ListTenants",
+            "IsActive",
+            "StreamIsActive",
+            "GetMetricSpec",
+            "GetMetrics");
     assertThat(usable)
         .as("what takes a lease needs its secret, too")
         .containsAll(readable)

@@ -122,6 +122,8 @@ final class AssignedSession {
     return TextMessage.ofType("stats")
         .put("memory", memory.toString())
         .put("calls", counters.calls())
+        .put("fenced", counters.answered())
+        .put("refused", ledger.refused())
         .put("bytesIn", counters.bytesIn())
         .put("bytesOut", counters.bytesOut())
         .put("gpuNanos", turns.stream().mapToLong(GpuTurn::usedNanos).sum())

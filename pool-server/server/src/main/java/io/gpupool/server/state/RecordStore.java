@@ -8,6 +8,7 @@ import java.util.Optional;
 import java.util.TreeMap;
 import java.util.concurrent.ConcurrentNavigableMap;
 import java.util.concurrent.ConcurrentSkipListMap;
+import java.util.concurrent.atomic.LongAdder;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
@@ -23,6 +24,9 @@ public final class RecordStore implements AutoCloseable {
   private final List<Kind<?>> kinds;
   private final ConcurrentNavigableMap<String, Versioned<?>> records =
       new ConcurrentSkipListMap<>();
+  private final LongAdder commits = new LongAdder();
+  private final LongAdder conflicts = new LongAdder();
+  private final LongAdder failures = new LongAdder();
   private final List<Listener> listeners = new ArrayList<>();
 
   private record Listener(String prefix, Runnable action) {}
@@ -95,9 +99,14 @@ public final class RecordStore implements AutoCloseable {
       Draft draft = new Draft(this);
       T result = edit.apply(draft);
       List<Write> writes = draft.writes();
-      if (writes.isEmpty() || store.commit(draft.conditions(), writes) instanceof Commit.Done) {
+      if (writes.isEmpty()) {
         return result;
       }
+      if (commit(draft, writes)) {
+        commits.increment();
+        return result;
+      }
+      conflicts.increment();
     }
     throw new StateException("too many change the same thing at the same time; try again");
   }
@@ -105,6 +114,30 @@ public final class RecordStore implements AutoCloseable {
   /** Why nothing can be changed now; empty if, as far as is known, it can. */
   public Optional<String> trouble() {
     return store.trouble();
+  }
+
+  private boolean commit(Draft draft, List<Write> writes) throws StateException {
+    try {
+      return store.commit(draft.conditions(), writes) instanceof Commit.Done;
+    } catch (StateException e) {
+      failures.increment();
+      throw e;
+    }
+  }
+
+  /** What was written since the start. */
+  public long commits() {
+    return commits.sum();
+  }
+
+  /** How often another came between. */
+  public long conflicts() {
+    return conflicts.sum();
+  }
+
+  /** What could not be written. */
+  public long failures() {
+    return failures.sum();
   }
 
   /**

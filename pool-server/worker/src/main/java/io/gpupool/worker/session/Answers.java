@@ -23,6 +23,7 @@ final class Answers {
   private final long buffer = Posix.map(BUFFER_BYTES);
   private int end;
   private volatile long sentBytes;
+  private volatile long replies;
   private boolean broken;
 
   Answers(int fd) {
@@ -118,6 +119,11 @@ final class Answers {
   }
 
   /** How many bytes were sent since the start; any thread may ask. */
+  /** Calls that were answered; any thread may ask, and may see an earlier number. */
+  long replies() {
+    return replies;
+  }
+
   long sentBytes() {
     return sentBytes;
   }
@@ -176,6 +182,10 @@ final class Answers {
     Memory.putInt(at + Frames.TAG_OFFSET, tag);
     Memory.putInt(at + Frames.RESULT_OFFSET, result);
     end += Frames.ANSWER_HEADER_BYTES;
+    if (kind == Frames.REPLY) {
+      // Under the lock.
+      replies = replies + 1;
+    }
   }
 
   private void body(long address, int lengthBytes) {

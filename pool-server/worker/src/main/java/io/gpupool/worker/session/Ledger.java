@@ -10,6 +10,7 @@ import java.lang.invoke.VarHandle;
 import java.nio.channels.FileChannel;
 import java.nio.file.Path;
 import java.nio.file.StandardOpenOption;
+import java.util.concurrent.atomic.AtomicLong;
 
 /**
  * What the sessions of one lease have allocated, in memory that their workers share. Per GPU: the
@@ -25,6 +26,8 @@ public final class Ledger {
   private final MemorySegment words;
   private final int slot;
   private final long[] quotaBytes;
+
+  private final AtomicLong refused = new AtomicLong();
 
   private Ledger(MemorySegment words, int slot, long[] quotaBytes) {
     this.words = words;
@@ -72,6 +75,7 @@ public final class Ledger {
     while (true) {
       long used = (long) WORD.getVolatile(words, total);
       if (lengthBytes < 0 || lengthBytes > quotaBytes[gpu] - used) {
+        refused.incrementAndGet();
         return false;
       }
       if (WORD.compareAndSet(words, total, used, used + lengthBytes)) {
@@ -99,6 +103,11 @@ public final class Ledger {
   /** What the whole lease may still allocate. */
   long freeBytes(int gpu) {
     return Math.max(0, quotaBytes[gpu] - (long) WORD.getVolatile(words, totalOffset(gpu)));
+  }
+
+  /** How often this session asked for more than there was. */
+  public long refused() {
+    return refused.get();
   }
 
   public int gpus() {

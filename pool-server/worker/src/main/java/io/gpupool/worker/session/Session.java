@@ -128,7 +128,7 @@ public final class Session {
   /** Any thread may ask. */
   public SessionCounters counters() {
     return new SessionCounters(
-        published, receivedBytes, answers.sentBytes(), waits.size(), lastError);
+        published, answers.replies(), receivedBytes, answers.sentBytes(), waits.size(), lastError);
   }
 
   private void executeReceived() {

@@ -1,0 +1,149 @@
+// SPDX-License-Identifier: Apache-2.0
+package io.gpupool.server.elasticity;
+
+import io.gpupool.control.keda.ExternalScalerGrpc;
+import io.gpupool.control.keda.GetMetricSpecResponse;
+import io.gpupool.control.keda.GetMetricsRequest;
+import io.gpupool.control.keda.GetMetricsResponse;
+import io.gpupool.control.keda.IsActiveResponse;
+import io.gpupool.control.keda.MetricSpec;
+import io.gpupool.control.keda.MetricValue;
+import io.gpupool.control.keda.ScaledObjectRef;
+import io.grpc.Status;
+import io.grpc.stub.ServerCallStreamObserver;
+import io.grpc.stub.StreamObserver;
+import java.util.LinkedHashMap;
+import java.util.Map;
+import java.util.Optional;
+
+/**
+ * Tells KEDA how many servers a pool needs: one metric, in servers, of which each replica is for
+ * one. KEDA shows no token in its calls' metadata, so the trigger's holds it. gRPC calls it on the
+ * control thread.
+ */
+public final class ExternalScalerService extends ExternalScalerGrpc.ExternalScalerImplBase {
+  static final String METRIC = "gpupool-servers";
+  private static final int MAX_OBJECTS = 256;
+  private static final long LOOK_MILLIS = 1000;
+
+  private final PoolWatch pool;
+
+  /** What was decided, by scaled object; those not asked for longest are forgotten. */
+  private final Map<String, Target> targets =
+      new LinkedHashMap<>(16, 0.75f, true) {
+        private static final long serialVersionUID = 1L;
+
+        @Override
+        protected boolean removeEldestEntry(Map.Entry<String, Target> eldest) {
+          return size() > MAX_OBJECTS;
+        }
+      };
+
+  public ExternalScalerService(PoolWatch pool) {
+    this.pool = pool;
+  }
+
+  @Override
+  public void isActive(ScaledObjectRef object, StreamObserver<IsActiveResponse> reply) {
+    wanted(object, reply)
+        .ifPresent(servers -> {
+          reply.onNext(active(servers));
+          reply.onCompleted();
+        });
+  }
+
+  @Override
+  public void streamIsActive(ScaledObjectRef object, StreamObserver<IsActiveResponse> reply) {
+    ServerCallStreamObserver<IsActiveResponse> stream =
+        (ServerCallStreamObserver<IsActiveResponse>) reply;
+    // What is sent after a cancellation is dropped.
+    stream.setOnCancelHandler(() -> {});
+    follow(object, stream, Optional.empty());
+  }
+
+  @Override
+  public void getMetricSpec(ScaledObjectRef object, StreamObserver<GetMetricSpecResponse> reply) {
+    wanted(object, reply)
+        .ifPresent(servers -> {
+          reply.onNext(
+              GetMetricSpecResponse.newBuilder()
+                  .addMetricSpecs(
+                      MetricSpec.newBuilder()
+                          .setMetricName(METRIC)
+                          .setTargetSize(1)
+                          .setTargetSizeFloat(1))
+                  .build());
+          reply.onCompleted();
+        });
+  }
+
+  @Override
+  public void getMetrics(GetMetricsRequest request, StreamObserver<GetMetricsResponse> reply) {
+    wanted(request.getScaledObjectRef(), reply)
+        .ifPresent(servers -> {
+          reply.onNext(
+              GetMetricsResponse.newBuilder()
+                  .addMetricValues(
+                      MetricValue.newBuilder()
+                          .setMetricName(METRIC)
+                          .setMetricValue(servers)
+                          .setMetricValueFloat(servers))
+                  .build());
+          reply.onCompleted();
+        });
+  }
+
+  private void follow(
+      ScaledObjectRef object,
+      ServerCallStreamObserver<IsActiveResponse> stream,
+      Optional<IsActiveResponse> told) {
+    if (stream.isCancelled()) {
+      return;
+    }
+    wanted(object, stream)
+        .ifPresent(servers -> {
+          IsActiveResponse now = active(servers);
+          if (!told.equals(Optional.of(now))) {
+            stream.onNext(now);
+          }
+          pool.after(LOOK_MILLIS, () -> follow(object, stream, Optional.of(now)));
+        });
+  }
+
+  private static IsActiveResponse active(int servers) {
+    return IsActiveResponse.newBuilder().setResult(servers > 0).build();
+  }
+
+  /** How many servers there are to be; empty if the caller was told why it is not. */
+  private Optional<Integer> wanted(ScaledObjectRef object, StreamObserver<?> reply) {
+    Policy policy;
+    try {
+      policy = Policy.of(object.getScalerMetadataMap());
+    } catch (IllegalArgumentException e) {
+      reply.onError(Status.INVALID_ARGUMENT.withDescription(e.getMessage()).asRuntimeException());
+      return Optional.empty();
+    }
+    Map<String, String> metadata = object.getScalerMetadataMap();
+    Optional<PoolLoad> load =
+        pool.load(
+            Optional.ofNullable(
+                metadata.getOrDefault(PoolWatch.TOKEN, metadata.get(PoolWatch.TOKEN_FROM_ENV))));
+    if (load.isEmpty()) {
+      reply.onError(
+          Status.UNAUTHENTICATED
+              .withDescription(
+                  "the trigger's metadata needs a token, as '"
+                      + PoolWatch.TOKEN_FROM_ENV
+                      + "' or '"
+                      + PoolWatch.TOKEN
+                      + "'; there is none, or it is not known")
+              .asRuntimeException());
+      return Optional.empty();
+    }
+    String key = object.getNamespace() + "/" + object.getName();
+    Target target =
+        Scaler.next(Optional.ofNullable(targets.get(key)), load.get(), policy, pool.nowMillis());
+    targets.put(key, target);
+    return Optional.of(target.servers());
+  }
+}

@@ -1,0 +1,108 @@
+// SPDX-License-Identifier: Apache-2.0
+package io.gpupool.server.elasticity;
+
+import java.util.Map;
+import java.util.Set;
+import java.util.TreeSet;
+
+/**
+ * How eagerly servers are added and given back.
+ *
+ * @param servers what the names of the servers start with that are added and given back; empty: all
+ * @param model only requests that this model of GPU will do for count; empty: all
+ * @param gpusPerServer of a server that would be added; 0: as many as the largest there is
+ * @param minServers never fewer
+ * @param maxServers never more
+ * @param headroomGpus so many GPUs on servers without leases are kept ready
+ * @param scaleOutDelayMillis how long a request waits before a server is added for it
+ * @param scaleInDelayMillis how long a server has no lease before it is given back
+ * @param coolDownMillis how long after any change nothing is given back
+ */
+public record Policy(
+    String servers,
+    String model,
+    int gpusPerServer,
+    int minServers,
+    int maxServers,
+    int headroomGpus,
+    long scaleOutDelayMillis,
+    long scaleInDelayMillis,
+    long coolDownMillis) {
+  static final Policy DEFAULT = new Policy("", "", 0, 0, 1000, 0, 10_000, 600_000, 300_000);
+
+  private static final Set<String> KEYS =
+      Set.of(
+          "servers",
+          "model",
+          "gpusPerServer",
+          "minServers",
+          "maxServers",
+          "headroomGpus",
+          "scaleOutDelaySeconds",
+          "scaleInDelaySeconds",
+          "coolDownSeconds");
+
+  /** What KEDA itself puts beside, and how a caller proves who it is. */
+  private static final Set<String> OTHERS =
+      Set.of(
+          "scalerAddress",
+          "enableTLS",
+          "unsafeSsl",
+          "metricName",
+          "metricType",
+          PoolWatch.TOKEN,
+          PoolWatch.TOKEN_FROM_ENV);
+
+  public Policy {
+    if (minServers > maxServers) {
+      throw new IllegalArgumentException(
+          "minServers is " + minServers + ", more than maxServers, " + maxServers);
+    }
+  }
+
+  /**
+   * From the metadata of a trigger; what is not given is as by default.
+   *
+   * @throws IllegalArgumentException if a key is unknown or a value is not one
+   */
+  static Policy of(Map<String, String> metadata) {
+    for (String key : metadata.keySet()) {
+      if (!KEYS.contains(key) && !OTHERS.contains(key)) {
+        throw new IllegalArgumentException(
+            "'" + key + "' is not known; there are " + String.join(", ", new TreeSet<>(KEYS)));
+      }
+    }
+    return new Policy(
+        metadata.getOrDefault("servers", DEFAULT.servers),
+        metadata.getOrDefault("model", DEFAULT.model),
+        (int) number(metadata, "gpusPerServer", DEFAULT.gpusPerServer, 1024),
+        (int) number(metadata, "minServers", DEFAULT.minServers, 100_000),
+        (int) number(metadata, "maxServers", DEFAULT.maxServers, 100_000),
+        (int) number(metadata, "headroomGpus", DEFAULT.headroomGpus, 1_000_000),
+        millis(metadata, "scaleOutDelaySeconds", DEFAULT.scaleOutDelayMillis),
+        millis(metadata, "scaleInDelaySeconds", DEFAULT.scaleInDelayMillis),
+        millis(metadata, "coolDownSeconds", DEFAULT.coolDownMillis));
+  }
+
+  private static long millis(Map<String, String> metadata, String key, long otherwiseMillis) {
+    return 1000 * number(metadata, key, otherwiseMillis / 1000, 30L * 24 * 3600);
+  }
+
+  private static long number(
+      Map<String, String> metadata, String key, long otherwise, long largest) {
+    String text = metadata.get(key);
+    if (text == null) {
+      return otherwise;
+    }
+    try {
+      long number = Long.parseLong(text.strip());
+      if (number >= 0 && number <= largest) {
+        return number;
+      }
+    } catch (NumberFormatException e) {
+      // told below
+    }
+    throw new IllegalArgumentException(
+        key + " is '" + text + "'; give a whole number from 0 to " + largest);
+  }
+}

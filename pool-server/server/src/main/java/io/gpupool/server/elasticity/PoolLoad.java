@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: Apache-2.0
+package io.gpupool.server.elasticity;
+
+import io.gpupool.control.v1.QueueInfo;
+import io.gpupool.control.v1.ServerInfo;
+import java.util.List;
+
+/**
+ * What a pool has and what it lacks at one moment.
+ *
+ * @param waiting requests that more GPUs would help
+ */
+public record PoolLoad(List<ServerLoad> servers, List<Demand> waiting) {
+  public PoolLoad {
+    servers = List.copyOf(servers);
+    waiting = List.copyOf(waiting);
+  }
+
+  /** As the control plane tells of it. */
+  public static PoolLoad of(List<ServerInfo> servers, List<QueueInfo> queue) {
+    return new PoolLoad(
+        servers.stream()
+            .map(server ->
+                new ServerLoad(
+                    server.getName(),
+                    server.getGpus(),
+                    server.getIdleMillis(),
+                    server.getState().equals("ready")))
+            .toList(),
+        queue.stream()
+            .filter(request -> !request.getOverQuota())
+            .map(request ->
+                new Demand(request.getGpus(), request.getModel(), request.getWaitedMillis()))
+            .toList());
+  }
+
+  public double waitingGpus() {
+    return waiting.stream().mapToDouble(Demand::gpus).sum();
+  }
+}
