@@ -61,8 +61,7 @@ class PrometheusIT {
         assertThat(pool.run(new String[] {"-m", "9Gi"}, "true").run().status()).isEqualTo(75);
         String text = get("http://127.0.0.1:" + pool.httpPort() + "/metrics");
         Path scraped = Files.writeString(folder.resolve("metrics.txt"), text);
-        Program.Ended checked =
-            Program.of("sh", "-c", "promtool check metrics < " + scraped).run();
+        Program.Ended checked = Program.of("sh", "-c", "promtool check metrics < " + scraped).run();
         assertThat(checked.status())
             .as("promtool: %s%s", checked.output(), checked.errors())
             .isZero();
@@ -106,8 +105,7 @@ class PrometheusIT {
 
   /** What a panel asks, with all servers and tenants, over a few seconds. */
   private static List<String> queries() throws IOException {
-    JsonObject dashboard =
-        JsonParser.parseString(Files.readString(DASHBOARD)).getAsJsonObject();
+    JsonObject dashboard = JsonParser.parseString(Files.readString(DASHBOARD)).getAsJsonObject();
     List<String> queries = new ArrayList<>();
     for (JsonElement panel : dashboard.getAsJsonArray("panels")) {
       for (JsonElement target : panel.getAsJsonObject().getAsJsonArray("targets")) {

@@ -31,7 +31,9 @@ final class CompletionCommand implements Runnable {
     String script = AutoComplete.bash("gpupool", spec.root().commandLine());
     // The script is one of bash; zsh takes those once it is told to.
     String before =
-        shell == Shell.zsh ? "autoload -U +X compinit && compinit -u\nautoload -U +X bashcompinit && bashcompinit\n" : "";
+        shell == Shell.zsh
+            ? "autoload -U +X compinit && compinit -u\nautoload -U +X bashcompinit && bashcompinit\n"
+            : "";
     System.out.print(before + script);
   }
 }

@@ -22,17 +22,21 @@ final class HealthCommand extends PoolCommand {
     Path shim = Installation.find().shim().resolve("libcuda.so.1");
     Checks checks = new Checks();
     checks.add(
-        "shim", Files.isReadable(shim) ? Verdict.OK : Verdict.FAIL, shim.toString(),
+        "shim",
+        Files.isReadable(shim) ? Verdict.OK : Verdict.FAIL,
+        shim.toString(),
         "install gpupool anew: its library is missing");
     VersionReply version = client.blocking().version(VersionRequest.getDefaultInstance());
     boolean same = version.getVersion().equals(Installation.version());
     checks.add(
-        "pool " + address(), same ? Verdict.OK : Verdict.WARN,
+        "pool " + address(),
+        same ? Verdict.OK : Verdict.WARN,
         version.getServer() + ", version " + version.getVersion(),
         "here it is " + Installation.version() + "; install the same version on both sides");
     PoolSnapshot pool = PoolSnapshot.of(client);
     checks.add(
-        "gpus", pool.gpus().isEmpty() ? Verdict.FAIL : Verdict.OK,
+        "gpus",
+        pool.gpus().isEmpty() ? Verdict.FAIL : Verdict.OK,
         pool.gpus().size() + " on " + pool.servers().size() + " servers",
         "start 'gpupool server' on a machine with GPUs");
     for (ServerInfo server : pool.servers()) {
@@ -44,7 +48,8 @@ final class HealthCommand extends PoolCommand {
     }
     long roundTripMicros = roundTripMicros(client);
     checks.add(
-        "control round trip", roundTripMicros < SLOW_MICROS ? Verdict.OK : Verdict.WARN,
+        "control round trip",
+        roundTripMicros < SLOW_MICROS ? Verdict.OK : Verdict.WARN,
         "median " + roundTripMicros + " us",
         "the network is slow for CUDA calls: run programs nearer to the servers");
     LocalChecks.run(checks);

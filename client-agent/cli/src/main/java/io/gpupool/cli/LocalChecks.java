@@ -47,9 +47,7 @@ final class LocalChecks {
     for (String line : limits) {
       Matcher match = row.matcher(line);
       if (match.matches()) {
-        return match.group(1).equals("unlimited")
-            ? Long.MAX_VALUE
-            : Long.parseLong(match.group(1));
+        return match.group(1).equals("unlimited") ? Long.MAX_VALUE : Long.parseLong(match.group(1));
       }
     }
     return Long.MAX_VALUE;

@@ -59,7 +59,14 @@ final class TopCommand extends PoolCommand {
   private static Table servers(PoolSnapshot pool) {
     Table servers =
         new Table(
-            "SERVER", "ADDRESS", "STATE", "BACKEND", "GPUS", "ALLOCATED", "LEASES", "SESSIONS",
+            "SERVER",
+            "ADDRESS",
+            "STATE",
+            "BACKEND",
+            "GPUS",
+            "ALLOCATED",
+            "LEASES",
+            "SESSIONS",
             "UP");
     for (ServerInfo server : pool.servers()) {
       servers.row(

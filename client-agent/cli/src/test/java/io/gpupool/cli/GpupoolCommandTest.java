@@ -112,7 +112,8 @@ class GpupoolCommandTest {
 
     String text =
         TopCommand.draw(
-            new PoolSnapshot(List.of(), List.of(gpu), List.of(lease), List.of(waiting), List.of()), true);
+            new PoolSnapshot(List.of(), List.of(gpu), List.of(lease), List.of(waiting), List.of()),
+            true);
 
     assertThat(text)
         .contains("[#####...............] 25%")

@@ -3,8 +3,8 @@ package io.gpupool.server;
 
 import io.gpupool.server.calls.Calls;
 import io.gpupool.server.calls.LocalCalls;
-import io.gpupool.server.oidc.Logins;
 import io.gpupool.server.elasticity.ExternalScalerService;
+import io.gpupool.server.oidc.Logins;
 import io.gpupool.server.state.LocalStore;
 import io.gpupool.server.state.RecordStore;
 import io.gpupool.server.state.StateStore;
