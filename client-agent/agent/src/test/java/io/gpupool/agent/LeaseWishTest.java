@@ -51,8 +51,7 @@ class LeaseWishTest {
     assertThat(PoolAddress.parse("tls://gpu1"))
         .isEqualTo(new PoolAddress("gpu1", 7642, true))
         .hasToString("tls://gpu1:7642");
-    assertThat(PoolAddress.parse("gpu1,tls://gpu2"))
-        .hasToString("tls://gpu1:7642,tls://gpu2:7642");
+    assertThat(PoolAddress.parse("gpu1,tls://gpu2")).hasToString("tls://gpu1:7642,tls://gpu2:7642");
     assertThat(PoolAddress.parse("::1")).hasToString("[::1]:7642");
     for (String text : new String[] {"", ":80", "a:", "a:0", "a:65536", "a b", "[::1]x", "[]"}) {
       assertThatThrownBy(() -> PoolAddress.parse(text))
