@@ -12,7 +12,6 @@ import java.nio.file.Path;
 import java.nio.file.StandardCopyOption;
 import java.security.cert.X509Certificate;
 import java.util.Optional;
-import javax.net.ssl.SSLException;
 import javax.net.ssl.SSLServerSocket;
 import javax.net.ssl.SSLSocket;
 import org.junit.jupiter.api.BeforeAll;
@@ -74,7 +73,8 @@ class TlsContextTest {
     TlsContext server = TlsContext.of(TestAuthority.server(first, Optional.of(authority.root())));
     assertThat(server.asksForCertificates()).isTrue();
     TlsContext stranger = TlsContext.of(authority.client());
-    assertThatThrownBy(() -> shownBy(server, stranger)).isInstanceOf(SSLException.class);
+    // The server's alert, or that it has hung up already.
+    assertThatThrownBy(() -> shownBy(server, stranger)).isInstanceOf(IOException.class);
     TlsContext known = TlsContext.of(TestAuthority.server(second, Optional.of(authority.root())));
     assertThat(shownBy(server, known)).isEqualTo("CN=first");
   }
