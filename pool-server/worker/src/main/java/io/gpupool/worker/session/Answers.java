@@ -118,12 +118,12 @@ final class Answers {
     }
   }
 
-  /** How many bytes were sent since the start; any thread may ask. */
   /** Calls that were answered; any thread may ask, and may see an earlier number. */
   long replies() {
     return replies;
   }
 
+  /** How many bytes were sent since the start; any thread may ask. */
   long sentBytes() {
     return sentBytes;
   }
