@@ -125,7 +125,7 @@ class AgentIT {
   @Test
   void top_whileALeaseIsHeld_showsWhoHoldsWhat() {
     try (Tenant tenant = Tenant.start(pool, "-p", "0.5")) {
-      Program.Ended table = pool.gpupool("top");
+      Program.Ended table = pool.gpupool("top", "-d");
       assertThat(table.output()).as(table.toString()).contains("tenant").contains("512");
       Program.Ended json = pool.gpupool("list", "--output", "json");
       assertThat(json.output())
