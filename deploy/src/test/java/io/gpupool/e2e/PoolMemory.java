@@ -33,7 +33,12 @@ record PoolMemory(Map<String, Message> entries) {
         clients.pool().listLeases(ListRequest.getDefaultInstance()).getLeasesList()) {
       entries.put(
           "lease " + lease.getId(),
-          lease.toBuilder().clearState().clearAgeMillis().clearSessions().build());
+          lease.toBuilder()
+              .clearState()
+              .clearAgeMillis()
+              .clearIdleMillis()
+              .clearSessions()
+              .build());
       leasesOf.merge(lease.getTenant(), 1, Integer::sum);
       for (GrantUse use : lease.getGrantsList()) {
         leasedBytes.merge(
