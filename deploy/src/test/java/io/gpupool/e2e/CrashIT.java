@@ -130,7 +130,9 @@ class CrashIT {
       int point) {
     Set<String> changed = acknowledged.difference(memory);
     assertThat(changed)
-        .as("kill %d, seed %d, during %s", point, SEED, open.text())
+        .as(
+            "kill %d, seed %d, during %s%nbefore %s%nafter %s",
+            point, SEED, open.text(), acknowledged, memory)
         .allMatch(open.mayChange());
     if (answered) {
       assertThat(open.done().test(memory)).as("%s, acknowledged", open.text()).isTrue();
