@@ -176,7 +176,7 @@ class SeveralServersIT {
   }
 
   private static Pool start(int port, String name, String state) {
-    String[] options = {"--name", name, "--spares", "0", "--state", state, "--etcd-ttl", "4"};
+    String[] options = {"--name", name, "--spares", "0", "--state", state};
     return Pool.startAt(port, "soft:1,mem=4Gi", options);
   }
 }

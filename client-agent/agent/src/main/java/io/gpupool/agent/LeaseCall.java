@@ -17,6 +17,7 @@ import java.security.SecureRandom;
 import java.util.HexFormat;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.ScheduledExecutorService;
+import java.util.concurrent.ThreadLocalRandom;
 import java.util.concurrent.TimeUnit;
 import java.util.function.Consumer;
 import org.slf4j.Logger;
@@ -28,6 +29,7 @@ import org.slf4j.LoggerFactory;
  */
 final class LeaseCall implements HeldLease {
   private static final long RETRY_MILLIS = 100;
+  private static final long MAX_PAUSE_MILLIS = 3200;
   private static final long GIVE_UP_NANOS = TimeUnit.SECONDS.toNanos(10);
 
   /** How long a request that waits looks for a server; etcd may have to choose a leader first. */
@@ -43,6 +45,7 @@ final class LeaseCall implements HeldLease {
   private final PoolGrpc.PoolStub stub;
   private final ScheduledExecutorService loop;
   private final Runnable reconnect;
+  private final Runnable leave;
   private final Consumer<Queued> onQueued;
   private final CompletableFuture<HeldLease> granted = new CompletableFuture<>();
   private final CompletableFuture<String> ended = new CompletableFuture<>();
@@ -55,17 +58,20 @@ final class LeaseCall implements HeldLease {
   private long brokenAtNanos;
   private long servedFrom;
   private boolean broken;
+  private int attempts;
 
   LeaseCall(
       PoolGrpc.PoolStub stub,
       ScheduledExecutorService loop,
       Runnable reconnect,
+      Runnable leave,
       Consumer<Queued> onQueued,
       boolean severalServers) {
     this.severalServers = severalServers;
     this.stub = stub;
     this.loop = loop;
     this.reconnect = reconnect;
+    this.leave = leave;
     this.onQueued = onQueued;
   }
 
@@ -142,6 +148,7 @@ final class LeaseCall implements HeldLease {
     switch (event.getEventCase()) {
       case QUEUED -> {
         broken = false;
+        attempts = 0;
         onQueued.accept(event.getQueued());
       }
       case GRANTED -> {
@@ -208,15 +215,18 @@ final class LeaseCall implements HeldLease {
       return;
     }
     LOG.debug("asking again: {}", failure.getMessage());
+    // All who were sent away together are not to come back together, nor at once.
+    long pauseMillis = Math.min(RETRY_MILLIS << Math.min(attempts, 10), MAX_PAUSE_MILLIS);
+    boolean sentAway = attempts++ > 0;
     loop.schedule(
         () -> {
           if (!granted.isDone()) {
-            reconnect.run();
+            (sentAway ? leave : reconnect).run();
             stub.requestLease(
                 request.toBuilder().setResumed(true).build(), new Events<LeaseRequest>());
           }
         },
-        RETRY_MILLIS,
+        ThreadLocalRandom.current().nextLong(pauseMillis / 2, pauseMillis + 1),
         TimeUnit.MILLISECONDS);
   }
 

@@ -48,12 +48,14 @@ public final class PoolClient implements AutoCloseable {
   private static final long CALL_SECONDS = 10;
   private static final long CLOSE_MILLIS = 500;
   private static final long KEEP_ALIVE_SECONDS = 5;
+  private static final long LEAVE_NANOS = TimeUnit.SECONDS.toNanos(1);
 
   private final PoolAddress address;
   private final Optional<TlsContext> tls;
   private final EventLoopGroup loops;
   private final ManagedChannel channel;
   private final PoolGrpc.PoolStub stub;
+  private long leftAtNanos;
 
   /**
    * Connects nothing yet.
@@ -108,7 +110,14 @@ public final class PoolClient implements AutoCloseable {
   public CompletableFuture<HeldLease> requestLease(
       LeaseRequest request, Consumer<Queued> onQueued) {
     connectAfresh();
-    return new LeaseCall(stub, loops, this::connectAfresh, onQueued, !address.others().isEmpty())
+    boolean several = !address.others().isEmpty();
+    return new LeaseCall(
+            stub,
+            loops,
+            this::connectAfresh,
+            several ? this::leaveServer : this::connectAfresh,
+            onQueued,
+            several)
         .request(request);
   }
 
@@ -191,6 +200,15 @@ public final class PoolClient implements AutoCloseable {
   /** Has the next call try to connect, however often that has failed before. */
   private void connectAfresh() {
     if (channel.getState(false) == ConnectivityState.TRANSIENT_FAILURE) {
+      channel.enterIdle();
+    }
+  }
+
+  /** Has the next call go to another server; calls that are under way go on. */
+  private synchronized void leaveServer() {
+    long nowNanos = System.nanoTime();
+    if (leftAtNanos == 0 || nowNanos - leftAtNanos > LEAVE_NANOS) {
+      leftAtNanos = nowNanos;
       channel.enterIdle();
     }
   }

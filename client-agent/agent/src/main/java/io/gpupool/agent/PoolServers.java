@@ -18,8 +18,11 @@ import java.net.UnknownHostException;
 import java.nio.charset.StandardCharsets;
 import java.util.ArrayList;
 import java.util.Collection;
+import java.util.Collections;
 import java.util.List;
+import java.util.Map;
 import java.util.Set;
+import java.util.concurrent.ConcurrentHashMap;
 
 /**
  * Has gRPC try a pool's servers one after the other: the first that answers is used until it does
@@ -28,6 +31,9 @@ import java.util.Set;
 final class PoolServers extends NameResolverProvider {
   private static final String SCHEME = "gpupool";
   private static final int PRIORITY = 5;
+
+  /** How often each pool's servers were looked up. */
+  private static final Map<String, Integer> TURNS = new ConcurrentHashMap<>();
 
   static {
     NameResolverRegistry.getDefaultRegistry().register(new PoolServers());
@@ -99,7 +105,11 @@ final class PoolServers extends NameResolverProvider {
 
     private ResolutionResult resolve() {
       List<EquivalentAddressGroup> groups = new ArrayList<>();
-      for (PoolAddress server : pool.servers()) {
+      // Who looks again has lost or left the first one.
+      List<PoolAddress> servers = pool.servers();
+      int turn = TURNS.merge(pool.toString(), 1, Integer::sum) - 1;
+      Collections.rotate(servers, -turn % servers.size());
+      for (PoolAddress server : servers) {
         try {
           for (InetAddress address : InetAddress.getAllByName(server.host())) {
             groups.add(

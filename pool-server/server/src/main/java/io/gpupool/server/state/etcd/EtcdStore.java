@@ -19,7 +19,9 @@ import java.util.function.Consumer;
 public final class EtcdStore implements StateStore {
   private static final long SEEN_MILLIS = 1000;
   private static final int LOOKS = 10;
-  private static final long START_EXTRA_SECONDS = 3;
+
+  /** Etcd may be choosing a leader, or be starting itself. */
+  private static final Duration START = Duration.ofSeconds(30);
 
   private final EtcdClient client;
   private final Replica replica = new Replica();
@@ -42,7 +44,7 @@ public final class EtcdStore implements StateStore {
    * @throws StateException if etcd cannot be reached, or another server of that name lives
    */
   public static EtcdStore open(EtcdOptions options, String server) throws StateException {
-    return open(options, server, Duration.ofSeconds(options.ttlSeconds() + START_EXTRA_SECONDS));
+    return open(options, server, START);
   }
 
   static EtcdStore open(EtcdOptions options, String server, Duration patience)

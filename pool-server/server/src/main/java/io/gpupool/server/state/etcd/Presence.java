@@ -25,6 +25,7 @@ import org.slf4j.LoggerFactory;
  */
 final class Presence {
   private static final long CALL_MILLIS = 1000;
+  private static final long GIVEN_UP_EXTRA_SECONDS = 3;
   private static final long PAUSE_MILLIS = 100;
   private static final Logger LOG = LoggerFactory.getLogger(Presence.class);
 
@@ -51,9 +52,10 @@ final class Presence {
 
   /** Becomes alive. Blocks while etcd cannot be reached or another of the name may live. */
   void start(Duration patience) throws StateException {
-    long deadline = System.nanoTime() + patience.toNanos();
+    long beganNanos = System.nanoTime();
     for (; ; ) {
       String why;
+      long limitNanos = patience.toNanos();
       try {
         if (establish()) {
           thread.start();
@@ -63,10 +65,13 @@ final class Presence {
             "a server '"
                 + server
                 + "' is in this pool already, and lives; give this one another --name";
+        // One that is dead is given up by then.
+        limitNanos =
+            Math.min(limitNanos, TimeUnit.SECONDS.toNanos(ttlSeconds + GIVEN_UP_EXTRA_SECONDS));
       } catch (StatusRuntimeException e) {
         why = client.describe(e) + "; is it running, and --state right?";
       }
-      if (System.nanoTime() > deadline) {
+      if (System.nanoTime() - beganNanos > limitNanos) {
         throw new StateException(why);
       }
       pause(PAUSE_MILLIS);
