@@ -70,14 +70,14 @@ final class LeaseAsk {
   /** What came of it within some time, and at least a first answer; empty: it waits. */
   Optional<Lease> await(long millis) throws Problem {
     try {
-      known.get(Pool.PATIENCE_MILLIS, TimeUnit.MILLISECONDS);
+      known.get(Pool.CHANGE_MILLIS, TimeUnit.MILLISECONDS);
       if (end.get(millis, TimeUnit.MILLISECONDS) instanceof Lease lease) {
         return Optional.of(lease);
       }
       throw Refusals.problem((Refused) end.join());
     } catch (TimeoutException e) {
       if (!known.isDone()) {
-        throw new Problem(503, "the server's control thread does not answer");
+        throw new Problem(503, Pool.NOT_KNOWN_YET);
       }
       return Optional.empty();
     } catch (InterruptedException e) {

@@ -15,31 +15,43 @@ import java.util.concurrent.TimeoutException;
 
 /** What a pool-server shows of itself and does, for threads that wait for it. */
 record Pool(PoolReader reader, Calls calls) {
-  static final long PATIENCE_MILLIS = 2000;
+  private static final long PATIENCE_MILLIS = 2000;
+
+  /** Changes may have to wait for etcd, which may be choosing a leader. */
+  static final long CHANGE_MILLIS = 15_000;
+
+  static final String NOT_KNOWN_YET =
+      "what keeps the pool's state does not answer, so it is not known whether this was done; look"
+          + " again";
 
   Optional<Caller> caller(Optional<String> token) throws Problem {
-    return await(reader.caller(token), PATIENCE_MILLIS);
+    return await(reader.caller(token));
   }
 
   Optional<PoolSnapshot> snapshot(Optional<String> token) throws Problem {
-    return await(reader.read(token), PATIENCE_MILLIS);
+    return await(reader.read(token));
   }
 
   Optional<String> trouble() throws Problem {
-    return await(reader.trouble(), PATIENCE_MILLIS);
+    return await(reader.trouble());
   }
 
   /** Calls a method of the control plane; what it refuses becomes a problem. */
   <Q, A> A ask(MethodDescriptor<Q, A> method, Optional<String> token, Q request) throws Problem {
-    return await(calls.call(method, token, request), PATIENCE_MILLIS);
+    return await(calls.call(method, token, request), CHANGE_MILLIS, NOT_KNOWN_YET);
   }
 
-  private static <T> T await(CompletableFuture<T> answer, long millis) throws Problem {
+  private static <T> T await(CompletableFuture<T> answer) throws Problem {
+    return await(answer, PATIENCE_MILLIS, "the server's control thread does not answer");
+  }
+
+  private static <T> T await(CompletableFuture<T> answer, long millis, String otherwise)
+      throws Problem {
     try {
       return answer.get(millis, TimeUnit.MILLISECONDS);
     } catch (TimeoutException e) {
       answer.cancel(false);
-      throw new Problem(503, "the server's control thread does not answer");
+      throw new Problem(503, otherwise);
     } catch (InterruptedException e) {
       Thread.currentThread().interrupt();
       answer.cancel(false);

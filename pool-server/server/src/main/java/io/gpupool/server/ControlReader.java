@@ -6,7 +6,7 @@ import java.util.Optional;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.Executor;
 
-/** Reads the pool's state on the control thread for those on other threads. */
+/** Reads the pool's state on the control thread, which lets it in, for those on other threads. */
 record ControlReader(
     Executor control,
     Tokens tokens,

@@ -51,6 +51,10 @@ final class Leases {
   private final Map<LeaseId, Lease> leases = new LinkedHashMap<>();
   private Map<LeaseId, Long> goneSinceNanos = Map.of();
   private final Tally tally = new Tally();
+
+  /** One that is being written down; whoever looks meanwhile may find it written already. */
+  private Optional<LeaseId> inTheMaking = Optional.empty();
+
   private Runnable freed = () -> {};
 
   Leases(Grants grants, Capacity capacity, Timers timers, TimeTable times) {
@@ -271,7 +275,8 @@ final class Leases {
    * is on this server's GPUs, or to be held here.
    */
   private Optional<Lease> meet(LeaseId id) {
-    Optional<GrantRecord> record = grants.get(id).filter(r -> !r.parts().isEmpty());
+    Optional<GrantRecord> record =
+        grants.get(id).filter(r -> !r.parts().isEmpty() && !inTheMaking.equals(Optional.of(id)));
     Optional<List<Part>> parts = record.flatMap(r -> grants.parts(r, capacity));
     if (parts.isEmpty()) {
       return Optional.empty();
@@ -518,6 +523,7 @@ final class Leases {
     LeaseId id = grants.nextId();
     GrantRecord record = grants.record(request, secret.hash(), parts);
     Lease lease = live(id, record, parts);
+    inTheMaking = Optional.of(id);
     try {
       grants.add(
           id,
@@ -532,6 +538,8 @@ final class Leases {
       lease.time.close();
       lease.ledger.close();
       throw e;
+    } finally {
+      inTheMaking = Optional.empty();
     }
     leases.put(id, lease);
     watch(lease);

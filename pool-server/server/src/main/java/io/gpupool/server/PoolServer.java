@@ -15,7 +15,10 @@ import io.gpupool.transport.UnixAddress;
 import io.gpupool.transport.tls.TlsContext;
 import io.gpupool.transport.tls.TlsEngines;
 import io.gpupool.wire.BuildVersion;
+import io.grpc.Metadata;
 import io.grpc.Server;
+import io.grpc.ServerCall;
+import io.grpc.ServerCallExecutorSupplier;
 import io.grpc.ServerInterceptors;
 import io.grpc.ServerServiceDefinition;
 import io.grpc.netty.NettyServerBuilder;
@@ -31,6 +34,7 @@ import java.util.HexFormat;
 import java.util.List;
 import java.util.Optional;
 import java.util.concurrent.CountDownLatch;
+import java.util.concurrent.Executor;
 import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Executors;
 import java.util.concurrent.TimeUnit;
@@ -206,7 +210,7 @@ public final class PoolServer implements AutoCloseable {
   private RecordStore openState(ServerOptions options) throws IOException {
     StateStore store =
         options.etcd().isPresent()
-            ? EtcdStore.open(options.etcd().get(), name)
+            ? new PatientStore(EtcdStore.open(options.etcd().get(), name), control)
             : options.state().isPresent()
                 ? LocalStore.open(options.state().get())
                 : LocalStore.inMemory();
@@ -288,7 +292,8 @@ public final class PoolServer implements AutoCloseable {
             records,
             control);
     AdminView adminView = new AdminView(capacity, partitions, tenants, tokens);
-    reader = new ControlReader(control, tokens, view, adminView, workers, records);
+    CallThreads threads = new CallThreads(control, control.looks());
+    reader = new ControlReader(threads.looks(), tokens, view, adminView, workers, records);
     Access access = new Access(tokens, control);
     NettyServerBuilder builder =
         NettyServerBuilder.forAddress(
@@ -299,7 +304,8 @@ public final class PoolServer implements AutoCloseable {
             .channelType(EpollServerSocketChannel.class)
             .bossEventLoopGroup(network)
             .workerEventLoopGroup(network)
-            .executor(control)
+            .directExecutor()
+            .callExecutor(switching(threads))
             .maxInboundMessageSize(MAX_MESSAGE_BYTES)
             .maxInboundMetadataSize(MAX_METADATA_BYTES)
             .maxConcurrentCallsPerConnection(MAX_CALLS_PER_CONNECTION)
@@ -318,7 +324,8 @@ public final class PoolServer implements AutoCloseable {
     services = grpc.getServices();
     calls =
         new LocalCalls(
-            control, services.stream().map(s -> ServerInterceptors.intercept(s, access)).toList());
+            threads::of,
+            services.stream().map(s -> ServerInterceptors.intercept(s, access)).toList());
     controlPort = grpc.getPort();
     onClose.add(() -> stop(grpc));
     onClose.add(() ->
@@ -350,6 +357,16 @@ public final class PoolServer implements AutoCloseable {
         host,
         controlPort,
         dataPort);
+  }
+
+  /** Calls are begun on the threads of the network, and go to their own at once. */
+  private static ServerCallExecutorSupplier switching(CallThreads threads) {
+    return new ServerCallExecutorSupplier() {
+      @Override
+      public <Q, A> Executor getExecutor(ServerCall<Q, A> call, Metadata headers) {
+        return threads.of(call.getMethodDescriptor());
+      }
+    };
   }
 
   /** Comes into a pool of several servers, and leaves it before anything is closed. */

@@ -15,11 +15,12 @@ import java.util.Optional;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.Executor;
 import java.util.function.Consumer;
+import java.util.function.Function;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
- * Calls gRPC services without a connection, through the same interceptors, on the thread that runs
+ * Calls gRPC services without a connection, through the same interceptors, on the threads that run
  * them. For any thread.
  */
 public final class LocalCalls implements Calls {
@@ -27,17 +28,18 @@ public final class LocalCalls implements Calls {
       Metadata.Key.of("authorization", Metadata.ASCII_STRING_MARSHALLER);
   private static final Logger LOG = LoggerFactory.getLogger(LocalCalls.class);
 
-  private final Executor thread;
+  private final Function<MethodDescriptor<?, ?>, Executor> threads;
   private final Map<String, ServerMethodDefinition<?, ?>> methods = new HashMap<>();
 
   /**
    * Of these services.
    *
-   * @param thread on which they are called
+   * @param threads on which a method is called
    * @param services with their interceptors
    */
-  public LocalCalls(Executor thread, List<ServerServiceDefinition> services) {
-    this.thread = thread;
+  public LocalCalls(
+      Function<MethodDescriptor<?, ?>, Executor> threads, List<ServerServiceDefinition> services) {
+    this.threads = threads;
     for (ServerServiceDefinition service : services) {
       for (ServerMethodDefinition<?, ?> method : service.getMethods()) {
         methods.put(method.getMethodDescriptor().getFullMethodName(), method);
@@ -58,12 +60,17 @@ public final class LocalCalls implements Calls {
     Metadata headers = new Metadata();
     token.ifPresent(text -> headers.put(AUTHORIZATION, "Bearer " + text));
     LocalCall<Q, A> call = new LocalCall<>(method, each);
-    thread.execute(() -> Context.ROOT.run(() -> start(served, call, headers, request)));
+    Executor thread = threads.apply(method);
+    thread.execute(() -> Context.ROOT.run(() -> start(served, call, headers, request, thread)));
     return call.answer();
   }
 
   private <Q, A> void start(
-      ServerMethodDefinition<Q, A> method, LocalCall<Q, A> call, Metadata headers, Q request) {
+      ServerMethodDefinition<Q, A> method,
+      LocalCall<Q, A> call,
+      Metadata headers,
+      Q request,
+      Executor thread) {
     try {
       ServerCall.Listener<Q> listener = method.getServerCallHandler().startCall(call, headers);
       listener.onReady();
