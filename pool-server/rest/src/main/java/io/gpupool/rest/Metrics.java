@@ -22,8 +22,10 @@ import java.util.stream.Collectors;
 import java.util.stream.Stream;
 
 /**
- * A snapshot of the pool as metrics: what its caller may see, in the text format of Prometheus.
- * Labels are servers, GPUs, their models, tenants and states, of which there are few.
+ * A snapshot of a server as metrics: what its caller may see, in the text format of Prometheus.
+ * What other servers have they tell themselves, so that all of them can be added up; only tenants
+ * are the whole pool's. Labels are servers, GPUs, their models, tenants and states, of which there
+ * are few.
  */
 final class Metrics {
   static final String TYPE = MetricPage.TYPE;
@@ -36,9 +38,11 @@ final class Metrics {
 
   private final MetricPage page = new MetricPage();
   private final PoolSnapshot pool;
+  private final Set<String> models;
 
-  private Metrics(PoolSnapshot pool) {
-    this.pool = pool;
+  private Metrics(PoolSnapshot whole) {
+    pool = whole.ofThisServer();
+    models = whole.gpus().stream().map(GpuInfo::getName).collect(Collectors.toSet());
   }
 
   static String of(PoolSnapshot pool) {
@@ -138,13 +142,11 @@ final class Metrics {
         "How long the request has waited that has waited longest",
         pool.queue().stream().mapToLong(QueueInfo::getWaitedMillis).max().orElse(0)
             / MILLIS_PER_SECOND);
-    Set<String> models = pool.gpus().stream().map(GpuInfo::getName).collect(Collectors.toSet());
     Map<Labels, Double> demand = new HashMap<>();
     demand.put(Labels.of("model", "any"), 0.0);
     for (QueueInfo request : pool.queue()) {
       if (!request.getOverQuota()) {
-        demand.merge(
-            Labels.of("model", model(request.getModel(), models)), request.getGpus(), Double::sum);
+        demand.merge(Labels.of("model", model(request.getModel())), request.getGpus(), Double::sum);
       }
     }
     page.gauge("gpupool_demand_gpus", "GPUs that requests wait for", demand);
@@ -186,7 +188,7 @@ final class Metrics {
   }
 
   /** Only models that there are, as anyone may ask for any. */
-  private static String model(String asked, Set<String> models) {
+  private String model(String asked) {
     return asked.isEmpty()
         ? "any"
         : models.stream().filter(asked::equalsIgnoreCase).findFirst().orElse("other");

@@ -74,6 +74,19 @@ class MetricsTest {
             "gpupool_server_up_seconds{server=\"gpu-1\",version=\"0.1.0\"} 90.0");
   }
 
+  @Test
+  void scrape_ofAServerThatHasNothing_tellsOfTenantsOnly() {
+    assertThat(Metrics.of(new SamplePool(3).atAnotherServer()).lines())
+        .contains(
+            "gpupool_queue_requests 0.0",
+            "gpupool_queue_wait_max_seconds 0.0",
+            "gpupool_leases{state=\"held\"} 0.0",
+            "gpupool_sessions{state=\"attached\"} 0.0",
+            "gpupool_tenant_gpus_limit{tenant=\"vision\"} 2.5")
+        .noneMatch(line -> line.contains("server=\"gpu-1\""))
+        .noneMatch(line -> line.contains("model=\"other\""));
+  }
+
   private static String unit(String name) {
     String base = name.replaceFirst("_total$", "");
     return base.endsWith("_seconds")

@@ -30,6 +30,7 @@ import java.util.Arrays;
 import java.util.List;
 import java.util.Map;
 import java.util.Optional;
+import java.util.Set;
 import java.util.concurrent.CompletableFuture;
 import java.util.function.Consumer;
 import java.util.function.Function;
@@ -61,6 +62,7 @@ final class SamplePool implements PoolReader, Calls {
   SamplePool(int leases) {
     snapshot =
         new PoolSnapshot(
+            "gpu-1",
             List.of(
                 ServerInfo.newBuilder()
                     .setName("gpu-1")
@@ -86,6 +88,7 @@ final class SamplePool implements PoolReader, Calls {
                     .setGpus(0.5)
                     .setModel("none there is")
                     .build()),
+            Set.of("Q3"),
             List.of(
                 SessionInfo.newBuilder()
                     .setId("00112233445566778899aabbccddeeff")
@@ -156,14 +159,32 @@ final class SamplePool implements PoolReader, Calls {
         .build();
   }
 
+  /** What another server of the pool, with nothing of its own, tells of it. */
+  PoolSnapshot atAnotherServer() {
+    return new PoolSnapshot(
+        "gpu-2",
+        snapshot.servers(),
+        snapshot.gpus(),
+        snapshot.leases(),
+        snapshot.queue(),
+        Set.of(),
+        snapshot.sessions(),
+        snapshot.partitions(),
+        snapshot.tenants(),
+        List.of(),
+        snapshot.waits());
+  }
+
   void setLeases(List<LeaseInfo> leases) {
     PoolSnapshot was = snapshot;
     snapshot =
         new PoolSnapshot(
+            was.server(),
             was.servers(),
             was.gpus(),
             leases,
             was.queue(),
+            was.requestsHere(),
             was.sessions(),
             was.partitions(),
             was.tenants(),

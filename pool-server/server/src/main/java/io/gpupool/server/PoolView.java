@@ -24,6 +24,7 @@ import java.util.List;
 import java.util.Locale;
 import java.util.Optional;
 import java.util.function.Supplier;
+import java.util.stream.Collectors;
 
 /** What the pool holds, as messages for those who ask. Runs on the control thread. */
 final class PoolView {
@@ -113,10 +114,12 @@ final class PoolView {
   /** All that this caller may see. */
   PoolSnapshot snapshot(Actor actor, AdminView admin) {
     return new PoolSnapshot(
+        server,
         servers().getServersList(),
         gpus().getGpusList(),
         leases(actor).getLeasesList(),
         queue(actor).getRequestsList(),
+        queue.all().stream().map(LeaseQueue.Entry::id).collect(Collectors.toSet()),
         sessions(actor).getSessionsList(),
         admin.partitions(actor).getPartitionsList(),
         admin.tenants(actor).getTenantsList(),
