@@ -70,7 +70,7 @@ public final class PoolClient implements AutoCloseable {
     NettyChannelBuilder builder =
         address.others().isEmpty()
             ? NettyChannelBuilder.forAddress(address.host(), address.port())
-            : NettyChannelBuilder.forTarget(PoolServers.target(this.address));
+            : PoolServers.channelTo(this.address);
     tls.ifPresentOrElse(
         context -> builder.sslContext(TlsEngines.http2(context, true)), builder::usePlaintext);
     token

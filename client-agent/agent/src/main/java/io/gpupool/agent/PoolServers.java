@@ -8,6 +8,7 @@ import io.grpc.NameResolverProvider;
 import io.grpc.NameResolverRegistry;
 import io.grpc.Status;
 import io.grpc.StatusOr;
+import io.grpc.netty.NettyChannelBuilder;
 import java.net.InetAddress;
 import java.net.InetSocketAddress;
 import java.net.SocketAddress;
@@ -20,28 +21,31 @@ import java.util.ArrayList;
 import java.util.Collection;
 import java.util.Collections;
 import java.util.List;
-import java.util.Map;
+import java.util.Optional;
 import java.util.Set;
-import java.util.concurrent.ConcurrentHashMap;
+import java.util.concurrent.atomic.AtomicInteger;
 
 /**
  * Has gRPC try a pool's servers one after the other: the first that answers is used until it does
- * not. For any thread.
+ * not, or is left; then the turn is that of the next. For any thread.
  */
 final class PoolServers extends NameResolverProvider {
   private static final String SCHEME = "gpupool";
   private static final int PRIORITY = 5;
 
-  /** How often each pool's servers were looked up. */
-  private static final Map<String, Integer> TURNS = new ConcurrentHashMap<>();
+  /** How often the servers were looked up for a channel, over all its resolvers. */
+  private static final NameResolver.Args.Key<AtomicInteger> TURN =
+      NameResolver.Args.Key.create("gpupool-turn");
 
   static {
     NameResolverRegistry.getDefaultRegistry().register(new PoolServers());
   }
 
-  /** How gRPC is told of them. */
-  static String target(PoolAddress pool) {
-    return SCHEME + ":///" + URLEncoder.encode(pool.toString(), StandardCharsets.UTF_8);
+  /** A channel to whichever of them serves. */
+  static NettyChannelBuilder channelTo(PoolAddress pool) {
+    return NettyChannelBuilder.forTarget(
+            SCHEME + ":///" + URLEncoder.encode(pool.toString(), StandardCharsets.UTF_8))
+        .setNameResolverArg(TURN, new AtomicInteger());
   }
 
   @Override
@@ -74,11 +78,13 @@ final class PoolServers extends NameResolverProvider {
   private static final class Resolver extends NameResolver {
     private final PoolAddress pool;
     private final Args args;
+    private final AtomicInteger turn;
     private Listener2 listener;
 
     Resolver(PoolAddress pool, Args args) {
       this.pool = pool;
       this.args = args;
+      turn = Optional.ofNullable(args.getArg(TURN)).orElseGet(AtomicInteger::new);
     }
 
     @Override
@@ -107,8 +113,7 @@ final class PoolServers extends NameResolverProvider {
       List<EquivalentAddressGroup> groups = new ArrayList<>();
       // Who looks again has lost or left the first one.
       List<PoolAddress> servers = pool.servers();
-      int turn = TURNS.merge(pool.toString(), 1, Integer::sum) - 1;
-      Collections.rotate(servers, -turn % servers.size());
+      Collections.rotate(servers, -(turn.getAndIncrement() % servers.size()));
       for (PoolAddress server : servers) {
         try {
           for (InetAddress address : InetAddress.getAllByName(server.host())) {

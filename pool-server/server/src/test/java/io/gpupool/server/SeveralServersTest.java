@@ -9,6 +9,7 @@ import io.gpupool.server.state.LocalStore;
 import io.gpupool.server.state.StateException;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.Map;
 import java.util.Optional;
 import org.junit.jupiter.api.Test;
 
@@ -21,7 +22,8 @@ class SeveralServersTest {
   private final ManualTimers timers = new ManualTimers();
   private final LocalStore store = LocalStore.inMemory();
   private final Ground a = new Ground(store, timers, "a", List.of(gpu("a")));
-  private final Ground b = new Ground(store, timers, "b", List.of(gpu("b")));
+  private final Ground b =
+      new Ground(store, timers, "b", List.of(gpu("b").withLabels(Map.of("zone", "eu/b=1"))));
 
   SeveralServersTest() {
     a.come();
@@ -113,6 +115,18 @@ class SeveralServersTest {
     assertThat(b.leases.all()).isEmpty();
     assertThat(a.leases.all()).isEmpty();
     assertThat(new Client("e" + ID.substring(1)).ask(b, on("b")).granted).isPresent();
+  }
+
+  @Test
+  void ask_byALabelOfAnotherServersGpu_isGrantedThere() {
+    LeaseRequest.Builder there =
+        LeaseRequest.newBuilder().putSelectors("label.zone", "eu/b=1").setGpus(1);
+    assertThat(new Client(ID).ask(a, there).lease().parts.getFirst().gpu().server()).isEqualTo("b");
+    assertThat(
+            new Client("f" + ID.substring(1))
+                .ask(a, LeaseRequest.newBuilder().putSelectors("label.zone", "us/*"))
+                .refused)
+        .contains(Cause.CAUSE_NO_MATCH);
   }
 
   @Test

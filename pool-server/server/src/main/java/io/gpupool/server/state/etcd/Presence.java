@@ -52,10 +52,9 @@ final class Presence {
 
   /** Becomes alive. Blocks while etcd cannot be reached or another of the name may live. */
   void start(Duration patience) throws StateException {
-    long beganNanos = System.nanoTime();
+    long deadline = System.nanoTime() + patience.toNanos();
     for (; ; ) {
       String why;
-      long limitNanos = patience.toNanos();
       try {
         if (establish()) {
           thread.start();
@@ -66,12 +65,14 @@ final class Presence {
                 + server
                 + "' is in this pool already, and lives; give this one another --name";
         // One that is dead is given up by then.
-        limitNanos =
-            Math.min(limitNanos, TimeUnit.SECONDS.toNanos(ttlSeconds + GIVEN_UP_EXTRA_SECONDS));
+        deadline =
+            Math.min(
+                deadline,
+                System.nanoTime() + TimeUnit.SECONDS.toNanos(ttlSeconds + GIVEN_UP_EXTRA_SECONDS));
       } catch (StatusRuntimeException e) {
         why = client.describe(e) + "; is it running, and --state right?";
       }
-      if (System.nanoTime() - beganNanos > limitNanos) {
+      if (System.nanoTime() - deadline > 0) {
         throw new StateException(why);
       }
       pause(PAUSE_MILLIS);
