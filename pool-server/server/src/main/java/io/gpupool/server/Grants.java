@@ -159,6 +159,21 @@ final class Grants {
     return records.get(Kinds.HOLDS, id.text()).map(Versioned::value).orElse(home);
   }
 
+  /** Of the commit that last said where its holder is; 0: it is at the server of its GPUs. */
+  long holdRevision(LeaseId id) {
+    return records.get(Kinds.HOLDS, id.text()).map(Versioned::revision).orElse(0L);
+  }
+
+  /** Its holder has just been here, and is now the affair of the server of its GPUs. */
+  void sendHome(LeaseId id, String home) throws StateException {
+    records.transact(draft -> {
+      if (draft.get(Kinds.GRANTS, id.text()).isPresent()) {
+        draft.put(Kinds.HOLDS, id.text(), home);
+      }
+      return null;
+    });
+  }
+
   /** From now on the lease's holder is connected to this server. */
   void holdHere(LeaseId id, boolean home) throws StateException {
     records.transact(draft -> {

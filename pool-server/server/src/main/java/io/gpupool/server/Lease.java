@@ -48,6 +48,9 @@ final class Lease {
   /** Whether its GPUs are another server's, and this one only has its holder. */
   boolean elsewhere;
 
+  /** Of the record of where its holder is, as this server has seen it last; 0: there was none. */
+  long holdRevision;
+
   Optional<Timers.Cancellable> graceTimer = Optional.empty();
   Optional<Timers.Cancellable> limitTimer = Optional.empty();
 

@@ -48,7 +48,7 @@ final class LeaseQueue {
   private final Timers timers;
   private final Map<Long, Entry> entries = new LinkedHashMap<>();
   private Optional<Shared> shared = Optional.empty();
-  private final Map<Long, Integer> placesElsewhere = new HashMap<>();
+  private final Map<Long, Standing> standingElsewhere = new HashMap<>();
   private long sharedSinceNanos;
   private long lastNumber;
   private boolean draining;
@@ -78,6 +78,20 @@ final class LeaseQueue {
 
   /** The queue of a pool of several servers. */
   private record Shared(Waitlist list, Waitlist.Numbers numbers) {}
+
+  /** How one fares that waits at another server. */
+  private record Standing(int place, Turn turn) {}
+
+  /**
+   * A request that waits at another server.
+   *
+   * @param isOverQuota whether it waits for its tenant's other leases, not for GPUs
+   */
+  record Elsewhere(WaitingRequest waiting, int place, String reason, boolean isOverQuota) {
+    String id() {
+      return "Q" + waiting.number();
+    }
+  }
 
   /** A place in the queue. */
   static final class Entry {
@@ -268,7 +282,7 @@ final class LeaseQueue {
         here.add(key);
         if (!list.isHere(key) && remove(entry)) {
           if (list.find(key).isEmpty()) {
-            refuse(entry, Cause.CAUSE_DENIED, "it was taken out of the queue");
+            refuse(entry, Cause.CAUSE_CANCELLED, "it was taken out of the queue");
           } else {
             entry.asker.sentAway("it goes on at another server");
           }
@@ -329,15 +343,40 @@ final class LeaseQueue {
     return entries.values().stream().sorted(Comparator.comparingInt(Entry::place)).toList();
   }
 
-  /** Those that wait at other servers, with their places in the one queue. */
-  Map<WaitingRequest, Integer> elsewhere() {
-    Map<WaitingRequest, Integer> elsewhere = new LinkedHashMap<>();
-    shared.ifPresent(s ->
-        s.list()
-            .requestsElsewhere()
-            .forEach(waiting ->
-                elsewhere.put(waiting, placesElsewhere.getOrDefault(waiting.number(), 0))));
-    return elsewhere;
+  /** Those that wait at other servers. */
+  List<Elsewhere> elsewhere() {
+    if (shared.isEmpty()) {
+      return List.of();
+    }
+    return shared.get().list().requestsElsewhere().stream().map(this::elsewhere).toList();
+  }
+
+  /** One of them. */
+  Optional<Elsewhere> findElsewhere(String id) {
+    return shared.isEmpty() || !id.startsWith("Q")
+        ? Optional.empty()
+        : shared.get().list().requestsElsewhere().stream()
+            .filter(waiting -> id.equals("Q" + waiting.number()))
+            .findFirst()
+            .map(this::elsewhere);
+  }
+
+  private Elsewhere elsewhere(WaitingRequest waiting) {
+    Standing standing = standingElsewhere.get(waiting.number());
+    if (standing == null) {
+      return new Elsewhere(waiting, 1, "it has just come", false);
+    }
+    return new Elsewhere(
+        waiting,
+        Math.max(1, standing.place()),
+        reason(standing.turn(), waiting.request()),
+        standing.turn() instanceof Turn.Barred);
+  }
+
+  /** Takes a request out of the queue whose asker is at another server, which tells it. */
+  void cancel(Elsewhere entry) throws StateException {
+    shared.orElseThrow().list().cancel(entry.waiting());
+    settle();
   }
 
   /** Refuses all that wait and whoever comes, and ends all leases. */
@@ -375,14 +414,14 @@ final class LeaseQueue {
     entries.values().forEach(entry -> waiting.add(entry.waiting));
     shared.ifPresent(s -> waiting.addAll(s.list().others()));
     List<Entry> moved = new ArrayList<>();
-    placesElsewhere.clear();
+    standingElsewhere.clear();
     int place = 0;
     for (Turn turn : turns(waiting)) {
       Entry entry = entries.get(turn.waiting().number());
       if (entry == null) {
         // Its turn is for the server to see to at which it waits.
         place += turn instanceof Turn.Now ? 0 : 1;
-        placesElsewhere.put(turn.waiting().number(), place);
+        standingElsewhere.put(turn.waiting().number(), new Standing(place, turn));
         continue;
       }
       switch (turn) {
@@ -390,7 +429,7 @@ final class LeaseQueue {
         case Turn.Never never -> {
           if (mayBeMissingServers(entry)) {
             entry.cause = Cause.CAUSE_NO_MATCH;
-            entry.reason = never::reason;
+            entry.reason = () -> reason(never, entry.request);
             if (stand(entry, ++place)) {
               moved.add(entry);
             }
@@ -404,14 +443,14 @@ final class LeaseQueue {
               capacity.isDraining(later.full().best().gpu().server())
                   ? Cause.CAUSE_DRAINING
                   : Cause.CAUSE_NO_CAPACITY;
-          entry.reason = () -> leases.whyNot(later.full(), entry.request);
+          entry.reason = () -> reason(later, entry.request);
           if (stand(entry, ++place)) {
             moved.add(entry);
           }
         }
         case Turn.Barred barred -> {
           entry.cause = Cause.CAUSE_DENIED;
-          entry.reason = barred::reason;
+          entry.reason = () -> reason(barred, entry.request);
           if (barred.ever()) {
             remove(entry);
             refuse(entry, Cause.CAUSE_DENIED, barred.reason());
@@ -421,11 +460,7 @@ final class LeaseQueue {
         }
         case Turn.Behind behind -> {
           entry.cause = Cause.CAUSE_NO_CAPACITY;
-          entry.reason =
-              () ->
-                  "what is free is kept for a request that has waited longer (Q"
-                      + behind.first().number()
-                      + ")";
+          entry.reason = () -> reason(behind, entry.request);
           if (stand(entry, ++place)) {
             moved.add(entry);
           }
@@ -433,6 +468,19 @@ final class LeaseQueue {
       }
     }
     moved.forEach(entry -> entry.asker.queued(entry.place, entry.reason()));
+  }
+
+  private String reason(Turn turn, Request request) {
+    return switch (turn) {
+      case Turn.Now now -> "it is its turn";
+      case Turn.Never never -> never.reason();
+      case Turn.Later later -> leases.whyNot(later.full(), request);
+      case Turn.Barred barred -> barred.reason();
+      case Turn.Behind behind ->
+          "what is free is kept for a request that has waited longer (Q"
+              + behind.first().number()
+              + ")";
+    };
   }
 
   /** A server that has just started does not know those that were there before and come again. */

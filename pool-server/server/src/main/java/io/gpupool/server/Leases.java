@@ -163,6 +163,10 @@ final class Leases {
       return;
     }
     LOG.debug("lease {}: its holder's connection has ended", lease.id);
+    if (lease.elsewhere && lease.clock.limits().graceMillis() > 0) {
+      sendHome(lease);
+      return;
+    }
     startGrace(
         lease,
         grace(lease, GRACE_MILLIS),
@@ -185,6 +189,31 @@ final class Leases {
           () -> {
             if (lease.state == Lease.State.HELD && !lease.holds.isEmpty()) {
               holdHere(lease);
+            }
+          });
+    }
+  }
+
+  /**
+   * Leaves a lease whose holder comes now and then to the server of its GPUs, which knows whether
+   * programs use it; that sees that the holder was here, and gives it its time from now on.
+   */
+  private void sendHome(Lease lease) {
+    lease.state = Lease.State.GRACE;
+    if (!members().lives(home(lease))) {
+      startGrace(lease, lease.clock.limits().graceMillis(), "its holder did not renew it");
+      return;
+    }
+    try {
+      grants.sendHome(lease.id, home(lease));
+      drop(lease);
+    } catch (StateException e) {
+      LOG.debug("lease {} cannot be left to another server yet: {}", lease.id, e.getMessage());
+      timers.after(
+          RETRY_MILLIS,
+          () -> {
+            if (lease.state == Lease.State.GRACE && leases.get(lease.id) == lease) {
+              sendHome(lease);
             }
           });
     }
@@ -254,6 +283,9 @@ final class Leases {
       finish(lease, "it was ended at another server");
     } else if (lease.token.isPresent() && !grants.knows(lease.token.get())) {
       end(lease, "its token was revoked");
+    } else if (wasAtAnother(lease)) {
+      lease.graceTimer.ifPresent(Timers.Cancellable::cancel);
+      startGrace(lease, lease.clock.limits().graceMillis(), "its holder did not renew it");
     } else if (lease.holds.isEmpty() && lease.state == Lease.State.HELD) {
       if (lease.elsewhere && isHeldElsewhere(lease)) {
         drop(lease);
@@ -268,6 +300,19 @@ final class Leases {
       lease.graceTimer = Optional.empty();
       lease.state = Lease.State.HELD;
     }
+  }
+
+  /** Whether its holder, who need not stay connected, has just been at another server. */
+  private boolean wasAtAnother(Lease lease) {
+    long revision = grants.holdRevision(lease.id);
+    if (revision == lease.holdRevision) {
+      return false;
+    }
+    lease.holdRevision = revision;
+    return !lease.elsewhere
+        && lease.clock.limits().graceMillis() > 0
+        && lease.holds.isEmpty()
+        && grants.heldAt(lease.id, "").equals(grants.server());
   }
 
   /**
@@ -570,6 +615,7 @@ final class Leases {
     LeaseLedger ledger = elsewhere ? LeaseLedger.elsewhere() : ledger(id, parts, time);
     Lease lease = make(id, record, parts, time, ledger);
     lease.elsewhere = elsewhere;
+    lease.holdRevision = grants.holdRevision(id);
     return lease;
   }
 

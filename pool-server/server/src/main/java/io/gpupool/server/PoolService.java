@@ -137,6 +137,21 @@ final class PoolService extends PoolGrpc.PoolImplBase {
           ReleaseLeaseReply.getDefaultInstance());
       return;
     }
+    Optional<LeaseQueue.Elsewhere> elsewhere =
+        queue
+            .findElsewhere(request.getLeaseId())
+            .filter(e -> actor.mayUse(e.waiting().request().tenant()));
+    if (elsewhere.isPresent()) {
+      LeaseQueue.Elsewhere entry = elsewhere.get();
+      audited(
+          reply,
+          "request.cancel",
+          entry.id(),
+          entry.waiting().request().holder().toString(),
+          () -> queue.cancel(entry),
+          ReleaseLeaseReply.getDefaultInstance());
+      return;
+    }
     // Who has no secret says so by leaving it out, and needs a right to the lease instead.
     Optional<Lease> lease =
         request.getSecret().isEmpty()
@@ -265,16 +280,20 @@ final class PoolService extends PoolGrpc.PoolImplBase {
       String action,
       String subject,
       String detail,
-      Runnable change,
+      Change change,
       T answer) {
     try {
       audit.note(Access.actor(), action, subject, detail);
+      change.make();
     } catch (StateException e) {
       reply.onError(Status.RESOURCE_EXHAUSTED.withDescription(e.getMessage()).asRuntimeException());
       return;
     }
-    change.run();
     answer(reply, answer);
+  }
+
+  private interface Change {
+    void make() throws StateException;
   }
 
   private static StatusRuntimeException unknown(String what, String id, String why) {

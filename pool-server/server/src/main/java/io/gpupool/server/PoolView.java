@@ -157,11 +157,7 @@ final class PoolView {
                 .setBackend(backend)
                 .setIdleMillis(idleness.idleMillis(server))
                 .setState(drains.state(server))
-                .setDrainDeadlineAtMillis(
-                    drains.of(server).stream()
-                        .flatMapToLong(drain -> drain.deadlineAtMillis().stream())
-                        .findFirst()
-                        .orElse(0))
+                .setDrainDeadlineAtMillis(drainDeadlineAtMillis(server))
                 .setDevelopment(mode.development())
                 .setTls(mode.tls()))
         .build();
@@ -179,7 +175,15 @@ final class PoolView {
         .setBackend(other.backend())
         .setState(drains.state(name))
         .setIdleMillis(idleness.idleMillis(name))
+        .setDrainDeadlineAtMillis(drainDeadlineAtMillis(name))
         .build();
+  }
+
+  private long drainDeadlineAtMillis(String name) {
+    return drains.of(name).stream()
+        .flatMapToLong(drain -> drain.deadlineAtMillis().stream())
+        .findFirst()
+        .orElse(0);
   }
 
   private int gpusOf(String name) {
@@ -294,27 +298,30 @@ final class PoolView {
               .setModel(entry.request.ask().selectors().getOrDefault("model", ""))
               .setOverQuota(entry.isOverQuota()));
     }
-    queue
-        .elsewhere()
-        .forEach((waiting, place) -> {
-          if (actor.maySee(waiting.request().tenant())) {
-            reply.addRequests(info(waiting, place));
-          }
-        });
+    for (LeaseQueue.Elsewhere entry : queue.elsewhere()) {
+      if (actor.maySee(entry.waiting().request().tenant())) {
+        reply.addRequests(info(entry));
+      }
+    }
     return reply.build();
   }
 
-  private QueueInfo info(WaitingRequest waiting, int place) {
+  private QueueInfo info(LeaseQueue.Elsewhere entry) {
+    WaitingRequest waiting = entry.waiting();
+    Ask ask = waiting.request().ask();
     return QueueInfo.newBuilder()
-        .setId("Q" + waiting.number())
-        .setPosition(Math.max(1, place))
+        .setId(entry.id())
+        .setPosition(entry.place())
         .setPriority(waiting.request().priority())
         .setHolder(waiting.request().holder().message())
         .setTenant(waiting.request().tenant())
-        .setWanted(waiting.request().ask().describe())
-        .setReason("it waits at server " + waiting.server() + ", which knows why")
+        .setWanted(ask.describe())
+        .setReason(entry.reason())
         .setWaitedMillis(Math.max(0, timers.wallMillis() - waiting.sinceMillis()))
         .setWaitLimitMillis(waiting.request().waitMillis())
+        .setGpus(gpus(ask))
+        .setModel(ask.selectors().getOrDefault("model", ""))
+        .setOverQuota(entry.isOverQuota())
         .build();
   }
 

@@ -77,6 +77,20 @@ final class Waitlist {
     });
   }
 
+  /** Forgets a request wherever it waits; the server there sees it. */
+  void cancel(WaitingRequest request) throws StateException {
+    for (Map.Entry<String, Versioned<WaitingRequest>> e : records.all(Kinds.QUEUE).entrySet()) {
+      if (e.getValue().value().number() == request.number()) {
+        records.transact(draft -> {
+          if (draft.get(Kinds.QUEUE, e.getKey()).isPresent()) {
+            draft.delete(Kinds.QUEUE, e.getKey());
+          }
+          return null;
+        });
+      }
+    }
+  }
+
   /** Has a request's end be part of its grant, which comes to nothing if it waits here no more. */
   Grants.Beside taking(String key) {
     return draft -> {

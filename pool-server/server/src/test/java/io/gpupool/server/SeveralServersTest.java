@@ -211,7 +211,12 @@ class SeveralServersTest {
     Client second = new Client("2" + ID.substring(1)).ask(a, on("b").setWaitMillis(HOUR_MILLIS));
     timers.pass(1000);
     assertThat(second.places).last().isEqualTo(2);
-    assertThat(a.queue.elsewhere().values()).containsExactly(1);
+    assertThat(a.queue.elsewhere())
+        .singleElement()
+        .satisfies(waiting -> {
+          assertThat(waiting.place()).isEqualTo(1);
+          assertThat(waiting.reason()).contains("largest free fraction");
+        });
     b.queue.withdraw(first.entry);
     Client again = new Client(first.id).ask(a, on("b").setWaitMillis(HOUR_MILLIS).setResumed(true));
     timers.pass(1000);
@@ -241,6 +246,40 @@ class SeveralServersTest {
     timers.pass(Waitlist.ABSENT_MILLIS + 2000);
     assertThat(next.granted).isPresent();
     assertThat(gone.granted).isEmpty();
+  }
+
+  @Test
+  void waiting_isCancelledAtAnotherServer_itsClientHears() throws StateException {
+    Lease running = new Client(ID).ask(a, on("b")).lease();
+    a.leases.hold(running, new Hold());
+    Client waiting = new Client("1" + ID.substring(1)).ask(a, on("b").setWaitMillis(HOUR_MILLIS));
+    timers.pass(1000);
+    b.queue.cancel(b.queue.elsewhere().getFirst());
+    timers.pass(1000);
+    assertThat(waiting.refused).contains(Cause.CAUSE_CANCELLED);
+    assertThat(a.records.count(Kinds.QUEUE)).isZero();
+  }
+
+  @Test
+  void lease_isRenewedNowAndThenAtAnotherServer_theOneWithItsGpusGivesItItsTime() {
+    Lease first = new Client(ID).ask(a, on("b").setGraceMillis(60_000)).lease();
+    come(first);
+    timers.pass(50_000);
+    Lease there = b.leases.find(first.id.text(), ID).orElseThrow();
+    come(a.leases.find(first.id.text()).orElseThrow());
+    assertThat(a.leases.all()).isEmpty();
+    timers.pass(50_000);
+    assertThat(b.leases.find(first.id.text(), ID)).contains(there);
+    timers.pass(20_000);
+    assertThat(b.leases.all()).isEmpty();
+    assertThat(b.capacity.free(gpu("b"))).isEqualTo(gpu("b").whole());
+  }
+
+  /** As a call over REST does, which does not stay. */
+  private void come(Lease lease) {
+    Hold hold = new Hold();
+    a.leases.hold(lease, hold);
+    a.leases.letGo(lease, hold);
   }
 
   @Test
