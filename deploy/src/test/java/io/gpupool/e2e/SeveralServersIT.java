@@ -4,22 +4,28 @@ package io.gpupool.e2e;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.awaitility.Awaitility.await;
 
+import io.gpupool.control.v1.SessionInfo;
 import io.gpupool.server.state.etcd.Cut;
 import io.gpupool.server.state.etcd.Etcd;
 import io.gpupool.transport.EventLoops;
 import io.grpc.ManagedChannel;
 import io.grpc.netty.NettyChannelBuilder;
 import io.netty.channel.EventLoopGroup;
-import java.net.HttpURLConnection;
 import java.net.URI;
+import java.net.http.HttpClient;
+import java.net.http.HttpRequest;
+import java.net.http.HttpResponse;
 import java.nio.file.Path;
 import java.time.Duration;
 import java.util.ArrayList;
+import java.util.Collections;
 import java.util.HashSet;
 import java.util.List;
 import java.util.Random;
 import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.CopyOnWriteArrayList;
 import java.util.concurrent.TimeUnit;
+import java.util.stream.IntStream;
 import org.junit.jupiter.api.AfterAll;
 import org.junit.jupiter.api.BeforeAll;
 import org.junit.jupiter.api.Test;
@@ -38,11 +44,13 @@ class SeveralServersIT {
   private static final Duration WAIT = Duration.ofMinutes(10);
   private static final Duration DRAIN = Duration.ofSeconds(120);
 
+  private static final HttpClient HTTP = HttpClient.newHttpClient();
+
   @TempDir static Path folder;
   private static Etcd etcd;
   private static EventLoopGroup loops;
   private static final List<Integer> ports = new ArrayList<>();
-  private static final List<Pool> servers = new ArrayList<>();
+  private static final List<Pool> servers = new CopyOnWriteArrayList<>();
 
   @BeforeAll
   static void start() throws Exception {
@@ -78,21 +86,30 @@ class SeveralServersIT {
     try (LeaseStorm storm = new LeaseStorm(CLIENTS, addresses(), loops)) {
       CompletableFuture<Void> done = storm.run(LEASES, 0.25, WAIT);
       int kills = 0;
+      List<CompletableFuture<Void>> restarts = new ArrayList<>();
+      restarts.addAll(Collections.nCopies(SERVERS, CompletableFuture.completedFuture(null)));
       do {
-        int victim = random.nextInt(SERVERS);
-        servers.get(victim).server().kill();
-        long killedAt = System.nanoTime();
-        if (kills++ == 0) {
-          int leader = etcd.leader();
-          etcd.kill(leader);
-          Thread.sleep(1000);
-          etcd.launch(leader);
+        long beganAt = System.nanoTime();
+        List<Integer> up =
+            IntStream.range(0, SERVERS).filter(i -> restarts.get(i).isDone()).boxed().toList();
+        // One is left to go on with.
+        if (up.size() > 1) {
+          int victim = up.get(random.nextInt(up.size()));
+          servers.get(victim).server().kill();
+          restarts.set(victim, CompletableFuture.runAsync(() -> restart(victim)));
+          if (kills++ == 0) {
+            int leader = etcd.leader();
+            etcd.kill(leader);
+            Thread.sleep(1000);
+            etcd.launch(leader);
+          }
         }
-        servers.get(victim).close();
-        servers.set(victim, server(victim));
-        long spentMillis = TimeUnit.NANOSECONDS.toMillis(System.nanoTime() - killedAt);
+        long spentMillis = TimeUnit.NANOSECONDS.toMillis(System.nanoTime() - beganAt);
         Thread.sleep(Math.max(0, KILL_EACH_MILLIS - spentMillis));
-      } while (!done.isDone() && kills < 200);
+      } while (!done.isDone());
+      for (CompletableFuture<Void> restart : restarts) {
+        restart.get(DRAIN.toSeconds(), TimeUnit.SECONDS);
+      }
       done.get(WAIT.toSeconds(), TimeUnit.SECONDS);
       System.out.println(kills + " servers and a leader of etcd were killed");
       requireAllServed(storm);
@@ -134,12 +151,78 @@ class SeveralServersIT {
     }
   }
 
+  @Test
+  void program_onAnotherServersGpu_isSeenAndEndedThroughThisOne() throws Exception {
+    Pool here = servers.get(0);
+    Pool there = servers.get(1);
+    try (Tenant tenant = Tenant.start(here, "-m", "1Gi", "--select", "server=s1")) {
+      SessionInfo session = there.sessionOf(tenant.pid());
+      await()
+          .atMost(DRAIN)
+          .until(() ->
+              here.sessions().stream().anyMatch(s -> s.getId().equals(session.getId()))
+                  && here.leases().stream().anyMatch(lease -> lease.getSessions() == 1));
+      String own = "gpupool_sessions{state=\"attached\"} ";
+      assertThat(rest(here, "GET", "/metrics", "").body()).contains(own + "0.0");
+      assertThat(rest(there, "GET", "/metrics", "").body()).contains(own + "1.0");
+      String path = "/api/v1/sessions/" + session.getId();
+      assertThat(rest(here, "DELETE", path, "").statusCode()).isEqualTo(204);
+      await().atMost(DRAIN).until(() -> there.sessions().isEmpty() && here.sessions().isEmpty());
+    }
+    await().atMost(DRAIN).until(() -> here.freeBytes() == SERVERS * GPU_BYTES);
+  }
+
+  @Test
+  void etcd_stopsForAWhile_whoOnlyLooksIsAnsweredMeanwhile() throws Exception {
+    Pool pool = servers.get(2);
+    CompletableFuture<HttpResponse<String>> change;
+    freeze(true);
+    try {
+      change = send(pool, "POST", "/api/v1/tenants", "{\"name\": \"vision\"}");
+      for (int round = 0; round < 3; round++) {
+        for (String path : List.of("/healthz", "/metrics", "/api/v1/leases", "/api/v1/tenants")) {
+          assertThat(rest(pool, "GET", path, "").statusCode()).as(path).isEqualTo(200);
+        }
+        Thread.sleep(100);
+      }
+      assertThat(change).isNotDone();
+    } finally {
+      freeze(false);
+    }
+    int status = change.get(DRAIN.toSeconds(), TimeUnit.SECONDS).statusCode();
+    assertThat(rest(pool, "GET", "/api/v1/tenants/vision", "").statusCode())
+        .as("the change was answered with %d", status)
+        .isEqualTo(status == 201 ? 200 : 404);
+  }
+
+  private static void freeze(boolean frozen) throws Exception {
+    for (int i = 0; i < SERVERS; i++) {
+      etcd.freeze(i, frozen);
+    }
+  }
+
+  private static HttpResponse<String> rest(Pool pool, String method, String path, String body)
+      throws Exception {
+    return send(pool, method, path, body).get(DRAIN.toSeconds(), TimeUnit.SECONDS);
+  }
+
+  private static CompletableFuture<HttpResponse<String>> send(
+      Pool pool, String method, String path, String body) {
+    return HTTP.sendAsync(
+        HttpRequest.newBuilder(URI.create("http://127.0.0.1:" + pool.httpPort() + path))
+            .header("Content-Type", "application/json")
+            .method(method, HttpRequest.BodyPublishers.ofString(body))
+            .build(),
+        HttpResponse.BodyHandlers.ofString());
+  }
+
+  private static void restart(int index) {
+    servers.get(index).close();
+    servers.set(index, server(index));
+  }
+
   private static int ready(Pool pool) throws Exception {
-    HttpURLConnection ask =
-        (HttpURLConnection)
-            URI.create("http://127.0.0.1:" + pool.httpPort() + "/readyz").toURL().openConnection();
-    ask.setReadTimeout(10_000);
-    return ask.getResponseCode();
+    return rest(pool, "GET", "/readyz", "").statusCode();
   }
 
   private static void requireAllServed(LeaseStorm storm) throws Exception {

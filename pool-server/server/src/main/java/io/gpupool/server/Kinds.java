@@ -6,9 +6,11 @@ import com.google.protobuf.InvalidProtocolBufferException;
 import com.google.protobuf.Message;
 import com.google.protobuf.Parser;
 import io.gpupool.control.state.v1.AuditRecord;
+import io.gpupool.control.state.v1.BulletinRecord;
 import io.gpupool.control.state.v1.CounterRecord;
 import io.gpupool.control.state.v1.DivisionRecord;
 import io.gpupool.control.state.v1.DrainRecord;
+import io.gpupool.control.state.v1.EndingRecord;
 import io.gpupool.control.state.v1.HoldRecord;
 import io.gpupool.control.state.v1.LeaseRecord;
 import io.gpupool.control.state.v1.RequestRecord;
@@ -74,9 +76,26 @@ final class Kinds {
   static final Kind<WaitingRequest> QUEUE =
       kind("queue/", RecordForm::waiting, RequestRecord.parser(), RecordForm::waiting);
 
+  /** By server. */
+  static final Kind<Bulletin> BULLETINS =
+      kind("bulletins/", RecordForm::bulletin, BulletinRecord.parser(), RecordForm::bulletin);
+
+  /** By session. */
+  static final Kind<Ending> ENDINGS =
+      kind(
+          "endings/",
+          ending ->
+              EndingRecord.newBuilder()
+                  .setServer(ending.server())
+                  .setReason(ending.reason())
+                  .build(),
+          EndingRecord.parser(),
+          record -> new Ending(record.getServer(), record.getReason()));
+
   static final List<Kind<?>> ALL =
       List.of(
-          DIVISIONS, GRANTS, TENANTS, USES, TOKENS, COUNTERS, AUDIT, DRAINS, HOLDS, SERVERS, QUEUE);
+          DIVISIONS, GRANTS, TENANTS, USES, TOKENS, COUNTERS, AUDIT, DRAINS, HOLDS, SERVERS, QUEUE,
+          BULLETINS, ENDINGS);
 
   private Kinds() {}
 

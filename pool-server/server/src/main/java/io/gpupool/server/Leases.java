@@ -363,6 +363,11 @@ final class Leases {
     close(lease);
   }
 
+  /** Whose lease it is, on whichever server's GPUs. */
+  Optional<String> tenantOf(String id) {
+    return grants.get(new LeaseId(id)).map(GrantRecord::tenant);
+  }
+
   /** How many leases another server's GPUs have. */
   int countOn(String server) {
     int[] count = new int[1];

@@ -264,6 +264,7 @@ public final class PoolServer implements AutoCloseable {
     }
     Idleness idleness = new Idleness(capacity, control);
     records.whenChanged(Kinds.GRANTS, () -> control.execute(idleness::note));
+    Bulletins bulletins = new Bulletins(records, capacity.members(), name, control);
     leases.restore();
     drains.start();
     EventLoopGroup network = networkLoops();
@@ -289,6 +290,7 @@ public final class PoolServer implements AutoCloseable {
             workers,
             drains,
             idleness,
+            bulletins,
             records,
             control);
     AdminView adminView = new AdminView(capacity, partitions, tenants, tokens);
@@ -314,7 +316,7 @@ public final class PoolServer implements AutoCloseable {
             .permitKeepAliveTime(1, TimeUnit.SECONDS)
             .permitKeepAliveWithoutCalls(true)
             .intercept(access)
-            .addService(new PoolService(queue, leases, sessions, view, audit, dataPort))
+            .addService(new PoolService(queue, leases, sessions, bulletins, view, audit, dataPort))
             .addService(
                 new AdminService(
                     partitions, tenants, tokens, audit, adminView, leases, queue, drains, view))
@@ -334,6 +336,7 @@ public final class PoolServer implements AutoCloseable {
               queue.drain("the server is stopping");
               done.run();
             })));
+    membership.ifPresent(m -> exchange(bulletins, records, sessions, view));
     membership.ifPresent(m ->
         join(
             m,
@@ -367,6 +370,13 @@ public final class PoolServer implements AutoCloseable {
         return threads.of(call.getMethodDescriptor());
       }
     };
+  }
+
+  /** Has the other servers know what only this one does, and heeds what they say. */
+  private void exchange(
+      Bulletins bulletins, RecordStore records, Sessions sessions, PoolView view) {
+    records.whenChanged(Kinds.ENDINGS, () -> control.execute(() -> bulletins.heed(sessions)));
+    control.execute(() -> bulletins.start(view::bulletin));
   }
 
   /** Comes into a pool of several servers, and leaves it before anything is closed. */

@@ -46,6 +46,7 @@ final class PoolService extends PoolGrpc.PoolImplBase {
   private final LeaseQueue queue;
   private final Leases leases;
   private final Sessions sessions;
+  private final Bulletins bulletins;
   private final PoolView view;
   private final Audit audit;
   private final int dataPort;
@@ -54,12 +55,14 @@ final class PoolService extends PoolGrpc.PoolImplBase {
       LeaseQueue queue,
       Leases leases,
       Sessions sessions,
+      Bulletins bulletins,
       PoolView view,
       Audit audit,
       int dataPort) {
     this.queue = queue;
     this.leases = leases;
     this.sessions = sessions;
+    this.bulletins = bulletins;
     this.view = view;
     this.audit = audit;
     this.dataPort = dataPort;
@@ -261,7 +264,7 @@ final class PoolService extends PoolGrpc.PoolImplBase {
             .filter(s -> s.state() != Session.State.ENDING && actor.mayUse(s.lease.tenant))
             .findFirst();
     if (session.isEmpty()) {
-      reply.onError(unknown("session", request.getId(), "it may have ended"));
+      endSessionElsewhere(request.getId(), actor, reply);
       return;
     }
     Session found = session.get();
@@ -272,6 +275,23 @@ final class PoolService extends PoolGrpc.PoolImplBase {
         found.client.toString(),
         () -> found.end("it was ended by " + actor.text()),
         EndSessionReply.getDefaultInstance());
+  }
+
+  private void endSessionElsewhere(String id, Actor actor, StreamObserver<EndSessionReply> reply) {
+    bulletins
+        .session(id)
+        .filter(s -> !s.getState().equals("ending"))
+        .filter(s -> leases.tenantOf(s.getLeaseId()).filter(actor::mayUse).isPresent())
+        .ifPresentOrElse(
+            session ->
+                audited(
+                    reply,
+                    "session.end",
+                    session.getLeaseId() + "/" + session.getId(),
+                    HolderName.of(session.getClient()).toString(),
+                    () -> bulletins.end(id, "it was ended by " + actor.text()),
+                    EndSessionReply.getDefaultInstance()),
+            () -> reply.onError(unknown("session", id, "it may have ended")));
   }
 
   /** Does what is not written down itself, once it is noted who did it. */

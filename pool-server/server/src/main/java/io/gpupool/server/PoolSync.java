@@ -50,11 +50,16 @@ final class PoolSync {
 
   /** From now on; the server's ports are open. */
   void start(Executor control) {
-    records.whenChanged(() -> {
-      if (planned.compareAndSet(false, true)) {
-        control.execute(() -> timers.after(Math.max(SOON_MILLIS, pauseMillis), this::changed));
-      }
-    });
+    Runnable plan =
+        () -> {
+          if (planned.compareAndSet(false, true)) {
+            control.execute(() -> timers.after(Math.max(SOON_MILLIS, pauseMillis), this::changed));
+          }
+        };
+    // Nothing follows from what is for people to see.
+    Kinds.ALL.stream()
+        .filter(kind -> kind != Kinds.BULLETINS)
+        .forEach(kind -> records.whenChanged(kind, plan));
     control.execute(this::eachSecond);
   }
 

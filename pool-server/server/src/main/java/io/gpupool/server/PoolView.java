@@ -22,6 +22,7 @@ import java.util.ArrayList;
 import java.util.Comparator;
 import java.util.List;
 import java.util.Locale;
+import java.util.Map;
 import java.util.Optional;
 import java.util.function.Supplier;
 import java.util.stream.Collectors;
@@ -42,6 +43,7 @@ final class PoolView {
   private final Workers workers;
   private final Drains drains;
   private final Idleness idleness;
+  private final Bulletins bulletins;
   private final RecordStore records;
   private final Timers timers;
   private final long startedAtNanos;
@@ -59,6 +61,7 @@ final class PoolView {
       Workers workers,
       Drains drains,
       Idleness idleness,
+      Bulletins bulletins,
       RecordStore records,
       Timers timers) {
     this.server = server;
@@ -73,6 +76,7 @@ final class PoolView {
     this.workers = workers;
     this.drains = drains;
     this.idleness = idleness;
+    this.bulletins = bulletins;
     this.records = records;
     this.timers = timers;
     startedAtNanos = timers.nowNanos();
@@ -143,29 +147,34 @@ final class PoolView {
   ListServersReply servers() {
     ListServersReply.Builder reply = ListServersReply.newBuilder();
     capacity.members().others().forEach((name, other) -> reply.addServers(info(name, other)));
-    return reply
-        .addServers(
-            ServerInfo.newBuilder()
-                .setName(server)
-                .setAddress(address.get())
-                .setVersion(version)
-                .setGpus(gpusOf(server))
-                .setLeases((int) leases.all().stream().filter(lease -> !lease.elsewhere).count())
-                .setSessions(sessions.all().size())
-                .setSpareWorkers(workers.spareCount())
-                .setUpMillis(millisSince(startedAtNanos))
-                .setBackend(backend)
-                .setIdleMillis(idleness.idleMillis(server))
-                .setState(drains.state(server))
-                .setDrainDeadlineAtMillis(drainDeadlineAtMillis(server))
-                .setDevelopment(mode.development())
-                .setTls(mode.tls()))
+    return reply.addServers(info()).build();
+  }
+
+  private ServerInfo info() {
+    return ServerInfo.newBuilder()
+        .setName(server)
+        .setAddress(address.get())
+        .setVersion(version)
+        .setGpus(gpusOf(server))
+        .setLeases((int) leases.all().stream().filter(lease -> !lease.elsewhere).count())
+        .setSessions(sessions.all().size())
+        .setSpareWorkers(workers.spareCount())
+        .setUpMillis(millisSince(startedAtNanos))
+        .setBackend(backend)
+        .setIdleMillis(idleness.idleMillis(server))
+        .setState(drains.state(server))
+        .setDrainDeadlineAtMillis(drainDeadlineAtMillis(server))
+        .setDevelopment(mode.development())
+        .setTls(mode.tls())
         .build();
   }
 
   /** What is known here of another server. */
   private ServerInfo info(String name, ServerEntry other) {
-    return ServerInfo.newBuilder()
+    return bulletins
+        .of(name)
+        .map(bulletin -> bulletin.server().toBuilder())
+        .orElseGet(ServerInfo::newBuilder)
         .setName(name)
         .setAddress(other.address())
         .setVersion(other.version())
@@ -246,35 +255,53 @@ final class PoolView {
     ListLeasesReply.Builder reply = ListLeasesReply.newBuilder();
     List<Lease> all = new ArrayList<>(leases.all());
     all.addAll(leases.ofOthers());
+    Map<String, Bulletin> told = bulletins.all();
     for (Lease lease : all) {
-      if (!actor.maySee(lease.tenant)) {
-        continue;
+      if (actor.maySee(lease.tenant)) {
+        LeaseInfo.Builder info = info(lease);
+        if (lease.elsewhere) {
+          Optional.ofNullable(told.get(lease.parts.getFirst().gpu().server()))
+              .flatMap(bulletin -> bulletin.lease(lease.id))
+              .ifPresent(there -> use(info, there));
+        }
+        reply.addLeases(info);
       }
-      lease.noteWork(timers.nowNanos());
-      LeaseInfo.Builder info =
-          LeaseInfo.newBuilder()
-              .setId(lease.id.text())
-              .setState(lease.state.name().toLowerCase(Locale.ROOT))
-              .setHolder(lease.holder.message())
-              .setTenant(lease.tenant)
-              .setAgeMillis(millisSince(lease.grantedAtNanos))
-              .setSessions(lease.sessions().size())
-              .setIdleMillis(lease.clock.idleMillis(timers.nowNanos()))
-              .setIdleTimeoutMillis(lease.clock.limits().idleMillis())
-              .setTimeLimitMillis(lease.clock.limits().timeMillis())
-              .setGraceMillis(lease.clock.limits().graceMillis());
-      for (int i = 0; i < lease.parts.size(); i++) {
-        info.addGrants(
-            GrantUse.newBuilder()
-                .setGrant(grant(lease.parts.get(i)))
-                .setUsedMemoryBytes(lease.ledger.usedBytes(i))
-                .setUsedComputePercent(lease.time.recentPercent(i, timers.nowNanos()))
-                .setUsedGpuNanos(lease.time.use(i).usedNanos())
-                .setThrottledNanos(lease.time.use(i).waitedNanos()));
-      }
-      reply.addLeases(info);
     }
     return reply.build();
+  }
+
+  private LeaseInfo.Builder info(Lease lease) {
+    lease.noteWork(timers.nowNanos());
+    LeaseInfo.Builder info =
+        LeaseInfo.newBuilder()
+            .setId(lease.id.text())
+            .setState(lease.state.name().toLowerCase(Locale.ROOT))
+            .setHolder(lease.holder.message())
+            .setTenant(lease.tenant)
+            .setAgeMillis(millisSince(lease.grantedAtNanos))
+            .setSessions(lease.sessions().size())
+            .setIdleMillis(lease.clock.idleMillis(timers.nowNanos()))
+            .setIdleTimeoutMillis(lease.clock.limits().idleMillis())
+            .setTimeLimitMillis(lease.clock.limits().timeMillis())
+            .setGraceMillis(lease.clock.limits().graceMillis());
+    for (int i = 0; i < lease.parts.size(); i++) {
+      info.addGrants(
+          GrantUse.newBuilder()
+              .setGrant(grant(lease.parts.get(i)))
+              .setUsedMemoryBytes(lease.ledger.usedBytes(i))
+              .setUsedComputePercent(lease.time.recentPercent(i, timers.nowNanos()))
+              .setUsedGpuNanos(lease.time.use(i).usedNanos())
+              .setThrottledNanos(lease.time.use(i).waitedNanos()));
+    }
+    return info;
+  }
+
+  /** What the server of a lease's GPUs tells of its use. */
+  private static void use(LeaseInfo.Builder info, LeaseInfo there) {
+    info.setSessions(there.getSessions()).setIdleMillis(there.getIdleMillis());
+    for (int i = 0; i < Math.min(info.getGrantsCount(), there.getGrantsCount()); i++) {
+      info.setGrants(i, there.getGrants(i).toBuilder().setGrant(info.getGrants(i).getGrant()));
+    }
   }
 
   ListQueueReply queue(Actor actor) {
@@ -328,31 +355,59 @@ final class PoolView {
   ListSessionsReply sessions(Actor actor) {
     ListSessionsReply.Builder reply = ListSessionsReply.newBuilder();
     for (Session session : sessions.all()) {
-      if (!actor.maySee(session.lease.tenant)) {
-        continue;
+      if (actor.maySee(session.lease.tenant)) {
+        reply.addSessions(info(session));
       }
-      SessionStats stats = session.stats();
-      SessionInfo.Builder info =
-          SessionInfo.newBuilder()
-              .setId(session.id.toString())
-              .setLeaseId(session.lease.id.text())
-              .setState(session.state().name().toLowerCase(Locale.ROOT))
-              .setClient(session.client.message())
-              .setWorkerPid(session.worker.pid().orElse(0))
-              .setCalls(stats.calls())
-              .setCallsPerSecond(stats.callsPerSecond())
-              .setReceivedBytes(stats.receivedBytes())
-              .setSentBytes(stats.sentBytes())
-              .setGpuNanos(stats.gpuNanos())
-              .setThrottledNanos(stats.throttledNanos())
-              .setLastError(stats.lastError())
-              .setAgeMillis(millisSince(session.openedAtNanos));
-      for (int i = 0; i < session.lease.parts.size(); i++) {
-        info.addUsedMemoryBytes(session.lease.ledger.usedBytes(i, session.slot));
+    }
+    for (Bulletin bulletin : bulletins.all().values()) {
+      for (SessionInfo session : bulletin.sessions()) {
+        if (leases.tenantOf(session.getLeaseId()).filter(actor::maySee).isPresent()) {
+          reply.addSessions(session);
+        }
       }
-      reply.addSessions(info);
     }
     return reply.build();
+  }
+
+  private SessionInfo info(Session session) {
+    SessionStats stats = session.stats();
+    SessionInfo.Builder info =
+        SessionInfo.newBuilder()
+            .setId(session.id.toString())
+            .setLeaseId(session.lease.id.text())
+            .setState(session.state().name().toLowerCase(Locale.ROOT))
+            .setClient(session.client.message())
+            .setWorkerPid(session.worker.pid().orElse(0))
+            .setCalls(stats.calls())
+            .setCallsPerSecond(stats.callsPerSecond())
+            .setReceivedBytes(stats.receivedBytes())
+            .setSentBytes(stats.sentBytes())
+            .setGpuNanos(stats.gpuNanos())
+            .setThrottledNanos(stats.throttledNanos())
+            .setLastError(stats.lastError())
+            .setAgeMillis(millisSince(session.openedAtNanos));
+    for (int i = 0; i < session.lease.parts.size(); i++) {
+      info.addUsedMemoryBytes(session.lease.ledger.usedBytes(i, session.slot));
+    }
+    return info.build();
+  }
+
+  /** What the other servers are told of this one. */
+  Bulletin bulletin() {
+    return new Bulletin(
+        timers.wallMillis(),
+        info(),
+        leases.all().stream()
+            .filter(lease -> !lease.elsewhere)
+            .map(lease -> info(lease).build())
+            .filter(PoolView::isUsed)
+            .toList(),
+        sessions.all().stream().map(this::info).toList());
+  }
+
+  private static boolean isUsed(LeaseInfo lease) {
+    return lease.getSessions() > 0
+        || lease.getGrantsList().stream().anyMatch(use -> use.getUsedGpuNanos() > 0);
   }
 
   private Grant grant(Part part) {

@@ -4,6 +4,7 @@ package io.gpupool.server;
 import com.google.protobuf.InvalidProtocolBufferException;
 import io.gpupool.control.state.v1.AllocationRecord;
 import io.gpupool.control.state.v1.AuditRecord;
+import io.gpupool.control.state.v1.BulletinRecord;
 import io.gpupool.control.state.v1.DivisionRecord;
 import io.gpupool.control.state.v1.DrainRecord;
 import io.gpupool.control.state.v1.GpuRecord;
@@ -17,6 +18,9 @@ import io.gpupool.control.state.v1.TenantRecord;
 import io.gpupool.control.state.v1.TokenRecord;
 import io.gpupool.control.state.v1.UseRecord;
 import io.gpupool.control.v1.LeaseRequest;
+import io.gpupool.control.v1.ListLeasesReply;
+import io.gpupool.control.v1.ListSessionsReply;
+import io.gpupool.control.v1.ServerInfo;
 import io.gpupool.server.limits.LeaseLimits;
 import java.util.Optional;
 import java.util.OptionalInt;
@@ -295,6 +299,32 @@ final class RecordForm {
           message,
           LeaseTerms.check(message, actor));
     } catch (InvalidProtocolBufferException | InvalidRequestException e) {
+      throw new IllegalArgumentException(e.getMessage(), e);
+    }
+  }
+
+  static BulletinRecord bulletin(Bulletin bulletin) {
+    return BulletinRecord.newBuilder()
+        .setAtMillis(bulletin.atMillis())
+        .setServer(bulletin.server().toByteString())
+        .setLeases(
+            ListLeasesReply.newBuilder().addAllLeases(bulletin.leases()).build().toByteString())
+        .setSessions(
+            ListSessionsReply.newBuilder()
+                .addAllSessions(bulletin.sessions())
+                .build()
+                .toByteString())
+        .build();
+  }
+
+  static Bulletin bulletin(BulletinRecord record) {
+    try {
+      return new Bulletin(
+          record.getAtMillis(),
+          ServerInfo.parseFrom(record.getServer()),
+          ListLeasesReply.parseFrom(record.getLeases()).getLeasesList(),
+          ListSessionsReply.parseFrom(record.getSessions()).getSessionsList());
+    } catch (InvalidProtocolBufferException e) {
       throw new IllegalArgumentException(e.getMessage(), e);
     }
   }

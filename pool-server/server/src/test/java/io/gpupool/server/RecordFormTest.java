@@ -8,6 +8,9 @@ import com.google.protobuf.ByteString;
 import com.google.protobuf.UnknownFieldSet;
 import io.gpupool.control.state.v1.DivisionRecord;
 import io.gpupool.control.state.v1.PartitionRecord;
+import io.gpupool.control.v1.LeaseInfo;
+import io.gpupool.control.v1.ServerInfo;
+import io.gpupool.control.v1.SessionInfo;
 import io.gpupool.server.limits.LeaseLimits;
 import io.gpupool.server.state.Kind;
 import io.gpupool.server.state.LocalStore;
@@ -39,7 +42,17 @@ class RecordFormTest {
       assertRoundTrip(Kinds.COUNTERS, random.nextLong(Long.MAX_VALUE));
       assertRoundTrip(
           Kinds.AUDIT, new AuditEntry(random.nextLong(1L << 42), text(), text(), text(), text()));
+      assertRoundTrip(Kinds.BULLETINS, bulletin());
+      assertRoundTrip(Kinds.ENDINGS, new Ending(text(), text()));
     }
+  }
+
+  private Bulletin bulletin() {
+    return new Bulletin(
+        random.nextLong(1L << 42),
+        ServerInfo.newBuilder().setName(text()).setSessions(random.nextInt(9)).build(),
+        List.of(LeaseInfo.newBuilder().setId(text()).setSessions(random.nextInt(9)).build()),
+        List.of(SessionInfo.newBuilder().setId(text()).setCalls(random.nextInt(99)).build()));
   }
 
   @Test

@@ -52,11 +52,6 @@ public final class RecordStore implements AutoCloseable {
     }
   }
 
-  /** Has an action run after every change; it must not wait for anything. */
-  public synchronized void whenChanged(Runnable action) {
-    listeners.add(new Listener("", action));
-  }
-
   public <T> Optional<Versioned<T>> get(Kind<T> kind, String id) {
     @SuppressWarnings("unchecked")
     Versioned<T> record = (Versioned<T>) records.get(kind.key(id));
