@@ -58,8 +58,9 @@ class SeveralServersIT {
     etcd = Etcd.start(folder, 3);
     for (int i = 0; i < SERVERS; i++) {
       ports.add(Etcd.freePort());
-      servers.add(server(i));
     }
+    servers.addAll(
+        IntStream.range(0, SERVERS).parallel().mapToObj(SeveralServersIT::server).toList());
     await().atMost(DRAIN).until(() -> servers.getFirst().freeBytes() == SERVERS * GPU_BYTES);
   }
 
@@ -119,7 +120,8 @@ class SeveralServersIT {
   @Test
   void server_cutOffFromEtcd_grantsNothingSaysSoAndItsSessionsGoOn() throws Exception {
     try (Cut cut = Cut.before(etcd.endpoints().split(",")[0]);
-        Pool alone = start(0, "cut", "etcd://127.0.0.1:" + cut.port() + "/storm")) {
+        Pool alone =
+            start(0, "cut", "etcd://127.0.0.1:" + cut.port() + "/storm", "--etcd-ttl", "4")) {
       String[] there = {"-m", "1Gi", "--select", "server=cut"};
       try (Program holder = alone.run(there, "sh", "-c", "echo held; exec cat").start()) {
         holder.awaitLine("held"::equals);
@@ -258,8 +260,10 @@ class SeveralServersIT {
     return start(ports.get(index), "s" + index, etcd.url("storm"));
   }
 
-  private static Pool start(int port, String name, String state) {
-    String[] options = {"--name", name, "--spares", "0", "--state", state};
-    return Pool.startAt(port, "soft:1,mem=4Gi", options);
+  private static Pool start(int port, String name, String state, String... more) {
+    List<String> options =
+        new ArrayList<>(List.of("--name", name, "--spares", "0", "--state", state));
+    options.addAll(List.of(more));
+    return Pool.startAt(port, "soft:1,mem=4Gi", options.toArray(String[]::new));
   }
 }
