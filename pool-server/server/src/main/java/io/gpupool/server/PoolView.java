@@ -262,7 +262,7 @@ final class PoolView {
         if (lease.elsewhere) {
           Optional.ofNullable(told.get(lease.parts.getFirst().gpu().server()))
               .flatMap(bulletin -> bulletin.lease(lease.id))
-              .ifPresent(there -> use(info, there));
+              .ifPresent(there -> use(info, there, lease.holds.isEmpty()));
         }
         reply.addLeases(info);
       }
@@ -297,8 +297,11 @@ final class PoolView {
   }
 
   /** What the server of a lease's GPUs tells of its use. */
-  private static void use(LeaseInfo.Builder info, LeaseInfo there) {
+  private static void use(LeaseInfo.Builder info, LeaseInfo there, boolean isHeldThere) {
     info.setSessions(there.getSessions()).setIdleMillis(there.getIdleMillis());
+    if (isHeldThere) {
+      info.setState(there.getState());
+    }
     for (int i = 0; i < Math.min(info.getGrantsCount(), there.getGrantsCount()); i++) {
       info.setGrants(i, there.getGrants(i).toBuilder().setGrant(info.getGrants(i).getGrant()));
     }
