@@ -5,6 +5,8 @@ import io.gpupool.control.v1.Holder;
 import io.gpupool.transport.Detaching;
 import io.gpupool.transport.Relay;
 import io.gpupool.transport.TextMessageDecoder;
+import io.gpupool.transport.tls.TakenConnection;
+import io.gpupool.transport.tls.TlsRelay;
 import io.gpupool.wire.BuildVersion;
 import io.gpupool.wire.TextMessage;
 import io.gpupool.wire.Versions;
@@ -56,6 +58,7 @@ final class Attachment extends ChannelInboundHandlerAdapter {
 
   @Override
   public void channelActive(ChannelHandlerContext context) {
+    channel.closeFuture().addListener(closed -> end());
     limit =
         context
             .executor()
@@ -75,8 +78,8 @@ final class Attachment extends ChannelInboundHandlerAdapter {
     }
   }
 
-  @Override
-  public void channelInactive(ChannelHandlerContext context) {
+  /** The program has ended, or is let go. */
+  private void end() {
     gone = true;
     if (limit != null) {
       limit.cancel(false);
@@ -92,7 +95,6 @@ final class Attachment extends ChannelInboundHandlerAdapter {
       session.ifPresentOrElse(
           opening -> opening.whenComplete((opened, failure) -> forget()), this::forget);
     }
-    context.fireChannelInactive();
   }
 
   @Override
@@ -226,6 +228,11 @@ final class Attachment extends ChannelInboundHandlerAdapter {
         opened.callStream(),
         opened.tls().isPresent() ? "over TLS " : "",
         relay ? "relayed" : "handed over");
+    if (opened.tls().isPresent()) {
+      channel.config().setAutoRead(false);
+      channel.writeAndFlush(encode(answer));
+      return relayOverTls(connected, opened);
+    }
     if (relay) {
       relayed = true;
       channel.config().setAutoRead(false);
@@ -244,6 +251,24 @@ final class Attachment extends ChannelInboundHandlerAdapter {
           channel.write(encode(answer));
           channel.writeAndFlush(descriptor).addListener(sent -> Detaching.closeQuietly(descriptor));
         });
+  }
+
+  /** From here on the channel is there for its end alone. */
+  private CompletableFuture<Void> relayOverTls(
+      EpollSocketChannel connected, OpenedSession opened) {
+    return TakenConnection.of(connected)
+        .thenCompose(taken ->
+            Detaching.lend(channel)
+                .whenComplete((program, failure) -> {
+                  if (failure != null) {
+                    taken.close();
+                    return;
+                  }
+                  TlsRelay relay =
+                      TlsRelay.start(opened.id().brief(), taken, program, channel::close);
+                  channel.closeFuture().addListener(closed -> relay.close());
+                }))
+        .thenAccept(program -> {});
   }
 
   private void refuse(Refusal refusal) {

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.gpupool.transport;
 
+import io.netty.channel.epoll.EpollDomainSocketChannel;
 import io.netty.channel.epoll.EpollSocketChannel;
 import io.netty.channel.unix.FileDescriptor;
+import io.netty.channel.unix.UnixChannel;
 import java.io.IOException;
 import java.util.concurrent.CompletableFuture;
 
@@ -23,26 +25,58 @@ public final class Detaching {
         .eventLoop()
         .execute(() -> {
           try {
-            // Closing a descriptor sends FIN only with the last one of a connection, and Netty
-            // does no shutdown() of its own.
-            FileDescriptor copy =
-                new FileDescriptor(Descriptors.duplicate(channel.fd().intValue()));
-            channel.close().addListener(closed -> complete(detached, copy));
+            detached.complete(detachNow(channel));
           } catch (IOException e) {
-            channel.close();
             detached.completeExceptionally(e);
           }
         });
     return detached;
   }
 
-  private static void complete(CompletableFuture<FileDescriptor> detached, FileDescriptor copy) {
+  /** The same at once, for handlers: on the channel's event loop. */
+  public static FileDescriptor detachNow(EpollSocketChannel channel) throws IOException {
+    try {
+      // Closing a descriptor sends FIN only with the last one of a connection, and Netty does no
+      // shutdown() of its own.
+      return duplicate(channel);
+    } finally {
+      channel.close();
+    }
+  }
+
+  /**
+   * Takes what goes over a channel out of Netty's hands. The channel stays open until it is closed,
+   * which nothing but its close future tells any more. On its event loop, nothing being left to
+   * flush.
+   *
+   * @return a second descriptor of the same connection, blocking; the caller must close it
+   */
+  public static CompletableFuture<FileDescriptor> lend(EpollDomainSocketChannel channel) {
+    CompletableFuture<FileDescriptor> lent = new CompletableFuture<>();
+    channel
+        .deregister()
+        .addListener(deregistered -> {
+          try {
+            if (!channel.isActive()) {
+              throw new IOException("the connection has ended");
+            }
+            lent.complete(duplicate(channel));
+          } catch (IOException e) {
+            channel.close();
+            lent.completeExceptionally(e);
+          }
+        });
+    return lent;
+  }
+
+  private static FileDescriptor duplicate(UnixChannel channel) throws IOException {
+    FileDescriptor copy = new FileDescriptor(Descriptors.duplicate(channel.fd().intValue()));
     try {
       Descriptors.setBlocking(copy.intValue(), true);
-      detached.complete(copy);
+      return copy;
     } catch (IOException e) {
       closeQuietly(copy);
-      detached.completeExceptionally(e);
+      throw e;
     }
   }
 
