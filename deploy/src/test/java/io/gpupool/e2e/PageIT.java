@@ -5,6 +5,8 @@ import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.within;
 import static org.junit.jupiter.api.Assumptions.assumeTrue;
 
+import io.gpupool.control.v1.CreateTokenRequest;
+import io.gpupool.control.v1.Role;
 import io.gpupool.e2e.browser.Browser;
 import io.gpupool.e2e.browser.Tab;
 import java.io.IOException;
@@ -80,6 +82,7 @@ class PageIT {
       loseConnection();
       evict(job);
     }
+    signInAsReader();
   }
 
   private void signIn() {
@@ -205,6 +208,35 @@ class PageIT {
     tab.awaitText("ended:");
     tab.press("Escape");
     assertNoFaults("end");
+  }
+
+  /** Who may only look is shown who he is, and offered nothing that he may not do. */
+  private void signInAsReader() {
+    String reader;
+    try (Clients admin = new Clients(pool.controlPort(), token())) {
+      CreateTokenRequest request =
+          CreateTokenRequest.newBuilder()
+              .setTenant("vision")
+              .setRole(Role.ROLE_READ_ONLY)
+              .setValidMillis(3_600_000)
+              .build();
+      reader = admin.admin().createToken(request).getToken();
+    }
+    assertThat(tab.text()).contains("admin");
+    tab.click("Sign out");
+    tab.awaitText("Sign in to the pool");
+    tab.complaints().clear();
+    tab.type("Token", reader);
+    tab.press("Enter");
+    tab.awaitText("vision read-only until");
+    tab.click("Pool");
+    tab.awaitText("768 MiB");
+    assertThat(tab.isTrue("document.querySelectorAll('main button').length === 0")).isTrue();
+    inAllLooks("reader", () -> assertNoFaults("reader"));
+    tab.click("Tenants");
+    tab.awaitText("0 of 1.5");
+    assertThat(tab.isTrue("!document.querySelector('main').textContent.includes('Quota')"))
+        .isTrue();
   }
 
   private void takePictures() {

@@ -7,6 +7,7 @@ import static org.awaitility.Awaitility.await;
 import com.google.gson.JsonArray;
 import com.google.gson.JsonObject;
 import com.google.gson.JsonParser;
+import io.gpupool.e2e.rest.AccessScan;
 import java.io.IOException;
 import java.io.InputStream;
 import java.net.URI;
@@ -75,6 +76,7 @@ class RestIT {
         while (!changes.next().equals("removed")) {}
       }
       assertThat(items(pool, "/api/v1/leases", token)).isEmpty();
+      assertThat(new AccessScan("http://127.0.0.1:" + pool.httpPort(), token).faults()).isEmpty();
     }
   }
 

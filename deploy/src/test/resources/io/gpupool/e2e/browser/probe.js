@@ -162,6 +162,7 @@ const probe = (() => {
     return style.outlineStyle !== 'none' && parseFloat(style.outlineWidth) >= 2;
   }
 
-  const text = () => document.body.innerText;
+  // While the page is loaded anew there is none.
+  const text = () => document.body?.innerText ?? '';
   return { control, centre, faults, showsFocus, text };
 })();

@@ -41,6 +41,7 @@ final class Handlers {
           }
           return OK;
         });
+    byId.put("me", call -> Answer.json(200, JSON, MeAnswer.of(call.caller()), CHANGING));
     byId.put("demand", call -> Answer.json(200, JSON, DemandAnswer.of(call.snapshot()), CHANGING));
     byId.put(
         "metrics", call -> Answer.text(200, Metrics.TYPE, Metrics.of(call.snapshot()), CHANGING));

@@ -28,6 +28,18 @@ record Client(HttpClient http, int port) {
     return http.send(request(method, path, headers), BodyHandlers.ofString());
   }
 
+  /** A request with the sample's token, JSON and further headers. */
+  HttpResponse<String> put(String method, String path, String json, String... headers)
+      throws IOException, InterruptedException {
+    return http.send(
+        HttpRequest.newBuilder(URI.create("http://127.0.0.1:" + port + path))
+            .method(method, HttpRequest.BodyPublishers.ofString(json))
+            .header("Content-Type", "application/json")
+            .headers(withToken(headers))
+            .build(),
+        BodyHandlers.ofString());
+  }
+
   HttpResponse<Stream<String>> lines(String path) throws IOException, InterruptedException {
     return http.send(request("GET", path, withToken()), BodyHandlers.ofLines());
   }

@@ -30,6 +30,7 @@ import java.util.Arrays;
 import java.util.List;
 import java.util.Map;
 import java.util.Optional;
+import java.util.OptionalLong;
 import java.util.Set;
 import java.util.concurrent.CompletableFuture;
 import java.util.function.Consumer;
@@ -202,7 +203,8 @@ final class SamplePool implements PoolReader, Calls {
     return CompletableFuture.completedFuture(
         (needsTokens ? token : Optional.of(TOKEN))
             .map(ROLES::get)
-            .map(role -> new Caller("vision", role)));
+            .map(role ->
+                new Caller("vision", role, "vision/3f0c9a6b21d4", OptionalLong.of(4_102_444_800_000L))));
   }
 
   @Override

@@ -26,7 +26,14 @@ record ControlReader(
         .ready(token)
         .thenApplyAsync(
             ready ->
-                tokens.authenticate(token).map(actor -> new Caller(actor.tenant(), actor.role())),
+                tokens
+                    .authenticate(token)
+                    .map(actor ->
+                        new Caller(
+                            actor.tenant(),
+                            actor.role(),
+                            actor.text(),
+                            tokens.expiresAtMillis(actor))),
             control);
   }
 

@@ -108,6 +108,14 @@ final class Tokens {
     return actor.token().isEmpty() || valid(actor.token().get()).isPresent();
   }
 
+  /** Until when what the actor has shown is believed, since 1970; empty: there is no such time. */
+  OptionalLong expiresAtMillis(Actor actor) {
+    if (actor.login().isPresent()) {
+      return OptionalLong.of(actor.login().get().validUntilMillis());
+    }
+    return actor.token().flatMap(this::valid).map(Token::expiresAtMillis).orElseGet(OptionalLong::empty);
+  }
+
   /** Why nobody is known by what was shown, and what to do. */
   String whyNot(Optional<String> token) {
     if (token.isEmpty()) {

@@ -10,15 +10,21 @@ import static org.assertj.core.api.Assertions.assertThatThrownBy;
 import io.gpupool.control.v1.CreateTenantRequest;
 import io.gpupool.control.v1.CreateTokenReply;
 import io.gpupool.control.v1.CreateTokenRequest;
+import com.google.protobuf.ByteString;
+import io.gpupool.control.v1.Holder;
 import io.gpupool.control.v1.LeaseEvent;
 import io.gpupool.control.v1.LeaseRequest;
 import io.gpupool.control.v1.ListAuditRequest;
 import io.gpupool.control.v1.ListRequest;
+import io.gpupool.control.v1.OpenSessionReply;
 import io.gpupool.control.v1.OpenSessionRequest;
 import io.gpupool.control.v1.PoolAdminGrpc;
 import io.gpupool.control.v1.PoolGrpc;
 import io.gpupool.control.v1.ReleaseLeaseRequest;
 import io.gpupool.control.v1.RevokeTokenRequest;
+import io.gpupool.control.v1.SessionInfo;
+import io.gpupool.wire.ServerHello;
+import io.gpupool.wire.SessionId;
 import io.grpc.CallOptions;
 import io.grpc.ClientCall;
 import io.grpc.Context;
@@ -48,6 +54,9 @@ class AccessIT {
   private static final Metadata.Key<String> AUTHORIZATION =
       Metadata.Key.of("authorization", Metadata.ASCII_STRING_MARSHALLER);
 
+  /** How long a token is valid that is to expire between a session and its call stream. */
+  private static final long PASSING_MILLIS = 2000;
+
   /** The one method that needs no token. */
   private static final String OPEN = PoolGrpc.getVersionMethod().getFullMethodName();
 
@@ -59,7 +68,7 @@ class AccessIT {
   static void start() throws Exception {
     pool = Pool.withTokens(folder.resolve("state"));
     admin = Files.readString(pool.server.adminToken().orElseThrow()).strip();
-    for (String tenant : List.of("blue", "red")) {
+    for (String tenant : List.of("blue", "red", "green", "white")) {
       admin().createTenant(CreateTenantRequest.newBuilder().setName(tenant).build());
     }
   }
@@ -140,6 +149,75 @@ class AccessIT {
         .hasSize(readable.size() + 4);
   }
 
+  /** Requests name all that the tenant blue has, by the names of their fields. */
+  @Test
+  void everyMethod_withATokenOfAnotherTenant_tellsAndTakesNothing() throws Exception {
+    PoolGrpc.PoolBlockingStub blue = pool.as(token("blue", ROLE_USER, 0).getToken());
+    Context.CancellableContext stream = Context.current().withCancellation();
+    Context before = stream.attach();
+    Holder holder = Holder.newBuilder().setProgram("blue-program").setPid(7).build();
+    Iterator<LeaseEvent> events = blue.requestLease(quarter().toBuilder().setHolder(holder).build());
+    io.gpupool.control.v1.Lease lease = granted(events);
+    stream.detach(before);
+    OpenSessionReply session = open(blue, lease, holder);
+    String sessionId = SessionId.ofBytes(session.getSessionId().toByteArray()).toString();
+    RequestOf request =
+        new RequestOf(
+            Map.of(
+                "lease_id", lease.getId(),
+                "secret", lease.getSecret(),
+                "id", sessionId,
+                "session_id", session.getSessionId(),
+                "session_key", ByteString.copyFrom(new byte[32]),
+                "tenant", "blue",
+                "name", "blue"));
+    for (io.gpupool.control.v1.Role role : List.of(ROLE_USER, ROLE_READ_ONLY)) {
+      Optional<String> red = Optional.of("Bearer " + token("red", role, 0).getToken());
+      Map<String, Ended> answers = new TreeMap<>();
+      for (MethodDescriptor<?, ?> method : methods()) {
+        answers.put(method.getFullMethodName(), call(method, red, request.to(method)));
+      }
+      assertThat(answers).allSatisfy((method, answer) -> {
+        assertThat(answer.status().getCode())
+            .as("%s", answer)
+            .isIn(Status.Code.OK, Status.Code.PERMISSION_DENIED, Status.Code.NOT_FOUND);
+        assertThat(answer.message())
+            .doesNotContain("\"blue\"", "blue-program", lease.getSecret(), sessionId);
+      });
+      assertThat(answers.values())
+          .filteredOn(answer -> !answer.status().isOk())
+          .as("what is open only names nothing of another's")
+          .hasSizeGreaterThan(15);
+    }
+    assertThat(blue.listSessions(ListRequest.getDefaultInstance()).getSessionsList())
+        .extracting(SessionInfo::getId)
+        .contains(sessionId);
+    assertThat(blue.listLeases(ListRequest.getDefaultInstance()).getLeasesList())
+        .anyMatch(seen -> seen.getId().equals(lease.getId()) && seen.getState().equals("held"));
+    stream.cancel(null);
+  }
+
+  @Test
+  void callStream_withoutTheRight_isRefused() throws Exception {
+    CreateTokenReply passing = token("green", ROLE_USER, PASSING_MILLIS);
+    CreateTokenReply revoked = token("green", ROLE_USER, 0);
+    OpenSessionReply expired = open(passing);
+    long expiresMillis = System.currentTimeMillis() + PASSING_MILLIS;
+    OpenSessionReply lost = open(revoked);
+    OpenSessionReply right = open(token("green", ROLE_USER, 0));
+    OpenSessionReply other = open(token("white", ROLE_USER, 0));
+    admin().revokeToken(RevokeTokenRequest.newBuilder().setId(revoked.getInfo().getId()).build());
+    assertThat(join(lost)).as("revoked").isEqualTo(ServerHello.BAD_SESSION);
+    OpenSessionReply mixed = right.toBuilder().setSessionKey(other.getSessionKey()).build();
+    assertThat(join(mixed)).as("another tenant's").isEqualTo(ServerHello.BAD_SESSION);
+    OpenSessionReply bare =
+        right.toBuilder().setSessionKey(ByteString.copyFrom(new byte[32])).build();
+    assertThat(join(bare)).as("none").isEqualTo(ServerHello.BAD_SESSION);
+    Thread.sleep(Math.max(1, expiresMillis - System.currentTimeMillis()));
+    assertThat(join(expired)).as("expired").isEqualTo(ServerHello.DENIED);
+    assertThat(join(right)).as("the right one").isEqualTo(ServerHello.ACCEPTED);
+  }
+
   @Test
   void lease_ofAnotherTenant_canBeNeitherSeenNorUsed() throws Exception {
     PoolGrpc.PoolBlockingStub blue = pool.as(token("blue", ROLE_USER, 0).getToken());
@@ -185,6 +263,33 @@ class AccessIT {
             line.getAction().equals("token.revoke") && line.getActor().startsWith("admin/"));
   }
 
+  /** A session on a lease of its own, which lives as long as the test's channel. */
+  private static OpenSessionReply open(CreateTokenReply token) {
+    PoolGrpc.PoolBlockingStub stub = pool.as(token.getToken());
+    Iterator<LeaseEvent> events = stub.requestLease(eighth());
+    return open(stub, granted(events), Holder.getDefaultInstance());
+  }
+
+  private static OpenSessionReply open(
+      PoolGrpc.PoolBlockingStub stub, io.gpupool.control.v1.Lease lease, Holder client) {
+    return stub.openSession(
+        OpenSessionRequest.newBuilder()
+            .setLeaseId(lease.getId())
+            .setSecret(lease.getSecret())
+            .setClient(client)
+            .build());
+  }
+
+  private static int join(OpenSessionReply session) throws Exception {
+    try (Pool.Stream stream = pool.connect(session)) {
+      return stream.answer().status();
+    }
+  }
+
+  private static LeaseRequest eighth() {
+    return quarter().toBuilder().setFraction(0.125).build();
+  }
+
   private static LeaseRequest quarter() {
     return LeaseRequest.newBuilder().setFraction(0.25).setWaitMillis(60_000).build();
   }
@@ -226,26 +331,34 @@ class AccessIT {
   /** How a call with an empty message ends; OK, too, when it has been let in and goes on. */
   private static <Q, A> Status call(MethodDescriptor<Q, A> method, Optional<String> header)
       throws Exception {
+    return call(method, header, new byte[0]).status();
+  }
+
+  /** How a call ends, or what it answers first. */
+  record Ended(Status status, String message) {}
+
+  private static <Q, A> Ended call(
+      MethodDescriptor<Q, A> method, Optional<String> header, byte[] request) throws Exception {
     ClientCall<Q, A> call =
         pool.channel().newCall(method, CallOptions.DEFAULT.withDeadlineAfter(30, TimeUnit.SECONDS));
-    CompletableFuture<Status> ended = new CompletableFuture<>();
+    CompletableFuture<Ended> ended = new CompletableFuture<>();
     Metadata headers = new Metadata();
     header.ifPresent(value -> headers.put(AUTHORIZATION, value));
     call.start(
         new ClientCall.Listener<>() {
           @Override
           public void onMessage(A message) {
-            ended.complete(Status.OK);
+            ended.complete(new Ended(Status.OK, message.toString()));
           }
 
           @Override
           public void onClose(Status status, Metadata trailers) {
-            ended.complete(status);
+            ended.complete(new Ended(status, ""));
           }
         },
         headers);
     call.request(1);
-    call.sendMessage(method.parseRequest(new ByteArrayInputStream(new byte[0])));
+    call.sendMessage(method.parseRequest(new ByteArrayInputStream(request)));
     call.halfClose();
     try {
       return ended.get(30, TimeUnit.SECONDS);

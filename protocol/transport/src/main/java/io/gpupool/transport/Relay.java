@@ -18,7 +18,7 @@ public final class Relay extends ChannelInboundHandlerAdapter {
 
   private final Channel peer;
 
-  /** The last write of what one read has brought, which TLS brings in several pieces. */
+  /** The last write of what one read has brought. */
   private ChannelFuture last;
 
   private Relay(Channel peer) {
@@ -35,10 +35,6 @@ public final class Relay extends ChannelInboundHandlerAdapter {
     from.config().setAutoRead(false);
     from.config().setRecvByteBufAllocator(new ExactReads(() -> READ_BYTES));
     from.pipeline().addLast(new Relay(to));
-    EarlyBytes early = from.pipeline().get(EarlyBytes.class);
-    if (early != null) {
-      from.pipeline().remove(early);
-    }
     from.read();
   }
 

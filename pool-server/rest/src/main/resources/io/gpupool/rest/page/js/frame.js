@@ -3,9 +3,11 @@
 
 import { hasToken, setToken } from './api.js';
 import { h } from './dom.js';
-import { clock } from './format.js';
+import { clock, moment } from './format.js';
+import { whoIsIn } from './me.js';
 import { VIEWS } from './router.js';
 
+const SOON_MILLIS = 24 * 3600 * 1000;
 const COUNTED = { leases: 'leases', queue: 'queue', sessions: 'sessions' };
 
 export function navigation(pool, current) {
@@ -39,8 +41,30 @@ export function connection({ live }) {
       h('span', { class: 'dot', 'aria-hidden': 'true' }),
       live ? 'Live' : 'Not connected',
     ),
+    hasToken() && who(whoIsIn()),
     hasToken() && h('button', { type: 'button', class: 'quiet', onclick: signOut }, 'Sign out'),
   ];
+}
+
+function who(me) {
+  return (
+    me &&
+    h(
+      'span',
+      { class: 'me', title: `${me.name}, ${until(me)}` },
+      h('b', null, me.tenant),
+      ` ${me.role}`,
+      isSoon(me) && ` ${until(me)}`,
+    )
+  );
+}
+
+function isSoon({ expiresAtMillis }) {
+  return expiresAtMillis > 0 && expiresAtMillis - Date.now() < SOON_MILLIS;
+}
+
+function until({ expiresAtMillis }) {
+  return expiresAtMillis > 0 ? `until ${moment(expiresAtMillis)}` : 'until the token is revoked';
 }
 
 /** Forgets the token with all that it has shown. */

@@ -6,6 +6,7 @@ import { askForToken } from './dialogs/sign-in.js';
 import { patch } from './dom.js';
 import { connection, navigation, outage } from './frame.js';
 import { follow } from './live.js';
+import { learnWho } from './me.js';
 import { Pool } from './pool.js';
 import { route, VIEWS } from './router.js';
 
@@ -19,7 +20,11 @@ const pool = new Pool(ask);
 askWith(askForToken);
 const tryNow = follow({
   onState: (state) => pool.setConnection(state),
-  onBegin: () => pool.begin(),
+  onBegin: () => {
+    pool.begin();
+    // What goes wrong, the stream tells, too.
+    learnWho().then(ask, () => {});
+  },
   onChange: (change) => pool.apply(change),
 });
 

@@ -4,6 +4,7 @@
 import { call } from '../api.js';
 import { h } from '../dom.js';
 import { moment } from '../format.js';
+import { mayAdminister } from '../me.js';
 
 const WORDS = { 'lease.grant': 'granted to', 'lease.end': 'ended:' };
 
@@ -25,7 +26,8 @@ export class LeaseHistory {
       (event) => event.kind === 'sessions' && event.text.includes(`lease ${this.#id}`),
     );
     const now = own[0]?.number ?? 0;
-    if (pool.connection.live && now !== this.#upTo) {
+    // The audit log is not for everyone: what the page has seen stays.
+    if (mayAdminister() && pool.connection.live && now !== this.#upTo) {
       this.#upTo = now;
       this.#load();
     }
@@ -59,7 +61,7 @@ export class LeaseHistory {
       ).items;
       this.#redraw();
     } catch {
-      // The audit log is not for everyone: what the page has seen stays.
+      // What the page has seen stays.
     }
   }
 }

@@ -3,6 +3,7 @@
 
 import { h } from '../dom.js';
 import { bytesOf, count, duration, holder, nanos, percentOf } from '../format.js';
+import { mayUse } from '../me.js';
 import { ownerClass } from '../owners.js';
 import { meter } from '../parts/meter.js';
 import { open } from './dialog.js';
@@ -56,6 +57,7 @@ function draw({ close }) {
       { class: 'buttons' },
       h('button', { type: 'button', onclick: close, autofocus: true }, 'Close'),
       lease &&
+        mayUse(lease.tenant) &&
         h('button', { type: 'button', class: 'danger', onclick: () => evict(lease) }, 'Evict …'),
     ),
   ];

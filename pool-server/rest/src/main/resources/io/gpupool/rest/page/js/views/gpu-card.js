@@ -5,6 +5,7 @@ import { sharesOf, uncut } from '../cards.js';
 import { cut, remove, resize } from '../dialogs/partition.js';
 import { h } from '../dom.js';
 import { bytes, bytesOf, holder, percent, percentOf } from '../format.js';
+import { mayAdminister } from '../me.js';
 import { ownerClass } from '../owners.js';
 import { COMPUTE, MEMORY, scale } from '../parts/scale.js';
 
@@ -21,15 +22,16 @@ export function gpuCard(pool, card) {
       null,
       h('h3', { id: titleId }, `GPU ${gpu.gpu}`),
       h('p', { class: 'model', title: gpu.uuid }, gpu.name),
-      h(
-        'button',
-        {
-          type: 'button',
-          onclick: () => cut(pool, gpu.uuid),
-          'aria-label': `Cut a partition of GPU ${gpu.gpu} of ${gpu.server}`,
-        },
-        'Cut …',
-      ),
+      mayAdminister() &&
+        h(
+          'button',
+          {
+            type: 'button',
+            onclick: () => cut(pool, gpu.uuid),
+            'aria-label': `Cut a partition of GPU ${gpu.gpu} of ${gpu.server}`,
+          },
+          'Cut …',
+        ),
     ),
     gpu.labels?.length > 0 && h('p', { class: 'labels' }, gpu.labels.join(' · ')),
     scale(
@@ -87,12 +89,13 @@ function partitionRow(pool, card, { partition, shares }) {
         { class: 'size' },
         `${bytes(partition.size.memoryBytes)} · ${percent(partition.size.computePercent)}`,
       ),
-      h(
-        'span',
-        { class: 'actions' },
-        button('Resize', name, () => resize(pool, card.gpu.uuid, name)),
-        button('Delete', name, () => remove(partition)),
-      ),
+      mayAdminister() &&
+        h(
+          'span',
+          { class: 'actions' },
+          button('Resize', name, () => resize(pool, card.gpu.uuid, name)),
+          button('Delete', name, () => remove(partition)),
+        ),
     ),
     h('p', { class: 'traits' }, traits(partition).join(' · ')),
     shares.length > 0 &&

@@ -6,6 +6,7 @@ import { showLease } from '../dialogs/lease.js';
 import { evict } from '../dialogs/evict.js';
 import { h } from '../dom.js';
 import { bytesOf, duration, holder, nanos, percentOf } from '../format.js';
+import { mayUse } from '../me.js';
 import { ownerClass } from '../owners.js';
 import { meter } from '../parts/meter.js';
 import { sortable } from '../parts/table.js';
@@ -95,6 +96,7 @@ const table = sortable({
       head: 'Actions',
       action: true,
       cell: (lease) =>
+        mayUse(lease.tenant) &&
         h(
           'button',
           {

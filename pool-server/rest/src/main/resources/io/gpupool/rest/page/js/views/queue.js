@@ -4,6 +4,7 @@
 import { cancel } from '../dialogs/evict.js';
 import { h } from '../dom.js';
 import { duration, holder } from '../format.js';
+import { mayUse } from '../me.js';
 import { ownerClass } from '../owners.js';
 import { sortable } from '../parts/table.js';
 
@@ -60,6 +61,7 @@ const table = sortable({
       head: 'Actions',
       action: true,
       cell: (request) =>
+        mayUse(request.tenant) &&
         h(
           'button',
           {

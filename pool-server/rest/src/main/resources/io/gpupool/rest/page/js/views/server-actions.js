@@ -4,20 +4,25 @@
 import { drain, uncordon } from '../dialogs/drain.js';
 import { h } from '../dom.js';
 import { moment } from '../format.js';
+import { mayAdminister } from '../me.js';
 
 export function serverActions(server) {
-  const { state, name } = server;
+  const { state } = server;
   return h(
     'div',
     { class: 'server-state' },
     server.development &&
       h('span', { key: 'mode', class: 'badge' }, 'development mode: open to all'),
     state !== 'ready' && h('span', { key: 'state', class: 'badge' }, words(server)),
-    state === 'ready'
-      ? button('Drain …', `Drain server ${name}`, () => drain(server))
-      : state !== 'stopping' &&
-          button('Uncordon', `Uncordon server ${name}`, () => uncordon(server)),
+    mayAdminister() && action(server),
   );
+}
+
+function action(server) {
+  const { state, name } = server;
+  return state === 'ready'
+    ? button('Drain …', `Drain server ${name}`, () => drain(server))
+    : state !== 'stopping' && button('Uncordon', `Uncordon server ${name}`, () => uncordon(server));
 }
 
 function words({ state, drainDeadlineAtMillis }) {

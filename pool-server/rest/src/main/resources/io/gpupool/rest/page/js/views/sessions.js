@@ -5,6 +5,7 @@ import { byName } from '../cards.js';
 import { end } from '../dialogs/evict.js';
 import { h } from '../dom.js';
 import { bytes, count, duration, holder, nanos } from '../format.js';
+import { mayUse } from '../me.js';
 import { sortable } from '../parts/table.js';
 
 let pool;
@@ -93,6 +94,7 @@ const table = sortable({
       head: 'Actions',
       action: true,
       cell: (session) =>
+        mayUse(pool.one('leases', session.leaseId)?.tenant) &&
         h(
           'button',
           {

@@ -4,12 +4,18 @@
 import { createTenant, deleteTenant, setQuota } from '../dialogs/tenant.js';
 import { showTokens } from '../dialogs/tokens.js';
 import { h } from '../dom.js';
+import { mayAdminister } from '../me.js';
 
 export function tenantTools() {
-  return h('button', { type: 'button', onclick: createTenant }, 'New tenant …');
+  return (
+    mayAdminister() && h('button', { type: 'button', onclick: createTenant }, 'New tenant …')
+  );
 }
 
 export function tenantActions(tenant) {
+  if (!mayAdminister()) {
+    return null;
+  }
   return [
     button('Quota', 'Set the quota of', tenant, () => setQuota(tenant)),
     button('Tokens', 'Tokens of', tenant, () => showTokens(tenant.name)),

@@ -1,0 +1,19 @@
+// SPDX-License-Identifier: Apache-2.0
+package io.gpupool.rest;
+
+import com.google.gson.JsonObject;
+import io.gpupool.server.Caller;
+
+/** What a caller is told of itself, for clients that offer only what it may do. */
+final class MeAnswer {
+  private MeAnswer() {}
+
+  static JsonObject of(Caller caller) {
+    JsonObject json = new JsonObject();
+    json.addProperty("name", caller.name());
+    json.addProperty("tenant", caller.tenant());
+    json.addProperty("role", caller.role().text());
+    json.addProperty("expiresAtMillis", caller.expiresAtMillis().orElse(0));
+    return json;
+  }
+}

@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: Apache-2.0
+package io.gpupool.server;
+
+import com.google.protobuf.Descriptors.FieldDescriptor;
+import com.google.protobuf.Message;
+import io.grpc.MethodDescriptor;
+import io.grpc.MethodDescriptor.PrototypeMarshaller;
+import java.util.Map;
+
+/**
+ * Requests to any method, filled by the names of their fields.
+ *
+ * @param values texts and bytes by the fields' names; other fields stay as they are
+ */
+record RequestOf(Map<String, Object> values) {
+  /** In its bytes. */
+  byte[] to(MethodDescriptor<?, ?> method) {
+    PrototypeMarshaller<?> marshaller = (PrototypeMarshaller<?>) method.getRequestMarshaller();
+    return fill(((Message) marshaller.getMessagePrototype()).newBuilderForType()).build().toByteArray();
+  }
+
+  private Message.Builder fill(Message.Builder message) {
+    for (FieldDescriptor field : message.getDescriptorForType().getFields()) {
+      if (field.isRepeated()) {
+        continue;
+      }
+      if (field.getJavaType() == FieldDescriptor.JavaType.MESSAGE) {
+        message.setField(field, fill(message.newBuilderForField(field)).build());
+      } else if (values.containsKey(field.getName())) {
+        message.setField(field, values.get(field.getName()));
+      }
+    }
+    return message;
+  }
+}
