@@ -254,8 +254,7 @@ final class Attachment extends ChannelInboundHandlerAdapter {
   }
 
   /** From here on the channel is there for its end alone. */
-  private CompletableFuture<Void> relayOverTls(
-      EpollSocketChannel connected, OpenedSession opened) {
+  private CompletableFuture<Void> relayOverTls(EpollSocketChannel connected, OpenedSession opened) {
     return TakenConnection.of(connected)
         .thenCompose(taken ->
             Detaching.lend(channel)

@@ -46,7 +46,9 @@ public final class AccessScan {
 
   private final List<String> faults = new ArrayList<>();
 
-  /** Makes the tenants blue and red, with a lease, a request that waits and a partition of blue's. */
+  /**
+   * Makes the tenants blue and red, with a lease, a request that waits and a partition of blue's.
+   */
   public AccessScan(String server, String admin) throws IOException, InterruptedException {
     this.server = server;
     this.admin = admin;
@@ -88,18 +90,21 @@ public final class AccessScan {
     String expired = token("red", "admin", 1).get("token").getAsString();
     Map<String, String> unknown =
         Map.of(
-            "none", "",
-            "mistyped", "gpupool_mistyped",
-            "revoked", revoked.get("token").getAsString(),
-            "expired", expired);
+            "none",
+            "",
+            "mistyped",
+            "gpupool_mistyped",
+            "revoked",
+            revoked.get("token").getAsString(),
+            "expired",
+            expired);
     Map<String, String> others =
         Map.of(
             "red user", token("red", "user", 0).get("token").getAsString(),
             "red reader", token("red", "read-only", 0).get("token").getAsString());
     Set<String> open = new TreeSet<>();
     for (Map.Entry<String, JsonElement> path : document.getAsJsonObject("paths").entrySet()) {
-      for (Map.Entry<String, JsonElement> method :
-          path.getValue().getAsJsonObject().entrySet()) {
+      for (Map.Entry<String, JsonElement> method : path.getValue().getAsJsonObject().entrySet()) {
         JsonObject operation = method.getValue().getAsJsonObject();
         for (Map.Entry<String, String> who : unknown.entrySet()) {
           int status = ask(path.getKey(), method.getKey(), operation, who.getValue()).statusCode();
@@ -128,8 +133,7 @@ public final class AccessScan {
     return faults;
   }
 
-  private void look(
-      String path, String method, JsonObject operation, Map.Entry<String, String> who)
+  private void look(String path, String method, JsonObject operation, Map.Entry<String, String> who)
       throws IOException, InterruptedException {
     HttpResponse<InputStream> answer = ask(path, method, operation, who.getValue());
     int status = answer.statusCode();
@@ -189,7 +193,8 @@ public final class AccessScan {
     HttpRequest.Builder request =
         HttpRequest.newBuilder(URI.create(server + path))
             .header("If-Match", "*")
-            .method(method, body.isEmpty() ? BodyPublishers.noBody() : BodyPublishers.ofString(body));
+            .method(
+                method, body.isEmpty() ? BodyPublishers.noBody() : BodyPublishers.ofString(body));
     if (!token.isEmpty()) {
       request.header("Authorization", "Bearer " + token);
     }

@@ -52,15 +52,20 @@ class OpenApiDocumentTest {
   @Test
   void document_spoiledAnywhere_isNot() {
     assertThat(faults(document -> get(document).addProperty("bogus", 1))).isNotEmpty();
-    assertThat(faults(document ->
-            get(document).getAsJsonObject("responses").getAsJsonObject("200").remove("description")))
+    assertThat(
+            faults(document ->
+                get(document)
+                    .getAsJsonObject("responses")
+                    .getAsJsonObject("200")
+                    .remove("description")))
         .isNotEmpty();
-    assertThat(faults(document ->
-            document
-                .getAsJsonObject("components")
-                .getAsJsonObject("schemas")
-                .getAsJsonObject("Me")
-                .addProperty("type", "strin")))
+    assertThat(
+            faults(document ->
+                document
+                    .getAsJsonObject("components")
+                    .getAsJsonObject("schemas")
+                    .getAsJsonObject("Me")
+                    .addProperty("type", "strin")))
         .containsExactly("#/components/schemas/Me");
   }
 

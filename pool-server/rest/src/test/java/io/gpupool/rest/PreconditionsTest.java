@@ -100,8 +100,7 @@ class PreconditionsTest {
 
   @Test
   void change_anotherComesFirst_isRefusedAsTheControlPlaneSays() throws Exception {
-    String tag =
-        client.get("/api/v1/tenants/vision").headers().firstValue("ETag").orElseThrow();
+    String tag = client.get("/api/v1/tenants/vision").headers().firstValue("ETag").orElseThrow();
     pool.plane =
         request -> {
           throw Status.ABORTED.withDescription("it has changed since").asRuntimeException();

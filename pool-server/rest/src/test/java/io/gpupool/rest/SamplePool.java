@@ -204,7 +204,8 @@ final class SamplePool implements PoolReader, Calls {
         (needsTokens ? token : Optional.of(TOKEN))
             .map(ROLES::get)
             .map(role ->
-                new Caller("vision", role, "vision/3f0c9a6b21d4", OptionalLong.of(4_102_444_800_000L))));
+                new Caller(
+                    "vision", role, "vision/3f0c9a6b21d4", OptionalLong.of(4_102_444_800_000L))));
   }
 
   @Override

@@ -113,7 +113,11 @@ final class Tokens {
     if (actor.login().isPresent()) {
       return OptionalLong.of(actor.login().get().validUntilMillis());
     }
-    return actor.token().flatMap(this::valid).map(Token::expiresAtMillis).orElseGet(OptionalLong::empty);
+    return actor
+        .token()
+        .flatMap(this::valid)
+        .map(Token::expiresAtMillis)
+        .orElseGet(OptionalLong::empty);
   }
 
   /** Why nobody is known by what was shown, and what to do. */

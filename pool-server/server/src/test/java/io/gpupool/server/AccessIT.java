@@ -7,10 +7,10 @@ import static io.gpupool.control.v1.Role.ROLE_USER;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
+import com.google.protobuf.ByteString;
 import io.gpupool.control.v1.CreateTenantRequest;
 import io.gpupool.control.v1.CreateTokenReply;
 import io.gpupool.control.v1.CreateTokenRequest;
-import com.google.protobuf.ByteString;
 import io.gpupool.control.v1.Holder;
 import io.gpupool.control.v1.LeaseEvent;
 import io.gpupool.control.v1.LeaseRequest;
@@ -156,7 +156,8 @@ class AccessIT {
     Context.CancellableContext stream = Context.current().withCancellation();
     Context before = stream.attach();
     Holder holder = Holder.newBuilder().setProgram("blue-program").setPid(7).build();
-    Iterator<LeaseEvent> events = blue.requestLease(quarter().toBuilder().setHolder(holder).build());
+    Iterator<LeaseEvent> events =
+        blue.requestLease(quarter().toBuilder().setHolder(holder).build());
     io.gpupool.control.v1.Lease lease = granted(events);
     stream.detach(before);
     OpenSessionReply session = open(blue, lease, holder);
@@ -177,13 +178,14 @@ class AccessIT {
       for (MethodDescriptor<?, ?> method : methods()) {
         answers.put(method.getFullMethodName(), call(method, red, request.to(method)));
       }
-      assertThat(answers).allSatisfy((method, answer) -> {
-        assertThat(answer.status().getCode())
-            .as("%s", answer)
-            .isIn(Status.Code.OK, Status.Code.PERMISSION_DENIED, Status.Code.NOT_FOUND);
-        assertThat(answer.message())
-            .doesNotContain("\"blue\"", "blue-program", lease.getSecret(), sessionId);
-      });
+      assertThat(answers)
+          .allSatisfy((method, answer) -> {
+            assertThat(answer.status().getCode())
+                .as("%s", answer)
+                .isIn(Status.Code.OK, Status.Code.PERMISSION_DENIED, Status.Code.NOT_FOUND);
+            assertThat(answer.message())
+                .doesNotContain("\"blue\"", "blue-program", lease.getSecret(), sessionId);
+          });
       assertThat(answers.values())
           .filteredOn(answer -> !answer.status().isOk())
           .as("what is open only names nothing of another's")

@@ -16,7 +16,9 @@ record RequestOf(Map<String, Object> values) {
   /** In its bytes. */
   byte[] to(MethodDescriptor<?, ?> method) {
     PrototypeMarshaller<?> marshaller = (PrototypeMarshaller<?>) method.getRequestMarshaller();
-    return fill(((Message) marshaller.getMessagePrototype()).newBuilderForType()).build().toByteArray();
+    return fill(((Message) marshaller.getMessagePrototype()).newBuilderForType())
+        .build()
+        .toByteArray();
   }
 
   private Message.Builder fill(Message.Builder message) {

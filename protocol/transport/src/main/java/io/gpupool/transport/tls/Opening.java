@@ -48,7 +48,8 @@ final class Opening {
     this.sealing = sealing;
     record = ByteBuffer.allocate(engine.getSession().getPacketBufferSize());
     mostClearBytes = engine.getSession().getApplicationBufferSize();
-    sealed = memory.allocate(SEALED_BYTES + Math.max(record.capacity(), connection.encrypted().length));
+    sealed =
+        memory.allocate(SEALED_BYTES + Math.max(record.capacity(), connection.encrypted().length));
     clear = memory.allocate(Math.max(SEALED_BYTES + mostClearBytes, connection.clear().length));
     clearBytes = clear.asByteBuffer();
   }

@@ -65,8 +65,7 @@ public record TakenConnection(
     byte[] clear = rest.take();
     SslHandler handler = channel.pipeline().remove(SslHandler.class);
     byte[] encrypted = rest.take();
-    return new TakenConnection(
-        handler.engine(), Detaching.detachNow(channel), clear, encrypted);
+    return new TakenConnection(handler.engine(), Detaching.detachNow(channel), clear, encrypted);
   }
 
   /** Keeps what handlers pass on as they go. */
