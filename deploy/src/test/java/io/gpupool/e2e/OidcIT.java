@@ -56,7 +56,8 @@ class OidcIT {
       assertThat(refused(pool, TestIssuer.sign(key, expired))).contains("it has expired");
       JsonObject foreign = issuer.claims("blue", "user");
       foreign.addProperty("aud", "payroll");
-      assertThat(refused(pool, TestIssuer.sign(key, foreign))).contains("it is for another audience than gpupool-test");
+      assertThat(refused(pool, TestIssuer.sign(key, foreign)))
+          .contains("it is for another audience than gpupool-test");
     }
   }
 

@@ -69,11 +69,7 @@ public final class AccessScan {
     made(
         "/api/v1/leases",
         blue,
-        "{'gpus':"
-            + items("gpus").size()
-            + ",'fraction':0.75,'waitMillis':600000,"
-            + holder
-            + "}");
+        "{'gpus':" + items("gpus").size() + ",'fraction':0.75,'waitMillis':600000," + holder + "}");
     String request = items("queue").get(0).getAsJsonObject().get("id").getAsString();
     made(
         "/api/v1/partitions",
