@@ -41,7 +41,7 @@ final class Lease {
   final LeaseClock clock;
   final long grantedAtNanos;
   final Set<LeaseHold> holds = new LinkedHashSet<>();
-  private final Map<Integer, Session> sessions = new LinkedHashMap<>();
+  private final Map<Integer, LeasedSession> sessions = new LinkedHashMap<>();
   private long sessionsOpened;
   State state = State.HELD;
 
@@ -78,7 +78,7 @@ final class Lease {
   }
 
   /** A copy, so that sessions may end while a caller goes through it. */
-  List<Session> sessions() {
+  List<LeasedSession> sessions() {
     return new ArrayList<>(sessions.values());
   }
 
@@ -86,9 +86,9 @@ final class Lease {
   void noteWork(long nowNanos) {
     long done = sessionsOpened;
     boolean busy = false;
-    for (Session session : sessions.values()) {
-      done += session.stats().calls();
-      busy |= session.stats().waiting();
+    for (LeasedSession session : sessions.values()) {
+      done += session.calls();
+      busy |= session.isWaiting();
     }
     for (int part = 0; part < parts.size(); part++) {
       done += time.use(part).usedNanos();
@@ -106,15 +106,15 @@ final class Lease {
     return Optional.empty();
   }
 
-  void add(Session session) {
-    sessions.put(session.slot, session);
+  void add(LeasedSession session) {
+    sessions.put(session.slot(), session);
     sessionsOpened++;
-    time.enterSession(session.slot);
+    time.enterSession(session.slot());
   }
 
-  void remove(Session session) {
-    sessions.remove(session.slot, session);
-    ledger.clearSlot(session.slot);
-    time.leaveSession(session.slot);
+  void remove(LeasedSession session) {
+    sessions.remove(session.slot(), session);
+    ledger.clearSlot(session.slot());
+    time.leaveSession(session.slot());
   }
 }

@@ -479,7 +479,7 @@ final class Leases {
   }
 
   /** Must be called when a session's worker is dead. */
-  void sessionGone(Lease lease, Session session) {
+  void sessionGone(Lease lease, LeasedSession session) {
     lease.remove(session);
     if (lease.state == Lease.State.GRACE && lease.clock.limits().graceMillis() > 0) {
       lease.graceTimer.ifPresent(Timers.Cancellable::cancel);

@@ -390,7 +390,7 @@ final class PoolView {
             .setLastError(stats.lastError())
             .setAgeMillis(millisSince(session.openedAtNanos));
     for (int i = 0; i < session.lease.parts.size(); i++) {
-      info.addUsedMemoryBytes(session.lease.ledger.usedBytes(i, session.slot));
+      info.addUsedMemoryBytes(session.lease.ledger.usedBytes(i, session.slot()));
     }
     return info.build();
   }

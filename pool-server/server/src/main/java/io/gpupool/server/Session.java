@@ -24,7 +24,7 @@ import org.slf4j.spi.LoggingEventBuilder;
  *
  * Every state can go to ENDING.
  */
-final class Session {
+final class Session implements LeasedSession {
   enum State {
     OPENING,
     JOINING,
@@ -40,7 +40,7 @@ final class Session {
   final SessionId id;
   final SessionKey key;
   final Lease lease;
-  final int slot;
+  private final int slot;
   final HolderName client;
   final Actor actor;
   final Worker worker;
@@ -87,6 +87,21 @@ final class Session {
     return stats;
   }
 
+  @Override
+  public int slot() {
+    return slot;
+  }
+
+  @Override
+  public long calls() {
+    return stats.calls();
+  }
+
+  @Override
+  public boolean isWaiting() {
+    return stats.waiting();
+  }
+
   /** The program has connected and proved that it is the one. */
   void join(CallStream stream, int version) {
     if (state != State.OPENING) {
@@ -119,7 +134,8 @@ final class Session {
   }
 
   /** Ends the session; it is gone when its worker is dead. */
-  void end(String reason) {
+  @Override
+  public void end(String reason) {
     if (state == State.ENDING) {
       return;
     }
