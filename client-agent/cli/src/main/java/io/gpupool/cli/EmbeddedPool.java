@@ -2,9 +2,9 @@
 package io.gpupool.cli;
 
 import io.gpupool.agent.PoolAddress;
-import io.gpupool.server.GpuSpec;
 import io.gpupool.server.PoolServer;
 import io.gpupool.server.ServerOptions;
+import io.gpupool.server.gpu.GpuSpec;
 import io.gpupool.transport.tls.TlsFiles;
 import java.io.IOException;
 import java.net.InetAddress;

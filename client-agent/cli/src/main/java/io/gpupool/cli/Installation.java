@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.gpupool.cli;
 
-import io.gpupool.server.WorkerCommand;
+import io.gpupool.server.session.WorkerCommand;
 import io.gpupool.wire.BuildVersion;
 import java.io.IOException;
 import java.nio.file.Files;

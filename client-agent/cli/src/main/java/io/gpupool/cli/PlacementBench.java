@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.gpupool.cli;
 
-import io.gpupool.server.PlacementTrial;
-import io.gpupool.server.PlacementTrial.Figures;
+import io.gpupool.server.placement.PlacementTrial;
+import io.gpupool.server.placement.PlacementTrial.Figures;
 import java.util.Locale;
 import java.util.concurrent.Callable;
 import picocli.CommandLine.Command;

@@ -4,7 +4,7 @@ package io.gpupool.cli;
 import io.gpupool.agent.ClientSecurity;
 import io.gpupool.agent.LeaseWish;
 import io.gpupool.agent.PoolAddress;
-import io.gpupool.server.GpuSpec;
+import io.gpupool.server.gpu.GpuSpec;
 import java.util.LinkedHashMap;
 import java.util.Map;
 import java.util.Optional;

@@ -3,11 +3,11 @@ package io.gpupool.cli;
 
 import io.gpupool.agent.LeaseWish;
 import io.gpupool.rest.RestServer;
-import io.gpupool.server.GpuSpec;
 import io.gpupool.server.PoolServer;
 import io.gpupool.server.ServerOptions;
 import io.gpupool.server.ServerOptions.Auth;
 import io.gpupool.server.ServerOptions.MissingPtx;
+import io.gpupool.server.gpu.GpuSpec;
 import io.gpupool.server.state.etcd.EtcdOptions;
 import io.gpupool.transport.tls.TlsFiles;
 import java.io.IOException;

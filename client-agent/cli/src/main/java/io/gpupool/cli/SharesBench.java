@@ -8,7 +8,7 @@ import io.gpupool.cli.BusyTenant.Plan;
 import io.gpupool.control.v1.GrantUse;
 import io.gpupool.control.v1.LeaseInfo;
 import io.gpupool.control.v1.ListRequest;
-import io.gpupool.server.GpuSpec;
+import io.gpupool.server.gpu.GpuSpec;
 import io.gpupool.transport.EventLoops;
 import io.netty.channel.EventLoopGroup;
 import java.io.IOException;

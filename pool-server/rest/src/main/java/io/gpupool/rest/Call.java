@@ -3,8 +3,8 @@ package io.gpupool.rest;
 
 import com.google.gson.JsonObject;
 import com.google.protobuf.Message;
-import io.gpupool.server.Caller;
-import io.gpupool.server.PoolSnapshot;
+import io.gpupool.server.identity.Caller;
+import io.gpupool.server.service.PoolSnapshot;
 import io.grpc.MethodDescriptor;
 import java.util.List;
 import java.util.Map;

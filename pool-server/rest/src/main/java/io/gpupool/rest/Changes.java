@@ -2,7 +2,7 @@
 package io.gpupool.rest;
 
 import com.google.gson.JsonObject;
-import io.gpupool.server.PoolSnapshot;
+import io.gpupool.server.service.PoolSnapshot;
 import java.util.EnumMap;
 import java.util.LinkedHashMap;
 import java.util.List;

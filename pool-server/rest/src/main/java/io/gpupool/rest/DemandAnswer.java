@@ -3,10 +3,10 @@ package io.gpupool.rest;
 
 import com.google.gson.JsonArray;
 import com.google.gson.JsonObject;
-import io.gpupool.server.PoolSnapshot;
 import io.gpupool.server.elasticity.Demand;
 import io.gpupool.server.elasticity.PoolLoad;
 import io.gpupool.server.elasticity.ServerLoad;
+import io.gpupool.server.service.PoolSnapshot;
 import java.util.Map;
 import java.util.TreeMap;
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.gpupool.rest;
 
-import io.gpupool.server.PoolSnapshot;
+import io.gpupool.server.service.PoolSnapshot;
 import java.io.IOException;
 import java.io.OutputStream;
 import java.nio.charset.StandardCharsets;

@@ -8,7 +8,7 @@ import io.gpupool.control.v1.QueueInfo;
 import io.gpupool.control.v1.ServerInfo;
 import io.gpupool.control.v1.SessionInfo;
 import io.gpupool.control.v1.TenantInfo;
-import io.gpupool.server.PoolSnapshot;
+import io.gpupool.server.service.PoolSnapshot;
 import io.gpupool.server.tally.Count;
 import io.prometheus.metrics.model.snapshots.Labels;
 import java.util.HashMap;

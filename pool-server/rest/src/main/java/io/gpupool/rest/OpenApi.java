@@ -6,7 +6,7 @@ import com.google.gson.JsonElement;
 import com.google.gson.JsonObject;
 import com.google.gson.JsonParser;
 import io.gpupool.rest.schema.Schema;
-import io.gpupool.server.Role;
+import io.gpupool.server.identity.Role;
 import java.io.IOException;
 import java.io.InputStream;
 import java.io.UncheckedIOException;

@@ -2,7 +2,7 @@
 package io.gpupool.rest;
 
 import io.gpupool.rest.schema.Schema;
-import io.gpupool.server.Role;
+import io.gpupool.server.identity.Role;
 import java.net.URLDecoder;
 import java.nio.charset.StandardCharsets;
 import java.util.ArrayList;

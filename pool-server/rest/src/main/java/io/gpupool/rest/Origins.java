@@ -2,7 +2,7 @@
 package io.gpupool.rest;
 
 import com.sun.net.httpserver.Headers;
-import io.gpupool.server.PoolReader;
+import io.gpupool.server.service.PoolReader;
 import java.net.InetAddress;
 import java.util.Locale;
 import java.util.regex.Pattern;

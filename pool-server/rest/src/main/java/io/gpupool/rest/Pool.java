@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.gpupool.rest;
 
-import io.gpupool.server.Caller;
-import io.gpupool.server.PoolReader;
-import io.gpupool.server.PoolSnapshot;
 import io.gpupool.server.calls.Calls;
+import io.gpupool.server.identity.Caller;
+import io.gpupool.server.service.PoolReader;
+import io.gpupool.server.service.PoolSnapshot;
 import io.grpc.MethodDescriptor;
 import io.grpc.StatusRuntimeException;
 import java.util.Optional;

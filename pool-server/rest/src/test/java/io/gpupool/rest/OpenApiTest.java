@@ -32,7 +32,7 @@ import io.gpupool.control.v1.SessionInfo;
 import io.gpupool.control.v1.TenantInfo;
 import io.gpupool.control.v1.TokenInfo;
 import io.gpupool.rest.schema.Schema;
-import io.gpupool.server.Role;
+import io.gpupool.server.identity.Role;
 import java.net.InetAddress;
 import java.net.InetSocketAddress;
 import java.net.http.HttpResponse;

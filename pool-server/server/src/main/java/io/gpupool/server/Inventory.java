@@ -1,6 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.gpupool.server;
 
+import io.gpupool.server.gpu.DriverSearch;
+import io.gpupool.server.gpu.Gpu;
+import io.gpupool.server.gpu.GpuSpec;
+import io.gpupool.server.identity.HolderName;
 import java.io.IOException;
 import java.io.UncheckedIOException;
 import java.nio.charset.StandardCharsets;

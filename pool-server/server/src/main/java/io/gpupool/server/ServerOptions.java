@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.gpupool.server;
 
+import io.gpupool.server.gpu.GpuSpec;
 import io.gpupool.server.oidc.OidcOptions;
+import io.gpupool.server.session.WorkerCommand;
 import io.gpupool.server.state.etcd.EtcdOptions;
 import io.gpupool.transport.tls.TlsFiles;
 import java.net.InetAddress;

@@ -17,6 +17,7 @@ import io.gpupool.control.v1.PoolGrpc;
 import io.gpupool.control.v1.ReleaseLeaseRequest;
 import io.gpupool.control.v1.SessionInfo;
 import io.gpupool.control.v1.VersionRequest;
+import io.gpupool.server.lease.Leases;
 import io.gpupool.wire.ServerHello;
 import io.grpc.Status;
 import io.grpc.StatusRuntimeException;

@@ -4,7 +4,11 @@ package io.gpupool.server;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
+import io.gpupool.server.gpu.DriverSearch;
+import io.gpupool.server.gpu.Gpu;
+import io.gpupool.server.gpu.GpuSpec;
 import io.gpupool.server.oidc.OidcOptions;
+import io.gpupool.server.session.WorkerCommand;
 import io.gpupool.transport.tls.TlsFiles;
 import java.io.IOException;
 import java.net.InetAddress;

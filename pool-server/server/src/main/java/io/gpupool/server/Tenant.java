@@ -1,9 +1,0 @@
-// SPDX-License-Identifier: Apache-2.0
-package io.gpupool.server;
-
-/**
- * A tenant of the pool.
- *
- * @param createdAtMillis since 1970
- */
-record Tenant(Quota quota, long createdAtMillis) {}

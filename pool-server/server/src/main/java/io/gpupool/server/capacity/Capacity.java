@@ -1,0 +1,88 @@
+// SPDX-License-Identifier: Apache-2.0
+package io.gpupool.server.capacity;
+
+import io.gpupool.server.gpu.Gpu;
+import io.gpupool.server.gpu.GpuKey;
+import io.gpupool.server.gpu.Share;
+import io.gpupool.server.placement.Division;
+import io.gpupool.server.placement.Placement;
+import io.gpupool.server.records.Kinds;
+import io.gpupool.server.state.RecordStore;
+import io.gpupool.server.state.Versioned;
+import java.util.List;
+import java.util.Optional;
+import java.util.Set;
+import java.util.function.Predicate;
+import java.util.stream.Stream;
+
+/** The GPUs there are, and what of each can be granted. Owned by the control thread. */
+public final class Capacity {
+  private final Members members;
+  private final RecordStore records;
+
+  /** Of a pool of one server. */
+  public Capacity(List<Gpu> gpus, RecordStore records) {
+    this(Members.alone(gpus), records);
+  }
+
+  public Capacity(Members members, RecordStore records) {
+    this.members = members;
+    this.records = records;
+  }
+
+  public Members members() {
+    return members;
+  }
+
+  public List<Gpu> gpus() {
+    return members.gpus();
+  }
+
+  public Optional<Gpu> gpu(GpuKey key) {
+    return gpus().stream().filter(gpu -> GpuKey.of(gpu).equals(key)).findFirst();
+  }
+
+  public Division division(Gpu gpu) {
+    return records
+        .get(Kinds.DIVISIONS, GpuKey.of(gpu).text())
+        .map(Versioned::value)
+        .orElse(Division.UNDIVIDED);
+  }
+
+  /** Every part of every GPU that can be granted from; nothing is free on those that drain. */
+  public List<Placement.Offer> snapshot() {
+    Set<String> drained = records.all(Kinds.DRAINS).keySet();
+    Predicate<Gpu> isOpen = gpu -> members.lives(gpu.server()) && !drained.contains(gpu.server());
+    Stream<Placement.Offer> open =
+        gpus().stream().filter(isOpen).flatMap(gpu -> division(gpu).offers(gpu).stream());
+    // They come last: the reason why a request waits is to be one that an open GPU has.
+    Stream<Placement.Offer> closed =
+        gpus().stream()
+            .filter(isOpen.negate())
+            .flatMap(gpu -> division(gpu).offers(gpu).stream())
+            .map(offer -> offer.without(offer.free()));
+    return Stream.concat(open, closed).toList();
+  }
+
+  /** Whether a server grants nothing more. */
+  public boolean isDraining(String server) {
+    return records.get(Kinds.DRAINS, server).isPresent();
+  }
+
+  /** Whether a lease has something of a server's GPUs. */
+  public boolean isLeased(String server) {
+    return gpus().stream()
+        .filter(gpu -> gpu.server().equals(server))
+        .anyMatch(gpu -> !division(gpu).allocations().isEmpty());
+  }
+
+  /** What of a GPU nobody has, in partitions or outside. */
+  public Share free(Gpu gpu) {
+    if (!members.lives(gpu.server())) {
+      return Share.NONE;
+    }
+    return division(gpu).offers(gpu).stream()
+        .map(Placement.Offer::free)
+        .reduce(Share.NONE, Share::plus);
+  }
+}

@@ -1,0 +1,182 @@
+// SPDX-License-Identifier: Apache-2.0
+package io.gpupool.server.capacity;
+
+import io.gpupool.server.gpu.Gpu;
+import io.gpupool.server.gpu.GpuKey;
+import io.gpupool.server.gpu.Share;
+import io.gpupool.server.identity.Actor;
+import io.gpupool.server.identity.HolderName;
+import io.gpupool.server.placement.Division;
+import io.gpupool.server.placement.Partition;
+import io.gpupool.server.records.Kinds;
+import io.gpupool.server.refusal.RefusedException;
+import io.gpupool.server.state.Draft;
+import io.gpupool.server.state.RecordStore;
+import io.gpupool.server.state.StateException;
+import io.gpupool.server.tenant.Audit;
+import io.gpupool.server.tenant.Names;
+import io.gpupool.server.tenant.Tenants;
+import java.util.Optional;
+import java.util.OptionalLong;
+import java.util.Set;
+
+/** What admins do with partitions. Owned by the control thread. */
+public final class Partitions {
+  private static final int MAX_PARTITIONS = 100;
+
+  private final RecordStore records;
+  private final Audit audit;
+  private final Capacity capacity;
+
+  public Partitions(RecordStore records, Audit audit, Capacity capacity) {
+    this.records = records;
+    this.audit = audit;
+    this.capacity = capacity;
+  }
+
+  /** A size as it is asked for; what is empty is left open. */
+  public record Wanted(OptionalLong memoryBytes, Optional<Integer> computeBasisPoints) {}
+
+  /** The divisions of a GPU and the revision at which they are. */
+  public record Seen(Division division, long revision) {}
+
+  public Seen see(Gpu gpu) {
+    return records
+        .get(Kinds.DIVISIONS, GpuKey.of(gpu).text())
+        .map(v -> new Seen(v.value(), v.revision()))
+        .orElse(new Seen(Division.UNDIVIDED, 0));
+  }
+
+  /** The GPU of this server and ordinal. */
+  public Gpu find(String server, int ordinal) throws RefusedException {
+    return capacity.gpus().stream()
+        .filter(gpu -> server.isEmpty() || gpu.server().equals(server))
+        .filter(gpu -> gpu.ordinal() == ordinal)
+        .findFirst()
+        .orElseThrow(() ->
+            new RefusedException(
+                RefusedException.Why.NOT_FOUND,
+                "there is no GPU "
+                    + (server.isEmpty() ? "" : HolderName.plain(server) + "/")
+                    + ordinal
+                    + "; 'gpupool list' shows those there are"));
+  }
+
+  public void create(
+      Actor actor, Gpu gpu, String name, Wanted wanted, boolean hard, Set<String> tenants)
+      throws RefusedException, StateException {
+    Names.check("a partition", name);
+    if (wanted.memoryBytes().isEmpty()) {
+      throw new RefusedException(
+          RefusedException.Why.INVALID, "say how much memory the partition is to have (-m)");
+    }
+    Share size = size(gpu, wanted, Share.NONE);
+    edit(
+        actor,
+        gpu,
+        name,
+        "partition.create",
+        size.toString(),
+        0,
+        (draft, division) -> {
+          if (division.partitions().size() >= MAX_PARTITIONS) {
+            throw new RefusedException(
+                RefusedException.Why.INVALID,
+                gpu.label() + " has " + MAX_PARTITIONS + " partitions already");
+          }
+          for (String tenant : tenants) {
+            Tenants.refer(draft, tenant);
+          }
+          return division.create(new Partition(name, size, hard, tenants), gpu);
+        });
+  }
+
+  public void resize(
+      Actor actor, Gpu gpu, String name, Wanted wanted, boolean wait, long ifRevision)
+      throws RefusedException, StateException {
+    edit(
+        actor,
+        gpu,
+        name,
+        "partition.resize",
+        wanted.memoryBytes().isPresent() ? size(gpu, wanted, Share.NONE).toString() : "",
+        ifRevision,
+        (draft, division) -> {
+          Share before =
+              division.partition(name).map(p -> p.target().orElse(p.size())).orElse(Share.NONE);
+          return division.resize(name, size(gpu, wanted, before), wait, gpu);
+        });
+  }
+
+  /** True when it is gone, false when it waits for its leases to end. */
+  public boolean delete(Actor actor, Gpu gpu, String name, boolean wait, long ifRevision)
+      throws RefusedException, StateException {
+    edit(
+        actor,
+        gpu,
+        name,
+        "partition.delete",
+        wait ? "when its leases have ended" : "",
+        ifRevision,
+        (draft, division) -> division.delete(name, wait, gpu));
+    return see(gpu).division().partition(name).isEmpty();
+  }
+
+  /** A change of how a GPU is divided. */
+  private interface Edit {
+    Division apply(Draft draft, Division division) throws RefusedException;
+  }
+
+  private void edit(
+      Actor actor, Gpu gpu, String name, String action, String detail, long ifRevision, Edit edit)
+      throws RefusedException, StateException {
+    String key = GpuKey.of(gpu).text();
+    records.transact(draft -> {
+      long revision = draft.revision(Kinds.DIVISIONS, key);
+      if (ifRevision != 0 && ifRevision != revision) {
+        throw new RefusedException(
+            RefusedException.Why.CHANGED,
+            "the partitions of "
+                + gpu.label()
+                + " have changed since (revision "
+                + revision
+                + ", not "
+                + ifRevision
+                + "); look again");
+      }
+      Division after =
+          edit.apply(draft, draft.get(Kinds.DIVISIONS, key).orElse(Division.UNDIVIDED));
+      if (after.equals(Division.UNDIVIDED)) {
+        draft.delete(Kinds.DIVISIONS, key);
+      } else {
+        draft.put(Kinds.DIVISIONS, key, after);
+      }
+      audit.note(draft, actor, action, gpu.server() + "/" + gpu.ordinal() + "/" + name, detail);
+      return null;
+    });
+  }
+
+  /** What is left open is as before, or the same part of compute as of memory. */
+  private static Share size(Gpu gpu, Wanted wanted, Share before) throws RefusedException {
+    long memoryBytes = wanted.memoryBytes().orElse(before.memoryBytes());
+    int compute =
+        wanted
+            .computeBasisPoints()
+            .orElse(
+                before.computeBasisPoints() > 0
+                    ? before.computeBasisPoints()
+                    : (int)
+                        Math.max(
+                            Share.MIN_COMPUTE,
+                            Math.min(1, (double) memoryBytes / gpu.memoryBytes())
+                                * Share.WHOLE_COMPUTE));
+    if (memoryBytes < Share.MIN_MEMORY_BYTES
+        || compute < Share.MIN_COMPUTE
+        || compute > Share.WHOLE_COMPUTE) {
+      throw new RefusedException(
+          RefusedException.Why.INVALID,
+          "a partition has at least 1 MiB of memory, and 1 to 100 percent of compute");
+    }
+    return new Share(memoryBytes, compute);
+  }
+}

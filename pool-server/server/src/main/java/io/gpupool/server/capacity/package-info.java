@@ -1,0 +1,3 @@
+// SPDX-License-Identifier: Apache-2.0
+/** The pool's servers, their GPUs and partitions, and what is left of them. */
+package io.gpupool.server.capacity;

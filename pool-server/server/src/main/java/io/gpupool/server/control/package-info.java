@@ -1,0 +1,3 @@
+// SPDX-License-Identifier: Apache-2.0
+/** The one thread that owns the state of a server, and its timers. */
+package io.gpupool.server.control;

@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: Apache-2.0
+package io.gpupool.server.gpu;
+
+import io.gpupool.server.select.Selection;
+import io.gpupool.server.select.Selector;
+import io.gpupool.wire.ByteSize;
+import java.util.Map;
+import java.util.Optional;
+
+/**
+ * A GPU as the inventory found it.
+ *
+ * @param server name of the server that has it
+ * @param ordinal its number there, as the worker's backend counts
+ * @param computeCapability for example {@code 9.0}
+ * @param driverVersion as CUDA counts: 13000 is 13.0
+ * @param labels what the server's operator says of it
+ */
+public record Gpu(
+    String server,
+    int ordinal,
+    String uuid,
+    String name,
+    long memoryBytes,
+    String computeCapability,
+    int driverVersion,
+    Map<String, String> labels)
+    implements Selection.Properties {
+  public Gpu {
+    labels = Map.copyOf(labels);
+  }
+
+  /** Without labels. */
+  public Gpu(
+      String server,
+      int ordinal,
+      String uuid,
+      String name,
+      long memoryBytes,
+      String computeCapability,
+      int driverVersion) {
+    this(server, ordinal, uuid, name, memoryBytes, computeCapability, driverVersion, Map.of());
+  }
+
+  public Gpu withLabels(Map<String, String> others) {
+    return new Gpu(
+        server, ordinal, uuid, name, memoryBytes, computeCapability, driverVersion, others);
+  }
+
+  public Share whole() {
+    return new Share(memoryBytes, Share.WHOLE_COMPUTE);
+  }
+
+  @Override
+  public Optional<String> property(String key) {
+    return switch (key) {
+      case "model" -> Optional.of(name);
+      case "server" -> Optional.of(server);
+      case "gpu" -> Optional.of(Integer.toString(ordinal));
+      case "uuid" -> Optional.of(uuid);
+      case "cc" -> Optional.of(computeCapability);
+      case "driver" -> Optional.of(driverVersion / 1000 + "." + driverVersion % 1000 / 10);
+      default ->
+          key.startsWith(Selector.LABEL)
+              ? Optional.ofNullable(labels.get(key.substring(Selector.LABEL.length())))
+              : Optional.empty();
+    };
+  }
+
+  /** How messages name it. */
+  public String label() {
+    return "GPU " + ordinal + " of " + server;
+  }
+
+  public String describe() {
+    return label() + ": " + name + ", " + new ByteSize(memoryBytes) + ", cc " + computeCapability;
+  }
+}

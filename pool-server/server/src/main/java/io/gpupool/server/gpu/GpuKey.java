@@ -1,0 +1,17 @@
+// SPDX-License-Identifier: Apache-2.0
+package io.gpupool.server.gpu;
+
+/**
+ * Names a GPU for as long as the pool remembers it.
+ *
+ * @param card its UUID, or its ordinal where the driver tells no UUID
+ */
+public record GpuKey(String server, String card) {
+  public static GpuKey of(Gpu gpu) {
+    return new GpuKey(gpu.server(), gpu.uuid().isEmpty() ? "ordinal-" + gpu.ordinal() : gpu.uuid());
+  }
+
+  public String text() {
+    return server + "/" + card;
+  }
+}

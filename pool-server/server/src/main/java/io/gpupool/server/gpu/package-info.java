@@ -1,0 +1,3 @@
+// SPDX-License-Identifier: Apache-2.0
+/** GPUs of a server: how they are named on the command line, found, and cut into shares. */
+package io.gpupool.server.gpu;

@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: Apache-2.0
+package io.gpupool.server.identity;
+
+import io.gpupool.server.oidc.Login;
+import java.util.Optional;
+
+/**
+ * Who calls.
+ *
+ * @param tenant whose token it showed; empty: a server without tokens takes any caller
+ * @param token of the pool with which it proved it
+ * @param login with the pool's issuer by which it proved it instead
+ */
+public record Actor(String tenant, Role role, Optional<TokenHash> token, Optional<Login> login) {
+  /** Any caller of a server without tokens. */
+  public static final Actor ANYONE = new Actor("", Role.ADMIN, Optional.empty());
+
+  /** The pool itself. */
+  public static final Actor POOL = new Actor("pool", Role.ADMIN, Optional.empty());
+
+  public Actor(String tenant, Role role, Optional<TokenHash> token) {
+    this(tenant, role, token, Optional.empty());
+  }
+
+  /** Whether it may use what belongs to this tenant. */
+  public boolean mayUse(String owner) {
+    return role == Role.ADMIN || (role.covers(Role.USER) && owner.equals(tenant));
+  }
+
+  /** Whether it may see what belongs to this tenant. */
+  public boolean maySee(String owner) {
+    return role == Role.ADMIN || owner.equals(tenant);
+  }
+
+  /** How the record of changes names it. */
+  public String text() {
+    if (login.isPresent()) {
+      return tenant + "/" + HolderName.plain(login.get().subject());
+    }
+    return token.map(hash -> tenant + "/" + hash.id()).orElse(tenant.isEmpty() ? "anyone" : tenant);
+  }
+}

@@ -1,0 +1,198 @@
+// SPDX-License-Identifier: Apache-2.0
+package io.gpupool.server.lease;
+
+import io.gpupool.server.capacity.Capacity;
+import io.gpupool.server.control.Timers;
+import io.gpupool.server.identity.Actor;
+import io.gpupool.server.identity.HolderName;
+import io.gpupool.server.records.Drain;
+import io.gpupool.server.records.Kinds;
+import io.gpupool.server.refusal.RefusedException;
+import io.gpupool.server.state.RecordStore;
+import io.gpupool.server.state.StateException;
+import io.gpupool.server.state.Versioned;
+import io.gpupool.server.tenant.Audit;
+import java.time.Instant;
+import java.util.List;
+import java.util.Optional;
+import java.util.OptionalLong;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+
+/**
+ * Takes servers out of service and puts them back. What an admin said lasts over restarts; that a
+ * server is about to end goes with it. Each server ends its own leases when their deadline has
+ * come, whichever was asked. Owned by the control thread.
+ */
+public final class Drains {
+  private static final long MAX_DEADLINE_MILLIS = 365L * 24 * 3600 * 1000;
+  private static final long LOOK_MILLIS = 20;
+  private static final Logger LOG = LoggerFactory.getLogger(Drains.class);
+
+  private final RecordStore records;
+  private final Audit audit;
+  private final Capacity capacity;
+  private final Leases leases;
+  private final LeaseQueue queue;
+  private final Timers timers;
+  private final String server;
+  private Optional<Timers.Cancellable> eviction = Optional.empty();
+  private boolean stopping;
+
+  public Drains(
+      RecordStore records,
+      Audit audit,
+      Capacity capacity,
+      Leases leases,
+      LeaseQueue queue,
+      Timers timers,
+      String server) {
+    this.records = records;
+    this.audit = audit;
+    this.capacity = capacity;
+    this.leases = leases;
+    this.queue = queue;
+    this.timers = timers;
+    this.server = server;
+  }
+
+  /** Heeds what was said before this server started, and what is said from now on. */
+  public void start() {
+    records.whenChanged(Kinds.DRAINS, () -> timers.after(0, this::heed));
+    heed();
+  }
+
+  /**
+   * Has a server grant nothing more.
+   *
+   * @param deadlineMillis when its leases are ended, from now on; empty: not at all
+   */
+  public void drain(Actor actor, String name, OptionalLong deadlineMillis)
+      throws RefusedException, StateException {
+    requireKnown(name);
+    if (deadlineMillis.orElse(0) < 0 || deadlineMillis.orElse(0) > MAX_DEADLINE_MILLIS) {
+      throw new RefusedException(
+          RefusedException.Why.INVALID, "the deadline is over a year from now");
+    }
+    long nowMillis = timers.wallMillis();
+    OptionalLong deadlineAtMillis =
+        deadlineMillis.isPresent()
+            ? OptionalLong.of(nowMillis + deadlineMillis.getAsLong())
+            : OptionalLong.empty();
+    records.transact(draft -> {
+      long sinceMillis = draft.get(Kinds.DRAINS, name).map(Drain::sinceMillis).orElse(nowMillis);
+      draft.put(Kinds.DRAINS, name, new Drain(actor.text(), sinceMillis, deadlineAtMillis, false));
+      audit.note(
+          draft,
+          actor,
+          "server.drain",
+          name,
+          deadlineAtMillis.isPresent()
+              ? "its leases may go on until " + Instant.ofEpochMilli(deadlineAtMillis.getAsLong())
+              : "");
+      return null;
+    });
+  }
+
+  /** Has it grant again; nothing happens if it does. */
+  public void uncordon(Actor actor, String name) throws RefusedException, StateException {
+    requireKnown(name);
+    records.transact(draft -> {
+      if (draft.get(Kinds.DRAINS, name).isPresent()) {
+        draft.delete(Kinds.DRAINS, name);
+        audit.note(draft, actor, "server.uncordon", name, "");
+      }
+      return null;
+    });
+  }
+
+  /**
+   * Has this server grant nothing more, as it is about to end.
+   *
+   * @param whenEmpty runs once no lease is left
+   */
+  public void stop(Runnable whenEmpty) {
+    stopping = true;
+    queue.stopGranting("the server is stopping");
+    try {
+      records.transact(draft -> {
+        if (draft.get(Kinds.DRAINS, server).isEmpty()) {
+          draft.putBound(
+              Kinds.DRAINS,
+              server,
+              new Drain(Actor.POOL.text(), timers.wallMillis(), OptionalLong.empty(), true));
+        }
+        return null;
+      });
+    } catch (StateException e) {
+      LOG.warn("that this server is stopping cannot be written down: {}", e.getMessage());
+    }
+    lookForTheEnd(whenEmpty);
+  }
+
+  /** What was said of a server. */
+  public Optional<Drain> of(String name) {
+    return records.get(Kinds.DRAINS, name).map(Versioned::value);
+  }
+
+  public boolean isStopping() {
+    return stopping;
+  }
+
+  /** What a server does: {@code ready}, {@code draining}, {@code drained} or {@code stopping}. */
+  public String state(String name) {
+    if (stopping && name.equals(server)) {
+      return "stopping";
+    }
+    Optional<Drain> drain = of(name);
+    if (drain.isEmpty()) {
+      return "ready";
+    }
+    if (drain.get().stopping()) {
+      return "stopping";
+    }
+    return capacity.isLeased(name) ? "draining" : "drained";
+  }
+
+  private void lookForTheEnd(Runnable whenEmpty) {
+    if (leases.all().isEmpty()) {
+      whenEmpty.run();
+    } else {
+      timers.after(LOOK_MILLIS, () -> lookForTheEnd(whenEmpty));
+    }
+  }
+
+  private void heed() {
+    eviction.ifPresent(Timers.Cancellable::cancel);
+    eviction =
+        of(server).stream()
+            .flatMapToLong(drain -> drain.deadlineAtMillis().stream())
+            .mapToObj(at -> timers.after(Math.max(0, at - timers.wallMillis()), this::evict))
+            .findFirst();
+    queue.settle();
+  }
+
+  private void evict() {
+    String by = of(server).map(Drain::actor).orElse("");
+    List<Lease> left =
+        leases.all().stream()
+            .filter(lease -> lease.state != Lease.State.ENDING)
+            .filter(
+                lease -> lease.parts.stream().anyMatch(part -> part.gpu().server().equals(server)))
+            .toList();
+    LOG.info("the time to drain is over: {} leases are ended", left.size());
+    left.forEach(lease ->
+        leases.end(lease, "server " + server + " is drained (by " + by + "), and time is up"));
+  }
+
+  private void requireKnown(String name) throws RefusedException {
+    if (!name.equals(server)
+        && capacity.gpus().stream().noneMatch(gpu -> gpu.server().equals(name))) {
+      throw new RefusedException(
+          RefusedException.Why.NOT_FOUND,
+          "there is no server '"
+              + HolderName.plain(name)
+              + "'; 'gpupool top' shows those there are");
+    }
+  }
+}

@@ -1,0 +1,304 @@
+// SPDX-License-Identifier: Apache-2.0
+package io.gpupool.server.lease;
+
+import io.gpupool.server.capacity.Capacity;
+import io.gpupool.server.control.Timers;
+import io.gpupool.server.gpu.Gpu;
+import io.gpupool.server.gpu.GpuKey;
+import io.gpupool.server.identity.Actor;
+import io.gpupool.server.identity.LeaseSecret;
+import io.gpupool.server.identity.TokenHash;
+import io.gpupool.server.placement.Allocation;
+import io.gpupool.server.placement.Division;
+import io.gpupool.server.placement.LeaseId;
+import io.gpupool.server.placement.Placement.Part;
+import io.gpupool.server.records.GrantRecord;
+import io.gpupool.server.records.Kinds;
+import io.gpupool.server.records.Request;
+import io.gpupool.server.records.Tenant;
+import io.gpupool.server.records.Use;
+import io.gpupool.server.refusal.RefusedException;
+import io.gpupool.server.state.Draft;
+import io.gpupool.server.state.RecordStore;
+import io.gpupool.server.state.StateException;
+import io.gpupool.server.state.Versioned;
+import io.gpupool.server.tenant.Audit;
+import java.util.ArrayList;
+import java.util.LinkedHashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.Optional;
+import java.util.function.BiConsumer;
+
+/**
+ * What is written down of leases. One commit changes the lease, the GPUs it is on and what its
+ * tenant holds, on the condition that none of them has changed since it was looked at; so however
+ * many servers grant, none grants what another has granted. Owned by the control thread.
+ */
+public final class Grants {
+  /** Ids are taken from the pool's counter this many at a time. */
+  private static final int ID_BLOCK = 64;
+
+  private final RecordStore records;
+  private final Audit audit;
+  private final Timers timers;
+  private final String server;
+  private long nextNumber = 1;
+  private long numbersEnd = 1;
+
+  public Grants(RecordStore records, Audit audit, Timers timers, String server) {
+    this.records = records;
+    this.audit = audit;
+    this.timers = timers;
+    this.server = server;
+  }
+
+  LeaseId nextId() throws StateException {
+    if (nextNumber == numbersEnd) {
+      nextNumber =
+          records.transact(draft -> {
+            long first = draft.get(Kinds.COUNTERS, "lease").orElse(1L);
+            draft.put(Kinds.COUNTERS, "lease", first + ID_BLOCK);
+            return first;
+          });
+      numbersEnd = nextNumber + ID_BLOCK;
+    }
+    return new LeaseId("L" + nextNumber++);
+  }
+
+  GrantRecord record(Request request, LeaseSecret.Hash secret, List<Part> parts) {
+    return new GrantRecord(
+        secret,
+        request.holder(),
+        request.tenant(),
+        request.actor().token(),
+        parts.stream()
+            .map(part ->
+                new GrantRecord.PartRecord(
+                    GpuKey.of(part.gpu()),
+                    part.partition(),
+                    part.share(),
+                    part.hard(),
+                    Use.gpuMillis(part.gpu(), part.share())))
+            .toList(),
+        timers.wallMillis(),
+        request.limits(),
+        false);
+  }
+
+  /** What is written in the same commit as a lease. */
+  interface Beside {
+    void write(Draft draft) throws RefusedException;
+  }
+
+  void add(LeaseId id, GrantRecord grant, List<Part> parts, Actor actor)
+      throws StateException, RefusedException {
+    add(id, grant, parts, actor, draft -> {});
+  }
+
+  void add(LeaseId id, GrantRecord grant, List<Part> parts, Actor actor, Beside beside)
+      throws StateException, RefusedException {
+    records.transact(draft -> {
+      beside.write(draft);
+      requireToken(draft, grant);
+      for (Part part : parts) {
+        requireOpen(draft, part.gpu());
+        String key = GpuKey.of(part.gpu()).text();
+        Division after =
+            draft
+                .get(Kinds.DIVISIONS, key)
+                .orElse(Division.UNDIVIDED)
+                .take(new Allocation(id, part.partition(), part.share()), part.gpu().whole())
+                .orElseThrow(() ->
+                    new RefusedException(
+                        RefusedException.Why.CHANGED,
+                        part.gpu().label() + " has been granted to another meanwhile"));
+        draft.put(Kinds.DIVISIONS, key, after);
+      }
+      count(draft, grant);
+      draft.put(Kinds.GRANTS, id.text(), grant);
+      audit.note(draft, actor, "lease.grant", id.text(), grant.holder().toString());
+      return null;
+    });
+  }
+
+  /** Notes that a lease has ended, and forgets it if nothing of it is alive. */
+  void end(LeaseId id, boolean dead, Actor actor, String reason) throws StateException {
+    records.transact(draft -> {
+      Optional<GrantRecord> grant = draft.get(Kinds.GRANTS, id.text());
+      if (grant.isPresent()) {
+        audit.note(draft, actor, "lease.end", id.text(), reason);
+        if (dead) {
+          forget(draft, id, grant.get());
+        } else {
+          draft.put(Kinds.GRANTS, id.text(), grant.get().nowEnding());
+        }
+      }
+      return null;
+    });
+  }
+
+  /** Frees what a lease had; nothing happens if that is done already. */
+  void forget(LeaseId id) throws StateException {
+    records.transact(draft -> {
+      draft.get(Kinds.GRANTS, id.text()).ifPresent(grant -> forget(draft, id, grant));
+      return null;
+    });
+  }
+
+  /** This server's name. */
+  String server() {
+    return server;
+  }
+
+  Optional<GrantRecord> get(LeaseId id) {
+    return records.get(Kinds.GRANTS, id.text()).map(Versioned::value);
+  }
+
+  /** The lease with this secret; looks at all, so it is not for every day. */
+  Optional<LeaseId> find(LeaseSecret.Hash secret) {
+    return records.all(Kinds.GRANTS).entrySet().stream()
+        .filter(e -> e.getValue().value().secretHash().equals(secret))
+        .map(e -> new LeaseId(e.getKey()))
+        .findFirst();
+  }
+
+  void forEach(BiConsumer<LeaseId, GrantRecord> action) {
+    records.all(Kinds.GRANTS).forEach((id, v) -> action.accept(new LeaseId(id), v.value()));
+  }
+
+  boolean knows(TokenHash token) {
+    return records.get(Kinds.TOKENS, token.text()).isPresent();
+  }
+
+  /** The server to which a lease's holder is connected. */
+  String heldAt(LeaseId id, String home) {
+    return records.get(Kinds.HOLDS, id.text()).map(Versioned::value).orElse(home);
+  }
+
+  /** Of the commit that last said where its holder is; 0: it is at the server of its GPUs. */
+  long holdRevision(LeaseId id) {
+    return records.get(Kinds.HOLDS, id.text()).map(Versioned::revision).orElse(0L);
+  }
+
+  /** Its holder has just been here, and is now the affair of the server of its GPUs. */
+  void sendHome(LeaseId id, String home) throws StateException {
+    records.transact(draft -> {
+      if (draft.get(Kinds.GRANTS, id.text()).isPresent()) {
+        draft.put(Kinds.HOLDS, id.text(), home);
+      }
+      return null;
+    });
+  }
+
+  /** From now on the lease's holder is connected to this server. */
+  void holdHere(LeaseId id, boolean home) throws StateException {
+    records.transact(draft -> {
+      if (draft.get(Kinds.GRANTS, id.text()).isPresent()) {
+        if (home) {
+          draft.delete(Kinds.HOLDS, id.text());
+        } else {
+          draft.put(Kinds.HOLDS, id.text(), server);
+        }
+      }
+      return null;
+    });
+  }
+
+  /** Forgets a lease of a server that is gone, unless that has come back. */
+  void endOfGone(LeaseId id, String gone) throws StateException {
+    records.transact(draft -> {
+      Optional<GrantRecord> grant = draft.get(Kinds.GRANTS, id.text());
+      if (grant.isPresent() && draft.get(Kinds.SERVERS, gone).isEmpty()) {
+        audit.note(draft, Actor.POOL, "lease.end", id.text(), "server " + gone + " is gone");
+        forget(draft, id, grant.get());
+      }
+      return null;
+    });
+  }
+
+  /** All leases that have a part on this server. */
+  Map<LeaseId, GrantRecord> all() {
+    Map<LeaseId, GrantRecord> mine = new LinkedHashMap<>();
+    for (Map.Entry<String, Versioned<GrantRecord>> e : records.all(Kinds.GRANTS).entrySet()) {
+      GrantRecord grant = e.getValue().value();
+      if (grant.parts().stream().anyMatch(part -> part.gpu().server().equals(server))) {
+        mine.put(new LeaseId(e.getKey()), grant);
+      }
+    }
+    return mine;
+  }
+
+  /** The parts of a lease; empty if one of its GPUs is not there. */
+  Optional<List<Part>> parts(GrantRecord grant, Capacity capacity) {
+    List<Part> parts = new ArrayList<>();
+    for (GrantRecord.PartRecord part : grant.parts()) {
+      Optional<Gpu> gpu = capacity.gpu(part.gpu());
+      if (gpu.isEmpty()) {
+        return Optional.empty();
+      }
+      parts.add(new Part(gpu.get(), part.partition(), part.share(), part.hard()));
+    }
+    return Optional.of(parts);
+  }
+
+  private static void requireOpen(Draft draft, Gpu gpu) throws RefusedException {
+    if (draft.get(Kinds.DRAINS, gpu.server()).isPresent()) {
+      throw new RefusedException(
+          RefusedException.Why.CHANGED, "server " + gpu.server() + " drains since a moment ago");
+    }
+  }
+
+  private static void requireToken(Draft draft, GrantRecord grant) throws RefusedException {
+    if (grant.token().isPresent()
+        && draft.get(Kinds.TOKENS, grant.token().get().text()).isEmpty()) {
+      throw new RefusedException(
+          RefusedException.Why.DENIED, "the token was revoked while the request waited");
+    }
+  }
+
+  private static void count(Draft draft, GrantRecord grant) throws RefusedException {
+    String tenant = grant.tenant();
+    if (tenant.isEmpty()) {
+      return;
+    }
+    Use after = draft.get(Kinds.USES, tenant).orElse(Use.NONE).plus(grant.use());
+    Optional<String> limit =
+        draft.get(Kinds.TENANTS, tenant).map(Tenant::quota).flatMap(q -> q.exceededBy(after));
+    if (limit.isPresent()) {
+      throw new RefusedException(
+          RefusedException.Why.CHANGED, "tenant '" + tenant + "' may hold " + limit.get());
+    }
+    draft.put(Kinds.USES, tenant, after);
+  }
+
+  private static void forget(Draft draft, LeaseId id, GrantRecord grant) {
+    for (GrantRecord.PartRecord part : grant.parts()) {
+      String key = part.gpu().text();
+      draft
+          .get(Kinds.DIVISIONS, key)
+          .map(division -> division.release(id))
+          .ifPresent(after -> {
+            if (after.equals(Division.UNDIVIDED)) {
+              draft.delete(Kinds.DIVISIONS, key);
+            } else {
+              draft.put(Kinds.DIVISIONS, key, after);
+            }
+          });
+    }
+    draft
+        .get(Kinds.USES, grant.tenant())
+        .map(use -> use.minus(grant.use()))
+        .ifPresent(after -> {
+          if (after.leases() == 0) {
+            draft.delete(Kinds.USES, grant.tenant());
+          } else {
+            draft.put(Kinds.USES, grant.tenant(), after);
+          }
+        });
+    draft.delete(Kinds.GRANTS, id.text());
+    if (draft.get(Kinds.HOLDS, id.text()).isPresent()) {
+      draft.delete(Kinds.HOLDS, id.text());
+    }
+  }
+}

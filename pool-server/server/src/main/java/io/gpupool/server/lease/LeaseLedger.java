@@ -1,0 +1,93 @@
+// SPDX-License-Identifier: Apache-2.0
+package io.gpupool.server.lease;
+
+import io.gpupool.transport.Descriptors;
+import java.io.IOException;
+import java.lang.foreign.Arena;
+import java.lang.foreign.MemorySegment;
+import java.lang.foreign.ValueLayout;
+import java.lang.invoke.VarHandle;
+import java.nio.channels.FileChannel;
+import java.nio.file.Path;
+import java.nio.file.StandardOpenOption;
+
+/**
+ * How much memory the sessions of a lease use, shared with their workers through a file that lives
+ * in memory alone. Workers count up and down; the server reads, and takes off what a dead worker
+ * had.
+ *
+ * <pre>
+ *   GPU 0: u64 total | u64 slot 0 | ... | u64 slot 63     GPU 1: ...
+ * </pre>
+ */
+public final class LeaseLedger implements AutoCloseable {
+  static final int SLOTS = 64;
+  private static final int WORDS = 1 + SLOTS;
+  private static final VarHandle WORD = ValueLayout.JAVA_LONG.varHandle();
+
+  private final int gpus;
+  private final int descriptor;
+  private final Arena arena = Arena.ofShared();
+  private final MemorySegment words;
+
+  /** Of a lease on another server's GPUs, of whose use nothing is known here. */
+  private LeaseLedger() {
+    gpus = 0;
+    descriptor = -1;
+    words = MemorySegment.NULL;
+  }
+
+  static LeaseLedger elsewhere() {
+    return new LeaseLedger();
+  }
+
+  LeaseLedger(String name, int gpus) throws IOException {
+    this.gpus = gpus;
+    long lengthBytes = (long) gpus * WORDS * Long.BYTES;
+    descriptor = Descriptors.memoryFile(name, lengthBytes);
+    try (FileChannel file =
+        FileChannel.open(
+            Path.of("/proc/self/fd/" + descriptor),
+            StandardOpenOption.READ,
+            StandardOpenOption.WRITE)) {
+      words = file.map(FileChannel.MapMode.READ_WRITE, 0, lengthBytes, arena);
+    } catch (IOException e) {
+      arena.close();
+      Descriptors.close(descriptor);
+      throw e;
+    }
+  }
+
+  /** Under which path a worker of the same user opens it. */
+  public Path path() {
+    return Path.of("/proc/" + ProcessHandle.current().pid() + "/fd/" + descriptor);
+  }
+
+  public long usedBytes(int gpu) {
+    return gpus == 0 ? 0 : (long) WORD.getVolatile(words, at(gpu, 0));
+  }
+
+  public long usedBytes(int gpu, int slot) {
+    return gpus == 0 ? 0 : (long) WORD.getVolatile(words, at(gpu, 1 + slot));
+  }
+
+  /** Takes off what a slot's worker had; it must be dead. */
+  void clearSlot(int slot) {
+    for (int gpu = 0; gpu < gpus; gpu++) {
+      long used = (long) WORD.getAndSet(words, at(gpu, 1 + slot), 0L);
+      WORD.getAndAdd(words, at(gpu, 0), -used);
+    }
+  }
+
+  @Override
+  public void close() throws IOException {
+    arena.close();
+    if (gpus > 0) {
+      Descriptors.close(descriptor);
+    }
+  }
+
+  private static long at(int gpu, int word) {
+    return ((long) gpu * WORDS + word) * Long.BYTES;
+  }
+}

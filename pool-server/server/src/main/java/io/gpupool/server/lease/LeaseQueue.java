@@ -1,0 +1,593 @@
+// SPDX-License-Identifier: Apache-2.0
+package io.gpupool.server.lease;
+
+import io.gpupool.control.v1.Cause;
+import io.gpupool.control.v1.LeaseRequest;
+import io.gpupool.server.capacity.Capacity;
+import io.gpupool.server.control.Timers;
+import io.gpupool.server.identity.LeaseSecret;
+import io.gpupool.server.identity.TokenHash;
+import io.gpupool.server.lease.Turns.Turn;
+import io.gpupool.server.lease.Turns.Waiting;
+import io.gpupool.server.records.Request;
+import io.gpupool.server.records.WaitingRequest;
+import io.gpupool.server.refusal.RefusedException;
+import io.gpupool.server.state.StateException;
+import io.gpupool.server.tally.Count;
+import io.gpupool.server.tenant.Tenants;
+import java.io.IOException;
+import java.time.Duration;
+import java.util.ArrayList;
+import java.util.Comparator;
+import java.util.HashMap;
+import java.util.HashSet;
+import java.util.LinkedHashMap;
+import java.util.List;
+import java.util.Locale;
+import java.util.Map;
+import java.util.Optional;
+import java.util.Set;
+import java.util.concurrent.TimeUnit;
+import java.util.function.Supplier;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+
+/**
+ * Requests for leases, from when they are made until they are granted, refused or withdrawn. Owned
+ * by the control thread.
+ */
+public final class LeaseQueue {
+  private static final int MAX_WAITING = 8192;
+
+  /** After another server was quicker. */
+  private static final long AGAIN_MILLIS = 50;
+
+  /** So many know each step; from then on they are looked at together and told less often. */
+  private static final int CROWD = 32;
+
+  private static final long SOON_MILLIS = 10;
+  private static final long MISSING_NANOS = TimeUnit.MINUTES.toNanos(1);
+  private static final long TELL_NANOS = TimeUnit.SECONDS.toNanos(1);
+  private static final Logger LOG = LoggerFactory.getLogger(LeaseQueue.class);
+
+  private final Leases leases;
+  private final Capacity capacity;
+  private final Tenants tenants;
+  private final Timers timers;
+  private final Map<Long, Entry> entries = new LinkedHashMap<>();
+  private Optional<Shared> shared = Optional.empty();
+  private final Map<Long, Standing> standingElsewhere = new HashMap<>();
+  private long sharedSinceNanos;
+  private long lastNumber;
+  private boolean draining;
+  private boolean settlePlanned;
+
+  /** Who asked. Told on the control thread; after {@code granted} or {@code refused} no more. */
+  public interface Asker {
+    /** It waits; told again whenever its place changes. The next one has place 1. */
+    void queued(int place, String reason);
+
+    void granted(Leases.Granted granted);
+
+    void refused(Cause cause, String reason);
+
+    /** This server cannot serve it any more; another one that it asks again may. */
+    default void sentAway(String reason) {
+      refused(Cause.CAUSE_DRAINING, reason);
+    }
+  }
+
+  /** What makes a request known to all servers: its id, and how it was asked for. */
+  public record Known(LeaseSecret id, LeaseRequest message, boolean resumed) {
+    String key() {
+      return TokenHash.of(id.reveal()).text();
+    }
+  }
+
+  /** The queue of a pool of several servers. */
+  private record Shared(Waitlist list, Waitlist.Numbers numbers) {}
+
+  /** How one fares that waits at another server. */
+  private record Standing(int place, Turn turn) {}
+
+  /**
+   * A request that waits at another server.
+   *
+   * @param isOverQuota whether it waits for its tenant's other leases, not for GPUs
+   */
+  public record Elsewhere(WaitingRequest waiting, int place, String reason, boolean isOverQuota) {
+    public String id() {
+      return "Q" + waiting.number();
+    }
+  }
+
+  /** A place in the queue. */
+  public static final class Entry {
+    public final Request request;
+    private final Waiting waiting;
+    private final Asker asker;
+    private final Optional<Known> known;
+    private Optional<Timers.Cancellable> limit = Optional.empty();
+    private int place;
+    private Supplier<String> reason = () -> "";
+    private long toldAtNanos;
+    private Cause cause = Cause.CAUSE_NO_CAPACITY;
+
+    private Entry(Request request, Waiting waiting, Asker asker, Optional<Known> known) {
+      this.request = request;
+      this.waiting = waiting;
+      this.asker = asker;
+      this.known = known;
+    }
+
+    public String id() {
+      return "Q" + waiting.number();
+    }
+
+    public int place() {
+      return place;
+    }
+
+    public String reason() {
+      return reason.get();
+    }
+
+    public long sinceNanos() {
+      return waiting.sinceNanos();
+    }
+
+    /** Whether it waits for its tenant's other leases, not for GPUs. */
+    public boolean isOverQuota() {
+      return cause == Cause.CAUSE_DENIED;
+    }
+  }
+
+  public LeaseQueue(Leases leases, Capacity capacity, Tenants tenants, Timers timers) {
+    this.leases = leases;
+    this.capacity = capacity;
+    this.tenants = tenants;
+    this.timers = timers;
+    leases.whenFreed(this::settle);
+  }
+
+  /** Has requests that their clients make again wait at all servers of the pool. */
+  public void share(Waitlist list) {
+    shared = Optional.of(new Shared(list, list.numbers()));
+    sharedSinceNanos = timers.nowNanos();
+  }
+
+  /** Asks for a lease; the asker is told at once or later. */
+  public Entry ask(Request request, Asker asker) {
+    return ask(request, asker, Optional.empty());
+  }
+
+  /** The same of a request that can be made again, at any server. */
+  public Entry ask(Request request, Asker asker, Optional<Known> known) {
+    long number;
+    try {
+      if (known.isPresent() && known.get().resumed()) {
+        Optional<Entry> resumed = resume(request, asker, known.get());
+        if (resumed.isPresent()) {
+          return resumed.get();
+        }
+      }
+      number = shared.isPresent() ? shared.get().numbers().next() : ++lastNumber;
+    } catch (StateException e) {
+      Entry entry = new Entry(request, waiting(0, request), asker, known);
+      sendAway(entry, e.getMessage());
+      return entry;
+    }
+    Entry entry = new Entry(request, waiting(number, request), asker, known);
+    Waiting waiting = entry.waiting;
+    if (draining) {
+      refuse(entry, Cause.CAUSE_DRAINING, "this server is stopping and grants nothing more");
+      return entry;
+    }
+    Optional<String> tooImportant = tenants.whyNot(request.tenant(), request.priority());
+    if (tooImportant.isPresent()) {
+      refuse(entry, Cause.CAUSE_DENIED, tooImportant.get());
+      return entry;
+    }
+    if (entries.size() >= MAX_WAITING) {
+      refuse(entry, Cause.CAUSE_NO_CAPACITY, entries.size() + " requests wait already");
+      return entry;
+    }
+    entries.put(waiting.number(), entry);
+    if (request.waitMillis() > 0 && entries.size() > CROWD) {
+      // One look for all that come at this time.
+      settleSoon();
+    } else {
+      settle();
+    }
+    if (entries.containsKey(waiting.number())) {
+      if (request.waitMillis() == 0) {
+        entries.remove(waiting.number());
+        refuse(entry, entry.cause, entry.reason());
+      } else {
+        leases.tally().add(Count.REQUESTS_QUEUED, 1, request.tenant());
+        limit(entry, request.waitMillis());
+        write(entry);
+      }
+    }
+    return entry;
+  }
+
+  private Waiting waiting(long number, Request request) {
+    return new Waiting(
+        number, request.ask(), request.tenant(), request.priority(), timers.nowNanos());
+  }
+
+  private void limit(Entry entry, long millis) {
+    entry.limit = Optional.of(timers.after(millis, () -> expire(entry)));
+  }
+
+  /** Lets a request go on that was made before; empty if nobody knows it. */
+  private Optional<Entry> resume(Request request, Asker asker, Known known) throws StateException {
+    Optional<WaitingRequest> found =
+        shared.isPresent() ? shared.get().list().attach(known.key()) : Optional.empty();
+    if (found.isPresent()) {
+      Waiting waiting = shared.get().list().waiting(found.get());
+      Entry entry = new Entry(request, waiting, asker, Optional.of(known));
+      entries.put(waiting.number(), entry);
+      long waitedMillis = (timers.nowNanos() - waiting.sinceNanos()) / 1_000_000;
+      limit(entry, Math.max(0, request.waitMillis() - waitedMillis));
+      LOG.info("request {} goes on here", entry.id());
+      settleSoon();
+      return Optional.of(entry);
+    }
+    return leases
+        .find(known.id())
+        .map(granted -> {
+          asker.granted(granted);
+          return new Entry(request, waiting(0, request), asker, Optional.of(known));
+        });
+  }
+
+  /** Has the other servers know that it waits. */
+  private void write(Entry entry) {
+    if (shared.isEmpty() || entry.known.isEmpty()) {
+      return;
+    }
+    try {
+      Known known = entry.known.get();
+      WaitingRequest ignored =
+          shared
+              .get()
+              .list()
+              .add(
+                  known.key(),
+                  new WaitingRequest(
+                      entry.waiting.number(),
+                      "",
+                      timers.wallMillis(),
+                      known.message().toBuilder().clearRequestId().clearResumed().build(),
+                      entry.request));
+    } catch (StateException e) {
+      entries.remove(entry.waiting.number());
+      sendAway(entry, e.getMessage());
+    }
+  }
+
+  private void sendAway(Entry entry, String reason) {
+    entry.limit.ifPresent(Timers.Cancellable::cancel);
+    if (shared.isPresent() && entry.known.isPresent()) {
+      entry.asker.sentAway(reason);
+    } else {
+      refuse(entry, Cause.CAUSE_NO_CAPACITY, "the server cannot grant it: " + reason);
+    }
+  }
+
+  /** Does what follows from what other servers have written. */
+  void follow() {
+    if (shared.isEmpty()) {
+      return;
+    }
+    Waitlist list = shared.get().list();
+    Set<String> here = new HashSet<>();
+    for (Entry entry : List.copyOf(entries.values())) {
+      if (entry.known.isPresent()) {
+        String key = entry.known.get().key();
+        here.add(key);
+        if (!list.isHere(key) && remove(entry)) {
+          if (list.find(key).isEmpty()) {
+            refuse(entry, Cause.CAUSE_CANCELLED, "it was taken out of the queue");
+          } else {
+            entry.asker.sentAway("it goes on at another server");
+          }
+        }
+      }
+    }
+    list.forgetAbsent(here::contains);
+    settle();
+  }
+
+  /** Has all who wait ask another server, since this one can grant nothing. */
+  void sendAway(String reason) {
+    for (Entry entry : List.copyOf(entries.values())) {
+      if (entry.known.isPresent()) {
+        entries.remove(entry.waiting.number());
+        sendAway(entry, reason);
+      }
+    }
+  }
+
+  private void settleSoon() {
+    if (!settlePlanned) {
+      settlePlanned = true;
+      timers.after(
+          SOON_MILLIS,
+          () -> {
+            settlePlanned = false;
+            settle();
+          });
+    }
+  }
+
+  /** Takes a request back; one that was granted or refused is left as it is. */
+  public void withdraw(Entry entry) {
+    // One that may be made again is forgotten only when that does not happen.
+    boolean absent = shared.isPresent() && entry.known.isPresent();
+    if (absent ? take(entry) : remove(entry)) {
+      LOG.info("request {} is withdrawn", entry.id());
+      settle();
+    }
+  }
+
+  /** One that waits. */
+  public Optional<Entry> find(String id) {
+    return entries.values().stream().filter(entry -> entry.id().equals(id)).findFirst();
+  }
+
+  /** Takes a request out of the queue although its asker is still there. */
+  public void cancel(Entry entry, String reason) {
+    if (remove(entry)) {
+      refuse(entry, Cause.CAUSE_CANCELLED, reason);
+      settle();
+    }
+  }
+
+  /** All that wait, in the order of their places. */
+  public List<Entry> all() {
+    return entries.values().stream().sorted(Comparator.comparingInt(Entry::place)).toList();
+  }
+
+  /** Those that wait at other servers. */
+  public List<Elsewhere> elsewhere() {
+    if (shared.isEmpty()) {
+      return List.of();
+    }
+    return shared.get().list().requestsElsewhere().stream().map(this::elsewhere).toList();
+  }
+
+  /** One of them. */
+  public Optional<Elsewhere> findElsewhere(String id) {
+    return shared.isEmpty() || !id.startsWith("Q")
+        ? Optional.empty()
+        : shared.get().list().requestsElsewhere().stream()
+            .filter(waiting -> id.equals("Q" + waiting.number()))
+            .findFirst()
+            .map(this::elsewhere);
+  }
+
+  private Elsewhere elsewhere(WaitingRequest waiting) {
+    Standing standing = standingElsewhere.get(waiting.number());
+    if (standing == null) {
+      return new Elsewhere(waiting, 1, "it has just come", false);
+    }
+    return new Elsewhere(
+        waiting,
+        Math.max(1, standing.place()),
+        reason(standing.turn(), waiting.request()),
+        standing.turn() instanceof Turn.Barred);
+  }
+
+  /** Takes a request out of the queue whose asker is at another server, which tells it. */
+  public void cancel(Elsewhere entry) throws StateException {
+    shared.orElseThrow().list().cancel(entry.waiting());
+    settle();
+  }
+
+  /** Refuses all that wait and whoever comes, and ends all leases. */
+  public void drain(String reason) {
+    stopGranting(reason);
+    leases.drain(reason);
+  }
+
+  /** Refuses all that wait and whoever comes; leases go on. */
+  void stopGranting(String reason) {
+    draining = true;
+    if (shared.isPresent()) {
+      sendAway(reason);
+      leases.sendAwayThoseElsewhere();
+    }
+    for (Entry entry : List.copyOf(entries.values())) {
+      remove(entry);
+      refuse(entry, Cause.CAUSE_DRAINING, reason);
+    }
+  }
+
+  private void expire(Entry entry) {
+    if (remove(entry)) {
+      refuse(
+          entry,
+          entry.cause,
+          "waited " + shortest(entry.request.waitMillis()) + "; " + entry.reason());
+      settle();
+    }
+  }
+
+  /** Gives turns; to be called whenever something may have become free. */
+  public void settle() {
+    List<Waiting> waiting = new ArrayList<>();
+    entries.values().forEach(entry -> waiting.add(entry.waiting));
+    shared.ifPresent(s -> waiting.addAll(s.list().others()));
+    List<Entry> moved = new ArrayList<>();
+    standingElsewhere.clear();
+    int place = 0;
+    for (Turn turn : turns(waiting)) {
+      Entry entry = entries.get(turn.waiting().number());
+      if (entry == null) {
+        // Its turn is for the server to see to at which it waits.
+        place += turn instanceof Turn.Now ? 0 : 1;
+        standingElsewhere.put(turn.waiting().number(), new Standing(place, turn));
+        continue;
+      }
+      switch (turn) {
+        case Turn.Now now -> grant(entry, now);
+        case Turn.Never never -> {
+          if (mayBeMissingServers(entry)) {
+            entry.cause = Cause.CAUSE_NO_MATCH;
+            entry.reason = () -> reason(never, entry.request);
+            if (stand(entry, ++place)) {
+              moved.add(entry);
+            }
+          } else {
+            remove(entry);
+            refuse(entry, Cause.CAUSE_NO_MATCH, never.reason());
+          }
+        }
+        case Turn.Later later -> {
+          entry.cause =
+              capacity.isDraining(later.full().best().gpu().server())
+                  ? Cause.CAUSE_DRAINING
+                  : Cause.CAUSE_NO_CAPACITY;
+          entry.reason = () -> reason(later, entry.request);
+          if (stand(entry, ++place)) {
+            moved.add(entry);
+          }
+        }
+        case Turn.Barred barred -> {
+          entry.cause = Cause.CAUSE_DENIED;
+          entry.reason = () -> reason(barred, entry.request);
+          if (barred.ever()) {
+            remove(entry);
+            refuse(entry, Cause.CAUSE_DENIED, barred.reason());
+          } else if (stand(entry, ++place)) {
+            moved.add(entry);
+          }
+        }
+        case Turn.Behind behind -> {
+          entry.cause = Cause.CAUSE_NO_CAPACITY;
+          entry.reason = () -> reason(behind, entry.request);
+          if (stand(entry, ++place)) {
+            moved.add(entry);
+          }
+        }
+      }
+    }
+    moved.forEach(entry -> entry.asker.queued(entry.place, entry.reason()));
+  }
+
+  private String reason(Turn turn, Request request) {
+    return switch (turn) {
+      case Turn.Now now -> "it is its turn";
+      case Turn.Never never -> never.reason();
+      case Turn.Later later -> leases.whyNot(later.full(), request);
+      case Turn.Barred barred -> barred.reason();
+      case Turn.Behind behind ->
+          "what is free is kept for a request that has waited longer (Q"
+              + behind.first().number()
+              + ")";
+    };
+  }
+
+  /** A server that has just started does not know those that were there before and come again. */
+  private boolean mayBeMissingServers(Entry entry) {
+    return shared.isPresent()
+        && entry.known.isPresent()
+        && entry.known.get().resumed()
+        && timers.nowNanos() - sharedSinceNanos < MISSING_NANOS;
+  }
+
+  /** Notes a place; true if it is news to one who waits. */
+  private boolean stand(Entry entry, int place) {
+    boolean moved = entry.place != place && entry.request.waitMillis() > 0;
+    // Far behind, every step is no news.
+    boolean told =
+        moved
+            && (place <= CROWD
+                || entry.toldAtNanos == 0
+                || timers.nowNanos() - entry.toldAtNanos > TELL_NANOS);
+    if (told) {
+      entry.toldAtNanos = timers.nowNanos();
+    }
+    entry.place = place;
+    return told;
+  }
+
+  private List<Turn> turns(List<Waiting> waiting) {
+    return waiting.isEmpty()
+        ? List.of()
+        : Turns.decide(waiting, capacity.snapshot(), tenants.budgets(), timers.nowNanos());
+  }
+
+  private void grant(Entry entry, Turn.Now now) {
+    entries.remove(entry.waiting.number());
+    try {
+      Leases.Granted granted =
+          entry.known.isPresent()
+              ? leases.grant(entry.request, now.parts(), entry.known.get().id(), taking(entry))
+              : leases.grant(entry.request, now.parts());
+      entry.limit.ifPresent(Timers.Cancellable::cancel);
+      leases.tally().waited((timers.nowNanos() - entry.sinceNanos()) / 1e9);
+      entry.asker.granted(granted);
+    } catch (RefusedException e) {
+      if (e.why() == RefusedException.Why.CHANGED && entry.request.waitMillis() > 0) {
+        entries.put(entry.waiting.number(), entry);
+        timers.after(AGAIN_MILLIS, this::settle);
+      } else {
+        entry.limit.ifPresent(Timers.Cancellable::cancel);
+        refuse(
+            entry,
+            e.why() == RefusedException.Why.DENIED ? Cause.CAUSE_DENIED : Cause.CAUSE_NO_CAPACITY,
+            e.getMessage());
+      }
+    } catch (StateException e) {
+      LOG.warn("request {} cannot be granted: {}", entry.id(), e.getMessage());
+      sendAway(entry, e.getMessage());
+    } catch (IOException e) {
+      LOG.error("request {} cannot be granted: {}", entry.id(), e.getMessage());
+      entry.limit.ifPresent(Timers.Cancellable::cancel);
+      refuse(entry, Cause.CAUSE_NO_CAPACITY, "the server cannot grant it: " + e.getMessage());
+    }
+  }
+
+  /** One that has been written down as waiting is granted only if it still waits here. */
+  private Grants.Beside taking(Entry entry) {
+    String key = entry.known.orElseThrow().key();
+    return shared.isPresent() && entry.limit.isPresent()
+        ? shared.get().list().taking(key)
+        : draft -> {};
+  }
+
+  private boolean remove(Entry entry) {
+    if (!take(entry)) {
+      return false;
+    }
+    if (shared.isPresent() && entry.known.isPresent()) {
+      try {
+        shared.get().list().remove(entry.known.get().key());
+      } catch (StateException e) {
+        LOG.debug("request {} is forgotten later: {}", entry.id(), e.getMessage());
+      }
+    }
+    return true;
+  }
+
+  private boolean take(Entry entry) {
+    entry.limit.ifPresent(Timers.Cancellable::cancel);
+    return entries.remove(entry.waiting.number(), entry);
+  }
+
+  private void refuse(Entry entry, Cause cause, String reason) {
+    String text = "asked for " + entry.request.ask().describe() + "; " + reason;
+    LOG.info("lease refused: {}", text);
+    String label = cause.name().substring("CAUSE_".length()).toLowerCase(Locale.ROOT);
+    leases.tally().add(Count.REQUESTS_REFUSED, 1, entry.request.tenant(), label);
+    entry.asker.refused(cause, text);
+  }
+
+  private static String shortest(long millis) {
+    return Duration.ofMillis(millis).toString().substring(2).toLowerCase(Locale.ROOT);
+  }
+}

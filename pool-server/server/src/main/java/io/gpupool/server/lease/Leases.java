@@ -1,0 +1,736 @@
+// SPDX-License-Identifier: Apache-2.0
+package io.gpupool.server.lease;
+
+import io.gpupool.server.capacity.Capacity;
+import io.gpupool.server.capacity.Members;
+import io.gpupool.server.control.Timers;
+import io.gpupool.server.gpu.Gpu;
+import io.gpupool.server.gpu.Share;
+import io.gpupool.server.identity.Actor;
+import io.gpupool.server.identity.LeaseSecret;
+import io.gpupool.server.identity.TokenHash;
+import io.gpupool.server.limits.LeaseClock;
+import io.gpupool.server.placement.LeaseId;
+import io.gpupool.server.placement.Placement.Outcome;
+import io.gpupool.server.placement.Placement.Part;
+import io.gpupool.server.records.GrantRecord;
+import io.gpupool.server.records.Kinds;
+import io.gpupool.server.records.Request;
+import io.gpupool.server.refusal.RefusedException;
+import io.gpupool.server.state.Draft;
+import io.gpupool.server.state.StateException;
+import io.gpupool.server.tally.Count;
+import io.gpupool.server.tally.Tally;
+import java.io.IOException;
+import java.security.SecureRandom;
+import java.util.ArrayList;
+import java.util.HashMap;
+import java.util.LinkedHashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.Optional;
+import java.util.function.Consumer;
+import java.util.stream.Collectors;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+import org.slf4j.spi.LoggingEventBuilder;
+
+/**
+ * All leases of this server. A lease is granted when it is written down, and what it had is free
+ * when it is forgotten there. Owned by the control thread.
+ */
+public final class Leases {
+  /** How long a holder that lost its connection has to come back. */
+  public static final long GRACE_MILLIS = 1000;
+
+  /** The same after a restart of the server, which takes a while itself. */
+  static final long RESTART_GRACE_MILLIS = 10_000;
+
+  /** How long a server may be gone before its leases are; after etcd has given it up. */
+  static final long GONE_GRACE_MILLIS = 60_000;
+
+  private static final long RETRY_MILLIS = 1000;
+  private static final int LOOKS = 20;
+  private static final long LOOK_MILLIS = 50;
+  private static final int MAX_LEASES = 4096;
+  private static final int NAMED_IN_REASON = 3;
+  private static final Logger LOG = LoggerFactory.getLogger(Leases.class);
+
+  private final Grants grants;
+  private final Capacity capacity;
+  private final Timers timers;
+  private final TimeTable times;
+  private final SecureRandom random = new SecureRandom();
+  private final Map<LeaseId, Lease> leases = new LinkedHashMap<>();
+  private Map<LeaseId, Long> goneSinceNanos = Map.of();
+  private final Tally tally = new Tally();
+
+  /** One that is being written down; whoever looks meanwhile may find it written already. */
+  private Optional<LeaseId> inTheMaking = Optional.empty();
+
+  private Runnable freed = () -> {};
+
+  public Leases(Grants grants, Capacity capacity, Timers timers, TimeTable times) {
+    this.grants = grants;
+    this.capacity = capacity;
+    this.timers = timers;
+    this.times = times;
+  }
+
+  /** A lease that has just been granted, and the secret that nobody can tell later. */
+  public record Granted(Lease lease, LeaseSecret secret) {}
+
+  /** Has {@code action} run whenever fractions have become free. */
+  void whenFreed(Runnable action) {
+    freed = action;
+  }
+
+  /**
+   * Takes in the leases that were granted before a restart. Their sessions are dead; their holders
+   * have a while to come back.
+   */
+  public void restore() throws IOException {
+    for (Map.Entry<LeaseId, GrantRecord> granted : grants.all().entrySet()) {
+      GrantRecord record = granted.getValue();
+      Optional<List<Part>> parts = grants.parts(record, capacity);
+      if (record.ending() || parts.isEmpty()) {
+        grants.forget(granted.getKey());
+        LOG.info(
+            "lease {} is gone: {}",
+            granted.getKey(),
+            record.ending() ? "it had ended" : "its GPUs are not there any more");
+        continue;
+      }
+      Lease lease = live(granted.getKey(), record, parts.get());
+      leases.put(lease.id, lease);
+      watch(lease);
+      if (isHeldElsewhere(lease)) {
+        continue;
+      }
+      LOG.info("lease {} of {} waits for its holder to come back", lease.id, lease.holder);
+      startGrace(
+          lease,
+          grace(lease, RESTART_GRACE_MILLIS),
+          "its holder did not come back after the server's restart");
+    }
+  }
+
+  /** What has happened to leases of this server, and to their sessions. */
+  public Tally tally() {
+    return tally;
+  }
+
+  public Optional<Lease> find(String id, String secret) {
+    return find(id).filter(lease -> lease.secretHash.matches(secret));
+  }
+
+  /** A lease that has not ended. */
+  public Optional<Lease> find(String id) {
+    LeaseId key = new LeaseId(id);
+    return Optional.ofNullable(leases.get(key))
+        .or(() -> members().isAlone() ? Optional.empty() : meet(key))
+        .filter(lease -> lease.state != Lease.State.ENDING);
+  }
+
+  /** The same of one that another server may have granted a moment ago. */
+  public void findSoon(String id, String secret, Consumer<Optional<Lease>> then) {
+    findSoon(id, secret, LOOKS, then);
+  }
+
+  private void findSoon(String id, String secret, int looks, Consumer<Optional<Lease>> then) {
+    Optional<Lease> lease = find(id, secret);
+    if (lease.isPresent() || looks == 0 || members().isAlone()) {
+      then.accept(lease);
+    } else {
+      timers.after(LOOK_MILLIS, () -> findSoon(id, secret, looks - 1, then));
+    }
+  }
+
+  /** The lease that was granted to who chose this secret. */
+  Optional<Granted> find(LeaseSecret secret) {
+    return grants
+        .find(secret.hash())
+        .flatMap(id -> find(id.text()))
+        .map(lease -> new Granted(lease, secret));
+  }
+
+  public List<Lease> all() {
+    return new ArrayList<>(leases.values());
+  }
+
+  public void hold(Lease lease, LeaseHold hold) {
+    leases.putIfAbsent(lease.id, lease);
+    lease.holds.add(hold);
+    holdHere(lease);
+    if (lease.state == Lease.State.GRACE) {
+      lease.state = Lease.State.HELD;
+      lease.graceTimer.ifPresent(Timers.Cancellable::cancel);
+      lease.graceTimer = Optional.empty();
+      LOG.info("lease {}: its holder is back", lease.id);
+    }
+  }
+
+  /** A stream that held the lease has ended, without the lease being released. */
+  public void letGo(Lease lease, LeaseHold hold) {
+    if (!lease.holds.remove(hold) || !lease.holds.isEmpty() || lease.state != Lease.State.HELD) {
+      return;
+    }
+    LOG.debug("lease {}: its holder's connection has ended", lease.id);
+    if (lease.elsewhere && lease.clock.limits().graceMillis() > 0) {
+      sendHome(lease);
+      return;
+    }
+    startGrace(
+        lease,
+        grace(lease, GRACE_MILLIS),
+        lease.clock.limits().graceMillis() > 0
+            ? "its holder did not renew it"
+            : "its holder is gone");
+  }
+
+  /** Has the other servers know that the lease's holder is connected to this one. */
+  private void holdHere(Lease lease) {
+    if (members().isAlone() || grants.heldAt(lease.id, home(lease)).equals(grants.server())) {
+      return;
+    }
+    try {
+      grants.holdHere(lease.id, !lease.elsewhere);
+    } catch (StateException e) {
+      LOG.warn("lease {} cannot be held here yet: {}", lease.id, e.getMessage());
+      timers.after(
+          RETRY_MILLIS,
+          () -> {
+            if (lease.state == Lease.State.HELD && !lease.holds.isEmpty()) {
+              holdHere(lease);
+            }
+          });
+    }
+  }
+
+  /**
+   * Leaves a lease whose holder comes now and then to the server of its GPUs, which knows whether
+   * programs use it; that sees that the holder was here, and gives it its time from now on.
+   */
+  private void sendHome(Lease lease) {
+    lease.state = Lease.State.GRACE;
+    if (!members().lives(home(lease))) {
+      startGrace(lease, lease.clock.limits().graceMillis(), "its holder did not renew it");
+      return;
+    }
+    try {
+      grants.sendHome(lease.id, home(lease));
+      drop(lease);
+    } catch (StateException e) {
+      LOG.debug("lease {} cannot be left to another server yet: {}", lease.id, e.getMessage());
+      timers.after(
+          RETRY_MILLIS,
+          () -> {
+            if (lease.state == Lease.State.GRACE && leases.get(lease.id) == lease) {
+              sendHome(lease);
+            }
+          });
+    }
+  }
+
+  private static long grace(Lease lease, long usualMillis) {
+    return Math.max(usualMillis, lease.clock.limits().graceMillis());
+  }
+
+  private void startGrace(Lease lease, long millis, String reason) {
+    lease.state = Lease.State.GRACE;
+    lease.graceTimer =
+        Optional.of(
+            timers.after(
+                millis,
+                () -> {
+                  if (isInUse(lease)) {
+                    return; // The end of the last session starts it anew.
+                  }
+                  if (!isHeldElsewhere(lease)) {
+                    end(lease, reason);
+                  } else if (lease.elsewhere) {
+                    drop(lease);
+                  } else {
+                    lease.state = Lease.State.HELD;
+                  }
+                }));
+  }
+
+  private Members members() {
+    return capacity.members();
+  }
+
+  private static String home(Lease lease) {
+    return lease.parts.getFirst().gpu().server();
+  }
+
+  /** Whether its holder is connected to another server that lives. */
+  private boolean isHeldElsewhere(Lease lease) {
+    if (members().isAlone()) {
+      return false;
+    }
+    String at = grants.heldAt(lease.id, home(lease));
+    return !at.equals(grants.server()) && members().lives(at);
+  }
+
+  /** Does what follows from what other servers have written. */
+  void follow() {
+    for (Lease lease : all()) {
+      if (lease.state != Lease.State.ENDING) {
+        follow(lease);
+      }
+    }
+    grants.forEach((id, record) -> {
+      if (!leases.containsKey(id)) {
+        boolean home = home(record).equals(grants.server());
+        if (home || grants.heldAt(id, "").equals(grants.server())) {
+          Optional<Lease> ignored = meet(id);
+        }
+      }
+    });
+  }
+
+  private void follow(Lease lease) {
+    Optional<GrantRecord> record = grants.get(lease.id);
+    if (record.isEmpty() || record.get().ending()) {
+      finish(lease, "it was ended at another server");
+    } else if (lease.token.isPresent() && !grants.knows(lease.token.get())) {
+      end(lease, "its token was revoked");
+    } else if (wasAtAnother(lease)) {
+      lease.graceTimer.ifPresent(Timers.Cancellable::cancel);
+      startGrace(lease, lease.clock.limits().graceMillis(), "its holder did not renew it");
+    } else if (lease.holds.isEmpty() && lease.state == Lease.State.HELD) {
+      if (lease.elsewhere && isHeldElsewhere(lease)) {
+        drop(lease);
+      } else if (!isHeldElsewhere(lease)) {
+        startGrace(
+            lease,
+            grace(lease, RESTART_GRACE_MILLIS),
+            "its holder did not come back to another server");
+      }
+    } else if (lease.holds.isEmpty() && isHeldElsewhere(lease)) {
+      lease.graceTimer.ifPresent(Timers.Cancellable::cancel);
+      lease.graceTimer = Optional.empty();
+      lease.state = Lease.State.HELD;
+    }
+  }
+
+  /** Whether its holder, who need not stay connected, has just been at another server. */
+  private boolean wasAtAnother(Lease lease) {
+    long revision = grants.holdRevision(lease.id);
+    if (revision == lease.holdRevision) {
+      return false;
+    }
+    lease.holdRevision = revision;
+    return !lease.elsewhere
+        && lease.clock.limits().graceMillis() > 0
+        && lease.holds.isEmpty()
+        && grants.heldAt(lease.id, "").equals(grants.server());
+  }
+
+  /**
+   * A lease that another server has granted, or that this one was not told of. It is taken in if it
+   * is on this server's GPUs, or to be held here.
+   */
+  private Optional<Lease> meet(LeaseId id) {
+    Optional<GrantRecord> record =
+        grants.get(id).filter(r -> !r.parts().isEmpty() && !inTheMaking.equals(Optional.of(id)));
+    Optional<List<Part>> parts = record.flatMap(r -> grants.parts(r, capacity));
+    if (parts.isEmpty()) {
+      return Optional.empty();
+    }
+    boolean here = members().isThis(parts.get().getFirst().gpu().server());
+    try {
+      if (record.get().ending()) {
+        if (here) {
+          grants.forget(id);
+        }
+        return Optional.empty();
+      }
+      Lease lease = live(id, record.get(), parts.get());
+      if (here || grants.heldAt(id, "").equals(grants.server())) {
+        leases.put(id, lease);
+        watch(lease);
+        LOG.info("lease {} of {} was granted by another server", id, lease.holder);
+        if (!isHeldElsewhere(lease)) {
+          startGrace(lease, grace(lease, RESTART_GRACE_MILLIS), "its holder did not come");
+        }
+      }
+      return Optional.of(lease);
+    } catch (IOException e) {
+      LOG.error("lease {} cannot be taken in yet: {}", id, e.getMessage());
+      return Optional.empty();
+    }
+  }
+
+  /** Has the holders of leases on other servers' GPUs go to another server. */
+  void sendAwayThoseElsewhere() {
+    all().stream().filter(lease -> lease.elsewhere).forEach(this::drop);
+  }
+
+  private void drop(Lease lease) {
+    leases.remove(lease.id, lease);
+    List<LeaseHold> holds = List.copyOf(lease.holds);
+    lease.holds.clear();
+    holds.forEach(LeaseHold::sentAway);
+    close(lease);
+  }
+
+  /** Whose lease it is, on whichever server's GPUs. */
+  public Optional<String> tenantOf(String id) {
+    return grants.get(new LeaseId(id)).map(GrantRecord::tenant);
+  }
+
+  /** How many leases another server's GPUs have. */
+  public int countOn(String server) {
+    int[] count = new int[1];
+    grants.forEach((id, record) -> {
+      if (home(record).equals(server)) {
+        count[0]++;
+      }
+    });
+    return count[0];
+  }
+
+  private static String home(GrantRecord record) {
+    return record.parts().getFirst().gpu().server();
+  }
+
+  /** Leases on other servers' GPUs whose holders are not connected to this one. */
+  public List<Lease> ofOthers() {
+    List<Lease> others = new ArrayList<>();
+    if (!members().isAlone()) {
+      grants.forEach((id, record) -> {
+        if (!leases.containsKey(id) && !home(record).equals(grants.server())) {
+          meet(id).ifPresent(others::add);
+        }
+      });
+    }
+    return others;
+  }
+
+  /** Whether the pool knows all whose workers live, so that nothing of theirs is granted again. */
+  boolean areThosePoolKnows() {
+    return leases.values().stream()
+        .allMatch(lease -> lease.elsewhere || grants.get(lease.id).isPresent());
+  }
+
+  /** Ends leases on the GPUs of servers that have been gone for long. */
+  void clearAwayThoseOfTheGone() {
+    Map<LeaseId, Long> since = new HashMap<>();
+    grants.forEach((id, record) -> {
+      String server = home(record);
+      if (members().lives(server)) {
+        return;
+      }
+      long goneAt = goneSinceNanos.getOrDefault(id, timers.nowNanos());
+      since.put(id, goneAt);
+      if (record.ending() || timers.nowNanos() - goneAt >= GONE_GRACE_MILLIS * 1_000_000) {
+        try {
+          grants.endOfGone(id, server);
+          LOG.info("lease {} ends: server {} is gone", id, server);
+        } catch (StateException e) {
+          LOG.warn("lease {} of a server that is gone stays: {}", id, e.getMessage());
+        }
+      }
+    });
+    goneSinceNanos = since;
+  }
+
+  /** Whether programs keep a lease whose holder need not stay connected. */
+  private static boolean isInUse(Lease lease) {
+    return lease.clock.limits().graceMillis() > 0 && !lease.sessions().isEmpty();
+  }
+
+  /**
+   * Ends a lease as someone asks: kills its sessions; its fractions are free when the last worker
+   * is dead.
+   *
+   * @throws StateException if that cannot be written down; then the lease goes on
+   */
+  public void release(Lease lease, Actor actor, String reason) throws StateException {
+    if (lease.state != Lease.State.ENDING) {
+      grants.end(lease.id, lease.sessions().isEmpty(), actor, reason);
+      tally.add(Count.LEASES_ENDED, 1, lease.tenant, cause(lease, actor));
+      finish(lease, reason);
+    }
+  }
+
+  /** Ends a lease whatever the disk says. */
+  public void end(Lease lease, String reason) {
+    try {
+      release(lease, Actor.POOL, reason);
+    } catch (StateException e) {
+      LOG.error("lease {} ends, which cannot be written down yet: {}", lease.id, e.getMessage());
+      tally.add(Count.LEASES_ENDED, 1, lease.tenant, cause(lease, Actor.POOL));
+      finish(lease, reason);
+    }
+  }
+
+  /** A line of the log that has the lease and its tenant as fields, too. */
+  private static LoggingEventBuilder told(Lease lease) {
+    return LOG.atInfo().addKeyValue("lease", lease.id.text()).addKeyValue("tenant", lease.tenant);
+  }
+
+  private static String cause(Lease lease, Actor actor) {
+    if (!actor.equals(Actor.POOL)) {
+      return "released";
+    }
+    return lease.state == Lease.State.GRACE ? "holder_gone" : "pool";
+  }
+
+  private void finish(Lease lease, String reason) {
+    lease.state = Lease.State.ENDING;
+    lease.graceTimer.ifPresent(Timers.Cancellable::cancel);
+    lease.limitTimer.ifPresent(Timers.Cancellable::cancel);
+    told(lease).log("lease {} ends: {}", lease.id, reason);
+    List<LeaseHold> holds = List.copyOf(lease.holds);
+    lease.holds.clear();
+    holds.forEach(hold -> hold.ended(reason));
+    lease.sessions().forEach(session -> session.end("its lease has ended: " + reason));
+    freeIfEmpty(lease);
+  }
+
+  /** Must be called when a session's worker is dead. */
+  public void sessionGone(Lease lease, LeasedSession session) {
+    lease.remove(session);
+    if (lease.state == Lease.State.GRACE && lease.clock.limits().graceMillis() > 0) {
+      lease.graceTimer.ifPresent(Timers.Cancellable::cancel);
+      startGrace(lease, lease.clock.limits().graceMillis(), "its holder did not renew it");
+    }
+    freeIfEmpty(lease);
+  }
+
+  /** Ends all leases on this server's GPUs; the holders of others go to another server. */
+  void drain(String reason) {
+    for (Lease lease : all()) {
+      if (lease.elsewhere) {
+        drop(lease);
+      } else {
+        end(lease, reason);
+      }
+    }
+  }
+
+  /** Ends what was asked for with a token. */
+  public void endThoseOf(TokenHash token, String reason) {
+    for (Lease lease : all()) {
+      if (lease.token.equals(Optional.of(token)) && lease.state != Lease.State.ENDING) {
+        end(lease, reason);
+      }
+    }
+  }
+
+  private void freeIfEmpty(Lease lease) {
+    if (lease.state != Lease.State.ENDING
+        || !lease.sessions().isEmpty()
+        || !leases.containsKey(lease.id)) {
+      return;
+    }
+    if (lease.elsewhere) {
+      drop(lease);
+      return;
+    }
+    try {
+      grants.forget(lease.id);
+    } catch (StateException e) {
+      LOG.error("lease {} cannot be forgotten yet: {}", lease.id, e.getMessage());
+      timers.after(RETRY_MILLIS, () -> freeIfEmpty(lease));
+      return;
+    }
+    leases.remove(lease.id);
+    tally(tally, lease);
+    close(lease);
+    told(lease).log("lease {} is gone", lease.id);
+    freed.run();
+  }
+
+  private static void close(Lease lease) {
+    lease.time.close();
+    try {
+      lease.ledger.close();
+    } catch (IOException e) {
+      LOG.warn("lease {}: cannot close its ledger", lease.id, e);
+    }
+  }
+
+  /** Counts the time that a lease had of its GPUs. */
+  public static void tally(Tally tally, Lease lease) {
+    if (lease.elsewhere) {
+      return;
+    }
+    for (int i = 0; i < lease.parts.size(); i++) {
+      Gpu gpu = lease.parts.get(i).gpu();
+      String[] labels = {lease.tenant, gpu.server(), Integer.toString(gpu.ordinal())};
+      tally.add(Count.GPU_NANOS, lease.time.use(i).usedNanos(), labels);
+      tally.add(Count.THROTTLED_NANOS, lease.time.use(i).waitedNanos(), labels);
+    }
+  }
+
+  /**
+   * Makes a lease of parts that are free.
+   *
+   * @throws IOException if the server cannot, for want of files or disk
+   * @throws RefusedException if they are not free any more, or the tenant may not
+   */
+  public Granted grant(Request request, List<Part> parts) throws IOException, RefusedException {
+    return grant(request, parts, LeaseSecret.random(random), draft -> {});
+  }
+
+  /** The same with a secret of the caller's choice. */
+  Granted grant(Request request, List<Part> parts, LeaseSecret secret, Grants.Beside beside)
+      throws IOException, RefusedException {
+    if (leases.size() >= MAX_LEASES) {
+      throw new IOException("it has " + MAX_LEASES + " leases");
+    }
+    LeaseId id = grants.nextId();
+    GrantRecord record = grants.record(request, secret.hash(), parts);
+    Lease lease = live(id, record, parts);
+    inTheMaking = Optional.of(id);
+    try {
+      grants.add(
+          id,
+          record,
+          parts,
+          request.actor(),
+          draft -> {
+            beside.write(draft);
+            dependOnServers(draft, id, parts);
+          });
+    } catch (StateException | RefusedException | RuntimeException e) {
+      lease.time.close();
+      lease.ledger.close();
+      throw e;
+    } finally {
+      inTheMaking = Optional.empty();
+    }
+    leases.put(id, lease);
+    watch(lease);
+    tally.add(Count.LEASES_GRANTED, 1, lease.tenant);
+    told(lease).log("lease {} granted to {}: {}", id, request.holder(), describe(parts));
+    return new Granted(lease, secret);
+  }
+
+  /** Another server's GPUs are granted only while it lives. */
+  private void dependOnServers(Draft draft, LeaseId id, List<Part> parts) throws RefusedException {
+    for (Part part : parts) {
+      String server = part.gpu().server();
+      if (members().isThis(server)) {
+        continue;
+      }
+      if (draft.get(Kinds.SERVERS, server).isEmpty()) {
+        throw new RefusedException(
+            RefusedException.Why.CHANGED, "server " + server + " has left the pool meanwhile");
+      }
+      draft.put(Kinds.HOLDS, id.text(), grants.server());
+    }
+  }
+
+  private Lease live(LeaseId id, GrantRecord record, List<Part> parts) throws IOException {
+    boolean elsewhere = !members().isThis(parts.getFirst().gpu().server());
+    LeaseTime time =
+        elsewhere ? LeaseTime.elsewhere(times) : new LeaseTime(times, parts, timers.nowNanos());
+    LeaseLedger ledger = elsewhere ? LeaseLedger.elsewhere() : ledger(id, parts, time);
+    Lease lease = make(id, record, parts, time, ledger);
+    lease.elsewhere = elsewhere;
+    lease.holdRevision = grants.holdRevision(id);
+    return lease;
+  }
+
+  private Lease make(
+      LeaseId id, GrantRecord record, List<Part> parts, LeaseTime time, LeaseLedger ledger) {
+    long grantedAtNanos =
+        timers.nowNanos() - 1_000_000 * Math.max(0, timers.wallMillis() - record.grantedAtMillis());
+    return new Lease(
+        id,
+        record.secretHash(),
+        record.holder(),
+        record.tenant(),
+        record.token(),
+        parts,
+        ledger,
+        time,
+        new LeaseClock(record.limits(), grantedAtNanos, timers.nowNanos()),
+        grantedAtNanos);
+  }
+
+  /** Ends a lease once it has reached a limit. */
+  private void watch(Lease lease) {
+    if (lease.elsewhere) {
+      return;
+    }
+    lease.limitTimer =
+        lease.clock.nextLookMillis(timers.nowNanos()).stream()
+            .mapToObj(millis -> timers.after(millis, () -> look(lease)))
+            .findFirst();
+  }
+
+  private void look(Lease lease) {
+    lease.noteWork(timers.nowNanos());
+    lease
+        .clock
+        .over(timers.nowNanos())
+        .ifPresentOrElse(reason -> end(lease, reason), () -> watch(lease));
+  }
+
+  private static LeaseLedger ledger(LeaseId id, List<Part> parts, LeaseTime time)
+      throws IOException {
+    try {
+      return new LeaseLedger("gpupool-" + id, parts.size());
+    } catch (IOException e) {
+      time.close();
+      throw e;
+    }
+  }
+
+  /** Why a request finds no room, and what its holder can do; names nobody it must not see. */
+  String whyNot(Outcome.Full full, Request request) {
+    Gpu gpu = full.best().gpu();
+    if (capacity.isDraining(gpu.server())) {
+      return "what could serve it is on servers that drain, such as "
+          + gpu.label()
+          + "; wait for others, or have an admin undo it with 'gpupool server uncordon "
+          + gpu.server()
+          + "'";
+    }
+    String best = "largest free fraction is " + full.best().free() + " on " + full.best().label();
+    if (request.ask().gpus() > 1) {
+      best = full.fitting() + " of these are free now, beyond them the " + best;
+    }
+    String holders =
+        leases.values().stream()
+            .filter(lease -> lease.parts.stream().anyMatch(full.best()::holds))
+            .limit(NAMED_IN_REASON)
+            .map(lease ->
+                "lease "
+                    + lease.id
+                    + " ("
+                    + (request.actor().maySee(lease.tenant)
+                        ? lease.holder.toString()
+                        : "another tenant's")
+                    + ", "
+                    + on(lease, gpu)
+                    + ")")
+            .collect(Collectors.joining(" or "));
+    return best
+        + "; ask for less (-m or -p)"
+        + (holders.isEmpty() ? "" : " or wait for " + holders);
+  }
+
+  private static Share on(Lease lease, Gpu gpu) {
+    return lease.parts.stream()
+        .filter(part -> part.gpu().equals(gpu))
+        .map(Part::share)
+        .reduce(Share.NONE, Share::plus);
+  }
+
+  private static String describe(List<Part> parts) {
+    return parts.stream()
+        .map(part ->
+            part.share()
+                + " of "
+                + part.partition().map(name -> "partition '" + name + "' of ").orElse("")
+                + part.gpu().label())
+        .collect(Collectors.joining(", "));
+  }
+}

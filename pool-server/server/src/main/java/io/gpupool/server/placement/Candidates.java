@@ -1,0 +1,217 @@
+// SPDX-License-Identifier: Apache-2.0
+package io.gpupool.server.placement;
+
+import io.gpupool.server.gpu.Share;
+import io.gpupool.server.placement.Placement.Offer;
+import java.util.ArrayList;
+import java.util.Collection;
+import java.util.Collections;
+import java.util.Comparator;
+import java.util.HashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.Optional;
+
+/**
+ * The offers that have room for a request, and the choice between them. Gathered in one pass over a
+ * snapshot, so that a pool of thousands of servers takes well under a millisecond.
+ */
+final class Candidates {
+  /*
+   * Packed: on the GPU of which least is left, and of GPUs that nobody uses one of the server that
+   * has fewest of them, so that whole GPUs stay together for those who want several; all of a
+   * request on one server where one can; else on as few as possible.
+   *
+   * Spread: on the GPU of which most is left, on the server of which most is, each GPU of a request
+   * on another server for as long as there are any.
+   */
+
+  private static final Comparator<Candidate> PACKED =
+      Comparator.comparingInt(Candidate::rank)
+          .thenComparingDouble(Candidate::left)
+          .thenComparingInt(Candidate::ordinal);
+  private static final Comparator<Candidate> SPREAD =
+      Comparator.comparingInt(Candidate::rank)
+          .thenComparingDouble(c -> -c.left())
+          .thenComparingInt(Candidate::ordinal);
+
+  private final Ask ask;
+  private final Comparator<Candidate> order;
+  private final Map<String, Server> servers = new HashMap<>();
+  private Optional<Server> current = Optional.empty();
+  private int gpus;
+
+  Candidates(Ask ask) {
+    this.ask = ask;
+    order = ask.spread() ? SPREAD : PACKED;
+  }
+
+  /**
+   * An offer with room.
+   *
+   * @param rank what is less goes first, however much of it is left
+   * @param left what part of the GPU stays free behind the grant; the larger of memory and compute
+   */
+  private record Candidate(Offer offer, int rank, double left) {
+    int ordinal() {
+      return offer.gpu().ordinal();
+    }
+  }
+
+  /** What there is on one server. */
+  private static final class Server {
+    final String name;
+    final List<Candidate> candidates = new ArrayList<>();
+    int unused;
+    int offers;
+    double free;
+
+    Server(String name) {
+      this.name = name;
+    }
+
+    /** What part of it nobody has. */
+    double freePart() {
+      return free / offers;
+    }
+
+    /** Puts the best ones in front. */
+    void sort(Comparator<Candidate> order, int count) {
+      if (count == 1) {
+        int best = candidates.indexOf(Collections.min(candidates, order));
+        Collections.swap(candidates, 0, best);
+      } else {
+        candidates.sort(order);
+      }
+    }
+
+    int rank(int count) {
+      return candidates.get(count - 1).rank;
+    }
+
+    double left(int count) {
+      double sum = 0;
+      for (int i = 0; i < count; i++) {
+        sum += candidates.get(i).left;
+      }
+      return sum;
+    }
+
+    /** How many unused GPUs a grant finds; 0 if it is served from others. */
+    int broken(int count) {
+      for (int i = 0; i < count; i++) {
+        Offer offer = candidates.get(i).offer;
+        if (isUnused(offer)) {
+          return unused;
+        }
+      }
+      return 0;
+    }
+  }
+
+  /** Takes notice of an offer, whether it suits or not. */
+  void see(Offer offer) {
+    Server server = server(offer.gpu().server());
+    server.offers++;
+    server.free += offer.free().computeBasisPoints();
+    if (isUnused(offer)) {
+      server.unused++;
+    }
+  }
+
+  private static boolean isUnused(Offer offer) {
+    return offer.free().computeBasisPoints() == Share.WHOLE_COMPUTE
+        && offer.free().memoryBytes() == offer.gpu().memoryBytes();
+  }
+
+  /** Adds the offer that was just seen, which has room for this share. */
+  void add(Offer offer, Share share) {
+    Candidate candidate = new Candidate(offer, rank(offer), left(offer, share));
+    List<Candidate> known = server(offer.gpu().server()).candidates;
+    if (known.isEmpty() || known.getLast().offer.gpu() != offer.gpu()) {
+      gpus++;
+      known.add(candidate);
+    } else if (order.compare(candidate, known.getLast()) < 0) {
+      known.set(known.size() - 1, candidate);
+    }
+  }
+
+  /** How many GPUs have room. */
+  int gpus() {
+    return gpus;
+  }
+
+  /** As many offers as are asked for, of different GPUs; there must be enough. */
+  List<Offer> choose() {
+    Collection<Server> able =
+        servers.values().stream().filter(server -> !server.candidates.isEmpty()).toList();
+    able.forEach(server -> server.sort(order, ask.gpus()));
+    return (ask.spread() ? spread(able) : packed(able)).stream().map(Candidate::offer).toList();
+  }
+
+  private List<Candidate> packed(Collection<Server> able) {
+    List<Server> rest = new ArrayList<>(able);
+    List<Candidate> chosen = new ArrayList<>();
+    while (chosen.size() < ask.gpus()) {
+      int missing = ask.gpus() - chosen.size();
+      Server next =
+          rest.stream()
+              .filter(server -> server.candidates.size() >= missing)
+              .min(closest(missing))
+              .or(() -> rest.stream().max(Comparator.comparingInt(s -> s.candidates.size())))
+              .orElseThrow();
+      chosen.addAll(next.candidates.subList(0, Math.min(missing, next.candidates.size())));
+      rest.remove(next);
+    }
+    return chosen;
+  }
+
+  private static Comparator<Server> closest(int count) {
+    return Comparator.comparingInt((Server server) -> server.rank(count))
+        .thenComparingDouble(server -> server.left(count))
+        .thenComparingInt(server -> server.broken(count))
+        .thenComparing(server -> server.name);
+  }
+
+  private List<Candidate> spread(Collection<Server> able) {
+    List<Server> emptiestFirst = new ArrayList<>(able);
+    emptiestFirst.sort(
+        Comparator.comparing((Server server) -> server.candidates.getFirst(), order)
+            .thenComparingDouble(server -> -server.freePart())
+            .thenComparing(server -> server.name));
+    List<Candidate> chosen = new ArrayList<>();
+    for (int round = 0; chosen.size() < ask.gpus(); round++) {
+      for (Server server : emptiestFirst) {
+        if (round < server.candidates.size() && chosen.size() < ask.gpus()) {
+          chosen.add(server.candidates.get(round));
+        }
+      }
+    }
+    return chosen;
+  }
+
+  /**
+   * Who names no partition and does not ask for hard limits gets them last, for they keep idle time
+   * from it.
+   */
+  private int rank(Offer offer) {
+    if (!offer.tenants().isEmpty()) {
+      return 0;
+    }
+    return offer.hard() && !ask.hard() && ask.partition().isEmpty() ? 2 : 1;
+  }
+
+  private static double left(Offer offer, Share share) {
+    Share left = offer.free().minus(share);
+    return Math.max(
+        (double) left.memoryBytes() / offer.gpu().memoryBytes(),
+        (double) left.computeBasisPoints() / Share.WHOLE_COMPUTE);
+  }
+
+  private Server server(String name) {
+    if (current.isEmpty() || !current.get().name.equals(name)) {
+      current = Optional.of(servers.computeIfAbsent(name, Server::new));
+    }
+    return current.get();
+  }
+}

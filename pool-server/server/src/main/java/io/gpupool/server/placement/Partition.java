@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: Apache-2.0
+package io.gpupool.server.placement;
+
+import io.gpupool.server.gpu.Share;
+import java.util.Optional;
+import java.util.Set;
+
+/**
+ * A named part of a GPU, cut off by an admin.
+ *
+ * @param size what is set aside for it
+ * @param hard whether its leases never get more compute than their share, even if the rest is idle
+ * @param tenants for whom it is reserved; empty: for all
+ * @param target what it shrinks to as its leases end
+ * @param leaving whether it goes with its last lease
+ */
+public record Partition(
+    String name,
+    Share size,
+    boolean hard,
+    Set<String> tenants,
+    Optional<Share> target,
+    boolean leaving) {
+  public Partition {
+    tenants = Set.copyOf(tenants);
+  }
+
+  public Partition(String name, Share size, boolean hard, Set<String> tenants) {
+    this(name, size, hard, tenants, Optional.empty(), false);
+  }
+
+  /** What its leases may come to have. */
+  Share limit() {
+    return leaving ? Share.NONE : target.orElse(size);
+  }
+
+  Partition withSize(Share newSize, Optional<Share> newTarget, boolean nowLeaving) {
+    return new Partition(name, newSize, hard, tenants, newTarget, nowLeaving);
+  }
+}

@@ -1,0 +1,191 @@
+// SPDX-License-Identifier: Apache-2.0
+package io.gpupool.server.placement;
+
+import io.gpupool.server.gpu.Gpu;
+import io.gpupool.server.gpu.Share;
+import io.gpupool.server.select.Selection;
+import java.util.Comparator;
+import java.util.List;
+import java.util.Optional;
+import java.util.Set;
+
+/**
+ * Decides which GPUs serve a request: a pure function over a snapshot of what is free. What is
+ * reserved for a tenant goes before what all may have; {@link Candidates} has the rest.
+ */
+public final class Placement {
+  private Placement() {}
+
+  /**
+   * What can be granted from.
+   *
+   * @param partition of the GPU; empty: what is in none
+   * @param whole what it has when nothing is granted
+   * @param free what can be granted now
+   * @param tenants who may have it; empty: all
+   */
+  public record Offer(
+      Gpu gpu,
+      Optional<String> partition,
+      Share whole,
+      Share free,
+      boolean hard,
+      Set<String> tenants) {
+    public static Offer ofRest(Gpu gpu, Share whole, Share free) {
+      return new Offer(gpu, Optional.empty(), whole, free, false, Set.of());
+    }
+
+    static Offer of(Gpu gpu, Partition partition, Share free) {
+      return new Offer(
+          gpu,
+          Optional.of(partition.name()),
+          partition.limit(),
+          free,
+          partition.hard(),
+          partition.tenants());
+    }
+
+    /** Whether a tenant's request may be served from it, if it is large enough. */
+    public boolean suits(Ask ask, String tenant, Selection selection) {
+      return selection.accepts(gpu)
+          && (ask.partition().isEmpty() || ask.partition().equals(partition))
+          && (tenants.isEmpty() || tenants.contains(tenant));
+    }
+
+    public boolean canEverServe(Ask ask) {
+      return whole.covers(ask.shareOf(this));
+    }
+
+    public boolean holds(Part part) {
+      return gpu.equals(part.gpu) && partition.equals(part.partition);
+    }
+
+    public Offer without(Share share) {
+      return new Offer(gpu, partition, whole, free.minus(share), hard, tenants);
+    }
+
+    /** How messages name it. */
+    public String label() {
+      return partition.map(name -> "partition '" + name + "' of ").orElse("") + gpu.label();
+    }
+  }
+
+  /** One GPU's part of a granted request. */
+  public record Part(Gpu gpu, Optional<String> partition, Share share, boolean hard) {}
+
+  /** What became of a request. */
+  public sealed interface Outcome {
+    /** The parts are on different GPUs, in the order in which the program will see them. */
+    record Placed(List<Part> parts) implements Outcome {}
+
+    /** No GPU of the pool could ever serve it. */
+    record Impossible(String reason) implements Outcome {}
+
+    /** It has to wait for others; {@code best} is the offer that comes closest of how many GPUs. */
+    record Full(Offer best, int fitting) implements Outcome {}
+  }
+
+  /**
+   * Decides.
+   *
+   * @param snapshot of which the offers of one GPU follow each other
+   */
+  public static Outcome place(Ask ask, String tenant, List<Offer> snapshot) {
+    Selection selection = new Selection(ask.selectors());
+    Candidates candidates = new Candidates(ask);
+    boolean suits = false;
+    int able = 0;
+    Gpu lastAble = null;
+    Share share = Share.NONE;
+    long shareOfBytes = -1;
+    for (Offer offer : snapshot) {
+      candidates.see(offer);
+      if (!offer.suits(ask, tenant, selection)) {
+        continue;
+      }
+      suits = true;
+      // Most GPUs are like the one before.
+      if (ask.partition().isPresent() || offer.gpu().memoryBytes() != shareOfBytes) {
+        share = ask.shareOf(offer);
+        shareOfBytes = offer.gpu().memoryBytes();
+      }
+      if (offer.whole().covers(share)) {
+        able += offer.gpu() == lastAble ? 0 : 1;
+        lastAble = offer.gpu();
+        if (offer.free().covers(share)) {
+          candidates.add(offer, share);
+        }
+      }
+    }
+    if (!suits) {
+      return new Outcome.Impossible(noneSuits(ask, snapshot));
+    }
+    if (able == 0) {
+      return new Outcome.Impossible(tooLarge(suiting(ask, tenant, snapshot)));
+    }
+    if (able < ask.gpus()) {
+      return new Outcome.Impossible(
+          "only " + able + (able == 1 ? " GPU" : " GPUs") + " can serve it");
+    }
+    if (candidates.gpus() < ask.gpus()) {
+      return new Outcome.Full(closest(ask, tenant, selection, snapshot), candidates.gpus());
+    }
+    return new Outcome.Placed(
+        candidates.choose().stream()
+            .map(o -> new Part(o.gpu(), o.partition(), ask.shareOf(o), o.hard() || ask.hard()))
+            .toList());
+  }
+
+  private static List<Offer> suiting(Ask ask, String tenant, List<Offer> snapshot) {
+    Selection selection = new Selection(ask.selectors());
+    return snapshot.stream().filter(o -> o.suits(ask, tenant, selection)).toList();
+  }
+
+  private static String tooLarge(List<Offer> suiting) {
+    Offer largest =
+        suiting.stream().max(Comparator.comparingLong(o -> o.whole().memoryBytes())).orElseThrow();
+    return (largest.whole().equals(largest.gpu().whole())
+            ? "the largest GPU that matches is " + largest.gpu().describe()
+            : "the largest that matches is "
+                + largest.whole()
+                + (largest.partition().isPresent() ? " in " : " outside the partitions of ")
+                + largest.label())
+        + "; ask for less (-m or -p)";
+  }
+
+  private static String noneSuits(Ask ask, List<Offer> snapshot) {
+    if (snapshot.isEmpty()) {
+      return "the pool has no GPUs";
+    }
+    if (ask.partition().isPresent()) {
+      return "no GPU that matches has a partition '"
+          + ask.partition().get()
+          + "' that this tenant may use";
+    }
+    Selection selection = new Selection(ask.selectors());
+    return snapshot.stream().anyMatch(o -> selection.accepts(o.gpu()))
+        ? "what matches is reserved for other tenants"
+        : "no GPU matches; the pool has for example " + snapshot.getFirst().gpu().describe();
+  }
+
+  /** Of those that could ever serve it, the one that has most of what is asked for. */
+  private static Offer closest(Ask ask, String tenant, Selection selection, List<Offer> snapshot) {
+    Offer best = snapshot.getFirst();
+    double most = -1;
+    for (Offer offer : snapshot) {
+      if (!offer.suits(ask, tenant, selection)) {
+        continue;
+      }
+      Share share = ask.shareOf(offer);
+      double part =
+          Math.min(
+              (double) offer.free().memoryBytes() / Math.max(1, share.memoryBytes()),
+              (double) offer.free().computeBasisPoints() / share.computeBasisPoints());
+      if (part > most && offer.whole().covers(share)) {
+        most = part;
+        best = offer;
+      }
+    }
+    return best;
+  }
+}

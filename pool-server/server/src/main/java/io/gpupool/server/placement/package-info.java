@@ -1,0 +1,6 @@
+// SPDX-License-Identifier: Apache-2.0
+/**
+ * Where a lease goes: what is asked for, what GPUs have left, and the decision. Pure functions of
+ * values.
+ */
+package io.gpupool.server.placement;

@@ -1,0 +1,10 @@
+// SPDX-License-Identifier: Apache-2.0
+package io.gpupool.server.records;
+
+/**
+ * Who changed what.
+ *
+ * @param atMillis since 1970
+ */
+public record AuditEntry(
+    long atMillis, String actor, String action, String subject, String detail) {}

@@ -1,0 +1,146 @@
+// SPDX-License-Identifier: Apache-2.0
+package io.gpupool.server.records;
+
+import io.gpupool.control.v1.LeaseRequest;
+import io.gpupool.server.gpu.Share;
+import io.gpupool.server.identity.Actor;
+import io.gpupool.server.identity.HolderName;
+import io.gpupool.server.limits.LeaseLimits;
+import io.gpupool.server.placement.Ask;
+import io.gpupool.server.refusal.InvalidRequestException;
+import io.gpupool.server.select.Selector;
+import io.gpupool.wire.ByteSize;
+import java.util.Map;
+import java.util.Optional;
+import java.util.OptionalInt;
+
+/** Checks what a lease request asks for; every bound answers with a message of its own. */
+public final class LeaseTerms {
+  private static final int MAX_SELECTORS = 16;
+  private static final int MAX_SELECTOR_LENGTH = 128;
+  private static final int MAX_TENANT_LENGTH = 64;
+  private static final int MAX_PRIORITY = 1000;
+  private static final long MAX_WAIT_MILLIS = 30L * 24 * 3600 * 1000;
+  private static final double MIN_FRACTION = 0.01;
+
+  private LeaseTerms() {}
+
+  /** The tenant that an admin names, or the caller's own. */
+  private static String tenant(LeaseRequest request, Actor actor) throws InvalidRequestException {
+    String tenant = request.getTenant().isEmpty() ? actor.tenant() : request.getTenant();
+    require(
+        tenant.length() <= MAX_TENANT_LENGTH,
+        "the tenant's name has over " + MAX_TENANT_LENGTH + " characters");
+    return HolderName.plain(tenant);
+  }
+
+  private static Optional<String> partition(LeaseRequest request) throws InvalidRequestException {
+    require(
+        request.getPartition().length() <= MAX_TENANT_LENGTH
+            && HolderName.plain(request.getPartition()).equals(request.getPartition()),
+        "there are no partitions of such a name");
+    return request.getPartition().isEmpty()
+        ? Optional.empty()
+        : Optional.of(request.getPartition());
+  }
+
+  public static Request check(LeaseRequest request, Actor actor) throws InvalidRequestException {
+    int gpus = request.getGpus() == 0 ? 1 : request.getGpus();
+    require(
+        gpus > 0 && gpus <= Ask.MAX_GPUS,
+        "asked for " + Integer.toUnsignedString(gpus) + " GPUs; give 1 to " + Ask.MAX_GPUS);
+    require(
+        Math.abs((long) request.getPriority()) <= MAX_PRIORITY,
+        "priority " + request.getPriority() + " is beyond " + MAX_PRIORITY);
+    require(
+        request.getWaitMillis() >= 0 && request.getWaitMillis() <= MAX_WAIT_MILLIS,
+        "the wait is over 30 days");
+    return new Request(
+        new Ask(
+            gpus,
+            size(request),
+            compute(request),
+            selectors(request.getSelectorsMap()),
+            partition(request),
+            request.getHard(),
+            request.getSpread()),
+        request.getPriority(),
+        request.getWaitMillis(),
+        HolderName.of(request.getHolder()),
+        actor,
+        tenant(request, actor),
+        limits(request));
+  }
+
+  private static LeaseLimits limits(LeaseRequest request) throws InvalidRequestException {
+    try {
+      return new LeaseLimits(
+          request.getIdleTimeoutMillis(), request.getTimeLimitMillis(), request.getGraceMillis());
+    } catch (IllegalArgumentException e) {
+      throw new InvalidRequestException(e.getMessage());
+    }
+  }
+
+  private static Ask.Size size(LeaseRequest request) throws InvalidRequestException {
+    return switch (request.getSizeCase()) {
+      case SIZE_NOT_SET -> new Ask.Size.Fraction(1);
+      case FRACTION -> {
+        double part = request.getFraction();
+        require(
+            part >= MIN_FRACTION && part <= 1,
+            "asked for a fraction of "
+                + part
+                + "; give 0.01 to 1 (whole GPUs are asked for with -n)");
+        yield new Ask.Size.Fraction(part);
+      }
+      case MEMORY_BYTES -> {
+        long bytes = request.getMemoryBytes();
+        require(
+            bytes >= Share.MIN_MEMORY_BYTES,
+            "asked for "
+                + (bytes < 0 ? "over 8 EiB" : new ByteSize(bytes))
+                + " of memory; the least is 1 MiB");
+        yield new Ask.Size.Memory(bytes);
+      }
+    };
+  }
+
+  private static OptionalInt compute(LeaseRequest request) throws InvalidRequestException {
+    if (!request.hasComputePercent()) {
+      return OptionalInt.empty();
+    }
+    double percent = request.getComputePercent();
+    require(
+        percent >= 1 && percent <= 100,
+        "asked for " + percent + " percent of compute; give 1 to 100");
+    return OptionalInt.of((int) Math.round(percent * 100));
+  }
+
+  private static Map<String, String> selectors(Map<String, String> selectors)
+      throws InvalidRequestException {
+    require(selectors.size() <= MAX_SELECTORS, "over " + MAX_SELECTORS + " selectors");
+    for (Map.Entry<String, String> selector : selectors.entrySet()) {
+      String value = selector.getValue();
+      require(
+          selector.getKey().length() <= MAX_SELECTOR_LENGTH
+              && value.length() <= MAX_SELECTOR_LENGTH
+              && HolderName.plain(value).equals(value)
+              && HolderName.plain(selector.getKey()).equals(selector.getKey()),
+          "a selector has over "
+              + MAX_SELECTOR_LENGTH
+              + " characters, or some that cannot be printed");
+      try {
+        Selector.of(selector.getKey(), value);
+      } catch (IllegalArgumentException e) {
+        throw new InvalidRequestException(e.getMessage());
+      }
+    }
+    return selectors;
+  }
+
+  private static void require(boolean condition, String message) throws InvalidRequestException {
+    if (!condition) {
+      throw new InvalidRequestException(message);
+    }
+  }
+}

@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: Apache-2.0
+package io.gpupool.server.records;
+
+import io.gpupool.server.identity.Actor;
+import io.gpupool.server.identity.HolderName;
+import io.gpupool.server.limits.LeaseLimits;
+import io.gpupool.server.placement.Ask;
+
+/**
+ * A request for a lease, checked.
+ *
+ * @param ask what is wanted
+ * @param priority who goes first; larger is sooner
+ * @param waitMillis how long it may wait for others to end; 0: not at all
+ * @param holder on whose behalf
+ * @param actor who asked
+ * @param tenant under whose name; empty: nobody's
+ * @param limits when the lease ends by itself
+ */
+public record Request(
+    Ask ask,
+    int priority,
+    long waitMillis,
+    HolderName holder,
+    Actor actor,
+    String tenant,
+    LeaseLimits limits) {
+  public Request(
+      Ask ask, int priority, long waitMillis, HolderName holder, Actor actor, String tenant) {
+    this(ask, priority, waitMillis, holder, actor, tenant, LeaseLimits.NONE);
+  }
+}

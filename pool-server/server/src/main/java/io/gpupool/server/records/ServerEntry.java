@@ -1,0 +1,19 @@
+// SPDX-License-Identifier: Apache-2.0
+package io.gpupool.server.records;
+
+import io.gpupool.server.gpu.Gpu;
+import java.util.List;
+
+/**
+ * A server as the pool remembers it while it lives.
+ *
+ * @param address {@code HOST:PORT} of its control plane
+ * @param backend nvidia or soft
+ * @param sinceMillis when it came, since 1970
+ */
+public record ServerEntry(
+    String name, String address, String version, String backend, List<Gpu> gpus, long sinceMillis) {
+  public ServerEntry {
+    gpus = List.copyOf(gpus);
+  }
+}

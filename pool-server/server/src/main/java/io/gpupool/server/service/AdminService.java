@@ -1,0 +1,301 @@
+// SPDX-License-Identifier: Apache-2.0
+package io.gpupool.server.service;
+
+import io.gpupool.control.v1.AuditLine;
+import io.gpupool.control.v1.CreatePartitionRequest;
+import io.gpupool.control.v1.CreateTenantRequest;
+import io.gpupool.control.v1.CreateTokenReply;
+import io.gpupool.control.v1.CreateTokenRequest;
+import io.gpupool.control.v1.DeletePartitionReply;
+import io.gpupool.control.v1.DeletePartitionRequest;
+import io.gpupool.control.v1.DeleteTenantReply;
+import io.gpupool.control.v1.DeleteTenantRequest;
+import io.gpupool.control.v1.DrainServerRequest;
+import io.gpupool.control.v1.ListAuditReply;
+import io.gpupool.control.v1.ListAuditRequest;
+import io.gpupool.control.v1.ListPartitionsReply;
+import io.gpupool.control.v1.ListPartitionsRequest;
+import io.gpupool.control.v1.ListTenantsReply;
+import io.gpupool.control.v1.ListTenantsRequest;
+import io.gpupool.control.v1.ListTokensReply;
+import io.gpupool.control.v1.ListTokensRequest;
+import io.gpupool.control.v1.PartitionInfo;
+import io.gpupool.control.v1.PartitionRef;
+import io.gpupool.control.v1.PoolAdminGrpc;
+import io.gpupool.control.v1.ResizePartitionRequest;
+import io.gpupool.control.v1.RevokeTokenReply;
+import io.gpupool.control.v1.RevokeTokenRequest;
+import io.gpupool.control.v1.ServerInfo;
+import io.gpupool.control.v1.SetQuotaRequest;
+import io.gpupool.control.v1.TenantInfo;
+import io.gpupool.control.v1.UncordonServerRequest;
+import io.gpupool.server.capacity.Partitions;
+import io.gpupool.server.gpu.Gpu;
+import io.gpupool.server.identity.TokenHash;
+import io.gpupool.server.lease.Drains;
+import io.gpupool.server.lease.LeaseQueue;
+import io.gpupool.server.lease.Leases;
+import io.gpupool.server.records.AuditEntry;
+import io.gpupool.server.refusal.RefusedException;
+import io.gpupool.server.state.StateException;
+import io.gpupool.server.tenant.Access;
+import io.gpupool.server.tenant.Audit;
+import io.gpupool.server.tenant.Tenants;
+import io.gpupool.server.tenant.Tokens;
+import io.grpc.Status;
+import io.grpc.stub.StreamObserver;
+import java.util.OptionalLong;
+import java.util.Set;
+
+/** The gRPC service of what changes the pool. gRPC calls it on the control thread. */
+public final class AdminService extends PoolAdminGrpc.PoolAdminImplBase {
+  private static final int DEFAULT_AUDIT_LINES = 100;
+
+  private final Partitions partitions;
+  private final Tenants tenants;
+  private final Tokens tokens;
+  private final Audit audit;
+  private final AdminView view;
+  private final Leases leases;
+  private final LeaseQueue queue;
+  private final Drains drains;
+  private final PoolView pool;
+
+  public AdminService(
+      Partitions partitions,
+      Tenants tenants,
+      Tokens tokens,
+      Audit audit,
+      AdminView view,
+      Leases leases,
+      LeaseQueue queue,
+      Drains drains,
+      PoolView pool) {
+    this.partitions = partitions;
+    this.tenants = tenants;
+    this.tokens = tokens;
+    this.audit = audit;
+    this.view = view;
+    this.leases = leases;
+    this.queue = queue;
+    this.drains = drains;
+    this.pool = pool;
+  }
+
+  @Override
+  public void listPartitions(
+      ListPartitionsRequest request, StreamObserver<ListPartitionsReply> reply) {
+    answer(reply, () -> view.partitions(Access.actor()));
+  }
+
+  @Override
+  public void createPartition(CreatePartitionRequest request, StreamObserver<PartitionInfo> reply) {
+    answer(
+        reply,
+        () -> {
+          Gpu gpu = gpu(request.getRef());
+          partitions.create(
+              Access.actor(),
+              gpu,
+              request.getRef().getName(),
+              AdminView.wanted(request.getSize()),
+              request.getHard(),
+              Set.copyOf(request.getTenantsList()));
+          queue.settle();
+          return view.partition(gpu, request.getRef().getName());
+        });
+  }
+
+  @Override
+  public void resizePartition(ResizePartitionRequest request, StreamObserver<PartitionInfo> reply) {
+    answer(
+        reply,
+        () -> {
+          Gpu gpu = gpu(request.getRef());
+          partitions.resize(
+              Access.actor(),
+              gpu,
+              request.getRef().getName(),
+              AdminView.wanted(request.getSize()),
+              request.getWait(),
+              request.getIfRevision());
+          queue.settle();
+          return view.partition(gpu, request.getRef().getName());
+        });
+  }
+
+  @Override
+  public void deletePartition(
+      DeletePartitionRequest request, StreamObserver<DeletePartitionReply> reply) {
+    answer(
+        reply,
+        () -> {
+          boolean gone =
+              partitions.delete(
+                  Access.actor(),
+                  gpu(request.getRef()),
+                  request.getRef().getName(),
+                  request.getWait(),
+                  request.getIfRevision());
+          queue.settle();
+          return DeletePartitionReply.newBuilder().setGone(gone).build();
+        });
+  }
+
+  @Override
+  public void listTenants(ListTenantsRequest request, StreamObserver<ListTenantsReply> reply) {
+    answer(reply, () -> view.tenants(Access.actor()));
+  }
+
+  @Override
+  public void createTenant(CreateTenantRequest request, StreamObserver<TenantInfo> reply) {
+    answer(
+        reply,
+        () -> {
+          tenants.create(Access.actor(), request.getName(), AdminView.quota(request.getQuota()));
+          return view.tenant(request.getName());
+        });
+  }
+
+  @Override
+  public void setQuota(SetQuotaRequest request, StreamObserver<TenantInfo> reply) {
+    answer(
+        reply,
+        () -> {
+          tenants.setQuota(
+              Access.actor(),
+              request.getName(),
+              AdminView.quota(request.getQuota()),
+              request.getIfRevision());
+          queue.settle();
+          return view.tenant(request.getName());
+        });
+  }
+
+  @Override
+  public void deleteTenant(DeleteTenantRequest request, StreamObserver<DeleteTenantReply> reply) {
+    answer(
+        reply,
+        () -> {
+          tenants.delete(Access.actor(), request.getName(), request.getIfRevision());
+          return DeleteTenantReply.getDefaultInstance();
+        });
+  }
+
+  @Override
+  public void listTokens(ListTokensRequest request, StreamObserver<ListTokensReply> reply) {
+    answer(reply, () -> view.tokens(request.getTenant()));
+  }
+
+  @Override
+  public void createToken(CreateTokenRequest request, StreamObserver<CreateTokenReply> reply) {
+    answer(
+        reply,
+        () -> {
+          Tokens.Made made =
+              tokens.create(
+                  Access.actor(),
+                  request.getTenant(),
+                  AdminView.role(request.getRole()),
+                  request.getValidMillis(),
+                  request.getNote());
+          return CreateTokenReply.newBuilder()
+              .setInfo(view.token(made.hash()))
+              .setToken(made.text())
+              .build();
+        });
+  }
+
+  @Override
+  public void revokeToken(RevokeTokenRequest request, StreamObserver<RevokeTokenReply> reply) {
+    answer(
+        reply,
+        () -> {
+          TokenHash revoked = tokens.revoke(Access.actor(), request.getId());
+          leases.endThoseOf(revoked, "its token was revoked");
+          return RevokeTokenReply.getDefaultInstance();
+        });
+  }
+
+  @Override
+  public void drainServer(DrainServerRequest request, StreamObserver<ServerInfo> reply) {
+    answer(
+        reply,
+        () -> {
+          drains.drain(
+              Access.actor(),
+              request.getName(),
+              request.hasDeadlineMillis()
+                  ? OptionalLong.of(request.getDeadlineMillis())
+                  : OptionalLong.empty());
+          return pool.server(request.getName());
+        });
+  }
+
+  @Override
+  public void uncordonServer(UncordonServerRequest request, StreamObserver<ServerInfo> reply) {
+    answer(
+        reply,
+        () -> {
+          drains.uncordon(Access.actor(), request.getName());
+          return pool.server(request.getName());
+        });
+  }
+
+  @Override
+  public void listAudit(ListAuditRequest request, StreamObserver<ListAuditReply> reply) {
+    answer(
+        reply,
+        () -> {
+          int limit = request.getLimit() <= 0 ? DEFAULT_AUDIT_LINES : request.getLimit();
+          ListAuditReply.Builder lines = ListAuditReply.newBuilder();
+          for (Audit.Line line : audit.latest(Math.min(limit, Audit.KEPT))) {
+            AuditEntry entry = line.entry();
+            lines.addLines(
+                AuditLine.newBuilder()
+                    .setId(line.id())
+                    .setAtMillis(entry.atMillis())
+                    .setActor(entry.actor())
+                    .setAction(entry.action())
+                    .setSubject(entry.subject())
+                    .setDetail(entry.detail()));
+          }
+          return lines.build();
+        });
+  }
+
+  private Gpu gpu(PartitionRef ref) throws RefusedException {
+    return partitions.find(ref.getServer(), ref.getGpu());
+  }
+
+  /** What a call does; what it throws becomes the call's status. */
+  private interface Call<T> {
+    T run() throws RefusedException, StateException;
+  }
+
+  private static <T> void answer(StreamObserver<T> reply, Call<T> call) {
+    T answer;
+    try {
+      answer = call.run();
+    } catch (RefusedException e) {
+      reply.onError(status(e.why()).withDescription(e.getMessage()).asRuntimeException());
+      return;
+    } catch (StateException e) {
+      reply.onError(Status.RESOURCE_EXHAUSTED.withDescription(e.getMessage()).asRuntimeException());
+      return;
+    }
+    reply.onNext(answer);
+    reply.onCompleted();
+  }
+
+  private static Status status(RefusedException.Why why) {
+    return switch (why) {
+      case INVALID -> Status.INVALID_ARGUMENT;
+      case NOT_FOUND -> Status.NOT_FOUND;
+      case EXISTS -> Status.ALREADY_EXISTS;
+      case IN_USE -> Status.FAILED_PRECONDITION;
+      case CHANGED -> Status.ABORTED;
+      case DENIED -> Status.PERMISSION_DENIED;
+    };
+  }
+}

@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: Apache-2.0
+package io.gpupool.server.service;
+
+import io.gpupool.server.identity.Caller;
+import io.gpupool.server.session.Workers;
+import io.gpupool.server.state.RecordStore;
+import io.gpupool.server.tenant.Tokens;
+import java.util.Optional;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.Executor;
+
+/** Reads the pool's state on the control thread, which lets it in, for those on other threads. */
+public record ControlReader(
+    Executor control,
+    Tokens tokens,
+    PoolView view,
+    AdminView admin,
+    Workers workers,
+    RecordStore records)
+    implements PoolReader {
+  @Override
+  public boolean needsTokens() {
+    return tokens.required();
+  }
+
+  @Override
+  public CompletableFuture<Optional<Caller>> caller(Optional<String> token) {
+    return tokens
+        .ready(token)
+        .thenApplyAsync(
+            ready ->
+                tokens
+                    .authenticate(token)
+                    .map(actor ->
+                        new Caller(
+                            actor.tenant(),
+                            actor.role(),
+                            actor.text(),
+                            tokens.expiresAtMillis(actor))),
+            control);
+  }
+
+  @Override
+  public CompletableFuture<Optional<PoolSnapshot>> read(Optional<String> token) {
+    return tokens
+        .ready(token)
+        .thenApplyAsync(
+            ready -> tokens.authenticate(token).map(actor -> view.snapshot(actor, admin)), control);
+  }
+
+  @Override
+  public CompletableFuture<Optional<String>> trouble() {
+    return CompletableFuture.supplyAsync(() -> view.trouble().or(records::trouble), control);
+  }
+}

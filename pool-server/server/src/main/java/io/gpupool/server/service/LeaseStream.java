@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: Apache-2.0
+package io.gpupool.server.service;
+
+import io.gpupool.control.v1.Ended;
+import io.gpupool.control.v1.LeaseEvent;
+import io.gpupool.server.lease.LeaseHold;
+import io.grpc.Status;
+import io.grpc.stub.ServerCallStreamObserver;
+
+/** A gRPC stream that holds a lease. Runs on the control thread. */
+final class LeaseStream implements LeaseHold {
+  private final ServerCallStreamObserver<LeaseEvent> events;
+
+  LeaseStream(ServerCallStreamObserver<LeaseEvent> events) {
+    this.events = events;
+  }
+
+  @Override
+  public void sentAway() {
+    if (!events.isCancelled()) {
+      events.onError(
+          Status.UNAVAILABLE
+              .withDescription("this server is leaving; hold the lease at another")
+              .asRuntimeException());
+    }
+  }
+
+  @Override
+  public void ended(String reason) {
+    if (!events.isCancelled()) {
+      events.onNext(LeaseEvent.newBuilder().setEnded(Ended.newBuilder().setReason(reason)).build());
+      events.onCompleted();
+    }
+  }
+}

@@ -1,0 +1,23 @@
+// SPDX-License-Identifier: Apache-2.0
+package io.gpupool.server.service;
+
+import io.gpupool.server.identity.Caller;
+import java.util.Optional;
+import java.util.concurrent.CompletableFuture;
+
+/**
+ * What a pool-server shows of itself. Any thread may ask; a server that has ended never answers.
+ */
+public interface PoolReader {
+  /** Whether callers must show tokens; otherwise whoever can connect may do anything. */
+  boolean needsTokens();
+
+  /** Who shows this token; empty if nobody is known by it. */
+  CompletableFuture<Optional<Caller>> caller(Optional<String> token);
+
+  /** All that who shows this token may see; empty if nobody is known by it. */
+  CompletableFuture<Optional<PoolSnapshot>> read(Optional<String> token);
+
+  /** Why no program can be served now, in a sentence; empty if one can. */
+  CompletableFuture<Optional<String>> trouble();
+}

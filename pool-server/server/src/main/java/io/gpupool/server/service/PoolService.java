@@ -1,0 +1,505 @@
+// SPDX-License-Identifier: Apache-2.0
+package io.gpupool.server.service;
+
+import com.google.protobuf.ByteString;
+import io.gpupool.control.v1.Cause;
+import io.gpupool.control.v1.CloseSessionReply;
+import io.gpupool.control.v1.CloseSessionRequest;
+import io.gpupool.control.v1.EndSessionReply;
+import io.gpupool.control.v1.EndSessionRequest;
+import io.gpupool.control.v1.Held;
+import io.gpupool.control.v1.HoldRequest;
+import io.gpupool.control.v1.LeaseEvent;
+import io.gpupool.control.v1.LeaseRequest;
+import io.gpupool.control.v1.ListGpusReply;
+import io.gpupool.control.v1.ListLeasesReply;
+import io.gpupool.control.v1.ListQueueReply;
+import io.gpupool.control.v1.ListRequest;
+import io.gpupool.control.v1.ListServersReply;
+import io.gpupool.control.v1.ListSessionsReply;
+import io.gpupool.control.v1.OpenSessionReply;
+import io.gpupool.control.v1.OpenSessionRequest;
+import io.gpupool.control.v1.PoolGrpc;
+import io.gpupool.control.v1.Queued;
+import io.gpupool.control.v1.Refused;
+import io.gpupool.control.v1.ReleaseLeaseReply;
+import io.gpupool.control.v1.ReleaseLeaseRequest;
+import io.gpupool.control.v1.VersionReply;
+import io.gpupool.control.v1.VersionRequest;
+import io.gpupool.server.identity.Actor;
+import io.gpupool.server.identity.HolderName;
+import io.gpupool.server.identity.LeaseSecret;
+import io.gpupool.server.lease.Lease;
+import io.gpupool.server.lease.LeaseQueue;
+import io.gpupool.server.lease.Leases;
+import io.gpupool.server.records.LeaseTerms;
+import io.gpupool.server.records.Request;
+import io.gpupool.server.refusal.InvalidRequestException;
+import io.gpupool.server.session.Bulletins;
+import io.gpupool.server.session.Session;
+import io.gpupool.server.session.Sessions;
+import io.gpupool.server.state.StateException;
+import io.gpupool.server.tenant.Access;
+import io.gpupool.server.tenant.Audit;
+import io.gpupool.wire.SessionId;
+import io.gpupool.wire.SessionKey;
+import io.gpupool.wire.Versions;
+import io.gpupool.wire.WireException;
+import io.grpc.Status;
+import io.grpc.StatusRuntimeException;
+import io.grpc.stub.ServerCallStreamObserver;
+import io.grpc.stub.StreamObserver;
+import java.util.Optional;
+import java.util.regex.Pattern;
+
+/** The gRPC service of the control plane. gRPC calls it on the control thread. */
+public final class PoolService extends PoolGrpc.PoolImplBase {
+  /** Or none at all. */
+  private static final Pattern REQUEST_ID = Pattern.compile("([0-9a-f]{32})?");
+
+  private final LeaseQueue queue;
+  private final Leases leases;
+  private final Sessions sessions;
+  private final Bulletins bulletins;
+  private final PoolView view;
+  private final Audit audit;
+  private final int dataPort;
+
+  public PoolService(
+      LeaseQueue queue,
+      Leases leases,
+      Sessions sessions,
+      Bulletins bulletins,
+      PoolView view,
+      Audit audit,
+      int dataPort) {
+    this.queue = queue;
+    this.leases = leases;
+    this.sessions = sessions;
+    this.bulletins = bulletins;
+    this.view = view;
+    this.audit = audit;
+    this.dataPort = dataPort;
+  }
+
+  @Override
+  public void version(VersionRequest request, StreamObserver<VersionReply> reply) {
+    answer(
+        reply,
+        VersionReply.newBuilder()
+            .setVersion(view.version())
+            .setCallStreamMin(Versions.CALL_STREAM_MIN)
+            .setCallStreamMax(Versions.CALL_STREAM_MAX)
+            .setServer(view.server())
+            .build());
+  }
+
+  @Override
+  public void requestLease(LeaseRequest request, StreamObserver<LeaseEvent> reply) {
+    ServerCallStreamObserver<LeaseEvent> events = (ServerCallStreamObserver<LeaseEvent>) reply;
+    Request checked;
+    try {
+      checked = LeaseTerms.check(request, Access.actor());
+    } catch (InvalidRequestException e) {
+      refuse(events, Cause.CAUSE_INVALID, e.getMessage());
+      return;
+    }
+    if (!checked.actor().mayUse(checked.tenant())) {
+      events.onError(
+          Status.PERMISSION_DENIED
+              .withDescription(
+                  "the token is one of tenant '"
+                      + checked.actor().tenant()
+                      + "', which cannot ask in the name of '"
+                      + checked.tenant()
+                      + "'")
+              .asRuntimeException());
+      return;
+    }
+    if (!REQUEST_ID.matcher(request.getRequestId()).matches()) {
+      refuse(events, Cause.CAUSE_INVALID, "a request's id is 32 hexadecimal digits");
+      return;
+    }
+    new RequestCall(events).ask(checked, known(request));
+  }
+
+  private static Optional<LeaseQueue.Known> known(LeaseRequest request) {
+    return request.getRequestId().isEmpty()
+        ? Optional.empty()
+        : Optional.of(
+            new LeaseQueue.Known(
+                LeaseSecret.of(request.getRequestId()), request, request.getResumed()));
+  }
+
+  @Override
+  public StreamObserver<HoldRequest> holdLease(StreamObserver<LeaseEvent> reply) {
+    ServerCallStreamObserver<LeaseEvent> events = (ServerCallStreamObserver<LeaseEvent>) reply;
+    return new HoldCall(events);
+  }
+
+  @Override
+  public void releaseLease(ReleaseLeaseRequest request, StreamObserver<ReleaseLeaseReply> reply) {
+    Actor actor = Access.actor();
+    Optional<LeaseQueue.Entry> waiting =
+        queue.find(request.getLeaseId()).filter(e -> actor.mayUse(e.request.tenant()));
+    if (waiting.isPresent()) {
+      LeaseQueue.Entry entry = waiting.get();
+      String reason = "cancelled by " + actor.text() + because(request.getReason());
+      audited(
+          reply,
+          "request.cancel",
+          entry.id(),
+          entry.request.holder().toString(),
+          () -> queue.cancel(entry, reason),
+          ReleaseLeaseReply.getDefaultInstance());
+      return;
+    }
+    Optional<LeaseQueue.Elsewhere> elsewhere =
+        queue
+            .findElsewhere(request.getLeaseId())
+            .filter(e -> actor.mayUse(e.waiting().request().tenant()));
+    if (elsewhere.isPresent()) {
+      LeaseQueue.Elsewhere entry = elsewhere.get();
+      audited(
+          reply,
+          "request.cancel",
+          entry.id(),
+          entry.waiting().request().holder().toString(),
+          () -> queue.cancel(entry),
+          ReleaseLeaseReply.getDefaultInstance());
+      return;
+    }
+    // Who has no secret says so by leaving it out, and needs a right to the lease instead.
+    Optional<Lease> lease =
+        request.getSecret().isEmpty()
+            ? leases.find(request.getLeaseId()).filter(l -> actor.mayUse(l.tenant))
+            : find(request.getLeaseId(), request.getSecret());
+    if (lease.isEmpty()) {
+      reply.onError(
+          request.getSecret().isEmpty()
+              ? unknown("lease", request.getLeaseId(), "it may have ended")
+              : unknownLease(request.getLeaseId()));
+      return;
+    }
+    try {
+      leases.release(
+          lease.get(),
+          actor,
+          request.getSecret().isEmpty()
+              ? "released by " + actor.text() + because(request.getReason())
+              : "released" + because(request.getReason()));
+    } catch (StateException e) {
+      reply.onError(Status.RESOURCE_EXHAUSTED.withDescription(e.getMessage()).asRuntimeException());
+      return;
+    }
+    answer(reply, ReleaseLeaseReply.getDefaultInstance());
+  }
+
+  private static String because(String reason) {
+    return reason.isBlank() ? "" : ": " + HolderName.plain(reason);
+  }
+
+  @Override
+  public void openSession(OpenSessionRequest request, StreamObserver<OpenSessionReply> reply) {
+    Actor actor = Access.actor();
+    leases.findSoon(
+        request.getLeaseId(),
+        request.getSecret(),
+        found ->
+            openSession(request, found.filter(lease -> actor.mayUse(lease.tenant)), actor, reply));
+  }
+
+  private void openSession(
+      OpenSessionRequest request,
+      Optional<Lease> lease,
+      Actor actor,
+      StreamObserver<OpenSessionReply> reply) {
+    if (lease.isEmpty()) {
+      reply.onError(unknownLease(request.getLeaseId()));
+      return;
+    }
+    if (lease.get().isElsewhere()) {
+      view.addressOf(lease.get())
+          .ifPresentOrElse(
+              address -> answer(reply, OpenSessionReply.newBuilder().setElsewhere(address).build()),
+              () ->
+                  reply.onError(
+                      Status.UNAVAILABLE
+                          .withDescription(
+                              "the server that has the GPUs of lease "
+                                  + lease.get().id
+                                  + " is not in the pool now; it may come back")
+                          .asRuntimeException()));
+      return;
+    }
+    if (!request.getServer().isEmpty() && !request.getServer().equals(view.server())) {
+      reply.onError(
+          Status.INVALID_ARGUMENT
+              .withDescription(
+                  "this is server " + view.server() + ", asked for another; ask that one")
+              .asRuntimeException());
+      return;
+    }
+    try {
+      Session session = sessions.open(lease.get(), HolderName.of(request.getClient()), actor);
+      answer(
+          reply,
+          OpenSessionReply.newBuilder()
+              .setSessionId(ByteString.copyFrom(session.id.bytes()))
+              .setSessionKey(ByteString.copyFrom(session.key.bytes()))
+              .setCallStreamPort(dataPort)
+              .build());
+    } catch (InvalidRequestException e) {
+      reply.onError(Status.RESOURCE_EXHAUSTED.withDescription(e.getMessage()).asRuntimeException());
+    }
+  }
+
+  @Override
+  public void closeSession(CloseSessionRequest request, StreamObserver<CloseSessionReply> reply) {
+    try {
+      sessions
+          .find(
+              SessionId.ofBytes(request.getSessionId().toByteArray()),
+              SessionKey.ofBytes(request.getSessionKey().toByteArray()))
+          .filter(session -> Access.actor().mayUse(session.lease.tenant))
+          .ifPresent(session -> session.end("its program has ended"));
+      answer(reply, CloseSessionReply.getDefaultInstance());
+    } catch (WireException e) {
+      reply.onError(Status.INVALID_ARGUMENT.withDescription(e.getMessage()).asRuntimeException());
+    }
+  }
+
+  @Override
+  public void endSession(EndSessionRequest request, StreamObserver<EndSessionReply> reply) {
+    Actor actor = Access.actor();
+    Optional<Session> session =
+        sessions.all().stream()
+            .filter(s -> s.id.toString().equals(request.getId()))
+            .filter(s -> s.state() != Session.State.ENDING && actor.mayUse(s.lease.tenant))
+            .findFirst();
+    if (session.isEmpty()) {
+      endSessionElsewhere(request.getId(), actor, reply);
+      return;
+    }
+    Session found = session.get();
+    audited(
+        reply,
+        "session.end",
+        found.lease.id.text() + "/" + found.id,
+        found.client.toString(),
+        () -> found.end("it was ended by " + actor.text()),
+        EndSessionReply.getDefaultInstance());
+  }
+
+  private void endSessionElsewhere(String id, Actor actor, StreamObserver<EndSessionReply> reply) {
+    bulletins
+        .session(id)
+        .filter(s -> !s.getState().equals("ending"))
+        .filter(s -> leases.tenantOf(s.getLeaseId()).filter(actor::mayUse).isPresent())
+        .ifPresentOrElse(
+            session ->
+                audited(
+                    reply,
+                    "session.end",
+                    session.getLeaseId() + "/" + session.getId(),
+                    HolderName.of(session.getClient()).toString(),
+                    () -> bulletins.end(id, "it was ended by " + actor.text()),
+                    EndSessionReply.getDefaultInstance()),
+            () -> reply.onError(unknown("session", id, "it may have ended")));
+  }
+
+  /** Does what is not written down itself, once it is noted who did it. */
+  private <T> void audited(
+      StreamObserver<T> reply,
+      String action,
+      String subject,
+      String detail,
+      Change change,
+      T answer) {
+    try {
+      audit.note(Access.actor(), action, subject, detail);
+      change.make();
+    } catch (StateException e) {
+      reply.onError(Status.RESOURCE_EXHAUSTED.withDescription(e.getMessage()).asRuntimeException());
+      return;
+    }
+    answer(reply, answer);
+  }
+
+  private interface Change {
+    void make() throws StateException;
+  }
+
+  private static StatusRuntimeException unknown(String what, String id, String why) {
+    return Status.NOT_FOUND
+        .withDescription("there is no " + what + " '" + HolderName.plain(id) + "' of yours; " + why)
+        .asRuntimeException();
+  }
+
+  @Override
+  public void listServers(ListRequest request, StreamObserver<ListServersReply> reply) {
+    answer(reply, view.servers());
+  }
+
+  @Override
+  public void listGpus(ListRequest request, StreamObserver<ListGpusReply> reply) {
+    answer(reply, view.gpus());
+  }
+
+  @Override
+  public void listLeases(ListRequest request, StreamObserver<ListLeasesReply> reply) {
+    answer(reply, view.leases(Access.actor()));
+  }
+
+  @Override
+  public void listQueue(ListRequest request, StreamObserver<ListQueueReply> reply) {
+    answer(reply, view.queue(Access.actor()));
+  }
+
+  @Override
+  public void listSessions(ListRequest request, StreamObserver<ListSessionsReply> reply) {
+    answer(reply, view.sessions(Access.actor()));
+  }
+
+  /** A lease whose secret the caller knows, and whose tenant's it is. */
+  private Optional<Lease> find(String id, String secret) {
+    return leases.find(id, secret).filter(lease -> Access.actor().mayUse(lease.tenant));
+  }
+
+  private static <T> void answer(StreamObserver<T> reply, T message) {
+    reply.onNext(message);
+    reply.onCompleted();
+  }
+
+  private static void refuse(StreamObserver<LeaseEvent> events, Cause cause, String reason) {
+    answer(
+        events,
+        LeaseEvent.newBuilder()
+            .setRefused(Refused.newBuilder().setCause(cause).setReason(reason))
+            .build());
+  }
+
+  private static StatusRuntimeException unknownLease(String id) {
+    return Status.PERMISSION_DENIED
+        .withDescription(
+            "there is no lease '"
+                + HolderName.plain(id)
+                + "' with this secret; it may have ended, ask for a new one")
+        .asRuntimeException();
+  }
+
+  /** One RequestLease call. */
+  private final class RequestCall implements LeaseQueue.Asker {
+    private final ServerCallStreamObserver<LeaseEvent> events;
+    private final LeaseStream hold;
+    private Runnable giveUp = () -> {};
+    private boolean answered;
+
+    RequestCall(ServerCallStreamObserver<LeaseEvent> events) {
+      this.events = events;
+      hold = new LeaseStream(events);
+      events.setOnCancelHandler(() -> giveUp.run());
+    }
+
+    void ask(Request request, Optional<LeaseQueue.Known> known) {
+      LeaseQueue.Entry entry = queue.ask(request, this, known);
+      if (!answered) {
+        giveUp = () -> queue.withdraw(entry);
+      }
+    }
+
+    @Override
+    public void queued(int place, String reason) {
+      events.onNext(
+          LeaseEvent.newBuilder()
+              .setQueued(Queued.newBuilder().setPosition(place).setReason(reason))
+              .build());
+    }
+
+    @Override
+    public void granted(Leases.Granted granted) {
+      Lease lease = granted.lease();
+      answered = true;
+      giveUp = () -> leases.letGo(lease, hold);
+      leases.hold(lease, hold);
+      events.onNext(LeaseEvent.newBuilder().setGranted(view.granted(granted)).build());
+    }
+
+    @Override
+    public void refused(Cause cause, String reason) {
+      answered = true;
+      refuse(events, cause, reason);
+    }
+
+    @Override
+    public void sentAway(String reason) {
+      answered = true;
+      events.onError(Status.UNAVAILABLE.withDescription(reason).asRuntimeException());
+    }
+  }
+
+  /** One HoldLease call. */
+  private final class HoldCall implements StreamObserver<HoldRequest> {
+    private final ServerCallStreamObserver<LeaseEvent> events;
+    private final LeaseStream hold;
+    private Optional<Lease> lease = Optional.empty();
+    private boolean refused;
+
+    HoldCall(ServerCallStreamObserver<LeaseEvent> events) {
+      this.events = events;
+      hold = new LeaseStream(events);
+      events.setOnCancelHandler(this::letGo);
+    }
+
+    @Override
+    public void onNext(HoldRequest request) {
+      if (lease.isPresent() || refused) {
+        return;
+      }
+      Actor actor = Access.actor();
+      if (request.getSecret().isEmpty()) {
+        hold(
+            request.getLeaseId(),
+            leases.find(request.getLeaseId()).filter(l -> actor.mayUse(l.tenant)));
+        return;
+      }
+      leases.findSoon(
+          request.getLeaseId(),
+          request.getSecret(),
+          found -> hold(request.getLeaseId(), found.filter(l -> actor.mayUse(l.tenant))));
+    }
+
+    private void hold(String id, Optional<Lease> found) {
+      if (events.isCancelled() || lease.isPresent() || refused) {
+        return;
+      }
+      lease = found;
+      if (lease.isEmpty()) {
+        refused = true;
+        events.onError(unknownLease(id));
+        return;
+      }
+      leases.hold(lease.get(), hold);
+      events.onNext(LeaseEvent.newBuilder().setHeld(Held.getDefaultInstance()).build());
+    }
+
+    @Override
+    public void onError(Throwable cause) {
+      letGo();
+    }
+
+    @Override
+    public void onCompleted() {
+      letGo();
+      if (!refused
+          && lease.map(l -> l.state() != Lease.State.ENDING).orElse(true)
+          && !events.isCancelled()) {
+        events.onCompleted();
+      }
+    }
+
+    private void letGo() {
+      lease.ifPresent(l -> leases.letGo(l, hold));
+    }
+  }
+}

@@ -1,0 +1,456 @@
+// SPDX-License-Identifier: Apache-2.0
+package io.gpupool.server.service;
+
+import io.gpupool.control.v1.GpuInfo;
+import io.gpupool.control.v1.Grant;
+import io.gpupool.control.v1.GrantUse;
+import io.gpupool.control.v1.LeaseInfo;
+import io.gpupool.control.v1.ListGpusReply;
+import io.gpupool.control.v1.ListLeasesReply;
+import io.gpupool.control.v1.ListQueueReply;
+import io.gpupool.control.v1.ListServersReply;
+import io.gpupool.control.v1.ListSessionsReply;
+import io.gpupool.control.v1.QueueInfo;
+import io.gpupool.control.v1.ServerInfo;
+import io.gpupool.control.v1.SessionInfo;
+import io.gpupool.server.capacity.Capacity;
+import io.gpupool.server.control.Timers;
+import io.gpupool.server.gpu.Gpu;
+import io.gpupool.server.gpu.Share;
+import io.gpupool.server.identity.Actor;
+import io.gpupool.server.identity.HolderName;
+import io.gpupool.server.lease.Drains;
+import io.gpupool.server.lease.Idleness;
+import io.gpupool.server.lease.Lease;
+import io.gpupool.server.lease.LeaseQueue;
+import io.gpupool.server.lease.Leases;
+import io.gpupool.server.placement.Ask;
+import io.gpupool.server.placement.Placement.Part;
+import io.gpupool.server.records.Bulletin;
+import io.gpupool.server.records.ServerEntry;
+import io.gpupool.server.records.Use;
+import io.gpupool.server.records.WaitingRequest;
+import io.gpupool.server.refusal.RefusedException;
+import io.gpupool.server.select.Selection;
+import io.gpupool.server.session.Bulletins;
+import io.gpupool.server.session.Session;
+import io.gpupool.server.session.SessionStats;
+import io.gpupool.server.session.Sessions;
+import io.gpupool.server.session.Workers;
+import io.gpupool.server.state.RecordStore;
+import io.gpupool.server.tally.Count;
+import io.gpupool.server.tally.Tally;
+import java.util.ArrayList;
+import java.util.Comparator;
+import java.util.List;
+import java.util.Locale;
+import java.util.Map;
+import java.util.Optional;
+import java.util.function.Supplier;
+import java.util.stream.Collectors;
+
+/** What the pool holds, as messages for those who ask. Runs on the control thread. */
+public final class PoolView {
+  private static final long NANOS_PER_MILLI = 1_000_000;
+
+  private final String server;
+  private final Supplier<String> address;
+  private final String version;
+  private final ServerMode mode;
+  private final String backend;
+  private final Capacity capacity;
+  private final Leases leases;
+  private final LeaseQueue queue;
+  private final Sessions sessions;
+  private final Workers workers;
+  private final Drains drains;
+  private final Idleness idleness;
+  private final Bulletins bulletins;
+  private final RecordStore records;
+  private final Timers timers;
+  private final long startedAtNanos;
+
+  public PoolView(
+      String server,
+      Supplier<String> address,
+      String version,
+      ServerMode mode,
+      String backend,
+      Capacity capacity,
+      Leases leases,
+      LeaseQueue queue,
+      Sessions sessions,
+      Workers workers,
+      Drains drains,
+      Idleness idleness,
+      Bulletins bulletins,
+      RecordStore records,
+      Timers timers) {
+    this.server = server;
+    this.address = address;
+    this.version = version;
+    this.mode = mode;
+    this.backend = backend;
+    this.capacity = capacity;
+    this.leases = leases;
+    this.queue = queue;
+    this.sessions = sessions;
+    this.workers = workers;
+    this.drains = drains;
+    this.idleness = idleness;
+    this.bulletins = bulletins;
+    this.records = records;
+    this.timers = timers;
+    startedAtNanos = timers.nowNanos();
+  }
+
+  String server() {
+    return server;
+  }
+
+  String version() {
+    return version;
+  }
+
+  /** Where a lease's GPUs are; empty while that server is gone. */
+  Optional<String> addressOf(Lease lease) {
+    return addressOf(lease.parts.getFirst().gpu().server());
+  }
+
+  private Optional<String> addressOf(String name) {
+    return name.equals(server) ? Optional.of(address.get()) : capacity.members().addressOf(name);
+  }
+
+  private String backendOf(String name) {
+    ServerEntry other = capacity.members().others().get(name);
+    return other == null ? backend : other.backend();
+  }
+
+  /** The lease as its holder gets it, secret included. */
+  io.gpupool.control.v1.Lease granted(Leases.Granted granted) {
+    Lease lease = granted.lease();
+    var message =
+        io.gpupool.control.v1.Lease.newBuilder()
+            .setId(lease.id.text())
+            .setSecret(granted.secret().reveal());
+    lease.parts.forEach(part -> message.addGrants(grant(part)));
+    return message.build();
+  }
+
+  /** All that this caller may see. */
+  PoolSnapshot snapshot(Actor actor, AdminView admin) {
+    return new PoolSnapshot(
+        server,
+        servers().getServersList(),
+        gpus().getGpusList(),
+        leases(actor).getLeasesList(),
+        queue(actor).getRequestsList(),
+        queue.all().stream().map(LeaseQueue.Entry::id).collect(Collectors.toSet()),
+        sessions(actor).getSessionsList(),
+        admin.partitions(actor).getPartitionsList(),
+        admin.tenants(actor).getTenantsList(),
+        tally().rows(actor::maySee),
+        leases.tally().waits());
+  }
+
+  /** What has happened so far, with what goes on. */
+  private Tally tally() {
+    Tally tally = leases.tally().copy();
+    leases.all().forEach(lease -> Leases.tally(tally, lease));
+    sessions.all().forEach(session -> Sessions.tally(tally, session));
+    tally.add(Count.WORKERS_STARTED, workers.started(), server);
+    tally.add(Count.WORKERS_FAILED, workers.failed(), server);
+    tally.add(Count.STATE_COMMITS, records.commits(), server);
+    tally.add(Count.STATE_CONFLICTS, records.conflicts(), server);
+    tally.add(Count.STATE_FAILURES, records.failures(), server);
+    return tally;
+  }
+
+  ListServersReply servers() {
+    ListServersReply.Builder reply = ListServersReply.newBuilder();
+    capacity.members().others().forEach((name, other) -> reply.addServers(info(name, other)));
+    return reply.addServers(info()).build();
+  }
+
+  private ServerInfo info() {
+    return ServerInfo.newBuilder()
+        .setName(server)
+        .setAddress(address.get())
+        .setVersion(version)
+        .setGpus(gpusOf(server))
+        .setLeases((int) leases.all().stream().filter(lease -> !lease.isElsewhere()).count())
+        .setSessions(sessions.all().size())
+        .setSpareWorkers(workers.spareCount())
+        .setUpMillis(millisSince(startedAtNanos))
+        .setBackend(backend)
+        .setIdleMillis(idleness.idleMillis(server))
+        .setState(drains.state(server))
+        .setDrainDeadlineAtMillis(drainDeadlineAtMillis(server))
+        .setDevelopment(mode.development())
+        .setTls(mode.tls())
+        .build();
+  }
+
+  /** What is known here of another server. */
+  private ServerInfo info(String name, ServerEntry other) {
+    return bulletins
+        .of(name)
+        .map(bulletin -> bulletin.server().toBuilder())
+        .orElseGet(ServerInfo::newBuilder)
+        .setName(name)
+        .setAddress(other.address())
+        .setVersion(other.version())
+        .setGpus(other.gpus().size())
+        .setLeases(leases.countOn(name))
+        .setUpMillis(Math.max(0, timers.wallMillis() - other.sinceMillis()))
+        .setBackend(other.backend())
+        .setState(drains.state(name))
+        .setIdleMillis(idleness.idleMillis(name))
+        .setDrainDeadlineAtMillis(drainDeadlineAtMillis(name))
+        .build();
+  }
+
+  private long drainDeadlineAtMillis(String name) {
+    return drains.of(name).stream()
+        .flatMapToLong(drain -> drain.deadlineAtMillis().stream())
+        .findFirst()
+        .orElse(0);
+  }
+
+  private int gpusOf(String name) {
+    return (int) capacity.gpus().stream().filter(gpu -> gpu.server().equals(name)).count();
+  }
+
+  /** One server of the pool. */
+  ServerInfo server(String name) throws RefusedException {
+    return servers().getServersList().stream()
+        .filter(info -> info.getName().equals(name))
+        .findFirst()
+        .orElseThrow(() ->
+            new RefusedException(
+                RefusedException.Why.NOT_FOUND,
+                "server '" + HolderName.plain(name) + "' is not there"));
+  }
+
+  /** Why no program can be served now; empty if one can, as far as is known. */
+  Optional<String> trouble() {
+    return drains.isStopping() ? Optional.of("the server is stopping") : workers.trouble();
+  }
+
+  ListGpusReply gpus() {
+    ListGpusReply.Builder reply = ListGpusReply.newBuilder();
+    for (Gpu gpu : capacity.gpus()) {
+      Share free = capacity.free(gpu);
+      reply.addGpus(
+          GpuInfo.newBuilder()
+              .setServer(gpu.server())
+              .setGpu(gpu.ordinal())
+              .setUuid(gpu.uuid())
+              .setName(gpu.name())
+              .setComputeCapability(gpu.computeCapability())
+              .setMemoryBytes(gpu.memoryBytes())
+              .setFreeMemoryBytes(free.memoryBytes())
+              .setFreeComputePercent(free.computePercent())
+              .setDriverVersion(gpu.driverVersion())
+              .addAllLabels(
+                  gpu.labels().entrySet().stream()
+                      .map(label -> label.getKey() + "=" + label.getValue())
+                      .sorted()
+                      .toList()));
+    }
+    return reply.build();
+  }
+
+  /** How many GPUs a request counts, if it gets the largest that will do. */
+  private double gpus(Ask ask) {
+    Selection selection = new Selection(ask.selectors());
+    return ask.gpus()
+        * capacity.gpus().stream()
+            .filter(gpu -> selection.accepts(gpu::property))
+            .max(Comparator.comparingLong(Gpu::memoryBytes))
+            .map(gpu -> Math.min(1, Use.gpuMillis(gpu, ask.shareOf(gpu)) / 1000.0))
+            .orElse(1.0);
+  }
+
+  /** Those of the caller's tenant; an admin sees all. */
+  ListLeasesReply leases(Actor actor) {
+    ListLeasesReply.Builder reply = ListLeasesReply.newBuilder();
+    List<Lease> all = new ArrayList<>(leases.all());
+    all.addAll(leases.ofOthers());
+    Map<String, Bulletin> told = bulletins.all();
+    for (Lease lease : all) {
+      if (actor.maySee(lease.tenant)) {
+        LeaseInfo.Builder info = info(lease);
+        if (lease.isElsewhere()) {
+          Optional.ofNullable(told.get(lease.parts.getFirst().gpu().server()))
+              .flatMap(bulletin -> bulletin.lease(lease.id))
+              .ifPresent(there -> use(info, there, lease.holds.isEmpty()));
+        }
+        reply.addLeases(info);
+      }
+    }
+    return reply.build();
+  }
+
+  private LeaseInfo.Builder info(Lease lease) {
+    lease.noteWork(timers.nowNanos());
+    LeaseInfo.Builder info =
+        LeaseInfo.newBuilder()
+            .setId(lease.id.text())
+            .setState(lease.state().name().toLowerCase(Locale.ROOT))
+            .setHolder(lease.holder.message())
+            .setTenant(lease.tenant)
+            .setAgeMillis(millisSince(lease.grantedAtNanos))
+            .setSessions(lease.sessions().size())
+            .setIdleMillis(lease.clock.idleMillis(timers.nowNanos()))
+            .setIdleTimeoutMillis(lease.clock.limits().idleMillis())
+            .setTimeLimitMillis(lease.clock.limits().timeMillis())
+            .setGraceMillis(lease.clock.limits().graceMillis());
+    for (int i = 0; i < lease.parts.size(); i++) {
+      info.addGrants(
+          GrantUse.newBuilder()
+              .setGrant(grant(lease.parts.get(i)))
+              .setUsedMemoryBytes(lease.ledger.usedBytes(i))
+              .setUsedComputePercent(lease.time.recentPercent(i, timers.nowNanos()))
+              .setUsedGpuNanos(lease.time.use(i).usedNanos())
+              .setThrottledNanos(lease.time.use(i).waitedNanos()));
+    }
+    return info;
+  }
+
+  /** What the server of a lease's GPUs tells of its use. */
+  private static void use(LeaseInfo.Builder info, LeaseInfo there, boolean isHeldThere) {
+    info.setSessions(there.getSessions()).setIdleMillis(there.getIdleMillis());
+    if (isHeldThere) {
+      info.setState(there.getState());
+    }
+    for (int i = 0; i < Math.min(info.getGrantsCount(), there.getGrantsCount()); i++) {
+      info.setGrants(i, there.getGrants(i).toBuilder().setGrant(info.getGrants(i).getGrant()));
+    }
+  }
+
+  ListQueueReply queue(Actor actor) {
+    ListQueueReply.Builder reply = ListQueueReply.newBuilder();
+    for (LeaseQueue.Entry entry : queue.all()) {
+      if (!actor.maySee(entry.request.tenant())) {
+        continue;
+      }
+      reply.addRequests(
+          QueueInfo.newBuilder()
+              .setId(entry.id())
+              .setPosition(entry.place())
+              .setPriority(entry.request.priority())
+              .setHolder(entry.request.holder().message())
+              .setTenant(entry.request.tenant())
+              .setWanted(entry.request.ask().describe())
+              .setReason(entry.reason())
+              .setWaitedMillis(millisSince(entry.sinceNanos()))
+              .setWaitLimitMillis(entry.request.waitMillis())
+              .setGpus(gpus(entry.request.ask()))
+              .setModel(entry.request.ask().selectors().getOrDefault("model", ""))
+              .setOverQuota(entry.isOverQuota()));
+    }
+    for (LeaseQueue.Elsewhere entry : queue.elsewhere()) {
+      if (actor.maySee(entry.waiting().request().tenant())) {
+        reply.addRequests(info(entry));
+      }
+    }
+    return reply.build();
+  }
+
+  private QueueInfo info(LeaseQueue.Elsewhere entry) {
+    WaitingRequest waiting = entry.waiting();
+    Ask ask = waiting.request().ask();
+    return QueueInfo.newBuilder()
+        .setId(entry.id())
+        .setPosition(entry.place())
+        .setPriority(waiting.request().priority())
+        .setHolder(waiting.request().holder().message())
+        .setTenant(waiting.request().tenant())
+        .setWanted(ask.describe())
+        .setReason(entry.reason())
+        .setWaitedMillis(Math.max(0, timers.wallMillis() - waiting.sinceMillis()))
+        .setWaitLimitMillis(waiting.request().waitMillis())
+        .setGpus(gpus(ask))
+        .setModel(ask.selectors().getOrDefault("model", ""))
+        .setOverQuota(entry.isOverQuota())
+        .build();
+  }
+
+  ListSessionsReply sessions(Actor actor) {
+    ListSessionsReply.Builder reply = ListSessionsReply.newBuilder();
+    for (Session session : sessions.all()) {
+      if (actor.maySee(session.lease.tenant)) {
+        reply.addSessions(info(session));
+      }
+    }
+    for (Bulletin bulletin : bulletins.all().values()) {
+      for (SessionInfo session : bulletin.sessions()) {
+        if (leases.tenantOf(session.getLeaseId()).filter(actor::maySee).isPresent()) {
+          reply.addSessions(session);
+        }
+      }
+    }
+    return reply.build();
+  }
+
+  private SessionInfo info(Session session) {
+    SessionStats stats = session.stats();
+    SessionInfo.Builder info =
+        SessionInfo.newBuilder()
+            .setId(session.id.toString())
+            .setLeaseId(session.lease.id.text())
+            .setState(session.state().name().toLowerCase(Locale.ROOT))
+            .setClient(session.client.message())
+            .setWorkerPid(session.worker.pid().orElse(0))
+            .setCalls(stats.calls())
+            .setCallsPerSecond(stats.callsPerSecond())
+            .setReceivedBytes(stats.receivedBytes())
+            .setSentBytes(stats.sentBytes())
+            .setGpuNanos(stats.gpuNanos())
+            .setThrottledNanos(stats.throttledNanos())
+            .setLastError(stats.lastError())
+            .setAgeMillis(millisSince(session.openedAtNanos));
+    for (int i = 0; i < session.lease.parts.size(); i++) {
+      info.addUsedMemoryBytes(session.lease.ledger.usedBytes(i, session.slot()));
+    }
+    return info.build();
+  }
+
+  /** What the other servers are told of this one. */
+  public Bulletin bulletin() {
+    return new Bulletin(
+        timers.wallMillis(),
+        info(),
+        leases.all().stream()
+            .filter(lease -> !lease.isElsewhere())
+            .map(lease -> info(lease).build())
+            .filter(PoolView::isUsed)
+            .toList(),
+        sessions.all().stream().map(this::info).toList());
+  }
+
+  private static boolean isUsed(LeaseInfo lease) {
+    return lease.getSessions() > 0
+        || lease.getGrantsList().stream().anyMatch(use -> use.getUsedGpuNanos() > 0);
+  }
+
+  private Grant grant(Part part) {
+    return Grant.newBuilder()
+        .setServer(part.gpu().server())
+        .setGpu(part.gpu().ordinal())
+        .setGpuUuid(part.gpu().uuid())
+        .setGpuName(part.gpu().name())
+        .setMemoryBytes(part.share().memoryBytes())
+        .setComputePercent(part.share().computePercent())
+        .setBackend(backendOf(part.gpu().server()))
+        .setAddress(addressOf(part.gpu().server()).orElse(""))
+        .setPartition(part.partition().orElse(""))
+        .setHard(part.hard())
+        .build();
+  }
+
+  private long millisSince(long nanos) {
+    return (timers.nowNanos() - nanos) / NANOS_PER_MILLI;
+  }
+}

@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: Apache-2.0
+package io.gpupool.server.service;
+
+import io.gpupool.server.control.Timers;
+import io.gpupool.server.elasticity.PoolLoad;
+import io.gpupool.server.elasticity.PoolWatch;
+import io.gpupool.server.tenant.Access;
+import io.gpupool.server.tenant.Tokens;
+import java.util.Optional;
+
+/** The pool as a scaler sees it: all of it for an admin, else what its token may see. */
+public record ScalerWatch(Tokens tokens, PoolView view, Timers timers) implements PoolWatch {
+  @Override
+  public Optional<PoolLoad> load(Optional<String> token) {
+    return Optional.ofNullable(Access.actor())
+        .or(() -> tokens.authenticate(token))
+        .map(actor ->
+            PoolLoad.of(view.servers().getServersList(), view.queue(actor).getRequestsList()));
+  }
+
+  @Override
+  public long nowMillis() {
+    return timers.nowNanos() / 1_000_000;
+  }
+
+  @Override
+  public void after(long delayMillis, Runnable task) {
+    timers.after(delayMillis, task);
+  }
+}

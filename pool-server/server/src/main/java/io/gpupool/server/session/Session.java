@@ -1,0 +1,223 @@
+// SPDX-License-Identifier: Apache-2.0
+package io.gpupool.server.session;
+
+import io.gpupool.server.control.Timers;
+import io.gpupool.server.identity.Actor;
+import io.gpupool.server.identity.HolderName;
+import io.gpupool.server.lease.Lease;
+import io.gpupool.server.lease.LeasedSession;
+import io.gpupool.transport.Detaching;
+import io.gpupool.wire.ServerHello;
+import io.gpupool.wire.SessionId;
+import io.gpupool.wire.SessionKey;
+import io.gpupool.wire.TextMessage;
+import io.netty.channel.unix.FileDescriptor;
+import java.util.Optional;
+import java.util.concurrent.Executor;
+import java.util.stream.Collectors;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+import org.slf4j.event.Level;
+import org.slf4j.spi.LoggingEventBuilder;
+
+/**
+ * One program process on one lease, and the worker that serves it. Owned by the control thread.
+ *
+ * <pre>
+ *   OPENING --handshake--> JOINING --stream handed over--> ATTACHED --> ENDING --worker dead--> gone
+ * </pre>
+ *
+ * Every state can go to ENDING.
+ */
+public final class Session implements LeasedSession {
+  public enum State {
+    OPENING,
+    JOINING,
+    ATTACHED,
+    ENDING
+  }
+
+  /** How long a program has to connect after its session was opened. */
+  static final long CONNECT_LIMIT_MILLIS = 30_000;
+
+  private static final Logger LOG = LoggerFactory.getLogger(Session.class);
+
+  public final SessionId id;
+  public final SessionKey key;
+  public final Lease lease;
+  private final int slot;
+  public final HolderName client;
+  final Actor actor;
+  public final Worker worker;
+  public final long openedAtNanos;
+  private final Timers timers;
+  private final Executor control;
+  private final Runnable onGone;
+  private final Timers.Cancellable connectTimer;
+  private Optional<CallStream> joining = Optional.empty();
+  private State state = State.OPENING;
+  private SessionStats stats = SessionStats.NONE;
+
+  Session(
+      SessionId id,
+      SessionKey key,
+      Lease lease,
+      int slot,
+      HolderName client,
+      Actor actor,
+      Worker worker,
+      Timers timers,
+      Executor control,
+      Runnable onGone) {
+    this.id = id;
+    this.key = key;
+    this.lease = lease;
+    this.slot = slot;
+    this.client = client;
+    this.actor = actor;
+    this.worker = worker;
+    this.timers = timers;
+    this.control = control;
+    this.onGone = onGone;
+    openedAtNanos = timers.nowNanos();
+    connectTimer = timers.after(CONNECT_LIMIT_MILLIS, () -> end("its program never connected"));
+    worker.assign(this, assignment());
+  }
+
+  public State state() {
+    return state;
+  }
+
+  public SessionStats stats() {
+    return stats;
+  }
+
+  @Override
+  public int slot() {
+    return slot;
+  }
+
+  @Override
+  public long calls() {
+    return stats.calls();
+  }
+
+  @Override
+  public boolean isWaiting() {
+    return stats.waiting();
+  }
+
+  /** The program has connected and proved that it is the one. */
+  void join(CallStream stream, int version) {
+    if (state != State.OPENING) {
+      stream.refuse(
+          ServerHello.refused(ServerHello.BAD_SESSION, "the session is connected or has ended"));
+      return;
+    }
+    state = State.JOINING;
+    joining = Optional.of(stream);
+    connectTimer.cancel();
+    worker.whenLinked(() -> {
+      joining = Optional.empty();
+      stream
+          .accept(ServerHello.accepted(version))
+          .whenComplete((fd, failure) -> control.execute(() -> accepted(fd, failure)));
+    });
+  }
+
+  /** The worker has said something after its hello. */
+  void hear(TextMessage message) {
+    switch (message.type()) {
+      case "stats" -> {
+        stats = stats.next(message, timers.nowNanos());
+        lease.time.note(timers.nowNanos());
+        lease.noteWork(timers.nowNanos());
+      }
+      case "ended" -> end(HolderName.plain(message.get("reason").orElse("the worker ended it")));
+      default -> LOG.debug("lease {} session {}: worker says {}", lease.id, id.brief(), message);
+    }
+  }
+
+  /** Ends the session; it is gone when its worker is dead. */
+  @Override
+  public void end(String reason) {
+    if (state == State.ENDING) {
+      return;
+    }
+    told(Level.INFO).log("lease {} session {} ends: {}", lease.id, id.brief(), reason);
+    state = State.ENDING;
+    connectTimer.cancel();
+    refuseJoining("the session has ended: " + reason);
+    worker.end();
+  }
+
+  /** The worker's process is dead. */
+  void workerExited(int status) {
+    connectTimer.cancel();
+    if (state != State.ENDING) {
+      state = State.ENDING;
+      String reason = status == 0 ? "its program has left" : "its worker died, status " + status;
+      if (status == 0) {
+        told(Level.INFO).log("lease {} session {} ends: {}", lease.id, id.brief(), reason);
+      } else {
+        LOG.error("lease {} session {} ends: {}", lease.id, id.brief(), reason);
+      }
+      refuseJoining(reason + "; see the server's log");
+    }
+    onGone.run();
+  }
+
+  private void accepted(FileDescriptor stream, Throwable failure) {
+    if (failure != null) {
+      end("its program's connection broke: " + failure.getMessage());
+    } else if (state == State.JOINING) {
+      state = State.ATTACHED;
+      told(Level.INFO)
+          .log(
+              "lease {} session {}: {} attached to worker {}",
+              lease.id,
+              id.brief(),
+              client,
+              worker.pid().orElse(0));
+      worker.attach(stream);
+    } else {
+      Detaching.closeQuietly(stream);
+    }
+  }
+
+  /** A line of the log that has session, lease and tenant as fields, too. */
+  private LoggingEventBuilder told(Level level) {
+    return LOG.atLevel(level)
+        .addKeyValue("session", id.toString())
+        .addKeyValue("lease", lease.id.text())
+        .addKeyValue("tenant", lease.tenant);
+  }
+
+  private void refuseJoining(String reason) {
+    joining.ifPresent(s -> s.refuse(ServerHello.refused(ServerHello.INTERNAL, reason)));
+    joining = Optional.empty();
+  }
+
+  private TextMessage assignment() {
+    return TextMessage.ofType("assign")
+        .put("session", id.toString())
+        .put("lease", lease.id.text())
+        .put("ledger", lease.ledger.path().toString())
+        .put("slot", slot)
+        .put("turns", lease.time.path().toString())
+        .put(
+            "numbers",
+            lease.time.numbers().stream().map(String::valueOf).collect(Collectors.joining(",")))
+        .put(
+            "gpus",
+            lease.parts.stream()
+                .map(part ->
+                    part.gpu().ordinal()
+                        + ":"
+                        + part.share().memoryBytes()
+                        + ":"
+                        + Math.max(1, Math.round(part.share().computePercent())))
+                .collect(Collectors.joining(",")))
+        .build();
+  }
+}

@@ -1,0 +1,147 @@
+// SPDX-License-Identifier: Apache-2.0
+package io.gpupool.server.session;
+
+import io.gpupool.server.control.Timers;
+import io.gpupool.server.identity.Actor;
+import io.gpupool.server.identity.HolderName;
+import io.gpupool.server.lease.Lease;
+import io.gpupool.server.lease.Leases;
+import io.gpupool.server.refusal.InvalidRequestException;
+import io.gpupool.server.tally.Count;
+import io.gpupool.server.tally.Tally;
+import io.gpupool.server.tenant.Tokens;
+import io.gpupool.wire.ClientHello;
+import io.gpupool.wire.ServerHello;
+import io.gpupool.wire.SessionId;
+import io.gpupool.wire.SessionKey;
+import io.gpupool.wire.Versions;
+import java.security.SecureRandom;
+import java.util.ArrayList;
+import java.util.LinkedHashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.Optional;
+import java.util.concurrent.Executor;
+
+/** All sessions of this server. Owned by the control thread. */
+public final class Sessions {
+  private static final int MAX_SESSIONS = 1024;
+
+  private final Leases leases;
+  private final Tokens tokens;
+  private final Workers workers;
+  private final Timers timers;
+  private final Executor control;
+  private final SecureRandom random = new SecureRandom();
+  private final Map<SessionId, Session> sessions = new LinkedHashMap<>();
+
+  public Sessions(Leases leases, Tokens tokens, Workers workers, Timers timers, Executor control) {
+    this.leases = leases;
+    this.tokens = tokens;
+    this.workers = workers;
+    this.timers = timers;
+    this.control = control;
+  }
+
+  /** Opens a session on a lease that is not ending. */
+  public Session open(Lease lease, HolderName client, Actor actor) throws InvalidRequestException {
+    int slot =
+        lease
+            .freeSlot()
+            .orElseThrow(() ->
+                new InvalidRequestException(
+                    "lease "
+                        + lease.id
+                        + " has "
+                        + Lease.MAX_SESSIONS
+                        + " processes already; end some, or ask for another lease"));
+    if (sessions.size() >= MAX_SESSIONS) {
+      throw new InvalidRequestException(
+          "this server has " + MAX_SESSIONS + " sessions already; wait for some to end");
+    }
+    SessionId id = SessionId.random(random);
+    Session session =
+        new Session(
+            id,
+            SessionKey.random(random),
+            lease,
+            slot,
+            client,
+            actor,
+            workers.take(),
+            timers,
+            control,
+            () -> gone(id));
+    sessions.put(id, session);
+    leases.tally().add(Count.SESSIONS_OPENED, 1, lease.tenant);
+    lease.add(session);
+    return session;
+  }
+
+  public Optional<Session> find(SessionId id, SessionKey key) {
+    return Optional.ofNullable(sessions.get(id)).filter(session -> session.key.matches(key));
+  }
+
+  public List<Session> all() {
+    return new ArrayList<>(sessions.values());
+  }
+
+  /** Lets a program that has connected into its session, or tells it why not. */
+  public void join(ClientHello hello, CallStream stream) {
+    int version = Versions.agree(hello.versionMin(), hello.versionMax());
+    if (version == 0) {
+      stream.refuse(
+          ServerHello.refused(
+              ServerHello.BAD_VERSION,
+              "this server speaks call-stream versions "
+                  + Versions.CALL_STREAM_MIN
+                  + " to "
+                  + Versions.CALL_STREAM_MAX
+                  + ", the client "
+                  + hello.versionMin()
+                  + " to "
+                  + hello.versionMax()
+                  + "; install the same gpupool version on both sides"));
+      return;
+    }
+    find(hello.session(), hello.key())
+        .ifPresentOrElse(
+            session -> join(session, stream, version),
+            () ->
+                stream.refuse(
+                    ServerHello.refused(
+                        ServerHello.BAD_SESSION,
+                        "no such session; it may have ended before the program connected")));
+  }
+
+  private void join(Session session, CallStream stream, int version) {
+    if (tokens.stillHolds(session.actor)) {
+      session.join(stream, version);
+    } else {
+      stream.refuse(
+          ServerHello.refused(
+              ServerHello.DENIED,
+              "the token has expired or was revoked since the session was opened"));
+      session.end("its token is valid no more");
+    }
+  }
+
+  /** Counts what a session has done, as its worker last told. */
+  public static void tally(Tally tally, Session session) {
+    SessionStats stats = session.stats();
+    String tenant = session.lease.tenant;
+    tally.add(Count.SESSION_CALLS, stats.fencedCalls(), tenant, "fenced");
+    tally.add(Count.SESSION_CALLS, stats.calls() - stats.fencedCalls(), tenant, "posted");
+    tally.add(Count.RECEIVED_BYTES, stats.receivedBytes(), tenant);
+    tally.add(Count.SENT_BYTES, stats.sentBytes(), tenant);
+    tally.add(Count.MEMORY_REFUSED, stats.memoryRefused(), tenant);
+  }
+
+  private void gone(SessionId id) {
+    Session session = sessions.remove(id);
+    if (session != null) {
+      tally(leases.tally(), session);
+      leases.sessionGone(session.lease, session);
+    }
+  }
+}

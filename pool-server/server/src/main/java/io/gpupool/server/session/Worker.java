@@ -1,0 +1,120 @@
+// SPDX-License-Identifier: Apache-2.0
+package io.gpupool.server.session;
+
+import io.gpupool.server.control.Timers;
+import io.gpupool.wire.TextMessage;
+import io.netty.channel.unix.FileDescriptor;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Optional;
+import java.util.OptionalInt;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+
+/**
+ * One worker process, from the decision to start it until it is dead. Owned by the control thread.
+ */
+public final class Worker {
+  private static final long KILL_AFTER_MILLIS = 500;
+  private static final Logger LOG = LoggerFactory.getLogger(Worker.class);
+
+  final String token;
+  private final Timers timers;
+  private final List<Runnable> onLink = new ArrayList<>();
+  private Optional<Process> process = Optional.empty();
+  private Optional<WorkerLink> link = Optional.empty();
+  private Optional<Session> session = Optional.empty();
+  private boolean ending;
+  private boolean dead;
+
+  Worker(String token, Timers timers) {
+    this.token = token;
+    this.timers = timers;
+  }
+
+  public OptionalInt pid() {
+    return process.map(p -> OptionalInt.of((int) p.pid())).orElse(OptionalInt.empty());
+  }
+
+  Optional<Session> session() {
+    return session;
+  }
+
+  boolean isUsable() {
+    return !ending && !dead;
+  }
+
+  boolean isLinked() {
+    return link.isPresent();
+  }
+
+  /** Gives the worker its session; it hears of it as soon as it listens. */
+  void assign(Session to, TextMessage assignment) {
+    session = Optional.of(to);
+    whenLinked(() -> link.orElseThrow().send(assignment));
+  }
+
+  /** Runs when the worker listens, at once if it does; never if it dies before. */
+  void whenLinked(Runnable action) {
+    if (link.isPresent()) {
+      action.run();
+    } else {
+      onLink.add(action);
+    }
+  }
+
+  /** Hands over the call stream; the worker must be linked. */
+  void attach(FileDescriptor stream) {
+    WorkerLink to = link.orElseThrow();
+    to.send(TextMessage.ofType("attach").build());
+    to.send(stream);
+  }
+
+  void started(Process started) {
+    process = Optional.of(started);
+    if (ending) {
+      started.destroyForcibly();
+    }
+  }
+
+  void linked(WorkerLink to) {
+    link = Optional.of(to);
+    if (ending) {
+      to.close();
+      return;
+    }
+    List<Runnable> actions = List.copyOf(onLink);
+    onLink.clear();
+    actions.forEach(Runnable::run);
+  }
+
+  /** Asks the process to exit and kills it if it has not done so soon. */
+  void end() {
+    if (ending || dead) {
+      return;
+    }
+    ending = true;
+    if (link.isPresent()) {
+      link.get().close();
+      timers.after(KILL_AFTER_MILLIS, this::kill);
+    } else {
+      kill();
+    }
+  }
+
+  /** The process is dead, or could not be started. */
+  void exited() {
+    dead = true;
+    onLink.clear();
+    link.ifPresent(WorkerLink::close);
+  }
+
+  private void kill() {
+    if (!dead) {
+      process.ifPresent(p -> {
+        LOG.debug("killing worker {}", p.pid());
+        p.destroyForcibly();
+      });
+    }
+  }
+}

@@ -1,0 +1,197 @@
+// SPDX-License-Identifier: Apache-2.0
+package io.gpupool.server.session;
+
+import io.gpupool.server.control.Timers;
+import java.io.File;
+import java.io.IOException;
+import java.security.SecureRandom;
+import java.util.HexFormat;
+import java.util.LinkedHashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.Optional;
+import java.util.concurrent.Executor;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+
+/**
+ * All worker processes of this server, some of them spare. Owned by the control thread; processes
+ * are started on a thread of their own that lives as long as the server, because the kernel ties a
+ * worker's parent-death signal to the thread that started it.
+ */
+public final class Workers {
+  private static final long START_LIMIT_MILLIS = 60_000;
+  private static final long REFILL_DELAY_MILLIS = 300;
+  private static final long MAX_BACKOFF_MILLIS = 30_000;
+  private static final int TOKEN_BYTES = 16;
+  private static final Logger LOG = LoggerFactory.getLogger(Workers.class);
+
+  private final List<String> commandLine;
+  private final int wantedSpares;
+  private final boolean keepsSpares;
+  private final Timers timers;
+  private final Executor control;
+  private final Executor spawner;
+  private final SecureRandom random = new SecureRandom();
+  private final Map<String, Worker> byToken = new LinkedHashMap<>();
+  private long backoffMillis;
+  private boolean refillPlanned;
+  private boolean everReady;
+  private boolean stopped;
+  private long started;
+  private long failed;
+  private Runnable onLast = () -> {};
+
+  public Workers(
+      List<String> commandLine,
+      int wantedSpares,
+      boolean keepsSpares,
+      Timers timers,
+      Executor control,
+      Executor spawner) {
+    this.commandLine = List.copyOf(commandLine);
+    this.wantedSpares = wantedSpares;
+    this.keepsSpares = keepsSpares;
+    this.timers = timers;
+    this.control = control;
+    this.spawner = spawner;
+  }
+
+  /** The warmest worker without a session, or a new one; it may still be starting. */
+  Worker take() {
+    Optional<Worker> linked = spares().stream().filter(Worker::isLinked).findFirst();
+    Worker worker = linked.or(() -> spares().stream().findFirst()).orElseGet(this::start);
+    planRefill(REFILL_DELAY_MILLIS);
+    return worker;
+  }
+
+  public int spareCount() {
+    return (int) spares().stream().filter(Worker::isLinked).count();
+  }
+
+  /** Processes since the start. */
+  public long started() {
+    return started;
+  }
+
+  /** Those of them that died before they reported. */
+  public long failed() {
+    return failed;
+  }
+
+  /** Why no program can be served now; empty if one can, as far as is known. */
+  public Optional<String> trouble() {
+    if (stopped) {
+      return Optional.of("the server is stopping");
+    }
+    if (backoffMillis > 0) {
+      return Optional.of("workers do not start; the server's log says why");
+    }
+    // A server that keeps no spares starts its first worker for the first program.
+    return everReady || wantedSpares == 0
+        ? Optional.empty()
+        : Optional.of("the first worker is still starting");
+  }
+
+  /** Starts as many workers as spares are missing. */
+  public void refill() {
+    refillPlanned = false;
+    for (int missing = wantedSpares - spares().size(); missing > 0 && !stopped; missing--) {
+      start();
+    }
+  }
+
+  /** Which worker this token was made for, if its process has this id. */
+  Optional<Worker> authenticate(String token, int pid) {
+    return Optional.ofNullable(byToken.get(token))
+        .filter(worker -> worker.isUsable() && !worker.isLinked())
+        .filter(worker -> worker.pid().isEmpty() || worker.pid().getAsInt() == pid);
+  }
+
+  /** A worker says that it is warmed up. */
+  void ready(Worker worker) {
+    backoffMillis = 0;
+    everReady = true;
+    LOG.debug("worker {} is ready", worker.pid().orElse(0));
+  }
+
+  /** Ends all workers; {@code onLast} runs on the control thread when the last one is dead. */
+  public void stop(Runnable action) {
+    stopped = true;
+    onLast = action;
+    List.copyOf(byToken.values()).forEach(Worker::end);
+    if (byToken.isEmpty()) {
+      action.run();
+    }
+  }
+
+  private List<Worker> spares() {
+    return byToken.values().stream()
+        .filter(worker -> worker.session().isEmpty() && worker.isUsable())
+        .toList();
+  }
+
+  private Worker start() {
+    byte[] bits = new byte[TOKEN_BYTES];
+    random.nextBytes(bits);
+    Worker worker = new Worker(HexFormat.of().formatHex(bits), timers);
+    byToken.put(worker.token, worker);
+    started++;
+    spawner.execute(() -> spawn(worker));
+    timers.after(
+        START_LIMIT_MILLIS,
+        () -> {
+          if (worker.isUsable() && !worker.isLinked()) {
+            LOG.error("worker {} did not report in time", worker.pid().orElse(0));
+            worker.end();
+          }
+        });
+    return worker;
+  }
+
+  /** On the spawner's thread. */
+  private void spawn(Worker worker) {
+    try {
+      ProcessBuilder builder = new ProcessBuilder(commandLine);
+      builder.environment().put("GPUPOOL_WORKER_TOKEN", worker.token);
+      builder.redirectInput(new File("/dev/null"));
+      builder.redirectOutput(ProcessBuilder.Redirect.DISCARD);
+      builder.redirectError(ProcessBuilder.Redirect.INHERIT);
+      Process process = builder.start();
+      control.execute(() -> worker.started(process));
+      process.onExit().thenRunAsync(() -> exited(worker, process.exitValue()), control);
+    } catch (IOException e) {
+      LOG.error("cannot start a worker: {}", e.getMessage());
+      control.execute(() -> exited(worker, -1));
+    }
+  }
+
+  private void exited(Worker worker, int status) {
+    boolean expected = !worker.isUsable();
+    byToken.remove(worker.token);
+    worker.exited();
+    if (worker.session().isPresent()) {
+      worker.session().get().workerExited(status);
+    } else if (!expected && !stopped) {
+      LOG.error(
+          "spare worker {} exited with status {}; its messages are above",
+          worker.pid().orElse(0),
+          status);
+    }
+    if (!worker.isLinked()) {
+      failed++;
+      backoffMillis = Math.min(MAX_BACKOFF_MILLIS, Math.max(1000, backoffMillis * 2));
+    }
+    planRefill(Math.max(backoffMillis, REFILL_DELAY_MILLIS));
+    if (stopped && byToken.isEmpty()) {
+      onLast.run();
+    }
+  }
+
+  private void planRefill(long delayMillis) {
+    if (keepsSpares && !refillPlanned && !stopped) {
+      refillPlanned = true;
+      timers.after(delayMillis, this::refill);
+    }
+  }
+}

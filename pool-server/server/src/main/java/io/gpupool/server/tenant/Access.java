@@ -1,0 +1,179 @@
+// SPDX-License-Identifier: Apache-2.0
+package io.gpupool.server.tenant;
+
+import io.gpupool.control.keda.ExternalScalerGrpc;
+import io.gpupool.control.v1.PoolAdminGrpc;
+import io.gpupool.control.v1.PoolGrpc;
+import io.gpupool.server.identity.Actor;
+import io.gpupool.server.identity.Role;
+import io.grpc.Context;
+import io.grpc.Contexts;
+import io.grpc.Metadata;
+import io.grpc.MethodDescriptor;
+import io.grpc.ServerCall;
+import io.grpc.ServerCallHandler;
+import io.grpc.ServerInterceptor;
+import io.grpc.Status;
+import java.util.HashMap;
+import java.util.Map;
+import java.util.Optional;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.Executor;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+
+/**
+ * Lets calls through to those who may make them. A method that is not in the table is closed to
+ * all. gRPC calls it on the control thread.
+ */
+public final class Access implements ServerInterceptor {
+  /** Who calls; set for every call that needs a token. */
+  private static final Context.Key<Actor> ACTOR = Context.key("actor");
+
+  private static final Metadata.Key<String> AUTHORIZATION =
+      Metadata.Key.of("authorization", Metadata.ASCII_STRING_MARSHALLER);
+  private static final String SCHEME = "bearer ";
+  private static final Logger LOG = LoggerFactory.getLogger(Access.class);
+
+  /** The least role that may call a method; empty: whoever can connect. */
+  private static final Map<String, Optional<Role>> TABLE = table();
+
+  /** A service whose callers can show a token only in the request; it looks for one there. */
+  private static final String SHOWN_IN_REQUEST = ExternalScalerGrpc.SERVICE_NAME + "/";
+
+  private final Tokens tokens;
+  private final Executor control;
+
+  public Access(Tokens tokens, Executor control) {
+    this.tokens = tokens;
+    this.control = control;
+  }
+
+  private static Map<String, Optional<Role>> table() {
+    Map<String, Optional<Role>> table = new HashMap<>();
+    // Says which versions the server speaks, before anyone can prove anything.
+    table.put(PoolGrpc.getVersionMethod().getFullMethodName(), Optional.empty());
+    put(
+        table,
+        Role.READ_ONLY,
+        PoolGrpc.getListServersMethod(),
+        PoolGrpc.getListGpusMethod(),
+        PoolGrpc.getListLeasesMethod(),
+        PoolGrpc.getListQueueMethod(),
+        PoolGrpc.getListSessionsMethod(),
+        PoolAdminGrpc.getListPartitionsMethod(),
+        PoolAdminGrpc.getListTenantsMethod(),
+        ExternalScalerGrpc.getIsActiveMethod(),
+        ExternalScalerGrpc.getStreamIsActiveMethod(),
+        ExternalScalerGrpc.getGetMetricSpecMethod(),
+        ExternalScalerGrpc.getGetMetricsMethod());
+    put(
+        table,
+        Role.USER,
+        PoolGrpc.getRequestLeaseMethod(),
+        PoolGrpc.getHoldLeaseMethod(),
+        PoolGrpc.getReleaseLeaseMethod(),
+        PoolGrpc.getOpenSessionMethod(),
+        PoolGrpc.getEndSessionMethod(),
+        PoolGrpc.getCloseSessionMethod());
+    put(
+        table,
+        Role.ADMIN,
+        PoolAdminGrpc.getCreatePartitionMethod(),
+        PoolAdminGrpc.getResizePartitionMethod(),
+        PoolAdminGrpc.getDeletePartitionMethod(),
+        PoolAdminGrpc.getCreateTenantMethod(),
+        PoolAdminGrpc.getSetQuotaMethod(),
+        PoolAdminGrpc.getDeleteTenantMethod(),
+        PoolAdminGrpc.getListTokensMethod(),
+        PoolAdminGrpc.getCreateTokenMethod(),
+        PoolAdminGrpc.getRevokeTokenMethod(),
+        PoolAdminGrpc.getDrainServerMethod(),
+        PoolAdminGrpc.getUncordonServerMethod(),
+        PoolAdminGrpc.getListAuditMethod());
+    return Map.copyOf(table);
+  }
+
+  private static void put(
+      Map<String, Optional<Role>> table, Role role, MethodDescriptor<?, ?>... methods) {
+    for (MethodDescriptor<?, ?> method : methods) {
+      table.put(method.getFullMethodName(), Optional.of(role));
+    }
+  }
+
+  /** The caller of the call that is being served. */
+  public static Actor actor() {
+    return ACTOR.get();
+  }
+
+  @Override
+  public <Q, A> ServerCall.Listener<Q> interceptCall(
+      ServerCall<Q, A> call, Metadata headers, ServerCallHandler<Q, A> next) {
+    String method = call.getMethodDescriptor().getFullMethodName();
+    Optional<Role> least = TABLE.get(method);
+    if (least == null) {
+      return refuse(call, Status.PERMISSION_DENIED, "nobody may call " + method);
+    }
+    if (least.isEmpty()) {
+      return next.startCall(call, headers);
+    }
+    Optional<String> shown = token(headers);
+    if (shown.isEmpty() && method.startsWith(SHOWN_IN_REQUEST)) {
+      return next.startCall(call, headers);
+    }
+    CompletableFuture<Void> ready = tokens.ready(shown);
+    if (ready.isDone()) {
+      return interceptCall(call, headers, next, shown, least.get());
+    }
+    WaitingCall<Q> waiting = new WaitingCall<>();
+    ready.whenCompleteAsync(
+        (done, failure) -> {
+          try {
+            waiting.pass(interceptCall(call, headers, next, shown, least.get()));
+          } catch (RuntimeException e) {
+            // Here gRPC does not see it, and the caller would wait for ever.
+            LOG.error("{} failed", method, e);
+            call.close(
+                Status.INTERNAL.withDescription("the server has failed; its log says how"),
+                new Metadata());
+          }
+        },
+        control);
+    return waiting;
+  }
+
+  private <Q, A> ServerCall.Listener<Q> interceptCall(
+      ServerCall<Q, A> call,
+      Metadata headers,
+      ServerCallHandler<Q, A> next,
+      Optional<String> shown,
+      Role least) {
+    Optional<Actor> actor = tokens.authenticate(shown);
+    if (actor.isEmpty()) {
+      return refuse(call, Status.UNAUTHENTICATED, tokens.whyNot(shown));
+    }
+    if (!actor.get().role().covers(least)) {
+      return refuse(
+          call,
+          Status.PERMISSION_DENIED,
+          "the role of the token is "
+              + actor.get().role().text()
+              + ", and this takes "
+              + least.text());
+    }
+    return Contexts.interceptCall(
+        Context.current().withValue(ACTOR, actor.get()), call, headers, next);
+  }
+
+  private static Optional<String> token(Metadata headers) {
+    return Optional.ofNullable(headers.get(AUTHORIZATION))
+        .filter(value -> value.regionMatches(true, 0, SCHEME, 0, SCHEME.length()))
+        .map(value -> value.substring(SCHEME.length()).strip());
+  }
+
+  private static <Q, A> ServerCall.Listener<Q> refuse(
+      ServerCall<Q, A> call, Status status, String why) {
+    call.close(status.withDescription(why), new Metadata());
+    return new ServerCall.Listener<>() {};
+  }
+}

@@ -1,0 +1,84 @@
+// SPDX-License-Identifier: Apache-2.0
+package io.gpupool.server.tenant;
+
+import io.gpupool.server.control.Timers;
+import io.gpupool.server.identity.Actor;
+import io.gpupool.server.records.AuditEntry;
+import io.gpupool.server.records.Kinds;
+import io.gpupool.server.state.Draft;
+import io.gpupool.server.state.RecordStore;
+import io.gpupool.server.state.StateException;
+import io.gpupool.server.state.Versioned;
+import java.util.ArrayDeque;
+import java.util.Deque;
+import java.util.List;
+import java.util.Locale;
+import java.util.Map;
+
+/**
+ * Who changed what: one line in the same commit as each change, the latest 10,000 of them and a few
+ * more. Owned by the control thread.
+ */
+public final class Audit {
+  public static final int KEPT = 10_000;
+
+  /** Counting them costs more than a line does. */
+  private static final int NOTES_A_COUNT = 64;
+
+  private final RecordStore records;
+  private final Timers timers;
+  private final String server;
+  private long lastMicros;
+  private long notes;
+
+  public Audit(RecordStore records, Timers timers, String server) {
+    this.records = records;
+    this.timers = timers;
+    this.server = server;
+  }
+
+  /** Notes a change in the draft that makes it. */
+  public void note(Draft draft, Actor actor, String action, String subject, String detail) {
+    long nowMillis = timers.wallMillis();
+    // Several a millisecond keep their order.
+    lastMicros = Math.max(lastMicros + 1, nowMillis * 1000);
+    draft.put(
+        Kinds.AUDIT,
+        String.format(Locale.ROOT, "%016x-%s", lastMicros, server),
+        new AuditEntry(nowMillis, actor.text(), action, subject, detail));
+    if (notes++ % NOTES_A_COUNT == 0) {
+      tooMany().forEach(old -> draft.delete(Kinds.AUDIT, old));
+    }
+  }
+
+  /** Notes what changed nothing that is written down. */
+  public void note(Actor actor, String action, String subject, String detail)
+      throws StateException {
+    records.transact(draft -> {
+      note(draft, actor, action, subject, detail);
+      return null;
+    });
+  }
+
+  /** What was noted, and the id under which. */
+  public record Line(String id, AuditEntry entry) {}
+
+  /** The last lines, the latest first. */
+  public List<Line> latest(int limit) {
+    Deque<Line> lines = new ArrayDeque<>();
+    for (Map.Entry<String, Versioned<AuditEntry>> line : records.all(Kinds.AUDIT).entrySet()) {
+      lines.addFirst(new Line(line.getKey(), line.getValue().value()));
+      if (lines.size() > limit) {
+        lines.removeLast();
+      }
+    }
+    return List.copyOf(lines);
+  }
+
+  private List<String> tooMany() {
+    int count = records.count(Kinds.AUDIT);
+    return count <= KEPT
+        ? List.of()
+        : records.first(Kinds.AUDIT, Math.min(count - KEPT, NOTES_A_COUNT));
+  }
+}

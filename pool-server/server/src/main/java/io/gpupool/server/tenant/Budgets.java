@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: Apache-2.0
+package io.gpupool.server.tenant;
+
+import io.gpupool.server.records.Quota;
+import io.gpupool.server.records.Use;
+import java.util.HashMap;
+import java.util.Map;
+import java.util.Optional;
+
+/** What tenants may hold and what they hold. A value. */
+public record Budgets(Map<String, Quota> quotas, Map<String, Use> uses) {
+  public static final Budgets NONE = new Budgets(Map.of(), Map.of());
+
+  public Budgets {
+    quotas = Map.copyOf(quotas);
+    uses = Map.copyOf(uses);
+  }
+
+  /** Why a tenant may not have this beside what it has; empty if it may. */
+  public Optional<String> whyNot(String tenant, Use more) {
+    return quota(tenant)
+        .exceededBy(use(tenant).plus(more))
+        .map(limit -> "tenant '" + tenant + "' may hold " + limit + ", with what it holds already");
+  }
+
+  public boolean neverAllows(String tenant, Use use) {
+    return quota(tenant).exceededBy(use).isPresent();
+  }
+
+  /** When a tenant has got this, too. */
+  public Budgets with(String tenant, Use more) {
+    Map<String, Use> after = new HashMap<>(uses);
+    after.put(tenant, use(tenant).plus(more));
+    return new Budgets(quotas, after);
+  }
+
+  private Quota quota(String tenant) {
+    return quotas.getOrDefault(tenant, Quota.UNLIMITED);
+  }
+
+  private Use use(String tenant) {
+    return uses.getOrDefault(tenant, Use.NONE);
+  }
+}

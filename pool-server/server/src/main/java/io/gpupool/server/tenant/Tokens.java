@@ -1,0 +1,249 @@
+// SPDX-License-Identifier: Apache-2.0
+package io.gpupool.server.tenant;
+
+import io.gpupool.server.control.Timers;
+import io.gpupool.server.identity.Actor;
+import io.gpupool.server.identity.HolderName;
+import io.gpupool.server.identity.Role;
+import io.gpupool.server.identity.Token;
+import io.gpupool.server.identity.TokenHash;
+import io.gpupool.server.oidc.Logins;
+import io.gpupool.server.records.Kinds;
+import io.gpupool.server.refusal.RefusedException;
+import io.gpupool.server.state.Draft;
+import io.gpupool.server.state.RecordStore;
+import io.gpupool.server.state.StateException;
+import io.gpupool.server.state.Versioned;
+import java.security.SecureRandom;
+import java.util.Base64;
+import java.util.Map;
+import java.util.Optional;
+import java.util.OptionalLong;
+import java.util.concurrent.CompletableFuture;
+
+/**
+ * Tokens by which callers prove who they are: 256 random bits, of which the pool keeps a hash.
+ * Owned by the control thread.
+ */
+public final class Tokens {
+  private static final String PREFIX = "gpupool_";
+  private static final int BYTES = 32;
+  private static final int MAX_NOTE = 128;
+
+  /** So that all go in one commit with their tenant, which etcd bounds. */
+  private static final int MAX_TOKENS = 64;
+
+  private static final long MAX_VALID_MILLIS = 3650L * 24 * 3600 * 1000;
+
+  private final RecordStore records;
+  private final Audit audit;
+  private final Timers timers;
+  private final boolean required;
+  private final Optional<Logins> logins;
+  private final SecureRandom random = new SecureRandom();
+
+  /**
+   * Makes none yet.
+   *
+   * @param required whether they are needed; else any caller may do anything
+   * @param logins of an issuer that are as good as the pool's own tokens
+   */
+  public Tokens(
+      RecordStore records, Audit audit, Timers timers, boolean required, Optional<Logins> logins) {
+    this.records = records;
+    this.audit = audit;
+    this.timers = timers;
+    this.required = required;
+    this.logins = logins;
+  }
+
+  /** Without an issuer of logins. */
+  public Tokens(RecordStore records, Audit audit, Timers timers, boolean required) {
+    this(records, audit, timers, required, Optional.empty());
+  }
+
+  public boolean required() {
+    return required;
+  }
+
+  /** A token as it is shown once. */
+  public record Made(String text, TokenHash hash) {
+    @Override
+    public String toString() {
+      return "Made[" + hash.id() + "]";
+    }
+  }
+
+  /**
+   * Completed once {@link #authenticate} can tell who shows this token, which may take an issuer's
+   * answer. For any thread.
+   */
+  public CompletableFuture<Void> ready(Optional<String> token) {
+    return token
+        .filter(text -> required && logins.isPresent() && Logins.isFor(text))
+        .map(text -> logins.get().verified(text))
+        .orElseGet(() -> CompletableFuture.completedFuture(null));
+  }
+
+  /** Who shows this token, which must be {@link #ready}; empty if nobody is known by it. */
+  public Optional<Actor> authenticate(Optional<String> token) {
+    if (!required) {
+      return Optional.of(Actor.ANYONE);
+    }
+    if (logins.isPresent() && token.filter(Logins::isFor).isPresent()) {
+      return logins
+          .get()
+          .find(token.get())
+          .filter(login -> exists(login.tenant()))
+          .map(login ->
+              new Actor(
+                  login.tenant(),
+                  Role.highestOf(login.roles()),
+                  Optional.empty(),
+                  Optional.of(login)));
+    }
+    return token
+        .map(TokenHash::of)
+        .flatMap(hash ->
+            valid(hash).map(known -> new Actor(known.tenant(), known.role(), Optional.of(hash))));
+  }
+
+  /** Whether what was proved earlier would be believed now. */
+  public boolean stillHolds(Actor actor) {
+    if (actor.login().isPresent()) {
+      return timers.wallMillis() < actor.login().get().validUntilMillis() && exists(actor.tenant());
+    }
+    return actor.token().isEmpty() || valid(actor.token().get()).isPresent();
+  }
+
+  /** Until when what the actor has shown is believed, since 1970; empty: there is no such time. */
+  OptionalLong expiresAtMillis(Actor actor) {
+    if (actor.login().isPresent()) {
+      return OptionalLong.of(actor.login().get().validUntilMillis());
+    }
+    return actor
+        .token()
+        .flatMap(this::valid)
+        .map(Token::expiresAtMillis)
+        .orElseGet(OptionalLong::empty);
+  }
+
+  /** Why nobody is known by what was shown, and what to do. */
+  String whyNot(Optional<String> token) {
+    if (token.isEmpty()) {
+      return "a token is needed: set GPUPOOL_TOKEN or GPUPOOL_TOKEN_FILE; an admin makes one with"
+          + " 'gpupool tenant token create'";
+    }
+    if (logins.isEmpty() || !Logins.isFor(token.get())) {
+      return "the token is not known: it was mistyped, has expired or was revoked; ask an admin for"
+          + " a new one";
+    }
+    return logins
+        .get()
+        .find(token.get())
+        .map(login ->
+            "the login is of tenant '"
+                + HolderName.plain(login.tenant())
+                + "', which the pool does not have; an admin makes it with 'gpupool tenant create'")
+        .orElseGet(() -> "the login is not valid here: " + logins.get().whyNot(token.get()));
+  }
+
+  private boolean exists(String tenant) {
+    return records.get(Kinds.TENANTS, tenant).isPresent();
+  }
+
+  private Optional<Token> valid(TokenHash hash) {
+    return records
+        .get(Kinds.TOKENS, hash.text())
+        .map(Versioned::value)
+        .filter(token -> !token.isExpired(timers.wallMillis()))
+        .filter(token -> exists(token.tenant()));
+  }
+
+  public Map<String, Versioned<Token>> all() {
+    return records.all(Kinds.TOKENS);
+  }
+
+  /**
+   * Makes a token.
+   *
+   * @param validMillis 0: until it is revoked
+   */
+  public Made create(Actor actor, String tenant, Role role, long validMillis, String note)
+      throws RefusedException, StateException {
+    if (validMillis < 0 || validMillis > MAX_VALID_MILLIS) {
+      throw new RefusedException(
+          RefusedException.Why.INVALID, "a token is valid for at most ten years");
+    }
+    if (note.length() > MAX_NOTE) {
+      throw new RefusedException(
+          RefusedException.Why.INVALID, "the note has over " + MAX_NOTE + " characters");
+    }
+    Made made = random();
+    records.transact(draft -> {
+      Tenants.refer(draft, tenant);
+      requireFew(tenant);
+      add(draft, actor, made, tenant, role, validMillis, HolderName.plain(note));
+      return null;
+    });
+    return made;
+  }
+
+  private void requireFew(String tenant) throws RefusedException {
+    long count = all().values().stream().filter(t -> t.value().tenant().equals(tenant)).count();
+    if (count >= MAX_TOKENS) {
+      throw new RefusedException(
+          RefusedException.Why.INVALID,
+          "tenant '" + tenant + "' has " + count + " tokens already; revoke those of no more use");
+    }
+  }
+
+  Made random() {
+    byte[] bits = new byte[BYTES];
+    random.nextBytes(bits);
+    String text = PREFIX + Base64.getUrlEncoder().withoutPadding().encodeToString(bits);
+    return new Made(text, TokenHash.of(text));
+  }
+
+  /** In a draft that has seen the tenant. */
+  void add(
+      Draft draft,
+      Actor actor,
+      Made made,
+      String tenant,
+      Role role,
+      long validMillis,
+      String note) {
+    long nowMillis = timers.wallMillis();
+    draft.put(
+        Kinds.TOKENS,
+        made.hash().text(),
+        new Token(
+            tenant,
+            role,
+            nowMillis,
+            validMillis == 0 ? OptionalLong.empty() : OptionalLong.of(nowMillis + validMillis),
+            note));
+    audit.note(draft, actor, "token.create", tenant + "/" + made.hash().id(), role.text());
+  }
+
+  /** From now on nobody is known by it. */
+  public TokenHash revoke(Actor actor, String id) throws RefusedException, StateException {
+    return records.transact(draft -> {
+      String hash =
+          records.all(Kinds.TOKENS).keySet().stream()
+              .filter(key -> new TokenHash(key).id().equals(id))
+              .findFirst()
+              .orElseThrow(() ->
+                  new RefusedException(
+                      RefusedException.Why.NOT_FOUND,
+                      "there is no token '"
+                          + HolderName.plain(id)
+                          + "'; 'gpupool tenant token list' shows the ids"));
+      Optional<Token> token = draft.get(Kinds.TOKENS, hash);
+      draft.delete(Kinds.TOKENS, hash);
+      audit.note(draft, actor, "token.revoke", token.map(Token::tenant).orElse("") + "/" + id, "");
+      return new TokenHash(hash);
+    });
+  }
+}

@@ -1,0 +1,3 @@
+// SPDX-License-Identifier: Apache-2.0
+/** Tenants and their tokens: quotas, who may do what, and the audit log of it. */
+package io.gpupool.server.tenant;

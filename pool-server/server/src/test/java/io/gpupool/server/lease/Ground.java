@@ -1,0 +1,183 @@
+// SPDX-License-Identifier: Apache-2.0
+package io.gpupool.server.lease;
+
+import io.gpupool.server.capacity.Capacity;
+import io.gpupool.server.capacity.Membership;
+import io.gpupool.server.capacity.Partitions;
+import io.gpupool.server.control.ManualTimers;
+import io.gpupool.server.control.Timers;
+import io.gpupool.server.gpu.Gpu;
+import io.gpupool.server.identity.Actor;
+import io.gpupool.server.identity.HolderName;
+import io.gpupool.server.identity.LeaseSecret;
+import io.gpupool.server.placement.Ask;
+import io.gpupool.server.placement.LeaseId;
+import io.gpupool.server.placement.Placement.Part;
+import io.gpupool.server.records.Kinds;
+import io.gpupool.server.records.Request;
+import io.gpupool.server.records.ServerEntry;
+import io.gpupool.server.refusal.RefusedException;
+import io.gpupool.server.state.LocalStore;
+import io.gpupool.server.state.RecordStore;
+import io.gpupool.server.state.StateException;
+import io.gpupool.server.state.StateStore;
+import io.gpupool.server.tenant.Audit;
+import io.gpupool.server.tenant.Tenants;
+import io.gpupool.server.tenant.Tokens;
+import java.security.SecureRandom;
+import java.util.List;
+import java.util.Map;
+import java.util.Optional;
+import java.util.OptionalInt;
+
+/** A server's control plane without its ports and workers, on a clock of the test's. */
+public final class Ground {
+  public static final HolderName HOLDER = new HolderName("box", 123, "python", "ann");
+
+  public final ManualTimers timers;
+  public final RecordStore records;
+  public final Audit audit;
+  public final Capacity capacity;
+  public final Tenants tenants;
+  public final Tokens tokens;
+  public final Partitions partitions;
+  final Grants grants;
+  public final Leases leases;
+  public final LeaseQueue queue;
+  final Drains drains;
+  final Optional<Membership> membership;
+  private final PoolSync sync;
+  private final String server;
+  private boolean dead;
+  private int given;
+
+  /** On a state of its own, in memory. */
+  public Ground(List<Gpu> gpus) {
+    this(LocalStore.inMemory(), new ManualTimers(), gpus, "host:7642");
+  }
+
+  Ground(StateStore store, ManualTimers timers, List<Gpu> gpus, String server) {
+    this(store, timers, gpus, server, false);
+  }
+
+  /** One of several servers over the same state. */
+  Ground(StateStore store, ManualTimers timers, String server, List<Gpu> gpus) {
+    this(store, timers, gpus, server, true);
+  }
+
+  private Ground(
+      StateStore store, ManualTimers timers, List<Gpu> gpus, String server, boolean shared) {
+    this.timers = timers;
+    this.server = server;
+    Timers own = new Mortal(timers);
+    try {
+      records = new RecordStore(store, Kinds.ALL);
+    } catch (StateException e) {
+      throw new AssertionError(e);
+    }
+    membership = shared ? Optional.of(new Membership(records, server, gpus)) : Optional.empty();
+    audit = new Audit(records, timers, server);
+    capacity =
+        membership.isPresent()
+            ? new Capacity(membership.get(), records)
+            : new Capacity(gpus, records);
+    tenants = new Tenants(records, audit, timers);
+    tokens = new Tokens(records, audit, timers, true);
+    partitions = new Partitions(records, audit, capacity);
+    grants = new Grants(records, audit, timers, server);
+    leases = new Leases(grants, capacity, own, TimeTableTest.table(gpus.size()));
+    queue = new LeaseQueue(leases, capacity, tenants, own);
+    drains = new Drains(records, audit, capacity, leases, queue, own, server);
+    sync =
+        new PoolSync(
+            records,
+            membership.orElse(null),
+            leases,
+            queue,
+            own,
+            () -> new ServerEntry(server, server + ":7642", "1", "soft", gpus, 0));
+    membership.ifPresent(m -> queue.share(new Waitlist(records, m, server, own)));
+  }
+
+  /** Does nothing any more once its server is dead. */
+  private final class Mortal implements Timers {
+    private final Timers timers;
+
+    Mortal(Timers timers) {
+      this.timers = timers;
+    }
+
+    @Override
+    public long nowNanos() {
+      return timers.nowNanos();
+    }
+
+    @Override
+    public long wallMillis() {
+      return timers.wallMillis();
+    }
+
+    @Override
+    public Cancellable after(long delayMillis, Runnable task) {
+      return timers.after(
+          delayMillis,
+          () -> {
+            if (!dead) {
+              task.run();
+            }
+          });
+    }
+  }
+
+  /** Comes into the pool. */
+  void come() {
+    sync.start(Runnable::run);
+  }
+
+  /** Ends as if killed, and is given up. */
+  void die() {
+    dead = true;
+    loseRecord();
+  }
+
+  /** Is given up by those that keep the state. */
+  void loseRecord() {
+    try {
+      records.transact(draft -> {
+        draft.delete(Kinds.SERVERS, server);
+        return null;
+      });
+    } catch (StateException e) {
+      throw new AssertionError(e);
+    }
+  }
+
+  /** Takes these parts as a lease of nobody's would. */
+  public LeaseId take(List<Part> parts) {
+    LeaseId id = new LeaseId("T" + ++given);
+    Request request =
+        request(new Ask(1, new Ask.Size.Fraction(1), OptionalInt.empty(), Map.of()), "");
+    try {
+      grants.add(
+          id,
+          grants.record(request, LeaseSecret.random(new SecureRandom()).hash(), parts),
+          parts,
+          Actor.ANYONE);
+    } catch (StateException | RefusedException e) {
+      throw new AssertionError(e);
+    }
+    return id;
+  }
+
+  public void giveBack(LeaseId id) {
+    try {
+      grants.forget(id);
+    } catch (StateException e) {
+      throw new AssertionError(e);
+    }
+  }
+
+  public static Request request(Ask ask, String tenant) {
+    return new Request(ask, 0, 0, HOLDER, Actor.ANYONE, tenant);
+  }
+}

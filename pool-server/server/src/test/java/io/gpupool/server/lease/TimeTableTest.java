@@ -1,0 +1,122 @@
+// SPDX-License-Identifier: Apache-2.0
+package io.gpupool.server.lease;
+
+import static java.lang.foreign.ValueLayout.JAVA_LONG;
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
+
+import io.gpupool.server.gpu.Gpu;
+import io.gpupool.server.gpu.Share;
+import io.gpupool.server.placement.Placement.Part;
+import io.gpupool.server.placement.PlacementTest;
+import io.gpupool.wire.TurnPage;
+import java.io.IOException;
+import java.io.UncheckedIOException;
+import java.lang.foreign.Arena;
+import java.lang.foreign.MemorySegment;
+import java.nio.channels.FileChannel;
+import java.nio.file.StandardOpenOption;
+import java.util.List;
+import java.util.Optional;
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.Test;
+
+class TimeTableTest {
+  private static final long SECOND = 1_000_000_000;
+
+  private final TimeTable table = new TimeTable(2);
+  private final MemorySegment words;
+
+  TimeTableTest() throws IOException {
+    try (FileChannel file =
+        FileChannel.open(table.path(), StandardOpenOption.READ, StandardOpenOption.WRITE)) {
+      words = file.map(FileChannel.MapMode.READ_WRITE, 0, file.size(), Arena.ofAuto());
+    }
+  }
+
+  /** One for tests of other things. */
+  static TimeTable table(int gpus) {
+    try {
+      return new TimeTable(gpus);
+    } catch (IOException e) {
+      throw new UncheckedIOException(e);
+    }
+  }
+
+  @AfterEach
+  void close() throws IOException {
+    table.close();
+  }
+
+  private long word(int gpu, int at) {
+    return words.get(JAVA_LONG, (long) gpu * TurnPage.BYTES + at);
+  }
+
+  private void put(int gpu, int at, long value) {
+    words.set(JAVA_LONG, (long) gpu * TurnPage.BYTES + at, value);
+  }
+
+  @Test
+  void enter_leaseAndSession_areWhereWorkersLook() throws IOException {
+    put(1, TurnPage.VIRTUAL_NOW, 77);
+    int first = table.enter(1, 2500, false);
+    int second = table.enter(1, 3000, true);
+    table.enterSession(1, second, 5);
+    table.enterSession(1, second, 2);
+    assertThat(List.of(first, second)).containsExactly(0, 1);
+    assertThat(word(1, TurnPage.LEASES)).isEqualTo(2);
+    assertThat(word(1, TurnPage.leaseWord(1, TurnPage.WEIGHT))).isEqualTo(3000);
+    assertThat(word(1, TurnPage.leaseWord(1, TurnPage.HARD))).isEqualTo(1);
+    assertThat(word(1, TurnPage.leaseWord(1, TurnPage.VIRTUAL_TIME))).isEqualTo(77);
+    assertThat(word(1, TurnPage.leaseWord(1, TurnPage.SESSIONS))).isEqualTo(6);
+    assertThat(word(0, TurnPage.LEASES)).isZero();
+  }
+
+  @Test
+  void leave_itsTurn_isNobodysAndTheNumberIsFree() throws IOException {
+    int lease = table.enter(0, 2500, false);
+    table.enterSession(0, lease, 3);
+    put(0, TurnPage.activeUntil(lease, 3), Long.MAX_VALUE);
+    put(0, TurnPage.TURN, 0x1234_00 + lease + 1);
+    put(0, TurnPage.leaseWord(lease, TurnPage.USED), 9);
+    table.leaveSession(0, lease, 3);
+    table.leave(0, lease);
+    assertThat(word(0, TurnPage.activeUntil(lease, 3))).isZero();
+    assertThat(word(0, TurnPage.TURN)).isEqualTo(0x1234_00);
+    assertThat(table.enter(0, 100, false)).isEqualTo(lease);
+    assertThat(table.use(0, lease)).isEqualTo(new TimeTable.Use(0, 0));
+  }
+
+  @Test
+  void leave_anothersTurn_staysIts() throws IOException {
+    int lease = table.enter(0, 2500, false);
+    int other = table.enter(0, 2500, false);
+    put(0, TurnPage.TURN, 0x1234_00 + other + 1);
+    table.leave(0, lease);
+    assertThat(word(0, TurnPage.TURN)).isEqualTo(0x1234_00 + other + 1);
+  }
+
+  @Test
+  void enter_moreLeasesThanThereIsRoomFor_isRefused() throws IOException {
+    for (int i = 0; i < TurnPage.MAX_LEASES; i++) {
+      table.enter(0, 100, false);
+    }
+    assertThatThrownBy(() -> table.enter(0, 100, false)).hasMessageContaining("128 leases");
+    assertThat(table.enter(1, 100, false)).isZero();
+  }
+
+  @Test
+  void recentPercent_someSecondsOfUse_isTheirsAlone() throws IOException {
+    Gpu gpu = PlacementTest.gpu("host", 1, 1L << 30);
+    List<Part> parts = List.of(new Part(gpu, Optional.empty(), new Share(1L << 20, 3000), false));
+    LeaseTime time = new LeaseTime(table, parts, 0);
+    int used = TurnPage.leaseWord(time.numbers().getFirst(), TurnPage.USED);
+    for (int second = 1; second <= 60; second++) {
+      put(1, used, word(1, used) + SECOND / (second < 50 ? 1 : 4));
+      time.note(second * SECOND);
+    }
+    assertThat(time.recentPercent(0, 60 * SECOND)).isBetween(24.0, 26.0);
+    time.close();
+    assertThat(word(1, TurnPage.leaseWord(0, TurnPage.WEIGHT))).isZero();
+  }
+}

@@ -1,0 +1,239 @@
+// SPDX-License-Identifier: Apache-2.0
+package io.gpupool.server.placement;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import io.gpupool.server.capacity.Capacity;
+import io.gpupool.server.gpu.Gpu;
+import io.gpupool.server.gpu.Share;
+import io.gpupool.server.lease.Ground;
+import io.gpupool.server.placement.Placement.Offer;
+import io.gpupool.server.placement.Placement.Outcome;
+import io.gpupool.server.placement.Placement.Part;
+import java.util.ArrayList;
+import java.util.LinkedHashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.Optional;
+import java.util.OptionalInt;
+import java.util.Random;
+import java.util.Set;
+import org.junit.jupiter.api.Test;
+
+public class PlacementTest {
+  private static final long GIB = 1L << 30;
+
+  @Test
+  void place_anyRequestsAndEnds_neverGrantsMoreThanThereIs() {
+    for (int seed = 0; seed < 60; seed++) {
+      Random random = new Random(seed);
+      List<Gpu> gpus = new ArrayList<>();
+      for (int i = 0; i < 1 + random.nextInt(8); i++) {
+        long memory = (1 + random.nextInt(80)) * GIB / (1 + random.nextInt(3));
+        gpus.add(gpu("s" + random.nextInt(3), i, memory));
+      }
+      Ground ground = new Ground(gpus);
+      Capacity capacity = ground.capacity;
+      Map<LeaseId, List<Part>> live = new LinkedHashMap<>();
+      for (int step = 0; step < 200; step++) {
+        if (random.nextInt(3) == 0 && !live.isEmpty()) {
+          LeaseId ended = List.copyOf(live.keySet()).get(random.nextInt(live.size()));
+          live.remove(ended);
+          ground.giveBack(ended);
+        } else {
+          Ask ask = ask(random);
+          List<Offer> snapshot = capacity.snapshot();
+          switch (Placement.place(ask, "", snapshot)) {
+            case Outcome.Placed(List<Part> parts) -> {
+              assertThat(parts).hasSize(ask.gpus());
+              assertThat(parts.stream().map(Part::gpu).distinct()).hasSize(ask.gpus());
+              live.put(ground.take(parts), parts);
+            }
+            case Outcome.Full full ->
+                assertThat(
+                        snapshot.stream()
+                            .filter(o -> o.free().covers(ask.shareOf(o.gpu())))
+                            .count())
+                    .isEqualTo(full.fitting())
+                    .isLessThan(ask.gpus());
+            case Outcome.Impossible impossible ->
+                assertThat(gpus.stream().filter(g -> g.whole().covers(ask.shareOf(g))).count())
+                    .isLessThan(ask.gpus());
+          }
+        }
+        for (Gpu gpu : gpus) {
+          Share granted =
+              live.values().stream()
+                  .flatMap(List::stream)
+                  .filter(part -> part.gpu().equals(gpu))
+                  .map(Part::share)
+                  .reduce(Share.NONE, Share::plus);
+          assertThat(granted.plus(capacity.free(gpu))).isEqualTo(gpu.whole());
+        }
+      }
+    }
+  }
+
+  @Test
+  void place_fractionsOfAnyGpu_tenTenthsFit() {
+    for (long memory : new long[] {GIB, 85_899_345_920L, 12_345_678_901L, 10L << 20}) {
+      Ground ground = new Ground(List.of(gpu("s", 0, memory)));
+      Capacity capacity = ground.capacity;
+      for (int i = 0; i < 10; i++) {
+        ground.take(placed(fraction(1, 0.1), capacity));
+      }
+      assertThat(Placement.place(fraction(1, 0.1), "", capacity.snapshot()))
+          .isInstanceOf(Outcome.Full.class);
+    }
+  }
+
+  @Test
+  void place_secondHalf_packsOntoTheGpuThatIsHalfTaken() {
+    Ground ground = new Ground(List.of(gpu("s", 0, GIB), gpu("s", 1, GIB)));
+    Capacity capacity = ground.capacity;
+    List<Part> first = placed(fraction(1, 0.5), capacity);
+    ground.take(first);
+    List<Part> second = placed(fraction(1, 0.25), capacity);
+    assertThat(second.getFirst().gpu()).isEqualTo(first.getFirst().gpu());
+  }
+
+  @Test
+  void place_severalGpus_prefersOneServer() {
+    Ground ground =
+        new Ground(List.of(gpu("a", 0, GIB), gpu("b", 0, GIB), gpu("b", 1, GIB), gpu("c", 0, GIB)));
+    Capacity capacity = ground.capacity;
+    ground.take(List.of(part(gpu("a", 0, GIB), new Share(GIB / 2, 5000))));
+    assertThat(placed(fraction(2, 0.5), capacity))
+        .extracting(part -> part.gpu().server())
+        .containsExactly("b", "b");
+    assertThat(placed(fraction(4, 0.5), capacity)).hasSize(4);
+  }
+
+  @Test
+  void place_memoryFitsButComputeDoesNot_isFull() {
+    Ground ground = new Ground(List.of(gpu("s", 0, GIB)));
+    Capacity capacity = ground.capacity;
+    ground.take(List.of(part(gpu("s", 0, GIB), new Share(1 << 20, 9500))));
+    Ask ask = new Ask(1, new Ask.Size.Memory(1 << 20), OptionalInt.of(600), Map.of());
+    assertThat(Placement.place(ask, "", capacity.snapshot())).isInstanceOf(Outcome.Full.class);
+  }
+
+  @Test
+  void place_selectors_chooseOrSayWhatThereIs() {
+    Capacity capacity = new Ground(List.of(gpu("a", 0, GIB), gpu("b", 0, GIB))).capacity;
+    Ask onB = new Ask(1, new Ask.Size.Fraction(1), OptionalInt.empty(), Map.of("server", "B"));
+    assertThat(placed(onB, capacity).getFirst().gpu().server()).isEqualTo("b");
+    Ask none = new Ask(1, new Ask.Size.Fraction(1), OptionalInt.empty(), Map.of("model", "*A100*"));
+    assertThat(((Outcome.Impossible) Placement.place(none, "", capacity.snapshot())).reason())
+        .contains("NVIDIA H100");
+  }
+
+  @Test
+  void place_wholeGpu_leavesTheServerWithMostUnusedGpusAlone() {
+    List<Gpu> gpus = new ArrayList<>();
+    for (int i = 0; i < 12; i++) {
+      gpus.add(gpu(i < 4 ? "a" : i < 10 ? "b" : "c", i, GIB));
+    }
+    Ground ground = new Ground(gpus);
+    ground.take(List.of(part(gpus.getFirst(), gpus.getFirst().whole())));
+    List<Part> one = placed(fraction(1, 1), ground.capacity);
+    assertThat(one.getFirst().gpu().server()).isEqualTo("c");
+    List<Part> two = placed(fraction(2, 1), ground.capacity);
+    assertThat(two).extracting(part -> part.gpu().server()).containsExactly("c", "c");
+    List<Part> eight = placed(fraction(8, 1), ground.capacity);
+    assertThat(eight.stream().map(part -> part.gpu().server()).distinct())
+        .as("as few servers as possible, and none cut more than needed")
+        .containsExactly("b", "c");
+  }
+
+  @Test
+  void place_spread_goesToTheEmptiestGpusOfDifferentServers() {
+    List<Gpu> gpus =
+        List.of(gpu("a", 0, GIB), gpu("a", 1, GIB), gpu("b", 0, GIB), gpu("b", 1, GIB));
+    Ground ground = new Ground(gpus);
+    ground.take(List.of(part(gpus.getFirst(), new Share(GIB / 4, 2500))));
+    List<Part> first = placed(spread(1), ground.capacity);
+    assertThat(first.getFirst().gpu().server()).isEqualTo("b");
+    ground.take(first);
+    assertThat(placed(spread(2), ground.capacity))
+        .extracting(part -> part.gpu().label())
+        .containsExactly("GPU 1 of a", "GPU 1 of b");
+    assertThat(placed(spread(4), ground.capacity)).hasSize(4);
+  }
+
+  @Test
+  void place_unnamedRequest_takesHardPartitionsLast() {
+    Gpu gpu = gpu("s", 0, 4 * GIB);
+    Share half = new Share(2 * GIB, 5000);
+    Offer rest = Offer.ofRest(gpu, half, half);
+    Offer hard = Offer.of(gpu, new Partition("hard", half, true, Set.of()), half);
+    Offer reserved = Offer.of(gpu, new Partition("ours", half, true, Set.of("red")), half);
+    Ask quarter = fraction(1, 0.25);
+    assertThat(partition(quarter, "", hard, rest)).isEmpty();
+    assertThat(partition(quarter, "", hard)).contains("hard");
+    assertThat(partition(quarter, "red", rest, hard, reserved)).contains("ours");
+    assertThat(partition(quarter, "blue", rest, hard, reserved)).isEmpty();
+  }
+
+  @Test
+  void place_selectors_lookAtVersionsAndLabels() {
+    Gpu old = gpu("a", 0, GIB);
+    Gpu fresh = new Gpu("b", 0, "b0", "NVIDIA B200", GIB, "10.0", 13010, Map.of("zone", "eu/1"));
+    assertThat(chosen(Map.of("cc>", "9.5"), old, fresh)).isEqualTo(fresh);
+    assertThat(chosen(Map.of("cc", "9.*"), old, fresh)).isEqualTo(old);
+    assertThat(chosen(Map.of("driver>", "13.1"), old, fresh)).isEqualTo(fresh);
+    assertThat(chosen(Map.of("driver", "13.0"), old, fresh)).isEqualTo(old);
+    assertThat(chosen(Map.of("label.zone", "EU/*"), old, fresh)).isEqualTo(fresh);
+    assertThat(chosen(Map.of("model", "*b200", "server", "b"), old, fresh)).isEqualTo(fresh);
+  }
+
+  private static List<Part> placed(Ask ask, Capacity capacity) {
+    return ((Outcome.Placed) Placement.place(ask, "", capacity.snapshot())).parts();
+  }
+
+  private static Ask ask(Random random) {
+    OptionalInt compute =
+        random.nextInt(4) == 0 ? OptionalInt.of(100 + random.nextInt(9901)) : OptionalInt.empty();
+    Ask.Size size =
+        random.nextBoolean()
+            ? new Ask.Size.Fraction((1 + random.nextInt(100)) / 100.0)
+            : new Ask.Size.Memory((1 + random.nextInt(100_000)) * (1L << 20));
+    return new Ask(1 + random.nextInt(3), size, compute, Map.of());
+  }
+
+  static Part part(Gpu gpu, Share share) {
+    return new Part(gpu, Optional.empty(), share, false);
+  }
+
+  private static Gpu chosen(Map<String, String> selectors, Gpu... gpus) {
+    Ask ask = new Ask(1, new Ask.Size.Fraction(1), OptionalInt.empty(), selectors);
+    return placed(ask, new Ground(List.of(gpus)).capacity).getFirst().gpu();
+  }
+
+  private static Optional<String> partition(Ask ask, String tenant, Offer... offers) {
+    return ((Outcome.Placed) Placement.place(ask, tenant, List.of(offers)))
+        .parts()
+        .getFirst()
+        .partition();
+  }
+
+  private static Ask spread(int gpus) {
+    return new Ask(
+        gpus,
+        new Ask.Size.Fraction(0.25),
+        OptionalInt.empty(),
+        Map.of(),
+        Optional.empty(),
+        false,
+        true);
+  }
+
+  private static Ask fraction(int gpus, double part) {
+    return new Ask(gpus, new Ask.Size.Fraction(part), OptionalInt.empty(), Map.of());
+  }
+
+  public static Gpu gpu(String server, int ordinal, long memory) {
+    return new Gpu(
+        server, ordinal, server + ordinal, "NVIDIA H100 80GB HBM3", memory, "9.0", 13000);
+  }
+}

@@ -1,0 +1,183 @@
+// SPDX-License-Identifier: Apache-2.0
+package io.gpupool.server.records;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
+
+import com.google.protobuf.ByteString;
+import com.google.protobuf.UnknownFieldSet;
+import io.gpupool.control.state.v1.DivisionRecord;
+import io.gpupool.control.state.v1.PartitionRecord;
+import io.gpupool.control.v1.LeaseInfo;
+import io.gpupool.control.v1.ServerInfo;
+import io.gpupool.control.v1.SessionInfo;
+import io.gpupool.server.gpu.GpuKey;
+import io.gpupool.server.gpu.Share;
+import io.gpupool.server.identity.HolderName;
+import io.gpupool.server.identity.LeaseSecret;
+import io.gpupool.server.identity.Role;
+import io.gpupool.server.identity.Token;
+import io.gpupool.server.identity.TokenHash;
+import io.gpupool.server.limits.LeaseLimits;
+import io.gpupool.server.placement.Allocation;
+import io.gpupool.server.placement.Division;
+import io.gpupool.server.placement.LeaseId;
+import io.gpupool.server.placement.Partition;
+import io.gpupool.server.state.Kind;
+import io.gpupool.server.state.LocalStore;
+import io.gpupool.server.state.RecordStore;
+import io.gpupool.server.state.StateException;
+import io.gpupool.server.state.Write;
+import java.util.ArrayList;
+import java.util.HashSet;
+import java.util.List;
+import java.util.Optional;
+import java.util.OptionalInt;
+import java.util.OptionalLong;
+import java.util.Random;
+import java.util.function.Supplier;
+import org.junit.jupiter.api.Test;
+
+class RecordFormTest {
+  private final Random random = new Random(11);
+
+  @Test
+  void records_ofEveryKind_areReadAsTheyWereWritten() throws Exception {
+    for (int i = 0; i < 500; i++) {
+      assertRoundTrip(Kinds.DIVISIONS, division());
+      assertRoundTrip(Kinds.GRANTS, grant());
+      assertRoundTrip(Kinds.TENANTS, new Tenant(quota(), random.nextLong(1L << 42)));
+      assertRoundTrip(
+          Kinds.USES, new Use(random.nextInt(9999), random.nextLong(1L << 50), random.nextInt(99)));
+      assertRoundTrip(Kinds.TOKENS, token());
+      assertRoundTrip(Kinds.COUNTERS, random.nextLong(Long.MAX_VALUE));
+      assertRoundTrip(
+          Kinds.AUDIT, new AuditEntry(random.nextLong(1L << 42), text(), text(), text(), text()));
+      assertRoundTrip(Kinds.BULLETINS, bulletin());
+      assertRoundTrip(Kinds.ENDINGS, new Ending(text(), text()));
+    }
+  }
+
+  private Bulletin bulletin() {
+    return new Bulletin(
+        random.nextLong(1L << 42),
+        ServerInfo.newBuilder().setName(text()).setSessions(random.nextInt(9)).build(),
+        List.of(LeaseInfo.newBuilder().setId(text()).setSessions(random.nextInt(9)).build()),
+        List.of(SessionInfo.newBuilder().setId(text()).setCalls(random.nextInt(99)).build()));
+  }
+
+  @Test
+  void record_withAFieldOfALaterVersion_isRefusedAndNotForgotten() throws Exception {
+    UnknownFieldSet later =
+        UnknownFieldSet.newBuilder()
+            .addField(99, UnknownFieldSet.Field.newBuilder().addVarint(1).build())
+            .build();
+    DivisionRecord inside =
+        DivisionRecord.newBuilder()
+            .addPartitions(PartitionRecord.newBuilder().setName("x").setUnknownFields(later))
+            .build();
+    for (ByteString bytes :
+        List.of(
+            DivisionRecord.newBuilder().setUnknownFields(later).build().toByteString(),
+            inside.toByteString())) {
+      LocalStore store = LocalStore.inMemory();
+      store.commit(List.of(), List.of(new Write.Put("gpus/s/c", bytes, false)));
+      assertThatThrownBy(() -> new RecordStore(store, Kinds.ALL))
+          .isInstanceOf(StateException.class)
+          .hasMessageContaining("gpus/s/c")
+          .hasMessageContaining("later version");
+    }
+  }
+
+  @Test
+  void record_ofAnUnknownKindOrDamaged_isRefused() throws Exception {
+    LocalStore unknown = LocalStore.inMemory();
+    unknown.commit(List.of(), List.of(new Write.Put("quarks/up", ByteString.EMPTY, false)));
+    assertThatThrownBy(() -> new RecordStore(unknown, Kinds.ALL)).hasMessageContaining("quarks/up");
+    LocalStore damaged = LocalStore.inMemory();
+    damaged.commit(
+        List.of(), List.of(new Write.Put("tokens/x", ByteString.copyFromUtf8("zzz"), false)));
+    assertThatThrownBy(() -> new RecordStore(damaged, Kinds.ALL))
+        .hasMessageContaining("tokens/x")
+        .hasMessageContaining("damaged");
+  }
+
+  private static <T> void assertRoundTrip(Kind<T> kind, T value) throws StateException {
+    assertThat(kind.decoder().decode(kind.encoder().apply(value))).isEqualTo(value);
+  }
+
+  private Division division() {
+    return new Division(
+        some(() ->
+            new Partition(
+                text(),
+                share(),
+                random.nextBoolean(),
+                new HashSet<>(some(this::text)),
+                maybe(this::share),
+                random.nextBoolean())),
+        some(() -> new Allocation(new LeaseId(text()), maybe(this::text), share())));
+  }
+
+  private GrantRecord grant() {
+    byte[] hash = new byte[32];
+    random.nextBytes(hash);
+    return new GrantRecord(
+        new LeaseSecret.Hash(ByteString.copyFrom(hash)),
+        new HolderName(text(), random.nextInt(), text(), text()),
+        text(),
+        maybe(() -> TokenHash.of(text())),
+        some(() ->
+            new GrantRecord.PartRecord(
+                new GpuKey(text(), text()),
+                maybe(this::text),
+                share(),
+                random.nextBoolean(),
+                random.nextInt(1001))),
+        random.nextLong(1L << 42),
+        new LeaseLimits(
+            5000 + random.nextInt(1 << 20),
+            random.nextBoolean() ? 0 : 86_400_000,
+            random.nextBoolean() ? 0 : 60_000),
+        random.nextBoolean());
+  }
+
+  private Quota quota() {
+    return new Quota(
+        random.nextBoolean() ? OptionalLong.empty() : OptionalLong.of(random.nextInt(1000)),
+        random.nextBoolean() ? OptionalLong.empty() : OptionalLong.of(random.nextLong(1L << 50)),
+        random.nextBoolean() ? OptionalInt.empty() : OptionalInt.of(random.nextInt(100)),
+        random.nextBoolean() ? OptionalInt.empty() : OptionalInt.of(random.nextInt(2001) - 1000));
+  }
+
+  private Token token() {
+    return new Token(
+        text(),
+        Role.values()[random.nextInt(3)],
+        random.nextLong(1L << 42),
+        random.nextBoolean()
+            ? OptionalLong.empty()
+            : OptionalLong.of(1 + random.nextLong(1L << 42)),
+        text());
+  }
+
+  private Share share() {
+    return new Share(random.nextLong(1L << 40), random.nextInt(Share.WHOLE_COMPUTE + 1));
+  }
+
+  private String text() {
+    return "t" + Integer.toString(random.nextInt(1 << 30), 36) + (random.nextBoolean() ? "é" : "");
+  }
+
+  private <T> Optional<T> maybe(Supplier<T> value) {
+    return random.nextBoolean() ? Optional.empty() : Optional.of(value.get());
+  }
+
+  private <T> List<T> some(Supplier<T> value) {
+    List<T> list = new ArrayList<>();
+    for (int count = random.nextInt(4); count > 0; count--) {
+      list.add(value.get());
+    }
+    return list;
+  }
+}

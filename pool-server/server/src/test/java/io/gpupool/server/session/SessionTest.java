@@ -1,0 +1,125 @@
+// SPDX-License-Identifier: Apache-2.0
+package io.gpupool.server.session;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import io.gpupool.server.capacity.Capacity;
+import io.gpupool.server.control.ManualTimers;
+import io.gpupool.server.gpu.Gpu;
+import io.gpupool.server.identity.Actor;
+import io.gpupool.server.lease.Ground;
+import io.gpupool.server.lease.Lease;
+import io.gpupool.server.lease.Leases;
+import io.gpupool.server.limits.LeaseLimits;
+import io.gpupool.server.placement.Ask;
+import io.gpupool.server.placement.Placement;
+import io.gpupool.server.placement.Placement.Outcome;
+import io.gpupool.server.placement.PlacementTest;
+import io.gpupool.server.records.Request;
+import io.gpupool.server.refusal.RefusedException;
+import io.gpupool.wire.SessionId;
+import io.gpupool.wire.SessionKey;
+import io.gpupool.wire.TextMessage;
+import java.io.IOException;
+import java.security.SecureRandom;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Map;
+import java.util.OptionalInt;
+import org.junit.jupiter.api.Test;
+
+class SessionTest {
+  private final Gpu gpu = PlacementTest.gpu("host:7642", 0, 8L << 30);
+  private final Ground ground = new Ground(List.of(gpu));
+  private final ManualTimers timers = ground.timers;
+  private final Capacity capacity = ground.capacity;
+  private final Leases leases = ground.leases;
+  private final List<String> ended = new ArrayList<>();
+
+  @Test
+  void endOfLease_sessionsStillAlive_fractionIsFreeOnlyWhenTheirWorkersAreDead() {
+    Lease lease = grant(0.5);
+    leases.hold(lease, ended::add);
+    Session first = session(lease);
+    Session second = session(lease);
+    leases.end(lease, "evicted");
+    assertThat(ended).containsExactly("evicted");
+    assertThat(lease.state()).isEqualTo(Lease.State.ENDING);
+    first.workerExited(137);
+    assertThat(capacity.free(gpu).computeBasisPoints()).isEqualTo(5000);
+    second.workerExited(137);
+    assertThat(capacity.free(gpu)).isEqualTo(gpu.whole());
+    assertThat(leases.all()).isEmpty();
+    leases.end(lease, "again");
+    assertThat(capacity.free(gpu)).isEqualTo(gpu.whole());
+  }
+
+  @Test
+  void workerExited_leaseStillHeld_leaseAndItsFractionStay() {
+    Lease lease = grant(0.5);
+    leases.hold(lease, ended::add);
+    session(lease).workerExited(1);
+    assertThat(lease.sessions()).isEmpty();
+    assertThat(lease.state()).isEqualTo(Lease.State.HELD);
+    assertThat(capacity.free(gpu).computeBasisPoints()).isEqualTo(5000);
+  }
+
+  @Test
+  void open_nobodyConnects_endsAfterAWhile() {
+    Lease lease = grant(0.5);
+    Session session = session(lease);
+    timers.pass(Session.CONNECT_LIMIT_MILLIS);
+    assertThat(session.state()).isEqualTo(Session.State.ENDING);
+  }
+
+  @Test
+  void hear_noCallsForAsLongAsTheLeaseMayBeIdle_leaseEndsAndSaysWhy() {
+    Lease lease = grant(0.5, new LeaseLimits(8000, 0));
+    leases.hold(lease, ended::add);
+    Session session = session(lease);
+    timers.pass(6000);
+    session.hear(TextMessage.ofType("stats").put("calls", 7).build());
+    timers.pass(6000);
+    session.hear(TextMessage.ofType("stats").put("calls", 7).put("waits", 1).build());
+    timers.pass(12_000);
+    assertThat(ended).as("its program waits for the GPU").isEmpty();
+    session.hear(TextMessage.ofType("stats").put("calls", 7).put("waits", 0).build());
+    timers.pass(10_000);
+    assertThat(ended).containsExactly("it was idle for 8s");
+  }
+
+  private Lease grant(double part) {
+    return grant(part, LeaseLimits.NONE);
+  }
+
+  private Lease grant(double part, LeaseLimits limits) {
+    Ask ask = new Ask(1, new Ask.Size.Fraction(part), OptionalInt.empty(), Map.of());
+    Outcome.Placed placed = (Outcome.Placed) Placement.place(ask, "", capacity.snapshot());
+    try {
+      return leases
+          .grant(new Request(ask, 0, 0, Ground.HOLDER, Actor.ANYONE, "", limits), placed.parts())
+          .lease();
+    } catch (IOException | RefusedException e) {
+      throw new AssertionError(e);
+    }
+  }
+
+  private Session session(Lease lease) {
+    SecureRandom random = new SecureRandom();
+    Session[] made = new Session[1];
+    made[0] =
+        new Session(
+            SessionId.random(random),
+            SessionKey.random(random),
+            lease,
+            lease.freeSlot().orElseThrow(),
+            Ground.HOLDER,
+            Actor.ANYONE,
+            new Worker("token", timers),
+            timers,
+            Runnable::run,
+            () -> leases.sessionGone(lease, made[0]));
+    lease.add(made[0]);
+    return made[0];
+  }
+}

@@ -1,0 +1,275 @@
+// SPDX-License-Identifier: Apache-2.0
+package io.gpupool.server.tenant;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
+
+import io.gpupool.control.v1.Cause;
+import io.gpupool.server.capacity.Partitions;
+import io.gpupool.server.gpu.Gpu;
+import io.gpupool.server.identity.Actor;
+import io.gpupool.server.identity.Role;
+import io.gpupool.server.lease.Ground;
+import io.gpupool.server.lease.LeaseQueue;
+import io.gpupool.server.lease.Leases;
+import io.gpupool.server.placement.Ask;
+import io.gpupool.server.placement.PlacementTest;
+import io.gpupool.server.records.Kinds;
+import io.gpupool.server.records.Quota;
+import io.gpupool.server.records.Request;
+import io.gpupool.server.records.Use;
+import io.gpupool.server.refusal.RefusedException;
+import io.gpupool.server.refusal.RefusedException.Why;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.nio.file.attribute.PosixFilePermissions;
+import java.util.List;
+import java.util.Map;
+import java.util.Optional;
+import java.util.OptionalInt;
+import java.util.OptionalLong;
+import java.util.Set;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
+
+class TenantsTest {
+  private static final long GIB = 1L << 30;
+  private static final long HOUR_MILLIS = 3_600_000;
+  private static final Quota ONE_LEASE =
+      new Quota(OptionalLong.empty(), OptionalLong.empty(), OptionalInt.of(1), OptionalInt.empty());
+
+  private final Gpu gpu = PlacementTest.gpu("host:7642", 0, 8 * GIB);
+  private final Ground ground = new Ground(List.of(gpu));
+
+  @Test
+  void token_whileItIsValid_saysWhoCalls() throws Exception {
+    Tokens.Made made = token("blue", Role.USER, HOUR_MILLIS);
+    Actor actor = ground.tokens.authenticate(Optional.of(made.text())).orElseThrow();
+    assertThat(actor).isEqualTo(new Actor("blue", Role.USER, Optional.of(made.hash())));
+    assertThat(made.text()).startsWith("gpupool_").hasSize(51);
+    assertThat(made.toString()).doesNotContain(made.text());
+    assertThat(ground.tokens.authenticate(Optional.of(made.text() + "x"))).isEmpty();
+    assertThat(ground.tokens.authenticate(Optional.empty())).isEmpty();
+    assertThat(actor.mayUse("blue")).isTrue();
+    assertThat(actor.mayUse("red")).isFalse();
+    assertThat(actor.mayUse("")).isFalse();
+    ground.timers.pass(HOUR_MILLIS);
+    assertThat(ground.tokens.authenticate(Optional.of(made.text()))).isEmpty();
+    assertThat(ground.tokens.stillHolds(actor)).isFalse();
+  }
+
+  @Test
+  void token_revokedOrItsTenantDeleted_letsNobodyIn() throws Exception {
+    Tokens.Made revoked = token("blue", Role.ADMIN, 0);
+    Tokens.Made other = ground.tokens.create(Actor.ANYONE, "blue", Role.USER, 0, "");
+    ground.tokens.revoke(Actor.ANYONE, revoked.hash().id());
+    assertThat(ground.tokens.authenticate(Optional.of(revoked.text()))).isEmpty();
+    assertThat(ground.tokens.authenticate(Optional.of(other.text()))).isPresent();
+    ground.tenants.delete(Actor.ANYONE, "blue", 0);
+    assertThat(ground.tokens.authenticate(Optional.of(other.text()))).isEmpty();
+    ground.tenants.create(Actor.ANYONE, "blue", Quota.UNLIMITED);
+    assertThat(ground.tokens.authenticate(Optional.of(other.text())))
+        .as("a tenant of the same name is another")
+        .isEmpty();
+  }
+
+  @Test
+  void state_tokensAndSecrets_areInItAsHashesOnly() throws Exception {
+    Tokens.Made made = token("blue", Role.USER, 0);
+    Leases.Granted granted = ask("blue", 0.5).granted;
+    ground
+        .records
+        .all(Kinds.TOKENS)
+        .keySet()
+        .forEach(key -> assertThat(made.text()).doesNotContain(key));
+    assertThat(ground.records.all(Kinds.GRANTS).toString())
+        .doesNotContain(granted.secret().reveal());
+    assertThat(ground.records.all(Kinds.TOKENS).toString()).doesNotContain(made.text());
+    assertThat(granted.lease().secretHash.matches(granted.secret().reveal())).isTrue();
+  }
+
+  @Test
+  void quota_reached_nextOneWaitsAndIsGrantedWhenTheFirstEnds() throws Exception {
+    ground.tenants.create(Actor.ANYONE, "blue", ONE_LEASE);
+    Asked first = ask("blue", 0.25);
+    Asked second = ask("blue", 0.25, HOUR_MILLIS, 0);
+    assertThat(second.granted).isNull();
+    assertThat(second.reason).contains("at most 1 leases");
+    Asked refused = ask("blue", 0.25);
+    assertThat(refused.cause).isEqualTo(Cause.CAUSE_DENIED);
+    assertThat(ask("red", 0.25).granted).as("another tenant").isNotNull();
+    assertThatThrownBy(() -> ground.tenants.delete(Actor.ANYONE, "blue", 0))
+        .hasMessageContaining("holds 1 leases");
+    ground.leases.end(first.granted.lease(), "released");
+    assertThat(second.granted).isNotNull();
+    ground.leases.end(second.granted.lease(), "released");
+    assertThat(ground.tenants.use("blue")).isEqualTo(Use.NONE);
+    ground.tenants.delete(Actor.ANYONE, "blue", 0);
+  }
+
+  @Test
+  void token_tenantHasManyAlready_isRefused() throws Exception {
+    ground.tenants.create(Actor.ANYONE, "blue", Quota.UNLIMITED);
+    for (int i = 0; i < 64; i++) {
+      ground.tokens.create(Actor.ANYONE, "blue", Role.USER, 0, "");
+    }
+    assertRefused(Why.INVALID, () -> ground.tokens.create(Actor.ANYONE, "blue", Role.USER, 0, ""));
+    ground.tenants.delete(Actor.ANYONE, "blue", 0);
+    assertThat(ground.tokens.all()).isEmpty();
+  }
+
+  @Test
+  void refusal_gpuHeldByAnotherTenant_doesNotSayWhatItRuns() throws Exception {
+    Actor red = new Actor("red", Role.USER, Optional.empty());
+    ask("blue", 1);
+    Asked asked = new Asked();
+    Ask whole = new Ask(1, new Ask.Size.Fraction(1), OptionalInt.empty(), Map.of());
+    ground.queue.ask(new Request(whole, 0, 0, Ground.HOLDER, red, "red"), asked);
+    assertThat(asked.reason)
+        .contains("lease L1 (another tenant's, 8.0 GiB")
+        .doesNotContain("python");
+    ground.queue.ask(Ground.request(whole, ""), asked);
+    assertThat(asked.reason).contains("lease L1 (pid 123 python on box");
+  }
+
+  @Test
+  void quota_eachLimit_holds() throws Exception {
+    assertLimit(
+        new Quota(OptionalLong.of(499), none(), OptionalInt.empty(), OptionalInt.empty()),
+        "0.499 GPUs");
+    assertLimit(
+        new Quota(none(), OptionalLong.of(4 * GIB - 1), OptionalInt.empty(), OptionalInt.empty()),
+        "4.0 GiB of GPU memory");
+    assertLimit(
+        new Quota(none(), none(), OptionalInt.empty(), OptionalInt.of(-1)),
+        "priority of at most -1");
+    ground.tenants.create(
+        Actor.ANYONE,
+        "exact",
+        new Quota(
+            OptionalLong.of(500), OptionalLong.of(4 * GIB), OptionalInt.of(1), OptionalInt.of(0)));
+    assertThat(ask("exact", 0.5).granted).isNotNull();
+  }
+
+  private void assertLimit(Quota quota, String reason) throws Exception {
+    ground.tenants.create(Actor.ANYONE, "small", quota);
+    Asked asked = ask("small", 0.5, HOUR_MILLIS, 0);
+    assertThat(asked.cause).as(reason).isEqualTo(Cause.CAUSE_DENIED);
+    assertThat(asked.reason).contains(reason);
+    ground.tenants.delete(Actor.ANYONE, "small", 0);
+  }
+
+  @Test
+  void changes_thatCannotBe_sayWhy() throws Exception {
+    ground.tenants.create(Actor.ANYONE, "blue", Quota.UNLIMITED);
+    assertRefused(Why.EXISTS, () -> ground.tenants.create(Actor.ANYONE, "blue", ONE_LEASE));
+    assertRefused(Why.INVALID, () -> ground.tenants.create(Actor.ANYONE, "Blue!", ONE_LEASE));
+    assertRefused(Why.NOT_FOUND, () -> ground.tenants.setQuota(Actor.ANYONE, "red", ONE_LEASE, 0));
+    assertRefused(Why.CHANGED, () -> ground.tenants.setQuota(Actor.ANYONE, "blue", ONE_LEASE, 99));
+    assertRefused(Why.NOT_FOUND, () -> ground.tokens.create(Actor.ANYONE, "red", Role.USER, 0, ""));
+    assertRefused(Why.NOT_FOUND, () -> ground.tokens.revoke(Actor.ANYONE, "000000000000"));
+    Partitions.Wanted half = new Partitions.Wanted(OptionalLong.of(4 * GIB), Optional.empty());
+    assertRefused(
+        Why.NOT_FOUND,
+        () -> ground.partitions.create(Actor.ANYONE, gpu, "p", half, false, Set.of("red")));
+    ground.partitions.create(Actor.ANYONE, gpu, "p", half, false, Set.of("blue"));
+    assertRefused(Why.IN_USE, () -> ground.tenants.delete(Actor.ANYONE, "blue", 0));
+    assertRefused(Why.CHANGED, () -> ground.partitions.delete(Actor.ANYONE, gpu, "p", false, 1));
+    assertThat(
+            ground.partitions.delete(
+                Actor.ANYONE, gpu, "p", false, ground.partitions.see(gpu).revision()))
+        .isTrue();
+    assertThat(ground.audit.latest(3))
+        .extracting(line -> line.entry().action())
+        .containsExactly("partition.delete", "partition.create", "tenant.create");
+  }
+
+  @Test
+  void firstAdmin_isMadeOnceAndAgainWhenNobodyElseCouldComeIn(@TempDir Path folder)
+      throws Exception {
+    Path file =
+        FirstAdmin.ensure(ground.records, ground.tokens, ground.timers, folder).orElseThrow();
+    assertThat(Files.getPosixFilePermissions(file))
+        .isEqualTo(PosixFilePermissions.fromString("rw-------"));
+    Actor admin =
+        ground.tokens.authenticate(Optional.of(Files.readString(file).strip())).orElseThrow();
+    assertThat(admin.role()).isEqualTo(Role.ADMIN);
+    assertThat(FirstAdmin.ensure(ground.records, ground.tokens, ground.timers, folder)).isEmpty();
+    ground.tokens.revoke(admin, admin.token().orElseThrow().id());
+    assertThat(FirstAdmin.ensure(ground.records, ground.tokens, ground.timers, folder)).isPresent();
+  }
+
+  @Test
+  void audit_moreLinesThanAreKept_theOldestGo() throws Exception {
+    for (int i = 0; i < Audit.KEPT + 200; i++) {
+      String subject = "s" + i;
+      ground.records.transact(draft -> {
+        ground.audit.note(draft, Actor.ANYONE, "test", subject, "");
+        return null;
+      });
+    }
+    List<Audit.Line> lines = ground.audit.latest(Integer.MAX_VALUE);
+    assertThat(lines.getFirst().entry().subject()).isEqualTo("s" + (Audit.KEPT + 199));
+    assertThat(lines).hasSizeBetween(Audit.KEPT, Audit.KEPT + 64);
+  }
+
+  private Tokens.Made token(String tenant, Role role, long validMillis) throws Exception {
+    ground.tenants.create(Actor.ANYONE, tenant, Quota.UNLIMITED);
+    return ground.tokens.create(Actor.ANYONE, tenant, role, validMillis, "a note");
+  }
+
+  private static OptionalLong none() {
+    return OptionalLong.empty();
+  }
+
+  private Asked ask(String tenant, double part) {
+    return ask(tenant, part, 0, 0);
+  }
+
+  private Asked ask(String tenant, double part, long waitMillis, int priority) {
+    Asked asked = new Asked();
+    ground.queue.ask(
+        new Request(
+            new Ask(1, new Ask.Size.Fraction(part), OptionalInt.empty(), Map.of()),
+            priority,
+            waitMillis,
+            Ground.HOLDER,
+            Actor.ANYONE,
+            tenant),
+        asked);
+    return asked;
+  }
+
+  /** Remembers what it is told. */
+  private static final class Asked implements LeaseQueue.Asker {
+    private Leases.Granted granted;
+    private Cause cause;
+    private String reason = "";
+
+    @Override
+    public void queued(int place, String why) {
+      reason = why;
+    }
+
+    @Override
+    public void granted(Leases.Granted lease) {
+      granted = lease;
+    }
+
+    @Override
+    public void refused(Cause why, String text) {
+      cause = why;
+      reason = text;
+    }
+  }
+
+  /** Something that is refused. */
+  private interface Change {
+    void run() throws Exception;
+  }
+
+  private static void assertRefused(Why why, Change change) {
+    assertThatThrownBy(change::run)
+        .isInstanceOfSatisfying(RefusedException.class, e -> assertThat(e.why()).isEqualTo(why));
+  }
+}
