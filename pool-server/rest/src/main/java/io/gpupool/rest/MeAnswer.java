@@ -2,7 +2,7 @@
 package io.gpupool.rest;
 
 import com.google.gson.JsonObject;
-import io.gpupool.server.Caller;
+import io.gpupool.server.identity.Caller;
 
 /** What a caller is told of itself, for clients that offer only what it may do. */
 final class MeAnswer {

@@ -85,6 +85,11 @@ public final class Lease {
     return state;
   }
 
+  /** Whether somebody holds it, through this server. */
+  public boolean isHeldHere() {
+    return !holds.isEmpty();
+  }
+
   /** Whether its GPUs are another server's, and this one only has its holder. */
   public boolean isElsewhere() {
     return elsewhere;

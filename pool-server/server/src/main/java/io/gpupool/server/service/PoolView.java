@@ -284,7 +284,7 @@ public final class PoolView {
         if (lease.isElsewhere()) {
           Optional.ofNullable(told.get(lease.parts.getFirst().gpu().server()))
               .flatMap(bulletin -> bulletin.lease(lease.id))
-              .ifPresent(there -> use(info, there, lease.holds.isEmpty()));
+              .ifPresent(there -> use(info, there, !lease.isHeldHere()));
         }
         reply.addLeases(info);
       }

@@ -117,7 +117,7 @@ public final class Tokens {
   }
 
   /** Until when what the actor has shown is believed, since 1970; empty: there is no such time. */
-  OptionalLong expiresAtMillis(Actor actor) {
+  public OptionalLong expiresAtMillis(Actor actor) {
     if (actor.login().isPresent()) {
       return OptionalLong.of(actor.login().get().validUntilMillis());
     }
