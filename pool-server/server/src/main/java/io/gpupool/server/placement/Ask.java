@@ -65,6 +65,18 @@ public record Ask(
     return shareOf(partition.isPresent() ? offer.whole() : offer.gpu().whole());
   }
 
+  /** What is asked of any offer is at least this. */
+  Share least() {
+    int compute =
+        switch (size) {
+          case Size.Fraction(double part) when partition.isEmpty() ->
+              fractionOf(part, Share.WHOLE_COMPUTE);
+          default -> Share.MIN_COMPUTE;
+        };
+    long bytes = size instanceof Size.Memory(long wanted) ? wanted : 0;
+    return new Share(bytes, computeBasisPoints.orElse(compute));
+  }
+
   public Share shareOf(Gpu gpu) {
     return shareOf(gpu.whole());
   }
@@ -74,12 +86,14 @@ public record Ask(
       case Size.Fraction(double part) ->
           new Share(
               part == 1 ? whole.memoryBytes() : wholeMegabytes((long) (part * whole.memoryBytes())),
-              computeBasisPoints.orElse(
-                  Math.max(
-                      Share.MIN_COMPUTE, (int) Math.round(part * whole.computeBasisPoints()))));
+              computeBasisPoints.orElse(fractionOf(part, whole.computeBasisPoints())));
       case Size.Memory(long bytes) ->
           new Share(bytes, computeBasisPoints.orElse(proportional(bytes, whole)));
     };
+  }
+
+  private static int fractionOf(double part, int computeBasisPoints) {
+    return Math.max(Share.MIN_COMPUTE, (int) Math.round(part * computeBasisPoints));
   }
 
   private static long wholeMegabytes(long bytes) {

@@ -36,13 +36,15 @@ final class Candidates {
           .thenComparingInt(Candidate::ordinal);
 
   private final Ask ask;
+  private final List<Offer> snapshot;
   private final Comparator<Candidate> order;
   private final Map<String, Server> servers = new HashMap<>();
   private Optional<Server> current = Optional.empty();
   private int gpus;
 
-  Candidates(Ask ask) {
+  Candidates(Ask ask, List<Offer> snapshot) {
     this.ask = ask;
+    this.snapshot = snapshot;
     order = ask.spread() ? SPREAD : PACKED;
   }
 
@@ -58,21 +60,44 @@ final class Candidates {
     }
   }
 
-  /** What there is on one server. */
-  private static final class Server {
+  /** What there is on one server; what matters only between equals is found out when it does. */
+  private final class Server {
     final String name;
     final List<Candidate> candidates = new ArrayList<>();
-    int unused;
-    int offers;
-    double free;
 
-    Server(String name) {
+    /** Where in the snapshot one of its offers is. */
+    final int at;
+
+    private double freePart = Double.NaN;
+
+    Server(String name, int at) {
       this.name = name;
+      this.at = at;
+    }
+
+    List<Offer> offers() {
+      int from = at;
+      while (from > 0 && isMine(from - 1)) {
+        from--;
+      }
+      int to = at + 1;
+      while (to < snapshot.size() && isMine(to)) {
+        to++;
+      }
+      return snapshot.subList(from, to);
+    }
+
+    private boolean isMine(int index) {
+      return snapshot.get(index).gpu().server().equals(name);
     }
 
     /** What part of it nobody has. */
     double freePart() {
-      return free / offers;
+      if (Double.isNaN(freePart)) {
+        freePart =
+            offers().stream().mapToInt(o -> o.free().computeBasisPoints()).average().orElse(0);
+      }
+      return freePart;
     }
 
     /** Puts the best ones in front. */
@@ -100,22 +125,11 @@ final class Candidates {
     /** How many unused GPUs a grant finds; 0 if it is served from others. */
     int broken(int count) {
       for (int i = 0; i < count; i++) {
-        Offer offer = candidates.get(i).offer;
-        if (isUnused(offer)) {
-          return unused;
+        if (isUnused(candidates.get(i).offer)) {
+          return (int) offers().stream().filter(Candidates::isUnused).count();
         }
       }
       return 0;
-    }
-  }
-
-  /** Takes notice of an offer, whether it suits or not. */
-  void see(Offer offer) {
-    Server server = server(offer.gpu().server());
-    server.offers++;
-    server.free += offer.free().computeBasisPoints();
-    if (isUnused(offer)) {
-      server.unused++;
     }
   }
 
@@ -124,10 +138,11 @@ final class Candidates {
         && offer.free().memoryBytes() == offer.gpu().memoryBytes();
   }
 
-  /** Adds the offer that was just seen, which has room for this share. */
-  void add(Offer offer, Share share) {
+  /** Adds an offer of the snapshot, which has room for this share; in their order. */
+  void add(int index, Share share) {
+    Offer offer = snapshot.get(index);
     Candidate candidate = new Candidate(offer, rank(offer), left(offer, share));
-    List<Candidate> known = server(offer.gpu().server()).candidates;
+    List<Candidate> known = server(offer.gpu().server(), index).candidates;
     if (known.isEmpty() || known.getLast().offer.gpu() != offer.gpu()) {
       gpus++;
       known.add(candidate);
@@ -143,8 +158,7 @@ final class Candidates {
 
   /** As many offers as are asked for, of different GPUs; there must be enough. */
   List<Offer> choose() {
-    Collection<Server> able =
-        servers.values().stream().filter(server -> !server.candidates.isEmpty()).toList();
+    Collection<Server> able = servers.values();
     able.forEach(server -> server.sort(order, ask.gpus()));
     return (ask.spread() ? spread(able) : packed(able)).stream().map(Candidate::offer).toList();
   }
@@ -208,9 +222,9 @@ final class Candidates {
         (double) left.computeBasisPoints() / Share.WHOLE_COMPUTE);
   }
 
-  private Server server(String name) {
+  private Server server(String name, int index) {
     if (current.isEmpty() || !current.get().name.equals(name)) {
-      current = Optional.of(servers.computeIfAbsent(name, Server::new));
+      current = Optional.of(servers.computeIfAbsent(name, n -> new Server(n, index)));
     }
     return current.get();
   }

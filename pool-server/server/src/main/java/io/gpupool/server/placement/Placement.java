@@ -88,52 +88,54 @@ public final class Placement {
   /**
    * Decides.
    *
-   * @param snapshot of which the offers of one GPU follow each other
+   * @param snapshot of which the offers of one GPU follow each other, and the GPUs of one server
    */
   public static Outcome place(Ask ask, String tenant, List<Offer> snapshot) {
     Selection selection = new Selection(ask.selectors());
-    Candidates candidates = new Candidates(ask);
+    Candidates candidates = new Candidates(ask, snapshot);
+    Share least = ask.least();
+    for (int i = 0; i < snapshot.size(); i++) {
+      Offer offer = snapshot.get(i);
+      // In a pool that is in use most have no room, and more need not be looked at of those.
+      if (offer.free().covers(least) && offer.suits(ask, tenant, selection)) {
+        Share share = ask.shareOf(offer);
+        if (offer.free().covers(share) && offer.whole().covers(share)) {
+          candidates.add(i, share);
+        }
+      }
+    }
+    if (candidates.gpus() < ask.gpus()) {
+      return whyNot(ask, tenant, selection, snapshot, candidates.gpus());
+    }
+    return new Outcome.Placed(
+        candidates.choose().stream()
+            .map(o -> new Part(o.gpu(), o.partition(), ask.shareOf(o), o.hard() || ask.hard()))
+            .toList());
+  }
+
+  private static Outcome whyNot(
+      Ask ask, String tenant, Selection selection, List<Offer> snapshot, int fitting) {
     boolean suits = false;
     int able = 0;
     Gpu lastAble = null;
-    Share share = Share.NONE;
-    long shareOfBytes = -1;
     for (Offer offer : snapshot) {
-      candidates.see(offer);
-      if (!offer.suits(ask, tenant, selection)) {
-        continue;
-      }
-      suits = true;
-      // Most GPUs are like the one before.
-      if (ask.partition().isPresent() || offer.gpu().memoryBytes() != shareOfBytes) {
-        share = ask.shareOf(offer);
-        shareOfBytes = offer.gpu().memoryBytes();
-      }
-      if (offer.whole().covers(share)) {
-        able += offer.gpu() == lastAble ? 0 : 1;
-        lastAble = offer.gpu();
-        if (offer.free().covers(share)) {
-          candidates.add(offer, share);
+      if (offer.gpu() != lastAble && offer.suits(ask, tenant, selection)) {
+        suits = true;
+        if (offer.canEverServe(ask)) {
+          lastAble = offer.gpu();
+          if (++able == ask.gpus()) {
+            return new Outcome.Full(closest(ask, tenant, selection, snapshot), fitting);
+          }
         }
       }
     }
     if (!suits) {
       return new Outcome.Impossible(noneSuits(ask, snapshot));
     }
-    if (able == 0) {
-      return new Outcome.Impossible(tooLarge(suiting(ask, tenant, snapshot)));
-    }
-    if (able < ask.gpus()) {
-      return new Outcome.Impossible(
-          "only " + able + (able == 1 ? " GPU" : " GPUs") + " can serve it");
-    }
-    if (candidates.gpus() < ask.gpus()) {
-      return new Outcome.Full(closest(ask, tenant, selection, snapshot), candidates.gpus());
-    }
-    return new Outcome.Placed(
-        candidates.choose().stream()
-            .map(o -> new Part(o.gpu(), o.partition(), ask.shareOf(o), o.hard() || ask.hard()))
-            .toList());
+    return new Outcome.Impossible(
+        able == 0
+            ? tooLarge(suiting(ask, tenant, snapshot))
+            : "only " + able + (able == 1 ? " GPU" : " GPUs") + " can serve it");
   }
 
   private static List<Offer> suiting(Ask ask, String tenant, List<Offer> snapshot) {
@@ -172,15 +174,18 @@ public final class Placement {
   private static Offer closest(Ask ask, String tenant, Selection selection, List<Offer> snapshot) {
     Offer best = snapshot.getFirst();
     double most = -1;
+    double leastCompute = ask.least().computeBasisPoints();
     for (Offer offer : snapshot) {
-      if (!offer.suits(ask, tenant, selection)) {
+      Share free = offer.free();
+      if (free.computeBasisPoints() / leastCompute <= most
+          || !offer.suits(ask, tenant, selection)) {
         continue;
       }
       Share share = ask.shareOf(offer);
       double part =
           Math.min(
-              (double) offer.free().memoryBytes() / Math.max(1, share.memoryBytes()),
-              (double) offer.free().computeBasisPoints() / share.computeBasisPoints());
+              (double) free.memoryBytes() / Math.max(1, share.memoryBytes()),
+              (double) free.computeBasisPoints() / share.computeBasisPoints());
       if (part > most && offer.whole().covers(share)) {
         most = part;
         best = offer;
