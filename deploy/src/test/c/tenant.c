@@ -6,8 +6,8 @@
 //   alloc BYTES      alloc RESULT
 //   free             free RESULT              (everything that alloc got)
 //   work ROUNDS      work RESULT              (kernels whose results are checked; -1: wrong result)
-//   steady           steady 0                 (starts to work in another thread)
-//   stop             stop RESULT ROUNDS       (ends that thread)
+//   steady           steady 0                 (starts to work in another thread, and sees it at work)
+//   stop             stop RESULT ROUNDS       (ends that thread after one more round)
 //   spin ROUNDS      spin RESULT              (posts a long kernel and does not wait)
 //   fault            fault RESULT             (writes out of range and synchronizes)
 //   sync             sync RESULT
@@ -31,7 +31,7 @@ static CUfunction increment, write_at, spin;
 static CUdeviceptr blocks[MAX_BLOCKS];
 static int block_count;
 static atomic_int stopping;
-static int steady_rounds;
+static atomic_int steady_rounds, steady_failed;
 
 static CUresult open_worker(struct worker *worker) {
   CUresult result = cuStreamCreate(&worker->stream, CU_STREAM_NON_BLOCKING);
@@ -69,10 +69,18 @@ static void *steady(void *unused) {
   (void)unused;
   CUresult result = cuCtxSetCurrent(context);
   result = result != 0 ? result : open_worker(&worker);
-  for (steady_rounds = 0; result == 0 && !stopping; steady_rounds++) {
+  while (result == 0 && !stopping) {
     result = work(&worker, 5);
+    steady_rounds += result == 0;
   }
+  steady_failed = result != 0;
   return (void *)(long)result;
+}
+
+static void await_round_after(int rounds) {
+  while (steady_rounds <= rounds && !steady_failed) {
+    usleep(1000);
+  }
 }
 
 static CUresult fault(CUdeviceptr values) {
@@ -138,12 +146,17 @@ int main(int argc, char **argv) {
       printf("work %d\n", work(&own, (int)argument));
     } else if (IS("steady")) {
       stopping = 0;
-      printf("steady %d\n", pthread_create(&thread, NULL, steady, NULL));
+      steady_failed = 0;
+      steady_rounds = 0;
+      int result = pthread_create(&thread, NULL, steady, NULL);
+      await_round_after(result != 0 ? -1 : 0);
+      printf("steady %d\n", result);
     } else if (IS("stop")) {
       void *result;
+      await_round_after(steady_rounds);
       stopping = 1;
       pthread_join(thread, &result);
-      printf("stop %ld %d\n", (long)result, steady_rounds);
+      printf("stop %ld %d\n", (long)result, (int)steady_rounds);
     } else if (IS("spin")) {
       printf("spin %d\n", post_spin(&own, argument));
     } else if (IS("fault")) {
