@@ -121,7 +121,7 @@ public final class Fuzzer {
     char separator = '?';
     if (operation.json().has("parameters")) {
       for (JsonElement element : operation.json().getAsJsonArray("parameters")) {
-        JsonObject parameter = resolve(element.getAsJsonObject());
+        JsonObject parameter = maker.resolve(element.getAsJsonObject());
         String name = parameter.get("name").getAsString();
         boolean wanted = parameter.has("required") || random.nextInt(3) == 0;
         switch (parameter.get("in").getAsString()) {
@@ -203,7 +203,7 @@ public final class Fuzzer {
       faults.add("the document of " + operation.path() + " has no such answer");
       return;
     }
-    JsonObject content = resolve(known.getAsJsonObject()).getAsJsonObject("content");
+    JsonObject content = maker.resolve(known.getAsJsonObject()).getAsJsonObject("content");
     if (content == null) {
       if (!answer.body().isEmpty()) {
         faults.add("there is a body");
@@ -245,17 +245,6 @@ public final class Fuzzer {
     while (names.size() > MAX_NAMES) {
       names.remove(random.nextInt(names.size()));
     }
-  }
-
-  private JsonObject resolve(JsonObject object) {
-    if (!object.has("$ref")) {
-      return object;
-    }
-    JsonObject at = document;
-    for (String name : object.get("$ref").getAsString().substring(2).split("/")) {
-      at = at.getAsJsonObject(name);
-    }
-    return at;
   }
 
   private static String escaped(String text) {

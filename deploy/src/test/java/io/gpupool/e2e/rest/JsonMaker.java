@@ -123,7 +123,8 @@ final class JsonMaker {
         : new JsonPrimitive(value);
   }
 
-  private JsonObject resolve(JsonObject object) {
+  /** What a reference of the document stands for; else the object itself. */
+  JsonObject resolve(JsonObject object) {
     if (!object.has("$ref")) {
       return object;
     }

@@ -4,6 +4,7 @@ package io.gpupool.server.gpu;
 import io.gpupool.server.select.Selection;
 import io.gpupool.server.select.Selector;
 import io.gpupool.wire.ByteSize;
+import java.util.List;
 import java.util.Map;
 import java.util.Optional;
 
@@ -45,6 +46,14 @@ public record Gpu(
   public Gpu withLabels(Map<String, String> others) {
     return new Gpu(
         server, ordinal, uuid, name, memoryBytes, computeCapability, driverVersion, others);
+  }
+
+  /** Its labels as {@code NAME=VALUE}, in order. */
+  public List<String> labelTexts() {
+    return labels.entrySet().stream()
+        .map(label -> label.getKey() + "=" + label.getValue())
+        .sorted()
+        .toList();
   }
 
   public Share whole() {

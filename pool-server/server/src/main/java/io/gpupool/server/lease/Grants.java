@@ -14,6 +14,7 @@ import io.gpupool.server.placement.LeaseId;
 import io.gpupool.server.placement.Placement.Part;
 import io.gpupool.server.records.GrantRecord;
 import io.gpupool.server.records.Kinds;
+import io.gpupool.server.records.Numbers;
 import io.gpupool.server.records.Request;
 import io.gpupool.server.records.Tenant;
 import io.gpupool.server.records.Use;
@@ -36,34 +37,23 @@ import java.util.function.BiConsumer;
  * many servers grant, none grants what another has granted. Owned by the control thread.
  */
 public final class Grants {
-  /** Ids are taken from the pool's counter this many at a time. */
-  private static final int ID_BLOCK = 64;
 
   private final RecordStore records;
   private final Audit audit;
   private final Timers timers;
   private final String server;
-  private long nextNumber = 1;
-  private long numbersEnd = 1;
+  private final Numbers numbers;
 
   public Grants(RecordStore records, Audit audit, Timers timers, String server) {
     this.records = records;
     this.audit = audit;
     this.timers = timers;
     this.server = server;
+    numbers = new Numbers(records, "lease");
   }
 
   LeaseId nextId() throws StateException {
-    if (nextNumber == numbersEnd) {
-      nextNumber =
-          records.transact(draft -> {
-            long first = draft.get(Kinds.COUNTERS, "lease").orElse(1L);
-            draft.put(Kinds.COUNTERS, "lease", first + ID_BLOCK);
-            return first;
-          });
-      numbersEnd = nextNumber + ID_BLOCK;
-    }
-    return new LeaseId("L" + nextNumber++);
+    return new LeaseId("L" + numbers.next());
   }
 
   GrantRecord record(Request request, LeaseSecret.Hash secret, List<Part> parts) {

@@ -1,15 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.gpupool.server.lease;
 
-import io.gpupool.transport.Descriptors;
 import java.io.IOException;
-import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
 import java.lang.invoke.VarHandle;
-import java.nio.channels.FileChannel;
 import java.nio.file.Path;
-import java.nio.file.StandardOpenOption;
+import java.util.Optional;
 
 /**
  * How much memory the sessions of a lease use, shared with their workers through a file that lives
@@ -26,14 +23,13 @@ public final class LeaseLedger implements AutoCloseable {
   private static final VarHandle WORD = ValueLayout.JAVA_LONG.varHandle();
 
   private final int gpus;
-  private final int descriptor;
-  private final Arena arena = Arena.ofShared();
+  private final Optional<SharedMemory> memory;
   private final MemorySegment words;
 
   /** Of a lease on another server's GPUs, of whose use nothing is known here. */
   private LeaseLedger() {
     gpus = 0;
-    descriptor = -1;
+    memory = Optional.empty();
     words = MemorySegment.NULL;
   }
 
@@ -43,24 +39,13 @@ public final class LeaseLedger implements AutoCloseable {
 
   LeaseLedger(String name, int gpus) throws IOException {
     this.gpus = gpus;
-    long lengthBytes = (long) gpus * WORDS * Long.BYTES;
-    descriptor = Descriptors.memoryFile(name, lengthBytes);
-    try (FileChannel file =
-        FileChannel.open(
-            Path.of("/proc/self/fd/" + descriptor),
-            StandardOpenOption.READ,
-            StandardOpenOption.WRITE)) {
-      words = file.map(FileChannel.MapMode.READ_WRITE, 0, lengthBytes, arena);
-    } catch (IOException e) {
-      arena.close();
-      Descriptors.close(descriptor);
-      throw e;
-    }
+    memory = Optional.of(new SharedMemory(name, (long) gpus * WORDS * Long.BYTES));
+    words = memory.get().bytes();
   }
 
   /** Under which path a worker of the same user opens it. */
   public Path path() {
-    return Path.of("/proc/" + ProcessHandle.current().pid() + "/fd/" + descriptor);
+    return memory.orElseThrow().path();
   }
 
   public long usedBytes(int gpu) {
@@ -81,9 +66,8 @@ public final class LeaseLedger implements AutoCloseable {
 
   @Override
   public void close() throws IOException {
-    arena.close();
-    if (gpus > 0) {
-      Descriptors.close(descriptor);
+    if (memory.isPresent()) {
+      memory.get().close();
     }
   }
 

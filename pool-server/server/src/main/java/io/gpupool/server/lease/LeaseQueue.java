@@ -9,6 +9,7 @@ import io.gpupool.server.identity.LeaseSecret;
 import io.gpupool.server.identity.TokenHash;
 import io.gpupool.server.lease.Turns.Turn;
 import io.gpupool.server.lease.Turns.Waiting;
+import io.gpupool.server.records.Numbers;
 import io.gpupool.server.records.Request;
 import io.gpupool.server.records.WaitingRequest;
 import io.gpupool.server.refusal.RefusedException;
@@ -85,7 +86,7 @@ public final class LeaseQueue {
   }
 
   /** The queue of a pool of several servers. */
-  private record Shared(Waitlist list, Waitlist.Numbers numbers) {}
+  private record Shared(Waitlist list, Numbers numbers) {}
 
   /** How one fares that waits at another server. */
   private record Standing(int place, Turn turn) {}

@@ -1,17 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.gpupool.server.lease;
 
-import io.gpupool.server.records.Use;
-import io.gpupool.transport.Descriptors;
 import io.gpupool.wire.TurnPage;
 import java.io.IOException;
-import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
 import java.lang.invoke.VarHandle;
-import java.nio.channels.FileChannel;
 import java.nio.file.Path;
-import java.nio.file.StandardOpenOption;
 
 /**
  * The {@link TurnPage}s of this server's GPUs, in a file that lives in memory alone: who may use
@@ -21,32 +16,20 @@ import java.nio.file.StandardOpenOption;
 public final class TimeTable implements AutoCloseable {
   private static final VarHandle WORD = ValueLayout.JAVA_LONG.varHandle();
 
-  private final int descriptor;
-  private final Arena arena = Arena.ofShared();
+  private final SharedMemory memory;
   private final MemorySegment pages;
 
   /** A lease's use of a GPU's time since it was granted, in nanoseconds. */
   public record Use(long usedNanos, long waitedNanos) {}
 
   public TimeTable(int gpus) throws IOException {
-    long lengthBytes = (long) gpus * TurnPage.BYTES;
-    descriptor = Descriptors.memoryFile("gpupool-turns", lengthBytes);
-    try (FileChannel file =
-        FileChannel.open(
-            Path.of("/proc/self/fd/" + descriptor),
-            StandardOpenOption.READ,
-            StandardOpenOption.WRITE)) {
-      pages = file.map(FileChannel.MapMode.READ_WRITE, 0, lengthBytes, arena);
-    } catch (IOException e) {
-      arena.close();
-      Descriptors.close(descriptor);
-      throw e;
-    }
+    memory = new SharedMemory("gpupool-turns", (long) gpus * TurnPage.BYTES);
+    pages = memory.bytes();
   }
 
   /** Under which path a worker of the same user opens it. */
   Path path() {
-    return Path.of("/proc/" + ProcessHandle.current().pid() + "/fd/" + descriptor);
+    return memory.path();
   }
 
   /**
@@ -109,8 +92,7 @@ public final class TimeTable implements AutoCloseable {
 
   @Override
   public void close() throws IOException {
-    arena.close();
-    Descriptors.close(descriptor);
+    memory.close();
   }
 
   private long get(int gpu, int word) {

@@ -5,6 +5,7 @@ import io.gpupool.server.capacity.Members;
 import io.gpupool.server.control.Timers;
 import io.gpupool.server.lease.Turns.Waiting;
 import io.gpupool.server.records.Kinds;
+import io.gpupool.server.records.Numbers;
 import io.gpupool.server.records.WaitingRequest;
 import io.gpupool.server.refusal.RefusedException;
 import io.gpupool.server.state.RecordStore;
@@ -163,32 +164,7 @@ public final class Waitlist {
     }
   }
 
-  /** A number that no other request of the pool has: numbers are taken a block at a time. */
-  static final class Numbers {
-    private static final int BLOCK = 64;
-    private final RecordStore records;
-    private long next = 1;
-    private long end = 1;
-
-    Numbers(RecordStore records) {
-      this.records = records;
-    }
-
-    long next() throws StateException {
-      if (next == end) {
-        next =
-            records.transact(draft -> {
-              long first = draft.get(Kinds.COUNTERS, "request").orElse(1L);
-              draft.put(Kinds.COUNTERS, "request", first + BLOCK);
-              return first;
-            });
-        end = next + BLOCK;
-      }
-      return next++;
-    }
-  }
-
   Numbers numbers() {
-    return new Numbers(records);
+    return new Numbers(records, "request");
   }
 }

@@ -253,11 +253,7 @@ public final class RecordForm {
               .setMemoryBytes(gpu.memoryBytes())
               .setComputeCapability(gpu.computeCapability())
               .setDriverVersion(gpu.driverVersion())
-              .addAllLabels(
-                  gpu.labels().entrySet().stream()
-                      .map(label -> label.getKey() + "=" + label.getValue())
-                      .sorted()
-                      .toList()));
+              .addAllLabels(gpu.labelTexts()));
     }
     return record.build();
   }

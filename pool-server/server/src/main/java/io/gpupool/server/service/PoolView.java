@@ -252,11 +252,7 @@ public final class PoolView {
               .setFreeMemoryBytes(free.memoryBytes())
               .setFreeComputePercent(free.computePercent())
               .setDriverVersion(gpu.driverVersion())
-              .addAllLabels(
-                  gpu.labels().entrySet().stream()
-                      .map(label -> label.getKey() + "=" + label.getValue())
-                      .sorted()
-                      .toList()));
+              .addAllLabels(gpu.labelTexts()));
     }
     return reply.build();
   }

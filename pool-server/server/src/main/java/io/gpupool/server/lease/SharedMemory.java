@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: Apache-2.0
+package io.gpupool.server.lease;
+
+import io.gpupool.transport.Descriptors;
+import java.io.IOException;
+import java.lang.foreign.Arena;
+import java.lang.foreign.MemorySegment;
+import java.nio.channels.FileChannel;
+import java.nio.file.Path;
+import java.nio.file.StandardOpenOption;
+
+/** A file that lives in memory alone, mapped here and by workers; ends with this process. */
+final class SharedMemory implements AutoCloseable {
+  private final Arena arena = Arena.ofShared();
+  private final int descriptor;
+  private final MemorySegment bytes;
+
+  /** Of zeros; the name is for those who look into {@code /proc}. */
+  SharedMemory(String name, long lengthBytes) throws IOException {
+    descriptor = Descriptors.memoryFile(name, lengthBytes);
+    try (FileChannel file =
+        FileChannel.open(
+            Path.of("/proc/self/fd/" + descriptor),
+            StandardOpenOption.READ,
+            StandardOpenOption.WRITE)) {
+      bytes = file.map(FileChannel.MapMode.READ_WRITE, 0, lengthBytes, arena);
+    } catch (IOException e) {
+      arena.close();
+      Descriptors.close(descriptor);
+      throw e;
+    }
+  }
+
+  MemorySegment bytes() {
+    return bytes;
+  }
+
+  /** Under which path a worker of the same user opens it. */
+  Path path() {
+    return Path.of("/proc/" + ProcessHandle.current().pid() + "/fd/" + descriptor);
+  }
+
+  @Override
+  public void close() throws IOException {
+    arena.close();
+    Descriptors.close(descriptor);
+  }
+}
