@@ -5,29 +5,47 @@ import java.nio.ByteBuffer;
 import java.nio.ByteOrder;
 import java.nio.charset.StandardCharsets;
 import java.util.Arrays;
+import java.util.OptionalInt;
 
 /**
- * What a client sends first on a call stream.
+ * What a client sends first on a call stream, and a pool-server on a connection that it makes for a
+ * worker to another worker of the same program.
  *
  * <pre>
- *  0                  8            10           12        16             32              64
- *  +------------------+------------+------------+---------+--------------+---------------+
- *  | "GPUPOOL" 0x01   | versionMin | versionMax | flags 0 | session id   | session key   |
- *  +------------------+------------+------------+---------+--------------+---------------+
+ *  0                  8            10           12      14     16             32              64
+ *  +------------------+------------+------------+-------+------+--------------+---------------+
+ *  | "GPUPOOL" 0x01   | versionMin | versionMax | flags | link | session id   | session key   |
+ *  +------------------+------------+------------+-------+------+--------------+---------------+
  * </pre>
+ *
+ * flags 1: of a peer, whose place among the program's links is {@code link}; then the key is the
+ * session's peer key. flags 0: of a program, and the link is 0.
  *
  * @param versionMin lowest call-stream version the client speaks
  * @param versionMax highest call-stream version the client speaks
+ * @param peerLink of the worker for which the connection is made; empty: the program's own
  */
-public record ClientHello(int versionMin, int versionMax, SessionId session, SessionKey key) {
+public record ClientHello(
+    int versionMin, int versionMax, OptionalInt peerLink, SessionId session, SessionKey key) {
   public static final int BYTES = 64;
+
+  /** How many servers the GPUs of one program can be on. */
+  public static final int MAX_LINKS = 16;
+
+  private static final int PEER = 1;
   private static final int MAGIC_BYTES = 8;
   private static final int VERSION_MIN_OFFSET = 8;
   private static final int VERSION_MAX_OFFSET = 10;
   private static final int FLAGS_OFFSET = 12;
+  private static final int LINK_OFFSET = 14;
   private static final int SESSION_OFFSET = 16;
   private static final int KEY_OFFSET = 32;
   private static final byte[] MAGIC = "GPUPOOL\u0001".getBytes(StandardCharsets.US_ASCII);
+
+  /** Of a program. */
+  public ClientHello(int versionMin, int versionMax, SessionId session, SessionKey key) {
+    this(versionMin, versionMax, OptionalInt.empty(), session, key);
+  }
 
   /** True as long as these bytes can be the start of a hello; lets strangers be cut off early. */
   public static boolean canStartWith(ByteBuffer bytes) {
@@ -46,7 +64,8 @@ public record ClientHello(int versionMin, int versionMax, SessionId session, Ses
         .put(MAGIC)
         .putShort((short) versionMin)
         .putShort((short) versionMax)
-        .putInt(0)
+        .putShort((short) (peerLink.isPresent() ? PEER : 0))
+        .putShort((short) peerLink.orElse(0))
         .put(session.bytes())
         .put(key.bytes())
         .array();
@@ -61,7 +80,9 @@ public record ClientHello(int versionMin, int versionMax, SessionId session, Ses
     if (!canStartWith(buffer)) {
       throw new WireException("not a gpupool call stream (bad magic)");
     }
-    if (buffer.getInt(FLAGS_OFFSET) != 0) {
+    int flags = Short.toUnsignedInt(buffer.getShort(FLAGS_OFFSET));
+    int link = Short.toUnsignedInt(buffer.getShort(LINK_OFFSET));
+    if ((flags & ~PEER) != 0 || (flags == 0 ? link != 0 : link >= MAX_LINKS)) {
       throw new WireException("handshake asks for features that this version does not know");
     }
     int min = Short.toUnsignedInt(buffer.getShort(VERSION_MIN_OFFSET));
@@ -72,6 +93,7 @@ public record ClientHello(int versionMin, int versionMax, SessionId session, Ses
     return new ClientHello(
         min,
         max,
+        flags == 0 ? OptionalInt.empty() : OptionalInt.of(link),
         SessionId.ofBytes(Arrays.copyOfRange(bytes, SESSION_OFFSET, KEY_OFFSET)),
         SessionKey.ofBytes(Arrays.copyOfRange(bytes, KEY_OFFSET, BYTES)));
   }

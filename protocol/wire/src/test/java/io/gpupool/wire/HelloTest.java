@@ -5,6 +5,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import java.util.HexFormat;
+import java.util.OptionalInt;
 import java.util.UUID;
 import org.junit.jupiter.api.Test;
 
@@ -26,11 +27,26 @@ class HelloTest {
   }
 
   @Test
+  void clientHello_ofAPeer_hasItsLinkBehindTheFlag() throws Exception {
+    ClientHello hello =
+        new ClientHello(
+            1, 2, OptionalInt.of(15), SESSION, SessionKey.ofBytes(new byte[SessionKey.BYTES]));
+    assertThat(HexFormat.of().formatHex(hello.encode(), 8, 16)).isEqualTo("0100020001000f00");
+    assertThat(ClientHello.decode(hello.encode()).peerLink()).hasValue(15);
+  }
+
+  @Test
   void clientHello_unknownFlagsOrVersionRange_isRefused() throws Exception {
     byte[] bytes = new ClientHello(1, 1, SESSION, SessionKey.ofBytes(new byte[32])).encode();
     byte[] flags = bytes.clone();
-    flags[12] = 1;
+    flags[12] = 2;
     assertThatThrownBy(() -> ClientHello.decode(flags)).hasMessageContaining("features");
+    byte[] link = bytes.clone();
+    link[14] = 1;
+    assertThatThrownBy(() -> ClientHello.decode(link)).hasMessageContaining("features");
+    link[12] = 1;
+    link[14] = ClientHello.MAX_LINKS;
+    assertThatThrownBy(() -> ClientHello.decode(link)).hasMessageContaining("features");
     byte[] range = bytes.clone();
     range[8] = 9;
     assertThatThrownBy(() -> ClientHello.decode(range)).hasMessageContaining("9 to 1");

@@ -9,6 +9,7 @@ import io.gpupool.wire.TextMessage;
  *
  * @param atNanos when it said so
  * @param fencedCalls those of the calls that were answered
+ * @param peerReceivedBytes from the program's workers at other servers
  * @param memoryRefused allocations beyond the lease's memory
  * @param callsPerSecond between this report and the one before
  * @param waiting whether its program waits for the GPU
@@ -20,12 +21,14 @@ public record SessionStats(
     double callsPerSecond,
     long receivedBytes,
     long sentBytes,
+    long peerReceivedBytes,
+    long peerSentBytes,
     long gpuNanos,
     long throttledNanos,
     long memoryRefused,
     boolean waiting,
     String lastError) {
-  static final SessionStats NONE = new SessionStats(0, 0, 0, 0, 0, 0, 0, 0, 0, false, "");
+  static final SessionStats NONE = new SessionStats(0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, false, "");
 
   /** Takes in a {@code stats} message; fields that are missing or unreadable count as 0. */
   SessionStats next(TextMessage message, long nowNanos) {
@@ -39,6 +42,8 @@ public record SessionStats(
         rate,
         number(message, "bytesIn"),
         number(message, "bytesOut"),
+        number(message, "peerBytesIn"),
+        number(message, "peerBytesOut"),
         number(message, "gpuNanos"),
         number(message, "throttledNanos"),
         number(message, "refused"),

@@ -134,6 +134,8 @@ public final class Sessions {
     tally.add(Count.SESSION_CALLS, stats.calls() - stats.fencedCalls(), tenant, "posted");
     tally.add(Count.RECEIVED_BYTES, stats.receivedBytes(), tenant);
     tally.add(Count.SENT_BYTES, stats.sentBytes(), tenant);
+    tally.add(Count.PEER_RECEIVED_BYTES, stats.peerReceivedBytes(), tenant);
+    tally.add(Count.PEER_SENT_BYTES, stats.peerSentBytes(), tenant);
     tally.add(Count.MEMORY_REFUSED, stats.memoryRefused(), tenant);
   }
 

@@ -13,6 +13,10 @@ public enum Count {
   SESSION_CALLS("gpupool_session_calls", "CUDA calls of programs", "tenant", "class"),
   RECEIVED_BYTES("gpupool_session_received_bytes", "From programs", "tenant"),
   SENT_BYTES("gpupool_session_sent_bytes", "To programs", "tenant"),
+  PEER_RECEIVED_BYTES(
+      "gpupool_session_peer_received_bytes", "From programs' GPUs at other servers", "tenant"),
+  PEER_SENT_BYTES(
+      "gpupool_session_peer_sent_bytes", "To programs' GPUs at other servers", "tenant"),
   MEMORY_REFUSED(
       "gpupool_session_memory_refused", "Allocations beyond the memory of a lease", "tenant"),
   GPU_NANOS(
