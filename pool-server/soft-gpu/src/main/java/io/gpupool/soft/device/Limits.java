@@ -12,6 +12,8 @@ public final class Limits {
   private static final int PENDING_LAUNCH_COUNT = 4;
   private static final int L2_FETCH_GRANULARITY = 5;
   private static final int PERSISTING_L2_SIZE = 6;
+  private static final int SHARED_MEMORY_SIZE = 7;
+  private static final int GRAPHICS_FALLBACK_ENABLED = 9;
   private static final long MAX_STACK_BYTES = 512 << 10;
 
   private final long[] values = new long[PERSISTING_L2_SIZE + 1];
@@ -30,6 +32,11 @@ public final class Limits {
    * @throws GpuException UNSUPPORTED_LIMIT
    */
   public synchronized long get(int limit) {
+    // cuBLAS asks whether graphics share the context, and does not set itself up unless it gets an
+    // answer.
+    if (limit >= SHARED_MEMORY_SIZE && limit <= GRAPHICS_FALLBACK_ENABLED) {
+      return 0;
+    }
     requireKnown(limit);
     return values[limit];
   }

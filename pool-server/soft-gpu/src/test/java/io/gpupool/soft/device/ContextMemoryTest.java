@@ -186,6 +186,8 @@ final class ContextMemoryTest {
     assertThat(context.limits().get(1)).isEqualTo(4 << 20);
     assertThat(context.limits().get(0)).isEqualTo(1024);
     assertStatus(() -> context.limits().get(3), CudaStatus.UNSUPPORTED_LIMIT);
+    assertThat(context.limits().get(8)).as("shared with graphics").isZero();
+    assertStatus(() -> context.limits().set(8, 1), CudaStatus.UNSUPPORTED_LIMIT);
     assertStatus(() -> context.limits().set(99, 1), CudaStatus.UNSUPPORTED_LIMIT);
     assertStatus(() -> context.limits().set(0, 1L << 40), CudaStatus.INVALID_VALUE);
   }
