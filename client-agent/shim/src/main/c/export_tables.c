@@ -77,7 +77,56 @@ static const void *const toolsHooks[] = {
     TABLE_BYTES(7), nothing, tools_calls, nothing, nothing, nothing, tools_domains,
 };
 
-static const void *const toolsThreadLocal[] = {TABLE_BYTES(4), nothing, nothing, nothing};
+static const void *const toolsThreadLocal[] = {TABLE_BYTES(4), nothing, shim_cuCtxGetCurrent, nothing};
+
+// Context queries: cuBLAS and cuFFT tell contexts and streams apart by numbers that never come back
+
+enum { CONTEXT_DEVICE = 3, CONTEXT_ID = 4, STREAM_ID = 39, STREAM_OBJECT = 51 };
+
+static CUresult unknown_query(void) { return CUDA_ERROR_NOT_SUPPORTED; }
+
+static CUresult context_device(CUcontext context, CUdevice *device) {
+  return shim_cuCtxGetDevice_v2(device, context);
+}
+
+/** What stands for a stream in other queries: its handle, of the legacy default stream the one that says so. */
+static CUresult stream_object(CUcontext context, CUstream handle, CUstream *stream, int perThread) {
+  (void)context, (void)perThread;
+  unsigned long long id;
+  if (!stream) return CUDA_ERROR_INVALID_VALUE;
+  CUresult result = shim_cuStreamGetId(handle, &id);
+  *stream = handle ? handle : CU_STREAM_LEGACY;
+  return result;
+}
+
+static CUresult stream_id(CUcontext context, CUstream stream, unsigned long long *id) {
+  (void)context;
+  return shim_cuStreamGetId(stream, id);
+}
+
+#define UNKNOWN_QUERIES_4 unknown_query, unknown_query, unknown_query, unknown_query
+#define UNKNOWN_QUERIES_12 UNKNOWN_QUERIES_4, UNKNOWN_QUERIES_4, UNKNOWN_QUERIES_4
+
+static const void *const contextQueries[] = {
+    TABLE_BYTES(STREAM_OBJECT + 1),
+    unknown_query,
+    unknown_query,
+    [CONTEXT_DEVICE] = context_device,
+    [CONTEXT_ID] = shim_cuCtxGetId,
+    UNKNOWN_QUERIES_12,
+    UNKNOWN_QUERIES_12,
+    UNKNOWN_QUERIES_4,
+    UNKNOWN_QUERIES_4,
+    unknown_query,
+    unknown_query,
+    [STREAM_ID] = stream_id,
+    UNKNOWN_QUERIES_4,
+    UNKNOWN_QUERIES_4,
+    unknown_query,
+    unknown_query,
+    unknown_query,
+    [STREAM_OBJECT] = stream_object,
+};
 
 // Context-local storage
 
@@ -184,6 +233,9 @@ static const struct {
     {{0xc6, 0x93, 0x33, 0x6e, 0x11, 0x21, 0xdf, 0x11, 0xa8, 0xc3, 0x68, 0xf3, 0x55, 0xd8, 0x95,
       0x93},
      contextStorage},
+    {{0x21, 0x31, 0x8c, 0x60, 0x97, 0x14, 0x32, 0x48, 0x8c, 0xa6, 0x41, 0xff, 0x73, 0x24, 0xc8,
+      0xf2},
+     contextQueries},
     {{0x26, 0x3e, 0x88, 0x60, 0x7c, 0xd2, 0x61, 0x43, 0x92, 0xf6, 0xbb, 0xd5, 0x00, 0x6d, 0xfa,
       0x7e},
      contextChecks},
