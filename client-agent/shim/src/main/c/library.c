@@ -9,6 +9,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+// CUlibraryOption
+enum { FUNCTION_TABLE = 0, BINARY_IS_PRESERVED = 1 };
+
 /** The library's module in a context, made at the first question; the library is locked. */
 static CUresult module_locked(struct library *library, struct context *context,
                               struct module **module) {
@@ -120,11 +123,22 @@ static CUresult load(CUlibrary *handle, const void *given, unsigned int optionCo
   return CUDA_SUCCESS;
 }
 
+/** Options are hints; the one by which cuBLASLt says that an image stays where it is has no value. */
+static bool library_options(unsigned int count, const CUlibraryOption *options, void **values,
+                            bool inMemory) {
+  if (count && !options) return false;
+  for (unsigned int i = 0; i < count; i++) {
+    bool fits = options[i] == BINARY_IS_PRESERVED ? inMemory : options[i] == FUNCTION_TABLE && values;
+    if (!fits) return false;
+  }
+  return true;
+}
+
 CUresult shim_cuLibraryLoadData(CUlibrary *library, const void *code, CUjit_option *jitOptions,
                                 void **jitOptionsValues, unsigned int numJitOptions,
                                 CUlibraryOption *libraryOptions, void **libraryOptionValues,
                                 unsigned int numLibraryOptions) {
-  if (numLibraryOptions && (!libraryOptions || !libraryOptionValues)) {
+  if (!library_options(numLibraryOptions, libraryOptions, libraryOptionValues, true)) {
     return CUDA_ERROR_INVALID_VALUE;
   }
   return load(library, code, numJitOptions, jitOptions, jitOptionsValues);
@@ -135,7 +149,7 @@ CUresult shim_cuLibraryLoadFromFile(CUlibrary *library, const char *fileName,
                                     unsigned int numJitOptions, CUlibraryOption *libraryOptions,
                                     void **libraryOptionValues, unsigned int numLibraryOptions) {
   void *image;
-  if (numLibraryOptions && (!libraryOptions || !libraryOptionValues)) {
+  if (!library_options(numLibraryOptions, libraryOptions, libraryOptionValues, false)) {
     return CUDA_ERROR_INVALID_VALUE;
   }
   CUresult result = image_read(fileName, &image, NULL);

@@ -214,7 +214,10 @@ static void kernel_ofModuleAndOfLibrary_launches(void) {
   CHECK_OK(cuLaunchKernel(function, 1, 1, 1, 1, 1, 1, 0, NULL, NULL, extra));
   CHECK_OK(cuMemcpyDtoH_v2(&got, device, 4));
   CHECK(got == 6);
-  CHECK_OK(cuLibraryLoadData(&library, ptx, NULL, NULL, 0, NULL, NULL, 0));
+  CUlibraryOption preserved = 1;
+  CHECK_RESULT(1, cuLibraryLoadData(&library, ptx, NULL, NULL, 0, NULL, NULL, 1));
+  CHECK_RESULT(1, cuLibraryLoadFromFile(&library, "/nowhere", NULL, NULL, 0, &preserved, NULL, 1));
+  CHECK_OK(cuLibraryLoadData(&library, ptx, NULL, NULL, 0, &preserved, NULL, 1));
   CHECK_OK(cuLibraryGetKernel(&kernel, library, "store"));
   value = 7;
   CHECK_OK(cuLaunchKernel((CUfunction)kernel, 1, 1, 1, 1, 1, 1, 0, NULL, parameters, NULL));
