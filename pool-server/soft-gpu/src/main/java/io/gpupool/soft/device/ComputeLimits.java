@@ -28,6 +28,7 @@ record ComputeLimits(
   static final int MAX_GRID_YZ = 65535;
   static final int MAX_BLOCK_Z = 64;
 
+  // There is no card of 13.0: machine code in libraries fits none, so that they take their PTX.
   private static final List<ComputeLimits> ALL =
       List.of(
           new ComputeLimits(75, 1024, 16, 64 << 10, 64 << 10, 0),
@@ -36,7 +37,8 @@ record ComputeLimits(
           new ComputeLimits(89, 1536, 24, 100 << 10, 99 << 10, 1024),
           new ComputeLimits(90, 2048, 32, 228 << 10, 227 << 10, 1024),
           new ComputeLimits(100, 2048, 32, 228 << 10, 227 << 10, 1024),
-          new ComputeLimits(120, 1536, 24, 100 << 10, 99 << 10, 1024));
+          new ComputeLimits(120, 1536, 24, 100 << 10, 99 << 10, 1024),
+          new ComputeLimits(130, 1536, 24, 100 << 10, 99 << 10, 1024));
 
   /**
    * The limits of a capability.
@@ -54,7 +56,7 @@ record ComputeLimits(
             + capability / 10
             + "."
             + capability % 10
-            + " cannot be presented; use one of 7.5, 8.0, 8.6, 8.9, 9.0, 10.0, 12.0");
+            + " cannot be presented; use one of 7.5, 8.0, 8.6, 8.9, 9.0, 10.0, 12.0, 13.0");
   }
 
   int warpsPerMultiprocessor() {

@@ -19,6 +19,7 @@ final class DeviceSpecTest {
     "'soft:2,mem=8Gi', 2, 8589934592, 90",
     "'soft:1,mem=1000M,cc=7.5', 1, 1000000000, 75",
     "'soft:1,cc=12.0,mem=512MiB', 1, 536870912, 120",
+    "'soft:1,cc=13.0,mem=512MiB', 1, 536870912, 130",
     "'soft:1,mem=33554432', 1, 33554432, 90",
   })
   void parse_writtenForm_isUnderstood(String text, int devices, long bytes, int capability) {
