@@ -51,8 +51,7 @@ class CublasIT {
 
   @Test
   void cublas_onCardNewerThanItsMachineCode_computesMatricesRight() {
-    assertRight(
-        "soft:1,mem=1Gi,cc=13.0", "saxpy", "sdot", "sgemv", "sgemm", "dgemm", "gemmex-f16");
+    assertRight("soft:1,mem=1Gi,cc=13.0", "saxpy", "sdot", "sgemv", "sgemm", "dgemm", "gemmex-f16");
   }
 
   private static void assertRight(String gpus, String... calls) {
@@ -61,7 +60,9 @@ class CublasIT {
     try (Pool pool = Pool.start(gpus)) {
       Program.Ended ended =
           pool.run(WHOLE, command.toArray()).with("LD_LIBRARY_PATH", folder).run();
-      assertThat(ended.output()).as(ended.toString()).contains("cublas: " + calls.length + " right, 0 not");
+      assertThat(ended.output())
+          .as(ended.toString())
+          .contains("cublas: " + calls.length + " right, 0 not");
       assertThat(ended.errors()).isEmpty();
     }
   }
