@@ -1,9 +1,10 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
 #
-# Builds libcuda.so.1 with gcc alone, and checks that it loads on glibc 2.17.
+# Builds libcuda.so.1 and libnvidia-ml.so.1 with gcc alone, and checks that they load on glibc 2.17.
 #   build.sh library   src/main/c and target/generated -> target/libcuda.so.1; src/main/exec -> target/gpupool-exec;
-#                      src/main/nvrtc -> target/libgpupool-nvrtc.so
+#                      src/main/nvrtc -> target/libgpupool-nvrtc.so; src/main/nvml -> target/libnvidia-ml.so.1
+#   build.sh coverage  docs/nvml-coverage.md, from src/main/nvml/functions.inc
 #   build.sh test      builds and runs each src/test/c/*.c, linked with the library's objects
 #   build.sh program SOURCE OUT   an executable under the same conditions
 #   build.sh check LIB            says what in LIB needs a newer glibc or another library
@@ -134,6 +135,49 @@ link_preload() {
   check target/libgpupool-nvrtc.so
 }
 
+# NVML's shim shares with libcuda's how the agent is found and spoken to, and nothing else.
+link_nvml() {
+  mkdir -p "$objects/nvml"
+  nvml_objects=''
+  for source in src/main/nvml/*.c; do
+    object=$objects/nvml/$(basename "$source" .c).o
+    compile "$source" "$object" || die "compilation failed"
+    nvml_objects="$nvml_objects $object"
+  done
+  # shellcheck disable=SC2086
+  $CC -shared -pthread ${CFLAGS:-} -o target/libnvidia-ml.so.1 -Wl,-soname,libnvidia-ml.so.1 \
+    -Wl,--version-script=src/nvml.map -Wl,-z,defs -Wl,-z,now -Wl,-z,relro -Wl,-z,noexecstack -Wl,-z,nodelete \
+    -Wl,-z,nopack-relative-relocs -Wl,--build-id=sha1 $nvml_objects "$objects/agent.o" "$objects/text_message.o" \
+    "$objects/log.o" -Wl,--no-as-needed "$objects/stub/libpthread.so.0" -Wl,--as-needed -static-libgcc
+  check target/libnvidia-ml.so.1
+}
+
+nvml_coverage() {
+  awk '
+    function cell(from) { split(substr($0, from), part, /"/); return part[2] }
+    function name(text) { text = substr($0, index($0, "(") + 1); sub(/[,)].*/, "", text); return text }
+    function row(class, note) {
+      count[class]++
+      rows = rows "| `" name() "` | " class " | " note " |\n"
+    }
+    /^TOPIC/ { rows = rows "\n## " cell(1) "\n| function | class | |\n|---|---|---|\n" }
+    /^ANSWERED/ { row("answered", cell(1)) }
+    /^UNSUPPORTED/ { row("unsupported", cell(1)) }
+    /^REFUSED/ { row("refused", "") }
+    END {
+      print "| class | functions | answer |\n|---|---|---|"
+      print "| answered | " count["answered"] " | from what the lease shows |"
+      print "| unsupported | " count["unsupported"] " | `NVML_ERROR_NOT_SUPPORTED` |"
+      print "| refused | " count["refused"] " | `NVML_ERROR_NO_PERMISSION`: it would change the card |"
+      printf "%s", rows
+    }' src/main/nvml/functions.inc
+}
+
+coverage_page() {
+  awk '{ print } /^<!-- From here on/ { exit }' ../../docs/nvml-coverage.md
+  nvml_coverage
+}
+
 # The start-up code that gcc adds calls __libc_start_main of the build machine's version: --wrap hands it
 # to a function of ours, which calls the old one, which leaves constructors to the program.
 build_program() {
@@ -244,10 +288,18 @@ case "${1:-}" in
     link_library
     check target/libcuda.so.1
     link_preload
+    link_nvml
     build_program src/main/exec/gpupool-exec.c target/gpupool-exec
     ;;
-  test) run_tests ;;
+  test)
+    coverage_page | cmp -s - ../../docs/nvml-coverage.md || die "docs/nvml-coverage.md is old: build.sh coverage"
+    run_tests
+    ;;
+  coverage)
+    coverage_page >"$objects/coverage.md"
+    mv "$objects/coverage.md" ../../docs/nvml-coverage.md
+    ;;
   program) build_program "$2" "$3" ;;
   check) check "$2" ;;
-  *) die "usage: build.sh library | test | program SOURCE OUT | check LIBRARY" ;;
+  *) die "usage: build.sh library | test | coverage | program SOURCE OUT | check LIBRARY" ;;
 esac

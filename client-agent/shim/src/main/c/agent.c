@@ -62,7 +62,7 @@ static int connect_to(const char *name) {
   return descriptor;
 }
 
-static int connect_to_agent(char *problem, size_t problemBytes) {
+int agent_connect(char *problem, size_t problemBytes) {
   const char *configured = getenv("GPUPOOL_AGENT");
   if (configured && *configured) {
     int descriptor = connect_to(configured);
@@ -125,12 +125,12 @@ static void add_token(struct text_message *message) {
   if (*line) text_add(message, "token", line);
 }
 
-static void describe_program(struct text_message *message) {
+void agent_describe(struct text_message *message, const char *type) {
   char number[16], name[256];
   snprintf(number, sizeof number, "%ld", (long)getpid());
   program_name(name, sizeof name);
   text_begin(message);
-  text_add(message, "type", "attach");
+  text_add(message, "type", type);
   text_add(message, "protocol", PROTOCOL);
   text_add(message, "pid", number);
   text_add(message, "program", name);
@@ -230,13 +230,13 @@ static CUresult accept_answer(struct text_message *answer, struct attachment *at
 CUresult agent_attach(struct attachment *attachment, char *problem, size_t problemBytes) {
   memset(attachment, 0, sizeof *attachment);
   attachment->stream = -1;
-  attachment->agent = connect_to_agent(problem, problemBytes);
+  attachment->agent = agent_connect(problem, problemBytes);
   if (attachment->agent < 0) return CUDA_ERROR_SYSTEM_NOT_READY;
   struct text_message *message = malloc(sizeof *message);
   CUresult result = CUDA_ERROR_OUT_OF_MEMORY;
   snprintf(problem, problemBytes, "no memory to ask the agent");
   if (message) {
-    describe_program(message);
+    agent_describe(message, "attach");
     result = CUDA_ERROR_SYSTEM_NOT_READY;
     snprintf(problem, problemBytes, "the agent hung up without an answer: look at the agent's log");
     errno = 0;

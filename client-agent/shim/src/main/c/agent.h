@@ -3,6 +3,7 @@
 #pragma once
 
 #include "driver.h"
+#include "text_message.h"
 
 struct attachment {
   int agent;   // the socket that tells the agent that this process lives
@@ -16,6 +17,15 @@ struct attachment {
  * wrong and what to do; no descriptor is left open.
  */
 CUresult agent_attach(struct attachment *attachment, char *problem, size_t problemBytes);
+
+/**
+ * A connection to the machine's agent; -1 and what was wrong and what to do if there is none. Calls
+ * on it give up after agent_patience().
+ */
+int agent_connect(char *problem, size_t problemBytes);
+
+/** Begins a message of this type with what the agent must know of this program. */
+void agent_describe(struct text_message *message, const char *type);
 
 /** How long agent and worker may be silent while a session begins, in seconds; 0: as long as they like. */
 int agent_patience(void);

@@ -25,6 +25,8 @@ public final class Agent implements AutoCloseable {
 
   private final UnixAddress address;
   private final PoolClients clients;
+  private final OwnLeases leases = new OwnLeases();
+  private final LeaseViews views = new LeaseViews();
   private final ChannelGroup programs = new DefaultChannelGroup(GlobalEventExecutor.INSTANCE);
   private final Channel server;
 
@@ -49,7 +51,10 @@ public final class Agent implements AutoCloseable {
       return;
     }
     programs.add(channel);
-    channel.pipeline().addLast(new TextMessageDecoder(), new Attachment(channel, options, clients));
+    channel
+        .pipeline()
+        .addLast(
+            new TextMessageDecoder(), new Attachment(channel, options, clients, leases, views));
   }
 
   /**

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.gpupool.agent;
 
+import io.gpupool.control.v1.Holder;
 import io.gpupool.wire.TextMessage;
 import io.gpupool.wire.Versions;
+import io.netty.channel.unix.PeerCredentials;
 import java.util.Optional;
 
 /**
@@ -27,16 +29,43 @@ record AttachRequest(
       }
       return new Ticket(text.substring(0, dot), text.substring(dot + 1));
     }
+
+    static Ticket of(HeldLease held) {
+      return new Ticket(held.lease().getId(), held.lease().getSecret());
+    }
   }
 
   /**
-   * Reads an attach message.
+   * The pool that the program names, or else the agent's.
+   *
+   * @throws Refusal if there is neither
+   */
+  PoolAddress pool(AgentOptions options) {
+    return pool.or(options::pool)
+        .orElseThrow(() ->
+            new Refusal(
+                Refusal.Cause.UNREACHABLE,
+                "no pool is configured: set GPUPOOL_POOL=HOST or start the agent with --pool HOST"));
+  }
+
+  /** The program as the pool is told of it. */
+  Holder holder(PeerCredentials peer) {
+    return Holder.newBuilder()
+        .setHost(LocalNames.HOST)
+        .setPid(peer.pid() > 0 ? peer.pid() : pid)
+        .setProgram(program)
+        .setUser(LocalNames.user(peer.uid()))
+        .build();
+  }
+
+  /**
+   * Reads an attach message, or the first of NVML's questions, which says the same.
    *
    * @throws Refusal if it is something else, or a value has the wrong form
    */
   static AttachRequest of(TextMessage message) {
-    if (!message.type().equals("attach")) {
-      throw new Refusal(Refusal.Cause.PROTOCOL, "the agent knows attach and status only");
+    if (!message.type().equals("attach") && !message.type().equals("nvml")) {
+      throw new Refusal(Refusal.Cause.PROTOCOL, "the agent knows attach, nvml and status only");
     }
     String protocol = message.get("protocol").orElse("");
     if (!protocol.equals(Integer.toString(Versions.LOCAL_PROTOCOL))) {

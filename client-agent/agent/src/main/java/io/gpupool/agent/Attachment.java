@@ -39,6 +39,8 @@ final class Attachment extends ChannelInboundHandlerAdapter {
   private final EpollDomainSocketChannel channel;
   private final AgentOptions options;
   private final PoolClients clients;
+  private final OwnLeases leases;
+  private final LeaseViews views;
   private ScheduledFuture<?> limit;
   private boolean asked;
   private boolean gone;
@@ -46,14 +48,21 @@ final class Attachment extends ChannelInboundHandlerAdapter {
   private Optional<PoolClient> client = Optional.empty();
   private Optional<PoolClient> elsewhere = Optional.empty();
   private Optional<String> token = Optional.empty();
-  private Optional<CompletableFuture<HeldLease>> ownLease = Optional.empty();
+  private Optional<OwnLeases.Use> ownLease = Optional.empty();
   private Optional<CompletableFuture<OpenedSession>> session = Optional.empty();
   private Optional<CompletableFuture<EpollSocketChannel>> stream = Optional.empty();
 
-  Attachment(EpollDomainSocketChannel channel, AgentOptions options, PoolClients clients) {
+  Attachment(
+      EpollDomainSocketChannel channel,
+      AgentOptions options,
+      PoolClients clients,
+      OwnLeases leases,
+      LeaseViews views) {
     this.channel = channel;
     this.options = options;
     this.clients = clients;
+    this.leases = leases;
+    this.views = views;
   }
 
   @Override
@@ -85,10 +94,10 @@ final class Attachment extends ChannelInboundHandlerAdapter {
       limit.cancel(false);
     }
     stream.ifPresent(dialing -> dialing.cancel(false));
-    if (ownLease.isPresent()) {
-      ownLease.get().cancel(false);
-      ownLease.get().thenCompose(HeldLease::release).whenComplete((done, failure) -> forget());
+    if (ownLease.isPresent() && ownLease.get().isLast()) {
+      ownLease.get().release().whenComplete((done, failure) -> forget());
     } else {
+      ownLease.ifPresent(OwnLeases.Use::release);
       session.ifPresent(opening ->
           opening.thenAccept(
               opened -> elsewhere.or(() -> client).orElseThrow().closeSession(opened)));
@@ -119,7 +128,14 @@ final class Attachment extends ChannelInboundHandlerAdapter {
         channel.writeAndFlush(encode(status())).addListener(ChannelFutureListener.CLOSE);
         return;
       }
-      attach(AttachRequest.of(message), peer);
+      AttachRequest request = AttachRequest.of(message);
+      if (message.type().equals("nvml")) {
+        Watch watch = new Watch(channel, request, peer, options, clients, leases, views);
+        channel.pipeline().replace(this, null, watch);
+        watch.answer(message);
+      } else {
+        attach(request, peer);
+      }
     } catch (Refusal e) {
       refuse(e);
     } catch (IOException | IllegalArgumentException e) {
@@ -128,26 +144,12 @@ final class Attachment extends ChannelInboundHandlerAdapter {
   }
 
   private void attach(AttachRequest request, PeerCredentials peer) {
-    PoolAddress pool =
-        request
-            .pool()
-            .or(options::pool)
-            .orElseThrow(() ->
-                new Refusal(
-                    Refusal.Cause.UNREACHABLE,
-                    "no pool is configured: set GPUPOOL_POOL=HOST or start the agent with"
-                        + " --pool HOST"));
+    PoolAddress pool = request.pool(options);
     token = request.token().or(options::token);
     PoolClient to = clients.take(pool, token);
     client = Optional.of(to);
-    Holder holder =
-        Holder.newBuilder()
-            .setHost(LocalNames.HOST)
-            .setPid(peer.pid() > 0 ? peer.pid() : request.pid())
-            .setProgram(request.program())
-            .setUser(LocalNames.user(peer.uid()))
-            .build();
-    ticket(request, to, holder)
+    Holder holder = request.holder(peer);
+    ticket(request, peer, to, holder)
         .thenCompose(ticket -> open(ticket, to, holder))
         .whenCompleteAsync(
             (attached, failure) -> {
@@ -159,18 +161,14 @@ final class Attachment extends ChannelInboundHandlerAdapter {
   }
 
   private CompletableFuture<AttachRequest.Ticket> ticket(
-      AttachRequest request, PoolClient to, Holder holder) {
+      AttachRequest request, PeerCredentials peer, PoolClient to, Holder holder) {
     if (request.ticket().isPresent()) {
       return CompletableFuture.completedFuture(request.ticket().get());
     }
-    CompletableFuture<HeldLease> asking =
-        to.requestLease(request.wish().orElse(options.wish()).request(holder), queued -> {});
-    ownLease = Optional.of(asking);
-    return asking.thenApply(held -> {
-      held.ended()
-          .thenAccept(reason -> LOG.warn("lease {} ended: {}", held.lease().getId(), reason));
-      return new AttachRequest.Ticket(held.lease().getId(), held.lease().getSecret());
-    });
+    OwnLeases.Use own =
+        leases.take(peer.pid(), to, request.wish().orElse(options.wish()).request(holder));
+    ownLease = Optional.of(own);
+    return own.lease().thenApply(AttachRequest.Ticket::of);
   }
 
   private CompletableFuture<Void> open(AttachRequest.Ticket ticket, PoolClient to, Holder holder) {
@@ -271,15 +269,7 @@ final class Attachment extends ChannelInboundHandlerAdapter {
   }
 
   private void refuse(Refusal refusal) {
-    LOG.info("a program is refused: {}", refusal.getMessage());
-    channel
-        .writeAndFlush(
-            encode(
-                TextMessage.ofType("refused")
-                    .put("cause", refusal.why().wireName())
-                    .put("message", refusal.getMessage())
-                    .build()))
-        .addListener(ChannelFutureListener.CLOSE);
+    Watch.refuse(channel, refusal);
   }
 
   private void checkUser(PeerCredentials peer) {

@@ -4,6 +4,8 @@ package io.gpupool.agent;
 import com.google.protobuf.ByteString;
 import io.gpupool.control.v1.CloseSessionReply;
 import io.gpupool.control.v1.CloseSessionRequest;
+import io.gpupool.control.v1.DescribeLeaseReply;
+import io.gpupool.control.v1.DescribeLeaseRequest;
 import io.gpupool.control.v1.Holder;
 import io.gpupool.control.v1.LeaseRequest;
 import io.gpupool.control.v1.OpenSessionReply;
@@ -27,6 +29,7 @@ import io.grpc.Metadata;
 import io.grpc.MethodDescriptor;
 import io.grpc.Status;
 import io.grpc.netty.NettyChannelBuilder;
+import io.grpc.stub.StreamObserver;
 import io.netty.channel.ChannelOption;
 import io.netty.channel.EventLoopGroup;
 import io.netty.channel.epoll.EpollSocketChannel;
@@ -173,6 +176,30 @@ public final class PoolClient implements AutoCloseable {
     call.halfClose();
     call.request(2);
     return opened;
+  }
+
+  /** A lease with its GPUs and programs. */
+  CompletableFuture<DescribeLeaseReply> describeLease(String leaseId, String secret) {
+    connectAfresh();
+    CompletableFuture<DescribeLeaseReply> described = new CompletableFuture<>();
+    stub.withDeadlineAfter(CALL_SECONDS, TimeUnit.SECONDS)
+        .describeLease(
+            DescribeLeaseRequest.newBuilder().setLeaseId(leaseId).setSecret(secret).build(),
+            new StreamObserver<>() {
+              @Override
+              public void onNext(DescribeLeaseReply reply) {
+                described.complete(reply);
+              }
+
+              @Override
+              public void onError(Throwable failure) {
+                described.completeExceptionally(failure);
+              }
+
+              @Override
+              public void onCompleted() {}
+            });
+    return described;
   }
 
   void closeSession(OpenedSession session) {

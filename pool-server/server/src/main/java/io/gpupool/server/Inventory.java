@@ -3,6 +3,7 @@ package io.gpupool.server;
 
 import io.gpupool.server.gpu.DriverSearch;
 import io.gpupool.server.gpu.Gpu;
+import io.gpupool.server.gpu.GpuFacts;
 import io.gpupool.server.gpu.GpuSpec;
 import io.gpupool.server.identity.HolderName;
 import java.io.IOException;
@@ -114,12 +115,24 @@ final class Inventory {
                 HolderName.plain(line.substring(nameAt + " name=".length())),
                 Long.parseLong(fields.get("memory")),
                 fields.getOrDefault("cc", ""),
-                Integer.parseInt(fields.getOrDefault("driver", "0"))));
+                Integer.parseInt(fields.getOrDefault("driver", "0")),
+                Map.of(),
+                facts(fields)));
       } catch (IllegalArgumentException e) {
         throw new IOException("the probe printed a line that cannot be read: " + line, e);
       }
     }
     return gpus;
+  }
+
+  private static GpuFacts facts(Map<String, String> fields) {
+    return new GpuFacts(
+        HolderName.plain(fields.getOrDefault("version", "")),
+        HolderName.plain(fields.getOrDefault("pci", "")),
+        Integer.parseUnsignedInt(fields.getOrDefault("multiprocessors", "0")),
+        Integer.parseUnsignedInt(fields.getOrDefault("clock", "0")),
+        Integer.parseUnsignedInt(fields.getOrDefault("memoryClock", "0")),
+        Integer.parseUnsignedInt(fields.getOrDefault("bus", "0")));
   }
 
   private static String read(java.io.InputStream stream) {

@@ -2,11 +2,18 @@
 package io.gpupool.worker;
 
 import io.gpupool.cuda.Backend;
+import io.gpupool.cuda.NvidiaBackend;
 import io.gpupool.worker.os.Memory;
+import java.io.IOException;
 import java.lang.foreign.Arena;
+import java.nio.file.Files;
+import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.HexFormat;
 import java.util.List;
+import java.util.Map;
+import java.util.Optional;
+import java.util.TreeMap;
 
 /** Lists a backend's GPUs, a line each, for the pool-server. */
 final class Probe {
@@ -14,6 +21,10 @@ final class Probe {
   private static final int UUID_BYTES = 16;
   private static final int MAJOR = 75;
   private static final int MINOR = 76;
+
+  /** Names of a line's fields and the attributes that they are. */
+  private static final Map<String, Integer> ATTRIBUTES =
+      new TreeMap<>(Map.of("multiprocessors", 16, "clock", 13, "memoryClock", 36, "bus", 37));
 
   private Probe() {}
 
@@ -46,8 +57,33 @@ final class Probe {
     int minor = Memory.getInt(out);
     require("cuDeviceGetName", backend.cuDeviceGetName(out, NAME_BYTES, device));
     String name = Memory.text(out, NAME_BYTES);
-    return "ordinal=%d uuid=GPU-%s memory=%d cc=%d.%d driver=%d name=%s"
-        .formatted(ordinal, dashed(uuid), memoryBytes, major, minor, driver, name);
+    StringBuilder line = new StringBuilder();
+    line.append(
+        "ordinal=%d uuid=GPU-%s memory=%d cc=%d.%d driver=%d"
+            .formatted(ordinal, dashed(uuid), memoryBytes, major, minor, driver));
+    // Not every driver tells these.
+    if (backend.cuDeviceGetPCIBusId(out, NAME_BYTES, device) == 0) {
+      line.append(" pci=").append(Memory.text(out, NAME_BYTES));
+    }
+    ATTRIBUTES.forEach((field, attribute) -> {
+      if (backend.cuDeviceGetAttribute(out, attribute, device) == 0 && Memory.getInt(out) > 0) {
+        line.append(' ').append(field).append('=').append(Memory.getInt(out));
+      }
+    });
+    if (backend instanceof NvidiaBackend) {
+      driverText().ifPresent(text -> line.append(" version=").append(text));
+    }
+    return line.append(" name=").append(name).toString();
+  }
+
+  /** What the kernel's part of the NVIDIA driver calls its version. */
+  private static Optional<String> driverText() {
+    try {
+      return Optional.of(Files.readString(Path.of("/sys/module/nvidia/version")).strip())
+          .filter(text -> text.matches("[0-9.]{1,32}"));
+    } catch (IOException e) {
+      return Optional.empty();
+    }
   }
 
   private static String dashed(String hex) {

@@ -16,6 +16,7 @@ import java.util.Optional;
  * @param computeCapability for example {@code 9.0}
  * @param driverVersion as CUDA counts: 13000 is 13.0
  * @param labels what the server's operator says of it
+ * @param facts what else its backend says of it
  */
 public record Gpu(
     String server,
@@ -25,13 +26,36 @@ public record Gpu(
     long memoryBytes,
     String computeCapability,
     int driverVersion,
-    Map<String, String> labels)
+    Map<String, String> labels,
+    GpuFacts facts)
     implements Selection.Properties {
   public Gpu {
     labels = Map.copyOf(labels);
   }
 
-  /** Without labels. */
+  /** Without facts. */
+  public Gpu(
+      String server,
+      int ordinal,
+      String uuid,
+      String name,
+      long memoryBytes,
+      String computeCapability,
+      int driverVersion,
+      Map<String, String> labels) {
+    this(
+        server,
+        ordinal,
+        uuid,
+        name,
+        memoryBytes,
+        computeCapability,
+        driverVersion,
+        labels,
+        GpuFacts.NONE);
+  }
+
+  /** Without labels and facts. */
   public Gpu(
       String server,
       int ordinal,
@@ -45,7 +69,7 @@ public record Gpu(
 
   public Gpu withLabels(Map<String, String> others) {
     return new Gpu(
-        server, ordinal, uuid, name, memoryBytes, computeCapability, driverVersion, others);
+        server, ordinal, uuid, name, memoryBytes, computeCapability, driverVersion, others, facts);
   }
 
   /** Its labels as {@code NAME=VALUE}, in order. */

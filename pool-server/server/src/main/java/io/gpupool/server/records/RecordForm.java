@@ -22,6 +22,7 @@ import io.gpupool.control.v1.ListLeasesReply;
 import io.gpupool.control.v1.ListSessionsReply;
 import io.gpupool.control.v1.ServerInfo;
 import io.gpupool.server.gpu.Gpu;
+import io.gpupool.server.gpu.GpuFacts;
 import io.gpupool.server.gpu.GpuKey;
 import io.gpupool.server.gpu.Share;
 import io.gpupool.server.identity.Actor;
@@ -253,7 +254,13 @@ public final class RecordForm {
               .setMemoryBytes(gpu.memoryBytes())
               .setComputeCapability(gpu.computeCapability())
               .setDriverVersion(gpu.driverVersion())
-              .addAllLabels(gpu.labelTexts()));
+              .addAllLabels(gpu.labelTexts())
+              .setDriver(gpu.facts().driver())
+              .setPciBusId(gpu.facts().pciBusId())
+              .setMultiprocessors(gpu.facts().multiprocessors())
+              .setClockKilohertz(gpu.facts().clockKilohertz())
+              .setMemoryClockKilohertz(gpu.facts().memoryClockKilohertz())
+              .setMemoryBusBits(gpu.facts().memoryBusBits()));
     }
     return record.build();
   }
@@ -276,7 +283,14 @@ public final class RecordForm {
                     gpu.getDriverVersion(),
                     gpu.getLabelsList().stream()
                         .map(label -> label.split("=", 2))
-                        .collect(Collectors.toMap(label -> label[0], label -> label[1]))))
+                        .collect(Collectors.toMap(label -> label[0], label -> label[1])),
+                    new GpuFacts(
+                        gpu.getDriver(),
+                        gpu.getPciBusId(),
+                        gpu.getMultiprocessors(),
+                        gpu.getClockKilohertz(),
+                        gpu.getMemoryClockKilohertz(),
+                        gpu.getMemoryBusBits())))
             .toList(),
         record.getSinceMillis());
   }

@@ -5,6 +5,8 @@ import com.google.protobuf.ByteString;
 import io.gpupool.control.v1.Cause;
 import io.gpupool.control.v1.CloseSessionReply;
 import io.gpupool.control.v1.CloseSessionRequest;
+import io.gpupool.control.v1.DescribeLeaseReply;
+import io.gpupool.control.v1.DescribeLeaseRequest;
 import io.gpupool.control.v1.EndSessionReply;
 import io.gpupool.control.v1.EndSessionRequest;
 import io.gpupool.control.v1.Held;
@@ -359,6 +361,20 @@ public final class PoolService extends PoolGrpc.PoolImplBase {
   @Override
   public void listSessions(ListRequest request, StreamObserver<ListSessionsReply> reply) {
     answer(reply, view.sessions(Access.actor()));
+  }
+
+  @Override
+  public void describeLease(DescribeLeaseRequest request, StreamObserver<DescribeLeaseReply> reply) {
+    Actor actor = Access.actor();
+    leases.findSoon(
+        request.getLeaseId(),
+        request.getSecret(),
+        found ->
+            found
+                .filter(lease -> actor.mayUse(lease.tenant))
+                .ifPresentOrElse(
+                    lease -> answer(reply, view.describe(lease)),
+                    () -> reply.onError(unknownLease(request.getLeaseId()))));
   }
 
   /** A lease whose secret the caller knows, and whose tenant's it is. */

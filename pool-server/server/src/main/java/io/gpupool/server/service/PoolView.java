@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.gpupool.server.service;
 
+import io.gpupool.control.v1.DescribeLeaseReply;
 import io.gpupool.control.v1.GpuInfo;
 import io.gpupool.control.v1.Grant;
 import io.gpupool.control.v1.GrantUse;
@@ -239,21 +240,53 @@ public final class PoolView {
 
   ListGpusReply gpus() {
     ListGpusReply.Builder reply = ListGpusReply.newBuilder();
-    for (Gpu gpu : capacity.gpus()) {
-      Share free = capacity.free(gpu);
+    capacity.gpus().forEach(gpu -> reply.addGpus(info(gpu)));
+    return reply.build();
+  }
+
+  private GpuInfo info(Gpu gpu) {
+    Share free = capacity.free(gpu);
+    return GpuInfo.newBuilder()
+        .setServer(gpu.server())
+        .setGpu(gpu.ordinal())
+        .setUuid(gpu.uuid())
+        .setName(gpu.name())
+        .setComputeCapability(gpu.computeCapability())
+        .setMemoryBytes(gpu.memoryBytes())
+        .setFreeMemoryBytes(free.memoryBytes())
+        .setFreeComputePercent(free.computePercent())
+        .setDriverVersion(gpu.driverVersion())
+        .addAllLabels(gpu.labelTexts())
+        .setDriver(gpu.facts().driver())
+        .setPciBusId(gpu.facts().pciBusId())
+        .setMultiprocessors(gpu.facts().multiprocessors())
+        .setClockKilohertz(gpu.facts().clockKilohertz())
+        .setMemoryClockKilohertz(gpu.facts().memoryClockKilohertz())
+        .setMemoryBusBits(gpu.facts().memoryBusBits())
+        .build();
+  }
+
+  /** One lease, with its GPUs and programs. */
+  DescribeLeaseReply describe(Lease lease) {
+    Map<String, Bulletin> told = bulletins.all();
+    DescribeLeaseReply.Builder reply = DescribeLeaseReply.newBuilder().setLease(info(lease, told));
+    for (Part part : lease.parts) {
       reply.addGpus(
-          GpuInfo.newBuilder()
-              .setServer(gpu.server())
-              .setGpu(gpu.ordinal())
-              .setUuid(gpu.uuid())
-              .setName(gpu.name())
-              .setComputeCapability(gpu.computeCapability())
-              .setMemoryBytes(gpu.memoryBytes())
-              .setFreeMemoryBytes(free.memoryBytes())
-              .setFreeComputePercent(free.computePercent())
-              .setDriverVersion(gpu.driverVersion())
-              .addAllLabels(gpu.labelTexts()));
+          capacity.gpus().stream()
+              .filter(gpu ->
+                  gpu.server().equals(part.gpu().server())
+                      && gpu.ordinal() == part.gpu().ordinal())
+              .findFirst()
+              .map(this::info)
+              .orElse(GpuInfo.getDefaultInstance()));
     }
+    sessions.all().stream()
+        .filter(session -> session.lease == lease)
+        .forEach(session -> reply.addSessions(info(session)));
+    told.values().stream()
+        .flatMap(bulletin -> bulletin.sessions().stream())
+        .filter(session -> session.getLeaseId().equals(lease.id.text()))
+        .forEach(reply::addSessions);
     return reply.build();
   }
 
@@ -276,16 +309,21 @@ public final class PoolView {
     Map<String, Bulletin> told = bulletins.all();
     for (Lease lease : all) {
       if (actor.maySee(lease.tenant)) {
-        LeaseInfo.Builder info = info(lease);
-        if (lease.isElsewhere()) {
-          Optional.ofNullable(told.get(lease.parts.getFirst().gpu().server()))
-              .flatMap(bulletin -> bulletin.lease(lease.id))
-              .ifPresent(there -> use(info, there, !lease.isHeldHere()));
-        }
-        reply.addLeases(info);
+        reply.addLeases(info(lease, told));
       }
     }
     return reply.build();
+  }
+
+  /** With what the server of its GPUs tells of it. */
+  private LeaseInfo.Builder info(Lease lease, Map<String, Bulletin> told) {
+    LeaseInfo.Builder info = info(lease);
+    if (lease.isElsewhere()) {
+      Optional.ofNullable(told.get(lease.parts.getFirst().gpu().server()))
+          .flatMap(bulletin -> bulletin.lease(lease.id))
+          .ifPresent(there -> use(info, there, !lease.isHeldHere()));
+    }
+    return info;
   }
 
   private LeaseInfo.Builder info(Lease lease) {

@@ -73,6 +73,7 @@ public final class Access implements ServerInterceptor {
         PoolGrpc.getRequestLeaseMethod(),
         PoolGrpc.getHoldLeaseMethod(),
         PoolGrpc.getReleaseLeaseMethod(),
+        PoolGrpc.getDescribeLeaseMethod(),
         PoolGrpc.getOpenSessionMethod(),
         PoolGrpc.getEndSessionMethod(),
         PoolGrpc.getCloseSessionMethod());

@@ -1,0 +1,124 @@
+// SPDX-License-Identifier: Apache-2.0
+package io.gpupool.agent;
+
+import io.gpupool.control.v1.DescribeLeaseReply;
+import io.gpupool.control.v1.GpuInfo;
+import io.gpupool.control.v1.Grant;
+import io.gpupool.control.v1.GrantUse;
+import io.gpupool.control.v1.SessionInfo;
+import io.gpupool.wire.TextMessage;
+import io.gpupool.wire.Versions;
+import java.util.Comparator;
+import java.util.Map;
+import java.util.TreeMap;
+
+/** What a lease shows to NVML, as messages for the shim. Pure functions. */
+final class GpuView {
+  /** CUDA's versions and the first drivers that have them, as NVIDIA's release notes say. */
+  private static final TreeMap<Integer, String> FIRST_DRIVERS =
+      new TreeMap<>(
+          Map.ofEntries(
+              Map.entry(0, "520.00"),
+              Map.entry(12000, "525.00"),
+              Map.entry(12010, "530.00"),
+              Map.entry(12020, "535.00"),
+              Map.entry(12030, "545.00"),
+              Map.entry(12040, "550.00"),
+              Map.entry(12050, "555.00"),
+              Map.entry(12060, "560.00"),
+              Map.entry(12070, "565.00"),
+              Map.entry(12080, "570.00"),
+              Map.entry(12090, "575.00"),
+              Map.entry(13000, "580.00"),
+              Map.entry(13010, "590.00")));
+
+  private static final int MAX_NAME_CHARS = 60;
+
+  private GpuView() {}
+
+  /** The lease as a whole; driver and CUDA version are the oldest of its GPUs'. */
+  static TextMessage lease(DescribeLeaseReply lease) {
+    GpuInfo oldest =
+        lease.getGpusList().stream()
+            .filter(gpu -> gpu.getDriverVersion() > 0)
+            .min(Comparator.comparingInt(GpuInfo::getDriverVersion))
+            .orElse(GpuInfo.getDefaultInstance());
+    return start(lease)
+        .put("gpus", lease.getLease().getGrantsCount())
+        .put("cuda", oldest.getDriverVersion())
+        .put("driver", driver(oldest))
+        .build();
+  }
+
+  private static TextMessage.Builder start(DescribeLeaseReply lease) {
+    return TextMessage.ofType("nvml")
+        .put("protocol", Versions.LOCAL_PROTOCOL)
+        .put("lease", lease.getLease().getId());
+  }
+
+  /** What the driver calls itself, else the first that has its CUDA version. */
+  static String driver(GpuInfo gpu) {
+    return gpu.getDriver().isEmpty()
+        ? FIRST_DRIVERS.floorEntry(gpu.getDriverVersion()).getValue()
+        : gpu.getDriver();
+  }
+
+  /**
+   * One GPU of the lease, and the processes of this machine that use it.
+   *
+   * @param ordinal as the lease counts
+   * @param host this machine
+   */
+  static TextMessage gpu(DescribeLeaseReply lease, int ordinal, String host) {
+    GrantUse use = lease.getLease().getGrants(ordinal);
+    Grant grant = use.getGrant();
+    GpuInfo gpu =
+        ordinal < lease.getGpusCount() ? lease.getGpus(ordinal) : GpuInfo.getDefaultInstance();
+    TextMessage.Builder message =
+        start(lease)
+            .put("gpu", ordinal)
+            .put("name", grant.getGpuName())
+            .put("uuid", grant.getGpuUuid())
+            .put("server", grant.getServer())
+            .put("backend", grant.getBackend())
+            .put("pci", gpu.getPciBusId())
+            .put("cc", gpu.getComputeCapability())
+            .put("memory", grant.getMemoryBytes())
+            .put("used", use.getUsedMemoryBytes())
+            .put("compute", Math.round(grant.getComputePercent() * 100))
+            .put("busy", Math.round(use.getUsedComputePercent() * 100))
+            .put("multiprocessors", gpu.getMultiprocessors())
+            .put("clock", gpu.getClockKilohertz())
+            .put("memory_clock", gpu.getMemoryClockKilohertz())
+            .put("bus_bits", gpu.getMemoryBusBits());
+    int count = 0;
+    for (Map.Entry<Integer, Long> process : bytes(lease, ordinal, host).entrySet()) {
+      int pid = process.getKey();
+      message.put("process." + count++, pid + " " + process.getValue() + " " + name(lease, pid));
+    }
+    return message.put("processes", count).build();
+  }
+
+  /** Bytes on that GPU by process; a process may have a session at each server. */
+  private static Map<Integer, Long> bytes(DescribeLeaseReply lease, int ordinal, String host) {
+    Map<Integer, Long> bytes = new TreeMap<>();
+    for (SessionInfo session : lease.getSessionsList()) {
+      int pid = session.getClient().getPid();
+      if (session.getClient().getHost().equals(host) && pid > 0) {
+        long here =
+            ordinal < session.getUsedMemoryBytesCount() ? session.getUsedMemoryBytes(ordinal) : 0;
+        bytes.merge(pid, here, Long::sum);
+      }
+    }
+    return bytes;
+  }
+
+  private static String name(DescribeLeaseReply lease, int pid) {
+    return lease.getSessionsList().stream()
+        .filter(session -> session.getClient().getPid() == pid)
+        .map(session -> session.getClient().getProgram())
+        .map(name -> name.substring(0, Math.min(name.length(), MAX_NAME_CHARS)))
+        .findFirst()
+        .orElse("");
+  }
+}

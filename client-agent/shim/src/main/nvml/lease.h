@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: Apache-2.0
+// The program's lease as the agent shows it. docs/architecture.md, "Shim to agent".
+#pragma once
+
+#include "nvml.h"
+
+#include <stdbool.h>
+
+enum { MAX_GPUS = 64, MAX_PROCESSES = 64, MICROS = 1000000 };
+
+struct gpu_process {
+  unsigned pid;
+  uint64_t bytes;
+  char name[64];
+};
+
+/** A GPU of the lease; its address is NVML's handle. */
+struct gpu {
+  uint64_t askedAtNanos;  // 0: never
+  char name[96];
+  char uuid[48];
+  char server[128];
+  char backend[16];
+  unsigned domain, bus, device;  // PCI
+  unsigned ccMajor, ccMinor;
+  uint64_t memoryBytes, usedBytes;
+  unsigned computeBasisPoints;  // the lease's share of the GPU
+  unsigned busyBasisPoints;     // of the GPU's time, in the last seconds
+  unsigned multiprocessors, clockKilohertz, memoryClockKilohertz, busBits;
+  unsigned processCount;
+  struct gpu_process processes[MAX_PROCESSES];
+};
+
+struct lease {
+  unsigned gpus;
+  int cudaVersion;
+  char driver[80];
+};
+
+/** Counts an nvmlInit; the first one asks the agent. */
+nvmlReturn_t lease_open(void);
+
+/** Counts an nvmlShutdown; the last one lets go of the agent. */
+nvmlReturn_t lease_close(void);
+
+bool lease_is_open(void);
+
+/** A copy of the whole; UNINITIALIZED before nvmlInit. */
+nvmlReturn_t lease_get(struct lease *lease);
+
+/** Whether this is a handle that was given out; UNINITIALIZED or INVALID_ARGUMENT otherwise. */
+nvmlReturn_t lease_check(nvmlDevice_t device);
+
+/** The handle of a GPU of the lease, from 0. */
+nvmlDevice_t lease_handle(unsigned index);
+
+unsigned lease_index(nvmlDevice_t device);
+
+/** A copy of what was said of a GPU, whenever that was: for what does not change. */
+nvmlReturn_t gpu_known(nvmlDevice_t device, struct gpu *gpu);
+
+/** A copy of what is said of a GPU now, or was a tenth of a second ago. */
+nvmlReturn_t gpu_now(nvmlDevice_t device, struct gpu *gpu);
