@@ -87,7 +87,9 @@ class NvmlIT {
       assertThat(leases.getFirst().getHolder().getPid()).isEqualTo((int) pid(tool));
       assertThat(ask(tool, "cuda " + BLOCK_BYTES)).isEqualTo("cuda 0");
       awaitOwnBytes(tool, BLOCK_BYTES);
-      assertThat(pool.leases()).extracting(LeaseInfo::getId).containsOnly(leases.getFirst().getId());
+      assertThat(pool.leases())
+          .extracting(LeaseInfo::getId)
+          .containsOnly(leases.getFirst().getId());
       tool.kill();
       pool.awaitFreeBytes(POOL_BYTES);
     }

@@ -364,7 +364,8 @@ public final class PoolService extends PoolGrpc.PoolImplBase {
   }
 
   @Override
-  public void describeLease(DescribeLeaseRequest request, StreamObserver<DescribeLeaseReply> reply) {
+  public void describeLease(
+      DescribeLeaseRequest request, StreamObserver<DescribeLeaseReply> reply) {
     Actor actor = Access.actor();
     leases.findSoon(
         request.getLeaseId(),

@@ -274,8 +274,7 @@ public final class PoolView {
       reply.addGpus(
           capacity.gpus().stream()
               .filter(gpu ->
-                  gpu.server().equals(part.gpu().server())
-                      && gpu.ordinal() == part.gpu().ordinal())
+                  gpu.server().equals(part.gpu().server()) && gpu.ordinal() == part.gpu().ordinal())
               .findFirst()
               .map(this::info)
               .orElse(GpuInfo.getDefaultInstance()));
