@@ -3,8 +3,10 @@
 #pragma once
 
 #include "driver.h"
+#include "entries.h"
 #include "log.h"
 #include "session.h"
+#include "trace.h"
 
 #include <errno.h>
 
@@ -12,23 +14,26 @@
 
 struct scope {
   int savedErrno;
-  uint64_t startNanos;
+  uint64_t startNanos;  // 0: nobody watches
+  uint64_t startTrips;
 };
 
-/** One line of the trace. */
-void trace_call(const char *symbol, const char *callClass, uint64_t startNanos, CUresult result);
+/** Logs and counts a call; entry is of enum entry_number. */
+void watched_call(int entry, const struct scope *scope, CUresult result);
 
 /** CUDA_ERROR_NOT_SUPPORTED, and a warning the first time. */
-CUresult refused(const char *symbol, const char *reason, int *warned);
+CUresult refused(int entry, const char *reason, int *warned);
 
 static inline struct scope scope_enter(void) {
-  struct scope scope = {errno, 0};
-  if (UNLIKELY(logLevel >= LOG_DEBUG)) scope.startNanos = now_nanos();
+  struct scope scope = {.savedErrno = errno};
+  if (UNLIKELY(watching)) {
+    scope.startNanos = now_nanos();
+    scope.startTrips = roundTrips;
+  }
   return scope;
 }
 
-static inline void scope_leave(struct scope *scope, const char *symbol, const char *callClass,
-                               CUresult result) {
-  if (UNLIKELY(scope->startNanos)) trace_call(symbol, callClass, scope->startNanos, result);
+static inline void scope_leave(struct scope *scope, int entry, CUresult result) {
+  if (UNLIKELY(scope->startNanos)) watched_call(entry, scope, result);
   errno = scope->savedErrno;
 }

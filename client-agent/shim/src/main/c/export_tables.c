@@ -7,15 +7,27 @@
 #include "log.h"
 #include "session.h"
 #include "shim.h"
+#include "trace.h"
 
 #include <pthread.h>
+#include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 
 /** Begins a table that says how long it is. */
 #define TABLE_BYTES(slots) ((const void *)((slots) * sizeof(void *)))
 
-static CUresult nothing(void) { return CUDA_SUCCESS; }
+/** Notes that a slot was called. */
+static void slot_called(const char *table, int slot) {
+  if (tracing()) trace_note("export slot", "%s, %d", table, slot);
+}
+
+/** A slot of which no use is known. */
+#define UNKNOWN_SLOT(name, table, slot) \
+  static CUresult name##slot(void) {    \
+    slot_called(table, slot);           \
+    return CUDA_SUCCESS;                \
+  }
 
 // Runtime interface
 
@@ -39,20 +51,29 @@ static CUresult runtime_load_fatbin(const void *fatbin, CUmodule *module, void *
   return runtime_load_module_ext(module, fatbin, unused1, unused2, flags);
 }
 
+UNKNOWN_SLOT(runtime_slot_, "runtime interface", 3)
+UNKNOWN_SLOT(runtime_slot_, "runtime interface", 4)
+UNKNOWN_SLOT(runtime_slot_, "runtime interface", 5)
+UNKNOWN_SLOT(runtime_slot_, "runtime interface", 7)
+UNKNOWN_SLOT(runtime_slot_, "runtime interface", 9)
+UNKNOWN_SLOT(runtime_slot_, "runtime interface", 10)
+UNKNOWN_SLOT(runtime_slot_, "runtime interface", 11)
+UNKNOWN_SLOT(runtime_slot_, "runtime interface", 12)
+
 static const void *const runtimeInterface[] = {
     TABLE_BYTES(13),
     runtime_load_module,
     runtime_primary_context,
-    nothing,
-    nothing,
-    nothing,
+    runtime_slot_3,
+    runtime_slot_4,
+    runtime_slot_5,
     runtime_load_module_ext,
-    nothing,
+    runtime_slot_7,
     runtime_load_fatbin,
-    nothing,
-    nothing,
-    nothing,
-    nothing,
+    runtime_slot_9,
+    runtime_slot_10,
+    runtime_slot_11,
+    runtime_slot_12,
 };
 
 // Tools hooks: buffers in which a tool would set which calls it wants to be told of
@@ -73,95 +94,128 @@ static void tools_domains(void **buffer, size_t *count) {
   *count = TOOLS_DOMAINS - 2;
 }
 
+UNKNOWN_SLOT(tools_slot_, "tools hooks", 1)
+UNKNOWN_SLOT(tools_slot_, "tools hooks", 3)
+UNKNOWN_SLOT(tools_slot_, "tools hooks", 4)
+UNKNOWN_SLOT(tools_slot_, "tools hooks", 5)
+
 static const void *const toolsHooks[] = {
-    TABLE_BYTES(7), nothing, tools_calls, nothing, nothing, nothing, tools_domains,
+    TABLE_BYTES(7), tools_slot_1, tools_calls,   tools_slot_3,
+    tools_slot_4,   tools_slot_5, tools_domains,
 };
 
-static const void *const toolsThreadLocal[] = {TABLE_BYTES(4), nothing, shim_cuCtxGetCurrent, nothing};
+/** The current context of this thread, of which a tool keeps something. */
+static CUresult local_context(CUcontext *context) {
+  slot_called("tools' thread-local storage", 2);
+  return shim_cuCtxGetCurrent(context);
+}
+
+UNKNOWN_SLOT(local_slot_, "tools' thread-local storage", 1)
+UNKNOWN_SLOT(local_slot_, "tools' thread-local storage", 3)
+
+static const void *const toolsThreadLocal[] = {
+    TABLE_BYTES(4),
+    local_slot_1,
+    local_context,
+    local_slot_3,
+};
 
 // Context queries: cuBLAS and cuFFT tell contexts and streams apart by numbers that never come back
 
-enum { CONTEXT_DEVICE = 3, CONTEXT_ID = 4, STREAM_ID = 39, STREAM_OBJECT = 51 };
-
-static CUresult unknown_query(void) { return CUDA_ERROR_NOT_SUPPORTED; }
+static CUresult unknown_query(void) {
+  if (tracing()) trace_note("export slot", "context queries, one that is not known");
+  log_line(LOG_INFO, "an unknown slot of the export table of context queries was called");
+  return CUDA_ERROR_NOT_SUPPORTED;
+}
 
 static CUresult context_device(CUcontext context, CUdevice *device) {
+  slot_called("context queries", 3);
   return shim_cuCtxGetDevice_v2(device, context);
 }
 
-/** What stands for a stream in other queries: its handle, of the legacy default stream the one that says so. */
-static CUresult stream_object(CUcontext context, CUstream handle, CUstream *stream, int perThread) {
-  (void)context, (void)perThread;
-  unsigned long long id;
-  if (!stream) return CUDA_ERROR_INVALID_VALUE;
-  CUresult result = shim_cuStreamGetId(handle, &id);
-  *stream = handle ? handle : CU_STREAM_LEGACY;
-  return result;
+static CUresult context_id(CUcontext context, unsigned long long *id) {
+  slot_called("context queries", 4);
+  return shim_cuCtxGetId(context, id);
 }
 
 static CUresult stream_id(CUcontext context, CUstream stream, unsigned long long *id) {
   (void)context;
-  return shim_cuStreamGetId(stream, id);
+  slot_called("context queries", 39);
+  return id ? shim_cuStreamGetId(stream, id) : CUDA_ERROR_INVALID_VALUE;
 }
 
-#define UNKNOWN_QUERIES_4 unknown_query, unknown_query, unknown_query, unknown_query
-#define UNKNOWN_QUERIES_12 UNKNOWN_QUERIES_4, UNKNOWN_QUERIES_4, UNKNOWN_QUERIES_4
+/** What a stream is inside the driver: here it is the same. */
+static CUresult stream_object(CUcontext context, CUstream stream, CUstream *inner,
+                                      int perThread) {
+  (void)context;
+  slot_called("context queries", 51);
+  if (!inner) return CUDA_ERROR_INVALID_VALUE;
+  *inner = stream ? stream : perThread ? CU_STREAM_PER_THREAD : CU_STREAM_LEGACY;
+  return CUDA_SUCCESS;
+}
 
-static const void *const contextQueries[] = {
-    TABLE_BYTES(STREAM_OBJECT + 1),
+enum { QUERY_SLOTS = 94 };
+
+static const void *const contextQueries[QUERY_SLOTS] = {
+    TABLE_BYTES(QUERY_SLOTS),
     unknown_query,
     unknown_query,
-    [CONTEXT_DEVICE] = context_device,
-    [CONTEXT_ID] = shim_cuCtxGetId,
-    UNKNOWN_QUERIES_12,
-    UNKNOWN_QUERIES_12,
-    UNKNOWN_QUERIES_4,
-    UNKNOWN_QUERIES_4,
-    unknown_query,
-    unknown_query,
-    [STREAM_ID] = stream_id,
-    UNKNOWN_QUERIES_4,
-    UNKNOWN_QUERIES_4,
-    unknown_query,
-    unknown_query,
-    unknown_query,
-    [STREAM_OBJECT] = stream_object,
+    context_device,
+    context_id,
+    [5 ... 38] = unknown_query,
+    [39] = stream_id,
+    [40 ... 50] = unknown_query,
+    [51] = stream_object,
+    [52 ... QUERY_SLOTS - 1] = unknown_query,
 };
 
 // Context-local storage
+
+UNKNOWN_SLOT(storage_slot_, "context-local storage", 3)
 
 static const void *const contextStorage[] = {
     storage_put,
     storage_remove,
     storage_get,
-    nothing,
+    storage_slot_3,
 };
 
 // Context checks: bits of a context that matter to other kinds of drivers
 
 static CUresult check_context(CUcontext context, uint32_t *state, const void **detail) {
   (void)context, (void)detail;
+  slot_called("context checks", 2);
   if (state) *state = 0;
   return CUDA_SUCCESS;
 }
 
-static uint32_t check_nothing(void) { return 0; }
+static uint32_t check_1(void) {
+  slot_called("context checks", 1);
+  return 0;
+}
+
+static uint32_t check_3(void) {
+  slot_called("context checks", 3);
+  return 0;
+}
 
 static const void *const contextChecks[] = {
     TABLE_BYTES(4),
-    check_nothing,
+    check_1,
     check_context,
-    check_nothing,
+    check_3,
 };
 
 // Integrity check: a keyed digest over what driver and runtime both know
 
 static CUresult integrity_check(uint32_t version, uint64_t unixSeconds, uint64_t result[2]);
 
+UNKNOWN_SLOT(integrity_slot_, "integrity check", 2)
+
 static const void *const integrityCheck[] = {
     TABLE_BYTES(3),
     integrity_check,
-    nothing,
+    integrity_slot_2,
 };
 
 struct integrity_input {
@@ -217,44 +271,81 @@ static CUresult integrity_check(uint32_t version, uint64_t unixSeconds, uint64_t
   return CUDA_SUCCESS;
 }
 
+// Layout of a card's multiprocessors, by which cuBLASLt places blocks; it does without where that is not told
+
+static CUresult layout_untold(void) {
+  slot_called("multiprocessor layout", 4);
+  return CUDA_ERROR_NOT_SUPPORTED;
+}
+
+enum { LAYOUT_SLOTS = 16 };
+
+static const void *const multiprocessorLayout[LAYOUT_SLOTS] = {
+    TABLE_BYTES(LAYOUT_SLOTS),
+    [1 ... LAYOUT_SLOTS - 1] = layout_untold,
+};
+
 static const struct {
+  const char *name;
   uint8_t id[16];
   const void *const *table;
 } tables[] = {
-    {{0x6b, 0xd5, 0xfb, 0x6c, 0x5b, 0xf4, 0xe7, 0x4a, 0x89, 0x87, 0xd9, 0x39, 0x12, 0xfd, 0x9d,
+    {"runtime interface",
+     {0x6b, 0xd5, 0xfb, 0x6c, 0x5b, 0xf4, 0xe7, 0x4a, 0x89, 0x87, 0xd9, 0x39, 0x12, 0xfd, 0x9d,
       0xf9},
      runtimeInterface},
-    {{0xa0, 0x94, 0x79, 0x8c, 0x2e, 0x74, 0x2e, 0x74, 0x93, 0xf2, 0x08, 0x00, 0x20, 0x0c, 0x0a,
+    {"tools hooks",
+     {0xa0, 0x94, 0x79, 0x8c, 0x2e, 0x74, 0x2e, 0x74, 0x93, 0xf2, 0x08, 0x00, 0x20, 0x0c, 0x0a,
       0x66},
      toolsHooks},
-    {{0x42, 0xd8, 0x5a, 0x81, 0x23, 0xf6, 0xcb, 0x47, 0x82, 0x98, 0xf6, 0xe7, 0x8a, 0x3a, 0xec,
+    {"tools' thread-local storage",
+     {0x42, 0xd8, 0x5a, 0x81, 0x23, 0xf6, 0xcb, 0x47, 0x82, 0x98, 0xf6, 0xe7, 0x8a, 0x3a, 0xec,
       0xdc},
      toolsThreadLocal},
-    {{0xc6, 0x93, 0x33, 0x6e, 0x11, 0x21, 0xdf, 0x11, 0xa8, 0xc3, 0x68, 0xf3, 0x55, 0xd8, 0x95,
+    {"context-local storage",
+     {0xc6, 0x93, 0x33, 0x6e, 0x11, 0x21, 0xdf, 0x11, 0xa8, 0xc3, 0x68, 0xf3, 0x55, 0xd8, 0x95,
       0x93},
      contextStorage},
-    {{0x21, 0x31, 0x8c, 0x60, 0x97, 0x14, 0x32, 0x48, 0x8c, 0xa6, 0x41, 0xff, 0x73, 0x24, 0xc8,
-      0xf2},
-     contextQueries},
-    {{0x26, 0x3e, 0x88, 0x60, 0x7c, 0xd2, 0x61, 0x43, 0x92, 0xf6, 0xbb, 0xd5, 0x00, 0x6d, 0xfa,
+    {"context checks",
+     {0x26, 0x3e, 0x88, 0x60, 0x7c, 0xd2, 0x61, 0x43, 0x92, 0xf6, 0xbb, 0xd5, 0x00, 0x6d, 0xfa,
       0x7e},
      contextChecks},
-    {{0xd4, 0x08, 0x20, 0x55, 0xbd, 0xe6, 0x70, 0x4b, 0x8d, 0x34, 0xba, 0x12, 0x3c, 0x66, 0xe1,
+    {"context queries",
+     {0x21, 0x31, 0x8c, 0x60, 0x97, 0x14, 0x32, 0x48, 0x8c, 0xa6, 0x41, 0xff, 0x73, 0x24, 0xc8,
+      0xf2},
+     contextQueries},
+    {"multiprocessor layout",
+     {0x17, 0x34, 0xdc, 0x26, 0x80, 0x0d, 0x47, 0x45, 0x87, 0x26, 0xc0, 0xf1, 0xe7, 0xdd, 0x8b,
+      0xca},
+     multiprocessorLayout},
+    {"integrity check",
+     {0xd4, 0x08, 0x20, 0x55, 0xbd, 0xe6, 0x70, 0x4b, 0x8d, 0x34, 0xba, 0x12, 0x3c, 0x66, 0xe1,
       0xf2},
      integrityCheck},
 };
+
+/** An identifier as it is written. */
+static void write_id(char text[40], const CUuuid *id) {
+  char *at = text;
+  for (int i = 0; i < 16; i++) {
+    if (i == 4 || i == 6 || i == 8 || i == 10) *at++ = '-';
+    at += sprintf(at, "%02x", (uint8_t)id->bytes[i]);
+  }
+}
 
 CUresult shim_cuGetExportTable(const void **ppExportTable, const CUuuid *pExportTableId) {
   if (!ppExportTable || !pExportTableId) return CUDA_ERROR_INVALID_VALUE;
   *ppExportTable = NULL;
   for (size_t i = 0; i < sizeof tables / sizeof *tables; i++) {
     if (memcmp(tables[i].id, pExportTableId->bytes, sizeof tables[i].id) == 0) {
+      if (tracing()) trace_note("export table", "%s", tables[i].name);
       *ppExportTable = tables[i].table;
       return CUDA_SUCCESS;
     }
   }
-  const uint8_t *id = pExportTableId->bytes;
-  log_line(LOG_INFO, "no export table %02x%02x%02x%02x-%02x%02x-%02x%02x-%02x%02x-...", id[0], id[1],
-           id[2], id[3], id[4], id[5], id[6], id[7], id[8], id[9]);
+  char id[40];
+  write_id(id, pExportTableId);
+  log_line(LOG_INFO, "no export table %s", id);
+  if (tracing()) trace_note("no export table", "%s", id);
   return CUDA_ERROR_NOT_FOUND;
 }

@@ -19,6 +19,7 @@
 #include "session.h"
 #include "texture.h"
 #include "thread.h"
+#include "trace.h"
 #include "twin.h"
 #include "user_object.h"
 #include "virtual.h"
@@ -27,6 +28,7 @@
 
 /** In the child, which has this one thread and may hold any lock of a thread that is gone. */
 static void forget(void) {
+  trace_reset();
   session_reset();
   ring_reset();
   replies_reset();

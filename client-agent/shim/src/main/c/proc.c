@@ -2,6 +2,7 @@
 // cuGetProcAddress: for a name and a CUDA version, the newest variant that is not newer than that.
 #include "proc_table.h"
 #include "shim.h"
+#include "trace.h"
 
 #include <string.h>
 
@@ -41,6 +42,9 @@ CUresult shim_cuGetProcAddress_v2(const char *symbol, void **pfn, int cudaVersio
     } else if (status == STATUS_NOT_FOUND) {
       status = STATUS_VERSION_TOO_LOW;
     }
+  }
+  if (tracing() && status != STATUS_FOUND) {
+    trace_note("no entry point", "%s of CUDA %d", symbol, cudaVersion);
   }
   if (symbolStatus) *symbolStatus = status;
   return status == STATUS_FOUND ? CUDA_SUCCESS : CUDA_ERROR_NOT_FOUND;

@@ -7,6 +7,7 @@
 #include "log.h"
 #include "marshal.h"
 #include "session.h"
+#include "trace.h"
 
 #include <errno.h>
 #include <sched.h>
@@ -356,6 +357,7 @@ void replies_end(void) {
 }
 
 void call_await(struct call *call) {
+  roundTrips++;
   for (;;) {
     uint32_t word = __atomic_load_n(&call->word, __ATOMIC_SEQ_CST);
     if (word == WORD_DONE) return;

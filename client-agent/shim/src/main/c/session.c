@@ -9,6 +9,7 @@
 #include "replies.h"
 #include "ring.h"
 #include "shim.h"
+#include "trace.h"
 #include "visible.h"
 
 #include <netinet/in.h>
@@ -104,6 +105,7 @@ CUresult session_lose(CUresult failure, const char *cause) {
     if (session.agent != session.stream) shutdown(session.agent, SHUT_RDWR);
     ring_lost();
     replies_lost();
+    trace_write();
   }
   return session_answer();
 }

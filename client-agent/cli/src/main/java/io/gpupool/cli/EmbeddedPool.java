@@ -29,7 +29,11 @@ final class EmbeddedPool implements AutoCloseable {
   }
 
   static EmbeddedPool start(
-      Purpose purpose, Installation installation, GpuSpec gpus, Optional<String> libcuda)
+      Purpose purpose,
+      Installation installation,
+      GpuSpec gpus,
+      Optional<String> libcuda,
+      ServerOptions.MissingPtx missingPtx)
       throws IOException {
     PoolServer server =
         PoolServer.start(
@@ -48,7 +52,7 @@ final class EmbeddedPool implements AutoCloseable {
                 libcuda.map(Path::of),
                 1,
                 purpose == Purpose.measurement,
-                ServerOptions.MissingPtx.fail,
+                missingPtx,
                 installation.worker()));
     System.err.println(
         "gpupool: no pool is configured (--pool or GPUPOOL_POOL): serving from this process: "

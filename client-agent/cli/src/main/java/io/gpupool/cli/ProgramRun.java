@@ -58,7 +58,12 @@ final class ProgramRun {
             .or(() -> running.flatMap(agent -> agent.get("pool")).map(PoolAddress::parse));
     if (pool.isEmpty()) {
       try (EmbeddedPool own =
-          EmbeddedPool.start(purpose, installation, options.embeddedGpus(), options.libcuda())) {
+          EmbeddedPool.start(
+              purpose,
+              installation,
+              options.embeddedGpus(),
+              options.libcuda(),
+              options.missingPtx())) {
         return withOwnAgent(own.address(), ClientSecurity.DEFAULT, request, command, loops);
       }
     }

@@ -4,6 +4,7 @@ package io.gpupool.cli;
 import io.gpupool.agent.ClientSecurity;
 import io.gpupool.agent.LeaseWish;
 import io.gpupool.agent.PoolAddress;
+import io.gpupool.server.ServerOptions.MissingPtx;
 import io.gpupool.server.gpu.GpuSpec;
 import java.util.LinkedHashMap;
 import java.util.Map;
@@ -117,6 +118,16 @@ final class RunOptions {
       description = "the driver of a pool started for this program, as for 'gpupool server'")
   private Optional<String> libcuda = Optional.empty();
 
+  @Option(
+      names = "--soft-missing-ptx",
+      paramLabel = "fail|skip",
+      defaultValue = "fail",
+      description = {
+        "a launch in software of a kernel without PTX, in a pool started for this program (default:",
+        "${DEFAULT-VALUE})"
+      })
+  private MissingPtx missingPtx = MissingPtx.fail;
+
   @Option(names = "--relay", description = "relay all bytes instead of handing over the connection")
   private boolean relay;
 
@@ -130,6 +141,11 @@ final class RunOptions {
         embeddedGpus
             .or(() -> Environment.variable(GPUS).filter(Environment::isSpec))
             .orElse("all"));
+  }
+
+  /** What such a pool does with a kernel that has no PTX. */
+  MissingPtx missingPtx() {
+    return missingPtx;
   }
 
   /** These GPUs, in a pool started for this program, unless a pool or GPUs were asked for. */

@@ -8,6 +8,7 @@ import io.gpupool.cli.BusyTenant.Plan;
 import io.gpupool.control.v1.GrantUse;
 import io.gpupool.control.v1.LeaseInfo;
 import io.gpupool.control.v1.ListRequest;
+import io.gpupool.server.ServerOptions;
 import io.gpupool.server.gpu.GpuSpec;
 import io.gpupool.transport.EventLoops;
 import io.netty.channel.EventLoopGroup;
@@ -79,7 +80,8 @@ final class SharesBench implements Callable<Integer> {
                   EmbeddedPool.Purpose.measurement,
                   installation,
                   new GpuSpec("soft:1,mem=4Gi"),
-                  Optional.empty());
+                  Optional.empty(),
+                  ServerOptions.MissingPtx.fail);
           PoolClient client = client(own.address(), ClientSecurity.DEFAULT, loops)) {
         measure(installation, client, plans);
       }

@@ -4,7 +4,6 @@ package io.gpupool.contract;
 import java.io.IOException;
 import java.nio.file.Path;
 import java.util.LinkedHashMap;
-import java.util.Locale;
 import java.util.Map;
 import java.util.Set;
 
@@ -82,7 +81,8 @@ final class ShimExports {
     if (entryPoint.callClass() == CallClass.REFUSED) {
       source.line("  static int warned;");
       source.line(
-          "  return refused(\"%s\", \"%s\", &warned);", symbol, entryPoint.reason().orElseThrow());
+          "  return refused(%s, \"%s\", &warned);",
+          ShimEntries.number(symbol), entryPoint.reason().orElseThrow());
       source.line("}");
       return;
     }
@@ -92,9 +92,7 @@ final class ShimExports {
     boolean perThread = !symbol.equals(entryPoint.symbol());
     source.line("  struct scope scope = scope_enter();");
     source.line("  CUresult result = %s(%s);", entry.worker(), entry.arguments(perThread));
-    source.line(
-        "  scope_leave(&scope, \"%s\", \"%s\", result);",
-        symbol, entryPoint.callClass().name().toLowerCase(Locale.ROOT));
+    source.line("  scope_leave(&scope, %s, result);", ShimEntries.number(symbol));
     source.line("  return result;");
     source.line("}");
   }

@@ -7,6 +7,8 @@ import io.gpupool.soft.GpuException;
 /** How many blocks a multiprocessor of the presented compute capability holds at once. */
 public final class Occupancy {
   private static final int REGISTER_UNIT = 8;
+  private static final int CLUSTERS_CAPABILITY = 90;
+  private static final int PORTABLE_CLUSTER_BLOCKS = 8;
 
   private Occupancy() {}
 
@@ -38,6 +40,12 @@ public final class Occupancy {
     int byRegisters = warpsByRegisters / warps;
     long least = Math.min(Math.min(byWarps, byShared), byRegisters);
     return (int) Math.min(least, limits.blocksPerMultiprocessor());
+  }
+
+  /** Blocks of the largest cluster that a kernel may be launched in. */
+  public static int clusterBlocks(SoftFunction function) {
+    int capability = function.context().device().computeCapability();
+    return function.isSkipped() && capability >= CLUSTERS_CAPABILITY ? PORTABLE_CLUSTER_BLOCKS : 1;
   }
 
   /** The dynamic shared memory that each of {@code blocks} blocks can have on a multiprocessor. */

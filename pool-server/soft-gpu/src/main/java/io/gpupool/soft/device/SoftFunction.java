@@ -14,6 +14,7 @@ import java.lang.foreign.MemorySegment;
 import java.util.List;
 import java.util.Map;
 import java.util.Optional;
+import java.util.concurrent.atomic.AtomicIntegerArray;
 
 /**
  * A kernel of a loaded module. It is compiled when it is first launched. Any thread may call it.
@@ -29,7 +30,12 @@ public final class SoftFunction {
   private static final int ATTRIBUTE_CACHE_MODE = 7;
   private static final int ATTRIBUTE_MAX_DYNAMIC_SHARED_BYTES = 8;
   private static final int ATTRIBUTE_CARVEOUT = 9;
-  private static final int ATTRIBUTE_LAST = 15;
+  private static final int CLUSTER_MUST_BE_SET = 10;
+  private static final int CLUSTER_WIDTH = 11;
+  private static final int CLUSTER_HEIGHT = 12;
+  private static final int CLUSTER_DEPTH = 13;
+  private static final int NON_PORTABLE_CLUSTERS = 14;
+  private static final int ATTRIBUTE_LAST = 15; // how clusters are scheduled
 
   private final SoftModule module;
   private final KernelInfo info;
@@ -37,6 +43,8 @@ public final class SoftFunction {
   private CompiledKernel compiled;
   private volatile int maxDynamicSharedBytes;
   private volatile int carveoutPercent = -1;
+  private final AtomicIntegerArray clusterAttributes =
+      new AtomicIntegerArray(ATTRIBUTE_LAST - CLUSTER_WIDTH + 1);
 
   SoftFunction(SoftModule module, KernelInfo info, Map<String, Long> variableAddresses) {
     this.module = module;
@@ -75,7 +83,9 @@ public final class SoftFunction {
       case ATTRIBUTE_BINARY_VERSION -> context().device().computeCapability();
       case ATTRIBUTE_MAX_DYNAMIC_SHARED_BYTES -> maxDynamicSharedBytes;
       case ATTRIBUTE_CARVEOUT -> carveoutPercent;
-      case 10, 11, 12, 13, 14, ATTRIBUTE_LAST -> 0; // clusters
+      case CLUSTER_MUST_BE_SET -> 0;
+      case CLUSTER_WIDTH, CLUSTER_HEIGHT, CLUSTER_DEPTH, NON_PORTABLE_CLUSTERS, ATTRIBUTE_LAST ->
+          clusterAttributes.get(attribute - CLUSTER_WIDTH);
       default -> throw noSuchAttribute(attribute);
     };
   }
@@ -99,8 +109,23 @@ public final class SoftFunction {
         }
         carveoutPercent = value;
       }
+      case CLUSTER_WIDTH, CLUSTER_HEIGHT, CLUSTER_DEPTH -> {
+        if (value > 1 && !isSkipped()) {
+          throw new GpuException(CudaStatus.NOT_SUPPORTED, "clusters of blocks are not supported");
+        }
+        clusterAttributes.set(attribute - CLUSTER_WIDTH, value);
+      }
+      // Said of clusters, should there be any.
+      case NON_PORTABLE_CLUSTERS, ATTRIBUTE_LAST ->
+          clusterAttributes.set(attribute - CLUSTER_WIDTH, value);
       default -> throw noSuchAttribute(attribute);
     }
+  }
+
+  /** Whether its launches are counted and passed over, since its image has no PTX. */
+  public boolean isSkipped() {
+    return module.image().ptx().isEmpty()
+        && context().device().gpu().missingPtx() == SoftGpu.MissingPtx.SKIP;
   }
 
   /** Compiles the kernel if that has not been done. */
@@ -115,9 +140,8 @@ public final class SoftFunction {
     Launch launch = LaunchCheck.check(this, shape);
     byte[] block = copyParams(params);
     if (module.image().ptx().isEmpty()) {
-      SoftDevice device = context().device();
-      if (device.gpu().missingPtx() == SoftGpu.MissingPtx.SKIP) {
-        device.usage().launchSkipped();
+      if (isSkipped()) {
+        context().device().usage().launchSkipped();
         return Optional.empty();
       }
       throw new GpuException(

@@ -55,7 +55,7 @@ final class GraphParams {
   static GraphOperation.Kernel withAttribute(
       GraphOperation.Kernel kernel, int attribute, long value) {
     if (attribute == CLUSTER_DIMENSION && Memory.getInt(value) > 1) {
-      throw new GpuException(CudaStatus.NOT_SUPPORTED, "clusters of blocks are not supported");
+      LaunchConfig.requireSkipped(kernel.function());
     }
     // The others are hints on scheduling and caches, which may be passed over.
     return attribute == COOPERATIVE ? cooperative(kernel, Memory.getInt(value) != 0) : kernel;

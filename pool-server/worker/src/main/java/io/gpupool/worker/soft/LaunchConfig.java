@@ -4,19 +4,21 @@ package io.gpupool.worker.soft;
 import io.gpupool.soft.CudaStatus;
 import io.gpupool.soft.GpuException;
 import io.gpupool.soft.device.LaunchShape;
+import io.gpupool.soft.device.SoftFunction;
 import io.gpupool.worker.os.Memory;
 
 /**
  * A CUlaunchConfig.
  *
- * <pre>
+ * @param clusterBlocks blocks of a cluster; 1: none were asked for
+ *     <pre>
  * CUlaunchConfig                          CUlaunchAttribute (72 bytes)
  *  0 u32 grid x, y, z   12 u32 block x, y, z   0 i32 id   8 value, 64 bytes
  * 24 u32 dynamic shared bytes
  * 32 u64 stream   40 u64 attributes   48 u32 number of attributes
  * </pre>
  */
-record LaunchConfig(LaunchShape shape, long stream) {
+record LaunchConfig(LaunchShape shape, long stream, int clusterBlocks) {
   private static final int ATTRIBUTE_BYTES = 72;
   private static final int ATTRIBUTE_VALUE = 8;
   private static final int MAX_ATTRIBUTES = 64;
@@ -28,6 +30,9 @@ record LaunchConfig(LaunchShape shape, long stream) {
   private static final int DEVICE_UPDATABLE_NODE = 13;
   private static final int LAST_HINT = 16;
 
+  /** What a card of compute capability 9.0 and later allows, portably or not. */
+  private static final int MAX_CLUSTER_BLOCKS = 16;
+
   static LaunchConfig read(long config) {
     int count = Memory.getInt(config + 48);
     long attributes = Memory.getLong(config + 40);
@@ -35,13 +40,14 @@ record LaunchConfig(LaunchShape shape, long stream) {
       throw new GpuException(CudaStatus.INVALID_VALUE, count + " launch attributes");
     }
     boolean cooperative = false;
+    int clusterBlocks = 1;
     for (int index = 0; index < count; index++) {
       long attribute = attributes + (long) index * ATTRIBUTE_BYTES;
       int id = Memory.getInt(attribute);
       long value = attribute + ATTRIBUTE_VALUE;
       switch (id) {
         case COOPERATIVE -> cooperative = Memory.getInt(value) != 0;
-        case CLUSTER_DIMENSION -> requireNoCluster(value);
+        case CLUSTER_DIMENSION -> clusterBlocks = clusterBlocks(value);
         case PROGRAMMATIC_EVENT, LAUNCH_COMPLETION_EVENT, DEVICE_UPDATABLE_NODE ->
             throw new GpuException(
                 CudaStatus.NOT_SUPPORTED, "launch attribute " + id + " is not supported");
@@ -63,15 +69,41 @@ record LaunchConfig(LaunchShape shape, long stream) {
             Memory.getInt(config + 20),
             Memory.getInt(config + 24),
             cooperative);
-    return new LaunchConfig(shape, Memory.getLong(config + 32));
+    return new LaunchConfig(shape, Memory.getLong(config + 32), clusterBlocks);
   }
 
-  private static void requireNoCluster(long value) {
+  /**
+   * Refuses a launch in clusters of blocks, unless nothing runs.
+   *
+   * @throws GpuException NOT_SUPPORTED
+   */
+  void requireRunnable(SoftFunction function) {
+    if (clusterBlocks > 1) {
+      requireSkipped(function);
+    }
+    if (clusterBlocks > MAX_CLUSTER_BLOCKS) {
+      throw new GpuException(
+          CudaStatus.INVALID_VALUE, "a cluster has " + MAX_CLUSTER_BLOCKS + " blocks at most");
+    }
+  }
+
+  /** Whether clusters of this many blocks can be launched, if only to be passed over. */
+  boolean isRunnable(SoftFunction function) {
+    return clusterBlocks == 1 || (function.isSkipped() && clusterBlocks <= MAX_CLUSTER_BLOCKS);
+  }
+
+  static void requireSkipped(SoftFunction function) {
+    if (!function.isSkipped()) {
+      throw new GpuException(CudaStatus.NOT_SUPPORTED, "clusters of blocks are not supported");
+    }
+  }
+
+  private static int clusterBlocks(long value) {
+    long blocks = 1;
     for (int axis = 0; axis < 3; axis++) {
       // 0 stands for no cluster at all.
-      if (Memory.getInt(value + 4L * axis) > 1) {
-        throw new GpuException(CudaStatus.NOT_SUPPORTED, "clusters of blocks are not supported");
-      }
+      blocks *= Math.clamp(Memory.getInt(value + 4L * axis), 1, MAX_CLUSTER_BLOCKS + 1);
     }
+    return (int) Math.min(blocks, MAX_CLUSTER_BLOCKS + 1);
   }
 }

@@ -167,25 +167,28 @@ interface SoftModuleCalls extends SoftCalls {
     return cuOccupancyMaxActiveBlocksPerMultiprocessor(blocks, function, threads, sharedBytes);
   }
 
-  /** Without clusters, a cluster is one block. */
+  /** Where kernels run, a cluster is one block; where they are skipped, it is a card's. */
   @Override
   default int cuOccupancyMaxPotentialClusterSize(long size, long function, long config) {
     return call(() -> {
-      function(function);
       LaunchConfig.read(config);
-      Memory.putInt(size, 1);
+      Memory.putInt(size, Occupancy.clusterBlocks(function(function)));
     });
   }
 
   @Override
   default int cuOccupancyMaxActiveClusters(long clusters, long function, long config) {
     return call(() -> {
-      LaunchShape shape = LaunchConfig.read(config).shape();
+      LaunchConfig parsed = LaunchConfig.read(config);
+      LaunchShape shape = parsed.shape();
       int threads = shape.blockX() * shape.blockY() * shape.blockZ();
       int blocks =
           Occupancy.blocksPerMultiprocessor(
               function(function), threads, shape.dynamicSharedBytes());
-      Memory.putInt(clusters, blocks * context().device().attribute(MULTIPROCESSOR_COUNT));
+      int all = blocks * context().device().attribute(MULTIPROCESSOR_COUNT);
+      // A card has more multiprocessors than a cluster has blocks.
+      boolean none = all == 0 || !parsed.isRunnable(function(function));
+      Memory.putInt(clusters, none ? 0 : Math.max(1, all / parsed.clusterBlocks()));
     });
   }
 
