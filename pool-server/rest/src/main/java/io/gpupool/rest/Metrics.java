@@ -127,12 +127,23 @@ final class Metrics {
     page.gauge(
         "gpupool_leases",
         "Leases by state",
-        countByState(pool.leases(), LeaseInfo::getState, "held", "grace", "ending"));
+        countByState(
+            pool.leases().stream().filter(this::isCountedHere).toList(),
+            LeaseInfo::getState,
+            "held",
+            "grace",
+            "ending"));
     page.gauge(
         "gpupool_sessions",
         "Program processes by state of their session",
         countByState(
             pool.sessions(), SessionInfo::getState, "opening", "joining", "attached", "ending"));
+  }
+
+  /** One that has GPUs of several servers is counted by the first of them. */
+  private boolean isCountedHere(LeaseInfo lease) {
+    return lease.getGrantsCount() > 0
+        && lease.getGrants(0).getGrant().getServer().equals(pool.server());
   }
 
   private void queue() {

@@ -96,6 +96,7 @@ final class SamplePool implements PoolReader, Calls {
                     .setLeaseId("L1")
                     .setState("attached")
                     .setClient(HOLDER)
+                    .setServer("gpu-1")
                     .addUsedMemoryBytes(1L << 33)
                     .setCallsPerSecond(Double.NaN)
                     .build()),

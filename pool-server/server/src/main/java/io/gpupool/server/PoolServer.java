@@ -389,7 +389,9 @@ public final class PoolServer implements AutoCloseable {
                         BuildVersion.TEXT,
                         served.isSoft() ? "soft" : "nvidia",
                         gpus,
-                        control.wallMillis()))));
+                        control.wallMillis(),
+                        dataPort,
+                        tls.isPresent()))));
     LOG.info(
         "serving {} GPU(s): control {}:{}, call streams {}",
         gpus.size(),

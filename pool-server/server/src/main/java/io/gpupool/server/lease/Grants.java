@@ -2,6 +2,7 @@
 package io.gpupool.server.lease;
 
 import io.gpupool.server.capacity.Capacity;
+import io.gpupool.server.capacity.Members;
 import io.gpupool.server.control.Timers;
 import io.gpupool.server.gpu.Gpu;
 import io.gpupool.server.gpu.GpuKey;
@@ -30,6 +31,7 @@ import java.util.List;
 import java.util.Map;
 import java.util.Optional;
 import java.util.function.BiConsumer;
+import java.util.function.Predicate;
 
 /**
  * What is written down of leases. One commit changes the lease, the GPUs it is on and what its
@@ -50,6 +52,10 @@ public final class Grants {
     this.timers = timers;
     this.server = server;
     numbers = new Numbers(records, "lease");
+  }
+
+  Partners partners(Members members) {
+    return new Partners(records, members, timers);
   }
 
   LeaseId nextId() throws StateException {
@@ -73,7 +79,7 @@ public final class Grants {
             .toList(),
         timers.wallMillis(),
         request.limits(),
-        false);
+        Optional.empty());
   }
 
   /** What is written in the same commit as a lease. */
@@ -112,28 +118,43 @@ public final class Grants {
     });
   }
 
-  /** Notes that a lease has ended, and forgets it if nothing of it is alive. */
-  void end(LeaseId id, boolean dead, Actor actor, String reason) throws StateException {
-    records.transact(draft -> {
+  /**
+   * Notes that a lease has ended, unless that is done already, and frees what it had of servers
+   * where nothing of it is alive; it is forgotten with the last of its parts.
+   *
+   * @param dead servers, by name, where its workers are dead
+   * @return whether it had not ended before
+   */
+  boolean end(LeaseId id, Predicate<String> dead, Actor actor, String reason)
+      throws StateException {
+    return records.transact(draft -> {
       Optional<GrantRecord> grant = draft.get(Kinds.GRANTS, id.text());
-      if (grant.isPresent()) {
-        audit.note(draft, actor, "lease.end", id.text(), reason);
-        if (dead) {
-          forget(draft, id, grant.get());
-        } else {
-          draft.put(Kinds.GRANTS, id.text(), grant.get().nowEnding());
-        }
-      }
-      return null;
+      return grant.isPresent() && end(draft, id, grant.get(), dead, actor, reason);
     });
   }
 
-  /** Frees what a lease had; nothing happens if that is done already. */
-  void forget(LeaseId id) throws StateException {
-    records.transact(draft -> {
-      draft.get(Kinds.GRANTS, id.text()).ifPresent(grant -> forget(draft, id, grant));
-      return null;
-    });
+  private boolean end(
+      Draft draft,
+      LeaseId id,
+      GrantRecord grant,
+      Predicate<String> dead,
+      Actor actor,
+      String reason) {
+    if (!grant.isEnding()) {
+      audit.note(draft, actor, "lease.end", id.text(), reason);
+    }
+    GrantRecord ended = grant.nowEnding(reason);
+    free(draft, id, ended, dead);
+    GrantRecord left = ended.without(dead);
+    if (left.parts().isEmpty()) {
+      draft.delete(Kinds.GRANTS, id.text());
+      if (draft.get(Kinds.HOLDS, id.text()).isPresent()) {
+        draft.delete(Kinds.HOLDS, id.text());
+      }
+    } else if (!left.equals(grant)) {
+      draft.put(Kinds.GRANTS, id.text(), left);
+    }
+    return !grant.isEnding();
   }
 
   /** This server's name. */
@@ -195,13 +216,12 @@ public final class Grants {
     });
   }
 
-  /** Forgets a lease of a server that is gone, unless that has come back. */
+  /** Ends a lease and frees what it had of a server that is gone, unless that has come back. */
   void endOfGone(LeaseId id, String gone) throws StateException {
     records.transact(draft -> {
       Optional<GrantRecord> grant = draft.get(Kinds.GRANTS, id.text());
       if (grant.isPresent() && draft.get(Kinds.SERVERS, gone).isEmpty()) {
-        audit.note(draft, Actor.POOL, "lease.end", id.text(), "server " + gone + " is gone");
-        forget(draft, id, grant.get());
+        end(draft, id, grant.get(), gone::equals, Actor.POOL, "server " + gone + " is gone");
       }
       return null;
     });
@@ -212,7 +232,7 @@ public final class Grants {
     Map<LeaseId, GrantRecord> mine = new LinkedHashMap<>();
     for (Map.Entry<String, Versioned<GrantRecord>> e : records.all(Kinds.GRANTS).entrySet()) {
       GrantRecord grant = e.getValue().value();
-      if (grant.parts().stream().anyMatch(part -> part.gpu().server().equals(server))) {
+      if (grant.isOn(server)) {
         mine.put(new LeaseId(e.getKey()), grant);
       }
     }
@@ -262,9 +282,12 @@ public final class Grants {
     draft.put(Kinds.USES, tenant, after);
   }
 
-  private static void forget(Draft draft, LeaseId id, GrantRecord grant) {
+  private static void free(Draft draft, LeaseId id, GrantRecord grant, Predicate<String> servers) {
     for (GrantRecord.PartRecord part : grant.parts()) {
       String key = part.gpu().text();
+      if (!servers.test(part.gpu().server())) {
+        continue;
+      }
       draft
           .get(Kinds.DIVISIONS, key)
           .map(division -> division.release(id))
@@ -276,19 +299,15 @@ public final class Grants {
             }
           });
     }
-    draft
-        .get(Kinds.USES, grant.tenant())
-        .map(use -> use.minus(grant.use()))
-        .ifPresent(after -> {
-          if (after.leases() == 0) {
-            draft.delete(Kinds.USES, grant.tenant());
-          } else {
-            draft.put(Kinds.USES, grant.tenant(), after);
-          }
-        });
-    draft.delete(Kinds.GRANTS, id.text());
-    if (draft.get(Kinds.HOLDS, id.text()).isPresent()) {
-      draft.delete(Kinds.HOLDS, id.text());
+    Use less = grant.use().minus(grant.without(servers).use());
+    Optional<Use> use = draft.get(Kinds.USES, grant.tenant());
+    if (use.isPresent() && !less.equals(Use.NONE)) {
+      Use after = use.get().minus(less);
+      if (after.leases() == 0) {
+        draft.delete(Kinds.USES, grant.tenant());
+      } else {
+        draft.put(Kinds.USES, grant.tenant(), after);
+      }
     }
   }
 }

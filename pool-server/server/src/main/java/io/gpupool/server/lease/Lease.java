@@ -41,6 +41,7 @@ public final class Lease {
   public final String tenant;
   final Optional<TokenHash> token;
   public final List<Part> parts;
+  public final Extent extent;
   public final LeaseLedger ledger;
   public final LeaseTime time;
   public final LeaseClock clock;
@@ -50,7 +51,11 @@ public final class Lease {
   private long sessionsOpened;
   State state = State.HELD;
 
-  boolean elsewhere;
+  /** Since when one of its servers has been gone; empty: all are there. */
+  Optional<Long> partnerGoneSinceNanos = Optional.empty();
+
+  /** Why it has ended, once it has. */
+  String endReason = "";
 
   /** Of the record of where its holder is, as this server has seen it last; 0: there was none. */
   long holdRevision;
@@ -64,7 +69,7 @@ public final class Lease {
       HolderName holder,
       String tenant,
       Optional<TokenHash> token,
-      List<Part> parts,
+      Extent extent,
       LeaseLedger ledger,
       LeaseTime time,
       LeaseClock clock,
@@ -74,7 +79,8 @@ public final class Lease {
     this.holder = holder;
     this.tenant = tenant;
     this.token = token;
-    this.parts = List.copyOf(parts);
+    this.extent = extent;
+    parts = extent.parts();
     this.ledger = ledger;
     this.time = time;
     this.clock = clock;
@@ -90,9 +96,9 @@ public final class Lease {
     return !holds.isEmpty();
   }
 
-  /** Whether its GPUs are another server's, and this one only has its holder. */
+  /** Whether its GPUs are other servers', and this one only has its holder. */
   public boolean isElsewhere() {
-    return elsewhere;
+    return extent.isElsewhere();
   }
 
   /** A copy, so that sessions may end while a caller goes through it. */
@@ -108,7 +114,7 @@ public final class Lease {
       done += session.calls();
       busy |= session.isWaiting();
     }
-    for (int part = 0; part < parts.size(); part++) {
+    for (int part = 0; part < extent.own().size(); part++) {
       done += time.use(part).usedNanos();
     }
     clock.note(done, busy, nowNanos);

@@ -30,6 +30,7 @@ import java.util.List;
 import java.util.Map;
 import java.util.Optional;
 import java.util.function.Consumer;
+import java.util.function.Predicate;
 import java.util.stream.Collectors;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
@@ -60,6 +61,7 @@ public final class Leases {
   private final Capacity capacity;
   private final Timers timers;
   private final TimeTable times;
+  private final Partners partners;
   private final SecureRandom random = new SecureRandom();
   private final Map<LeaseId, Lease> leases = new LinkedHashMap<>();
   private Map<LeaseId, Long> goneSinceNanos = Map.of();
@@ -75,6 +77,7 @@ public final class Leases {
     this.capacity = capacity;
     this.timers = timers;
     this.times = times;
+    partners = grants.partners(capacity.members());
   }
 
   /** A lease that has just been granted, and the secret that nobody can tell later. */
@@ -93,12 +96,10 @@ public final class Leases {
     for (Map.Entry<LeaseId, GrantRecord> granted : grants.all().entrySet()) {
       GrantRecord record = granted.getValue();
       Optional<List<Part>> parts = grants.parts(record, capacity);
-      if (record.ending() || parts.isEmpty()) {
-        grants.forget(granted.getKey());
-        LOG.info(
-            "lease {} is gone: {}",
-            granted.getKey(),
-            record.ending() ? "it had ended" : "its GPUs are not there any more");
+      Optional<String> over = whyOverAtRestart(record, parts);
+      if (over.isPresent()) {
+        boolean ignored = grants.end(granted.getKey(), here(), Actor.POOL, over.get());
+        LOG.info("lease {} is gone: {}", granted.getKey(), over.get());
         continue;
       }
       Lease lease = live(granted.getKey(), record, parts.get());
@@ -113,6 +114,23 @@ public final class Leases {
           grace(lease, RESTART_GRACE_MILLIS),
           "its holder did not come back after the server's restart");
     }
+  }
+
+  private Optional<String> whyOverAtRestart(GrantRecord record, Optional<List<Part>> parts) {
+    if (record.isEnding()) {
+      return Optional.of("it had ended");
+    }
+    if (!record.parts().stream().allMatch(part -> members().isThis(part.gpu().server()))) {
+      // What its programs have at the other servers is worth nothing without what they had here.
+      return Optional.of(
+          "server " + grants.server() + ", which has some of its GPUs, was started anew");
+    }
+    return parts.isEmpty() ? Optional.of("its GPUs are not there any more") : Optional.empty();
+  }
+
+  /** This server, of which nothing is alive. */
+  private Predicate<String> here() {
+    return members()::isThis;
   }
 
   /** What has happened to leases of this server, and to their sessions. */
@@ -176,7 +194,7 @@ public final class Leases {
       return;
     }
     LOG.debug("lease {}: its holder's connection has ended", lease.id);
-    if (lease.elsewhere && lease.clock.limits().graceMillis() > 0) {
+    if (!lease.extent.isHome() && lease.clock.limits().graceMillis() > 0) {
       sendHome(lease);
       return;
     }
@@ -190,11 +208,11 @@ public final class Leases {
 
   /** Has the other servers know that the lease's holder is connected to this one. */
   private void holdHere(Lease lease) {
-    if (members().isAlone() || grants.heldAt(lease.id, home(lease)).equals(grants.server())) {
+    if (members().isAlone() || grants.heldAt(lease.id, lease.extent.home()).equals(grants.server())) {
       return;
     }
     try {
-      grants.holdHere(lease.id, !lease.elsewhere);
+      grants.holdHere(lease.id, lease.extent.isHome());
     } catch (StateException e) {
       LOG.warn("lease {} cannot be held here yet: {}", lease.id, e.getMessage());
       timers.after(
@@ -213,13 +231,17 @@ public final class Leases {
    */
   private void sendHome(Lease lease) {
     lease.state = Lease.State.GRACE;
-    if (!members().lives(home(lease))) {
+    if (!members().lives(lease.extent.home())) {
       startGrace(lease, lease.clock.limits().graceMillis(), "its holder did not renew it");
       return;
     }
     try {
-      grants.sendHome(lease.id, home(lease));
-      drop(lease);
+      grants.sendHome(lease.id, lease.extent.home());
+      if (lease.isElsewhere()) {
+        drop(lease);
+      } else {
+        lease.state = Lease.State.HELD;
+      }
     } catch (StateException e) {
       LOG.debug("lease {} cannot be left to another server yet: {}", lease.id, e.getMessage());
       timers.after(
@@ -248,7 +270,7 @@ public final class Leases {
                   }
                   if (!isHeldElsewhere(lease)) {
                     end(lease, reason);
-                  } else if (lease.elsewhere) {
+                  } else if (lease.isElsewhere()) {
                     drop(lease);
                   } else {
                     lease.state = Lease.State.HELD;
@@ -260,16 +282,12 @@ public final class Leases {
     return capacity.members();
   }
 
-  private static String home(Lease lease) {
-    return lease.parts.getFirst().gpu().server();
-  }
-
   /** Whether its holder is connected to another server that lives. */
   private boolean isHeldElsewhere(Lease lease) {
     if (members().isAlone()) {
       return false;
     }
-    String at = grants.heldAt(lease.id, home(lease));
+    String at = grants.heldAt(lease.id, lease.extent.home());
     return !at.equals(grants.server()) && members().lives(at);
   }
 
@@ -281,28 +299,36 @@ public final class Leases {
       }
     }
     grants.forEach((id, record) -> {
-      if (!leases.containsKey(id)) {
-        boolean home = home(record).equals(grants.server());
-        if (home || grants.heldAt(id, "").equals(grants.server())) {
-          Optional<Lease> ignored = meet(id);
-        }
+      if (!leases.containsKey(id)
+          && (record.isOn(grants.server()) || grants.heldAt(id, "").equals(grants.server()))) {
+        Optional<Lease> ignored = meet(id);
       }
     });
   }
 
   private void follow(Lease lease) {
     Optional<GrantRecord> record = grants.get(lease.id);
-    if (record.isEmpty() || record.get().ending()) {
-      finish(lease, "it was ended at another server");
+    if (record.isEmpty() || record.get().isEnding()) {
+      finish(
+          lease,
+          record
+              .flatMap(GrantRecord::ending)
+              .filter(reason -> !reason.isEmpty())
+              .orElse("it was ended at another server"));
+      return;
+    }
+    Optional<String> over = partners.whyOver(lease);
+    if (over.isPresent() && !lease.isElsewhere()) {
+      end(lease, over.get());
     } else if (lease.token.isPresent() && !grants.knows(lease.token.get())) {
       end(lease, "its token was revoked");
     } else if (wasAtAnother(lease)) {
       lease.graceTimer.ifPresent(Timers.Cancellable::cancel);
       startGrace(lease, lease.clock.limits().graceMillis(), "its holder did not renew it");
     } else if (lease.holds.isEmpty() && lease.state == Lease.State.HELD) {
-      if (lease.elsewhere && isHeldElsewhere(lease)) {
+      if (lease.isElsewhere() && isHeldElsewhere(lease)) {
         drop(lease);
-      } else if (!isHeldElsewhere(lease)) {
+      } else if (isToSeeToHolder(lease)) {
         startGrace(
             lease,
             grace(lease, RESTART_GRACE_MILLIS),
@@ -315,6 +341,14 @@ public final class Leases {
     }
   }
 
+  /** Whether its holder is gone, as far as anyone knows, and this server is the one to say so. */
+  private boolean isToSeeToHolder(Lease lease) {
+    return !isHeldElsewhere(lease)
+        && (lease.extent.isHome()
+            || lease.isElsewhere()
+            || grants.heldAt(lease.id, "").equals(grants.server()));
+  }
+
   /** Whether its holder, who need not stay connected, has just been at another server. */
   private boolean wasAtAnother(Lease lease) {
     long revision = grants.holdRevision(lease.id);
@@ -322,7 +356,7 @@ public final class Leases {
       return false;
     }
     lease.holdRevision = revision;
-    return !lease.elsewhere
+    return lease.extent.isHome()
         && lease.clock.limits().graceMillis() > 0
         && lease.holds.isEmpty()
         && grants.heldAt(lease.id, "").equals(grants.server());
@@ -339,20 +373,19 @@ public final class Leases {
     if (parts.isEmpty()) {
       return Optional.empty();
     }
-    boolean here = members().isThis(parts.get().getFirst().gpu().server());
     try {
-      if (record.get().ending()) {
-        if (here) {
-          grants.forget(id);
+      if (record.get().isEnding()) {
+        if (!leases.containsKey(id)) {
+          boolean ignored = grants.end(id, here(), Actor.POOL, "");
         }
         return Optional.empty();
       }
       Lease lease = live(id, record.get(), parts.get());
-      if (here || grants.heldAt(id, "").equals(grants.server())) {
+      if (!lease.isElsewhere() || grants.heldAt(id, "").equals(grants.server())) {
         leases.put(id, lease);
         watch(lease);
         LOG.info("lease {} of {} was granted by another server", id, lease.holder);
-        if (!isHeldElsewhere(lease)) {
+        if (isToSeeToHolder(lease)) {
           startGrace(lease, grace(lease, RESTART_GRACE_MILLIS), "its holder did not come");
         }
       }
@@ -365,7 +398,7 @@ public final class Leases {
 
   /** Has the holders of leases on other servers' GPUs go to another server. */
   void sendAwayThoseElsewhere() {
-    all().stream().filter(lease -> lease.elsewhere).forEach(this::drop);
+    all().stream().filter(Lease::isElsewhere).forEach(this::drop);
   }
 
   private void drop(Lease lease) {
@@ -384,16 +417,8 @@ public final class Leases {
   /** How many leases another server's GPUs have. */
   public int countOn(String server) {
     int[] count = new int[1];
-    grants.forEach((id, record) -> {
-      if (home(record).equals(server)) {
-        count[0]++;
-      }
-    });
+    grants.forEach((id, record) -> count[0] += record.isOn(server) ? 1 : 0);
     return count[0];
-  }
-
-  private static String home(GrantRecord record) {
-    return record.parts().getFirst().gpu().server();
   }
 
   /** Leases on other servers' GPUs whose holders are not connected to this one. */
@@ -401,7 +426,7 @@ public final class Leases {
     List<Lease> others = new ArrayList<>();
     if (!members().isAlone()) {
       grants.forEach((id, record) -> {
-        if (!leases.containsKey(id) && !home(record).equals(grants.server())) {
+        if (!leases.containsKey(id) && !record.isOn(grants.server())) {
           meet(id).ifPresent(others::add);
         }
       });
@@ -412,23 +437,33 @@ public final class Leases {
   /** Whether the pool knows all whose workers live, so that nothing of theirs is granted again. */
   boolean areThosePoolKnows() {
     return leases.values().stream()
-        .allMatch(lease -> lease.elsewhere || grants.get(lease.id).isPresent());
+        .allMatch(
+            lease ->
+                lease.isElsewhere()
+                    || grants.get(lease.id).filter(r -> r.isOn(grants.server())).isPresent());
   }
 
   /** Ends leases on the GPUs of servers that have been gone for long. */
   void clearAwayThoseOfTheGone() {
     Map<LeaseId, Long> since = new HashMap<>();
     grants.forEach((id, record) -> {
-      String server = home(record);
-      if (members().lives(server)) {
+      List<String> gone =
+          record.parts().stream()
+              .map(part -> part.gpu().server())
+              .distinct()
+              .filter(server -> !members().lives(server))
+              .toList();
+      if (gone.isEmpty()) {
         return;
       }
       long goneAt = goneSinceNanos.getOrDefault(id, timers.nowNanos());
       since.put(id, goneAt);
-      if (record.ending() || timers.nowNanos() - goneAt >= GONE_GRACE_MILLIS * 1_000_000) {
+      if (record.isEnding() || timers.nowNanos() - goneAt >= GONE_GRACE_MILLIS * 1_000_000) {
         try {
-          grants.endOfGone(id, server);
-          LOG.info("lease {} ends: server {} is gone", id, server);
+          for (String server : gone) {
+            grants.endOfGone(id, server);
+            LOG.info("lease {} ends: server {} is gone", id, server);
+          }
         } catch (StateException e) {
           LOG.warn("lease {} of a server that is gone stays: {}", id, e.getMessage());
         }
@@ -450,8 +485,10 @@ public final class Leases {
    */
   public void release(Lease lease, Actor actor, String reason) throws StateException {
     if (lease.state != Lease.State.ENDING) {
-      grants.end(lease.id, lease.sessions().isEmpty(), actor, reason);
-      tally.add(Count.LEASES_ENDED, 1, lease.tenant, cause(lease, actor));
+      Predicate<String> dead = lease.sessions().isEmpty() ? here() : server -> false;
+      if (grants.end(lease.id, dead, actor, reason)) {
+        tally.add(Count.LEASES_ENDED, 1, lease.tenant, cause(lease, actor));
+      }
       finish(lease, reason);
     }
   }
@@ -481,6 +518,7 @@ public final class Leases {
 
   private void finish(Lease lease, String reason) {
     lease.state = Lease.State.ENDING;
+    lease.endReason = reason;
     lease.graceTimer.ifPresent(Timers.Cancellable::cancel);
     lease.limitTimer.ifPresent(Timers.Cancellable::cancel);
     told(lease).log("lease {} ends: {}", lease.id, reason);
@@ -504,10 +542,10 @@ public final class Leases {
   /** Ends all leases on this server's GPUs; the holders of others go to another server. */
   void drain(String reason) {
     for (Lease lease : all()) {
-      if (lease.elsewhere) {
+      if (lease.isElsewhere()) {
         drop(lease);
       } else {
-        end(lease, reason);
+        end(lease, lease.extent.spans() ? reason + " (" + grants.server() + ")" : reason);
       }
     }
   }
@@ -527,12 +565,12 @@ public final class Leases {
         || !leases.containsKey(lease.id)) {
       return;
     }
-    if (lease.elsewhere) {
+    if (lease.isElsewhere()) {
       drop(lease);
       return;
     }
     try {
-      grants.forget(lease.id);
+      boolean ignored = grants.end(lease.id, here(), Actor.POOL, lease.endReason);
     } catch (StateException e) {
       LOG.error("lease {} cannot be forgotten yet: {}", lease.id, e.getMessage());
       timers.after(RETRY_MILLIS, () -> freeIfEmpty(lease));
@@ -556,11 +594,8 @@ public final class Leases {
 
   /** Counts the time that a lease had of its GPUs. */
   public static void tally(Tally tally, Lease lease) {
-    if (lease.elsewhere) {
-      return;
-    }
-    for (int i = 0; i < lease.parts.size(); i++) {
-      Gpu gpu = lease.parts.get(i).gpu();
+    for (int i = 0; i < lease.extent.own().size(); i++) {
+      Gpu gpu = lease.extent.own().get(i).gpu();
       String[] labels = {lease.tenant, gpu.server(), Integer.toString(gpu.ordinal())};
       tally.add(Count.GPU_NANOS, lease.time.use(i).usedNanos(), labels);
       tally.add(Count.THROTTLED_NANOS, lease.time.use(i).waitedNanos(), labels);
@@ -622,23 +657,27 @@ public final class Leases {
         throw new RefusedException(
             RefusedException.Why.CHANGED, "server " + server + " has left the pool meanwhile");
       }
+    }
+    if (!members().isThis(parts.getFirst().gpu().server())) {
       draft.put(Kinds.HOLDS, id.text(), grants.server());
     }
   }
 
   private Lease live(LeaseId id, GrantRecord record, List<Part> parts) throws IOException {
-    boolean elsewhere = !members().isThis(parts.getFirst().gpu().server());
+    Extent extent = Extent.of(parts, members());
+    boolean elsewhere = extent.isElsewhere();
     LeaseTime time =
-        elsewhere ? LeaseTime.elsewhere(times) : new LeaseTime(times, parts, timers.nowNanos());
-    LeaseLedger ledger = elsewhere ? LeaseLedger.elsewhere() : ledger(id, parts, time);
-    Lease lease = make(id, record, parts, time, ledger);
-    lease.elsewhere = elsewhere;
+        elsewhere
+            ? LeaseTime.elsewhere(times)
+            : new LeaseTime(times, extent.own(), timers.nowNanos());
+    LeaseLedger ledger = elsewhere ? LeaseLedger.elsewhere() : ledger(id, extent.own(), time);
+    Lease lease = make(id, record, extent, time, ledger);
     lease.holdRevision = grants.holdRevision(id);
     return lease;
   }
 
   private Lease make(
-      LeaseId id, GrantRecord record, List<Part> parts, LeaseTime time, LeaseLedger ledger) {
+      LeaseId id, GrantRecord record, Extent extent, LeaseTime time, LeaseLedger ledger) {
     long grantedAtNanos =
         timers.nowNanos() - 1_000_000 * Math.max(0, timers.wallMillis() - record.grantedAtMillis());
     return new Lease(
@@ -647,16 +686,16 @@ public final class Leases {
         record.holder(),
         record.tenant(),
         record.token(),
-        parts,
+        extent,
         ledger,
         time,
         new LeaseClock(record.limits(), grantedAtNanos, timers.nowNanos()),
         grantedAtNanos);
   }
 
-  /** Ends a lease once it has reached a limit. */
+  /** Ends a lease once it has reached a limit; one of several servers is its home's to end. */
   private void watch(Lease lease) {
-    if (lease.elsewhere) {
+    if (!lease.extent.isHome()) {
       return;
     }
     lease.limitTimer =
@@ -667,6 +706,7 @@ public final class Leases {
 
   private void look(Lease lease) {
     lease.noteWork(timers.nowNanos());
+    partners.noteWork(lease);
     lease
         .clock
         .over(timers.nowNanos())

@@ -2,7 +2,7 @@
 package io.gpupool.server.lease;
 
 import io.gpupool.server.placement.Ask;
-import io.gpupool.server.placement.OneServer;
+import io.gpupool.server.placement.Placement;
 import io.gpupool.server.placement.Placement.Offer;
 import io.gpupool.server.placement.Placement.Outcome;
 import io.gpupool.server.placement.Placement.Part;
@@ -105,11 +105,11 @@ final class Turns {
 
   private static Turn turn(Waiting waiting, List<Offer> free, List<Waiting> kept, Budgets budgets) {
     if (!kept.isEmpty()
-        && OneServer.place(waiting.ask, waiting.tenant, open(free, kept))
+        && Placement.place(waiting.ask, waiting.tenant, open(free, kept))
             instanceof Outcome.Placed(List<Part> parts)) {
       return within(budgets, waiting, parts).orElseGet(() -> new Turn.Now(waiting, parts));
     }
-    return switch (OneServer.place(waiting.ask, waiting.tenant, free)) {
+    return switch (Placement.place(waiting.ask, waiting.tenant, free)) {
       case Outcome.Placed(List<Part> parts) ->
           within(budgets, waiting, parts)
               .orElseGet(() ->

@@ -52,6 +52,11 @@ public final class LeaseClock {
     }
   }
 
+  /** Notes that the lease did something elsewhere so long ago. */
+  public void noteElsewhere(long idleMillis, long nowNanos) {
+    activeAtNanos = Math.max(activeAtNanos, nowNanos - idleMillis * NANOS_PER_MILLI);
+  }
+
   public long idleMillis(long nowNanos) {
     return Math.max(0, (nowNanos - activeAtNanos) / NANOS_PER_MILLI);
   }

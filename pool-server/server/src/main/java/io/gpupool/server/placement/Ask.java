@@ -5,6 +5,7 @@ import io.gpupool.server.gpu.Gpu;
 import io.gpupool.server.gpu.Share;
 import io.gpupool.server.placement.Placement.Offer;
 import io.gpupool.wire.ByteSize;
+import io.gpupool.wire.ClientHello;
 import java.util.Map;
 import java.util.Optional;
 import java.util.OptionalInt;
@@ -19,6 +20,7 @@ import java.util.OptionalInt;
  * @param partition only partitions of this name
  * @param hard whether it is to get no more time than that even if the rest is idle
  * @param spread whether it is to share GPUs and servers with as few others as possible
+ * @param oneServer whether all GPUs must be of one server
  */
 public record Ask(
     int gpus,
@@ -27,7 +29,8 @@ public record Ask(
     Map<String, String> selectors,
     Optional<String> partition,
     boolean hard,
-    boolean spread) {
+    boolean spread,
+    boolean oneServer) {
   public static final int MAX_GPUS = 64;
 
   /** How the memory is asked for. */
@@ -49,12 +52,17 @@ public record Ask(
       Map<String, String> selectors,
       Optional<String> partition,
       boolean hard) {
-    this(gpus, size, computeBasisPoints, selectors, partition, hard, false);
+    this(gpus, size, computeBasisPoints, selectors, partition, hard, false, false);
   }
 
   /** From any part of any GPU. */
   public Ask(int gpus, Size size, OptionalInt computeBasisPoints, Map<String, String> selectors) {
     this(gpus, size, computeBasisPoints, selectors, Optional.empty(), false);
+  }
+
+  /** Of how many servers the GPUs may be. */
+  int maxServers() {
+    return oneServer ? 1 : ClientHello.MAX_LINKS;
   }
 
   /**
@@ -126,6 +134,9 @@ public record Ask(
     }
     if (spread) {
       text.append(", spread");
+    }
+    if (oneServer && gpus > 1) {
+      text.append(", on one server");
     }
     return text.toString();
   }

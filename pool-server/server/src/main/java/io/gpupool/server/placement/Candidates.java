@@ -11,6 +11,8 @@ import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Optional;
+import java.util.stream.IntStream;
+import java.util.stream.Stream;
 
 /**
  * The offers that have room for a request, and the choice between them. Gathered in one pass over a
@@ -24,6 +26,9 @@ final class Candidates {
    *
    * Spread: on the GPU of which most is left, on the server of which most is, each GPU of a request
    * on another server for as long as there are any.
+   *
+   * Either way on no more servers than the request may be, and the GPUs of one server one after the
+   * other: the program's devices are numbered in this order, those of a server together.
    */
 
   private static final Comparator<Candidate> PACKED =
@@ -151,9 +156,17 @@ final class Candidates {
     }
   }
 
-  /** How many GPUs have room. */
+  /** How many GPUs have room, on no more servers than the request may be. */
   int gpus() {
-    return gpus;
+    // As many servers as there are GPUs asked for are enough.
+    return servers.size() <= ask.maxServers() || ask.gpus() <= ask.maxServers()
+        ? gpus
+        : mostOf(servers.values().stream().map(s -> s.candidates.size()), ask.maxServers());
+  }
+
+  /** The sum of the largest ones. */
+  static int mostOf(Stream<Integer> sizes, int count) {
+    return sizes.sorted(Comparator.reverseOrder()).limit(count).mapToInt(size -> size).sum();
   }
 
   /** As many offers as are asked for, of different GPUs; there must be enough. */
@@ -193,12 +206,36 @@ final class Candidates {
         Comparator.comparing((Server server) -> server.candidates.getFirst(), order)
             .thenComparingDouble(server -> -server.freePart())
             .thenComparing(server -> server.name));
-    List<Candidate> chosen = new ArrayList<>();
-    for (int round = 0; chosen.size() < ask.gpus(); round++) {
-      for (Server server : emptiestFirst) {
-        if (round < server.candidates.size() && chosen.size() < ask.gpus()) {
-          chosen.add(server.candidates.get(round));
-        }
+    List<Server> chosen = enough(emptiestFirst);
+    int[] taken = new int[chosen.size()];
+    for (int count = 0, at = 0; count < ask.gpus(); at = (at + 1) % taken.length) {
+      if (taken[at] < chosen.get(at).candidates.size()) {
+        taken[at]++;
+        count++;
+      }
+    }
+    return IntStream.range(0, taken.length)
+        .boxed()
+        .flatMap(at -> chosen.get(at).candidates.subList(0, taken[at]).stream())
+        .toList();
+  }
+
+  /** The first servers, as many as may be, without those that would leave too little room. */
+  private List<Server> enough(List<Server> inOrder) {
+    if (ask.gpus() <= ask.maxServers()) {
+      return inOrder.subList(0, Math.min(ask.gpus(), inOrder.size()));
+    }
+    List<Server> chosen = new ArrayList<>();
+    int room = 0;
+    for (int i = 0; i < inOrder.size() && chosen.size() < ask.maxServers(); i++) {
+      Server server = inOrder.get(i);
+      int with = room + server.candidates.size();
+      int missing = ask.maxServers() - chosen.size() - 1;
+      if (with >= ask.gpus()
+          || with + mostOf(inOrder.stream().skip(i + 1).map(s -> s.candidates.size()), missing)
+              >= ask.gpus()) {
+        chosen.add(server);
+        room = with;
       }
     }
     return chosen;

@@ -5,7 +5,9 @@ import io.gpupool.server.gpu.Gpu;
 import io.gpupool.server.gpu.Share;
 import io.gpupool.server.select.Selection;
 import java.util.Comparator;
+import java.util.HashMap;
 import java.util.List;
+import java.util.Map;
 import java.util.Optional;
 import java.util.Set;
 
@@ -75,7 +77,10 @@ public final class Placement {
 
   /** What became of a request. */
   public sealed interface Outcome {
-    /** The parts are on different GPUs, in the order in which the program will see them. */
+    /**
+     * The parts are on different GPUs, in the order in which the program will see them; those of a
+     * server follow each other.
+     */
     record Placed(List<Part> parts) implements Outcome {}
 
     /** No GPU of the pool could ever serve it. */
@@ -116,26 +121,36 @@ public final class Placement {
   private static Outcome whyNot(
       Ask ask, String tenant, Selection selection, List<Offer> snapshot, int fitting) {
     boolean suits = false;
-    int able = 0;
+    Map<String, Integer> able = new HashMap<>();
     Gpu lastAble = null;
     for (Offer offer : snapshot) {
       if (offer.gpu() != lastAble && offer.suits(ask, tenant, selection)) {
         suits = true;
         if (offer.canEverServe(ask)) {
           lastAble = offer.gpu();
-          if (++able == ask.gpus()) {
-            return new Outcome.Full(closest(ask, tenant, selection, snapshot), fitting);
-          }
+          able.merge(lastAble.server(), 1, Integer::sum);
         }
       }
     }
     if (!suits) {
       return new Outcome.Impossible(noneSuits(ask, snapshot));
     }
+    int most = Candidates.mostOf(able.values().stream(), ask.maxServers());
+    if (most >= ask.gpus()) {
+      return new Outcome.Full(closest(ask, tenant, selection, snapshot), fitting);
+    }
     return new Outcome.Impossible(
-        able == 0
-            ? tooLarge(suiting(ask, tenant, snapshot))
-            : "only " + able + (able == 1 ? " GPU" : " GPUs") + " can serve it");
+        most == 0 ? tooLarge(suiting(ask, tenant, snapshot)) : tooFew(ask, most, able));
+  }
+
+  private static String tooFew(Ask ask, int most, Map<String, Integer> able) {
+    String gpus = most + (most == 1 ? " GPU" : " GPUs");
+    if (able.size() <= ask.maxServers()) {
+      return "only " + gpus + " can serve it";
+    }
+    return ask.oneServer()
+        ? "no server has more than " + gpus + " that can serve it; it may do without --one-server"
+        : "only " + gpus + " of any " + ask.maxServers() + " servers can serve it";
   }
 
   private static List<Offer> suiting(Ask ask, String tenant, List<Offer> snapshot) {

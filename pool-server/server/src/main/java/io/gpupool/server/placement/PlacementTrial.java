@@ -190,6 +190,6 @@ public final class PlacementTrial {
           default -> Map.of();
         };
     boolean spread = random.nextInt(20) == 0;
-    return new Ask(gpus, size, compute, selectors, Optional.empty(), false, spread);
+    return new Ask(gpus, size, compute, selectors, Optional.empty(), false, spread, false);
   }
 }

@@ -9,6 +9,7 @@ import io.gpupool.server.identity.TokenHash;
 import io.gpupool.server.limits.LeaseLimits;
 import java.util.List;
 import java.util.Optional;
+import java.util.function.Predicate;
 
 /**
  * A granted lease as the pool remembers it.
@@ -17,7 +18,8 @@ import java.util.Optional;
  * @param token with which it was asked for
  * @param grantedAtMillis since 1970
  * @param limits when it ends by itself
- * @param ending whether it has ended, and only its workers may still be alive
+ * @param parts of one that has ended: those whose servers have not given them back
+ * @param ending why it has ended, and only its workers may still be alive; empty: it has not
  */
 public record GrantRecord(
     LeaseSecret.Hash secretHash,
@@ -27,7 +29,7 @@ public record GrantRecord(
     List<PartRecord> parts,
     long grantedAtMillis,
     LeaseLimits limits,
-    boolean ending) {
+    Optional<String> ending) {
   public GrantRecord {
     parts = List.copyOf(parts);
   }
@@ -36,15 +38,35 @@ public record GrantRecord(
   public record PartRecord(
       GpuKey gpu, Optional<String> partition, Share share, boolean hard, int gpuMillis) {}
 
-  public GrantRecord nowEnding() {
-    return new GrantRecord(secretHash, holder, tenant, token, parts, grantedAtMillis, limits, true);
+  public boolean isEnding() {
+    return ending.isPresent();
   }
 
-  /** What it counts for its tenant. */
+  /** Ended for a reason, unless it was before for another. */
+  public GrantRecord nowEnding(String reason) {
+    return with(parts, ending.or(() -> Optional.of(reason)));
+  }
+
+  /** Without the parts that are on some servers. */
+  public GrantRecord without(Predicate<String> servers) {
+    return with(
+        parts.stream().filter(part -> !servers.test(part.gpu().server())).toList(), ending);
+  }
+
+  private GrantRecord with(List<PartRecord> otherParts, Optional<String> otherEnding) {
+    return new GrantRecord(
+        secretHash, holder, tenant, token, otherParts, grantedAtMillis, limits, otherEnding);
+  }
+
+  public boolean isOn(String server) {
+    return parts.stream().anyMatch(part -> part.gpu().server().equals(server));
+  }
+
+  /** What it counts for its tenant; nothing once it has no parts. */
   public Use use() {
     return new Use(
         parts.stream().mapToLong(PartRecord::gpuMillis).sum(),
         parts.stream().mapToLong(part -> part.share().memoryBytes()).sum(),
-        1);
+        parts.isEmpty() ? 0 : 1);
   }
 }

@@ -105,7 +105,8 @@ public final class RecordForm {
             .setIdleTimeoutMillis(grant.limits().idleMillis())
             .setTimeLimitMillis(grant.limits().timeMillis())
             .setGraceMillis(grant.limits().graceMillis())
-            .setEnding(grant.ending());
+            .setEnding(grant.isEnding())
+            .setEndReason(grant.ending().orElse(""));
     for (GrantRecord.PartRecord part : grant.parts()) {
       record.addParts(
           io.gpupool.control.state.v1.PartRecord.newBuilder()
@@ -137,7 +138,7 @@ public final class RecordForm {
         record.getGrantedAtMillis(),
         new LeaseLimits(
             record.getIdleTimeoutMillis(), record.getTimeLimitMillis(), record.getGraceMillis()),
-        record.getEnding());
+        record.getEnding() ? Optional.of(record.getEndReason()) : Optional.empty());
   }
 
   static TenantRecord tenant(Tenant tenant) {
@@ -244,7 +245,9 @@ public final class RecordForm {
             .setAddress(entry.address())
             .setVersion(entry.version())
             .setBackend(entry.backend())
-            .setSinceMillis(entry.sinceMillis());
+            .setSinceMillis(entry.sinceMillis())
+            .setCallStreamPort(entry.callStreamPort())
+            .setTls(entry.tls());
     for (Gpu gpu : entry.gpus()) {
       record.addGpus(
           GpuRecord.newBuilder()
@@ -292,7 +295,9 @@ public final class RecordForm {
                         gpu.getMemoryClockKilohertz(),
                         gpu.getMemoryBusBits())))
             .toList(),
-        record.getSinceMillis());
+        record.getSinceMillis(),
+        record.getCallStreamPort(),
+        record.getTls());
   }
 
   static RequestRecord waiting(WaitingRequest waiting) {

@@ -10,9 +10,18 @@ import java.util.List;
  * @param address {@code HOST:PORT} of its control plane
  * @param backend nvidia or soft
  * @param sinceMillis when it came, since 1970
+ * @param callStreamPort at the host of {@code address}
+ * @param tls whether its ports speak TLS
  */
 public record ServerEntry(
-    String name, String address, String version, String backend, List<Gpu> gpus, long sinceMillis) {
+    String name,
+    String address,
+    String version,
+    String backend,
+    List<Gpu> gpus,
+    long sinceMillis,
+    int callStreamPort,
+    boolean tls) {
   public ServerEntry {
     gpus = List.copyOf(gpus);
   }

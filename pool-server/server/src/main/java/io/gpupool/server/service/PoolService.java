@@ -51,6 +51,7 @@ import io.grpc.Status;
 import io.grpc.StatusRuntimeException;
 import io.grpc.stub.ServerCallStreamObserver;
 import io.grpc.stub.StreamObserver;
+import java.util.List;
 import java.util.Optional;
 import java.util.regex.Pattern;
 
@@ -220,26 +221,38 @@ public final class PoolService extends PoolGrpc.PoolImplBase {
       reply.onError(unknownLease(request.getLeaseId()));
       return;
     }
-    if (lease.get().isElsewhere()) {
-      view.addressOf(lease.get())
+    List<String> servers = lease.get().extent.servers();
+    String wanted =
+        !request.getServer().isEmpty()
+            ? request.getServer()
+            : lease.get().isElsewhere() ? servers.getFirst() : view.server();
+    if (!servers.contains(wanted)) {
+      reply.onError(
+          Status.INVALID_ARGUMENT
+              .withDescription(
+                  "lease "
+                      + lease.get().id
+                      + " has no GPUs of server '"
+                      + HolderName.plain(wanted)
+                      + "'; it has some of "
+                      + String.join(", ", servers))
+              .asRuntimeException());
+      return;
+    }
+    if (!wanted.equals(view.server())) {
+      view.addressOf(wanted)
           .ifPresentOrElse(
               address -> answer(reply, OpenSessionReply.newBuilder().setElsewhere(address).build()),
               () ->
                   reply.onError(
                       Status.UNAVAILABLE
                           .withDescription(
-                              "the server that has the GPUs of lease "
+                              "server "
+                                  + wanted
+                                  + ", which has GPUs of lease "
                                   + lease.get().id
-                                  + " is not in the pool now; it may come back")
+                                  + ", is not in the pool now; it may come back")
                           .asRuntimeException()));
-      return;
-    }
-    if (!request.getServer().isEmpty() && !request.getServer().equals(view.server())) {
-      reply.onError(
-          Status.INVALID_ARGUMENT
-              .withDescription(
-                  "this is server " + view.server() + ", asked for another; ask that one")
-              .asRuntimeException());
       return;
     }
     try {
@@ -249,7 +262,10 @@ public final class PoolService extends PoolGrpc.PoolImplBase {
           OpenSessionReply.newBuilder()
               .setSessionId(ByteString.copyFrom(session.id.bytes()))
               .setSessionKey(ByteString.copyFrom(session.key.bytes()))
+              .setPeerKey(ByteString.copyFrom(session.peerKey.bytes()))
               .setCallStreamPort(dataPort)
+              .addAllServers(view.serversOf(lease.get()))
+              .setPlace(servers.indexOf(wanted))
               .build());
     } catch (InvalidRequestException e) {
       reply.onError(Status.RESOURCE_EXHAUSTED.withDescription(e.getMessage()).asRuntimeException());

@@ -12,7 +12,6 @@ import io.gpupool.server.tally.Row;
 import io.gpupool.server.tally.Waits;
 import java.util.List;
 import java.util.Set;
-import java.util.stream.Collectors;
 
 /**
  * What the pool held at one moment, as far as one caller may see it.
@@ -39,7 +38,6 @@ public record PoolSnapshot(
    */
   public PoolSnapshot ofThisServer() {
     List<LeaseInfo> own = leases.stream().filter(this::isHere).toList();
-    Set<String> ids = own.stream().map(LeaseInfo::getId).collect(Collectors.toSet());
     return new PoolSnapshot(
         server,
         servers.stream().filter(info -> info.getName().equals(server)).toList(),
@@ -47,7 +45,7 @@ public record PoolSnapshot(
         own,
         queue.stream().filter(request -> requestsHere.contains(request.getId())).toList(),
         requestsHere,
-        sessions.stream().filter(session -> ids.contains(session.getLeaseId())).toList(),
+        sessions.stream().filter(session -> session.getServer().equals(server)).toList(),
         partitions.stream()
             .filter(partition -> partition.getRef().getServer().equals(server))
             .toList(),

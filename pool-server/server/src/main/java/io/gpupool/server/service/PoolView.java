@@ -6,6 +6,7 @@ import io.gpupool.control.v1.GpuInfo;
 import io.gpupool.control.v1.Grant;
 import io.gpupool.control.v1.GrantUse;
 import io.gpupool.control.v1.LeaseInfo;
+import io.gpupool.control.v1.LeaseServer;
 import io.gpupool.control.v1.ListGpusReply;
 import io.gpupool.control.v1.ListLeasesReply;
 import io.gpupool.control.v1.ListQueueReply;
@@ -113,12 +114,20 @@ public final class PoolView {
     return version;
   }
 
-  /** Where a lease's GPUs are; empty while that server is gone. */
-  Optional<String> addressOf(Lease lease) {
-    return addressOf(lease.parts.getFirst().gpu().server());
+  /** The servers that have a lease's GPUs, in its order. */
+  List<LeaseServer> serversOf(Lease lease) {
+    return lease.extent.servers().stream()
+        .map(name ->
+            LeaseServer.newBuilder()
+                .setName(name)
+                .setAddress(addressOf(name).orElse(""))
+                .setGpus(lease.extent.gpusOf(name))
+                .build())
+        .toList();
   }
 
-  private Optional<String> addressOf(String name) {
+  /** Where a server is; empty while it is gone. */
+  Optional<String> addressOf(String name) {
     return name.equals(server) ? Optional.of(address.get()) : capacity.members().addressOf(name);
   }
 
@@ -314,13 +323,13 @@ public final class PoolView {
     return reply.build();
   }
 
-  /** With what the server of its GPUs tells of it. */
+  /** With what the other servers that have GPUs of it tell. */
   private LeaseInfo.Builder info(Lease lease, Map<String, Bulletin> told) {
     LeaseInfo.Builder info = info(lease);
-    if (lease.isElsewhere()) {
-      Optional.ofNullable(told.get(lease.parts.getFirst().gpu().server()))
+    for (String other : lease.extent.servers()) {
+      Optional.ofNullable(told.get(other))
           .flatMap(bulletin -> bulletin.lease(lease.id))
-          .ifPresent(there -> use(info, there, !lease.isHeldHere()));
+          .ifPresent(there -> use(info, lease, other, there));
     }
     return info;
   }
@@ -340,25 +349,34 @@ public final class PoolView {
             .setTimeLimitMillis(lease.clock.limits().timeMillis())
             .setGraceMillis(lease.clock.limits().graceMillis());
     for (int i = 0; i < lease.parts.size(); i++) {
-      info.addGrants(
-          GrantUse.newBuilder()
-              .setGrant(grant(lease.parts.get(i)))
-              .setUsedMemoryBytes(lease.ledger.usedBytes(i))
-              .setUsedComputePercent(lease.time.recentPercent(i, timers.nowNanos()))
-              .setUsedGpuNanos(lease.time.use(i).usedNanos())
-              .setThrottledNanos(lease.time.use(i).waitedNanos()));
+      GrantUse.Builder use = GrantUse.newBuilder().setGrant(grant(lease.parts.get(i)));
+      lease.extent.ownIndex(i).ifPresent(own -> use(use, lease, own));
+      info.addGrants(use);
     }
     return info;
   }
 
-  /** What the server of a lease's GPUs tells of its use. */
-  private static void use(LeaseInfo.Builder info, LeaseInfo there, boolean isHeldThere) {
-    info.setSessions(there.getSessions()).setIdleMillis(there.getIdleMillis());
-    if (isHeldThere) {
+  /** Of one of this server's own GPUs. */
+  private void use(GrantUse.Builder use, Lease lease, int own) {
+    use.setUsedMemoryBytes(lease.ledger.usedBytes(own))
+        .setUsedComputePercent(lease.time.recentPercent(own, timers.nowNanos()))
+        .setUsedGpuNanos(lease.time.use(own).usedNanos())
+        .setThrottledNanos(lease.time.use(own).waitedNanos());
+  }
+
+  /** What another server that has GPUs of a lease tells of their use. */
+  private static void use(LeaseInfo.Builder info, Lease lease, String other, LeaseInfo there) {
+    info.setSessions(info.getSessions() + there.getSessions());
+    boolean isFirst = lease.isElsewhere() && other.equals(lease.extent.home());
+    info.setIdleMillis(
+        isFirst ? there.getIdleMillis() : Math.min(info.getIdleMillis(), there.getIdleMillis()));
+    if (!lease.isHeldHere() && other.equals(lease.extent.home())) {
       info.setState(there.getState());
     }
     for (int i = 0; i < Math.min(info.getGrantsCount(), there.getGrantsCount()); i++) {
-      info.setGrants(i, there.getGrants(i).toBuilder().setGrant(info.getGrants(i).getGrant()));
+      if (info.getGrants(i).getGrant().getServer().equals(other)) {
+        info.setGrants(i, there.getGrants(i).toBuilder().setGrant(info.getGrants(i).getGrant()));
+      }
     }
   }
 
@@ -447,7 +465,7 @@ public final class PoolView {
             .setThrottledNanos(stats.throttledNanos())
             .setLastError(stats.lastError())
             .setAgeMillis(millisSince(session.openedAtNanos));
-    for (int i = 0; i < session.lease.parts.size(); i++) {
+    for (int i = 0; i < session.lease.extent.own().size(); i++) {
       info.addUsedMemoryBytes(session.lease.ledger.usedBytes(i, session.slot()));
     }
     return info.build();

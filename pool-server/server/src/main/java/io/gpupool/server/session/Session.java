@@ -44,6 +44,10 @@ public final class Session implements LeasedSession {
 
   public final SessionId id;
   public final SessionKey key;
+
+  /** Opens connections of the program's workers at other servers. */
+  public final SessionKey peerKey;
+
   public final Lease lease;
   private final int slot;
   public final HolderName client;
@@ -61,6 +65,7 @@ public final class Session implements LeasedSession {
   Session(
       SessionId id,
       SessionKey key,
+      SessionKey peerKey,
       Lease lease,
       int slot,
       HolderName client,
@@ -71,6 +76,7 @@ public final class Session implements LeasedSession {
       Runnable onGone) {
     this.id = id;
     this.key = key;
+    this.peerKey = peerKey;
     this.lease = lease;
     this.slot = slot;
     this.client = client;
@@ -204,13 +210,14 @@ public final class Session implements LeasedSession {
         .put("lease", lease.id.text())
         .put("ledger", lease.ledger.path().toString())
         .put("slot", slot)
+        .put("addressSlot", lease.extent.place().orElseThrow())
         .put("turns", lease.time.path().toString())
         .put(
             "numbers",
             lease.time.numbers().stream().map(String::valueOf).collect(Collectors.joining(",")))
         .put(
             "gpus",
-            lease.parts.stream()
+            lease.extent.own().stream()
                 .map(part ->
                     part.gpu().ordinal()
                         + ":"

@@ -64,6 +64,7 @@ public final class Sessions {
         new Session(
             id,
             SessionKey.random(random),
+            SessionKey.random(random),
             lease,
             slot,
             client,

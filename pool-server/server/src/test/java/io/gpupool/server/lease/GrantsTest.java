@@ -126,7 +126,8 @@ class GrantsTest {
     Leases.Granted kept = grant(before, 0.5);
     Leases.Granted left = grant(before, 0.25);
     LeaseId ending = grant(before, 0.25).lease().id;
-    before.grants.end(ending, false, Actor.ANYONE, "killed while its workers were dying");
+    boolean ignored =
+        before.grants.end(ending, s -> false, Actor.ANYONE, "killed while its workers were dying");
 
     Ground after = new Ground(store, new ManualTimers(), List.of(first), "host:7642");
     after.leases.restore();

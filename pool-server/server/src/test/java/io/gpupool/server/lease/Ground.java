@@ -95,7 +95,7 @@ public final class Ground {
             leases,
             queue,
             own,
-            () -> new ServerEntry(server, server + ":7642", "1", "soft", gpus, 0));
+            () -> new ServerEntry(server, server + ":7642", "1", "soft", gpus, 0, 7641, false));
     membership.ifPresent(m -> queue.share(new Waitlist(records, m, server, own)));
   }
 
@@ -140,6 +140,11 @@ public final class Ground {
     loseRecord();
   }
 
+  /** Ends as if killed, which nobody has noticed yet. */
+  void killed() {
+    dead = true;
+  }
+
   /** Is given up by those that keep the state. */
   void loseRecord() {
     try {
@@ -171,7 +176,7 @@ public final class Ground {
 
   public void giveBack(LeaseId id) {
     try {
-      grants.forget(id);
+      boolean ignored = grants.end(id, s -> true, Actor.ANYONE, "given back");
     } catch (StateException e) {
       throw new AssertionError(e);
     }

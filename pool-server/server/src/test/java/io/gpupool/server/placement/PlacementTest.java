@@ -11,6 +11,7 @@ import io.gpupool.server.placement.Placement.Offer;
 import io.gpupool.server.placement.Placement.Outcome;
 import io.gpupool.server.placement.Placement.Part;
 import java.util.ArrayList;
+import java.util.Arrays;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
@@ -158,7 +159,107 @@ public class PlacementTest {
     assertThat(placed(spread(2), ground.capacity))
         .extracting(part -> part.gpu().label())
         .containsExactly("GPU 1 of a", "GPU 1 of b");
-    assertThat(placed(spread(4), ground.capacity)).hasSize(4);
+    assertThat(placed(spread(4), ground.capacity))
+        .extracting(part -> part.gpu().server())
+        .containsExactly("a", "a", "b", "b");
+  }
+
+  /** Against all sets of servers, as many as there are. */
+  @Test
+  void place_severalGpusOfAnyPool_takesAsFewServersAsPossibleOneAfterTheOther() {
+    int across = 0;
+    for (int seed = 0; seed < 400; seed++) {
+      Random random = new Random(seed);
+      List<Offer> snapshot = new ArrayList<>();
+      int[] free = new int[1 + random.nextInt(6)];
+      for (int server = 0; server < free.length; server++) {
+        for (int i = random.nextInt(5); i > 0; i--) {
+          Gpu gpu = gpu("s" + server, i, GIB);
+          boolean taken = random.nextInt(3) == 0;
+          free[server] += taken ? 0 : 1;
+          snapshot.add(Offer.ofRest(gpu, gpu.whole(), taken ? Share.NONE : gpu.whole()));
+        }
+      }
+      boolean spread = random.nextInt(3) == 0;
+      boolean one = random.nextInt(3) == 0;
+      Ask ask = several(1 + random.nextInt(8), spread, one);
+      int fewest = fewest(free, ask.gpus());
+      if (Placement.place(ask, "", snapshot) instanceof Outcome.Placed(List<Part> parts)) {
+        assertThat(parts.stream().map(Part::gpu).distinct()).hasSize(ask.gpus());
+        assertThat(parts).allMatch(part -> isFree(snapshot, part));
+        List<String> servers = parts.stream().map(part -> part.gpu().server()).toList();
+        List<String> inOrder = new ArrayList<>();
+        servers.forEach(server -> {
+          if (inOrder.isEmpty() || !inOrder.getLast().equals(server)) {
+            inOrder.add(server);
+          }
+        });
+        assertThat(inOrder).doesNotHaveDuplicates();
+        int able = (int) Arrays.stream(free).filter(count -> count > 0).count();
+        assertThat(inOrder)
+            .as("%s of %s", ask.describe(), Arrays.toString(free))
+            .hasSize(one ? 1 : spread ? Math.min(able, ask.gpus()) : fewest);
+        across += inOrder.size() > 1 ? 1 : 0;
+      } else {
+        assertThat(fewest).isGreaterThan(ask.maxServers());
+      }
+    }
+    assertThat(across).isGreaterThan(50);
+  }
+
+  private static boolean isFree(List<Offer> snapshot, Part part) {
+    return snapshot.stream().anyMatch(o -> o.holds(part) && o.free().covers(part.share()));
+  }
+
+  /** How many servers it takes; more than there are if all have too few. */
+  private static int fewest(int[] free, int gpus) {
+    int fewest = Integer.MAX_VALUE;
+    for (int set = 1; set < 1 << free.length; set++) {
+      int room = 0;
+      for (int server = 0; server < free.length; server++) {
+        room += (set >> server & 1) * free[server];
+      }
+      fewest = room >= gpus ? Math.min(fewest, Integer.bitCount(set)) : fewest;
+    }
+    return fewest;
+  }
+
+  @Test
+  void place_moreServersThanAProgramCanReach_staysWithinThem() {
+    List<Offer> snapshot = new ArrayList<>();
+    for (int server = 0; server < 40; server++) {
+      for (int i = 0; i < (server == 20 ? 8 : 1); i++) {
+        Gpu gpu = gpu("s" + server, i, GIB);
+        snapshot.add(Offer.ofRest(gpu, gpu.whole(), gpu.whole()));
+      }
+    }
+    for (boolean spread : new boolean[] {false, true}) {
+      Outcome most = Placement.place(several(23, spread, false), "", snapshot);
+      assertThat(((Outcome.Placed) most).parts().stream().map(p -> p.gpu().server()).distinct())
+          .hasSize(16);
+      assertThat(
+              ((Outcome.Impossible) Placement.place(several(24, spread, false), "", snapshot))
+                  .reason())
+          .isEqualTo("only 23 GPUs of any 16 servers can serve it");
+      assertThat(((Outcome.Placed) Placement.place(several(8, spread, true), "", snapshot)).parts())
+          .allMatch(part -> part.gpu().server().equals("s20"));
+      assertThat(
+              ((Outcome.Impossible) Placement.place(several(9, spread, true), "", snapshot))
+                  .reason())
+          .contains("no server has more than 8 GPUs");
+    }
+  }
+
+  private static Ask several(int gpus, boolean spread, boolean oneServer) {
+    return new Ask(
+        gpus,
+        new Ask.Size.Fraction(1),
+        OptionalInt.empty(),
+        Map.of(),
+        Optional.empty(),
+        false,
+        spread,
+        oneServer);
   }
 
   @Test
@@ -225,7 +326,8 @@ public class PlacementTest {
         Map.of(),
         Optional.empty(),
         false,
-        true);
+        true,
+        false);
   }
 
   private static Ask fraction(int gpus, double part) {

@@ -54,6 +54,17 @@ class RecordFormTest {
       assertRoundTrip(
           Kinds.AUDIT, new AuditEntry(random.nextLong(1L << 42), text(), text(), text(), text()));
       assertRoundTrip(Kinds.BULLETINS, bulletin());
+      assertRoundTrip(
+          Kinds.SERVERS,
+          new ServerEntry(
+              text(),
+              text(),
+              text(),
+              text(),
+              List.of(),
+              random.nextLong(1L << 42),
+              random.nextInt(65536),
+              random.nextBoolean()));
       assertRoundTrip(Kinds.ENDINGS, new Ending(text(), text()));
     }
   }
@@ -139,7 +150,7 @@ class RecordFormTest {
             5000 + random.nextInt(1 << 20),
             random.nextBoolean() ? 0 : 86_400_000,
             random.nextBoolean() ? 0 : 60_000),
-        random.nextBoolean());
+        maybe(this::text));
   }
 
   private Quota quota() {

@@ -111,6 +111,7 @@ class SessionTest {
         new Session(
             SessionId.random(random),
             SessionKey.random(random),
+            SessionKey.random(random),
             lease,
             lease.freeSlot().orElseThrow(),
             Ground.HOLDER,
