@@ -2,6 +2,7 @@
 package io.gpupool.agent;
 
 import io.gpupool.control.v1.Holder;
+import io.gpupool.transport.CallStreamDialer;
 import io.gpupool.transport.Detaching;
 import io.gpupool.transport.Relay;
 import io.gpupool.transport.TextMessageDecoder;
@@ -17,12 +18,16 @@ import io.netty.channel.ChannelHandlerContext;
 import io.netty.channel.ChannelInboundHandlerAdapter;
 import io.netty.channel.epoll.EpollDomainSocketChannel;
 import io.netty.channel.epoll.EpollSocketChannel;
+import io.netty.channel.unix.FileDescriptor;
 import io.netty.channel.unix.PeerCredentials;
 import io.netty.util.ReferenceCountUtil;
 import java.io.IOException;
+import java.net.InetSocketAddress;
+import java.util.ArrayList;
+import java.util.HexFormat;
+import java.util.List;
 import java.util.Optional;
 import java.util.concurrent.CompletableFuture;
-import java.util.concurrent.CompletionException;
 import java.util.concurrent.ScheduledFuture;
 import java.util.concurrent.TimeUnit;
 import org.slf4j.Logger;
@@ -45,12 +50,12 @@ final class Attachment extends ChannelInboundHandlerAdapter {
   private boolean asked;
   private boolean gone;
   private boolean relayed;
+  private boolean handed;
   private Optional<PoolClient> client = Optional.empty();
-  private Optional<PoolClient> elsewhere = Optional.empty();
   private Optional<String> token = Optional.empty();
   private Optional<OwnLeases.Use> ownLease = Optional.empty();
-  private Optional<CompletableFuture<OpenedSession>> session = Optional.empty();
-  private Optional<CompletableFuture<EpollSocketChannel>> stream = Optional.empty();
+  private Optional<LeaseSessions> sessions = Optional.empty();
+  private List<CompletableFuture<EpollSocketChannel>> streams = List.of();
 
   Attachment(
       EpollDomainSocketChannel channel,
@@ -93,16 +98,21 @@ final class Attachment extends ChannelInboundHandlerAdapter {
     if (limit != null) {
       limit.cancel(false);
     }
-    stream.ifPresent(dialing -> dialing.cancel(false));
+    streams.forEach(dialing -> dialing.cancel(false));
+    if (!handed) {
+      streams.forEach(dialing -> dialing.thenAccept(EpollSocketChannel::close));
+    }
     if (ownLease.isPresent() && ownLease.get().isLast()) {
-      ownLease.get().release().whenComplete((done, failure) -> forget());
+      ownLease
+          .get()
+          .release()
+          .whenCompleteAsync((done, failure) -> forget(), channel.eventLoop());
     } else {
       ownLease.ifPresent(OwnLeases.Use::release);
-      session.ifPresent(opening ->
-          opening.thenAccept(
-              opened -> elsewhere.or(() -> client).orElseThrow().closeSession(opened)));
-      session.ifPresentOrElse(
-          opening -> opening.whenComplete((opened, failure) -> forget()), this::forget);
+      sessions
+          .map(LeaseSessions::end)
+          .orElseGet(() -> CompletableFuture.completedFuture(null))
+          .whenCompleteAsync((done, failure) -> forget(), channel.eventLoop());
     }
   }
 
@@ -172,36 +182,95 @@ final class Attachment extends ChannelInboundHandlerAdapter {
   }
 
   private CompletableFuture<Void> open(AttachRequest.Ticket ticket, PoolClient to, Holder holder) {
-    CompletableFuture<OpenedSession> opening =
-        to.openSession(ticket.leaseId(), ticket.secret(), holder)
-            .exceptionallyComposeAsync(
-                failure -> openElsewhere(failure, ticket, holder), channel.eventLoop());
-    session = Optional.of(opening);
-    return opening.thenComposeAsync(
-        opened -> {
-          if (gone) {
-            throw new Refusal(Refusal.Cause.INTERNAL, "the program has left");
-          }
-          CompletableFuture<EpollSocketChannel> dialing =
-              CallStreamDialer.dial(opened, channel.eventLoop());
-          stream = Optional.of(dialing);
-          return dialing.thenCompose(connected -> hand(connected, opened, ticket, to));
-        },
-        channel.eventLoop());
+    if (gone) {
+      throw new Refusal(Refusal.Cause.INTERNAL, "the program has left");
+    }
+    LeaseSessions opening =
+        new LeaseSessions(ticket, holder, token, to, clients, channel.eventLoop());
+    sessions = Optional.of(opening);
+    return opening
+        .open()
+        .thenComposeAsync(
+            opened -> {
+              if (gone) {
+                throw new Refusal(Refusal.Cause.INTERNAL, "the program has left");
+              }
+              streams =
+                  opened.stream()
+                      .map(session ->
+                          CallStreamDialer.dial(
+                              session.callStream(), session.hello(), channel.eventLoop()))
+                      .toList();
+              return CompletableFuture.allOf(streams.toArray(CompletableFuture[]::new))
+                  .thenCompose(done -> hand(opened, ticket, to));
+            },
+            channel.eventLoop());
   }
 
-  /** The pool's other server, which has the GPUs, is asked in the same way. */
-  private CompletableFuture<OpenedSession> openElsewhere(
-      Throwable failure, AttachRequest.Ticket ticket, Holder holder) {
-    Throwable inner = failure instanceof CompletionException ? failure.getCause() : failure;
-    if (!(inner instanceof Elsewhere other) || gone || elsewhere.isPresent()) {
-      return CompletableFuture.failedFuture(failure);
+  /** All call streams are connected. */
+  private CompletableFuture<Void> hand(
+      List<OpenedSession> opened, AttachRequest.Ticket ticket, PoolClient to) {
+    handed = true;
+    for (OpenedSession session : opened) {
+      LOG.info(
+          "lease {} session {}: call stream to {} {}{}",
+          ticket.leaseId(),
+          session.id().brief(),
+          session.callStream().address(),
+          session.callStream().tls().isPresent() ? "over TLS " : "",
+          isRelayed(session) ? "relayed" : "handed over");
     }
-    PoolAddress address = PoolAddress.parse(other.address());
-    PoolClient there =
-        clients.take(client.orElseThrow().address().tls() ? address.overTls() : address, token);
-    elsewhere = Optional.of(there);
-    return there.openSession(ticket.leaseId(), ticket.secret(), holder);
+    return opened.size() == 1
+        ? hand(streams.getFirst().join(), opened.getFirst(), ticket, to)
+        : handSeveral(opened, ticket, to);
+  }
+
+  /** What the agent decrypts, it has to pass on. */
+  private boolean isRelayed(OpenedSession session) {
+    return options.relay() || session.callStream().tls().isPresent();
+  }
+
+  private static TextMessage.Builder attached(
+      boolean relay, OpenedSession opened, AttachRequest.Ticket ticket, PoolClient to) {
+    return TextMessage.ofType("attached")
+        .put("protocol", Versions.LOCAL_PROTOCOL)
+        .put("mode", relay ? "relay" : "descriptor")
+        .put("session", opened.id().toString())
+        .put("lease", ticket.leaseId())
+        .put("server", to.address().toString());
+  }
+
+  private CompletableFuture<Void> handSeveral(
+      List<OpenedSession> opened, AttachRequest.Ticket ticket, PoolClient to) {
+    TextMessage.Builder answer = attached(false, opened.getFirst(), ticket, to);
+    answer.put("streams", opened.size());
+    List<CompletableFuture<FileDescriptor>> descriptors = new ArrayList<>();
+    for (int link = 0; link < opened.size(); link++) {
+      OpenedSession session = opened.get(link);
+      InetSocketAddress address = session.callStream().address();
+      answer
+          .put("server." + link, session.server().getName())
+          .put("session." + link, session.id().toString())
+          .put("stream." + link, address.getAddress().getHostAddress() + ":" + address.getPort())
+          .put("peer_key." + link, HexFormat.of().formatHex(session.peerKey().bytes()));
+      descriptors.add(HandOver.of(streams.get(link).join(), session, options.relay()));
+    }
+    return CompletableFuture.allOf(descriptors.toArray(CompletableFuture[]::new))
+        .whenCompleteAsync(
+            (done, failure) -> {
+              if (failure != null || !channel.isActive()) {
+                descriptors.forEach(descriptor -> descriptor.thenAccept(Detaching::closeQuietly));
+                return;
+              }
+              channel.pipeline().remove(TextMessageDecoder.class);
+              channel.write(encode(answer.build()));
+              for (CompletableFuture<FileDescriptor> descriptor : descriptors) {
+                FileDescriptor handing = descriptor.join();
+                channel.write(handing).addListener(sent -> Detaching.closeQuietly(handing));
+              }
+              channel.flush();
+            },
+            channel.eventLoop());
   }
 
   private CompletableFuture<Void> hand(
@@ -209,24 +278,9 @@ final class Attachment extends ChannelInboundHandlerAdapter {
       OpenedSession opened,
       AttachRequest.Ticket ticket,
       PoolClient to) {
-    // What the agent decrypts, it has to pass on.
-    boolean relay = options.relay() || opened.tls().isPresent();
-    TextMessage answer =
-        TextMessage.ofType("attached")
-            .put("protocol", Versions.LOCAL_PROTOCOL)
-            .put("mode", relay ? "relay" : "descriptor")
-            .put("session", opened.id().toString())
-            .put("lease", ticket.leaseId())
-            .put("server", to.address().toString())
-            .build();
-    LOG.info(
-        "lease {} session {}: call stream to {} {}{}",
-        ticket.leaseId(),
-        opened.id().brief(),
-        opened.callStream(),
-        opened.tls().isPresent() ? "over TLS " : "",
-        relay ? "relayed" : "handed over");
-    if (opened.tls().isPresent()) {
+    boolean relay = isRelayed(opened);
+    TextMessage answer = attached(relay, opened, ticket, to).build();
+    if (opened.callStream().tls().isPresent()) {
       channel.config().setAutoRead(false);
       channel.writeAndFlush(encode(answer));
       return relayOverTls(connected, opened);
@@ -293,8 +347,8 @@ final class Attachment extends ChannelInboundHandlerAdapter {
   private void forget() {
     client.ifPresent(clients::giveBack);
     client = Optional.empty();
-    elsewhere.ifPresent(clients::giveBack);
-    elsewhere = Optional.empty();
+    sessions.ifPresent(LeaseSessions::forget);
+    sessions = Optional.empty();
   }
 
   private static ByteBuf encode(TextMessage message) {

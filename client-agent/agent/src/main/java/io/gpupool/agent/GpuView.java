@@ -9,6 +9,7 @@ import io.gpupool.control.v1.SessionInfo;
 import io.gpupool.wire.TextMessage;
 import io.gpupool.wire.Versions;
 import java.util.Comparator;
+import java.util.List;
 import java.util.Map;
 import java.util.TreeMap;
 
@@ -102,11 +103,18 @@ final class GpuView {
   /** Bytes on that GPU by process; a process may have a session at each server. */
   private static Map<Integer, Long> bytes(DescribeLeaseReply lease, int ordinal, String host) {
     Map<Integer, Long> bytes = new TreeMap<>();
+    List<String> servers =
+        lease.getLease().getGrantsList().stream().map(use -> use.getGrant().getServer()).toList();
+    // A session counts the GPUs of its own server, which follow each other.
+    String server = servers.get(ordinal);
+    int index = ordinal - servers.indexOf(server);
     for (SessionInfo session : lease.getSessionsList()) {
       int pid = session.getClient().getPid();
-      if (session.getClient().getHost().equals(host) && pid > 0) {
+      if (session.getClient().getHost().equals(host)
+          && pid > 0
+          && session.getServer().equals(server)) {
         long here =
-            ordinal < session.getUsedMemoryBytesCount() ? session.getUsedMemoryBytes(ordinal) : 0;
+            index < session.getUsedMemoryBytesCount() ? session.getUsedMemoryBytes(index) : 0;
         bytes.merge(pid, here, Long::sum);
       }
     }

@@ -27,6 +27,7 @@ public record LeaseWish(
     Optional<Integer> priority,
     boolean hard,
     boolean spread,
+    boolean oneServer,
     Optional<String> idleTimeout,
     Optional<String> timeLimit) {
   public static final LeaseWish NOTHING =
@@ -39,6 +40,7 @@ public record LeaseWish(
           Optional.empty(),
           Optional.empty(),
           Optional.empty(),
+          false,
           false,
           false,
           Optional.empty(),
@@ -61,6 +63,7 @@ public record LeaseWish(
         Optional.empty(),
         Optional.empty(),
         Optional.empty(),
+        false,
         false,
         false,
         values.apply("idle_timeout"),
@@ -86,6 +89,7 @@ public record LeaseWish(
         priority.or(() -> other.priority),
         hard || other.hard,
         spread || other.spread,
+        oneServer || other.oneServer,
         idleTimeout.or(() -> other.idleTimeout),
         timeLimit.or(() -> other.timeLimit));
   }
@@ -110,7 +114,7 @@ public record LeaseWish(
     partition.ifPresent(request::setPartition);
     waitLimit.ifPresent(text -> request.setWaitMillis(duration(text).toMillis()));
     priority.ifPresent(request::setPriority);
-    request.setHard(hard).setSpread(spread);
+    request.setHard(hard).setSpread(spread).setOneServer(oneServer);
     idleTimeout.ifPresent(text -> request.setIdleTimeoutMillis(duration(text).toMillis()));
     timeLimit.ifPresent(text -> request.setTimeLimitMillis(duration(text).toMillis()));
     return request.build();

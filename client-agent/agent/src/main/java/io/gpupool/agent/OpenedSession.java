@@ -1,21 +1,37 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.gpupool.agent;
 
-import io.gpupool.transport.tls.TlsContext;
+import io.gpupool.control.v1.LeaseServer;
+import io.gpupool.transport.CallStreamDialer;
+import io.gpupool.wire.ClientHello;
 import io.gpupool.wire.SessionId;
 import io.gpupool.wire.SessionKey;
-import java.net.InetSocketAddress;
-import java.util.Optional;
+import io.gpupool.wire.Versions;
+import java.util.List;
 
 /**
  * A session that waits for its call stream.
  *
- * @param host what the certificate of the call stream's server must be of
- * @param tls with what the call stream begins; empty: in clear text
+ * @param peerKey opens connections of the program's workers at other servers to this one
+ * @param servers all servers of the lease, in the order of its GPUs
+ * @param place of the session's server among them
  */
 record OpenedSession(
     SessionId id,
     SessionKey key,
-    InetSocketAddress callStream,
-    String host,
-    Optional<TlsContext> tls) {}
+    SessionKey peerKey,
+    CallStreamDialer.Target callStream,
+    List<LeaseServer> servers,
+    int place) {
+  OpenedSession {
+    servers = List.copyOf(servers);
+  }
+
+  LeaseServer server() {
+    return servers.get(place);
+  }
+
+  ClientHello hello() {
+    return new ClientHello(Versions.CALL_STREAM_MIN, Versions.CALL_STREAM_MAX, id, key);
+  }
+}

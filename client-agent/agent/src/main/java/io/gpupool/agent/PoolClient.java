@@ -13,6 +13,7 @@ import io.gpupool.control.v1.OpenSessionRequest;
 import io.gpupool.control.v1.PoolAdminGrpc;
 import io.gpupool.control.v1.PoolGrpc;
 import io.gpupool.control.v1.Queued;
+import io.gpupool.transport.CallStreamDialer;
 import io.gpupool.transport.tls.TlsContext;
 import io.gpupool.transport.tls.TlsEngines;
 import io.gpupool.wire.SessionId;
@@ -36,6 +37,7 @@ import io.netty.channel.epoll.EpollSocketChannel;
 import java.net.InetAddress;
 import java.net.InetSocketAddress;
 import java.net.UnknownHostException;
+import java.util.Objects;
 import java.util.Optional;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CompletionException;
@@ -124,8 +126,14 @@ public final class PoolClient implements AutoCloseable {
         .request(request);
   }
 
-  /** Opens a session; it must be connected soon, or the pool ends it. */
-  CompletableFuture<OpenedSession> openSession(String leaseId, String secret, Holder client) {
+  /**
+   * Opens a session; it must be connected soon, or the pool ends it.
+   *
+   * @param server of the lease; empty: whichever is asked
+   * @return fails with {@link Elsewhere} where another server is to be asked
+   */
+  CompletableFuture<OpenedSession> openSession(
+      String leaseId, String secret, Holder client, String server) {
     connectAfresh();
     ClientCall<OpenSessionRequest, OpenSessionReply> call =
         channel.newCall(
@@ -172,6 +180,7 @@ public final class PoolClient implements AutoCloseable {
             .setLeaseId(leaseId)
             .setSecret(secret)
             .setClient(client)
+            .setServer(server)
             .build());
     call.halfClose();
     call.request(2);
@@ -254,10 +263,12 @@ public final class PoolClient implements AutoCloseable {
       return new OpenedSession(
           SessionId.ofBytes(reply.getSessionId().toByteArray()),
           SessionKey.ofBytes(reply.getSessionKey().toByteArray()),
-          new InetSocketAddress(host, reply.getCallStreamPort()),
-          name,
-          tls);
-    } catch (WireException | IllegalArgumentException e) {
+          SessionKey.ofBytes(reply.getPeerKey().toByteArray()),
+          new CallStreamDialer.Target(
+              new InetSocketAddress(host, reply.getCallStreamPort()), name, tls),
+          reply.getServersList(),
+          Objects.checkIndex(reply.getPlace(), reply.getServersCount()));
+    } catch (WireException | IllegalArgumentException | IndexOutOfBoundsException e) {
       throw new Refusal(Refusal.Cause.PROTOCOL, "the pool's answer is wrong: " + e.getMessage());
     }
   }

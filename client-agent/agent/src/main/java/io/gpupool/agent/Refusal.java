@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.gpupool.agent;
 
+import io.gpupool.transport.DialException;
+import io.gpupool.transport.tls.TlsFailure;
 import io.grpc.Status;
 import java.util.Locale;
 import java.util.Optional;
@@ -38,6 +40,11 @@ public final class Refusal extends RuntimeException {
     return cause;
   }
 
+  /** The same, where it is of one server of several. */
+  Refusal at(String server) {
+    return new Refusal(cause, "server " + server + " of the lease: " + getMessage());
+  }
+
   /** Turns whatever an asynchronous step failed with into a refusal. */
   public static Refusal of(Throwable failure, PoolAddress pool) {
     Throwable inner = failure;
@@ -46,6 +53,16 @@ public final class Refusal extends RuntimeException {
     }
     if (inner instanceof Refusal refusal) {
       return refusal;
+    }
+    if (inner instanceof DialException dialing) {
+      return new Refusal(
+          switch (dialing.why()) {
+            case UNREACHABLE -> Cause.UNREACHABLE;
+            case PROTOCOL -> Cause.PROTOCOL;
+            case DENIED -> Cause.DENIED;
+            case REFUSED -> Cause.REFUSED;
+          },
+          dialing.getMessage());
     }
     Status status = Status.fromThrowable(inner);
     return switch (status.getCode()) {

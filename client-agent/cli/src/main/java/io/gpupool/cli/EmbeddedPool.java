@@ -45,6 +45,7 @@ final class EmbeddedPool implements AutoCloseable {
                 Optional.empty(),
                 Optional.empty(),
                 TlsFiles.NONE,
+                Optional.empty(),
                 Optional.of(ServerOptions.Auth.none),
                 Optional.empty(),
                 Optional.empty(),

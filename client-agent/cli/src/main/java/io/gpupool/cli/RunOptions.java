@@ -74,6 +74,11 @@ final class RunOptions {
   private boolean spread;
 
   @Option(
+      names = "--one-server",
+      description = "all GPUs on one server (default: on several if none has room for all)")
+  private boolean oneServer;
+
+  @Option(
       names = "--idle-timeout",
       paramLabel = "DURATION",
       description = {
@@ -184,6 +189,7 @@ final class RunOptions {
             priority,
             hard,
             spread,
+            oneServer,
             idleTimeout,
             timeLimit)
         .orElse(Environment.wish());

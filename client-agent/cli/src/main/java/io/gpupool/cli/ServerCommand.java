@@ -102,6 +102,15 @@ final class ServerCommand implements Callable<Integer> {
       description = "only clients with a certificate that comes from one of these roots are let in")
   private Optional<Path> tlsClientRoots = Optional.empty();
 
+  @Option(
+      names = "--tls-peer-ca",
+      paramLabel = "FILE",
+      description = {
+        "roots of the certificates of the pool's other servers, to which this one connects for",
+        "programs with GPUs of several (default: those of --tls-client-ca, else this machine's)"
+      })
+  private Optional<Path> tlsPeerRoots = Optional.empty();
+
   @Mixin private OidcServerOptions oidc = new OidcServerOptions();
 
   @Option(
@@ -183,6 +192,7 @@ final class ServerCommand implements Callable<Integer> {
             state.filter(place -> !isEtcd(place)).map(Path::of),
             state.filter(ServerCommand::isEtcd).map(etcd::options),
             new TlsFiles(tlsCertificate, tlsKey, tlsClientRoots),
+            tlsPeerRoots,
             auth,
             oidc.options(),
             name,

@@ -33,6 +33,7 @@ import io.gpupool.server.service.ScalerWatch;
 import io.gpupool.server.service.ServerMode;
 import io.gpupool.server.session.Bulletins;
 import io.gpupool.server.session.CallStreamPort;
+import io.gpupool.server.session.PeerDialer;
 import io.gpupool.server.session.Sessions;
 import io.gpupool.server.session.WorkerSocket;
 import io.gpupool.server.session.Workers;
@@ -231,6 +232,15 @@ public final class PoolServer implements AutoCloseable {
     }
   }
 
+  private Optional<TlsContext> peerTls(ServerOptions options) throws IOException {
+    if (tls.isEmpty() || options.etcd().isEmpty()) {
+      return Optional.empty();
+    }
+    TlsContext opened = TlsContext.following(options.peerTls());
+    onClose.add(opened::close);
+    return Optional.of(opened);
+  }
+
   /** Encrypting takes time that the loop of the workers' sockets should not wait for. */
   private EventLoopGroup networkLoops() {
     if (tls.isEmpty()) {
@@ -292,7 +302,9 @@ public final class PoolServer implements AutoCloseable {
     Leases leases = new Leases(new Grants(records, audit, control, name), capacity, control, times);
     LeaseQueue queue = new LeaseQueue(leases, capacity, tenants, control);
     membership.ifPresent(m -> queue.share(new Waitlist(records, m, name, control)));
-    Sessions sessions = new Sessions(leases, tokens, workers, control, control);
+    EventLoopGroup network = networkLoops();
+    PeerDialer dialer = new PeerDialer(capacity.members(), network, peerTls(options));
+    Sessions sessions = new Sessions(leases, tokens, workers, control, control, dialer);
     Partitions partitions = new Partitions(records, audit, capacity);
     drains = new Drains(records, audit, capacity, leases, queue, control, name);
     if (options.needsTokens()) {
@@ -303,7 +315,6 @@ public final class PoolServer implements AutoCloseable {
     Bulletins bulletins = new Bulletins(records, capacity.members(), name, control);
     leases.restore();
     drains.start();
-    EventLoopGroup network = networkLoops();
     CallStreamPort port =
         new CallStreamPort(
             new InetSocketAddress(options.listen(), options.dataPort()),

@@ -25,6 +25,8 @@ import java.util.regex.Pattern;
  * @param state where the pool remembers what lasts; empty: nowhere, it is forgotten at the end
  * @param etcd where a pool of several servers remembers it, instead of in a folder
  * @param tls what all ports speak TLS with; none: they do not
+ * @param peerRoots where the certificates of the pool's other servers come from; empty: from those
+ *     roots of which certificates are asked of clients, else from those that the machine trusts
  * @param auth how callers prove who they are; empty: on loopback not at all, else by tokens
  * @param oidc whose logins are as good as tokens
  * @param name under which it lists itself; empty makes one of host and control port
@@ -43,6 +45,7 @@ public record ServerOptions(
     Optional<Path> state,
     Optional<EtcdOptions> etcd,
     TlsFiles tls,
+    Optional<Path> peerRoots,
     Optional<Auth> auth,
     Optional<OidcOptions> oidc,
     Optional<String> name,
@@ -85,6 +88,10 @@ public record ServerOptions(
       throw new IllegalArgumentException(
           "--tls-client-ca asks clients for certificates over TLS: give --tls-cert and --tls-key");
     }
+    if (peerRoots.isPresent() && tls.certificate().isEmpty()) {
+      throw new IllegalArgumentException(
+          "--tls-peer-ca is for servers that speak TLS: give --tls-cert and --tls-key");
+    }
     if (spares < 0 || spares > MAX_SPARES) {
       throw new IllegalArgumentException("--spares " + spares + ": give 0 to " + MAX_SPARES);
     }
@@ -92,6 +99,11 @@ public record ServerOptions(
 
   public boolean needsTokens() {
     return auth.equals(Optional.of(Auth.tokens));
+  }
+
+  /** What connections to the pool's other servers speak TLS with; none: they do not. */
+  TlsFiles peerTls() {
+    return new TlsFiles(tls.certificate(), tls.key(), peerRoots.or(tls::trusted));
   }
 
   /** Where a token is left for the first admin. */

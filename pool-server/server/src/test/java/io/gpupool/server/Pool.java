@@ -68,6 +68,7 @@ public final class Pool implements AutoCloseable {
                 state,
                 Optional.empty(),
                 TlsFiles.NONE,
+                Optional.empty(),
                 Optional.of(auth),
                 oidc,
                 Optional.of("test"),

@@ -93,6 +93,7 @@ class ServerOptionsTest {
         Optional.empty(),
         Optional.empty(),
         tls,
+        Optional.empty(),
         Optional.of(auth),
         oidc,
         Optional.empty(),

@@ -208,7 +208,8 @@ public final class Leases {
 
   /** Has the other servers know that the lease's holder is connected to this one. */
   private void holdHere(Lease lease) {
-    if (members().isAlone() || grants.heldAt(lease.id, lease.extent.home()).equals(grants.server())) {
+    if (members().isAlone()
+        || grants.heldAt(lease.id, lease.extent.home()).equals(grants.server())) {
       return;
     }
     try {
@@ -437,10 +438,9 @@ public final class Leases {
   /** Whether the pool knows all whose workers live, so that nothing of theirs is granted again. */
   boolean areThosePoolKnows() {
     return leases.values().stream()
-        .allMatch(
-            lease ->
-                lease.isElsewhere()
-                    || grants.get(lease.id).filter(r -> r.isOn(grants.server())).isPresent());
+        .allMatch(lease ->
+            lease.isElsewhere()
+                || grants.get(lease.id).filter(r -> r.isOn(grants.server())).isPresent());
   }
 
   /** Ends leases on the GPUs of servers that have been gone for long. */

@@ -49,8 +49,7 @@ public record GrantRecord(
 
   /** Without the parts that are on some servers. */
   public GrantRecord without(Predicate<String> servers) {
-    return with(
-        parts.stream().filter(part -> !servers.test(part.gpu().server())).toList(), ending);
+    return with(parts.stream().filter(part -> !servers.test(part.gpu().server())).toList(), ending);
   }
 
   private GrantRecord with(List<PartRecord> otherParts, Optional<String> otherEnding) {

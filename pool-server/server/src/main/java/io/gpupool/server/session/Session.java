@@ -12,8 +12,13 @@ import io.gpupool.wire.SessionId;
 import io.gpupool.wire.SessionKey;
 import io.gpupool.wire.TextMessage;
 import io.netty.channel.unix.FileDescriptor;
+import java.util.ArrayList;
+import java.util.HashSet;
+import java.util.List;
 import java.util.Optional;
+import java.util.Set;
 import java.util.concurrent.Executor;
+import java.util.function.BiConsumer;
 import java.util.stream.Collectors;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
@@ -56,7 +61,15 @@ public final class Session implements LeasedSession {
   public final long openedAtNanos;
   private final Timers timers;
   private final Executor control;
+  private final BiConsumer<Session, TextMessage> onPeerAsked;
   private final Runnable onGone;
+
+  /** Wait until its program is connected, or never will be. */
+  private final List<Runnable> onJoined = new ArrayList<>();
+
+  /** Links of its program with which its worker is connected, or was. */
+  final Set<Integer> peers = new HashSet<>();
+
   private final Timers.Cancellable connectTimer;
   private Optional<CallStream> joining = Optional.empty();
   private State state = State.OPENING;
@@ -73,6 +86,7 @@ public final class Session implements LeasedSession {
       Worker worker,
       Timers timers,
       Executor control,
+      BiConsumer<Session, TextMessage> onPeerAsked,
       Runnable onGone) {
     this.id = id;
     this.key = key;
@@ -84,6 +98,7 @@ public final class Session implements LeasedSession {
     this.worker = worker;
     this.timers = timers;
     this.control = control;
+    this.onPeerAsked = onPeerAsked;
     this.onGone = onGone;
     openedAtNanos = timers.nowNanos();
     connectTimer = timers.after(CONNECT_LIMIT_MILLIS, () -> end("its program never connected"));
@@ -131,6 +146,21 @@ public final class Session implements LeasedSession {
     });
   }
 
+  /** Runs once it is certain whether the program is connected. */
+  void whenJoined(Runnable action) {
+    if (state == State.JOINING) {
+      onJoined.add(action);
+    } else {
+      action.run();
+    }
+  }
+
+  private void runOnJoined() {
+    List<Runnable> actions = List.copyOf(onJoined);
+    onJoined.clear();
+    actions.forEach(Runnable::run);
+  }
+
   /** The worker has said something after its hello. */
   void hear(TextMessage message) {
     switch (message.type()) {
@@ -138,6 +168,11 @@ public final class Session implements LeasedSession {
         stats = stats.next(message, timers.nowNanos());
         lease.time.note(timers.nowNanos());
         lease.noteWork(timers.nowNanos());
+      }
+      case "peer" -> {
+        if (state == State.ATTACHED) {
+          onPeerAsked.accept(this, message);
+        }
       }
       case "ended" -> end(HolderName.plain(message.get("reason").orElse("the worker ended it")));
       default -> LOG.debug("lease {} session {}: worker says {}", lease.id, id.brief(), message);
@@ -154,6 +189,7 @@ public final class Session implements LeasedSession {
     state = State.ENDING;
     connectTimer.cancel();
     refuseJoining("the session has ended: " + reason);
+    runOnJoined();
     worker.end();
   }
 
@@ -169,6 +205,7 @@ public final class Session implements LeasedSession {
         LOG.error("lease {} session {} ends: {}", lease.id, id.brief(), reason);
       }
       refuseJoining(reason + "; see the server's log");
+      runOnJoined();
     }
     onGone.run();
   }
@@ -186,6 +223,7 @@ public final class Session implements LeasedSession {
               client,
               worker.pid().orElse(0));
       worker.attach(stream);
+      runOnJoined();
     } else {
       Detaching.closeQuietly(stream);
     }

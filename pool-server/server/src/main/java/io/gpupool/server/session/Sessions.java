@@ -22,25 +22,36 @@ import java.util.List;
 import java.util.Map;
 import java.util.Optional;
 import java.util.concurrent.Executor;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
 
 /** All sessions of this server. Owned by the control thread. */
 public final class Sessions {
   private static final int MAX_SESSIONS = 1024;
+  private static final Logger LOG = LoggerFactory.getLogger(Sessions.class);
 
   private final Leases leases;
   private final Tokens tokens;
   private final Workers workers;
   private final Timers timers;
   private final Executor control;
+  private final PeerLinks peers;
   private final SecureRandom random = new SecureRandom();
   private final Map<SessionId, Session> sessions = new LinkedHashMap<>();
 
-  public Sessions(Leases leases, Tokens tokens, Workers workers, Timers timers, Executor control) {
+  public Sessions(
+      Leases leases,
+      Tokens tokens,
+      Workers workers,
+      Timers timers,
+      Executor control,
+      PeerDialer dialer) {
     this.leases = leases;
     this.tokens = tokens;
     this.workers = workers;
     this.timers = timers;
     this.control = control;
+    peers = new PeerLinks(dialer, control);
   }
 
   /** Opens a session on a lease that is not ending. */
@@ -72,6 +83,7 @@ public final class Sessions {
             workers.take(),
             timers,
             control,
+            peers::ask,
             () -> gone(id));
     sessions.put(id, session);
     leases.tally().add(Count.SESSIONS_OPENED, 1, lease.tenant);
@@ -105,6 +117,10 @@ public final class Sessions {
                   + "; install the same gpupool version on both sides"));
       return;
     }
+    if (hello.peerLink().isPresent()) {
+      joinAsPeer(hello, stream, version);
+      return;
+    }
     find(hello.session(), hello.key())
         .ifPresentOrElse(
             session -> join(session, stream, version),
@@ -113,6 +129,27 @@ public final class Sessions {
                     ServerHello.refused(
                         ServerHello.BAD_SESSION,
                         "no such session; it may have ended before the program connected")));
+  }
+
+  /** The key is the only proof, and told to those alone who opened the session. */
+  private void joinAsPeer(ClientHello hello, CallStream stream, int version) {
+    Session session = sessions.get(hello.session());
+    if (session == null || !session.peerKey.matches(hello.key())) {
+      LOG.warn(
+          "a peer connection to session {} is refused: {}",
+          hello.session().brief(),
+          session == null ? "there is no such session" : "it has another peer key");
+      stream.refuse(
+          ServerHello.refused(
+              ServerHello.BAD_SESSION, "no such session, or it has another peer key"));
+    } else if (!tokens.stillHolds(session.actor)) {
+      stream.refuse(
+          ServerHello.refused(
+              ServerHello.DENIED,
+              "the token has expired or was revoked since the session was opened"));
+    } else {
+      peers.accept(session, hello, stream, version);
+    }
   }
 
   private void join(Session session, CallStream stream, int version) {

@@ -70,6 +70,18 @@ public final class Worker {
     to.send(stream);
   }
 
+  /** Hands over a connection with the program's worker of another link. */
+  void peer(int to, FileDescriptor stream) {
+    WorkerLink own = link.orElseThrow();
+    own.send(TextMessage.ofType("peer").put("link", to).build());
+    own.send(stream);
+  }
+
+  /** Says that there will be none. */
+  void peerFailed(int to, String why) {
+    link.orElseThrow().send(TextMessage.ofType("peer").put("link", to).put("error", why).build());
+  }
+
   void started(Process started) {
     process = Optional.of(started);
     if (ending) {

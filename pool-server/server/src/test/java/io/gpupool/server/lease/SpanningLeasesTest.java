@@ -26,7 +26,6 @@ import io.gpupool.server.state.StateException;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
-import java.util.Optional;
 import java.util.OptionalInt;
 import java.util.OptionalLong;
 import java.util.Random;
@@ -91,14 +90,15 @@ class SpanningLeasesTest {
     timers.pass(100);
     Lease atB = at(b, atA);
     assertThat(atB.extent.servers()).containsExactly("a", "b");
-    assertThat(atA.extent.own()).extracting(part -> part.gpu().label()).containsExactly(
-        "GPU 0 of a", "GPU 1 of a");
-    assertThat(atB.extent.own()).extracting(part -> part.gpu().label()).containsExactly(
-        "GPU 0 of b", "GPU 1 of b");
+    assertThat(atA.extent.own())
+        .extracting(part -> part.gpu().label())
+        .containsExactly("GPU 0 of a", "GPU 1 of a");
+    assertThat(atB.extent.own())
+        .extracting(part -> part.gpu().label())
+        .containsExactly("GPU 0 of b", "GPU 1 of b");
     assertThat(List.of(atA.extent.isHome(), atB.extent.isHome())).containsExactly(true, false);
     timers.pass(60 * MINUTE_MILLIS);
-    assertThat(List.of(atA.state, atB.state))
-        .containsExactly(Lease.State.HELD, Lease.State.HELD);
+    assertThat(List.of(atA.state, atB.state)).containsExactly(Lease.State.HELD, Lease.State.HELD);
 
     a.leases.letGo(atA, hold);
     timers.pass(2000);
@@ -149,8 +149,7 @@ class SpanningLeasesTest {
   }
 
   @Test
-  void firstServer_ofALeaseDies_theLeaseEndsAtTheOtherAndItsHolderHearsWhichOne()
-      throws Exception {
+  void firstServer_ofALeaseDies_theLeaseEndsAtTheOtherAndItsHolderHearsWhichOne() throws Exception {
     requireEndsWith(a, b);
   }
 
@@ -196,8 +195,7 @@ class SpanningLeasesTest {
     again.leases.restore();
     again.come();
     timers.pass(1000);
-    assertThat(hold.ended)
-        .isEqualTo("server b, which has some of its GPUs, was started anew");
+    assertThat(hold.ended).isEqualTo("server b, which has some of its GPUs, was started anew");
     assertThat(again.capacity.free(gpu("b", 0))).isEqualTo(gpu("b", 0).whole());
     assertThat(again.capacity.free(gpu("a", 0))).isEqualTo(Share.NONE);
     a.leases.sessionGone(atA, program);
@@ -222,8 +220,7 @@ class SpanningLeasesTest {
   }
 
   @Test
-  void holder_goesFromOneServerOfTheLeaseToTheOther_theLeaseGoesOnAndEndsWithIt()
-      throws Exception {
+  void holder_goesFromOneServerOfTheLeaseToTheOther_theLeaseGoesOnAndEndsWithIt() throws Exception {
     Lease atA = grant(a, 4, LeaseLimits.NONE);
     Hold first = new Hold();
     a.leases.hold(atA, first);
@@ -233,8 +230,7 @@ class SpanningLeasesTest {
     b.leases.hold(atB, second);
     a.leases.letGo(atA, first);
     timers.pass(60 * MINUTE_MILLIS);
-    assertThat(List.of(atA.state, atB.state))
-        .containsExactly(Lease.State.HELD, Lease.State.HELD);
+    assertThat(List.of(atA.state, atB.state)).containsExactly(Lease.State.HELD, Lease.State.HELD);
     b.leases.letGo(atB, second);
     timers.pass(3000);
     requireAllFree();
@@ -384,13 +380,15 @@ class SpanningLeasesTest {
         }
         case 6 -> {
           // Workers that were told to end do, others may.
-          programs.get(at).removeIf(p -> {
-            boolean ends = !p.reasons.isEmpty() || random.nextInt(4) == 0;
-            if (ends) {
-              server.leases.sessionGone(p.lease, p);
-            }
-            return ends;
-          });
+          programs
+              .get(at)
+              .removeIf(p -> {
+                boolean ends = !p.reasons.isEmpty() || random.nextInt(4) == 0;
+                if (ends) {
+                  server.leases.sessionGone(p.lease, p);
+                }
+                return ends;
+              });
         }
         default -> {
           boolean atOnce = random.nextBoolean();
@@ -448,8 +446,7 @@ class SpanningLeasesTest {
   }
 
   /** A GPU is one lease's, and as long as a worker of it lives, that one's. */
-  private static void requireNothingIsOverGranted(
-      Ground[] servers, List<List<Running>> programs) {
+  private static void requireNothingIsOverGranted(Ground[] servers, List<List<Running>> programs) {
     for (int i = 0; i < servers.length; i++) {
       for (Running program : programs.get(i)) {
         for (Placement.Part part : program.lease().extent.own()) {
@@ -496,8 +493,7 @@ class SpanningLeasesTest {
         (Outcome.Placed) Placement.place(ask, tenant, server.capacity.snapshot());
     return server
         .leases
-        .grant(
-            new Request(ask, 0, 0, Ground.HOLDER, Actor.ANYONE, tenant, limits), placed.parts())
+        .grant(new Request(ask, 0, 0, Ground.HOLDER, Actor.ANYONE, tenant, limits), placed.parts())
         .lease();
   }
 

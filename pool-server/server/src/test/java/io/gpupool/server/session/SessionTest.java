@@ -119,6 +119,7 @@ class SessionTest {
             new Worker("token", timers),
             timers,
             Runnable::run,
+            (asking, message) -> {},
             () -> leases.sessionGone(lease, made[0]));
     lease.add(made[0]);
     return made[0];

@@ -15,8 +15,10 @@ import io.gpupool.server.placement.PlacementTest;
 import io.gpupool.server.records.Quota;
 import io.gpupool.server.records.Request;
 import io.gpupool.server.tenant.Tokens;
+import io.gpupool.transport.EventLoops;
 import io.gpupool.wire.ClientHello;
 import io.gpupool.wire.ServerHello;
+import io.netty.channel.EventLoopGroup;
 import io.netty.channel.unix.FileDescriptor;
 import java.util.List;
 import java.util.Map;
@@ -27,12 +29,19 @@ import org.junit.jupiter.api.Test;
 
 class SessionsTest {
   private static final long HOUR_MILLIS = 3_600_000;
+  private static final EventLoopGroup LOOPS = EventLoops.create("sessions-test", 1);
   private final Gpu gpu = PlacementTest.gpu("host:7642", 0, 8L << 30);
   private final Ground ground = new Ground(List.of(gpu));
   private final Workers workers =
       new Workers(List.of(), 0, false, ground.timers, Runnable::run, task -> {});
   private final Sessions sessions =
-      new Sessions(ground.leases, ground.tokens, workers, ground.timers, Runnable::run);
+      new Sessions(
+          ground.leases,
+          ground.tokens,
+          workers,
+          ground.timers,
+          Runnable::run,
+          new PeerDialer(ground.capacity.members(), LOOPS, Optional.empty()));
 
   @Test
   void join_tokenHasExpiredSinceTheSessionWasOpened_isDenied() throws Exception {

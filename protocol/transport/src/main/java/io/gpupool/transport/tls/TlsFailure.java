@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-package io.gpupool.agent;
+package io.gpupool.transport.tls;
 
 import io.netty.handler.ssl.NotSslRecordException;
 import java.security.cert.CertPathBuilderException;
@@ -9,18 +9,18 @@ import java.util.Optional;
 import javax.net.ssl.SSLException;
 
 /** What has gone wrong between two sides that should speak TLS, in words for people. */
-final class TlsFailure {
+public final class TlsFailure {
   private static final String NO_CERTIFICATE = "certificate_required";
 
   private TlsFailure() {}
 
   /** Whether it looks like what servers that speak TLS do to clients that do not: hang up. */
-  static boolean isHangUp(String message) {
+  public static boolean isHangUp(String message) {
     return message.contains("Network closed") || message.contains("reset by peer");
   }
 
   /** Empty if it is about something else. */
-  static Optional<String> of(Throwable failure) {
+  public static Optional<String> of(Throwable failure) {
     Optional<String> found = Optional.empty();
     for (Throwable at = failure; at != null; at = at.getCause()) {
       String message = String.valueOf(at.getMessage());

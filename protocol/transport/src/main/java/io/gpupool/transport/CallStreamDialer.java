@@ -1,14 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-package io.gpupool.agent;
+package io.gpupool.transport;
 
-import io.gpupool.transport.EarlyBytes;
-import io.gpupool.transport.ExactReads;
-import io.gpupool.transport.Relay;
 import io.gpupool.transport.tls.TlsContext;
 import io.gpupool.transport.tls.TlsEngines;
+import io.gpupool.transport.tls.TlsFailure;
 import io.gpupool.wire.ClientHello;
 import io.gpupool.wire.ServerHello;
-import io.gpupool.wire.Versions;
 import io.gpupool.wire.WireException;
 import io.netty.bootstrap.Bootstrap;
 import io.netty.buffer.ByteBuf;
@@ -22,6 +19,8 @@ import io.netty.channel.epoll.EpollSocketChannel;
 import io.netty.handler.ssl.SslHandler;
 import java.io.ByteArrayOutputStream;
 import java.io.IOException;
+import java.net.InetSocketAddress;
+import java.util.Optional;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.TimeUnit;
 
@@ -29,27 +28,44 @@ import java.util.concurrent.TimeUnit;
  * Connects a call stream and shakes hands. The channel it gives has read nothing beyond the
  * handshake and reads nothing until told. Runs on the channel's event loop.
  */
-final class CallStreamDialer extends ChannelInboundHandlerAdapter {
+public final class CallStreamDialer extends ChannelInboundHandlerAdapter {
   private static final int CONNECT_MILLIS = 5000;
   private static final int TLS_READ_BYTES = 16 * 1024;
 
   /** Longer than the pool waits for a worker to start. */
   private static final long ANSWER_SECONDS = 70;
 
-  private final OpenedSession session;
+  private final Target target;
+  private final ClientHello hello;
   private final CompletableFuture<EpollSocketChannel> connected;
   private final ByteArrayOutputStream answer = new ByteArrayOutputStream();
   private int missingBytes = ServerHello.HEADER_BYTES;
 
-  private CallStreamDialer(OpenedSession session, CompletableFuture<EpollSocketChannel> connected) {
-    this.session = session;
+  private CallStreamDialer(
+      Target target, ClientHello hello, CompletableFuture<EpollSocketChannel> connected) {
+    this.target = target;
+    this.hello = hello;
     this.connected = connected;
   }
 
-  /** Fails with a {@link Refusal}; cancelling closes the connection. */
-  static CompletableFuture<EpollSocketChannel> dial(OpenedSession session, EventLoop loop) {
+  /**
+   * A call-stream port.
+   *
+   * @param address with the host's address looked up
+   * @param host what the certificate of the server must be of
+   * @param tls with what the connection begins; empty: in clear text
+   */
+  public record Target(InetSocketAddress address, String host, Optional<TlsContext> tls) {}
+
+  /**
+   * Connects and says hello.
+   *
+   * @return fails with a {@link DialException}; cancelling closes the connection
+   */
+  public static CompletableFuture<EpollSocketChannel> dial(
+      Target target, ClientHello hello, EventLoop loop) {
     CompletableFuture<EpollSocketChannel> connected = new CompletableFuture<>();
-    CallStreamDialer dialer = new CallStreamDialer(session, connected);
+    CallStreamDialer dialer = new CallStreamDialer(target, hello, connected);
     new Bootstrap()
         .group(loop)
         .channel(EpollSocketChannel.class)
@@ -62,18 +78,18 @@ final class CallStreamDialer extends ChannelInboundHandlerAdapter {
             new ChannelInitializer<EpollSocketChannel>() {
               @Override
               protected void initChannel(EpollSocketChannel channel) {
-                session.tls().ifPresent(tls -> channel.pipeline().addLast(dialer.encrypting(tls)));
+                target.tls().ifPresent(tls -> channel.pipeline().addLast(dialer.encrypting(tls)));
                 channel.pipeline().addLast(dialer);
-                if (session.tls().isPresent()) {
+                if (target.tls().isPresent()) {
                   channel.pipeline().addLast(new EarlyBytes());
                 }
               }
             })
-        .connect(session.callStream())
+        .connect(target.address())
         .addListener(done -> {
           if (!done.isSuccess()) {
             dialer.fail(
-                Refusal.Cause.UNREACHABLE,
+                DialException.Why.UNREACHABLE,
                 "cannot be reached (" + done.cause().getMessage() + "); is its port open?");
           }
         });
@@ -81,12 +97,12 @@ final class CallStreamDialer extends ChannelInboundHandlerAdapter {
   }
 
   private SslHandler encrypting(TlsContext tls) {
-    return TlsEngines.connecting(tls, session.host(), session.callStream().getPort());
+    return TlsEngines.connecting(tls, target.host(), target.address().getPort());
   }
 
   /** Over TLS bytes cannot be counted; those that are too many wait for who takes them. */
   private int nextBytes() {
-    return session.tls().isPresent() ? TLS_READ_BYTES : missingBytes;
+    return target.tls().isPresent() ? TLS_READ_BYTES : missingBytes;
   }
 
   @Override
@@ -99,12 +115,9 @@ final class CallStreamDialer extends ChannelInboundHandlerAdapter {
     context
         .executor()
         .schedule(
-            () -> fail(Refusal.Cause.UNREACHABLE, "does not answer"),
+            () -> fail(DialException.Why.UNREACHABLE, "does not answer"),
             ANSWER_SECONDS,
             TimeUnit.SECONDS);
-    ClientHello hello =
-        new ClientHello(
-            Versions.CALL_STREAM_MIN, Versions.CALL_STREAM_MAX, session.id(), session.key());
     context.writeAndFlush(Unpooled.wrappedBuffer(hello.encode()));
     context.read();
   }
@@ -128,19 +141,19 @@ final class CallStreamDialer extends ChannelInboundHandlerAdapter {
       context.read();
       return;
     }
-    ServerHello hello = ServerHello.decode(answer.toByteArray());
-    if (hello.isAccepted()) {
+    ServerHello said = ServerHello.decode(answer.toByteArray());
+    if (said.isAccepted()) {
       missingBytes = Relay.READ_BYTES;
       context.pipeline().remove(this);
       connected.complete((EpollSocketChannel) context.channel());
     } else {
       fail(
-          switch (hello.status()) {
-            case ServerHello.BAD_VERSION -> Refusal.Cause.PROTOCOL;
-            case ServerHello.DENIED -> Refusal.Cause.DENIED;
-            default -> Refusal.Cause.REFUSED;
+          switch (said.status()) {
+            case ServerHello.BAD_VERSION -> DialException.Why.PROTOCOL;
+            case ServerHello.DENIED -> DialException.Why.DENIED;
+            default -> DialException.Why.REFUSED;
           },
-          "refuses: " + hello.text());
+          "refuses: " + said.text());
     }
   }
 
@@ -152,24 +165,24 @@ final class CallStreamDialer extends ChannelInboundHandlerAdapter {
 
   @Override
   public void channelInactive(ChannelHandlerContext context) {
-    fail(Refusal.Cause.UNREACHABLE, "hung up during the handshake; see the server's log");
+    fail(DialException.Why.UNREACHABLE, "hung up during the handshake; see the server's log");
   }
 
   @Override
   public void exceptionCaught(ChannelHandlerContext context, Throwable cause) {
     fail(
-        cause instanceof WireException ? Refusal.Cause.PROTOCOL : Refusal.Cause.UNREACHABLE,
+        cause instanceof WireException ? DialException.Why.PROTOCOL : DialException.Why.UNREACHABLE,
         "failed: " + TlsFailure.of(cause).orElse(cause.getMessage()));
   }
 
-  private void fail(Refusal.Cause cause, String message) {
+  private void fail(DialException.Why why, String message) {
     connected.completeExceptionally(
-        new Refusal(
-            cause,
+        new DialException(
+            why,
             "call stream at "
-                + session.callStream().getAddress().getHostAddress()
+                + target.address().getAddress().getHostAddress()
                 + ":"
-                + session.callStream().getPort()
+                + target.address().getPort()
                 + " "
                 + message));
   }

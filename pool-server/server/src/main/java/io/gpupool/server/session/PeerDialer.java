@@ -1,0 +1,90 @@
+// SPDX-License-Identifier: Apache-2.0
+package io.gpupool.server.session;
+
+import io.gpupool.server.capacity.Members;
+import io.gpupool.server.records.ServerEntry;
+import io.gpupool.server.tls.TlsHandOver;
+import io.gpupool.transport.CallStreamDialer;
+import io.gpupool.transport.Detaching;
+import io.gpupool.transport.tls.TlsContext;
+import io.gpupool.wire.ClientHello;
+import io.netty.channel.EventLoopGroup;
+import io.netty.channel.epoll.EpollSocketChannel;
+import io.netty.channel.unix.FileDescriptor;
+import java.io.IOException;
+import java.io.UncheckedIOException;
+import java.net.InetAddress;
+import java.net.InetSocketAddress;
+import java.net.UnknownHostException;
+import java.util.Optional;
+import java.util.concurrent.CompletableFuture;
+
+/**
+ * Connects to the call-stream ports of the pool's other servers. Where they are is what the pool
+ * says, never what a program or worker does. Called by the control thread.
+ */
+public final class PeerDialer {
+  private final Members members;
+  private final EventLoopGroup loops;
+  private final Optional<TlsContext> tls;
+
+  /**
+   * Connects nothing yet.
+   *
+   * @param tls with which connections begin; empty: in clear text
+   */
+  public PeerDialer(Members members, EventLoopGroup loops, Optional<TlsContext> tls) {
+    this.members = members;
+    this.loops = loops;
+    this.tls = tls;
+  }
+
+  /**
+   * Connects to a server and says hello.
+   *
+   * @return what a worker gets of the connection, which the caller must close; fails with a message
+   *     for people. Completed on any thread.
+   */
+  CompletableFuture<FileDescriptor> dial(String server, ClientHello hello) {
+    ServerEntry entry = members.others().get(server);
+    if (entry == null) {
+      return failed("server " + server + " is not in the pool now");
+    }
+    if (entry.tls() != tls.isPresent()) {
+      return failed(
+          "server "
+              + server
+              + (entry.tls()
+                  ? " speaks TLS and this one does not"
+                  : " speaks no TLS and this one does")
+              + "; start both with --tls-cert");
+    }
+    String host = entry.address().substring(0, entry.address().lastIndexOf(':'));
+    return address(host, entry.callStreamPort())
+        .thenCompose(address ->
+            CallStreamDialer.dial(
+                new CallStreamDialer.Target(address, host, tls), hello, loops.next()))
+        .thenCompose(this::taken);
+  }
+
+  private CompletableFuture<FileDescriptor> taken(EpollSocketChannel channel) {
+    return tls.isPresent() ? TlsHandOver.begin(channel) : Detaching.detach(channel);
+  }
+
+  private static CompletableFuture<InetSocketAddress> address(String host, int port) {
+    return CompletableFuture.supplyAsync(
+        () -> {
+          try {
+            return new InetSocketAddress(InetAddress.getByName(host), port);
+          } catch (UnknownHostException e) {
+            throw new UncheckedIOException(
+                new IOException("host '" + host + "' has no address here", e));
+          }
+        },
+        Thread::startVirtualThread);
+  }
+
+  private static CompletableFuture<FileDescriptor> failed(String message) {
+    return CompletableFuture.failedFuture(new IOException(message));
+  }
+}
