@@ -19,6 +19,7 @@ final class OpCode {
   private final AddressCode addresses;
   private final MemoryCode memory;
   private final AtomicCode atomic;
+  private final MatrixCode matrix;
   private final WarpCode warp;
   private final TextureCode texture;
   private final Code code;
@@ -40,7 +41,8 @@ final class OpCode {
     convert = new ConvertCode(code);
     memory = new MemoryCode(code, addresses);
     atomic = new AtomicCode(code, addresses);
-    warp = new WarpCode(code);
+    matrix = new MatrixCode(code, addresses);
+    warp = new WarpCode(code, matrix);
     texture = new TextureCode(code);
   }
 
@@ -98,6 +100,7 @@ final class OpCode {
       case "membar", "fence" -> memory.fence();
       case "atom", "red" -> atomic.emit(op);
       case "tex", "tld4", "txq", "suld", "sust", "sured", "suq" -> texture.emit(op);
+      case "wmma" -> matrix.move(op);
       case "take" -> warp.take(op);
       case "bar", "barrier" -> warp.arriveOnly(op);
       case "brkpt" -> true;

@@ -20,6 +20,7 @@ final class Operands {
       Set.of(
           "st",
           "sust",
+          "stmatrix",
           "sured",
           "red",
           "prefetch",
@@ -65,6 +66,7 @@ final class Operands {
     boolean hasResult =
         switch (instruction.opcode()) {
           case "bar", "barrier" -> instruction.has("red");
+          case "wmma" -> !instruction.has("store");
           case "mbarrier" -> !SILENT_BARRIERS.contains(instruction.modifiers().getFirst());
           default -> !NO_RESULT.contains(instruction.opcode());
         };

@@ -11,7 +11,7 @@ final class Waits {
     return switch (instruction.opcode()) {
       case "shfl", "vote", "match", "redux", "activemask", "nanosleep", "elect" -> true;
       case "bar", "barrier" -> !instruction.has("arrive");
-      default -> false;
+      default -> MatrixCode.isWait(instruction);
     };
   }
 }

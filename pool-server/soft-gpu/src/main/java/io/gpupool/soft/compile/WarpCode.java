@@ -14,12 +14,14 @@ final class WarpCode {
 
   private final Code code;
   private final CodeBuilder cb;
+  private final MatrixCode matrices;
 
   /** Whether values are only laid down, for whoever runs the warp. */
   private boolean brings;
 
-  WarpCode(Code code) {
+  WarpCode(Code code, MatrixCode matrices) {
     this.code = code;
+    this.matrices = matrices;
     cb = code.cb();
   }
 
@@ -37,7 +39,7 @@ final class WarpCode {
         }
         yield isForAll(op) ? RegionTable.BARRIER : RegionTable.OTHER;
       }
-      default -> RegionTable.OTHER;
+      default -> MatrixCode.isWait(op.source()) ? RegionTable.WARP : RegionTable.OTHER;
     };
   }
 
@@ -127,7 +129,17 @@ final class WarpCode {
       }
       case "redux" -> warp(operation(op), args.get(1), args.get(0), Type.B32, null);
       case "elect" -> warp(operation(op), args.get(0), null, null, null);
-      default -> throw new RefusedException(op.source(), "is not supported");
+      default -> {
+        matrices.lay(op);
+        code.pushBlock();
+        code.pushThread();
+        cb.loadConstant(MatrixCode.operation(op));
+        cb.iconst_m1();
+        matrices.pushRow(op);
+        cb.iconst_0();
+        cb.iconst_0();
+        callWarp();
+      }
     }
   }
 
@@ -148,7 +160,8 @@ final class WarpCode {
       case "match" -> op.has("any") ? WarpResults.MATCH_ANY : WarpResults.MATCH_ALL;
       case "redux" -> redux(op);
       case "elect" -> WarpResults.ELECT;
-      default -> WarpResults.SYNC;
+      case "bar", "barrier" -> WarpResults.SYNC;
+      default -> MatrixCode.operation(op);
     };
   }
 
@@ -255,6 +268,9 @@ final class WarpCode {
 
   /** Stores what a wait brought. */
   boolean take(Op op) {
+    if (MatrixCode.isWait(op.source())) {
+      return matrices.take(op);
+    }
     for (int i = 0; i < op.results().size(); i++) {
       VReg result = op.results().get(i);
       if (result == null) {

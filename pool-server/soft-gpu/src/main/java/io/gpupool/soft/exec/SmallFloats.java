@@ -14,7 +14,22 @@ public final class SmallFloats {
   private static final int[] FRACTION_BITS = {3, 2};
   private static final int[] BIAS = {7, 15};
 
+  private static final float[][] NUMBERS = new float[2][256];
+
+  static {
+    for (int bits = 0; bits < 256; bits++) {
+      for (int format = E4M3; format <= E5M2; format++) {
+        NUMBERS[format][bits] = Halves.toFloat(toHalf(bits, format), Halves.F16);
+      }
+    }
+  }
+
   private SmallFloats() {}
+
+  /** The number that 8 bits stand for. */
+  static float toFloat(int bits, int format) {
+    return NUMBERS[format][bits];
+  }
 
   /** Two numbers, the first one in the upper byte; what is too large becomes the largest. */
   public static int ofPair(float high, float low, int format, boolean relu) {

@@ -287,6 +287,43 @@ public final class ThreadBlock {
     waiting.warps().bring(thread, mask, value, argument, control);
   }
 
+  /** A thread lays down a register of a matrix instruction: see {@link Matrices}. */
+  public void lay(int thread, int index, int word) {
+    waiting.warps().matrices().lay(thread, index, word);
+  }
+
+  /** As above, a register of 64 bits, which is two words. */
+  public void lay(int thread, int index, long wide) {
+    waiting.warps().matrices().lay(thread, index, (int) wide);
+    waiting.warps().matrices().lay(thread, index + 1, (int) (wide >>> 32));
+  }
+
+  /** A register that a matrix instruction gave a thread. */
+  public int laid(int thread, int index) {
+    return waiting.warps().matrices().laid(thread, index);
+  }
+
+  public long laidWide(int thread, int index) {
+    return laid(thread, index) & 0xFFFF_FFFFL | (long) laid(thread, index + 1) << 32;
+  }
+
+  /** Moves a thread's elements of a {@code wmma} matrix: see {@link Matrices#move}. */
+  public void moveMatrix(
+      int thread,
+      boolean shared,
+      long address,
+      int stride,
+      int type,
+      int part,
+      int size,
+      int columns,
+      boolean byColumns,
+      boolean store) {
+    Matrices.Area area = new Matrices.Area(shared, address, stride, byColumns);
+    MatrixType elements = MatrixType.ALL[type];
+    waiting.warps().matrices().move(this, thread, area, elements, part, size, columns, store);
+  }
+
   public int resultInt(int thread) {
     return (int) waiting.result(thread);
   }

@@ -30,6 +30,7 @@ final class Warps {
   private int[] controls = new int[0];
   private int[] masks = new int[0];
   private int warpCount;
+  private final Matrices matrices = new Matrices();
 
   Warps(Waiting waiting) {
     this.waiting = waiting;
@@ -80,10 +81,18 @@ final class Warps {
     return masks[thread];
   }
 
+  Matrices matrices() {
+    return matrices;
+  }
+
   /** Works out an operation to which these lanes of a warp have brought their values. */
   void compute(int warp, int operation, int lanes) {
-    WarpResults.compute(
-        waiting, warp * ThreadBlock.WARP, operation, lanes, values, arguments, controls);
+    int first = warp * ThreadBlock.WARP;
+    if (Matrices.knows(operation)) {
+      matrices.compute(operation, first, values);
+    } else {
+      WarpResults.compute(waiting, first, operation, lanes, values, arguments, controls);
+    }
   }
 
   /** The thread arrives with what it has brought. */
@@ -199,14 +208,7 @@ final class Warps {
     if (group.mask == 0) {
       converging--;
     }
-    WarpResults.compute(
-        waiting,
-        warp * ThreadBlock.WARP,
-        group.operation,
-        group.arrived,
-        values,
-        arguments,
-        controls);
+    compute(warp, group.operation, group.arrived);
     for (int rest = group.arrived; rest != 0; rest &= rest - 1) {
       waiting.state(warp * ThreadBlock.WARP + Integer.numberOfTrailingZeros(rest), Waiting.READY);
     }

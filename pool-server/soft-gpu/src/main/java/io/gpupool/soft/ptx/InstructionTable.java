@@ -293,7 +293,36 @@ final class InstructionTable {
       no effect: setmaxnreg.{inc,dec}.sync.aligned.u32
 
       ## Tensor cores and clusters
-      refused (tensor cores): mma wmma wgmma ldmatrix stmatrix movmatrix tcgen05
+      elsewhere (MatrixInstructionsTest): mma.sync.aligned.{m16n8k8,m16n8k16}.row.col.f16.f16.f16.f16
+      elsewhere (MatrixInstructionsTest): mma.sync.aligned.{m16n8k8,m16n8k16}.row.col.f32.f16.f16.f32
+      elsewhere (MatrixInstructionsTest): mma.sync.aligned.{m16n8k8,m16n8k16}.row.col.f32.bf16.bf16.f32
+      elsewhere (MatrixInstructionsTest): mma.sync.aligned.{m16n8k4,m16n8k8}.row.col.f32.tf32.tf32.f32
+      elsewhere (MatrixInstructionsTest): mma.sync.aligned.{m8n8k4,m16n8k4,m16n8k8,m16n8k16}.row.col.f64.f64.f64.f64
+      elsewhere (MatrixInstructionsTest): mma.sync.aligned.{m8n8k16,m16n8k16,m16n8k32}.row.col[.satfinite].s32.{s8,u8}.{s8,u8}.s32
+      elsewhere (MatrixInstructionsTest): mma.sync.aligned.{m16n8k16,m16n8k32}.row.col.f32.{e4m3,e5m2}.{e4m3,e5m2}.f32
+      elsewhere (MatrixInstructionsTest): mma.sync.aligned.{m16n8k16,m16n8k32}.row.col.f16.{e4m3,e5m2}.{e4m3,e5m2}.f16
+      elsewhere (MatrixInstructionsTest): ldmatrix.sync.aligned.m8n8.{x1,x2,x4}[.trans][.{shared,shared::cta}].b16
+      elsewhere (MatrixInstructionsTest): stmatrix.sync.aligned.m8n8.{x1,x2,x4}[.trans][.{shared,shared::cta}].b16
+      elsewhere (MatrixInstructionsTest): movmatrix.sync.aligned.m8n8.trans.b16
+      $wshape = m16n16k16,m32n8k16,m8n32k16
+      $memory = global,shared,shared::cta
+      elsewhere (MatrixInstructionsTest): wmma.load.{a,b}.sync.aligned.{row,col}.{$wshape}[.{$memory}].{f16,bf16,s8,u8}
+      elsewhere (MatrixInstructionsTest): wmma.load.{a,b}.sync.aligned.{row,col}.m16n16k8[.{$memory}].tf32
+      elsewhere (MatrixInstructionsTest): wmma.load.{a,b}.sync.aligned.{row,col}.m8n8k4[.{$memory}].f64
+      elsewhere (MatrixInstructionsTest): wmma.load.c.sync.aligned.{row,col}.{$wshape}[.{$memory}].{f16,f32,s32}
+      elsewhere (MatrixInstructionsTest): wmma.load.c.sync.aligned.{row,col}.m16n16k8[.{$memory}].f32
+      elsewhere (MatrixInstructionsTest): wmma.load.c.sync.aligned.{row,col}.m8n8k4[.{$memory}].f64
+      elsewhere (MatrixInstructionsTest): wmma.store.d.sync.aligned.{row,col}.{$wshape}[.{$memory}].{f16,f32,s32}
+      elsewhere (MatrixInstructionsTest): wmma.store.d.sync.aligned.{row,col}.m16n16k8[.{$memory}].f32
+      elsewhere (MatrixInstructionsTest): wmma.store.d.sync.aligned.{row,col}.m8n8k4[.{$memory}].f64
+      elsewhere (MatrixInstructionsTest): wmma.mma.sync.aligned.{row,col}.{row,col}.{$wshape}.f16.f16
+      elsewhere (MatrixInstructionsTest): wmma.mma.sync.aligned.{row,col}.{row,col}.{$wshape}.f32.f32
+      elsewhere (MatrixInstructionsTest): wmma.mma.sync.aligned.{row,col}.{row,col}.{$wshape}.f32.bf16.bf16.f32
+      elsewhere (MatrixInstructionsTest): wmma.mma.sync.aligned.{row,col}.{row,col}.m16n16k8.f32.tf32.tf32.f32
+      elsewhere (MatrixInstructionsTest): wmma.mma.sync.aligned.{row,col}.{row,col}.{$wshape}[.satfinite].s32.{s8,u8}.{s8,u8}.s32
+      elsewhere (MatrixInstructionsTest): wmma.mma.sync.aligned.{row,col}.{row,col}.m8n8k4.f64.f64.f64.f64
+      refused (tensor cores, in a form that is not built): mma wmma ldmatrix stmatrix
+      refused (tensor cores of 9.0a and later): wgmma tcgen05
       refused (needs a cluster of several blocks): clusterlaunchcontrol reqnctapercluster
       """;
 

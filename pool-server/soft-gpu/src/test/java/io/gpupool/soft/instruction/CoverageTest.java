@@ -57,12 +57,12 @@ class CoverageTest {
           "sured.p.add.1d.u32.trap [%d0, {%r0}], %r1",
           "txq.channel_order.b32 %r0, [%d0]",
           "suq.channel_data_type.b32 %r0, [%d0]",
-          "mma.sync.aligned.m8n8k4.row.col.f64.f64.f64.f64 {%g0, %g1}, {%g2}, {%g3}, {%g0, %g1}",
-          "wmma.store.d.sync.aligned.row.m16n16k16.s32 [%d0], {%r0, %r1}",
+          "mma.sync.aligned.m8n8k4.row.col.f16.f16.f16.f16 "
+              + "{%r0, %r1}, {%r2, %r3}, {%r0, %r1}, {%r2, %r3}",
+          "wmma.load.a.sync.aligned.row.m8n8k32.s4 {%r0}, [%d0]",
           "wgmma.fence.sync.aligned",
-          "ldmatrix.sync.aligned.m8n8.x1.shared.b16 {%r0}, [%d0]",
-          "stmatrix.sync.aligned.m8n8.x1.shared.b16 [%d0], {%r0}",
-          "movmatrix.sync.aligned.m8n8.trans.b16 %r0, %r1",
+          "ldmatrix.sync.aligned.m16n16.x1.trans.shared.b8 {%r0, %r1}, [%d0]",
+          "stmatrix.sync.aligned.m16n8.x1.trans.shared.b8 [%d0], {%r0}",
           "tcgen05.fence::before_thread_sync",
           "clusterlaunchcontrol.try_cancel.async.shared::cta.mbarrier::complete_tx::bytes.b128 "
               + "[%d0], [%d1]");

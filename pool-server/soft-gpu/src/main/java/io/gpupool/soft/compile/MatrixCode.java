@@ -1,0 +1,216 @@
+// SPDX-License-Identifier: Apache-2.0
+package io.gpupool.soft.compile;
+
+import io.gpupool.soft.exec.Matrices;
+import io.gpupool.soft.exec.MatrixShape;
+import io.gpupool.soft.exec.MatrixType;
+import io.gpupool.soft.ptx.Space;
+import io.gpupool.soft.ptx.Statement.Instruction;
+import io.gpupool.soft.ptx.Type;
+import java.lang.classfile.CodeBuilder;
+import java.lang.classfile.Label;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Locale;
+
+/** Emits what a lane does for tensor-core instructions: lays down its part, takes its results. */
+final class MatrixCode {
+  private final Code code;
+  private final CodeBuilder cb;
+  private final AddressCode addresses;
+
+  MatrixCode(Code code, AddressCode addresses) {
+    this.code = code;
+    this.addresses = addresses;
+    cb = code.cb();
+  }
+
+  /** Whether all lanes of a warp must come together for it. */
+  static boolean isWait(Instruction instruction) {
+    return switch (instruction.opcode()) {
+      case "mma", "ldmatrix", "stmatrix", "movmatrix" -> true;
+      case "wmma" -> instruction.has("mma");
+      default -> false;
+    };
+  }
+
+  /** Number of the warp's operation. */
+  static int operation(Op op) {
+    return switch (op.opcode()) {
+      case "ldmatrix" -> Matrices.load(count(op), op.has("trans"));
+      case "stmatrix" -> Matrices.store(count(op), op.has("trans"));
+      case "movmatrix" -> Matrices.transpose();
+      default -> multiplication(op);
+    };
+  }
+
+  private static int multiplication(Op op) {
+    List<MatrixType> types = types(op);
+    boolean wmma = op.opcode().equals("wmma");
+    MatrixType sum = types.getLast();
+    // wmma does not name halves that are multiplied.
+    MatrixType left = types.size() == 2 ? MatrixType.F16 : types.get(1);
+    MatrixType right = types.size() == 2 ? MatrixType.F16 : types.get(2);
+    if (types.getFirst() != sum) {
+      throw new RefusedException(op.source(), "has sums of two types, which is not supported");
+    }
+    return Matrices.multiply(shape(op), left, right, sum, wmma, op.has("satfinite"));
+  }
+
+  private static int count(Op op) {
+    return op.has("x4") ? 4 : op.has("x2") ? 2 : 1;
+  }
+
+  private static MatrixShape shape(Op op) {
+    for (MatrixShape shape : MatrixShape.values()) {
+      if (op.has(shape.name().toLowerCase(Locale.ROOT))) {
+        return shape;
+      }
+    }
+    throw new RefusedException(op.source(), "has a shape that is not supported");
+  }
+
+  private static List<MatrixType> types(Op op) {
+    List<MatrixType> types = new ArrayList<>();
+    for (String modifier : op.modifiers()) {
+      for (MatrixType type : MatrixType.values()) {
+        if (modifier.equals(type.name().toLowerCase(Locale.ROOT))) {
+          types.add(type);
+        }
+      }
+    }
+    return types;
+  }
+
+  /** Lays down the registers that a lane brings. */
+  void lay(Op op) {
+    switch (op.opcode()) {
+      case "ldmatrix" -> {}
+      case "stmatrix" -> lay(op.args().get(1), Matrices.C);
+      case "movmatrix" -> lay(op.args().get(0), Matrices.C);
+      default -> {
+        lay(op.args().get(0), Matrices.A);
+        lay(op.args().get(1), Matrices.B);
+        lay(op.args().get(2), Matrices.C);
+      }
+    }
+  }
+
+  private void lay(Value value, int part) {
+    List<Value> values =
+        value instanceof Value.Vector(List<Value> elements) ? elements : List.of(value);
+    for (int i = 0; i < values.size(); i++) {
+      boolean wide = values.get(i) instanceof VReg register && register.type().bits() == 64;
+      code.pushBlock();
+      code.pushThread();
+      if (wide) {
+        cb.loadConstant(part + 2 * i);
+        code.push(values.get(i), Type.B64);
+        code.callBlock("lay", "(IIJ)V");
+      } else {
+        cb.loadConstant(part + i);
+        code.push(values.get(i), Type.B32);
+        code.callBlock("lay", "(III)V");
+      }
+    }
+  }
+
+  /** Pushes the address of the row that a lane tells, 0 where it tells none. */
+  void pushRow(Op op) {
+    if (!(op.args().getFirst() instanceof Value.Memory memory)) {
+      cb.lconst_0();
+      return;
+    }
+    if (count(op) == 4) {
+      addresses.push(op, memory, AddressCode.space(op), ROW_BYTES);
+      return;
+    }
+    Label none = cb.newLabel();
+    Label end = cb.newLabel();
+    code.pushThread();
+    cb.loadConstant(LANE_MASK);
+    cb.iand();
+    cb.loadConstant(ROWS * count(op));
+    cb.if_icmpge(none);
+    addresses.push(op, memory, AddressCode.space(op), ROW_BYTES);
+    cb.goto_(end);
+    cb.labelBinding(none);
+    cb.lconst_0();
+    cb.labelBinding(end);
+  }
+
+  private static final int LANE_MASK = 31;
+  private static final int ROWS = 8;
+  private static final int ROW_BYTES = 16;
+
+  /** Stores what a lane gets. */
+  boolean take(Op op) {
+    take(op.results(), Matrices.C);
+    return true;
+  }
+
+  private void take(List<VReg> results, int part) {
+    for (int i = 0; i < results.size(); i++) {
+      VReg result = results.get(i);
+      if (result == null) {
+        continue;
+      }
+      code.pushBlock();
+      code.pushThread();
+      if (result.type().bits() == 64) {
+        cb.loadConstant(part + 2 * i);
+        code.callBlock("laidWide", "(II)J");
+        code.pop(result, Type.B64);
+      } else {
+        cb.loadConstant(part + i);
+        code.callBlock("laid", "(II)I");
+        code.pop(result, Type.B32);
+      }
+    }
+  }
+
+  /** {@code wmma.load} and {@code wmma.store}: every lane moves its own elements. */
+  boolean move(Op op) {
+    boolean store = op.has("store");
+    MatrixShape shape = shape(op);
+    int part = op.has("a") ? Matrices.A : op.has("b") ? Matrices.B : Matrices.C;
+    int rows = part == Matrices.B ? shape.k() : shape.m();
+    int columns = part == Matrices.A ? shape.k() : shape.n();
+    boolean byColumns = op.has("col");
+    if (store) {
+      lay(op.args().get(1), part);
+    }
+    if (!(op.args().getFirst() instanceof Value.Memory(Value base, long offset))) {
+      throw new RefusedException(op.source(), "has no memory operand where one is needed");
+    }
+    boolean shared = AddressCode.space(op) == Space.SHARED;
+    code.pushBlock();
+    code.pushThread();
+    cb.loadConstant(shared ? 1 : 0);
+    if (base instanceof VReg register && register.type().bits() == 32) {
+      code.push(base, Type.U32);
+      code.widen(false);
+      cb.loadConstant(offset);
+      cb.ladd();
+    } else {
+      addresses.pushLong(base, offset);
+    }
+    int strideAt = store ? 2 : 1;
+    if (op.args().size() > strideAt) {
+      code.push(op.args().get(strideAt), Type.U32);
+    } else {
+      cb.loadConstant(byColumns ? rows : columns);
+    }
+    cb.loadConstant(types(op).getLast().ordinal());
+    cb.loadConstant(part);
+    cb.loadConstant(rows * columns);
+    cb.loadConstant(columns);
+    cb.loadConstant(byColumns ? 1 : 0);
+    cb.loadConstant(store ? 1 : 0);
+    code.callBlock("moveMatrix", "(IZJIIIIIZZ)V");
+    if (!store) {
+      take(op.results(), part);
+    }
+    return true;
+  }
+}

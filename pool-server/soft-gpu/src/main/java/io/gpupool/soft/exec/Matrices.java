@@ -1,0 +1,352 @@
+// SPDX-License-Identifier: Apache-2.0
+package io.gpupool.soft.exec;
+
+import java.util.Arrays;
+
+/**
+ * Tensor-core instructions, worked out for a whole warp once every lane has laid down its part of
+ * the matrices. Products are exact and summed in double precision, in the order of k, beginning
+ * with the accumulator; the sum is rounded once, to the nearest. Owned by the worker thread that
+ * runs the block.
+ *
+ * <p>In what follows, {@code group} is a lane's number divided by 4 and {@code place} the rest, as
+ * in the fragments of {@code mma} in the PTX manual. The layout of {@code wmma} fragments is not
+ * told to programs: here the elements of a matrix lie row after row, over and over where lanes hold
+ * more than there are.
+ */
+public final class Matrices {
+  /** Words that a lane lays down: those of a, b and the accumulator, where results come to lie. */
+  public static final int LANE_WORDS = 32;
+
+  public static final int A = 0;
+  public static final int B = 16;
+  public static final int C = 24;
+
+  private static final int MULTIPLY = 1;
+  private static final int LOAD = 2;
+  private static final int STORE = 3;
+  private static final int TRANSPOSE = 4;
+  private static final int KIND_SHIFT = 24;
+  private static final int FRAGMENTS = 1 << 22;
+  private static final int SATURATE = 1 << 23;
+  private static final int TRANSPOSED = 1 << 8;
+
+  private static final int MOST_ROWS = 32;
+  private static final int MOST_DEPTH = 32;
+
+  private final double[] a = new double[MOST_ROWS * MOST_DEPTH];
+  private final double[] b = new double[MOST_ROWS * MOST_DEPTH];
+  private final double[] c = new double[MOST_ROWS * MOST_ROWS];
+  private int[] words = new int[0];
+
+  /**
+   * The number of a multiplication.
+   *
+   * @param fragments whether its fragments are those of {@code wmma}
+   * @param saturate whether sums of whole numbers are clamped
+   */
+  public static int multiply(
+      MatrixShape shape,
+      MatrixType left,
+      MatrixType right,
+      MatrixType sum,
+      boolean fragments,
+      boolean saturate) {
+    return MULTIPLY << KIND_SHIFT
+        | (fragments ? FRAGMENTS : 0)
+        | (saturate ? SATURATE : 0)
+        | shape.ordinal() << 12
+        | left.ordinal() << 8
+        | right.ordinal() << 4
+        | sum.ordinal();
+  }
+
+  /** The number of {@code ldmatrix} with so many matrices. */
+  public static int load(int count, boolean transposed) {
+    return LOAD << KIND_SHIFT | (transposed ? TRANSPOSED : 0) | count;
+  }
+
+  /** The number of {@code stmatrix} with so many matrices. */
+  public static int store(int count, boolean transposed) {
+    return STORE << KIND_SHIFT | (transposed ? TRANSPOSED : 0) | count;
+  }
+
+  /** The number of {@code movmatrix}. */
+  public static int transpose() {
+    return TRANSPOSE << KIND_SHIFT;
+  }
+
+  static boolean knows(int operation) {
+    return operation >>> KIND_SHIFT != 0;
+  }
+
+  /** Makes room for the lanes of a thread's warp, and those before. */
+  private int at(int thread) {
+    int end = ((thread | ThreadBlock.WARP - 1) + 1) * LANE_WORDS;
+    if (words.length < end) {
+      words = Arrays.copyOf(words, Math.max(end, 2 * words.length));
+    }
+    return thread * LANE_WORDS;
+  }
+
+  void lay(int thread, int index, int word) {
+    int at = at(thread) + index;
+    words[at] = word;
+  }
+
+  int laid(int thread, int index) {
+    return words[thread * LANE_WORDS + index];
+  }
+
+  /**
+   * Works out an operation.
+   *
+   * @param first thread of lane 0
+   * @param values addresses that the threads brought
+   */
+  void compute(int operation, int first, long[] values) {
+    at(first);
+    int count = operation & 15;
+    boolean transposed = (operation & TRANSPOSED) != 0;
+    switch (operation >>> KIND_SHIFT) {
+      case LOAD -> load(first, count, transposed, values);
+      case STORE -> store(first, count, transposed, values);
+      case TRANSPOSE -> transpose(first);
+      default -> multiply(operation, first);
+    }
+  }
+
+  private void load(int first, int count, boolean transposed, long[] rows) {
+    for (int lane = 0; lane < ThreadBlock.WARP; lane++) {
+      int group = lane >> 2;
+      int place = lane & 3;
+      for (int i = 0; i < count; i++) {
+        int row = first + 8 * i;
+        int word;
+        if (transposed) {
+          int low = Raw.getShort(rows[row + 2 * place] + 2 * group) & 0xFFFF;
+          word = low | Raw.getShort(rows[row + 2 * place + 1] + 2 * group) << 16;
+        } else {
+          word = Raw.getInt(rows[row + group] + 4 * place);
+        }
+        words[(first + lane) * LANE_WORDS + C + i] = word;
+      }
+    }
+  }
+
+  private void store(int first, int count, boolean transposed, long[] rows) {
+    for (int lane = 0; lane < ThreadBlock.WARP; lane++) {
+      int group = lane >> 2;
+      int place = lane & 3;
+      for (int i = 0; i < count; i++) {
+        int row = first + 8 * i;
+        int word = words[(first + lane) * LANE_WORDS + C + i];
+        if (transposed) {
+          Raw.putShort(rows[row + 2 * place] + 2 * group, word);
+          Raw.putShort(rows[row + 2 * place + 1] + 2 * group, word >>> 16);
+        } else {
+          Raw.putInt(rows[row + group] + 4 * place, word);
+        }
+      }
+    }
+  }
+
+  private void transpose(int first) {
+    int[] from = new int[ThreadBlock.WARP];
+    for (int lane = 0; lane < ThreadBlock.WARP; lane++) {
+      from[lane] = words[(first + lane) * LANE_WORDS + C];
+    }
+    for (int lane = 0; lane < ThreadBlock.WARP; lane++) {
+      int group = lane >> 2;
+      int row = 2 * (lane & 3);
+      int shift = 16 * (group & 1);
+      int low = from[4 * row + (group >> 1)] >>> shift & 0xFFFF;
+      int high = from[4 * (row + 1) + (group >> 1)] >>> shift;
+      words[(first + lane) * LANE_WORDS + C] = low | high << 16;
+    }
+  }
+
+  private void multiply(int operation, int first) {
+    MatrixShape shape = MatrixShape.ALL[operation >>> 12 & 15];
+    MatrixType left = MatrixType.ALL[operation >>> 8 & 15];
+    MatrixType right = MatrixType.ALL[operation >>> 4 & 15];
+    MatrixType sum = MatrixType.ALL[operation & 15];
+    if ((operation & FRAGMENTS) != 0) {
+      gather(first, A, left, shape.m(), shape.k(), a, false);
+      gather(first, B, right, shape.k(), shape.n(), b, true);
+      gather(first, C, sum, shape.m(), shape.n(), c, false);
+    } else {
+      gather(first, shape, left, right, sum);
+    }
+    sum(shape, left == MatrixType.F64);
+    boolean saturate = (operation & SATURATE) != 0;
+    if ((operation & FRAGMENTS) != 0) {
+      int held = shape.m() * shape.n() / ThreadBlock.WARP;
+      for (int lane = 0; lane < ThreadBlock.WARP; lane++) {
+        for (int i = 0; i < held; i++) {
+          put(first + lane, i, sum, c[lane * held + i], saturate);
+        }
+      }
+    } else {
+      for (int lane = 0; lane < ThreadBlock.WARP; lane++) {
+        for (int i = 0; i < shape.m() / 4; i++) {
+          int row = (lane >> 2) + 8 * (i >> 1);
+          put(first + lane, i, sum, c[row * 8 + 2 * (lane & 3) + (i & 1)], saturate);
+        }
+      }
+    }
+  }
+
+  /** The matrices of {@code mma}; b comes to lie column after column. */
+  private void gather(
+      int first, MatrixShape shape, MatrixType left, MatrixType right, MatrixType sum) {
+    int depth = shape.k();
+    int each = left.perRegister();
+    int blocks = shape.m() / 8;
+    int registers = depth / (4 * each);
+    for (int lane = 0; lane < ThreadBlock.WARP; lane++) {
+      int thread = first + lane;
+      int group = lane >> 2;
+      int place = lane & 3;
+      for (int r = 0; r < registers; r++) {
+        int k = (4 * r + place) * each;
+        for (int e = 0; e < each; e++) {
+          for (int block = 0; block < blocks; block++) {
+            a[(group + 8 * block) * depth + k + e] =
+                get(thread, A, left, (r * blocks + block) * each + e);
+          }
+          b[group * depth + k + e] = get(thread, B, right, r * each + e);
+        }
+      }
+      for (int i = 0; i < shape.m() / 4; i++) {
+        c[(group + 8 * (i >> 1)) * 8 + 2 * place + (i & 1)] = get(thread, C, sum, i);
+      }
+    }
+  }
+
+  /** A matrix of {@code wmma}. */
+  private void gather(
+      int first,
+      int part,
+      MatrixType type,
+      int rows,
+      int columns,
+      double[] matrix,
+      boolean byColumns) {
+    int size = rows * columns;
+    int held = type.held(size, part != C);
+    for (int p = 0; p < size; p++) {
+      double value = get(first + p / held, part, type, p % held);
+      matrix[byColumns ? p % columns * rows + p / columns : p] = value;
+    }
+  }
+
+  private void sum(MatrixShape shape, boolean fused) {
+    int depth = shape.k();
+    for (int row = 0; row < shape.m(); row++) {
+      for (int column = 0; column < shape.n(); column++) {
+        double sum = c[row * shape.n() + column];
+        for (int k = 0; k < depth; k++) {
+          double x = a[row * depth + k];
+          double y = b[column * depth + k];
+          sum = fused ? Math.fma(x, y, sum) : sum + x * y;
+        }
+        c[row * shape.n() + column] = sum;
+      }
+    }
+  }
+
+  private double get(int thread, int part, MatrixType type, int index) {
+    int at = thread * LANE_WORDS + part;
+    if (type == MatrixType.F64) {
+      return Double.longBitsToDouble(
+          words[at + 2 * index] & 0xFFFF_FFFFL | (long) words[at + 2 * index + 1] << 32);
+    }
+    int each = type.perRegister();
+    return type.number(words[at + index / each] >>> index % each * type.bits());
+  }
+
+  private void put(int thread, int index, MatrixType type, double value, boolean saturate) {
+    int at = thread * LANE_WORDS + C;
+    switch (type) {
+      case F64 -> {
+        long bits = Double.doubleToRawLongBits(value);
+        words[at + 2 * index] = (int) bits;
+        words[at + 2 * index + 1] = (int) (bits >>> 32);
+      }
+      case F16 -> {
+        int shift = 16 * (index & 1);
+        int half = (Halves.ofDouble(value, Halves.F16) & 0xFFFF) << shift;
+        words[at + index / 2] = words[at + index / 2] & ~(0xFFFF << shift) | half;
+      }
+      case S32 -> words[at + index] = saturate ? (int) value : (int) (long) value;
+      default -> words[at + index] = Float.floatToRawIntBits((float) value);
+    }
+  }
+
+  /**
+   * Where a matrix lies.
+   *
+   * @param shared whether the address is one of shared memory
+   * @param stride elements from one row (column) to the next
+   * @param byColumns whether columns lie one after the other
+   */
+  record Area(boolean shared, long address, int stride, boolean byColumns) {}
+
+  /**
+   * A thread's elements of a {@code wmma} matrix, from memory or into it.
+   *
+   * @param part which of its words
+   * @param size elements of the matrix
+   * @param columns of the matrix
+   */
+  void move(
+      ThreadBlock block,
+      int thread,
+      Area area,
+      MatrixType type,
+      int part,
+      int size,
+      int columns,
+      boolean store) {
+    int at = at(thread) + part;
+    int held = type.held(size, part != C);
+    int bytes = type.bits() / 8;
+    int each = type.perRegister();
+    for (int i = 0; i < held; i++) {
+      int p = ((thread & ThreadBlock.WARP - 1) * held + i) % size;
+      long row = p / columns;
+      long column = p % columns;
+      long element =
+          area.byColumns ? column * area.stride + row : row * area.stride + column;
+      long from = area.address + element * bytes;
+      long checked =
+          area.shared
+              ? Checks.shared(block, from, bytes)
+              : Checks.generic(block, thread, from, bytes);
+      int shift = i % each * type.bits();
+      if (store) {
+        write(checked, type, words[at + (bytes == 8 ? 2 * i : i / each)] >>> shift, at + 2 * i);
+      } else if (bytes == 8) {
+        words[at + 2 * i] = Raw.getInt(checked);
+        words[at + 2 * i + 1] = Raw.getInt(checked + 4);
+      } else {
+        int mask = bytes == 4 ? -1 : (1 << 8 * bytes) - 1;
+        int bits = bytes == 4 ? Raw.getInt(checked) : bytes == 2 ? Raw.getShort(checked) : Raw.getByte(checked);
+        words[at + i / each] = words[at + i / each] & ~(mask << shift) | (bits & mask) << shift;
+      }
+    }
+  }
+
+  private void write(long address, MatrixType type, int bits, int wide) {
+    switch (type.bits()) {
+      case 8 -> Raw.putByte(address, bits);
+      case 16 -> Raw.putShort(address, bits);
+      case 32 -> Raw.putInt(address, bits);
+      default -> {
+        Raw.putInt(address, words[wide]);
+        Raw.putInt(address + 4, words[wide + 1]);
+      }
+    }
+  }
+}

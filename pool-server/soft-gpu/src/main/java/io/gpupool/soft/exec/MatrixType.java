@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: Apache-2.0
+package io.gpupool.soft.exec;
+
+/** What matrices of tensor cores hold. Compiled kernels hold their numbers. */
+public enum MatrixType {
+  F16(16),
+  BF16(16),
+  /** The upper 19 bits of a register; what else is in it does not count. */
+  TF32(32),
+  F64(64),
+  E4M3(8),
+  E5M2(8),
+  S8(8),
+  U8(8),
+  F32(32),
+  S32(32);
+
+  static final MatrixType[] ALL = values();
+
+  private static final int TF32_MASK = ~0x1FFF;
+  private static final int HALVES = 16;
+
+  private final int bits;
+
+  MatrixType(int bits) {
+    this.bits = bits;
+  }
+
+  public int bits() {
+    return bits;
+  }
+
+  /** Elements in a register; in one of 64 bits there is one. */
+  public int perRegister() {
+    return Math.max(1, 32 / bits);
+  }
+
+  /**
+   * Elements that a lane holds of a {@code wmma} matrix: of halves that are multiplied 16, whatever
+   * the size.
+   */
+  int held(int size, boolean multiplied) {
+    return this == F16 && multiplied ? HALVES : size / ThreadBlock.WARP;
+  }
+
+  /** The number that the lowest bits stand for. */
+  double number(int word) {
+    return switch (this) {
+      case F16 -> Halves.toFloat(word & 0xFFFF, Halves.F16);
+      case BF16 -> Float.intBitsToFloat(word << 16);
+      case TF32 -> Float.intBitsToFloat(word & TF32_MASK);
+      case E4M3 -> SmallFloats.toFloat(word & 255, SmallFloats.E4M3);
+      case E5M2 -> SmallFloats.toFloat(word & 255, SmallFloats.E5M2);
+      case S8 -> (byte) word;
+      case U8 -> word & 255;
+      case F32 -> Float.intBitsToFloat(word);
+      case S32 -> word;
+      case F64 -> throw new IllegalStateException("a double has two words");
+    };
+  }
+}
