@@ -317,8 +317,7 @@ public final class Matrices {
       int p = ((thread & ThreadBlock.WARP - 1) * held + i) % size;
       long row = p / columns;
       long column = p % columns;
-      long element =
-          area.byColumns ? column * area.stride + row : row * area.stride + column;
+      long element = area.byColumns ? column * area.stride + row : row * area.stride + column;
       long from = area.address + element * bytes;
       long checked =
           area.shared
@@ -332,7 +331,10 @@ public final class Matrices {
         words[at + 2 * i + 1] = Raw.getInt(checked + 4);
       } else {
         int mask = bytes == 4 ? -1 : (1 << 8 * bytes) - 1;
-        int bits = bytes == 4 ? Raw.getInt(checked) : bytes == 2 ? Raw.getShort(checked) : Raw.getByte(checked);
+        int bits =
+            bytes == 4
+                ? Raw.getInt(checked)
+                : bytes == 2 ? Raw.getShort(checked) : Raw.getByte(checked);
         words[at + i / each] = words[at + i / each] & ~(mask << shift) | (bits & mask) << shift;
       }
     }

@@ -283,8 +283,7 @@ class MatrixInstructionsTest {
         int times = 1 + thread / LANES;
         long parts = 4L * PART_BYTES * thread;
         for (int i = 0; i < elementsOfA; i++) {
-          double value =
-              a[layout.rowOfA.of(group, place, i)][layout.columnOfA.of(group, place, i)];
+          double value = a[layout.rowOfA.of(group, place, i)][layout.columnOfA.of(group, place, i)];
           put(memory, parts, i, form.a(), value);
         }
         for (int i = 0; i < elementsOfB; i++) {
