@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "log.h"
 
-#include "trace.h"
-
 #include <errno.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -22,7 +20,6 @@ void log_configure(void) {
   for (int i = 0; i <= LOG_DEBUG; i++) {
     if (strcmp(wanted, names[i]) == 0) {
       logLevel = i;
-      if (i == LOG_DEBUG) watching |= WATCH_LOG;
       return;
     }
   }

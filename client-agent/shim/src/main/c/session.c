@@ -54,6 +54,7 @@ static CUresult read_welcome(void) {
 
 static CUresult attach(void) {
   log_configure();
+  if (logLevel == LOG_DEBUG) watching |= WATCH_LOG;
   fork_watch();
   // As a driver without devices: no word about it.
   if (visible_none()) return CUDA_ERROR_NO_DEVICE;
