@@ -188,10 +188,24 @@ static void say_silent(char *problem, size_t problemBytes) {
            agent_patience());
 }
 
+/** A value of one link: the key alone, or with the link's number where there are several. */
+static void link_get(struct text_message *answer, const char *key, uint32_t link, char *value, size_t bytes) {
+  char numbered[32];
+  snprintf(numbered, sizeof numbered, link == UINT32_MAX ? "%s" : "%s.%u", key, link);
+  text_get(answer, numbered, value, bytes);
+}
+
+static void describe_link(struct text_message *answer, uint32_t link, struct attached_link *attached) {
+  link_get(answer, "server", link, attached->server, sizeof attached->server);
+  link_get(answer, "session", link, attached->session, sizeof attached->session);
+  link_get(answer, "stream", link, attached->address, sizeof attached->address);
+  link_get(answer, "peer_key", link, attached->peerKey, sizeof attached->peerKey);
+}
+
 /** Takes the agent's answer apart; the descriptor stays the caller's on failure. */
 static CUresult accept_answer(struct text_message *answer, struct attachment *attachment,
                               char *problem, size_t problemBytes) {
-  char type[32], mode[32], cause[32], text[1024], protocol[16];
+  char type[32], mode[32], cause[32], text[1024], protocol[16], streams[16];
   text_get(answer, "type", type, sizeof type);
   if (strcmp(type, "refused") == 0) {
     text_get(answer, "cause", cause, sizeof cause);
@@ -209,19 +223,32 @@ static CUresult accept_answer(struct text_message *answer, struct attachment *at
     return CUDA_ERROR_SYSTEM_NOT_READY;
   }
   text_get(answer, "mode", mode, sizeof mode);
-  text_get(answer, "session", attachment->session, sizeof attachment->session);
-  text_get(answer, "server", attachment->server, sizeof attachment->server);
-  if (strcmp(mode, "relay") == 0) {
-    attachment->stream = attachment->agent;
+  text_get(answer, "streams", streams, sizeof streams);
+  attachment->linkCount = *streams ? (uint32_t)strtoul(streams, NULL, 10) : 1;
+  bool relayed = strcmp(mode, "relay") == 0;
+  if (!attachment->linkCount || attachment->linkCount > (relayed ? 1 : MAX_LINKS)) {
+    snprintf(problem, problemBytes, "the agent offers %s call streams (mode '%s'): at most %d, or one that it relays",
+             streams, mode, MAX_LINKS);
+    attachment->linkCount = 0;
+    return CUDA_ERROR_SYSTEM_NOT_READY;
+  }
+  for (uint32_t i = 0; i < attachment->linkCount; i++) {
+    describe_link(answer, *streams ? i : UINT32_MAX, &attachment->links[i]);
+  }
+  if (relayed) {
+    attachment->links[0].stream = attachment->agent;
     return CUDA_SUCCESS;
   }
-  attachment->stream = receive_descriptor(attachment->agent);
-  if (attachment->stream < 0) {
+  for (uint32_t i = 0; i < attachment->linkCount; i++) {
+    attachment->links[i].stream = receive_descriptor(attachment->agent);
+    if (attachment->links[i].stream >= 0) continue;
     if (errno == EAGAIN) {
       say_silent(problem, problemBytes);
     } else {
-      snprintf(problem, problemBytes, "the agent sent no call stream: look at the agent's log");
+      snprintf(problem, problemBytes, "the agent sent %s call stream: look at the agent's log",
+               i ? "too few of the" : "no");
     }
+    while (i) close(attachment->links[--i].stream);
     return CUDA_ERROR_SYSTEM_NOT_READY;
   }
   return CUDA_SUCCESS;
@@ -229,7 +256,6 @@ static CUresult accept_answer(struct text_message *answer, struct attachment *at
 
 CUresult agent_attach(struct attachment *attachment, char *problem, size_t problemBytes) {
   memset(attachment, 0, sizeof *attachment);
-  attachment->stream = -1;
   attachment->agent = agent_connect(problem, problemBytes);
   if (attachment->agent < 0) return CUDA_ERROR_SYSTEM_NOT_READY;
   struct text_message *message = malloc(sizeof *message);

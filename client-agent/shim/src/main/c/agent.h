@@ -2,14 +2,22 @@
 // Asking the agent for a session. Protocol: docs/architecture.md, "Shim to agent".
 #pragma once
 
-#include "driver.h"
+#include "link.h"
 #include "text_message.h"
 
-struct attachment {
-  int agent;   // the socket that tells the agent that this process lives
-  int stream;  // the call stream; the same one when the agent relays
-  char session[64];
+/** What the agent says of one link. */
+struct attached_link {
+  int stream;  // the call stream
   char server[256];
+  char session[64];
+  char address[256];  // where other servers reach this one; of several links only
+  char peerKey[80];   // what they show it; of several links only
+};
+
+struct attachment {
+  int agent;  // the socket that tells the agent that this process lives; with one link perhaps its call stream
+  uint32_t linkCount;
+  struct attached_link links[MAX_LINKS];
 };
 
 /**

@@ -204,7 +204,7 @@ static CUresult copy_from_box(struct context *context, uint32_t stream, const st
                       .rowsPerSlice = box->height,
                       .slicePitch = to->slicePitch,
                       .packedBytes = box->width * box->height * box->depth};
-  struct call *copy = copy_open_rows((void *)(uintptr_t)to->address, bytes, &rows);
+  struct call *copy = copy_open_rows(link_of(context->number), (void *)(uintptr_t)to->address, bytes, &rows);
   if (!copy) return CUDA_ERROR_OUT_OF_MEMORY;
   return op_boxRead(context->number, copy->tag, SIDE(box->from), box->width, box->height,
                     box->depth, stream);

@@ -89,7 +89,7 @@ static struct callback *next_callback(void) {
       lock_release(&all.lock);
       return NULL;
     }
-    call_open(&watcher);
+    call_open(link_of(all.waiting->context->number), &watcher);
     all.watcher = &watcher;
     lock_release(&all.lock);
     // Nobody else may be reading the stream, so this thread does while it waits.
@@ -111,8 +111,9 @@ static void run(struct callback *callback) {
                                                                callback->userData);
   }
   mirror_before(callback->context, 0);
-  op_callbackDone(0, callback->number);
-  ring_flush();  // the stream waits for it
+  struct link *link = link_of(callback->context->number);
+  op_callbackDone(callback->context->number & ~(LINK_CONTEXTS - 1), callback->number);
+  ring_flush(link);  // the stream waits for it
   __atomic_sub_fetch(&all.pending, 1, __ATOMIC_ACQ_REL);
   free(callback);
 }

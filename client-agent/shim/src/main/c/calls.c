@@ -1,47 +1,42 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "calls.h"
 
+#include "link.h"
+
 #include "session.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-enum { BUCKETS = 256 };
-
-static struct {
-  struct lock lock;
-  uint32_t lastTag;
-  uint32_t copies;  // of kind CALL_COPY
-  struct call *first;
-  struct call *buckets[BUCKETS];
-} calls __attribute__((aligned(64)));
-
-static void insert(struct call *call) {
-  lock_take(&calls.lock);
-  call->tag = ++calls.lastTag;
-  struct call **bucket = &calls.buckets[call->tag % BUCKETS];
+static void insert(struct link *link, struct call *call) {
+  struct call_table *calls = &link->calls;
+  call->link = link;
+  lock_take(&calls->lock);
+  call->tag = ++calls->lastTag;
+  struct call **bucket = &calls->buckets[call->tag % CALL_BUCKETS];
   call->nextInBucket = *bucket;
   *bucket = call;
   call->earlier = NULL;
-  call->later = calls.first;
-  if (calls.first) calls.first->earlier = call;
-  calls.first = call;
-  if (call->kind == CALL_COPY) calls.copies++;
-  lock_release(&calls.lock);
+  call->later = calls->first;
+  if (calls->first) calls->first->earlier = call;
+  calls->first = call;
+  if (call->kind == CALL_COPY) calls->copies++;
+  lock_release(&calls->lock);
 }
 
 /** The table is locked. */
 static void unlink_call(struct call *call) {
-  struct call **at = &calls.buckets[call->tag % BUCKETS];
+  struct call_table *calls = &call->link->calls;
+  struct call **at = &calls->buckets[call->tag % CALL_BUCKETS];
   while (*at != call) at = &(*at)->nextInBucket;
   *at = call->nextInBucket;
   if (call->earlier) {
     call->earlier->later = call->later;
   } else {
-    calls.first = call->later;
+    calls->first = call->later;
   }
   if (call->later) call->later->earlier = call->earlier;
-  if (call->kind == CALL_COPY) calls.copies--;
+  if (call->kind == CALL_COPY) calls->copies--;
 }
 
 /** The table is locked; a fenced call's memory may be gone after this. */
@@ -57,7 +52,7 @@ static void finish(struct call *call, CUresult result) {
   }
 }
 
-void call_open(struct call *call) { insert(call); }
+void call_open(struct link *link, struct call *call) { insert(link, call); }
 
 CUresult call_cancel(struct call *call) {
   // The session is lost, so whoever reads ends every call, this one too: not before may its memory go.
@@ -68,62 +63,74 @@ CUresult call_cancel(struct call *call) {
 }
 
 void call_tell(struct call *watcher) {
-  lock_take(&calls.lock);
+  struct call_table *calls = &watcher->link->calls;
+  lock_take(&calls->lock);
   if (__atomic_load_n(&watcher->word, __ATOMIC_SEQ_CST) != WORD_DONE) finish(watcher, CUDA_SUCCESS);
-  lock_release(&calls.lock);
+  lock_release(&calls->lock);
 }
 
-struct call *copy_open_rows(void *destination, uint64_t spanBytes, const struct rows *rows) {
+struct call *copy_open_rows(struct link *link, void *destination, uint64_t spanBytes, const struct rows *rows) {
   struct call *copy = calloc(1, sizeof *copy);
   if (!copy) return NULL;
   copy->kind = CALL_COPY;
   copy->destination = destination;
   copy->destinationBytes = spanBytes;
   copy->rows = *rows;
-  insert(copy);
+  insert(link, copy);
   return copy;
 }
 
-struct call *copy_open(void *destination, uint64_t bytes) {
-  return copy_open_rows(destination, bytes, &(struct rows){0});
+struct call *copy_open(struct link *link, void *destination, uint64_t bytes) {
+  return copy_open_rows(link, destination, bytes, &(struct rows){0});
 }
 
-bool copies_pending(const void *begin, uint64_t bytes) {
-  if (!__atomic_load_n(&calls.copies, __ATOMIC_RELAXED)) return false;
+static bool copies_pending_on(struct call_table *calls, const void *begin, uint64_t bytes) {
+  if (!__atomic_load_n(&calls->copies, __ATOMIC_RELAXED)) return false;
   const uint8_t *from = begin;
   bool pending = false;
-  lock_take(&calls.lock);
-  for (struct call *call = calls.first; call && !pending; call = call->later) {
+  lock_take(&calls->lock);
+  for (struct call *call = calls->first; call && !pending; call = call->later) {
     pending = call->kind == CALL_COPY && call->destination < from + bytes &&
               from < call->destination + call->destinationBytes;
   }
-  lock_release(&calls.lock);
+  lock_release(&calls->lock);
   return pending;
 }
 
-struct call *calls_find(uint32_t tag) {
-  lock_take(&calls.lock);
-  struct call *call = calls.buckets[tag % BUCKETS];
+bool copies_pending(const void *begin, uint64_t bytes) {
+  for (uint32_t i = 0; i < linkCount; i++) {
+    if (copies_pending_on(&links[i].calls, begin, bytes)) return true;
+  }
+  return false;
+}
+
+struct call *calls_find(struct link *link, uint32_t tag) {
+  struct call_table *calls = &link->calls;
+  lock_take(&calls->lock);
+  struct call *call = calls->buckets[tag % CALL_BUCKETS];
   while (call && call->tag != tag) call = call->nextInBucket;
-  lock_release(&calls.lock);
+  lock_release(&calls->lock);
   return call;
 }
 
 void calls_finish(struct call *call, CUresult result) {
-  lock_take(&calls.lock);
+  struct call_table *calls = &call->link->calls;
+  lock_take(&calls->lock);
   finish(call, result);
-  lock_release(&calls.lock);
+  lock_release(&calls->lock);
 }
 
-void calls_fail(CUresult result) {
-  lock_take(&calls.lock);
-  while (calls.first) finish(calls.first, result);
-  lock_release(&calls.lock);
+void calls_fail(struct link *link, CUresult result) {
+  struct call_table *calls = &link->calls;
+  lock_take(&calls->lock);
+  while (calls->first) finish(calls->first, result);
+  lock_release(&calls->lock);
 }
 
-void calls_appoint(void) {
-  lock_take(&calls.lock);
-  for (struct call *call = calls.first; call; call = call->later) {
+void calls_appoint(struct link *link) {
+  struct call_table *calls = &link->calls;
+  lock_take(&calls->lock);
+  for (struct call *call = calls->first; call; call = call->later) {
     if (call->kind == CALL_COPY) continue;
     uint32_t word = __atomic_load_n(&call->word, __ATOMIC_SEQ_CST);
     while (word == WORD_IDLE || word == WORD_ASLEEP) {
@@ -135,7 +142,5 @@ void calls_appoint(void) {
     }
     break;  // that one has been told, now or before
   }
-  lock_release(&calls.lock);
+  lock_release(&calls->lock);
 }
-
-void calls_reset(void) { memset(&calls, 0, sizeof calls); }

@@ -6,6 +6,7 @@
 #include "device.h"
 #include "event.h"
 #include "library.h"
+#include "link.h"
 #include "managed.h"
 #include "memory.h"
 #include "mirror.h"
@@ -31,7 +32,7 @@ enum { CTX_FLAGS_MASK = 0xff };
 static struct context *context_make(CUdevice device, unsigned int flags, unsigned int apiVersion) {
   struct context *context = arena_take(&contexts);
   if (!context) return NULL;
-  context->number = (uint16_t)context->slot.number;
+  context->number = (uint16_t)(link_no_context(device_link(device)) | context->slot.number);
   context->device = device;
   context->flags = flags;
   context->apiVersion = apiVersion;

@@ -40,8 +40,9 @@ CUresult copy_from_device(struct context *context, uint32_t stream, void *destin
                           uint64_t source, uint64_t bytes) {
   if (!bytes) return stream_wait(context, stream);
   struct call call = {.destination = destination, .destinationBytes = bytes};
-  call_open(&call);
-  uint64_t *slot = ring_begin(40);
+  struct link *link = link_of(context->number);
+  call_open(link, &call);
+  uint64_t *slot = ring_begin(link, 40);
   if (!slot) return call_cancel(&call);
   slot[0] = FRAME(40, OP_memcpyDtoH, context->number);
   slot[1] = call.tag;
@@ -59,7 +60,7 @@ CUresult copy_from_device(struct context *context, uint32_t stream, void *destin
 CUresult copy_from_device_posted(struct context *context, uint32_t stream, void *destination,
                                  uint64_t source, uint64_t bytes) {
   if (!bytes) return CUDA_SUCCESS;
-  struct call *copy = copy_open(destination, bytes);
+  struct call *copy = copy_open(link_of(context->number), destination, bytes);
   if (!copy) return CUDA_ERROR_OUT_OF_MEMORY;
   return op_memcpyDtoHPosted(context->number, copy->tag, source, bytes, stream);
 }

@@ -15,8 +15,6 @@ enum { WELCOME_HEADER_BYTES = 16, DEVICE_FIXED_BYTES = 256 + 16 + 16 + 8 };
 static struct {
   uint32_t driverVersion;
   uint32_t count;
-  uint32_t attributeCount;
-  int32_t *attributes;
   struct device devices[MAX_DEVICES];
 } devices;
 
@@ -70,49 +68,53 @@ static uint32_t word(const uint8_t *at) {
   return value;
 }
 
-static void override(int32_t *attributes) {
+static void override(int32_t *attributes, uint32_t attributeCount) {
   for (size_t i = 0; i < sizeof overrides / sizeof *overrides; i++) {
     uint32_t attribute = (uint32_t)overrides[i].attribute;
-    if (attribute < devices.attributeCount && attributes[attribute] != ATTRIBUTE_UNSUPPORTED) {
+    if (attribute < attributeCount && attributes[attribute] != ATTRIBUTE_UNSUPPORTED) {
       attributes[attribute] = overrides[i].value;
     }
   }
 }
 
-const char *devices_load(const uint8_t *welcome, uint32_t bytes) {
+const char *devices_load(uint32_t link, const uint8_t *welcome, uint32_t bytes) {
   if (bytes < WELCOME_HEADER_BYTES) return "the worker's first frame is too short";
-  devices.driverVersion = word(welcome);
+  uint32_t driverVersion = word(welcome);
   uint32_t count = word(welcome + 4);
   uint32_t attributeCount = word(welcome + 8);
   if (word(welcome + 12) != CONTRACT_DIGEST) {
     return "the worker was built from another version of gpupool than this libcuda.so.1: use the same"
            " version on both sides";
   }
-  if (count > MAX_DEVICES || attributeCount < MIN_ATTRIBUTES || attributeCount > MAX_ATTRIBUTES) {
+  if (count > MAX_DEVICES - devices.count || attributeCount < MIN_ATTRIBUTES || attributeCount > MAX_ATTRIBUTES) {
     return "the worker's first frame is wrong";
   }
   uint32_t deviceBytes = (DEVICE_FIXED_BYTES + 4 * attributeCount + 7) & ~7u;
   if (bytes < WELCOME_HEADER_BYTES + count * deviceBytes) return "the worker's first frame is too short";
   int32_t *attributes = malloc(sizeof *attributes * (count * attributeCount + 1));
   if (!attributes) return "no memory for the devices";
-  devices.attributes = attributes;
-  devices.attributeCount = attributeCount;
+  // A program gets along with the oldest of its drivers.
+  bool oldest = !devices.count || driverVersion < devices.driverVersion;
+  if (oldest) devices.driverVersion = driverVersion;
   for (uint32_t i = 0; i < count; i++) {
     const uint8_t *at = welcome + WELCOME_HEADER_BYTES + i * deviceBytes;
-    struct device *device = &devices.devices[i];
+    struct device *device = &devices.devices[devices.count++];
+    device->link = link;
     device->ordinal = i;
+    device->attributeCount = attributeCount;
     memcpy(device->name, at, sizeof device->name - 1);
     memcpy(device->uuid, at + 256, sizeof device->uuid);
     memcpy(device->pciBusId, at + 272, sizeof device->pciBusId - 1);
     memcpy(&device->totalMemoryBytes, at + 288, 8);
     int32_t *own = attributes + i * attributeCount;
     memcpy(own, at + DEVICE_FIXED_BYTES, 4 * attributeCount);
-    override(own);
+    override(own, attributeCount);
     device->attributes = own;
   }
-  devices.count = visible_select(devices.devices, count);
   return NULL;
 }
+
+void devices_select(void) { devices.count = visible_select(devices.devices, devices.count); }
 
 void devices_reset(void) { memset(&devices, 0, sizeof devices); }
 
@@ -124,9 +126,11 @@ const struct device *device_find(CUdevice ordinal) {
 
 uint32_t device_ordinal(CUdevice device) { return devices.devices[device].ordinal; }
 
+uint32_t device_link(CUdevice device) { return devices.devices[device].link; }
+
 int32_t device_attribute(CUdevice ordinal, int attribute) {
   const struct device *device = device_find(ordinal);
-  if (!device || attribute < 0 || (uint32_t)attribute >= devices.attributeCount) {
+  if (!device || attribute < 0 || (uint32_t)attribute >= device->attributeCount) {
     return ATTRIBUTE_UNSUPPORTED;
   }
   return device->attributes[attribute];

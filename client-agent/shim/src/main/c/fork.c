@@ -9,13 +9,12 @@
 #include "graph_memory.h"
 #include "handles.h"
 #include "link.h"
+#include "linker.h"
 #include "managed.h"
 #include "mapped.h"
 #include "memory.h"
 #include "mirror.h"
 #include "pool.h"
-#include "replies.h"
-#include "ring.h"
 #include "session.h"
 #include "texture.h"
 #include "thread.h"
@@ -30,8 +29,7 @@
 static void forget(void) {
   trace_reset();
   session_reset();
-  ring_reset();
-  replies_reset();
+  links_reset();
   callback_reset();
   handles_reset();
   contexts_reset();
@@ -43,7 +41,7 @@ static void forget(void) {
   twins_reset();
   virtual_reset();
   pools_reset();
-  links_reset();
+  linkers_reset();
   textures_reset();
   graphs_reset();
   graph_memory_reset();

@@ -7,6 +7,7 @@
 #include "graph.h"
 #include "graph_exec.h"
 #include "library.h"
+#include "link.h"
 #include "module.h"
 #include "pool.h"
 #include "stream.h"
@@ -21,7 +22,7 @@ enum { REST = 1024 };  // so many others are given back before a slot is used ag
 #define ARENA(type, count, mark_) \
   { .slotBytes = (sizeof(struct type) + 63) / 64 * 64, .capacity = count, .mark = mark_ }
 
-struct arena contexts = ARENA(context, 4096, 0x43545831);
+struct arena contexts = ARENA(context, LINK_CONTEXTS - FIRST_NUMBER, 0x43545831);
 struct arena streams = ARENA(stream, 1 << 16, 0x53545231);
 struct arena events = ARENA(event, 1 << 20, 0x45565431);
 struct arena modules = ARENA(module, 1 << 16, 0x4d4f4431);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "image.h"
 
+#include "context.h"
 #include "ops.h"
 
 #include <elf.h>
@@ -114,29 +115,46 @@ CUresult image_find(const void *given, struct image *image) {
                                                                        : CUDA_SUCCESS;
 }
 
-static CUresult send_part(uint32_t number, const void *part, uint64_t bytes) {
+static CUresult send_part(uint32_t link, uint32_t number, const void *part, uint64_t bytes) {
   const uint8_t *at = part;
   CUresult result = CUDA_SUCCESS;
   for (uint64_t sent = 0; sent < bytes && !result;) {
     uint64_t piece = bytes - sent < MAX_DATA_BYTES ? bytes - sent : MAX_DATA_BYTES;
-    result = op_imageData(0, number, at + sent, piece);
+    result = op_imageData(link_no_context(link), number, at + sent, piece);
     sent += piece;
   }
   return result;
 }
 
-CUresult image_send(const struct image *image, uint32_t *number) {
-  static uint32_t lastNumber;
-  *number = __atomic_add_fetch(&lastNumber, 1, __ATOMIC_RELAXED);
-  CUresult result = op_imageBegin(0, *number, image->totalBytes);
-  if (!result) result = send_part(*number, image->first, image->firstBytes);
+static CUresult send_to(uint32_t link, const struct image *image, uint32_t number) {
+  CUresult result = op_imageBegin(link_no_context(link), number, image->totalBytes);
+  if (!result) result = send_part(link, number, image->first, image->firstBytes);
   for (uint32_t i = 0; i < image->moreCount && !result; i++) {
-    result = send_part(*number, image->more[i], fatbin_bytes(image->more[i]));
+    result = send_part(link, number, image->more[i], fatbin_bytes(image->more[i]));
   }
   return result;
 }
 
-void image_drop(uint32_t number) { op_imageDrop(0, number); }
+/** Whether an image that goes where a context is goes to a link. */
+static bool is_for(const struct context *context, uint32_t link) {
+  return !context || link_same(context->number, link_no_context(link));
+}
+
+CUresult image_send(const struct image *image, const struct context *context, uint32_t *number) {
+  static uint32_t lastNumber;
+  CUresult result = CUDA_SUCCESS;
+  *number = __atomic_add_fetch(&lastNumber, 1, __ATOMIC_RELAXED);
+  for (uint32_t i = 0; i < linkCount && !result; i++) {
+    if (is_for(context, i)) result = send_to(i, image, *number);
+  }
+  return result;
+}
+
+void image_drop(uint32_t number, const struct context *context) {
+  for (uint32_t i = 0; i < linkCount; i++) {
+    if (is_for(context, i)) op_imageDrop(link_no_context(i), number);
+  }
+}
 
 CUresult image_read(const char *path, void **image, size_t *fileBytes) {
   if (!path) return CUDA_ERROR_INVALID_VALUE;

@@ -8,6 +8,8 @@
  * Where an image lies. Code that nvcc compiled apart (-rdc) comes as several fatbins that the driver
  * links: they are sent one after the other as one image.
  */
+struct context;
+
 struct image {
   const void *first;
   const void *const *more;  // fatbins after the first
@@ -18,10 +20,11 @@ struct image {
 /** Finds where an image lies and how long it is; CUDA_ERROR_INVALID_IMAGE if it is none. */
 CUresult image_find(const void *given, struct image *image);
 
-/** Sends an image; its number stands for it from then on. */
-CUresult image_send(const struct image *image, uint32_t *number);
+/** Sends an image to a context's link, or with NULL to all links; its number stands for it there from then on. */
+CUresult image_send(const struct image *image, const struct context *context, uint32_t *number);
 
-void image_drop(uint32_t number);
+/** Drops an image where it was sent. */
+void image_drop(uint32_t number, const struct context *context);
 
 /** Reads a file, with a zero byte after it; the caller frees it. bytes may be NULL. */
 CUresult image_read(const char *path, void **image, size_t *bytes);

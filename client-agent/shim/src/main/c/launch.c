@@ -168,7 +168,8 @@ CUresult launch_kernel(CUfunction handle, const struct launch *launch, void **pa
   uint32_t attributeBytes = launch->attributeCount * (uint32_t)sizeof(struct launch_attribute);
   uint32_t length = HEAD_BYTES + attributeBytes + ((parameterBytes + 7) & ~7u);
 
-  uint64_t *slot = ring_begin(length);
+  struct link *link = link_of(context->number);
+  uint64_t *slot = ring_begin(link, length);
   if (UNLIKELY(!slot)) return session_answer();
   slot[0] = FRAME(length, OP_launch, context->number);
   if (parameterBytes & 7) slot[length / 8 - 1] = 0;
@@ -196,7 +197,7 @@ CUresult launch_kernel(CUfunction handle, const struct launch *launch, void **pa
     launch_pack(info, at, parameters);
   }
   if (UNLIKELY(moved)) translate_pinned(at, parameterBytes);
-  return ring_post();
+  return ring_post(link);
 }
 
 CUresult launch_extra(void **extra, const void **packed, size_t *packedBytes) {

@@ -85,7 +85,7 @@ static void library_free(struct library *library) {
   free(library->kernels);
   free(library->jit);
   table_free(&library->table);
-  image_drop(library->image);
+  image_drop(library->image, NULL);
 }
 
 static CUresult load(CUlibrary *handle, const void *given, unsigned int optionCount,
@@ -105,7 +105,7 @@ static CUresult load(CUlibrary *handle, const void *given, unsigned int optionCo
   library->jit = jit;
   arena_publish(&libraries, library);
   result = jit_read(jit, optionCount, options, optionValues);
-  if (!result) result = image_send(&image, &library->image);
+  if (!result) result = image_send(&image, NULL, &library->image);
   // Where there is a context, a bad image is found out now.
   if (!result && context_current(&context) == CUDA_SUCCESS) {
     result = library_module(library, context, &module);

@@ -3,14 +3,13 @@
 #pragma once
 
 #include "driver.h"
-#include "ring.h"
-#include "replies.h"
+#include "link.h"
 #include "session.h"
 
 #include <string.h>
 
 #define FRAME(length, op, ctx) \
-  ((uint64_t)(length) | (uint64_t)(op) << 32 | (uint64_t)(uint16_t)(ctx) << 48)
+  ((uint64_t)(length) | (uint64_t)(op) << 32 | (uint64_t)link_context(ctx) << 48)
 
 enum {
   MAX_DATA_BYTES = 1 << 20,                 // in one frame

@@ -251,15 +251,16 @@ static void fetch_begin(struct fetch *fetch, struct mirror *mirror) {
                           .call = {.destination = mirror->host,
                                    .destinationBytes = mirror->bytes,
                                    .take = true}};
-  call_open(&fetch->call);
-  uint64_t *slot = ring_begin(40);
+  struct link *link = link_of(mirror->context->number);
+  call_open(link, &fetch->call);
+  uint64_t *slot = ring_begin(link, 40);
   if (!slot) return;
   slot[0] = FRAME(40, OP_mirrorRead, mirror->context->number);
   slot[1] = fetch->call.tag;
   slot[2] = mirror->device;
   slot[3] = mirror->bytes;
   slot[4] = list_bytes(mirror);
-  ring_post();
+  ring_post(link);
   fetch->sent = true;
 }
 
@@ -296,7 +297,7 @@ static CUresult fetch_some(struct mirror *first, struct mirror **next) {
     if (!mirror->context->sticky) fetch_begin(&fetches[count++], mirror);
   }
   *next = mirror;
-  ring_flush();
+  links_flush();
   // The last one first: whoever stops reading the stream wakes the thread of the latest call.
   while (count) {
     CUresult one = fetch_end(&fetches[--count]);
@@ -308,7 +309,7 @@ static CUresult fetch_some(struct mirror *first, struct mirror **next) {
 static CUresult fetch_changed(struct mirror *mirror) {
   struct fetch fetch;
   fetch_begin(&fetch, mirror);
-  ring_flush();
+  links_flush();
   return fetch_end(&fetch);
 }
 

@@ -192,9 +192,9 @@ static CUresult load(CUmodule *handle, const void *given, unsigned int optionCou
   struct function_table *table = calloc(1, sizeof *table);
   if (!table) return CUDA_ERROR_OUT_OF_MEMORY;
   struct module *module = NULL;
-  result = image_send(&image, &number);
+  result = image_send(&image, context, &number);
   if (!result) result = module_make(context, number, &jit, table, NULL, &module);
-  image_drop(number);
+  image_drop(number, context);
   if (result) {
     table_free(table);
     free(table);

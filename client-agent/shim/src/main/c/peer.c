@@ -36,7 +36,7 @@ static const uint8_t nativeAtomics[] = {
 static CUresult ask(CUdevice device, CUdevice peer, int attribute, int *value) {
   int32_t answer = 0;
   CUresult result =
-      op_peerAttribute(0, device_ordinal(device), device_ordinal(peer), attribute, &answer);
+      op_peerAttribute(link_no_context(device_link(device)), device_ordinal(device), device_ordinal(peer), attribute, &answer);
   if (!result) *value = answer;
   return result;
 }
@@ -71,14 +71,14 @@ CUresult shim_cuCtxEnablePeerAccess(CUcontext peerContext, unsigned int Flags) {
   if (Flags) return CUDA_ERROR_INVALID_VALUE;
   CUresult result = begin(peerContext, &context, &peer);
   return result ? result
-                : context_result(context, op_ctxEnablePeer(context->number, peer->number));
+                : context_result(context, op_ctxEnablePeer(context->number, link_context(peer->number)));
 }
 
 CUresult shim_cuCtxDisablePeerAccess(CUcontext peerContext) {
   struct context *context, *peer;
   CUresult result = begin(peerContext, &context, &peer);
   return result ? result
-                : context_result(context, op_ctxDisablePeer(context->number, peer->number));
+                : context_result(context, op_ctxDisablePeer(context->number, link_context(peer->number)));
 }
 
 CUresult shim_cuDeviceGetP2PAtomicCapabilities(unsigned int *capabilities,

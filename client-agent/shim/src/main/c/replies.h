@@ -6,6 +6,8 @@
 #include "driver.h"
 #include "lock.h"
 
+struct link;
+
 enum call_kind {
   CALL_FENCED,   // a thread waits for the answer
   CALL_COPY,     // a posted copy to page-locked memory: nobody waits
@@ -20,6 +22,7 @@ struct rows {
 };
 
 struct call {
+  struct link *link;
   uint32_t tag;
   uint32_t word;  // futex: enum call_word
   uint8_t kind;
@@ -40,7 +43,7 @@ struct call {
 };
 
 /** Gives the call a tag and takes note of it, before its frame is sent. */
-void call_open(struct call *call);
+void call_open(struct link *link, struct call *call);
 
 /** Forgets a call that was not sent; answers what there is to say without a session. */
 CUresult call_cancel(struct call *call);
@@ -55,30 +58,28 @@ void call_await(struct call *call);
 void call_tell(struct call *watcher);
 
 /** Begins to read the stream if nobody does; each success needs a replies_end. */
-bool replies_begin(void);
+bool replies_begin(struct link *link);
 
 /** Takes what there is without waiting. */
-void replies_take(void);
+void replies_take(struct link *link);
 
 /** Passes the reading on. */
-void replies_end(void);
+void replies_end(struct link *link);
 
 /** Waits for WELCOME; the payload is the caller's to free. NULL: the session is lost. */
-uint8_t *replies_welcome(uint32_t *bytes);
+uint8_t *replies_welcome(struct link *link, uint32_t *bytes);
 
 /** Ends every call because the session is lost; whoever reads does it if somebody does. */
-void replies_lost(void);
+void replies_lost(struct link *link);
 
 /** A posted copy of bytes to page-locked memory. NULL: no memory. */
-struct call *copy_open(void *destination, uint64_t bytes);
+struct call *copy_open(struct link *link, void *destination, uint64_t bytes);
 
 /** As copy_open, of rows; spanBytes: from the first byte to the last. */
-struct call *copy_open_rows(void *destination, uint64_t spanBytes, const struct rows *rows);
+struct call *copy_open_rows(struct link *link, void *destination, uint64_t spanBytes, const struct rows *rows);
 
 /** Whether posted copies into (part of) this memory are under way. */
 bool copies_pending(const void *begin, uint64_t bytes);
 
 /** Reserves the receive buffer; false if there is no memory. */
-bool replies_open(void);
-
-void replies_reset(void);
+bool replies_open(struct link *link);

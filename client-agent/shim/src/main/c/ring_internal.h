@@ -29,15 +29,21 @@ struct ring {
   uint32_t roomWanted;   // somebody sleeps on it
 };
 
-extern struct ring ring;
+enum writer_state { WRITER_ABSENT, WRITER_ASLEEP, WRITER_AWAKE, WRITER_IMPOSSIBLE };
+
+/** The thread that sends what has gathered in the ring. */
+struct writer {
+  uint32_t state;  // futex: enum writer_state
+  struct lock starting;
+};
 
 /** Writes what has gathered, unless somebody else is writing, who then does. */
-void ring_drain(void);
+void ring_drain(struct link *link);
 
 /** Sees that the writer thread is awake; false if there is none and cannot be. */
-bool writer_wake(void);
+bool writer_wake(struct link *link);
 
 /** Whether the writer thread looks at the ring by itself every now and then. */
-bool writer_awake(void);
-
-void writer_reset(void);
+static inline bool writer_awake(const struct writer *writer) {
+  return __atomic_load_n(&writer->state, __ATOMIC_SEQ_CST) == WRITER_AWAKE;
+}

@@ -4,10 +4,10 @@
 #include "agent.h"
 #include "device.h"
 #include "fork.h"
+#include "link.h"
 #include "lock.h"
 #include "log.h"
-#include "replies.h"
-#include "ring.h"
+#include "ops.h"
 #include "shim.h"
 #include "trace.h"
 #include "visible.h"
@@ -16,6 +16,7 @@
 #include <netinet/tcp.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -40,16 +41,55 @@ static CUresult fail(CUresult failure, const char *problem) {
   return failure;
 }
 
-/** Reads what the worker says first; the session is attached. */
-static CUresult read_welcome(void) {
-  uint32_t bytes = 0;
-  uint8_t *welcome = replies_welcome(&bytes);
-  if (!welcome) return CUDA_ERROR_SYSTEM_NOT_READY;  // said so already
-  const char *problem = devices_load(welcome, bytes);
-  free(welcome);
-  if (problem) return fail(CUDA_ERROR_SYSTEM_NOT_READY, problem);
+/** The descriptors of the session, each once: call streams, then the agent's if it is none of them. */
+static uint32_t descriptors(int list[MAX_LINKS + 1]) {
+  uint32_t count = 0;
+  for (uint32_t i = 0; i < linkCount; i++) list[count++] = links[i].stream;
+  if (session.agent != links[0].stream) list[count++] = session.agent;
+  return count;
+}
+
+static void close_all(void) {
+  int list[MAX_LINKS + 1];
+  for (uint32_t i = descriptors(list); i; i--) close(list[i - 1]);
+}
+
+/** Reads what each worker says first; the session is attached. */
+static CUresult read_welcomes(void) {
+  for (uint32_t i = 0; i < linkCount; i++) {
+    uint32_t bytes = 0;
+    uint8_t *welcome = replies_welcome(&links[i], &bytes);
+    if (!welcome) return CUDA_ERROR_SYSTEM_NOT_READY;  // said so already
+    const char *problem = devices_load(i, welcome, bytes);
+    free(welcome);
+    if (problem) return fail(CUDA_ERROR_SYSTEM_NOT_READY, problem);
+  }
+  devices_select();
   if (devices_count() > 0) return CUDA_SUCCESS;
   return fail(CUDA_ERROR_NO_DEVICE, "no GPU of the session is among CUDA_VISIBLE_DEVICES");
+}
+
+static size_t append(char *to, const char *text) {
+  size_t bytes = strlen(text) + 1;
+  memcpy(to, text, bytes);
+  return bytes;
+}
+
+/** Tells the workers of each other. */
+static void introduce(const struct attachment *attachment) {
+  if (attachment->linkCount == 1) return;
+  char peers[MAX_LINKS * sizeof(struct attached_link)];
+  size_t used = 0;
+  for (uint32_t i = 0; i < attachment->linkCount; i++) {
+    const struct attached_link *link = &attachment->links[i];
+    used += append(peers + used, link->address);
+    used += append(peers + used, link->session);
+    used += append(peers + used, link->peerKey);
+  }
+  for (uint32_t i = 0; i < attachment->linkCount; i++) {
+    op_links(link_no_context(i), i, peers, used);
+    ring_flush(&links[i]);
+  }
 }
 
 static CUresult attach(void) {
@@ -58,26 +98,38 @@ static CUresult attach(void) {
   fork_watch();
   // As a driver without devices: no word about it.
   if (visible_none()) return CUDA_ERROR_NO_DEVICE;
-  if (!ring_open() || !replies_open()) return CUDA_ERROR_OUT_OF_MEMORY;
-  struct attachment attachment;
+  struct attachment *attachment = calloc(1, sizeof *attachment);
+  if (!attachment) return CUDA_ERROR_OUT_OF_MEMORY;
   char problem[1100];
   uint64_t start = now_nanos();
-  CUresult result = agent_attach(&attachment, problem, sizeof problem);
-  if (result) return fail(result, problem);
-  session.agent = attachment.agent;
-  session.stream = attachment.stream;
-  int on = 1;
-  setsockopt(session.stream, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
+  CUresult result = agent_attach(attachment, problem, sizeof problem);
+  if (result) {
+    free(attachment);
+    return fail(result, problem);
+  }
+  session.agent = attachment->agent;
+  linkCount = attachment->linkCount;
+  bool opened = true;
+  for (uint32_t i = 0; i < linkCount; i++) {
+    int on = 1;
+    links[i].stream = attachment->links[i].stream;
+    setsockopt(links[i].stream, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
+    opened &= ring_open(&links[i]) && replies_open(&links[i]);
+  }
   set_state(SESSION_ATTACHED);
-  result = read_welcome();
+  result = opened ? read_welcomes() : CUDA_ERROR_OUT_OF_MEMORY;
   if (result) {
     set_state(SESSION_NONE);
-    close(session.stream);
-    if (session.agent != session.stream) close(session.agent);
+    close_all();
+    free(attachment);
     return result;
   }
-  log_line(LOG_INFO, "session %s on %s, attached in %llu ms", attachment.session, attachment.server,
-           (unsigned long long)((now_nanos() - start) / 1000000));
+  introduce(attachment);
+  for (uint32_t i = 0; i < linkCount; i++) {
+    log_line(LOG_INFO, "session %s on %s, attached in %llu ms", attachment->links[i].session,
+             attachment->links[i].server, (unsigned long long)((now_nanos() - start) / 1000000));
+  }
+  free(attachment);
   return CUDA_SUCCESS;
 }
 
@@ -102,10 +154,12 @@ CUresult session_lose(CUresult failure, const char *cause) {
                                             __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST));
   if (first) {
     log_line(LOG_ERROR, "the session is lost: %s; CUDA calls now fail, start the program again", cause);
-    shutdown(session.stream, SHUT_RDWR);
-    if (session.agent != session.stream) shutdown(session.agent, SHUT_RDWR);
-    ring_lost();
-    replies_lost();
+    int list[MAX_LINKS + 1];
+    for (uint32_t i = descriptors(list); i; i--) shutdown(list[i - 1], SHUT_RDWR);
+    for (uint32_t i = 0; i < linkCount; i++) {
+      ring_lost(&links[i]);
+      replies_lost(&links[i]);
+    }
     trace_write();
   }
   return session_answer();
@@ -118,10 +172,7 @@ CUresult session_malformed(const char *what) {
 }
 
 void session_reset(void) {
-  if (session_alive() || session.state == SESSION_LOST) {
-    close(session.stream);
-    if (session.agent != session.stream) close(session.agent);
-  }
+  if (session_alive() || session.state == SESSION_LOST) close_all();
   session = (struct session){0};
   attaching.lock.word = 0;
   attaching.tried = false;

@@ -13,8 +13,7 @@ enum session_state {
 
 struct session {
   int state;         // enum session_state
-  int stream;        // descriptor of the call stream
-  int agent;         // descriptor that tells the agent that this process lives; may be the same
+  int agent;         // descriptor that tells the agent that this process lives; may be a call stream
   CUresult failure;  // what every call answers once lost
 };
 

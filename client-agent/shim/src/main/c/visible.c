@@ -41,7 +41,7 @@ uint32_t visible_select(struct device *devices, uint32_t count) {
     const struct device *device = named_device(devices, count, at, length);
     if (!device) break;
     for (uint32_t i = 0; i < chosenCount; i++) {
-      if (chosen[i].ordinal == device->ordinal) return 0;  // named twice: CUDA shows none
+      if (chosen[i].attributes == device->attributes) return 0;  // named twice: CUDA shows none
     }
     chosen[chosenCount++] = *device;
     at += length;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The writer thread: while frames keep coming it looks at the ring every few microseconds and writes
 // what has gathered, so that the threads that post need no system call; then it sleeps.
-#include "ring_internal.h"
+#include "link.h"
 
 #include "session.h"
 
@@ -16,19 +16,8 @@ enum {
   STACK_BYTES = 256 << 10,
 };
 
-enum writer_state { WRITER_ABSENT, WRITER_ASLEEP, WRITER_AWAKE, WRITER_IMPOSSIBLE };
-
-static struct {
-  uint32_t state;  // futex
-  struct lock starting;
-} writer __attribute__((aligned(64)));
-
-bool writer_awake(void) {
-  return __atomic_load_n(&writer.state, __ATOMIC_SEQ_CST) == WRITER_AWAKE;
-}
-
-static void *writer_run(void *nothing) {
-  (void)nothing;
+static void *writer_run(void *argument) {
+  struct link *link = argument;
   prctl(PR_SET_NAME, "gpupool-writer");
   prctl(PR_SET_TIMERSLACK, 1UL);
   uint64_t seen = 0;
@@ -36,29 +25,29 @@ static void *writer_run(void *nothing) {
   while (session_alive()) {
     struct timespec tick = {0, TICK_NANOS};
     nanosleep(&tick, NULL);
-    uint64_t published = __atomic_load_n(&ring.published, __ATOMIC_ACQUIRE);
-    if (published != __atomic_load_n(&ring.tail, __ATOMIC_RELAXED)) ring_drain();
+    uint64_t published = __atomic_load_n(&link->ring.published, __ATOMIC_ACQUIRE);
+    if (published != __atomic_load_n(&link->ring.tail, __ATOMIC_RELAXED)) ring_drain(link);
     quiet = published == seen ? quiet + 1 : 0;
     seen = published;
     if (quiet < QUIET_TICKS) continue;
-    __atomic_store_n(&writer.state, WRITER_ASLEEP, __ATOMIC_SEQ_CST);
+    __atomic_store_n(&link->writer.state, WRITER_ASLEEP, __ATOMIC_SEQ_CST);
     // Whoever publishes after this line sees that we sleep; what is there by now is ours to write.
-    if (__atomic_load_n(&ring.published, __ATOMIC_SEQ_CST) !=
-        __atomic_load_n(&ring.tail, __ATOMIC_SEQ_CST)) {
-      __atomic_store_n(&writer.state, WRITER_AWAKE, __ATOMIC_SEQ_CST);
+    if (__atomic_load_n(&link->ring.published, __ATOMIC_SEQ_CST) !=
+        __atomic_load_n(&link->ring.tail, __ATOMIC_SEQ_CST)) {
+      __atomic_store_n(&link->writer.state, WRITER_AWAKE, __ATOMIC_SEQ_CST);
     } else {
-      while (__atomic_load_n(&writer.state, __ATOMIC_SEQ_CST) == WRITER_ASLEEP) {
-        futex_wait(&writer.state, WRITER_ASLEEP, NULL);
+      while (__atomic_load_n(&link->writer.state, __ATOMIC_SEQ_CST) == WRITER_ASLEEP) {
+        futex_wait(&link->writer.state, WRITER_ASLEEP, NULL);
       }
     }
     quiet = 0;
   }
-  __atomic_store_n(&writer.state, WRITER_ABSENT, __ATOMIC_SEQ_CST);
+  __atomic_store_n(&link->writer.state, WRITER_ABSENT, __ATOMIC_SEQ_CST);
   return NULL;
 }
 
 /** Starts the thread with all signals blocked, so that no handler of the program runs on it. */
-static bool writer_start(void) {
+static bool writer_start(struct link *link) {
   sigset_t all, before;
   sigfillset(&all);
   pthread_attr_t attributes;
@@ -67,35 +56,30 @@ static bool writer_start(void) {
   pthread_attr_setdetachstate(&attributes, PTHREAD_CREATE_DETACHED);
   pthread_sigmask(SIG_SETMASK, &all, &before);
   pthread_t thread;
-  bool started = pthread_create(&thread, &attributes, writer_run, NULL) == 0;
+  bool started = pthread_create(&thread, &attributes, writer_run, link) == 0;
   pthread_sigmask(SIG_SETMASK, &before, NULL);
   pthread_attr_destroy(&attributes);
   return started;
 }
 
-bool writer_wake(void) {
-  uint32_t state = __atomic_load_n(&writer.state, __ATOMIC_SEQ_CST);
+bool writer_wake(struct link *link) {
+  uint32_t state = __atomic_load_n(&link->writer.state, __ATOMIC_SEQ_CST);
   if (state == WRITER_AWAKE) return true;
   if (state == WRITER_IMPOSSIBLE) return false;
   if (state == WRITER_ASLEEP) {
-    if (__atomic_compare_exchange_n(&writer.state, &state, WRITER_AWAKE, false, __ATOMIC_SEQ_CST,
+    if (__atomic_compare_exchange_n(&link->writer.state, &state, WRITER_AWAKE, false, __ATOMIC_SEQ_CST,
                                     __ATOMIC_SEQ_CST)) {
-      futex_wake(&writer.state, 1);
+      futex_wake(&link->writer.state, 1);
     }
     return true;
   }
-  lock_take(&writer.starting);
-  if (__atomic_load_n(&writer.state, __ATOMIC_SEQ_CST) == WRITER_ABSENT) {
-    __atomic_store_n(&writer.state, WRITER_AWAKE, __ATOMIC_SEQ_CST);
-    if (!writer_start()) {
-      __atomic_store_n(&writer.state, WRITER_IMPOSSIBLE, __ATOMIC_SEQ_CST);
+  lock_take(&link->writer.starting);
+  if (__atomic_load_n(&link->writer.state, __ATOMIC_SEQ_CST) == WRITER_ABSENT) {
+    __atomic_store_n(&link->writer.state, WRITER_AWAKE, __ATOMIC_SEQ_CST);
+    if (!writer_start(link)) {
+      __atomic_store_n(&link->writer.state, WRITER_IMPOSSIBLE, __ATOMIC_SEQ_CST);
     }
   }
-  lock_release(&writer.starting);
-  return __atomic_load_n(&writer.state, __ATOMIC_SEQ_CST) != WRITER_IMPOSSIBLE;
-}
-
-void writer_reset(void) {
-  writer.state = WRITER_ABSENT;
-  writer.starting.word = 0;
+  lock_release(&link->writer.starting);
+  return __atomic_load_n(&link->writer.state, __ATOMIC_SEQ_CST) != WRITER_IMPOSSIBLE;
 }

@@ -3,7 +3,7 @@
 #include "exports.h"
 #include "harness.h"
 #include "peer.h"
-#include "ring_internal.h"
+#include "link.h"
 
 #include <sys/time.h>
 
@@ -165,10 +165,10 @@ static void ringLap_filledToItsEnd_isSentWhole(void) {
   peer.handler = count_up;
   begin();
   pthread_t staller;
-  while (ring.head % FRAME_BYTES) CHECK_OK(op_goodbye(0));
+  while (links[0].ring.head % FRAME_BYTES) CHECK_OK(op_goodbye(0));
   for (uint32_t i = 0; i < COUNT; i++) {
     if (i % 100000 == 0) pthread_create(&staller, NULL, stall_once, NULL);
-    while (ring.head % FRAME_BYTES) CHECK_OK(op_goodbye(0));
+    while (links[0].ring.head % FRAME_BYTES) CHECK_OK(op_goodbye(0));
     CHECK_OK(op_streamWaitEvent(16, i, 0, 0));
   }
   CHECK_OK(cuCtxSynchronize());

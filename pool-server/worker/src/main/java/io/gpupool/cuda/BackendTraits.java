@@ -3,6 +3,7 @@ package io.gpupool.cuda;
 
 import io.gpupool.soft.exec.DeviceTime;
 import java.lang.foreign.Arena;
+import java.util.List;
 import java.util.Optional;
 
 /** What a session must know of a backend, or can use of it, besides the driver calls. */
@@ -87,6 +88,18 @@ public interface BackendTraits {
    * @return whether it does; if not, the session has to see to it
    */
   default boolean share(int gpu, DeviceTime time) {
+    return false;
+  }
+
+  /**
+   * Moves the memory of GPUs to a slot of the address space, of which a program's session on each
+   * server has another one; called once, before any context is made.
+   *
+   * @param slot from 1 to 15; 0 is where memory is otherwise
+   * @param gpus the backend's ordinals of those that the session has
+   * @return whether memory is there from now on; a driver gives the addresses that it likes
+   */
+  default boolean moveTo(int slot, List<Integer> gpus) {
     return false;
   }
 

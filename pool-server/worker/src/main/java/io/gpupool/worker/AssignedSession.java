@@ -4,6 +4,9 @@ package io.gpupool.worker;
 import io.gpupool.cuda.Backend;
 import io.gpupool.wire.TextMessage;
 import io.gpupool.wire.WireException;
+import io.gpupool.worker.peer.PeerAddress;
+import io.gpupool.worker.peer.PeerConnections;
+import io.gpupool.worker.session.LeasedGpu;
 import io.gpupool.worker.session.Ledger;
 import io.gpupool.worker.session.Session;
 import io.gpupool.worker.session.SessionCounters;
@@ -25,6 +28,7 @@ final class AssignedSession {
 
   private final ControlLink control;
   private final CompletableFuture<Ready> ready = new CompletableFuture<>();
+  private final PeerConnections peers = new PeerConnections(this::dial);
   private volatile Assignment assignment;
   private volatile boolean attached;
 
@@ -58,6 +62,30 @@ final class AssignedSession {
     Thread.ofPlatform().name("session").start(() -> run(stream));
   }
 
+  /** A connection to the program's session on another server. */
+  void peer(int link, int socket) {
+    peers.connected(link, socket);
+  }
+
+  /** There is none. */
+  void peerRefused(int link, String why) {
+    peers.refused(link, why);
+  }
+
+  private void dial(int link, PeerAddress peer) {
+    try {
+      control.send(
+          TextMessage.ofType("peer")
+              .put("link", link)
+              .put("address", peer.address())
+              .put("session", peer.session())
+              .put("key", peer.key())
+              .build());
+    } catch (IOException e) {
+      // The control connection is gone; its reader ends the process.
+    }
+  }
+
   private void run(int stream) {
     try {
       tellEnd(runSession(stream));
@@ -84,9 +112,15 @@ final class AssignedSession {
     for (int i = 0; i < turns.size(); i++) {
       boolean ignored = parts.backend.share(assignment.gpus().get(i).ordinal(), turns.get(i));
     }
+    if (assignment.addressSlot() > 0) {
+      boolean ignored =
+          parts.backend.moveTo(
+              assignment.addressSlot(),
+              assignment.gpus().stream().map(LeasedGpu::ordinal).toList());
+    }
     Optional<Runnable> driverOutput = parts.output.map(output -> output::flush);
     SessionPlan plan =
-        new SessionPlan(assignment.gpus(), ledger, SessionPlan.DEFAULT_SPIN_NANOS, driverOutput);
+        new SessionPlan(assignment.gpus(), ledger, SessionPlan.DEFAULT_SPIN_NANOS, driverOutput, peers);
     Session session = new Session(parts.backend, plan, stream);
     if (!parts.backend.printTo(session::print)) {
       parts.output.ifPresent(output -> output.sendTo(session::print));
@@ -126,6 +160,8 @@ final class AssignedSession {
         .put("refused", ledger.refused())
         .put("bytesIn", counters.bytesIn())
         .put("bytesOut", counters.bytesOut())
+        .put("peerBytesIn", counters.peerBytesIn())
+        .put("peerBytesOut", counters.peerBytesOut())
         .put("gpuNanos", turns.stream().mapToLong(GpuTurn::usedNanos).sum())
         .put("throttledNanos", turns.stream().mapToLong(GpuTurn::waitedNanos).sum())
         .put("waits", counters.waits())

@@ -7,6 +7,7 @@ import io.gpupool.wire.WireException;
 import io.gpupool.worker.session.LeasedGpu;
 import io.gpupool.worker.session.Ledger;
 import io.gpupool.worker.slicer.GpuTurn;
+import io.gpupool.worker.peer.PeerConnections;
 import java.io.IOException;
 import java.nio.file.Path;
 import java.util.ArrayList;
@@ -23,6 +24,8 @@ import java.util.Optional;
  * @param slot the session's place in the ledger
  * @param turnsFile in which the GPUs' leases take turns; empty if they do not
  * @param leaseNumbers the lease's number on each of its GPUs, for that file
+ * @param addressSlot which part of the addresses the memory of its GPUs is to have; 0 where it is
+ *     the only server of its lease, or the first
  */
 record Assignment(
     String session,
@@ -30,7 +33,8 @@ record Assignment(
     Path ledgerFile,
     int slot,
     Optional<Path> turnsFile,
-    List<Integer> leaseNumbers) {
+    List<Integer> leaseNumbers,
+    int addressSlot) {
   private static final int MAX_GPUS = 256;
 
   static Assignment of(TextMessage message) throws WireException {
@@ -51,7 +55,10 @@ record Assignment(
         Path.of(message.require("ledger")),
         (int) message.requireNumber("slot", Ledger.SLOTS - 1),
         message.get("turns").map(Path::of),
-        leaseNumbers(message, gpus.size()));
+        leaseNumbers(message, gpus.size()),
+        message.get("addressSlot").isEmpty()
+            ? 0
+            : (int) message.requireNumber("addressSlot", PeerConnections.MAX_LINKS - 1));
   }
 
   private static List<Integer> leaseNumbers(TextMessage message, int gpus) throws WireException {

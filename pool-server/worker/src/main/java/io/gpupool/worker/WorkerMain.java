@@ -5,6 +5,7 @@ import io.gpupool.cuda.Backend;
 import io.gpupool.wire.TextMessage;
 import io.gpupool.wire.WireException;
 import io.gpupool.worker.os.UnixSocket;
+import io.gpupool.worker.peer.PeerConnections;
 import java.io.IOException;
 import java.util.Optional;
 import java.util.OptionalInt;
@@ -64,6 +65,19 @@ public final class WorkerMain {
             return 0;
           }
           session.attach(stream.getAsInt());
+        }
+        case "peer" -> {
+          int link = (int) message.get().requireNumber("link", PeerConnections.MAX_LINKS - 1);
+          Optional<String> refused = message.get().get("refused");
+          if (refused.isPresent()) {
+            session.peerRefused(link, refused.get());
+          } else {
+            OptionalInt socket = control.receiveDescriptor();
+            if (socket.isEmpty()) {
+              return 0;
+            }
+            session.peer(link, socket.getAsInt());
+          }
         }
         default -> throw new WireException("unknown message '" + message.get().type() + "'");
       }

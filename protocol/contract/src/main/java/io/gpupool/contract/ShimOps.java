@@ -103,6 +103,7 @@ final class ShimOps {
       }
       length = "(uint32_t)length";
     }
+    source.line("  struct link *to = link_of(ctx);");
     if (!op.fenced() && inputs.size() == 1) {
       emitBulk(source, op, slots, inputs.getFirst());
     }
@@ -116,9 +117,9 @@ final class ShimOps {
         source.line("  call.reply = reply;");
         source.line("  call.replyCapacity = sizeof reply;");
       }
-      source.line("  call_open(&call);");
+      source.line("  call_open(to, &call);");
     }
-    source.line("  uint64_t *slot = ring_begin(%s);", length);
+    source.line("  uint64_t *slot = ring_begin(to, %s);", length);
     source.line("  if (!slot) return %s;", op.fenced() ? "call_cancel(&call)" : "session_answer()");
     source.line("  slot[0] = FRAME(%s, OP_%s, ctx);", length, op.name());
     int next = HEADER_SLOTS;
@@ -135,7 +136,7 @@ final class ShimOps {
       }
     }
     if (!op.fenced()) {
-      source.line("  return ring_post();");
+      source.line("  return ring_post(to);");
       source.line("}");
       return;
     }
@@ -158,7 +159,7 @@ final class ShimOps {
       values.add(slotValue(field));
     }
     source.line("    uint64_t head[%d] = {%s};", slots, String.join(", ", values));
-    source.line("    return ring_bulk(head, sizeof head, %1$s, %1$sBytes);", input.name());
+    source.line("    return ring_bulk(to, head, sizeof head, %1$s, %1$sBytes);", input.name());
     source.line("  }");
   }
 

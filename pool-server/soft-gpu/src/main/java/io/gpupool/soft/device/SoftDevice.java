@@ -16,7 +16,7 @@ public final class SoftDevice {
   private final SoftGpu gpu;
   private final int ordinal;
   private final ComputeLimits limits;
-  private final DeviceMemory memory;
+  private volatile DeviceMemory memory;
   private final int[] attributes;
   private final UUID uuid;
   private final Usage usage = new Usage();
@@ -39,6 +39,13 @@ public final class SoftDevice {
             ("gpupool soft " + ordinal + " " + hostIdentity()).getBytes(StandardCharsets.UTF_8));
     defaultPool = new SoftPool(this, 0);
     pool = defaultPool;
+  }
+
+  /** As {@link SoftGpu#moveMemory}: to the place of this one among so many. */
+  void moveMemory(int slot, int place, int count) {
+    DeviceMemory before = memory;
+    memory = DeviceMemory.inSlot(slot, place, count, ordinal, before.totalBytes());
+    before.close();
   }
 
   public int ordinal() {

@@ -60,8 +60,25 @@ public final class SoftGpu implements AutoCloseable {
         IntStream.range(0, spec.devices())
             .mapToObj(ordinal -> new SoftDevice(this, ordinal, spec))
             .toList();
-    for (SoftDevice device : devices) {
-      device.memory().map().reach((address, bytes) -> reaches(device, address, bytes));
+    devices.forEach(this::watchReach);
+  }
+
+  private void watchReach(SoftDevice device) {
+    device.memory().map().reach((address, bytes) -> reaches(device, address, bytes));
+  }
+
+  /**
+   * Moves the memory of some devices, of which nothing is in use yet, to a slot of the address space
+   * that no other process of the same program uses.
+   *
+   * @param slot from 1 to 15
+   * @throws GpuException INVALID_DEVICE, or OUT_OF_MEMORY if the addresses are taken
+   */
+  public void moveMemory(int slot, List<Integer> ordinals) {
+    for (int place = 0; place < ordinals.size(); place++) {
+      SoftDevice device = device(ordinals.get(place));
+      device.moveMemory(slot, place, ordinals.size());
+      watchReach(device);
     }
   }
 

@@ -10,6 +10,7 @@ import java.util.Deque;
 import java.util.List;
 import java.util.Optional;
 import java.util.OptionalLong;
+import java.util.function.LongFunction;
 
 /**
  * The memory of one device: a reserved range of addresses, the allocations in it, and which of its
@@ -25,6 +26,9 @@ public final class DeviceMemory implements AutoCloseable {
 
   /** Distance between two devices' bases, and the most memory that a device can have. */
   public static final long SPACING_BYTES = 1L << 40;
+
+  /** Where the first slot's memory starts, and how much of the addresses a slot has. */
+  private static final long SLOT_BYTES = 2L << 40;
 
   private static final int PLACES = 32;
   private static final int MAX_FREED = 256;
@@ -60,25 +64,58 @@ public final class DeviceMemory implements AutoCloseable {
    * @param totalBytes how much can be allocated
    */
   public DeviceMemory(int ordinal, long totalBytes) {
+    this(ordinal, totalBytes, SPACING_BYTES, regionBytes -> reserve(ordinal, regionBytes));
+  }
+
+  private DeviceMemory(
+      int ordinal, long totalBytes, long spaceBytes, LongFunction<Mapping> reserve) {
     if (totalBytes <= 0 || totalBytes > SPACING_BYTES) {
       throw new IllegalArgumentException("device memory must be 1 byte to 1 TiB: " + totalBytes);
     }
     this.totalBytes = totalBytes;
     // Twice the memory in addresses, so that fragmentation does not refuse what would fit.
     long heapBytes =
-        Math.min(SPACING_BYTES, roundUp(totalBytes * 2 + COMMIT_STEP_BYTES, COMMIT_STEP_BYTES));
+        Math.min(spaceBytes, roundUp(totalBytes * 2 + COMMIT_STEP_BYTES, COMMIT_STEP_BYTES));
     long virtualBytes =
         Math.min(
-            SPACING_BYTES - heapBytes,
+            spaceBytes - heapBytes,
             Math.max(MIN_VIRTUAL_BYTES, roundUp(totalBytes, COMMIT_STEP_BYTES) * VIRTUAL_MULTIPLE));
     long regionBytes = heapBytes + virtualBytes;
-    mapping = reserve(ordinal, regionBytes);
+    mapping = reserve.apply(regionBytes);
     segment = mapping.segment();
     map = new MemoryMap(mapping.address(), regionBytes);
     heap = new Heap(mapping.address(), heapBytes, ALIGNMENT_BYTES);
     virtual = new VirtualSpace(mapping, map, ordinal, mapping.address() + heapBytes, virtualBytes);
     physical = new PhysicalStore(new PhysicalBudget(), heapBytes);
     committedEnd = mapping.address();
+  }
+
+  /**
+   * Reserves addresses in one of fifteen slots, which lie below all other devices' memory.
+   *
+   * @param slot from 1
+   * @param place of the device among the {@code count} that the slot has room for
+   * @throws GpuException OUT_OF_MEMORY if they are taken, or too few for the memory
+   */
+  public static DeviceMemory inSlot(int slot, int place, int count, int ordinal, long totalBytes) {
+    long spaceBytes = SLOT_BYTES / count / COMMIT_STEP_BYTES * COMMIT_STEP_BYTES;
+    long base = slot * SLOT_BYTES + place * spaceBytes;
+    if (totalBytes > spaceBytes) {
+      throw new GpuException(
+          CudaStatus.OUT_OF_MEMORY,
+          totalBytes + " bytes of device memory do not fit in a slot with " + count + " devices");
+    }
+    return new DeviceMemory(
+        ordinal,
+        totalBytes,
+        spaceBytes,
+        regionBytes ->
+            Mapping.reserve(base, regionBytes)
+                .orElseThrow(
+                    () ->
+                        new GpuException(
+                            CudaStatus.OUT_OF_MEMORY,
+                            "addresses from 0x" + Long.toHexString(base) + " are taken")));
   }
 
   private static Mapping reserve(int ordinal, long regionBytes) {

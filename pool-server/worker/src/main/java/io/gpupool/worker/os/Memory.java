@@ -2,12 +2,14 @@
 package io.gpupool.worker.os;
 
 import static java.lang.foreign.ValueLayout.JAVA_BYTE;
+import static java.lang.foreign.ValueLayout.JAVA_INT;
 import static java.lang.foreign.ValueLayout.JAVA_INT_UNALIGNED;
 import static java.lang.foreign.ValueLayout.JAVA_LONG_UNALIGNED;
 import static java.lang.foreign.ValueLayout.JAVA_SHORT_UNALIGNED;
 
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
+import java.lang.invoke.VarHandle;
 import java.nio.charset.StandardCharsets;
 
 /**
@@ -16,6 +18,8 @@ import java.nio.charset.StandardCharsets;
  */
 public final class Memory {
   private static final MemorySegment ALL = MemorySegment.NULL.reinterpret(Long.MAX_VALUE);
+
+  private static final VarHandle INT = JAVA_INT.varHandle();
 
   private Memory() {}
 
@@ -45,6 +49,11 @@ public final class Memory {
 
   public static void putInt(long address, int value) {
     ALL.set(JAVA_INT_UNALIGNED, address, value);
+  }
+
+  /** As {@link #putInt}, of an aligned int that another thread or a device looks at. */
+  public static void putIntRelease(long address, int value) {
+    INT.setRelease(ALL, address, value);
   }
 
   public static void putLong(long address, long value) {

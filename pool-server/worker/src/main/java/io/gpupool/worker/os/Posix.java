@@ -75,6 +75,11 @@ public final class Posix {
     return transfer(RECV, fd, address, lengthBytes, flags);
   }
 
+  /** Sends some of {@code lengthBytes}; how many. */
+  public static long send(int fd, long address, long lengthBytes, int flags) {
+    return transfer(SEND, fd, address, lengthBytes, MSG_NOSIGNAL | flags);
+  }
+
   /**
    * Sends all of {@code lengthBytes}, waiting if need be; 0 when done.
    *

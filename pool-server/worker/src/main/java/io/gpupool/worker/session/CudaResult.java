@@ -7,10 +7,12 @@ final class CudaResult {
   static final int INVALID_VALUE = 1;
   static final int OUT_OF_MEMORY = 2;
   static final int INVALID_DEVICE = 101;
+  static final int DEVICE_UNAVAILABLE = 46;
   static final int INVALID_IMAGE = 200;
   static final int INVALID_CONTEXT = 201;
   static final int INVALID_HANDLE = 400;
   static final int NOT_READY = 600;
+  static final int CONTEXT_IS_DESTROYED = 709;
   static final int NOT_SUPPORTED = 801;
   static final int UNKNOWN = 999;
 

@@ -6,6 +6,7 @@ import io.gpupool.cuda.Dispatcher;
 import io.gpupool.cuda.Ops;
 import io.gpupool.worker.os.Memory;
 import io.gpupool.worker.os.Posix;
+import io.gpupool.worker.peer.PeerConnections;
 import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Executors;
 import java.util.concurrent.LinkedBlockingQueue;
@@ -34,6 +35,7 @@ public final class Session {
   private final Welcome welcome;
   private final ThreadPoolExecutor threads;
   private final ExecutorService callbackSender;
+  private final PeerConnections peers;
 
   private final long buffer = Posix.map(RECEIVE_BYTES);
   private int start;
@@ -41,6 +43,11 @@ public final class Session {
   private boolean readAheadEnds;
 
   private String ending;
+
+  /** Why another thread ended the session; guarded by the answers' lock, as is whether it is over. */
+  private String aborting;
+
+  private boolean over;
   private long frames;
   private volatile long published;
   private volatile long receivedBytes;
@@ -71,7 +78,10 @@ public final class Session {
     answers = new Answers(fd);
     waits = new Waits(backend, answers, threads, plan.driverOutput());
     state = new SessionState(backend, answers, waits, plan.gpus(), plan.ledger(), threads);
-    calls = new SessionCalls(state, welcome.devices(), callbackSender, this::readAhead);
+    peers = plan.peers();
+    calls =
+        new SessionCalls(
+            state, welcome.devices(), callbackSender, this::readAhead, peers, this::abort);
     dispatcher = new Dispatcher(backend, calls);
   }
 
@@ -128,7 +138,14 @@ public final class Session {
   /** Any thread may ask. */
   public SessionCounters counters() {
     return new SessionCounters(
-        published, answers.replies(), receivedBytes, answers.sentBytes(), waits.size(), lastError);
+        published,
+        answers.replies(),
+        receivedBytes,
+        answers.sentBytes(),
+        peers.receivedBytes(),
+        peers.sentBytes(),
+        waits.size(),
+        lastError);
   }
 
   private void executeReceived() {
@@ -212,6 +229,27 @@ public final class Session {
       receivedBytes += received;
     } else {
       ending = received == 0 ? "connection closed" : "connection lost: error " + -received;
+      answers.lock();
+      try {
+        ending = aborting == null ? ending : aborting;
+      } finally {
+        answers.unlock();
+      }
+    }
+  }
+
+  /** Ends the session from another thread: the program is told why. */
+  private void abort(String reason) {
+    answers.lock();
+    try {
+      if (!over && aborting == null) {
+        aborting = reason;
+        answers.fatal(CudaResult.DEVICE_UNAVAILABLE, reason);
+        answers.flush();
+        Posix.shutdown(fd);
+      }
+    } finally {
+      answers.unlock();
     }
   }
 
@@ -281,6 +319,12 @@ public final class Session {
   }
 
   private void close() {
+    answers.lock();
+    try {
+      over = true;
+    } finally {
+      answers.unlock();
+    }
     calls.close();
     threads.shutdown();
     callbackSender.shutdown();

@@ -18,10 +18,13 @@ import io.gpupool.cuda.SessionOps;
 import io.gpupool.cuda.SessionTopics;
 import io.gpupool.cuda.StreamOps;
 import io.gpupool.cuda.TextureOps;
+import io.gpupool.cuda.TicketOps;
 import io.gpupool.cuda.UploadOps;
 import io.gpupool.cuda.VirtualMemoryOps;
+import io.gpupool.worker.peer.PeerConnections;
 import java.util.List;
 import java.util.concurrent.ExecutorService;
+import java.util.function.Consumer;
 
 /**
  * Makes the parts of a session that execute its ops, one a topic, and tells them when a context
@@ -50,18 +53,22 @@ final class SessionCalls implements SessionTopics, SessionOps {
   private final Textures textures;
   private final Graphs graphs;
   private final HostCallbacks callbacks;
+  private final Tickets tickets;
 
   /**
    * Makes the parts.
    *
    * @param devices the backend's CUdevice of each GPU of the lease
    * @param readAhead see {@link BlockingCalls}
+   * @param abort ends the session from any thread, for this reason
    */
   SessionCalls(
       SessionState state,
       List<Integer> devices,
       ExecutorService callbackSender,
-      Runnable readAhead) {
+      Runnable readAhead,
+      PeerConnections peerConnections,
+      Consumer<String> abort) {
     this.state = state;
     contexts = new Contexts(state, devices, this::ending);
     peers = new Peers(state, contexts, devices);
@@ -80,10 +87,12 @@ final class SessionCalls implements SessionTopics, SessionOps {
     arrays = new CudaArrays(state, blocking);
     textures = new Textures(state);
     graphs = new Graphs(state, contexts, blocking);
+    tickets = new Tickets(state, peerConnections, abort);
   }
 
   /** Lets go of memory; the backend's things go down with the process. */
   void close() {
+    tickets.close();
     callbacks.cancel(null);
     images.release();
     launches.release();
@@ -96,6 +105,7 @@ final class SessionCalls implements SessionTopics, SessionOps {
 
   private void ending(ContextState context) {
     callbacks.cancel(context);
+    tickets.cancel(context);
     state.waits.drain(context);
     uploads.drain(context);
     context.staging.forget();
@@ -272,5 +282,10 @@ final class SessionCalls implements SessionTopics, SessionOps {
   @Override
   public GraphOps graph() {
     return graphs;
+  }
+
+  @Override
+  public TicketOps ticket() {
+    return tickets;
   }
 }

@@ -8,8 +8,14 @@ package io.gpupool.worker.session;
  * @param answered those of them that were answered
  * @param bytesIn received
  * @param bytesOut sent
+ * @param peerBytesIn of copies, received from other workers of the program
+ * @param peerBytesOut of copies, sent to them
  * @param waits fences and copies that are not answered yet
  * @param lastError the last error of a posted call, as text; empty if there was none
  */
 public record SessionCounters(
-    long calls, long answered, long bytesIn, long bytesOut, int waits, String lastError) {}
+    long calls, long answered, long bytesIn, long bytesOut,
+    long peerBytesIn,
+    long peerBytesOut,
+    int waits,
+    String lastError) {}

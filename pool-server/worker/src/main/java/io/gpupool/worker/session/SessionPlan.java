@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.gpupool.worker.session;
 
+import io.gpupool.worker.peer.PeerConnections;
 import java.util.List;
 import java.util.Optional;
 
@@ -12,9 +13,14 @@ import java.util.Optional;
  * @param spinNanos how long its thread looks for more input before it sleeps
  * @param driverOutput for a driver that prints to the standard output of the process when it is
  *     synchronised: sends what it has printed; run before a fence is answered, by any thread
+ * @param peers connections to the program's sessions on other servers
  */
 public record SessionPlan(
-    List<LeasedGpu> gpus, Ledger ledger, long spinNanos, Optional<Runnable> driverOutput) {
+    List<LeasedGpu> gpus,
+    Ledger ledger,
+    long spinNanos,
+    Optional<Runnable> driverOutput,
+    PeerConnections peers) {
   /** How long a wake-up takes, about: looking longer than that wins nothing. */
   public static final long DEFAULT_SPIN_NANOS = 50_000;
 
@@ -24,6 +30,6 @@ public record SessionPlan(
 
   /** A plan for a backend that prints through the session. */
   public static SessionPlan of(List<LeasedGpu> gpus, Ledger ledger) {
-    return new SessionPlan(gpus, ledger, DEFAULT_SPIN_NANOS, Optional.empty());
+    return new SessionPlan(gpus, ledger, DEFAULT_SPIN_NANOS, Optional.empty(), PeerConnections.none());
   }
 }

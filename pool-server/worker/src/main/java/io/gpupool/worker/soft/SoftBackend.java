@@ -7,6 +7,7 @@ import io.gpupool.soft.device.SoftDevice;
 import io.gpupool.soft.device.SoftGpu;
 import io.gpupool.soft.exec.DeviceTime;
 import io.gpupool.soft.exec.PrintfSink;
+import java.util.List;
 import java.util.Optional;
 
 /**
@@ -74,6 +75,12 @@ public final class SoftBackend
   @Override
   public boolean share(int gpu, DeviceTime time) {
     state.gpu().device(gpu).share(time);
+    return true;
+  }
+
+  @Override
+  public boolean moveTo(int slot, List<Integer> gpus) {
+    state.gpu().moveMemory(slot, gpus);
     return true;
   }
 

@@ -1,0 +1,102 @@
+// SPDX-License-Identifier: Apache-2.0
+package io.gpupool.worker.session;
+
+import io.gpupool.cuda.Backend;
+import io.gpupool.worker.os.Memory;
+import io.gpupool.worker.os.Posix;
+import java.lang.foreign.Arena;
+
+/**
+ * Writes a long range of device memory while its stream stands still, in pieces of at most {@link
+ * Frames#MAX_DATA_BYTES} that come one after the other: to where it lies if the backend allows
+ * that, else through two blocks. One thread uses it.
+ */
+final class PieceWriter {
+  private static final int NON_BLOCKING = 1;
+  private static final int BLOCKS = 2;
+
+  private final Backend backend;
+  private final ContextState context;
+  private final long target;
+  private final boolean direct;
+  private final long[] blocks = new long[BLOCKS];
+  private final long[] events = new long[BLOCKS];
+  private long stream;
+  private int turn;
+  private int result;
+
+  PieceWriter(Backend backend, ContextState context, long target, long lengthBytes) {
+    this.backend = backend;
+    this.context = context;
+    this.target = target;
+    direct = backend.isReadable(target, lengthBytes);
+  }
+
+  /** Where the piece at an offset is to be put. */
+  long place(long offset) {
+    if (direct) {
+      return target + offset;
+    }
+    backend.cuCtxSetCurrent(context.handle);
+    if (blocks[turn] == 0) {
+      blocks[turn] = Posix.map(Staging.BLOCK_BYTES);
+      events[turn] = context.events.take();
+      note(events[turn] > 0 ? 0 : (int) -events[turn]);
+    } else if (events[turn] > 0) {
+      note(backend.cuEventSynchronize(events[turn]));
+    }
+    return blocks[turn];
+  }
+
+  /** The piece is there. */
+  void placed(long offset, int lengthBytes) {
+    if (direct) {
+      return;
+    }
+    if (stream == 0 && result == 0) {
+      makeStream();
+    }
+    if (result == 0) {
+      note(backend.cuMemcpyHtoDAsync_v2(target + offset, blocks[turn], lengthBytes, stream));
+    }
+    if (result == 0) {
+      note(backend.cuEventRecord(events[turn], stream));
+    }
+    turn = (turn + 1) % BLOCKS;
+  }
+
+  /** Waits until all is written; returns a CUresult. */
+  int finish() {
+    if (direct) {
+      return result;
+    }
+    backend.cuCtxSetCurrent(context.handle);
+    if (stream != 0) {
+      note(backend.cuStreamSynchronize(stream));
+      backend.cuStreamDestroy_v2(stream);
+    }
+    for (int i = 0; i < BLOCKS; i++) {
+      if (blocks[i] != 0) {
+        Posix.unmap(blocks[i], Staging.BLOCK_BYTES);
+      }
+      if (events[i] > 0) {
+        context.events.give(events[i]);
+      }
+    }
+    return result;
+  }
+
+  private void makeStream() {
+    try (Arena arena = Arena.ofConfined()) {
+      long out = arena.allocate(8, 8).address();
+      note(backend.cuStreamCreateWithPriority(out, NON_BLOCKING, 0));
+      stream = Memory.getLong(out);
+    }
+  }
+
+  private void note(int latest) {
+    if (result == 0) {
+      result = latest;
+    }
+  }
+}
