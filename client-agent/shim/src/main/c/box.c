@@ -6,6 +6,7 @@
 #include "marshal.h"
 #include "memory.h"
 #include "ops.h"
+#include "route.h"
 #include "stream.h"
 
 #include <stdlib.h>
@@ -204,7 +205,8 @@ static CUresult copy_from_box(struct context *context, uint32_t stream, const st
                       .rowsPerSlice = box->height,
                       .slicePitch = to->slicePitch,
                       .packedBytes = box->width * box->height * box->depth};
-  struct call *copy = copy_open_rows(link_of(context->number), (void *)(uintptr_t)to->address, bytes, &rows);
+  struct call *copy = copy_open_rows(link_of(context->number),
+                                     (void *)(uintptr_t)to->address, bytes, &rows);
   if (!copy) return CUDA_ERROR_OUT_OF_MEMORY;
   return op_boxRead(context->number, copy->tag, SIDE(box->from), box->width, box->height,
                     box->depth, stream);
@@ -229,10 +231,9 @@ static CUresult copy_in_stream(struct context *context, uint32_t stream, const s
 }
 
 /** patient: bytes for pageable memory may come later, as those for page-locked memory do. */
-static CUresult copy(struct box *box, struct context *context, uint32_t stream, bool wait,
-                     bool patient) {
+static CUresult copy_here(const struct box *box, struct context *context, uint32_t stream, bool wait,
+                          bool patient) {
   CUresult result = CUDA_SUCCESS;
-  merge_rows(box);
   bool toHost = !box->to.device, fromHost = !box->from.device;
   if (toHost && fromHost) {
     result = stream_wait(context, stream);
@@ -251,6 +252,80 @@ static CUresult copy(struct box *box, struct context *context, uint32_t stream, 
   }
   if (wait && !box->to.array && copy_is_seen(box->to.address)) return stream_wait(context, stream);
   return fromHost && wait ? copy_to_device_done(context, stream, false) : CUDA_SUCCESS;
+}
+
+/** The context whose link a side is on, or otherwise. */
+static struct context *owner(const struct side *side, struct context *otherwise) {
+  if (!side->device) return NULL;
+  return side->array ? side->array->context : route_context(side->address, otherwise);
+}
+
+/** Memory in which a box lies row after row. */
+static CUresult make_tight(const struct box *box, struct context *context, uint32_t stream,
+                           struct side *tight) {
+  uint64_t bytes = box->width * box->height * box->depth;
+  *tight = (struct side){.device = true,
+                         .pitch = box->width,
+                         .rows = box->height,
+                         .slicePitch = box->width * box->height};
+  return context_result(context, op_memAllocAsync(context->number, bytes, NUMBER_NULL, stream,
+                                                  &tight->address));
+}
+
+/** From one link to another: gathered there, fetched, scattered here. */
+static CUresult across(const struct box *box, struct context *context, uint32_t stream,
+                       struct context *to, struct context *from) {
+  uint64_t bytes = box->width * box->height * box->depth;
+  if (is_row(box) && !box->from.array && !box->to.array) {
+    return route_copy(context, stream, box->to.address, to, box->from.address, from, bytes);
+  }
+  struct box gather = *box, scatter = *box;
+  uint32_t there, here;
+  CUresult result = route_guest(from, &there);
+  if (!result) result = route_guest(to, &here);
+  if (!result) result = make_tight(box, from, there, &gather.to);
+  if (result) return result;
+  result = make_tight(box, to, here, &scatter.from);
+  if (!result) {
+    result = route_after(from, there, context, stream);
+    if (!result) result = copy_in_stream(from, there, &gather);
+    if (!result) result = route_after(to, here, from, there);
+    if (!result) {
+      result = route_copy(to, here, scatter.from.address, to, gather.to.address, from, bytes);
+    }
+    if (!result) result = copy_in_stream(to, here, &scatter);
+    op_memFreeAsync(to->number, scatter.from.address, here);
+    route_after(from, there, to, here);
+    if (!result) result = route_after(context, stream, to, here);
+  }
+  op_memFreeAsync(from->number, gather.to.address, there);
+  return result;
+}
+
+static CUresult copy(struct box *box, struct context *context, uint32_t stream, bool wait,
+                     bool patient) {
+  merge_rows(box);
+  bool betweenDevices = wait && box->from.device && box->to.device;
+  if (!route_several() && !betweenDevices) return copy_here(box, context, stream, wait, patient);
+  struct context *to = owner(&box->to, context), *from = owner(&box->from, context);
+  if (betweenDevices && (to != context || from != context)) {
+    struct route ordered;
+    CUresult result = route_devices_begin(&ordered, context, stream, to, from);
+    if (!result) result = copy(box, ordered.context, ordered.stream, false, patient);
+    result = route_devices_end(&ordered, from, result);
+    return !result && copy_is_seen(box->to.address) ? stream_wait(context, stream) : result;
+  }
+  if (to && from && !link_same(to->number, from->number)) {
+    return across(box, context, stream, to, from);
+  }
+  struct route route;
+  CUresult result = route_begin(&route, context, stream, to ? to : from);
+  if (!result) {
+    // What comes on another link is not known to have come by fences on this one.
+    bool elsewhere = route.home && !to;
+    result = copy_here(box, route.context, route.stream, wait || elsewhere, patient && !elsewhere);
+  }
+  return route_end(&route, result);
 }
 
 /** A box with both its sides. */

@@ -35,3 +35,22 @@ CUresult capture_cuMemsetD2D16Async(struct stream *stream, CUdeviceptr dstDevice
 CUresult capture_cuMemsetD2D32Async(struct stream *stream, CUdeviceptr dstDevice, size_t dstPitch,
                                     unsigned int value, size_t Width, size_t Height,
                                     CUstream hStream);
+
+// The same entry points of a session with several links, checked.
+CUresult routed_cuMemcpyDtoDAsync_v2(struct context *context, uint32_t stream, CUdeviceptr dstDevice,
+                                     CUdeviceptr srcDevice, size_t ByteCount, CUstream hStream);
+CUresult routed_cuMemsetD8Async(struct context *context, uint32_t stream, CUdeviceptr dstDevice,
+                               unsigned char value, size_t N, CUstream hStream);
+CUresult routed_cuMemsetD2D8Async(struct context *context, uint32_t stream, CUdeviceptr dstDevice,
+                                 size_t dstPitch, unsigned char value, size_t Width,
+                                 size_t Height, CUstream hStream);
+CUresult routed_cuMemsetD16Async(struct context *context, uint32_t stream, CUdeviceptr dstDevice,
+                               unsigned short value, size_t N, CUstream hStream);
+CUresult routed_cuMemsetD2D16Async(struct context *context, uint32_t stream, CUdeviceptr dstDevice,
+                                 size_t dstPitch, unsigned short value, size_t Width,
+                                 size_t Height, CUstream hStream);
+CUresult routed_cuMemsetD32Async(struct context *context, uint32_t stream, CUdeviceptr dstDevice,
+                               unsigned int value, size_t N, CUstream hStream);
+CUresult routed_cuMemsetD2D32Async(struct context *context, uint32_t stream, CUdeviceptr dstDevice,
+                                 size_t dstPitch, unsigned int value, size_t Width,
+                                 size_t Height, CUstream hStream);

@@ -81,15 +81,23 @@ struct context *context_primary(CUdevice device) {
   return device_find(device) && all.retained[device] ? all.primary[device] : NULL;
 }
 
-struct context *context_any(void) {
+/** The current context, else any that lives, of a link or of all. */
+static struct context *any(uint32_t link, bool all) {
   struct context *context;
-  if (context_current(&context) == CUDA_SUCCESS) return context;
+  uint16_t none = link_no_context(link);
+  if (context_current(&context) == CUDA_SUCCESS && (all || link_same(context->number, none))) {
+    return context;
+  }
   for (uint32_t i = 0; i < arena_used(&contexts); i++) {
     context = arena_at(&contexts, i);
-    if (context && !context->sticky) return context;
+    if (context && !context->sticky && (all || link_same(context->number, none))) return context;
   }
   return NULL;
 }
+
+struct context *context_any(void) { return any(0, true); }
+
+struct context *context_any_of(uint32_t link) { return any(link, false); }
 
 void contexts_reset(void) {
   memset(&all, 0, sizeof all);

@@ -18,6 +18,7 @@ struct context {
   CUresult sticky;       // the error that ended it, or CUDA_SUCCESS
   uint32_t nonBlocking;  // streams of it that do not wait for the legacy default stream
   uint64_t id;           // never used again
+  uint32_t guestStream;   // of route.c; 0: none yet
   uint32_t mirrorStream;  // of mirror.c; 0: none yet
   CUfunc_cache cacheConfig;
   CUsharedconfig sharedConfig;
@@ -50,6 +51,9 @@ struct context *context_primary(CUdevice device);
 
 /** The current context, else any that lives; NULL if none does. */
 struct context *context_any(void);
+
+/** As context_any, of a link. */
+struct context *context_any_of(uint32_t link);
 
 void contexts_reset(void);
 

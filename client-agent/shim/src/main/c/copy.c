@@ -8,6 +8,7 @@
 #include "memory.h"
 #include "mirror.h"
 #include "ops.h"
+#include "route.h"
 #include "shim.h"
 #include "stream.h"
 
@@ -79,7 +80,8 @@ CUresult copy_settle_source(struct context *context, uint32_t stream, const void
 
 CUresult copy_to_device_done(struct context *context, uint32_t stream, bool unknown) {
   // The legacy default stream orders itself before all others but the non-blocking ones.
-  bool ordered = stream == NUMBER_LEGACY_STREAM &&
+  // Other links know nothing of that.
+  bool ordered = stream == NUMBER_LEGACY_STREAM && !route_several() &&
                  __atomic_load_n(&context->nonBlocking, __ATOMIC_RELAXED) == 0;
   return ordered && !unknown ? CUDA_SUCCESS : stream_wait(context, stream);
 }
@@ -106,10 +108,15 @@ static CUresult to_device(CUdeviceptr destination, const void *source, size_t by
   if (!source) return CUDA_ERROR_INVALID_VALUE;
   result = memory_check(destination, bytes, &unknown);
   if (!result) result = copy_settle_source(context, stream, source, bytes);
-  if (!result) result = copy_to_device(context, stream, destination, source, bytes);
-  if (result || !(wait || unknown)) return result;
-  return copy_is_seen(destination) ? stream_wait(context, stream)
-                                   : copy_to_device_done(context, stream, unknown);
+  struct route route;
+  if (!result) result = route_to(&route, context, stream, destination);
+  if (result) return result;
+  result = copy_to_device(route.context, route.stream, destination, source, bytes);
+  if (!result && (wait || unknown)) {
+    result = copy_is_seen(destination) ? stream_wait(route.context, route.stream)
+                                       : copy_to_device_done(route.context, route.stream, unknown);
+  }
+  return route_end(&route, result);
 }
 
 static CUresult from_device(void *destination, CUdeviceptr source, size_t bytes, CUstream handle,
@@ -127,15 +134,36 @@ static CUresult from_device(void *destination, CUdeviceptr source, size_t bytes,
   if (result) return result;
   if (bytes && !destination) return CUDA_ERROR_INVALID_VALUE;
   result = memory_check(source, bytes, &unknown);
+  struct route route;
+  if (!result) result = route_to(&route, context, stream, source);
   if (result) return result;
-  if (!wait && !unknown && ranges_find(&hostRanges, (uintptr_t)destination, NULL)) {
+  // What comes on another link is not known to have come by fences on this one.
+  bool mayCome = !wait && !unknown && !route.home;
+  if (mayCome && ranges_find(&hostRanges, (uintptr_t)destination, NULL)) {
     return copy_from_device_posted(context, stream, destination, source, bytes);
   }
-  return copy_from_device(context, stream, destination, source, bytes);
+  return route_end(&route, copy_from_device(route.context, route.stream, destination, source, bytes));
 }
 
-static CUresult on_device(CUdeviceptr destination, CUdeviceptr source, size_t bytes,
-                          CUstream handle, bool wait) {
+/** A copy between devices of perhaps several links; the contexts are those of addresses that are not known. */
+static CUresult on_devices(struct context *context, uint32_t stream, CUdeviceptr destination,
+                           struct context *to, CUdeviceptr source, struct context *from,
+                           uint64_t bytes, bool wait) {
+  to = route_context(destination, to ? to : context);
+  from = route_context(source, from ? from : context);
+  if (!bytes) return CUDA_SUCCESS;
+  struct route route = {.context = context, .stream = stream};
+  bool several = wait && (to != context || from != context);
+  CUresult result = several ? route_devices_begin(&route, context, stream, to, from) : CUDA_SUCCESS;
+  if (!result) {
+    result = route_copy(route.context, route.stream, destination, to, source, from, bytes);
+  }
+  if (several) result = route_devices_end(&route, from, result);
+  return !result && wait && copy_is_seen(destination) ? stream_wait(context, stream) : result;
+}
+
+static CUresult on_device(CUdeviceptr destination, struct context *to, CUdeviceptr source,
+                          struct context *from, size_t bytes, CUstream handle, bool wait) {
   struct context *context;
   uint32_t stream;
   struct stream *capturing = capture_stream(handle);
@@ -144,6 +172,9 @@ static CUresult on_device(CUdeviceptr destination, CUdeviceptr source, size_t by
   }
   CUresult result = copy_begin(handle, &context, &stream);
   if (!result) result = check_cuMemcpyDtoDAsync_v2(destination, source, bytes, handle);
+  if (!result && (wait || route_several())) {
+    return on_devices(context, stream, destination, to, source, from, bytes, wait);
+  }
   if (!result) result = copy_on_device(context, stream, destination, source, bytes);
   return !result && wait && copy_is_seen(destination) ? stream_wait(context, stream) : result;
 }
@@ -171,7 +202,7 @@ static CUresult copy_any(CUdeviceptr dst, CUdeviceptr src, size_t bytes, CUstrea
   void *hostDst = (void *)(uintptr_t)dst;
   const void *hostSrc = (const void *)(uintptr_t)src;
   if (!dst || !src) return bytes ? CUDA_ERROR_INVALID_VALUE : CUDA_SUCCESS;
-  if (toDevice && fromDevice) return on_device(dst, src, bytes, handle, wait);
+  if (toDevice && fromDevice) return on_device(dst, NULL, src, NULL, bytes, handle, wait);
   if (toDevice) return to_device(dst, hostSrc, bytes, handle, wait);
   if (fromDevice) return from_device(hostDst, src, bytes, handle, wait);
   return on_host(hostDst, hostSrc, bytes, handle);
@@ -191,6 +222,12 @@ CUresult check_cuMemcpyDtoDAsync_v2(CUdeviceptr dstDevice, CUdeviceptr srcDevice
   struct context *context;
   uint32_t stream;
   return copy_begin(hStream, &context, &stream);
+}
+
+CUresult routed_cuMemcpyDtoDAsync_v2(struct context *context, uint32_t stream, CUdeviceptr dstDevice,
+                                     CUdeviceptr srcDevice, size_t ByteCount, CUstream hStream) {
+  (void)hStream;
+  return on_devices(context, stream, dstDevice, NULL, srcDevice, NULL, ByteCount, false);
 }
 
 CUresult capture_cuMemcpyDtoDAsync_v2(struct stream *stream, CUdeviceptr dstDevice,
@@ -232,19 +269,25 @@ CUresult shim_cuMemcpyDtoHAsync_v2(void *dstHost, CUdeviceptr srcDevice, size_t 
 
 CUresult shim_cuMemcpyDtoD_v2(CUdeviceptr dstDevice, CUdeviceptr srcDevice, size_t ByteCount,
                               CUstream implied) {
-  return on_device(dstDevice, srcDevice, ByteCount, implied, true);
+  return on_device(dstDevice, NULL, srcDevice, NULL, ByteCount, implied, true);
 }
 
-// Between contexts: addresses are the session's, so the server's driver finds the devices by them.
+// Between contexts: addresses tell devices by themselves, to the server's driver as to the shim.
+
+static CUresult between_contexts(CUdeviceptr destination, CUcontext toHandle, CUdeviceptr source,
+                                 CUcontext fromHandle, size_t bytes, CUstream stream, bool wait) {
+  struct context *to = toHandle ? arena_find(&contexts, toHandle) : NULL;
+  struct context *from = fromHandle ? arena_find(&contexts, fromHandle) : NULL;
+  if ((toHandle && !to) || (fromHandle && !from)) return CUDA_ERROR_INVALID_CONTEXT;
+  return on_device(destination, to, source, from, bytes, stream, wait);
+}
 
 CUresult shim_cuMemcpyPeerAsync(CUdeviceptr dstDevice, CUcontext dstContext, CUdeviceptr srcDevice,
                                 CUcontext srcContext, size_t ByteCount, CUstream hStream) {
-  bool known = (!dstContext || arena_find(&contexts, dstContext)) &&
-               (!srcContext || arena_find(&contexts, srcContext));
-  return known ? on_device(dstDevice, srcDevice, ByteCount, hStream, false) : CUDA_ERROR_INVALID_CONTEXT;
+  return between_contexts(dstDevice, dstContext, srcDevice, srcContext, ByteCount, hStream, false);
 }
 
 CUresult shim_cuMemcpyPeer(CUdeviceptr dstDevice, CUcontext dstContext, CUdeviceptr srcDevice,
                            CUcontext srcContext, size_t ByteCount, CUstream implied) {
-  return shim_cuMemcpyPeerAsync(dstDevice, dstContext, srcDevice, srcContext, ByteCount, implied);
+  return between_contexts(dstDevice, dstContext, srcDevice, srcContext, ByteCount, implied, true);
 }

@@ -77,6 +77,18 @@ static void override(int32_t *attributes, uint32_t attributeCount) {
   }
 }
 
+/** Servers number their GPUs alike: those of further links are of PCI domains of their own. */
+static void tell_apart(struct device *device, int32_t *attributes) {
+  unsigned int domain;
+  char rest[sizeof device->pciBusId];
+  if (sscanf(device->pciBusId, "%x:%15s", &domain, rest) != 2) return;
+  domain = (domain & 0xfff) | device->link << 12;
+  snprintf(device->pciBusId, sizeof device->pciBusId, "%04x:%.10s", domain, rest);
+  if (attributes[ATTRIBUTE_PCI_DOMAIN_ID] != ATTRIBUTE_UNSUPPORTED) {
+    attributes[ATTRIBUTE_PCI_DOMAIN_ID] = (int32_t)domain;
+  }
+}
+
 const char *devices_load(uint32_t link, const uint8_t *welcome, uint32_t bytes) {
   if (bytes < WELCOME_HEADER_BYTES) return "the worker's first frame is too short";
   uint32_t driverVersion = word(welcome);
@@ -110,6 +122,7 @@ const char *devices_load(uint32_t link, const uint8_t *welcome, uint32_t bytes) 
     memcpy(own, at + DEVICE_FIXED_BYTES, 4 * attributeCount);
     override(own, attributeCount);
     device->attributes = own;
+    if (link) tell_apart(device, own);
   }
   return NULL;
 }

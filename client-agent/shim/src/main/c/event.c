@@ -5,6 +5,7 @@
 #include "context.h"
 #include "mirror.h"
 #include "ops.h"
+#include "route.h"
 #include "shim.h"
 
 enum { BLOCKING_SYNC = 1, DISABLE_TIMING = 2, INTERPROCESS = 4 };
@@ -12,7 +13,9 @@ enum { BLOCKING_SYNC = 1, DISABLE_TIMING = 2, INTERPROCESS = 4 };
 CUresult event_find(CUevent handle, struct context **context, struct event **event) {
   *event = arena_find(&events, handle);
   if (!*event) return CUDA_ERROR_INVALID_HANDLE;
-  if (!*context) *context = (*event)->context;
+  if (!*context || !link_same((*context)->number, (*event)->context->number)) {
+    *context = (*event)->context;
+  }
   return (*event)->context->sticky;
 }
 
@@ -96,6 +99,7 @@ CUresult shim_cuEventRecordWithFlags(CUevent hEvent, CUstream hStream, unsigned 
   if (flags) return CUDA_ERROR_INVALID_VALUE;
   result = stream_number(hStream, &context, &stream);
   if (result) return result;
+  if (!link_same(context->number, event->context->number)) return CUDA_ERROR_INVALID_HANDLE;
   forget_capture(event);
   result = op_eventRecord(context->number, event->slot.number, stream, flags);
   event->stream = stream;
@@ -137,23 +141,43 @@ CUresult shim_cuEventSynchronize(CUevent hEvent) {
 // Of all streams of a context
 
 static CUresult whole_context(CUcontext handle, CUevent hEvent, struct context **context,
-                              uint32_t *event) {
+                              struct event **event) {
   *context = arena_find(&contexts, handle);
+  *event = arena_find(&events, hEvent);
   if (!*context) return CUDA_ERROR_INVALID_CONTEXT;
-  CUresult result = (*context)->sticky;
-  return result ? result : event_number(hEvent, context, event);
+  if (!*event) return CUDA_ERROR_INVALID_HANDLE;
+  if ((*context)->sticky) return (*context)->sticky;
+  return UNLIKELY((*event)->captureId) ? capture_refuse_event(*event) : CUDA_SUCCESS;
 }
 
 CUresult shim_cuCtxRecordEvent(CUcontext hCtx, CUevent hEvent) {
   struct context *context;
-  uint32_t event;
+  struct event *event;
   CUresult result = whole_context(hCtx, hEvent, &context, &event);
-  return result ? result : op_ctxRecordEvent(context->number, event);
+  if (result) return result;
+  if (!link_same(context->number, event->context->number)) return CUDA_ERROR_INVALID_HANDLE;
+  return op_ctxRecordEvent(context->number, event->slot.number);
 }
 
 CUresult shim_cuCtxWaitEvent(CUcontext hCtx, CUevent hEvent) {
   struct context *context;
-  uint32_t event;
+  struct event *event;
   CUresult result = whole_context(hCtx, hEvent, &context, &event);
-  return result ? result : op_ctxWaitEvent(context->number, event);
+  if (result) return result;
+  if (link_same(context->number, event->context->number)) {
+    return op_ctxWaitEvent(context->number, event->slot.number);
+  }
+  // By way of an event on the context's own link.
+  uint32_t guest;
+  result = route_guest(context, &guest);
+  if (!result) {
+    result = route_after_event(context, guest, event->context, event->slot.number);
+  }
+  struct event *own = result ? NULL : event_make_internal(context);
+  if (!own) return result ? result : CUDA_ERROR_OUT_OF_MEMORY;
+  op_eventRecord(context->number, own->slot.number, guest, 0);
+  result = op_ctxWaitEvent(context->number, own->slot.number);
+  op_eventDestroy(context->number, own->slot.number);
+  arena_give(&events, own);
+  return result;
 }

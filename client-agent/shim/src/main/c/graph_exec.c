@@ -11,6 +11,7 @@
 #include "log.h"
 #include "mirror.h"
 #include "ops.h"
+#include "route.h"
 #include "rect.h"
 #include "shim.h"
 #include "user_object.h"
@@ -77,6 +78,56 @@ static CUresult choose_context(struct graph_exec *exec) {
   return result;
 }
 
+/** A graph is one server's: CUDA_ERROR_NOT_SUPPORTED if something of it belongs to another link than *link. */
+static CUresult check_owner(const struct context *owner, uint32_t *link) {
+  if (!owner) return CUDA_SUCCESS;
+  uint32_t own = owner->number >> LINK_SHIFT;
+  if (*link == MAX_LINKS) *link = own;
+  return *link == own ? CUDA_SUCCESS : CUDA_ERROR_NOT_SUPPORTED;
+}
+
+static struct context *copied(int memoryType, CUdeviceptr device) {
+  bool address = memoryType == CU_MEMORYTYPE_DEVICE || memoryType == CU_MEMORYTYPE_UNIFIED;
+  return address ? route_context(device, NULL) : NULL;
+}
+
+static CUresult check_links(const struct graph *graph, uint32_t *link) {
+  CUresult result = CUDA_SUCCESS;
+  for (uint32_t i = 0; !result && i < graph->count; i++) {
+    const struct work *work = &graph->nodes[i]->work;
+    const CUDA_MEMCPY3D *copy = &work->copy;
+    const struct event *event;
+    struct context *own = NULL;
+    if (work->type == NODE_CHILD) {
+      result = check_links(work->child, link);
+      continue;
+    }
+    if (work->context && work->type == NODE_KERNEL) result = work_context(work, &own);
+    if (!result) result = check_owner(own, link);
+    if (!result && work->type == NODE_MEMCPY) {
+      result = check_owner(copied(copy->srcMemoryType, copy->srcDevice), link);
+      if (!result) result = check_owner(copied(copy->dstMemoryType, copy->dstDevice), link);
+    } else if (!result && work->type == NODE_MEMSET) {
+      result = check_owner(route_context(work->fill.dst, NULL), link);
+    } else if (!result && (work->type == NODE_EVENT_RECORD || work->type == NODE_EVENT_WAIT)) {
+      event = arena_find(&events, work->event);
+      result = check_owner(event ? event->context : NULL, link);
+    }
+  }
+  return result;
+}
+
+/** With several links, the context must be of the one that has all of the graph. */
+static CUresult settle_on_link(struct graph_exec *exec) {
+  uint32_t link = MAX_LINKS;
+  CUresult result = check_links(exec->graph, &link);
+  if (result || link == MAX_LINKS || link == exec->context->number >> LINK_SHIFT) return result;
+  exec->context = context_any_of(link);
+  if (!exec->context) return CUDA_ERROR_INVALID_CONTEXT;
+  exec->contextId = exec->context->id;
+  return CUDA_SUCCESS;
+}
+
 static CUresult take_copy(struct graph_exec *exec, CUgraph handle) {
   CUresult result = CUDA_SUCCESS;
   lock_take(&graphLock);
@@ -103,6 +154,7 @@ static CUresult take_copy(struct graph_exec *exec, CUgraph handle) {
 static CUresult build(struct graph_exec *exec, CUgraph handle, struct graph_node **fault) {
   CUresult result = take_copy(exec, handle);
   if (!result) result = choose_context(exec);
+  if (!result && route_several()) result = settle_on_link(exec);
   if (!result) result = plan_make(&exec->plan, exec->graph, fault);
   if (!result) result = conditional_plan(&exec->plan, fault);
   if (!result && exec->graph->conditions && exec->plan.phaseCount > 1 &&
@@ -254,6 +306,7 @@ static CUresult post_phases(struct graph_exec *exec, struct context *context, ui
 
 /** Launches of one graph come one after the other, in whatever streams. */
 static CUresult post_in_order(struct graph_exec *exec, struct context *context, uint32_t stream) {
+  if (!link_same(context->number, exec->context->number)) return CUDA_ERROR_NOT_SUPPORTED;
   CUresult result = mirror_before(context, stream);
   if (result) return result;
   if (!exec->mixed || context != exec->context) return post_phases(exec, context, stream);
@@ -307,6 +360,7 @@ CUresult shim_cuGraphUpload(CUgraphExec hGraphExec, CUstream hStream) {
   if (!exec) return CUDA_ERROR_INVALID_VALUE;
   CUresult result = copy_begin(hStream, &context, &stream);
   if (result) return result;
+  if (!link_same(context->number, exec->context->number)) return CUDA_ERROR_NOT_SUPPORTED;
   lock_take(&exec->lock);
   for (uint32_t i = 0; i < exec->plan.phaseCount && !result; i++) {
     uint32_t graph = exec->plan.phases[i].graph;

@@ -6,6 +6,7 @@
 #include "managed.h"
 #include "ops.h"
 #include "pool.h"
+#include "route.h"
 #include "shim.h"
 #include "stream.h"
 
@@ -15,7 +16,19 @@ static uint64_t lastId;
 
 uint64_t memory_next_id(void) { return __atomic_add_fetch(&lastId, 1, __ATOMIC_RELAXED); }
 
+/** Whether an address is of memory that another server gave. */
+static bool is_of_other(const struct context *context, uint64_t address) {
+  const struct context *owner = route_context(address, NULL);
+  return owner && !link_same(owner->number, context->number);
+}
+
 void memory_note(struct context *context, uint64_t base, uint64_t bytes, enum range_kind kind) {
+  if (route_several() && (is_of_other(context, base) || is_of_other(context, base + bytes - 1))) {
+    session_lose(CUDA_ERROR_DEVICE_UNAVAILABLE,
+                 "two servers gave the same device address, which only drivers do that were not made for "
+                 "each other; ask for GPUs of one server");
+    return;
+  }
   struct range range = {.base = base,
                         .bytes = bytes,
                         .context = context,
@@ -141,8 +154,11 @@ static CUresult allocate_async(CUdeviceptr *dptr, size_t bytesize, CUmemoryPool 
   CUresult result = context_or_none(&context);
   if (!result) result = stream_number(hStream, &context, &stream);
   if (!result && !pool) pool = (CUmemoryPool)(void *)pool_of_device(context->device);
+  struct context *streamContext = context;
   if (!result && pool) result = pool_number(pool, &context, &poolNumber);
   if (result) return result;
+  // The pool has its memory on another server than the stream its work.
+  if (!link_same(context->number, streamContext->number)) return CUDA_ERROR_NOT_SUPPORTED;
   uint64_t address = 0;
   result = context_result(
       context, op_memAllocAsync(context->number, bytesize, poolNumber, stream, &address));
@@ -178,5 +194,8 @@ CUresult shim_cuMemFreeAsync(CUdeviceptr dptr, CUstream hStream) {
     result = stream_wait(context, stream);
     return result ? result : managed_free(&range);
   }
-  return op_memFreeAsync(context->number, dptr, stream);
+  struct route route;
+  result = route_begin(&route, context, stream, range.context);
+  if (result) return result;
+  return op_memFreeAsync(route.context->number, dptr, route.stream);
 }

@@ -6,6 +6,8 @@
 #include "copy.h"
 #include "memory.h"
 #include "mirror.h"
+#include "ops.h"
+#include "route.h"
 #include "shim.h"
 #include "stream.h"
 
@@ -79,6 +81,37 @@ CUresult check_cuMemsetD2D32Async(CUdeviceptr dstDevice, size_t dstPitch, unsign
   (void)ui;
   return check_rows(dstDevice, dstPitch, 4, Width, Height, hStream);
 }
+
+// On several links: where the memory is.
+
+#define ROUTED_FILL(bits, type) \
+  CUresult routed_cuMemsetD##bits##Async(struct context *context, uint32_t stream, \
+                                         CUdeviceptr dstDevice, type value, size_t N, \
+                                         CUstream hStream) { \
+    (void)hStream; \
+    struct route route; \
+    CUresult result = route_to(&route, context, stream, dstDevice); \
+    if (!result) { \
+      result = op_cuMemsetD##bits##Async(route.context->number, dstDevice, value, N, route.stream); \
+    } \
+    return route_end(&route, result); \
+  } \
+  CUresult routed_cuMemsetD2D##bits##Async(struct context *context, uint32_t stream, \
+                                           CUdeviceptr dstDevice, size_t dstPitch, type value, \
+                                           size_t Width, size_t Height, CUstream hStream) { \
+    (void)hStream; \
+    struct route route; \
+    CUresult result = route_to(&route, context, stream, dstDevice); \
+    if (!result) { \
+      result = op_cuMemsetD2D##bits##Async(route.context->number, dstDevice, dstPitch, value, Width, \
+                                           Height, route.stream); \
+    } \
+    return route_end(&route, result); \
+  }
+
+ROUTED_FILL(8, unsigned char)
+ROUTED_FILL(16, unsigned short)
+ROUTED_FILL(32, unsigned int)
 
 // In a capturing stream.
 

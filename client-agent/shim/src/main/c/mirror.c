@@ -83,21 +83,9 @@ static uint32_t choose_block(uint64_t bytes) {
   return block;
 }
 
-/** A stream of our own in the context, which waits for no other: contents travel in it. */
+/** A stream of our own in the context: contents travel in it. */
 static CUresult own_stream(struct context *context, uint32_t *number) {
-  if (!context->mirrorStream) {
-    struct stream *stream = arena_take(&streams);
-    if (!stream) return CUDA_ERROR_OUT_OF_MEMORY;
-    stream->flags = STREAM_NON_BLOCKING;
-    stream->context = context;
-    arena_publish(&streams, stream);
-    CUresult result =
-        op_streamCreate(context->number, stream->slot.number, STREAM_NON_BLOCKING, 0);
-    if (result) return result;
-    context->mirrorStream = stream->slot.number;
-  }
-  *number = context->mirrorStream;
-  return CUDA_SUCCESS;
+  return stream_internal(context, &context->mirrorStream, number);
 }
 
 /** Waits for the contents on their way in a context; NULL: there are none. */

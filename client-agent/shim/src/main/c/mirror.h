@@ -10,6 +10,7 @@
 #pragma once
 
 #include "context.h"
+#include "route.h"
 
 enum mirror_flags {
   MIRROR_ZEROED = 1,  // host memory is zero, and the device's is made so
@@ -54,6 +55,10 @@ static inline uint64_t mirror_mark(void) {
 
 /** After a wait for a stream has ended; 0: for all of the context. */
 static inline CUresult mirror_after(struct context *context, uint32_t stream, uint64_t mark) {
+  if (route_several()) {
+    CUresult result = route_settle(context);
+    if (result) return result;
+  }
   return LIKELY(!__atomic_load_n(&mirrorCount, __ATOMIC_RELAXED))
              ? CUDA_SUCCESS
              : mirrors_collect(context, stream, mark);

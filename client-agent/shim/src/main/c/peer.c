@@ -2,6 +2,7 @@
 // Devices of the session that reach each other's memory; whether they do is the server's to say.
 #include "context.h"
 #include "device.h"
+#include "link.h"
 #include "ops.h"
 #include "shim.h"
 
@@ -35,6 +36,10 @@ static const uint8_t nativeAtomics[] = {
 
 static CUresult ask(CUdevice device, CUdevice peer, int attribute, int *value) {
   int32_t answer = 0;
+  if (device_link(device) != device_link(peer)) {
+    *value = 0;  // kernels cannot reach another server's memory, but copies do
+    return CUDA_SUCCESS;
+  }
   CUresult result =
       op_peerAttribute(link_no_context(device_link(device)), device_ordinal(device), device_ordinal(peer), attribute, &answer);
   if (!result) *value = answer;
@@ -63,7 +68,9 @@ static CUresult begin(CUcontext handle, struct context **context, struct context
   if (result) return result;
   *peer = arena_find(&contexts, handle);
   if (!*peer || *peer == *context) return CUDA_ERROR_INVALID_CONTEXT;
-  return (*peer)->device == (*context)->device ? CUDA_ERROR_PEER_ACCESS_UNSUPPORTED : CUDA_SUCCESS;
+  bool reachable = (*peer)->device != (*context)->device &&
+                   link_same((*peer)->number, (*context)->number);
+  return reachable ? CUDA_SUCCESS : CUDA_ERROR_PEER_ACCESS_UNSUPPORTED;
 }
 
 CUresult shim_cuCtxEnablePeerAccess(CUcontext peerContext, unsigned int Flags) {

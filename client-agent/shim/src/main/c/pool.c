@@ -3,6 +3,7 @@
 
 #include "context.h"
 #include "device.h"
+#include "link.h"
 #include "ops.h"
 #include "shim.h"
 
@@ -45,7 +46,11 @@ struct pool *pool_of_device(CUdevice device) {
 CUresult pool_number(CUmemoryPool handle, struct context **context, uint32_t *number) {
   struct pool *pool = arena_find(&pools, handle);
   if (!pool) return CUDA_ERROR_INVALID_VALUE;
-  if (!*context) *context = context_any();
+  uint32_t link = device_link(pool->device);
+  if (!*context || !link_same((*context)->number, link_no_context(link))) {
+    *context = context_any_of(link);
+    if (!*context) return CUDA_ERROR_INVALID_CONTEXT;
+  }
   *number = pool->number;
   return CUDA_SUCCESS;
 }
@@ -131,7 +136,7 @@ CUresult shim_cuMemPoolCreate(CUmemoryPool *pool, const CUmemPoolProps *poolProp
   if (result) return result;
   // A pool whose memory is to be exported; MEMPOOL_SUPPORTED_HANDLE_TYPES says there is no such.
   if (poolProps->handleTypes || !supported(device)) return CUDA_ERROR_NOT_SUPPORTED;
-  struct context *context = context_any();
+  struct context *context = context_any_of(device_link(device));
   if (!context) return CUDA_ERROR_INVALID_CONTEXT;
   struct pool *made = arena_take(&pools);
   if (!made) return CUDA_ERROR_OUT_OF_MEMORY;
@@ -150,8 +155,8 @@ CUresult shim_cuMemPoolCreate(CUmemoryPool *pool, const CUmemPoolProps *poolProp
 
 CUresult shim_cuMemPoolDestroy(CUmemoryPool pool) {
   struct pool *gone = arena_find(&pools, pool);
-  struct context *context = context_any();
   if (!gone || gone->number < FIRST_MADE) return CUDA_ERROR_INVALID_VALUE;
+  struct context *context = context_any_of(device_link(gone->device));
   if (!context) return CUDA_ERROR_INVALID_CONTEXT;
   struct pool *expected = gone;
   __atomic_compare_exchange_n(&all.chosen[gone->device], &expected, NULL, false, __ATOMIC_ACQ_REL,
@@ -176,6 +181,11 @@ CUresult shim_cuMemPoolSetAccess(CUmemoryPool pool, const CUmemAccessDesc *map, 
     // A device always has its own pool's memory.
     bool possible = device != own->device || flags == ACCESS_READ_WRITE;
     if (!known || !possible) return CUDA_ERROR_INVALID_VALUE;
+    if (device_link(device) != device_link(own->device)) {
+      // No device reaches another server's memory.
+      if (flags != ACCESS_NONE) return CUDA_ERROR_INVALID_DEVICE;
+      continue;
+    }
     uint64_t bit = UINT64_C(1) << device;
     own->readers = flags & ACCESS_READ ? own->readers | bit : own->readers & ~bit;
     own->writers = flags == ACCESS_READ_WRITE ? own->writers | bit : own->writers & ~bit;

@@ -83,7 +83,7 @@ CUresult shim_cuMemcpy3DAsync_v2(const CUDA_MEMCPY3D *pCopy, CUstream hStream) {
 
 /** An address tells its device, and an array its context: those that are named are not needed. */
 CUresult shim_cuMemcpy3DPeer(const CUDA_MEMCPY3D_PEER *pCopy, CUstream implied) {
-  return copy_3d_peer(pCopy, implied, false);
+  return copy_3d_peer(pCopy, implied, true);
 }
 
 CUresult shim_cuMemcpy3DPeerAsync(const CUDA_MEMCPY3D_PEER *pCopy, CUstream hStream) {

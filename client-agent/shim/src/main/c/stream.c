@@ -7,6 +7,7 @@
 #include "event.h"
 #include "mirror.h"
 #include "ops.h"
+#include "route.h"
 #include "shim.h"
 #include "thread.h"
 
@@ -24,6 +25,26 @@ CUresult stream_make(struct context *context, unsigned int flags, int priority,
   if (flags & STREAM_NON_BLOCKING) __atomic_add_fetch(&context->nonBlocking, 1, __ATOMIC_RELAXED);
   *made = stream;
   return op_streamCreate(context->number, stream->slot.number, flags, priority);
+}
+
+CUresult stream_internal(struct context *context, uint32_t *kept, uint32_t *number) {
+  static struct lock making;
+  CUresult result = CUDA_SUCCESS;
+  *number = __atomic_load_n(kept, __ATOMIC_ACQUIRE);
+  if (*number) return CUDA_SUCCESS;
+  lock_take(&making);
+  struct stream *stream = *kept ? NULL : arena_take(&streams);
+  if (!stream && !*kept) result = CUDA_ERROR_OUT_OF_MEMORY;
+  if (stream) {
+    stream->flags = STREAM_NON_BLOCKING;
+    stream->context = context;
+    arena_publish(&streams, stream);
+    result = op_streamCreate(context->number, stream->slot.number, STREAM_NON_BLOCKING, 0);
+    if (!result) __atomic_store_n(kept, stream->slot.number, __ATOMIC_RELEASE);
+  }
+  *number = *kept;
+  lock_release(&making);
+  return result;
 }
 
 CUresult stream_discard(struct stream *stream) {
@@ -51,6 +72,7 @@ void streams_forget(struct context *context) {
     capture_discard(stream, true);
     arena_give(&streams, stream);
   }
+  context->guestStream = 0;
 }
 
 CUresult stream_find(CUstream handle, struct context **context, struct stream **stream) {
@@ -63,7 +85,10 @@ CUresult stream_find(CUstream handle, struct context **context, struct stream **
   }
   *stream = arena_find(&streams, handle);
   if (UNLIKELY(!*stream)) return CUDA_ERROR_INVALID_HANDLE;
-  if (!*context) *context = (*stream)->context;
+  // A stream of another link takes its work with it there.
+  if (!*context || !link_same((*context)->number, (*stream)->context->number)) {
+    *context = (*stream)->context;
+  }
   return (*stream)->context->sticky;
 }
 
@@ -147,7 +172,12 @@ CUresult shim_cuStreamWaitEvent(CUstream hStream, CUevent hEvent, unsigned int F
   }
   if (Flags) return CUDA_ERROR_INVALID_VALUE;
   result = stream_number(hStream, &context, &stream);
-  return result ? result : op_streamWaitEvent(context->number, stream, event->slot.number, Flags);
+  if (result) return result;
+  if (!link_same(context->number, event->context->number)) {
+    return event->stream ? route_after_event(context, stream, event->context, event->slot.number)
+                         : CUDA_SUCCESS;
+  }
+  return op_streamWaitEvent(context->number, stream, event->slot.number, Flags);
 }
 
 CUresult shim_cuStreamGetPriority(CUstream hStream, int *priority) {

@@ -5,13 +5,18 @@
 #include "device.h"
 #include "memory.h"
 #include "ops.h"
+#include "route.h"
 #include "shim.h"
 
 #include <string.h>
 
 static struct lock lock;  // guards the counts of blocks
+static struct ranges reserved;  // on several links: addresses, and in `host` the link
 
-void virtual_reset(void) { lock.word = 0; }
+void virtual_reset(void) {
+  lock.word = 0;
+  reserved = (struct ranges){0};
+}
 
 static struct block *find(CUmemGenericAllocationHandle handle) {
   return arena_find(&blocks, (const void *)(uintptr_t)handle);
@@ -22,6 +27,22 @@ static CUresult begin(struct context **context) {
   CUresult result = context_or_none(context);
   if (!result && !*context) *context = context_any();
   return result ? result : *context ? CUDA_SUCCESS : CUDA_ERROR_INVALID_CONTEXT;
+}
+
+/** As begin, to the link of a device. */
+static CUresult begin_of(CUdevice device, struct context **context) {
+  CUresult result = context_or_none(context);
+  if (!result) *context = context_any_of(device_link(device));
+  return result ? result : *context ? CUDA_SUCCESS : CUDA_ERROR_INVALID_CONTEXT;
+}
+
+/** As begin, to the link on which addresses were reserved. */
+static CUresult begin_at(CUdeviceptr address, struct context **context) {
+  struct range range;
+  CUresult result = begin(context);
+  if (result || !route_several() || !ranges_find(&reserved, address, &range)) return result;
+  *context = context_any_of((uint32_t)range.host);
+  return *context ? CUDA_SUCCESS : CUDA_ERROR_INVALID_CONTEXT;
 }
 
 static CUresult check_prop(const CUmemAllocationProp *prop) {
@@ -41,7 +62,7 @@ CUresult shim_cuMemGetAllocationGranularity(size_t *granularity, const CUmemAllo
   struct context *context;
   if (!granularity || option < 0 || option > 1) return CUDA_ERROR_INVALID_VALUE;
   CUresult result = check_prop(prop);
-  if (!result) result = begin(&context);
+  if (!result) result = begin_of(prop->location.id, &context);
   if (result) return result;
   uint64_t bytes = 0;
   result = context_result(
@@ -61,14 +82,19 @@ CUresult shim_cuMemAddressReserve(CUdeviceptr *ptr, size_t size, size_t alignmen
   if (result) return result;
   uint64_t address = 0;
   result = context_result(context, op_vmReserve(context->number, size, alignment, addr, &address));
-  if (!result) *ptr = address;
-  return result;
+  if (result) return result;
+  struct range range = {.base = address, .bytes = size, .host = context->number >> LINK_SHIFT};
+  if (route_several() && !ranges_add(&reserved, &range)) return CUDA_ERROR_OUT_OF_MEMORY;
+  *ptr = address;
+  return CUDA_SUCCESS;
 }
 
 CUresult shim_cuMemAddressFree(CUdeviceptr ptr, size_t size) {
   struct context *context;
-  CUresult result = begin(&context);
-  return result ? result : context_result(context, op_vmFree(context->number, ptr, size));
+  CUresult result = begin_at(ptr, &context);
+  if (!result) result = context_result(context, op_vmFree(context->number, ptr, size));
+  if (!result && route_several()) ranges_remove(&reserved, ptr, NULL);
+  return result;
 }
 
 // Blocks
@@ -78,7 +104,7 @@ CUresult shim_cuMemCreate(CUmemGenericAllocationHandle *handle, size_t size,
   struct context *context;
   if (!handle || !size || flags) return CUDA_ERROR_INVALID_VALUE;
   CUresult result = check_prop(prop);
-  if (!result) result = begin(&context);
+  if (!result) result = begin_of(prop->location.id, &context);
   if (result) return result;
   struct block *block = arena_take(&blocks);
   if (!block) return CUDA_ERROR_OUT_OF_MEMORY;
@@ -109,6 +135,8 @@ CUresult shim_cuMemRelease(CUmemGenericAllocationHandle handle) {
   struct block *block = find(handle);
   if (!block || !block->handles) {
     result = CUDA_ERROR_INVALID_VALUE;
+  } else if ((result = begin_of(block->device, &context))) {
+    // No context of its link is left.
   } else if (--block->handles == 0) {
     result = op_vmRelease(context->number, block->slot.number);
     end_if_unused(block);
@@ -121,7 +149,7 @@ CUresult shim_cuMemRetainAllocationHandle(CUmemGenericAllocationHandle *handle, 
   struct context *context;
   struct range range;
   if (!handle) return CUDA_ERROR_INVALID_VALUE;
-  CUresult result = begin(&context);
+  CUresult result = begin_at((uintptr_t)addr, &context);
   if (result) return result;
   uint64_t address = (uintptr_t)addr;
   lock_take(&lock);
@@ -156,12 +184,14 @@ CUresult shim_cuMemMap(CUdeviceptr ptr, size_t size, size_t offset,
                        CUmemGenericAllocationHandle handle, unsigned long long flags) {
   struct context *context;
   if (!ptr || !size || flags) return CUDA_ERROR_INVALID_VALUE;
-  CUresult result = begin(&context);
+  CUresult result = begin_at(ptr, &context);
   if (result) return result;
   lock_take(&lock);
   struct block *block = find(handle);
   if (!block || !block->handles) {
     result = CUDA_ERROR_INVALID_VALUE;
+  } else if (!link_same(link_no_context(device_link(block->device)), context->number)) {
+    result = CUDA_ERROR_NOT_SUPPORTED;  // the addresses are another server's
   } else {
     result = context_result(
         context, op_vmMap(context->number, ptr, size, offset, block->slot.number));
@@ -183,7 +213,7 @@ CUresult shim_cuMemMap(CUdeviceptr ptr, size_t size, size_t offset,
 CUresult shim_cuMemUnmap(CUdeviceptr ptr, size_t size) {
   struct context *context;
   struct range range;
-  CUresult result = begin(&context);
+  CUresult result = begin_at(ptr, &context);
   if (result) return result;
   lock_take(&lock);
   result = context_result(context, op_vmUnmap(context->number, ptr, size));
@@ -203,11 +233,14 @@ CUresult shim_cuMemSetAccess(CUdeviceptr ptr, size_t size, const CUmemAccessDesc
                              size_t count) {
   struct context *context;
   if (!desc || !count) return CUDA_ERROR_INVALID_VALUE;
-  CUresult result = begin(&context);
+  CUresult result = begin_at(ptr, &context);
   for (size_t i = 0; !result && i < count; i++) {
     if (desc[i].location.type != LOCATION_DEVICE) return CUDA_ERROR_NOT_SUPPORTED;
     CUdevice device = desc[i].location.id;
     if (!device_find(device)) return CUDA_ERROR_INVALID_DEVICE;
+    if (!link_same(link_no_context(device_link(device)), context->number)) {
+      return CUDA_ERROR_INVALID_DEVICE;  // it does not reach another server's memory
+    }
     result = context_result(
         context, op_vmSetAccess(context->number, ptr, size, device_ordinal(device),
                                 (uint32_t)desc[i].flags));
@@ -222,9 +255,14 @@ CUresult shim_cuMemGetAccess(unsigned long long *flags, const CUmemLocation *loc
   struct location given = location_of(location);
   if (given.type != LOCATION_DEVICE) return CUDA_ERROR_NOT_SUPPORTED;
   if (!device_find(given.id)) return CUDA_ERROR_INVALID_DEVICE;
-  CUresult result = begin(&context);
+  CUresult result = begin_at(ptr, &context);
   if (result) return result;
   uint64_t value = 0;
+  bool reachable = link_same(link_no_context(device_link(given.id)), context->number);
+  if (!reachable) {
+    *flags = 0;
+    return CUDA_SUCCESS;
+  }
   result = context_result(
       context, op_vmGetAccess(context->number, ptr, device_ordinal(given.id), &value));
   if (!result) *flags = value;

@@ -13,8 +13,9 @@ import java.util.Set;
  */
 final class ShimAutos {
   /**
-   * Those whose arguments the shim knows enough of to check first, in {@code check_NAME}, and which
-   * a capturing stream takes, in {@code capture_NAME}.
+   * Those whose arguments the shim knows enough of to check first, in {@code check_NAME}, which a
+   * capturing stream takes, in {@code capture_NAME}, and which go where their memory is when there
+   * are several servers, in {@code routed_NAME}.
    */
   private static final Set<String> CHECKED =
       Set.of(
@@ -37,6 +38,7 @@ final class ShimAutos {
     source.line("#include \"checks.h\"");
     source.line("#include \"handles.h\"");
     source.line("#include \"ops.h\"");
+    source.line("#include \"route.h\"");
     source.line("#include \"shim.h\"");
     for (EntryPoint entryPoint : contract.entryPoints()) {
       if (entryPoint.isOp()) {
@@ -91,6 +93,11 @@ final class ShimAutos {
       source.line(
           "  if ((result = check_%s(%s))) return result;",
           entryPoint.symbol(), entry.arguments(false));
+      source.line("  if (route_several()) {");
+      source.line(
+          "    return context_result(context, routed_%s(context, number_hStream, %s));",
+          entryPoint.symbol(), entry.arguments(false));
+      source.line("  }");
     }
     source.line(
         "  return context_result(context, op_%s(context->number, %s));",

@@ -68,8 +68,8 @@ public final class SoftGpu implements AutoCloseable {
   }
 
   /**
-   * Moves the memory of some devices, of which nothing is in use yet, to a slot of the address space
-   * that no other process of the same program uses.
+   * Moves the memory of some devices, of which nothing is in use yet, to a slot of the address
+   * space that no other process of the same program uses.
    *
    * @param slot from 1 to 15
    * @throws GpuException INVALID_DEVICE, or OUT_OF_MEMORY if the addresses are taken

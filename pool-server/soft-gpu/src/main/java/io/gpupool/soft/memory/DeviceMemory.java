@@ -111,11 +111,10 @@ public final class DeviceMemory implements AutoCloseable {
         spaceBytes,
         regionBytes ->
             Mapping.reserve(base, regionBytes)
-                .orElseThrow(
-                    () ->
-                        new GpuException(
-                            CudaStatus.OUT_OF_MEMORY,
-                            "addresses from 0x" + Long.toHexString(base) + " are taken")));
+                .orElseThrow(() ->
+                    new GpuException(
+                        CudaStatus.OUT_OF_MEMORY,
+                        "addresses from 0x" + Long.toHexString(base) + " are taken")));
   }
 
   private static Mapping reserve(int ordinal, long regionBytes) {

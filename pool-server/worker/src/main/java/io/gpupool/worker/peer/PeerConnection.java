@@ -39,8 +39,7 @@ final class PeerConnection {
   private volatile boolean over;
   private boolean told;
 
-  PeerConnection(
-      int link, PeerListener listener, LongAdder receivedBytes, LongAdder sentBytes) {
+  PeerConnection(int link, PeerListener listener, LongAdder receivedBytes, LongAdder sentBytes) {
     this.link = link;
     this.listener = listener;
     this.receivedBytes = receivedBytes;
@@ -108,8 +107,7 @@ final class PeerConnection {
       }
       int padding = PeerFrames.padded(lengthBytes) - lengthBytes;
       int headBytes = PeerFrames.HEADER_BYTES + PeerFrames.LONG_BYTES;
-      Memory.putLong(
-          out, headBytes + lengthBytes + padding | (long) PeerFrames.PIECE << 32);
+      Memory.putLong(out, headBytes + lengthBytes + padding | (long) PeerFrames.PIECE << 32);
       Memory.putLong(out + PeerFrames.VALUE_OFFSET, lengthBytes);
       Memory.putLong(out + PeerFrames.TICKET_OFFSET, ticket);
       Memory.putLong(out + PeerFrames.HEADER_BYTES, offset);

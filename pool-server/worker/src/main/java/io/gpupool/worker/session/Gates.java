@@ -98,9 +98,7 @@ final class Gates {
     Memory.putLong(operation + 8, word);
     Memory.putInt(operation + 16, OPEN);
     result = backend.cuStreamBatchMemOp_v2(stream, 1, operation, 0);
-    return result == 0
-        ? whenReached(context, stream, () -> giveWord(context, word))
-        : result;
+    return result == 0 ? whenReached(context, stream, () -> giveWord(context, word)) : result;
   }
 
   private synchronized long takeWord(ContextState context) {

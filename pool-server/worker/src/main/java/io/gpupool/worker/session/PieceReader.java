@@ -35,11 +35,12 @@ final class PieceReader {
   /** Returns a CUresult. */
   int read(long source, long lengthBytes, Taker taker) {
     return backend.isReadable(source, lengthBytes)
-        ? directly(source, lengthBytes, taker)
+        ? readDirectly(source, lengthBytes, taker)
         : staged(source, lengthBytes, taker);
   }
 
-  private static int directly(long source, long lengthBytes, Taker taker) {
+  /** As {@link #read}, of a range that the backend has said is readable. */
+  static int readDirectly(long source, long lengthBytes, Taker taker) {
     for (long at = 0; at < lengthBytes; at += Frames.MAX_DATA_BYTES) {
       taker.take(at, source + at, (int) Math.min(Frames.MAX_DATA_BYTES, lengthBytes - at));
     }

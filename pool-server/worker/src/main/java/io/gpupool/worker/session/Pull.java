@@ -11,11 +11,9 @@ import io.gpupool.worker.peer.PeerException;
 final class Pull {
   final ContextState context;
   final int link;
-  private final Backend backend;
-  private final long target;
+  private final PieceWriter writer;
   private final long lengthBytes;
   private final long skipped;
-  private PieceWriter writer;
   private Runnable open;
   private boolean over;
   private long comeBytes;
@@ -34,8 +32,7 @@ final class Pull {
       long skipped) {
     this.context = context;
     this.link = link;
-    this.backend = backend;
-    this.target = target;
+    writer = new PieceWriter(backend, context, target, lengthBytes);
     this.lengthBytes = lengthBytes;
     this.skipped = skipped;
   }
@@ -57,13 +54,16 @@ final class Pull {
   synchronized long place(long offset, int pieceBytes) throws PeerException {
     if (open == null && !over || offset != comeBytes || pieceBytes > lengthBytes - offset) {
       throw new PeerException(
-          pieceBytes + " bytes at " + offset + " of a copy of " + lengthBytes + ", after " + comeBytes);
+          pieceBytes
+              + " bytes at "
+              + offset
+              + " of a copy of "
+              + lengthBytes
+              + ", after "
+              + comeBytes);
     }
     if (over) {
       return skipped;
-    }
-    if (writer == null) {
-      writer = new PieceWriter(backend, context, target, lengthBytes);
     }
     return writer.place(offset);
   }
@@ -81,7 +81,7 @@ final class Pull {
       if (open == null && !over || result == 0 && comeBytes != lengthBytes) {
         throw new PeerException("the end of a copy after " + comeBytes + " of " + lengthBytes);
       }
-      int own = writer == null || over ? 0 : writer.finish();
+      int own = over ? 0 : writer.finish();
       int first = result == 0 ? own : result;
       if (first != 0 && !over) {
         context.report(first);

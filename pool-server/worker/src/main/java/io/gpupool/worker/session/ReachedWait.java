@@ -3,7 +3,9 @@ package io.gpupool.worker.session;
 
 import io.gpupool.cuda.Backend;
 
-/** Something to be done, without waiting, once an event is reached, whatever became of its stream. */
+/**
+ * Something to be done, without waiting, once an event is reached, whatever became of its stream.
+ */
 final class ReachedWait extends Wait {
   private final Backend backend;
   private final long event;

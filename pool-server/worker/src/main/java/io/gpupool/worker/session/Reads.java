@@ -20,7 +20,8 @@ final class Reads {
   private final Map<Long, Asked> asked = new HashMap<>();
 
   /** Without a context, which is gone, it is answered with an error. */
-  private record Allowed(ContextState context, int link, long source, long lengthBytes) {}
+  private record Allowed(
+      ContextState context, int link, long source, long lengthBytes, boolean direct) {}
 
   private record Asked(int link, long lengthBytes) {}
 
@@ -32,7 +33,9 @@ final class Reads {
   /** Allows a read, and carries it out if it has been asked for. */
   int allow(long ticket, ContextState context, int link, long source, long lengthBytes)
       throws PeerException {
-    Allowed allow = new Allowed(context, link, source, lengthBytes);
+    // Now: the program may free the memory in its stream's order before the read is asked for.
+    boolean direct = state.backend.isReadable(source, lengthBytes);
+    Allowed allow = new Allowed(context, link, source, lengthBytes, direct);
     Asked ask;
     synchronized (this) {
       ask = asked.remove(ticket);
@@ -64,11 +67,10 @@ final class Reads {
 
   /** What is allowed of a context that goes down is answered with an error. */
   synchronized void forget(ContextState context) {
-    allowed.replaceAll(
-        (ticket, allow) ->
-            allow.context == context
-                ? new Allowed(state.noContext, allow.link, allow.source, allow.lengthBytes)
-                : allow);
+    allowed.replaceAll((ticket, allow) ->
+        allow.context == context
+            ? new Allowed(state.noContext, allow.link, allow.source, allow.lengthBytes, false)
+            : allow);
   }
 
   private void serve(long ticket, Allowed allow, Asked ask) throws PeerException {
@@ -77,13 +79,15 @@ final class Reads {
     }
     ContextState context = allow.context;
     context.waitingThreads.incrementAndGet();
-    peers.serve(allow.link, () -> {
-      try {
-        peers.endPull(allow.link, ticket, read(ticket, allow));
-      } finally {
-        context.waitingThreads.decrementAndGet();
-      }
-    });
+    peers.serve(
+        allow.link,
+        () -> {
+          try {
+            peers.endPull(allow.link, ticket, read(ticket, allow));
+          } finally {
+            context.waitingThreads.decrementAndGet();
+          }
+        });
   }
 
   private int read(long ticket, Allowed allow) {
@@ -91,11 +95,12 @@ final class Reads {
     if (!context.exists()) {
       return CudaResult.CONTEXT_IS_DESTROYED;
     }
+    PieceReader.Taker taker =
+        (at, address, bytes) -> peers.sendPiece(allow.link, ticket, at, address, bytes);
+    if (allow.direct) {
+      return PieceReader.readDirectly(allow.source, allow.lengthBytes, taker);
+    }
     state.backend.cuCtxSetCurrent(context.handle);
-    return new PieceReader(state.backend, context)
-        .read(
-            allow.source,
-            allow.lengthBytes,
-            (at, address, bytes) -> peers.sendPiece(allow.link, ticket, at, address, bytes));
+    return new PieceReader(state.backend, context).read(allow.source, allow.lengthBytes, taker);
   }
 }

@@ -44,7 +44,9 @@ public final class Session {
 
   private String ending;
 
-  /** Why another thread ended the session; guarded by the answers' lock, as is whether it is over. */
+  /**
+   * Why another thread ended the session; guarded by the answers' lock, as is whether it is over.
+   */
   private String aborting;
 
   private boolean over;

@@ -14,7 +14,10 @@ package io.gpupool.worker.session;
  * @param lastError the last error of a posted call, as text; empty if there was none
  */
 public record SessionCounters(
-    long calls, long answered, long bytesIn, long bytesOut,
+    long calls,
+    long answered,
+    long bytesIn,
+    long bytesOut,
     long peerBytesIn,
     long peerBytesOut,
     int waits,

@@ -30,6 +30,7 @@ public record SessionPlan(
 
   /** A plan for a backend that prints through the session. */
   public static SessionPlan of(List<LeasedGpu> gpus, Ledger ledger) {
-    return new SessionPlan(gpus, ledger, DEFAULT_SPIN_NANOS, Optional.empty(), PeerConnections.none());
+    return new SessionPlan(
+        gpus, ledger, DEFAULT_SPIN_NANOS, Optional.empty(), PeerConnections.none());
   }
 }

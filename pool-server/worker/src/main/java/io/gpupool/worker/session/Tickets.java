@@ -197,6 +197,11 @@ final class Tickets implements TicketOps, PeerListener {
     return result;
   }
 
+  @Override
+  public void settle(int tag) {
+    state.replyComplete(tag, CudaResult.SUCCESS);
+  }
+
   /** Lets the streams of a context that is going down pass. */
   void cancel(ContextState context) {
     reads.forget(context);
@@ -263,7 +268,9 @@ final class Tickets implements TicketOps, PeerListener {
     return pull;
   }
 
-  /** A lost connection is the end if something waits for it; else the program may just be ending. */
+  /**
+   * A lost connection is the end if something waits for it; else the program may just be ending.
+   */
   private void abortIfLost(int link) {
     String why = lost.get(link);
     boolean needed =
@@ -278,7 +285,7 @@ final class Tickets implements TicketOps, PeerListener {
   }
 
   private boolean isLink(int link) {
-    return link >= 0 && link < addresses.size();
+    return link >= 0 && link < Math.max(1, addresses.size());
   }
 
   private void send(int link, long ticket) {

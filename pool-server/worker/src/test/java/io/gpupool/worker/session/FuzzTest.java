@@ -126,7 +126,12 @@ class FuzzTest {
       List<LeasedGpu> gpus =
           List.of(new LeasedGpu(0, 32L << 20, 50), new LeasedGpu(1, 32L << 20, 50));
       Ledger ledger = Ledger.alone(new long[] {32L << 20, 32L << 20});
-      session = new Session(backend, new SessionPlan(gpus, ledger, 0, Optional.empty(), io.gpupool.worker.peer.PeerConnections.none()), fds[1]);
+      session =
+          new Session(
+              backend,
+              new SessionPlan(
+                  gpus, ledger, 0, Optional.empty(), io.gpupool.worker.peer.PeerConnections.none()),
+              fds[1]);
       runner = Thread.ofPlatform().daemon().start(this::runSession);
       drain = Thread.ofPlatform().daemon().start(this::dropAnswers);
     }

@@ -8,10 +8,12 @@ import io.gpupool.cuda.Backend;
 import io.gpupool.cuda.Ops;
 import io.gpupool.worker.os.Memory;
 import io.gpupool.worker.os.Posix;
+import io.gpupool.worker.peer.PeerConnections;
 import java.io.ByteArrayOutputStream;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import java.util.List;
+import java.util.Optional;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.TimeUnit;
 
@@ -43,11 +45,17 @@ final class TestSession implements AutoCloseable {
   }
 
   TestSession(Backend backend, List<LeasedGpu> gpus, Ledger ledger) {
+    this(backend, gpus, ledger, PeerConnections.none());
+  }
+
+  TestSession(Backend backend, List<LeasedGpu> gpus, Ledger ledger, PeerConnections peers) {
     this.ledger = ledger;
     int[] pair = Posix.socketPair();
     fd = pair[0];
     sessionFd = pair[1];
-    session = new Session(backend, SessionPlan.of(gpus, ledger), sessionFd);
+    SessionPlan plan =
+        new SessionPlan(gpus, ledger, SessionPlan.DEFAULT_SPIN_NANOS, Optional.empty(), peers);
+    session = new Session(backend, plan, sessionFd);
     Thread thread =
         new Thread(
             () -> {
