@@ -221,6 +221,20 @@ static void memory_of_others() {
       REQUIRE(pinned[i] == wanted, "there and back, %d: element %d is %u", current, i, pinned[i]);
     }
     CHECK(cudaFreeHost(pinned));
+    // The default stream of one GPU waits for work of another.
+    CHECK(cudaMemcpy(there, expected.data(), BYTES, cudaMemcpyDefault));
+    CHECK(cudaSetDevice(other));
+    cudaEvent_t mixed;
+    CHECK(cudaEventCreate(&mixed));
+    launch_mix(other, nullptr, there, 7, 11);
+    CHECK(cudaEventRecord(mixed, nullptr));
+    mix_on_host(expected, 7, 11);
+    unsigned *here = allocate(current, zeros);
+    CHECK(cudaStreamWaitEvent(nullptr, mixed, 0));
+    CHECK(cudaMemcpyAsync(here, there, BYTES, cudaMemcpyDefault, nullptr));
+    same(here, expected, "fetched after an event", current);
+    CHECK(cudaEventDestroy(mixed));
+    CHECK(cudaFree(here));
     cudaPointerAttributes attributes;
     CHECK(cudaPointerGetAttributes(&attributes, there));
     REQUIRE(attributes.device == other, "memory of GPU %d is said to be of %d", other,

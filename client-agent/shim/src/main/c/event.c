@@ -92,8 +92,10 @@ CUresult shim_cuEventRecordWithFlags(CUevent hEvent, CUstream hStream, unsigned 
   uint32_t stream;
   if (flags & ~1u) return CUDA_ERROR_INVALID_VALUE;
   CUresult result = context_or_none(&context);
-  if (!result) result = event_find(hEvent, &context, &event);
+  struct context *owner = context;
+  if (!result) result = event_find(hEvent, &owner, &event);
   if (result) return result;
+  if (!context) context = owner;
   if (UNLIKELY(capturing != NULL)) return capture_record(capturing, hEvent, event, flags);
   // The flag has a meaning in captures only.
   if (flags) return CUDA_ERROR_INVALID_VALUE;

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "link.h"
 
+#include "session.h"
+
 #include <poll.h>
 #include <string.h>
 
@@ -24,8 +26,8 @@ short link_poll(struct link *link, short events) {
   struct pollfd pollers[MAX_LINKS] = {{link->stream, events, 0}};
   struct link *others[MAX_LINKS];
   nfds_t count = 1;
-  // Whoever reads a link now may stop to.
-  bool forEver = events & POLLIN;
+  // Whoever reads a link now may stop to; and while a session begins, patience has an end.
+  bool forEver = events & POLLIN && session_ready();
   for (uint32_t i = 0; i < linkCount; i++) {
     struct link *other = &links[i];
     if (other == link) continue;

@@ -163,8 +163,10 @@ CUresult shim_cuStreamWaitEvent(CUstream hStream, CUevent hEvent, unsigned int F
   uint32_t stream;
   if (Flags & ~1u) return CUDA_ERROR_INVALID_VALUE;
   CUresult result = context_or_none(&context);
-  if (!result) result = event_find(hEvent, &context, &event);
+  struct context *owner = context;
+  if (!result) result = event_find(hEvent, &owner, &event);
   if (result) return result;
+  if (!context) context = owner;
   if (UNLIKELY(capturing || event->captureId)) {
     struct stream *joining;
     result = stream_find(hStream, &context, &joining);

@@ -77,7 +77,6 @@ final class AssignedSession {
       control.send(
           TextMessage.ofType("peer")
               .put("link", link)
-              .put("address", peer.address())
               .put("session", peer.session())
               .put("key", peer.key())
               .build());

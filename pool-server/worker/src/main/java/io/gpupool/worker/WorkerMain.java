@@ -68,7 +68,7 @@ public final class WorkerMain {
         }
         case "peer" -> {
           int link = (int) message.get().requireNumber("link", PeerConnections.MAX_LINKS - 1);
-          Optional<String> refused = message.get().get("refused");
+          Optional<String> refused = message.get().get("error");
           if (refused.isPresent()) {
             session.peerRefused(link, refused.get());
           } else {
