@@ -6,6 +6,7 @@ import static org.junit.jupiter.api.Assumptions.assumeTrue;
 
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.time.Duration;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
@@ -14,7 +15,7 @@ import java.util.stream.Stream;
 import org.junit.jupiter.api.BeforeAll;
 import org.junit.jupiter.api.Test;
 
-/** NVIDIA's cuBLAS, as it is, computing by the PTX that it carries. */
+/** cuBLAS and NVIDIA's other libraries, as they are, computing by the PTX that they carry. */
 class CublasIT {
   private static final String[] WHOLE = {};
   // Beside PyTorch's CUDA build.
@@ -26,6 +27,12 @@ class CublasIT {
       """;
   private static final List<String> LIBRARIES =
       List.of("libcublas.so.13", "libcublasLt.so.13", "libcudart.so.13");
+  private static final List<String> SOLVERS =
+      List.of("libcurand.so.10", "libcusolver.so.12", "libcusparse.so.12", "libcudart.so.13");
+  private static final String NEWER_CARD = "soft:1,mem=1Gi,cc=13.0";
+
+  // Modules of up to 16 MB of PTX are read, and their kernels compiled.
+  private static final Duration PATIENCE = Duration.ofSeconds(180);
 
   private static Path folder;
   private static Path program;
@@ -38,10 +45,7 @@ class CublasIT {
         "there is no cuBLAS 13 beside PyTorch; GPUPOOL_TEST_CUBLAS names the folder of "
             + LIBRARIES);
     folder = found.orElseThrow();
-    List<String> options =
-        new ArrayList<>(LIBRARIES.stream().map(name -> folder.resolve(name).toString()).toList());
-    options.add("-lm");
-    program = CPrograms.fixture("cublas", "linked", options.toArray(String[]::new));
+    program = linked("cublas", LIBRARIES);
   }
 
   @Test
@@ -51,20 +55,40 @@ class CublasIT {
 
   @Test
   void cublas_onCardNewerThanItsMachineCode_computesMatricesRight() {
-    assertRight("soft:1,mem=1Gi,cc=13.0", "saxpy", "sdot", "sgemv", "sgemm", "dgemm", "gemmex-f16");
+    assertRight(NEWER_CARD, "saxpy", "sdot", "sgemv", "sgemm", "gemmex-f16", "gemmex-tf32");
+  }
+
+  @Test
+  void solversAndGenerators_onCardNewerThanTheirMachineCode_computeRight() {
+    assumeTrue(
+        SOLVERS.stream().allMatch(name -> Files.exists(folder.resolve(name))),
+        "not all of " + SOLVERS + " are in " + folder);
+    try (Pool pool = Pool.start(NEWER_CARD)) {
+      assertEnds(pool, "solvers: 11 right, 0 not", linked("solvers", SOLVERS));
+    }
+  }
+
+  private static Path linked(String fixture, List<String> libraries) {
+    List<String> options =
+        new ArrayList<>(libraries.stream().map(name -> folder.resolve(name).toString()).toList());
+    options.add("-lm");
+    // What the libraries need of each other.
+    options.add("-Wl,-rpath-link," + folder);
+    return CPrograms.fixture(fixture, "linked", options.toArray(String[]::new));
   }
 
   private static void assertRight(String gpus, String... calls) {
     List<Object> command = new ArrayList<>(List.of(program));
     command.addAll(Arrays.asList(calls));
     try (Pool pool = Pool.start(gpus)) {
-      Program.Ended ended =
-          pool.run(WHOLE, command.toArray()).with("LD_LIBRARY_PATH", folder).run();
-      assertThat(ended.output())
-          .as(ended.toString())
-          .contains("cublas: " + calls.length + " right, 0 not");
-      assertThat(ended.errors()).isEmpty();
+      assertEnds(pool, "cublas: " + calls.length + " right, 0 not", command.toArray());
     }
+  }
+
+  private static void assertEnds(Pool pool, String last, Object... command) {
+    Program.Ended ended = pool.run(WHOLE, command).with("LD_LIBRARY_PATH", folder).run(PATIENCE);
+    assertThat(ended.output()).as(ended.toString()).contains(last);
+    assertThat(ended.errors()).isEmpty();
   }
 
   private static Optional<Path> find() {
