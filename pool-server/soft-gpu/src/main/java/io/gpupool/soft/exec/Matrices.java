@@ -31,6 +31,7 @@ public final class Matrices {
   private static final int SATURATE = 1 << 23;
   private static final int TRANSPOSED = 1 << 8;
 
+  private static final int TF32_MASK = ~0x1FFF;
   private static final int MOST_ROWS = 32;
   private static final int MOST_DEPTH = 32;
 
@@ -172,9 +173,9 @@ public final class Matrices {
     MatrixType right = MatrixType.ALL[operation >>> 4 & 15];
     MatrixType sum = MatrixType.ALL[operation & 15];
     if ((operation & FRAGMENTS) != 0) {
-      gather(first, A, left, shape.m(), shape.k(), a, false);
-      gather(first, B, right, shape.k(), shape.n(), b, true);
-      gather(first, C, sum, shape.m(), shape.n(), c, false);
+      gather(first, A, left, shape.m(), shape.k(), a);
+      gather(first, B, right, shape.k(), shape.n(), b);
+      gather(first, C, sum, shape.m(), shape.n(), c);
     } else {
       gather(first, shape, left, right, sum);
     }
@@ -197,73 +198,104 @@ public final class Matrices {
     }
   }
 
-  /** The matrices of {@code mma}; b comes to lie column after column. */
+  /** The matrices of {@code mma}. */
   private void gather(
       int first, MatrixShape shape, MatrixType left, MatrixType right, MatrixType sum) {
     int depth = shape.k();
     int each = left.perRegister();
+    int wordsOfRegister = left == MatrixType.F64 ? 2 : 1;
     int blocks = shape.m() / 8;
     int registers = depth / (4 * each);
     for (int lane = 0; lane < ThreadBlock.WARP; lane++) {
-      int thread = first + lane;
+      int at = (first + lane) * LANE_WORDS;
       int group = lane >> 2;
       int place = lane & 3;
       for (int r = 0; r < registers; r++) {
         int k = (4 * r + place) * each;
-        for (int e = 0; e < each; e++) {
-          for (int block = 0; block < blocks; block++) {
-            a[(group + 8 * block) * depth + k + e] =
-                get(thread, A, left, (r * blocks + block) * each + e);
-          }
-          b[group * depth + k + e] = get(thread, B, right, r * each + e);
+        for (int block = 0; block < blocks; block++) {
+          int word = at + A + (r * blocks + block) * wordsOfRegister;
+          get(word, left, a, (group + 8 * block) * depth + k, 1);
         }
+        get(at + B + r * wordsOfRegister, right, b, k * 8 + group, 8);
       }
-      for (int i = 0; i < shape.m() / 4; i++) {
-        c[(group + 8 * (i >> 1)) * 8 + 2 * place + (i & 1)] = get(thread, C, sum, i);
+      int together = sum.perRegister();
+      int wordsOfSum = sum == MatrixType.F64 ? 2 : 1;
+      for (int i = 0; i < shape.m() / 4; i += together) {
+        int word = at + C + i / together * wordsOfSum;
+        get(word, sum, c, (group + 8 * (i >> 1)) * 8 + 2 * place + (i & 1), 1);
       }
     }
   }
 
   /** A matrix of {@code wmma}. */
   private void gather(
-      int first,
-      int part,
-      MatrixType type,
-      int rows,
-      int columns,
-      double[] matrix,
-      boolean byColumns) {
+      int first, int part, MatrixType type, int rows, int columns, double[] matrix) {
     int size = rows * columns;
+    int each = type.perRegister();
     int held = type.held(size, part != C);
-    for (int p = 0; p < size; p++) {
-      double value = get(first + p / held, part, type, p % held);
-      matrix[byColumns ? p % columns * rows + p / columns : p] = value;
+    int wordsOfRegister = type == MatrixType.F64 ? 2 : 1;
+    for (int p = 0; p < size; p += each) {
+      int word = (first + p / held) * LANE_WORDS + part + p % held / each * wordsOfRegister;
+      get(word, type, matrix, p, 1);
     }
   }
 
   private void sum(MatrixShape shape, boolean fused) {
     int depth = shape.k();
+    int columns = shape.n();
     for (int row = 0; row < shape.m(); row++) {
-      for (int column = 0; column < shape.n(); column++) {
-        double sum = c[row * shape.n() + column];
-        for (int k = 0; k < depth; k++) {
-          double x = a[row * depth + k];
-          double y = b[column * depth + k];
-          sum = fused ? Math.fma(x, y, sum) : sum + x * y;
+      int to = row * columns;
+      for (int k = 0; k < depth; k++) {
+        double x = a[row * depth + k];
+        int from = k * columns;
+        if (fused) {
+          for (int column = 0; column < columns; column++) {
+            c[to + column] = Math.fma(x, b[from + column], c[to + column]);
+          }
+        } else {
+          for (int column = 0; column < columns; column++) {
+            c[to + column] += x * b[from + column];
+          }
         }
-        c[row * shape.n() + column] = sum;
       }
     }
   }
 
-  private double get(int thread, int part, MatrixType type, int index) {
-    int at = thread * LANE_WORDS + part;
-    if (type == MatrixType.F64) {
-      return Double.longBitsToDouble(
-          words[at + 2 * index] & 0xFFFF_FFFFL | (long) words[at + 2 * index + 1] << 32);
+  /** The elements of a register, which are so many places apart in the matrix. */
+  private void get(int word, MatrixType type, double[] matrix, int at, int apart) {
+    int bits = words[word];
+    switch (type) {
+      case F64 ->
+          matrix[at] =
+              Double.longBitsToDouble(bits & 0xFFFF_FFFFL | (long) words[word + 1] << 32);
+      case F16 -> {
+        matrix[at] = Float.float16ToFloat((short) bits);
+        matrix[at + apart] = Float.float16ToFloat((short) (bits >>> 16));
+      }
+      case BF16 -> {
+        matrix[at] = Float.intBitsToFloat(bits << 16);
+        matrix[at + apart] = Float.intBitsToFloat(bits & 0xFFFF_0000);
+      }
+      case TF32 -> matrix[at] = Float.intBitsToFloat(bits & TF32_MASK);
+      case F32 -> matrix[at] = Float.intBitsToFloat(bits);
+      case S32 -> matrix[at] = bits;
+      case S8 -> {
+        for (int e = 0; e < 4; e++) {
+          matrix[at + e * apart] = (byte) (bits >>> 8 * e);
+        }
+      }
+      case U8 -> {
+        for (int e = 0; e < 4; e++) {
+          matrix[at + e * apart] = bits >>> 8 * e & 255;
+        }
+      }
+      case E4M3, E5M2 -> {
+        int format = type == MatrixType.E4M3 ? SmallFloats.E4M3 : SmallFloats.E5M2;
+        for (int e = 0; e < 4; e++) {
+          matrix[at + e * apart] = SmallFloats.toFloat(bits >>> 8 * e & 255, format);
+        }
+      }
     }
-    int each = type.perRegister();
-    return type.number(words[at + index / each] >>> index % each * type.bits());
   }
 
   private void put(int thread, int index, MatrixType type, double value, boolean saturate) {

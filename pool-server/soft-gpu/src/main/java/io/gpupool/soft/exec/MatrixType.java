@@ -17,7 +17,6 @@ public enum MatrixType {
 
   static final MatrixType[] ALL = values();
 
-  private static final int TF32_MASK = ~0x1FFF;
   private static final int HALVES = 16;
 
   private final int bits;
@@ -41,21 +40,5 @@ public enum MatrixType {
    */
   int held(int size, boolean multiplied) {
     return this == F16 && multiplied ? HALVES : size / ThreadBlock.WARP;
-  }
-
-  /** The number that the lowest bits stand for. */
-  double number(int word) {
-    return switch (this) {
-      case F16 -> Halves.toFloat(word & 0xFFFF, Halves.F16);
-      case BF16 -> Float.intBitsToFloat(word << 16);
-      case TF32 -> Float.intBitsToFloat(word & TF32_MASK);
-      case E4M3 -> SmallFloats.toFloat(word & 255, SmallFloats.E4M3);
-      case E5M2 -> SmallFloats.toFloat(word & 255, SmallFloats.E5M2);
-      case S8 -> (byte) word;
-      case U8 -> word & 255;
-      case F32 -> Float.intBitsToFloat(word);
-      case S32 -> word;
-      case F64 -> throw new IllegalStateException("a double has two words");
-    };
   }
 }
