@@ -266,8 +266,7 @@ public final class Matrices {
     int bits = words[word];
     switch (type) {
       case F64 ->
-          matrix[at] =
-              Double.longBitsToDouble(bits & 0xFFFF_FFFFL | (long) words[word + 1] << 32);
+          matrix[at] = Double.longBitsToDouble(bits & 0xFFFF_FFFFL | (long) words[word + 1] << 32);
       case F16 -> {
         matrix[at] = Float.float16ToFloat((short) bits);
         matrix[at + apart] = Float.float16ToFloat((short) (bits >>> 16));
