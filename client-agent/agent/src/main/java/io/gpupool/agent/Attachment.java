@@ -103,10 +103,7 @@ final class Attachment extends ChannelInboundHandlerAdapter {
       streams.forEach(dialing -> dialing.thenAccept(EpollSocketChannel::close));
     }
     if (ownLease.isPresent() && ownLease.get().isLast()) {
-      ownLease
-          .get()
-          .release()
-          .whenCompleteAsync((done, failure) -> forget(), channel.eventLoop());
+      ownLease.get().release().whenCompleteAsync((done, failure) -> forget(), channel.eventLoop());
     } else {
       ownLease.ifPresent(OwnLeases.Use::release);
       sessions

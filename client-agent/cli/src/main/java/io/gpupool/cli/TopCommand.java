@@ -135,7 +135,7 @@ final class TopCommand extends PoolCommand {
           leases.row(
               "  program",
               "",
-              "",
+              session.getServer(),
               "",
               "",
               Amounts.bytes(

@@ -12,6 +12,9 @@ let pool;
 
 const memory = (session) => session.usedMemoryBytes.reduce((sum, part) => sum + part, 0);
 
+/** From and to the program's GPUs at other servers. */
+const peers = (session) => session.peerReceivedBytes + session.peerSentBytes;
+
 const table = sortable({
   name: 'sessions',
   key: (session) => session.id,
@@ -37,6 +40,7 @@ const table = sortable({
       order: (session) => session.leaseId,
       cell: (session) => h('a', { href: `#/leases/${session.leaseId}` }, session.leaseId),
     },
+    { head: 'Server', order: (session) => session.server, cell: (session) => session.server },
     { head: 'State', order: (session) => session.state, cell: (session) => session.state },
     {
       head: 'Calls/s',
@@ -61,6 +65,12 @@ const table = sortable({
       class: 'number',
       order: (session) => session.sentBytes,
       cell: (session) => bytes(session.sentBytes),
+    },
+    {
+      head: 'Between servers',
+      class: 'number',
+      order: peers,
+      cell: (session) => bytes(peers(session)),
     },
     { head: 'Memory', class: 'number', order: memory, cell: (session) => bytes(memory(session)) },
     {
