@@ -15,24 +15,6 @@ import java.util.TreeMap;
 
 /** What a lease shows to NVML, as messages for the shim. Pure functions. */
 final class GpuView {
-  /** CUDA's versions and the first drivers that have them, as NVIDIA's release notes say. */
-  private static final TreeMap<Integer, String> FIRST_DRIVERS =
-      new TreeMap<>(
-          Map.ofEntries(
-              Map.entry(0, "520.00"),
-              Map.entry(12000, "525.00"),
-              Map.entry(12010, "530.00"),
-              Map.entry(12020, "535.00"),
-              Map.entry(12030, "545.00"),
-              Map.entry(12040, "550.00"),
-              Map.entry(12050, "555.00"),
-              Map.entry(12060, "560.00"),
-              Map.entry(12070, "565.00"),
-              Map.entry(12080, "570.00"),
-              Map.entry(12090, "575.00"),
-              Map.entry(13000, "580.00"),
-              Map.entry(13010, "590.00")));
-
   private static final int MAX_NAME_CHARS = 60;
 
   private GpuView() {}
@@ -47,7 +29,7 @@ final class GpuView {
     return start(lease)
         .put("gpus", lease.getLease().getGrantsCount())
         .put("cuda", oldest.getDriverVersion())
-        .put("driver", driver(oldest))
+        .put("driver", DriverName.of(oldest))
         .build();
   }
 
@@ -55,13 +37,6 @@ final class GpuView {
     return TextMessage.ofType("nvml")
         .put("protocol", Versions.LOCAL_PROTOCOL)
         .put("lease", lease.getLease().getId());
-  }
-
-  /** What the driver calls itself, else the first that has its CUDA version. */
-  static String driver(GpuInfo gpu) {
-    return gpu.getDriver().isEmpty()
-        ? FIRST_DRIVERS.floorEntry(gpu.getDriverVersion()).getValue()
-        : gpu.getDriver();
   }
 
   /**
@@ -113,9 +88,7 @@ final class GpuView {
       if (session.getClient().getHost().equals(host)
           && pid > 0
           && session.getServer().equals(server)) {
-        long here =
-            index < session.getUsedMemoryBytesCount() ? session.getUsedMemoryBytes(index) : 0;
-        bytes.merge(pid, here, Long::sum);
+        bytes.merge(pid, SessionUse.bytes(lease.getLease(), session, ordinal), Long::sum);
       }
     }
     return bytes;

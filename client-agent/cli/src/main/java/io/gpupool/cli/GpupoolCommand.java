@@ -37,6 +37,7 @@ import picocli.CommandLine.ScopeType;
       TenantCommand.class,
       AuditCommand.class,
       HealthCommand.class,
+      SmiCommand.class,
       BenchCommand.class,
       CompletionCommand.class,
       VersionCommand.class,

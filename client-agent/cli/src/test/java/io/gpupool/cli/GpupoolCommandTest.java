@@ -35,6 +35,7 @@ class GpupoolCommandTest {
         "tenant",
         "audit",
         "health",
+        "smi",
         "bench",
         "version"
       })

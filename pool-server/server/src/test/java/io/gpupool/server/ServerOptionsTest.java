@@ -6,6 +6,7 @@ import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import io.gpupool.server.gpu.DriverSearch;
 import io.gpupool.server.gpu.Gpu;
+import io.gpupool.server.gpu.GpuFacts;
 import io.gpupool.server.gpu.GpuSpec;
 import io.gpupool.server.oidc.OidcOptions;
 import io.gpupool.server.session.WorkerCommand;
@@ -113,6 +114,20 @@ class ServerOptionsTest {
                     + "ordinal=1 uuid=GPU-1 memory=42 cc=9.0 driver=13000 name=NVIDIA H100 x\n",
                 "s"))
         .containsExactly(new Gpu("s", 1, "GPU-1", "NVIDIA H100 x", 42, "9.0", 13000));
+  }
+
+  @Test
+  void inventory_whatElseTheProbeSays_isKept() throws Exception {
+    Gpu gpu =
+        Inventory.parse(
+                "ordinal=0 uuid=GPU-1 memory=42 cc=9.0 driver=13000 pci=0000:3b:00.0 bus=5120"
+                    + " clock=1980000 memoryClock=2619000 multiprocessors=132 version=580.65.06"
+                    + " name=NVIDIA H100\n",
+                "s")
+            .getFirst();
+
+    assertThat(gpu.facts())
+        .isEqualTo(new GpuFacts("580.65.06", "0000:3b:00.0", 132, 1980000, 2619000, 5120));
   }
 
   @Test
