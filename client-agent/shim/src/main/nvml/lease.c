@@ -20,6 +20,8 @@ static struct {
   unsigned references;
   int agent;       // -1: not connected
   bool complained;  // a line about why there is no lease was printed
+  bool forked;      // the lease is that of the process which forked this one
+  char ticket[256];  // of a lease that was made for this process
   struct lease lease;
 } state = {.lock = PTHREAD_MUTEX_INITIALIZER, .agent = -1};
 static struct gpu gpus[MAX_GPUS];
@@ -34,6 +36,7 @@ static void disconnect(void) {
 static void after_fork(void) {
   pthread_mutex_init(&state.lock, NULL);
   disconnect();
+  state.forked = true;
 }
 
 static void watch_forks(void) { pthread_atfork(NULL, NULL, after_fork); }
@@ -78,12 +81,15 @@ static nvmlReturn_t ask_lease(char *problem) {
   state.agent = agent_connect(problem, PROBLEM_BYTES);
   if (state.agent < 0) return NVML_ERROR_DRIVER_NOT_LOADED;
   agent_describe(&message, "nvml");
+  const char *lease = getenv("GPUPOOL_LEASE");
+  if (state.forked && *state.ticket && !(lease && *lease)) text_add(&message, "lease", state.ticket);
   nvmlReturn_t result = exchange(problem);
   if (result) return result;
   uint64_t count = number("gpus");
   state.lease.gpus = count < MAX_GPUS ? (unsigned)count : MAX_GPUS;
   state.lease.cudaVersion = (int)number("cuda");
   text_get(&message, "driver", state.lease.driver, sizeof state.lease.driver);
+  if (!state.forked) text_get(&message, "ticket", state.ticket, sizeof state.ticket);
   return NVML_SUCCESS;
 }
 
@@ -184,6 +190,7 @@ nvmlReturn_t lease_close(void) {
   if (result) return result;
   if (!--state.references) {
     disconnect();
+    state.forked = false;
     for (unsigned i = 0; i < MAX_GPUS; i++) gpus[i].askedAtNanos = 0;
   }
   leave();

@@ -87,6 +87,7 @@ class NvmlIT {
       assertThat(leases.getFirst().getHolder().getPid()).isEqualTo((int) pid(tool));
       assertThat(ask(tool, "cuda " + BLOCK_BYTES)).isEqualTo("cuda 0");
       awaitOwnBytes(tool, BLOCK_BYTES);
+      assertThat(ask(tool, "child")).isEqualTo("child 0 " + (POOL_BYTES / 4));
       assertThat(pool.leases())
           .extracting(LeaseInfo::getId)
           .containsOnly(leases.getFirst().getId());

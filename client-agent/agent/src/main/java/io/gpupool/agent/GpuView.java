@@ -11,6 +11,7 @@ import io.gpupool.wire.Versions;
 import java.util.Comparator;
 import java.util.List;
 import java.util.Map;
+import java.util.Optional;
 import java.util.TreeMap;
 
 /** What a lease shows to NVML, as messages for the shim. Pure functions. */
@@ -19,8 +20,12 @@ final class GpuView {
 
   private GpuView() {}
 
-  /** The lease as a whole; driver and CUDA version are the oldest of its GPUs'. */
-  static TextMessage lease(DescribeLeaseReply lease) {
+  /**
+   * The lease as a whole; driver and CUDA version are the oldest of its GPUs'.
+   *
+   * @param ticket by which processes that the program forks find the lease, if it was made for it
+   */
+  static TextMessage lease(DescribeLeaseReply lease, Optional<String> ticket) {
     GpuInfo oldest =
         lease.getGpusList().stream()
             .filter(gpu -> gpu.getDriverVersion() > 0)
@@ -30,6 +35,7 @@ final class GpuView {
         .put("gpus", lease.getLease().getGrantsCount())
         .put("cuda", oldest.getDriverVersion())
         .put("driver", DriverName.of(oldest))
+        .put("ticket", ticket)
         .build();
   }
 

@@ -96,8 +96,9 @@ final class Watch extends ChannelInboundHandlerAdapter {
   void answer(TextMessage question) {
     answering = true;
     ticket
-        .thenComposeAsync(known -> views.of(pool, known), channel.eventLoop())
-        .thenApply(lease -> answer(question, lease))
+        .thenComposeAsync(
+            known -> views.of(pool, known).thenApply(lease -> answer(question, known, lease)),
+            channel.eventLoop())
         .whenCompleteAsync(
             (answer, failure) -> {
               answering = false;
@@ -111,10 +112,11 @@ final class Watch extends ChannelInboundHandlerAdapter {
   }
 
   /** The lease as a whole, or the GPU that was asked for. */
-  private static TextMessage answer(TextMessage question, DescribeLeaseReply lease) {
+  private TextMessage answer(
+      TextMessage question, AttachRequest.Ticket known, DescribeLeaseReply lease) {
     Optional<String> gpu = question.get("gpu");
     if (gpu.isEmpty()) {
-      return GpuView.lease(lease);
+      return GpuView.lease(lease, ownLease.map(own -> known.leaseId() + "." + known.secret()));
     }
     try {
       return GpuView.gpu(lease, Integer.parseInt(gpu.get()), LocalNames.HOST);

@@ -11,6 +11,7 @@ import io.gpupool.control.v1.Holder;
 import io.gpupool.control.v1.LeaseInfo;
 import io.gpupool.control.v1.SessionInfo;
 import io.gpupool.wire.TextMessage;
+import java.util.Optional;
 import org.junit.jupiter.api.Test;
 
 class GpuViewTest {
@@ -20,12 +21,14 @@ class GpuViewTest {
         GpuView.lease(
             lease(
                 GpuInfo.newBuilder().setDriverVersion(13000).setDriver("580.65.06"),
-                GpuInfo.newBuilder().setDriverVersion(12080).setDriver("570.86.15")));
+                GpuInfo.newBuilder().setDriverVersion(12080).setDriver("570.86.15")),
+            Optional.empty());
 
     assertThat(lease.fields())
         .containsEntry("gpus", "2")
         .containsEntry("cuda", "12080")
-        .containsEntry("driver", "570.86.15");
+        .containsEntry("driver", "570.86.15")
+        .doesNotContainKey("ticket");
   }
 
   @Test
@@ -60,8 +63,7 @@ class GpuViewTest {
   void gpu_ofAServerAmongSeveral_countsTheSessionThere() {
     LeaseInfo.Builder lease = LeaseInfo.newBuilder();
     for (String server : new String[] {"a", "b", "a", "b"}) {
-      lease.addGrants(
-          GrantUse.newBuilder().setGrant(Grant.newBuilder().setServer(server)));
+      lease.addGrants(GrantUse.newBuilder().setGrant(Grant.newBuilder().setServer(server)));
     }
     SessionInfo atB = session("here", 7, 10, 20).toBuilder().setServer("b").build();
 
