@@ -14,7 +14,8 @@ import picocli.CommandLine.Option;
 @Command(
     name = "smi",
     description = {
-      "Shows GPUs as nvidia-smi does: under 'gpupool run' those of the lease, else those of the pool."
+      "Shows GPUs as nvidia-smi does: under 'gpupool run' those of the lease, else those of the"
+          + " pool."
     })
 final class SmiCommand extends PoolCommand {
   @Option(

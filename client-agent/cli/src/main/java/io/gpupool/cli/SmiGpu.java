@@ -111,8 +111,7 @@ record SmiGpu(
   }
 
   /** A program that has sessions at several servers is one of each. */
-  private static List<Process> processes(
-      LeaseInfo lease, List<SessionInfo> sessions, int ordinal) {
+  private static List<Process> processes(LeaseInfo lease, List<SessionInfo> sessions, int ordinal) {
     String server = lease.getGrants(ordinal).getGrant().getServer();
     return sessions.stream()
         .filter(session -> session.getServer().isEmpty() || session.getServer().equals(server))

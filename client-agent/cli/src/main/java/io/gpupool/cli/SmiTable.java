@@ -28,13 +28,16 @@ final class SmiTable {
     line(text, "+%s+%s+%s+", "-".repeat(41), "-".repeat(24), "-".repeat(22));
     line(
         text,
-        "| GPU  Name                 Persistence-M | Bus-Id          Disp.A | Volatile Uncorr. ECC |");
+        "| GPU  Name                 Persistence-M | Bus-Id          Disp.A | Volatile Uncorr. ECC"
+            + " |");
     line(
         text,
-        "| Fan  Temp   Perf          Pwr:Usage/Cap |           Memory-Usage | GPU-Util  Compute M. |");
+        "| Fan  Temp   Perf          Pwr:Usage/Cap |           Memory-Usage | GPU-Util  Compute M."
+            + " |");
     line(
         text,
-        "|                                         |                        |               MIG M. |");
+        "|                                         |                        |               MIG M."
+            + " |");
     line(text, "|%s+%s+%s|", "=".repeat(41), "=".repeat(24), "=".repeat(22));
     for (SmiGpu gpu : gpus) {
       line(
@@ -52,7 +55,8 @@ final class SmiTable {
           gpu.utilization());
       line(
           text,
-          "|                                         |                        |                  N/A |");
+          "|                                         |                        |                 "
+              + " N/A |");
       line(text, "+%s+%s+%s+", "-".repeat(41), "-".repeat(24), "-".repeat(22));
     }
     processes(text.append('\n'), gpus);
