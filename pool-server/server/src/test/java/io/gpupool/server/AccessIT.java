@@ -11,6 +11,7 @@ import com.google.protobuf.ByteString;
 import io.gpupool.control.v1.CreateTenantRequest;
 import io.gpupool.control.v1.CreateTokenReply;
 import io.gpupool.control.v1.CreateTokenRequest;
+import io.gpupool.control.v1.DescribeLeaseRequest;
 import io.gpupool.control.v1.Holder;
 import io.gpupool.control.v1.LeaseEvent;
 import io.gpupool.control.v1.LeaseRequest;
@@ -241,6 +242,15 @@ class AccessIT {
             .setSecret(lease.getSecret())
             .build();
     assertDenied(() -> red.openSession(open));
+    DescribeLeaseRequest describe =
+        DescribeLeaseRequest.newBuilder()
+            .setLeaseId(lease.getId())
+            .setSecret(lease.getSecret())
+            .build();
+    assertDenied(() -> red.describeLease(describe));
+    assertDenied(() -> blue.describeLease(describe.toBuilder().setSecret("guessed").build()));
+    assertThat(blue.describeLease(describe).getGpus(0).getUuid())
+        .isEqualTo(lease.getGrants(0).getGpuUuid());
     ReleaseLeaseRequest bySecret =
         ReleaseLeaseRequest.newBuilder()
             .setLeaseId(lease.getId())
