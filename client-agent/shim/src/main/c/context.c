@@ -20,7 +20,8 @@
 #include <string.h>
 
 static struct {
-  struct lock lock;  // held while a primary context is made or ended
+  struct lock lock;    // held while a primary context is made or ended
+  struct lock limits;  // held while a limit is asked for or set
   uint64_t lastId;
   struct context *primary[MAX_DEVICES];
   uint32_t retained[MAX_DEVICES];
@@ -58,6 +59,7 @@ static void context_end(struct context *context) {
     arena_give(&contexts, context);
     return;
   }
+  context->limitsKnown = 0;
   // A primary context's handle is good again, wherever it is current, when it is retained again.
   __atomic_store_n(&context->slot.live, 0, __ATOMIC_RELEASE);
   context->sticky = CUDA_SUCCESS;
@@ -379,7 +381,12 @@ CUresult shim_cuCtxSetLimit(CUlimit limit, size_t value) {
   CUresult result = context_current(&context);
   if (result) return result;
   if (limit < 0) return CUDA_ERROR_UNSUPPORTED_LIMIT;
-  return context_result(context, op_ctxSetLimit(context->number, (uint32_t)limit, value));
+  lock_take(&all.limits);
+  result = context_result(context, op_ctxSetLimit(context->number, (uint32_t)limit, value));
+  // What it is now may have been rounded.
+  __atomic_store_n(&context->limitsKnown, 0, __ATOMIC_RELEASE);
+  lock_release(&all.limits);
+  return result;
 }
 
 CUresult shim_cuCtxGetLimit(size_t *pvalue, CUlimit limit) {
@@ -388,9 +395,21 @@ CUresult shim_cuCtxGetLimit(size_t *pvalue, CUlimit limit) {
   CUresult result = context_current(&context);
   if (result) return result;
   if (limit < 0) return CUDA_ERROR_UNSUPPORTED_LIMIT;
+  // cuBLAS asks before each matrix product.
+  uint32_t bit = limit < CACHED_LIMITS ? 1u << limit : 0;
+  if (__atomic_load_n(&context->limitsKnown, __ATOMIC_ACQUIRE) & bit) {
+    *pvalue = context->limits[limit];
+    return CUDA_SUCCESS;
+  }
   uint64_t value = 0;
+  lock_take(&all.limits);
   result = context_result(context, op_ctxGetLimit(context->number, (uint32_t)limit, &value));
   if (!result) *pvalue = value;
+  if (!result && bit) {
+    context->limits[limit] = value;
+    __atomic_fetch_or(&context->limitsKnown, bit, __ATOMIC_RELEASE);
+  }
+  lock_release(&all.limits);
   return result;
 }
 

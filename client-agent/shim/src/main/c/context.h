@@ -9,6 +9,8 @@
 
 struct stored;
 
+enum { CACHED_LIMITS = 16 };  // more than there are of CUlimit
+
 struct context {
   struct slot slot;
   uint16_t number;  // on the call stream
@@ -23,6 +25,8 @@ struct context {
   CUfunc_cache cacheConfig;
   CUsharedconfig sharedConfig;
   unsigned int apiVersion;
+  uint32_t limitsKnown;  // bit i: limits[i] is what the worker said
+  uint64_t limits[CACHED_LIMITS];
   struct stream_attributes legacyAttributes;  // of the legacy default stream
 };
 

@@ -11,6 +11,7 @@
 
 #include <pthread.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -123,8 +124,8 @@ static const void *const toolsThreadLocal[] = {
 // Context queries: cuBLAS and cuFFT tell contexts and streams apart by numbers that never come back
 
 static CUresult unknown_query(void) {
-  if (tracing()) trace_note("export slot", "context queries, one that is not known");
-  log_line(LOG_INFO, "an unknown slot of the export table of context queries was called");
+  if (tracing()) trace_note("export slot", "queries, one that is not known");
+  log_line(LOG_INFO, "an unknown slot of an export table of queries was called");
   return CUDA_ERROR_NOT_SUPPORTED;
 }
 
@@ -271,6 +272,36 @@ static CUresult integrity_check(uint32_t version, uint64_t unixSeconds, uint64_t
   return CUDA_SUCCESS;
 }
 
+// Module queries: cuFFT takes a module's function from here, not by its name
+
+typedef void visit_function(void *opaque, CUfunction function, uint64_t owner);
+
+/** Shows each function of a module; 1: all were shown. */
+static uint32_t visit_functions(CUcontext context, CUmodule handle, visit_function *visit,
+                                void *opaque, CUmodule owner) {
+  (void)context;
+  slot_called("module queries", 7);
+  CUfunction *found;
+  unsigned int count;
+  if (shim_cuModuleGetFunctionCount(&count, handle) || !visit) return 0;
+  found = calloc(count + 1, sizeof(CUfunction));
+  if (!found || (count && shim_cuModuleEnumerateFunctions(found, count, handle))) {
+    free(found);
+    return 0;
+  }
+  for (unsigned int i = 0; i < count; i++) visit(opaque, found[i], (uint64_t)(uintptr_t)owner);
+  free(found);
+  return 1;
+}
+
+enum { MODULE_QUERY_SLOTS = 8 };
+
+static const void *const moduleQueries[MODULE_QUERY_SLOTS] = {
+    TABLE_BYTES(MODULE_QUERY_SLOTS),
+    [1 ... 6] = unknown_query,
+    [7] = visit_functions,
+};
+
 // Layout of a card's multiprocessors, by which cuBLASLt places blocks; it does without where that is not told
 
 static CUresult layout_untold(void) {
@@ -314,6 +345,10 @@ static const struct {
      {0x21, 0x31, 0x8c, 0x60, 0x97, 0x14, 0x32, 0x48, 0x8c, 0xa6, 0x41, 0xff, 0x73, 0x24, 0xc8,
       0xf2},
      contextQueries},
+    {"module queries",
+     {0x6e, 0x16, 0x3f, 0xbe, 0xb9, 0x58, 0x44, 0x4d, 0x83, 0x5c, 0xe1, 0x82, 0xaf, 0xf1, 0x99,
+      0x1e},
+     moduleQueries},
     {"multiprocessor layout",
      {0x17, 0x34, 0xdc, 0x26, 0x80, 0x0d, 0x47, 0x45, 0x87, 0x26, 0xc0, 0xf1, 0xe7, 0xdd, 0x8b,
       0xca},

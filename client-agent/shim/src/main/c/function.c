@@ -74,11 +74,16 @@ CUresult function_set_attribute(struct function *function, CUfunction_attribute 
     result = CUDA_ERROR_INVALID_VALUE;
   }
   if (result) return result;
-  if (attribute < CACHED_ATTRIBUTES) {
+  result = op_functionSetAttribute(function->context->number, function->slot.number,
+                                   (uint32_t)attribute, value);
+  if (attribute == FUNCTION_MAX_DYNAMIC_SHARED_BYTES && !result) {
+    // Checked above, so it is what the worker will say; launches ask for it.
+    function->attributes[attribute] = value;
+    __atomic_fetch_or(&function->cached, 1u << attribute, __ATOMIC_RELEASE);
+  } else {
     __atomic_fetch_and(&function->cached, ~(1u << attribute), __ATOMIC_RELEASE);
   }
-  return op_functionSetAttribute(function->context->number, function->slot.number,
-                                 (uint32_t)attribute, value);
+  return result;
 }
 
 /** The function of a handle in the current context, if there is one. */

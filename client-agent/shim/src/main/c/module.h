@@ -10,7 +10,7 @@
 struct library;
 struct legacy_launch;
 
-enum { CACHED_ATTRIBUTES = 10 };  // the first of CUfunction_attribute
+enum { CACHED_ATTRIBUTES = 17 };  // all of CUfunction_attribute
 
 struct function {
   struct slot slot;

@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: Apache-2.0
+package io.gpupool.e2e;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import java.io.IOException;
+import java.io.UncheckedIOException;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.List;
+
+/**
+ * The report that a program has written at its end because of {@code GPUPOOL_TRACE}.
+ *
+ * @param file where it stands
+ * @param calls of all entry points
+ * @param roundTrips that they made
+ * @param refused calls that were answered CUDA_ERROR_NOT_SUPPORTED
+ */
+record CallTrace(Path file, long calls, long roundTrips, long refused) {
+  private static final Path FOLDER = Distribution.WORK.resolve("trace");
+
+  /** The place of a report, with nothing there yet. */
+  static Path place(String name) {
+    try {
+      Files.createDirectories(FOLDER);
+      Path file = FOLDER.resolve(name + ".txt");
+      Files.deleteIfExists(file);
+      return file;
+    } catch (IOException e) {
+      throw new UncheckedIOException(e);
+    }
+  }
+
+  /** Reads the one report that is there. */
+  static CallTrace read(Path file) {
+    try {
+      List<String[]> totals =
+          Files.readAllLines(file).stream()
+              .filter(line -> line.startsWith("all "))
+              .map(line -> line.split(" +"))
+              .toList();
+      assertThat(totals).as("processes that have written to " + file).hasSize(1);
+      String[] columns = totals.getFirst();
+      return new CallTrace(
+          file,
+          Long.parseLong(columns[2]),
+          Long.parseLong(columns[3]),
+          Long.parseLong(columns[5]));
+    } catch (IOException e) {
+      throw new UncheckedIOException(e);
+    }
+  }
+}
