@@ -43,10 +43,7 @@ record CallTrace(Path file, long calls, long roundTrips, long refused) {
       assertThat(totals).as("processes that have written to " + file).hasSize(1);
       String[] columns = totals.getFirst();
       return new CallTrace(
-          file,
-          Long.parseLong(columns[2]),
-          Long.parseLong(columns[3]),
-          Long.parseLong(columns[5]));
+          file, Long.parseLong(columns[2]), Long.parseLong(columns[3]), Long.parseLong(columns[5]));
     } catch (IOException e) {
       throw new UncheckedIOException(e);
     }
