@@ -210,18 +210,6 @@ static void cudnn(void) {
   CALL(cudnnDestroy, dnn);
 }
 
-static void nccl(void) {
-  enum { FLOAT = 7, SUM = 0 };
-  handle communicator;
-  int device = 0;
-  void *data = device_memory(4 * COUNT), *result = device_memory(4 * COUNT);
-  CALL(ncclCommInitAll, &communicator, 1, &device);
-  CALL(ncclAllReduce, data, result, (size_t)COUNT, FLOAT, SUM, communicator, (handle)NULL);
-  CALL(ncclBroadcast, data, result, (size_t)COUNT, FLOAT, 0, communicator, (handle)NULL);
-  finish();
-  CALL(ncclCommDestroy, communicator);
-}
-
 static void nvjitlink(void) {
   enum { PTX = 2 };
   static char source[] =
@@ -250,7 +238,7 @@ static const struct {
   void (*run)(void);
 } libraries[] = {
     {"cublas", cublas},     {"cublaslt", cublaslt}, {"cufft", cufft}, {"curand", curand}, {"cusparse", cusparse},
-    {"cusolver", cusolver}, {"cudnn", cudnn},       {"nccl", nccl},   {"nvjitlink", nvjitlink},
+    {"cusolver", cusolver}, {"cudnn", cudnn},       {"nvjitlink", nvjitlink},
 };
 
 int main(int count, char **arguments) {

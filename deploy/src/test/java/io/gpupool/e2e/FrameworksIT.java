@@ -105,7 +105,6 @@ class FrameworksIT {
     "cusparse, libcusparse.so",
     "cusolver, libcusolver.so",
     "cudnn, libcudnn.so",
-    "nccl, libnccl.so",
     "nvjitlink, libnvJitLink.so",
   })
   void library_basicCalls_noneIsRefused(String name, String file) {
