@@ -38,6 +38,7 @@ struct peer;
 struct peer_session {
   struct peer *peer;
   int stream, agent;
+  uint32_t link;
   uint64_t frames, launches;
   char functions[PEER_MAX_FUNCTIONS];  // what kernel a function's number stands for
 };
@@ -51,6 +52,7 @@ struct peer {
   void (*welcome)(struct peer_session *session);
   const char *refusal;  // what the agent answers instead: the lines of its message
   bool relay;
+  uint32_t links;  // how many workers a program gets; 0 is 1
   uint32_t digestError;
   int sessions;  // accepted so far
   void *own;
@@ -347,6 +349,22 @@ static void peer_send_descriptor(int socket, int descriptor) {
   if (sendmsg(socket, &message, MSG_NOSIGNAL) != 1) perror("peer: sendmsg");
 }
 
+static void peer_describe_links(const struct peer *peer, struct text_message *message) {
+  static const char *const keys[] = {"server", "session", "stream", "peer_key"};
+  char name[32], value[32];
+  snprintf(value, sizeof value, "%u", peer->links);
+  text_add(message, "streams", value);
+  for (uint32_t link = 0; link < peer->links; link++) {
+    for (int i = 0; i < 4; i++) {
+      snprintf(name, sizeof name, "%s.%u", keys[i], link);
+      snprintf(value, sizeof value, "%s-of-%u", keys[i], link);
+      text_add(message, name, value);
+    }
+  }
+}
+
+static void peer_begin(struct peer *peer, int agent, uint32_t link);
+
 static void peer_accept(struct peer *peer, int agent) {
   struct text_message *message = calloc(1, sizeof *message);
   if (!text_receive(message, agent)) {
@@ -368,9 +386,16 @@ static void peer_accept(struct peer *peer, int agent) {
   text_add(message, "mode", peer->relay ? "relay" : "descriptor");
   text_add(message, "session", "s1");
   text_add(message, "server", "test");
+  if (peer->links) peer_describe_links(peer, message);
   text_send(message, agent);
   free(message);
+  __atomic_add_fetch(&peer->sessions, 1, __ATOMIC_SEQ_CST);
+  for (uint32_t link = 0; link < (peer->links ? peer->links : 1); link++) peer_begin(peer, agent, link);
+}
+
+static void peer_begin(struct peer *peer, int agent, uint32_t link) {
   struct peer_session *session = calloc(1, sizeof *session);
+  session->link = link;
   session->peer = peer;
   session->agent = agent;
   session->stream = agent;
@@ -382,7 +407,6 @@ static void peer_accept(struct peer *peer, int agent) {
     session->stream = pair[0];
   }
   pthread_t thread;
-  __atomic_add_fetch(&peer->sessions, 1, __ATOMIC_SEQ_CST);
   if (pthread_create(&thread, NULL, peer_worker, session) != 0) abort();
   pthread_detach(thread);
 }
