@@ -546,13 +546,45 @@ Result cuMemGetInfo_v2(size_t *free_bytes, size_t *total) {
   return SUCCESS;
 }
 
+/* Page-locked memory, of which streams may wait for words. */
+static struct { char *begin; size_t size; } pinned[4096];
+static pthread_mutex_t pinned_lock = PTHREAD_MUTEX_INITIALIZER;
+
+static int is_pinned(Address address, size_t size) {
+  int found = 0;
+  pthread_mutex_lock(&pinned_lock);
+  for (int i = 0; i < 4096 && !found; i++) {
+    Address begin = (Address)(uintptr_t)pinned[i].begin;
+    found = begin && address >= begin && address + size <= begin + pinned[i].size;
+  }
+  pthread_mutex_unlock(&pinned_lock);
+  return found;
+}
+
+/* Takes note of a range in place of another, either of which may be none. */
+static void note_pinned(char *before, char *begin, size_t size) {
+  pthread_mutex_lock(&pinned_lock);
+  for (int i = 0; i < 4096; i++) {
+    if (pinned[i].begin != before) continue;
+    pinned[i].begin = begin;
+    pinned[i].size = size;
+    break;
+  }
+  pthread_mutex_unlock(&pinned_lock);
+}
+
 Result cuMemHostAlloc(void **out, size_t size, unsigned flags) {
   (void)flags;
   *out = aligned_alloc(4096, (size + 4095) & ~(size_t)4095);
+  if (*out) note_pinned(NULL, *out, size);
   return *out ? usable() : OUT_OF_MEMORY;
 }
 
-Result cuMemFreeHost(void *memory) { free(memory); return SUCCESS; }
+Result cuMemFreeHost(void *memory) {
+  note_pinned(memory, NULL, 0);
+  free(memory);
+  return SUCCESS;
+}
 
 /* Arrays: rows one after the other, in memory that counts. A mipmapped array is its levels. */
 

@@ -201,7 +201,9 @@ static void operate(struct op *op) {
 Result cuStreamBatchMemOp_v2(struct stream *stream, unsigned count, struct memory_operation *operations, unsigned flags) {
   Result result = usable();
   for (unsigned i = 0; i < count && !result; i++) {
-    if (flags || operations[i].flags || !is_allocated(operations[i].address, 4)) return INVALID_VALUE;
+    Address address = operations[i].address;
+    if (flags || operations[i].flags) return INVALID_VALUE;
+    if (!is_allocated(address, 4) && !is_pinned(address, 4)) return INVALID_VALUE;
     if (operations[i].kind != WAIT_32 && operations[i].kind != WRITE_32) return INVALID_VALUE;
     struct op *op = new_op(operate);
     op->a = operations[i].address;

@@ -191,6 +191,8 @@ final class Tickets implements TicketOps, PeerListener {
               }
             });
     if (result != 0) {
+      // The stream may still come to where its gate was to be.
+      pull.cancel();
       pulls.remove(ticket);
     }
     abortIfLost(link);

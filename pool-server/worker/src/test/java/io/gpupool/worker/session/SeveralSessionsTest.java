@@ -3,6 +3,7 @@ package io.gpupool.worker.session;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
+import io.gpupool.cuda.Backend;
 import io.gpupool.cuda.Ops;
 import io.gpupool.soft.device.DeviceSpec;
 import io.gpupool.soft.device.SoftGpu.MissingPtx;
@@ -35,7 +36,7 @@ class SeveralSessionsTest {
   private static final int INVALID_VALUE = 1;
   private static final String PEERS = "host-a:1\0s-a\0aa\0host-b:2\0s-b\0bb\0";
 
-  private final SoftBackend[] backends = new SoftBackend[2];
+  private final Backend[] backends = new Backend[2];
   private final PeerConnections[] peers = new PeerConnections[2];
   private final TestSession[] sessions = new TestSession[2];
   private String dialled = "";
@@ -45,11 +46,7 @@ class SeveralSessionsTest {
   void begin() {
     for (int i = 0; i < 2; i++) {
       int own = i;
-      DeviceSpec spec = DeviceSpec.parse("soft:1,mem=64Mi", 1L << 30);
-      backends[i] = new SoftBackend(spec, MissingPtx.FAIL);
-      if (i > 0) {
-        assertThat(backends[i].moveTo(i, List.of(0))).isTrue();
-      }
+      backends[i] = backend(i);
       peers[i] = new PeerConnections((link, peer) -> dialled = own + " dials " + link + " " + peer);
       List<LeasedGpu> gpus = List.of(new LeasedGpu(0, GPU_BYTES, 100));
       sessions[i] =
@@ -66,8 +63,22 @@ class SeveralSessionsTest {
   void end() {
     for (int i = 0; i < 2; i++) {
       sessions[i].close();
-      backends[i].close();
+      close(backends[i]);
     }
+  }
+
+  /** What a link's session runs on. */
+  Backend backend(int link) {
+    DeviceSpec spec = DeviceSpec.parse("soft:1,mem=64Mi", 1L << 30);
+    SoftBackend backend = new SoftBackend(spec, MissingPtx.FAIL);
+    if (link > 0) {
+      assertThat(backend.moveTo(link, List.of(0))).isTrue();
+    }
+    return backend;
+  }
+
+  void close(Backend backend) {
+    ((SoftBackend) backend).close();
   }
 
   private void join() {
@@ -222,6 +233,7 @@ class SeveralSessionsTest {
     sessions[0].post(Ops.eventRecord, EVENT, STREAM + 1, 0);
     sessions[1].post(Ops.ticketWait, STREAM, 100L, 0);
     assertThat(sessions[1].call(Ops.streamQuery, STREAM).result()).isEqualTo(NOT_READY);
+    assertThat(sessions[0].read().kind()).isEqualTo(Frames.CALLBACK);
     sessions[0].post(Ops.callbackDone, CALLBACK);
     assertThat(synchronize(1, STREAM)).isZero();
   }

@@ -1,0 +1,24 @@
+// SPDX-License-Identifier: Apache-2.0
+package io.gpupool.worker.session;
+
+import io.gpupool.cuda.Backend;
+import org.junit.jupiter.api.Disabled;
+import org.junit.jupiter.api.Test;
+
+/** The same on a driver, whose streams stand still for words of page-locked memory. */
+class SeveralSessionsOnTestDriverTest extends SeveralSessionsTest {
+  @Override
+  Backend backend(int link) {
+    return TestDriver.backend();
+  }
+
+  @Override
+  void close(Backend backend) {
+    // Other tests use it, too.
+  }
+
+  @Override
+  @Test
+  @Disabled("a driver gives the addresses that it likes")
+  void memory_ofTwoSessions_liesInPlacesOfItsOwn() {}
+}
