@@ -9,12 +9,16 @@ import io.netty.channel.unix.FileDescriptor;
 import java.io.IOException;
 import java.nio.ByteBuffer;
 import java.nio.charset.StandardCharsets;
+import java.util.ArrayList;
+import java.util.List;
 import java.util.OptionalInt;
 
 /** The program's side of the agent's socket, as the shim would be. */
 final class Shim implements AutoCloseable {
   final UnixPeer socket;
   private OptionalInt stream = OptionalInt.empty();
+  private final List<Integer> further = new ArrayList<>();
+  TextMessage answer;
 
   Shim(UnixAddress agent) throws IOException {
     socket = new UnixPeer(agent);
@@ -35,17 +39,29 @@ final class Shim implements AutoCloseable {
 
   /** Attaches, and takes the descriptor if one comes. */
   TextMessage attach(TextMessage.Builder request) throws Exception {
-    TextMessage answer = ask(request.build());
+    answer = ask(request.build());
     if (answer.get("mode").orElse("").equals("descriptor")) {
       stream = OptionalInt.of(socket.receiveDescriptor().orElseThrow());
+      for (int link = 1; link < Integer.parseInt(answer.get("streams").orElse("1")); link++) {
+        further.add(socket.receiveDescriptor().orElseThrow());
+      }
     } else if (answer.type().equals("attached")) {
       stream = OptionalInt.of(socket.descriptor());
     }
     return answer;
   }
 
+  /** A value of the answer. */
+  String get(String key) {
+    return answer.get(key).orElseThrow(() -> new AssertionError(key + " in " + answer));
+  }
+
   void write(byte[] bytes) throws IOException {
-    FileDescriptor to = new FileDescriptor(stream.orElseThrow());
+    write(stream.orElseThrow(), bytes);
+  }
+
+  private static void write(int stream, byte[] bytes) throws IOException {
+    FileDescriptor to = new FileDescriptor(stream);
     ByteBuffer buffer = ByteBuffer.allocateDirect(bytes.length).put(bytes);
     for (int sent = 0; sent < bytes.length; ) {
       sent += to.write(buffer, sent, bytes.length);
@@ -54,7 +70,11 @@ final class Shim implements AutoCloseable {
 
   /** Reads up to a newline; null when the stream ends before. */
   String readLine() throws IOException {
-    FileDescriptor from = new FileDescriptor(stream.orElseThrow());
+    return readLine(stream.orElseThrow());
+  }
+
+  private static String readLine(int stream) throws IOException {
+    FileDescriptor from = new FileDescriptor(stream);
     ByteBuffer buffer = ByteBuffer.allocateDirect(64 * 1024);
     StringBuilder line = new StringBuilder();
     while (true) {
@@ -81,8 +101,18 @@ final class Shim implements AutoCloseable {
     return readLine();
   }
 
+  /** The same on the stream to one of several servers. */
+  String say(int link, String line) throws IOException {
+    int to = link == 0 ? stream.orElseThrow() : further.get(link - 1);
+    write(to, (line + "\n").getBytes(StandardCharsets.US_ASCII));
+    return readLine(to);
+  }
+
   @Override
   public void close() throws IOException {
+    for (int descriptor : further) {
+      Descriptors.close(descriptor);
+    }
     if (stream.isPresent() && stream.getAsInt() != socket.descriptor()) {
       Descriptors.close(stream.getAsInt());
     }

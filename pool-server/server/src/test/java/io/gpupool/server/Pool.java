@@ -12,6 +12,7 @@ import io.gpupool.control.v1.PoolGrpc;
 import io.gpupool.server.gpu.GpuSpec;
 import io.gpupool.server.oidc.OidcOptions;
 import io.gpupool.server.session.WorkerCommand;
+import io.gpupool.server.state.etcd.EtcdOptions;
 import io.gpupool.transport.tls.TlsFiles;
 import io.gpupool.wire.ClientHello;
 import io.gpupool.wire.ServerHello;
@@ -58,6 +59,35 @@ public final class Pool implements AutoCloseable {
       ServerOptions.Auth auth,
       Optional<OidcOptions> oidc)
       throws IOException {
+    this(gpus, spares, controlPort, "test", state, Optional.empty(), TlsFiles.NONE, auth, oidc);
+  }
+
+  /** One of several servers of a pool. */
+  public static Pool ofSeveral(String gpus, String name, EtcdOptions etcd, TlsFiles tls)
+      throws IOException {
+    return new Pool(
+        gpus,
+        0,
+        0,
+        name,
+        Optional.empty(),
+        Optional.of(etcd),
+        tls,
+        ServerOptions.Auth.none,
+        Optional.empty());
+  }
+
+  private Pool(
+      String gpus,
+      int spares,
+      int controlPort,
+      String name,
+      Optional<Path> state,
+      Optional<EtcdOptions> etcd,
+      TlsFiles tls,
+      ServerOptions.Auth auth,
+      Optional<OidcOptions> oidc)
+      throws IOException {
     server =
         PoolServer.start(
             new ServerOptions(
@@ -66,12 +96,12 @@ public final class Pool implements AutoCloseable {
                 controlPort,
                 0,
                 state,
-                Optional.empty(),
-                TlsFiles.NONE,
+                etcd,
+                tls,
                 Optional.empty(),
                 Optional.of(auth),
                 oidc,
-                Optional.of("test"),
+                Optional.of(name),
                 Map.of("zone", "eu"),
                 Optional.empty(),
                 spares,

@@ -26,6 +26,7 @@ import java.util.Optional;
 public final class WorkerMain {
   private static volatile boolean stubborn;
   private static volatile TextMessage assignment;
+  private static final TestPeers PEERS = new TestPeers();
 
   private WorkerMain() {}
 
@@ -47,6 +48,8 @@ public final class WorkerMain {
       while (message.isPresent()) {
         if (message.get().type().equals("assign")) {
           assignment = message.get();
+        } else if (message.get().type().equals("peer")) {
+          PEERS.take(message.get(), control);
         } else {
           int stream = control.receiveDescriptor().orElseThrow();
           Thread.ofPlatform().start(() -> serve(stream, control));
@@ -84,6 +87,10 @@ public final class WorkerMain {
             switch (words[0]) {
               case "echo" -> words[1];
               case "gpus" -> assignment.get("gpus").orElseThrow();
+              case "slot" -> assignment.get("addressSlot").orElseThrow();
+              case "connect" -> PEERS.connect(words[1], words[2], words[3], control);
+              case "tell" -> PEERS.tell(words[1], words[2]);
+              case "hear" -> PEERS.hear(words[1]);
               case "use" -> use(Long.parseLong(words[1]));
               case "stubborn" -> {
                 stubborn = true;
@@ -123,7 +130,7 @@ public final class WorkerMain {
     }
   }
 
-  private static FileDescriptor plain(int descriptor) {
+  static FileDescriptor plain(int descriptor) {
     try {
       var constructor = FileDescriptor.class.getDeclaredConstructor(int.class);
       constructor.setAccessible(true);
