@@ -34,7 +34,6 @@ static const struct {
     {98, 0},   // CAN_FLUSH_REMOTE_WRITES
     {100, 0},  // PAGEABLE_MEMORY_ACCESS_USES_HOST_PAGE_TABLES
     {101, 0},  // DIRECT_MANAGED_MEM_ACCESS_FROM_HOST
-    {103, 0},  // HANDLE_TYPE_POSIX_FILE_DESCRIPTOR_SUPPORTED
     {104, 0},  // HANDLE_TYPE_WIN32_HANDLE_SUPPORTED
     {105, 0},  // HANDLE_TYPE_WIN32_KMT_HANDLE_SUPPORTED
     {110, 0},  // GPU_DIRECT_RDMA_WITH_CUDA_VMM_SUPPORTED
@@ -43,10 +42,8 @@ static const struct {
     {114, 0},  // TIMELINE_SEMAPHORE_INTEROP_SUPPORTED
     {116, 0},  // GPU_DIRECT_RDMA_SUPPORTED
     {117, 0},  // GPU_DIRECT_RDMA_FLUSH_WRITES_OPTIONS
-    {119, 0},  // MEMPOOL_SUPPORTED_HANDLE_TYPES
     {121, 0},  // DEFERRED_MAPPING_CUDA_ARRAY_SUPPORTED
     {124, 0},  // DMA_BUF_SUPPORTED
-    {125, 0},  // IPC_EVENT_SUPPORTED
     {127, 0},  // TENSOR_MAP_ACCESS_SUPPORTED
     {128, 0},  // HANDLE_TYPE_FABRIC_SUPPORTED
     {129, 0},  // UNIFIED_FUNCTION_POINTERS
@@ -74,6 +71,11 @@ static void override(int32_t *attributes, uint32_t attributeCount) {
     if (attribute < attributeCount && attributes[attribute] != ATTRIBUTE_UNSUPPORTED) {
       attributes[attribute] = overrides[i].value;
     }
+  }
+  // Of the kinds of handles there are descriptors.
+  if (devices.attributeCount > ATTRIBUTE_MEMPOOL_SUPPORTED_HANDLE_TYPES &&
+      attributes[ATTRIBUTE_MEMPOOL_SUPPORTED_HANDLE_TYPES] > 0) {
+    attributes[ATTRIBUTE_MEMPOOL_SUPPORTED_HANDLE_TYPES] &= 1;
   }
 }
 
@@ -140,6 +142,15 @@ const struct device *device_find(CUdevice ordinal) {
 uint32_t device_ordinal(CUdevice device) { return devices.devices[device].ordinal; }
 
 uint32_t device_link(CUdevice device) { return devices.devices[device].link; }
+
+bool device_of_ordinal(uint32_t link, uint32_t ordinal, CUdevice *device) {
+  for (uint32_t i = 0; i < devices.count; i++) {
+    if (devices.devices[i].link != link || devices.devices[i].ordinal != ordinal) continue;
+    *device = (CUdevice)i;
+    return true;
+  }
+  return false;
+}
 
 int32_t device_attribute(CUdevice ordinal, int attribute) {
   const struct device *device = device_find(ordinal);

@@ -34,6 +34,9 @@ uint32_t device_ordinal(CUdevice device);
 /** The link of a device that there is. */
 uint32_t device_link(CUdevice device);
 
+/** The device of an ordinal of a link; false if the program does not see it. */
+bool device_of_ordinal(uint32_t link, uint32_t ordinal, CUdevice *device);
+
 /** The value of an attribute as programs see it; ATTRIBUTE_UNSUPPORTED if there is none. */
 int32_t device_attribute(CUdevice ordinal, int attribute);
 

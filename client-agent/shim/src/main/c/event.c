@@ -3,6 +3,7 @@
 
 #include "capture.h"
 #include "context.h"
+#include "device.h"
 #include "mirror.h"
 #include "ops.h"
 #include "route.h"
@@ -51,11 +52,12 @@ CUresult shim_cuEventCreate(CUevent *phEvent, unsigned int Flags) {
   if (!phEvent || Flags & ~(unsigned int)(BLOCKING_SYNC | DISABLE_TIMING | INTERPROCESS)) {
     return CUDA_ERROR_INVALID_VALUE;
   }
-  if (Flags & INTERPROCESS) {
-    return Flags & DISABLE_TIMING ? CUDA_ERROR_NOT_SUPPORTED : CUDA_ERROR_INVALID_VALUE;
-  }
+  if (Flags & INTERPROCESS && !(Flags & DISABLE_TIMING)) return CUDA_ERROR_INVALID_VALUE;
   CUresult result = context_current(&context);
   if (result) return result;
+  if (Flags & INTERPROCESS && device_attribute(context->device, ATTRIBUTE_IPC_EVENT_SUPPORTED) <= 0) {
+    return CUDA_ERROR_NOT_SUPPORTED;
+  }
   struct event *event = arena_take(&events);
   if (!event) return CUDA_ERROR_OUT_OF_MEMORY;
   event->flags = Flags;
@@ -75,6 +77,15 @@ struct event *event_make_internal(struct context *context) {
   return event;
 }
 
+struct event *event_take_opened(struct context *context) {
+  struct event *event = arena_take(&events);
+  if (!event) return NULL;
+  event->flags = DISABLE_TIMING | INTERPROCESS;
+  event->context = context;
+  arena_publish(&events, event);
+  return event;
+}
+
 CUresult shim_cuEventDestroy_v2(CUevent hEvent) {
   struct event *event = arena_find(&events, hEvent);
   if (!event) return CUDA_ERROR_INVALID_HANDLE;
@@ -84,6 +95,13 @@ CUresult shim_cuEventDestroy_v2(CUevent hEvent) {
 }
 
 CUresult shim_cuEventDestroy(CUevent hEvent) { return shim_cuEventDestroy_v2(hEvent); }
+
+/** The record must be there when another process hears of it, which has a call stream of its own. */
+static CUresult await_record(struct context *context, struct event *event) {
+  CUresult result =
+      context_result(context, op_eventQuery(context->number, event->slot.number));
+  return result == CUDA_ERROR_NOT_READY ? CUDA_SUCCESS : result;
+}
 
 CUresult shim_cuEventRecordWithFlags(CUevent hEvent, CUstream hStream, unsigned int flags) {
   struct context *context;
@@ -106,7 +124,7 @@ CUresult shim_cuEventRecordWithFlags(CUevent hEvent, CUstream hStream, unsigned 
   result = op_eventRecord(context->number, event->slot.number, stream, flags);
   event->stream = stream;
   event->mark = mirror_mark();
-  return result;
+  return event->flags & INTERPROCESS && !result ? await_record(context, event) : result;
 }
 
 CUresult shim_cuEventRecord(CUevent hEvent, CUstream hStream) {

@@ -21,5 +21,8 @@ CUresult event_find(CUevent handle, struct context **context, struct event **eve
 /** An event for the shim itself, without times; NULL if there are too many. */
 struct event *event_make_internal(struct context *context);
 
+/** A slot for an event of another process, whose handle is good already; NULL if there are too many. */
+struct event *event_take_opened(struct context *context);
+
 /** All events of a context become bad handles. */
 void events_forget(struct context *context);

@@ -16,6 +16,7 @@
 #include "mirror.h"
 #include "pool.h"
 #include "session.h"
+#include "share.h"
 #include "texture.h"
 #include "thread.h"
 #include "trace.h"
@@ -40,6 +41,7 @@ static void forget(void) {
   mapped_reset();
   twins_reset();
   virtual_reset();
+  ipc_reset();
   pools_reset();
   linkers_reset();
   textures_reset();

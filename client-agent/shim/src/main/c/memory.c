@@ -110,11 +110,17 @@ static bool is_of_graph(CUdeviceptr address) {
   return ranges_find(&deviceRanges, address, &range) && range.kind == RANGE_GRAPH;
 }
 
+/** Whether it is of another process's pool, of which each process frees what it has opened. */
+static bool is_of_opened_pool(CUdeviceptr address) {
+  struct range range;
+  return ranges_find(&deviceRanges, address, &range) && range.kind == RANGE_OPENED_POOL;
+}
+
 /** Takes memory that the program may free out of the table; false if none begins here. */
 static bool take_allocated(CUdeviceptr address, struct range *range) {
   return ranges_find(&deviceRanges, address, range) && range->base == address &&
          range->kind != RANGE_GLOBAL && range->kind != RANGE_MAPPED &&
-         range->kind != RANGE_VIRTUAL &&
+         range->kind != RANGE_VIRTUAL && range->kind != RANGE_OPENED &&
          ranges_remove(&deviceRanges, address, range);
 }
 
@@ -127,6 +133,7 @@ CUresult shim_cuMemFree_v2(CUdeviceptr dptr) {
   if (is_of_graph(dptr)) {
     return graph_memory_free(dptr) ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
   }
+  if (is_of_opened_pool(dptr)) return memory_close(dptr, RANGE_OPENED_POOL);
   if (!take_allocated(dptr, &range)) return CUDA_ERROR_INVALID_VALUE;
   return range.kind == RANGE_MANAGED ? managed_free(&range)
                                      : op_memFree(range.context->number, dptr);
@@ -188,6 +195,10 @@ CUresult shim_cuMemFreeAsync(CUdeviceptr dptr, CUstream hStream) {
   if (result || !dptr) return result;
   if (is_of_graph(dptr)) {
     return graph_memory_free(dptr) ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
+  }
+  if (is_of_opened_pool(dptr)) {
+    result = stream_wait(context, stream);
+    return result ? result : memory_close(dptr, RANGE_OPENED_POOL);
   }
   if (!take_allocated(dptr, &range)) return CUDA_ERROR_INVALID_VALUE;
   if (range.kind == RANGE_MANAGED) {

@@ -21,4 +21,7 @@ void memory_forget(struct context *context);
  */
 CUresult memory_check(CUdeviceptr address, uint64_t bytes, bool *unknown);
 
+/** Ends one use of memory of another process that was opened as this kind. */
+CUresult memory_close(CUdeviceptr address, enum range_kind kind);
+
 void memory_reset(void);

@@ -3,6 +3,7 @@
 #include "mapped.h"
 #include "memory.h"
 #include "shim.h"
+#include "virtual.h"
 
 #include <string.h>
 
@@ -69,6 +70,13 @@ static uint64_t device_address(const struct pointer *pointer) {
              : pointer->address;
 }
 
+/** By which handles other processes can have a block. */
+static uint64_t handle_types(const struct range *range) {
+  if (range->kind != RANGE_VIRTUAL) return 0;
+  const struct block *block = arena_find(&blocks, (const void *)(uintptr_t)range->host);
+  return block ? (uint64_t)block->handleTypes : 0;
+}
+
 /** An attribute of memory that is known. */
 static CUresult attribute_of(const struct pointer *pointer, CUpointer_attribute attribute,
                              void *data) {
@@ -94,6 +102,7 @@ static CUresult attribute_of(const struct pointer *pointer, CUpointer_attribute 
     case POINTER_IS_MANAGED:
       return put_bool(data, range->kind == RANGE_MANAGED);
     case POINTER_IS_LEGACY_IPC_CAPABLE:
+      return put_bool(data, range->kind == RANGE_ALLOCATED);
     case POINTER_IS_RDMA_CAPABLE:
     case POINTER_IS_DECOMPRESS_CAPABLE:
       return put_bool(data, false);
@@ -108,7 +117,7 @@ static CUresult attribute_of(const struct pointer *pointer, CUpointer_attribute 
     case POINTER_MAPPED:
       return put_bool(data, true);
     case POINTER_ALLOWED_HANDLE_TYPES:
-      return put_word(data, 0);
+      return put_word(data, handle_types(range));
     case POINTER_ACCESS_FLAGS:
       return put_int(data, ACCESS_READWRITE);
     case POINTER_MEMPOOL:

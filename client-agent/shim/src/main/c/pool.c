@@ -5,6 +5,7 @@
 #include "device.h"
 #include "link.h"
 #include "ops.h"
+#include "share.h"
 #include "shim.h"
 
 #include <string.h>
@@ -134,22 +135,72 @@ CUresult shim_cuMemPoolCreate(CUmemoryPool *pool, const CUmemPoolProps *poolProp
   }
   CUresult result = device_of(poolProps->location, &device);
   if (result) return result;
-  // A pool whose memory is to be exported; MEMPOOL_SUPPORTED_HANDLE_TYPES says there is no such.
-  if (poolProps->handleTypes || !supported(device)) return CUDA_ERROR_NOT_SUPPORTED;
+  int kinds = device_attribute(device, ATTRIBUTE_MEMPOOL_SUPPORTED_HANDLE_TYPES);
+  if (poolProps->handleTypes & ~(kinds > 0 ? kinds : 0) || !supported(device)) {
+    return CUDA_ERROR_NOT_SUPPORTED;
+  }
   struct context *context = context_any_of(device_link(device));
   if (!context) return CUDA_ERROR_INVALID_CONTEXT;
   struct pool *made = arena_take(&pools);
   if (!made) return CUDA_ERROR_OUT_OF_MEMORY;
   made->device = device;
   made->number = FIRST_MADE + made->slot.number;
+  made->handleTypes = poolProps->handleTypes;
   arena_publish(&pools, made);
-  result = context_result(context, op_poolCreate(context->number, made->number,
-                                                 device_ordinal(device), poolProps->maxSize));
+  result = context_result(
+      context, op_poolCreate(context->number, made->number, device_ordinal(device),
+                             poolProps->maxSize, (uint32_t)made->handleTypes));
   if (result) {
     arena_give(&pools, made);
     return result;
   }
   *pool = (CUmemoryPool)(void *)made;
+  return CUDA_SUCCESS;
+}
+
+CUresult shim_cuMemPoolExportToShareableHandle(void *handle_out, CUmemoryPool pool,
+                                               CUmemAllocationHandleType handleType,
+                                               unsigned long long flags) {
+  struct context *context;
+  struct token token;
+  uint32_t number;
+  struct pool *shared = arena_find(&pools, pool);
+  if (!handle_out || flags || !shared || !(shared->handleTypes & handleType)) {
+    return CUDA_ERROR_INVALID_VALUE;
+  }
+  CUresult result = begin(pool, &context, &number);
+  if (!result) {
+    result = context_result(context, op_poolShare(context->number, number, TOKEN_OUT(token)));
+  }
+  return result ? result : token_put_descriptor(&token, handle_out);
+}
+
+CUresult shim_cuMemPoolImportFromShareableHandle(CUmemoryPool *pool_out, void *handle,
+                                                 CUmemAllocationHandleType handleType,
+                                                 unsigned long long flags) {
+  struct token token;
+  struct context *context = context_any();
+  if (!pool_out || flags) return CUDA_ERROR_INVALID_VALUE;
+  if (handleType != HANDLE_DESCRIPTOR) return CUDA_ERROR_NOT_SUPPORTED;
+  if (!context) return CUDA_ERROR_INVALID_CONTEXT;
+  CUresult result = token_get_descriptor((int)(intptr_t)handle, &token);
+  if (result) return result;
+  struct pool *opened = arena_take(&pools);
+  if (!opened) return CUDA_ERROR_OUT_OF_MEMORY;
+  uint32_t ordinal = 0;
+  opened->number = FIRST_MADE + opened->slot.number;
+  result = context_result(
+      context, op_poolOpen(context->number, TOKEN_IN(token), opened->number, &ordinal));
+  if (!result && !device_of_ordinal((uint32_t)(context->number >> LINK_SHIFT), ordinal, &opened->device)) {
+    op_poolDestroy(context->number, opened->number);
+    result = CUDA_ERROR_INVALID_DEVICE;
+  }
+  arena_publish(&pools, opened);
+  if (result) {
+    arena_give(&pools, opened);
+    return result;
+  }
+  *pool_out = (CUmemoryPool)(void *)opened;
   return CUDA_SUCCESS;
 }
 

@@ -8,6 +8,7 @@ struct pool {
   struct slot slot;
   CUdevice device;
   uint32_t number;          // on the call stream: 1 + the device's ordinal for a default pool
+  int handleTypes;          // CUmemAllocationHandleType, as asked for
   uint64_t readers, writers;  // bit of a device: what other devices may do with its memory
 };
 

@@ -14,7 +14,7 @@ struct range {
   struct context *context;
   uint64_t contextId;
   uint64_t id;            // unique in the process
-  uint64_t host;          // of RANGE_MAPPED: where the program has it; of RANGE_VIRTUAL: its block
+  uint64_t host;          // of RANGE_MAPPED: where the program has it; of RANGE_VIRTUAL: its block; opened: how often
   uint32_t flags;         // of page-locked memory, as asked for
   uint8_t kind;           // enum range_kind
   bool syncMemops;
@@ -28,6 +28,8 @@ enum range_kind {
   RANGE_MANAGED,
   RANGE_MAPPED,      // the device's copy of page-locked memory
   RANGE_VIRTUAL,     // a block that the program mapped
+  RANGE_OPENED,      // another process's allocation
+  RANGE_OPENED_POOL, // the same, from a pool
   RANGE_PINNED,
   RANGE_REGISTERED,
 };

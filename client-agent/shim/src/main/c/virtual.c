@@ -6,6 +6,7 @@
 #include "memory.h"
 #include "ops.h"
 #include "route.h"
+#include "share.h"
 #include "shim.h"
 
 #include <string.h>
@@ -45,13 +46,20 @@ static CUresult begin_at(CUdeviceptr address, struct context **context) {
   return *context ? CUDA_SUCCESS : CUDA_ERROR_INVALID_CONTEXT;
 }
 
+static bool has_descriptors(CUdevice device) {
+  return device_attribute(device, ATTRIBUTE_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR_SUPPORTED) > 0;
+}
+
 static CUresult check_prop(const CUmemAllocationProp *prop) {
   if (!prop || prop->type != ALLOCATION_PINNED) return CUDA_ERROR_INVALID_VALUE;
   // Host memory, and handles of other kinds: the device's attributes say that there are none.
-  if (prop->location.type != LOCATION_DEVICE || prop->requestedHandleTypes) {
+  if (prop->location.type != LOCATION_DEVICE || prop->requestedHandleTypes & ~HANDLE_DESCRIPTOR) {
     return CUDA_ERROR_NOT_SUPPORTED;
   }
   if (!device_find(prop->location.id)) return CUDA_ERROR_INVALID_DEVICE;
+  if (prop->requestedHandleTypes && !has_descriptors(prop->location.id)) {
+    return CUDA_ERROR_NOT_SUPPORTED;
+  }
   bool supported =
       device_attribute(prop->location.id, ATTRIBUTE_VIRTUAL_MEMORY_MANAGEMENT_SUPPORTED) > 0;
   return supported ? CUDA_SUCCESS : CUDA_ERROR_NOT_SUPPORTED;
@@ -110,10 +118,12 @@ CUresult shim_cuMemCreate(CUmemGenericAllocationHandle *handle, size_t size,
   if (!block) return CUDA_ERROR_OUT_OF_MEMORY;
   block->bytes = size;
   block->device = prop->location.id;
+  block->handleTypes = prop->requestedHandleTypes;
   block->handles = 1;
   arena_publish(&blocks, block);
-  result = context_result(context, op_vmCreate(context->number, block->slot.number,
-                                               device_ordinal(block->device), size));
+  result = context_result(
+      context, op_vmCreate(context->number, block->slot.number, device_ordinal(block->device), size,
+                           (uint32_t)block->handleTypes));
   if (result) {
     arena_give(&blocks, block);
     return result;
@@ -174,7 +184,63 @@ CUresult shim_cuMemGetAllocationPropertiesFromHandle(CUmemAllocationProp *prop,
   if (!prop || !block || !block->handles) return CUDA_ERROR_INVALID_VALUE;
   memset(prop, 0, sizeof *prop);
   prop->type = ALLOCATION_PINNED;
+  prop->requestedHandleTypes = block->handleTypes;
   prop->location = (struct location){LOCATION_DEVICE, block->device};
+  return CUDA_SUCCESS;
+}
+
+// Between processes
+
+CUresult shim_cuMemExportToShareableHandle(void *shareableHandle,
+                                           CUmemGenericAllocationHandle handle,
+                                           CUmemAllocationHandleType handleType,
+                                           unsigned long long flags) {
+  struct context *context;
+  struct token token;
+  if (!shareableHandle || flags) return CUDA_ERROR_INVALID_VALUE;
+  CUresult result = begin(&context);
+  if (result) return result;
+  lock_take(&lock);
+  struct block *block = find(handle);
+  if (!block || !block->handles || !(block->handleTypes & handleType)) {
+    result = CUDA_ERROR_INVALID_VALUE;
+  } else {
+    result = begin_of(block->device, &context);
+  }
+  if (!result) {
+    result = context_result(
+        context, op_vmShare(context->number, block->slot.number, TOKEN_OUT(token)));
+  }
+  lock_release(&lock);
+  return result ? result : token_put_descriptor(&token, shareableHandle);
+}
+
+CUresult shim_cuMemImportFromShareableHandle(CUmemGenericAllocationHandle *handle, void *osHandle,
+                                             CUmemAllocationHandleType shHandleType) {
+  struct context *context;
+  struct token token;
+  if (!handle) return CUDA_ERROR_INVALID_VALUE;
+  if (shHandleType != HANDLE_DESCRIPTOR) return CUDA_ERROR_NOT_SUPPORTED;
+  CUresult result = begin(&context);
+  if (!result) result = token_get_descriptor((int)(intptr_t)osHandle, &token);
+  if (result) return result;
+  struct block *block = arena_take(&blocks);
+  if (!block) return CUDA_ERROR_OUT_OF_MEMORY;
+  uint32_t ordinal = 0;
+  result = context_result(context, op_vmOpen(context->number, TOKEN_IN(token), block->slot.number,
+                                             &ordinal, &block->bytes));
+  if (!result && !device_of_ordinal((uint32_t)(context->number >> LINK_SHIFT), ordinal, &block->device)) {
+    op_vmRelease(context->number, block->slot.number);
+    result = CUDA_ERROR_INVALID_DEVICE;
+  }
+  block->handleTypes = HANDLE_DESCRIPTOR;
+  block->handles = 1;
+  arena_publish(&blocks, block);
+  if (result) {
+    arena_give(&blocks, block);
+    return result;
+  }
+  *handle = (uintptr_t)block;
   return CUDA_SUCCESS;
 }
 

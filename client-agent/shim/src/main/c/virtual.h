@@ -9,6 +9,7 @@ struct block {
   struct slot slot;
   uint64_t bytes;
   CUdevice device;
+  int handleTypes;    // CUmemAllocationHandleType, as asked for
   uint32_t handles;   // how often it is held by its handle
   uint32_t mappings;
 };

@@ -108,6 +108,18 @@ public interface BackendTraits {
     return 0;
   }
 
+  /**
+   * The descriptor in what {@code cuIpcGetMemHandle}, {@code cuIpcGetEventHandle} or {@code
+   * cuMemPoolExportPointer} wrote, which another process needs; -1 if there is none, as in what a
+   * driver writes.
+   */
+  default int descriptorOf(long handle) {
+    return -1;
+  }
+
+  /** Puts the descriptor as it is in this process into what another one's backend wrote. */
+  default void setDescriptor(long handle, int descriptor) {}
+
   /** Why the last call that failed did so, where a backend knows more than a result. */
   default Optional<String> lastFailure() {
     return Optional.empty();

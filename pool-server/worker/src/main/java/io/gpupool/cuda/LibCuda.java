@@ -3,8 +3,12 @@ package io.gpupool.cuda;
 
 import java.lang.foreign.Arena;
 import java.lang.foreign.FunctionDescriptor;
+import java.lang.foreign.GroupLayout;
 import java.lang.foreign.Linker;
+import java.lang.foreign.MemoryLayout;
+import java.lang.foreign.MemorySegment;
 import java.lang.foreign.SymbolLookup;
+import java.lang.foreign.ValueLayout;
 import java.lang.invoke.MethodHandle;
 import java.util.Set;
 import java.util.concurrent.ConcurrentHashMap;
@@ -17,6 +21,10 @@ import java.util.concurrent.ConcurrentHashMap;
 public final class LibCuda {
   private static final Set<String> MISSING = ConcurrentHashMap.newKeySet();
   private static volatile SymbolLookup library;
+
+  /** A struct that is passed by value: a handle for other processes. */
+  static final GroupLayout STRUCT_64 =
+      MemoryLayout.structLayout(MemoryLayout.sequenceLayout(8, ValueLayout.JAVA_LONG));
 
   private LibCuda() {}
 
@@ -38,6 +46,11 @@ public final class LibCuda {
         .find(symbol)
         .map(address -> Linker.nativeLinker().downcallHandle(address, descriptor))
         .orElse(null);
+  }
+
+  /** The struct at an address. */
+  static MemorySegment struct64(long address) {
+    return MemorySegment.ofAddress(address).reinterpret(STRUCT_64.byteSize());
   }
 
   static int missing(String symbol) {

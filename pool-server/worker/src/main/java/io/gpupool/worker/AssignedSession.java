@@ -27,6 +27,7 @@ final class AssignedSession {
   private static final long STATS_MILLIS = 1000;
 
   private final ControlLink control;
+  private final ServerExchange exchange;
   private final CompletableFuture<Ready> ready = new CompletableFuture<>();
   private final PeerConnections peers = new PeerConnections(this::dial);
   private volatile Assignment assignment;
@@ -34,8 +35,9 @@ final class AssignedSession {
 
   private record Ready(Backend backend, Optional<KernelOutput> output) {}
 
-  AssignedSession(ControlLink control) {
+  AssignedSession(ControlLink control, ServerExchange exchange) {
     this.control = control;
+    this.exchange = exchange;
   }
 
   /** The backend can be used now. */
@@ -120,7 +122,7 @@ final class AssignedSession {
     Optional<Runnable> driverOutput = parts.output.map(output -> output::flush);
     SessionPlan plan =
         new SessionPlan(
-            assignment.gpus(), ledger, SessionPlan.DEFAULT_SPIN_NANOS, driverOutput, peers);
+            assignment.gpus(), ledger, exchange, SessionPlan.DEFAULT_SPIN_NANOS, driverOutput, peers);
     Session session = new Session(parts.backend, plan, stream);
     if (!parts.backend.printTo(session::print)) {
       parts.output.ifPresent(output -> output.sendTo(session::print));

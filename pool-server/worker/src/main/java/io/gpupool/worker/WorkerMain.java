@@ -52,7 +52,8 @@ public final class WorkerMain {
             .put("pid", ProcessHandle.current().pid())
             .put("token", Optional.ofNullable(System.getenv("GPUPOOL_WORKER_TOKEN")).orElse(""))
             .build());
-    AssignedSession session = new AssignedSession(control);
+    ServerExchange exchange = new ServerExchange(control);
+    AssignedSession session = new AssignedSession(control, exchange);
     Thread.ofPlatform().name("start").daemon().start(() -> start(options, control, session));
     for (Optional<TextMessage> message = control.receive();
         message.isPresent();
@@ -79,6 +80,12 @@ public final class WorkerMain {
             session.peer(link, socket.getAsInt());
           }
         }
+        case "shared" -> {
+          boolean follows = message.get().get("descriptor").isPresent();
+          exchange.answered(
+              message.get(), follows ? control.receiveDescriptor() : OptionalInt.empty());
+        }
+        case "released" -> exchange.released(message.get());
         default -> throw new WireException("unknown message '" + message.get().type() + "'");
       }
     }

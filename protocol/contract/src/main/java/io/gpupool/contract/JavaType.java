@@ -3,8 +3,13 @@ package io.gpupool.contract;
 
 import java.util.Map;
 
-/** The Java primitive that carries a C parameter: addresses and handles are {@code long}. */
+/**
+ * The Java primitive that carries a C parameter: addresses and handles are {@code long}. Of structs
+ * by value there are those of 64 bytes alone.
+ */
 enum JavaType {
+  /** Passed by value; carried by the address of its bytes. */
+  STRUCT("long", "LibCuda.STRUCT_64"),
   INT("int", "JAVA_INT"),
   LONG("long", "JAVA_LONG"),
   FLOAT("float", "JAVA_FLOAT");
@@ -36,6 +41,9 @@ enum JavaType {
       case "float" -> FLOAT;
       default -> {
         CudaType type = types.get(parameter.type());
+        if (type != null && type.kind() == CudaType.Kind.STRUCT && type.sizeBytes() == 64) {
+          yield STRUCT;
+        }
         if (type == null || type.kind() == CudaType.Kind.STRUCT) {
           throw new IllegalArgumentException(
               "no Java type carries the parameter " + parameter.declaration());

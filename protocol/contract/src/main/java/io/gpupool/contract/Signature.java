@@ -15,7 +15,12 @@ record Signature(EntryPoint entryPoint, Map<String, CudaType> types) {
 
   /** {@code stream, flags}. */
   String arguments() {
-    return entryPoint.parameters().stream().map(Parameter::name).collect(Collectors.joining(", "));
+    return entryPoint.parameters().stream()
+        .map(p ->
+            JavaType.of(p, types) == JavaType.STRUCT
+                ? "LibCuda.struct64(" + p.name() + ")"
+                : p.name())
+        .collect(Collectors.joining(", "));
   }
 
   /** {@code JAVA_INT, JAVA_LONG, JAVA_INT}: the result, then the parameters. */

@@ -12,6 +12,8 @@ import java.lang.foreign.MemorySegment;
 import java.lang.foreign.StructLayout;
 import java.lang.foreign.ValueLayout;
 import java.lang.invoke.MethodHandle;
+import java.nio.file.Files;
+import java.nio.file.Path;
 
 /** What the JDK cannot do with file descriptors on Linux: bare calls into libc, for any thread. */
 public final class Descriptors {
@@ -21,20 +23,30 @@ public final class Descriptors {
   private static final int O_NONBLOCK = 04000;
   private static final int MFD_CLOEXEC = 1;
 
+  /** O_RDWR and O_CLOEXEC. */
+  private static final int O_OPEN = 02000002;
+
+  /** System calls, with the same numbers on x86-64 and AArch64. */
+  private static final int PIDFD_OPEN = 434;
+
+  private static final int PIDFD_GETFD = 438;
+
   /*
-   * Every function is called with three words, and takes no notice of those that it does not have nor
+   * Every function is called with four words, and takes no notice of those that it does not have nor
    * of the upper half of an int, by the calling conventions of x86-64 and AArch64. So the JVM makes
    * one piece of code for all of them.
    */
   private static final Linker LINKER = Linker.nativeLinker();
-  private static final FunctionDescriptor THREE_WORDS =
-      FunctionDescriptor.of(JAVA_LONG, JAVA_LONG, JAVA_LONG, JAVA_LONG);
+  private static final FunctionDescriptor FOUR_WORDS =
+      FunctionDescriptor.of(JAVA_LONG, JAVA_LONG, JAVA_LONG, JAVA_LONG, JAVA_LONG);
   private static final StructLayout STATE = Linker.Option.captureStateLayout();
   private static final long ERRNO = STATE.byteOffset(PathElement.groupElement("errno"));
   private static final MethodHandle FCNTL = function("fcntl");
   private static final MethodHandle CLOSE = function("close");
   private static final MethodHandle MEMFD_CREATE = function("memfd_create");
   private static final MethodHandle FTRUNCATE = function("ftruncate");
+  private static final MethodHandle OPEN = function("open");
+  private static final MethodHandle SYSCALL = function("syscall");
 
   private Descriptors() {}
 
@@ -60,6 +72,28 @@ public final class Descriptors {
     call("close", CLOSE, descriptor, 0, 0);
   }
 
+  /**
+   * A copy of a descriptor of another process, which must be of the same user and not end
+   * meanwhile.
+   *
+   * @throws IOException if it has no such descriptor, or the system does not let it be copied
+   */
+  public static int ofProcess(int process, int descriptor) throws IOException {
+    Path path = Path.of("/proc/" + process + "/fd/" + descriptor);
+    if (Files.readSymbolicLink(path).toString().startsWith("/memfd:")) {
+      // Files in memory can be opened again; this works in containers that forbid the other way.
+      try (Arena arena = Arena.ofConfined()) {
+        return call("open", OPEN, arena.allocateFrom(path.toString()).address(), O_OPEN, 0);
+      }
+    }
+    int handle = call("pidfd_open", SYSCALL, PIDFD_OPEN, process, 0);
+    try {
+      return call("pidfd_getfd", SYSCALL, PIDFD_GETFD, handle, descriptor);
+    } finally {
+      close(handle);
+    }
+  }
+
   /** A zeroed file that lives in memory alone, as long as a descriptor or mapping of it does. */
   public static int memoryFile(String name, long lengthBytes) throws IOException {
     int descriptor;
@@ -79,7 +113,7 @@ public final class Descriptors {
   private static MethodHandle function(String name) {
     return LINKER.downcallHandle(
         LINKER.defaultLookup().findOrThrow(name),
-        THREE_WORDS,
+        FOUR_WORDS,
         Linker.Option.captureCallState("errno"));
   }
 
@@ -87,7 +121,7 @@ public final class Descriptors {
       throws IOException {
     try (Arena arena = Arena.ofConfined()) {
       MemorySegment state = arena.allocate(STATE);
-      int result = (int) (long) function.invokeExact(state, a, b, c);
+      int result = (int) (long) function.invokeExact(state, a, b, c, 0L);
       if (result < 0) {
         throw new IOException(name + " failed: errno " + state.get(ValueLayout.JAVA_INT, ERRNO));
       }

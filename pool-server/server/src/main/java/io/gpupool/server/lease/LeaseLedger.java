@@ -56,6 +56,22 @@ public final class LeaseLedger implements AutoCloseable {
     return gpus == 0 ? 0 : (long) WORD.getVolatile(words, at(gpu, 1 + slot));
   }
 
+  /** Has some of one slot's memory count for another. */
+  public void move(int gpu, long bytes, int from, int to) {
+    if (gpus > 0) {
+      WORD.getAndAdd(words, at(gpu, 1 + from), -bytes);
+      WORD.getAndAdd(words, at(gpu, 1 + to), bytes);
+    }
+  }
+
+  /** Takes off some of a slot's memory, which its worker does not count. */
+  public void release(int gpu, long bytes, int slot) {
+    if (gpus > 0) {
+      WORD.getAndAdd(words, at(gpu, 1 + slot), -bytes);
+      WORD.getAndAdd(words, at(gpu, 0), -bytes);
+    }
+  }
+
   /** Takes off what a slot's worker had; it must be dead. */
   void clearSlot(int slot) {
     for (int gpu = 0; gpu < gpus; gpu++) {

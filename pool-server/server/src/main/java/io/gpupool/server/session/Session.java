@@ -62,6 +62,7 @@ public final class Session implements LeasedSession {
   private final Timers timers;
   private final Executor control;
   private final BiConsumer<Session, TextMessage> onPeerAsked;
+  private final LeaseExports exports;
   private final Runnable onGone;
 
   /** Wait until its program is connected, or never will be. */
@@ -87,6 +88,7 @@ public final class Session implements LeasedSession {
       Timers timers,
       Executor control,
       BiConsumer<Session, TextMessage> onPeerAsked,
+      LeaseExports exports,
       Runnable onGone) {
     this.id = id;
     this.key = key;
@@ -99,6 +101,7 @@ public final class Session implements LeasedSession {
     this.timers = timers;
     this.control = control;
     this.onPeerAsked = onPeerAsked;
+    this.exports = exports;
     this.onGone = onGone;
     openedAtNanos = timers.nowNanos();
     connectTimer = timers.after(CONNECT_LIMIT_MILLIS, () -> end("its program never connected"));
@@ -174,6 +177,7 @@ public final class Session implements LeasedSession {
           onPeerAsked.accept(this, message);
         }
       }
+      case "share" -> exports.hear(this, message);
       case "ended" -> end(HolderName.plain(message.get("reason").orElse("the worker ended it")));
       default -> LOG.debug("lease {} session {}: worker says {}", lease.id, id.brief(), message);
     }

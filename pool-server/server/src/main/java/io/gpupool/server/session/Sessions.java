@@ -17,6 +17,7 @@ import io.gpupool.wire.SessionKey;
 import io.gpupool.wire.Versions;
 import java.security.SecureRandom;
 import java.util.ArrayList;
+import java.util.HashMap;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
@@ -38,6 +39,7 @@ public final class Sessions {
   private final PeerLinks peers;
   private final SecureRandom random = new SecureRandom();
   private final Map<SessionId, Session> sessions = new LinkedHashMap<>();
+  private final Map<Lease, LeaseExports> exports = new HashMap<>();
 
   public Sessions(
       Leases leases,
@@ -84,6 +86,7 @@ public final class Sessions {
             timers,
             control,
             peers::ask,
+            exports.computeIfAbsent(lease, of -> new LeaseExports(of, random)),
             () -> gone(id));
     sessions.put(id, session);
     leases.tally().add(Count.SESSIONS_OPENED, 1, lease.tenant);
@@ -181,6 +184,10 @@ public final class Sessions {
     Session session = sessions.remove(id);
     if (session != null) {
       tally(leases.tally(), session);
+      exports.get(session.lease).gone(session);
+      if (session.lease.sessions().size() == 1) {
+        exports.remove(session.lease).close();
+      }
       leases.sessionGone(session.lease, session);
     }
   }

@@ -2,6 +2,7 @@
 package io.gpupool.server.session;
 
 import io.gpupool.server.control.Timers;
+import io.gpupool.transport.Detaching;
 import io.gpupool.wire.TextMessage;
 import io.netty.channel.unix.FileDescriptor;
 import java.util.ArrayList;
@@ -60,6 +61,21 @@ public final class Worker {
       action.run();
     } else {
       onLink.add(action);
+    }
+  }
+
+  /** Tells it something; not if it does not listen yet, or any more. */
+  void send(TextMessage message) {
+    link.ifPresent(to -> to.send(message));
+  }
+
+  /** The same, followed by a descriptor, which is closed here. */
+  void send(TextMessage message, FileDescriptor descriptor) {
+    if (link.isPresent()) {
+      link.get().send(message);
+      link.get().send(descriptor);
+    } else {
+      Detaching.closeQuietly(descriptor);
     }
   }
 

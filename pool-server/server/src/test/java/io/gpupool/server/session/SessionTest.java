@@ -120,6 +120,7 @@ class SessionTest {
             timers,
             Runnable::run,
             (asking, message) -> {},
+            new LeaseExports(lease, random),
             () -> leases.sessionGone(lease, made[0]));
     lease.add(made[0]);
     return made[0];

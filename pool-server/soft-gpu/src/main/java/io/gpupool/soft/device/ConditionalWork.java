@@ -40,6 +40,12 @@ final class ConditionalWork extends ContextWork {
     return true;
   }
 
+  /** Its bodies do. */
+  @Override
+  boolean touchesMemory() {
+    return false;
+  }
+
   /** On the thread that ended a body. */
   private void goOn() {
     // What follows a fault of the body is a matter of start.

@@ -34,6 +34,11 @@ abstract class ContextWork extends Work {
     device.usage().copied(lengthBytes);
   }
 
+  @Override
+  boolean touchesMemory() {
+    return true;
+  }
+
   /** Instead of {@link #run} where the context has a fault. */
   void skip() {}
 

@@ -73,11 +73,14 @@ final class DeviceAttributes {
     set(table, 97, limits.sharedBytesPerBlockOptIn());
     set(table, 99, 1); // host memory registration
     set(table, 102, 1); // virtual memory management
+    set(table, 103, 1); // blocks are shared by descriptors
     set(table, 106, limits.blocksPerMultiprocessor());
     set(table, 111, limits.sharedBytesReserved());
     set(table, 115, 1); // memory pools
+    set(table, 119, 1); // pools are shared by descriptors
     set(table, 122, 1); // stream memory operations on 64 bits
     set(table, 123, 1); // that wait for NOR
+    set(table, 125, 1); // events are shared
     set(table, 126, 1); // memory synchronisation domains
     set(table, 131, -1); // NUMA node of the memory
     set(table, 134, -1); // NUMA node of the host

@@ -40,6 +40,14 @@ final class Scheduler {
   private long queuedBytes;
   private int hostFunctionsRunning;
 
+  /** Works with device memory that have been let begin and are not done. */
+  private int touching;
+
+  /** Whether such works are held back; those that would have begun. */
+  private boolean held;
+
+  private final List<Work> heldBack = new ArrayList<>();
+
   Scheduler() {
     AtomicInteger count = new AtomicInteger();
     copyThreads =
@@ -78,7 +86,65 @@ final class Scheduler {
   /** Counts a work as queued; to be called with the lock held, after its last {@link #follow}. */
   boolean enqueue(Work work) {
     queuedWorks++;
-    return work.unmet == 0;
+    return work.unmet == 0 && admit(work);
+  }
+
+  /**
+   * Does something while no work touches device memory: waits for those that do, and lets none
+   * begin before it is done.
+   *
+   * @return false, with nothing done, if they do not end within {@code timeoutMillis}
+   */
+  boolean runAlone(Runnable action, long timeoutMillis) {
+    try {
+      if (!hold(timeoutMillis)) {
+        return false;
+      }
+      action.run();
+      return true;
+    } finally {
+      List<Work> ready;
+      synchronized (lock) {
+        held = false;
+        ready = List.copyOf(heldBack);
+        heldBack.clear();
+        touching += ready.size();
+      }
+      ready.forEach(this::begin);
+    }
+  }
+
+  private boolean hold(long timeoutMillis) {
+    long end = System.nanoTime() + TimeUnit.MILLISECONDS.toNanos(timeoutMillis);
+    synchronized (lock) {
+      held = true;
+      try {
+        while (touching > 0) {
+          long leftMillis = TimeUnit.NANOSECONDS.toMillis(end - System.nanoTime());
+          if (leftMillis <= 0) {
+            return false;
+          }
+          lock.wait(leftMillis);
+        }
+        return true;
+      } catch (InterruptedException e) {
+        Thread.currentThread().interrupt();
+        return false;
+      }
+    }
+  }
+
+  /** Whether a work that has nothing to wait for may begin now; with the lock held. */
+  private boolean admit(Work work) {
+    if (!work.touchesMemory()) {
+      return true;
+    }
+    if (held) {
+      heldBack.add(work);
+      return false;
+    }
+    touching++;
+    return true;
   }
 
   /** Starts a work for which {@link #enqueue} said true; the lock must not be held. */
@@ -201,9 +267,12 @@ final class Scheduler {
     List<Runnable> listeners;
     synchronized (lock) {
       work.done = true;
+      if (work.touchesMemory() && --touching == 0 && held) {
+        lock.notifyAll();
+      }
       if (work.successors != null) {
         for (Work successor : work.successors) {
-          if (--successor.unmet == 0) {
+          if (--successor.unmet == 0 && admit(successor)) {
             ready.add(successor);
           }
         }

@@ -5,6 +5,8 @@ import io.gpupool.soft.CudaStatus;
 import io.gpupool.soft.GpuException;
 import io.gpupool.soft.image.DeviceImage;
 import io.gpupool.soft.memory.Allocation;
+import io.gpupool.soft.memory.SharedMarks;
+import io.gpupool.soft.memory.SharedPiece;
 import io.gpupool.soft.texture.Sampler;
 import io.gpupool.soft.texture.Surface;
 import io.gpupool.soft.texture.Texture;
@@ -29,6 +31,9 @@ public final class SoftContext {
   public static final int GREATEST_PRIORITY = -5;
 
   public static final int LEAST_PRIORITY = 0;
+
+  /** How long sharing memory waits for running kernels. */
+  private static final long SHARE_MILLIS = 10_000;
 
   private static final AtomicLong NEXT_ID = new AtomicLong(1);
 
@@ -131,6 +136,16 @@ public final class SoftContext {
   public SoftEvent createEvent(int eventFlags) {
     requireUsable();
     return new SoftEvent(this, eventFlags);
+  }
+
+  /**
+   * Another process's event.
+   *
+   * @param descriptor of what {@link SoftEvent#shared} is there; stays the caller's
+   */
+  public SoftEvent openEvent(int descriptor) {
+    requireUsable();
+    return new SoftEvent(this, SharedMarks.open(descriptor));
   }
 
   /** Loads a module into this context; see {@link DeviceImage#parse} for what may be wrong. */
@@ -367,6 +382,70 @@ public final class SoftContext {
   /** Gives the context its fault, unless it has one. */
   void fail(GpuException failure) {
     fault.compareAndSet(null, failure);
+  }
+
+  /**
+   * Lets other processes have an allocation of the program; waits until kernels and copies that are
+   * under way have ended.
+   *
+   * @param address anywhere in it
+   * @throws GpuException INVALID_VALUE if there is none, NOT_READY if a kernel does not end
+   */
+  public SharedPiece share(long address) {
+    requireUsable();
+    Allocation allocation = find(address).orElseThrow(() -> notAllocated(address));
+    SoftDevice home = device.gpu().deviceOf(allocation.address());
+    AtomicReference<SharedPiece> piece = new AtomicReference<>();
+    Runnable share = () -> piece.set(home.memory().share(allocation.address()));
+    if (!scheduler.runAlone(share, SHARE_MILLIS)) {
+      throw new GpuException(
+          CudaStatus.NOT_READY, "memory is shared once no kernel runs, and one does not end");
+    }
+    return piece.get();
+  }
+
+  /**
+   * Checks that an allocation is of a pool whose memory other processes may have.
+   *
+   * @throws GpuException INVALID_VALUE
+   */
+  public void requireOfShareablePool(long address) {
+    Object owner = find(address).orElseThrow(() -> notAllocated(address)).owner();
+    if (!(owner instanceof SoftPool pool)) {
+      throw new GpuException(CudaStatus.INVALID_VALUE, "the allocation is of no pool");
+    }
+    pool.requireShareable();
+  }
+
+  /** Whether memory of another process is shown there. */
+  public boolean isAttached(long address) {
+    SoftDevice home = device.gpu().deviceOf(address);
+    return home != null && home.memory().isAttached(address);
+  }
+
+  /**
+   * Shows memory of another process, on this context's device.
+   *
+   * @param piece the descriptor is one of this process, and stays the caller's
+   * @return its address here
+   */
+  public long attach(SharedPiece piece) {
+    requireUsable();
+    return device.memory().attach(piece);
+  }
+
+  /**
+   * Ends what {@link #attach} began; no kernel may be at work on it.
+   *
+   * @throws GpuException INVALID_VALUE if nothing of another process begins there
+   */
+  public void detach(long address) {
+    if (!isAttached(address)) {
+      throw new GpuException(
+          CudaStatus.INVALID_VALUE,
+          "no memory of another process is at 0x" + Long.toHexString(address));
+    }
+    device.gpu().deviceOf(address).memory().detach(address);
   }
 
   /** The bytes of a range of any device's memory. */

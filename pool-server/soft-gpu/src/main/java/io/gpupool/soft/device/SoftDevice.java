@@ -37,7 +37,7 @@ public final class SoftDevice {
     uuid =
         UUID.nameUUIDFromBytes(
             ("gpupool soft " + ordinal + " " + hostIdentity()).getBytes(StandardCharsets.UTF_8));
-    defaultPool = new SoftPool(this, 0);
+    defaultPool = new SoftPool(this, 0, false);
     pool = defaultPool;
   }
 

@@ -3,36 +3,69 @@ package io.gpupool.soft.device;
 
 import io.gpupool.soft.CudaStatus;
 import io.gpupool.soft.GpuException;
+import io.gpupool.soft.memory.SharedMarks;
+import java.util.Optional;
 
 /** A mark in a stream; knows when the stream reached it. Any thread may ask. */
 public final class SoftEvent {
   /** Flag: query and synchronise only, no times. */
   public static final int DISABLE_TIMING = 2;
 
-  private static final int INTERPROCESS = 4;
+  /** Flag: other processes may know it; goes with {@link #DISABLE_TIMING} only. */
+  public static final int INTERPROCESS = 4;
+
   private static final int KNOWN_FLAGS = 7;
 
   private final SoftContext context;
   private final boolean timed;
+  private final Optional<SharedMarks> shared;
 
-  /** The most recent record; null before the first. */
+  /** The most recent record of this process; null before the first. */
   private volatile Mark mark;
 
   SoftEvent(SoftContext context, int flags) {
+    this(
+        context,
+        flags,
+        (flags & INTERPROCESS) == 0 ? Optional.empty() : Optional.of(SharedMarks.create()));
+  }
+
+  /** An event of another process. */
+  SoftEvent(SoftContext context, SharedMarks theirs) {
+    this(context, DISABLE_TIMING | INTERPROCESS, Optional.of(theirs));
+  }
+
+  private SoftEvent(SoftContext context, int flags, Optional<SharedMarks> shared) {
     if ((flags & ~KNOWN_FLAGS) != 0) {
       throw new GpuException(CudaStatus.INVALID_VALUE, "unknown event flags " + flags);
     }
-    if ((flags & INTERPROCESS) != 0) {
-      throw new GpuException(CudaStatus.NOT_SUPPORTED, "events cannot be shared between processes");
+    timed = (flags & DISABLE_TIMING) == 0;
+    if (timed && (flags & INTERPROCESS) != 0) {
+      throw new GpuException(CudaStatus.INVALID_VALUE, "an event between processes has no times");
     }
     this.context = context;
-    timed = (flags & DISABLE_TIMING) == 0;
+    this.shared = shared;
   }
 
   /** The most recent record's completion; done if it was never recorded. */
   public Completion completion() {
-    Mark current = mark;
-    return current == null ? Completion.DONE : current;
+    Work latest = lastMark();
+    return latest == null ? Completion.DONE : latest;
+  }
+
+  /**
+   * What other processes know it by.
+   *
+   * @throws GpuException INVALID_HANDLE if it was not made for them
+   */
+  public SharedMarks shared() {
+    return shared.orElseThrow(() ->
+        new GpuException(CudaStatus.INVALID_HANDLE, "the event was made without INTERPROCESS"));
+  }
+
+  /** Ends its use. */
+  public void destroy() {
+    shared.ifPresent(SharedMarks::close);
   }
 
   /**
@@ -53,15 +86,44 @@ public final class SoftEvent {
   }
 
   Mark newMark() {
-    return new Mark(context.device().gpu().scheduler());
+    return new Mark(context.device().gpu().scheduler(), shared);
   }
 
   void record(Mark newest) {
     mark = newest;
   }
 
+  /** The most recent record, of whatever process; null if it was never recorded. */
   Work lastMark() {
-    return mark;
+    Mark own = mark;
+    if (shared.isEmpty()) {
+      return own;
+    }
+    SharedMarks marks = shared.get();
+    long latest = marks.latest();
+    if (own != null && own.number == latest || latest == 0) {
+      return own;
+    }
+    return marks.isDone(latest) ? null : awaiting(marks, latest);
+  }
+
+  /** A work of no stream, done when another process's record is. */
+  private Work awaiting(SharedMarks marks, long number) {
+    SoftGpu gpu = context.device().gpu();
+    Scheduler scheduler = gpu.scheduler();
+    Work theirs =
+        new Work(scheduler) {
+          @Override
+          boolean start() {
+            gpu.valueWaits().add(() -> marks.isDone(number), this);
+            return false;
+          }
+        };
+    synchronized (scheduler.lock()) {
+      scheduler.enqueue(theirs);
+    }
+    scheduler.begin(theirs);
+    return theirs;
   }
 
   private long nanos() {
@@ -78,15 +140,23 @@ public final class SoftEvent {
 
   /** One record of an event. Written by the thread that runs it, before it is done. */
   static final class Mark extends Work {
+    private final Optional<SharedMarks> shared;
+
+    /** Among all processes' records; 0 if only this one knows the event. */
+    private final long number;
+
     private long nanos;
 
-    Mark(Scheduler scheduler) {
+    Mark(Scheduler scheduler, Optional<SharedMarks> shared) {
       super(scheduler);
+      this.shared = shared;
+      number = shared.map(SharedMarks::begin).orElse(0L);
     }
 
     @Override
     boolean start() {
       nanos = System.nanoTime();
+      shared.ifPresent(marks -> marks.done(number));
       return true;
     }
   }

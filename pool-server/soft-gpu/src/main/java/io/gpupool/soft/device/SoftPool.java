@@ -23,6 +23,8 @@ public final class SoftPool {
 
   private final SoftDevice device;
   private final long maxBytes;
+  private final boolean shareable;
+  private final boolean ofAnotherProcess;
   private final boolean[] reuse = {true, true, true};
   private long releaseThreshold;
   private long usedBytes;
@@ -34,10 +36,45 @@ public final class SoftPool {
    * A pool.
    *
    * @param maxBytes the most it may hold; 0 for no limit of its own
+   * @param shareable whether other processes may have its memory
    */
-  public SoftPool(SoftDevice device, long maxBytes) {
+  public SoftPool(SoftDevice device, long maxBytes, boolean shareable) {
+    this(device, maxBytes, shareable, false);
+  }
+
+  private SoftPool(SoftDevice device, long maxBytes, boolean shareable, boolean ofAnotherProcess) {
     this.device = device;
     this.maxBytes = maxBytes;
+    this.shareable = shareable;
+    this.ofAnotherProcess = ofAnotherProcess;
+  }
+
+  /** Stands for a pool of another process: gives no memory but what that process has shared. */
+  public static SoftPool ofAnotherProcess(SoftDevice device) {
+    return new SoftPool(device, 0, false, true);
+  }
+
+  /**
+   * Checks that other processes may have its memory.
+   *
+   * @throws GpuException INVALID_VALUE
+   */
+  public void requireShareable() {
+    if (!shareable) {
+      throw new GpuException(
+          CudaStatus.INVALID_VALUE, "the pool was made without handles of that type");
+    }
+  }
+
+  /**
+   * Checks that it is one of {@link #ofAnotherProcess}.
+   *
+   * @throws GpuException INVALID_VALUE
+   */
+  public void requireOfAnotherProcess() {
+    if (!ofAnotherProcess) {
+      throw new GpuException(CudaStatus.INVALID_VALUE, "the pool is this process's own");
+    }
   }
 
   public SoftDevice device() {
@@ -106,6 +143,9 @@ public final class SoftPool {
 
   long allocate(long bytes) {
     synchronized (this) {
+      if (ofAnotherProcess) {
+        throw new GpuException(CudaStatus.INVALID_VALUE, "the pool is another process's");
+      }
       if (destroyed) {
         throw new GpuException(CudaStatus.INVALID_VALUE, "the pool is destroyed");
       }

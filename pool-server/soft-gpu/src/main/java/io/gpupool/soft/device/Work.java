@@ -40,6 +40,11 @@ abstract class Work implements Completion {
     return true;
   }
 
+  /** Whether it reads or writes device memory while it runs. */
+  boolean touchesMemory() {
+    return false;
+  }
+
   void addSuccessor(Work work) {
     if (successors == null) {
       successors = new ArrayList<>(2);

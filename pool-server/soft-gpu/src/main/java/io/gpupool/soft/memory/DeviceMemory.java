@@ -49,6 +49,7 @@ public final class DeviceMemory implements AutoCloseable {
   private final PhysicalStore physical;
   private final VirtualSpace virtual;
   private final RangeSet freedResident = new RangeSet();
+  private final SharedPages shared;
 
   /** What was freed of late, for {@link #describe} to tell of. */
   private final Deque<Freed> freed = new ArrayDeque<>();
@@ -87,6 +88,7 @@ public final class DeviceMemory implements AutoCloseable {
     heap = new Heap(mapping.address(), heapBytes, ALIGNMENT_BYTES);
     virtual = new VirtualSpace(mapping, map, ordinal, mapping.address() + heapBytes, virtualBytes);
     physical = new PhysicalStore(new PhysicalBudget(), heapBytes);
+    shared = new SharedPages(mapping);
     committedEnd = mapping.address();
   }
 
@@ -194,6 +196,7 @@ public final class DeviceMemory implements AutoCloseable {
         throw noAllocation(address);
       }
       map.markDead(address, size);
+      shared.freed(address, size);
       freedResident.add(address, address + size);
       freed.addLast(new Freed(address, size));
       if (freed.size() > MAX_FREED) {
@@ -316,6 +319,55 @@ public final class DeviceMemory implements AutoCloseable {
     return physical.create(sizeBytes);
   }
 
+  /** The same, for other processes to have, too. */
+  public PhysicalBlock createShareableBlock(long sizeBytes) {
+    return physical.createShareable(sizeBytes);
+  }
+
+  /**
+   * Lets other processes have an allocation. No kernel or copy may run on the device meanwhile.
+   *
+   * @param address anywhere in it
+   * @throws GpuException INVALID_VALUE if there is none, OUT_OF_MEMORY, NOT_SUPPORTED
+   */
+  public SharedPiece share(long address) {
+    synchronized (lock) {
+      requireOpen();
+      return shared.share(heap.find(address).orElseThrow(() -> noAllocation(address)));
+    }
+  }
+
+  /**
+   * Shows memory of another process to all devices.
+   *
+   * @param piece the descriptor is one of this process, and stays the caller's
+   * @return where the other process's allocation begins
+   * @throws GpuException INVALID_VALUE, OUT_OF_MEMORY
+   */
+  public long attach(SharedPiece piece) {
+    if (!piece.isSound()) {
+      throw new GpuException(CudaStatus.INVALID_VALUE, "no piece of a file: " + piece);
+    }
+    PhysicalBlock block =
+        PhysicalBlock.ofFile(
+            SharedFile.duplicate(piece.descriptor()), piece.offset(), piece.mappedBytes());
+    try {
+      return virtual.attach(block, piece.innerBytes(), piece.lengthBytes());
+    } finally {
+      block.release();
+    }
+  }
+
+  /** Whether {@link #attach} has given this address. */
+  public boolean isAttached(long address) {
+    return virtual.isAttached(address);
+  }
+
+  /** Ends what {@link #attach} began. */
+  public void detach(long address) {
+    virtual.detach(address);
+  }
+
   /** What kernels may touch. */
   public MemoryMap map() {
     return map;
@@ -344,6 +396,7 @@ public final class DeviceMemory implements AutoCloseable {
         closed = true;
         map.close();
         mapping.unmap();
+        shared.close();
         physical.close();
       }
     }

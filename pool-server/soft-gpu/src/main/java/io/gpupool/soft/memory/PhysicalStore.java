@@ -6,7 +6,10 @@ import io.gpupool.soft.GpuException;
 import java.util.Optional;
 import java.util.OptionalLong;
 
-/** The blocks of one device that are mapped by the program, in one file. Any thread may call it. */
+/**
+ * The blocks of one device that are mapped by the program: in one file, or, if other processes are
+ * to have them, in one each. Any thread may call it.
+ */
 final class PhysicalStore implements AutoCloseable {
   private final Budget budget;
   private final long capacityBytes;
@@ -29,16 +32,11 @@ final class PhysicalStore implements AutoCloseable {
   }
 
   synchronized PhysicalBlock create(long sizeBytes) {
-    if (sizeBytes <= 0 || sizeBytes % VirtualSpace.GRANULE_BYTES != 0) {
-      throw new GpuException(
-          CudaStatus.INVALID_VALUE,
-          sizeBytes + " bytes is no multiple of " + VirtualSpace.GRANULE_BYTES);
-    }
+    requireGranules(sizeBytes);
     if (file.isEmpty()) {
       file = SharedFile.create(capacityBytes);
       if (file.isEmpty()) {
-        throw new GpuException(
-            CudaStatus.NOT_SUPPORTED, "this system has no files in memory (memfd_create)");
+        throw noFiles();
       }
     }
     if (!budget.take(sizeBytes)) {
@@ -49,23 +47,51 @@ final class PhysicalStore implements AutoCloseable {
       budget.giveBack(sizeBytes);
       throw new GpuException(CudaStatus.OUT_OF_MEMORY, "no " + sizeBytes + " bytes in one piece");
     }
-    return new PhysicalBlock(this, place.getAsLong(), sizeBytes);
+    long offset = place.getAsLong();
+    int descriptor = file.get().descriptor();
+    return new PhysicalBlock(descriptor, offset, sizeBytes, false, () -> free(offset, sizeBytes));
   }
 
-  synchronized void retain(PhysicalBlock block) {
-    block.uses++;
+  /** A block in a file of its own, so that its pages are nobody's but those that have it. */
+  PhysicalBlock createShareable(long sizeBytes) {
+    requireGranules(sizeBytes);
+    if (!budget.take(sizeBytes)) {
+      throw new GpuException(CudaStatus.OUT_OF_MEMORY, "no " + sizeBytes + " bytes are left");
+    }
+    Optional<SharedFile> own = SharedFile.create(sizeBytes);
+    if (own.isEmpty()) {
+      budget.giveBack(sizeBytes);
+      throw noFiles();
+    }
+    SharedFile made = own.get();
+    return new PhysicalBlock(
+        made.descriptor(),
+        0,
+        sizeBytes,
+        true,
+        () -> {
+          made.close();
+          budget.giveBack(sizeBytes);
+        });
   }
 
-  synchronized void release(PhysicalBlock block) {
-    if (--block.uses == 0) {
-      file.orElseThrow().discard(block.offset(), block.sizeBytes());
-      places.free(block.offset());
-      budget.giveBack(block.sizeBytes());
+  private synchronized void free(long offset, long sizeBytes) {
+    file.ifPresent(open -> open.discard(offset, sizeBytes));
+    places.free(offset);
+    budget.giveBack(sizeBytes);
+  }
+
+  private static void requireGranules(long sizeBytes) {
+    if (sizeBytes <= 0 || sizeBytes % VirtualSpace.GRANULE_BYTES != 0) {
+      throw new GpuException(
+          CudaStatus.INVALID_VALUE,
+          sizeBytes + " bytes is no multiple of " + VirtualSpace.GRANULE_BYTES);
     }
   }
 
-  synchronized int descriptor() {
-    return file.orElseThrow().descriptor();
+  private static GpuException noFiles() {
+    return new GpuException(
+        CudaStatus.NOT_SUPPORTED, "this system has no files in memory (memfd_create)");
   }
 
   @Override

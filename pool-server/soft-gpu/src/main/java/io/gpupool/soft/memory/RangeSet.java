@@ -42,6 +42,29 @@ final class RangeSet {
     }
   }
 
+  /** Hands what of a range is not in the set to {@code consumer}, lowest first. */
+  void forEachGap(long start, long end, RangeConsumer consumer) {
+    Map.Entry<Long, Long> before = endByStart.floorEntry(start);
+    long at = before == null ? start : Math.max(start, before.getValue());
+    for (Map.Entry<Long, Long> next = endByStart.ceilingEntry(start);
+        next != null && next.getKey() < end;
+        next = endByStart.higherEntry(next.getKey())) {
+      if (next.getKey() > at) {
+        consumer.accept(at, next.getKey());
+      }
+      at = Math.max(at, next.getValue());
+    }
+    if (at < end) {
+      consumer.accept(at, end);
+    }
+  }
+
+  /** Whether nothing of a range is in the set. */
+  boolean isFree(long start, long end) {
+    Map.Entry<Long, Long> last = endByStart.lowerEntry(end);
+    return last == null || last.getValue() <= start;
+  }
+
   long totalBytes() {
     return totalBytes;
   }

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.gpupool.soft.memory;
 
+import io.gpupool.soft.CudaStatus;
+import io.gpupool.soft.GpuException;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import java.util.Optional;
@@ -9,20 +11,27 @@ import java.util.Optional;
  * A file in memory alone, whose pages can be mapped at several addresses. It has a length and no
  * pages until they are touched.
  */
-final class SharedFile implements AutoCloseable {
+public final class SharedFile implements AutoCloseable {
   private static final int CLOEXEC = 1;
 
   /** FALLOC_FL_KEEP_SIZE and FALLOC_FL_PUNCH_HOLE. */
   private static final int PUNCH_HOLE = 3;
 
+  private static final int DUPFD_CLOEXEC = 1030;
+  private static final int SEEK_END = 2;
+
   private static final Optional<CFunction> MEMFD_CREATE = CFunction.find("memfd_create");
   private static final CFunction FTRUNCATE = CFunction.of("ftruncate");
   private static final CFunction FALLOCATE = CFunction.of("fallocate");
+  private static final CFunction PWRITE = CFunction.of("pwrite");
+  private static final CFunction FCNTL = CFunction.of("fcntl");
+  private static final CFunction LSEEK = CFunction.of("lseek");
   private static final CFunction CLOSE = CFunction.of("close");
 
   private final int descriptor;
 
-  private SharedFile(int descriptor) {
+  /** Takes over a descriptor. */
+  SharedFile(int descriptor) {
     this.descriptor = descriptor;
   }
 
@@ -46,8 +55,47 @@ final class SharedFile implements AutoCloseable {
     }
   }
 
+  /**
+   * A second descriptor of a file, close-on-exec.
+   *
+   * @throws GpuException INVALID_VALUE if there is no such descriptor, or no room for another
+   */
+  public static int duplicate(int descriptor) {
+    int copy = FCNTL.callInt(descriptor, DUPFD_CLOEXEC, 0, 0);
+    if (copy < 0) {
+      throw new GpuException(CudaStatus.INVALID_VALUE, "cannot duplicate descriptor " + descriptor);
+    }
+    return copy;
+  }
+
+  /** The descriptor of a file without content, which stands for something by itself. */
+  public static int empty() {
+    return create(0)
+        .map(SharedFile::descriptor)
+        .orElseThrow(() -> new GpuException(CudaStatus.OUT_OF_MEMORY, "no more descriptors"));
+  }
+
   int descriptor() {
     return descriptor;
+  }
+
+  /** Negative if it has none. */
+  long lengthBytes() {
+    return LSEEK.call(descriptor, 0, SEEK_END);
+  }
+
+  /** Writes memory into the file; false if the system has no more. */
+  boolean write(long offset, long address, long lengthBytes) {
+    long written = 0;
+    while (written < lengthBytes) {
+      long count =
+          PWRITE.call(descriptor, address + written, lengthBytes - written, offset + written, 0, 0);
+      if (count <= 0) {
+        return false;
+      }
+      written += count;
+    }
+    return true;
   }
 
   /** Gives the pages of a range back; they read as zero afterwards. */

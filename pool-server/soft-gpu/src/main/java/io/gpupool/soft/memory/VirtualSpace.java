@@ -3,6 +3,8 @@ package io.gpupool.soft.memory;
 
 import io.gpupool.soft.CudaStatus;
 import io.gpupool.soft.GpuException;
+import java.util.Arrays;
+import java.util.HashMap;
 import java.util.Map;
 import java.util.OptionalLong;
 import java.util.TreeMap;
@@ -35,6 +37,9 @@ public final class VirtualSpace {
   private final TreeMap<Long, Reservation> reservations = new TreeMap<>();
 
   private final TreeMap<Long, Mapped> mapped = new TreeMap<>();
+
+  /** What other processes' memory is shown at, and the reservation that is for. */
+  private final Map<Long, Long> attached = new HashMap<>();
 
   private record Reservation(long sizeBytes, long place) {}
 
@@ -119,7 +124,7 @@ public final class VirtualSpace {
     if (!reserved || !inside || isMapped(address, bytes)) {
       throw invalid("cannot map " + bytes + " bytes at 0x" + Long.toHexString(address));
     }
-    if (!mapping.share(address, bytes, block.store().descriptor(), block.offset() + offset)) {
+    if (!mapping.share(address, bytes, block.descriptor(), block.offset() + offset)) {
       throw new GpuException(CudaStatus.OUT_OF_MEMORY, "the system maps no more");
     }
     block.retain();
@@ -133,6 +138,42 @@ public final class VirtualSpace {
     mapping.unshare(address, bytes);
     whole.values().forEach(gone -> gone.block.release());
     whole.clear();
+  }
+
+  /**
+   * Shows a block whole, at addresses of its own, to all devices; it may be any pages.
+   *
+   * @param inner where in it that begins which kernels may touch
+   * @return the address of that
+   */
+  synchronized long attach(PhysicalBlock block, long inner, long lengthBytes) {
+    long reserved = (block.sizeBytes() + GRANULE_BYTES - 1) & -GRANULE_BYTES;
+    long address = reserve(reserved, 0);
+    if (!mapping.share(address, block.sizeBytes(), block.descriptor(), block.offset())) {
+      free(address, reserved);
+      throw new GpuException(CudaStatus.OUT_OF_MEMORY, "the system maps no more");
+    }
+    block.retain();
+    Mapped all = new Mapped(block, block.sizeBytes(), MAX_DEVICES);
+    Arrays.fill(all.access, READ_WRITE);
+    mapped.put(address, all);
+    map.markLive(address + inner, lengthBytes);
+    attached.put(address + inner, address);
+    return address + inner;
+  }
+
+  synchronized boolean isAttached(long shown) {
+    return attached.containsKey(shown);
+  }
+
+  /** Ends what {@link #attach} began. */
+  synchronized void detach(long shown) {
+    Long address = attached.remove(shown);
+    if (address == null) {
+      throw invalid("nothing is shown at 0x" + Long.toHexString(shown));
+    }
+    unmap(address, mapped.get(address).sizeBytes);
+    free(address, reservations.get(address).sizeBytes);
   }
 
   /** Says what a device may do with whole mappings. Reading alone is not told from writing. */

@@ -109,7 +109,7 @@ final class ContextMemoryTest {
 
   @Test
   void pool_ofItsOwn_keepsItsLimitAndOutlivesItsAllocations() {
-    SoftPool pool = new SoftPool(device, 4096);
+    SoftPool pool = new SoftPool(device, 4096, false);
     long address = stream.allocate(pool, 4096);
 
     assertStatus(() -> stream.allocate(pool, 1), CudaStatus.OUT_OF_MEMORY);

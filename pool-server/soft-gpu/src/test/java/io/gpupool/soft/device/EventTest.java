@@ -79,8 +79,29 @@ final class EventTest {
   }
 
   @Test
-  void createEvent_unknownOrInterprocessFlags_isRefused() {
+  void createEvent_unknownFlagsOrInterprocessWithTimes_isRefused() {
     assertStatus(() -> context.createEvent(64), CudaStatus.INVALID_VALUE);
-    assertStatus(() -> context.createEvent(4 | 2), CudaStatus.NOT_SUPPORTED);
+    assertStatus(() -> context.createEvent(SoftEvent.INTERPROCESS), CudaStatus.INVALID_VALUE);
+    assertStatus(() -> context.createEvent(0).shared(), CudaStatus.INVALID_HANDLE);
+  }
+
+  @Test
+  void interprocessEvent_openedTwice_followsWhoeverRecordedLast() {
+    SoftEvent event = context.createEvent(SoftEvent.INTERPROCESS | SoftEvent.DISABLE_TIMING);
+    SoftEvent other = context.openEvent(event.shared().descriptor());
+    assertThat(other.completion().isDone()).isTrue();
+
+    long record = event.shared().begin();
+    assertThat(other.completion().isDone()).isFalse();
+    event.shared().done(record);
+    assertThat(other.completion().isDone()).isTrue();
+
+    SoftStream stream = context.createStream(0, 0);
+    Completion reached = stream.record(other);
+    assertThat(reached.isDone()).isTrue();
+    assertThat(event.shared().latest()).isEqualTo(record + 1);
+    assertThat(event.completion().isDone()).isTrue();
+    event.destroy();
+    other.destroy();
   }
 }

@@ -5,8 +5,10 @@ import io.gpupool.cuda.MemoryOps;
 import io.gpupool.cuda.SessionServices;
 import io.gpupool.worker.os.Memory;
 import java.util.HashMap;
-import java.util.Iterator;
+import java.util.HashSet;
 import java.util.Map;
+import java.util.Set;
+import java.util.function.IntSupplier;
 
 /**
  * Device memory of the session: every allocation is counted in the lease's ledger before it is
@@ -25,12 +27,19 @@ final class DeviceMemory implements MemoryOps {
   private final MemoryPools pools;
   private final Map<Long, Allocation> allocations = new HashMap<>();
 
+  /** Of those, what the program has freed and another session still has. */
+  private final Set<Long> kept = new HashSet<>();
+
   /**
    * Counted memory.
    *
    * @param context it goes down with; null: none, it is the device's pool's
    */
-  private record Allocation(ContextState context, int gpu, long lengthBytes) {}
+  private record Allocation(ContextState context, int gpu, long lengthBytes) {
+    Exchange.Kind kind() {
+      return context == null ? Exchange.Kind.POINTER : Exchange.Kind.MEMORY;
+    }
+  }
 
   DeviceMemory(SessionState state, BlockingCalls blocking, MemoryPools pools) {
     this.state = state;
@@ -44,6 +53,7 @@ final class DeviceMemory implements MemoryOps {
       state.reply(tag, CudaResult.INVALID_CONTEXT);
       return;
     }
+    state.exports.endReleased();
     long out = state.out();
     int gpu = state.current.gpu;
     int length = 0;
@@ -127,10 +137,7 @@ final class DeviceMemory implements MemoryOps {
     if (address == 0) {
       return CudaResult.SUCCESS;
     }
-    if (!allocations.containsKey(address)) {
-      return CudaResult.INVALID_VALUE;
-    }
-    return forget(address, blocking.call(() -> state.backend.cuMemFree_v2(address)));
+    return free(address, () -> blocking.call(() -> state.backend.cuMemFree_v2(address)));
   }
 
   @Override
@@ -139,17 +146,48 @@ final class DeviceMemory implements MemoryOps {
     if (streamHandle == SessionServices.NO_HANDLE) {
       return CudaResult.INVALID_HANDLE;
     }
-    if (!allocations.containsKey(address)) {
+    return free(address, () -> state.backend.cuMemFreeAsync(address, streamHandle));
+  }
+
+  /** What the lease is charged for an allocation that can be shared so; 0 if there is none. */
+  long shareableBytes(Exchange.Kind kind, long address) {
+    Allocation allocation = allocations.get(address);
+    boolean shareable = allocation != null && allocation.kind() == kind && !kept.contains(address);
+    return shareable ? allocation.lengthBytes : 0;
+  }
+
+  /** Whose memory an allocation is. */
+  int gpu(long address) {
+    return allocations.get(address).gpu;
+  }
+
+  private int free(long address, IntSupplier freeing) {
+    state.exports.endReleased();
+    Allocation allocation = allocations.get(address);
+    if (allocation == null || kept.contains(address)) {
       return CudaResult.INVALID_VALUE;
     }
-    return forget(address, state.backend.cuMemFreeAsync(address, streamHandle));
+    if (!state.exports.withdraw(allocation.kind(), address, () -> freeKept(address))) {
+      kept.add(address);
+      return CudaResult.SUCCESS;
+    }
+    return forget(address, freeing.getAsInt());
+  }
+
+  private void freeKept(long address) {
+    if (kept.remove(address)) {
+      forget(address, blocking.call(() -> state.backend.cuMemFree_v2(address)));
+    }
   }
 
   /** The memory of a context went with it. */
   void forget(ContextState context) {
-    for (Iterator<Allocation> all = allocations.values().iterator(); all.hasNext(); ) {
-      Allocation allocation = all.next();
+    for (var all = allocations.entrySet().iterator(); all.hasNext(); ) {
+      long address = all.next().getKey();
+      Allocation allocation = allocations.get(address);
       if (allocation.context == context) {
+        state.exports.withdraw(allocation.kind(), address, () -> {});
+        kept.remove(address);
         state.ledger.release(allocation.gpu, allocation.lengthBytes);
         all.remove();
       }
@@ -168,6 +206,7 @@ final class DeviceMemory implements MemoryOps {
   }
 
   private int reserve(int gpu, long counted) {
+    state.exports.endReleased();
     if (!state.current.exists()) {
       return CudaResult.INVALID_CONTEXT;
     }

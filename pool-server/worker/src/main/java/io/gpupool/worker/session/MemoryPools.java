@@ -4,6 +4,7 @@ package io.gpupool.worker.session;
 import io.gpupool.cuda.PoolOps;
 import io.gpupool.cuda.SessionServices;
 import io.gpupool.worker.os.Memory;
+import io.gpupool.worker.os.Posix;
 import java.util.List;
 
 /** The memory pools of the session. Used by the session's thread alone. */
@@ -13,6 +14,7 @@ final class MemoryPools implements PoolOps {
    * u64 security attributes, u64 most bytes, u16 usage, reserved.
    */
   private static final int PROPS_BYTES = 88;
+  private static final int PROPS_HANDLE_TYPES = 4;
   private static final int PROPS_LOCATION_TYPE = 8;
   private static final int PROPS_LOCATION = 12;
   private static final int PROPS_MAX_BYTES = 24;
@@ -36,7 +38,7 @@ final class MemoryPools implements PoolOps {
   }
 
   @Override
-  public void poolCreate(int tag, int pool, int gpu, long maxBytes) {
+  public void poolCreate(int tag, int pool, int gpu, long maxBytes, int shareable) {
     int refused = pool < FIRST_MADE ? CudaResult.INVALID_VALUE : made.check(pool);
     if (refused == 0 && (gpu < 0 || gpu >= devices.size())) {
       refused = CudaResult.INVALID_VALUE;
@@ -48,6 +50,7 @@ final class MemoryPools implements PoolOps {
     long props = state.in();
     Memory.clear(props, PROPS_BYTES);
     Memory.putInt(props, PINNED);
+    Memory.putInt(props + PROPS_HANDLE_TYPES, shareable);
     Memory.putInt(props + PROPS_LOCATION_TYPE, LOCATION_DEVICE);
     Memory.putInt(props + PROPS_LOCATION, devices.get(gpu));
     Memory.putLong(props + PROPS_MAX_BYTES, maxBytes);
@@ -66,6 +69,7 @@ final class MemoryPools implements PoolOps {
       return CudaResult.INVALID_HANDLE;
     }
     made.remove(pool);
+    state.exports.withdraw(Exchange.Kind.POOL, pool, () -> {});
     return state.backend.cuMemPoolDestroy(handle);
   }
 
@@ -105,6 +109,60 @@ final class MemoryPools implements PoolOps {
     }
     Memory.putLong(state.in(), value);
     return state.backend.cuMemPoolSetAttribute(handle, attribute, state.in());
+  }
+
+  @Override
+  public void poolShare(
+      int tag, int pool, boolean word0, boolean word1, boolean word2, boolean word3) {
+    long handle = made.get(pool);
+    if (handle == SessionServices.NO_HANDLE) {
+      state.reply(tag, CudaResult.INVALID_VALUE);
+      return;
+    }
+    long out = state.out();
+    try {
+      Token token = state.exports.token(Exchange.Kind.POOL, pool).orElse(null);
+      if (token == null) {
+        int result =
+            state.backend.cuMemPoolExportToShareableHandle(out, handle, Exports.DESCRIPTOR, 0);
+        if (result != 0) {
+          state.reply(tag, result);
+          return;
+        }
+        token = state.exports.addFile(Exchange.Kind.POOL, pool, gpu(pool), 0, Memory.getInt(out));
+      }
+      state.reply(tag, 0, out, Exports.put(out, token));
+    } catch (NotSharedException e) {
+      state.reply(tag, e.result());
+    }
+  }
+
+  @Override
+  public void poolOpen(
+      int tag, long word0, long word1, long word2, long word3, int pool, boolean deviceWanted) {
+    int refused = pool < FIRST_MADE ? CudaResult.INVALID_VALUE : made.check(pool);
+    if (refused != 0) {
+      state.reply(tag, refused);
+      return;
+    }
+    Token token = new Token(word0, word1, word2, word3);
+    try {
+      Exchange.Taken taken = state.exports.exchange().take(token, Exchange.Kind.POOL);
+      // What is in the pool is opened, and given back, piece by piece.
+      state.exports.exchange().giveBack(token);
+      long out = state.out();
+      int descriptor = taken.descriptor().orElse(-1);
+      int result =
+          state.backend.cuMemPoolImportFromShareableHandle(out, descriptor, Exports.DESCRIPTOR, 0);
+      taken.descriptor().ifPresent(Posix::close);
+      if (result == 0) {
+        made.put(pool, Memory.getLong(out), taken.gpu());
+        Memory.putLong(out, taken.gpu());
+      }
+      state.reply(tag, result, out, Long.BYTES);
+    } catch (NotSharedException e) {
+      state.reply(tag, e.result());
+    }
   }
 
   /** The backend's handle of a client's number. */

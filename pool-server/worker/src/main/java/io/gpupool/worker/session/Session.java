@@ -79,7 +79,15 @@ public final class Session {
     callbackSender = Executors.newSingleThreadExecutor(task -> daemon("session-callback", task));
     answers = new Answers(fd);
     waits = new Waits(backend, answers, threads, plan.driverOutput());
-    state = new SessionState(backend, answers, waits, plan.gpus(), plan.ledger(), threads);
+    state =
+        new SessionState(
+            backend,
+            answers,
+            waits,
+            plan.gpus(),
+            plan.ledger(),
+            new Exports(plan.exchange()),
+            threads);
     peers = plan.peers();
     calls =
         new SessionCalls(

@@ -16,6 +16,7 @@ import io.gpupool.cuda.PeerOps;
 import io.gpupool.cuda.PoolOps;
 import io.gpupool.cuda.SessionOps;
 import io.gpupool.cuda.SessionTopics;
+import io.gpupool.cuda.ShareOps;
 import io.gpupool.cuda.StreamOps;
 import io.gpupool.cuda.TextureOps;
 import io.gpupool.cuda.TicketOps;
@@ -44,6 +45,7 @@ final class SessionCalls implements SessionTopics, SessionOps {
   private final MemoryPools pools;
   private final DeviceMemory memory;
   private final VirtualMemory virtual;
+  private final Sharing sharing;
   private final Uploads uploads;
   private final Mirrors mirrors;
   private final Downloads downloads;
@@ -79,6 +81,7 @@ final class SessionCalls implements SessionTopics, SessionOps {
     pools = new MemoryPools(state, devices);
     memory = new DeviceMemory(state, blocking, pools);
     virtual = new VirtualMemory(state, devices);
+    sharing = new Sharing(state, memory, pools, blocking);
     uploads = new Uploads(state, callbacks);
     mirrors = new Mirrors(state, uploads);
     downloads = new Downloads(state, callbacks);
@@ -113,6 +116,7 @@ final class SessionCalls implements SessionTopics, SessionOps {
     links.forget(context);
     modules.forget(context);
     mirrors.forget(context);
+    sharing.forget(context);
     memory.forget(context);
     arrays.forget(context);
     textures.forget(context);
@@ -252,6 +256,11 @@ final class SessionCalls implements SessionTopics, SessionOps {
   @Override
   public VirtualMemoryOps virtualMemory() {
     return virtual;
+  }
+
+  @Override
+  public ShareOps share() {
+    return sharing;
   }
 
   @Override

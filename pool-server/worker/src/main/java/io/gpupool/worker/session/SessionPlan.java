@@ -11,6 +11,7 @@ import java.util.Optional;
  * @param gpus the GPUs of its lease, in the order in which the program numbers them
  * @param ledger of the lease
  * @param spinNanos how long its thread looks for more input before it sleeps
+ * @param exchange with the lease's other sessions
  * @param driverOutput for a driver that prints to the standard output of the process when it is
  *     synchronised: sends what it has printed; run before a fence is answered, by any thread
  * @param peers connections to the program's sessions on other servers
@@ -18,6 +19,7 @@ import java.util.Optional;
 public record SessionPlan(
     List<LeasedGpu> gpus,
     Ledger ledger,
+    Exchange exchange,
     long spinNanos,
     Optional<Runnable> driverOutput,
     PeerConnections peers) {
@@ -28,9 +30,9 @@ public record SessionPlan(
     gpus = List.copyOf(gpus);
   }
 
-  /** A plan for a backend that prints through the session. */
+  /** A plan of a session by itself, for a backend that prints through the session. */
   public static SessionPlan of(List<LeasedGpu> gpus, Ledger ledger) {
     return new SessionPlan(
-        gpus, ledger, DEFAULT_SPIN_NANOS, Optional.empty(), PeerConnections.none());
+        gpus, ledger, Exchange.NONE, DEFAULT_SPIN_NANOS, Optional.empty(), PeerConnections.none());
   }
 }

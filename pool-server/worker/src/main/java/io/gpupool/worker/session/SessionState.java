@@ -25,6 +25,7 @@ final class SessionState {
   final Waits waits;
   final List<LeasedGpu> gpus;
   final Ledger ledger;
+  final Exports exports;
   final ExecutorService threads;
   final HandleTable streams = new HandleTable();
   final HandleTable events = new HandleTable();
@@ -47,12 +48,14 @@ final class SessionState {
       Waits waits,
       List<LeasedGpu> gpus,
       Ledger ledger,
+      Exports exports,
       ExecutorService threads) {
     this.backend = backend;
     this.answers = answers;
     this.waits = waits;
     this.gpus = gpus;
     this.ledger = ledger;
+    this.exports = exports;
     this.threads = threads;
     noContext = new ContextState(backend, 0, -1, -1, 0, false);
     current = noContext;

@@ -135,6 +135,7 @@ final class Streams implements StreamOps {
       return CudaResult.INVALID_HANDLE;
     }
     state.events.remove(event);
+    state.exports.withdraw(Exchange.Kind.EVENT, event, () -> {});
     return state.backend.cuEventDestroy_v2(handle);
   }
 

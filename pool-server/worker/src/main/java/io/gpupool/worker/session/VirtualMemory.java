@@ -3,9 +3,11 @@ package io.gpupool.worker.session;
 
 import io.gpupool.cuda.VirtualMemoryOps;
 import io.gpupool.worker.os.Memory;
+import io.gpupool.worker.os.Posix;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.Optional;
 import java.util.TreeMap;
 
 /**
@@ -19,6 +21,7 @@ final class VirtualMemory implements VirtualMemoryOps {
 
   /* CUmemAllocationProp: i32 type, i32 handle types, CUmemLocation, u64 metadata, flags. */
   private static final int PROP_BYTES = 32;
+  private static final int PROP_HANDLE_TYPES = 4;
   private static final int PROP_LOCATION_TYPE = 8;
   private static final int PROP_LOCATION = 12;
   private static final int PINNED = 1;
@@ -29,18 +32,24 @@ final class VirtualMemory implements VirtualMemoryOps {
   private final Map<Integer, Block> blocks = new HashMap<>();
   private final TreeMap<Long, Mapped> mappings = new TreeMap<>();
 
-  /** A block; the handle is the backend's. */
+  private long nextId;
+
+  /** A block, of this session or opened under a token; the handle is the backend's. */
   private static final class Block {
+    final long id;
     final int gpu;
     final long lengthBytes;
+    final Optional<Token> opened;
     long handle;
     boolean released;
     int mappings;
 
-    Block(int gpu, long lengthBytes, long handle) {
+    Block(long id, int gpu, long lengthBytes, long handle, Optional<Token> opened) {
+      this.id = id;
       this.gpu = gpu;
       this.lengthBytes = lengthBytes;
       this.handle = handle;
+      this.opened = opened;
     }
   }
 
@@ -76,9 +85,10 @@ final class VirtualMemory implements VirtualMemoryOps {
   }
 
   @Override
-  public void vmCreate(int tag, int number, int gpu, long lengthBytes) {
+  public void vmCreate(int tag, int number, int gpu, long lengthBytes, int shareable) {
     boolean sound = isGpu(gpu) && lengthBytes > 0 && !blocks.containsKey(number);
     int refused = sound ? CudaResult.SUCCESS : CudaResult.INVALID_VALUE;
+    state.exports.endReleased();
     if (sound && (blocks.size() >= MAX_BLOCKS || !state.ledger.reserve(gpu, lengthBytes))) {
       refused = CudaResult.OUT_OF_MEMORY;
     }
@@ -87,9 +97,12 @@ final class VirtualMemory implements VirtualMemoryOps {
       return;
     }
     long out = state.out();
-    int result = state.backend.cuMemCreate(out, lengthBytes, prop(gpu), 0);
+    long prop = prop(gpu);
+    Memory.putInt(prop + PROP_HANDLE_TYPES, shareable);
+    int result = state.backend.cuMemCreate(out, lengthBytes, prop, 0);
     if (result == 0) {
-      blocks.put(number, new Block(gpu, lengthBytes, Memory.getLong(out)));
+      long id = nextId++;
+      blocks.put(number, new Block(id, gpu, lengthBytes, Memory.getLong(out), Optional.empty()));
     } else {
       state.ledger.release(gpu, lengthBytes);
     }
@@ -185,7 +198,84 @@ final class VirtualMemory implements VirtualMemoryOps {
   private void forgetIfUnused(int number, Block block) {
     if (block.released && block.mappings == 0) {
       blocks.remove(number);
-      state.ledger.release(block.gpu, block.lengthBytes);
+      if (block.opened.isPresent()) {
+        state.exports.exchange().giveBack(block.opened.get());
+      } else if (state.exports.withdraw(Exchange.Kind.BLOCK, block.id, () -> uncount(block))) {
+        uncount(block);
+      }
+    }
+  }
+
+  private void uncount(Block block) {
+    state.ledger.release(block.gpu, block.lengthBytes);
+  }
+
+  @Override
+  public void vmShare(
+      int tag, int number, boolean word0, boolean word1, boolean word2, boolean word3) {
+    Block block = blocks.get(number);
+    if (block == null || block.released) {
+      state.reply(tag, CudaResult.INVALID_VALUE);
+      return;
+    }
+    long out = state.out();
+    try {
+      Token token =
+          block.opened.or(() -> state.exports.token(Exchange.Kind.BLOCK, block.id)).orElse(null);
+      if (token == null) {
+        int result =
+            state.backend.cuMemExportToShareableHandle(out, block.handle, Exports.DESCRIPTOR, 0);
+        if (result != 0) {
+          state.reply(tag, result);
+          return;
+        }
+        int descriptor = Memory.getInt(out);
+        token =
+            state.exports.addFile(
+                Exchange.Kind.BLOCK, block.id, block.gpu, block.lengthBytes, descriptor);
+      }
+      state.reply(tag, 0, out, Exports.put(out, token));
+    } catch (NotSharedException e) {
+      state.reply(tag, e.result());
+    }
+  }
+
+  @Override
+  public void vmOpen(
+      int tag,
+      long word0,
+      long word1,
+      long word2,
+      long word3,
+      int number,
+      boolean deviceWanted,
+      boolean lengthBytesWanted) {
+    if (blocks.containsKey(number) || blocks.size() >= MAX_BLOCKS) {
+      state.reply(tag, CudaResult.INVALID_VALUE);
+      return;
+    }
+    Token token = new Token(word0, word1, word2, word3);
+    try {
+      Exchange.Taken taken = state.exports.exchange().take(token, Exchange.Kind.BLOCK);
+      long out = state.out();
+      int result =
+          state.backend.cuMemImportFromShareableHandle(
+              out, taken.descriptor().orElse(-1), Exports.DESCRIPTOR);
+      taken.descriptor().ifPresent(Posix::close);
+      if (result != 0) {
+        state.exports.exchange().giveBack(token);
+        state.reply(tag, result);
+        return;
+      }
+      long handle = Memory.getLong(out);
+      blocks.put(
+          number,
+          new Block(nextId++, taken.gpu(), taken.lengthBytes(), handle, Optional.of(token)));
+      Memory.putLong(out, taken.gpu());
+      Memory.putLong(out + 8, taken.lengthBytes());
+      state.reply(tag, 0, out, 16);
+    } catch (NotSharedException e) {
+      state.reply(tag, e.result());
     }
   }
 

@@ -20,6 +20,7 @@ public final class SoftBackend
         SoftContextCalls,
         SoftMemoryCalls,
         SoftPoolCalls,
+        SoftShareCalls,
         SoftVirtualCalls,
         SoftCopyCalls,
         SoftPeerCalls,

@@ -37,7 +37,11 @@ interface SoftMemoryCalls extends SoftCalls {
   default int cuMemFree_v2(long address) {
     return call(() -> {
       SoftContext context = context();
-      if (address != 0) {
+      if (context.isAttached(address)) {
+        // Kernels may still be at work on it.
+        Waiting.await(context.completion());
+        context.detach(address);
+      } else if (address != 0) {
         context.free(address);
       }
     });

@@ -24,7 +24,7 @@ interface SoftPoolCalls extends SoftCalls {
       if (maxBytes < 0) {
         throw new GpuException(CudaStatus.INVALID_VALUE, "a pool of " + maxBytes + " bytes");
       }
-      SoftPool made = new SoftPool(device(wanted.device()), maxBytes);
+      SoftPool made = new SoftPool(device(wanted.device()), maxBytes, wanted.shareable());
       Memory.putLong(pool, state().handles().add(made));
     });
   }

@@ -77,7 +77,11 @@ interface SoftStreamCalls extends SoftCalls {
 
   @Override
   default int cuEventDestroy_v2(long event) {
-    return call(() -> state().handles().remove(event, SoftEvent.class).context().requireUsable());
+    return call(() -> {
+      SoftEvent gone = state().handles().remove(event, SoftEvent.class);
+      gone.destroy();
+      gone.context().requireUsable();
+    });
   }
 
   @Override

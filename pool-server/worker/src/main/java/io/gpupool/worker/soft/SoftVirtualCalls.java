@@ -4,6 +4,7 @@ package io.gpupool.worker.soft;
 import io.gpupool.soft.CudaStatus;
 import io.gpupool.soft.GpuException;
 import io.gpupool.soft.device.SoftDevice;
+import io.gpupool.soft.memory.DeviceMemory;
 import io.gpupool.soft.memory.PhysicalBlock;
 import io.gpupool.soft.memory.VirtualSpace;
 import io.gpupool.worker.os.Memory;
@@ -19,6 +20,7 @@ interface SoftVirtualCalls extends SoftCalls {
   int PROP_LOCATION = 12;
   int ALLOCATION_PINNED = 1;
   int LOCATION_DEVICE = 1;
+  int HANDLE_DESCRIPTOR = 1;
 
   @Override
   default int cuMemGetAllocationGranularity(long granularity, long prop, int option) {
@@ -52,7 +54,11 @@ interface SoftVirtualCalls extends SoftCalls {
       if (flags != 0) {
         throw new GpuException(CudaStatus.INVALID_VALUE, "allocation flags " + flags);
       }
-      PhysicalBlock block = blockDevice(prop).memory().createBlock(bytes);
+      DeviceMemory memory = blockDevice(prop).memory();
+      PhysicalBlock block =
+          Memory.getInt(prop + PROP_HANDLE_TYPES) == 0
+              ? memory.createBlock(bytes)
+              : memory.createShareableBlock(bytes);
       Memory.putLong(handle, state().handles().add(block));
     });
   }
@@ -123,9 +129,9 @@ interface SoftVirtualCalls extends SoftCalls {
       throw new GpuException(CudaStatus.INVALID_VALUE, "allocation type " + Memory.getInt(prop));
     }
     if (Memory.getInt(prop + PROP_LOCATION_TYPE) != LOCATION_DEVICE
-        || Memory.getInt(prop + PROP_HANDLE_TYPES) != 0) {
+        || (Memory.getInt(prop + PROP_HANDLE_TYPES) & ~HANDLE_DESCRIPTOR) != 0) {
       throw new GpuException(
-          CudaStatus.NOT_SUPPORTED, "blocks that are exported, or lie on no device");
+          CudaStatus.NOT_SUPPORTED, "blocks with handles that are no descriptors, or on no device");
     }
     return device(Memory.getInt(prop + PROP_LOCATION));
   }

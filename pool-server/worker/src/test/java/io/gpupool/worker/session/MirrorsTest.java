@@ -149,8 +149,8 @@ class MirrorsTest extends SessionOnTestDriver {
 
   @Test
   void poolCreate_numbersOfDefaultPoolsAndOfOthers_areRefused() {
-    assertThat(session.call(Ops.poolCreate, 5, 0, 0).result()).isEqualTo(1);
-    assertThat(session.call(Ops.poolCreate, 1024, 9, 0).result()).isEqualTo(1);
+    assertThat(session.call(Ops.poolCreate, 5, 0, 0, 0).result()).isEqualTo(1);
+    assertThat(session.call(Ops.poolCreate, 1024, 9, 0, 0).result()).isEqualTo(1);
     session.post(Ops.poolDestroy, 1024);
     assertThat(session.call(Ops.streamSynchronize, STREAM).result()).isEqualTo(400);
   }

@@ -41,7 +41,7 @@ class PassThroughTest extends SessionOnTestDriver {
   void virtualMemory_reservedMappedAndAccessible_isMemoryUntilItIsUnmapped() {
     long bytes = answer(Ops.vmGranularity, 0, 0, 1).u64(0);
     long address = answer(Ops.vmReserve, bytes, 0, 0, 1).u64(0);
-    answer(Ops.vmCreate, BLOCK, 0, bytes);
+    answer(Ops.vmCreate, BLOCK, 0, bytes, 0);
     assertThat(session.ledger.sessionBytes(0)).isEqualTo(bytes);
     answer(Ops.vmMap, address, bytes, 0, BLOCK);
     session.post(Ops.vmRelease, BLOCK);
@@ -61,7 +61,7 @@ class PassThroughTest extends SessionOnTestDriver {
 
   @Test
   void createdPool_givesMemoryUpToItsMost() {
-    answer(Ops.poolCreate, POOL, 1, 8192);
+    answer(Ops.poolCreate, POOL, 1, 8192, 0);
     session.post(Ops.poolSetAccess, POOL, 0, READ_AND_WRITE);
     Answer made = answer(Ops.memAllocAsync, 4096, POOL, STREAM, 1);
     assertThat(session.ledger.sessionBytes(1)).isEqualTo(4096);

@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: Apache-2.0
+package io.gpupool.server.session;
+
+import io.gpupool.transport.Descriptors;
+import java.io.IOException;
+import java.util.LinkedHashSet;
+import java.util.Optional;
+import java.util.OptionalInt;
+import java.util.Set;
+
+/**
+ * Something of one session that others of its lease may have: memory, an event, a pool. Owned by
+ * the control thread.
+ */
+final class Export {
+  final String token;
+  final String kind;
+  final int gpu;
+  final long bytes;
+  final String handle;
+  private final OptionalInt descriptor;
+
+  /** Those who have taken it. */
+  final Set<Session> takers = new LinkedHashSet<>();
+
+  /** Whose it is, while that session lives. */
+  Optional<Session> owner;
+
+  /** In whose part of the ledger it counts. */
+  Session charged;
+
+  /** Nobody may take it any more; who has it keeps it. */
+  boolean withdrawn;
+
+  /**
+   * Of a session.
+   *
+   * @param bytes what it counts in the ledger
+   * @param handle what the backend knows it by, in hexadecimal digits
+   * @param descriptor this process's copy of what is needed for it
+   */
+  Export(
+      String token,
+      String kind,
+      Session owner,
+      int gpu,
+      long bytes,
+      String handle,
+      OptionalInt descriptor) {
+    this.token = token;
+    this.kind = kind;
+    this.gpu = gpu;
+    this.bytes = bytes;
+    this.handle = handle;
+    this.descriptor = descriptor;
+    this.owner = Optional.of(owner);
+    charged = owner;
+  }
+
+  OptionalInt descriptor() {
+    return descriptor;
+  }
+
+  /** Whether nobody has it, nor can have it any more. */
+  boolean isOver() {
+    return withdrawn && takers.isEmpty();
+  }
+
+  void close() {
+    if (descriptor.isPresent()) {
+      try {
+        Descriptors.close(descriptor.getAsInt());
+      } catch (IOException e) {
+        throw new IllegalStateException("descriptor of an export", e);
+      }
+    }
+  }
+}

@@ -1,0 +1,192 @@
+// SPDX-License-Identifier: Apache-2.0
+package io.gpupool.server.session;
+
+import io.gpupool.server.lease.Lease;
+import io.gpupool.transport.Descriptors;
+import io.gpupool.wire.TextMessage;
+import io.gpupool.wire.WireException;
+import io.netty.channel.unix.FileDescriptor;
+import java.io.IOException;
+import java.security.SecureRandom;
+import java.util.HexFormat;
+import java.util.LinkedHashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.Optional;
+import java.util.OptionalInt;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+
+/**
+ * What the sessions of one lease let each other have, by tokens that are known within the lease
+ * alone. Owned by the control thread.
+ *
+ * <p>Memory counts once, for the session that shared it. It stays until that session has ended it
+ * and nobody has it any more; if the session itself ends first, it counts for one of those who have
+ * it.
+ */
+final class LeaseExports {
+  private static final int MAX_EXPORTS = 1 << 11;
+  private static final int TOKEN_BYTES = 32;
+  private static final int MAX_HANDLE_DIGITS = 256;
+  private static final Logger LOG = LoggerFactory.getLogger(LeaseExports.class);
+
+  private final Lease lease;
+  private final SecureRandom random;
+  private final Map<String, Export> exports = new LinkedHashMap<>();
+
+  LeaseExports(Lease lease, SecureRandom random) {
+    this.lease = lease;
+    this.random = random;
+  }
+
+  /** A worker's message of type {@code share}. */
+  void hear(Session from, TextMessage message) {
+    try {
+      switch (message.require("what")) {
+        case "offer" -> offer(from, message);
+        case "take" -> take(from, message);
+        case "back" -> giveBack(from, message.require("token"));
+        case "withdraw" -> withdraw(from, message);
+        default -> throw new WireException("what to share? " + message);
+      }
+    } catch (WireException e) {
+      LOG.warn("lease {} session {}: {}", lease.id, from.id.brief(), e.getMessage());
+      from.worker.send(refusal(message, "malformed", e.getMessage()));
+    }
+  }
+
+  private void offer(Session from, TextMessage message) throws WireException {
+    int gpu = (int) message.requireNumber("gpu", lease.parts.size() - 1L);
+    long bytes = message.requireNumber("bytes", Long.MAX_VALUE);
+    String handle = message.require("handle");
+    if (handle.length() > MAX_HANDLE_DIGITS) {
+      throw new WireException("a handle of " + handle.length() + " digits");
+    }
+    if (exports.size() >= MAX_EXPORTS) {
+      from.worker.send(refusal(message, "full", MAX_EXPORTS + " things are shared in the lease"));
+      return;
+    }
+    OptionalInt descriptor = OptionalInt.empty();
+    if (message.get("descriptor").isPresent()) {
+      int theirs = (int) message.requireNumber("descriptor", Integer.MAX_VALUE);
+      try {
+        descriptor = OptionalInt.of(Descriptors.ofProcess(from.worker.pid().orElseThrow(), theirs));
+      } catch (IOException e) {
+        LOG.warn("lease {} session {}: {}", lease.id, from.id.brief(), e.getMessage());
+        from.worker.send(refusal(message, "unsupported", e.getMessage()));
+        return;
+      }
+    }
+    byte[] secret = new byte[TOKEN_BYTES];
+    random.nextBytes(secret);
+    String token = HexFormat.of().formatHex(secret);
+    exports.put(
+        token, new Export(token, message.require("kind"), from, gpu, bytes, handle, descriptor));
+    from.worker.send(answer(message).put("token", token).build());
+  }
+
+  private void take(Session from, TextMessage message) throws WireException {
+    Export export = exports.get(message.require("token"));
+    if (export == null || export.withdrawn || !export.kind.equals(message.require("kind"))) {
+      from.worker.send(
+          refusal(message, "unknown", "no process of the lease shares anything under this handle"));
+      return;
+    }
+    if (export.owner.equals(Optional.of(from)) && isAddressed(export)) {
+      from.worker.send(refusal(message, "own", "the handle is of this very process"));
+      return;
+    }
+    TextMessage.Builder answer =
+        answer(message)
+            .put("gpu", export.gpu)
+            .put("bytes", export.bytes)
+            .put("handle", export.handle);
+    if (export.descriptor().isEmpty()) {
+      export.takers.add(from);
+      from.worker.send(answer.build());
+      return;
+    }
+    try {
+      int copy = Descriptors.duplicate(export.descriptor().getAsInt());
+      export.takers.add(from);
+      from.worker.send(answer.put("descriptor", 1).build(), new FileDescriptor(copy));
+    } catch (IOException e) {
+      from.worker.send(refusal(message, "full", e.getMessage()));
+    }
+  }
+
+  /** Blocks and pools may be opened by the process that shares them; what has an address not. */
+  private static boolean isAddressed(Export export) {
+    return !export.kind.equals("block") && !export.kind.equals("pool");
+  }
+
+  private void giveBack(Session from, String token) {
+    Export export = exports.get(token);
+    if (export != null && export.takers.remove(from)) {
+      left(export, from, true);
+    }
+  }
+
+  private void withdraw(Session from, TextMessage message) throws WireException {
+    Export export = exports.get(message.require("token"));
+    TextMessage.Builder answer = answer(message);
+    if (export != null && export.owner.equals(Optional.of(from))) {
+      export.withdrawn = true;
+      if (export.isOver()) {
+        drop(export);
+      } else {
+        answer.put("taken", 1);
+      }
+    }
+    from.worker.send(answer.build());
+  }
+
+  /** A session's worker is dead: its part of the ledger is about to be cleared. */
+  void gone(Session session) {
+    for (Export export : List.copyOf(exports.values())) {
+      boolean had = export.takers.remove(session);
+      if (export.owner.equals(Optional.of(session))) {
+        export.owner = Optional.empty();
+        export.withdrawn = true;
+        had = true;
+      }
+      if (had) {
+        left(export, session, false);
+      }
+    }
+  }
+
+  /** Somebody has it no more; {@code living}: and counts what is in its part of the ledger. */
+  private void left(Export export, Session former, boolean living) {
+    if (export.isOver()) {
+      drop(export);
+      export.owner.ifPresent(owner ->
+          owner.worker.send(TextMessage.ofType("released").put("token", export.token).build()));
+      if (export.owner.isEmpty() && living) {
+        lease.ledger.release(export.gpu, export.bytes, former.slot());
+      }
+    } else if (export.owner.isEmpty() && export.charged == former) {
+      export.charged = export.takers.iterator().next();
+      lease.ledger.move(export.gpu, export.bytes, former.slot(), export.charged.slot());
+    }
+  }
+
+  private void drop(Export export) {
+    exports.remove(export.token);
+    export.close();
+  }
+
+  void close() {
+    exports.values().forEach(Export::close);
+    exports.clear();
+  }
+
+  private static TextMessage.Builder answer(TextMessage to) {
+    return TextMessage.ofType("shared").put("request", to.get("request").orElse(""));
+  }
+
+  private static TextMessage refusal(TextMessage to, String refused, String message) {
+    return answer(to).put("refused", refused).put("message", message).build();
+  }
+}
