@@ -73,7 +73,7 @@ static void override(int32_t *attributes, uint32_t attributeCount) {
     }
   }
   // Of the kinds of handles there are descriptors.
-  if (devices.attributeCount > ATTRIBUTE_MEMPOOL_SUPPORTED_HANDLE_TYPES &&
+  if (attributeCount > ATTRIBUTE_MEMPOOL_SUPPORTED_HANDLE_TYPES &&
       attributes[ATTRIBUTE_MEMPOOL_SUPPORTED_HANDLE_TYPES] > 0) {
     attributes[ATTRIBUTE_MEMPOOL_SUPPORTED_HANDLE_TYPES] &= 1;
   }

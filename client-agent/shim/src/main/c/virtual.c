@@ -3,6 +3,7 @@
 
 #include "context.h"
 #include "device.h"
+#include "link.h"
 #include "memory.h"
 #include "ops.h"
 #include "route.h"
