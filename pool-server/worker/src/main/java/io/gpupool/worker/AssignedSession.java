@@ -122,7 +122,12 @@ final class AssignedSession {
     Optional<Runnable> driverOutput = parts.output.map(output -> output::flush);
     SessionPlan plan =
         new SessionPlan(
-            assignment.gpus(), ledger, exchange, SessionPlan.DEFAULT_SPIN_NANOS, driverOutput, peers);
+            assignment.gpus(),
+            ledger,
+            exchange,
+            SessionPlan.DEFAULT_SPIN_NANOS,
+            driverOutput,
+            peers);
     Session session = new Session(parts.backend, plan, stream);
     if (!parts.backend.printTo(session::print)) {
       parts.output.ifPresent(output -> output.sendTo(session::print));

@@ -130,7 +130,12 @@ class FuzzTest {
           new Session(
               backend,
               new SessionPlan(
-                  gpus, ledger, Exchange.NONE, 0, Optional.empty(), io.gpupool.worker.peer.PeerConnections.none()),
+                  gpus,
+                  ledger,
+                  Exchange.NONE,
+                  0,
+                  Optional.empty(),
+                  io.gpupool.worker.peer.PeerConnections.none()),
               fds[1]);
       runner = Thread.ofPlatform().daemon().start(this::runSession);
       drain = Thread.ofPlatform().daemon().start(this::dropAnswers);

@@ -54,7 +54,8 @@ final class TestSession implements AutoCloseable {
     fd = pair[0];
     sessionFd = pair[1];
     SessionPlan plan =
-        new SessionPlan(gpus, ledger, Exchange.NONE, SessionPlan.DEFAULT_SPIN_NANOS, Optional.empty(), peers);
+        new SessionPlan(
+            gpus, ledger, Exchange.NONE, SessionPlan.DEFAULT_SPIN_NANOS, Optional.empty(), peers);
     session = new Session(backend, plan, sessionFd);
     Thread thread =
         new Thread(
