@@ -10,7 +10,8 @@
  *                            sleep(u64 microseconds), fault(), print()
  *   global NAME BYTES
  *
- * TESTCUDA_DEVICES (2) and TESTCUDA_MEMORY_MIB (1024) in the environment set the devices.
+ * TESTCUDA_DEVICES (2) and TESTCUDA_MEMORY_MIB (1024) in the environment set the devices. Their names tell
+ * what CUDA_VISIBLE_DEVICES and CUDA_MPS_ACTIVE_THREAD_PERCENTAGE said of them.
  */
 #define _GNU_SOURCE
 #include <pthread.h>
@@ -112,7 +113,24 @@ static int setting(const char *name, int fallback) {
   return value ? atoi(value) : fallback;
 }
 
-static int devices(void) { return setting("TESTCUDA_DEVICES", 2); }
+/** Word of CUDA_VISIBLE_DEVICES; NULL if it has not so many, "" for all if it is not set. */
+static const char *visible(int index) {
+  const char *at = getenv("CUDA_VISIBLE_DEVICES");
+  if (!at) return "";
+  while (index-- > 0) {
+    at = strchr(at, ',');
+    if (!at) return NULL;
+    at++;
+  }
+  return at;
+}
+
+static int devices(void) {
+  int count = setting("TESTCUDA_DEVICES", 2);
+  while (count > 0 && !visible(count - 1)) count--;
+  return count;
+}
+
 static size_t memory_size(void) { return (size_t)setting("TESTCUDA_MEMORY_MIB", 1024) << 20; }
 
 static uint64_t now(void) {
@@ -145,8 +163,18 @@ Result cuDeviceGet(int *device, int ordinal) {
 }
 
 Result cuDeviceGetName(char *name, int length, int device) {
-  snprintf(name, (size_t)length, "Test GPU %d", device);
-  return check_device(device);
+  const char *word = visible(device), *threads = getenv("CUDA_MPS_ACTIVE_THREAD_PERCENTAGE");
+  if (check_device(device)) return check_device(device);
+  if (*word) {
+    snprintf(name, (size_t)length, "Test GPU %.*s", (int)strcspn(word, ","), word);
+  } else {
+    snprintf(name, (size_t)length, "Test GPU %d", device);
+  }
+  if (threads) {
+    size_t end = strlen(name);
+    snprintf(name + end, (size_t)length - end, ", %s %% of threads", threads);
+  }
+  return SUCCESS;
 }
 
 Result cuDeviceGetUuid_v2(unsigned char *uuid, int device) {

@@ -43,6 +43,11 @@ final class CPrograms {
         List.of(options));
   }
 
+  /** A shared library. */
+  static Path library(Path source, String name) {
+    return compile(source, name + ".so", List.of("-shared", "-fPIC", "-Wno-int-to-pointer-cast"));
+  }
+
   private static synchronized Path compile(Path source, String name, List<String> options) {
     Path program = OUT.resolve(name);
     try {

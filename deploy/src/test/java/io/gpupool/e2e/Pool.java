@@ -4,6 +4,7 @@ package io.gpupool.e2e;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.awaitility.Awaitility.await;
 
+import io.gpupool.control.v1.GpuInfo;
 import io.gpupool.control.v1.LeaseInfo;
 import io.gpupool.control.v1.ListRequest;
 import io.gpupool.control.v1.PoolGrpc;
@@ -14,6 +15,7 @@ import java.time.Duration;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
+import java.util.Map;
 import java.util.regex.Matcher;
 import java.util.regex.Pattern;
 
@@ -48,12 +50,24 @@ final class Pool implements AutoCloseable {
 
   /** The same with this control port, as after a restart. */
   static Pool startAt(int port, String gpus, String... options) {
+    return start(Map.of(), port, gpus, options);
+  }
+
+  /** The same with these variables in its environment. */
+  static Pool startIn(Map<String, String> environment, String gpus, String... options) {
+    return start(environment, 0, gpus, options);
+  }
+
+  private static Pool start(
+      Map<String, String> environment, int port, String gpus, String... options) {
     List<String> command = new ArrayList<>(List.of(Distribution.gpupool().toString(), "server"));
     command.addAll(List.of("--gpus", gpus, "--listen", "127.0.0.1"));
     command.addAll(List.of("--control-port", Integer.toString(port), "--data-port", "0"));
     command.addAll(List.of("--http-port", "0", "--drain-limit", "0s"));
     command.addAll(Arrays.asList(options));
-    Program server = Program.of(command).start();
+    Program.Builder builder = Program.of(command);
+    environment.forEach(builder::with);
+    Program server = builder.start();
     try {
       return new Pool(server);
     } catch (AssertionError e) {
@@ -116,11 +130,13 @@ final class Pool implements AutoCloseable {
         .orElseThrow(() -> new AssertionError("no session of process " + pid + ": " + sessions()));
   }
 
+  List<GpuInfo> gpus() {
+    return stub().listGpus(ListRequest.getDefaultInstance()).getGpusList();
+  }
+
   /** Memory of all GPUs that can still be granted. */
   long freeBytes() {
-    return stub().listGpus(ListRequest.getDefaultInstance()).getGpusList().stream()
-        .mapToLong(gpu -> gpu.getFreeMemoryBytes())
-        .sum();
+    return gpus().stream().mapToLong(GpuInfo::getFreeMemoryBytes).sum();
   }
 
   /** Waits, no longer than two seconds, until exactly this much can be granted. */

@@ -21,7 +21,8 @@ class VerifyGpuIT {
   @BeforeAll
   static void needPython() {
     assumeTrue(
-        Program.of("python3", "--version").run().status() == 0, "verify-gpu needs python3, which is not here");
+        Program.of("python3", "--version").run().status() == 0,
+        "verify-gpu needs python3, which is not here");
   }
 
   @Test

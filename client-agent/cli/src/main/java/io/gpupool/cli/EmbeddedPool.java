@@ -4,6 +4,8 @@ package io.gpupool.cli;
 import io.gpupool.agent.PoolAddress;
 import io.gpupool.server.PoolServer;
 import io.gpupool.server.ServerOptions;
+import io.gpupool.server.driver.DriverOptions;
+import io.gpupool.server.driver.DriverOptions.Sharing;
 import io.gpupool.server.gpu.GpuSpec;
 import io.gpupool.transport.tls.TlsFiles;
 import java.io.IOException;
@@ -50,7 +52,7 @@ final class EmbeddedPool implements AutoCloseable {
                 Optional.empty(),
                 Optional.empty(),
                 Map.of(),
-                libcuda.map(Path::of),
+                new DriverOptions(libcuda.map(Path::of), Optional.empty(), Sharing.timeslice),
                 1,
                 purpose == Purpose.measurement,
                 missingPtx,

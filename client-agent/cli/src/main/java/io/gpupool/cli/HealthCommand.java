@@ -3,6 +3,7 @@ package io.gpupool.cli;
 
 import io.gpupool.agent.PoolClient;
 import io.gpupool.cli.Checks.Verdict;
+import io.gpupool.control.v1.GpuInfo;
 import io.gpupool.control.v1.ServerInfo;
 import io.gpupool.control.v1.VersionReply;
 import io.gpupool.control.v1.VersionRequest;
@@ -45,6 +46,15 @@ final class HealthCommand extends PoolCommand {
           server.getState().equals("ready") ? Verdict.OK : Verdict.WARN,
           server.getState() + ", " + server.getBackend(),
           "it grants no leases; 'gpupool server uncordon' puts it back");
+    }
+    for (GpuInfo gpu : pool.gpus()) {
+      if (!gpu.getProblem().isEmpty()) {
+        checks.add(
+            "gpu " + gpu.getServer() + "/" + gpu.getGpu(),
+            Verdict.WARN,
+            gpu.getHealth() + ": " + gpu.getProblem(),
+            "nothing of it is granted until it has rested and passed a trial");
+      }
     }
     long roundTripMicros = roundTripMicros(client);
     checks.add(

@@ -7,6 +7,8 @@ import io.gpupool.server.PoolServer;
 import io.gpupool.server.ServerOptions;
 import io.gpupool.server.ServerOptions.Auth;
 import io.gpupool.server.ServerOptions.MissingPtx;
+import io.gpupool.server.driver.DriverOptions;
+import io.gpupool.server.driver.DriverOptions.Sharing;
 import io.gpupool.server.gpu.GpuSpec;
 import io.gpupool.server.state.etcd.EtcdOptions;
 import io.gpupool.transport.tls.TlsFiles;
@@ -142,6 +144,23 @@ final class ServerCommand implements Callable<Integer> {
   private Optional<Path> libcuda = Optional.empty();
 
   @Option(
+      names = "--libnvml",
+      paramLabel = "PATH",
+      description =
+          "its libnvidia-ml.so.1, which tells of the GPUs' health, where it is not on the usual path")
+  private Optional<Path> libnvml = Optional.empty();
+
+  @Option(
+      names = "--sharing",
+      paramLabel = "timeslice|mps",
+      defaultValue = "timeslice",
+      description = {
+        "how the leases of an NVIDIA GPU share it: one after the other, or at the same time through",
+        "NVIDIA's Multi-Process Service, which this server then starts (default: ${DEFAULT-VALUE})"
+      })
+  private Sharing sharing = Sharing.timeslice;
+
+  @Option(
       names = "--spares",
       paramLabel = "N",
       defaultValue = "1",
@@ -197,7 +216,7 @@ final class ServerCommand implements Callable<Integer> {
             oidc.options(),
             name,
             labels,
-            libcuda,
+            new DriverOptions(libcuda, libnvml, sharing),
             spares,
             true,
             missingPtx,

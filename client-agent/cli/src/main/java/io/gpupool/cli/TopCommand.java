@@ -105,7 +105,7 @@ final class TopCommand extends PoolCommand {
           Amounts.bytes(gpu.getMemoryBytes()),
           Amounts.bytes(gpu.getFreeMemoryBytes()),
           Amounts.percent(gpu.getFreeComputePercent()),
-          bar(gpu));
+          gpu.getProblem().isEmpty() ? bar(gpu) : "unhealthy: " + gpu.getProblem());
     }
     return gpus;
   }

@@ -31,6 +31,8 @@ final class Metrics {
   static final String TYPE = MetricPage.TYPE;
   private static final double MILLIS_PER_SECOND = 1000;
   private static final double PERCENT = 100;
+  private static final double MILLIWATTS_PER_WATT = 1000;
+  private static final double HERTZ_PER_MEGAHERTZ = 1e6;
   private static final List<String> SERVER_STATES =
       List.of("ready", "draining", "drained", "stopping");
 
@@ -121,6 +123,41 @@ final class Metrics {
         "gpupool_gpu_compute_used_ratio",
         "The part of its time that its leases had in the last seconds",
         gpu -> usedPercent.getOrDefault(of(gpu), 0.0) / PERCENT);
+    each(
+        pool.gpus(),
+        Metrics::of,
+        "gpupool_gpu_healthy",
+        "1, or 0 for one that has a fault, of which nothing is granted",
+        gpu -> gpu.getHealth().equals("healthy") ? 1 : 0);
+    measured(
+        GpuInfo::hasTemperatureCelsius,
+        "gpupool_gpu_temperature_celsius",
+        "What its sensor tells",
+        GpuInfo::getTemperatureCelsius);
+    measured(
+        GpuInfo::hasPowerMilliwatts,
+        "gpupool_gpu_power_watts",
+        "What it draws",
+        gpu -> gpu.getPowerMilliwatts() / MILLIWATTS_PER_WATT);
+    measured(
+        GpuInfo::hasSmMegahertz,
+        "gpupool_gpu_clock_hertz",
+        "Clock of its multiprocessors",
+        gpu -> gpu.getSmMegahertz() * HERTZ_PER_MEGAHERTZ);
+    measured(
+        GpuInfo::hasUncorrectedErrors,
+        "gpupool_gpu_uncorrected_errors",
+        "Errors of its memory since the driver was loaded",
+        GpuInfo::getUncorrectedErrors);
+  }
+
+  /** Of the GPUs whose driver tells it. */
+  private void measured(
+      Predicate<GpuInfo> has, String name, String help, ToDoubleFunction<GpuInfo> value) {
+    List<GpuInfo> telling = pool.gpus().stream().filter(has).toList();
+    if (!telling.isEmpty()) {
+      each(telling, Metrics::of, name, help, value);
+    }
   }
 
   private void leases() {

@@ -6,6 +6,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.util.List;
 import java.util.Map;
 import java.util.TreeMap;
 import java.util.regex.Matcher;
@@ -19,6 +20,10 @@ class MetricsTest {
       Pattern.compile("\\| `(gpupool_\\w+)` \\| (\\w+) \\| ([^|]*) \\| ([^|]*) \\|.*");
   private static final Pattern TYPE = Pattern.compile("# TYPE (\\w+) (\\w+)");
   private static final Pattern SAMPLE = Pattern.compile("(\\w+)(?:\\{(.*)})? (\\S+)");
+
+  /** Base units, which end a metric's name. */
+  private static final List<String> UNITS =
+      List.of("seconds", "bytes", "ratio", "celsius", "watts", "hertz");
 
   @Test
   void scrape_ofAPool_hasTheNamesTypesAndLabelsOfTheDocument() throws IOException {
@@ -89,8 +94,6 @@ class MetricsTest {
 
   private static String unit(String name) {
     String base = name.replaceFirst("_total$", "");
-    return base.endsWith("_seconds")
-        ? "seconds"
-        : base.endsWith("_bytes") ? "bytes" : base.endsWith("_ratio") ? "ratio" : "";
+    return UNITS.stream().filter(unit -> base.endsWith("_" + unit)).findFirst().orElse("");
   }
 }

@@ -158,6 +158,13 @@ final class SamplePool implements PoolReader, Calls {
         .setMemoryBytes(8L << 30)
         .setFreeMemoryBytes(7L << 30)
         .setFreeComputePercent(87.5)
+        .setHealth("healthy")
+        .setTemperatureCelsius(41)
+        .setPowerMilliwatts(70_500)
+        .setUtilizationPercent(12)
+        .setSmMegahertz(1980)
+        .setMemoryMegahertz(3201)
+        .setUncorrectedErrors(0)
         .build();
   }
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.gpupool.server;
 
-import io.gpupool.server.gpu.DriverSearch;
+import io.gpupool.server.driver.DriverSearch;
 import io.gpupool.server.gpu.Gpu;
 import io.gpupool.server.gpu.GpuFacts;
 import io.gpupool.server.gpu.GpuSpec;
@@ -27,6 +27,7 @@ final class Inventory {
   /** Exit status of a probe that found no NVIDIA driver. */
   static final int NO_DRIVER = 3;
 
+  private static final String PART = "part uuid=";
   private static final int PROBE_SECONDS = 60;
   private static final int MAX_OUTPUT_BYTES = 1 << 20;
   private static final Logger LOG = LoggerFactory.getLogger(Inventory.class);
@@ -43,13 +44,13 @@ final class Inventory {
    */
   static Optional<List<Gpu>> probeDriver(ServerOptions options, String server) throws IOException {
     Optional<String> libraryPath = Optional.ofNullable(System.getenv("LD_LIBRARY_PATH"));
-    if (!DriverSearch.mayFind(options.libcuda(), libraryPath)) {
+    if (!DriverSearch.mayFind(options.driver().libcuda(), libraryPath)) {
       return Optional.empty();
     }
     try {
       return Optional.of(probe(options, options.gpus(), server));
     } catch (NoDriverException e) {
-      if (options.libcuda().isPresent()) {
+      if (options.driver().libcuda().isPresent()) {
         throw new IOException(
             "the driver named with --libcuda cannot be used: " + e.getMessage(), e);
       }
@@ -60,9 +61,34 @@ final class Inventory {
 
   /** The GPUs of this kind; blocks until the probe is done. */
   static List<Gpu> probe(ServerOptions options, GpuSpec spec, String server) throws IOException {
+    String output = ask(options, spec, Optional.empty());
+    List<String> parts =
+        output
+            .lines()
+            .filter(line -> line.startsWith(PART))
+            .map(line -> line.substring(PART.length()))
+            .toList();
+    if (parts.isEmpty()) {
+      return parse(output, server);
+    }
+    // A process sees one slice of a card at a time: each is asked for by its name.
+    List<Gpu> gpus = new ArrayList<>();
+    for (String part : parts) {
+      Gpu seen = parse(ask(options, spec, Optional.of(part)), server).getFirst();
+      gpus.add(seen.as(gpus.size(), part));
+    }
+    return gpus;
+  }
+
+  /** What a probe prints: a GPU a line, or the parts of divided cards, which are asked each. */
+  private static String ask(ServerOptions options, GpuSpec spec, Optional<String> part)
+      throws IOException {
     List<String> arguments = new ArrayList<>(List.of("--probe"));
     arguments.addAll(options.backendArguments(spec));
-    Process process = new ProcessBuilder(options.worker().with(arguments)).start();
+    part.ifPresent(uuid -> arguments.add("--undivided"));
+    ProcessBuilder builder = new ProcessBuilder(options.worker().with(arguments));
+    part.ifPresent(uuid -> builder.environment().put("CUDA_VISIBLE_DEVICES", uuid));
+    Process process = builder.start();
     try {
       process.getOutputStream().close();
       CompletableFuture<String> errors =
@@ -83,11 +109,7 @@ final class Inventory {
         throw new IOException(
             "looking for GPUs failed with status " + status + ": " + lastLine(errors.join()));
       }
-      List<Gpu> gpus = parse(output.join(), server);
-      if (gpus.isEmpty()) {
-        throw new IOException("the driver has no GPUs; --gpus soft:1 serves one in software");
-      }
-      return gpus;
+      return output.join();
     } catch (InterruptedException e) {
       Thread.currentThread().interrupt();
       throw new IOException("interrupted while looking for GPUs", e);
@@ -121,6 +143,9 @@ final class Inventory {
       } catch (IllegalArgumentException e) {
         throw new IOException("the probe printed a line that cannot be read: " + line, e);
       }
+    }
+    if (gpus.isEmpty()) {
+      throw new IOException("the driver has no GPUs; --gpus soft:1 serves one in software");
     }
     return gpus;
   }

@@ -8,9 +8,14 @@ import io.gpupool.server.capacity.Membership;
 import io.gpupool.server.capacity.Partitions;
 import io.gpupool.server.control.ControlThread;
 import io.gpupool.server.control.PatientStore;
+import io.gpupool.server.driver.DriverOptions.Sharing;
+import io.gpupool.server.driver.MpsControl;
 import io.gpupool.server.elasticity.ExternalScalerService;
 import io.gpupool.server.gpu.Gpu;
 import io.gpupool.server.gpu.GpuSpec;
+import io.gpupool.server.health.GpuHealth;
+import io.gpupool.server.health.GpuTrial;
+import io.gpupool.server.health.GpuWatch;
 import io.gpupool.server.lease.Drains;
 import io.gpupool.server.lease.Grants;
 import io.gpupool.server.lease.Idleness;
@@ -35,6 +40,7 @@ import io.gpupool.server.session.Bulletins;
 import io.gpupool.server.session.CallStreamPort;
 import io.gpupool.server.session.PeerDialer;
 import io.gpupool.server.session.Sessions;
+import io.gpupool.server.session.WorkerLaunch;
 import io.gpupool.server.session.WorkerSocket;
 import io.gpupool.server.session.Workers;
 import io.gpupool.server.state.LocalStore;
@@ -69,6 +75,7 @@ import java.security.SecureRandom;
 import java.util.ArrayList;
 import java.util.HexFormat;
 import java.util.List;
+import java.util.Map;
 import java.util.Optional;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.Executor;
@@ -213,7 +220,7 @@ public final class PoolServer implements AutoCloseable {
       served = Inventory.FALLBACK;
     }
     // Workers start while the software's inventory is taken.
-    Workers workers = openWorkers(options, served);
+    Workers workers = openWorkers(options, served, driver);
     gpus =
         (driver.isPresent() ? driver.get() : Inventory.probe(options, served, name))
             .stream().map(gpu -> gpu.withLabels(options.labels())).toList();
@@ -264,12 +271,25 @@ public final class PoolServer implements AutoCloseable {
     return new RecordStore(store, Kinds.ALL);
   }
 
-  private Workers openWorkers(ServerOptions options, GpuSpec served) {
+  private Workers openWorkers(ServerOptions options, GpuSpec served, Optional<List<Gpu>> driver)
+      throws IOException {
+    Optional<MpsControl> mps =
+        driver.isPresent() && options.driver().sharing() == Sharing.mps
+            ? Optional.of(MpsControl.start())
+            : Optional.empty();
+    mps.ifPresent(started -> onClose.add(started::close));
+    boolean late = mps.isPresent() || driver.stream().flatMap(List::stream).anyMatch(Gpu::isSlice);
     List<String> arguments = new ArrayList<>(List.of("--control", workerAddress.text()));
     arguments.addAll(options.backendArguments(served));
+    if (late) {
+      arguments.add("--late");
+    }
     Workers workers =
         new Workers(
-            options.worker().with(arguments),
+            new WorkerLaunch(
+                options.worker().with(arguments),
+                mps.map(MpsControl::environment).orElse(Map.of()),
+                late),
             options.spares(),
             options.refill(),
             control,
@@ -312,6 +332,8 @@ public final class PoolServer implements AutoCloseable {
     }
     Idleness idleness = new Idleness(capacity, control);
     records.whenChanged(Kinds.GRANTS, () -> control.execute(idleness::note));
+    records.whenChanged(Kinds.AILMENTS, () -> control.execute(queue::settle));
+    GpuHealth health = openHealth(options, served, records);
     Bulletins bulletins = new Bulletins(records, capacity.members(), name, control);
     leases.restore();
     drains.start();
@@ -337,6 +359,7 @@ public final class PoolServer implements AutoCloseable {
             workers,
             drains,
             idleness,
+            health,
             bulletins,
             records,
             control);
@@ -409,6 +432,23 @@ public final class PoolServer implements AutoCloseable {
         host,
         controlPort,
         dataPort);
+  }
+
+  /** Watches GPUs of the driver; those in software have no faults of their own. */
+  private GpuHealth openHealth(ServerOptions options, GpuSpec served, RecordStore records) {
+    List<String> backend = options.backendArguments(served);
+    GpuHealth health =
+        new GpuHealth(
+            gpus, new GpuTrial(options.worker(), backend)::run, records, control, control);
+    if (!served.isSoft()) {
+      GpuWatch watch =
+          new GpuWatch(
+              options.worker(), backend, reading -> control.execute(() -> health.hear(reading)));
+      onClose.add(watch::close);
+      watch.start();
+      control.execute(health::start);
+    }
+    return health;
   }
 
   /** Calls are begun on the threads of the network, and go to their own at once. */

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.gpupool.server;
 
+import io.gpupool.server.driver.DriverOptions;
 import io.gpupool.server.gpu.GpuSpec;
 import io.gpupool.server.oidc.OidcOptions;
 import io.gpupool.server.session.WorkerCommand;
@@ -31,7 +32,7 @@ import java.util.regex.Pattern;
  * @param oidc whose logins are as good as tokens
  * @param name under which it lists itself; empty makes one of host and control port
  * @param labels what its operator says of its GPUs, for requests to select by
- * @param libcuda the NVIDIA driver library, where it is not on the usual path
+ * @param driver NVIDIA's driver, where its GPUs are served
  * @param spares how many workers are warmed up at the start
  * @param refill whether spares that were taken are replaced
  * @param softMissingPtx what the software GPU does with a kernel that has no PTX
@@ -50,7 +51,7 @@ public record ServerOptions(
     Optional<OidcOptions> oidc,
     Optional<String> name,
     Map<String, String> labels,
-    Optional<Path> libcuda,
+    DriverOptions driver,
     int spares,
     boolean refill,
     MissingPtx softMissingPtx,
@@ -124,10 +125,7 @@ public record ServerOptions(
   /** The options that select a worker's backend. */
   List<String> backendArguments(GpuSpec served) {
     List<String> arguments = new ArrayList<>(List.of("--gpus", served.text()));
-    libcuda.ifPresent(path -> {
-      arguments.add("--libcuda");
-      arguments.add(path.toString());
-    });
+    arguments.addAll(driver.arguments());
     arguments.add("--soft-missing-ptx=" + softMissingPtx);
     return arguments;
   }

@@ -9,6 +9,7 @@ import io.gpupool.control.v1.OpenSessionReply;
 import io.gpupool.control.v1.OpenSessionRequest;
 import io.gpupool.control.v1.PoolAdminGrpc;
 import io.gpupool.control.v1.PoolGrpc;
+import io.gpupool.server.driver.DriverOptions;
 import io.gpupool.server.gpu.GpuSpec;
 import io.gpupool.server.oidc.OidcOptions;
 import io.gpupool.server.session.WorkerCommand;
@@ -103,7 +104,7 @@ public final class Pool implements AutoCloseable {
                 oidc,
                 Optional.of(name),
                 Map.of("zone", "eu"),
-                Optional.empty(),
+                DriverOptions.USUAL,
                 spares,
                 true,
                 ServerOptions.MissingPtx.fail,

@@ -4,7 +4,8 @@ package io.gpupool.server;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
-import io.gpupool.server.gpu.DriverSearch;
+import io.gpupool.server.driver.DriverOptions;
+import io.gpupool.server.driver.DriverSearch;
 import io.gpupool.server.gpu.Gpu;
 import io.gpupool.server.gpu.GpuFacts;
 import io.gpupool.server.gpu.GpuSpec;
@@ -99,7 +100,7 @@ class ServerOptionsTest {
         oidc,
         Optional.empty(),
         Map.of(),
-        Optional.empty(),
+        DriverOptions.USUAL,
         0,
         true,
         ServerOptions.MissingPtx.fail,

@@ -30,6 +30,7 @@ final class AssignedSession {
   private final ServerExchange exchange;
   private final CompletableFuture<Ready> ready = new CompletableFuture<>();
   private final PeerConnections peers = new PeerConnections(this::dial);
+  private final CompletableFuture<Assignment> assigned = new CompletableFuture<>();
   private volatile Assignment assignment;
   private volatile boolean attached;
 
@@ -54,6 +55,12 @@ final class AssignedSession {
       throw new WireException("a second assignment; a worker has one session");
     }
     assignment = newAssignment;
+    assigned.complete(newAssignment);
+  }
+
+  /** Waits for it. */
+  Assignment awaitAssignment() {
+    return assigned.join();
   }
 
   void attach(int stream) throws WireException {
@@ -110,24 +117,19 @@ final class AssignedSession {
     Ready parts = ready.join();
     Ledger ledger = assignment.openLedger();
     List<GpuTurn> turns = assignment.joinTurns();
+    List<LeasedGpu> gpus = assignment.driverGpus();
     for (int i = 0; i < turns.size(); i++) {
-      boolean ignored = parts.backend.share(assignment.gpus().get(i).ordinal(), turns.get(i));
+      boolean ignored = parts.backend.share(gpus.get(i).ordinal(), turns.get(i));
     }
     if (assignment.addressSlot() > 0) {
       boolean ignored =
           parts.backend.moveTo(
-              assignment.addressSlot(),
-              assignment.gpus().stream().map(LeasedGpu::ordinal).toList());
+              assignment.addressSlot(), gpus.stream().map(LeasedGpu::ordinal).toList());
     }
     Optional<Runnable> driverOutput = parts.output.map(output -> output::flush);
     SessionPlan plan =
         new SessionPlan(
-            assignment.gpus(),
-            ledger,
-            exchange,
-            SessionPlan.DEFAULT_SPIN_NANOS,
-            driverOutput,
-            peers);
+            gpus, ledger, exchange, SessionPlan.DEFAULT_SPIN_NANOS, driverOutput, peers);
     Session session = new Session(parts.backend, plan, stream);
     if (!parts.backend.printTo(session::print)) {
       parts.output.ifPresent(output -> output.sendTo(session::print));

@@ -13,7 +13,9 @@ import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
+import java.util.Map;
 import java.util.Optional;
+import java.util.TreeMap;
 
 /**
  * What the pool-server has assigned to this worker.
@@ -26,6 +28,8 @@ import java.util.Optional;
  * @param leaseNumbers the lease's number on each of its GPUs, for that file
  * @param addressSlot which part of the addresses the memory of its GPUs is to have; 0 where it is
  *     the only server of its lease, or the first
+ * @param environment what the driver is to find in the environment of the process when it starts;
+ *     heeded by workers that start it late
  */
 record Assignment(
     String session,
@@ -34,8 +38,10 @@ record Assignment(
     int slot,
     Optional<Path> turnsFile,
     List<Integer> leaseNumbers,
-    int addressSlot) {
+    int addressSlot,
+    Map<String, String> environment) {
   private static final int MAX_GPUS = 256;
+  private static final String VISIBLE = "CUDA_VISIBLE_DEVICES";
 
   static Assignment of(TextMessage message) throws WireException {
     List<LeasedGpu> gpus = new ArrayList<>();
@@ -58,7 +64,18 @@ record Assignment(
         leaseNumbers(message, gpus.size()),
         message.get("addressSlot").isEmpty()
             ? 0
-            : (int) message.requireNumber("addressSlot", PeerConnections.MAX_LINKS - 1));
+            : (int) message.requireNumber("addressSlot", PeerConnections.MAX_LINKS - 1),
+        environment(message));
+  }
+
+  /** The GPUs to be seen, in the order of the lease; with MPS the part of them to be used. */
+  private static Map<String, String> environment(TextMessage message) {
+    Map<String, String> environment = new TreeMap<>();
+    message.get("visible").ifPresent(uuids -> environment.put(VISIBLE, uuids));
+    message
+        .get("threads")
+        .ifPresent(percent -> environment.put("CUDA_MPS_ACTIVE_THREAD_PERCENTAGE", percent));
+    return environment;
   }
 
   private static List<Integer> leaseNumbers(TextMessage message, int gpus) throws WireException {
@@ -76,6 +93,18 @@ record Assignment(
       throw new WireException("not numbers of a lease on its GPUs: " + text);
     }
     throw new WireException("not numbers of a lease on " + gpus + " GPUs: " + text);
+  }
+
+  /** The GPUs as the driver counts them, which starts with the first that it is to see. */
+  List<LeasedGpu> driverGpus() {
+    if (!environment.containsKey(VISIBLE)) {
+      return gpus;
+    }
+    List<LeasedGpu> counted = new ArrayList<>();
+    for (LeasedGpu gpu : gpus) {
+      counted.add(new LeasedGpu(counted.size(), gpu.quotaBytes(), gpu.computePercent()));
+    }
+    return counted;
   }
 
   /** The session's part in the turns of each GPU; empty if they take none. */

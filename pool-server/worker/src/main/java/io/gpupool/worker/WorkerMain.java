@@ -2,11 +2,15 @@
 package io.gpupool.worker;
 
 import io.gpupool.cuda.Backend;
+import io.gpupool.nvml.Nvml;
 import io.gpupool.wire.TextMessage;
 import io.gpupool.wire.WireException;
+import io.gpupool.worker.os.Posix;
 import io.gpupool.worker.os.UnixSocket;
 import io.gpupool.worker.peer.PeerConnections;
+import io.gpupool.worker.watch.GpuWatch;
 import java.io.IOException;
+import java.util.List;
 import java.util.Optional;
 import java.util.OptionalInt;
 
@@ -25,7 +29,13 @@ public final class WorkerMain {
     int status;
     try {
       WorkerOptions options = WorkerOptions.parse(arguments);
-      status = options.probe() ? probe(options) : serve(options);
+      status =
+          switch (options.mode()) {
+            case SERVE -> serve(options);
+            case PROBE -> probe(options);
+            case WATCH -> watch(options);
+            case TRIAL -> trial(options);
+          };
     } catch (IllegalArgumentException e) {
       status = failed(USAGE_ERROR, e.getMessage());
     } catch (NoDriverException e) {
@@ -38,8 +48,30 @@ public final class WorkerMain {
     Runtime.getRuntime().halt(status);
   }
 
+  /** Slices of cards are named alone: a process sees one of them, if it is told which. */
   private static int probe(WorkerOptions options) throws NoDriverException {
-    Probe.lines(Backends.open(options)).forEach(System.out::println);
+    List<String> parts =
+        options.isSoft() || options.undivided() ? List.of() : DividedCards.uuids(options.libnvml());
+    if (parts.isEmpty()) {
+      Probe.lines(Backends.open(options)).forEach(System.out::println);
+    } else {
+      parts.forEach(uuid -> System.out.println("part uuid=" + uuid));
+    }
+    return 0;
+  }
+
+  private static int watch(WorkerOptions options) throws NoDriverException {
+    Nvml nvml =
+        Nvml.open(options.libnvml())
+            .orElseThrow(() ->
+                new NoDriverException(
+                    options.libnvml() + " cannot be loaded and initialised", null));
+    new GpuWatch(nvml, System.out).run();
+    return 0;
+  }
+
+  private static int trial(WorkerOptions options) throws NoDriverException {
+    Trial.run(Backends.open(options));
     return 0;
   }
 
@@ -94,19 +126,29 @@ public final class WorkerMain {
 
   private static void start(WorkerOptions options, ControlLink control, AssignedSession session) {
     try {
+      if (options.late()) {
+        warmUp(options, control, session);
+        session.awaitAssignment().environment().forEach(Posix::setEnvironment);
+      }
       Optional<KernelOutput> output =
           options.isSoft() ? Optional.empty() : Optional.of(KernelOutput.redirect());
       Backend backend = Backends.open(options);
       session.ready(backend, output);
-      if (!session.isAttached()) {
-        WarmUp.run(options.isSoft(), session::isAttached);
-        tellReady(control);
+      if (!options.late()) {
+        warmUp(options, control, session);
       }
     } catch (NoDriverException | IllegalArgumentException e) {
       Runtime.getRuntime().halt(failed(FAILED, e.getMessage()));
     } catch (RuntimeException | Error e) {
       e.printStackTrace();
       Runtime.getRuntime().halt(FAILED);
+    }
+  }
+
+  private static void warmUp(WorkerOptions options, ControlLink control, AssignedSession session) {
+    if (!session.isAttached()) {
+      WarmUp.run(options.isSoft(), session::isAttached);
+      tellReady(control);
     }
   }
 

@@ -6,19 +6,43 @@ import java.util.Optional;
 /**
  * The command line of a worker.
  *
- * @param control name of the pool-server's control socket; empty with {@code probe}
+ * @param mode what the process does
+ * @param control name of the pool-server's control socket; of {@link Mode#SERVE} alone
  * @param gpus {@code all} for the GPUs of the NVIDIA driver, or a specification of software GPUs
  * @param libcuda the driver library
+ * @param libnvml the driver's management library
  * @param skipMissingPtx whether launches without PTX are skipped rather than refused
- * @param probe whether to print the GPUs and exit
+ * @param late whether the driver is first used when a session is assigned, which says what of the
+ *     driver it sees
+ * @param undivided whether a probe asks the driver even where cards are divided (MIG), because the
+ *     environment says which part it is to see
  */
 record WorkerOptions(
-    Optional<String> control, String gpus, String libcuda, boolean skipMissingPtx, boolean probe) {
+    Mode mode,
+    Optional<String> control,
+    String gpus,
+    String libcuda,
+    String libnvml,
+    boolean skipMissingPtx,
+    boolean late,
+    boolean undivided) {
   static final String USAGE =
-      "usage: WorkerMain (--control @NAME | --probe) --gpus all|soft:N[,mem=SIZE][,cc=X.Y]"
-          + " [--libcuda PATH] [--soft-missing-ptx=fail|skip]";
-  private static final String DEFAULT_LIBCUDA = "libcuda.so.1";
+      "usage: WorkerMain (--control @NAME [--late] | --probe [--undivided] | --watch | --trial) --gpus"
+          + " all|soft:N[,mem=SIZE][,cc=X.Y] [--libcuda PATH] [--libnvml PATH]"
+          + " [--soft-missing-ptx=fail|skip]";
   private static final String MISSING_PTX = "--soft-missing-ptx=";
+
+  /** What a worker process does. */
+  enum Mode {
+    /** Waits for a session and runs it. */
+    SERVE,
+    /** Prints the GPUs and ends. */
+    PROBE,
+    /** Prints how the GPUs are, again and again. */
+    WATCH,
+    /** Has the first GPU do something, and ends with 0 if it did. */
+    TRIAL
+  }
 
   /**
    * Reads the command line.
@@ -26,18 +50,29 @@ record WorkerOptions(
    * @throws IllegalArgumentException naming what cannot be understood
    */
   static WorkerOptions parse(String[] arguments) {
+    Optional<Mode> mode = Optional.empty();
     Optional<String> control = Optional.empty();
     String gpus = "all";
-    String libcuda = DEFAULT_LIBCUDA;
+    String libcuda = "libcuda.so.1";
+    String libnvml = "libnvidia-ml.so.1";
     boolean skip = false;
-    boolean probe = false;
+    boolean late = false;
+    boolean undivided = false;
     for (int i = 0; i < arguments.length; i++) {
       String option = arguments[i];
       switch (option) {
-        case "--probe" -> probe = true;
-        case "--control" -> control = Optional.of(value(arguments, ++i));
+        case "--probe" -> mode = only(mode, Mode.PROBE);
+        case "--watch" -> mode = only(mode, Mode.WATCH);
+        case "--trial" -> mode = only(mode, Mode.TRIAL);
+        case "--control" -> {
+          mode = only(mode, Mode.SERVE);
+          control = Optional.of(value(arguments, ++i));
+        }
+        case "--late" -> late = true;
+        case "--undivided" -> undivided = true;
         case "--gpus" -> gpus = value(arguments, ++i);
         case "--libcuda" -> libcuda = value(arguments, ++i);
+        case "--libnvml" -> libnvml = value(arguments, ++i);
         default -> {
           if (!option.startsWith(MISSING_PTX)) {
             throw new IllegalArgumentException("unknown option " + option + "; " + USAGE);
@@ -46,14 +81,29 @@ record WorkerOptions(
         }
       }
     }
-    if (probe == control.isPresent()) {
-      throw new IllegalArgumentException("either --control or --probe; " + USAGE);
-    }
-    return new WorkerOptions(control, gpus, libcuda, skip, probe);
+    return new WorkerOptions(
+        mode.orElseThrow(() ->
+            new IllegalArgumentException(
+                "one of --control, --probe, --watch and --trial is wanted; " + USAGE)),
+        control,
+        gpus,
+        libcuda,
+        libnvml,
+        skip,
+        late,
+        undivided);
   }
 
   boolean isSoft() {
     return gpus.startsWith("soft");
+  }
+
+  private static Optional<Mode> only(Optional<Mode> before, Mode mode) {
+    if (before.isPresent()) {
+      throw new IllegalArgumentException(
+          "one of --control, --probe, --watch and --trial, not several; " + USAGE);
+    }
+    return Optional.of(mode);
   }
 
   private static boolean isSkip(String value) {

@@ -6,6 +6,7 @@ import io.gpupool.server.gpu.GpuKey;
 import io.gpupool.server.gpu.Share;
 import io.gpupool.server.placement.Division;
 import io.gpupool.server.placement.Placement;
+import io.gpupool.server.records.Ailment;
 import io.gpupool.server.records.Kinds;
 import io.gpupool.server.state.RecordStore;
 import io.gpupool.server.state.Versioned;
@@ -49,10 +50,18 @@ public final class Capacity {
         .orElse(Division.UNDIVIDED);
   }
 
-  /** Every part of every GPU that can be granted from; nothing is free on those that drain. */
+  /**
+   * Every part of every GPU that can be granted from; nothing is free on those of servers that
+   * drain, nor on those that are ill.
+   */
   public List<Placement.Offer> snapshot() {
     Set<String> drained = records.all(Kinds.DRAINS).keySet();
-    Predicate<Gpu> isOpen = gpu -> members.lives(gpu.server()) && !drained.contains(gpu.server());
+    Set<String> ill = records.all(Kinds.AILMENTS).keySet();
+    Predicate<Gpu> isOpen =
+        gpu ->
+            members.lives(gpu.server())
+                && !drained.contains(gpu.server())
+                && (ill.isEmpty() || !ill.contains(GpuKey.of(gpu).text()));
     Stream<Placement.Offer> open =
         gpus().stream().filter(isOpen).flatMap(gpu -> division(gpu).offers(gpu).stream());
     // They come last: the reason why a request waits is to be one that an open GPU has.
@@ -76,9 +85,14 @@ public final class Capacity {
         .anyMatch(gpu -> !division(gpu).allocations().isEmpty());
   }
 
+  /** Why nothing of a GPU is granted, if it is ill. */
+  public Optional<Ailment> ailment(Gpu gpu) {
+    return records.get(Kinds.AILMENTS, GpuKey.of(gpu).text()).map(Versioned::value);
+  }
+
   /** What of a GPU nobody has, in partitions or outside. */
   public Share free(Gpu gpu) {
-    if (!members.lives(gpu.server())) {
+    if (!members.lives(gpu.server()) || ailment(gpu).isPresent()) {
       return Share.NONE;
     }
     return division(gpu).offers(gpu).stream()

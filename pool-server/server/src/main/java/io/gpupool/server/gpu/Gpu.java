@@ -67,6 +67,21 @@ public record Gpu(
     this(server, ordinal, uuid, name, memoryBytes, computeCapability, driverVersion, Map.of());
   }
 
+  /**
+   * The same under another ordinal and UUID: those of the whole server, where it was asked alone.
+   */
+  public Gpu as(int otherOrdinal, String otherUuid) {
+    return new Gpu(
+        server,
+        otherOrdinal,
+        otherUuid,
+        name,
+        memoryBytes,
+        computeCapability,
+        driverVersion,
+        labels);
+  }
+
   public Gpu withLabels(Map<String, String> others) {
     return new Gpu(
         server, ordinal, uuid, name, memoryBytes, computeCapability, driverVersion, others, facts);
@@ -78,6 +93,11 @@ public record Gpu(
         .map(label -> label.getKey() + "=" + label.getValue())
         .sorted()
         .toList();
+  }
+
+  /** Whether it is part of a card that the card itself has divided (MIG). */
+  public boolean isSlice() {
+    return uuid.startsWith("MIG-");
   }
 
   public Share whole() {

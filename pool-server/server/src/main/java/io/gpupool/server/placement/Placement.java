@@ -50,6 +50,8 @@ public final class Placement {
     /** Whether a tenant's request may be served from it, if it is large enough. */
     public boolean suits(Ask ask, String tenant, Selection selection) {
       return selection.accepts(gpu)
+          // A process sees one slice of a card at a time.
+          && (ask.gpus() == 1 || !gpu.isSlice())
           && (ask.partition().isEmpty() || ask.partition().equals(partition))
           && (tenants.isEmpty() || tenants.contains(tenant));
     }
@@ -180,7 +182,12 @@ public final class Placement {
           + "' that this tenant may use";
     }
     Selection selection = new Selection(ask.selectors());
-    return snapshot.stream().anyMatch(o -> selection.accepts(o.gpu()))
+    List<Gpu> matching =
+        snapshot.stream().map(Offer::gpu).filter(selection::accepts).distinct().toList();
+    if (ask.gpus() > 1 && !matching.isEmpty() && matching.stream().allMatch(Gpu::isSlice)) {
+      return "what matches are slices of cards (MIG), of which a program can use one; ask for one";
+    }
+    return !matching.isEmpty()
         ? "what matches is reserved for other tenants"
         : "no GPU matches; the pool has for example " + snapshot.getFirst().gpu().describe();
   }

@@ -5,6 +5,7 @@ import com.google.protobuf.ByteString;
 import com.google.protobuf.InvalidProtocolBufferException;
 import com.google.protobuf.Message;
 import com.google.protobuf.Parser;
+import io.gpupool.control.state.v1.AilmentRecord;
 import io.gpupool.control.state.v1.AuditRecord;
 import io.gpupool.control.state.v1.BulletinRecord;
 import io.gpupool.control.state.v1.CounterRecord;
@@ -63,6 +64,18 @@ public final class Kinds {
   public static final Kind<Drain> DRAINS =
       kind("drains/", RecordForm::drain, DrainRecord.parser(), RecordForm::drain);
 
+  /** By GPU, for those that are not to be relied on. */
+  public static final Kind<Ailment> AILMENTS =
+      kind(
+          "ailments/",
+          ailment ->
+              AilmentRecord.newBuilder()
+                  .setProblem(ailment.problem())
+                  .setSinceMillis(ailment.sinceMillis())
+                  .build(),
+          AilmentRecord.parser(),
+          record -> new Ailment(record.getProblem(), record.getSinceMillis()));
+
   /** By lease: the server to which its holder is connected, unless it is that of its GPUs. */
   public static final Kind<String> HOLDS =
       kind(
@@ -98,7 +111,7 @@ public final class Kinds {
   public static final List<Kind<?>> ALL =
       List.of(
           DIVISIONS, GRANTS, TENANTS, USES, TOKENS, COUNTERS, AUDIT, DRAINS, HOLDS, SERVERS, QUEUE,
-          BULLETINS, ENDINGS);
+          BULLETINS, ENDINGS, AILMENTS);
 
   private Kinds() {}
 

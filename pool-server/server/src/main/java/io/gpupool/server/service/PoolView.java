@@ -19,6 +19,8 @@ import io.gpupool.server.capacity.Capacity;
 import io.gpupool.server.control.Timers;
 import io.gpupool.server.gpu.Gpu;
 import io.gpupool.server.gpu.Share;
+import io.gpupool.server.health.GpuHealth;
+import io.gpupool.server.health.Reading;
 import io.gpupool.server.identity.Actor;
 import io.gpupool.server.identity.HolderName;
 import io.gpupool.server.lease.Drains;
@@ -28,6 +30,7 @@ import io.gpupool.server.lease.LeaseQueue;
 import io.gpupool.server.lease.Leases;
 import io.gpupool.server.placement.Ask;
 import io.gpupool.server.placement.Placement.Part;
+import io.gpupool.server.records.Ailment;
 import io.gpupool.server.records.Bulletin;
 import io.gpupool.server.records.ServerEntry;
 import io.gpupool.server.records.Use;
@@ -67,6 +70,7 @@ public final class PoolView {
   private final Workers workers;
   private final Drains drains;
   private final Idleness idleness;
+  private final GpuHealth health;
   private final Bulletins bulletins;
   private final RecordStore records;
   private final Timers timers;
@@ -85,6 +89,7 @@ public final class PoolView {
       Workers workers,
       Drains drains,
       Idleness idleness,
+      GpuHealth health,
       Bulletins bulletins,
       RecordStore records,
       Timers timers) {
@@ -100,6 +105,7 @@ public final class PoolView {
     this.workers = workers;
     this.drains = drains;
     this.idleness = idleness;
+    this.health = health;
     this.bulletins = bulletins;
     this.records = records;
     this.timers = timers;
@@ -255,7 +261,9 @@ public final class PoolView {
 
   private GpuInfo info(Gpu gpu) {
     Share free = capacity.free(gpu);
-    return GpuInfo.newBuilder()
+    Optional<Ailment> ailment = capacity.ailment(gpu);
+    GpuInfo.Builder info =
+        GpuInfo.newBuilder()
         .setServer(gpu.server())
         .setGpu(gpu.ordinal())
         .setUuid(gpu.uuid())
@@ -272,7 +280,10 @@ public final class PoolView {
         .setClockKilohertz(gpu.facts().clockKilohertz())
         .setMemoryClockKilohertz(gpu.facts().memoryClockKilohertz())
         .setMemoryBusBits(gpu.facts().memoryBusBits())
-        .build();
+        .setHealth(ailment.isPresent() ? "unhealthy" : "healthy")
+        .setProblem(ailment.map(Ailment::problem).orElse(""));
+    health.sample(gpu).ifPresent(sample -> measure(info, sample));
+    return info.build();
   }
 
   /** One lease, with its GPUs and programs. */
@@ -296,6 +307,15 @@ public final class PoolView {
         .filter(session -> session.getLeaseId().equals(lease.id.text()))
         .forEach(reply::addSessions);
     return reply.build();
+  }
+
+  private static void measure(GpuInfo.Builder info, Reading sample) {
+    sample.number("temperature").ifPresent(value -> info.setTemperatureCelsius((int) value));
+    sample.number("power").ifPresent(value -> info.setPowerMilliwatts((int) value));
+    sample.number("utilization").ifPresent(value -> info.setUtilizationPercent((int) value));
+    sample.number("sm").ifPresent(value -> info.setSmMegahertz((int) value));
+    sample.number("memory").ifPresent(value -> info.setMemoryMegahertz((int) value));
+    sample.number("ecc").ifPresent(info::setUncorrectedErrors);
   }
 
   /** How many GPUs a request counts, if it gets the largest that will do. */

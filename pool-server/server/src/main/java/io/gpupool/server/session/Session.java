@@ -248,6 +248,8 @@ public final class Session implements LeasedSession {
 
   private TextMessage assignment() {
     return TextMessage.ofType("assign")
+        .put("visible", worker.late ? Optional.of(uuids()) : Optional.empty())
+        .put("threads", worker.late ? Optional.of(smallestPart()) : Optional.empty())
         .put("session", id.toString())
         .put("lease", lease.id.text())
         .put("ledger", lease.ledger.path().toString())
@@ -268,5 +270,16 @@ public final class Session implements LeasedSession {
                         + Math.max(1, Math.round(part.share().computePercent())))
                 .collect(Collectors.joining(",")))
         .build();
+  }
+
+  private String uuids() {
+    return lease.parts.stream().map(part -> part.gpu().uuid()).collect(Collectors.joining(","));
+  }
+
+  /** MPS has one figure for all GPUs of a process. */
+  private String smallestPart() {
+    double percent =
+        lease.parts.stream().mapToDouble(part -> part.share().computePercent()).min().orElse(100);
+    return Long.toString(Math.max(1, Math.round(percent)));
   }
 }

@@ -20,6 +20,10 @@ public final class Worker {
   private static final Logger LOG = LoggerFactory.getLogger(Worker.class);
 
   final String token;
+
+  /** Whether its assignment says what of the GPUs it is to see. */
+  final boolean late;
+
   private final Timers timers;
   private final List<Runnable> onLink = new ArrayList<>();
   private Optional<Process> process = Optional.empty();
@@ -28,8 +32,9 @@ public final class Worker {
   private boolean ending;
   private boolean dead;
 
-  Worker(String token, Timers timers) {
+  Worker(String token, boolean late, Timers timers) {
     this.token = token;
+    this.late = late;
     this.timers = timers;
   }
 

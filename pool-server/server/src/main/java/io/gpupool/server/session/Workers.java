@@ -26,7 +26,7 @@ public final class Workers {
   private static final int TOKEN_BYTES = 16;
   private static final Logger LOG = LoggerFactory.getLogger(Workers.class);
 
-  private final List<String> commandLine;
+  private final WorkerLaunch launch;
   private final int wantedSpares;
   private final boolean keepsSpares;
   private final Timers timers;
@@ -43,13 +43,13 @@ public final class Workers {
   private Runnable onLast = () -> {};
 
   public Workers(
-      List<String> commandLine,
+      WorkerLaunch launch,
       int wantedSpares,
       boolean keepsSpares,
       Timers timers,
       Executor control,
       Executor spawner) {
-    this.commandLine = List.copyOf(commandLine);
+    this.launch = launch;
     this.wantedSpares = wantedSpares;
     this.keepsSpares = keepsSpares;
     this.timers = timers;
@@ -134,7 +134,7 @@ public final class Workers {
   private Worker start() {
     byte[] bits = new byte[TOKEN_BYTES];
     random.nextBytes(bits);
-    Worker worker = new Worker(HexFormat.of().formatHex(bits), timers);
+    Worker worker = new Worker(HexFormat.of().formatHex(bits), launch.late(), timers);
     byToken.put(worker.token, worker);
     started++;
     spawner.execute(() -> spawn(worker));
@@ -152,7 +152,8 @@ public final class Workers {
   /** On the spawner's thread. */
   private void spawn(Worker worker) {
     try {
-      ProcessBuilder builder = new ProcessBuilder(commandLine);
+      ProcessBuilder builder = new ProcessBuilder(launch.line());
+      builder.environment().putAll(launch.environment());
       builder.environment().put("GPUPOOL_WORKER_TOKEN", worker.token);
       builder.redirectInput(new File("/dev/null"));
       builder.redirectOutput(ProcessBuilder.Redirect.DISCARD);

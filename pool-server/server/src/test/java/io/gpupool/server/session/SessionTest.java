@@ -116,7 +116,7 @@ class SessionTest {
             lease.freeSlot().orElseThrow(),
             Ground.HOLDER,
             Actor.ANYONE,
-            new Worker("token", timers),
+            new Worker("token", false, timers),
             timers,
             Runnable::run,
             (asking, message) -> {},

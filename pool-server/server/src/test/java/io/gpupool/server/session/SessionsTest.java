@@ -33,7 +33,13 @@ class SessionsTest {
   private final Gpu gpu = PlacementTest.gpu("host:7642", 0, 8L << 30);
   private final Ground ground = new Ground(List.of(gpu));
   private final Workers workers =
-      new Workers(List.of(), 0, false, ground.timers, Runnable::run, task -> {});
+      new Workers(
+          new WorkerLaunch(List.of(), Map.of(), false),
+          0,
+          false,
+          ground.timers,
+          Runnable::run,
+          task -> {});
   private final Sessions sessions =
       new Sessions(
           ground.leases,

@@ -67,6 +67,7 @@ public final class Posix {
   private static final MethodHandle MUNMAP = function("munmap");
   private static final MethodHandle FFLUSH = function("fflush");
   private static final MethodHandle SYSCALL = function("syscall");
+  private static final MethodHandle SETENV = function("setenv");
 
   private Posix() {}
 
@@ -161,6 +162,19 @@ public final class Posix {
   /** Writes out what the C library holds back of all its streams. */
   public static void flushAll() {
     status(FFLUSH, 0, 0, 0, 0);
+  }
+
+  /** Sets a variable for the C libraries of this process; what Java sees of it stays as it is. */
+  public static void setEnvironment(String name, String value) {
+    try (Arena arena = Arena.ofConfined()) {
+      int overwrite = 1;
+      status(
+          SETENV,
+          arena.allocateFrom(name).address(),
+          arena.allocateFrom(value).address(),
+          overwrite,
+          0);
+    }
   }
 
   /** Zeroed memory of its own pages, taken as it is touched; 0 if there is none. */

@@ -33,6 +33,8 @@ export function gpuCard(pool, card) {
           'Cut …',
         ),
     ),
+    gpu.health === 'unhealthy' &&
+      h('p', { class: 'bad', role: 'alert' }, `Unhealthy, nothing of it is granted: ${gpu.problem}`),
     gpu.labels?.length > 0 && h('p', { class: 'labels' }, gpu.labels.join(' · ')),
     scale(
       card,

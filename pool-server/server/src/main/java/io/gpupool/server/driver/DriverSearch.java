@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-package io.gpupool.server.gpu;
+package io.gpupool.server.driver;
 
 import java.io.IOException;
 import java.nio.charset.StandardCharsets;

@@ -1,0 +1,138 @@
+// SPDX-License-Identifier: Apache-2.0
+package io.gpupool.e2e;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.awaitility.Awaitility.await;
+
+import io.gpupool.control.v1.GpuInfo;
+import java.io.IOException;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.nio.file.StandardOpenOption;
+import java.nio.file.attribute.PosixFilePermissions;
+import java.time.Duration;
+import java.util.ArrayList;
+import java.util.Arrays;
+import java.util.List;
+import java.util.Map;
+import java.util.TreeMap;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
+
+/**
+ * A server of an NVIDIA driver's GPUs, on libraries that stand in for the driver's: faults, slices
+ * of cards (MIG), sharing (MPS).
+ */
+class NvidiaServerIT {
+  private static final Path SOURCES = Distribution.ROOT.resolve("pool-server/worker/src/test/c");
+  private static final String[] ONE = {"-n", "1"};
+  private static final String FIRST = "GPU-74747474-7474-7474-7474-747474747400";
+  private static final String SECOND = "GPU-74747474-7474-7474-7474-747474747401";
+
+  @TempDir private Path folder;
+
+  @Test
+  void fault_ofTheGpu_takesItOutOfServiceAndSaysWhy() throws IOException {
+    tell("gpu " + FIRST, "gpu " + SECOND);
+    try (Pool pool = start(Map.of())) {
+      assertThat(pool.gpus()).extracting(GpuInfo::getHealth).containsOnly("healthy");
+
+      // The first is of a program, and changes nothing.
+      tell("fault " + SECOND + " 31", "fault " + FIRST + " 79");
+
+      await()
+          .atMost(Duration.ofSeconds(20))
+          .untilAsserted(() ->
+              assertThat(pool.gpus().getFirst().getProblem())
+                  .isEqualTo("XID 79: the GPU has fallen off the bus"));
+      assertThat(pool.gpus())
+          .extracting(GpuInfo::getHealth)
+          .containsExactly("unhealthy", "healthy");
+      assertThat(device(pool, ONE)).contains("device: Test GPU 1,");
+      assertThat(pool.run(new String[] {"-n", "2"}, "true").run().status()).isEqualTo(75);
+      assertThat(pool.gpupool("health").output())
+          .contains("XID 79: the GPU has fallen off the bus");
+      assertThat(pool.gpupool("top").output()).contains("unhealthy");
+    }
+  }
+
+  @Test
+  void dividedCard_eachSlice_isAGpuOfItsOwn() throws IOException {
+    tell("gpu " + FIRST, "slice MIG-one 1", "slice MIG-two 2", "gpu " + SECOND);
+    try (Pool pool = start(Map.of())) {
+      assertThat(pool.gpus())
+          .extracting(GpuInfo::getUuid)
+          .containsExactly("MIG-one", "MIG-two", SECOND);
+
+      assertThat(device(pool, "--select", "uuid=MIG-two")).contains("device: Test GPU MIG-two");
+      assertThat(device(pool, "--select", "uuid=" + SECOND)).contains("device: Test GPU " + SECOND);
+      Program.Ended both =
+          pool.run(new String[] {"-n", "2", "--select", "uuid=MIG-*"}, "true").run();
+      assertThat(both.status()).isEqualTo(75);
+      assertThat(both.errors()).contains("slices of cards (MIG), of which a program can use one");
+    }
+  }
+
+  @Test
+  void sharingByMps_workers_reachTheServersOwnDaemonWithTheirPartOfTheGpu() throws IOException {
+    tell("gpu " + FIRST, "gpu " + SECOND);
+    Path daemon = folder.resolve("nvidia-cuda-mps-control");
+    Files.writeString(
+        daemon,
+        "#!/bin/sh\n{ echo \"$CUDA_MPS_PIPE_DIRECTORY $*\"; cat; } >> " + folder + "/said\n");
+    Files.setPosixFilePermissions(daemon, PosixFilePermissions.fromString("rwxr-xr-x"));
+    Map<String, String> path = Map.of("PATH", folder + ":" + System.getenv("PATH"));
+    try (Pool pool = start(path, "--sharing", "mps")) {
+      assertThat(device(pool, "-p", "0.3")).contains(", 30 % of threads");
+    }
+    List<String> said = Files.readAllLines(folder.resolve("said"));
+    assertThat(said).hasSize(3);
+    assertThat(said.get(0)).startsWith("/tmp/gpupool-mps-").endsWith(" -d");
+    assertThat(said.get(2)).isEqualTo("quit");
+    assertThat(Path.of(said.get(0).split(" ")[0])).doesNotExist();
+  }
+
+  @Test
+  void sharingByMps_withoutItsTools_isRefusedWithTheReason() throws IOException {
+    tell("gpu " + FIRST);
+    List<String> command = new ArrayList<>(List.of(Distribution.gpupool().toString(), "server"));
+    command.addAll(List.of("--listen", "127.0.0.1", "--control-port", "0", "--data-port", "0"));
+    command.addAll(List.of("--no-http", "--sharing", "mps"));
+    command.addAll(driver());
+    Program.Ended ended = Program.of(command).run();
+
+    assertThat(ended.status()).isEqualTo(1);
+    assertThat(ended.errors()).contains("--sharing mps:", "give --sharing timeslice");
+  }
+
+  private Pool start(Map<String, String> environment, String... options) {
+    List<String> all = new ArrayList<>(driver());
+    all.addAll(Arrays.asList(options));
+    Map<String, String> variables = new TreeMap<>(environment);
+    variables.put("TESTNVML", folder.resolve("gpus").toString());
+    return Pool.startIn(variables, "all", all.toArray(String[]::new));
+  }
+
+  private static List<String> driver() {
+    return List.of(
+        "--libcuda", library("testcuda").toString(), "--libnvml", library("testnvml").toString());
+  }
+
+  private static Path library(String name) {
+    return CPrograms.library(SOURCES.resolve(name + ".c"), name);
+  }
+
+  /** What the driver tells of its GPUs from now on, too. */
+  private void tell(String... lines) throws IOException {
+    Files.write(
+        folder.resolve("gpus"),
+        List.of(lines),
+        StandardOpenOption.CREATE,
+        StandardOpenOption.APPEND);
+  }
+
+  /** What a program says that its device is; the test driver runs none of its kernels. */
+  private static String device(Pool pool, String... share) {
+    return pool.run(share, CPrograms.example("vector_add"), Distribution.KERNELS).run().output();
+  }
+}

@@ -1,0 +1,147 @@
+// SPDX-License-Identifier: Apache-2.0
+package io.gpupool.server.health;
+
+import io.gpupool.server.control.Timers;
+import io.gpupool.server.gpu.Gpu;
+import io.gpupool.server.gpu.GpuKey;
+import io.gpupool.server.records.Ailment;
+import io.gpupool.server.records.Kinds;
+import io.gpupool.server.state.RecordStore;
+import io.gpupool.server.state.StateException;
+import java.util.HashMap;
+import java.util.HashSet;
+import java.util.List;
+import java.util.Locale;
+import java.util.Map;
+import java.util.Optional;
+import java.util.Set;
+import java.util.concurrent.Executor;
+import java.util.function.Function;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+
+/**
+ * How this server's GPUs are. One that has a fault of its own is written down as ailing, so that no
+ * server of the pool grants anything of it, and taken back when it has passed a trial. Leases that
+ * are there go on: their programs hear from the driver what concerns them. Owned by the control
+ * thread.
+ */
+public final class GpuHealth {
+  private static final long LOOK_MILLIS = 1000;
+  private static final Logger LOG = LoggerFactory.getLogger(GpuHealth.class);
+
+  private final Map<String, Gpu> byUuid;
+  private final Map<String, Condition> conditions = new HashMap<>();
+  private final Map<String, Reading> samples = new HashMap<>();
+  private final Set<String> onTrial = new HashSet<>();
+  private final RecordStore records;
+  private final Timers timers;
+  private final Executor control;
+  private final Function<String, Optional<String>> trial;
+
+  /**
+   * Of GPUs of which nothing is known yet.
+   *
+   * @param trial tries the GPU of a UUID: empty if it works, else why not; may block
+   */
+  public GpuHealth(
+      List<Gpu> gpus,
+      Function<String, Optional<String>> trial,
+      RecordStore records,
+      Timers timers,
+      Executor control) {
+    byUuid = new HashMap<>();
+    gpus.forEach(gpu -> byUuid.put(normal(gpu.uuid()), gpu));
+    this.trial = trial;
+    this.records = records;
+    this.timers = timers;
+    this.control = control;
+  }
+
+  /** Looks from now on which GPUs are to be tried. */
+  public void start() {
+    timers.after(LOOK_MILLIS, this::look);
+  }
+
+  /** What this server's GPU measured last; empty if it is not watched. */
+  public Optional<Reading> sample(Gpu gpu) {
+    return Optional.ofNullable(samples.get(normal(gpu.uuid())));
+  }
+
+  /** The watching process tells something. */
+  public void hear(Reading reading) {
+    String uuid = normal(reading.uuid());
+    Gpu gpu = byUuid.get(uuid);
+    if (gpu == null) {
+      return;
+    }
+    Condition condition = conditions.computeIfAbsent(uuid, ignored -> new Condition());
+    if (reading.type().equals("fault")) {
+      int xid = (int) reading.number("xid").orElse(Xid.UNCORRECTED_MEMORY);
+      LOG.warn("{}: {}", gpu.label(), Xid.describe(xid));
+      condition.fault(xid, timers.wallMillis());
+    } else {
+      samples.put(uuid, reading);
+      condition.told(
+          reading.fields().getOrDefault("condition", Condition.GOOD), timers.wallMillis());
+    }
+    write(gpu, condition);
+  }
+
+  private void look() {
+    conditions.forEach((uuid, condition) -> {
+      if (condition.isToBeTried(timers.wallMillis()) && onTrial.add(uuid)) {
+        Thread.ofVirtual()
+            .start(() -> {
+              Optional<String> failure = trial.apply(byUuid.get(uuid).uuid());
+              control.execute(() -> tried(uuid, failure));
+            });
+      }
+    });
+    timers.after(LOOK_MILLIS, this::look);
+  }
+
+  private void tried(String uuid, Optional<String> failure) {
+    onTrial.remove(uuid);
+    Condition condition = conditions.get(uuid);
+    // It may have had another fault meanwhile.
+    if (condition.isToBeTried(timers.wallMillis())) {
+      failure.ifPresentOrElse(
+          why -> condition.failedTrial(why, timers.wallMillis()),
+          () -> condition.passed(timers.wallMillis()));
+    }
+    write(byUuid.get(uuid), condition);
+  }
+
+  /** What others see of it; a record that cannot be written is tried again at the next reading. */
+  private void write(Gpu gpu, Condition condition) {
+    String key = GpuKey.of(gpu).text();
+    Optional<String> known = records.get(Kinds.AILMENTS, key).map(v -> v.value().problem());
+    if (known.equals(condition.problem())) {
+      return;
+    }
+    try {
+      records.transact(draft -> {
+        if (condition.problem().isPresent()) {
+          long since =
+              draft.get(Kinds.AILMENTS, key).map(Ailment::sinceMillis).orElse(timers.wallMillis());
+          draft.putBound(Kinds.AILMENTS, key, new Ailment(condition.problem().get(), since));
+        } else {
+          draft.delete(Kinds.AILMENTS, key);
+        }
+        return null;
+      });
+      condition
+          .problem()
+          .ifPresentOrElse(
+              why -> LOG.error("{} is unhealthy, nothing of it is granted: {}", gpu.label(), why),
+              () -> LOG.info("{} is healthy again", gpu.label()));
+    } catch (StateException e) {
+      LOG.warn("how {} is cannot be written down: {}", gpu.label(), e.getMessage());
+    }
+  }
+
+  private static String normal(String uuid) {
+    return uuid.toLowerCase(Locale.ROOT);
+  }
+}

@@ -1,0 +1,113 @@
+// SPDX-License-Identifier: Apache-2.0
+package io.gpupool.server.health;
+
+import io.gpupool.server.session.WorkerCommand;
+import java.io.BufferedReader;
+import java.io.IOException;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.concurrent.TimeUnit;
+import java.util.function.Consumer;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+
+/**
+ * The process that watches the GPUs, started again when it ends, until this is closed. A process of
+ * its own keeps the driver out of the server. Has a thread of its own.
+ */
+public final class GpuWatch implements AutoCloseable {
+  private static final long FIRST_PAUSE_MILLIS = 1000;
+  private static final long MAX_PAUSE_MILLIS = 300_000;
+  private static final long WORKED_MILLIS = 60_000;
+
+  /** Exit status of a watch that finds no management library. */
+  private static final int NO_LIBRARY = 3;
+
+  private static final Logger LOG = LoggerFactory.getLogger(GpuWatch.class);
+
+  private final WorkerCommand command;
+  private final List<String> backend;
+  private final Consumer<Reading> listener;
+  private volatile boolean closed;
+  private volatile Process process;
+
+  /**
+   * Not started yet.
+   *
+   * @param backend arguments that name the driver
+   * @param listener hears what is told, on the thread of this
+   */
+  public GpuWatch(WorkerCommand command, List<String> backend, Consumer<Reading> listener) {
+    this.command = command;
+    this.backend = List.copyOf(backend);
+    this.listener = listener;
+  }
+
+  public void start() {
+    Thread.ofPlatform().name("gpupool-health").daemon().start(this::keepWatching);
+  }
+
+  private void keepWatching() {
+    long pauseMillis = FIRST_PAUSE_MILLIS;
+    while (!closed) {
+      long begunAt = System.nanoTime();
+      String end = watch();
+      if (closed || end.isEmpty()) {
+        return;
+      }
+      boolean worked = System.nanoTime() - begunAt > TimeUnit.MILLISECONDS.toNanos(WORKED_MILLIS);
+      pauseMillis = worked ? FIRST_PAUSE_MILLIS : Math.min(MAX_PAUSE_MILLIS, 2 * pauseMillis);
+      LOG.warn("watching the GPUs ended: {}; again in {} s", end, pauseMillis / 1000);
+      pause(pauseMillis);
+    }
+  }
+
+  /** Why it ended; empty if there is nothing to watch with. */
+  private String watch() {
+    try {
+      List<String> arguments = new ArrayList<>(List.of("--watch"));
+      arguments.addAll(backend);
+      Process started =
+          new ProcessBuilder(command.with(arguments))
+              .redirectError(ProcessBuilder.Redirect.INHERIT)
+              .start();
+      process = started;
+      if (closed) {
+        started.destroyForcibly();
+      }
+      try (BufferedReader lines = started.inputReader()) {
+        for (String line = lines.readLine(); line != null; line = lines.readLine()) {
+          Reading.parse(line).ifPresent(listener);
+        }
+      }
+      int status = started.waitFor();
+      if (status == NO_LIBRARY) {
+        LOG.warn("the driver's management library is not there: faults of GPUs are not noticed");
+        return "";
+      }
+      return "exit status " + status;
+    } catch (IOException e) {
+      return e.getMessage();
+    } catch (InterruptedException e) {
+      Thread.currentThread().interrupt();
+      return "";
+    }
+  }
+
+  private void pause(long millis) {
+    try {
+      Thread.sleep(millis);
+    } catch (InterruptedException e) {
+      Thread.currentThread().interrupt();
+    }
+  }
+
+  @Override
+  public void close() {
+    closed = true;
+    Process running = process;
+    if (running != null) {
+      running.destroyForcibly();
+    }
+  }
+}

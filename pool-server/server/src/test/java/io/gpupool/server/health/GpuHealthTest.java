@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: Apache-2.0
+package io.gpupool.server.health;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.awaitility.Awaitility.await;
+
+import io.gpupool.server.capacity.Capacity;
+import io.gpupool.server.control.ManualTimers;
+import io.gpupool.server.gpu.Gpu;
+import io.gpupool.server.placement.Placement;
+import io.gpupool.server.records.Ailment;
+import io.gpupool.server.records.Kinds;
+import io.gpupool.server.state.LocalStore;
+import io.gpupool.server.state.RecordStore;
+import io.gpupool.server.state.StateException;
+import java.util.List;
+import java.util.Optional;
+import java.util.concurrent.ConcurrentLinkedQueue;
+import org.junit.jupiter.api.Test;
+
+class GpuHealthTest {
+  private static final Gpu FIRST = new Gpu("here", 0, "GPU-a", "Test GPU", 8L << 30, "9.0", 13000);
+  private static final Gpu SECOND = new Gpu("here", 1, "GPU-b", "Test GPU", 8L << 30, "9.0", 13000);
+
+  private final ManualTimers timers = new ManualTimers();
+  private final RecordStore records;
+  private final Capacity capacity;
+  private final ConcurrentLinkedQueue<Runnable> later = new ConcurrentLinkedQueue<>();
+  private Optional<String> verdict = Optional.empty();
+  private final GpuHealth health;
+
+  GpuHealthTest() throws StateException {
+    records = new RecordStore(LocalStore.inMemory(), Kinds.ALL);
+    capacity = new Capacity(List.of(FIRST, SECOND), records);
+    health = new GpuHealth(List.of(FIRST, SECOND), uuid -> verdict, records, timers, later::add);
+  }
+
+  @Test
+  void fault_ofOneGpu_leavesNothingOfItToBeGranted() {
+    hear("fault uuid=gpu-A xid=79");
+
+    assertThat(capacity.ailment(FIRST).map(Ailment::problem))
+        .hasValue("XID 79: the GPU has fallen off the bus");
+    assertThat(capacity.free(FIRST).memoryBytes()).isZero();
+    assertThat(capacity.snapshot())
+        .filteredOn(offer -> offer.free().memoryBytes() > 0)
+        .extracting(Placement.Offer::gpu)
+        .containsExactly(SECOND);
+  }
+
+  @Test
+  void rested_andTrialPassed_isGrantedAgain() {
+    health.start();
+    hear("sample uuid=GPU-a condition=ok");
+    hear("fault uuid=GPU-a xid=79");
+
+    verdict = Optional.of("a trial failed: no");
+    afterTrial(Condition.REST_MILLIS);
+    assertThat(capacity.ailment(FIRST).map(Ailment::problem)).hasValue("a trial failed: no");
+
+    verdict = Optional.empty();
+    afterTrial(2 * Condition.REST_MILLIS);
+    assertThat(capacity.ailment(FIRST)).isEmpty();
+    assertThat(capacity.free(FIRST).memoryBytes()).isEqualTo(8L << 30);
+  }
+
+  @Test
+  void linesThatAreNone_andOtherGpus_areNotHeard() {
+    assertThat(Reading.parse("Warning: something")).isEmpty();
+    assertThat(Reading.parse("fault xid=79")).isEmpty();
+    hear("fault uuid=GPU-c xid=79");
+
+    assertThat(records.all(Kinds.AILMENTS)).isEmpty();
+  }
+
+  private void hear(String line) {
+    health.hear(Reading.parse(line).orElseThrow());
+  }
+
+  /** Lets this time and a little more pass, and one trial. */
+  private void afterTrial(long millis) {
+    timers.pass(millis + 1000);
+    await().until(() -> !later.isEmpty());
+    later.remove().run();
+  }
+}

@@ -1,0 +1,3 @@
+// SPDX-License-Identifier: Apache-2.0
+/** NVIDIA's management library, as much of it as says how the GPUs of this machine are. */
+package io.gpupool.nvml;

@@ -1,0 +1,94 @@
+// SPDX-License-Identifier: Apache-2.0
+package io.gpupool.worker.watch;
+
+import io.gpupool.nvml.Events;
+import io.gpupool.nvml.Nvml;
+import java.io.PrintStream;
+import java.util.List;
+import java.util.Optional;
+import java.util.OptionalInt;
+import java.util.OptionalLong;
+
+/**
+ * Tells how the GPUs are, a line each: once a second what they measure, and faults as they come.
+ * The pool-server reads the lines; it loads no driver itself.
+ *
+ * <pre>
+ * sample uuid=GPU-... condition=ok used=1024 utilization=50 temperature=40 power=71000 sm=1980 memory=3201 ecc=0
+ * fault uuid=GPU-... xid=79
+ * </pre>
+ *
+ * What a GPU does not tell is left out. {@code xid=0} is an error of memory that could not be
+ * corrected.
+ */
+public final class GpuWatch {
+  private static final int INTERVAL_MILLIS = 1000;
+
+  private final Nvml nvml;
+  private final List<Nvml.Device> devices;
+  private final Optional<Events> faults;
+  private final PrintStream out;
+
+  public GpuWatch(Nvml nvml, PrintStream out) {
+    this.nvml = nvml;
+    this.out = out;
+    devices = nvml.devices();
+    faults = nvml.faults(devices);
+  }
+
+  /** Goes on until nobody reads, or the driver tells no more. */
+  public void run() {
+    while (!out.checkError()) {
+      devices.forEach(device -> out.println(line(device, nvml.sample(device))));
+      out.flush();
+      awaitFaults();
+    }
+  }
+
+  private void awaitFaults() {
+    if (faults.isEmpty()) {
+      sleep();
+      return;
+    }
+    long end = System.nanoTime() + INTERVAL_MILLIS * 1_000_000L;
+    for (long left = INTERVAL_MILLIS; left > 0; left = (end - System.nanoTime()) / 1_000_000) {
+      Optional<Events.Fault> fault = faults.get().await((int) left);
+      fault.ifPresent(told -> {
+        devices.stream()
+            .filter(told::isOf)
+            .forEach(device -> out.println("fault uuid=" + device.uuid() + " xid=" + told.xid()));
+        out.flush();
+      });
+    }
+  }
+
+  private static String line(Nvml.Device device, Nvml.Sample sample) {
+    StringBuilder line =
+        new StringBuilder("sample uuid=" + device.uuid() + " condition=" + sample.condition());
+    add(line, "used", sample.usedBytes());
+    add(line, "utilization", sample.utilizationPercent());
+    add(line, "temperature", sample.temperatureCelsius());
+    add(line, "power", sample.powerMilliwatts());
+    add(line, "sm", sample.smMegahertz());
+    add(line, "memory", sample.memoryMegahertz());
+    add(line, "ecc", sample.uncorrectedErrors());
+    return line.toString();
+  }
+
+  private static void add(StringBuilder line, String key, OptionalInt value) {
+    value.ifPresent(number -> line.append(' ').append(key).append('=').append(number));
+  }
+
+  private static void add(StringBuilder line, String key, OptionalLong value) {
+    value.ifPresent(number -> line.append(' ').append(key).append('=').append(number));
+  }
+
+  private static void sleep() {
+    try {
+      Thread.sleep(INTERVAL_MILLIS);
+    } catch (InterruptedException e) {
+      Thread.currentThread().interrupt();
+      throw new IllegalStateException("interrupted", e);
+    }
+  }
+}

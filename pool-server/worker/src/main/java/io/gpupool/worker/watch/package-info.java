@@ -1,0 +1,3 @@
+// SPDX-License-Identifier: Apache-2.0
+/** The process that watches over the GPUs of a server. */
+package io.gpupool.worker.watch;
