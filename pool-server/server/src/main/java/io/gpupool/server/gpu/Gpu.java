@@ -79,7 +79,8 @@ public record Gpu(
         memoryBytes,
         computeCapability,
         driverVersion,
-        labels);
+        labels,
+        facts);
   }
 
   public Gpu withLabels(Map<String, String> others) {
