@@ -264,24 +264,24 @@ public final class PoolView {
     Optional<Ailment> ailment = capacity.ailment(gpu);
     GpuInfo.Builder info =
         GpuInfo.newBuilder()
-        .setServer(gpu.server())
-        .setGpu(gpu.ordinal())
-        .setUuid(gpu.uuid())
-        .setName(gpu.name())
-        .setComputeCapability(gpu.computeCapability())
-        .setMemoryBytes(gpu.memoryBytes())
-        .setFreeMemoryBytes(free.memoryBytes())
-        .setFreeComputePercent(free.computePercent())
-        .setDriverVersion(gpu.driverVersion())
-        .addAllLabels(gpu.labelTexts())
-        .setDriver(gpu.facts().driver())
-        .setPciBusId(gpu.facts().pciBusId())
-        .setMultiprocessors(gpu.facts().multiprocessors())
-        .setClockKilohertz(gpu.facts().clockKilohertz())
-        .setMemoryClockKilohertz(gpu.facts().memoryClockKilohertz())
-        .setMemoryBusBits(gpu.facts().memoryBusBits())
-        .setHealth(ailment.isPresent() ? "unhealthy" : "healthy")
-        .setProblem(ailment.map(Ailment::problem).orElse(""));
+            .setServer(gpu.server())
+            .setGpu(gpu.ordinal())
+            .setUuid(gpu.uuid())
+            .setName(gpu.name())
+            .setComputeCapability(gpu.computeCapability())
+            .setMemoryBytes(gpu.memoryBytes())
+            .setFreeMemoryBytes(free.memoryBytes())
+            .setFreeComputePercent(free.computePercent())
+            .setDriverVersion(gpu.driverVersion())
+            .addAllLabels(gpu.labelTexts())
+            .setDriver(gpu.facts().driver())
+            .setPciBusId(gpu.facts().pciBusId())
+            .setMultiprocessors(gpu.facts().multiprocessors())
+            .setClockKilohertz(gpu.facts().clockKilohertz())
+            .setMemoryClockKilohertz(gpu.facts().memoryClockKilohertz())
+            .setMemoryBusBits(gpu.facts().memoryBusBits())
+            .setHealth(ailment.isPresent() ? "unhealthy" : "healthy")
+            .setProblem(ailment.map(Ailment::problem).orElse(""));
     health.sample(gpu).ifPresent(sample -> measure(info, sample));
     return info.build();
   }
