@@ -66,6 +66,8 @@ def cuda_programs(home, given, work, native):
     folder = pathlib.Path(given) if given else None
     if folder is None and sources and host.tool("nvcc") and host.tool("make"):
         folder = build(sources, work)
+    if folder and not folder.is_dir():
+        sys.exit(f"verify-gpu: --programs {folder} is no folder")
     if folder is None:
         return [Case("CUDA programs", (), "program", skipped="neither nvcc with make nor --programs DIR")]
     return [program_case(path, sources, native) for path in sorted(folder.iterdir()) if is_program(path)]

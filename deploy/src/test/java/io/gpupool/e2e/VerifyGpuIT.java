@@ -41,7 +41,9 @@ class VerifyGpuIT {
   }
 
   @Test
-  void verifyGpu_nothingOfThatName_isRefused() {
+  void verifyGpu_nothingOfThatName_isRefused() throws IOException {
+    put("vector_add", "true");
+
     Program.Ended ended = verify("--only", "no such case");
 
     assertThat(ended.status()).isEqualTo(1);

@@ -2,7 +2,7 @@
 package io.gpupool.agent;
 
 import io.gpupool.control.v1.Holder;
-import io.gpupool.transport.CallStreamDialer;
+import io.gpupool.transport.dial.CallStreamDialer;
 import io.gpupool.transport.Detaching;
 import io.gpupool.transport.Relay;
 import io.gpupool.transport.TextMessageDecoder;

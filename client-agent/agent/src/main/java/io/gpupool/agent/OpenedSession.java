@@ -2,7 +2,7 @@
 package io.gpupool.agent;
 
 import io.gpupool.control.v1.LeaseServer;
-import io.gpupool.transport.CallStreamDialer;
+import io.gpupool.transport.dial.CallStreamDialer;
 import io.gpupool.wire.ClientHello;
 import io.gpupool.wire.SessionId;
 import io.gpupool.wire.SessionKey;

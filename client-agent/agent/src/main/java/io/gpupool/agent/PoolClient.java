@@ -13,7 +13,7 @@ import io.gpupool.control.v1.OpenSessionRequest;
 import io.gpupool.control.v1.PoolAdminGrpc;
 import io.gpupool.control.v1.PoolGrpc;
 import io.gpupool.control.v1.Queued;
-import io.gpupool.transport.CallStreamDialer;
+import io.gpupool.transport.dial.CallStreamDialer;
 import io.gpupool.transport.tls.TlsContext;
 import io.gpupool.transport.tls.TlsEngines;
 import io.gpupool.wire.SessionId;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.gpupool.agent;
 
-import io.gpupool.transport.DialException;
+import io.gpupool.transport.dial.DialException;
 import io.gpupool.transport.tls.TlsFailure;
 import io.grpc.Status;
 import java.util.Locale;

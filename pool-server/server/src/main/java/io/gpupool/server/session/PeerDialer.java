@@ -4,7 +4,7 @@ package io.gpupool.server.session;
 import io.gpupool.server.capacity.Members;
 import io.gpupool.server.records.ServerEntry;
 import io.gpupool.server.tls.TlsHandOver;
-import io.gpupool.transport.CallStreamDialer;
+import io.gpupool.transport.dial.CallStreamDialer;
 import io.gpupool.transport.Detaching;
 import io.gpupool.transport.tls.TlsContext;
 import io.gpupool.wire.ClientHello;

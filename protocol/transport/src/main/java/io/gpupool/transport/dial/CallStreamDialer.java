@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-package io.gpupool.transport;
+package io.gpupool.transport.dial;
 
+import io.gpupool.transport.EarlyBytes;
+import io.gpupool.transport.ExactReads;
+import io.gpupool.transport.Relay;
 import io.gpupool.transport.tls.TlsContext;
 import io.gpupool.transport.tls.TlsEngines;
 import io.gpupool.transport.tls.TlsFailure;

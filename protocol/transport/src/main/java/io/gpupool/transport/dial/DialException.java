@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-package io.gpupool.transport;
+package io.gpupool.transport.dial;
 
 /** Why a call stream could not be connected, in words for people. */
 public final class DialException extends RuntimeException {
