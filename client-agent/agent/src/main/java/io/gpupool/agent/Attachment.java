@@ -2,10 +2,10 @@
 package io.gpupool.agent;
 
 import io.gpupool.control.v1.Holder;
-import io.gpupool.transport.dial.CallStreamDialer;
 import io.gpupool.transport.Detaching;
 import io.gpupool.transport.Relay;
 import io.gpupool.transport.TextMessageDecoder;
+import io.gpupool.transport.dial.CallStreamDialer;
 import io.gpupool.transport.tls.TakenConnection;
 import io.gpupool.transport.tls.TlsRelay;
 import io.gpupool.wire.BuildVersion;
