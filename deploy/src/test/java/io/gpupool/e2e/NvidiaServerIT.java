@@ -48,7 +48,7 @@ class NvidiaServerIT {
       assertThat(pool.gpus())
           .extracting(GpuInfo::getHealth)
           .containsExactly("unhealthy", "healthy");
-      assertThat(device(pool, ONE)).contains("device: Test GPU 1,");
+      assertThat(device(pool, ONE)).contains("device 0: Test GPU 1");
       assertThat(pool.run(new String[] {"-n", "2"}, "true").run().status()).isEqualTo(75);
       assertThat(pool.gpupool("health").output())
           .contains("XID 79: the GPU has fallen off the bus");
@@ -64,8 +64,8 @@ class NvidiaServerIT {
           .extracting(GpuInfo::getUuid)
           .containsExactly("MIG-one", "MIG-two", SECOND);
 
-      assertThat(device(pool, "--select", "uuid=MIG-two")).contains("device: Test GPU MIG-two");
-      assertThat(device(pool, "--select", "uuid=" + SECOND)).contains("device: Test GPU " + SECOND);
+      assertThat(device(pool, "--select", "uuid=MIG-two")).contains("device 0: Test GPU MIG-two");
+      assertThat(device(pool, "--select", "uuid=" + SECOND)).contains("device 0: Test GPU " + SECOND);
       Program.Ended both =
           pool.run(new String[] {"-n", "2", "--select", "uuid=MIG-*"}, "true").run();
       assertThat(both.status()).isEqualTo(75);
@@ -131,8 +131,8 @@ class NvidiaServerIT {
         StandardOpenOption.APPEND);
   }
 
-  /** What a program says that its device is; the test driver runs none of its kernels. */
+  /** What a program says that its device is. */
   private static String device(Pool pool, String... share) {
-    return pool.run(share, CPrograms.example("vector_add"), Distribution.KERNELS).run().output();
+    return pool.run(share, CPrograms.fixture("devices")).run().output();
   }
 }
