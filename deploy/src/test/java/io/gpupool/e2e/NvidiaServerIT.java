@@ -65,7 +65,8 @@ class NvidiaServerIT {
           .containsExactly("MIG-one", "MIG-two", SECOND);
 
       assertThat(device(pool, "--select", "uuid=MIG-two")).contains("device 0: Test GPU MIG-two");
-      assertThat(device(pool, "--select", "uuid=" + SECOND)).contains("device 0: Test GPU " + SECOND);
+      assertThat(device(pool, "--select", "uuid=" + SECOND))
+          .contains("device 0: Test GPU " + SECOND);
       Program.Ended both =
           pool.run(new String[] {"-n", "2", "--select", "uuid=MIG-*"}, "true").run();
       assertThat(both.status()).isEqualTo(75);

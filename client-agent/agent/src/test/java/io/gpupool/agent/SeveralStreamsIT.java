@@ -59,11 +59,7 @@ class SeveralStreamsIT {
     Site(String prefix, TlsFiles tls, ClientSecurity security, boolean relay) throws Exception {
       EtcdOptions state =
           EtcdOptions.parse(
-              etcd.url(prefix),
-              Optional.empty(),
-              Optional.empty(),
-              Optional.empty(),
-              TTL_SECONDS);
+              etcd.url(prefix), Optional.empty(), Optional.empty(), Optional.empty(), TTL_SECONDS);
       first = Pool.ofSeveral("soft:2", "a", state, tls);
       second = Pool.ofSeveral("soft:2", "b", state, tls);
       PoolAddress address = new PoolAddress("127.0.0.1", first.server.controlPort());
