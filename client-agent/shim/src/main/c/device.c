@@ -2,6 +2,7 @@
 #include "device.h"
 
 #include "ops.h"
+#include "proc.h"
 #include "session.h"
 #include "shim.h"
 #include "visible.h"
@@ -165,6 +166,7 @@ CUresult shim_cuDriverGetVersion(int *driverVersion) {
   // Programs ask before cuInit whether the driver is new enough, and the driver is the server's.
   bool known = session_attach() == CUDA_SUCCESS && devices.driverVersion < CUDA_API_VERSION;
   *driverVersion = known ? (int)devices.driverVersion : CUDA_API_VERSION;
+  if (known) proc_compare(*driverVersion);
   return CUDA_SUCCESS;
 }
 

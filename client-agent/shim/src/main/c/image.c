@@ -1,25 +1,25 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "image.h"
 
-#include "context.h"
-#include "ops.h"
+#include "device.h"
+#include "jit.h"
+#include "log.h"
+#include "shim.h"
 
 #include <elf.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
-enum {
-  FATBIN_MAGIC = (int)0xba55ed50,
-  WRAPPER_MAGIC = 0x466243b1,
-};
+enum { FATBIN_MAGIC = (int)0xba55ed50, WRAPPER_MAGIC = 0x466243b1 };
 
 enum { LINKED_VERSION = 2, MAX_FATBINS = 4096 };
-
-#define MAX_IMAGE_BYTES ((uint64_t)4 << 30)
+enum { COMPUTE_CAPABILITY_MAJOR = 75, COMPUTE_CAPABILITY_MINOR = 76 };  // CUdevice_attribute
 
 /** What nvcc emits around a fatbin in a program. */
 struct wrapper {
@@ -27,13 +27,6 @@ struct wrapper {
   uint32_t version;
   const void *data;
   const void *const *more;  // of version 2: fatbins to link, ended by NULL
-};
-
-struct fatbin {
-  uint32_t magic;
-  uint16_t version;
-  uint16_t headerBytes;
-  uint64_t bodyBytes;
 };
 
 static uint64_t larger(uint64_t a, uint64_t b) { return a > b ? a : b; }
@@ -67,13 +60,6 @@ static uint64_t elf_bytes(const uint8_t *image) {
   return end;
 }
 
-static uint64_t fatbin_bytes(const void *at) {
-  struct fatbin fatbin;
-  memcpy(&fatbin, at, sizeof fatbin);
-  bool is = fatbin.magic == (uint32_t)FATBIN_MAGIC && fatbin.bodyBytes <= MAX_IMAGE_BYTES;
-  return is ? fatbin.headerBytes + fatbin.bodyBytes : 0;
-}
-
 /** The length of what is no fatbin. */
 static uint64_t other_bytes(const uint8_t *at) {
   return memcmp(at, ELFMAG, SELFMAG) == 0 ? elf_bytes(at) : strlen((const char *)at) + 1;
@@ -94,7 +80,9 @@ CUresult image_find(const void *given, struct image *image) {
   if (!given) return CUDA_ERROR_INVALID_VALUE;
   uint32_t magic;
   const uint8_t *at = given;
-  *image = (struct image){0};
+  image->more = NULL;
+  image->moreCount = image->choice.pieceCount = 0;
+  image->totalBytes = 0;
   // A text may be shorter than four bytes.
   if (!at[0] || !at[1] || !at[2] || !at[3]) return CUDA_ERROR_INVALID_IMAGE;
   memcpy(&magic, at, sizeof magic);
@@ -115,45 +103,52 @@ CUresult image_find(const void *given, struct image *image) {
                                                                        : CUDA_SUCCESS;
 }
 
-static CUresult send_part(uint32_t link, uint32_t number, const void *part, uint64_t bytes) {
-  const uint8_t *at = part;
-  CUresult result = CUDA_SUCCESS;
-  for (uint64_t sent = 0; sent < bytes && !result;) {
-    uint64_t piece = bytes - sent < MAX_DATA_BYTES ? bytes - sent : MAX_DATA_BYTES;
-    result = op_imageData(link_no_context(link), number, at + sent, piece);
-    sent += piece;
-  }
-  return result;
+bool image_mapped(const struct piece *piece) {
+  uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE);
+  uintptr_t begin = (uintptr_t)piece->at & ~(page - 1);
+  uintptr_t end = (uintptr_t)piece->at + piece->bytes;
+  return end >= begin && msync((void *)begin, end - begin, MS_ASYNC) == 0;
 }
 
-static CUresult send_to(uint32_t link, const struct image *image, uint32_t number) {
-  CUresult result = op_imageBegin(link_no_context(link), number, image->totalBytes);
-  if (!result) result = send_part(link, number, image->first, image->firstBytes);
-  for (uint32_t i = 0; i < image->moreCount && !result; i++) {
-    result = send_part(link, number, image->more[i], fatbin_bytes(image->more[i]));
+void image_choose(struct image *image, const struct jit *jit) {
+  uint32_t capabilities[MAX_DEVICES], count = devices_count();
+  if (image->moreCount || !fatbin_bytes(image->first) || jit_has(jit, JIT_TARGET)) return;
+  if (!image_mapped(&(struct piece){image->first, image->firstBytes})) return;
+  for (uint32_t i = 0; i < count; i++) {
+    CUdevice device = (CUdevice)i;
+    capabilities[i] = (uint32_t)(10 * device_attribute(device, COMPUTE_CAPABILITY_MAJOR) +
+                                 device_attribute(device, COMPUTE_CAPABILITY_MINOR));
   }
-  return result;
+  fatbin_choose(image->first, capabilities, count, &image->choice);
+  if (image->choice.pieceCount) image->totalBytes = sizeof(struct fatbin) + image->choice.header.bodyBytes;
 }
 
-/** Whether an image that goes where a context is goes to a link. */
-static bool is_for(const struct context *context, uint32_t link) {
-  return !context || link_same(context->number, link_no_context(link));
+/** Of a PTX text the version of its language; of a fatbin the architectures. */
+static void describe(const struct image *image, char *text, size_t textBytes) {
+  if (fatbin_bytes(image->first)) {
+    fatbin_describe(image->first, text, textBytes);
+  } else if (memcmp(image->first, ELFMAG, SELFMAG) == 0) {
+    snprintf(text, textBytes, "machine code");
+  } else {
+    const char *at = strstr(image->first, ".version");
+    const char *number = at ? at + strlen(".version") + strspn(at + strlen(".version"), " \t") : "";
+    snprintf(text, textBytes, "PTX of version %.*s", (int)strspn(number, "0123456789."), number);
+  }
 }
 
-CUresult image_send(const struct image *image, const struct context *context, uint32_t *number) {
-  static uint32_t lastNumber;
-  CUresult result = CUDA_SUCCESS;
-  *number = __atomic_add_fetch(&lastNumber, 1, __ATOMIC_RELAXED);
-  for (uint32_t i = 0; i < linkCount && !result; i++) {
-    if (is_for(context, i)) result = send_to(i, image, *number);
-  }
-  return result;
-}
-
-void image_drop(uint32_t number, const struct context *context) {
-  for (uint32_t i = 0; i < linkCount; i++) {
-    if (is_for(context, i)) op_imageDrop(link_no_context(i), number);
-  }
+void image_explain(const struct image *image, CUdevice device, CUresult result) {
+  static int said;
+  char text[256];
+  int driver = 0;
+  if (result != CUDA_ERROR_NO_BINARY_FOR_GPU && result != CUDA_ERROR_UNSUPPORTED_PTX_VERSION) return;
+  if (__atomic_exchange_n(&said, 1, __ATOMIC_RELAXED)) return;
+  describe(image, text, sizeof text);
+  shim_cuDriverGetVersion(&driver);
+  log_line(LOG_WARN,
+           "the program's code does not run on this GPU: it is %s; the GPU is of compute capability %d.%d and its"
+           " server's driver of CUDA %d.%d",
+           text, device_attribute(device, COMPUTE_CAPABILITY_MAJOR),
+           device_attribute(device, COMPUTE_CAPABILITY_MINOR), driver / 1000, driver % 1000 / 10);
 }
 
 CUresult image_read(const char *path, void **image, size_t *fileBytes) {

@@ -76,3 +76,10 @@ void jit_report(const struct jit *jit, const void *info, size_t infoBytes, const
   report(jit->infoLog, jit->infoCapacity, jit->infoFilled, info, infoBytes);
   report(jit->errorLog, jit->errorCapacity, jit->errorFilled, error, errorBytes);
 }
+
+bool jit_has(const struct jit *jit, uint32_t option) {
+  for (uint32_t i = 0; i < jit->count; i++) {
+    if (jit->values[i].option == option) return true;
+  }
+  return false;
+}

@@ -9,7 +9,7 @@ struct jit_value {
   uint64_t value;
 };
 
-enum { MAX_JIT_VALUES = 32 };
+enum { MAX_JIT_VALUES = 32, JIT_TARGET = 9 /* CUjit_option */ };
 
 struct jit {
   uint32_t count;
@@ -20,6 +20,9 @@ struct jit {
 };
 
 CUresult jit_read(struct jit *jit, unsigned int count, const CUjit_option *options, void **values);
+
+/** Whether the program gave this option. */
+bool jit_has(const struct jit *jit, uint32_t option);
 
 /** Hands the logs over to the program. */
 void jit_report(const struct jit *jit, const void *info, size_t infoBytes, const void *error,

@@ -105,10 +105,14 @@ static CUresult load(CUlibrary *handle, const void *given, unsigned int optionCo
   library->jit = jit;
   arena_publish(&libraries, library);
   result = jit_read(jit, optionCount, options, optionValues);
-  if (!result) result = image_send(&image, NULL, &library->image);
+  if (!result) {
+    image_choose(&image, jit);
+    result = image_send(&image, NULL, &library->image);
+  }
   // Where there is a context, a bad image is found out now.
   if (!result && context_current(&context) == CUDA_SUCCESS) {
     result = library_module(library, context, &module);
+    image_explain(&image, context->device, result);
   }
   // The program's buffers are its own again.
   jit->infoLog = jit->errorLog = NULL;

@@ -189,12 +189,14 @@ static CUresult load(CUmodule *handle, const void *given, unsigned int optionCou
   if (!result) result = jit_read(&jit, optionCount, options, optionValues);
   if (!result) result = image_find(given, &image);
   if (result) return result;
+  image_choose(&image, &jit);
   struct function_table *table = calloc(1, sizeof *table);
   if (!table) return CUDA_ERROR_OUT_OF_MEMORY;
   struct module *module = NULL;
   result = image_send(&image, context, &number);
   if (!result) result = module_make(context, number, &jit, table, NULL, &module);
   image_drop(number, context);
+  image_explain(&image, context->device, result);
   if (result) {
     table_free(table);
     free(table);

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // cuGetProcAddress: for a name and a CUDA version, the newest variant that is not newer than that.
+#include "proc.h"
+
+#include "log.h"
 #include "proc_table.h"
 #include "shim.h"
 #include "trace.h"
@@ -28,10 +31,27 @@ static const struct proc *first_row(const char *name) {
   return low < PROC_COUNT && strcmp(procTable[low].name, name) == 0 ? &procTable[low] : NULL;
 }
 
+/** The newest CUDA that a caller was made for, as far as is known. */
+static int newestCaller;
+
+void proc_compare(int driverVersion) {
+  static int said;
+  int caller = __atomic_load_n(&newestCaller, __ATOMIC_RELAXED);
+  // Within a major version, newer programs run on older drivers.
+  if (caller / 1000 <= driverVersion / 1000 || __atomic_exchange_n(&said, 1, __ATOMIC_RELAXED)) return;
+  log_line(LOG_WARN,
+           "the program is made for CUDA %d.%d, and the driver of its GPU's server runs programs up to CUDA %d: use a"
+           " program made for that, or a GPU with a newer driver (gpupool run --select 'driver>=%d.0')",
+           caller / 1000, caller % 1000 / 10, driverVersion / 1000, caller / 1000);
+}
+
 CUresult shim_cuGetProcAddress_v2(const char *symbol, void **pfn, int cudaVersion, cuuint64_t flags,
                                   CUdriverProcAddressQueryResult *symbolStatus) {
   if (!symbol || !pfn || flags > FLAG_PER_THREAD_STREAM) return CUDA_ERROR_INVALID_VALUE;
   *pfn = NULL;
+  if (cudaVersion > __atomic_load_n(&newestCaller, __ATOMIC_RELAXED)) {
+    __atomic_store_n(&newestCaller, cudaVersion, __ATOMIC_RELAXED);
+  }
   int status = STATUS_NOT_FOUND;
   const struct proc *end = procTable + PROC_COUNT;
   for (const struct proc *row = first_row(symbol);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.gpupool.soft.compile;
 
+import io.gpupool.soft.cache.FileCache;
 import io.gpupool.soft.exec.CompiledKernel;
 import io.gpupool.soft.ptx.PtxModule;
 import java.nio.charset.StandardCharsets;
@@ -22,7 +23,6 @@ public final class KernelCache {
   /** Names the folder, or is {@code off}. */
   public static final String VARIABLE = "GPUPOOL_KERNEL_CACHE";
 
-  private static final String OFF = "off";
   private static final long MAX_BYTES = 256L << 20;
 
   private final Optional<CacheFolder> folder;
@@ -37,7 +37,8 @@ public final class KernelCache {
    * @param maxBytes of all entries together; those not used for longest go first
    */
   public static KernelCache in(Path folder, long maxBytes) {
-    return new KernelCache(Optional.of(new CacheFolder(folder, maxBytes)));
+    return new KernelCache(
+        Optional.of(new CacheFolder(new FileCache(folder, maxBytes, CacheFolder.SUFFIX))));
   }
 
   /**
@@ -45,21 +46,9 @@ public final class KernelCache {
    * else in {@code gpupool/kernels} of the user's folder for caches.
    */
   public static KernelCache of(Map<String, String> environment) {
-    String named = environment.getOrDefault(VARIABLE, "");
-    String caches = environment.getOrDefault("XDG_CACHE_HOME", "");
-    String home = environment.getOrDefault("HOME", "");
-    if (named.equals(OFF)) {
-      return NONE;
-    }
-    if (!named.isEmpty()) {
-      return in(Path.of(named), MAX_BYTES);
-    }
-    if (caches.startsWith("/")) {
-      return in(Path.of(caches, "gpupool", "kernels"), MAX_BYTES);
-    }
-    return home.startsWith("/")
-        ? in(Path.of(home, ".cache", "gpupool", "kernels"), MAX_BYTES)
-        : NONE;
+    return FileCache.of(environment, VARIABLE, "kernels", MAX_BYTES, CacheFolder.SUFFIX)
+        .map(files -> new KernelCache(Optional.of(new CacheFolder(files))))
+        .orElse(NONE);
   }
 
   /**

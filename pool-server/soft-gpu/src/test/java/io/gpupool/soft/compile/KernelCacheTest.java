@@ -3,6 +3,7 @@ package io.gpupool.soft.compile;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
+import io.gpupool.soft.cache.FileCache;
 import io.gpupool.soft.exec.CompiledKernel;
 import io.gpupool.soft.kernel.TestGpu;
 import io.gpupool.soft.ptx.PtxModule;
@@ -78,7 +79,7 @@ class KernelCacheTest {
 
   /** Puts the code of one kernel where that of another one is looked for. */
   private void misplace(int number, int lookedFor) throws Exception {
-    new CacheFolder(folder(), PLENTY)
+    new CacheFolder(new FileCache(folder(), PLENTY, CacheFolder.SUFFIX))
         .write(
             KernelCache.key(module(lookedFor), "k", Map.of()),
             KernelCompiler.translate(module(number), "k", Map.of()));
@@ -166,7 +167,7 @@ class KernelCacheTest {
       Files.setLastModifiedTime(all.get(i), FileTime.fromMillis(1_000_000L * (i + 1)));
     }
 
-    new CacheFolder(folder(), bytes * 3 / 4).clean();
+    new FileCache(folder(), bytes * 3 / 4, CacheFolder.SUFFIX).clean();
 
     assertThat(entries()).containsExactlyInAnyOrderElementsOf(all.subList(4, 8));
   }

@@ -6,6 +6,7 @@ import io.gpupool.worker.os.Memory;
 import io.gpupool.worker.os.Posix;
 import java.util.HashMap;
 import java.util.Map;
+import java.util.Optional;
 
 /** Module images as they come in, in pages of their own. Used by the session's thread alone. */
 final class Images implements ImageOps {
@@ -16,7 +17,14 @@ final class Images implements ImageOps {
   /** A text image ends with a zero byte, and parsers may look a little further. */
   private static final int SLACK_BYTES = 64;
 
+  private static final int DIGEST_BYTES = 32;
+
   private final Map<Integer, Image> images = new HashMap<>();
+
+  /** Digests of images that were asked for and are about to come. */
+  private final Map<Integer, byte[]> expected = new HashMap<>();
+
+  private final ImageCache cache;
   private long totalBytes;
 
   private static final class Image {
@@ -28,6 +36,39 @@ final class Images implements ImageOps {
       this.address = address;
       this.lengthBytes = lengthBytes;
     }
+  }
+
+  private final SessionState state;
+
+  Images(SessionState state, ImageCache cache) {
+    this.state = state;
+    this.cache = cache;
+  }
+
+  @Override
+  public void imageFind(
+      int tag, int number, long digest, long digestBytes, long lengthBytes, boolean foundWanted) {
+    int result =
+        digestBytes == DIGEST_BYTES ? imageBegin(number, lengthBytes) : CudaResult.INVALID_VALUE;
+    long out = state.out();
+    if (result == CudaResult.SUCCESS) {
+      Memory.putLong(out, find(number, Memory.bytes(digest, DIGEST_BYTES)) ? 1 : 0);
+    }
+    state.reply(tag, result, out, Long.BYTES);
+  }
+
+  /** Whether an image that was begun is there from earlier; if not, it is as if never begun. */
+  private boolean find(int number, byte[] digest) {
+    Image image = images.get(number);
+    if (cache.read(digest, image.address, image.lengthBytes)) {
+      image.receivedBytes = image.lengthBytes;
+      return true;
+    }
+    imageDrop(number);
+    if (expected.size() < MAX_IMAGES) {
+      expected.put(number, digest);
+    }
+    return false;
   }
 
   @Override
@@ -56,11 +97,16 @@ final class Images implements ImageOps {
     }
     Memory.copy(data, image.address + image.receivedBytes, lengthBytes);
     image.receivedBytes += lengthBytes;
+    if (image.receivedBytes == image.lengthBytes) {
+      Optional.ofNullable(expected.remove(number))
+          .ifPresent(digest -> cache.keep(digest, image.address, image.lengthBytes));
+    }
     return CudaResult.SUCCESS;
   }
 
   @Override
   public int imageDrop(int number) {
+    expected.remove(number);
     Image image = images.remove(number);
     if (image == null) {
       return CudaResult.INVALID_VALUE;

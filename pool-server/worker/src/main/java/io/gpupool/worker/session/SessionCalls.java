@@ -39,7 +39,7 @@ final class SessionCalls implements SessionTopics, SessionOps {
 
   private final SessionState state;
   private final Peers peers;
-  private final Images images = new Images();
+  private final Images images;
   private final Modules modules;
   private final Links links;
   private final MemoryPools pools;
@@ -76,6 +76,7 @@ final class SessionCalls implements SessionTopics, SessionOps {
     peers = new Peers(state, contexts, devices);
     callbacks = new HostCallbacks(state, callbackSender);
     BlockingCalls blocking = new BlockingCalls(state, callbacks, readAhead);
+    images = new Images(state, ImageCache.of(System.getenv()));
     modules = new Modules(state, blocking, images);
     links = new Links(state, images);
     pools = new MemoryPools(state, devices);

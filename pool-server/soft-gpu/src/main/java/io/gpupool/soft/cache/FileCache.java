@@ -1,0 +1,168 @@
+// SPDX-License-Identifier: Apache-2.0
+package io.gpupool.soft.cache;
+
+import java.io.File;
+import java.io.IOException;
+import java.nio.ByteBuffer;
+import java.nio.channels.FileChannel;
+import java.nio.file.DirectoryStream;
+import java.nio.file.Files;
+import java.nio.file.LinkOption;
+import java.nio.file.Path;
+import java.nio.file.StandardCopyOption;
+import java.nio.file.StandardOpenOption;
+import java.nio.file.attribute.FileTime;
+import java.nio.file.attribute.PosixFilePermissions;
+import java.util.ArrayList;
+import java.util.Comparator;
+import java.util.HexFormat;
+import java.util.List;
+import java.util.Map;
+import java.util.Optional;
+import java.util.concurrent.ThreadLocalRandom;
+
+/**
+ * Files in a folder that several processes share, found by keys; those not used for longest go
+ * first. A file appears whole or not at all. Since what is in them may be code, only files of this
+ * process's own user count, which nobody else may write. What cannot be read is not there, what
+ * cannot be written is forgotten. Any thread may call it.
+ *
+ * @param maxBytes of all files together
+ * @param suffix of their names, after the key
+ */
+public record FileCache(Path folder, long maxBytes, String suffix) {
+  private static final int GROUP_AND_OTHERS_MAY_WRITE = 0_022;
+
+  /** A file's time of modification is that of its last use, give or take an hour. */
+  private static final long USE_NOTED_WITHIN_MILLIS = 3_600_000;
+
+  /** One in so many writes looks whether the folder has become too large. */
+  private static final int WRITES_A_CLEANING = 16;
+
+  /**
+   * The cache that a process's environment asks for: in the folder that a variable names, else in
+   * one of the user's folder for caches; none if the variable is {@code off} or there is no such
+   * folder.
+   *
+   * @param name of the folder within {@code gpupool} there
+   */
+  public static Optional<FileCache> of(
+      Map<String, String> environment, String variable, String name, long maxBytes, String suffix) {
+    String named = environment.getOrDefault(variable, "");
+    String caches = environment.getOrDefault("XDG_CACHE_HOME", "");
+    String home = environment.getOrDefault("HOME", "");
+    if (named.equals("off")) {
+      return Optional.empty();
+    }
+    Optional<Path> folder =
+        !named.isEmpty()
+            ? Optional.of(Path.of(named))
+            : caches.startsWith("/")
+                ? Optional.of(Path.of(caches, "gpupool", name))
+                : home.startsWith("/")
+                    ? Optional.of(Path.of(home, ".cache", "gpupool", name))
+                    : Optional.empty();
+    return folder.map(path -> new FileCache(path, maxBytes, suffix));
+  }
+
+  /** The file of a key, if there is one that can be trusted. */
+  public Optional<Path> find(byte[] key) {
+    Path file = file(key);
+    try {
+      return isOwn(folder) && isOwn(file) ? Optional.of(file) : Optional.empty();
+    } catch (IOException | RuntimeException e) {
+      return Optional.empty();
+    }
+  }
+
+  /** A file was of use: it stays longer. */
+  public static void noteUse(Path path) {
+    // By a plain number of milliseconds: the first use of the JDK's own times takes some itself.
+    File file = path.toFile();
+    long now = System.currentTimeMillis();
+    // That it cannot be set is no harm: the file may go earlier than others.
+    boolean ignored =
+        file.lastModified() >= now - USE_NOTED_WITHIN_MILLIS || file.setLastModified(now);
+  }
+
+  /** Keeps these bytes under a key if that is possible. */
+  public void put(byte[] key, ByteBuffer content) {
+    Path unfinished = null;
+    try {
+      if (content.remaining() > maxBytes) {
+        return;
+      }
+      Files.createDirectories(
+          folder,
+          PosixFilePermissions.asFileAttribute(PosixFilePermissions.fromString("rwx------")));
+      if (!isOwn(folder)) {
+        return;
+      }
+      // Readable and writable by its owner alone.
+      unfinished = Files.createTempFile(folder, "new", suffix);
+      try (FileChannel channel = FileChannel.open(unfinished, StandardOpenOption.WRITE)) {
+        while (content.hasRemaining()) {
+          int ignored = channel.write(content);
+        }
+      }
+      Files.move(unfinished, file(key), StandardCopyOption.ATOMIC_MOVE);
+      unfinished = null;
+      if (ThreadLocalRandom.current().nextInt(WRITES_A_CLEANING) == 0) {
+        clean();
+      }
+    } catch (IOException | RuntimeException e) {
+      delete(unfinished);
+    }
+  }
+
+  private record Entry(Path file, long bytes, FileTime used) {}
+
+  /** Deletes what was not used for longest, until a quarter is free. */
+  public void clean() throws IOException {
+    List<Entry> entries = new ArrayList<>();
+    try (DirectoryStream<Path> files = Files.newDirectoryStream(folder, "*" + suffix)) {
+      for (Path file : files) {
+        Map<String, Object> facts = Files.readAttributes(file, "size,lastModifiedTime");
+        entries.add(
+            new Entry(file, (long) facts.get("size"), (FileTime) facts.get("lastModifiedTime")));
+      }
+    }
+    long bytes = entries.stream().mapToLong(Entry::bytes).sum();
+    if (bytes <= maxBytes) {
+      return;
+    }
+    entries.sort(Comparator.comparing(Entry::used));
+    for (Entry entry : entries) {
+      if (bytes <= maxBytes / 4 * 3) {
+        break;
+      }
+      delete(entry.file());
+      bytes -= entry.bytes();
+    }
+  }
+
+  private Path file(byte[] key) {
+    return folder.resolve(HexFormat.of().formatHex(key) + suffix);
+  }
+
+  /** Whether a file or folder belongs to this process's user, and nobody else may write to it. */
+  private static boolean isOwn(Path file) throws IOException {
+    if (Files.isSymbolicLink(file) || !Files.exists(file)) {
+      return false;
+    }
+    Map<String, Object> facts =
+        Files.readAttributes(file, "unix:uid,mode", LinkOption.NOFOLLOW_LINKS);
+    return facts.get("uid").equals(Files.getAttribute(Path.of("/proc/self"), "unix:uid"))
+        && ((int) facts.get("mode") & GROUP_AND_OTHERS_MAY_WRITE) == 0;
+  }
+
+  private static void delete(Path file) {
+    try {
+      if (file != null) {
+        Files.deleteIfExists(file);
+      }
+    } catch (IOException e) {
+      // It stays until the next cleaning.
+    }
+  }
+}
