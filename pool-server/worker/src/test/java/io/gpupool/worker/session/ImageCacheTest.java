@@ -85,9 +85,7 @@ class ImageCacheTest {
   }
 
   private long addressOf(byte[] bytes) {
-    return arena
-        .allocateFrom(ValueLayout.JAVA_BYTE, bytes)
-        .address();
+    return arena.allocateFrom(ValueLayout.JAVA_BYTE, bytes).address();
   }
 
   private static byte[] sha256(byte[] bytes) throws Exception {
