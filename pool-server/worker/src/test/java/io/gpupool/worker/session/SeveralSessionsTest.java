@@ -189,7 +189,7 @@ class SeveralSessionsTest {
     long source = filled(0, 5, lengthBytes);
     assertThat(synchronize(0, STREAM)).isZero();
     long target = sessions[1].call(Ops.vmReserve, (long) lengthBytes, 0L, 0L, 1).u64(0);
-    assertThat(sessions[1].call(Ops.vmCreate, 1, 0, (long) lengthBytes).result()).isZero();
+    assertThat(sessions[1].call(Ops.vmCreate, 1, 0, (long) lengthBytes, 0).result()).isZero();
     assertThat(sessions[1].call(Ops.vmMap, target, (long) lengthBytes, 0L, 1).result()).isZero();
     int access = sessions[1].call(Ops.vmSetAccess, target, (long) lengthBytes, 0, 3).result();
     assertThat(access).isZero();
