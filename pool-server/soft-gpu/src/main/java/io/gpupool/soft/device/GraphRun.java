@@ -50,12 +50,29 @@ record GraphRun(List<Node> nodes) {
   Works works(Scheduler scheduler) {
     Work[] works = new Work[nodes.size()];
     Work[] awaited = new Work[nodes.size()];
-    for (int i = 0; i < works.length; i++) {
-      Node node = nodes.get(i);
-      works[i] = node.work(scheduler);
-      awaited[i] = node.operation.map(GraphOperation::awaited).orElse(null);
+    try {
+      for (int i = 0; i < works.length; i++) {
+        Node node = nodes.get(i);
+        works[i] = node.work(scheduler);
+        awaited[i] = node.operation.map(GraphOperation::awaited).orElse(null);
+      }
+    } catch (RuntimeException e) {
+      endMarks(scheduler, works);
+      throw e;
     }
     return new Works(works, awaited, new GateWork(scheduler));
+  }
+
+  /** Events that were recorded by a launch that does not come about: nobody may wait for ever. */
+  private static void endMarks(Scheduler scheduler, Work[] works) {
+    for (Work work : works) {
+      if (work instanceof SoftEvent.Mark mark) {
+        synchronized (scheduler.lock()) {
+          scheduler.enqueue(mark);
+        }
+        scheduler.begin(mark);
+      }
+    }
   }
 
   /**

@@ -48,8 +48,10 @@ final class HostCallbacks implements CallbackOps {
       this.context = context;
     }
 
-    synchronized void start(Runnable whenDone) {
+    /** Its turn has come; false if it was ended before that. */
+    synchronized boolean start(Runnable whenDone) {
       done = whenDone;
+      return !ended;
     }
 
     void end() {
@@ -95,7 +97,10 @@ final class HostCallbacks implements CallbackOps {
     if (calls.size() >= MAX_OUTSTANDING) {
       return CudaResult.OUT_OF_MEMORY;
     }
-    Call call = new Call(context);
+    // The stream may be of another context than the one that is current; it is let pass with its
+    // own.
+    Call call =
+        new Call(state.streams.owner(stream) instanceof ContextState owner ? owner : context);
     if (calls.putIfAbsent(callback, call) != null) {
       return CudaResult.INVALID_VALUE;
     }
@@ -141,7 +146,10 @@ final class HostCallbacks implements CallbackOps {
   }
 
   private void begin(int callback, Call call, int status, Runnable done) {
-    call.start(done);
+    if (!call.start(done)) {
+      done.run();
+      return;
+    }
     if (calls.get(callback) != call) {
       call.end();
       return;

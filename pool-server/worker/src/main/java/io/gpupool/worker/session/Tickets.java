@@ -145,13 +145,20 @@ final class Tickets implements TicketOps, PeerListener {
     if (refused != 0 || !isLink(link)) {
       return refused == 0 ? CudaResult.INVALID_VALUE : refused;
     }
-    TicketTable.Awaited wait = table.await(ticket, context, link);
+    TicketTable.Awaited wait = table.await(ticket, ownerOf(stream, context), link);
     if (wait == null) {
       return CudaResult.SUCCESS;
     }
     int result = gates.close(handle, (status, open) -> wait.arrived(open));
     abortIfLost(link);
     return result;
+  }
+
+  /**
+   * Whose going down ends what waits in a stream: it may be another context than the current one.
+   */
+  private ContextState ownerOf(int stream, ContextState current) {
+    return state.streams.owner(stream) instanceof ContextState owner ? owner : current;
   }
 
   @Override
@@ -286,8 +293,9 @@ final class Tickets implements TicketOps, PeerListener {
     return "the program's GPUs on " + addresses.get(link).address();
   }
 
+  /** None is before {@link #links}: nobody could send what is waited for. */
   private boolean isLink(int link) {
-    return link >= 0 && link < Math.max(1, addresses.size());
+    return link >= 0 && link < addresses.size();
   }
 
   private void send(int link, long ticket) {
