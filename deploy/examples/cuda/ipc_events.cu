@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Events between processes: each waits, on its device, for what the other has recorded.
+// processes: 2
 #include <sys/wait.h>
 #include <unistd.h>
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Memory that two processes share: cudaIpcGetMemHandle, and atomics of both on the same words.
+// processes: 2
 #include <sys/wait.h>
 #include <unistd.h>
 

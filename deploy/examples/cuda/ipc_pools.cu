@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Pools and blocks of memory that another process opens by descriptors, sent over a socket.
+// processes: 2
 #include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>

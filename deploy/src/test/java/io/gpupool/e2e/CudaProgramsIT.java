@@ -45,6 +45,9 @@ class CudaProgramsIT {
   /** A program that has a line with these words wants two GPUs; the others get one. */
   private static final String WANTS_TWO_GPUS = "// gpus: 2";
 
+  /** A program that has a line with these words starts others, which are to share its lease. */
+  private static final String IS_SEVERAL_PROCESSES = "// processes: 2";
+
   private static Path nvcc;
   private static Pool pool;
   private static Agent agent;
@@ -116,11 +119,17 @@ class CudaProgramsIT {
   }
 
   private static Program.Ended run(Path program) {
+    if (says(program, IS_SEVERAL_PROCESSES)) {
+      // Of one lease, which each would have of its own from the agent.
+      return pool.run(new String[] {"-p", SHARE}, program)
+          .with("LD_LIBRARY_PATH", toolkitLibraries())
+          .run(RUNNING);
+    }
     return agent
         .program(program)
         .with("LD_LIBRARY_PATH", Distribution.SHIM + ":" + toolkitLibraries())
         .with("GPUPOOL_FRACTION", SHARE)
-        .with("GPUPOOL_GPUS", wantsTwoGpus(program) ? 2 : 1)
+        .with("GPUPOOL_GPUS", says(program, WANTS_TWO_GPUS) ? 2 : 1)
         .run(RUNNING);
   }
 
@@ -152,10 +161,10 @@ class CudaProgramsIT {
     return names.contains(nameOf(program)) || Files.isDirectory(SOURCES.resolve(nameOf(program)));
   }
 
-  private static boolean wantsTwoGpus(Path program) {
+  private static boolean says(Path program, String words) {
     Path source = sourceOf(program);
     try {
-      return Files.exists(source) && Files.readString(source).contains(WANTS_TWO_GPUS);
+      return Files.exists(source) && Files.readString(source).contains(words);
     } catch (IOException e) {
       throw new UncheckedIOException(e);
     }
