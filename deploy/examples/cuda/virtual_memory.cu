@@ -110,7 +110,8 @@ static void refusals() {
   REFUSED(CUDA_ERROR_INVALID_VALUE, ENTRY(cuMemMap)(base, step, 0, block, 0));
   REFUSED(CUDA_ERROR_INVALID_VALUE, ENTRY(cuMemAddressFree)(base, step));
   int file = -1;
-  REFUSED(CUDA_ERROR_NOT_SUPPORTED,
+  // It was not made for that.
+  REFUSED(CUDA_ERROR_INVALID_VALUE,
       ENTRY(cuMemExportToShareableHandle)(&file, block, CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR, 0));
   DRIVER(ENTRY(cuMemUnmap)(base, step));
   DRIVER(ENTRY(cuMemRelease)(block));

@@ -12,8 +12,10 @@ import io.gpupool.worker.peer.PeerException;
 import io.gpupool.worker.peer.PeerListener;
 import java.nio.charset.StandardCharsets;
 import java.util.ArrayList;
+import java.util.HashSet;
 import java.util.List;
 import java.util.Map;
+import java.util.Set;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.function.Consumer;
 
@@ -25,6 +27,7 @@ import java.util.function.Consumer;
 final class Tickets implements TicketOps, PeerListener {
   private static final int NON_BLOCKING = 1;
   private static final int MAX_TEXT_BYTES = 1024;
+  private static final int MAX_ANNOUNCED = 1 << 20;
   private static final int PARTS_OF_PEER = 3;
 
   private final SessionState state;
@@ -33,6 +36,10 @@ final class Tickets implements TicketOps, PeerListener {
   private final Gates gates;
   private final Reads reads;
   private final TicketTable table = new TicketTable();
+
+  /** Tickets to this server itself that nobody has waited for yet. */
+  private final Set<Long> announced = new HashSet<>();
+
   private final Map<Long, Pull> pulls = new ConcurrentHashMap<>();
   private final Map<Integer, String> lost = new ConcurrentHashMap<>();
   private List<PeerAddress> addresses = List.of();
@@ -78,7 +85,7 @@ final class Tickets implements TicketOps, PeerListener {
 
   @Override
   public int ticketSend(int event, long ticket, int link) {
-    if (!isLink(link)) {
+    if (!isLink(link) || !announce(link, ticket)) {
       return CudaResult.INVALID_VALUE;
     }
     int result = sendWhenComplete(event, ticket, link);
@@ -123,7 +130,7 @@ final class Tickets implements TicketOps, PeerListener {
 
   @Override
   public int ticketMark(int stream, long ticket, int link) {
-    if (!isLink(link)) {
+    if (!isLink(link) || !announce(link, ticket)) {
       return CudaResult.INVALID_VALUE;
     }
     long handle = state.stream(stream);
@@ -144,6 +151,10 @@ final class Tickets implements TicketOps, PeerListener {
     int refused = context.exists() ? SessionState.found(handle) : CudaResult.INVALID_CONTEXT;
     if (refused != 0 || !isLink(link)) {
       return refused == 0 ? CudaResult.INVALID_VALUE : refused;
+    }
+    if (!peers.isPeer(link) && !announced.remove(ticket)) {
+      // It would be waited for for ever: on one server it is announced before it is waited for.
+      return CudaResult.INVALID_VALUE;
     }
     TicketTable.Awaited wait = table.await(ticket, ownerOf(stream, context), link);
     if (wait == null) {
@@ -293,9 +304,17 @@ final class Tickets implements TicketOps, PeerListener {
     return "the program's GPUs on " + addresses.get(link).address();
   }
 
-  /** None is before {@link #links}: nobody could send what is waited for. */
+  /** Before {@link #links} there is this server alone. */
   private boolean isLink(int link) {
-    return link >= 0 && link < addresses.size();
+    return link >= 0 && link < Math.max(1, addresses.size());
+  }
+
+  /** Takes note of a ticket that goes to this server itself; false if there are too many. */
+  private boolean announce(int link, long ticket) {
+    if (peers.isPeer(link)) {
+      return true;
+    }
+    return announced.size() < MAX_ANNOUNCED && announced.add(ticket);
   }
 
   private void send(int link, long ticket) {
