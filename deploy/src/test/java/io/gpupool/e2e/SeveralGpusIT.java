@@ -116,6 +116,10 @@ class SeveralGpusIT {
           }
         });
     try (Program held = hold("-n", "4", "-p", "0.5")) {
+      // The other server hears of the grant a moment later.
+      await()
+          .untilAsserted(() ->
+              assertThat(servers.get(1).leases()).anyMatch(lease -> lease.getGrantsCount() == 4));
       String id =
           servers.get(1).leases().stream()
               .filter(lease -> lease.getGrantsCount() == 4)
