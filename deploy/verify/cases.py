@@ -35,7 +35,6 @@ class Case:
     kind: str  # of what it prints: "result" (workloads/result.py), "program" (NAME: OK), "smi"
     tolerance: float = 0.0  # relative, of numbers
     gpus: int = 1
-    environment: tuple = ()
     native: bool = True  # whether it can run without gpupool here
     skipped: str = ""  # why it cannot run here
 

@@ -3,7 +3,6 @@
 import dataclasses
 import json
 import math
-import os
 import subprocess
 import time
 
@@ -94,11 +93,10 @@ def keep_best(best, seconds):
 
 
 def run(case, command, limit):
-    environment = {**os.environ, **dict(case.environment)}
     begin = time.perf_counter()
     try:
         ended = subprocess.run(
-            command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, errors="replace", timeout=limit, env=environment)
+            command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, errors="replace", timeout=limit)
     except subprocess.TimeoutExpired:
         return Outcome(problem=f"did not end within {limit:g} s")
     except OSError as e:

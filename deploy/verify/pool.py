@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The pool that cases run through: one that is there, or a server that is started for them."""
 import contextlib
-import json
 import os
 import subprocess
 import time
@@ -18,12 +17,6 @@ class Pool:
     def run(self, command, gpus=1):
         """The command line that runs a program on whole GPUs of the pool."""
         return [self.command, "run", "--pool", self.address, "-n", str(gpus), "--wait", "60s", "--", *command]
-
-    def gpus(self):
-        """How many GPUs it has."""
-        told = subprocess.run(
-            [self.command, "list", "--pool", self.address, "--output", "json"], capture_output=True, text=True, check=True)
-        return len(json.loads(told.stdout)["gpus"])
 
 
 @contextlib.contextmanager

@@ -21,10 +21,7 @@ losses = []
 
 def step():
     loss = F.cross_entropy(compiled(inputs), labels)
-    optimizer.zero_grad(set_to_none=True)
-    loss.backward()
-    optimizer.step()
-    losses.append(loss.detach())
+    losses.append(torch_setup.descend(optimizer, loss))
 
 
 step()

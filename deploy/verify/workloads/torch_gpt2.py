@@ -19,10 +19,7 @@ def step():
     with torch.autocast("cuda", dtype=torch.bfloat16):
         scores = model(text[:, :-1])
         loss = F.cross_entropy(scores.flatten(0, 1), text[:, 1:].flatten())
-    optimizer.zero_grad(set_to_none=True)
-    loss.backward()
-    optimizer.step()
-    losses.append(loss.detach())
+    losses.append(torch_setup.descend(optimizer, loss))
 
 
 for _ in range(WARM):

@@ -26,10 +26,7 @@ for epoch in range(EPOCHS):
     shuffled = torch.randperm(len(images), generator=order)
     for batch in shuffled.split(BATCH):
         loss = F.cross_entropy(model(images[batch].cuda()), labels[batch].cuda())
-        optimizer.zero_grad(set_to_none=True)
-        loss.backward()
-        optimizer.step()
-        losses.append(loss.detach())
+        losses.append(torch_setup.descend(optimizer, loss))
     torch_setup.wait()
     seconds = time.perf_counter() - begin  # of the last one, which is warm
 with torch.no_grad():

@@ -47,10 +47,7 @@ losses = []
 def step():
     with torch.autocast("cuda", dtype=torch.bfloat16):
         loss = F.cross_entropy(model(images), labels)
-    optimizer.zero_grad(set_to_none=True)
-    loss.backward()
-    optimizer.step()
-    losses.append(loss.detach())
+    losses.append(torch_setup.descend(optimizer, loss))
 
 
 for _ in range(WARM):

@@ -17,5 +17,13 @@ def wait():
     torch.cuda.synchronize()
 
 
+def descend(optimizer, loss):
+    """One step against a loss, which comes back without its history; nothing is waited for."""
+    optimizer.zero_grad(set_to_none=True)
+    loss.backward()
+    optimizer.step()
+    return loss.detach()
+
+
 def versions():
     return {"torch": torch.__version__, "gpu": torch.cuda.get_device_name(0)}

@@ -4,7 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { MAGIC = (int)0xba55ed50, KIND_PTX = 1, KIND_ELF = 2, MAX_ENTRIES = 4096 };
+enum { KIND_PTX = 1, KIND_ELF = 2, MAX_ENTRIES = 4096 };
 
 /** The beginning of an entry's header. */
 struct entry {
@@ -24,7 +24,7 @@ struct best {
 uint64_t fatbin_bytes(const void *at) {
   struct fatbin fatbin;
   memcpy(&fatbin, at, sizeof fatbin);
-  bool is = fatbin.magic == (uint32_t)MAGIC && fatbin.bodyBytes <= MAX_IMAGE_BYTES;
+  bool is = fatbin.magic == (uint32_t)FATBIN_MAGIC && fatbin.bodyBytes <= MAX_IMAGE_BYTES;
   return is ? fatbin.headerBytes + fatbin.bodyBytes : 0;
 }
 

@@ -12,6 +12,8 @@
 
 #define MAX_IMAGE_BYTES ((uint64_t)4 << 30)
 
+enum { FATBIN_MAGIC = (int)0xba55ed50 };
+
 struct fatbin {
   uint32_t magic;
   uint16_t version;

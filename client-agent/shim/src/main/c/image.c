@@ -16,7 +16,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-enum { FATBIN_MAGIC = (int)0xba55ed50, WRAPPER_MAGIC = 0x466243b1 };
+enum { WRAPPER_MAGIC = 0x466243b1 };
 
 enum { LINKED_VERSION = 2, MAX_FATBINS = 4096 };
 enum { COMPUTE_CAPABILITY_MAJOR = 75, COMPUTE_CAPABILITY_MINOR = 76 };  // CUdevice_attribute
