@@ -753,6 +753,38 @@ Result cuSurfObjectCreate(uint64_t *out, const int *resource) {
 
 Result cuSurfObjectDestroy(uint64_t object) { return object ? usable() : INVALID_VALUE; }
 
+/* Tensor maps hold what they were made of, an address first. */
+Result cuTensorMapEncodeTiled(uint64_t *map, int type, uint32_t rank, uint64_t address, const uint64_t *dims,
+                              const uint64_t *strides, const uint32_t *box, const uint32_t *steps,
+                              int interleave, int swizzle, int promotion, int fill) {
+  if ((uintptr_t)map % 64 || !rank || rank > 5 || address % 16) return INVALID_VALUE;
+  map[0] = address;
+  map[1] = (uint64_t)type << 32 | rank;
+  for (uint32_t d = 0; d < rank; d++) map[2 + d] = dims[d];
+  for (uint32_t d = 0; d + 1 < rank; d++) map[7 + d] = strides[d];
+  map[11] = (uint64_t)box[0] << 32 | steps[rank - 1];
+  map[12] = (uint64_t)interleave << 48 | (uint64_t)swizzle << 32 | (uint64_t)promotion << 16 | (uint64_t)fill;
+  return usable();
+}
+
+Result cuTensorMapEncodeIm2col(uint64_t *map, int type, uint32_t rank, uint64_t address, const uint64_t *dims,
+                               const uint64_t *strides, const int *lower, const int *upper, uint32_t channels,
+                               uint32_t pixels, const uint32_t *steps, int interleave, int swizzle, int promotion,
+                               int fill) {
+  const uint32_t box[] = {channels, pixels};
+  Result result = cuTensorMapEncodeTiled(map, type, rank, address, dims, strides, box, steps, interleave, swizzle,
+                                         promotion, fill);
+  map[13] = (uint64_t)(uint32_t)lower[rank - 3] << 32 | (uint32_t)upper[rank - 3];
+  map[14] = pixels;
+  return result;
+}
+
+Result cuTensorMapReplaceAddress(uint64_t *map, uint64_t address) {
+  if (address % 16) return INVALID_VALUE;
+  map[0] = address;
+  return usable();
+}
+
 Result cuDeviceGetDefaultMemPool(void **pool, int device) {
   *pool = (void *)(uintptr_t)(0x100 + device);
   return check_device(device);

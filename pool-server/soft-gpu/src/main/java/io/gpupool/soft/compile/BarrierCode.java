@@ -12,11 +12,13 @@ final class BarrierCode {
   private final Code code;
   private final CodeBuilder cb;
   private final AddressCode addresses;
+  private final TensorCode tensors;
 
   BarrierCode(Code code, AddressCode addresses) {
     this.code = code;
     cb = code.cb();
     this.addresses = addresses;
+    tensors = new TensorCode(code, addresses);
   }
 
   boolean emit(Op op) {
@@ -103,7 +105,7 @@ final class BarrierCode {
 
   /** Copies that end at a barrier; all copies are made at once, so that no wait takes any time. */
   boolean copy(Op op) {
-    if (op.has("tensor") || op.has("reduce") || op.has("multicast::cluster")) {
+    if (op.has("multicast::cluster")) {
       return false;
     }
     if (!op.has("bulk")) {
@@ -118,6 +120,12 @@ final class BarrierCode {
     }
     if (op.has("commit_group") || op.has("wait_group") || op.has("prefetch")) {
       return true;
+    }
+    if (op.has("tensor")) {
+      return tensors.copy(op);
+    }
+    if (op.has("reduce")) {
+      return tensors.reduce(op);
     }
     List<String> spaces =
         op.modifiers().stream()

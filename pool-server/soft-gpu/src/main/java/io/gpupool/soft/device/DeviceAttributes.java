@@ -21,6 +21,9 @@ final class DeviceAttributes {
   private static final int CONSTANT_BYTES = 64 << 10;
   private static final int PCI_DOMAIN = 0xffff;
 
+  /** The first compute capability, times ten, with tensor maps. */
+  private static final int TENSOR_MAP_CAPABILITY = 90;
+
   private DeviceAttributes() {}
 
   static int[] of(ComputeLimits limits, int multiprocessors, int ordinal) {
@@ -82,6 +85,7 @@ final class DeviceAttributes {
     set(table, 123, 1); // that wait for NOR
     set(table, 125, 1); // events are shared
     set(table, 126, 1); // memory synchronisation domains
+    set(table, 127, limits.capability() >= TENSOR_MAP_CAPABILITY ? 1 : 0);
     set(table, 131, -1); // NUMA node of the memory
     set(table, 134, -1); // NUMA node of the host
     return table;

@@ -204,7 +204,7 @@ final class InstructionTable {
       createpolicy.fractional.{$evict2,L2::evict_unchanged}[.{L2::evict_first,L2::evict_unchanged}].b64
       createpolicy.range[.global].{$evict2,L2::evict_unchanged}[.{L2::evict_first,L2::evict_unchanged}].b64
       createpolicy.cvt.L2.b64
-      refused (needs a tensor map): prefetch.tensormap
+      no effect: prefetch[.{const,param}].tensormap
 
       ## Warps
       shfl.sync.{up,down,bfly,idx}.b32
@@ -228,7 +228,10 @@ final class InstructionTable {
       fence.acquire.sync_restrict::shared::cluster.cluster fence.release.sync_restrict::shared::cta.cluster
       fence.mbarrier_init.release.cluster
       fence.proxy.{alias,async} fence.proxy.async.{global,shared::cta,shared::cluster}
-      refused (needs a tensor map): fence.proxy.{tensormap::generic,async::generic}
+      fence.proxy.tensormap::generic.release.{$scope}
+      elsewhere (tensor_map.cu): fence.proxy.tensormap::generic.acquire.{$scope}
+      fence.proxy.async::generic.acquire.sync_restrict::shared::cluster.cluster
+      fence.proxy.async::generic.release.sync_restrict::shared::cta.cluster
 
       ## Barrier objects and asynchronous copies
       mbarrier.{init,inval}[.{$shared}].b64
@@ -246,8 +249,19 @@ final class InstructionTable {
       cp.async.bulk.global.shared::cta.bulk_group[.L2::cache_hint]
       cp.async.bulk.commit_group cp.async.bulk.wait_group[.read]
       no effect: cp.async.bulk.prefetch.L2.global[.L2::cache_hint]
-      refused (tensor-map copies): cp.tensor tensormap
-      refused (reductions by the copy engine): cp.reduce
+      $rank = 1d,2d,3d,4d,5d
+      elsewhere (TensorKernelsTest): cp.async.bulk.tensor.{$rank}.{shared::cta,shared::cluster}.global[.tile].mbarrier::complete_tx::bytes[.L2::cache_hint]
+      elsewhere (TensorKernelsTest): cp.async.bulk.tensor.{$rank}.global.shared::cta[.tile].bulk_group[.L2::cache_hint]
+      elsewhere (TensorKernelsTest): cp.reduce.async.bulk.tensor.{$rank}.global.shared::cta.{add,min,max,inc,dec,and,or,xor}[.tile].bulk_group[.L2::cache_hint]
+      elsewhere (TensorKernelsTest): cp.reduce.async.bulk.global.shared::cta.bulk_group[.L2::cache_hint].add.{u32,s32,u64,f32,f64}
+      elsewhere (TensorKernelsTest): cp.reduce.async.bulk.global.shared::cta.bulk_group[.L2::cache_hint].add.noftz.{f16,bf16}
+      elsewhere (TensorKernelsTest): cp.reduce.async.bulk.global.shared::cta.bulk_group[.L2::cache_hint].{min,max}.{$wide,f16,bf16}
+      elsewhere (TensorKernelsTest): cp.reduce.async.bulk.global.shared::cta.bulk_group[.L2::cache_hint].{inc,dec}.u32
+      elsewhere (TensorKernelsTest): cp.reduce.async.bulk.global.shared::cta.bulk_group[.L2::cache_hint].{and,or,xor}.{b32,b64}
+      no effect: cp.async.bulk.prefetch.tensor.{$rank}.L2.global[.tile][.L2::cache_hint]
+      refused (tensor maps of im2col, gather and scatter modes): cp.tensor
+      refused (compute capability 9.0a and later): tensormap
+      refused (reductions into shared memory): cp.reduce
       refused (needs a cluster of several blocks): cp.multicast::cluster
       refused (compute capability 10.0 and later): cp.cp_mask
 

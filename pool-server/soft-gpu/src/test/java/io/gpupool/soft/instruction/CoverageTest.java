@@ -39,15 +39,14 @@ class CoverageTest {
           "red.async.relaxed.cluster.shared::cluster.add.u32 [%d0], %r0, [%d1]",
           "st.bulk.shared::cta [%d0], 16, 0",
           "multimem.ld_reduce.relaxed.sys.global.add.u32 %r0, [%d0]",
-          "prefetch.tensormap [%d0]",
           "redux.sync.min.f32 %f0, %f1, %r0",
           "shfl.up.b32 %r0, %r1, %r2, %r3, %r4",
           "vote.all.pred %p0, %p1",
-          "fence.proxy.tensormap::generic.acquire.gpu [%d0], 128",
-          "cp.async.bulk.tensor.1d.shared::cluster.global.tile.mbarrier::complete_tx::bytes "
-              + "[%d0], [%d1, {%r0}], [%d2]",
+          "cp.async.bulk.tensor.3d.shared::cluster.global.im2col.mbarrier::complete_tx::bytes "
+              + "[%d0], [%d1, {%r0, %r1, %r2}], [%d2], {%h0}",
           "tensormap.replace.tile.global_address.global.b1024.b64 [%d0], %d1",
-          "cp.reduce.async.bulk.global.shared::cta.bulk_group.add.u32 [%d0], [%d1], 16",
+          "cp.reduce.async.bulk.shared::cluster.shared::cta.mbarrier::complete_tx::bytes.add.u32 "
+              + "[%d0], [%d1], 16, [%d2]",
           "cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes.multicast::cluster "
               + "[%d0], [%d1], 16, [%d2], %h0",
           "cp.async.bulk.global.shared::cta.bulk_group.cp_mask [%d0], [%d1], 16, %h0",

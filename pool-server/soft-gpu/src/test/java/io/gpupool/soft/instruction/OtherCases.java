@@ -3,6 +3,7 @@ package io.gpupool.soft.instruction;
 
 import io.gpupool.soft.ptx.Type;
 import java.util.ArrayList;
+import java.util.Collections;
 import java.util.List;
 
 /** Barrier objects, asynchronous copies, cache hints, jumps by a table, and what has no effect. */
@@ -188,7 +189,10 @@ final class OtherCases {
   private static Case bulk(Sample sample, String policy) {
     String text = sample.text();
     if (sample.has("prefetch")) {
-      return unchanged(text + " [%g], 16" + policy + ";");
+      boolean tensor = sample.has("tensor");
+      int rank = tensor ? sample.modifiers().get(4).charAt(0) - '0' : 0;
+      String place = " [%g, {" + String.join(", ", Collections.nCopies(rank, "0")) + "}]";
+      return unchanged(text + (tensor ? place : " [%g], 16") + policy + ";");
     }
     if (sample.has("commit_group") || sample.has("wait_group")) {
       return unchanged(text + (sample.has("wait_group") ? " 0;" : ";"));

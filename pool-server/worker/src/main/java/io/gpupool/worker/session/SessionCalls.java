@@ -18,6 +18,7 @@ import io.gpupool.cuda.SessionOps;
 import io.gpupool.cuda.SessionTopics;
 import io.gpupool.cuda.ShareOps;
 import io.gpupool.cuda.StreamOps;
+import io.gpupool.cuda.TensorMapOps;
 import io.gpupool.cuda.TextureOps;
 import io.gpupool.cuda.TicketOps;
 import io.gpupool.cuda.UploadOps;
@@ -53,6 +54,7 @@ final class SessionCalls implements SessionTopics, SessionOps {
   private final Launches launches;
   private final CudaArrays arrays;
   private final Textures textures;
+  private final TensorMaps tensorMaps;
   private final Graphs graphs;
   private final HostCallbacks callbacks;
   private final Tickets tickets;
@@ -90,6 +92,7 @@ final class SessionCalls implements SessionTopics, SessionOps {
     launches = new Launches(state);
     arrays = new CudaArrays(state, blocking);
     textures = new Textures(state);
+    tensorMaps = new TensorMaps(state);
     graphs = new Graphs(state, contexts, blocking);
     tickets = new Tickets(state, peerConnections, abort);
   }
@@ -277,6 +280,11 @@ final class SessionCalls implements SessionTopics, SessionOps {
   @Override
   public TextureOps texture() {
     return textures;
+  }
+
+  @Override
+  public TensorMapOps tensorMap() {
+    return tensorMaps;
   }
 
   @Override

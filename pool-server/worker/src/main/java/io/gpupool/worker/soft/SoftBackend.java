@@ -28,6 +28,7 @@ public final class SoftBackend
         SoftLaunchCalls,
         SoftArrayCalls,
         SoftTextureCalls,
+        SoftTensorMapCalls,
         SoftGraphCalls,
         SoftLinkCalls,
         AutoCloseable {

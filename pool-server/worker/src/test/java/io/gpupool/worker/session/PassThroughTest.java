@@ -60,6 +60,62 @@ class PassThroughTest extends SessionOnTestDriver {
   }
 
   @Test
+  void tensorMaps_areTheDriversOfWhatTheProgramSaid() {
+    ByteBuffer map = map(answer(Ops.tensorMapEncode, tensor(0, 2), 128));
+    assertThat(map.getLong(0)).isEqualTo(0x7000_1000);
+    assertThat(map.getLong(8)).isEqualTo(6L << 32 | 2);
+    assertThat(map.getLong(16)).isEqualTo(101);
+    assertThat(map.getLong(24)).isEqualTo(102);
+    assertThat(map.getLong(56)).isEqualTo(201);
+    assertThat(map.getLong(88)).isEqualTo(31L << 32 | 42);
+    assertThat(map.getLong(96)).isEqualTo(3L << 32 | 2L << 16 | 1);
+
+    ByteBuffer columns = map(answer(Ops.tensorMapEncode, tensor(1, 5), 128));
+    assertThat(columns.getLong(104)).isEqualTo(0xFFFF_FFFDL << 32 | 6);
+    assertThat(columns.getLong(112)).isEqualTo(72);
+
+    byte[] bytes = new byte[128];
+    map.get(0, bytes);
+    ByteBuffer moved = map(answer(Ops.tensorMapReplace, bytes, 0x7000_2000, 128));
+    assertThat(moved.getLong(0)).isEqualTo(0x7000_2000);
+    assertThat(moved.getLong(16)).isEqualTo(101);
+  }
+
+  @Test
+  void tensorMaps_ofWrongLengthKindOrRank_areNotAskedFor() {
+    for (byte[] bad : List.of(new byte[183], tensor(3, 2), tensor(0, 0), tensor(0, 6))) {
+      assertThat(session.call(Ops.tensorMapEncode, bad, 128).result())
+          .isEqualTo(CudaResult.INVALID_VALUE);
+    }
+    assertThat(session.call(Ops.tensorMapEncode, tensor(2, 3), 128).result())
+        .as("a driver without it")
+        .isEqualTo(CudaResult.NOT_SUPPORTED);
+    assertThat(session.call(Ops.tensorMapReplace, new byte[64], 0, 128).result())
+        .isEqualTo(CudaResult.INVALID_VALUE);
+  }
+
+  /** A tensor as ops.txt says; each number is another one. */
+  private static byte[] tensor(int kind, int rank) {
+    ByteBuffer tensor = ByteBuffer.allocate(184).order(ByteOrder.LITTLE_ENDIAN);
+    tensor.putInt(kind).putInt(6).putInt(rank).putInt(0).putInt(3).putInt(2).putInt(1).putInt(0);
+    tensor.putLong(0x7000_1000);
+    for (int i = 1; i <= 9; i++) {
+      tensor.putLong(i <= 5 ? 100 + i : 195 + i);
+    }
+    for (int i = 1; i <= 10; i++) {
+      tensor.putInt(i <= 5 ? 30 + i : 35 + i);
+    }
+    tensor.putInt(-1).putInt(-2).putInt(-3).putInt(4).putInt(5).putInt(6).putInt(71).putInt(72);
+    return tensor.array();
+  }
+
+  private static ByteBuffer map(Answer answer) {
+    ByteBuffer payload = ByteBuffer.wrap(answer.payload()).order(ByteOrder.LITTLE_ENDIAN);
+    assertThat(payload.getLong(0)).isEqualTo(128);
+    return payload.slice(8, 128).order(ByteOrder.LITTLE_ENDIAN);
+  }
+
+  @Test
   void createdPool_givesMemoryUpToItsMost() {
     answer(Ops.poolCreate, POOL, 1, 8192, 0);
     session.post(Ops.poolSetAccess, POOL, 0, READ_AND_WRITE);

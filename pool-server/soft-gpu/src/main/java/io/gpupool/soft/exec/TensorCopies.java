@@ -1,0 +1,225 @@
+// SPDX-License-Identifier: Apache-2.0
+package io.gpupool.soft.exec;
+
+import io.gpupool.soft.tensor.TensorElement;
+import io.gpupool.soft.tensor.TensorMap;
+
+/**
+ * One copy of a box between a tensor in global memory and the block's shared memory, as a tensor
+ * map says. Made and used by the worker thread that runs the block; called by generated code.
+ */
+public final class TensorCopies {
+  /** Shared memory of a box begins at a multiple of this. */
+  private static final int SHARED_ALIGNMENT = 128;
+
+  private static final int CHUNK = 16;
+
+  /** Operation of a copy that reduces nothing. */
+  private static final int STORE = -1;
+
+  private final ThreadBlock block;
+  private final TensorMap map;
+  private final TensorElement element;
+  private final int[] start;
+  private final long shared;
+
+  private TensorCopies(ThreadBlock block, TensorMap map, int[] start, long shared) {
+    this.block = block;
+    this.map = map;
+    this.start = start;
+    this.shared = shared;
+    element = map.element();
+  }
+
+  /** What to do with a row of the box. */
+  private interface Row {
+    /**
+     * Does it.
+     *
+     * @param global address of the row's first element, which the tensor may not have
+     * @param first element of the row that the tensor has
+     * @param end behind the last one that it has
+     * @param at address in shared memory, before swizzling
+     */
+    void move(long global, int first, int end, long at);
+  }
+
+  /**
+   * Copies a box to shared memory; elements that the tensor does not have become what the map says.
+   *
+   * @param map generic address of the tensor map
+   * @param rank dimensions that the instruction names; coordinates of others do not count
+   * @param to address in shared memory
+   * @return bytes of the box
+   */
+  public static int load(
+      ThreadBlock block,
+      int thread,
+      long map,
+      int rank,
+      int c0,
+      int c1,
+      int c2,
+      int c3,
+      int c4,
+      long to) {
+    TensorCopies copy = of(block, thread, map, rank, new int[] {c0, c1, c2, c3, c4}, to);
+    copy.forEachRow(copy::loadRow);
+    return (int) (copy.map.rows() * copy.map.rowBytes());
+  }
+
+  /** Copies a box from shared memory, but for what the tensor does not have. */
+  public static void store(
+      ThreadBlock block,
+      int thread,
+      long map,
+      int rank,
+      int c0,
+      int c1,
+      int c2,
+      int c3,
+      int c4,
+      long from) {
+    reduce(block, thread, map, rank, c0, c1, c2, c3, c4, from, STORE);
+  }
+
+  /**
+   * Combines a box in shared memory with the tensor's elements, each of them atomically.
+   *
+   * @param operation of {@link Reductions}
+   */
+  public static void reduce(
+      ThreadBlock block,
+      int thread,
+      long map,
+      int rank,
+      int c0,
+      int c1,
+      int c2,
+      int c3,
+      int c4,
+      long from,
+      int operation) {
+    TensorCopies copy = of(block, thread, map, rank, new int[] {c0, c1, c2, c3, c4}, from);
+    copy.forEachRow((global, first, end, at) -> copy.storeRow(global, first, end, at, operation));
+  }
+
+  private static TensorCopies of(
+      ThreadBlock block, int thread, long map, int rank, int[] start, long shared) {
+    long at = Checks.generic(block, thread, map, TensorMap.BYTES / 2);
+    Checks.generic(block, thread, map + TensorMap.BYTES / 2, TensorMap.BYTES / 2);
+    TensorMap found =
+        TensorMap.read(Raw.ALL.asSlice(at, TensorMap.BYTES))
+            .filter(one -> one.rank() == rank)
+            .orElseThrow(() ->
+                new DeviceFault(
+                    KernelFault.ILLEGAL_INSTRUCTION,
+                    "there is no tensor map of "
+                        + rank
+                        + " dimensions at 0x"
+                        + Long.toHexString(map)));
+    Checks.shared(block, shared, SHARED_ALIGNMENT);
+    if (found.rows() * found.rowBytes() > block.sharedBytes - shared) {
+      throw ThreadBlock.badAddress("shared", shared, found.rowBytes());
+    }
+    return new TensorCopies(block, found, start, shared);
+  }
+
+  private void forEachRow(Row row) {
+    int[] index = new int[TensorMap.MAX_RANK];
+    int count = map.count(0);
+    int first = Math.clamp(-(long) start[0], 0, count);
+    int end = Math.clamp(map.dim(0) - start[0], first, count);
+    long rows = map.rows();
+    long at = shared;
+    for (long i = 0; i < rows; i++) {
+      boolean inside = true;
+      long global = map.address() + start[0] * map.stride(0);
+      for (int d = 1; d < map.rank(); d++) {
+        long coordinate = start[d] + (long) index[d] * map.step(d);
+        inside &= coordinate >= 0 && coordinate < map.dim(d);
+        global += coordinate * map.stride(d);
+      }
+      row.move(global, inside ? first : 0, inside ? end : 0, at);
+      at += map.rowBytes();
+      for (int d = 1; d < map.rank() && ++index[d] == map.count(d); d++) {
+        index[d] = 0;
+      }
+    }
+  }
+
+  private void loadRow(long global, int first, int end, long at) {
+    int bytes = element.bytes();
+    checkGlobal(global, first, end);
+    fill(at, 0, first);
+    for (int i = first; i < end; ) {
+      long place = map.swizzle().place(at + (long) i * bytes);
+      long from = global + (long) i * bytes;
+      if (!element.converts() && (place & CHUNK - 1) == 0 && (end - i) * bytes >= CHUNK) {
+        long to = Checks.shared(block, place, CHUNK);
+        Raw.putLong(to, Raw.getLong(from));
+        Raw.putLong(to + 8, Raw.getLong(from + 8));
+        i += CHUNK / bytes;
+      } else {
+        long bits = get(from);
+        long to = Checks.shared(block, place, bytes);
+        put(to, element.converts() ? element.converted((int) bits) : bits);
+        i++;
+      }
+    }
+    fill(at, end, map.count(0));
+  }
+
+  private void fill(long at, int first, int end) {
+    for (int i = first; i < end; i++) {
+      put(place(at + (long) i * element.bytes()), map.fillBits());
+    }
+  }
+
+  private void storeRow(long global, int first, int end, long at, int operation) {
+    int bytes = element.bytes();
+    checkGlobal(global, first, end);
+    for (int i = first; i < end; i++) {
+      long bits = get(place(at + (long) i * bytes));
+      long to = global + (long) i * bytes;
+      if (operation == STORE) {
+        put(to, bits);
+      } else {
+        Reductions.apply(element, to, bits, operation);
+      }
+    }
+  }
+
+  /** The native address in shared memory of what would lie at an address there. */
+  private long place(long at) {
+    return Checks.shared(block, map.swizzle().place(at), element.bytes());
+  }
+
+  private void checkGlobal(long global, int first, int end) {
+    int bytes = element.bytes();
+    if (first < end
+        && !Checks.row(block, global + (long) first * bytes, bytes, end - first - 1, bytes)) {
+      for (int i = first; i < end; i++) {
+        Checks.global(block, global + (long) i * bytes, bytes);
+      }
+    }
+  }
+
+  private long get(long address) {
+    return switch (element.bytes()) {
+      case 1 -> Raw.getByte(address);
+      case 2 -> Raw.getShort(address);
+      case 4 -> Raw.getInt(address);
+      default -> Raw.getLong(address);
+    };
+  }
+
+  private void put(long address, long bits) {
+    switch (element.bytes()) {
+      case 1 -> Raw.putByte(address, (int) bits);
+      case 2 -> Raw.putShort(address, (int) bits);
+      case 4 -> Raw.putInt(address, (int) bits);
+      default -> Raw.putLong(address, bits);
+    }
+  }
+}

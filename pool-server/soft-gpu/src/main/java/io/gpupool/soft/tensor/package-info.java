@@ -1,0 +1,3 @@
+// SPDX-License-Identifier: Apache-2.0
+/** Tensor maps of the software GPU: what they say, and where the bytes of a box go. */
+package io.gpupool.soft.tensor;

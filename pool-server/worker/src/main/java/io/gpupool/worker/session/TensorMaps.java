@@ -1,0 +1,146 @@
+// SPDX-License-Identifier: Apache-2.0
+package io.gpupool.worker.session;
+
+import io.gpupool.cuda.TensorMapOps;
+import io.gpupool.worker.os.Memory;
+import java.lang.foreign.Arena;
+
+/**
+ * Has the backend make tensor maps, which are values and nothing of the session's. Used by the
+ * session's thread alone.
+ *
+ * <pre>
+ *   0 u32 kind   4 u32 type      8 u32 rank       12 u32 interleave
+ *  16 u32 swizzle  20 u32 l2Promotion   24 u32 oobFill   28 u32 mode
+ *  32 u64 address  40 u64 dims[5]       80 u64 strides[4]
+ * 112 u32 box[5] 132 u32 elementStrides[5]
+ * 152 i32 lowerCorner[3]   164 i32 upperCorner[3]   176 u32 channels   180 u32 pixels
+ * </pre>
+ */
+final class TensorMaps implements TensorMapOps {
+  private static final int TENSOR_BYTES = 184;
+  private static final int MAP_BYTES = 128;
+  private static final int MAX_RANK = 5;
+
+  private static final int TILED = 0;
+  private static final int IM2COL = 1;
+  private static final int IM2COL_WIDE = 2;
+
+  private final SessionState state;
+
+  TensorMaps(SessionState state) {
+    this.state = state;
+  }
+
+  @Override
+  public void tensorMapEncode(
+      int tag, long tensorAddress, long tensorBytes, long mapCapacityBytes) {
+    if (tensorBytes != TENSOR_BYTES) {
+      state.reply(tag, CudaResult.INVALID_VALUE);
+      return;
+    }
+    long tensor = state.in();
+    Memory.copy(tensorAddress, tensor, TENSOR_BYTES);
+    int rank = Memory.getInt(tensor + 8);
+    int result = check();
+    if (result == 0 && (rank < 1 || rank > MAX_RANK)) {
+      result = CudaResult.INVALID_VALUE;
+    }
+    long map = state.out();
+    answer(tag, result == 0 ? encode(map, tensor, rank) : result, map, mapCapacityBytes);
+  }
+
+  private int encode(long map, long tensor, int rank) {
+    int type = Memory.getInt(tensor + 4);
+    int interleave = Memory.getInt(tensor + 12);
+    int swizzle = Memory.getInt(tensor + 16);
+    int promotion = Memory.getInt(tensor + 20);
+    int fill = Memory.getInt(tensor + 24);
+    long address = Memory.getLong(tensor + 32);
+    long dims = tensor + 40;
+    long strides = tensor + 80;
+    long steps = tensor + 132;
+    int channels = Memory.getInt(tensor + 176);
+    int pixels = Memory.getInt(tensor + 180);
+    return switch (Memory.getInt(tensor)) {
+      case TILED ->
+          state.backend.cuTensorMapEncodeTiled(
+              map,
+              type,
+              rank,
+              address,
+              dims,
+              strides,
+              tensor + 112,
+              steps,
+              interleave,
+              swizzle,
+              promotion,
+              fill);
+      case IM2COL ->
+          state.backend.cuTensorMapEncodeIm2col(
+              map,
+              type,
+              rank,
+              address,
+              dims,
+              strides,
+              tensor + 152,
+              tensor + 164,
+              channels,
+              pixels,
+              steps,
+              interleave,
+              swizzle,
+              promotion,
+              fill);
+      case IM2COL_WIDE ->
+          state.backend.cuTensorMapEncodeIm2colWide(
+              map,
+              type,
+              rank,
+              address,
+              dims,
+              strides,
+              Memory.getInt(tensor + 152),
+              Memory.getInt(tensor + 164),
+              channels,
+              pixels,
+              steps,
+              interleave,
+              Memory.getInt(tensor + 28),
+              swizzle,
+              promotion,
+              fill);
+      default -> CudaResult.INVALID_VALUE;
+    };
+  }
+
+  @Override
+  public void tensorMapReplace(
+      int tag, long mapAddress, long mapBytes, long address, long replacedCapacityBytes) {
+    int result = mapBytes == MAP_BYTES ? check() : CudaResult.INVALID_VALUE;
+    long map = state.out();
+    if (result == 0) {
+      Memory.copy(mapAddress, map, MAP_BYTES);
+      result = state.backend.cuTensorMapReplaceAddress(map, address);
+    }
+    answer(tag, result, map, replacedCapacityBytes);
+  }
+
+  private int check() {
+    return state.current.exists() ? 0 : CudaResult.INVALID_CONTEXT;
+  }
+
+  private void answer(int tag, int result, long map, long capacityBytes) {
+    if (result != 0) {
+      state.reply(tag, result);
+      return;
+    }
+    try (Arena arena = Arena.ofConfined()) {
+      Payload payload = new Payload(arena, MAP_BYTES + 16);
+      payload.variable(capacityBytes >= MAP_BYTES, Memory.bytes(map, MAP_BYTES));
+      state.reply(tag, 0, payload.address(), payload.lengthBytes());
+    }
+  }
+}
