@@ -4,6 +4,9 @@
 //   pid          pid N
 //   init         init RESULT DRIVER CUDA COUNT
 //   gpu N        gpu RESULT UUID PCI TOTAL USED UTILIZATION NAME
+//   sensors N    sensors CELSIUS MILLIWATTS LIMIT FAN CLOCK UNCORRECTED  (in place of one that is not answered: the error, negative)
+//   listen N     listen RESULT              (faults of that GPU from now on)
+//   event MILLIS event RESULT TYPE DATA     (the next fault)
 //   own N        own RESULT BYTES           (of this process on that GPU; -1: it is not in the list)
 //   walk         walk CALLS ANSWERED        (every entry point, without arguments and with a device)
 //   cuda BYTES   cuda RESULT                (allocates memory of the first device, as a program would)
@@ -69,6 +72,35 @@ static void gpu(unsigned index) {
   if (!result) result = NVML(nvmlDeviceGetUtilizationRates, asked, &rates);
   printf("gpu %d %s %s %llu %llu %u %s\n", result, uuid, pci.busId, memory.total, memory.used,
          rates.gpu, name);
+}
+
+/** A number that a function of the device stores, or minus the error. */
+#define MEASURED(name, ...) (result = NVML(name, asked, __VA_ARGS__), result ? -(long long)result : (long long)number)
+
+static void sensors(unsigned index) {
+  nvmlDevice_t asked = device(index);
+  nvmlReturn_t result;
+  unsigned long long number = 0;
+  long long celsius = MEASURED(nvmlDeviceGetTemperature, 0u, &number);
+  long long milliwatts = MEASURED(nvmlDeviceGetPowerUsage, &number);
+  long long limit = MEASURED(nvmlDeviceGetEnforcedPowerLimit, &number);
+  long long fan = MEASURED(nvmlDeviceGetFanSpeed, &number);
+  long long clock = MEASURED(nvmlDeviceGetClockInfo, 1u, &number);
+  long long uncorrected = MEASURED(nvmlDeviceGetTotalEccErrors, 1u, 0u, &number);
+  printf("sensors %lld %lld %lld %lld %lld %lld\n", celsius, milliwatts, limit, fan, clock, uncorrected);
+}
+
+static nvmlEventSet_t set;
+
+static nvmlReturn_t listen_to(unsigned index) {
+  nvmlReturn_t result = NVML(nvmlEventSetCreate, &set);
+  return result ? result : NVML(nvmlDeviceRegisterEvents, device(index), 10ULL, set);
+}
+
+static void event(unsigned millis) {
+  nvmlEventData_t data = {0};
+  nvmlReturn_t result = NVML(nvmlEventSetWait_v2, set, &data, millis);
+  printf("event %d %llu %llu\n", result, data.type, data.data);
 }
 
 static void own(unsigned index) {
@@ -149,6 +181,9 @@ int main(int count, char **values) {
     if (strcmp(word, "pid") == 0) printf("pid %d\n", getpid());
     if (strcmp(word, "init") == 0) init();
     if (strcmp(word, "gpu") == 0) gpu((unsigned)number);
+    if (strcmp(word, "sensors") == 0) sensors((unsigned)number);
+    if (strcmp(word, "listen") == 0) printf("listen %d\n", listen_to((unsigned)number));
+    if (strcmp(word, "event") == 0) event((unsigned)number);
     if (strcmp(word, "own") == 0) own((unsigned)number);
     if (strcmp(word, "walk") == 0) walk();
     if (strcmp(word, "cuda") == 0) printf("cuda %d\n", cuda(values[1], number));

@@ -108,6 +108,39 @@ static void take_processes(struct gpu *gpu) {
   }
 }
 
+static void take_measurements(struct gpu *gpu) {
+  static const char *const keys[MEASURES] = {
+      [TEMPERATURE_CELSIUS] = "temperature",
+      [POWER_MILLIWATTS] = "power",
+      [POWER_LIMIT_MILLIWATTS] = "power_limit",
+      [FAN_PERCENT] = "fan",
+      [PERFORMANCE_STATE] = "performance",
+      [GRAPHICS_MEGAHERTZ] = "graphics_now",
+      [SM_MEGAHERTZ] = "sm_now",
+      [MEMORY_MEGAHERTZ] = "memory_now",
+      [VIDEO_MEGAHERTZ] = "video_now",
+      [CORRECTED_ERRORS] = "corrected",
+      [UNCORRECTED_ERRORS] = "uncorrected",
+  };
+  for (int i = 0; i < MEASURES; i++) {
+    char value[VALUE_BYTES];
+    text_get(&message, keys[i], value, sizeof value);
+    gpu->measured[i] = *value ? (int64_t)strtoull(value, NULL, 10) : NOT_MEASURED;
+  }
+}
+
+static void take_faults(struct gpu *gpu) {
+  char value[VALUE_BYTES];
+  gpu->faults = number("faults");
+  gpu->lastFaultCount = 0;
+  text_get(&message, "last_faults", value, sizeof value);
+  for (char *at = value, *rest = value; gpu->lastFaultCount < MAX_FAULTS; at = rest) {
+    unsigned fault = (unsigned)strtoul(at, &rest, 10);
+    if (rest == at) return;
+    gpu->lastFaults[gpu->lastFaultCount++] = fault;
+  }
+}
+
 static void take_gpu(struct gpu *gpu, unsigned index) {
   char value[VALUE_BYTES];
   text_get(&message, "name", gpu->name, sizeof gpu->name);
@@ -129,6 +162,8 @@ static void take_gpu(struct gpu *gpu, unsigned index) {
   gpu->clockKilohertz = (unsigned)number("clock");
   gpu->memoryClockKilohertz = (unsigned)number("memory_clock");
   gpu->busBits = (unsigned)number("bus_bits");
+  take_measurements(gpu);
+  take_faults(gpu);
   take_processes(gpu);
 }
 

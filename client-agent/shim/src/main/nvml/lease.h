@@ -6,7 +6,25 @@
 
 #include <stdbool.h>
 
-enum { MAX_GPUS = 64, MAX_PROCESSES = 64, MICROS = 1000000 };
+enum { MAX_GPUS = 64, MAX_PROCESSES = 64, MAX_FAULTS = 8, MICROS = 1000000 };
+
+/** What a card measures. */
+enum measure {
+  TEMPERATURE_CELSIUS,
+  POWER_MILLIWATTS,
+  POWER_LIMIT_MILLIWATTS,
+  FAN_PERCENT,
+  PERFORMANCE_STATE,
+  GRAPHICS_MEGAHERTZ,
+  SM_MEGAHERTZ,
+  MEMORY_MEGAHERTZ,
+  VIDEO_MEGAHERTZ,
+  CORRECTED_ERRORS,
+  UNCORRECTED_ERRORS,
+  MEASURES
+};
+
+enum { NOT_MEASURED = -1 };
 
 struct gpu_process {
   unsigned pid;
@@ -27,6 +45,10 @@ struct gpu {
   unsigned computeBasisPoints;  // the lease's share of the GPU
   unsigned busyBasisPoints;     // of the GPU's time, in the last seconds
   unsigned multiprocessors, clockKilohertz, memoryClockKilohertz, busBits;
+  int64_t measured[MEASURES];  // NOT_MEASURED: the pool does not say
+  uint64_t faults;             // so far; of the last of them there are the numbers (XID)
+  unsigned lastFaultCount;
+  unsigned lastFaults[MAX_FAULTS];
   unsigned processCount;
   struct gpu_process processes[MAX_PROCESSES];
 };

@@ -106,6 +106,11 @@ typedef struct {
 } nvmlFieldValue_t;
 
 typedef struct {
+  unsigned version, sensor;
+  int celsius;
+} nvmlTemperature_t;
+
+typedef struct {
   nvmlDevice_t device;
   unsigned long long type, data;
   unsigned gpuInstanceId, computeInstanceId;
@@ -118,5 +123,7 @@ _Static_assert(NVML_VERSION(nvmlProcessDetailList_t, 1) == 0x1000018, "nvmlProce
 _Static_assert(NVML_VERSION(nvmlUUID_t, 1) == 0x1000034, "nvmlUUID_v1");
 _Static_assert(NVML_VERSION(nvmlSystemDriverBranchInfo_t, 1) == 0x1000054, "branch info");
 _Static_assert(NVML_VERSION(nvmlDeviceAddressingMode_t, 1) == 0x1000008, "addressing mode");
+_Static_assert(NVML_VERSION(nvmlTemperature_t, 1) == 0x100000C, "nvmlTemperature_v1");
+_Static_assert(sizeof(nvmlEventData_t) == 32, "nvmlEventData_t");
 _Static_assert(sizeof(nvmlFieldValue_t) == 40, "nvmlFieldValue_t");
 _Static_assert(sizeof(nvmlProcessDetail_t) == 32, "nvmlProcessDetail_v1_t");

@@ -43,6 +43,7 @@ static char socketName[64];
 static int connections;  // of the agent, so far
 static bool refusing;    // what it says from now on
 static unsigned long long usedBytes = 3u << 20;
+static const char *faults[2];  // of the first GPU: how many, and their numbers; NULL: none
 
 static void answer(struct text_message *message) {
   char gpu[16], number[32];
@@ -77,6 +78,17 @@ static void answer(struct text_message *message) {
   text_add(message, "busy", first ? "1000" : "2600");
   text_add(message, "multiprocessors", first ? "132" : "0");
   text_add(message, "clock", "1980000");
+  static const char *const measured[][2] = {
+      {"temperature", "41"},   {"power", "71250"},   {"power_limit", "700000"}, {"performance", "0"},
+      {"graphics_now", "1980"}, {"sm_now", "1965"},  {"memory_now", "2619"},    {"video_now", "1545"},
+      {"corrected", "4294967299"}, {"uncorrected", "0"}};
+  for (size_t i = 0; first && i < sizeof measured / sizeof *measured; i++) {
+    text_add(message, measured[i][0], measured[i][1]);
+  }
+  if (first && faults[0]) {
+    text_add(message, "faults", faults[0]);
+    text_add(message, "last_faults", faults[1]);
+  }
   text_add(message, "processes", first ? "2" : "0");
   text_add(message, "process.0", "41 1048576 train me");
   text_add(message, "process.1", "42 2097152 serve");
@@ -380,6 +392,84 @@ static void exportTable_asNvidiaSmiUsesIt_answers(void) {
   }
 }
 
+static void measurements_ofACardThatHasThem_areAnswered(void) {
+  nvmlDevice_t device = begin(0);
+  nvmlTemperature_t versioned = {.version = NVML_VERSION(nvmlTemperature_t, 1)};
+  unsigned number;
+  unsigned long long errors;
+  CHECK_OK(CALL(nvmlDeviceGetTemperature, device, 0u, &number));
+  CHECK(number == 41);
+  CHECK_RESULT(NVML_ERROR_INVALID_ARGUMENT, (int)CALL(nvmlDeviceGetTemperature, device, 1u, &number));
+  CHECK_OK(CALL(nvmlDeviceGetTemperatureV, device, &versioned));
+  CHECK(versioned.celsius == 41);
+  versioned.version++;
+  CHECK_RESULT(NVML_ERROR_ARGUMENT_VERSION_MISMATCH, (int)CALL(nvmlDeviceGetTemperatureV, device, &versioned));
+  CHECK_OK(CALL(nvmlDeviceGetPowerUsage, device, &number));
+  CHECK(number == 71250);
+  CHECK_OK(CALL(nvmlDeviceGetPowerManagementLimit, device, &number));
+  CHECK(number == 700000);
+  CHECK_OK(CALL(nvmlDeviceGetPerformanceState, device, &number));
+  CHECK(number == 0);
+  static const unsigned clocks[] = {1980, 1965, 2619, 1545};
+  for (unsigned type = 0; type < 4; type++) {
+    CHECK_OK(CALL(nvmlDeviceGetClockInfo, device, type, &number));
+    CHECK(number == clocks[type]);
+    CHECK_OK(CALL(nvmlDeviceGetClock, device, type, 0u, &number));
+    CHECK(number == clocks[type]);
+  }
+  CHECK_RESULT(NVML_ERROR_INVALID_ARGUMENT, (int)CALL(nvmlDeviceGetClockInfo, device, 4u, &number));
+  CHECK_RESULT(NVML_ERROR_NOT_SUPPORTED, (int)CALL(nvmlDeviceGetClock, device, 1u, 1u, &number));
+  CHECK_OK(CALL(nvmlDeviceGetTotalEccErrors, device, 0u, 0u, &errors));
+  CHECK(errors == 4294967299);
+  CHECK_OK(CALL(nvmlDeviceGetTotalEccErrors, device, 1u, 0u, &errors));
+  CHECK(errors == 0);
+  CHECK_RESULT(NVML_ERROR_NOT_SUPPORTED, (int)CALL(nvmlDeviceGetTotalEccErrors, device, 1u, 1u, &errors));
+  CHECK_RESULT(NVML_ERROR_NOT_SUPPORTED, (int)CALL(nvmlDeviceGetFanSpeed, device, &number));
+}
+
+static void measurements_ofACardWithoutThem_areNotSupported(void) {
+  nvmlDevice_t device = begin(1);
+  unsigned long long number;
+  CHECK_RESULT(NVML_ERROR_NOT_SUPPORTED, (int)CALL(nvmlDeviceGetTemperature, device, 0u, &number));
+  CHECK_RESULT(NVML_ERROR_NOT_SUPPORTED, (int)CALL(nvmlDeviceGetPowerUsage, device, &number));
+  CHECK_RESULT(NVML_ERROR_NOT_SUPPORTED, (int)CALL(nvmlDeviceGetClockInfo, device, 1u, &number));
+  CHECK_RESULT(NVML_ERROR_NOT_SUPPORTED, (int)CALL(nvmlDeviceGetTotalEccErrors, device, 1u, 0u, &number));
+}
+
+static nvmlReturn_t register_events(nvmlDevice_t device, unsigned long long types, nvmlEventSet_t set) {
+  return ((nvmlReturn_t(*)(nvmlDevice_t, unsigned long long, nvmlEventSet_t))(void (*)(void))function(
+      "nvmlDeviceRegisterEvents"))(device, types, set);
+}
+
+/** Of three faults before and three after, of which the second is of another type. */
+static void event_faultOfTheGpu_isToldOnceToWhoRegistered(void) {
+  nvmlDevice_t device = begin(0);
+  nvmlEventSet_t set, other;
+  nvmlEventData_t data;
+  CHECK_OK(CALL(nvmlEventSetCreate, &set));
+  CHECK_OK(CALL(nvmlEventSetCreate, &other));
+  faults[0] = "3", faults[1] = "63 48 94";
+  CHECK_RESULT(NVML_ERROR_NOT_SUPPORTED, (int)register_events(device, 1, set));
+  CHECK_OK(register_events(device, 8, set));
+  CHECK_OK(register_events(device, 2, other));
+  CHECK_RESULT(NVML_ERROR_TIMEOUT, (int)CALL(nvmlEventSetWait_v2, set, &data, 0u));
+  faults[0] = "6", faults[1] = "63 48 94 79 0 95";
+  CHECK_OK(CALL(nvmlEventSetWait_v2, set, &data, 5000u));
+  CHECK(data.device == device && data.type == 8 && data.data == 79 && data.gpuInstanceId == 0xFFFFFFFF);
+  CHECK_OK(CALL(nvmlEventSetWait_v2, set, &data, 5000u));
+  CHECK(data.data == 95);
+  CHECK_RESULT(NVML_ERROR_TIMEOUT, (int)CALL(nvmlEventSetWait_v2, set, &data, 0u));
+  CHECK_OK(CALL(nvmlEventSetWait_v2, other, &data, 5000u));
+  CHECK(data.type == 2 && data.data == 0);
+  faults[0] = "1", faults[1] = "62";
+  usleep(150000);
+  CHECK_RESULT(NVML_ERROR_TIMEOUT, (int)CALL(nvmlEventSetWait_v2, set, &data, 0u));
+  faults[0] = "20", faults[1] = "79 79";
+  CHECK_OK(CALL(nvmlEventSetWait_v2, set, &data, 5000u));
+  CHECK_OK(CALL(nvmlEventSetWait_v2, set, &data, 5000u));
+  CHECK_RESULT(NVML_ERROR_TIMEOUT, (int)CALL(nvmlEventSetWait_v2, set, &data, 0u));
+}
+
 static void event_waitedFor_timesOut(void) {
   nvmlDevice_t device = begin(0);
   nvmlEventSet_t set;
@@ -387,8 +477,7 @@ static void event_waitedFor_timesOut(void) {
   unsigned long long types;
   CHECK_OK(CALL(nvmlEventSetCreate, &set));
   CHECK_OK(CALL(nvmlDeviceGetSupportedEventTypes, device, &types));
-  CHECK_OK(((nvmlReturn_t(*)(nvmlDevice_t, unsigned long long, nvmlEventSet_t))(void (*)(void))
-                function("nvmlDeviceRegisterEvents"))(device, types, set));
+  CHECK_OK(register_events(device, types, set));
   CHECK_RESULT(NVML_ERROR_TIMEOUT, (int)CALL(nvmlEventSetWait_v2, set, &data, 20u));
   CHECK_OK(CALL(nvmlEventSetFree, set));
   CHECK_RESULT(NVML_ERROR_INVALID_ARGUMENT, (int)CALL(nvmlEventSetWait_v2, set, &data, 20u));
@@ -437,6 +526,9 @@ int main(void) {
   CASE(utilization_isOfTheShare_andAtMostAHundred);
   CASE(processes_ofALease_areListedInEachVersion);
   CASE(exportTable_asNvidiaSmiUsesIt_answers);
+  CASE(measurements_ofACardThatHasThem_areAnswered);
+  CASE(measurements_ofACardWithoutThem_areNotSupported);
+  CASE(event_faultOfTheGpu_isToldOnceToWhoRegistered);
   CASE(event_waitedFor_timesOut);
   CASE(fork_child_asksByItself);
   CASE(lease_thatEnds_losesItsGpus);

@@ -7,6 +7,8 @@
  *   slice UUID INSTANCE         a part of the card before it (MIG)
  *   condition UUID WORD         of a card: lost, pending, failed (rows of memory to be remapped)
  *   fault UUID XID [INSTANCE]   of a card; XID 0: an error of memory that could not be corrected
+ *   sensor UUID WORD NUMBER     of a card: power, limit, fan, performance, clock0 to clock3, errors0, errors1;
+ *                               what is not there is not supported
  */
 #include <stdint.h>
 #include <stdio.h>
@@ -16,13 +18,19 @@
 
 enum { SUCCESS = 0, NOT_SUPPORTED = 3, NOT_FOUND = 6, TIMEOUT = 10, GPU_IS_LOST = 15 };
 enum { MAX_DEVICES = 16, UUID_BYTES = 96, MAX_SET_MILLIS = 20 };
-enum { DOUBLE_BIT_ERROR = 2, XID = 8 };
+enum { DOUBLE_BIT_ERROR = 2, XID = 8, MAX_SENSORS = 16 };
+
+struct sensor {
+  char name[16];
+  unsigned value;
+};
 
 struct device {
   char uuid[UUID_BYTES];
   struct device *card;  // itself, unless a slice
   unsigned instance;
   char condition[16];
+  struct sensor sensors[MAX_SENSORS];
 };
 
 struct fault {
@@ -50,6 +58,12 @@ static void add(const char *uuid, struct device *card, unsigned instance) {
   strcpy(device->condition, "ok");
 }
 
+static struct sensor *sensor(struct device *device, const char *name) {
+  struct sensor *at = device->sensors;
+  while (*at->name && strcmp(at->name, name) != 0) at++;
+  return at;
+}
+
 /** Reads the file; the fault after so many others, if there is one. */
 static int read_file(int skip, struct fault *fault) {
   const char *path = getenv("TESTNVML");
@@ -67,6 +81,10 @@ static int read_file(int skip, struct fault *fault) {
       add(uuid, card, instance);
     } else if (sscanf(line, "condition %95s %15s", uuid, word) == 2) {
       strcpy(named(uuid)->condition, word);
+    } else if (sscanf(line, "sensor %95s %15s %u", uuid, word, &number) == 3) {
+      struct sensor *told = sensor(named(uuid), word);
+      strcpy(told->name, word);
+      told->value = number;
     } else if (sscanf(line, "fault %95s %u %u", uuid, &number, &instance) >= 2 && !found && skip-- == 0) {
       if (sscanf(line, "fault %*s %*u %u", &instance) != 1) instance = UINT32_MAX;
       *fault = (struct fault){named(uuid), number ? XID : DOUBLE_BIT_ERROR, number, instance, UINT32_MAX};
@@ -167,6 +185,39 @@ int nvmlDeviceGetTemperature(struct device *card, int sensor, unsigned *celsius)
   (void)sensor;
   *celsius = 41;
   return SUCCESS;
+}
+
+static int read_sensor(struct device *card, const char *name, unsigned *value) {
+  struct sensor *found = sensor(card, name);
+  if (!*found->name) return NOT_SUPPORTED;
+  *value = found->value;
+  return SUCCESS;
+}
+
+int nvmlDeviceGetPowerUsage(struct device *card, unsigned *milliwatts) {
+  return read_sensor(card, "power", milliwatts);
+}
+
+int nvmlDeviceGetEnforcedPowerLimit(struct device *card, unsigned *milliwatts) {
+  return read_sensor(card, "limit", milliwatts);
+}
+
+int nvmlDeviceGetFanSpeed(struct device *card, unsigned *percent) { return read_sensor(card, "fan", percent); }
+
+int nvmlDeviceGetPerformanceState(struct device *card, unsigned *state) {
+  return read_sensor(card, "performance", state);
+}
+
+int nvmlDeviceGetClockInfo(struct device *card, unsigned type, unsigned *megahertz) {
+  return read_sensor(card, (char[]){'c', 'l', 'o', 'c', 'k', (char)('0' + type), 0}, megahertz);
+}
+
+int nvmlDeviceGetTotalEccErrors(struct device *card, unsigned type, unsigned counter, uint64_t *count) {
+  unsigned value = 0;
+  int result = read_sensor(card, type ? "errors1" : "errors0", &value);
+  (void)counter;
+  *count = value;
+  return result;
 }
 
 int nvmlEventSetCreate(void **set) {

@@ -21,7 +21,7 @@ import org.junit.jupiter.api.io.TempDir;
 
 /**
  * A server of an NVIDIA driver's GPUs, on libraries that stand in for the driver's: faults, slices
- * of cards (MIG), sharing (MPS).
+ * of cards (MIG), sharing (MPS), what NVML shows of them.
  */
 class NvidiaServerIT {
   private static final Path SOURCES = Distribution.ROOT.resolve("pool-server/worker/src/test/c");
@@ -53,6 +53,30 @@ class NvidiaServerIT {
       assertThat(pool.gpupool("health").output())
           .contains("XID 79: the GPU has fallen off the bus");
       assertThat(pool.gpupool("top").output()).contains("unhealthy");
+    }
+  }
+
+  @Test
+  void nvml_ofALease_tellsWhatTheCardMeasuresAndItsFaults() throws IOException {
+    tell("gpu " + FIRST, "sensor " + FIRST + " power 71250", "sensor " + FIRST + " limit 700000");
+    tell("sensor " + FIRST + " clock1 1965", "sensor " + FIRST + " errors1 0", "gpu " + SECOND);
+    String[] both = {"-n", "2", "-p", "0.5"};
+    try (Pool pool = start(Map.of());
+        Program tool = pool.run(both, CPrograms.fixture("nvml"), Distribution.KERNELS).start()) {
+      assertThat(ask(tool, "init")).startsWith("init 0 ").endsWith(" 2");
+      await()
+          .atMost(Duration.ofSeconds(20))
+          .pollInSameThread()
+          .untilAsserted(() ->
+              assertThat(ask(tool, "sensors 0")).isEqualTo("sensors 41 71250 700000 -3 1965 0"));
+      assertThat(ask(tool, "sensors 1")).isEqualTo("sensors 41 -3 -3 -3 -3 -3");
+      assertThat(pool.gpupool("smi").output()).contains("  41C ", "71W / 700W");
+
+      assertThat(ask(tool, "listen 0")).isEqualTo("listen 0");
+      // One of a program, one of the other GPU, and the one that is listened for.
+      tell("fault " + FIRST + " 31", "fault " + SECOND + " 94", "fault " + FIRST + " 79");
+      assertThat(ask(tool, "event 20000")).isEqualTo("event 0 8 79");
+      assertThat(ask(tool, "event 0")).isEqualTo("event 10 0 0");
     }
   }
 
@@ -130,6 +154,11 @@ class NvidiaServerIT {
         List.of(lines),
         StandardOpenOption.CREATE,
         StandardOpenOption.APPEND);
+  }
+
+  private static String ask(Program tool, String command) {
+    tool.send(command);
+    return tool.awaitLine(line -> line.startsWith(command.split(" ")[0] + " "));
   }
 
   /** What a program says that its device is. */

@@ -73,6 +73,7 @@ final class GpuView {
             .put("clock", gpu.getClockKilohertz())
             .put("memory_clock", gpu.getMemoryClockKilohertz())
             .put("bus_bits", gpu.getMemoryBusBits());
+    GpuMeasurements.of(gpu).forEach(message::put);
     int count = 0;
     for (Map.Entry<Integer, Long> process : bytes(lease, ordinal, host).entrySet()) {
       int pid = process.getKey();

@@ -60,6 +60,27 @@ class GpuViewTest {
   }
 
   @Test
+  void gpu_whatItsCardMeasures_isToldAsFarAsItDoes() {
+    DescribeLeaseReply lease =
+        lease(
+            GpuInfo.newBuilder()
+                .setTemperatureCelsius(0)
+                .setSmMegahertz(1965)
+                .setUncorrectedErrors(1L << 32)
+                .setFaults(9)
+                .addLastFaults(79)
+                .addLastFaults(0));
+
+    assertThat(GpuView.gpu(lease, 0, "here").fields())
+        .containsEntry("temperature", "0")
+        .containsEntry("sm_now", "1965")
+        .containsEntry("uncorrected", "4294967296")
+        .containsEntry("faults", "9")
+        .containsEntry("last_faults", "79 0")
+        .doesNotContainKeys("power", "power_limit", "fan", "performance", "corrected");
+  }
+
+  @Test
   void gpu_ofAServerAmongSeveral_countsTheSessionThere() {
     LeaseInfo.Builder lease = LeaseInfo.newBuilder();
     for (String server : new String[] {"a", "b", "a", "b"}) {

@@ -19,7 +19,7 @@ final class SmiFields {
   static final String NONE = "[N/A]";
 
   /** A field's value and its unit, which may be none. */
-  private record Field<T>(String unit, Function<T, Object> value) {}
+  record Field<T>(String unit, Function<T, Object> value) {}
 
   /** A program beside its GPU. */
   private record App(SmiGpu gpu, SmiGpu.Process process) {}
@@ -52,6 +52,7 @@ final class SmiFields {
     fields.put("memory.used", new Field<>("MiB", gpu -> mebibytes(gpu.usedBytes())));
     fields.put("memory.free", new Field<>("MiB", gpu -> mebibytes(gpu.freeBytes())));
     fields.put("utilization.gpu", new Field<>("%", SmiGpu::utilization));
+    fields.putAll(SmiSensors.FIELDS);
     fields.put("compute_mode", new Field<>("", gpu -> "Default"));
     fields.put("persistence_mode", new Field<>("", gpu -> "Enabled"));
     fields.put("display_active", new Field<>("", gpu -> "Disabled"));
@@ -133,9 +134,11 @@ final class SmiFields {
   }
 
   private static <T> String cell(Optional<Field<T>> field, T row, boolean units) {
-    return field
-        .map(known ->
-            known.value.apply(row) + (units && !known.unit.isEmpty() ? " " + known.unit : ""))
-        .orElse(NONE);
+    if (field.isEmpty()) {
+      return NONE;
+    }
+    String value = field.get().value.apply(row).toString();
+    String unit = field.get().unit;
+    return units && !unit.isEmpty() && !value.equals(NONE) ? value + " " + unit : value;
   }
 }

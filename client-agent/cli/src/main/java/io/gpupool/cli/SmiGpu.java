@@ -20,6 +20,7 @@ import java.util.Locale;
  * @param busId as NVIDIA's tools write it, {@code 00000000:01:00.0}
  * @param cuda as CUDA counts: 13000 is 13.0
  * @param utilization percent, 0 to 100
+ * @param card what its server says of it, measurements included
  */
 record SmiGpu(
     int index,
@@ -32,6 +33,7 @@ record SmiGpu(
     long totalBytes,
     long usedBytes,
     int utilization,
+    GpuInfo card,
     List<Process> processes) {
   /** A program on the GPU. */
   record Process(int pid, String name, long usedBytes) {}
@@ -107,6 +109,7 @@ record SmiGpu(
         gpu.getMemoryBytes(),
         usedBytes,
         (int) Math.round(Math.min(100, percent)),
+        gpu,
         processes);
   }
 

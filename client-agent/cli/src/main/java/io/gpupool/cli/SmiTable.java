@@ -42,13 +42,19 @@ final class SmiTable {
     for (SmiGpu gpu : gpus) {
       line(
           text,
-          "| %3d  %-27.27s     On |   %-16s Off |                  N/A |",
+          "| %3d  %-27.27s     On |   %-16s Off | %20s |",
           gpu.index(),
           gpu.name(),
-          gpu.busId());
+          gpu.busId(),
+          SmiSensors.uncorrectedErrors(gpu.card()));
       line(
           text,
-          "| N/A   N/A    N/A             N/A /  N/A | %22s | %6d%%      Default |",
+          "| %3s  %4s    %-3s%16s / %4s | %22s | %6d%%      Default |",
+          SmiSensors.fan(gpu.card()),
+          SmiSensors.temperature(gpu.card()),
+          SmiSensors.performanceState(gpu.card()),
+          SmiSensors.power(gpu.card()),
+          SmiSensors.powerLimit(gpu.card()),
           "%7dMiB / %6dMiB"
               .formatted(
                   SmiFields.mebibytes(gpu.usedBytes()), SmiFields.mebibytes(gpu.totalBytes())),
@@ -130,6 +136,7 @@ final class SmiTable {
       pair(text, 4, "Compute Mode", "Default");
       line(text, "    Utilization");
       pair(text, 8, "GPU", gpu.utilization() + " %");
+      sensors(text, gpu);
       line(text, "    Processes%s", gpu.processes().isEmpty() ? " ".repeat(34) + ": None" : "");
       for (SmiGpu.Process process : gpu.processes()) {
         pair(text, 8, "Process ID", process.pid());
@@ -139,6 +146,30 @@ final class SmiTable {
       }
     }
     return text.toString();
+  }
+
+  /** What the card measures, where it does. */
+  private static void sensors(StringBuilder text, SmiGpu gpu) {
+    pair(text, 4, "Fan Speed", query(gpu, "fan.speed"));
+    pair(text, 4, "Performance State", query(gpu, "pstate"));
+    line(text, "    ECC Errors");
+    pair(text, 8, "Volatile Corrected", query(gpu, "ecc.errors.corrected.volatile.total"));
+    pair(text, 8, "Volatile Uncorrected", query(gpu, "ecc.errors.uncorrected.volatile.total"));
+    line(text, "    Temperature");
+    pair(text, 8, "GPU Current Temp", query(gpu, "temperature.gpu"));
+    line(text, "    GPU Power Readings");
+    pair(text, 8, "Power Draw", query(gpu, "power.draw"));
+    pair(text, 8, "Current Power Limit", query(gpu, "power.limit"));
+    line(text, "    Clocks");
+    pair(text, 8, "Graphics", query(gpu, "clocks.gr"));
+    pair(text, 8, "SM", query(gpu, "clocks.sm"));
+    pair(text, 8, "Memory", query(gpu, "clocks.mem"));
+    pair(text, 8, "Video", query(gpu, "clocks.video"));
+  }
+
+  private static String query(SmiGpu gpu, String field) {
+    String value = SmiFields.gpus(List.of(gpu), field, "csv,noheader").strip();
+    return value.equals(SmiFields.NONE) ? "N/A" : value;
   }
 
   private static String cuda(List<SmiGpu> gpus) {

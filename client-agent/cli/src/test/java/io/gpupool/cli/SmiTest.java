@@ -43,6 +43,52 @@ class SmiTest {
   }
 
   @Test
+  void queryGpu_sensors_areInTheirUnits() {
+    String fields =
+        "temperature.gpu,power.draw,power.limit,fan.speed,pstate,clocks.sm,"
+            + "ecc.errors.uncorrected.volatile.total";
+
+    assertThat(SmiFields.gpus(List.of(measured()), fields, "csv"))
+        .isEqualTo(
+            """
+            temperature.gpu, power.draw [W], power.limit [W], fan.speed [%], pstate, clocks.sm [MHz], \
+            ecc.errors.uncorrected.volatile.total
+            41, 71.25 W, 700.00 W, [N/A], P0, 1965 MHz, 2
+            """);
+    assertThat(SmiFields.gpus(List.of(measured()), "power.draw,fan.speed", "csv,noheader,nounits"))
+        .isEqualTo("71.25, [N/A]\n");
+  }
+
+  @Test
+  void overview_sensors_standWhereNvidiasToolHasThem() {
+    String text = SmiTable.overview(List.of(measured()), "0.1.0");
+
+    assertThat(text)
+        .contains("| N/A   41C    P0              71W / 700W |", " Off |                    2 |");
+    assertThat(text.lines().skip(1).filter(line -> !line.isEmpty()))
+        .allSatisfy(line -> assertThat(line).hasSize(91));
+    assertThat(SmiTable.details(List.of(measured()))).contains(": 71.25 W", ": 1965 MHz", ": 41");
+  }
+
+  /** The GPU of the pool, with what its card measures. */
+  private static SmiGpu measured() {
+    PoolSnapshot pool = pool();
+    GpuInfo gpu =
+        pool.gpus().getFirst().toBuilder()
+            .setTemperatureCelsius(41)
+            .setPowerMilliwatts(71250)
+            .setPowerLimitMilliwatts(700000)
+            .setPerformanceState(0)
+            .setSmMegahertz(1965)
+            .setUncorrectedErrors(2)
+            .build();
+    return SmiGpu.of(
+            new PoolSnapshot(
+                pool.servers(), List.of(gpu), pool.leases(), pool.queue(), pool.sessions()))
+        .getFirst();
+  }
+
+  @Test
   void queryComputeApps_fields_areOneLineAProgram() {
     assertThat(SmiFields.apps(GPUS, "pid,process_name,used_memory", "csv,noheader"))
         .isEqualTo("7, train, 1024 MiB\n7, train, 1024 MiB\n");

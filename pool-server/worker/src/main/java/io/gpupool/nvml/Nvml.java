@@ -20,8 +20,12 @@ public final class Nvml {
   private static final int SCRATCH_BYTES = 256;
   private static final int MIG_ENABLED = 1;
   private static final int TEMPERATURE_GPU = 0;
+  private static final int CLOCK_GRAPHICS = 0;
   private static final int CLOCK_SM = 1;
   private static final int CLOCK_MEMORY = 2;
+  private static final int CLOCK_VIDEO = 3;
+  private static final int LAST_PERFORMANCE_STATE = 15;
+  private static final int ECC_CORRECTED = 0;
   private static final int ECC_UNCORRECTED = 1;
   private static final int ECC_SINCE_START = 0;
 
@@ -119,9 +123,29 @@ public final class Nvml {
         utilization,
         number("nvmlDeviceGetTemperature", card, TEMPERATURE_GPU, scratch.address()),
         number("nvmlDeviceGetPowerUsage", card, scratch.address()),
-        number("nvmlDeviceGetClockInfo", card, CLOCK_SM, scratch.address()),
-        number("nvmlDeviceGetClockInfo", card, CLOCK_MEMORY, scratch.address()),
-        uncorrected(card));
+        number("nvmlDeviceGetEnforcedPowerLimit", card, scratch.address()),
+        number("nvmlDeviceGetFanSpeed", card, scratch.address()),
+        performanceState(card),
+        clocks(card),
+        errors(card, ECC_CORRECTED),
+        errors(card, ECC_UNCORRECTED));
+  }
+
+  private Clocks clocks(long card) {
+    return new Clocks(
+        clock(card, CLOCK_GRAPHICS),
+        clock(card, CLOCK_SM),
+        clock(card, CLOCK_MEMORY),
+        clock(card, CLOCK_VIDEO));
+  }
+
+  private OptionalInt clock(long card, int type) {
+    return number("nvmlDeviceGetClockInfo", card, type, scratch.address());
+  }
+
+  private OptionalInt performanceState(long card) {
+    OptionalInt state = number("nvmlDeviceGetPerformanceState", card, scratch.address());
+    return state.orElse(0) > LAST_PERFORMANCE_STATE ? OptionalInt.empty() : state;
   }
 
   /**
@@ -130,7 +154,11 @@ public final class Nvml {
    * @param condition {@code ok}, {@code lost}, {@code row-remap-pending} or {@code
    *     row-remap-failed}
    * @param utilizationPercent time of the last second in which a kernel ran
-   * @param uncorrectedErrors of its memory, since the driver was loaded
+   * @param powerLimitMilliwatts the one that is in force
+   * @param fanPercent of the highest speed, as it is meant to be
+   * @param performanceState 0, the fastest, to 15
+   * @param correctedErrors of its memory, since the driver was loaded
+   * @param uncorrectedErrors the same
    */
   public record Sample(
       String condition,
@@ -138,9 +166,16 @@ public final class Nvml {
       OptionalInt utilizationPercent,
       OptionalInt temperatureCelsius,
       OptionalInt powerMilliwatts,
-      OptionalInt smMegahertz,
-      OptionalInt memoryMegahertz,
+      OptionalInt powerLimitMilliwatts,
+      OptionalInt fanPercent,
+      OptionalInt performanceState,
+      Clocks clocks,
+      OptionalLong correctedErrors,
       OptionalLong uncorrectedErrors) {}
+
+  /** How fast the parts of a GPU run now, in megahertz. */
+  public record Clocks(
+      OptionalInt graphics, OptionalInt sm, OptionalInt memory, OptionalInt video) {}
 
   /** Events that tell of faults, from now on; empty if no GPU has them. */
   public Optional<Events> faults(List<Device> devices) {
@@ -188,13 +223,9 @@ public final class Nvml {
     return scratch.get(JAVA_INT, 8) != 0 ? "row-remap-pending" : "ok";
   }
 
-  private OptionalLong uncorrected(long card) {
+  private OptionalLong errors(long card, int kind) {
     return library.call(
-                "nvmlDeviceGetTotalEccErrors",
-                card,
-                ECC_UNCORRECTED,
-                ECC_SINCE_START,
-                scratch.address())
+                "nvmlDeviceGetTotalEccErrors", card, kind, ECC_SINCE_START, scratch.address())
             == LibNvml.SUCCESS
         ? OptionalLong.of(scratch.get(JAVA_LONG, 0))
         : OptionalLong.empty();

@@ -33,6 +33,7 @@ public final class GpuHealth {
   private final Map<String, Gpu> byUuid;
   private final Map<String, Condition> conditions = new HashMap<>();
   private final Map<String, Reading> samples = new HashMap<>();
+  private final Map<String, Faults> faults = new HashMap<>();
   private final Set<String> onTrial = new HashSet<>();
   private final RecordStore records;
   private final Timers timers;
@@ -68,6 +69,11 @@ public final class GpuHealth {
     return Optional.ofNullable(samples.get(normal(gpu.uuid())));
   }
 
+  /** The faults of this server's GPU so far. */
+  public Faults faults(Gpu gpu) {
+    return faults.getOrDefault(normal(gpu.uuid()), Faults.NONE);
+  }
+
   /** The watching process tells something. */
   public void hear(Reading reading) {
     String uuid = normal(reading.uuid());
@@ -80,6 +86,9 @@ public final class GpuHealth {
       int xid = (int) reading.number("xid").orElse(Xid.UNCORRECTED_MEMORY);
       LOG.warn("{}: {}", gpu.label(), Xid.describe(xid));
       condition.fault(xid, timers.wallMillis());
+      if (Xid.isOfTheGpu(xid)) {
+        faults.merge(uuid, Faults.NONE.and(xid), (known, ignored) -> known.and(xid));
+      }
     } else {
       samples.put(uuid, reading);
       condition.told(

@@ -19,6 +19,7 @@ import io.gpupool.server.capacity.Capacity;
 import io.gpupool.server.control.Timers;
 import io.gpupool.server.gpu.Gpu;
 import io.gpupool.server.gpu.Share;
+import io.gpupool.server.health.Faults;
 import io.gpupool.server.health.GpuHealth;
 import io.gpupool.server.health.Reading;
 import io.gpupool.server.identity.Actor;
@@ -283,7 +284,8 @@ public final class PoolView {
             .setHealth(ailment.isPresent() ? "unhealthy" : "healthy")
             .setProblem(ailment.map(Ailment::problem).orElse(""));
     health.sample(gpu).ifPresent(sample -> measure(info, sample));
-    return info.build();
+    Faults faults = health.faults(gpu);
+    return info.setFaults(faults.count()).addAllLastFaults(faults.last()).build();
   }
 
   /** One lease, with its GPUs and programs. */
@@ -313,8 +315,14 @@ public final class PoolView {
     sample.number("temperature").ifPresent(value -> info.setTemperatureCelsius((int) value));
     sample.number("power").ifPresent(value -> info.setPowerMilliwatts((int) value));
     sample.number("utilization").ifPresent(value -> info.setUtilizationPercent((int) value));
+    sample.number("limit").ifPresent(value -> info.setPowerLimitMilliwatts((int) value));
+    sample.number("fan").ifPresent(value -> info.setFanPercent((int) value));
+    sample.number("performance").ifPresent(value -> info.setPerformanceState((int) value));
+    sample.number("graphics").ifPresent(value -> info.setGraphicsMegahertz((int) value));
     sample.number("sm").ifPresent(value -> info.setSmMegahertz((int) value));
     sample.number("memory").ifPresent(value -> info.setMemoryMegahertz((int) value));
+    sample.number("video").ifPresent(value -> info.setVideoMegahertz((int) value));
+    sample.number("corrected").ifPresent(info::setCorrectedErrors);
     sample.number("ecc").ifPresent(info::setUncorrectedErrors);
   }
 

@@ -49,6 +49,20 @@ class GpuHealthTest {
   }
 
   @Test
+  void faults_ofTheGpuItself_areCountedAndTheLastKept() {
+    hear("fault uuid=GPU-a xid=31");
+    assertThat(health.faults(FIRST)).isEqualTo(new Faults(0, List.of()));
+
+    for (int xid : new int[] {94, 48, 0, 79, 79, 62, 61, 95, 74}) {
+      hear("fault uuid=gpu-A xid=" + xid);
+    }
+
+    assertThat(health.faults(FIRST))
+        .isEqualTo(new Faults(9, List.of(48, 0, 79, 79, 62, 61, 95, 74)));
+    assertThat(health.faults(SECOND).count()).isZero();
+  }
+
+  @Test
   void rested_andTrialPassed_isGrantedAgain() {
     health.start();
     hear("sample uuid=GPU-a condition=ok");

@@ -14,12 +14,13 @@ import java.util.OptionalLong;
  * The pool-server reads the lines; it loads no driver itself.
  *
  * <pre>
- * sample uuid=GPU-... condition=ok used=1024 utilization=50 temperature=40 power=71000 sm=1980 memory=3201 ecc=0
+ * sample uuid=GPU-... condition=ok used=1024 utilization=50 temperature=40 power=71000 limit=350000 fan=30
+ *    performance=0 graphics=1980 sm=1980 memory=3201 video=1545 corrected=0 ecc=0
  * fault uuid=GPU-... xid=79
  * </pre>
  *
- * What a GPU does not tell is left out. {@code xid=0} is an error of memory that could not be
- * corrected.
+ * A sample is one line. What a GPU does not tell is left out. {@code xid=0} is an error of memory
+ * that could not be corrected.
  */
 public final class GpuWatch {
   private static final int INTERVAL_MILLIS = 1000;
@@ -69,8 +70,14 @@ public final class GpuWatch {
     add(line, "utilization", sample.utilizationPercent());
     add(line, "temperature", sample.temperatureCelsius());
     add(line, "power", sample.powerMilliwatts());
-    add(line, "sm", sample.smMegahertz());
-    add(line, "memory", sample.memoryMegahertz());
+    add(line, "limit", sample.powerLimitMilliwatts());
+    add(line, "fan", sample.fanPercent());
+    add(line, "performance", sample.performanceState());
+    add(line, "graphics", sample.clocks().graphics());
+    add(line, "sm", sample.clocks().sm());
+    add(line, "memory", sample.clocks().memory());
+    add(line, "video", sample.clocks().video());
+    add(line, "corrected", sample.correctedErrors());
     add(line, "ecc", sample.uncorrectedErrors());
     return line.toString();
   }

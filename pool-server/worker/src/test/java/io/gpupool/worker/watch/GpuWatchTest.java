@@ -42,6 +42,25 @@ class GpuWatchTest {
   }
 
   @Test
+  void watch_sensorsOfACard_areToldAsFarAsItHasThem() throws IOException {
+    write(
+        "gpu GPU-a",
+        "sensor GPU-a power 71250",
+        "sensor GPU-a limit 700000",
+        "sensor GPU-a performance 2",
+        "sensor GPU-a clock0 1980",
+        "sensor GPU-a clock1 1965",
+        "sensor GPU-a clock2 2619",
+        "sensor GPU-a errors0 5",
+        "sensor GPU-a errors1 1");
+
+    assertThat(start("--watch").readLine())
+        .isEqualTo(
+            "sample uuid=GPU-a condition=ok used=1048576 temperature=41 power=71250 limit=700000"
+                + " performance=2 graphics=1980 sm=1965 memory=2619 corrected=5 ecc=1");
+  }
+
+  @Test
   void watch_dividedCard_faultIsToldOfTheSlicesItConcerns() throws IOException {
     write("gpu GPU-a", "slice MIG-1 1", "slice MIG-2 2", "fault GPU-a 94 2", "fault GPU-a 79");
     BufferedReader lines = start("--watch");
