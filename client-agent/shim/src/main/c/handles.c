@@ -10,6 +10,7 @@
 #include "link.h"
 #include "module.h"
 #include "pool.h"
+#include "reference.h"
 #include "stream.h"
 #include "user_object.h"
 #include "virtual.h"
@@ -32,6 +33,7 @@ struct arena kernels = ARENA(kernel, 1 << 19, 0x4b524e31);
 struct arena pools = ARENA(pool, 1 << 12, 0x504f4f31);
 struct arena arrays = ARENA(array, 1 << 18, 0x41525231);
 struct arena mipmaps = ARENA(mipmap, 1 << 14, 0x4d495031);
+struct arena references = ARENA(reference, 1 << 16, 0x52454631);
 struct arena graphs = ARENA(graph, 1 << 18, 0x47524831);
 struct arena graphNodes = ARENA(graph_node, 1 << 20, 0x4e4f4431);
 struct arena graphExecs = ARENA(graph_exec, 1 << 16, 0x45584331);
@@ -101,6 +103,7 @@ static void reset(struct arena *arena) {
 void handles_reset(void) {
   struct arena *all[] = {&contexts,  &streams, &events, &modules,    &functions,
                          &libraries, &kernels, &pools,  &arrays,     &mipmaps,
-                         &graphs,    &graphNodes,       &graphExecs, &userObjects, &blocks};
+                         &graphs,    &graphNodes,       &graphExecs, &userObjects, &blocks,
+                         &references};
   for (size_t i = 0; i < sizeof all / sizeof *all; i++) reset(all[i]);
 }

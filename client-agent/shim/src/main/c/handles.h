@@ -28,7 +28,7 @@ struct arena {
 };
 
 extern struct arena contexts, streams, events, modules, functions, libraries, kernels, pools, arrays,
-    mipmaps, blocks;
+    mipmaps, references, blocks;
 extern struct arena graphs, graphNodes, graphExecs, userObjects;
 
 /** A zeroed slot that is not live yet, or NULL if there is no room. */

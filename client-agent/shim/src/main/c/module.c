@@ -6,6 +6,7 @@
 #include "library.h"
 #include "memory.h"
 #include "ops.h"
+#include "reference.h"
 #include "shim.h"
 
 #include <stdlib.h>
@@ -46,6 +47,7 @@ CUresult module_make(struct context *context, uint32_t image, const struct jit *
 
 /** Frees what a module holds; its handle is bad already. */
 static void release(struct module *module) {
+  references_forget(module);
   for (uint32_t i = 0; i < module->madeCapacity; i++) {
     struct function *function = module->made[i];
     if (!function) continue;

@@ -77,6 +77,28 @@ CUresult shim_cuModuleGetGlobal(CUdeviceptr_v1 *dptr, unsigned int *bytes, CUmod
   return CUDA_SUCCESS;
 }
 
+CUresult shim_cuTexRefSetAddress(unsigned int *ByteOffset, CUtexref hTexRef, CUdeviceptr_v1 dptr,
+                                 unsigned int bytes) {
+  size_t offset = 0;
+  CUresult result = shim_cuTexRefSetAddress_v2(ByteOffset ? &offset : NULL, hTexRef, dptr, bytes);
+  if (!result && ByteOffset) *ByteOffset = (unsigned int)offset;
+  return result;
+}
+
+CUresult shim_cuTexRefSetAddress2D(CUtexref hTexRef, const CUDA_ARRAY_DESCRIPTOR_v1 *desc,
+                                   CUdeviceptr_v1 dptr, unsigned int Pitch) {
+  if (!desc) return CUDA_ERROR_INVALID_VALUE;
+  CUDA_ARRAY_DESCRIPTOR wide = {desc->Width, desc->Height, desc->Format, desc->NumChannels};
+  return shim_cuTexRefSetAddress2D_v3(hTexRef, &wide, dptr, Pitch);
+}
+
+CUresult shim_cuTexRefGetAddress(CUdeviceptr_v1 *pdptr, CUtexref hTexRef) {
+  CUdeviceptr address = 0;
+  if (!pdptr) return CUDA_ERROR_INVALID_VALUE;
+  CUresult result = shim_cuTexRefGetAddress_v2(&address, hTexRef);
+  return give_narrow(result, address, pdptr);
+}
+
 CUresult shim_cuMemcpyHtoD(CUdeviceptr_v1 dstDevice, const void *srcHost, unsigned int ByteCount) {
   return shim_cuMemcpyHtoD_v2(dstDevice, srcHost, ByteCount, CU_STREAM_LEGACY);
 }

@@ -8,9 +8,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-// CUresourcetype
-enum { RESOURCE_ARRAY, RESOURCE_MIPMAPPED_ARRAY, RESOURCE_LINEAR, RESOURCE_PITCH2D };
-
 enum { BUCKETS = 256 };
 
 /** What an object was made of. */
@@ -87,8 +84,7 @@ void textures_forget(struct context *context) {
 
 void textures_reset(void) { memset(&objects, 0, sizeof objects); }
 
-/** A resource as it travels: handles become numbers. */
-static CUresult number_resource(const CUDA_RESOURCE_DESC *given, CUDA_RESOURCE_DESC *numbered) {
+CUresult texture_number(const CUDA_RESOURCE_DESC *given, CUDA_RESOURCE_DESC *numbered) {
   *numbered = *given;
   struct array *array;
   struct mipmap *mipmap;
@@ -116,7 +112,7 @@ static CUresult create(uint64_t *value, bool surface, const CUDA_RESOURCE_DESC *
   CUDA_RESOURCE_DESC numbered;
   struct context *context;
   CUresult result = context_current(&context);
-  if (!result) result = number_resource(resource, &numbered);
+  if (!result) result = texture_number(resource, &numbered);
   if (result) return result;
   struct object *object = calloc(1, sizeof *object);
   if (!object) return CUDA_ERROR_OUT_OF_MEMORY;

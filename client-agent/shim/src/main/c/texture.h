@@ -5,6 +5,18 @@
 
 #include "context.h"
 
+/** CUresourcetype; RESOURCE_NOTHING is none of CUDA's. */
+enum {
+  RESOURCE_ARRAY,
+  RESOURCE_MIPMAPPED_ARRAY,
+  RESOURCE_LINEAR,
+  RESOURCE_PITCH2D,
+  RESOURCE_NOTHING = -1,
+};
+
+/** A resource as it travels: handles become numbers. */
+CUresult texture_number(const CUDA_RESOURCE_DESC *given, CUDA_RESOURCE_DESC *numbered);
+
 /** The objects of a context are gone. */
 void textures_forget(struct context *context);
 

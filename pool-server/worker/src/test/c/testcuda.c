@@ -785,6 +785,75 @@ Result cuTensorMapReplaceAddress(uint64_t *map, uint64_t address) {
   return usable();
 }
 
+/* References: one of each kind, which is called "plane" or "canvas" and takes these values alone. */
+enum { FORMAT_FLOAT = 0x20, BORDER_MODE = 3 };
+
+struct plane {
+  size_t width, height;
+  int format;
+  unsigned channels;
+};
+
+static char plane, canvas;
+
+static Result expect(int good) { return good ? usable() : INVALID_VALUE; }
+
+Result cuModuleGetTexRef(void **out, struct module *module, const char *name) {
+  if (!module || strcmp(name, "plane") != 0) return NOT_FOUND;
+  *out = &plane;
+  return usable();
+}
+
+Result cuModuleGetSurfRef(void **out, struct module *module, const char *name) {
+  if (!module || strcmp(name, "canvas") != 0) return NOT_FOUND;
+  *out = &canvas;
+  return usable();
+}
+
+Result cuTexRefSetFormat(void *reference, int format, int channels) {
+  return expect(reference == &plane && format == FORMAT_FLOAT && channels == 2);
+}
+
+Result cuTexRefSetAddressMode(void *reference, int dimension, int mode) {
+  return expect(reference == &plane && dimension == 1 && mode == BORDER_MODE);
+}
+
+Result cuTexRefSetFilterMode(void *reference, int mode) { return expect(reference == &plane && mode == 1); }
+
+Result cuTexRefSetFlags(void *reference, unsigned flags) { return expect(reference == &plane && flags == 2); }
+
+Result cuTexRefSetMaxAnisotropy(void *reference, unsigned most) { return expect(reference == &plane && most == 8); }
+
+Result cuTexRefSetMipmapFilterMode(void *reference, int mode) { return expect(reference == &plane && mode == 1); }
+
+Result cuTexRefSetMipmapLevelBias(void *reference, float bias) { return expect(reference == &plane && bias == 0.5f); }
+
+Result cuTexRefSetMipmapLevelClamp(void *reference, float least, float most) {
+  return expect(reference == &plane && least == 1.5f && most == 2.5f);
+}
+
+Result cuTexRefSetBorderColor(void *reference, const float *color) {
+  return expect(reference == &plane && color[0] == 1 && color[1] == 2 && color[2] == 3 && color[3] == 4);
+}
+
+Result cuTexRefSetArray(void *reference, struct array *array, unsigned flags) {
+  return expect(reference == &plane && array->width == 16 && flags == 1);
+}
+
+Result cuTexRefSetAddress_v2(size_t *offset, void *reference, Address address, size_t bytes) {
+  *offset = 0;
+  return expect(reference == &plane && (address ? address == 4096 && bytes == 64 : bytes == 0));
+}
+
+Result cuTexRefSetAddress2D_v3(void *reference, const struct plane *description, Address address, size_t pitch) {
+  return expect(reference == &plane && description->width == 7 && description->height == 5 &&
+                description->format == FORMAT_FLOAT && description->channels == 2 && address == 8192 && pitch == 64);
+}
+
+Result cuSurfRefSetArray(void *reference, struct array *array, unsigned flags) {
+  return expect(reference == &canvas && array->width == 16 && flags == 0);
+}
+
 Result cuDeviceGetDefaultMemPool(void **pool, int device) {
   *pool = (void *)(uintptr_t)(0x100 + device);
   return check_device(device);

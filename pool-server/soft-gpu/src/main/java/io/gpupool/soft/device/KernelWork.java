@@ -12,6 +12,7 @@ import io.gpupool.soft.exec.PrintfSink;
 import io.gpupool.soft.memory.DeviceHeap;
 import io.gpupool.soft.memory.DeviceMemory;
 import io.gpupool.soft.ptx.PtxModule;
+import io.gpupool.soft.texture.ReferenceTable;
 import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
 import java.util.concurrent.CompletionException;
@@ -23,6 +24,10 @@ final class KernelWork extends ContextWork {
   private final Launch launch;
   private final byte[] params;
   private final DeviceHeap heap;
+
+  /** What the references of the context's modules were bound to at the launch. */
+  private final ReferenceTable references;
+
   private final Ending ending = new Ending();
 
   /**
@@ -43,6 +48,7 @@ final class KernelWork extends ContextWork {
     this.launch = launch;
     this.params = params;
     this.heap = heap;
+    references = context.references().table();
   }
 
   @Override
@@ -67,6 +73,7 @@ final class KernelWork extends ContextWork {
                 new GridServices(
                     device.gpu().printf(),
                     device.gpu().textures(),
+                    references,
                     heap,
                     workspace,
                     device.time()));

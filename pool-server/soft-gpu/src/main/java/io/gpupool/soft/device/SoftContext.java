@@ -44,6 +44,7 @@ public final class SoftContext {
   private final Limits limits = new Limits();
   private final KernelHeap heap = new KernelHeap(this);
   private final Conditions conditions = new Conditions(this);
+  private final SoftReferences references = new SoftReferences(this);
   private final AtomicReference<GpuException> fault = new AtomicReference<>();
 
   /** All streams but the legacy one; guarded by the scheduler's lock. */
@@ -240,11 +241,20 @@ public final class SoftContext {
    */
   public long createSurface(SoftArray array) {
     requireUsable();
+    return device.gpu().textures().add(surfaceOf(array), this);
+  }
+
+  Surface surfaceOf(SoftArray array) {
     if ((array.shape().flags() & ArrayShape.SURFACE) == 0) {
       throw new GpuException(
           CudaStatus.INVALID_VALUE, "the array was made without CUDA_ARRAY3D_SURFACE_LDST");
     }
-    return device.gpu().textures().add(new Surface(array.texels()), this);
+    return new Surface(array.texels());
+  }
+
+  /** What references of this context's modules are bound to. */
+  public SoftReferences references() {
+    return references;
   }
 
   /** Ends a surface object. */

@@ -9,6 +9,7 @@ import io.gpupool.soft.ptx.GlobalVariable;
 import io.gpupool.soft.ptx.KernelInfo;
 import io.gpupool.soft.ptx.PtxModule;
 import io.gpupool.soft.ptx.Relocation;
+import io.gpupool.soft.ptx.VariableKind;
 import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
 import java.util.ArrayList;
@@ -95,6 +96,21 @@ public final class SoftModule {
     return variable;
   }
 
+  /**
+   * The address of the symbol of a texture or surface reference.
+   *
+   * @throws GpuException NOT_FOUND
+   */
+  public long reference(String name, VariableKind kind) {
+    return image.globals().stream()
+        .filter(global -> global.kind() == kind && global.name().equals(name))
+        .findFirst()
+        .map(global -> variables.get(name).address)
+        .orElseThrow(() ->
+            new GpuException(
+                CudaStatus.NOT_FOUND, "the module has no " + kind + " reference '" + name + "'"));
+  }
+
   /** Device memory that the variables occupy. */
   public long occupiedBytes() {
     return occupiedBytes;
@@ -108,6 +124,9 @@ public final class SoftModule {
       }
       unloaded = true;
     }
+    image.globals().stream()
+        .filter(global -> global.kind() != VariableKind.DATA)
+        .forEach(global -> context.references().unbind(variables.get(global.name()).address));
     allocations.forEach(address -> context.freeWhenDone(address, () -> {}));
   }
 

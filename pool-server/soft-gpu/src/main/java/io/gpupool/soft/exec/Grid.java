@@ -3,6 +3,7 @@ package io.gpupool.soft.exec;
 
 import io.gpupool.soft.memory.HostBuffer;
 import io.gpupool.soft.memory.MemoryMap;
+import io.gpupool.soft.texture.ReferenceTable;
 import io.gpupool.soft.texture.TextureTable;
 import java.lang.foreign.MemorySegment;
 import java.nio.charset.StandardCharsets;
@@ -80,6 +81,10 @@ final class Grid implements DeviceTime.Use {
 
   TextureTable textures() {
     return services.textures();
+  }
+
+  ReferenceTable references() {
+    return services.references();
   }
 
   GridServices services() {

@@ -2,6 +2,7 @@
 package io.gpupool.soft.exec;
 
 import io.gpupool.soft.memory.DeviceHeap;
+import io.gpupool.soft.texture.ReferenceTable;
 import io.gpupool.soft.texture.TextureTable;
 
 /**
@@ -9,6 +10,7 @@ import io.gpupool.soft.texture.TextureTable;
  *
  * @param printf takes device printf output
  * @param textures what its texture and surface objects stand for
+ * @param references what the texture and surface references of its module are bound to
  * @param heap behind device malloc
  * @param gridWorkspace device address of the {@value #WORKSPACE_BYTES} bytes in which the blocks of
  *     a cooperative launch count each other; 0 if the launch is not cooperative
@@ -17,6 +19,7 @@ import io.gpupool.soft.texture.TextureTable;
 public record GridServices(
     PrintfSink printf,
     TextureTable textures,
+    ReferenceTable references,
     DeviceHeap heap,
     long gridWorkspace,
     DeviceTime time) {
@@ -25,6 +28,7 @@ public record GridServices(
 
   /** A launch that cannot allocate, and whose blocks cannot wait for each other. */
   public static GridServices printing(PrintfSink printf) {
-    return new GridServices(printf, new TextureTable(), DeviceHeap.NONE, 0, DeviceTime.UNSHARED);
+    return new GridServices(
+        printf, new TextureTable(), ReferenceTable.EMPTY, DeviceHeap.NONE, 0, DeviceTime.UNSHARED);
   }
 }

@@ -3,6 +3,7 @@ package io.gpupool.soft.exec;
 
 import io.gpupool.soft.memory.MemoryMap;
 import io.gpupool.soft.texture.Geometry;
+import io.gpupool.soft.texture.ReferenceTable;
 import io.gpupool.soft.texture.Surface;
 import io.gpupool.soft.texture.Texels;
 import io.gpupool.soft.texture.Texture;
@@ -267,25 +268,21 @@ public final class Textures {
     return found;
   }
 
+  /** Of the value of an object, or of the address of a reference's symbol. */
   private static <T> T find(ThreadBlock block, long value, Class<T> type, String what) {
     T found = block.textures().find(value, type);
-    if (found == null) {
-      found = block.textures().find(referred(block, value), type);
+    if (found != null) {
+      return found;
     }
-    if (found == null) {
-      throw new DeviceFault(
-          KernelFault.ILLEGAL_ADDRESS,
-          "0x" + Long.toHexString(value) + " is no " + what + " object");
+    Object bound = block.references().find(value);
+    if (type.isInstance(bound)) {
+      return type.cast(bound);
     }
-    return found;
-  }
-
-  /** A module's texture reference is a variable that holds the value of a texture object. */
-  private static long referred(ThreadBlock block, long address) {
-    long offset = address - block.memoryBase;
-    return Long.compareUnsigned(offset, block.memoryBytes) < 0
-        ? Raw.getLong(Checks.global(block, address, Long.BYTES))
-        : 0;
+    String why =
+        bound instanceof ReferenceTable.Unusable(String reason)
+            ? "the " + what + " reference cannot be used: " + reason
+            : "0x" + Long.toHexString(value) + " is no " + what + " object or bound reference";
+    throw new DeviceFault(KernelFault.ILLEGAL_ADDRESS, why);
   }
 
   private static void requireLive(ThreadBlock block, Texels texels) {

@@ -3,6 +3,7 @@ package io.gpupool.soft.exec;
 
 import io.gpupool.soft.memory.MemoryMap;
 import io.gpupool.soft.memory.Pages;
+import io.gpupool.soft.texture.ReferenceTable;
 import io.gpupool.soft.texture.Sample;
 import io.gpupool.soft.texture.TextureTable;
 import java.util.Optional;
@@ -113,6 +114,10 @@ public final class ThreadBlock {
 
   TextureTable textures() {
     return grid.textures();
+  }
+
+  ReferenceTable references() {
+    return grid.references();
   }
 
   /** Prepares for running blocks of a grid. */

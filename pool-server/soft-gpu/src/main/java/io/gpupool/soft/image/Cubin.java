@@ -6,6 +6,7 @@ import io.gpupool.soft.ptx.KernelInfo;
 import io.gpupool.soft.ptx.Linkage;
 import io.gpupool.soft.ptx.ParamInfo;
 import io.gpupool.soft.ptx.Space;
+import io.gpupool.soft.ptx.VariableKind;
 import java.util.ArrayList;
 import java.util.Comparator;
 import java.util.HashMap;
@@ -251,7 +252,8 @@ record Cubin(List<KernelInfo> kernels, List<GlobalVariable> globals) {
               256,
               initializer,
               List.of(),
-              Linkage.VISIBLE));
+              Linkage.VISIBLE,
+              VariableKind.DATA));
     }
 
     private static int alignment(int sizeBytes) {

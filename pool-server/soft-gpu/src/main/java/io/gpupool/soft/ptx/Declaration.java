@@ -6,12 +6,19 @@ import java.util.List;
 /**
  * The part of a variable declaration after the state space.
  *
+ * @param type {@link Type#U64} unless it is data
  * @param vector elements of {@code .v2}, {@code .v4}, else 1
  * @param dimensions array lengths, outermost first; 0 for an unstated length
  * @param rangeCount for {@code name<count>}, else -1
  */
 record Declaration(
-    Token name, Type type, int vector, int alignBytes, List<Long> dimensions, long rangeCount) {
+    Token name,
+    Type type,
+    VariableKind kind,
+    int vector,
+    int alignBytes,
+    List<Long> dimensions,
+    long rangeCount) {
 
   long elementBytes() {
     return (long) type.bytes() * vector;

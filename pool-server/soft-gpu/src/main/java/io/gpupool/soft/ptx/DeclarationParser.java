@@ -29,6 +29,7 @@ final class DeclarationParser {
 
   private List<Declaration> many(boolean several) throws PtxException {
     Type type = null;
+    VariableKind kind = VariableKind.DATA;
     int vector = 1;
     int align = 0;
     while (lexer.peek().kind() == Kind.DOTTED) {
@@ -41,7 +42,10 @@ final class DeclarationParser {
         case ".attribute" -> skipParentheses();
         // .ptr and the space of a pointer parameter tell the optimiser something, not us
         case ".ptr", ".global", ".const", ".shared", ".local", ".param" -> {}
-        default -> type = typeOf(token);
+        default -> {
+          kind = VariableKind.of(token.text());
+          type = kind == VariableKind.DATA ? typeOf(token) : Type.U64;
+        }
       }
     }
     if (type == null) {
@@ -49,15 +53,12 @@ final class DeclarationParser {
     }
     List<Declaration> declarations = new ArrayList<>();
     do {
-      declarations.add(named(type, vector, align));
+      declarations.add(named(type, kind, vector, align));
     } while (several && Tokens.accept(lexer, ","));
     return declarations;
   }
 
   private static Type typeOf(Token token) throws PtxException {
-    if (token.is(".texref") || token.is(".samplerref") || token.is(".surfref")) {
-      return Type.U64;
-    }
     Optional<Type> type = Type.named(token.text().substring(1));
     return type.orElseThrow(() -> Tokens.unexpected(token));
   }
@@ -71,14 +72,15 @@ final class DeclarationParser {
     return (int) align;
   }
 
-  private Declaration named(Type type, int vector, int align) throws PtxException {
+  private Declaration named(Type type, VariableKind kind, int vector, int align)
+      throws PtxException {
     Token name = Tokens.word(lexer);
     int natural = type.bytes() * vector;
     int actual = align == 0 ? natural : align;
     if (Tokens.accept(lexer, "<")) {
       long count = Tokens.integer(lexer, 1L << 30);
       Tokens.expect(lexer, ">");
-      return new Declaration(name, type, vector, actual, List.of(), count);
+      return new Declaration(name, type, kind, vector, actual, List.of(), count);
     }
     List<Long> dimensions = new ArrayList<>();
     while (Tokens.accept(lexer, "[")) {
@@ -94,7 +96,7 @@ final class DeclarationParser {
       dimensions.add(length);
       Tokens.expect(lexer, "]");
     }
-    return new Declaration(name, type, vector, actual, dimensions, -1);
+    return new Declaration(name, type, kind, vector, actual, dimensions, -1);
   }
 
   private void skipParentheses() throws PtxException {

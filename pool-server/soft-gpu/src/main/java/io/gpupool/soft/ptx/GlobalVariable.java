@@ -9,6 +9,7 @@ import java.util.List;
  * @param space {@link Space#GLOBAL} or {@link Space#CONST}
  * @param initializer first bytes of its initial value, little endian; the rest is zero
  * @param linkage who else may define or name it
+ * @param kind whether programs read it as data, or bind something to it
  */
 public record GlobalVariable(
     String name,
@@ -17,7 +18,8 @@ public record GlobalVariable(
     int alignBytes,
     byte[] initializer,
     List<Relocation> relocations,
-    Linkage linkage) {
+    Linkage linkage,
+    VariableKind kind) {
   /** Declared here ({@code .extern}) but defined in another module. */
   public boolean external() {
     return linkage == Linkage.EXTERN;

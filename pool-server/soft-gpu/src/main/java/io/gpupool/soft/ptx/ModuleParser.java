@@ -104,7 +104,8 @@ final class ModuleParser {
         global.alignBytes(),
         global.initializer(),
         List.copyOf(relocations),
-        global.linkage());
+        global.linkage(),
+        global.kind());
   }
 
   private void directive(Token token) throws PtxException {
@@ -214,7 +215,7 @@ final class ModuleParser {
         initializer.parse();
       }
       if (space != Space.SHARED) {
-        globals.put(variable.name(), describe(variable, initializer, linkage));
+        globals.put(variable.name(), describe(variable, declaration, initializer, linkage));
       }
     } while (Tokens.accept(lexer, ","));
     Tokens.expect(lexer, ";");
@@ -234,7 +235,7 @@ final class ModuleParser {
   }
 
   private static GlobalVariable describe(
-      Variable variable, Initializer initializer, Linkage linkage) {
+      Variable variable, Declaration declaration, Initializer initializer, Linkage linkage) {
     byte[] bytes = initializer.bytes();
     long size = Math.max(variable.sizeBytes(), bytes.length);
     return new GlobalVariable(
@@ -244,7 +245,8 @@ final class ModuleParser {
         variable.alignBytes(),
         bytes,
         List.copyOf(initializer.relocations()),
-        linkage);
+        linkage,
+        declaration.kind());
   }
 
   private void function(boolean entry, Linkage linkage) throws PtxException {

@@ -7,14 +7,17 @@ import static org.assertj.core.api.Assertions.assertThat;
 
 import io.gpupool.soft.CudaStatus;
 import io.gpupool.soft.image.DeviceImage;
+import io.gpupool.soft.ptx.VariableKind;
 import io.gpupool.soft.texture.AddressMode;
 import io.gpupool.soft.texture.Sampler;
+import io.gpupool.soft.texture.TexelFormat;
 import java.lang.foreign.MemorySegment;
 import java.nio.ByteBuffer;
 import java.nio.ByteOrder;
 import java.nio.charset.StandardCharsets;
 import java.util.List;
 import java.util.Optional;
+import java.util.concurrent.CompletableFuture;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
@@ -34,6 +37,8 @@ final class TextureKernelTest {
       .version 8.0
       .target sm_75
       .address_size 64
+      .global .texref plane;
+      .global .surfref canvas;
       .visible .entry run(.param .u64 object, .param .u64 out)
       {
         .reg .b64 %rd<3>;
@@ -189,28 +194,95 @@ final class TextureKernelTest {
     assertStatus(() -> context.createSurface(plain), CudaStatus.INVALID_VALUE);
   }
 
-  private long texture() {
+  @Test
+  void reference_changedAfterALaunch_isReadAsItWasThen() throws InterruptedException {
+    SoftModule module = load("tex.2d.v4.f32.f32 {%r1, _, _, _}, [plane, {%f1, %f2}];");
+    long symbol = module.reference("plane", VariableKind.TEXTURE);
+    SoftArray other = context.createArray(ArrayShape.of(SIDE, SIDE, 0, FLOAT, 1, 0));
+    CompletableFuture<Runnable> gate = new CompletableFuture<>();
+    stream.callHost((status, open) -> gate.complete(open), false);
+    long first = context.allocate(OUT_BYTES);
+    long second = context.allocate(OUT_BYTES);
+
+    context.references().bind(symbol, () -> resource(array), TextureKernelTest::points);
+    launch(module, 0, first);
+    context.references().bind(symbol, () -> resource(other), TextureKernelTest::points);
+    launch(module, 0, second);
+    gate.join().run();
+
+    assertThat(read(first).getFloat(0)).isEqualTo(9);
+    assertThat(read(second).getFloat(0)).isZero();
+  }
+
+  @Test
+  void reference_whosePropertiesDoNotFit_isAFaultOfTheKernelThatReads()
+      throws InterruptedException {
+    SoftModule module = load("tex.2d.v4.f32.f32 {%r1, _, _, _}, [plane, {%f1, %f2}];");
+    long symbol = module.reference("plane", VariableKind.TEXTURE);
+    context
+        .references()
+        .bind(
+            symbol,
+            () -> new TextureResource.Linear(1, TexelFormat.of(FLOAT, 1), 64),
+            TextureKernelTest::points);
+    context.requireUsable();
+    launch(module, 0, context.allocate(OUT_BYTES)).await();
+    assertStatus(context::requireUsable, CudaStatus.ILLEGAL_ADDRESS);
+  }
+
+  @Test
+  void reference_ofASurface_isReadAndWritten() throws InterruptedException {
+    SoftModule module =
+        load(
+            """
+            sust.b.2d.b32.trap [canvas, {4, 1}], {%r6};
+            suld.b.2d.b32.trap {%r1}, [canvas, {4, 1}];
+            """);
+    context.references().bind(module.reference("canvas", VariableKind.SURFACE), array);
+    long out = context.allocate(OUT_BYTES);
+    launch(module, 0, out);
+
+    assertThat(read(out).getInt(0)).isEqualTo(2);
+    assertStatus(() -> module.reference("canvas", VariableKind.TEXTURE), CudaStatus.NOT_FOUND);
+  }
+
+  @Test
+  void reference_boundToNothing_isAFault() throws InterruptedException {
+    launch("tex.2d.v4.f32.f32 {%r1, _, _, _}, [plane, {%f1, %f2}];", texture).await();
+    assertStatus(context::requireUsable, CudaStatus.ILLEGAL_ADDRESS);
+  }
+
+  private static TextureResource resource(SoftArray array) {
+    return new TextureResource.Arrays(List.of(array));
+  }
+
+  private static Sampler points() {
     AddressMode clamp = AddressMode.CLAMP;
-    Sampler points =
-        new Sampler(
-            List.of(clamp, clamp, clamp),
-            false,
-            false,
-            false,
-            false,
-            false,
-            false,
-            0,
-            0,
-            0,
-            List.of(0f, 0f, 0f, 0f));
-    return context.createTexture(
-        new TextureResource.Arrays(List.of(array)), points, Optional.empty());
+    return new Sampler(
+        List.of(clamp, clamp, clamp),
+        false,
+        false,
+        false,
+        false,
+        false,
+        false,
+        0,
+        0,
+        0,
+        List.of(0f, 0f, 0f, 0f));
+  }
+
+  private long texture() {
+    return context.createTexture(resource(array), points(), Optional.empty());
   }
 
   private ByteBuffer run(String instructions, long object) throws InterruptedException {
     long out = context.allocate(OUT_BYTES);
     launch(instructions, object, out);
+    return read(out);
+  }
+
+  private ByteBuffer read(long out) throws InterruptedException {
     byte[] bytes = readBytes(stream, out, (int) OUT_BYTES);
     context.requireUsable();
     return ByteBuffer.wrap(bytes).order(ByteOrder.LITTLE_ENDIAN);
@@ -221,8 +293,15 @@ final class TextureKernelTest {
   }
 
   private Completion launch(String instructions, long object, long out) {
+    return launch(load(instructions), object, out);
+  }
+
+  private SoftModule load(String instructions) {
     byte[] ptx = KERNEL.replace("INSTRUCTION", instructions).getBytes(StandardCharsets.UTF_8);
-    SoftModule module = context.loadModule(DeviceImage.parse(MemorySegment.ofArray(ptx), 90));
+    return context.loadModule(DeviceImage.parse(MemorySegment.ofArray(ptx), 90));
+  }
+
+  private Completion launch(SoftModule module, long object, long out) {
     ByteBuffer params = ByteBuffer.allocate(16).order(ByteOrder.LITTLE_ENDIAN);
     params.putLong(0, object).putLong(8, out);
     LaunchShape one = new LaunchShape(1, 1, 1, 1, 1, 1, 0, false);

@@ -14,6 +14,7 @@ import io.gpupool.cuda.ModuleOps;
 import io.gpupool.cuda.Ops;
 import io.gpupool.cuda.PeerOps;
 import io.gpupool.cuda.PoolOps;
+import io.gpupool.cuda.ReferenceOps;
 import io.gpupool.cuda.SessionOps;
 import io.gpupool.cuda.SessionTopics;
 import io.gpupool.cuda.ShareOps;
@@ -55,6 +56,7 @@ final class SessionCalls implements SessionTopics, SessionOps {
   private final CudaArrays arrays;
   private final Textures textures;
   private final TensorMaps tensorMaps;
+  private final References references;
   private final Graphs graphs;
   private final HostCallbacks callbacks;
   private final Tickets tickets;
@@ -93,6 +95,7 @@ final class SessionCalls implements SessionTopics, SessionOps {
     arrays = new CudaArrays(state, blocking);
     textures = new Textures(state);
     tensorMaps = new TensorMaps(state);
+    references = new References(state);
     graphs = new Graphs(state, contexts, blocking);
     tickets = new Tickets(state, peerConnections, abort);
   }
@@ -285,6 +288,11 @@ final class SessionCalls implements SessionTopics, SessionOps {
   @Override
   public TensorMapOps tensorMap() {
     return tensorMaps;
+  }
+
+  @Override
+  public ReferenceOps reference() {
+    return references;
   }
 
   @Override

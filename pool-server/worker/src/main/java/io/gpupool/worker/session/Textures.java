@@ -13,15 +13,15 @@ import java.util.Set;
  */
 final class Textures implements TextureOps {
   private static final int MAX_OBJECTS = 1 << 20;
-  private static final int RESOURCE_BYTES = 144;
-  private static final int TEXTURE_BYTES = 104;
+  static final int RESOURCE_BYTES = 144;
+  static final int TEXTURE_BYTES = 104;
   private static final int VIEW_BYTES = 112;
 
   /** Where in a CUDA_RESOURCE_DESC the handle is. */
   private static final int HANDLE_OFFSET = 8;
 
-  private static final int TYPE_ARRAY = 0;
-  private static final int TYPE_MIPMAPPED_ARRAY = 1;
+  static final int TYPE_ARRAY = 0;
+  static final int TYPE_MIPMAPPED_ARRAY = 1;
 
   private final SessionState state;
   private final Set<Key> objects = new HashSet<>();
@@ -123,7 +123,12 @@ final class Textures implements TextureOps {
 
   /** Copies a resource with handles in place of numbers. */
   private int numbersToHandles(Struct resource, long to) {
-    Memory.copy(resource.address, to, RESOURCE_BYTES);
+    return numbersToHandles(state, resource.address, to);
+  }
+
+  /** The same for any part of the session. */
+  static int numbersToHandles(SessionState state, long resource, long to) {
+    Memory.copy(resource, to, RESOURCE_BYTES);
     int type = Memory.getInt(to);
     if (type != TYPE_ARRAY && type != TYPE_MIPMAPPED_ARRAY) {
       return 0;

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.gpupool.worker.soft;
 
+import io.gpupool.soft.GpuException;
 import io.gpupool.soft.device.SoftFunction;
 import io.gpupool.soft.device.SoftModule;
+import io.gpupool.soft.ptx.VariableKind;
 import java.lang.foreign.Arena;
 import java.util.ArrayList;
 import java.util.HashMap;
@@ -14,6 +16,7 @@ final class LoadedModule {
   private final SoftModule module;
   private final Handles handles;
   private final Map<SoftFunction, Long> functionHandles = new HashMap<>();
+  private final Map<Long, Long> referenceHandles = new HashMap<>();
   private final Map<SoftFunction, Long> nameAddresses = new HashMap<>();
   private final Arena names = Arena.ofShared();
 
@@ -39,6 +42,17 @@ final class LoadedModule {
     return all;
   }
 
+  /**
+   * The handle of a texture or surface reference, the same at every asking.
+   *
+   * @throws GpuException NOT_FOUND
+   */
+  synchronized long reference(String name, VariableKind kind) {
+    long symbol = module.reference(name, kind);
+    return referenceHandles.computeIfAbsent(
+        symbol, key -> handles.add(new LoadedReference(module.context(), key, kind)));
+  }
+
   /** Address of a function's name, ended by a zero byte and valid until {@link #unload}. */
   synchronized long nameAddress(SoftFunction function) {
     return nameAddresses.computeIfAbsent(
@@ -48,6 +62,8 @@ final class LoadedModule {
   synchronized void unload() {
     functionHandles.values().forEach(handle -> handles.remove(handle, LoadedFunction.class));
     functionHandles.clear();
+    referenceHandles.values().forEach(handle -> handles.remove(handle, LoadedReference.class));
+    referenceHandles.clear();
     names.close();
     module.unload();
   }

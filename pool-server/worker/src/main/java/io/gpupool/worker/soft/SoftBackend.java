@@ -29,6 +29,7 @@ public final class SoftBackend
         SoftArrayCalls,
         SoftTextureCalls,
         SoftTensorMapCalls,
+        SoftReferenceCalls,
         SoftGraphCalls,
         SoftLinkCalls,
         AutoCloseable {

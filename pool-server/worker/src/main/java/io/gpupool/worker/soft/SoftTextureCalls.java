@@ -101,36 +101,39 @@ interface SoftTextureCalls extends SoftCalls {
   private static Sampler sampler(long texture) {
     int flags = Memory.getInt(texture + 16);
     return new Sampler(
-        List.of(mode(texture), mode(texture + 4), mode(texture + 8)),
-        isLinear(texture + 12),
+        List.of(
+            mode(Memory.getInt(texture)),
+            mode(Memory.getInt(texture + 4)),
+            mode(Memory.getInt(texture + 8))),
+        isLinear(Memory.getInt(texture + 12)),
         (flags & READ_AS_INTEGER) != 0,
         (flags & NORMALIZED_COORDINATES) != 0,
         (flags & SRGB) != 0,
         (flags & SEAMLESS_CUBEMAP) != 0,
-        isLinear(texture + 24),
+        isLinear(Memory.getInt(texture + 24)),
         real(texture + 28),
         real(texture + 32),
         real(texture + 36),
         List.of(real(texture + 40), real(texture + 44), real(texture + 48), real(texture + 52)));
   }
 
-  private static AddressMode mode(long at) {
-    int mode = Memory.getInt(at);
+  /** A CUaddress_mode. */
+  static AddressMode mode(int mode) {
     if (mode < 0 || mode >= AddressMode.values().length) {
       throw new GpuException(CudaStatus.INVALID_VALUE, "there is no address mode " + mode);
     }
     return AddressMode.values()[mode];
   }
 
-  private static boolean isLinear(long at) {
-    int mode = Memory.getInt(at);
+  /** Of a CUfilter_mode. */
+  static boolean isLinear(int mode) {
     if (mode != 0 && mode != 1) {
       throw new GpuException(CudaStatus.INVALID_VALUE, "there is no filter mode " + mode);
     }
     return mode == 1;
   }
 
-  private static float real(long at) {
+  static float real(long at) {
     return Float.intBitsToFloat(Memory.getInt(at));
   }
 }

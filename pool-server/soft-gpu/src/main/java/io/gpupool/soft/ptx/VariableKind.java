@@ -1,0 +1,20 @@
+// SPDX-License-Identifier: Apache-2.0
+package io.gpupool.soft.ptx;
+
+/** What a variable holds: data, or that which a program binds to it ({@code .texref} and such). */
+public enum VariableKind {
+  DATA,
+  TEXTURE,
+  SAMPLER,
+  SURFACE;
+
+  /** By the word that stands where a type does. */
+  static VariableKind of(String type) {
+    return switch (type) {
+      case ".texref" -> TEXTURE;
+      case ".samplerref" -> SAMPLER;
+      case ".surfref" -> SURFACE;
+      default -> DATA;
+    };
+  }
+}

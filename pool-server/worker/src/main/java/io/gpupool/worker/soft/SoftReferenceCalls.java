@@ -1,0 +1,166 @@
+// SPDX-License-Identifier: Apache-2.0
+package io.gpupool.worker.soft;
+
+import io.gpupool.soft.device.SoftArray;
+import io.gpupool.soft.device.TextureResource;
+import io.gpupool.soft.ptx.VariableKind;
+import io.gpupool.soft.texture.TexelFormat;
+import io.gpupool.worker.os.Memory;
+import java.util.List;
+import java.util.Optional;
+import java.util.function.Consumer;
+
+/** Driver calls about texture and surface references of modules. */
+interface SoftReferenceCalls extends SoftCalls {
+  @Override
+  default int cuModuleGetTexRef(long reference, long module, long name) {
+    return find(reference, module, name, VariableKind.TEXTURE);
+  }
+
+  @Override
+  default int cuModuleGetSurfRef(long reference, long module, long name) {
+    return find(reference, module, name, VariableKind.SURFACE);
+  }
+
+  private int find(long reference, long module, long name, VariableKind kind) {
+    return call(() -> {
+      LoadedModule loaded = state().handles().get(module, LoadedModule.class);
+      String text = Memory.text(name, SoftModuleCalls.MAX_NAME_BYTES);
+      Memory.putLong(reference, loaded.reference(text, kind));
+    });
+  }
+
+  @Override
+  default int cuSurfRefSetArray(long reference, long array, int flags) {
+    return call(() -> {
+      SoftArray found = state().handles().get(array, SoftArray.class);
+      reference(reference)
+          .bind(VariableKind.SURFACE, (references, symbol) -> references.bind(symbol, found));
+    });
+  }
+
+  @Override
+  default int cuTexRefSetArray(long reference, long array, int flags) {
+    return call(() -> {
+      SoftArray found = state().handles().get(array, SoftArray.class);
+      setResource(reference, new TextureResource.Arrays(List.of(found)));
+    });
+  }
+
+  @Override
+  default int cuTexRefSetMipmappedArray(long reference, long mipmap, int flags) {
+    return call(() -> {
+      LoadedMipmap found = state().handles().get(mipmap, LoadedMipmap.class);
+      setResource(reference, new TextureResource.Arrays(found.levels()));
+    });
+  }
+
+  private void setResource(long reference, TextureResource resource) {
+    reference(reference).set(all -> all.resource = Optional.of(() -> resource));
+  }
+
+  /** Address 0: nothing. */
+  @Override
+  default int cuTexRefSetAddress_v2(long offset, long reference, long address, long lengthBytes) {
+    return set(
+        reference,
+        all -> {
+          if (offset != 0) {
+            Memory.putLong(offset, 0);
+          }
+          all.resource =
+              address == 0
+                  ? Optional.empty()
+                  : Optional.of(
+                      () -> new TextureResource.Linear(address, all.texelFormat(), lengthBytes));
+        });
+  }
+
+  @Override
+  default int cuTexRefSetAddress2D_v3(
+      long reference, long descriptor, long address, long pitchBytes) {
+    long width = Memory.getLong(descriptor);
+    long height = Memory.getLong(descriptor + 8);
+    int format = Memory.getInt(descriptor + 16);
+    int channels = Memory.getInt(descriptor + 20);
+    return set(
+        reference,
+        all ->
+            all.resource =
+                Optional.of(() ->
+                    new TextureResource.Pitched(
+                        address, TexelFormat.of(format, channels), width, height, pitchBytes)));
+  }
+
+  @Override
+  default int cuTexRefSetFormat(long reference, int format, int channels) {
+    return set(
+        reference,
+        all -> {
+          all.format = format;
+          all.channels = channels;
+        });
+  }
+
+  @Override
+  default int cuTexRefSetAddressMode(long reference, int dimension, int mode) {
+    return set(reference, all -> all.modes[dimension] = SoftTextureCalls.mode(mode));
+  }
+
+  @Override
+  default int cuTexRefSetFilterMode(long reference, int mode) {
+    return set(reference, all -> all.linear = SoftTextureCalls.isLinear(mode));
+  }
+
+  @Override
+  default int cuTexRefSetMipmapFilterMode(long reference, int mode) {
+    return set(reference, all -> all.linearLevels = SoftTextureCalls.isLinear(mode));
+  }
+
+  @Override
+  default int cuTexRefSetMipmapLevelBias(long reference, float bias) {
+    return set(reference, all -> all.levelBias = bias);
+  }
+
+  @Override
+  default int cuTexRefSetMipmapLevelClamp(long reference, float least, float most) {
+    return set(
+        reference,
+        all -> {
+          all.minLevel = least;
+          all.maxLevel = most;
+        });
+  }
+
+  /** Filtering is the same in all directions. */
+  @Override
+  default int cuTexRefSetMaxAnisotropy(long reference, int most) {
+    return set(reference, all -> {});
+  }
+
+  @Override
+  default int cuTexRefSetBorderColor(long reference, long color) {
+    return set(
+        reference,
+        all ->
+            all.border =
+                List.of(
+                    SoftTextureCalls.real(color),
+                    SoftTextureCalls.real(color + 4),
+                    SoftTextureCalls.real(color + 8),
+                    SoftTextureCalls.real(color + 12)));
+  }
+
+  @Override
+  default int cuTexRefSetFlags(long reference, int flags) {
+    return set(reference, all -> all.flags = flags);
+  }
+
+  private int set(long reference, Consumer<LoadedReference.State> change) {
+    return call(() -> reference(reference).set(change));
+  }
+
+  private LoadedReference reference(long handle) {
+    return state().handles().get(handle, LoadedReference.class);
+  }
+}
