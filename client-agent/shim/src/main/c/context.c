@@ -38,7 +38,31 @@ static struct context *context_make(CUdevice device, unsigned int flags, unsigne
   context->flags = flags;
   context->apiVersion = apiVersion;
   context->id = __atomic_add_fetch(&all.lastId, 1, __ATOMIC_RELAXED);
+  context->home = context;
   return context;
+}
+
+struct context *context_lane_make(struct context *home) {
+  struct context *lane = context_make(home->device, home->flags, home->apiVersion);
+  if (lane) lane->home = home;
+  return lane;
+}
+
+void context_lane_end(struct context *lane) {
+  struct thread *thread = ownThread;
+  struct current *top = thread && thread->depth ? &thread->stack[thread->depth - 1] : NULL;
+  if (top && top->lane == lane) thread->depth--;
+  streams_forget(lane);
+  mirrors_forget(lane);
+  arena_give(&contexts, lane);
+}
+
+/** The green contexts of a primary context go with it. */
+static void lanes_end(const struct context *home) {
+  for (uint32_t i = 0; i < arena_used(&contexts); i++) {
+    struct context *lane = arena_at(&contexts, i);
+    if (lane && lane->home == home && lane != home) context_lane_end(lane);
+  }
 }
 
 /**
@@ -46,6 +70,7 @@ static struct context *context_make(CUdevice device, unsigned int flags, unsigne
  * it has been cleared: that calls back, and must not meet a lock.
  */
 static void context_end(struct context *context) {
+  lanes_end(context);
   streams_forget(context);
   events_forget(context);
   libraries_forget(context);
@@ -70,7 +95,7 @@ CUresult context_note(struct context *context, CUresult result) {
   bool fatal = result == CUDA_ERROR_ILLEGAL_ADDRESS || result == CUDA_ERROR_LAUNCH_TIMEOUT ||
                result == CUDA_ERROR_ASSERT ||
                (result >= CUDA_ERROR_HARDWARE_STACK_ERROR && result <= CUDA_ERROR_LAUNCH_FAILED);
-  if (fatal && context) context->sticky = result;
+  if (fatal && context) context->sticky = context->home->sticky = result;
   return result;
 }
 
@@ -108,6 +133,13 @@ void contexts_reset(void) {
 
 // The stack
 
+/** A context as it is made current: of a green one, its home, too. */
+static struct current current_of(struct context *context) {
+  struct context *home = context->home;
+  if (home == context) return (struct current){.context = context, .id = context->id};
+  return (struct current){.context = home, .id = home->id, .lane = context, .laneId = context->id};
+}
+
 static CUresult push(struct context *context) {
   struct thread *thread = thread_self();
   if (!thread) return CUDA_ERROR_OUT_OF_MEMORY;
@@ -118,8 +150,13 @@ static CUresult push(struct context *context) {
     thread->stack = stack;
     thread->capacity = capacity;
   }
-  thread->stack[thread->depth++] = (struct current){context, context->id};
+  thread->stack[thread->depth++] = current_of(context);
   return CUDA_SUCCESS;
+}
+
+/** The handle that was made current. */
+static CUcontext handle_of(const struct current *current) {
+  return (CUcontext)(void *)(current->lane ? current->lane : current->context);
 }
 
 CUresult shim_cuCtxPushCurrent_v2(CUcontext ctx) {
@@ -132,8 +169,8 @@ CUresult shim_cuCtxPushCurrent(CUcontext ctx) { return shim_cuCtxPushCurrent_v2(
 CUresult shim_cuCtxPopCurrent_v2(CUcontext *pctx) {
   struct thread *thread = ownThread;
   if (!thread || !thread->depth) return CUDA_ERROR_INVALID_CONTEXT;
-  struct context *top = thread->stack[--thread->depth].context;
-  if (pctx) *pctx = (CUcontext)(void *)top;
+  CUcontext top = handle_of(&thread->stack[--thread->depth]);
+  if (pctx) *pctx = top;
   return CUDA_SUCCESS;
 }
 
@@ -149,7 +186,7 @@ CUresult shim_cuCtxSetCurrent(CUcontext ctx) {
   struct context *context = arena_find(&contexts, ctx);
   if (!context) return CUDA_ERROR_INVALID_CONTEXT;
   if (thread->depth) {
-    thread->stack[thread->depth - 1] = (struct current){context, context->id};
+    thread->stack[thread->depth - 1] = current_of(context);
     return CUDA_SUCCESS;
   }
   return push(context);
@@ -158,7 +195,7 @@ CUresult shim_cuCtxSetCurrent(CUcontext ctx) {
 CUresult shim_cuCtxGetCurrent(CUcontext *pctx) {
   if (!pctx) return CUDA_ERROR_INVALID_VALUE;
   struct thread *thread = ownThread;
-  *pctx = thread && thread->depth ? (CUcontext)(void *)thread->stack[thread->depth - 1].context : NULL;
+  *pctx = thread && thread->depth ? handle_of(&thread->stack[thread->depth - 1]) : NULL;
   return CUDA_SUCCESS;
 }
 
@@ -295,7 +332,7 @@ CUresult shim_cuCtxCreate_v4(CUcontext *pctx, CUctxCreateParams *ctxCreateParams
 
 CUresult shim_cuCtxDestroy_v2(CUcontext ctx) {
   struct context *context = arena_find(&contexts, ctx);
-  if (!context || context->primary) return CUDA_ERROR_INVALID_CONTEXT;
+  if (!context || context->primary || context->home != context) return CUDA_ERROR_INVALID_CONTEXT;
   storage_clear(context);
   CUresult result = op_ctxDestroy(context->number);
   struct thread *thread = ownThread;
@@ -310,7 +347,7 @@ CUresult shim_cuCtxAttach(CUcontext *pctx, unsigned int flags) {
   struct context *context;
   if (!pctx || flags) return CUDA_ERROR_INVALID_VALUE;
   CUresult result = context_current(&context);
-  if (!result) *pctx = (CUcontext)(void *)context;
+  if (!result) *pctx = (CUcontext)(void *)context_lane(context);
   return result;
 }
 

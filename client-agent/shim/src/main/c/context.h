@@ -14,6 +14,8 @@ enum { CACHED_LIMITS = 16 };  // more than there are of CUlimit
 struct context {
   struct slot slot;
   uint16_t number;  // on the call stream
+  // The primary context whose memory, modules and events a green context has as its own; else itself
+  struct context *home;
   bool primary;
   CUdevice device;
   unsigned int flags;
@@ -42,6 +44,23 @@ static inline CUresult context_current(struct context **context) {
   *context = top->context;
   return top->context->sticky;
 }
+
+/**
+ * Whose default stream and new streams are meant where the calling thread's current context is: the green
+ * context that was made current, if one was.
+ */
+static inline struct context *context_lane(struct context *context) {
+  struct thread *thread = ownThread;
+  struct current *top = thread && thread->depth ? &thread->stack[thread->depth - 1] : NULL;
+  if (LIKELY(!top || !top->lane || top->context != context)) return context;
+  return top->lane->slot.live == contexts.mark && top->lane->id == top->laneId ? top->lane : context;
+}
+
+/** A green context that is not known to the server yet; NULL if there is no room. */
+struct context *context_lane_make(struct context *home);
+
+/** Ends a green context, with its streams. */
+void context_lane_end(struct context *lane);
 
 /** Takes note of a call's result: some errors end the context. */
 CUresult context_note(struct context *context, CUresult result);

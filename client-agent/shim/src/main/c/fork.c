@@ -7,6 +7,7 @@
 #include "device.h"
 #include "graph.h"
 #include "graph_memory.h"
+#include "green.h"
 #include "handles.h"
 #include "link.h"
 #include "linker.h"
@@ -45,6 +46,7 @@ static void forget(void) {
   pools_reset();
   linkers_reset();
   textures_reset();
+  greens_reset();
   graphs_reset();
   graph_memory_reset();
   captures_reset();

@@ -153,8 +153,8 @@ CUresult launch_kernel(CUfunction handle, const struct launch *launch, void **pa
   }
   result = stream_number(launch->stream, &context, &stream);
   if (UNLIKELY(result)) return result;
-  // A stream of another link has brought its own context.
-  if (UNLIKELY(function->context != context)) return CUDA_ERROR_INVALID_HANDLE;
+  // A stream of another link has brought its own context, a default stream may be a green one's.
+  if (UNLIKELY(function->context != context->home)) return CUDA_ERROR_INVALID_HANDLE;
   const struct function_info *info = function->info;
   uint32_t parameterBytes = packed ? (uint32_t)packedBytes : info->parameterBytes;
   if (UNLIKELY(!packed && info->parameterCount && !parameters)) return CUDA_ERROR_INVALID_VALUE;

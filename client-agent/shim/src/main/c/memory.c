@@ -31,8 +31,8 @@ void memory_note(struct context *context, uint64_t base, uint64_t bytes, enum ra
   }
   struct range range = {.base = base,
                         .bytes = bytes,
-                        .context = context,
-                        .contextId = context->id,
+                        .context = context->home,
+                        .contextId = context->home->id,
                         .id = memory_next_id(),
                         .kind = kind};
   ranges_add(&deviceRanges, &range);

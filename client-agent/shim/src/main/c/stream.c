@@ -5,6 +5,7 @@
 #include "context.h"
 #include "device.h"
 #include "event.h"
+#include "green.h"
 #include "mirror.h"
 #include "ops.h"
 #include "route.h"
@@ -78,10 +79,11 @@ void streams_forget(struct context *context) {
 CUresult stream_find(CUstream handle, struct context **context, struct stream **stream) {
   *stream = NULL;
   if (handle == NULL || handle == CU_STREAM_LEGACY) {
+    if (*context) *context = context_lane(*context);
     return *context ? CUDA_SUCCESS : CUDA_ERROR_INVALID_CONTEXT;
   }
   if (handle == CU_STREAM_PER_THREAD) {
-    return *context ? thread_stream(*context, stream) : CUDA_ERROR_INVALID_CONTEXT;
+    return *context ? thread_stream(context_lane(*context), stream) : CUDA_ERROR_INVALID_CONTEXT;
   }
   *stream = arena_find(&streams, handle);
   if (UNLIKELY(!*stream)) return CUDA_ERROR_INVALID_HANDLE;
@@ -111,17 +113,20 @@ CUresult stream_of(CUstream handle, struct context **context, struct stream **st
   return begin(handle, context, stream);
 }
 
+int stream_priority(const struct context *context, int priority) {
+  bool priorities = device_attribute(context->device, ATTRIBUTE_STREAM_PRIORITIES_SUPPORTED) > 0;
+  int greatest = priorities ? STREAM_GREATEST_PRIORITY : 0;
+  return priority > 0 ? 0 : priority < greatest ? greatest : priority;
+}
+
 CUresult shim_cuStreamCreateWithPriority(CUstream *phStream, unsigned int flags, int priority) {
   struct context *context;
   struct stream *stream;
   if (!phStream || flags & ~(unsigned int)STREAM_NON_BLOCKING) return CUDA_ERROR_INVALID_VALUE;
   CUresult result = context_current(&context);
   if (result) return result;
-  bool priorities = device_attribute(context->device, ATTRIBUTE_STREAM_PRIORITIES_SUPPORTED) > 0;
-  int greatest = priorities ? STREAM_GREATEST_PRIORITY : 0;
-  if (priority > 0) priority = 0;
-  if (priority < greatest) priority = greatest;
-  result = stream_make(context, flags, priority, &stream);
+  context = context_lane(context);
+  result = stream_make(context, flags, stream_priority(context, priority), &stream);
   if (!result) *phStream = (CUstream)(void *)stream;
   return result;
 }
@@ -228,7 +233,10 @@ CUresult shim_cuStreamGetCtx(CUstream hStream, CUcontext *pctx) {
 }
 
 CUresult shim_cuStreamGetCtx_v2(CUstream hStream, CUcontext *pCtx, CUgreenCtx *pGreenCtx) {
-  CUresult result = shim_cuStreamGetCtx(hStream, pCtx);
-  if (!result && pGreenCtx) *pGreenCtx = NULL;
+  CUgreenCtx green;
+  CUresult result = shim_cuStreamGetGreenCtx(hStream, &green);
+  if (!result) result = shim_cuStreamGetCtx(hStream, pCtx);
+  if (!result && green) *pCtx = (CUcontext)(void *)green_find(green)->home;
+  if (!result && pGreenCtx) *pGreenCtx = green;
   return result;
 }

@@ -27,6 +27,9 @@ struct stream {
 /** A created stream or a thread's own; NULL for the legacy default stream. */
 CUresult stream_of(CUstream handle, struct context **context, struct stream **stream);
 
+/** A priority that streams of a context can have. */
+int stream_priority(const struct context *context, int priority);
+
 CUresult stream_make(struct context *context, unsigned int flags, int priority, struct stream **made);
 
 /** The number of a stream of the shim's own, which waits for no other: made at the first question, and kept. */

@@ -102,6 +102,8 @@ CUresult shim_cuStreamGetGreenCtx(CUstream hStream, CUgreenCtx *phCtx) {
   struct stream *stream;
   if (!phCtx) return CUDA_ERROR_INVALID_VALUE;
   CUresult result = stream_of(hStream, &context, &stream);
-  if (!result) *phCtx = NULL;
+  if (result) return result;
+  struct context *of = stream ? stream->context : context;
+  *phCtx = of->home == of ? NULL : (CUgreenCtx)(void *)of;
   return result;
 }

@@ -91,9 +91,9 @@ final class ShimExports {
     }
     boolean perThread = !symbol.equals(entryPoint.symbol());
     source.line("  struct scope scope = scope_enter();");
-    source.line("  CUresult result = %s(%s);", entry.worker(), entry.arguments(perThread));
-    source.line("  scope_leave(&scope, %s, result);", ShimEntries.number(symbol));
-    source.line("  return result;");
+    source.line("  CUresult status = %s(%s);", entry.worker(), entry.arguments(perThread));
+    source.line("  scope_leave(&scope, %s, status);", ShimEntries.number(symbol));
+    source.line("  return status;");
     source.line("}");
   }
 }

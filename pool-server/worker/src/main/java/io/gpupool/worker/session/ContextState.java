@@ -2,6 +2,8 @@
 package io.gpupool.worker.session;
 
 import io.gpupool.cuda.Backend;
+import java.util.ArrayList;
+import java.util.List;
 import java.util.concurrent.atomic.AtomicInteger;
 
 /**
@@ -23,6 +25,16 @@ final class ContextState {
   final long handle;
 
   final boolean primary;
+
+  /** The primary context that a green one is a part of; otherwise itself. */
+  final ContextState home;
+
+  /** The backend's CUgreenCtx; 0: a context of its own. */
+  final long green;
+
+  /** The green contexts that are part of this one. */
+  final List<ContextState> greens = new ArrayList<>();
+
   final EventPool events;
   final Staging staging;
 
@@ -43,6 +55,21 @@ final class ContextState {
     this.device = device;
     this.handle = handle;
     this.primary = primary;
+    home = this;
+    green = 0;
+    events = new EventPool(backend);
+    staging = new Staging(backend);
+  }
+
+  /** A green context. */
+  ContextState(Backend backend, int number, ContextState home, long handle, long green) {
+    this.number = number;
+    this.home = home;
+    this.handle = handle;
+    this.green = green;
+    gpu = home.gpu;
+    device = home.device;
+    primary = false;
     events = new EventPool(backend);
     staging = new Staging(backend);
   }
@@ -59,12 +86,23 @@ final class ContextState {
     return true;
   }
 
+  boolean isGreen() {
+    return green != 0;
+  }
+
   boolean exists() {
     return handle != 0;
   }
 
-  /** Keeps a posted call's error until the next fenced call; the first one counts. */
-  synchronized void report(int result) {
+  /**
+   * Keeps a posted call's error until the next fenced call; the first one counts. That of a green
+   * context is its primary context's, which programs wait for.
+   */
+  void report(int result) {
+    home.keep(result);
+  }
+
+  private synchronized void keep(int result) {
     if (!CudaResult.isSticky(error) && (error == 0 || CudaResult.isSticky(result))) {
       error = result;
     }
@@ -72,7 +110,7 @@ final class ContextState {
 
   /** The error to report, or 0; it is then reported, unless it is one that stays. */
   int takeError() {
-    return error == 0 ? 0 : takeErrorThatIsThere();
+    return home.error == 0 ? 0 : home.takeErrorThatIsThere();
   }
 
   private synchronized int takeErrorThatIsThere() {

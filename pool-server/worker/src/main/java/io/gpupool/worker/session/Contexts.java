@@ -154,11 +154,46 @@ final class Contexts implements ContextOps {
   @Override
   public int ctxDestroy() {
     ContextState context = state.current;
-    if (!context.exists() || context.primary) {
+    if (!context.exists() || context.primary || context.isGreen()) {
       return CudaResult.INVALID_CONTEXT;
     }
     end(context);
     return state.backend.cuCtxDestroy_v2(context.handle);
+  }
+
+  /** Makes the frame's context, a green one of a GPU's primary context. */
+  int createGreen(int gpu, long descriptor, int flags) {
+    int refused = checkMake(gpu);
+    ContextState home = refused == 0 ? primary(gpu) : null;
+    if (home == null || state.current.exists()) {
+      return refused == 0 ? CudaResult.INVALID_VALUE : refused;
+    }
+    long out = state.out();
+    int result = state.backend.cuGreenCtxCreate(out, descriptor, home.device, flags);
+    if (result != 0) {
+      return result;
+    }
+    long green = Memory.getLong(out);
+    result = state.backend.cuCtxFromGreenCtx(out, green);
+    if (result != 0) {
+      state.backend.cuGreenCtxDestroy(green);
+      return result;
+    }
+    ContextState made =
+        new ContextState(state.backend, currentNumber, home, Memory.getLong(out), green);
+    home.greens.add(made);
+    put(made);
+    return CudaResult.SUCCESS;
+  }
+
+  /** Ends the frame's context, a green one. */
+  int destroyGreen() {
+    ContextState context = state.current;
+    if (!context.isGreen()) {
+      return CudaResult.INVALID_CONTEXT;
+    }
+    end(context);
+    return state.backend.cuGreenCtxDestroy(context.green);
   }
 
   private int checkMake(int gpu) {
@@ -169,11 +204,14 @@ final class Contexts implements ContextOps {
   }
 
   private void put(long handle, int gpu, int device, boolean primary) {
+    put(new ContextState(state.backend, currentNumber, gpu, device, handle, primary));
+  }
+
+  private void put(ContextState context) {
     if (currentNumber >= byNumber.length) {
       byNumber = Arrays.copyOf(byNumber, Math.max(currentNumber + 1, byNumber.length * 2));
     }
-    byNumber[currentNumber] =
-        new ContextState(state.backend, currentNumber, gpu, device, handle, primary);
+    byNumber[currentNumber] = context;
     // Creating may have made it current already, or not.
     backendHandle = 0;
     select(currentNumber);
@@ -188,8 +226,15 @@ final class Contexts implements ContextOps {
     return null;
   }
 
-  /** Lets go of all that the session keeps in a context. */
+  /**
+   * Lets go of all that the session keeps in a context, and of the green ones that are part of it.
+   */
   private void end(ContextState context) {
+    for (ContextState green : List.copyOf(context.greens)) {
+      end(green);
+      state.backend.cuGreenCtxDestroy(green.green);
+    }
+    context.home.greens.remove(context);
     state.backend.cuCtxSetCurrent(context.handle);
     listener.ending(context);
     byNumber[context.number] = null;

@@ -202,7 +202,7 @@ final class DeviceMemory implements MemoryOps {
   }
 
   private Allocation ofCurrentContext(long counted) {
-    return new Allocation(state.current, state.current.gpu, counted);
+    return new Allocation(state.current.home, state.current.gpu, counted);
   }
 
   private int reserve(int gpu, long counted) {

@@ -5,6 +5,7 @@ import io.gpupool.cuda.ArrayOps;
 import io.gpupool.cuda.CallbackOps;
 import io.gpupool.cuda.DownloadOps;
 import io.gpupool.cuda.GraphOps;
+import io.gpupool.cuda.GreenOps;
 import io.gpupool.cuda.ImageOps;
 import io.gpupool.cuda.LaunchOps;
 import io.gpupool.cuda.LinkOps;
@@ -40,6 +41,7 @@ final class SessionCalls implements SessionTopics, SessionOps {
   int op;
 
   private final SessionState state;
+  private final GreenContexts greens;
   private final Peers peers;
   private final Images images;
   private final Modules modules;
@@ -77,6 +79,7 @@ final class SessionCalls implements SessionTopics, SessionOps {
       Consumer<String> abort) {
     this.state = state;
     contexts = new Contexts(state, devices, this::ending);
+    greens = new GreenContexts(state, contexts, devices);
     peers = new Peers(state, contexts, devices);
     callbacks = new HostCallbacks(state, callbackSender);
     BlockingCalls blocking = new BlockingCalls(state, callbacks, readAhead);
@@ -213,6 +216,11 @@ final class SessionCalls implements SessionTopics, SessionOps {
   @Override
   public Contexts context() {
     return contexts;
+  }
+
+  @Override
+  public GreenOps green() {
+    return greens;
   }
 
   @Override

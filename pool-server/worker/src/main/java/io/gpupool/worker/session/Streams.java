@@ -8,6 +8,7 @@ import io.gpupool.worker.os.Memory;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
+import java.util.function.IntSupplier;
 
 /** Streams, events and the calls that wait for them. Used by the session's thread alone. */
 final class Streams implements StreamOps {
@@ -92,8 +93,11 @@ final class Streams implements StreamOps {
     }
     gatheredCount = 0;
     gatheredResult = 0;
-    gather(0);
-    state.streams.forEachOwnedBy(context, (number, handle) -> gather(handle));
+    inEachPart(() -> {
+      gather(0);
+      return CudaResult.SUCCESS;
+    });
+    handlesOf(context).forEach(this::gather);
     if (gatheredCount == 0) {
       if (gatheredResult == 0 && state.waits.driverPrints()) {
         gatheredResult = state.backend.cuCtxSynchronize();
@@ -182,7 +186,7 @@ final class Streams implements StreamOps {
       return result;
     }
     long joining = Memory.getLong(out);
-    result = join(joining, 0);
+    result = inEachPart(() -> join(joining, 0));
     for (long handle : handlesOf(state.current)) {
       result = result == 0 ? join(joining, handle) : result;
     }
@@ -201,7 +205,7 @@ final class Streams implements StreamOps {
     if (eventHandle == SessionServices.NO_HANDLE) {
       return CudaResult.INVALID_HANDLE;
     }
-    int result = state.backend.cuStreamWaitEvent(0, eventHandle, 0);
+    int result = inEachPart(() -> state.backend.cuStreamWaitEvent(0, eventHandle, 0));
     for (long handle : handlesOf(state.current)) {
       result = result == 0 ? state.backend.cuStreamWaitEvent(handle, eventHandle, 0) : result;
     }
@@ -218,10 +222,29 @@ final class Streams implements StreamOps {
     return result;
   }
 
+  /** Streams of a context and of the green ones that are part of it, default streams apart. */
   private List<Long> handlesOf(ContextState context) {
     List<Long> handles = new ArrayList<>();
     state.streams.forEachOwnedBy(context, (number, handle) -> handles.add(handle));
+    for (ContextState green : context.greens) {
+      state.streams.forEachOwnedBy(green, (number, handle) -> handles.add(handle));
+    }
     return handles;
+  }
+
+  /**
+   * Does something with stream 0 of the current context and of the green ones that are part of it.
+   */
+  private int inEachPart(IntSupplier step) {
+    int result = step.getAsInt();
+    for (ContextState green : state.current.greens) {
+      state.backend.cuCtxSetCurrent(green.handle);
+      result = result == 0 ? step.getAsInt() : result;
+    }
+    if (!state.current.greens.isEmpty()) {
+      state.backend.cuCtxSetCurrent(state.current.handle);
+    }
+    return result;
   }
 
   @Override

@@ -18,6 +18,7 @@ import java.util.Optional;
 public final class SoftBackend
     implements SoftDeviceCalls,
         SoftContextCalls,
+        SoftGreenCalls,
         SoftMemoryCalls,
         SoftPoolCalls,
         SoftShareCalls,

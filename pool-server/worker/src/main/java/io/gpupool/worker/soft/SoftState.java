@@ -10,6 +10,7 @@ import io.gpupool.soft.device.SoftPool;
 import java.util.HashMap;
 import java.util.Map;
 import java.util.Optional;
+import java.util.concurrent.atomic.AtomicInteger;
 
 /** What the software backend of one session keeps between calls; any thread may use it. */
 final class SoftState {
@@ -23,6 +24,7 @@ final class SoftState {
   /** A {@link SoftContext}, or a {@link Primary}; nothing where no context is current. */
   private final ThreadLocal<Object> current = new ThreadLocal<>();
 
+  private final AtomicInteger splits = new AtomicInteger();
   private volatile GpuException lastFailure;
 
   SoftState(SoftGpu gpu) {
@@ -75,6 +77,11 @@ final class SoftState {
     return poolHandles.computeIfAbsent(pool, handles::add);
   }
 
+  /** A number that no other split of resources has. */
+  int nextSplit() {
+    return splits.incrementAndGet();
+  }
+
   /** Notes why a call failed; gives its result code. */
   int failed(GpuException failure) {
     if (failure.status() != CudaStatus.NOT_READY) {
@@ -93,6 +100,7 @@ final class SoftState {
     return switch (context) {
       case SoftContext created -> created;
       case Primary primary -> primary.device.primary();
+      case SoftGreenCalls.Green green -> green.device().primary();
       default -> throw new GpuException(CudaStatus.INVALID_CONTEXT, "the handle is no context's");
     };
   }

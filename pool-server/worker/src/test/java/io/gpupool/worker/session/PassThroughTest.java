@@ -25,6 +25,8 @@ class PassThroughTest extends SessionOnTestDriver {
   private static final int WAIT_VALUE = 1;
   private static final int WRITE_VALUE = 2;
 
+  private int nextTag = 2000;
+
   @Override
   List<LeasedGpu> gpus() {
     LeasedGpu first = new LeasedGpu(0, TestSession.QUOTA_BYTES, 100);
@@ -144,6 +146,80 @@ class PassThroughTest extends SessionOnTestDriver {
     assertThat(session.call(Ops.ctxEnablePeer, OTHER_CONTEXT).result()).isEqualTo(704);
     answer(Ops.ctxDisablePeer, OTHER_CONTEXT);
     assertThat(session.call(Ops.ctxDisablePeer, OTHER_CONTEXT).result()).isEqualTo(705);
+  }
+
+  @Test
+  void greenContexts_ofPartsOfAGpu_haveStreamsOfTheirOwn() {
+    byte[] whole = answer(Ops.resourceOfDevice, 0, 5, 1, 144).variable(0);
+    assertThat(count(whole, 0)).isEqualTo(16);
+    assertThat(words(answer(Ops.resourceSplit, 5, 0, 0, 0, 5, 8).variable(0)).getLong(0))
+        .isEqualTo(2);
+    byte[] parts = answer(Ops.resourceSplit, 5, 2, 6, 0, 5, 8 + 3 * 144).variable(0);
+    assertThat(words(parts).getLong(0)).isEqualTo(2);
+    assertThat(count(parts, 8)).isEqualTo(6);
+    assertThat(count(parts, 8 + 2 * 144)).isEqualTo(4);
+    ByteBuffer numbers = ByteBuffer.allocate(8).order(ByteOrder.LITTLE_ENDIAN).putInt(6).putInt(8);
+    answer(Ops.resourceDescribe, 9, numbers.array());
+
+    assertThat(in(OTHER_CONTEXT, Ops.greenCreate, 0, 9, 1).result()).isZero();
+    assertThat(count(in(OTHER_CONTEXT, Ops.resourceOfContext, 10, 1, 144).variable(0), 0))
+        .isEqualTo(10);
+    assertThat(count(answer(Ops.resourceOfContext, 11, 1, 144).variable(0), 0)).isEqualTo(16);
+    long memory = session.allocate(64);
+    session.send(Request.posted(Ops.streamCreate, OTHER_CONTEXT, 17, 1, 0));
+    session.send(
+        Request.posted(Ops.memcpyHtoD, OTHER_CONTEXT, memory, 17, new byte[] {1, 2, 3, 4}));
+    assertThat(in(OTHER_CONTEXT, Ops.streamSynchronize, 17).result()).isZero();
+    assertThat(session.download(memory, 4, STREAM)).containsExactly(1, 2, 3, 4);
+
+    // What goes wrong in it is told where the program waits.
+    session.send(Request.posted(Ops.streamDestroy, OTHER_CONTEXT, 99));
+    assertThat(session.call(Ops.ctxSynchronize).result()).isEqualTo(CudaResult.INVALID_HANDLE);
+    session.send(Request.posted(Ops.greenDestroy, OTHER_CONTEXT));
+    assertThat(in(OTHER_CONTEXT, Ops.streamSynchronize, 0).result()).isNotZero();
+    assertThat(session.call(Ops.streamSynchronize, 17).result())
+        .isEqualTo(CudaResult.INVALID_HANDLE);
+    assertThat(session.call(Ops.ctxSynchronize).result()).isZero();
+  }
+
+  @Test
+  void resources_ofOtherNumbersKindsOrContexts_areErrors() {
+    answer(Ops.resourceOfDevice, 0, 5, 1, 144);
+    assertThat(session.call(Ops.resourceOfDevice, 7, 6, 1, 144).result())
+        .isEqualTo(CudaResult.INVALID_DEVICE);
+    assertThat(session.call(Ops.resourceOfDevice, 0, 6, 2, 144).result()).isEqualTo(914);
+    assertThat(session.call(Ops.resourceSplit, 6, 1, 7, 0, 5, 296).result())
+        .isEqualTo(CudaResult.INVALID_VALUE);
+    assertThat(session.call(Ops.resourceSplit, 5, -1, 7, 0, 5, 296).result())
+        .isEqualTo(CudaResult.INVALID_VALUE);
+    assertThat(session.call(Ops.resourceDescribe, 9, new byte[4]).result())
+        .isEqualTo(CudaResult.INVALID_VALUE);
+    assertThat(session.call(Ops.resourceDescribe, 9, new byte[0]).result())
+        .isEqualTo(CudaResult.INVALID_VALUE);
+    assertThat(in(OTHER_CONTEXT, Ops.greenCreate, 0, 9, 1).result())
+        .isEqualTo(CudaResult.INVALID_VALUE);
+    answer(Ops.resourceDescribe, 9, new byte[] {5, 0, 0, 0});
+    assertThat(in(OTHER_CONTEXT, Ops.greenCreate, 1, 9, 1).result())
+        .as("a GPU without a primary context")
+        .isEqualTo(CudaResult.INVALID_VALUE);
+    session.post(Ops.greenDestroy);
+    assertThat(session.call(Ops.ctxSynchronize).result()).isEqualTo(CudaResult.INVALID_CONTEXT);
+  }
+
+  private Answer in(int context, int op, Object... fields) {
+    int tag = nextTag++;
+    session.send(Request.fenced(op, context, tag, fields));
+    return session.reply(tag);
+  }
+
+  private static ByteBuffer words(byte[] bytes) {
+    return ByteBuffer.wrap(bytes).order(ByteOrder.LITTLE_ENDIAN);
+  }
+
+  /** How many multiprocessors a resource has. */
+  private static int count(byte[] resources, int at) {
+    assertThat(words(resources).getInt(at)).isEqualTo(1);
+    return words(resources).getInt(at + 96);
   }
 
   @Test
