@@ -15,6 +15,7 @@ final class Contexts implements ContextOps {
 
   private final SessionState state;
   private final List<Integer> devices;
+  private final BlockingCalls blocking;
   private final Listener listener;
   private ContextState[] byNumber = new ContextState[32];
   private int currentNumber;
@@ -27,9 +28,10 @@ final class Contexts implements ContextOps {
    *
    * @param devices the backend's CUdevice of each GPU of the lease
    */
-  Contexts(SessionState state, List<Integer> devices, Listener listener) {
+  Contexts(SessionState state, List<Integer> devices, BlockingCalls blocking, Listener listener) {
     this.state = state;
     this.devices = devices;
+    this.blocking = blocking;
     this.listener = listener;
   }
 
@@ -112,7 +114,7 @@ final class Contexts implements ContextOps {
     } else {
       context.retains--;
     }
-    return state.backend.cuDevicePrimaryCtxRelease_v2(context.device);
+    return blocking.call(() -> state.backend.cuDevicePrimaryCtxRelease_v2(context.device));
   }
 
   @Override
@@ -126,7 +128,7 @@ final class Contexts implements ContextOps {
         new ContextState(state.backend, context.number, gpu, context.device, context.handle, true);
     fresh.retains = context.retains;
     end(context);
-    int result = state.backend.cuDevicePrimaryCtxReset_v2(context.device);
+    int result = blocking.call(() -> state.backend.cuDevicePrimaryCtxReset_v2(context.device));
     byNumber[context.number] = fresh;
     select(currentNumber);
     state.answers.reply(tag, result);
@@ -158,7 +160,7 @@ final class Contexts implements ContextOps {
       return CudaResult.INVALID_CONTEXT;
     }
     end(context);
-    return state.backend.cuCtxDestroy_v2(context.handle);
+    return blocking.call(() -> state.backend.cuCtxDestroy_v2(context.handle));
   }
 
   /** Makes the frame's context, a green one of a GPU's primary context. */
@@ -193,7 +195,7 @@ final class Contexts implements ContextOps {
       return CudaResult.INVALID_CONTEXT;
     }
     end(context);
-    return state.backend.cuGreenCtxDestroy(context.green);
+    return blocking.call(() -> state.backend.cuGreenCtxDestroy(context.green));
   }
 
   private int checkMake(int gpu) {
@@ -232,7 +234,7 @@ final class Contexts implements ContextOps {
   private void end(ContextState context) {
     for (ContextState green : List.copyOf(context.greens)) {
       end(green);
-      state.backend.cuGreenCtxDestroy(green.green);
+      blocking.call(() -> state.backend.cuGreenCtxDestroy(green.green));
     }
     context.home.greens.remove(context);
     state.backend.cuCtxSetCurrent(context.handle);

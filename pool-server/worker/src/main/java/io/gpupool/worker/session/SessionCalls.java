@@ -61,6 +61,7 @@ final class SessionCalls implements SessionTopics, SessionOps {
   private final References references;
   private final Graphs graphs;
   private final HostCallbacks callbacks;
+  private final BlockingCalls blocking;
   private final Tickets tickets;
 
   /**
@@ -78,11 +79,11 @@ final class SessionCalls implements SessionTopics, SessionOps {
       PeerConnections peerConnections,
       Consumer<String> abort) {
     this.state = state;
-    contexts = new Contexts(state, devices, this::ending);
+    callbacks = new HostCallbacks(state, callbackSender);
+    blocking = new BlockingCalls(state, callbacks, readAhead);
+    contexts = new Contexts(state, devices, blocking, this::ending);
     greens = new GreenContexts(state, contexts, devices);
     peers = new Peers(state, contexts, devices);
-    callbacks = new HostCallbacks(state, callbackSender);
-    BlockingCalls blocking = new BlockingCalls(state, callbacks, readAhead);
     images = new Images(state, ImageCache.of(System.getenv()));
     modules = new Modules(state, blocking, images);
     links = new Links(state, images);
@@ -119,8 +120,13 @@ final class SessionCalls implements SessionTopics, SessionOps {
   private void ending(ContextState context) {
     callbacks.cancel(context);
     tickets.cancel(context);
-    state.waits.drain(context);
-    uploads.drain(context);
+    // Its streams may wait, through an event, for a host function of another context.
+    blocking.call(() -> {
+      state.backend.cuCtxSetCurrent(context.handle);
+      state.waits.drain(context);
+      uploads.drain(context);
+      return 0;
+    });
     context.staging.forget();
     graphs.forget(context);
     links.forget(context);

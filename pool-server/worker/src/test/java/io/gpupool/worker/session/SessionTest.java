@@ -387,6 +387,33 @@ class SessionTest extends SessionOnTestDriver {
   }
 
   @Test
+  void ctxDestroy_waitingForAHostFunctionOfAnotherContext_letsItsEndBeRead() {
+    loadKernels();
+    long address = session.allocate(64);
+    session.send(Request.fenced(Ops.ctxCreate, 2, 90, 0, 0));
+    assertThat(session.reply(90).result()).isZero();
+    session.post(Ops.eventCreate, 70, 0);
+    session.post(Ops.streamHostFunction, STREAM, 1, 0);
+    session.post(Ops.eventRecord, 70, STREAM, 0);
+    session.send(Request.posted(Ops.streamCreate, 2, 200, 1, 0));
+    session.send(Request.posted(Ops.streamWaitEvent, 2, 200, 70, 0));
+    session.send(Request.posted(Ops.memcpyDtoHPosted, 2, 700, address, 64, 200));
+    session.send(Request.posted(Ops.ctxDestroy, 2));
+    int synchronize = session.ask(Ops.ctxSynchronize);
+
+    assertThat(session.read().kind()).isEqualTo(Frames.CALLBACK);
+    session.post(Ops.callbackDone, 1);
+
+    Answer answer;
+    do {
+      answer = session.read();
+    } while (answer.tag() == 700);
+    assertThat(answer)
+        .extracting(Answer::kind, Answer::tag, Answer::result)
+        .containsExactly(Frames.REPLY, synchronize, 0);
+  }
+
+  @Test
   void connectionClosed_whileTheDriverWaitsForAHostFunction_endsTheSession() throws Exception {
     loadKernels();
     long address = session.allocate(1 << 20);
