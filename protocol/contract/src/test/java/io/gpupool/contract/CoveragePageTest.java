@@ -38,7 +38,7 @@ class CoveragePageTest {
     String page = new CoveragePage(Contract.read(Path.of("src/main/contract"))).text();
 
     assertThat(page.lines().filter(line -> line.contains("| refused |")))
-        .hasSizeGreaterThan(50)
+        .isNotEmpty()
         .noneMatch(line -> line.endsWith("| refused |  |"))
         .noneMatch(line -> line.contains("not yet") || line.contains("not supported |"));
   }
