@@ -154,9 +154,10 @@ static CUresult push(struct context *context) {
   return CUDA_SUCCESS;
 }
 
-/** The handle that was made current. */
+/** The handle that was made current; the primary context's where a green one has ended since. */
 static CUcontext handle_of(const struct current *current) {
-  return (CUcontext)(void *)(current->lane ? current->lane : current->context);
+  bool green = current->lane && lane_is_live(current);
+  return (CUcontext)(void *)(green ? current->lane : current->context);
 }
 
 CUresult shim_cuCtxPushCurrent_v2(CUcontext ctx) {

@@ -45,6 +45,11 @@ static inline CUresult context_current(struct context **context) {
   return top->context->sticky;
 }
 
+/** Whether the green context that was made current has not ended since. */
+static inline bool lane_is_live(const struct current *current) {
+  return current->lane->slot.live == contexts.mark && current->lane->id == current->laneId;
+}
+
 /**
  * Whose default stream and new streams are meant where the calling thread's current context is: the green
  * context that was made current, if one was.
@@ -53,7 +58,7 @@ static inline struct context *context_lane(struct context *context) {
   struct thread *thread = ownThread;
   struct current *top = thread && thread->depth ? &thread->stack[thread->depth - 1] : NULL;
   if (LIKELY(!top || !top->lane || top->context != context)) return context;
-  return top->lane->slot.live == contexts.mark && top->lane->id == top->laneId ? top->lane : context;
+  return lane_is_live(top) ? top->lane : context;
 }
 
 /** A green context that is not known to the server yet; NULL if there is no room. */

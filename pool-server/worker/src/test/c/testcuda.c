@@ -70,6 +70,7 @@ struct event {
 struct context {
   int device, fault;
   struct stream *streams, *legacy;
+  struct context *home; /* the primary context of a green one; else itself */
 };
 
 struct function {
@@ -425,7 +426,7 @@ static void stamp(struct op *op) { ((struct event *)op->f)->nanos = now(); }
 Result cuEventRecord(struct event *event, struct stream *handle) {
   Result result = usable();
   if (result) return result;
-  if (event->context != current) return INVALID_HANDLE;
+  if (event->context->home != current->home) return INVALID_HANDLE;
   struct op *op = new_op(stamp);
   op->f = event;
   op->even_after_fault = 1;
@@ -451,6 +452,7 @@ Result cuEventElapsedTime(float *milliseconds, struct event *start, struct event
 static struct context *new_context(int device) {
   struct context *context = calloc(1, sizeof *context);
   context->device = device;
+  context->home = context;
   context->legacy = new_stream(context, 1);
   return context;
 }
@@ -541,6 +543,7 @@ Result cuGreenCtxCreate(struct green **out, const struct resource *description, 
   *out = calloc(1, sizeof **out);
   (*out)->resource = *description;
   (*out)->context = new_context(device);
+  (*out)->context->home = primary[device];
   retained[device]++;
   return SUCCESS;
 }

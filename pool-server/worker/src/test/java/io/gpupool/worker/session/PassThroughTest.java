@@ -183,6 +183,25 @@ class PassThroughTest extends SessionOnTestDriver {
   }
 
   @Test
+  void synchronisation_ofThePrimaryContext_waitsForItsGreenOnes() {
+    answer(Ops.resourceOfDevice, 0, 5, 1, 144);
+    answer(Ops.resourceDescribe, 9, new byte[] {5, 0, 0, 0});
+    assertThat(in(OTHER_CONTEXT, Ops.greenCreate, 0, 9, 1).result()).isZero();
+    long word = session.allocate(64);
+    session.send(Request.posted(Ops.streamCreate, OTHER_CONTEXT, 17, 1, 0));
+    for (int stream : new int[] {0, 17}) {
+      byte[] wait = operation(WAIT_VALUE, word, 5 + stream);
+      session.send(Request.posted(Ops.streamMemoryOperations, OTHER_CONTEXT, stream, wait));
+      int synchronised = session.ask(Ops.ctxSynchronize);
+      int query = session.ask(Ops.streamQuery, STREAM);
+
+      assertThat(session.read().tag()).as("stream %d", stream).isEqualTo(query);
+      session.post(Ops.streamMemoryOperations, STREAM, operation(WRITE_VALUE, word, 5 + stream));
+      assertThat(session.reply(synchronised).result()).isZero();
+    }
+  }
+
+  @Test
   void resources_ofOtherNumbersKindsOrContexts_areErrors() {
     answer(Ops.resourceOfDevice, 0, 5, 1, 144);
     assertThat(session.call(Ops.resourceOfDevice, 7, 6, 1, 144).result())
