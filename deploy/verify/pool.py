@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """The pool that cases run through: one that is there, or a server that is started for them."""
 import contextlib
+import functools
+import json
 import os
 import subprocess
 import time
@@ -15,8 +17,15 @@ class Pool:
         self.description = description
 
     def run(self, command, gpus=1):
-        """The command line that runs a program on whole GPUs of the pool."""
-        return [self.command, "run", "--pool", self.address, "-n", str(gpus), "--wait", "60s", "--", *command]
+        """The command line that runs a program on whole GPUs of the pool, on fewer where it has fewer."""
+        return [self.command, "run", "--pool", self.address, "-n", str(min(gpus, self.gpus)), "--wait", "60s", "--", *command]
+
+    @functools.cached_property
+    def gpus(self):
+        """How many GPUs it has."""
+        told = subprocess.run(
+            [self.command, "list", "--pool", self.address, "--output", "json"], capture_output=True, text=True, check=True)
+        return len(json.loads(told.stdout)["gpus"])
 
 
 @contextlib.contextmanager

@@ -8,6 +8,7 @@
 //   listen N     listen RESULT              (faults of that GPU from now on)
 //   event MILLIS event RESULT TYPE DATA     (the next fault)
 //   own N        own RESULT BYTES           (of this process on that GPU; -1: it is not in the list)
+//   fabric N     fabric RESULT STATE OLD    (OLD: the result for a version that there never was)
 //   walk         walk CALLS ANSWERED        (every entry point, without arguments and with a device)
 //   cuda BYTES   cuda RESULT                (allocates memory of the first device, as a program would)
 //   spin ROUNDS  spin RESULT                (keeps the GPU at work)
@@ -114,6 +115,13 @@ static void own(unsigned index) {
   printf("own %d %lld\n", result, bytes);
 }
 
+static void fabric(unsigned index) {
+  nvmlGpuFabricInfo_v3_t info = {.version = NVML_VERSION(nvmlGpuFabricInfo_v3_t, 3), .state = 99};
+  nvmlGpuFabricInfo_v3_t never = {.version = NVML_VERSION(nvmlGpuFabricInfo_v3_t, 2)};
+  nvmlReturn_t result = NVML(nvmlDeviceGetGpuFabricInfoV, device(index), &info);
+  printf("fabric %d %d %d\n", result, info.state, NVML(nvmlDeviceGetGpuFabricInfoV, device(index), &never));
+}
+
 /** Whether the second argument is a number of things that the third has room for, or a time. */
 static bool counts(const char *name) {
   return strstr(name, "GetFieldValues") || strstr(name, "GetCpuAffinity");
@@ -185,6 +193,7 @@ int main(int count, char **values) {
     if (strcmp(word, "listen") == 0) printf("listen %d\n", listen_to((unsigned)number));
     if (strcmp(word, "event") == 0) event((unsigned)number);
     if (strcmp(word, "own") == 0) own((unsigned)number);
+    if (strcmp(word, "fabric") == 0) fabric((unsigned)number);
     if (strcmp(word, "walk") == 0) walk();
     if (strcmp(word, "cuda") == 0) printf("cuda %d\n", cuda(values[1], number));
     if (strcmp(word, "spin") == 0) printf("spin %d\n", spin((long long)number));

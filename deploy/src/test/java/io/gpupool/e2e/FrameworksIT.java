@@ -76,6 +76,8 @@ class FrameworksIT {
     "cnn, graphs, ''",
     "gpt, graphs, ''",
     "cnn, loader, ''",
+    "cnn, eager, expandable_segments:True",
+    "gpt, eager, expandable_segments:True",
     "gpt, eager, backend:cudaMallocAsync",
   })
   void train_networkForSteps_noCallIsRefused(String model, String mode, String allocator) {

@@ -50,6 +50,7 @@ class NvmlIT {
         assertThat(gpu[4]).isEqualTo(Long.toString(grant.getMemoryBytes()));
       }
       assertThat(pool.sessions()).as("sessions of a tool that only looks").isEmpty();
+      assertThat(ask(tool, "fabric 0")).isEqualTo("fabric 0 0 25");
       String[] walked = ask(tool, "walk").split(" ");
       assertThat(Integer.parseInt(walked[1])).isGreaterThan(800);
       assertThat(Integer.parseInt(walked[2])).isGreaterThan(40);
