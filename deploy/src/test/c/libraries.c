@@ -233,12 +233,32 @@ static void nvjitlink(void) {
   free(image);
 }
 
+/** Sums over all GPUs there are, and gives each the sum. */
+static void nccl(void) {
+  enum { FLOAT = 7, SUM = 0, MOST = 8 };
+  handle comms[MOST], streams[MOST], context;
+  int count = 0;
+  DRIVER(cuDeviceGetCount, &count);
+  CALL(ncclCommInitAll, comms, count, (handle)NULL);
+  CALL(ncclGroupStart, );
+  for (int i = 0; i < count; i++) {
+    DRIVER(cuDevicePrimaryCtxRetain, &context, i);
+    DRIVER(cuCtxSetCurrent, context);
+    DRIVER(cuStreamCreate, &streams[i], 1);
+    void *data = device_memory(4 * COUNT);
+    CALL(ncclAllReduce, data, data, (size_t)COUNT, FLOAT, SUM, comms[i], streams[i]);
+  }
+  CALL(ncclGroupEnd, );
+  for (int i = 0; i < count; i++) DRIVER(cuStreamSynchronize, streams[i]);
+  for (int i = 0; i < count; i++) CALL(ncclCommDestroy, comms[i]);
+}
+
 static const struct {
   const char *name;
   void (*run)(void);
 } libraries[] = {
     {"cublas", cublas},     {"cublaslt", cublaslt}, {"cufft", cufft}, {"curand", curand}, {"cusparse", cusparse},
-    {"cusolver", cusolver}, {"cudnn", cudnn},       {"nvjitlink", nvjitlink},
+    {"cusolver", cusolver}, {"cudnn", cudnn},       {"nvjitlink", nvjitlink}, {"nccl", nccl},
 };
 
 int main(int count, char **arguments) {

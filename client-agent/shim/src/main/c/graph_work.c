@@ -199,18 +199,21 @@ CUresult work_kernel(struct work *work, struct context *context, CUfunction hand
   if (result) return result;
   const struct function_info *info = function->info;
   if (!packed && info->parameterCount && !parameters) return CUDA_ERROR_INVALID_VALUE;
-  if (packed && packedBytes < info->parameterBytes) return CUDA_ERROR_INVALID_VALUE;
+  // A packed block may end early: the rest is zeros.
+  if (packed && !packedBytes && info->parameterBytes) return CUDA_ERROR_INVALID_VALUE;
+  uint32_t bytes = info->parameterBytes;
+  if (packed && packedBytes > bytes) bytes = (uint32_t)packedBytes;
   *work = work_make(NODE_KERNEL, function->context);
   struct kernel_work *kernel = &work->kernel;
   *kernel = (struct kernel_work){
       .function = (CUfunction)(void *)function,
       .kernel = (CUkernel)(void *)kernel_behind(function),
       .sharedBytes = launch->sharedBytes,
-      .parameterBytes = packed ? (uint32_t)packedBytes : info->parameterBytes,
+      .parameterBytes = bytes,
       .parameterCount = info->parameterCount};
   memcpy(kernel->grid, launch->grid, sizeof kernel->grid);
   memcpy(kernel->block, launch->block, sizeof kernel->block);
-  kernel->parameters = malloc(kernel->parameterBytes + 1);
+  kernel->parameters = calloc(1, kernel->parameterBytes + 1);
   kernel->pointers = malloc((kernel->parameterCount + 1) * sizeof *kernel->pointers);
   if (!kernel->parameters || !kernel->pointers || !copy_attributes(kernel, launch)) {
     free_kernel(kernel);

@@ -19,6 +19,7 @@ struct function {
   const struct function_info *info;
   struct legacy_launch *legacy;
   uint32_t cached;  // bit i: attribute i is known
+  uint32_t absent;  // bit i: there is no attribute i
   int32_t attributes[CACHED_ATTRIBUTES];
 };
 

@@ -65,7 +65,7 @@ NVML(nvmlDeviceGetP2PStatus, nvmlDevice_t first, nvmlDevice_t second, unsigned c
   struct gpu one, other;
   TRY(gpu_known(first, &one));
   TRY(gpu_known(second, &other));
-  if (!status || first == second || capability > P2P_LAST) return NVML_ERROR_INVALID_ARGUMENT;
+  if (!status || capability > P2P_LAST) return NVML_ERROR_INVALID_ARGUMENT;
   bool soft = strcmp(one.backend, "soft") == 0;
   bool near = strcmp(one.server, other.server) == 0 && strcmp(one.backend, other.backend) == 0;
   *status = !near || (soft && capability == P2P_NVLINK) ? P2P_NOT_SUPPORTED

@@ -27,7 +27,7 @@ import org.junit.jupiter.api.io.TempDir;
 
 /**
  * The programs of examples/cuda as nvcc compiles them: with optimisation all, without it and with
- * the CUDA runtime beside them one in four; all of those, too, with {@code
+ * the CUDA runtime beside them one in eight; all of those, too, with {@code
  * -Dgpupool.cuda.all=true}. They find one agent of one pool, and run two at a time.
  */
 class CudaProgramsIT {
@@ -37,7 +37,7 @@ class CudaProgramsIT {
   private static final Duration COMPILING = Duration.ofMinutes(10);
   private static final Duration RUNNING = Duration.ofMinutes(3);
   private static final int AT_A_TIME = 2;
-  private static final int ONE_IN = Boolean.getBoolean("gpupool.cuda.all") ? 1 : 4;
+  private static final int ONE_IN = Boolean.getBoolean("gpupool.cuda.all") ? 1 : 8;
 
   /** Of a GPU: 1 GiB for each, and place for the processes that some of them start. */
   private static final String SHARE = "0.125";

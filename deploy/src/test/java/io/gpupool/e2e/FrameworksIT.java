@@ -49,7 +49,7 @@ class FrameworksIT {
             + python
             + "; GPUPOOL_TEST_PYTHON names another interpreter");
     nvidia = Path.of(asked.output().strip()).resolve("nvidia");
-    pool = Pool.start("soft:1,mem=8Gi", "--soft-missing-ptx=skip");
+    pool = Pool.start("soft:2,mem=8Gi", "--soft-missing-ptx=skip");
     freeBytes = pool.freeBytes();
   }
 
@@ -118,6 +118,21 @@ class FrameworksIT {
             .run(PATIENCE);
     assertThat(ended.output()).as(ended.toString()).contains(name + ": OK");
     assertThat(CallTrace.read(trace).refused()).as(trace.toString()).isZero();
+  }
+
+  /** It asks for page-locked memory of a NUMA node to see whether there is such. */
+  @Test
+  void nccl_sumOverTwoGpus_onlyItsProbeIsRefused() {
+    Path trace = CallTrace.place("nccl");
+    String[] both = {"-n", "2"};
+    Program.Ended ended =
+        pool.run(both, CPrograms.fixture("libraries"), "nccl", find("libnccl.so"))
+            .with("LD_LIBRARY_PATH", libraryPath())
+            .with("NCCL_DEBUG", "INFO")
+            .with("GPUPOOL_TRACE", trace)
+            .run(PATIENCE);
+    assertThat(ended.output()).as(ended.toString()).contains("via P2P/").contains("nccl: OK");
+    assertThat(CallTrace.read(trace).refused()).as(trace.toString()).isLessThanOrEqualTo(1);
   }
 
   @Test

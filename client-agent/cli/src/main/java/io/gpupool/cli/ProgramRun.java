@@ -119,6 +119,9 @@ final class ProgramRun {
     program.set("GPUPOOL_AGENT", socket.text());
     program.set("GPUPOOL_LEASE", lease.ticket());
     program.set("GPUPOOL_POOL", pool.toString());
+    // NCCL knows nothing of how the GPUs lie to each other, and would pass data through memory of
+    // this machine that a GPU reads while the processor writes it; from GPU to GPU works.
+    program.setDefault("NCCL_P2P_LEVEL", "SYS");
     if (areSoftware(lease.lease().getGrantsList())) {
       preload(program, installation.require(installation.nvrtc()).toString());
     }

@@ -35,6 +35,11 @@ final class SupervisedProgram {
     builder.environment().put(variable, value);
   }
 
+  /** Sets a variable that the user has not. */
+  void setDefault(String variable, String value) {
+    builder.environment().putIfAbsent(variable, value);
+  }
+
   void prepend(String variable, String entry) {
     builder
         .environment()

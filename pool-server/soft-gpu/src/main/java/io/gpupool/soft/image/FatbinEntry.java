@@ -7,8 +7,8 @@ import io.airlift.compress.v3.lz4.Lz4JavaDecompressor;
 import io.airlift.compress.v3.zstd.ZstdJavaDecompressor;
 import io.gpupool.soft.CudaStatus;
 import io.gpupool.soft.GpuException;
+import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
-import java.util.Arrays;
 
 /**
  * One piece of code in a fat binary.
@@ -25,8 +25,8 @@ record FatbinEntry(int kind, int arch, Compression compression, long plainBytes,
   /** PTX of one of several units that {@link ImageLinker} put together; no compiler makes these. */
   static final int LINKED_PTX = 0x4750;
 
-  /** The most that one entry may unpack to. */
-  static final long MAX_PLAIN_BYTES = 64L << 20;
+  /** The most that one entry may unpack to; NCCL's kernels take 100 MB. */
+  static final long MAX_PLAIN_BYTES = 512L << 20;
 
   private static final long MIN_PLAIN_LIMIT_BYTES = 1 << 20;
   private static final long MAX_RATIO = 1024;
@@ -52,25 +52,22 @@ record FatbinEntry(int kind, int arch, Compression compression, long plainBytes,
     // Code does not shrink beyond this; so what is allocated is bounded by what was sent.
     long most = Math.min(MAX_PLAIN_BYTES, MIN_PLAIN_LIMIT_BYTES + stored.length() * MAX_RATIO);
     if (plainBytes <= 0 || plainBytes > most) {
-      throw Bytes.invalid("a compressed part that claims to be " + plainBytes + " bytes");
+      throw Bytes.invalid(
+          "a compressed part that claims to be %d bytes of at most %d".formatted(plainBytes, most));
     }
-    byte[] packed = stored.copy();
-    byte[] plain = allocate((int) plainBytes);
-    int length;
+    MemorySegment plain = allocate(plainBytes);
     try {
-      length = decompressor.decompress(packed, 0, packed.length, plain, 0, plain.length);
+      return new Bytes(plain.asSlice(0, decompressor.decompress(stored.segment(), plain)));
     } catch (MalformedInputException | IndexOutOfBoundsException | IllegalArgumentException e) {
       throw Bytes.invalid("a damaged " + compression + " part: " + e.getMessage());
     }
-    return new Bytes(
-        MemorySegment.ofArray(length == plain.length ? plain : Arrays.copyOf(plain, length)));
   }
 
-  private static byte[] allocate(int length) {
+  /** Beside the heap, which is small: the code of a library may be larger. */
+  private static MemorySegment allocate(long length) {
     try {
-      return new byte[length];
+      return Arena.ofAuto().allocate(length);
     } catch (OutOfMemoryError e) {
-      // Only this array failed: the process is as healthy as before.
       throw new GpuException(
           CudaStatus.OUT_OF_MEMORY, "no room to unpack " + length + " bytes of an image");
     }

@@ -6,6 +6,7 @@ import io.gpupool.cuda.SessionServices;
 import io.gpupool.worker.os.Memory;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
+import java.lang.foreign.ValueLayout;
 import java.util.ArrayList;
 import java.util.HashSet;
 import java.util.List;
@@ -15,6 +16,10 @@ import java.util.Set;
 /** Modules and their functions. Used by the session's thread alone. */
 final class Modules implements ModuleOps {
   private static final int MAX_NAME_BYTES = 64 << 10;
+
+  /** More than CUfunction_attribute has. */
+  private static final int MAX_ATTRIBUTES = 64;
+
   private static final long MAX_TABLE_BYTES = 512 << 10;
   private static final int ATTRIBUTE_MAJOR = 75;
   private static final int ATTRIBUTE_MINOR = 76;
@@ -221,15 +226,26 @@ final class Modules implements ModuleOps {
   }
 
   @Override
-  public void functionGetAttribute(int tag, int function, int attribute, boolean wanted) {
+  public void functionGetAttributes(int tag, int function, long valuesCapacity) {
     long handle = state.functions.get(function);
     if (handle == SessionServices.NO_HANDLE) {
       state.reply(tag, CudaResult.INVALID_HANDLE);
       return;
     }
+    byte[] values = new byte[(int) Math.min(valuesCapacity / 8, MAX_ATTRIBUTES) * 8];
+    MemorySegment told = MemorySegment.ofArray(values);
     long out = state.out();
-    int result = state.backend.cuFuncGetAttribute(out, attribute, handle);
-    state.reply(tag, result, out, wanted ? 8 : 0);
+    for (int attribute = 0; attribute * 8 < values.length; attribute++) {
+      int result = state.backend.cuFuncGetAttribute(out, attribute, handle);
+      told.set(ValueLayout.JAVA_INT_UNALIGNED, attribute * 8L, result);
+      told.set(
+          ValueLayout.JAVA_INT_UNALIGNED, attribute * 8L + 4, result == 0 ? Memory.getInt(out) : 0);
+    }
+    try (Arena arena = Arena.ofConfined()) {
+      Payload payload = new Payload(arena, values.length + 16);
+      payload.variable(valuesCapacity > 0, values);
+      state.reply(tag, 0, payload.address(), payload.lengthBytes());
+    }
   }
 
   @Override

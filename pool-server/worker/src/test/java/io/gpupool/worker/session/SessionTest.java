@@ -132,7 +132,10 @@ class SessionTest extends SessionOnTestDriver {
     assertThat(onlyLength.payload()).hasSize(8);
     assertThat(onlyLength.u64(0)).isEqualTo(64);
 
-    assertThat(session.call(Ops.functionGetAttribute, FILL, 4, 1).i32(0)).isEqualTo(1004);
+    byte[] attributes = session.call(Ops.functionGetAttributes, FILL, 5 * 8).variable(0);
+    assertThat(attributes).hasSize(5 * 8);
+    assertThat(ByteBuffer.wrap(attributes).order(ByteOrder.LITTLE_ENDIAN).getInt(4 * 8 + 4))
+        .isEqualTo(1004);
     assertThat(session.call(Ops.moduleGetFunction, 16, 99, "add", 256).variable(0)).hasSize(32);
     assertThat(session.call(Ops.moduleGetFunction, 16, 98, "none", 256).result()).isEqualTo(500);
   }
