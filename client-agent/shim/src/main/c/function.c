@@ -5,6 +5,9 @@
 #include "ops.h"
 #include "shim.h"
 
+#include <stdlib.h>
+#include <string.h>
+
 // CUfunction_attribute
 enum {
   FUNCTION_SHARED_BYTES = 1,

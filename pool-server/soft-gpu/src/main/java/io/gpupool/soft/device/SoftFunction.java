@@ -160,7 +160,8 @@ public final class SoftFunction {
     if (!layout.isEmpty()) {
       needed = layout.getLast().offsetBytes() + layout.getLast().sizeBytes();
     }
-    // A packed block may end early, as NCCL's do, whose kernels have room for more than they are given.
+    // A packed block may end early, as NCCL's do, whose kernels have room for more than they are
+    // given.
     if (params.byteSize() == 0 && needed != 0) {
       throw new GpuException(
           CudaStatus.INVALID_VALUE,
