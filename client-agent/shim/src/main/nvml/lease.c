@@ -141,6 +141,17 @@ static void take_faults(struct gpu *gpu) {
   }
 }
 
+static void take_peers(struct gpu *gpu) {
+  char value[VALUE_BYTES];
+  gpu->peers = 0;
+  text_get(&message, "peers", value, sizeof value);
+  for (char *at = value, *rest = value;; at = rest) {
+    unsigned long peer = strtoul(at, &rest, 10);
+    if (rest == at) return;
+    if (peer < MAX_GPUS) gpu->peers |= (uint64_t)1 << peer;
+  }
+}
+
 static void take_gpu(struct gpu *gpu, unsigned index) {
   char value[VALUE_BYTES];
   text_get(&message, "name", gpu->name, sizeof gpu->name);
@@ -164,6 +175,7 @@ static void take_gpu(struct gpu *gpu, unsigned index) {
   gpu->busBits = (unsigned)number("bus_bits");
   take_measurements(gpu);
   take_faults(gpu);
+  take_peers(gpu);
   take_processes(gpu);
 }
 

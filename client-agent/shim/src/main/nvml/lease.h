@@ -45,6 +45,7 @@ struct gpu {
   unsigned computeBasisPoints;  // the lease's share of the GPU
   unsigned busyBasisPoints;     // of the GPU's time, in the last seconds
   unsigned multiprocessors, clockKilohertz, memoryClockKilohertz, busBits;
+  uint64_t peers;              // bit i: it reaches the memory of GPU i of the lease, as the driver tells
   int64_t measured[MEASURES];  // NOT_MEASURED: the pool does not say
   uint64_t faults;             // so far; of the last of them there are the numbers (XID)
   unsigned lastFaultCount;

@@ -7,7 +7,7 @@
 
 enum { ADDRESSING_NONE = 0, VIRTUALIZATION_NONE = 0, COMPUTE_DEFAULT = 0, LAST_RESTRICTED_API = 1 };
 enum { TOPOLOGY_INTERNAL = 0, TOPOLOGY_SYSTEM = 50 };
-enum { P2P_NVLINK = 2, P2P_LAST = 4, P2P_OK = 0, P2P_NOT_SUPPORTED = 5, P2P_UNKNOWN = 6 };
+enum { P2P_WRITE = 1, P2P_NVLINK = 2, P2P_LAST = 4, P2P_OK = 0, P2P_NOT_SUPPORTED = 5, P2P_UNKNOWN = 6 };
 enum { LONG_BITS = 8 * sizeof(unsigned long) };
 
 #define CONSTANT(name, value) \
@@ -68,9 +68,10 @@ NVML(nvmlDeviceGetP2PStatus, nvmlDevice_t first, nvmlDevice_t second, unsigned c
   if (!status || capability > P2P_LAST) return NVML_ERROR_INVALID_ARGUMENT;
   bool soft = strcmp(one.backend, "soft") == 0;
   bool near = strcmp(one.server, other.server) == 0 && strcmp(one.backend, other.backend) == 0;
-  *status = !near || (soft && capability == P2P_NVLINK) ? P2P_NOT_SUPPORTED
-            : soft                                      ? P2P_OK
-                                                        : P2P_UNKNOWN;
+  bool reached = first == second || one.peers >> lease_index(second) & 1;
+  *status = !near || (soft && capability == P2P_NVLINK)     ? P2P_NOT_SUPPORTED
+            : soft || (reached && capability <= P2P_WRITE) ? P2P_OK
+                                                            : P2P_UNKNOWN;
   return NVML_SUCCESS;
 }
 

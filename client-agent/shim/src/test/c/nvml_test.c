@@ -42,6 +42,7 @@ static void *library;
 static char socketName[64];
 static int connections;  // of the agent, so far
 static bool refusing;    // what it says from now on
+static bool together;    // both GPUs are of one server, and the first one reaches the other
 static unsigned long long usedBytes = 3u << 20;
 static const char *faults[2];  // of the first GPU: how many, and their numbers; NULL: none
 
@@ -67,8 +68,9 @@ static void answer(struct text_message *message) {
   text_add(message, "uuid",
            first ? "GPU-00112233-4455-6677-8899-aabbccddeeff"
                  : "GPU-ffeeddcc-bbaa-9988-7766-554433221100");
-  text_add(message, "server", first ? "one" : "other");
-  text_add(message, "backend", first ? "nvidia" : "soft");
+  text_add(message, "server", first || together ? "one" : "other");
+  text_add(message, "backend", first || together ? "nvidia" : "soft");
+  text_add(message, "peers", first && together ? "1" : "");
   text_add(message, "pci", first ? "0000:3b:00.0" : "0001:02:03.0");
   text_add(message, "cc", first ? "9.0" : "8.6");
   text_add(message, "memory", "1073741824");
@@ -436,6 +438,31 @@ static void measurements_ofACardWithoutThem_areNotSupported(void) {
   CHECK_RESULT(NVML_ERROR_NOT_SUPPORTED, (int)CALL(nvmlDeviceGetTotalEccErrors, device, 1u, 0u, &number));
 }
 
+static unsigned p2p(unsigned first, unsigned second, unsigned capability) {
+  nvmlDevice_t one, other;
+  unsigned status = 99;
+  CHECK_OK(CALL(nvmlDeviceGetHandleByIndex_v2, first, &one));
+  CHECK_OK(CALL(nvmlDeviceGetHandleByIndex_v2, second, &other));
+  CHECK_OK(CALL(nvmlDeviceGetP2PStatus, one, other, capability, &status));
+  return status;
+}
+
+static void p2pStatus_ofGpus_isAsTheirDriverTellsTheServer(void) {
+  enum { READ = 0, WRITE = 1, NVLINK = 2, OK = 0, NOT_SUPPORTED = 5, UNKNOWN = 6 };
+  begin(0);
+  CHECK(p2p(0, 0, READ) == OK);
+  CHECK(p2p(0, 1, READ) == NOT_SUPPORTED);
+  CHECK_OK(CALL(nvmlShutdown));
+  together = true;
+  CHECK_OK(CALL(nvmlInit_v2));
+  CHECK(p2p(0, 1, READ) == OK);
+  CHECK(p2p(0, 1, WRITE) == OK);
+  CHECK(p2p(0, 1, NVLINK) == UNKNOWN);
+  CHECK(p2p(1, 0, READ) == UNKNOWN);
+  together = false;
+  CHECK_OK(CALL(nvmlShutdown));
+}
+
 static nvmlReturn_t register_events(nvmlDevice_t device, unsigned long long types, nvmlEventSet_t set) {
   return ((nvmlReturn_t(*)(nvmlDevice_t, unsigned long long, nvmlEventSet_t))(void (*)(void))function(
       "nvmlDeviceRegisterEvents"))(device, types, set);
@@ -528,6 +555,7 @@ int main(void) {
   CASE(exportTable_asNvidiaSmiUsesIt_answers);
   CASE(measurements_ofACardThatHasThem_areAnswered);
   CASE(measurements_ofACardWithoutThem_areNotSupported);
+  CASE(p2pStatus_ofGpus_isAsTheirDriverTellsTheServer);
   CASE(event_faultOfTheGpu_isToldOnceToWhoRegistered);
   CASE(event_waitedFor_timesOut);
   CASE(fork_child_asksByItself);

@@ -253,10 +253,12 @@ static void peer_default(struct peer_session *session, const struct frame *frame
       peer_reply(session, frame, 0, out, 16);
       break;
     }
-    case OP_functionGetAttribute:
-      none[0] = slot[2] == 0 ? 1024 : 0;
-      peer_reply(session, frame, 0, none, 8);
+    case OP_functionGetAttributes: {
+      enum { ATTRIBUTES = 17 };
+      uint64_t out[1 + ATTRIBUTES] = {8 * ATTRIBUTES, (uint64_t)1024 << 32};  // a length, then results and values
+      peer_reply(session, frame, 0, out, sizeof out);
       break;
+    }
     case OP_launch:
       peer_launch(session, frame);
       break;

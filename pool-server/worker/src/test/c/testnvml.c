@@ -7,9 +7,11 @@
  *   slice UUID INSTANCE         a part of the card before it (MIG)
  *   condition UUID WORD         of a card: lost, pending, failed (rows of memory to be remapped)
  *   fault UUID XID [INSTANCE]   of a card; XID 0: an error of memory that could not be corrected
+ *   peers UUID UUID             two cards that reach each other's memory
  *   sensor UUID WORD NUMBER     of a card: power, limit, fan, performance, clock0 to clock3, errors0, errors1;
  *                               what is not there is not supported
  */
+#include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -29,6 +31,7 @@ struct device {
   char uuid[UUID_BYTES];
   struct device *card;  // itself, unless a slice
   unsigned instance;
+  uint32_t peers;  // bit i: the device of that place
   char condition[16];
   struct sensor sensors[MAX_SENSORS];
 };
@@ -68,7 +71,7 @@ static struct sensor *sensor(struct device *device, const char *name) {
 static int read_file(int skip, struct fault *fault) {
   const char *path = getenv("TESTNVML");
   FILE *file = path ? fopen(path, "re") : NULL;
-  char line[256], uuid[UUID_BYTES], word[16];
+  char line[256], uuid[UUID_BYTES], other[UUID_BYTES], word[16];
   struct device *card = NULL;
   unsigned number, instance;
   int found = 0;
@@ -81,6 +84,9 @@ static int read_file(int skip, struct fault *fault) {
       add(uuid, card, instance);
     } else if (sscanf(line, "condition %95s %15s", uuid, word) == 2) {
       strcpy(named(uuid)->condition, word);
+    } else if (sscanf(line, "peers %95s %95s", uuid, other) == 2) {
+      named(uuid)->peers |= 1u << (named(other) - devices);
+      named(other)->peers |= 1u << (named(uuid) - devices);
     } else if (sscanf(line, "sensor %95s %15s %u", uuid, word, &number) == 3) {
       struct sensor *told = sensor(named(uuid), word);
       strcpy(told->name, word);
@@ -155,6 +161,13 @@ int nvmlDeviceGetMigDeviceHandleByIndex(struct device *card, unsigned index, str
 
 int nvmlDeviceGetGpuInstanceId(struct device *slice, unsigned *id) {
   *id = slice->instance;
+  return SUCCESS;
+}
+
+int nvmlDeviceGetP2PStatus(struct device *card, struct device *other, int capability, unsigned *status) {
+  enum { READ = 0, WRITE = 1, OK = 0, NO = 5 };
+  bool is = (capability == READ || capability == WRITE) && card->peers >> (other - devices) & 1;
+  *status = is ? OK : NO;
   return SUCCESS;
 }
 

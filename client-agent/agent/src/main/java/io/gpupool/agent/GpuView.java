@@ -13,6 +13,8 @@ import java.util.List;
 import java.util.Map;
 import java.util.Optional;
 import java.util.TreeMap;
+import java.util.stream.Collectors;
+import java.util.stream.IntStream;
 
 /** What a lease shows to NVML, as messages for the shim. Pure functions. */
 final class GpuView {
@@ -74,12 +76,25 @@ final class GpuView {
             .put("memory_clock", gpu.getMemoryClockKilohertz())
             .put("bus_bits", gpu.getMemoryBusBits());
     GpuMeasurements.of(gpu).forEach(message::put);
+    message.put("peers", peers(lease, gpu));
     int count = 0;
     for (Map.Entry<Integer, Long> process : bytes(lease, ordinal, host).entrySet()) {
       int pid = process.getKey();
       message.put("process." + count++, pid + " " + process.getValue() + " " + name(lease, pid));
     }
     return message.put("processes", count).build();
+  }
+
+  /** The lease's GPUs that this one reaches, as the lease counts. */
+  private static String peers(DescribeLeaseReply lease, GpuInfo gpu) {
+    return IntStream.range(0, lease.getLease().getGrantsCount())
+        .filter(other -> {
+          Grant grant = lease.getLease().getGrants(other).getGrant();
+          return gpu.getPeersList().contains(grant.getGpuUuid())
+              && grant.getServer().equals(gpu.getServer());
+        })
+        .mapToObj(Integer::toString)
+        .collect(Collectors.joining(" "));
   }
 
   /** Bytes on that GPU by process; a process may have a session at each server. */

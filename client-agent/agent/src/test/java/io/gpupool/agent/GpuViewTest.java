@@ -81,6 +81,20 @@ class GpuViewTest {
   }
 
   @Test
+  void gpu_reachesOthersOfItsServer_areToldAsTheLeaseCounts() {
+    DescribeLeaseReply.Builder lease = DescribeLeaseReply.newBuilder();
+    String[][] gpus = {{"a", "GPU-0"}, {"b", "GPU-1"}, {"a", "GPU-1"}, {"a", "GPU-2"}};
+    for (String[] gpu : gpus) {
+      Grant.Builder grant = Grant.newBuilder().setServer(gpu[0]).setGpuUuid(gpu[1]);
+      lease.getLeaseBuilder().addGrants(GrantUse.newBuilder().setGrant(grant));
+    }
+    lease.addGpus(GpuInfo.newBuilder().setServer("a").addPeers("GPU-1").addPeers("GPU-2"));
+
+    assertThat(GpuView.gpu(lease.build(), 0, "here").fields()).containsEntry("peers", "2 3");
+    assertThat(GpuView.gpu(lease.build(), 1, "here").fields()).containsEntry("peers", "");
+  }
+
+  @Test
   void gpu_ofAServerAmongSeveral_countsTheSessionThere() {
     LeaseInfo.Builder lease = LeaseInfo.newBuilder();
     for (String server : new String[] {"a", "b", "a", "b"}) {

@@ -28,6 +28,9 @@ public final class Nvml {
   private static final int ECC_CORRECTED = 0;
   private static final int ECC_UNCORRECTED = 1;
   private static final int ECC_SINCE_START = 0;
+  private static final int P2P_READ = 0;
+  private static final int P2P_WRITE = 1;
+  private static final int P2P_OK = 0;
 
   private final LibNvml library;
   private final Arena arena = Arena.ofAuto();
@@ -103,6 +106,22 @@ public final class Nvml {
     public boolean isSlice() {
       return instance.isPresent();
     }
+  }
+
+  /** Whether a GPU reads and writes the other's memory itself, as far as the driver tells. */
+  public boolean reaches(Device device, Device other) {
+    return !device.isSlice()
+        && !other.isSlice()
+        && device.card() != other.card()
+        && isPeer(device, other, P2P_READ)
+        && isPeer(device, other, P2P_WRITE);
+  }
+
+  private boolean isPeer(Device device, Device other, int capability) {
+    OptionalInt status =
+        number(
+            "nvmlDeviceGetP2PStatus", device.card(), other.card(), capability, scratch.address());
+    return status.isPresent() && status.getAsInt() == P2P_OK;
   }
 
   /** How a GPU is now; what it or its driver does not tell is empty. */

@@ -2,6 +2,7 @@
 package io.gpupool.server.health;
 
 import java.util.HashMap;
+import java.util.List;
 import java.util.Map;
 import java.util.Optional;
 import java.util.OptionalLong;
@@ -35,6 +36,12 @@ public record Reading(String type, Map<String, String> fields) {
 
   String uuid() {
     return fields.get("uuid");
+  }
+
+  /** A field of several words; empty if it was not told. */
+  public List<String> list(String field) {
+    String text = fields.get(field);
+    return text == null ? List.of() : List.of(text.split(","));
   }
 
   /** A field that is a number; empty if it was not told. */

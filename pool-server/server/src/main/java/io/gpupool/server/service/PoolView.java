@@ -324,6 +324,7 @@ public final class PoolView {
     sample.number("video").ifPresent(value -> info.setVideoMegahertz((int) value));
     sample.number("corrected").ifPresent(info::setCorrectedErrors);
     sample.number("ecc").ifPresent(info::setUncorrectedErrors);
+    info.addAllPeers(sample.list("peers"));
   }
 
   /** How many GPUs a request counts, if it gets the largest that will do. */

@@ -4,10 +4,13 @@ package io.gpupool.worker.watch;
 import io.gpupool.nvml.Events;
 import io.gpupool.nvml.Nvml;
 import java.io.PrintStream;
+import java.util.HashMap;
 import java.util.List;
+import java.util.Map;
 import java.util.Optional;
 import java.util.OptionalInt;
 import java.util.OptionalLong;
+import java.util.stream.Collectors;
 
 /**
  * Tells how the GPUs are, a line each: once a second what they measure, and faults as they come.
@@ -15,7 +18,7 @@ import java.util.OptionalLong;
  *
  * <pre>
  * sample uuid=GPU-... condition=ok used=1024 utilization=50 temperature=40 power=71000 limit=350000 fan=30
- *    performance=0 graphics=1980 sm=1980 memory=3201 video=1545 corrected=0 ecc=0
+ *    performance=0 graphics=1980 sm=1980 memory=3201 video=1545 corrected=0 ecc=0 peers=GPU-...,GPU-...
  * fault uuid=GPU-... xid=79
  * </pre>
  *
@@ -28,6 +31,7 @@ public final class GpuWatch {
   private final Nvml nvml;
   private final List<Nvml.Device> devices;
   private final Optional<Events> faults;
+  private final Map<Nvml.Device, String> peers = new HashMap<>();
   private final PrintStream out;
 
   public GpuWatch(Nvml nvml, PrintStream out) {
@@ -35,6 +39,15 @@ public final class GpuWatch {
     this.out = out;
     devices = nvml.devices();
     faults = nvml.faults(devices);
+    // They do not change while the driver is loaded.
+    devices.forEach(device -> peers.put(device, peersOf(device)));
+  }
+
+  private String peersOf(Nvml.Device device) {
+    return devices.stream()
+        .filter(other -> nvml.reaches(device, other))
+        .map(Nvml.Device::uuid)
+        .collect(Collectors.joining(","));
   }
 
   /** Goes on until nobody reads, or the driver tells no more. */
@@ -63,7 +76,7 @@ public final class GpuWatch {
     }
   }
 
-  private static String line(Nvml.Device device, Nvml.Sample sample) {
+  private String line(Nvml.Device device, Nvml.Sample sample) {
     StringBuilder line =
         new StringBuilder("sample uuid=" + device.uuid() + " condition=" + sample.condition());
     add(line, "used", sample.usedBytes());
@@ -79,7 +92,8 @@ public final class GpuWatch {
     add(line, "video", sample.clocks().video());
     add(line, "corrected", sample.correctedErrors());
     add(line, "ecc", sample.uncorrectedErrors());
-    return line.toString();
+    String reached = peers.get(device);
+    return reached.isEmpty() ? line.toString() : line + " peers=" + reached;
   }
 
   private static void add(StringBuilder line, String key, OptionalInt value) {

@@ -72,6 +72,16 @@ class GpuWatchTest {
   }
 
   @Test
+  void watch_cardsThatReachEachOther_areToldAsPeers() throws IOException {
+    write("gpu GPU-a", "gpu GPU-b", "gpu GPU-c", "peers GPU-a GPU-b", "peers GPU-a GPU-c");
+    BufferedReader lines = start("--watch");
+
+    assertThat(lines.readLine()).endsWith(" peers=GPU-b,GPU-c");
+    assertThat(lines.readLine()).endsWith(" peers=GPU-a");
+    assertThat(lines.readLine()).endsWith(" peers=GPU-a");
+  }
+
+  @Test
   void probe_dividedCard_namesSlicesAndUndividedCards() throws IOException {
     write("gpu GPU-a", "slice MIG-1 1", "slice MIG-2 2", "gpu GPU-b");
 
