@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Trains a small network for some steps; what it computes is not looked at.
 
-Arguments: cnn or gpt; eager, amp, graphs or loader; the number of steps.
+Arguments: cnn or gpt; eager, amp, graphs, loader or compile; the number of steps.
 """
 import sys
 
@@ -79,6 +79,8 @@ def main():
     optimizer = torch.optim.AdamW(model.parameters(), lr=1e-3)
     scaler = torch.amp.GradScaler("cuda", enabled=MODE == "amp")
     call = model
+    if MODE == "compile":
+        call = torch.compile(model)
     if MODE == "graphs":
         call = torch.cuda.graphs.make_graphed_callables(model, (examples(BATCH)[0].cuda(),))
     done = 0

@@ -76,6 +76,7 @@ class FrameworksIT {
     "cnn, graphs, ''",
     "gpt, graphs, ''",
     "cnn, loader, ''",
+    "gpt, compile, ''",
     "cnn, eager, expandable_segments:True",
     "gpt, eager, expandable_segments:True",
     "gpt, eager, backend:cudaMallocAsync",
