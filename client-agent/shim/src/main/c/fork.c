@@ -15,9 +15,11 @@
 #include "mapped.h"
 #include "memory.h"
 #include "mirror.h"
+#include "module.h"
 #include "pool.h"
 #include "session.h"
 #include "share.h"
+#include "stream.h"
 #include "texture.h"
 #include "thread.h"
 #include "trace.h"
@@ -45,6 +47,8 @@ static void forget(void) {
   ipc_reset();
   pools_reset();
   linkers_reset();
+  functions_reset();
+  streams_reset();
   textures_reset();
   greens_reset();
   graphs_reset();

@@ -19,6 +19,8 @@ enum {
 /** Held while attributes are asked for or set, so that no old answer takes the place of what was set. */
 static struct lock attributes;
 
+void functions_reset(void) { attributes.word = 0; }
+
 CUresult function_find(CUfunction handle, struct context **context, struct function **function) {
   struct function *found = arena_find(&functions, handle);
   if (LIKELY(found != NULL)) {

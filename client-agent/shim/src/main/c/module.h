@@ -60,5 +60,8 @@ CUresult function_attribute(struct function *function, CUfunction_attribute attr
 CUresult function_set_attribute(struct function *function, CUfunction_attribute attribute,
                                 int32_t value);
 
+/** In a forked child: no thread asks for attributes. */
+void functions_reset(void);
+
 /** All modules of a context become bad handles. */
 void modules_forget(struct context *context);

@@ -28,8 +28,11 @@ CUresult stream_make(struct context *context, unsigned int flags, int priority,
   return op_streamCreate(context->number, stream->slot.number, flags, priority);
 }
 
+static struct lock making;  // so that one asker alone makes a stream of the shim's own
+
+void streams_reset(void) { making.word = 0; }
+
 CUresult stream_internal(struct context *context, uint32_t *kept, uint32_t *number) {
-  static struct lock making;
   CUresult result = CUDA_SUCCESS;
   *number = __atomic_load_n(kept, __ATOMIC_ACQUIRE);
   if (*number) return CUDA_SUCCESS;

@@ -46,3 +46,6 @@ CUresult stream_wait(struct context *context, uint32_t number);
 
 /** All streams of a context become bad handles. */
 void streams_forget(struct context *context);
+
+/** In a forked child: no thread makes a stream. */
+void streams_reset(void);
