@@ -232,7 +232,7 @@ final class Modules implements ModuleOps {
       state.reply(tag, CudaResult.INVALID_HANDLE);
       return;
     }
-    byte[] values = new byte[(int) Math.min(valuesCapacity / 8, MAX_ATTRIBUTES) * 8];
+    byte[] values = new byte[Math.clamp(valuesCapacity / 8, 0, MAX_ATTRIBUTES) * 8];
     MemorySegment told = MemorySegment.ofArray(values);
     long out = state.out();
     for (int attribute = 0; attribute * 8 < values.length; attribute++) {

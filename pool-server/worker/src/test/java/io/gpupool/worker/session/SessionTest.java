@@ -136,6 +136,7 @@ class SessionTest extends SessionOnTestDriver {
     assertThat(attributes).hasSize(5 * 8);
     assertThat(ByteBuffer.wrap(attributes).order(ByteOrder.LITTLE_ENDIAN).getInt(4 * 8 + 4))
         .isEqualTo(1004);
+    assertThat(session.call(Ops.functionGetAttributes, FILL, -9).payload()).isEmpty();
     assertThat(session.call(Ops.moduleGetFunction, 16, 99, "add", 256).variable(0)).hasSize(32);
     assertThat(session.call(Ops.moduleGetFunction, 16, 98, "none", 256).result()).isEqualTo(500);
   }
