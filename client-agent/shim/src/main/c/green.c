@@ -15,8 +15,8 @@
 
 enum { DEFAULT_STREAM = 1, MAX_GROUPS = 1024, NO_SPLIT = 0 };
 
-// CUdevResourceType, and where a resource says it
-enum { TYPE_INVALID = 0, TYPE_SM = 1 };
+// CUdevResourceType, which a resource begins with, and its room for what only the driver reads
+enum { TYPE_SM = 1, NUMBER_OFFSET = 4 };
 
 /** A resource that the server gave; programs have copies of the bytes. */
 struct resource {
@@ -46,8 +46,17 @@ static uint32_t next_numbers(uint32_t count) {
   return __atomic_fetch_add(&all.lastNumber, count, __ATOMIC_RELAXED) + 1;
 }
 
-static CUresult remember(CUdevice device, uint32_t number, const void *bytes) {
+/**
+ * Keeps a resource and hands it out; `to` may be NULL. Servers give the same bytes for GPUs that are
+ * alike: its number tells them apart.
+ */
+static CUresult hand_out(CUdevice device, uint32_t number, const void *bytes, void *to) {
+  struct resource resource = {.device = device, .number = number};
   CUresult result = CUDA_SUCCESS;
+  int type;
+  memcpy(resource.bytes, bytes, sizeof resource.bytes);
+  memcpy(&type, bytes, sizeof type);
+  if (type == TYPE_SM) memcpy(resource.bytes + NUMBER_OFFSET, &number, sizeof number);
   lock_take(&all.lock);
   if (all.count == all.capacity) {
     uint32_t capacity = all.capacity ? 2 * all.capacity : 16;
@@ -59,13 +68,9 @@ static CUresult remember(CUdevice device, uint32_t number, const void *bytes) {
       result = CUDA_ERROR_OUT_OF_MEMORY;
     }
   }
-  if (!result) {
-    struct resource *resource = &all.resources[all.count++];
-    resource->device = device;
-    resource->number = number;
-    memcpy(resource->bytes, bytes, sizeof resource->bytes);
-  }
+  if (!result) all.resources[all.count++] = resource;
   lock_release(&all.lock);
+  if (!result && to) memcpy(to, resource.bytes, sizeof resource.bytes);
   return result;
 }
 
@@ -90,8 +95,7 @@ static CUresult recall(const CUdevResource *given, struct resource *resource) {
 static CUresult take(CUresult result, CUdevice device, uint32_t number, const struct variable *answer,
                      void *payload, CUdevResource *resource) {
   if (!result && answer->length != CUdevResource_BYTES) result = CUDA_ERROR_UNKNOWN;
-  if (!result) result = remember(device, number, answer->data);
-  if (!result) memcpy(resource, answer->data, CUdevResource_BYTES);
+  if (!result) result = hand_out(device, number, answer->data, resource);
   free(payload);
   return result;
 }
@@ -162,14 +166,12 @@ CUresult shim_cuDevSmResourceSplitByCount(CUdevResource *result, unsigned int *n
   if (made > groups) status = CUDA_ERROR_UNKNOWN;
   for (uint32_t i = 0; i < made && !status; i++) {
     const uint8_t *at = (const uint8_t *)answer.data + sizeof(uint64_t) + (size_t)i * CUdevResource_BYTES;
-    memcpy((uint8_t *)result + (size_t)i * CUdevResource_BYTES, at, CUdevResource_BYTES);
-    status = remember(from.device, first + i, at);
+    status = hand_out(from.device, first + i, at, (uint8_t *)result + (size_t)i * CUdevResource_BYTES);
   }
   if (!status) {
     const uint8_t *rest =
         (const uint8_t *)answer.data + sizeof(uint64_t) + (size_t)groups * CUdevResource_BYTES;
-    if (remaining) memcpy(remaining, rest, CUdevResource_BYTES);
-    status = remember(from.device, first + groups, rest);
+    status = hand_out(from.device, first + groups, rest, remaining);
     *nbGroups = made;
   }
   free(payload);
@@ -241,7 +243,7 @@ CUresult shim_cuGreenCtxCreate(CUgreenCtx *phCtx, CUdevResourceDesc desc, CUdevi
                  : CUDA_ERROR_OUT_OF_MEMORY;
   if (green) arena_publish(&contexts, green);
   if (result) {
-    if (green) arena_give(&contexts, green);
+    if (green) context_lane_end(green);
     shim_cuDevicePrimaryCtxRelease_v2(dev);
     return result;
   }

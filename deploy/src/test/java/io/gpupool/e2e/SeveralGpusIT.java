@@ -94,6 +94,13 @@ class SeveralGpusIT {
   }
 
   @Test
+  void greenContexts_ofAlikeGpusOfTwoServers_areOfTheGpuThatGaveTheirResources() throws Exception {
+    Path program = CudaPrograms.make("green_contexts");
+    Program.Ended ended = servers.getFirst().run(ALL_FOUR, program).run(LIMIT);
+    assertThat(ended.output()).as(ended.toString()).contains("green_contexts: OK");
+  }
+
+  @Test
   void server_ofALeaseIsKilled_itsHolderHearsWhichOneAndAllIsFreeAgain() throws Exception {
     try (Program held = hold(ALL_FOUR)) {
       servers.get(1).server().kill();
