@@ -16,6 +16,11 @@ __global__ void add(int *values, const int *others, int count) {
   if (i < count) values[i] += others[i];
 }
 
+__global__ void linger(unsigned *sink, unsigned seed) {
+  for (int i = 0; i < 20000000; i++) seed = seed * 1664525 + 1013904223;
+  *sink = seed;
+}
+
 constexpr int kCount = 100000;
 constexpr int kBlocks = (kCount + 255) / 256;
 
@@ -74,6 +79,44 @@ static void side_by_side(CUgreenCtx left, CUgreenCtx right, int *a, int *b) {
   for (CUstream stream : streams) DRIVER(ENTRY(cuStreamDestroy)(stream));
 }
 
+// No stream of a green context waits for the primary context's default stream: a copy there that the program has
+// waited for has to be done.
+static void after_copy(CUgreenCtx green, int *a) {
+  CUstream stream;
+  std::vector<int> values(1000, 9);
+  DRIVER(ENTRY(cuGreenCtxStreamCreate)(&stream, green, CU_STREAM_NON_BLOCKING, 0));
+  int *copied = device_copy(std::vector<int>(values.size()));
+  fill<<<kBlocks, 256, 0, stream>>>(a, kCount, 0);
+  unsigned *sink = device_copy(std::vector<unsigned>(1));
+  linger<<<1, 1>>>(sink, 1);
+  CHECK(cudaMemcpy(copied, values.data(), values.size() * sizeof(int), cudaMemcpyHostToDevice));
+  add<<<kBlocks, 256, 0, stream>>>(a, copied, static_cast<int>(values.size()));
+  DRIVER(ENTRY(cuStreamSynchronize)(stream));
+  std::vector<int> sums = host_copy(a, static_cast<int>(values.size()));
+  for (size_t i = 0; i < sums.size(); i++) {
+    REQUIRE(sums[i] == static_cast<int>(i) + 9, "a copy came late: %d", sums[i]);
+  }
+  CHECK(cudaFree(copied));
+  CHECK(cudaFree(sink));
+  DRIVER(ENTRY(cuStreamDestroy)(stream));
+}
+
+// What one GPU gave is no other's, however alike they are.
+static void other_gpus(CUdevResource *all) {
+  int gpus = 0;
+  CHECK(cudaGetDeviceCount(&gpus));
+  for (int gpu = 1; gpu < gpus; gpu++) {
+    CUdevResource other{};
+    CUdevResourceDesc description;
+    CUgreenCtx green;
+    DRIVER(ENTRY(cuDeviceGetDevResource)(gpu, &other, CU_DEV_RESOURCE_TYPE_SM));
+    DRIVER(ENTRY(cuDevResourceGenerateDesc)(&description, &other, 1));
+    REFUSED(CUDA_ERROR_INVALID_VALUE,
+        ENTRY(cuGreenCtxCreate)(&green, description, 0, CU_GREEN_CTX_DEFAULT_STREAM));
+    DRIVER(ENTRY(cuGreenCtxDestroy)(green_of(all, 1)));
+  }
+}
+
 // Made current, it takes the primary context's place.
 static void made_current(CUgreenCtx green, int *a) {
   CUcontext context, before, now;
@@ -97,7 +140,7 @@ static void made_current(CUgreenCtx green, int *a) {
   DRIVER(ENTRY(cuStreamCreate)(&stream, CU_STREAM_DEFAULT));
   // Waits for the default stream, as streams do.
   add<<<kBlocks, 256, 0, stream>>>(values, a, kCount);
-  DRIVER(ENTRY(cuCtxSynchronize)());
+  CHECK(cudaDeviceSynchronize());
   DRIVER(ENTRY(cuStreamQuery)(stream));
   CUgreenCtx of = nullptr;
   DRIVER(ENTRY(cuStreamGetGreenCtx)(stream, &of));
@@ -154,10 +197,12 @@ int main() {
   int *a = device_copy(std::vector<int>(kCount)), *b = device_copy(std::vector<int>(kCount));
   side_by_side(first, second, a, b);
   made_current(first, a);
+  after_copy(first, a);
+  other_gpus(&all);
   wrong_arguments(all);
   int times = 0;
   CHECK(cudaMemcpyFromSymbol(&times, rounds, sizeof times));
-  REQUIRE(times == 3, "the variable that they share is %d", times);
+  REQUIRE(times == 4, "the variable that they share is %d", times);
   DRIVER(ENTRY(cuGreenCtxDestroy)(first));
   DRIVER(ENTRY(cuGreenCtxDestroy)(second));
   fill<<<kBlocks, 256>>>(a, kCount, 5);

@@ -44,7 +44,11 @@ static struct context *context_make(CUdevice device, unsigned int flags, unsigne
 
 struct context *context_lane_make(struct context *home) {
   struct context *lane = context_make(home->device, home->flags, home->apiVersion);
-  if (lane) lane->home = home;
+  if (!lane) return NULL;
+  lane->home = home;
+  // Neither's default stream waits for streams of the other.
+  lane->nonBlocking = 1;
+  __atomic_add_fetch(&home->nonBlocking, 1, __ATOMIC_RELAXED);
   return lane;
 }
 
@@ -54,7 +58,16 @@ void context_lane_end(struct context *lane) {
   if (top && top->lane == lane) thread->depth--;
   streams_forget(lane);
   mirrors_forget(lane);
+  __atomic_sub_fetch(&lane->home->nonBlocking, 1, __ATOMIC_RELAXED);
   arena_give(&contexts, lane);
+}
+
+/** Clears what the runtime library stored with a context and its green ones. */
+static void stored_clear(const struct context *home) {
+  for (uint32_t i = 0; i < arena_used(&contexts); i++) {
+    struct context *context = arena_at(&contexts, i);
+    if (context && context->home == home) storage_clear(context);
+  }
 }
 
 /** The green contexts of a primary context go with it. */
@@ -234,7 +247,7 @@ CUresult shim_cuDevicePrimaryCtxRelease_v2(CUdevice dev) {
   if (!device_find(dev)) return CUDA_ERROR_INVALID_DEVICE;
   CUresult result = CUDA_SUCCESS;
   struct context *context = all.primary[dev];
-  if (__atomic_load_n(&all.retained[dev], __ATOMIC_ACQUIRE) == 1) storage_clear(context);
+  if (__atomic_load_n(&all.retained[dev], __ATOMIC_ACQUIRE) == 1) stored_clear(context);
   lock_take(&all.lock);
   if (!all.retained[dev]) {
     result = CUDA_ERROR_INVALID_CONTEXT;
@@ -250,7 +263,7 @@ CUresult shim_cuDevicePrimaryCtxRelease(CUdevice dev) { return shim_cuDevicePrim
 
 CUresult shim_cuDevicePrimaryCtxReset_v2(CUdevice dev) {
   if (!device_find(dev)) return CUDA_ERROR_INVALID_DEVICE;
-  if (__atomic_load_n(&all.retained[dev], __ATOMIC_ACQUIRE)) storage_clear(all.primary[dev]);
+  if (__atomic_load_n(&all.retained[dev], __ATOMIC_ACQUIRE)) stored_clear(all.primary[dev]);
   lock_take(&all.lock);
   CUresult result = CUDA_SUCCESS;
   if (all.retained[dev]) {

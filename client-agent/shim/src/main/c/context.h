@@ -20,7 +20,9 @@ struct context {
   CUdevice device;
   unsigned int flags;
   CUresult sticky;       // the error that ended it, or CUDA_SUCCESS
-  uint32_t nonBlocking;  // streams of it that do not wait for the legacy default stream
+  // What does not wait for its legacy default stream: streams that are non-blocking; of a home its green
+  // contexts, of a green context its home
+  uint32_t nonBlocking;
   uint64_t id;           // never used again
   uint32_t guestStream;   // of route.c; 0: none yet
   uint32_t mirrorStream;  // of mirror.c; 0: none yet
