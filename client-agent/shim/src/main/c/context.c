@@ -130,7 +130,8 @@ static struct context *any(uint32_t link, bool all) {
   }
   for (uint32_t i = 0; i < arena_used(&contexts); i++) {
     context = arena_at(&contexts, i);
-    if (context && !context->sticky && (all || link_same(context->number, none))) return context;
+    bool lasting = context && context->home == context && !context->sticky;
+    if (lasting && (all || link_same(context->number, none))) return context;
   }
   return NULL;
 }

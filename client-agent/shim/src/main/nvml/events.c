@@ -16,6 +16,7 @@ enum { LOOK_MILLIS = 500, NANOS_PER_MILLI = 1000000, MILLIS_PER_SECOND = 1000 };
 struct registration {
   unsigned long long types;  // none: the GPU is not in the set
   uint64_t seen;             // so many of its faults are told, or were there before
+  uint64_t askedAtNanos;     // when what was last looked at was asked for
 };
 
 struct event_set {
@@ -92,6 +93,9 @@ NVML(nvmlDeviceRegisterEvents, nvmlDevice_t device, unsigned long long types, nv
 
 /** Takes the next event of a GPU, if there is one that is waited for; the lock is held. */
 static bool take(struct registration *registration, const struct gpu *gpu, nvmlEventData_t *data) {
+  // Another thread that waits on the set has looked at what was said later.
+  if (gpu->askedAtNanos < registration->askedAtNanos) return false;
+  registration->askedAtNanos = gpu->askedAtNanos;
   // A server that was started again counts anew. Of many faults only the last are known.
   if (registration->seen > gpu->faults) registration->seen = gpu->faults;
   if (gpu->faults - registration->seen > gpu->lastFaultCount) {

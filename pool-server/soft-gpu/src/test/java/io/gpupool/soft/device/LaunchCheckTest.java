@@ -92,11 +92,11 @@ final class LaunchCheckTest {
   }
 
   @Test
-  void launch_tooFewParameterBytes_isInvalid() {
+  void launch_noParameterBytes_isInvalid() {
     LaunchShape launch = new LaunchShape(1, 1, 1, 32, 1, 1, 0, false);
 
     assertStatus(
-        () -> context.legacyStream().launch(scale, launch, MemorySegment.ofArray(new byte[15])),
+        () -> context.legacyStream().launch(scale, launch, MemorySegment.ofArray(new byte[0])),
         CudaStatus.INVALID_VALUE);
   }
 
