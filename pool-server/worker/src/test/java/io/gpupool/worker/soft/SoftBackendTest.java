@@ -246,7 +246,7 @@ final class SoftBackendTest {
     long function = Memory.getLong(out);
 
     assertThat(backend.cuLaunchKernel(function, 0, 1, 1, 1, 1, 1, 0, 0, 0, extra(24))).isEqualTo(1);
-    assertThat(backend.cuLaunchKernel(function, 1, 1, 1, 1, 1, 1, 0, 0, 0, extra(23))).isEqualTo(1);
+    assertThat(backend.cuLaunchKernel(function, 1, 1, 1, 1, 1, 1, 0, 0, 0, extra(0))).isEqualTo(1);
     assertThat(backend.cuLaunchKernel(function, 1, 1, 1, 1, 1, 1, 0, 0, 0, 0)).isEqualTo(1);
     assertThat(backend.cuLaunchKernel(function, 1, 1, 1, 1, 1, 1, 0, 77, 0, extra(24)))
         .isEqualTo(400);
