@@ -1,3 +1,3 @@
 // SPDX-License-Identifier: Apache-2.0
-/** The place of the Kubernetes device plugin and webhook, of which nothing is written yet. */
+/** The parts of the pool that run in a Kubernetes cluster: a package for each. */
 package io.gpupool.k8s;

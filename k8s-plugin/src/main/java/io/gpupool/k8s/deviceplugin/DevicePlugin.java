@@ -1,0 +1,115 @@
+// SPDX-License-Identifier: Apache-2.0
+package io.gpupool.k8s.deviceplugin;
+
+import io.netty.channel.EventLoopGroup;
+import java.io.IOException;
+import java.nio.file.Files;
+import java.util.Optional;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+
+/**
+ * A running device plugin: serves its socket and keeps the kubelet told of it, whichever of the two
+ * goes and comes. A thread of its own looks after both; started and closed by any.
+ */
+public final class DevicePlugin implements AutoCloseable {
+  private static final Logger LOG = LoggerFactory.getLogger(DevicePlugin.class);
+
+  private final PluginOptions options;
+  private final EventLoopGroup loops;
+  private final SeatService service;
+  private final PoolTruth.Subscription subscription;
+  private final Thread thread;
+  private volatile boolean closed;
+
+  // The rest is the thread's.
+  private final KubeletRegistration registration;
+  private final Saying saying = new Saying(LOG);
+  private Optional<PluginSocket> socket = Optional.empty();
+  private boolean served;
+
+  private DevicePlugin(PoolTruth truth, PluginOptions options, EventLoopGroup loops) {
+    this.options = options;
+    this.loops = loops;
+    service = new SeatService(truth, options);
+    registration = new KubeletRegistration(options, loops);
+    subscription = truth.onChange(service::refresh);
+    thread = Thread.ofPlatform().name("device-plugin").daemon().unstarted(this::run);
+  }
+
+  /**
+   * Starts whether there is a kubelet, and whether the pool is known, or not yet.
+   *
+   * @param loops for its connections; not closed with it
+   */
+  public static DevicePlugin start(PoolTruth truth, PluginOptions options, EventLoopGroup loops) {
+    DevicePlugin plugin = new DevicePlugin(truth, options, loops);
+    plugin.thread.start();
+    return plugin;
+  }
+
+  private void run() {
+    try (FolderWatch folder = new FolderWatch(options.folder())) {
+      while (!closed) {
+        look();
+        folder.await(options.lookEvery());
+      }
+    } catch (InterruptedException e) {
+      // Closed.
+    } finally {
+      socket.ifPresent(PluginSocket::close);
+    }
+  }
+
+  private void look() {
+    try {
+      service.refresh();
+      serve();
+      if (socket.isPresent()) {
+        registration.look(service.isWatched(), System.nanoTime());
+      }
+    } catch (RuntimeException e) {
+      // The next look may go well; without this thread the node would have no devices for ever.
+      LOG.error("looking after the device plugin failed", e);
+    }
+  }
+
+  /** Makes the socket if the kubelet has removed it, as each does when it starts. */
+  private void serve() {
+    if (socket.filter(PluginSocket::isInPlace).isPresent()) {
+      return;
+    }
+    socket.ifPresent(PluginSocket::close);
+    socket = Optional.empty();
+    if (!Files.isDirectory(options.folder())) {
+      saying.info("there is no folder " + options.folder() + " (yet): is a kubelet here?");
+      return;
+    }
+    // Whoever comes later is the newer one, and stays: else two would take turns for ever.
+    if (served && PluginSocket.isServed(options.socket())) {
+      saying.warn("another plugin has taken over " + options.socket());
+      return;
+    }
+    try {
+      socket = Optional.of(PluginSocket.serve(options.socket(), service, loops));
+      served = true;
+      registration.begin();
+      saying.info("serving at " + options.socket());
+    } catch (IOException e) {
+      saying.warn("cannot serve at " + options.socket() + "; it is tried again: " + e);
+    }
+  }
+
+  /** Ends what the kubelet watches and removes the socket. */
+  @Override
+  public void close() {
+    closed = true;
+    subscription.close();
+    thread.interrupt();
+    try {
+      thread.join();
+    } catch (InterruptedException e) {
+      Thread.currentThread().interrupt();
+    }
+  }
+}

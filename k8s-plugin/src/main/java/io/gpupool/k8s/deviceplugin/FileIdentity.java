@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: Apache-2.0
+package io.gpupool.k8s.deviceplugin;
+
+import java.io.IOException;
+import java.nio.file.Files;
+import java.nio.file.LinkOption;
+import java.nio.file.Path;
+import java.nio.file.attribute.BasicFileAttributes;
+import java.nio.file.attribute.FileTime;
+import java.util.Optional;
+
+/**
+ * Tells one socket from the next under the same name. The number of an inode alone would not, for
+ * the next file may get it again; nothing but its making changes a socket's time of modification.
+ */
+record FileIdentity(Object key, FileTime made) {
+  /** Empty: there is no such file. */
+  static Optional<FileIdentity> of(Path path) {
+    try {
+      BasicFileAttributes file =
+          Files.readAttributes(path, BasicFileAttributes.class, LinkOption.NOFOLLOW_LINKS);
+      return Optional.of(new FileIdentity(file.fileKey(), file.lastModifiedTime()));
+    } catch (IOException e) {
+      return Optional.empty();
+    }
+  }
+}

@@ -1,0 +1,114 @@
+// SPDX-License-Identifier: Apache-2.0
+package io.gpupool.k8s.deviceplugin;
+
+import io.gpupool.k8s.deviceplugin.v1beta1.RegisterRequest;
+import io.gpupool.k8s.deviceplugin.v1beta1.RegistrationGrpc;
+import io.gpupool.k8s.kubelet.KubeletSocket;
+import io.grpc.ManagedChannel;
+import io.grpc.Status;
+import io.grpc.StatusRuntimeException;
+import io.netty.channel.EventLoopGroup;
+import java.time.Duration;
+import java.util.Optional;
+import java.util.concurrent.TimeUnit;
+import org.slf4j.LoggerFactory;
+
+/**
+ * Tells the kubelet of the plugin's socket: each kubelet once, and again when it has not asked for
+ * the seats for too long. Of the plugin's thread.
+ */
+final class KubeletRegistration {
+  private static final long CALL_SECONDS = 5;
+  private static final Duration LONGEST_DELAY = Duration.ofSeconds(30);
+
+  private final KubeletSocket kubelet;
+  private final RegisterRequest request;
+  private final long unwatchedNanos;
+  private final EventLoopGroup loops;
+  private final BackOff backOff;
+  private final Saying saying = new Saying(LoggerFactory.getLogger(KubeletRegistration.class));
+  private Optional<FileIdentity> known = Optional.empty();
+  private boolean registered;
+  private long lastWatchedNanos;
+
+  KubeletRegistration(PluginOptions options, EventLoopGroup loops) {
+    kubelet = new KubeletSocket(options.kubeletSocket());
+    unwatchedNanos = options.unwatched().toNanos();
+    backOff = new BackOff(options.lookEvery(), LONGEST_DELAY);
+    this.loops = loops;
+    request =
+        RegisterRequest.newBuilder()
+            .setVersion("v1beta1")
+            .setEndpoint(options.socketName())
+            .setResourceName(options.resource())
+            .setOptions(SeatService.OPTIONS)
+            .build();
+  }
+
+  /** The plugin's socket is another one now. */
+  void begin() {
+    registered = false;
+    backOff.reset();
+    saying.anew();
+  }
+
+  /** Registers if it is time to. */
+  void look(boolean watched, long nowNanos) {
+    Optional<FileIdentity> found = FileIdentity.of(kubelet.path());
+    if (!found.equals(known)) {
+      known = found;
+      begin();
+    }
+    if (found.isEmpty()) {
+      saying.info("there is no kubelet at " + kubelet + " (yet)");
+    } else if (registered && watched) {
+      lastWatchedNanos = nowNanos;
+      backOff.reset();
+    } else if (!registered || nowNanos - lastWatchedNanos >= unwatchedNanos) {
+      if (backOff.isDue(nowNanos)) {
+        register(nowNanos);
+      }
+    }
+  }
+
+  private void register(long nowNanos) {
+    backOff.tried(nowNanos);
+    ManagedChannel channel = kubelet.channel(loops);
+    try {
+      RegistrationGrpc.newBlockingStub(channel)
+          .withDeadlineAfter(CALL_SECONDS, TimeUnit.SECONDS)
+          .register(request);
+      registered = true;
+      lastWatchedNanos = nowNanos;
+      saying.info(
+          "the kubelet at "
+              + kubelet
+              + " has "
+              + request.getEndpoint()
+              + " for "
+              + request.getResourceName());
+    } catch (StatusRuntimeException e) {
+      registered = false;
+      if (!Thread.currentThread().isInterrupted()) {
+        saying.warn(refusal(e.getStatus()));
+      }
+    } finally {
+      channel.shutdownNow();
+    }
+  }
+
+  private String refusal(Status status) {
+    return status.getCode() == Status.Code.UNAVAILABLE
+        ? "no kubelet answers at " + kubelet + "; it is tried again"
+        : "the kubelet at "
+            + kubelet
+            + " does not take "
+            + request.getEndpoint()
+            + " for "
+            + request.getResourceName()
+            + "; it is tried again: "
+            + status.getCode()
+            + " "
+            + status.getDescription();
+  }
+}

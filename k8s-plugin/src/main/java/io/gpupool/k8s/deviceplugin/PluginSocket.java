@@ -1,0 +1,97 @@
+// SPDX-License-Identifier: Apache-2.0
+package io.gpupool.k8s.deviceplugin;
+
+import io.grpc.BindableService;
+import io.grpc.Server;
+import io.grpc.netty.NettyServerBuilder;
+import io.netty.channel.EventLoopGroup;
+import io.netty.channel.epoll.EpollServerDomainSocketChannel;
+import io.netty.channel.unix.DomainSocketAddress;
+import java.io.IOException;
+import java.net.UnixDomainSocketAddress;
+import java.nio.channels.SocketChannel;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.nio.file.StandardCopyOption;
+import java.nio.file.attribute.PosixFilePermissions;
+import java.util.concurrent.ThreadLocalRandom;
+
+/** The socket on which the kubelet finds the plugin. Of the plugin's thread. */
+final class PluginSocket implements AutoCloseable {
+  private final Path path;
+  private final Server server;
+  private final FileIdentity identity;
+
+  private PluginSocket(Path path, Server server, FileIdentity identity) {
+    this.path = path;
+    this.server = server;
+    this.identity = identity;
+  }
+
+  /**
+   * Serves there, in the place of whoever does.
+   *
+   * @throws IOException if no socket can be made there
+   */
+  static PluginSocket serve(Path path, BindableService service, EventLoopGroup loops)
+      throws IOException {
+    // Made under a name of its own and moved: nobody finds a socket on which nobody listens yet,
+    // and closing, which removes what was bound, removes no socket of the one that comes after.
+    Path made =
+        path.resolveSibling("." + path.getFileName() + "." + Integer.toHexString(randomNumber()));
+    Server server =
+        NettyServerBuilder.forAddress(new DomainSocketAddress(made.toString()))
+            .channelType(EpollServerDomainSocketChannel.class)
+            .bossEventLoopGroup(loops)
+            .workerEventLoopGroup(loops)
+            .directExecutor()
+            .addService(service)
+            .build()
+            .start();
+    try {
+      Files.setPosixFilePermissions(made, PosixFilePermissions.fromString("rw-------"));
+      FileIdentity identity =
+          FileIdentity.of(made).orElseThrow(() -> new IOException(made + " was removed"));
+      Files.move(made, path, StandardCopyOption.ATOMIC_MOVE);
+      return new PluginSocket(path, server, identity);
+    } catch (IOException e) {
+      server.shutdownNow();
+      throw e;
+    }
+  }
+
+  private static int randomNumber() {
+    return ThreadLocalRandom.current().nextInt();
+  }
+
+  /** Whether somebody listens there. */
+  static boolean isServed(Path path) {
+    if (!Files.exists(path)) {
+      return false;
+    }
+    try {
+      SocketChannel.open(UnixDomainSocketAddress.of(path)).close();
+      return true;
+    } catch (IOException e) {
+      return false;
+    }
+  }
+
+  /** Whether the kubelet would find this one. */
+  boolean isInPlace() {
+    return FileIdentity.of(path).filter(identity::equals).isPresent();
+  }
+
+  /** Ends all calls and removes the socket, unless it is another's by now. */
+  @Override
+  public void close() {
+    if (isInPlace()) {
+      try {
+        Files.deleteIfExists(path);
+      } catch (IOException e) {
+        // Nobody will listen there; the next plugin takes its place.
+      }
+    }
+    server.shutdownNow();
+  }
+}

@@ -1,0 +1,110 @@
+// SPDX-License-Identifier: Apache-2.0
+package io.gpupool.k8s.deviceplugin;
+
+import io.gpupool.control.v1.ListGpusReply;
+import io.gpupool.control.v1.ListRequest;
+import io.gpupool.control.v1.PoolGrpc;
+import io.grpc.Channel;
+import io.grpc.Status;
+import io.grpc.stub.StreamObserver;
+import io.netty.channel.EventLoop;
+import java.time.Duration;
+import java.util.List;
+import java.util.OptionalInt;
+import java.util.concurrent.CopyOnWriteArrayList;
+import java.util.concurrent.Future;
+import java.util.concurrent.TimeUnit;
+import org.slf4j.LoggerFactory;
+
+/**
+ * Asks a pool's control plane for its GPUs time and again. Runs on an event loop; what it knows is
+ * for any thread.
+ */
+public final class PoolGpus implements PoolTruth, AutoCloseable {
+  private static final long CALL_SECONDS = 10;
+
+  private final PoolGrpc.PoolStub pool;
+  private final EventLoop loop;
+  private final long everyNanos;
+  private final List<Runnable> listeners = new CopyOnWriteArrayList<>();
+  private final Saying saying = new Saying(LoggerFactory.getLogger(PoolGpus.class));
+  private volatile OptionalInt healthyGpus = OptionalInt.empty();
+  private volatile boolean closed;
+  private volatile Future<?> next;
+
+  private PoolGpus(Channel pool, Duration every, EventLoop loop) {
+    this.pool = PoolGrpc.newStub(pool);
+    this.loop = loop;
+    everyNanos = every.toNanos();
+  }
+
+  /**
+   * Asks at once, and again that long after each answer.
+   *
+   * @param pool to its control plane, with what it takes to be let in; not closed with this
+   */
+  public static PoolGpus ask(Channel pool, Duration every, EventLoop loop) {
+    PoolGpus gpus = new PoolGpus(pool, every, loop);
+    gpus.next = loop.submit(gpus::askAgain);
+    return gpus;
+  }
+
+  @Override
+  public OptionalInt healthyGpus() {
+    return healthyGpus;
+  }
+
+  @Override
+  public Subscription onChange(Runnable listener) {
+    listeners.add(listener);
+    return () -> listeners.remove(listener);
+  }
+
+  private void askAgain() {
+    if (!closed) {
+      pool.withDeadlineAfter(CALL_SECONDS, TimeUnit.SECONDS)
+          .listGpus(ListRequest.getDefaultInstance(), new Answer());
+    }
+  }
+
+  private void learn(OptionalInt gpus) {
+    boolean different = !gpus.equals(healthyGpus);
+    healthyGpus = gpus;
+    if (different) {
+      listeners.forEach(Runnable::run);
+    }
+    if (!closed) {
+      next = loop.schedule(this::askAgain, everyNanos, TimeUnit.NANOSECONDS);
+    }
+  }
+
+  @Override
+  public void close() {
+    closed = true;
+    next.cancel(false);
+  }
+
+  private final class Answer implements StreamObserver<ListGpusReply> {
+    @Override
+    public void onNext(ListGpusReply reply) {
+      int healthy =
+          (int)
+              reply.getGpusList().stream().filter(gpu -> gpu.getHealth().equals("healthy")).count();
+      loop.execute(() -> {
+        saying.info("the pool has " + healthy + " healthy GPUs");
+        learn(OptionalInt.of(healthy));
+      });
+    }
+
+    @Override
+    public void onError(Throwable failure) {
+      loop.execute(() -> {
+        saying.warn("the pool does not tell what it has: " + Status.fromThrowable(failure));
+        learn(OptionalInt.empty());
+      });
+    }
+
+    @Override
+    public void onCompleted() {}
+  }
+}

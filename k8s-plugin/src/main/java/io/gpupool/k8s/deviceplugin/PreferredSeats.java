@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: Apache-2.0
+package io.gpupool.k8s.deviceplugin;
+
+import java.util.Comparator;
+import java.util.LinkedHashSet;
+import java.util.List;
+import java.util.SequencedSet;
+
+/**
+ * Which seats a container should get: the lowest, because the highest are the first to go when the
+ * pool gets smaller.
+ */
+final class PreferredSeats {
+  private static final Comparator<String> LOWEST_FIRST =
+      Comparator.<String>comparingInt(id -> SeatId.number(id).orElse(Integer.MAX_VALUE))
+          .thenComparing(Comparator.naturalOrder());
+
+  private PreferredSeats() {}
+
+  /**
+   * Those that must be among them, and the lowest of the others: as many as are wanted, or all that
+   * there are.
+   *
+   * @throws IllegalArgumentException if more must be among them than are wanted
+   */
+  static List<String> choose(List<String> available, List<String> mustInclude, int size) {
+    SequencedSet<String> chosen = new LinkedHashSet<>(mustInclude);
+    if (size < chosen.size()) {
+      throw new IllegalArgumentException(
+          "of " + size + " devices " + chosen.size() + " cannot be the ones that must be included");
+    }
+    available.stream()
+        .filter(id -> !chosen.contains(id))
+        .distinct()
+        .sorted(LOWEST_FIRST)
+        .limit(size - chosen.size())
+        .toList()
+        .forEach(chosen::add);
+    return List.copyOf(chosen);
+  }
+}

@@ -1,0 +1,15 @@
+// SPDX-License-Identifier: Apache-2.0
+package io.gpupool.k8s.identity;
+
+/** Whose a process is. */
+public sealed interface Owner {
+  /** A container of a pod. */
+  record InPod(PodUid pod, ContainerId container) implements Owner {}
+
+  /**
+   * No pod's, as far as can be told for certain.
+   *
+   * @param reason a clause for people: "it is in no pod"
+   */
+  record Unknown(String reason) implements Owner {}
+}

@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: Apache-2.0
+package io.gpupool.k8s.kubelet;
+
+import io.gpupool.transport.UnixAddress;
+import io.grpc.ManagedChannel;
+import io.grpc.netty.NettyChannelBuilder;
+import io.netty.channel.EventLoopGroup;
+import io.netty.channel.epoll.EpollDomainSocketChannel;
+import java.nio.file.Path;
+
+/** A unix socket on which the kubelet serves gRPC. */
+public record KubeletSocket(Path path) {
+  private static final int MAX_MESSAGE_BYTES = 16 << 20;
+
+  /** Throws {@link IllegalArgumentException} where no socket can have such a path. */
+  public KubeletSocket {
+    new UnixAddress(path.toString());
+  }
+
+  /** Connects with the first call, and again where a connection was lost. */
+  public ManagedChannel channel(EventLoopGroup loops) {
+    return NettyChannelBuilder.forAddress(new UnixAddress(path.toString()).socketAddress())
+        .channelType(EpollDomainSocketChannel.class)
+        .eventLoopGroup(loops)
+        // A path is no authority that every server takes.
+        .overrideAuthority("localhost")
+        .usePlaintext()
+        .maxInboundMessageSize(MAX_MESSAGE_BYTES)
+        .build();
+  }
+
+  @Override
+  public String toString() {
+    return path.toString();
+  }
+}
