@@ -2,6 +2,7 @@
 // A lease's memory as a limit: every way to allocate is refused when it is reached, takes what it says, and
 // gives back at once what is freed; cuMemGetInfo agrees with all that is allocated after each of many
 // random operations (argument: how many; 2,000).
+// memory: 256Mi
 #include <functional>
 #include <string>
 

@@ -27,7 +27,7 @@ import org.junit.jupiter.api.io.TempDir;
 
 /**
  * The programs of examples/cuda as nvcc compiles them: with optimisation all, without it and with
- * the CUDA runtime beside them one in eight; all of those, too, with {@code
+ * the CUDA runtime beside them one in sixteen; all of those, too, with {@code
  * -Dgpupool.cuda.all=true}. They find one agent of one pool, and run two at a time.
  */
 class CudaProgramsIT {
@@ -37,13 +37,16 @@ class CudaProgramsIT {
   private static final Duration COMPILING = Duration.ofMinutes(10);
   private static final Duration RUNNING = Duration.ofMinutes(3);
   private static final int AT_A_TIME = 2;
-  private static final int ONE_IN = Boolean.getBoolean("gpupool.cuda.all") ? 1 : 8;
+  private static final int ONE_IN = Boolean.getBoolean("gpupool.cuda.all") ? 1 : 16;
 
   /** Of a GPU: 1 GiB for each, and place for the processes that some of them start. */
   private static final String SHARE = "0.125";
 
   /** A program that has a line with these words wants two GPUs; the others get one. */
   private static final String WANTS_TWO_GPUS = "// gpus: 2";
+
+  /** A program that has a line with these words uses up all its memory, and gets the less of it. */
+  private static final String FILLS_ITS_MEMORY = "// memory: 256Mi";
 
   /** A program that has a line with these words starts others, which are to share its lease. */
   private static final String IS_SEVERAL_PROCESSES = "// processes: 2";
@@ -125,10 +128,12 @@ class CudaProgramsIT {
           .with("LD_LIBRARY_PATH", toolkitLibraries())
           .run(RUNNING);
     }
+    boolean fills = says(program, FILLS_ITS_MEMORY);
     return agent
         .program(program)
         .with("LD_LIBRARY_PATH", Distribution.SHIM + ":" + toolkitLibraries())
-        .with("GPUPOOL_FRACTION", SHARE)
+        .with("GPUPOOL_FRACTION", fills ? "" : SHARE)
+        .with("GPUPOOL_MEMORY", fills ? "256Mi" : "")
         .with("GPUPOOL_GPUS", says(program, WANTS_TWO_GPUS) ? 2 : 1)
         .run(RUNNING);
   }

@@ -13,7 +13,7 @@ import org.junit.jupiter.api.Test;
  * {@code -Dgpupool.fuzz.kernels=10000} tries more of them, {@code -Dgpupool.fuzz.seed=N} others.
  */
 class KernelFuzzTest {
-  private static final int KERNELS = Integer.getInteger("gpupool.fuzz.kernels", 500);
+  private static final int KERNELS = Integer.getInteger("gpupool.fuzz.kernels", 300);
   private static final long FIRST = Long.getLong("gpupool.fuzz.seed", 1);
   private static final int KERNELS_PER_MODULE = 20;
 
