@@ -94,7 +94,8 @@ public final class DevicePlugin implements AutoCloseable {
       socket = Optional.of(PluginSocket.serve(options.socket(), service, loops));
       served = true;
       registration.begin();
-      saying.info("serving at " + options.socket());
+      saying.anew();
+      LOG.info("serving at {}", options.socket());
     } catch (IOException e) {
       saying.warn("cannot serve at " + options.socket() + "; it is tried again: " + e);
     }

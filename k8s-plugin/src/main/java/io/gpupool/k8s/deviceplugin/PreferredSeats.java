@@ -11,10 +11,6 @@ import java.util.SequencedSet;
  * pool gets smaller.
  */
 final class PreferredSeats {
-  private static final Comparator<String> LOWEST_FIRST =
-      Comparator.<String>comparingInt(id -> SeatId.number(id).orElse(Integer.MAX_VALUE))
-          .thenComparing(Comparator.naturalOrder());
-
   private PreferredSeats() {}
 
   /**
@@ -32,10 +28,18 @@ final class PreferredSeats {
     available.stream()
         .filter(id -> !chosen.contains(id))
         .distinct()
-        .sorted(LOWEST_FIRST)
+        .map(Ranked::of)
+        .sorted(Comparator.comparingInt(Ranked::number).thenComparing(Ranked::id))
         .limit(size - chosen.size())
         .toList()
-        .forEach(chosen::add);
+        .forEach(seat -> chosen.add(seat.id()));
     return List.copyOf(chosen);
+  }
+
+  /** A seat with its number, which is looked up once; what is no seat is last. */
+  private record Ranked(String id, int number) {
+    static Ranked of(String id) {
+      return new Ranked(id, SeatId.number(id).orElse(Integer.MAX_VALUE));
+    }
   }
 }

@@ -107,6 +107,15 @@ class DevicePluginIT {
   }
 
   @Test
+  void plugin_looksAlmostNever_isToldOfKubeletsByTheFolder() throws IOException {
+    plugin = Optional.of(DevicePlugin.start(truth(1), options(LONG, LONG, LONG), loops));
+    awaitDevices(100, "Healthy");
+    kubelet.restart();
+    awaitDevices(100, "Healthy");
+    assertThat(kubelet.registrations()).hasSizeGreaterThanOrEqualTo(2);
+  }
+
+  @Test
   void plugin_ownSocketIsRemoved_makesItAgainAndRegisters() throws IOException {
     start(truth(1), LONG, LONG);
     awaitDevices(100, "Healthy");
@@ -283,13 +292,17 @@ class DevicePluginIT {
   }
 
   private PluginOptions options(Duration patience, Duration unwatched) {
+    return options(patience, Duration.ofMillis(20), unwatched);
+  }
+
+  private PluginOptions options(Duration patience, Duration lookEvery, Duration unwatched) {
     return new PluginOptions(
         PluginOptions.RESOURCE,
         folder,
         "gpupool.sock",
         20_000,
         patience,
-        Duration.ofMillis(20),
+        lookEvery,
         unwatched,
         WIRING);
   }
