@@ -1,0 +1,154 @@
+// SPDX-License-Identifier: Apache-2.0
+package io.gpupool.k8s.admission;
+
+import com.fasterxml.jackson.core.JsonProcessingException;
+import com.fasterxml.jackson.core.StreamReadFeature;
+import com.fasterxml.jackson.databind.DeserializationFeature;
+import com.fasterxml.jackson.databind.JsonNode;
+import com.fasterxml.jackson.databind.json.JsonMapper;
+import com.fasterxml.jackson.databind.node.ArrayNode;
+import com.fasterxml.jackson.databind.cfg.JsonNodeFeature;
+import com.fasterxml.jackson.databind.node.ObjectNode;
+import io.gpupool.k8s.request.Refusal;
+import java.io.IOException;
+import java.nio.charset.StandardCharsets;
+import java.util.Base64;
+import java.util.List;
+import java.util.Optional;
+import java.util.stream.Collectors;
+
+/**
+ * Answers an AdmissionReview (admission.k8s.io/v1) by another. Remembers and reserves nothing, so a
+ * dry run is like any other; for any thread.
+ */
+public final class Admission {
+  private static final String VERSION = "admission.k8s.io/v1";
+  private static final String KIND = "AdmissionReview";
+  private static final int BAD_REQUEST = 400;
+  private static final int FORBIDDEN = 403;
+  private static final JsonMapper JSON =
+      JsonMapper.builder()
+          .enable(DeserializationFeature.USE_BIG_DECIMAL_FOR_FLOATS)
+          .enable(DeserializationFeature.FAIL_ON_TRAILING_TOKENS)
+          .enable(StreamReadFeature.STRICT_DUPLICATE_DETECTION)
+          .disable(JsonNodeFeature.STRIP_TRAILING_BIGDECIMAL_ZEROES)
+          .build();
+
+  private final Settings settings;
+
+  public Admission(Settings settings) {
+    this.settings = settings;
+  }
+
+  /**
+   * Answers one as it came over the wire.
+   *
+   * @throws MalformedReviewException if it is no review; nothing is allowed then
+   */
+  public byte[] answer(byte[] body) throws MalformedReviewException {
+    try {
+      return JSON.writeValueAsBytes(answer(JSON.readTree(body)));
+    } catch (JsonProcessingException e) {
+      throw new MalformedReviewException("the body is no JSON: " + e.getOriginalMessage());
+    } catch (IOException e) {
+      throw new MalformedReviewException("the body cannot be read: " + e.getMessage());
+    }
+  }
+
+  JsonNode answer(JsonNode review) throws MalformedReviewException {
+    if (!review.path("apiVersion").asText("").equals(VERSION)
+        || !review.path("kind").asText("").equals(KIND)) {
+      throw new MalformedReviewException("the body is no " + KIND + " of " + VERSION);
+    }
+    JsonNode request = review.path("request");
+    String uid = required(request, "uid");
+    ObjectNode root = JSON.createObjectNode().put("apiVersion", VERSION).put("kind", KIND);
+    ObjectNode response = root.putObject("response").put("uid", uid);
+    try {
+      allow(response, request);
+    } catch (DeniedException e) {
+      deny(response.removeAll().put("uid", uid), e.refusals());
+    }
+    return root;
+  }
+
+  private void allow(ObjectNode response, JsonNode request)
+      throws MalformedReviewException, DeniedException {
+    String operation = required(request, "operation");
+    boolean creates = operation.equals("CREATE");
+    Optional<Workload> workload =
+        Workload.of(request.path("resource").path("group").asText(""), resource(request));
+    boolean whole = request.path("subResource").asText("").isEmpty();
+    if (workload.isEmpty() || !whole || !creates && !operation.equals("UPDATE")) {
+      response.put("allowed", true);
+      return;
+    }
+    ObjectNode object = object(request, "object");
+    Optional<ObjectNode> old =
+        creates ? Optional.empty() : Optional.of(object(request, "oldObject"));
+    Change change = change(workload.get(), object, old);
+    ArrayNode patch = JsonPatch.between(object, change.object());
+    response.put("allowed", true);
+    if (!patch.isEmpty()) {
+      response.put("patchType", "JSONPatch");
+      response.put(
+          "patch",
+          Base64.getEncoder().encodeToString(patch.toString().getBytes(StandardCharsets.UTF_8)));
+    }
+    if (!change.warnings().isEmpty()) {
+      change.warnings().forEach(response.putArray("warnings")::add);
+    }
+  }
+
+  private Change change(Workload workload, ObjectNode object, Optional<ObjectNode> old)
+      throws DeniedException {
+    ObjectNode pod = workload.pod(object);
+    if (workload == Workload.POD) {
+      return old.isPresent()
+          ? ChangedPod.admit(pod, old.get())
+          : NewPod.admit(pod, settings);
+    }
+    Optional<ObjectNode> before =
+        old.isPresent() ? Optional.of(workload.pod(old.get())) : Optional.empty();
+    Change change = Template.admit(pod, before, settings);
+    return new Change(workload.with(object, change.object()), change.warnings());
+  }
+
+  private static void deny(ObjectNode response, List<Refusal> refusals) {
+    boolean wrong =
+        refusals.stream().anyMatch(refusal -> refusal.kind() == Refusal.Kind.WRONG);
+    response
+        .put("allowed", false)
+        .putObject("status")
+        .put("status", "Failure")
+        .put("code", wrong ? BAD_REQUEST : FORBIDDEN)
+        .put("reason", wrong ? "BadRequest" : "Forbidden")
+        .put(
+            "message",
+            refusals.stream().map(Refusal::sentence).collect(Collectors.joining(" ")));
+  }
+
+  private static String resource(JsonNode request) throws MalformedReviewException {
+    JsonNode resource = request.path("resource").path("resource");
+    if (!resource.isTextual()) {
+      throw new MalformedReviewException("the request does not say what it is about (resource)");
+    }
+    return resource.textValue();
+  }
+
+  private static String required(JsonNode request, String field) throws MalformedReviewException {
+    JsonNode value = request.path(field);
+    if (!value.isTextual() || value.textValue().isEmpty()) {
+      throw new MalformedReviewException("the request has no " + field);
+    }
+    return value.textValue();
+  }
+
+  private static ObjectNode object(JsonNode request, String field)
+      throws MalformedReviewException {
+    if (request.path(field) instanceof ObjectNode object) {
+      return object;
+    }
+    throw new MalformedReviewException("the request has no " + field);
+  }
+}

@@ -1,0 +1,137 @@
+// SPDX-License-Identifier: Apache-2.0
+package io.gpupool.k8s.admission;
+
+import com.fasterxml.jackson.databind.JsonNode;
+import com.fasterxml.jackson.databind.node.JsonNodeFactory;
+import com.fasterxml.jackson.databind.node.ObjectNode;
+import io.gpupool.k8s.request.GpuRequest;
+import io.gpupool.k8s.request.GpuRequest.Size;
+import io.gpupool.k8s.request.Names;
+import io.gpupool.k8s.request.PodReader;
+import io.gpupool.k8s.request.PodRequest;
+import io.gpupool.k8s.request.Quantity;
+import io.gpupool.k8s.request.Reading;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Optional;
+import java.util.OptionalLong;
+
+/** Puts the counted resource and the exact request in the place of what users write. */
+final class Counting {
+  private static final long MEBIBYTE = 1L << 20;
+  private static final List<String> LISTS = List.of("requests", "limits");
+
+  private Counting() {}
+
+  /** How much a container counts. */
+  interface Count {
+    long percent(String container, GpuRequest request) throws DeniedException;
+  }
+
+  /** Rewrites resources, commands and annotation of a pod or template. */
+  static void rewrite(ObjectNode pod, Reading reading, Count count) throws DeniedException {
+    for (ObjectNode container : Trees.containers(pod)) {
+      String name = Trees.name(container);
+      if (!reading.touched().contains(name)) {
+        continue;
+      }
+      GpuRequest request = reading.request().containers().get(name);
+      set(
+          pod,
+          container,
+          request == null
+              ? OptionalLong.empty()
+              : OptionalLong.of(count.percent(name, request)));
+      if (reading.commands().contains(name)) {
+        container.set("command", shell(container.path("command")));
+      }
+    }
+    annotate(pod, reading.request());
+  }
+
+  /** By the size of the pool's GPUs. */
+  static long percent(String container, GpuRequest request, long gpuMemoryBytes)
+      throws DeniedException {
+    if (request.size() instanceof Size.Memory(long bytes) && bytes > gpuMemoryBytes) {
+      throw DeniedException.denied(
+          "Container "
+              + container
+              + " asks for "
+              + mebibytes(bytes)
+              + " of a GPU, and GPUs of this pool have at most "
+              + mebibytes(gpuMemoryBytes)
+              + "; ask for less of each, and for more of them with the annotation "
+              + Names.GPU_COUNT
+              + ".");
+    }
+    return request.percent(gpuMemoryBytes);
+  }
+
+  private static String mebibytes(long bytes) {
+    return Math.ceilDiv(bytes, MEBIBYTE) + "Mi";
+  }
+
+  /** Takes out what is ours, and puts in the counted resource if something is asked for. */
+  static void set(ObjectNode pod, ObjectNode container, OptionalLong percent)
+      throws DeniedException {
+    ObjectNode resources = Trees.map(container, "resources");
+    for (String list : LISTS) {
+      ObjectNode amounts = Trees.map(resources, list);
+      List<String> ours = new ArrayList<>();
+      amounts.fieldNames().forEachRemaining(name -> {
+        boolean right = percent.isPresent() && isCount(name, amounts.get(name), percent);
+        if (PodReader.isOurs(name, pod) && !right) {
+          ours.add(name);
+        }
+      });
+      amounts.remove(ours);
+      if (percent.isPresent() && !amounts.has(Names.GPU_PERCENT)) {
+        amounts.put(Names.GPU_PERCENT, Long.toString(percent.getAsLong()));
+      }
+      if (amounts.isEmpty()) {
+        resources.remove(list);
+      }
+    }
+  }
+
+  private static boolean isCount(String name, JsonNode value, OptionalLong percent) {
+    return name.equals(Names.GPU_PERCENT)
+        && OptionalLong.of(written(value)).equals(percent);
+  }
+
+  /** How much a container of an earlier object counts; 0 if it does not. */
+  static long counted(JsonNode container) {
+    return written(container.path("resources").path("limits").path(Names.GPU_PERCENT));
+  }
+
+  private static long written(JsonNode value) {
+    try {
+      return Quantity.of(value).longValueExact();
+    } catch (NumberFormatException e) {
+      return 0;
+    } catch (ArithmeticException e) {
+      // Over all numbers, or no whole one.
+      return -1;
+    }
+  }
+
+  private static void annotate(ObjectNode pod, PodRequest request) throws DeniedException {
+    JsonNode written = Trees.annotation(pod, Names.REQUEST);
+    if (request.isNothing()) {
+      if (!written.isMissingNode()) {
+        Trees.map(Trees.map(pod, "metadata"), "annotations").remove(Names.REQUEST);
+      }
+    } else if (!PodRequest.parse(written.asText("")).equals(Optional.of(request))) {
+      Trees.map(Trees.map(pod, "metadata"), "annotations").put(Names.REQUEST, request.toJson());
+    }
+  }
+
+  /** A line for a shell as Bitfusion ran it. */
+  static JsonNode shell(JsonNode command) {
+    return JsonNodeFactory.instance
+        .arrayNode()
+        .add("/bin/bash")
+        .add("-c")
+        .add(command.path(0).asText());
+  }
+}

@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: Apache-2.0
+package io.gpupool.k8s.admission;
+
+import io.gpupool.k8s.request.Refusal;
+import java.util.List;
+
+/** An object is not admitted. */
+final class DeniedException extends Exception {
+  private final transient List<Refusal> refusals;
+
+  DeniedException(List<Refusal> refusals) {
+    super(null, null, false, false);
+    this.refusals = List.copyOf(refusals);
+  }
+
+  /** It is written wrongly. */
+  static DeniedException wrong(String sentence) {
+    return new DeniedException(List.of(new Refusal(Refusal.Kind.WRONG, sentence)));
+  }
+
+  /** It is understood, and not to be had. */
+  static DeniedException denied(String sentence) {
+    return new DeniedException(List.of(new Refusal(Refusal.Kind.DENIED, sentence)));
+  }
+
+  List<Refusal> refusals() {
+    return refusals;
+  }
+}

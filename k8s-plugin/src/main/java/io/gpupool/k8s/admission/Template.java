@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: Apache-2.0
+package io.gpupool.k8s.admission;
+
+import com.fasterxml.jackson.databind.JsonNode;
+import com.fasterxml.jackson.databind.node.ObjectNode;
+import io.gpupool.k8s.request.GpuRequest;
+import io.gpupool.k8s.request.Names;
+import io.gpupool.k8s.request.PodReader;
+import io.gpupool.k8s.request.PodRequest;
+import io.gpupool.k8s.request.Reading;
+import java.util.Optional;
+
+/**
+ * The pod template of a workload. What was counted once is not counted anew while it asks for the
+ * same: a template that changed by itself would roll its pods out again, be taken for another by
+ * the Deployment that owns the ReplicaSet, or be refused for a Job. Pods are counted anew.
+ */
+final class Template {
+  private Template() {}
+
+  /** Rewrites one, whose pods are checked for what does not depend on when they are created. */
+  static Change admit(ObjectNode template, Optional<ObjectNode> old, Settings settings)
+      throws DeniedException {
+    if (old.isPresent() && old.get().equals(template)) {
+      return Change.none(template);
+    }
+    Reading reading = PodReader.read(template);
+    if (!reading.refusals().isEmpty()) {
+      throw new DeniedException(reading.refusals());
+    }
+    long gpuMemoryBytes = settings.gpuMemoryBytes().getAsLong();
+    ObjectNode changed = template.deepCopy();
+    Counting.rewrite(
+        changed,
+        reading,
+        (name, request) -> {
+          Long kept = reading.kept().get(name);
+          long before = kept == null ? before(old, name, request) : kept;
+          return before > 0 ? before : Counting.percent(name, request, gpuMemoryBytes);
+        });
+    return new Change(changed, reading.warnings());
+  }
+
+  /** As how much the same request has counted so far; 0: there was none. */
+  private static long before(Optional<ObjectNode> old, String name, GpuRequest request) {
+    if (old.isEmpty()) {
+      return 0;
+    }
+    Optional<GpuRequest> same =
+        PodRequest.parse(Trees.annotation(old.get(), Names.REQUEST).asText(""))
+            .map(earlier -> earlier.containers().get(name))
+            .filter(request::equals);
+    if (same.isEmpty()) {
+      return 0;
+    }
+    for (JsonNode container : Trees.containers(old.get())) {
+      if (Trees.name(container).equals(name)) {
+        return Counting.counted(container);
+      }
+    }
+    return 0;
+  }
+}

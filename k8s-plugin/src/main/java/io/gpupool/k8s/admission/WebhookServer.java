@@ -1,0 +1,149 @@
+// SPDX-License-Identifier: Apache-2.0
+package io.gpupool.k8s.admission;
+
+import com.sun.net.httpserver.HttpExchange;
+import com.sun.net.httpserver.HttpsConfigurator;
+import com.sun.net.httpserver.HttpsParameters;
+import com.sun.net.httpserver.HttpsServer;
+import io.gpupool.transport.tls.TlsContext;
+import io.gpupool.transport.tls.TlsEngines;
+import java.io.IOException;
+import java.net.InetSocketAddress;
+import java.nio.charset.StandardCharsets;
+import java.util.Locale;
+import java.util.concurrent.ExecutorService;
+import java.util.concurrent.Executors;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+
+/**
+ * The HTTPS port that the API server calls: {@code POST /mutate}, and {@code GET /healthz} for
+ * probes. Each request has a virtual thread of its own.
+ */
+public final class WebhookServer implements AutoCloseable {
+  static final int MAX_BODY_BYTES = 3 << 20;
+  private static final int MAX_CONNECTIONS = 512;
+  private static final int MAX_REQUEST_SECONDS = 30;
+  private static final String JSON = "application/json";
+  private static final Logger LOG = LoggerFactory.getLogger(WebhookServer.class);
+
+  private final HttpsServer server;
+  private final ExecutorService threads;
+  private final Admission admission;
+
+  /** What is sent back. */
+  private record Answer(int status, String type, byte[] body) {
+    static Answer text(int status, String text) {
+      return new Answer(
+          status, "text/plain; charset=utf-8", (text + "\n").getBytes(StandardCharsets.UTF_8));
+    }
+  }
+
+  private WebhookServer(HttpsServer server, ExecutorService threads, Admission admission) {
+    this.server = server;
+    this.threads = threads;
+    this.admission = admission;
+  }
+
+  /**
+   * Opens the port.
+   *
+   * @param tls stays the caller's, who closes it afterwards; one that follows its files serves new
+   *     certificates without a restart
+   * @throws IOException if it is taken
+   */
+  public static WebhookServer start(InetSocketAddress address, TlsContext tls, Admission admission)
+      throws IOException {
+    setDefault("jdk.httpserver.maxConnections", MAX_CONNECTIONS);
+    setDefault("sun.net.httpserver.maxReqTime", MAX_REQUEST_SECONDS);
+    setDefault("sun.net.httpserver.nodelay", true);
+    HttpsServer server = HttpsServer.create(address, 0);
+    server.setHttpsConfigurator(
+        new HttpsConfigurator(tls.context()) {
+          @Override
+          public void configure(HttpsParameters parameters) {
+            parameters.setSSLParameters(
+                TlsEngines.accepting(tls, getSSLContext().getDefaultSSLParameters()));
+          }
+        });
+    ExecutorService threads =
+        Executors.newThreadPerTaskExecutor(
+            Thread.ofVirtual().name("gpupool-webhook-", 0).factory());
+    server.setExecutor(threads);
+    WebhookServer made = new WebhookServer(server, threads, admission);
+    server.createContext("/", made::handle);
+    server.start();
+    return made;
+  }
+
+  public int port() {
+    return server.getAddress().getPort();
+  }
+
+  /** Breaks off what is being answered. */
+  @Override
+  public void close() {
+    threads.shutdownNow();
+    server.stop(0);
+  }
+
+  private void handle(HttpExchange exchange) throws IOException {
+    try (exchange) {
+      Answer answer;
+      try {
+        answer = answer(exchange);
+      } catch (RuntimeException | StackOverflowError e) {
+        LOG.error("a review failed", e);
+        answer = Answer.text(500, "the webhook has failed; its log says how");
+      }
+      exchange.getResponseHeaders().set("Content-Type", answer.type());
+      boolean head = exchange.getRequestMethod().equals("HEAD");
+      exchange.sendResponseHeaders(answer.status(), head ? -1 : answer.body().length);
+      if (!head) {
+        exchange.getResponseBody().write(answer.body());
+      }
+    }
+  }
+
+  private Answer answer(HttpExchange exchange) throws IOException {
+    String method = exchange.getRequestMethod();
+    return switch (exchange.getRequestURI().getPath()) {
+      case "/healthz" ->
+          method.equals("GET") || method.equals("HEAD")
+              ? Answer.text(200, "ok")
+              : notAllowed(exchange, "GET, HEAD");
+      case "/mutate" -> method.equals("POST") ? mutate(exchange) : notAllowed(exchange, "POST");
+      default -> Answer.text(404, "there are POST /mutate and GET /healthz");
+    };
+  }
+
+  private static Answer notAllowed(HttpExchange exchange, String allowed) {
+    exchange.getResponseHeaders().set("Allow", allowed);
+    return Answer.text(405, "what can be done with this is " + allowed);
+  }
+
+  private Answer mutate(HttpExchange exchange) throws IOException {
+    String header = exchange.getRequestHeaders().getFirst("Content-Type");
+    String type = header == null ? "" : header.split(";", 2)[0].strip().toLowerCase(Locale.ROOT);
+    if (!type.equals(JSON)) {
+      return Answer.text(415, "the body is to be JSON; say so with 'Content-Type: " + JSON + "'");
+    }
+    byte[] body = exchange.getRequestBody().readNBytes(MAX_BODY_BYTES + 1);
+    if (body.length > MAX_BODY_BYTES) {
+      return Answer.text(413, "the body has over " + MAX_BODY_BYTES + " bytes");
+    }
+    try {
+      return new Answer(200, JSON, admission.answer(body));
+    } catch (MalformedReviewException e) {
+      LOG.warn("no review: {}", e.getMessage());
+      return Answer.text(400, e.getMessage());
+    }
+  }
+
+  /** The JDK's server takes these as system properties only. */
+  private static void setDefault(String name, Object value) {
+    if (System.getProperty(name) == null) {
+      System.setProperty(name, value.toString());
+    }
+  }
+}

@@ -1,0 +1,161 @@
+// SPDX-License-Identifier: Apache-2.0
+package io.gpupool.k8s.request;
+
+import com.fasterxml.jackson.databind.JsonNode;
+import java.util.LinkedHashMap;
+import java.util.List;
+import java.util.Locale;
+import java.util.Map;
+import java.util.Optional;
+import java.util.Set;
+import java.util.regex.Pattern;
+
+/**
+ * The annotations of a pod, as far as they are about GPUs.
+ *
+ * @param texts by name; those that are no strings are missing
+ */
+record Annotations(Map<String, String> texts) {
+  private static final String COUNT_OF = Names.GPU_COUNT + ".";
+  private static final Set<String> KNOWN =
+      Set.of(Names.REQUEST, Names.GPU_COUNT, Names.SELECT, Names.PRIORITY);
+  private static final Set<String> AS_ALL = Set.of("all", "injection", "y", "yes", "true", "on");
+  private static final Pattern COUNT = Pattern.compile("[0-9]{1,9}");
+  private static final Pattern PRIORITY = Pattern.compile("[+-]?[0-9]{1,9}");
+
+  static Annotations of(JsonNode annotations) {
+    Map<String, String> texts = new LinkedHashMap<>();
+    annotations.properties().forEach(entry -> {
+      if (entry.getValue().isTextual()) {
+        texts.put(entry.getKey(), entry.getValue().textValue());
+      }
+    });
+    return new Annotations(texts);
+  }
+
+  /** What the webhook has written before; nothing if that is not well-formed. */
+  PodRequest earlier() {
+    return text(Names.REQUEST).flatMap(PodRequest::parse).orElse(PodRequest.NOTHING);
+  }
+
+  /** Whether Bitfusion's resources are to be read. */
+  boolean bitfusion() {
+    return !mode().equals("none");
+  }
+
+  /** Whether Bitfusion would have run the command by {@code bitfusion run}. */
+  boolean bitfusionCommands() {
+    return bitfusion() && !mode().equals("injection");
+  }
+
+  private String mode() {
+    return text(Names.BITFUSION_MODE).orElse("all").strip().toLowerCase(Locale.ROOT);
+  }
+
+  void checkMode() throws RefusedException {
+    if (bitfusion() && !AS_ALL.contains(mode())) {
+      throw RefusedException.wrong(
+          "Annotation "
+              + Names.BITFUSION_MODE
+              + ": '"
+              + Shapes.shortened(mode())
+              + "' is none of all, injection and none; write all.");
+    }
+  }
+
+  /** How many GPUs a container is to have, if that is said. */
+  Optional<Integer> count(String container) throws RefusedException {
+    String name = texts.containsKey(COUNT_OF + container) ? COUNT_OF + container : Names.GPU_COUNT;
+    Optional<String> text = text(name);
+    if (text.isEmpty()) {
+      return Optional.empty();
+    }
+    String digits = text.get().strip();
+    int count = COUNT.matcher(digits).matches() ? Integer.parseInt(digits) : 0;
+    if (count < 1 || count > GpuRequest.MAX_GPUS) {
+      throw RefusedException.wrong(
+          "Annotation "
+              + name
+              + ": '"
+              + Shapes.shortened(text.get())
+              + "' is no number of GPUs; write \"1\" to \""
+              + GpuRequest.MAX_GPUS
+              + "\", in quotes.");
+    }
+    return Optional.of(count);
+  }
+
+  /** Which GPUs will do. */
+  Map<String, String> select(List<String> warnings) throws RefusedException {
+    Optional<String> own = text(Names.SELECT);
+    Optional<String> filter = text(Names.BITFUSION_FILTER).filter(text -> bitfusion());
+    if (own.isPresent() && filter.isPresent()) {
+      throw RefusedException.wrong(
+          "Annotations "
+              + Names.SELECT
+              + " and "
+              + Names.BITFUSION_FILTER
+              + " say the same thing twice; leave one of them out.");
+    }
+    if (filter.isPresent()) {
+      return BitfusionFilter.parse(filter.get());
+    }
+    return own.isPresent() ? Select.parse(own.get(), warnings) : Map.of();
+  }
+
+  int priority() throws RefusedException {
+    Optional<String> text = text(Names.PRIORITY);
+    if (text.isEmpty()) {
+      return 0;
+    }
+    String digits = text.get().strip();
+    boolean number = PRIORITY.matcher(digits).matches();
+    if (!number || Math.abs(Integer.parseInt(digits)) > PodRequest.MAX_PRIORITY) {
+      throw RefusedException.wrong(
+          "Annotation "
+              + Names.PRIORITY
+              + ": '"
+              + Shapes.shortened(text.get())
+              + "' is no priority; write \"-1000\" to \"1000\", in quotes.");
+    }
+    return Integer.parseInt(digits);
+  }
+
+  /** Names that gpupool has none of, and counts for containers that the pod has not. */
+  void checkNames(Set<String> containers) throws RefusedException {
+    for (String name : texts.keySet()) {
+      if (name.startsWith(COUNT_OF) && !containers.contains(name.substring(COUNT_OF.length()))) {
+        throw RefusedException.wrong(
+            "Annotation "
+                + name
+                + " is for a container that the pod has not; it has "
+                + String.join(", ", containers)
+                + ".");
+      }
+      if (name.startsWith(Names.PREFIX) && !name.startsWith(COUNT_OF) && !KNOWN.contains(name)) {
+        throw RefusedException.wrong(
+            "Annotation "
+                + name
+                + " means nothing; there are "
+                + Names.GPU_COUNT
+                + ", "
+                + COUNT_OF
+                + "CONTAINER, "
+                + Names.SELECT
+                + " and "
+                + Names.PRIORITY
+                + ".");
+      }
+    }
+  }
+
+  /** Whether anything is said that would be about GPUs, were some asked for. */
+  boolean wouldAsk() {
+    return texts.keySet().stream()
+        .anyMatch(name -> name.startsWith(Names.PREFIX) && !name.equals(Names.REQUEST));
+  }
+
+  private Optional<String> text(String name) {
+    return Optional.ofNullable(texts.get(name));
+  }
+}

@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: Apache-2.0
+package io.gpupool.k8s.request;
+
+import io.gpupool.k8s.request.GpuRequest.Size;
+import java.math.BigDecimal;
+import java.util.Optional;
+import java.util.OptionalInt;
+
+/**
+ * Reads a container that has the counted resource alone: what the webhook has written before, or
+ * somebody who counts like that.
+ */
+final class CountedVocabulary {
+  private static final int MOST = 100 * GpuRequest.MAX_GPUS;
+
+  private CountedVocabulary() {}
+
+  /**
+   * Empty if it asks for nothing.
+   *
+   * @param earlier what stands in the annotation for this container
+   */
+  static Optional<GpuRequest> read(
+      Amounts amounts, Optional<GpuRequest> earlier, Optional<Integer> count)
+      throws RefusedException {
+    Optional<Integer> percent =
+        amounts.whole(Names.GPU_PERCENT, MOST, "write hundredths of GPUs, such as 50.");
+    if (percent.isEmpty()) {
+      return Optional.empty();
+    }
+    if (earlier.isPresent() && fits(earlier.get(), percent.get())) {
+      return Optional.of(count.map(earlier.get()::withGpus).orElse(earlier.get()));
+    }
+    if (count.isPresent()) {
+      throw RefusedException.wrong(
+          amounts.says(Names.GPU_PERCENT)
+              + " and the annotation "
+              + Names.GPU_COUNT
+              + "; write how much of each GPU as "
+              + Names.GPU
+              + " with it, such as \"0.5\".");
+    }
+    int hundredths = percent.get();
+    if (hundredths > 100 && hundredths % 100 != 0) {
+      throw RefusedException.wrong(
+          amounts.says(Names.GPU_PERCENT)
+              + ", which is more than one GPU and no whole number of them; write "
+              + Names.GPU
+              + " for the part of each and the annotation "
+              + Names.GPU_COUNT
+              + " for how many.");
+    }
+    int gpus = Math.max(1, hundredths / 100);
+    BigDecimal part = BigDecimal.valueOf(Math.min(100, hundredths)).movePointLeft(2);
+    return Optional.of(new GpuRequest(gpus, new Size.Fraction(part), OptionalInt.empty()));
+  }
+
+  /** Of memory the count tells nothing: GPUs may have had another size when it was made. */
+  private static boolean fits(GpuRequest earlier, int percent) {
+    return earlier.countDependsOnGpu() || earlier.percent(1) == percent;
+  }
+}

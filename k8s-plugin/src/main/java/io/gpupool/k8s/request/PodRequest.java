@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: Apache-2.0
+package io.gpupool.k8s.request;
+
+import java.util.Collections;
+import java.util.LinkedHashMap;
+import java.util.Map;
+import java.util.Optional;
+
+/**
+ * What a pod asks for, exactly; it stands as JSON in the annotation {@link Names#REQUEST}:
+ *
+ * <pre>{"containers":{"main":{"gpus":1,"fraction":0.5,"computePercent":30}},
+ *  "select":{"model":"*H100*"},"priority":5}</pre>
+ *
+ * with {@code memoryBytes} in place of {@code fraction} where that is asked for; what is not asked
+ * for is left out.
+ *
+ * @param containers by name, in the order of the pod; those that ask for nothing are missing
+ * @param select which GPUs will do, as the pool's lease requests have it
+ * @param priority who waits goes by it, -1000 to 1000: larger is sooner
+ */
+public record PodRequest(
+    Map<String, GpuRequest> containers, Map<String, String> select, int priority) {
+  public static final PodRequest NOTHING = new PodRequest(Map.of(), Map.of(), 0);
+  public static final int MAX_PRIORITY = 1000;
+
+  public PodRequest {
+    containers = Collections.unmodifiableMap(new LinkedHashMap<>(containers));
+    select = Collections.unmodifiableMap(new LinkedHashMap<>(select));
+  }
+
+  public boolean isNothing() {
+    return containers.isEmpty();
+  }
+
+  /** On one line. */
+  public String toJson() {
+    return RequestForm.write(this);
+  }
+
+  /** Empty if it is not what {@link #toJson} writes. */
+  public static Optional<PodRequest> parse(String json) {
+    return RequestForm.read(json);
+  }
+}

@@ -1,0 +1,115 @@
+// SPDX-License-Identifier: Apache-2.0
+package io.gpupool.k8s.request;
+
+import com.fasterxml.jackson.core.JsonProcessingException;
+import com.fasterxml.jackson.core.StreamReadFeature;
+import com.fasterxml.jackson.databind.DeserializationFeature;
+import com.fasterxml.jackson.databind.JsonNode;
+import com.fasterxml.jackson.databind.json.JsonMapper;
+import com.fasterxml.jackson.databind.node.ObjectNode;
+import io.gpupool.k8s.request.GpuRequest.Size;
+import java.math.BigDecimal;
+import java.util.LinkedHashMap;
+import java.util.Map;
+import java.util.Optional;
+import java.util.OptionalInt;
+import java.util.Set;
+
+/** A pod's request as JSON. Reads nothing but what it writes. */
+final class RequestForm {
+  private static final int MAX_LENGTH = 64 * 1024;
+  private static final JsonMapper JSON =
+      JsonMapper.builder()
+          .enable(DeserializationFeature.USE_BIG_DECIMAL_FOR_FLOATS)
+          .enable(DeserializationFeature.FAIL_ON_TRAILING_TOKENS)
+          .enable(StreamReadFeature.STRICT_DUPLICATE_DETECTION)
+          .build();
+
+  private RequestForm() {}
+
+  static String write(PodRequest request) {
+    ObjectNode root = JSON.createObjectNode();
+    ObjectNode containers = root.putObject("containers");
+    request.containers().forEach((name, asked) -> {
+      ObjectNode node = containers.putObject(name);
+      node.put("gpus", asked.gpus());
+      switch (asked.size()) {
+        case Size.Fraction(BigDecimal part) -> node.put("fraction", part);
+        case Size.Memory(long bytes) -> node.put("memoryBytes", bytes);
+      }
+      asked.computePercent().ifPresent(percent -> node.put("computePercent", percent));
+    });
+    if (!request.select().isEmpty()) {
+      ObjectNode select = root.putObject("select");
+      request.select().forEach(select::put);
+    }
+    if (request.priority() != 0) {
+      root.put("priority", request.priority());
+    }
+    return root.toString();
+  }
+
+  static Optional<PodRequest> read(String json) {
+    if (json.length() > MAX_LENGTH) {
+      return Optional.empty();
+    }
+    try {
+      return Optional.of(request(JSON.readTree(json)));
+    } catch (JsonProcessingException | IllegalArgumentException | ArithmeticException e) {
+      return Optional.empty();
+    }
+  }
+
+  private static PodRequest request(JsonNode root) {
+    requireOnly(root, Set.of("containers", "select", "priority"));
+    Map<String, GpuRequest> containers = new LinkedHashMap<>();
+    JsonNode asked = root.path("containers");
+    require(asked.isObject() && !asked.isEmpty());
+    asked.properties().forEach(entry ->
+        containers.put(entry.getKey(), container(entry.getValue())));
+    Map<String, String> select = new LinkedHashMap<>();
+    if (root.has("select")) {
+      require(root.path("select").isObject());
+      root.path("select").properties().forEach(entry -> {
+        require(entry.getValue().isTextual());
+        select.put(entry.getKey(), entry.getValue().textValue());
+      });
+    }
+    int priority = root.has("priority") ? integer(root.path("priority")) : 0;
+    require(Math.abs(priority) <= PodRequest.MAX_PRIORITY);
+    return new PodRequest(containers, select, priority);
+  }
+
+  private static GpuRequest container(JsonNode node) {
+    requireOnly(node, Set.of("gpus", "fraction", "memoryBytes", "computePercent"));
+    require(node.has("fraction") != node.has("memoryBytes"));
+    JsonNode amount = node.has("fraction") ? node.path("fraction") : node.path("memoryBytes");
+    require(amount.isNumber());
+    Size size =
+        node.has("fraction")
+            ? new Size.Fraction(Quantity.parse(amount.asText()))
+            : new Size.Memory(Quantity.parse(amount.asText()).longValueExact());
+    return new GpuRequest(
+        integer(node.path("gpus")),
+        size,
+        node.has("computePercent")
+            ? OptionalInt.of(integer(node.path("computePercent")))
+            : OptionalInt.empty());
+  }
+
+  private static int integer(JsonNode node) {
+    require(node.isInt());
+    return node.intValue();
+  }
+
+  private static void requireOnly(JsonNode node, Set<String> fields) {
+    require(node.isObject());
+    node.fieldNames().forEachRemaining(name -> require(fields.contains(name)));
+  }
+
+  private static void require(boolean condition) {
+    if (!condition) {
+      throw new IllegalArgumentException();
+    }
+  }
+}
