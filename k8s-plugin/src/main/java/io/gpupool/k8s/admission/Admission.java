@@ -5,9 +5,9 @@ import com.fasterxml.jackson.core.JsonProcessingException;
 import com.fasterxml.jackson.core.StreamReadFeature;
 import com.fasterxml.jackson.databind.DeserializationFeature;
 import com.fasterxml.jackson.databind.JsonNode;
+import com.fasterxml.jackson.databind.cfg.JsonNodeFeature;
 import com.fasterxml.jackson.databind.json.JsonMapper;
 import com.fasterxml.jackson.databind.node.ArrayNode;
-import com.fasterxml.jackson.databind.cfg.JsonNodeFeature;
 import com.fasterxml.jackson.databind.node.ObjectNode;
 import io.gpupool.k8s.request.Refusal;
 import java.io.IOException;
@@ -104,9 +104,7 @@ public final class Admission {
       throws DeniedException {
     ObjectNode pod = workload.pod(object);
     if (workload == Workload.POD) {
-      return old.isPresent()
-          ? ChangedPod.admit(pod, old.get())
-          : NewPod.admit(pod, settings);
+      return old.isPresent() ? ChangedPod.admit(pod, old.get()) : NewPod.admit(pod, settings);
     }
     Optional<ObjectNode> before =
         old.isPresent() ? Optional.of(workload.pod(old.get())) : Optional.empty();
@@ -115,17 +113,14 @@ public final class Admission {
   }
 
   private static void deny(ObjectNode response, List<Refusal> refusals) {
-    boolean wrong =
-        refusals.stream().anyMatch(refusal -> refusal.kind() == Refusal.Kind.WRONG);
+    boolean wrong = refusals.stream().anyMatch(refusal -> refusal.kind() == Refusal.Kind.WRONG);
     response
         .put("allowed", false)
         .putObject("status")
         .put("status", "Failure")
         .put("code", wrong ? BAD_REQUEST : FORBIDDEN)
         .put("reason", wrong ? "BadRequest" : "Forbidden")
-        .put(
-            "message",
-            refusals.stream().map(Refusal::sentence).collect(Collectors.joining(" ")));
+        .put("message", refusals.stream().map(Refusal::sentence).collect(Collectors.joining(" ")));
   }
 
   private static String resource(JsonNode request) throws MalformedReviewException {
@@ -144,8 +139,7 @@ public final class Admission {
     return value.textValue();
   }
 
-  private static ObjectNode object(JsonNode request, String field)
-      throws MalformedReviewException {
+  private static ObjectNode object(JsonNode request, String field) throws MalformedReviewException {
     if (request.path(field) instanceof ObjectNode object) {
       return object;
     }

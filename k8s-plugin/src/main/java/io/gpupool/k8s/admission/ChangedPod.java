@@ -41,13 +41,17 @@ final class ChangedPod {
     Map<String, Map<String, JsonNode>> found = new HashMap<>();
     for (ObjectNode container : Trees.containers(pod)) {
       for (String list : List.of("requests", "limits")) {
-        container.path("resources").path(list).properties().forEach(entry -> {
-          if (PodReader.isOurs(entry.getKey(), pod)) {
-            found
-                .computeIfAbsent(Trees.name(container), name -> new HashMap<>())
-                .put(list + " " + entry.getKey(), entry.getValue());
-          }
-        });
+        container
+            .path("resources")
+            .path(list)
+            .properties()
+            .forEach(entry -> {
+              if (PodReader.isOurs(entry.getKey(), pod)) {
+                found
+                    .computeIfAbsent(Trees.name(container), name -> new HashMap<>())
+                    .put(list + " " + entry.getKey(), entry.getValue());
+              }
+            });
       }
     }
     return found;

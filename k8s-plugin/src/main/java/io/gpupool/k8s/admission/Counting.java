@@ -39,9 +39,7 @@ final class Counting {
       set(
           pod,
           container,
-          request == null
-              ? OptionalLong.empty()
-              : OptionalLong.of(count.percent(name, request)));
+          request == null ? OptionalLong.empty() : OptionalLong.of(count.percent(name, request)));
       if (reading.commands().contains(name)) {
         container.set("command", shell(container.path("command")));
       }
@@ -78,12 +76,14 @@ final class Counting {
     for (String list : LISTS) {
       ObjectNode amounts = Trees.map(resources, list);
       List<String> ours = new ArrayList<>();
-      amounts.fieldNames().forEachRemaining(name -> {
-        boolean right = percent.isPresent() && isCount(name, amounts.get(name), percent);
-        if (PodReader.isOurs(name, pod) && !right) {
-          ours.add(name);
-        }
-      });
+      amounts
+          .fieldNames()
+          .forEachRemaining(name -> {
+            boolean right = percent.isPresent() && isCount(name, amounts.get(name), percent);
+            if (PodReader.isOurs(name, pod) && !right) {
+              ours.add(name);
+            }
+          });
       amounts.remove(ours);
       if (percent.isPresent() && !amounts.has(Names.GPU_PERCENT)) {
         amounts.put(Names.GPU_PERCENT, Long.toString(percent.getAsLong()));
@@ -95,8 +95,7 @@ final class Counting {
   }
 
   private static boolean isCount(String name, JsonNode value, OptionalLong percent) {
-    return name.equals(Names.GPU_PERCENT)
-        && OptionalLong.of(written(value)).equals(percent);
+    return name.equals(Names.GPU_PERCENT) && OptionalLong.of(written(value)).equals(percent);
   }
 
   /** How much a container of an earlier object counts; 0 if it does not. */

@@ -35,20 +35,22 @@ final class JsonPatch {
   }
 
   private void compareMaps(String path, JsonNode from, JsonNode to) {
-    from.fieldNames().forEachRemaining(name -> {
-      if (!to.has(name)) {
-        add("remove", path + "/" + escaped(name));
-      }
-    });
-    to.properties().forEach(entry -> {
-      String there = path + "/" + escaped(entry.getKey());
-      JsonNode before = from.get(entry.getKey());
-      if (before == null) {
-        add("add", there).set("value", entry.getValue());
-      } else {
-        compare(there, before, entry.getValue());
-      }
-    });
+    from.fieldNames()
+        .forEachRemaining(name -> {
+          if (!to.has(name)) {
+            add("remove", path + "/" + escaped(name));
+          }
+        });
+    to.properties()
+        .forEach(entry -> {
+          String there = path + "/" + escaped(entry.getKey());
+          JsonNode before = from.get(entry.getKey());
+          if (before == null) {
+            add("add", there).set("value", entry.getValue());
+          } else {
+            compare(there, before, entry.getValue());
+          }
+        });
   }
 
   private ObjectNode add(String operation, String path) {

@@ -22,9 +22,7 @@ final class NewPod {
     long gpuMemoryBytes = settings.gpuMemoryBytes().getAsLong();
     ObjectNode changed = pod.deepCopy();
     Counting.rewrite(
-        changed,
-        reading,
-        (name, request) -> Counting.percent(name, request, gpuMemoryBytes));
+        changed, reading, (name, request) -> Counting.percent(name, request, gpuMemoryBytes));
     if (!reading.request().isNothing()) {
       checkPlace(changed, settings);
       Trees.map(Trees.map(changed, "metadata"), "labels").put(Names.MANAGED, "true");

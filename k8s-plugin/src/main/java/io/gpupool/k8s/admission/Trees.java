@@ -53,7 +53,7 @@ final class Trees {
   }
 
   static String name(JsonNode named) {
-    return named.path("name").asText("");
+    return named.path("name").isTextual() ? named.path("name").textValue() : "";
   }
 
   /** The element of a list that has this name. */

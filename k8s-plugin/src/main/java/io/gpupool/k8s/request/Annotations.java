@@ -25,11 +25,13 @@ record Annotations(Map<String, String> texts) {
 
   static Annotations of(JsonNode annotations) {
     Map<String, String> texts = new LinkedHashMap<>();
-    annotations.properties().forEach(entry -> {
-      if (entry.getValue().isTextual()) {
-        texts.put(entry.getKey(), entry.getValue().textValue());
-      }
-    });
+    annotations
+        .properties()
+        .forEach(entry -> {
+          if (entry.getValue().isTextual()) {
+            texts.put(entry.getKey(), entry.getValue().textValue());
+          }
+        });
     return new Annotations(texts);
   }
 

@@ -15,8 +15,8 @@ final class BitfusionVocabulary {
   private BitfusionVocabulary() {}
 
   /** Empty if it asks for nothing. */
-  static Optional<GpuRequest> read(
-      Amounts amounts, Optional<Integer> count, List<String> warnings) throws RefusedException {
+  static Optional<GpuRequest> read(Amounts amounts, Optional<Integer> count, List<String> warnings)
+      throws RefusedException {
     Optional<Integer> gpus =
         amounts.whole(Names.BITFUSION_AMOUNT, GpuRequest.MAX_GPUS, "write how many GPUs.");
     Optional<Integer> percent =

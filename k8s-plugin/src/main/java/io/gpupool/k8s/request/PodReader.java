@@ -79,9 +79,7 @@ public final class PodReader {
   private void readPodLevel() throws RefusedException {
     Amounts amounts =
         Amounts.of(
-            "The pod",
-            Shapes.object(spec, "resources", "The pod's spec"),
-            annotations.bitfusion());
+            "The pod", Shapes.object(spec, "resources", "The pod's spec"), annotations.bitfusion());
     if (!amounts.byResource().isEmpty()) {
       throw RefusedException.wrong(
           "The pod has "
@@ -92,7 +90,7 @@ public final class PodReader {
   }
 
   private void readContainer(JsonNode container) throws RefusedException {
-    String name = container.path("name").asText("");
+    String name = container.path("name").isTextual() ? container.path("name").textValue() : "";
     String where = name.isEmpty() ? "A container without a name" : "Container " + name;
     Amounts amounts =
         Amounts.of(where, Shapes.object(container, "resources", where), annotations.bitfusion());

@@ -30,15 +30,17 @@ final class RequestForm {
   static String write(PodRequest request) {
     ObjectNode root = JSON.createObjectNode();
     ObjectNode containers = root.putObject("containers");
-    request.containers().forEach((name, asked) -> {
-      ObjectNode node = containers.putObject(name);
-      node.put("gpus", asked.gpus());
-      switch (asked.size()) {
-        case Size.Fraction(BigDecimal part) -> node.put("fraction", part);
-        case Size.Memory(long bytes) -> node.put("memoryBytes", bytes);
-      }
-      asked.computePercent().ifPresent(percent -> node.put("computePercent", percent));
-    });
+    request
+        .containers()
+        .forEach((name, asked) -> {
+          ObjectNode node = containers.putObject(name);
+          node.put("gpus", asked.gpus());
+          switch (asked.size()) {
+            case Size.Fraction(BigDecimal part) -> node.put("fraction", part);
+            case Size.Memory(long bytes) -> node.put("memoryBytes", bytes);
+          }
+          asked.computePercent().ifPresent(percent -> node.put("computePercent", percent));
+        });
     if (!request.select().isEmpty()) {
       ObjectNode select = root.putObject("select");
       request.select().forEach(select::put);
@@ -65,15 +67,18 @@ final class RequestForm {
     Map<String, GpuRequest> containers = new LinkedHashMap<>();
     JsonNode asked = root.path("containers");
     require(asked.isObject() && !asked.isEmpty());
-    asked.properties().forEach(entry ->
-        containers.put(entry.getKey(), container(entry.getValue())));
+    asked
+        .properties()
+        .forEach(entry -> containers.put(entry.getKey(), container(entry.getValue())));
     Map<String, String> select = new LinkedHashMap<>();
     if (root.has("select")) {
       require(root.path("select").isObject());
-      root.path("select").properties().forEach(entry -> {
-        require(entry.getValue().isTextual());
-        select.put(entry.getKey(), entry.getValue().textValue());
-      });
+      root.path("select")
+          .properties()
+          .forEach(entry -> {
+            require(entry.getValue().isTextual());
+            select.put(entry.getKey(), entry.getValue().textValue());
+          });
     }
     int priority = root.has("priority") ? integer(root.path("priority")) : 0;
     require(Math.abs(priority) <= PodRequest.MAX_PRIORITY);

@@ -19,9 +19,9 @@ import org.yaml.snakeyaml.constructor.SafeConstructor;
 
 /**
  * A golden case: a file of two YAML documents. The first is what comes: {@code object}, {@code
- * oldObject} for an UPDATE, {@code gates: false} for a cluster without, {@code applied: false} if no
- * person would write it. The second is what becomes
- * of it: {@code object} and {@code warnings}, or {@code code} and {@code message}.
+ * oldObject} for an UPDATE, {@code gates: false} for a cluster without, {@code applied: false} if
+ * no person would write it. The second is what becomes of it: {@code object} and {@code warnings},
+ * or {@code code} and {@code message}.
  */
 record Manifest(Path file, JsonNode given, JsonNode expected) {
   static final long GPU_MEMORY_BYTES = 80L << 30;

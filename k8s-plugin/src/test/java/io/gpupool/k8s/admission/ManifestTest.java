@@ -79,8 +79,7 @@ class ManifestTest {
   void review_manifestAppliedAgain_becomesWhatIsThere(Manifest manifest) throws Exception {
     JsonNode there = manifest.expected().path("object");
     JsonNode applied = over(there, manifest.object());
-    JsonNode response =
-        response(manifest.admission(), Manifest.review("UPDATE", applied, there));
+    JsonNode response = response(manifest.admission(), Manifest.review("UPDATE", applied, there));
     assertThat(response.path("allowed").asBoolean()).as("%s", response).isTrue();
     assertThat(normal(patched(applied, response))).isEqualTo(normal(there));
   }
@@ -104,12 +103,13 @@ class ManifestTest {
   private static JsonNode over(JsonNode there, JsonNode given) {
     if (there instanceof ObjectNode map && given.isObject()) {
       ObjectNode result = map.deepCopy();
-      given.properties().forEach(entry -> {
-        JsonNode before = result.get(entry.getKey());
-        result.set(
-            entry.getKey(),
-            before == null ? entry.getValue() : over(before, entry.getValue()));
-      });
+      given
+          .properties()
+          .forEach(entry -> {
+            JsonNode before = result.get(entry.getKey());
+            result.set(
+                entry.getKey(), before == null ? entry.getValue() : over(before, entry.getValue()));
+          });
       return result;
     }
     if (there.isArray() && given.isArray() && given.path(0).has("name")) {

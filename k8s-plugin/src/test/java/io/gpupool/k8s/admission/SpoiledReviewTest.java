@@ -25,10 +25,31 @@ class SpoiledReviewTest {
   private static final int RUNS = Integer.getInteger("gpupool.fuzz.runs", 20_000);
   private static final JsonMapper JSON = new JsonMapper();
   private static final String[] JUNK = {
-    "null", "true", "0", "-1", "1e40", "1.5", "\"\"", "\"x\"", "\"500m\"", "\"1500m\"", "\"-1\"",
-    "[]", "[null]", "[[]]", "[{}]", "{}", "{\"name\":\"main\"}", "{\"gpupool.io/gpu\":\"0.5\"}",
-    "{\"gpupool.io/gpu\":{}}", "{\"gpupool.io/gpu-percent\":\"70\"}", "\"UPDATE\"", "\"CREATE\"",
-    "{\"limits\":{\"gpupool.io/gpu-memory\":\"4Gi\"}}", "\"gpupool.io/gpu\"", "\"\\u0000\""
+    "null",
+    "true",
+    "0",
+    "-1",
+    "1e40",
+    "1.5",
+    "\"\"",
+    "\"x\"",
+    "\"500m\"",
+    "\"1500m\"",
+    "\"-1\"",
+    "[]",
+    "[null]",
+    "[[]]",
+    "[{}]",
+    "{}",
+    "{\"name\":\"main\"}",
+    "{\"gpupool.io/gpu\":\"0.5\"}",
+    "{\"gpupool.io/gpu\":{}}",
+    "{\"gpupool.io/gpu-percent\":\"70\"}",
+    "\"UPDATE\"",
+    "\"CREATE\"",
+    "{\"limits\":{\"gpupool.io/gpu-memory\":\"4Gi\"}}",
+    "\"gpupool.io/gpu\"",
+    "\"\\u0000\""
   };
 
   private final Random random = new Random(11);
@@ -128,10 +149,11 @@ class SpoiledReviewTest {
     for (ObjectNode container : Trees.containers(pod)) {
       JsonNode resources = container.path("resources");
       for (JsonNode list : List.of(resources.path("requests"), resources.path("limits"))) {
-        list.fieldNames().forEachRemaining(name ->
-            assertThat(name.startsWith(Names.PREFIX) && !name.equals(Names.GPU_PERCENT))
-                .as("%s in %s", name, object)
-                .isFalse());
+        list.fieldNames()
+            .forEachRemaining(name ->
+                assertThat(name.startsWith(Names.PREFIX) && !name.equals(Names.GPU_PERCENT))
+                    .as("%s in %s", name, object)
+                    .isFalse());
       }
       if (resources.path("limits").has(Names.GPU_PERCENT)) {
         assertThat(Counting.counted(container)).as("%s", response).isPositive();

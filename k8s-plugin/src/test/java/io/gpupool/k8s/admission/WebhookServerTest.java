@@ -62,8 +62,7 @@ class WebhookServerTest {
 
   @Test
   void mutate_review_isAnswered() throws Exception {
-    JsonNode review =
-        Manifest.review("CREATE", JSON.readTree(POD.replace('\'', '"')), null);
+    JsonNode review = Manifest.review("CREATE", JSON.readTree(POD.replace('\'', '"')), null);
     HttpResponse<String> answer =
         post("/mutate?timeout=10s", BodyPublishers.ofByteArray(JSON.writeValueAsBytes(review)));
     assertThat(answer.statusCode()).isEqualTo(200);
@@ -100,7 +99,10 @@ class WebhookServerTest {
     assertThat(get("/healthz/more").statusCode()).isEqualTo(404);
     assertThat(post("/healthz", BodyPublishers.noBody()).statusCode()).isEqualTo(405);
     HttpRequest text =
-        request("/mutate").POST(BodyPublishers.ofString("{}")).header("Content-Type", "text/plain").build();
+        request("/mutate")
+            .POST(BodyPublishers.ofString("{}"))
+            .header("Content-Type", "text/plain")
+            .build();
     assertThat(send(text).statusCode()).isEqualTo(415);
   }
 
@@ -116,8 +118,7 @@ class WebhookServerTest {
 
   private static String subject() throws Exception {
     X509Certificate certificate =
-        (X509Certificate)
-            get("/healthz").sslSession().orElseThrow().getPeerCertificates()[0];
+        (X509Certificate) get("/healthz").sslSession().orElseThrow().getPeerCertificates()[0];
     return certificate.getSubjectX500Principal().getName();
   }
 

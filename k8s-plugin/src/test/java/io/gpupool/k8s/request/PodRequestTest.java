@@ -20,8 +20,7 @@ class PodRequestTest {
   void json_writtenAndRead_isTheSame() {
     Map<String, GpuRequest> containers = new LinkedHashMap<>();
     containers.put("main", fraction("0.12500", 3));
-    containers.put(
-        "other", new GpuRequest(1, new Size.Memory(8 * GIBIBYTE), OptionalInt.of(30)));
+    containers.put("other", new GpuRequest(1, new Size.Memory(8 * GIBIBYTE), OptionalInt.of(30)));
     PodRequest request = new PodRequest(containers, Map.of("cc>", "8.0"), -5);
     assertThat(request.toJson())
         .isEqualTo(
@@ -95,7 +94,6 @@ class PodRequestTest {
   }
 
   private static GpuRequest fraction(String part, int gpus) {
-    return new GpuRequest(
-        gpus, new Size.Fraction(new BigDecimal(part)), OptionalInt.empty());
+    return new GpuRequest(gpus, new Size.Fraction(new BigDecimal(part)), OptionalInt.empty());
   }
 }

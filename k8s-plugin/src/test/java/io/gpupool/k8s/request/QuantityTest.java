@@ -37,10 +37,26 @@ class QuantityTest {
 
   @ParameterizedTest
   @CsvSource({
-    "0, 0", "2, 2", "+2, 2", "-1, -1", "0.5, 0.5", ".5, 0.5", "5., 5", "500m, 0.5", "1500m, 1.5",
-    "1e3, 1000", "1E3, 1000", "1e+3, 1000", "25e-2, 0.25", "1E, 1000000000000000000",
-    "1.5Gi, 1610612736", "8000M, 8000000000", "0.1Ki, 102.4", "1n, 0.000000001",
-    "16Ei, 18446744073709551616", "007, 7"
+    "0, 0",
+    "2, 2",
+    "+2, 2",
+    "-1, -1",
+    "0.5, 0.5",
+    ".5, 0.5",
+    "5., 5",
+    "500m, 0.5",
+    "1500m, 1.5",
+    "1e3, 1000",
+    "1E3, 1000",
+    "1e+3, 1000",
+    "25e-2, 0.25",
+    "1E, 1000000000000000000",
+    "1.5Gi, 1610612736",
+    "8000M, 8000000000",
+    "0.1Ki, 102.4",
+    "1n, 0.000000001",
+    "16Ei, 18446744073709551616",
+    "007, 7"
   })
   void parse_whatKubernetesWrites_isExact(String text, BigDecimal value) {
     assertThat(Quantity.parse(text)).isEqualByComparingTo(value);
@@ -49,9 +65,38 @@ class QuantityTest {
   @ParameterizedTest
   @ValueSource(
       strings = {
-        "", " ", ".", "-", "+", "NaN", "Infinity", "inf", "1 ", " 1", "1,5", "1e", "1e1.5", "1K",
-        "1mi", "1Bi", "8GiB", "8GB", "1kk", "1em", "0x10", "1.2.3", "--1", "half", "1/2", "50%",
-        "\u0661", "1e99", "1e-99", "1e99999999999999999999", "Gi", "m"
+        "",
+        " ",
+        ".",
+        "-",
+        "+",
+        "NaN",
+        "Infinity",
+        "inf",
+        "1 ",
+        " 1",
+        "1,5",
+        "1e",
+        "1e1.5",
+        "1K",
+        "1mi",
+        "1Bi",
+        "8GiB",
+        "8GB",
+        "1kk",
+        "1em",
+        "0x10",
+        "1.2.3",
+        "--1",
+        "half",
+        "1/2",
+        "50%",
+        "\u0661",
+        "1e99",
+        "1e-99",
+        "1e99999999999999999999",
+        "Gi",
+        "m"
       })
   void parse_somethingElse_isRefused(String text) {
     assertThatThrownBy(() -> Quantity.parse(text)).isInstanceOf(NumberFormatException.class);
