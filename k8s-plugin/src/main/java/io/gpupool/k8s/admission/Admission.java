@@ -15,6 +15,7 @@ import java.nio.charset.StandardCharsets;
 import java.util.Base64;
 import java.util.List;
 import java.util.Optional;
+import java.util.regex.Pattern;
 import java.util.stream.Collectors;
 
 /**
@@ -26,6 +27,10 @@ public final class Admission {
   private static final String KIND = "AdmissionReview";
   private static final int BAD_REQUEST = 400;
   private static final int FORBIDDEN = 403;
+
+  /** What the parser says of the source, which is of no use without it. */
+  private static final Pattern PLACE = Pattern.compile("(?s) \\(start marker at .*");
+
   private static final JsonMapper JSON =
       JsonMapper.builder()
           .enable(DeserializationFeature.USE_BIG_DECIMAL_FOR_FLOATS)
@@ -49,7 +54,8 @@ public final class Admission {
     try {
       return JSON.writeValueAsBytes(answer(JSON.readTree(body)));
     } catch (JsonProcessingException e) {
-      throw new MalformedReviewException("the body is no JSON: " + e.getOriginalMessage());
+      throw new MalformedReviewException(
+          "the body is no JSON: " + PLACE.matcher(e.getOriginalMessage()).replaceAll(""));
     } catch (IOException e) {
       throw new MalformedReviewException("the body cannot be read: " + e.getMessage());
     }

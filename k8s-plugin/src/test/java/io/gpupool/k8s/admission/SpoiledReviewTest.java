@@ -22,7 +22,7 @@ import org.junit.jupiter.api.Test;
  * nothing else than a refusal comes out otherwise. {@code -Dgpupool.fuzz.runs} makes it longer.
  */
 class SpoiledReviewTest {
-  private static final int RUNS = Integer.getInteger("gpupool.fuzz.runs", 20_000);
+  private static final int RUNS = Integer.getInteger("gpupool.fuzz.runs", 5_000);
   private static final JsonMapper JSON = new JsonMapper();
   private static final String[] JUNK = {
     "null",
