@@ -4,7 +4,8 @@ package io.gpupool.k8s.deviceplugin;
 import io.gpupool.control.v1.ListGpusReply;
 import io.gpupool.control.v1.ListRequest;
 import io.gpupool.control.v1.PoolGrpc;
-import io.grpc.Channel;
+import io.grpc.ConnectivityState;
+import io.grpc.ManagedChannel;
 import io.grpc.Status;
 import io.grpc.stub.StreamObserver;
 import io.netty.channel.EventLoop;
@@ -23,6 +24,7 @@ import org.slf4j.LoggerFactory;
 public final class PoolGpus implements PoolTruth, AutoCloseable {
   private static final long CALL_SECONDS = 10;
 
+  private final ManagedChannel channel;
   private final PoolGrpc.PoolStub pool;
   private final EventLoop loop;
   private final long everyNanos;
@@ -32,7 +34,8 @@ public final class PoolGpus implements PoolTruth, AutoCloseable {
   private volatile boolean closed;
   private volatile Future<?> next;
 
-  private PoolGpus(Channel pool, Duration every, EventLoop loop) {
+  private PoolGpus(ManagedChannel pool, Duration every, EventLoop loop) {
+    channel = pool;
     this.pool = PoolGrpc.newStub(pool);
     this.loop = loop;
     everyNanos = every.toNanos();
@@ -43,7 +46,7 @@ public final class PoolGpus implements PoolTruth, AutoCloseable {
    *
    * @param pool to its control plane, with what it takes to be let in; not closed with this
    */
-  public static PoolGpus ask(Channel pool, Duration every, EventLoop loop) {
+  public static PoolGpus ask(ManagedChannel pool, Duration every, EventLoop loop) {
     PoolGpus gpus = new PoolGpus(pool, every, loop);
     gpus.next = loop.submit(gpus::askAgain);
     return gpus;
@@ -62,6 +65,10 @@ public final class PoolGpus implements PoolTruth, AutoCloseable {
 
   private void askAgain() {
     if (!closed) {
+      // Else it would try to connect less and less often.
+      if (channel.getState(false) == ConnectivityState.TRANSIENT_FAILURE) {
+        channel.enterIdle();
+      }
       pool.withDeadlineAfter(CALL_SECONDS, TimeUnit.SECONDS)
           .listGpus(ListRequest.getDefaultInstance(), new Answer());
     }
@@ -76,6 +83,11 @@ public final class PoolGpus implements PoolTruth, AutoCloseable {
     if (!closed) {
       next = loop.schedule(this::askAgain, everyNanos, TimeUnit.NANOSECONDS);
     }
+  }
+
+  private static String reason(Status status) {
+    String text = status.getCode() + " " + status.getDescription();
+    return status.getCause() == null ? text : text + " (" + status.getCause().getMessage() + ")";
   }
 
   @Override
@@ -99,7 +111,7 @@ public final class PoolGpus implements PoolTruth, AutoCloseable {
     @Override
     public void onError(Throwable failure) {
       loop.execute(() -> {
-        saying.warn("the pool does not tell what it has: " + Status.fromThrowable(failure));
+        saying.warn("the pool does not tell what it has: " + reason(Status.fromThrowable(failure)));
         learn(OptionalInt.empty());
       });
     }

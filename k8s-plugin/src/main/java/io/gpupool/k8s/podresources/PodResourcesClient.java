@@ -80,7 +80,13 @@ public final class PodResourcesClient implements AutoCloseable {
       case UNIMPLEMENTED ->
           "the kubelet at " + socket + " has no PodResources v1: Kubernetes 1.20 is the oldest";
       case UNAVAILABLE -> "no kubelet answers at " + socket + ": is its folder mounted here?";
-      default -> "the kubelet at " + socket + " does not tell who has its devices: " + status;
+      default ->
+          "the kubelet at "
+              + socket
+              + " does not tell who has its devices: "
+              + status.getCode()
+              + " "
+              + status.getDescription();
     };
   }
 
