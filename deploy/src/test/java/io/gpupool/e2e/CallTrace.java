@@ -10,14 +10,16 @@ import java.nio.file.Path;
 import java.util.List;
 
 /**
- * The report that a program has written at its end because of {@code GPUPOOL_TRACE}.
+ * What a program's processes have written at their ends because of {@code GPUPOOL_TRACE}, summed
+ * up.
  *
  * @param file where it stands
+ * @param processes that have made calls
  * @param calls of all entry points
  * @param roundTrips that they made
  * @param refused calls that were answered CUDA_ERROR_NOT_SUPPORTED
  */
-record CallTrace(Path file, long calls, long roundTrips, long refused) {
+record CallTrace(Path file, int processes, long calls, long roundTrips, long refused) {
   private static final Path FOLDER = Distribution.WORK.resolve("trace");
 
   /** The place of a report, with nothing there yet. */
@@ -32,7 +34,7 @@ record CallTrace(Path file, long calls, long roundTrips, long refused) {
     }
   }
 
-  /** Reads the one report that is there. */
+  /** Reads the reports that are there. */
   static CallTrace read(Path file) {
     try {
       List<String[]> totals =
@@ -40,12 +42,14 @@ record CallTrace(Path file, long calls, long roundTrips, long refused) {
               .filter(line -> line.startsWith("all "))
               .map(line -> line.split(" +"))
               .toList();
-      assertThat(totals).as("processes that have written to " + file).hasSize(1);
-      String[] columns = totals.getFirst();
-      return new CallTrace(
-          file, Long.parseLong(columns[2]), Long.parseLong(columns[3]), Long.parseLong(columns[5]));
+      assertThat(totals).as("processes that have written to " + file).isNotEmpty();
+      return new CallTrace(file, totals.size(), sum(totals, 2), sum(totals, 3), sum(totals, 5));
     } catch (IOException e) {
       throw new UncheckedIOException(e);
     }
+  }
+
+  private static long sum(List<String[]> totals, int column) {
+    return totals.stream().mapToLong(columns -> Long.parseLong(columns[column])).sum();
   }
 }
