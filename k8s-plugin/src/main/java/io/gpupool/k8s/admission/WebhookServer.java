@@ -2,17 +2,13 @@
 package io.gpupool.k8s.admission;
 
 import com.sun.net.httpserver.HttpExchange;
-import com.sun.net.httpserver.HttpsConfigurator;
-import com.sun.net.httpserver.HttpsParameters;
-import com.sun.net.httpserver.HttpsServer;
+import io.gpupool.transport.http.HttpPort;
 import io.gpupool.transport.tls.TlsContext;
-import io.gpupool.transport.tls.TlsEngines;
 import java.io.IOException;
 import java.net.InetSocketAddress;
 import java.nio.charset.StandardCharsets;
 import java.util.Locale;
-import java.util.concurrent.ExecutorService;
-import java.util.concurrent.Executors;
+import java.util.Optional;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
@@ -22,13 +18,10 @@ import org.slf4j.LoggerFactory;
  */
 public final class WebhookServer implements AutoCloseable {
   static final int MAX_BODY_BYTES = 3 << 20;
-  private static final int MAX_CONNECTIONS = 512;
-  private static final int MAX_REQUEST_SECONDS = 30;
   private static final String JSON = "application/json";
   private static final Logger LOG = LoggerFactory.getLogger(WebhookServer.class);
 
-  private final HttpsServer server;
-  private final ExecutorService threads;
+  private final HttpPort http;
   private final Admission admission;
 
   /** What is sent back. */
@@ -39,9 +32,8 @@ public final class WebhookServer implements AutoCloseable {
     }
   }
 
-  private WebhookServer(HttpsServer server, ExecutorService threads, Admission admission) {
-    this.server = server;
-    this.threads = threads;
+  private WebhookServer(HttpPort http, Admission admission) {
+    this.http = http;
     this.admission = admission;
   }
 
@@ -54,37 +46,20 @@ public final class WebhookServer implements AutoCloseable {
    */
   public static WebhookServer start(InetSocketAddress address, TlsContext tls, Admission admission)
       throws IOException {
-    setDefault("jdk.httpserver.maxConnections", MAX_CONNECTIONS);
-    setDefault("sun.net.httpserver.maxReqTime", MAX_REQUEST_SECONDS);
-    setDefault("sun.net.httpserver.nodelay", true);
-    HttpsServer server = HttpsServer.create(address, 0);
-    server.setHttpsConfigurator(
-        new HttpsConfigurator(tls.context()) {
-          @Override
-          public void configure(HttpsParameters parameters) {
-            parameters.setSSLParameters(
-                TlsEngines.accepting(tls, getSSLContext().getDefaultSSLParameters()));
-          }
-        });
-    ExecutorService threads =
-        Executors.newThreadPerTaskExecutor(
-            Thread.ofVirtual().name("gpupool-webhook-", 0).factory());
-    server.setExecutor(threads);
-    WebhookServer made = new WebhookServer(server, threads, admission);
-    server.createContext("/", made::handle);
-    server.start();
+    HttpPort http = HttpPort.open(address, Optional.of(tls), "gpupool-webhook-");
+    WebhookServer made = new WebhookServer(http, admission);
+    http.serve(made::handle);
     return made;
   }
 
   public int port() {
-    return server.getAddress().getPort();
+    return http.port();
   }
 
   /** Breaks off what is being answered. */
   @Override
   public void close() {
-    threads.shutdownNow();
-    server.stop(0);
+    http.close();
   }
 
   private void handle(HttpExchange exchange) throws IOException {
@@ -137,13 +112,6 @@ public final class WebhookServer implements AutoCloseable {
     } catch (MalformedReviewException e) {
       LOG.warn("no review: {}", e.getMessage());
       return Answer.text(400, e.getMessage());
-    }
-  }
-
-  /** The JDK's server takes these as system properties only. */
-  private static void setDefault(String name, Object value) {
-    if (System.getProperty(name) == null) {
-      System.setProperty(name, value.toString());
     }
   }
 }
