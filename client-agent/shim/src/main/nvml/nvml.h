@@ -104,16 +104,7 @@ typedef struct {
   unsigned char state;
 } nvmlGpuFabricInfo_t;
 
-typedef struct {
-  unsigned version;
-  unsigned char clusterUuid[16];
-  nvmlReturn_t status;
-  unsigned cliqueId;
-  unsigned char state;
-  unsigned healthMask;
-} nvmlGpuFabricInfo_v2_t;
-
-/** Version 2 with one member more. */
+/** Version 2 ends before the last member. */
 typedef struct {
   unsigned version;
   unsigned char clusterUuid[16];
@@ -152,7 +143,7 @@ _Static_assert(NVML_VERSION(nvmlSystemDriverBranchInfo_t, 1) == 0x1000054, "bran
 _Static_assert(NVML_VERSION(nvmlDeviceAddressingMode_t, 1) == 0x1000008, "addressing mode");
 _Static_assert(NVML_VERSION(nvmlTemperature_t, 1) == 0x100000C, "nvmlTemperature_v1");
 _Static_assert(sizeof(nvmlEventData_t) == 32, "nvmlEventData_t");
-_Static_assert(NVML_VERSION(nvmlGpuFabricInfo_v2_t, 2) == 0x2000024, "nvmlGpuFabricInfo_v2");
+_Static_assert(offsetof(nvmlGpuFabricInfo_v3_t, healthSummary) == 0x24, "nvmlGpuFabricInfo_v2");
 _Static_assert(NVML_VERSION(nvmlGpuFabricInfo_v3_t, 3) == 0x3000028, "nvmlGpuFabricInfo_v3");
 _Static_assert(sizeof(nvmlFieldValue_t) == 40, "nvmlFieldValue_t");
 _Static_assert(sizeof(nvmlProcessDetail_t) == 32, "nvmlProcessDetail_v1_t");
