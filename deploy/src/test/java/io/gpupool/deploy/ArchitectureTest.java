@@ -51,7 +51,13 @@ class ArchitectureTest {
                   "client-agent/agent",
                   "pool-server/server",
                   "pool-server/rest")),
-          entry("k8s-plugin", CONTROL));
+          entry(
+              "k8s-plugin",
+              Set.of(
+                  "protocol/wire",
+                  "protocol/control",
+                  "protocol/transport",
+                  "client-agent/agent")));
 
   private static JavaClasses classes;
 

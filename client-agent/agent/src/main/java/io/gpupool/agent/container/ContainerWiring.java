@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: Apache-2.0
+package io.gpupool.agent.container;
+
+import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.Collections;
+import java.util.LinkedHashMap;
+import java.util.List;
+import java.util.Map;
+
+/**
+ * What every container gets that uses the pool, whoever starts it: the shim under the names of
+ * NVIDIA's libraries, and the agent's socket. No device node and no privilege.
+ *
+ * @param shimFolder on the machine, with the shim's libraries
+ * @param agentFolder on the machine, with the agent's socket, agent.sock
+ */
+public record ContainerWiring(Path shimFolder, Path agentFolder) {
+  private static final List<String> LIBRARIES = List.of("libcuda.so.1", "libnvidia-ml.so.1");
+  // Where the loaders of Debian's and Red Hat's kinds look, and where NVIDIA's images have theirs
+  // look: so no environment variable of the image need be replaced.
+  private static final List<String> LIBRARY_FOLDERS =
+      List.of("/usr/lib/x86_64-linux-gnu", "/usr/lib64", "/usr/local/nvidia/lib64");
+  private static final String AGENT_FOLDER = "/run/gpupool";
+
+  /** Throws {@link IllegalArgumentException} for folders that are not absolute. */
+  public ContainerWiring {
+    for (Path folder : List.of(shimFolder, agentFolder)) {
+      if (!folder.isAbsolute()) {
+        throw new IllegalArgumentException(
+            "'" + folder + "' is to be a folder of the machine: give its path from the root");
+      }
+    }
+  }
+
+  /** A file or folder of the machine that is to be seen in the container, read-only. */
+  public record Mount(String host, String container) {}
+
+  /** All of them; that of the socket's folder is the last. */
+  public List<Mount> mounts() {
+    List<Mount> mounts = new ArrayList<>();
+    for (String folder : LIBRARY_FOLDERS) {
+      for (String library : LIBRARIES) {
+        mounts.add(new Mount(shimFolder.resolve(library).toString(), folder + "/" + library));
+      }
+    }
+    // The folder, so that another agent's socket is seen, too. Read-only keeps nobody from
+    // connecting, but from removing the socket that all share.
+    mounts.add(new Mount(agentFolder.toString(), AGENT_FOLDER));
+    return List.copyOf(mounts);
+  }
+
+  /** What its programs need to be told. */
+  public Map<String, String> environment() {
+    Map<String, String> environment = new LinkedHashMap<>();
+    environment.put("GPUPOOL_AGENT", AGENT_FOLDER + "/agent.sock");
+    // Else NCCL takes GPUs whose buses it does not know for far apart, and goes by way of hosts.
+    environment.put("NCCL_P2P_LEVEL", "SYS");
+    return Collections.unmodifiableMap(environment);
+  }
+}
