@@ -1,0 +1,3 @@
+// SPDX-License-Identifier: Apache-2.0
+/** The program gpupool-k8s: its commands and what they are made of. */
+package io.gpupool.k8s.command;
