@@ -51,6 +51,7 @@ final class EmbeddedPool implements AutoCloseable {
                 Optional.of(ServerOptions.Auth.none),
                 Optional.empty(),
                 Optional.empty(),
+                Optional.empty(),
                 Map.of(),
                 new DriverOptions(libcuda.map(Path::of), Optional.empty(), Sharing.timeslice),
                 1,

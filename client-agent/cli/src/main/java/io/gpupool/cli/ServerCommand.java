@@ -115,6 +115,8 @@ final class ServerCommand implements Callable<Integer> {
 
   @Mixin private OidcServerOptions oidc = new OidcServerOptions();
 
+  @Mixin private KubernetesServerOptions kubernetes = new KubernetesServerOptions();
+
   @Option(
       names = "--http-port",
       paramLabel = "PORT",
@@ -214,6 +216,7 @@ final class ServerCommand implements Callable<Integer> {
             tlsPeerRoots,
             auth,
             oidc.options(),
+            kubernetes.options(),
             name,
             labels,
             new DriverOptions(libcuda, libnvml, sharing),

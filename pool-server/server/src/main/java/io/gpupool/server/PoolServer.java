@@ -313,7 +313,7 @@ public final class PoolServer implements AutoCloseable {
             : new Capacity(gpus, records);
     Audit audit = new Audit(records, control, name);
     Tenants tenants = new Tenants(records, audit, control);
-    Optional<Logins> logins = options.oidc().map(Logins::of);
+    Optional<Logins> logins = Logins.of(options.oidc(), options.kubernetes());
     logins.ifPresent(opened -> onClose.add(opened::close));
     Tokens tokens = new Tokens(records, audit, control, options.needsTokens(), logins);
     TimeTable times = new TimeTable(gpus.size());

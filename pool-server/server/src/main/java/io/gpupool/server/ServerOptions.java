@@ -3,6 +3,7 @@ package io.gpupool.server;
 
 import io.gpupool.server.driver.DriverOptions;
 import io.gpupool.server.gpu.GpuSpec;
+import io.gpupool.server.oidc.KubernetesOptions;
 import io.gpupool.server.oidc.OidcOptions;
 import io.gpupool.server.session.WorkerCommand;
 import io.gpupool.server.state.etcd.EtcdOptions;
@@ -30,6 +31,7 @@ import java.util.regex.Pattern;
  *     roots of which certificates are asked of clients, else from those that the machine trusts
  * @param auth how callers prove who they are; empty: on loopback not at all, else by tokens
  * @param oidc whose logins are as good as tokens
+ * @param kubernetes whose pods use their own leases
  * @param name under which it lists itself; empty makes one of host and control port
  * @param labels what its operator says of its GPUs, for requests to select by
  * @param driver NVIDIA's driver, where its GPUs are served
@@ -49,6 +51,7 @@ public record ServerOptions(
     Optional<Path> peerRoots,
     Optional<Auth> auth,
     Optional<OidcOptions> oidc,
+    Optional<KubernetesOptions> kubernetes,
     Optional<String> name,
     Map<String, String> labels,
     DriverOptions driver,
@@ -84,6 +87,10 @@ public record ServerOptions(
     if (oidc.isPresent() && auth.get() == Auth.none) {
       throw new IllegalArgumentException(
           "--oidc-issuer needs callers to prove who they are: give --auth tokens");
+    }
+    if (kubernetes.isPresent() && auth.get() == Auth.none) {
+      throw new IllegalArgumentException(
+          "--kubernetes needs callers to prove who they are: give --auth tokens");
     }
     if (tls.trusted().isPresent() && tls.certificate().isEmpty()) {
       throw new IllegalArgumentException(

@@ -11,6 +11,7 @@ import io.gpupool.control.v1.PoolAdminGrpc;
 import io.gpupool.control.v1.PoolGrpc;
 import io.gpupool.server.driver.DriverOptions;
 import io.gpupool.server.gpu.GpuSpec;
+import io.gpupool.server.oidc.KubernetesOptions;
 import io.gpupool.server.oidc.OidcOptions;
 import io.gpupool.server.session.WorkerCommand;
 import io.gpupool.server.state.etcd.EtcdOptions;
@@ -60,7 +61,17 @@ public final class Pool implements AutoCloseable {
       ServerOptions.Auth auth,
       Optional<OidcOptions> oidc)
       throws IOException {
-    this(gpus, spares, controlPort, "test", state, Optional.empty(), TlsFiles.NONE, auth, oidc);
+    this(
+        gpus,
+        spares,
+        controlPort,
+        "test",
+        state,
+        Optional.empty(),
+        TlsFiles.NONE,
+        auth,
+        oidc,
+        Optional.empty());
   }
 
   /** One of several servers of a pool. */
@@ -75,6 +86,7 @@ public final class Pool implements AutoCloseable {
         Optional.of(etcd),
         tls,
         ServerOptions.Auth.none,
+        Optional.empty(),
         Optional.empty());
   }
 
@@ -87,7 +99,8 @@ public final class Pool implements AutoCloseable {
       Optional<EtcdOptions> etcd,
       TlsFiles tls,
       ServerOptions.Auth auth,
-      Optional<OidcOptions> oidc)
+      Optional<OidcOptions> oidc,
+      Optional<KubernetesOptions> kubernetes)
       throws IOException {
     server =
         PoolServer.start(
@@ -102,6 +115,7 @@ public final class Pool implements AutoCloseable {
                 Optional.empty(),
                 Optional.of(auth),
                 oidc,
+                kubernetes,
                 Optional.of(name),
                 Map.of("zone", "eu"),
                 DriverOptions.USUAL,
@@ -127,6 +141,21 @@ public final class Pool implements AutoCloseable {
   static Pool withLogins(Path state, OidcOptions oidc) throws IOException {
     return new Pool(
         "soft:1", 0, 0, Optional.of(state), ServerOptions.Auth.tokens, Optional.of(oidc));
+  }
+
+  /** The same, for the pods of a cluster. */
+  static Pool forCluster(Path state, KubernetesOptions cluster) throws IOException {
+    return new Pool(
+        "soft:1",
+        0,
+        0,
+        "test",
+        Optional.of(state),
+        Optional.empty(),
+        TlsFiles.NONE,
+        ServerOptions.Auth.tokens,
+        Optional.empty(),
+        Optional.of(cluster));
   }
 
   ManagedChannel channel() {

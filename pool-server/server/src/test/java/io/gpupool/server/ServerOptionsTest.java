@@ -99,6 +99,7 @@ class ServerOptionsTest {
         Optional.of(auth),
         oidc,
         Optional.empty(),
+        Optional.empty(),
         Map.of(),
         DriverOptions.USUAL,
         0,

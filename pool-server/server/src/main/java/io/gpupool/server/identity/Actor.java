@@ -27,6 +27,16 @@ public record Actor(String tenant, Role role, Optional<TokenHash> token, Optiona
     return role == Role.ADMIN || (role.covers(Role.USER) && owner.equals(tenant));
   }
 
+  /** The UID of the pod that calls, if one does. */
+  public Optional<String> podUid() {
+    return login.filter(l -> role == Role.POD).map(Login::podUid);
+  }
+
+  /** Whether it may use what belongs to this tenant, or to this pod. */
+  public boolean mayUse(String owner, Optional<LeasePod> pod) {
+    return mayUse(owner) || pod.filter(p -> podUid().equals(Optional.of(p.uid()))).isPresent();
+  }
+
   /** Whether it may see what belongs to this tenant. */
   public boolean maySee(String owner) {
     return role == Role.ADMIN || owner.equals(tenant);
@@ -35,7 +45,9 @@ public record Actor(String tenant, Role role, Optional<TokenHash> token, Optiona
   /** How the record of changes names it. */
   public String text() {
     if (login.isPresent()) {
-      return tenant + "/" + HolderName.plain(login.get().subject());
+      return (tenant.isEmpty() ? "kubernetes" : tenant)
+          + "/"
+          + HolderName.plain(login.get().subject());
     }
     return token.map(hash -> tenant + "/" + hash.id()).orElse(tenant.isEmpty() ? "anyone" : tenant);
   }

@@ -8,6 +8,8 @@ import java.util.Locale;
 
 /** What a token allows; each role may do what those before it may. */
 public enum Role {
+  /** A pod of a Kubernetes cluster, which uses its own leases and does nothing else. */
+  POD,
   READ_ONLY,
   USER,
   ADMIN;
@@ -15,6 +17,7 @@ public enum Role {
   /** The highest that a login's roles name, with or without {@code gpupool-} in front. */
   public static Role highestOf(Collection<String> names) {
     return Arrays.stream(values())
+        .filter(role -> role != POD)
         .filter(role -> names.contains(role.text()) || names.contains("gpupool-" + role.text()))
         .max(Comparator.naturalOrder())
         .orElse(USER);

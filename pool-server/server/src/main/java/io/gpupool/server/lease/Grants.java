@@ -68,6 +68,7 @@ public final class Grants {
         request.holder(),
         request.tenant(),
         request.actor().token(),
+        request.pod(),
         parts.stream()
             .map(part ->
                 new GrantRecord.PartRecord(
@@ -172,6 +173,15 @@ public final class Grants {
         .filter(e -> e.getValue().value().secretHash().equals(secret))
         .map(e -> new LeaseId(e.getKey()))
         .findFirst();
+  }
+
+  /** Leases of a pod that its container may use; looks at all. */
+  List<LeaseId> ofPod(String uid, String container) {
+    return records.all(Kinds.GRANTS).entrySet().stream()
+        .filter(e -> e.getValue().value().pod().filter(p -> p.serves(uid, container)).isPresent())
+        .filter(e -> !e.getValue().value().isEnding())
+        .map(e -> new LeaseId(e.getKey()))
+        .toList();
   }
 
   void forEach(BiConsumer<LeaseId, GrantRecord> action) {

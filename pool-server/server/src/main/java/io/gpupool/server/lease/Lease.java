@@ -3,6 +3,7 @@ package io.gpupool.server.lease;
 
 import io.gpupool.server.control.Timers;
 import io.gpupool.server.identity.HolderName;
+import io.gpupool.server.identity.LeasePod;
 import io.gpupool.server.identity.LeaseSecret;
 import io.gpupool.server.identity.TokenHash;
 import io.gpupool.server.limits.LeaseClock;
@@ -40,6 +41,10 @@ public final class Lease {
   public final HolderName holder;
   public final String tenant;
   final Optional<TokenHash> token;
+
+  /** Whose it is, if one's. */
+  public final Optional<LeasePod> pod;
+
   public final List<Part> parts;
   public final Extent extent;
   public final LeaseLedger ledger;
@@ -69,6 +74,7 @@ public final class Lease {
       HolderName holder,
       String tenant,
       Optional<TokenHash> token,
+      Optional<LeasePod> pod,
       Extent extent,
       LeaseLedger ledger,
       LeaseTime time,
@@ -79,6 +85,7 @@ public final class Lease {
     this.holder = holder;
     this.tenant = tenant;
     this.token = token;
+    this.pod = pod;
     this.extent = extent;
     parts = extent.parts();
     this.ledger = ledger;

@@ -224,6 +224,10 @@ public final class LeaseQueue {
 
   /** Lets a request go on that was made before; empty if nobody knows it. */
   private Optional<Entry> resume(Request request, Asker asker, Known known) throws StateException {
+    Optional<Entry> here = shared.isEmpty() ? waitingHere(known) : Optional.empty();
+    if (here.isPresent()) {
+      return Optional.of(goOn(here.get(), request, asker, known));
+    }
     Optional<WaitingRequest> found =
         shared.isPresent() ? shared.get().list().attach(known.key()) : Optional.empty();
     if (found.isPresent()) {
@@ -242,6 +246,24 @@ public final class LeaseQueue {
           asker.granted(granted);
           return new Entry(request, waiting(0, request), asker, Optional.of(known));
         });
+  }
+
+  private Optional<Entry> waitingHere(Known known) {
+    return entries.values().stream()
+        .filter(e -> e.known.filter(k -> k.key().equals(known.key())).isPresent())
+        .findFirst();
+  }
+
+  /** Its client has come again before its first connection was seen to be gone. */
+  private Entry goOn(Entry before, Request request, Asker asker, Known known) {
+    Entry entry = new Entry(request, before.waiting, asker, Optional.of(known));
+    before.limit.ifPresent(Timers.Cancellable::cancel);
+    entries.put(before.waiting.number(), entry);
+    long waitedMillis = (timers.nowNanos() - before.sinceNanos()) / 1_000_000;
+    limit(entry, Math.max(0, request.waitMillis() - waitedMillis));
+    before.asker.sentAway("it goes on on another connection");
+    settleSoon();
+    return entry;
   }
 
   /** Has the other servers know that it waits. */
@@ -360,7 +382,22 @@ public final class LeaseQueue {
     return shared.get().list().requestsElsewhere().stream().map(this::elsewhere).toList();
   }
 
-  /** One of them. */
+  /** For what a pod's container waits, in words; empty: nothing is asked for it. */
+  public Optional<String> waitingFor(String podUid, String container) {
+    Optional<String> here =
+        entries.values().stream()
+            .filter(e -> e.request.pod().filter(p -> p.serves(podUid, container)).isPresent())
+            .map(e -> "place " + e.place() + " in the queue: " + e.reason())
+            .findFirst();
+    return here.or(() ->
+        elsewhere().stream()
+            .filter(e ->
+                e.waiting().request().pod().filter(p -> p.serves(podUid, container)).isPresent())
+            .map(e -> "place " + e.place() + " in the queue: " + e.reason())
+            .findFirst());
+  }
+
+  /** One of those that wait at other servers. */
   public Optional<Elsewhere> findElsewhere(String id) {
     return shared.isEmpty() || !id.startsWith("Q")
         ? Optional.empty()

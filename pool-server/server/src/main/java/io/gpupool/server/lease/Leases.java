@@ -142,6 +142,30 @@ public final class Leases {
     return find(id).filter(lease -> lease.secretHash.matches(secret));
   }
 
+  /** How somebody shows that he may use a lease. */
+  public sealed interface Claim {
+    /** He knows its secret. */
+    record BySecret(String lease, String secret) implements Claim {}
+
+    /**
+     * He is the pod whose it is.
+     *
+     * @param container empty: the pod has one lease only, for whichever container
+     */
+    record ByPod(String uid, String container) implements Claim {}
+  }
+
+  private Optional<Lease> find(Claim claim) {
+    return switch (claim) {
+      case Claim.BySecret(String lease, String secret) -> find(lease, secret);
+      case Claim.ByPod(String uid, String container) -> {
+        List<Lease> found =
+            grants.ofPod(uid, container).stream().flatMap(id -> find(id.text()).stream()).toList();
+        yield found.size() == 1 ? Optional.of(found.getFirst()) : Optional.empty();
+      }
+    };
+  }
+
   /** A lease that has not ended. */
   public Optional<Lease> find(String id) {
     LeaseId key = new LeaseId(id);
@@ -151,16 +175,16 @@ public final class Leases {
   }
 
   /** The same of one that another server may have granted a moment ago. */
-  public void findSoon(String id, String secret, Consumer<Optional<Lease>> then) {
-    findSoon(id, secret, LOOKS, then);
+  public void findSoon(Claim claim, Consumer<Optional<Lease>> then) {
+    findSoon(claim, LOOKS, then);
   }
 
-  private void findSoon(String id, String secret, int looks, Consumer<Optional<Lease>> then) {
-    Optional<Lease> lease = find(id, secret);
+  private void findSoon(Claim claim, int looks, Consumer<Optional<Lease>> then) {
+    Optional<Lease> lease = find(claim);
     if (lease.isPresent() || looks == 0 || members().isAlone()) {
       then.accept(lease);
     } else {
-      timers.after(LOOK_MILLIS, () -> findSoon(id, secret, looks - 1, then));
+      timers.after(LOOK_MILLIS, () -> findSoon(claim, looks - 1, then));
     }
   }
 
@@ -686,6 +710,7 @@ public final class Leases {
         record.holder(),
         record.tenant(),
         record.token(),
+        record.pod(),
         extent,
         ledger,
         time,

@@ -69,6 +69,12 @@ record Claims(JsonObject json) {
     return texts;
   }
 
+  Optional<Claims> object(String name) {
+    return json.get(name) instanceof JsonObject object
+        ? Optional.of(new Claims(object))
+        : Optional.empty();
+  }
+
   List<Claims> objects(String name) {
     List<Claims> objects = new ArrayList<>();
     if (json.get(name) instanceof JsonArray list) {

@@ -22,19 +22,24 @@ final class IssuerKeys {
 
   private static final Logger LOG = LoggerFactory.getLogger(IssuerKeys.class);
 
-  private final IssuerDocuments documents;
+  private final KeySource source;
   private final long minIntervalNanos;
   private final LongSupplier nanos;
-  private volatile Fetched fetched = new Fetched(List.of(), Long.MIN_VALUE);
+  private volatile Fetched fetched = new Fetched("", List.of(), Long.MIN_VALUE);
   private Optional<Long> triedAtNanos = Optional.empty();
 
   /** What was fetched, and when. */
-  private record Fetched(List<IssuerKey> keys, long atNanos) {}
+  private record Fetched(String issuer, List<IssuerKey> keys, long atNanos) {}
 
-  IssuerKeys(IssuerDocuments documents, long minIntervalNanos, LongSupplier nanos) {
-    this.documents = documents;
+  IssuerKeys(KeySource source, long minIntervalNanos, LongSupplier nanos) {
+    this.source = source;
     this.minIntervalNanos = minIntervalNanos;
     this.nanos = nanos;
+  }
+
+  /** Whose keys they are, as it stands in tokens; empty: none were fetched yet. */
+  String issuer() {
+    return fetched.issuer;
   }
 
   /** The key that a token says it was signed with; without a name, the only one that fits. */
@@ -62,7 +67,8 @@ final class IssuerKeys {
     }
     triedAtNanos = Optional.of(nanos.getAsLong());
     try {
-      fetched = new Fetched(documents.keys(), nanos.getAsLong());
+      KeySource.Published published = source.published();
+      fetched = new Fetched(published.issuer(), published.keys(), nanos.getAsLong());
       LOG.info("{} keys of the issuer of logins", fetched.keys.size());
     } catch (IOException | IllegalArgumentException e) {
       LOG.error("the keys of the issuer of logins cannot be fetched: {}", e.getMessage());

@@ -8,9 +8,11 @@ import java.util.List;
  *
  * @param subject the issuer's name for him
  * @param roles as they stand in the token; those that a pool does not know mean nothing
+ * @param podUid of the pod whose token it is; empty: it is no pod's
  * @param validUntilMillis since 1970
  */
-public record Login(String subject, String tenant, List<String> roles, long validUntilMillis) {
+public record Login(
+    String subject, String tenant, List<String> roles, String podUid, long validUntilMillis) {
   public Login {
     roles = List.copyOf(roles);
   }

@@ -4,6 +4,7 @@ package io.gpupool.server.oidc;
 import java.nio.charset.StandardCharsets;
 import java.security.MessageDigest;
 import java.security.NoSuchAlgorithmException;
+import java.util.ArrayList;
 import java.util.HexFormat;
 import java.util.LinkedHashMap;
 import java.util.List;
@@ -15,10 +16,12 @@ import java.util.concurrent.Executors;
 import java.util.concurrent.Semaphore;
 import java.util.concurrent.TimeUnit;
 import java.util.function.LongSupplier;
+import java.util.stream.Collectors;
 
 /**
- * Verifies tokens that an OpenID Connect issuer has signed, in threads of its own, and remembers
- * what came of it for a while. For any thread; nothing but those threads ever blocks.
+ * Verifies tokens that an OpenID Connect issuer or a Kubernetes cluster has signed, in threads of
+ * its own, and remembers what came of it for a while. For any thread; nothing but those threads
+ * ever blocks.
  */
 public final class Logins implements AutoCloseable {
   private static final long MIN_FETCH_NANOS = TimeUnit.SECONDS.toNanos(10);
@@ -31,8 +34,7 @@ public final class Logins implements AutoCloseable {
   private static final int MAX_REMEMBERED = 1024;
   private static final int MAX_AT_ONCE = 64;
 
-  private final OidcOptions options;
-  private final IssuerKeys keys;
+  private final List<Issuer> issuers;
   private final LongSupplier wallMillis;
   private final Semaphore places = new Semaphore(MAX_AT_ONCE);
   private final ExecutorService threads =
@@ -50,21 +52,29 @@ public final class Logins implements AutoCloseable {
   /** What came of a token, and until when that holds. */
   private record Verdict(Optional<Login> login, String why, long untilMillis) {}
 
-  Logins(OidcOptions options, IssuerKeys keys, LongSupplier wallMillis) {
-    this.options = options;
-    this.keys = keys;
+  Logins(List<Issuer> issuers, LongSupplier wallMillis) {
+    this.issuers = List.copyOf(issuers);
     this.wallMillis = wallMillis;
   }
 
-  /** Asks the issuer for its keys when the first token comes. */
-  public static Logins of(OidcOptions options) {
-    return new Logins(
-        options,
-        new IssuerKeys(
-            new IssuerDocuments(options.issuer(), options.trusted()),
-            MIN_FETCH_NANOS,
-            System::nanoTime),
-        System::currentTimeMillis);
+  /**
+   * Asks an issuer for its keys when the first token of it comes; empty if there is none to ask.
+   */
+  public static Optional<Logins> of(
+      Optional<OidcOptions> oidc, Optional<KubernetesOptions> kubernetes) {
+    List<Issuer> issuers = new ArrayList<>();
+    kubernetes.ifPresent(
+        cluster -> issuers.add(new KubernetesIssuer(cluster, keys(new ClusterDocuments(cluster)))));
+    oidc.ifPresent(issuer ->
+        issuers.add(
+            new OidcIssuer(issuer, keys(new IssuerDocuments(issuer.issuer(), issuer.trusted())))));
+    return issuers.isEmpty()
+        ? Optional.empty()
+        : Optional.of(new Logins(issuers, System::currentTimeMillis));
+  }
+
+  private static IssuerKeys keys(KeySource source) {
+    return new IssuerKeys(source, MIN_FETCH_NANOS, System::nanoTime);
   }
 
   /** Whether a token has the form of an issuer's rather than of the pool's own. */
@@ -127,12 +137,10 @@ public final class Logins implements AutoCloseable {
                 new LoginException("it is signed by " + Jwt.plain(name) + ", which is not taken"));
     Claims claims = token.claims();
     // The cheap questions first: nothing is fetched for the tokens of others.
+    Issuer issuer = issuerOf(claims);
     require(
-        claims.text("iss").filter(options.issuer().toString()::equals).isPresent(),
-        "it comes from another issuer than " + options.issuer());
-    require(
-        claims.texts("aud").contains(options.audience()),
-        "it is for another audience than " + options.audience());
+        claims.texts("aud").contains(issuer.audience()),
+        "it is for another audience than " + issuer.audience());
     long expires =
         1000 * claims.seconds("exp").orElseThrow(() -> new LoginException("it has no end (exp)"));
     require(now < expires + LEEWAY_MILLIS, "it has expired");
@@ -140,22 +148,21 @@ public final class Logins implements AutoCloseable {
         !claims.has("nbf")
             || claims.seconds("nbf").filter(s -> now >= 1000 * s - LEEWAY_MILLIS).isPresent(),
         "it is not valid yet");
-    IssuerKey key = keys.find(token.header().text("kid"), algorithm);
+    IssuerKey key = issuer.key(claims, token.header().text("kid"), algorithm);
     require(
         algorithm.verifies(key.key(), token.signed(), token.signature()),
         "its signature is not its issuer's");
-    List<String> tenants = claims.texts(options.tenantClaim());
-    require(
-        tenants.size() == 1,
-        "it names "
-            + (tenants.isEmpty() ? "no tenant" : "several tenants")
-            + " (claim "
-            + options.tenantClaim()
-            + ")");
-    String subject =
-        claims.text("sub").orElseThrow(() -> new LoginException("it is of nobody (sub)"));
-    return new Login(
-        subject, tenants.getFirst(), claims.texts(options.roleClaim()), expires + LEEWAY_MILLIS);
+    return issuer.login(claims, expires + LEEWAY_MILLIS);
+  }
+
+  private Issuer issuerOf(Claims claims) throws LoginException {
+    return issuers.stream()
+        .filter(issuer -> issuer.mayHaveIssued(claims))
+        .findFirst()
+        .orElseThrow(() ->
+            new LoginException(
+                "it comes from another issuer than "
+                    + issuers.stream().map(Object::toString).collect(Collectors.joining(" and "))));
   }
 
   private static void require(boolean holds, String otherwise) throws LoginException {

@@ -4,6 +4,7 @@ package io.gpupool.server.records;
 import io.gpupool.server.gpu.GpuKey;
 import io.gpupool.server.gpu.Share;
 import io.gpupool.server.identity.HolderName;
+import io.gpupool.server.identity.LeasePod;
 import io.gpupool.server.identity.LeaseSecret;
 import io.gpupool.server.identity.TokenHash;
 import io.gpupool.server.limits.LeaseLimits;
@@ -18,6 +19,7 @@ import java.util.function.Predicate;
  * @param token with which it was asked for
  * @param grantedAtMillis since 1970
  * @param limits when it ends by itself
+ * @param pod whose it is, if one's
  * @param parts of one that has ended: those whose servers have not given them back
  * @param ending why it has ended, and only its workers may still be alive; empty: it has not
  */
@@ -26,6 +28,7 @@ public record GrantRecord(
     HolderName holder,
     String tenant,
     Optional<TokenHash> token,
+    Optional<LeasePod> pod,
     List<PartRecord> parts,
     long grantedAtMillis,
     LeaseLimits limits,
@@ -54,7 +57,7 @@ public record GrantRecord(
 
   private GrantRecord with(List<PartRecord> otherParts, Optional<String> otherEnding) {
     return new GrantRecord(
-        secretHash, holder, tenant, token, otherParts, grantedAtMillis, limits, otherEnding);
+        secretHash, holder, tenant, token, pod, otherParts, grantedAtMillis, limits, otherEnding);
   }
 
   public boolean isOn(String server) {

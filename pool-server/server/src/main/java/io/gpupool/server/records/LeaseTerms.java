@@ -5,6 +5,7 @@ import io.gpupool.control.v1.LeaseRequest;
 import io.gpupool.server.gpu.Share;
 import io.gpupool.server.identity.Actor;
 import io.gpupool.server.identity.HolderName;
+import io.gpupool.server.identity.LeasePod;
 import io.gpupool.server.limits.LeaseLimits;
 import io.gpupool.server.placement.Ask;
 import io.gpupool.server.refusal.InvalidRequestException;
@@ -13,6 +14,7 @@ import io.gpupool.wire.ByteSize;
 import java.util.Map;
 import java.util.Optional;
 import java.util.OptionalInt;
+import java.util.regex.Pattern;
 
 /** Checks what a lease request asks for; every bound answers with a message of its own. */
 public final class LeaseTerms {
@@ -22,6 +24,8 @@ public final class LeaseTerms {
   private static final int MAX_PRIORITY = 1000;
   private static final long MAX_WAIT_MILLIS = 30L * 24 * 3600 * 1000;
   private static final double MIN_FRACTION = 0.01;
+  private static final int MAX_CONTAINERS = 64;
+  private static final Pattern KUBERNETES_NAME = Pattern.compile("[A-Za-z0-9][A-Za-z0-9.-]{0,252}");
 
   private LeaseTerms() {}
 
@@ -70,7 +74,8 @@ public final class LeaseTerms {
         HolderName.of(request.getHolder()),
         actor,
         tenant(request, actor),
-        limits(request));
+        limits(request),
+        pod(request));
   }
 
   private static LeaseLimits limits(LeaseRequest request) throws InvalidRequestException {
@@ -80,6 +85,29 @@ public final class LeaseTerms {
     } catch (IllegalArgumentException e) {
       throw new InvalidRequestException(e.getMessage());
     }
+  }
+
+  private static Optional<LeasePod> pod(LeaseRequest request) throws InvalidRequestException {
+    if (!request.hasPod()) {
+      return Optional.empty();
+    }
+    LeasePod pod = LeasePod.of(request.getPod());
+    require(isName(pod.uid()), "a pod is to be named by its UID");
+    require(
+        isName(pod.namespace()) && isName(pod.name()),
+        "a pod is to be named by its namespace and name, too");
+    require(
+        !pod.containers().isEmpty() && pod.containers().size() <= MAX_CONTAINERS,
+        "a pod's lease is for 1 to " + MAX_CONTAINERS + " of its containers");
+    require(
+        pod.containers().stream().allMatch(LeaseTerms::isName),
+        "the containers of a pod's lease are to have their names");
+    return Optional.of(pod);
+  }
+
+  /** Whether it has the characters of Kubernetes' names, and not too many. */
+  private static boolean isName(String text) {
+    return KUBERNETES_NAME.matcher(text).matches();
   }
 
   private static Ask.Size size(LeaseRequest request) throws InvalidRequestException {

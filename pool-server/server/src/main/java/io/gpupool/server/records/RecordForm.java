@@ -10,6 +10,7 @@ import io.gpupool.control.state.v1.DrainRecord;
 import io.gpupool.control.state.v1.GpuRecord;
 import io.gpupool.control.state.v1.LeaseRecord;
 import io.gpupool.control.state.v1.PartitionRecord;
+import io.gpupool.control.state.v1.PodRecord;
 import io.gpupool.control.state.v1.RequestRecord;
 import io.gpupool.control.state.v1.RoleRecord;
 import io.gpupool.control.state.v1.ServerRecord;
@@ -27,6 +28,7 @@ import io.gpupool.server.gpu.GpuKey;
 import io.gpupool.server.gpu.Share;
 import io.gpupool.server.identity.Actor;
 import io.gpupool.server.identity.HolderName;
+import io.gpupool.server.identity.LeasePod;
 import io.gpupool.server.identity.LeaseSecret;
 import io.gpupool.server.identity.Role;
 import io.gpupool.server.identity.Token;
@@ -107,6 +109,7 @@ public final class RecordForm {
             .setGraceMillis(grant.limits().graceMillis())
             .setEnding(grant.isEnding())
             .setEndReason(grant.ending().orElse(""));
+    grant.pod().ifPresent(pod -> record.setPod(pod(pod)));
     for (GrantRecord.PartRecord part : grant.parts()) {
       record.addParts(
           io.gpupool.control.state.v1.PartRecord.newBuilder()
@@ -126,6 +129,7 @@ public final class RecordForm {
         new HolderName(record.getHost(), record.getPid(), record.getProgram(), record.getUser()),
         record.getTenant(),
         named(record.getToken()).map(TokenHash::new),
+        record.hasPod() ? Optional.of(pod(record.getPod())) : Optional.empty(),
         record.getPartsList().stream()
             .map(part ->
                 new GrantRecord.PartRecord(
@@ -139,6 +143,20 @@ public final class RecordForm {
         new LeaseLimits(
             record.getIdleTimeoutMillis(), record.getTimeLimitMillis(), record.getGraceMillis()),
         record.getEnding() ? Optional.of(record.getEndReason()) : Optional.empty());
+  }
+
+  private static PodRecord pod(LeasePod pod) {
+    return PodRecord.newBuilder()
+        .setUid(pod.uid())
+        .setNamespace(pod.namespace())
+        .setName(pod.name())
+        .addAllContainers(pod.containers())
+        .build();
+  }
+
+  private static LeasePod pod(PodRecord record) {
+    return new LeasePod(
+        record.getUid(), record.getNamespace(), record.getName(), record.getContainersList());
   }
 
   static TenantRecord tenant(Tenant tenant) {
@@ -363,6 +381,7 @@ public final class RecordForm {
       case READ_ONLY -> RoleRecord.ROLE_RECORD_READ_ONLY;
       case USER -> RoleRecord.ROLE_RECORD_USER;
       case ADMIN -> RoleRecord.ROLE_RECORD_ADMIN;
+      case POD -> throw new IllegalArgumentException("pods have no tokens of the pool");
     };
   }
 

@@ -3,8 +3,10 @@ package io.gpupool.server.records;
 
 import io.gpupool.server.identity.Actor;
 import io.gpupool.server.identity.HolderName;
+import io.gpupool.server.identity.LeasePod;
 import io.gpupool.server.limits.LeaseLimits;
 import io.gpupool.server.placement.Ask;
+import java.util.Optional;
 
 /**
  * A request for a lease, checked.
@@ -16,6 +18,7 @@ import io.gpupool.server.placement.Ask;
  * @param actor who asked
  * @param tenant under whose name; empty: nobody's
  * @param limits when the lease ends by itself
+ * @param pod whose lease it will be
  */
 public record Request(
     Ask ask,
@@ -24,7 +27,19 @@ public record Request(
     HolderName holder,
     Actor actor,
     String tenant,
-    LeaseLimits limits) {
+    LeaseLimits limits,
+    Optional<LeasePod> pod) {
+  public Request(
+      Ask ask,
+      int priority,
+      long waitMillis,
+      HolderName holder,
+      Actor actor,
+      String tenant,
+      LeaseLimits limits) {
+    this(ask, priority, waitMillis, holder, actor, tenant, limits, Optional.empty());
+  }
+
   public Request(
       Ask ask, int priority, long waitMillis, HolderName holder, Actor actor, String tenant) {
     this(ask, priority, waitMillis, holder, actor, tenant, LeaseLimits.NONE);

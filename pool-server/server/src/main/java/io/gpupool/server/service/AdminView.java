@@ -190,6 +190,7 @@ public final class AdminView {
               case READ_ONLY -> io.gpupool.control.v1.Role.ROLE_READ_ONLY;
               case USER -> io.gpupool.control.v1.Role.ROLE_USER;
               case ADMIN -> io.gpupool.control.v1.Role.ROLE_ADMIN;
+              case POD -> throw new IllegalArgumentException("pods have no tokens of the pool");
             })
         .setCreatedAtMillis(token.createdAtMillis())
         .setExpiresAtMillis(token.expiresAtMillis().orElse(0))

@@ -31,6 +31,7 @@ import io.gpupool.control.v1.VersionRequest;
 import io.gpupool.server.identity.Actor;
 import io.gpupool.server.identity.HolderName;
 import io.gpupool.server.identity.LeaseSecret;
+import io.gpupool.server.identity.Role;
 import io.gpupool.server.lease.Lease;
 import io.gpupool.server.lease.LeaseQueue;
 import io.gpupool.server.lease.Leases;
@@ -59,6 +60,9 @@ import java.util.regex.Pattern;
 public final class PoolService extends PoolGrpc.PoolImplBase {
   /** Or none at all. */
   private static final Pattern REQUEST_ID = Pattern.compile("([0-9a-f]{32})?");
+
+  /** What the ids of leases begin with that are meant as the caller's own. */
+  private static final String OF_POD = "pod/";
 
   private final LeaseQueue queue;
   private final Leases leases;
@@ -116,6 +120,13 @@ public final class PoolService extends PoolGrpc.PoolImplBase {
                       + "', which cannot ask in the name of '"
                       + checked.tenant()
                       + "'")
+              .asRuntimeException());
+      return;
+    }
+    if (checked.pod().isPresent() && checked.actor().role() != Role.ADMIN) {
+      events.onError(
+          Status.PERMISSION_DENIED
+              .withDescription("only an admin asks for leases in the name of pods")
               .asRuntimeException());
       return;
     }
@@ -206,10 +217,13 @@ public final class PoolService extends PoolGrpc.PoolImplBase {
   public void openSession(OpenSessionRequest request, StreamObserver<OpenSessionReply> reply) {
     Actor actor = Access.actor();
     leases.findSoon(
-        request.getLeaseId(),
-        request.getSecret(),
+        claim(request.getLeaseId(), request.getSecret(), actor),
         found ->
-            openSession(request, found.filter(lease -> actor.mayUse(lease.tenant)), actor, reply));
+            openSession(
+                request,
+                found.filter(lease -> actor.mayUse(lease.tenant, lease.pod)),
+                actor,
+                reply));
   }
 
   private void openSession(
@@ -218,7 +232,7 @@ public final class PoolService extends PoolGrpc.PoolImplBase {
       Actor actor,
       StreamObserver<OpenSessionReply> reply) {
     if (lease.isEmpty()) {
-      reply.onError(unknownLease(request.getLeaseId()));
+      reply.onError(unknownLease(request.getLeaseId(), actor));
       return;
     }
     List<String> servers = lease.get().extent.servers();
@@ -279,7 +293,7 @@ public final class PoolService extends PoolGrpc.PoolImplBase {
           .find(
               SessionId.ofBytes(request.getSessionId().toByteArray()),
               SessionKey.ofBytes(request.getSessionKey().toByteArray()))
-          .filter(session -> Access.actor().mayUse(session.lease.tenant))
+          .filter(session -> Access.actor().mayUse(session.lease.tenant, session.lease.pod))
           .ifPresent(session -> session.end("its program has ended"));
       answer(reply, CloseSessionReply.getDefaultInstance());
     } catch (WireException e) {
@@ -384,14 +398,13 @@ public final class PoolService extends PoolGrpc.PoolImplBase {
       DescribeLeaseRequest request, StreamObserver<DescribeLeaseReply> reply) {
     Actor actor = Access.actor();
     leases.findSoon(
-        request.getLeaseId(),
-        request.getSecret(),
+        claim(request.getLeaseId(), request.getSecret(), actor),
         found ->
             found
-                .filter(lease -> actor.mayUse(lease.tenant))
+                .filter(lease -> actor.mayUse(lease.tenant, lease.pod))
                 .ifPresentOrElse(
                     lease -> answer(reply, view.describe(lease)),
-                    () -> reply.onError(unknownLease(request.getLeaseId()))));
+                    () -> reply.onError(unknownLease(request.getLeaseId(), actor))));
   }
 
   /** A lease whose secret the caller knows, and whose tenant's it is. */
@@ -410,6 +423,28 @@ public final class PoolService extends PoolGrpc.PoolImplBase {
         LeaseEvent.newBuilder()
             .setRefused(Refused.newBuilder().setCause(cause).setReason(reason))
             .build());
+  }
+
+  /** How a caller means a lease: by its secret, or as the pod's own. */
+  private static Leases.Claim claim(String id, String secret, Actor actor) {
+    return actor
+        .podUid()
+        .filter(uid -> id.startsWith(OF_POD))
+        .<Leases.Claim>map(uid -> new Leases.Claim.ByPod(uid, id.substring(OF_POD.length())))
+        .orElseGet(() -> new Leases.Claim.BySecret(id, secret));
+  }
+
+  /** To a pod it is told how long it is to wait; the lease it is about may come yet. */
+  private StatusRuntimeException unknownLease(String id, Actor actor) {
+    if (actor.podUid().isEmpty() || !id.startsWith(OF_POD)) {
+      return unknownLease(id);
+    }
+    String container = id.substring(OF_POD.length());
+    String why =
+        queue
+            .waitingFor(actor.podUid().get(), container)
+            .orElse("the pod has no lease, or several of which the container's is not named");
+    return Status.NOT_FOUND.withDescription(why).asRuntimeException();
   }
 
   private static StatusRuntimeException unknownLease(String id) {
@@ -497,8 +532,7 @@ public final class PoolService extends PoolGrpc.PoolImplBase {
         return;
       }
       leases.findSoon(
-          request.getLeaseId(),
-          request.getSecret(),
+          new Leases.Claim.BySecret(request.getLeaseId(), request.getSecret()),
           found -> hold(request.getLeaseId(), found.filter(l -> actor.mayUse(l.tenant))));
     }
 

@@ -377,6 +377,7 @@ public final class PoolView {
             .setIdleTimeoutMillis(lease.clock.limits().idleMillis())
             .setTimeLimitMillis(lease.clock.limits().timeMillis())
             .setGraceMillis(lease.clock.limits().graceMillis());
+    lease.pod.ifPresent(pod -> info.setPod(pod.message()));
     for (int i = 0; i < lease.parts.size(); i++) {
       GrantUse.Builder use = GrantUse.newBuilder().setGrant(grant(lease.parts.get(i)));
       lease.extent.ownIndex(i).ifPresent(own -> use(use, lease, own));
@@ -415,7 +416,7 @@ public final class PoolView {
       if (!actor.maySee(entry.request.tenant())) {
         continue;
       }
-      reply.addRequests(
+      QueueInfo.Builder info =
           QueueInfo.newBuilder()
               .setId(entry.id())
               .setPosition(entry.place())
@@ -428,7 +429,9 @@ public final class PoolView {
               .setWaitLimitMillis(entry.request.waitMillis())
               .setGpus(gpus(entry.request.ask()))
               .setModel(entry.request.ask().selectors().getOrDefault("model", ""))
-              .setOverQuota(entry.isOverQuota()));
+              .setOverQuota(entry.isOverQuota());
+      entry.request.pod().ifPresent(pod -> info.setPod(pod.message()));
+      reply.addRequests(info);
     }
     for (LeaseQueue.Elsewhere entry : queue.elsewhere()) {
       if (actor.maySee(entry.waiting().request().tenant())) {
@@ -441,20 +444,22 @@ public final class PoolView {
   private QueueInfo info(LeaseQueue.Elsewhere entry) {
     WaitingRequest waiting = entry.waiting();
     Ask ask = waiting.request().ask();
-    return QueueInfo.newBuilder()
-        .setId(entry.id())
-        .setPosition(entry.place())
-        .setPriority(waiting.request().priority())
-        .setHolder(waiting.request().holder().message())
-        .setTenant(waiting.request().tenant())
-        .setWanted(ask.describe())
-        .setReason(entry.reason())
-        .setWaitedMillis(Math.max(0, timers.wallMillis() - waiting.sinceMillis()))
-        .setWaitLimitMillis(waiting.request().waitMillis())
-        .setGpus(gpus(ask))
-        .setModel(ask.selectors().getOrDefault("model", ""))
-        .setOverQuota(entry.isOverQuota())
-        .build();
+    QueueInfo.Builder info =
+        QueueInfo.newBuilder()
+            .setId(entry.id())
+            .setPosition(entry.place())
+            .setPriority(waiting.request().priority())
+            .setHolder(waiting.request().holder().message())
+            .setTenant(waiting.request().tenant())
+            .setWanted(ask.describe())
+            .setReason(entry.reason())
+            .setWaitedMillis(Math.max(0, timers.wallMillis() - waiting.sinceMillis()))
+            .setWaitLimitMillis(waiting.request().waitMillis())
+            .setGpus(gpus(ask))
+            .setModel(ask.selectors().getOrDefault("model", ""))
+            .setOverQuota(entry.isOverQuota());
+    waiting.request().pod().ifPresent(pod -> info.setPod(pod.message()));
+    return info.build();
   }
 
   ListSessionsReply sessions(Actor actor) {

@@ -7,6 +7,7 @@ import io.gpupool.server.identity.HolderName;
 import io.gpupool.server.identity.Role;
 import io.gpupool.server.identity.Token;
 import io.gpupool.server.identity.TokenHash;
+import io.gpupool.server.oidc.Login;
 import io.gpupool.server.oidc.Logins;
 import io.gpupool.server.records.Kinds;
 import io.gpupool.server.refusal.RefusedException;
@@ -94,11 +95,11 @@ public final class Tokens {
       return logins
           .get()
           .find(token.get())
-          .filter(login -> exists(login.tenant()))
+          .filter(this::isOfUse)
           .map(login ->
               new Actor(
                   login.tenant(),
-                  Role.highestOf(login.roles()),
+                  login.podUid().isEmpty() ? Role.highestOf(login.roles()) : Role.POD,
                   Optional.empty(),
                   Optional.of(login)));
     }
@@ -110,8 +111,13 @@ public final class Tokens {
 
   /** Whether what was proved earlier would be believed now. */
   public boolean stillHolds(Actor actor) {
+    if (actor.podUid().isPresent()) {
+      // Its lease ends with the pod, whose tokens are short-lived: programs outlive them.
+      return true;
+    }
     if (actor.login().isPresent()) {
-      return timers.wallMillis() < actor.login().get().validUntilMillis() && exists(actor.tenant());
+      return timers.wallMillis() < actor.login().get().validUntilMillis()
+          && isOfUse(actor.login().get());
     }
     return actor.token().isEmpty() || valid(actor.token().get()).isPresent();
   }
@@ -146,6 +152,11 @@ public final class Tokens {
                 + HolderName.plain(login.tenant())
                 + "', which the pool does not have; an admin makes it with 'gpupool tenant create'")
         .orElseGet(() -> "the login is not valid here: " + logins.get().whyNot(token.get()));
+  }
+
+  /** Whether the pool has its tenant; who comes from a cluster needs none. */
+  private boolean isOfUse(Login login) {
+    return login.tenant().isEmpty() || exists(login.tenant());
   }
 
   private boolean exists(String tenant) {

@@ -9,6 +9,7 @@ import com.google.gson.JsonObject;
 import com.google.gson.JsonPrimitive;
 import java.net.URI;
 import java.nio.charset.StandardCharsets;
+import java.util.List;
 import java.util.Optional;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicLong;
@@ -31,12 +32,19 @@ class LoginsTest {
     key = issuer.publish("first", "ES256");
     logins =
         new Logins(
-            issuer.options(),
-            new IssuerKeys(
-                new IssuerDocuments(issuer.url(), Optional.empty()),
-                TimeUnit.SECONDS.toNanos(10),
-                () -> TimeUnit.MILLISECONDS.toNanos(passedMillis.get())),
+            List.of(
+                new KubernetesIssuer(
+                    issuer.cluster(), keys(new ClusterDocuments(issuer.cluster()))),
+                new OidcIssuer(
+                    issuer.options(), keys(new IssuerDocuments(issuer.url(), Optional.empty())))),
             () -> System.currentTimeMillis() + passedMillis.get());
+  }
+
+  private IssuerKeys keys(KeySource source) {
+    return new IssuerKeys(
+        source,
+        TimeUnit.SECONDS.toNanos(10),
+        () -> TimeUnit.MILLISECONDS.toNanos(passedMillis.get()));
   }
 
   @AfterEach
@@ -55,6 +63,47 @@ class LoginsTest {
       assertThat(login.tenant()).isEqualTo("blue");
       assertThat(login.roles()).containsExactly("admin");
     }
+  }
+
+  @Test
+  void clusterToken_ofPod_namesPodAndNothingElse() throws Exception {
+    Login pod =
+        login(TestIssuer.sign(key, issuer.podClaims("team/default", "uid-1"))).orElseThrow();
+    assertThat(pod.podUid()).isEqualTo("uid-1");
+    assertThat(pod.roles()).isEmpty();
+    assertThat(pod.tenant()).isEmpty();
+  }
+
+  @Test
+  void clusterToken_ofControllerOrNode_hasItsRole() throws Exception {
+    Login controller =
+        login(TestIssuer.sign(key, issuer.podClaims("system/controller", "uid-2"))).orElseThrow();
+    assertThat(controller.roles()).containsExactly("admin");
+    assertThat(controller.podUid()).isEmpty();
+    Login node =
+        login(TestIssuer.sign(key, issuer.podClaims("system/node", "uid-3"))).orElseThrow();
+    assertThat(node.roles()).containsExactly("read-only");
+    assertThat(node.podUid()).isEmpty();
+  }
+
+  @Test
+  void clusterToken_thatDoesNotHold_isNotBelieved() throws Exception {
+    JsonObject elsewhere = issuer.podClaims("team/default", "uid-1");
+    elsewhere.addProperty("iss", "https://other.example");
+    assertRefused(TestIssuer.sign(key, elsewhere), "another issuer than the cluster");
+    JsonObject forOthers = issuer.podClaims("team/default", "uid-1");
+    forOthers.addProperty("aud", TestIssuer.AUDIENCE);
+    assertRefused(TestIssuer.sign(key, forOthers), "another audience than gpupool.io");
+    JsonObject noPod = issuer.podClaims("team/default", "uid-1");
+    noPod.getAsJsonObject("kubernetes.io").remove("pod");
+    assertRefused(TestIssuer.sign(key, noPod), "it is no pod's");
+    JsonObject nobody = issuer.podClaims("team/default", "uid-1");
+    nobody.addProperty("sub", "alice");
+    assertRefused(TestIssuer.sign(key, nobody), "no service account");
+    // An issuer of logins cannot make itself a cluster: another audience, and no tenant's right.
+    JsonObject login = issuer.claims("blue", "admin");
+    login.add("kubernetes.io", new JsonObject());
+    assertRefused(TestIssuer.sign(key, login), "another audience than gpupool.io");
   }
 
   @Test

@@ -25,6 +25,7 @@ import java.util.Base64;
 import java.util.LinkedHashMap;
 import java.util.Map;
 import java.util.Optional;
+import java.util.Set;
 import java.util.concurrent.atomic.AtomicInteger;
 
 /** A small OpenID Connect issuer on loopback, whose keys come and go as a test wants. */
@@ -50,6 +51,7 @@ public final class TestIssuer implements AutoCloseable {
           fetches.incrementAndGet();
           answer(exchange, keys());
         });
+    server.createContext("/openid/v1/jwks", exchange -> answer(exchange, keys()));
     server.start();
   }
 
@@ -61,6 +63,36 @@ public final class TestIssuer implements AutoCloseable {
   public OidcOptions options() {
     return new OidcOptions(
         url(), AUDIENCE, OidcOptions.TENANT_CLAIM, OidcOptions.ROLE_CLAIM, Optional.empty());
+  }
+
+  /** The same as a Kubernetes cluster's API server, with an admin and a reader. */
+  public KubernetesOptions cluster() {
+    return new KubernetesOptions(
+        url(),
+        Optional.empty(),
+        Optional.empty(),
+        KubernetesOptions.AUDIENCE,
+        Set.of("system/controller"),
+        Set.of("system/node"));
+  }
+
+  /** Claims of a service account's token, as a cluster writes them for a pod. */
+  public JsonObject podClaims(String account, String podUid) {
+    JsonObject claims = claims("", "");
+    claims.remove(OidcOptions.TENANT_CLAIM);
+    claims.remove(OidcOptions.ROLE_CLAIM);
+    JsonArray audiences = new JsonArray();
+    audiences.add(KubernetesOptions.AUDIENCE);
+    claims.add("aud", audiences);
+    claims.addProperty("sub", "system:serviceaccount:" + account.replace('/', ':'));
+    JsonObject pod = new JsonObject();
+    pod.addProperty("name", "train");
+    pod.addProperty("uid", podUid);
+    JsonObject kubernetes = new JsonObject();
+    kubernetes.addProperty("namespace", account.substring(0, account.indexOf('/')));
+    kubernetes.add("pod", pod);
+    claims.add("kubernetes.io", kubernetes);
+    return claims;
   }
 
   int fetches() {

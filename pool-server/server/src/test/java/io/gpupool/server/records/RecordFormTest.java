@@ -14,6 +14,7 @@ import io.gpupool.control.v1.SessionInfo;
 import io.gpupool.server.gpu.GpuKey;
 import io.gpupool.server.gpu.Share;
 import io.gpupool.server.identity.HolderName;
+import io.gpupool.server.identity.LeasePod;
 import io.gpupool.server.identity.LeaseSecret;
 import io.gpupool.server.identity.Role;
 import io.gpupool.server.identity.Token;
@@ -138,6 +139,7 @@ class RecordFormTest {
         new HolderName(text(), random.nextInt(), text(), text()),
         text(),
         maybe(() -> TokenHash.of(text())),
+        maybe(() -> new LeasePod(text(), text(), text(), some(this::text))),
         some(() ->
             new GrantRecord.PartRecord(
                 new GpuKey(text(), text()),
@@ -164,7 +166,7 @@ class RecordFormTest {
   private Token token() {
     return new Token(
         text(),
-        Role.values()[random.nextInt(3)],
+        List.of(Role.READ_ONLY, Role.USER, Role.ADMIN).get(random.nextInt(3)),
         random.nextLong(1L << 42),
         random.nextBoolean()
             ? OptionalLong.empty()

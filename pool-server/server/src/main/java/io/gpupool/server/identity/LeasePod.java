@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: Apache-2.0
+package io.gpupool.server.identity;
+
+import io.gpupool.control.v1.PodRef;
+import java.util.List;
+
+/**
+ * The pod of a Kubernetes cluster for which a lease is; who asked for the lease answers for it.
+ *
+ * @param containers that may use the lease
+ */
+public record LeasePod(String uid, String namespace, String name, List<String> containers) {
+  public LeasePod {
+    containers = List.copyOf(containers);
+  }
+
+  public static LeasePod of(PodRef message) {
+    return new LeasePod(
+        message.getUid(), message.getNamespace(), message.getName(), message.getContainersList());
+  }
+
+  public PodRef message() {
+    return PodRef.newBuilder()
+        .setUid(uid)
+        .setNamespace(namespace)
+        .setName(name)
+        .addAllContainers(containers)
+        .build();
+  }
+
+  /** Whether a container of a pod may use the lease; an empty name stands for any of its own. */
+  public boolean serves(String pod, String container) {
+    return uid.equals(pod) && (container.isEmpty() || containers.contains(container));
+  }
+}

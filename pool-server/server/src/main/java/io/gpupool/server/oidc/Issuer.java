@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: Apache-2.0
+package io.gpupool.server.oidc;
+
+import java.util.Optional;
+
+/** Somebody whose signatures a pool believes. For any thread that may block. */
+interface Issuer {
+  /** Whether a token says that it comes from this issuer, as far as can be told without asking. */
+  boolean mayHaveIssued(Claims claims);
+
+  /** For whom its tokens must have been issued (aud). */
+  String audience();
+
+  /**
+   * The key that a token says it was signed with.
+   *
+   * @throws LoginException if there is none, or the token comes from another after all
+   */
+  IssuerKey key(Claims claims, Optional<String> id, Algorithm algorithm) throws LoginException;
+
+  /**
+   * Who shows a token whose signature and times are right.
+   *
+   * @throws LoginException if it does not say enough
+   */
+  Login login(Claims claims, long validUntilMillis) throws LoginException;
+}

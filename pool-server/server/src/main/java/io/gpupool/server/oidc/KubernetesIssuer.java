@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: Apache-2.0
+package io.gpupool.server.oidc;
+
+import java.util.List;
+import java.util.Optional;
+
+/**
+ * A Kubernetes cluster, whose service accounts' tokens say of which pod they are. What the cluster
+ * calls itself is learned with its keys.
+ */
+final class KubernetesIssuer implements Issuer {
+  private static final String CLAIM = "kubernetes.io";
+  private static final String ACCOUNT = "system:serviceaccount:";
+
+  private final KubernetesOptions options;
+  private final IssuerKeys keys;
+
+  KubernetesIssuer(KubernetesOptions options, IssuerKeys keys) {
+    this.options = options;
+    this.keys = keys;
+  }
+
+  @Override
+  public boolean mayHaveIssued(Claims claims) {
+    return claims.object(CLAIM).isPresent();
+  }
+
+  @Override
+  public String audience() {
+    return options.audience();
+  }
+
+  @Override
+  public IssuerKey key(Claims claims, Optional<String> id, Algorithm algorithm)
+      throws LoginException {
+    IssuerKey key = keys.find(id, algorithm);
+    String named = claims.text("iss").orElse("");
+    if (!keys.issuer().equals(named)) {
+      throw new LoginException(
+          "it comes from another issuer than the cluster, " + Jwt.plain(keys.issuer()));
+    }
+    return key;
+  }
+
+  @Override
+  public Login login(Claims claims, long validUntilMillis) throws LoginException {
+    String subject = claims.text("sub").orElse("");
+    if (!subject.startsWith(ACCOUNT)) {
+      throw new LoginException("it is of no service account (sub)");
+    }
+    String account = subject.substring(ACCOUNT.length()).replace(':', '/');
+    if (options.admins().contains(account)) {
+      return new Login(subject, "", List.of("admin"), "", validUntilMillis);
+    }
+    if (options.readers().contains(account)) {
+      return new Login(subject, "", List.of("read-only"), "", validUntilMillis);
+    }
+    Optional<String> pod = nested(claims, "pod").flatMap(of -> of.text("uid"));
+    return new Login(
+        subject,
+        "",
+        List.of(),
+        pod.filter(uid -> !uid.isEmpty())
+            .orElseThrow(() -> new LoginException("it is no pod's (kubernetes.io.pod.uid)")),
+        validUntilMillis);
+  }
+
+  /** What stands in the claim that clusters add. */
+  private static Optional<Claims> nested(Claims claims, String name) {
+    return claims.object(CLAIM).flatMap(of -> of.object(name));
+  }
+
+  @Override
+  public String toString() {
+    return "the cluster at " + options.api();
+  }
+}

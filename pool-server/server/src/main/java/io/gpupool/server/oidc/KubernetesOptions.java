@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: Apache-2.0
+package io.gpupool.server.oidc;
+
+import java.net.URI;
+import java.nio.file.Path;
+import java.util.Optional;
+import java.util.Set;
+
+/**
+ * A Kubernetes cluster whose pods use the pool. It proves who they are by the tokens of their
+ * service accounts, which it signs with keys that its API server publishes.
+ *
+ * @param api address of the API server
+ * @param trusted the roots of its certificate; empty: those of this machine
+ * @param token file with what is shown to it; empty: nothing
+ * @param audience for whom tokens must have been issued
+ * @param admins service accounts, NAMESPACE/NAME, that are admins of the pool
+ * @param readers those that see the pool
+ */
+public record KubernetesOptions(
+    URI api,
+    Optional<Path> trusted,
+    Optional<Path> token,
+    String audience,
+    Set<String> admins,
+    Set<String> readers) {
+  public static final String AUDIENCE = "gpupool.io";
+
+  public KubernetesOptions {
+    admins = Set.copyOf(admins);
+    readers = Set.copyOf(readers);
+    if (!OidcOptions.isSafe(api)) {
+      throw new IllegalArgumentException(
+          "--kubernetes-api " + api + ": give the API server's https:// address");
+    }
+    if (audience.isBlank()) {
+      throw new IllegalArgumentException("--kubernetes-audience must not be empty");
+    }
+    for (Set<String> accounts : Set.of(admins, readers)) {
+      for (String account : accounts) {
+        if (!account.matches("[a-z0-9.-]+/[a-z0-9.-]+")) {
+          throw new IllegalArgumentException(
+              "'" + account + "' is no service account: write NAMESPACE/NAME");
+        }
+      }
+    }
+  }
+}
