@@ -254,6 +254,19 @@ static CUresult accept_answer(struct text_message *answer, struct attachment *at
   return CUDA_SUCCESS;
 }
 
+/** The agent's answer; while a pod's lease is waited for, it says so now and then before it answers. */
+static bool receive_answer(struct text_message *message, int agent) {
+  char type[32], text[1024], said[1024] = "";
+  for (;;) {
+    if (!text_receive(message, agent)) return false;
+    text_get(message, "type", type, sizeof type);
+    if (strcmp(type, "waiting") != 0) return true;
+    text_get(message, "message", text, sizeof text);
+    if (strcmp(text, said) != 0) log_line(LOG_WARN, "waiting for the pod's lease: %s", text);
+    memcpy(said, text, sizeof said);
+  }
+}
+
 CUresult agent_attach(struct attachment *attachment, char *problem, size_t problemBytes) {
   memset(attachment, 0, sizeof *attachment);
   attachment->agent = agent_connect(problem, problemBytes);
@@ -266,7 +279,7 @@ CUresult agent_attach(struct attachment *attachment, char *problem, size_t probl
     result = CUDA_ERROR_SYSTEM_NOT_READY;
     snprintf(problem, problemBytes, "the agent hung up without an answer: look at the agent's log");
     errno = 0;
-    if (text_send(message, attachment->agent) && text_receive(message, attachment->agent)) {
+    if (text_send(message, attachment->agent) && receive_answer(message, attachment->agent)) {
       errno = 0;
       result = accept_answer(message, attachment, problem, problemBytes);
     } else if (errno == EAGAIN) {

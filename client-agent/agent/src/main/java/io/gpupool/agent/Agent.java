@@ -29,6 +29,7 @@ public final class Agent implements AutoCloseable {
   private final LeaseViews views = new LeaseViews();
   private final ChannelGroup programs = new DefaultChannelGroup(GlobalEventExecutor.INSTANCE);
   private final Channel server;
+  private volatile boolean ends;
 
   private Agent(AgentOptions options, EventLoopGroup loops) throws IOException {
     address = options.socket();
@@ -54,7 +55,8 @@ public final class Agent implements AutoCloseable {
     channel
         .pipeline()
         .addLast(
-            new TextMessageDecoder(), new Attachment(channel, options, clients, leases, views));
+            new TextMessageDecoder(),
+            new Attachment(channel, options, clients, leases, views, () -> ends));
   }
 
   /**
@@ -77,9 +79,13 @@ public final class Agent implements AutoCloseable {
     return clients.take(pool, token);
   }
 
-  /** Closes the socket and lets go of all programs, whose sessions end. */
+  /**
+   * Closes the socket and lets go of all programs, whose sessions end. Those of pods go on where
+   * they talk to their workers themselves: the pod's lease does not depend on the node's agent.
+   */
   @Override
   public void close() {
+    ends = true;
     server.close().awaitUninterruptibly();
     programs.close().awaitUninterruptibly();
     clients.close();

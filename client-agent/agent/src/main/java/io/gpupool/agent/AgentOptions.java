@@ -13,6 +13,8 @@ import java.util.Optional;
  * @param security of its connections to pools
  * @param wish what programs get that ask for nothing in particular
  * @param relay relay all call streams instead of handing them over
+ * @param pods whose programs they are, on a node of Kubernetes: then each is served as its pod, and
+ *     none gets a lease of its own
  * @param anyUser serve programs of other users than the agent's own and root
  */
 public record AgentOptions(
@@ -22,4 +24,12 @@ public record AgentOptions(
     ClientSecurity security,
     LeaseWish wish,
     boolean relay,
-    boolean anyUser) {}
+    Optional<PodPrograms> pods,
+    boolean anyUser) {
+  /** Throws {@link IllegalArgumentException} for pods without a pool. */
+  public AgentOptions {
+    if (pods.isPresent() && pool.isEmpty()) {
+      throw new IllegalArgumentException("an agent for pods needs to know the pool: give --pool");
+    }
+  }
+}

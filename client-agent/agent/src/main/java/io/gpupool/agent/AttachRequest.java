@@ -20,9 +20,21 @@ record AttachRequest(
     Optional<String> token,
     Optional<PoolAddress> pool) {
 
-  /** A lease that somebody else holds. */
+  /**
+   * A lease that somebody else holds.
+   *
+   * @param secret empty for those of the program's own pod
+   */
   record Ticket(String leaseId, String secret) {
+    private static final String OF_POD = "pod/";
+
+    /** The one lease that the program's pod has. */
+    static final Ticket ONLY_OF_POD = new Ticket(OF_POD, "");
+
     static Ticket parse(String text) {
+      if (text.startsWith(OF_POD)) {
+        return new Ticket(text, "");
+      }
       int dot = text.indexOf('.');
       if (dot <= 0 || dot == text.length() - 1) {
         throw new Refusal(Refusal.Cause.REFUSED, "GPUPOOL_LEASE is not ID.SECRET; was it cut off?");

@@ -12,6 +12,7 @@ import io.gpupool.wire.BuildVersion;
 import io.gpupool.wire.TextMessage;
 import io.gpupool.wire.Versions;
 import io.gpupool.wire.WireException;
+import io.grpc.Status;
 import io.netty.buffer.ByteBuf;
 import io.netty.channel.ChannelFutureListener;
 import io.netty.channel.ChannelHandlerContext;
@@ -28,8 +29,10 @@ import java.util.HexFormat;
 import java.util.List;
 import java.util.Optional;
 import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.CompletionException;
 import java.util.concurrent.ScheduledFuture;
 import java.util.concurrent.TimeUnit;
+import java.util.function.BooleanSupplier;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
@@ -39,6 +42,10 @@ import org.slf4j.LoggerFactory;
  */
 final class Attachment extends ChannelInboundHandlerAdapter {
   private static final long ATTACH_LIMIT_SECONDS = 10;
+
+  /** How often the pool is asked whether a pod's lease is granted by now. */
+  private static final long LOOK_AGAIN_MILLIS = 1000;
+
   private static final Logger LOG = LoggerFactory.getLogger(Attachment.class);
 
   private final EpollDomainSocketChannel channel;
@@ -46,11 +53,16 @@ final class Attachment extends ChannelInboundHandlerAdapter {
   private final PoolClients clients;
   private final OwnLeases leases;
   private final LeaseViews views;
+  private final BooleanSupplier agentEnds;
   private ScheduledFuture<?> limit;
   private boolean asked;
+  private long thereTicks;
   private boolean gone;
   private boolean relayed;
   private boolean handed;
+  private boolean inPod;
+  private boolean goesOnAlone;
+  private Optional<String> waitsFor = Optional.empty();
   private Optional<PoolClient> client = Optional.empty();
   private Optional<String> token = Optional.empty();
   private Optional<OwnLeases.Use> ownLease = Optional.empty();
@@ -62,7 +74,9 @@ final class Attachment extends ChannelInboundHandlerAdapter {
       AgentOptions options,
       PoolClients clients,
       OwnLeases leases,
-      LeaseViews views) {
+      LeaseViews views,
+      BooleanSupplier agentEnds) {
+    this.agentEnds = agentEnds;
     this.channel = channel;
     this.options = options;
     this.clients = clients;
@@ -73,6 +87,15 @@ final class Attachment extends ChannelInboundHandlerAdapter {
   @Override
   public void channelActive(ChannelHandlerContext context) {
     channel.closeFuture().addListener(closed -> end());
+    if (options.pods().isPresent()) {
+      try {
+        thereTicks = options.pods().get().nowTicks();
+      } catch (IOException e) {
+        LOG.error("a program cannot be told from others: {}", e.getMessage());
+        channel.close();
+        return;
+      }
+    }
     limit =
         context
             .executor()
@@ -107,6 +130,7 @@ final class Attachment extends ChannelInboundHandlerAdapter {
     } else {
       ownLease.ifPresent(OwnLeases.Use::release);
       sessions
+          .filter(open -> !(goesOnAlone && agentEnds.getAsBoolean()))
           .map(LeaseSessions::end)
           .orElseGet(() -> CompletableFuture.completedFuture(null))
           .whenCompleteAsync((done, failure) -> forget(), channel.eventLoop());
@@ -136,12 +160,13 @@ final class Attachment extends ChannelInboundHandlerAdapter {
         return;
       }
       AttachRequest request = AttachRequest.of(message);
+      Standing standing = Standing.of(request, peer, options, thereTicks);
       if (message.type().equals("nvml")) {
-        Watch watch = new Watch(channel, request, peer, options, clients, leases, views);
+        Watch watch = new Watch(channel, request, standing, peer, options, clients, leases, views);
         channel.pipeline().replace(this, null, watch);
         watch.answer(message);
       } else {
-        attach(request, peer);
+        attach(request, standing, peer);
       }
     } catch (Refusal e) {
       refuse(e);
@@ -150,14 +175,16 @@ final class Attachment extends ChannelInboundHandlerAdapter {
     }
   }
 
-  private void attach(AttachRequest request, PeerCredentials peer) {
-    PoolAddress pool = request.pool(options);
-    token = request.token().or(options::token);
+  private void attach(AttachRequest request, Standing standing, PeerCredentials peer) {
+    PoolAddress pool = standing.pool();
+    token = standing.token();
+    inPod = standing.inPod();
     PoolClient to = clients.take(pool, token);
     client = Optional.of(to);
     Holder holder = request.holder(peer);
-    ticket(request, peer, to, holder)
-        .thenCompose(ticket -> open(ticket, to, holder))
+    ticket(request, standing, peer, to, holder)
+        .thenCompose(
+            ticket -> inPod ? openWhenGranted(ticket, to, holder) : open(ticket, to, holder))
         .whenCompleteAsync(
             (attached, failure) -> {
               if (failure != null) {
@@ -168,14 +195,58 @@ final class Attachment extends ChannelInboundHandlerAdapter {
   }
 
   private CompletableFuture<AttachRequest.Ticket> ticket(
-      AttachRequest request, PeerCredentials peer, PoolClient to, Holder holder) {
-    if (request.ticket().isPresent()) {
-      return CompletableFuture.completedFuture(request.ticket().get());
+      AttachRequest request,
+      Standing standing,
+      PeerCredentials peer,
+      PoolClient to,
+      Holder holder) {
+    if (standing.ticket().isPresent()) {
+      return CompletableFuture.completedFuture(standing.ticket().get());
     }
     OwnLeases.Use own =
         leases.take(peer.pid(), to, request.wish().orElse(options.wish()).request(holder));
     ownLease = Optional.of(own);
     return own.lease().thenApply(AttachRequest.Ticket::of);
+  }
+
+  /**
+   * A pod's lease is the affair of the cluster's controller: where it does not keep pods from
+   * starting before they have theirs, programs wait here.
+   */
+  private CompletableFuture<Void> openWhenGranted(
+      AttachRequest.Ticket ticket, PoolClient to, Holder holder) {
+    return open(ticket, to, holder)
+        .exceptionallyComposeAsync(
+            failure -> {
+              Throwable inner =
+                  failure instanceof CompletionException ? failure.getCause() : failure;
+              if (gone || Status.fromThrowable(inner).getCode() != Status.Code.NOT_FOUND) {
+                return CompletableFuture.failedFuture(failure);
+              }
+              String why = Status.fromThrowable(inner).getDescription();
+              tellWaiting(why);
+              if (!waitsFor.equals(Optional.of(why))) {
+                waitsFor = Optional.of(why);
+                LOG.info(
+                    "pid {} waits for the lease {}: {}",
+                    Integer.toUnsignedString(holder.getPid()),
+                    ticket.leaseId(),
+                    why);
+              }
+              sessions.ifPresent(LeaseSessions::forget);
+              CompletableFuture<Void> later = new CompletableFuture<>();
+              channel
+                  .eventLoop()
+                  .schedule(() -> later.complete(null), LOOK_AGAIN_MILLIS, TimeUnit.MILLISECONDS);
+              return later.thenCompose(done -> openWhenGranted(ticket, to, holder));
+            },
+            channel.eventLoop());
+  }
+
+  /** So the shim knows that it is not forgotten. */
+  private void tellWaiting(String why) {
+    channel.writeAndFlush(
+        encode(TextMessage.ofType("waiting").put("message", why.replace('\n', ' ')).build()));
   }
 
   private CompletableFuture<Void> open(AttachRequest.Ticket ticket, PoolClient to, Holder holder) {
@@ -208,6 +279,7 @@ final class Attachment extends ChannelInboundHandlerAdapter {
   private CompletableFuture<Void> hand(
       List<OpenedSession> opened, AttachRequest.Ticket ticket, PoolClient to) {
     handed = true;
+    goesOnAlone = inPod && opened.stream().noneMatch(this::isRelayed);
     for (OpenedSession session : opened) {
       LOG.info(
           "lease {} session {}: call stream to {} {}{}",

@@ -35,11 +35,12 @@ final class Watch extends ChannelInboundHandlerAdapter {
   /**
    * Asks for the lease that the program would get for its calls, unless it has one.
    *
-   * @throws Refusal if no pool is known
+   * @throws IllegalArgumentException if a value has the wrong form
    */
   Watch(
       EpollDomainSocketChannel channel,
       AttachRequest request,
+      Standing standing,
       PeerCredentials peer,
       AgentOptions options,
       PoolClients clients,
@@ -48,12 +49,12 @@ final class Watch extends ChannelInboundHandlerAdapter {
     this.channel = channel;
     this.views = views;
     this.clients = clients;
-    address = request.pool(options);
-    pool = clients.take(address, request.token().or(options::token));
+    address = standing.pool();
+    pool = clients.take(address, standing.token());
     Holder holder = request.holder(peer);
     try {
       ownLease =
-          request.ticket().isPresent()
+          standing.ticket().isPresent()
               ? Optional.empty()
               : Optional.of(
                   leases.take(
@@ -65,7 +66,7 @@ final class Watch extends ChannelInboundHandlerAdapter {
     ticket =
         ownLease
             .map(own -> own.lease().thenApply(AttachRequest.Ticket::of))
-            .orElseGet(() -> CompletableFuture.completedFuture(request.ticket().orElseThrow()));
+            .orElseGet(() -> CompletableFuture.completedFuture(standing.ticket().orElseThrow()));
     channel.closeFuture().addListener(closed -> end());
   }
 

@@ -205,6 +205,7 @@ class AgentIT {
             ClientSecurity.DEFAULT,
             LeaseWish.NOTHING,
             false,
+            Optional.empty(),
             false);
     Files.createDirectories(folder.resolve("deep"));
     try (var dead =
@@ -294,7 +295,14 @@ class AgentIT {
 
   private AgentOptions options(Optional<PoolAddress> to, boolean relay) {
     return new AgentOptions(
-        socket, to, Optional.empty(), ClientSecurity.DEFAULT, LeaseWish.NOTHING, relay, false);
+        socket,
+        to,
+        Optional.empty(),
+        ClientSecurity.DEFAULT,
+        LeaseWish.NOTHING,
+        relay,
+        Optional.empty(),
+        false);
   }
 
   private static PoolAddress address() {

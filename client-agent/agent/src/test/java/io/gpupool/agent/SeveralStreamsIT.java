@@ -72,6 +72,7 @@ class SeveralStreamsIT {
                   security,
                   LeaseWish.NOTHING,
                   relay,
+                  Optional.empty(),
                   false),
               LOOPS);
     }

@@ -56,6 +56,7 @@ final class AgentCommand implements Callable<Integer> {
             security.following(),
             Environment.wish(),
             relay,
+            Optional.empty(),
             anyUser);
     try (Agent _ = Agent.start(options, EventLoops.create("gpupool-agent", 1))) {
       System.out.println("gpupool agent ready: " + address);

@@ -92,6 +92,7 @@ final class ProgramRun {
             security,
             LeaseWish.NOTHING,
             options.relay(),
+            Optional.empty(),
             false);
     try (Agent agent = Agent.start(agentOptions, loops)) {
       // The program finds the agent's connection to the pool open.

@@ -93,7 +93,10 @@ import org.slf4j.LoggerFactory;
 public final class PoolServer implements AutoCloseable {
   private static final int MAX_MESSAGE_BYTES = 64 * 1024;
   private static final int MAX_METADATA_BYTES = 8 * 1024;
-  private static final int MAX_CALLS_PER_CONNECTION = 1024;
+
+  /** Each lease that is held takes one; a cluster's controller holds those of all its pods. */
+  private static final int MAX_CALLS_PER_CONNECTION = 16_384;
+
   private static final long KEEP_ALIVE_SECONDS = 5;
   private static final long STOP_SECONDS = 5;
   private static final int NAME_BYTES = 8;

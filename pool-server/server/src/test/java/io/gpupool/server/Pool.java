@@ -144,7 +144,7 @@ public final class Pool implements AutoCloseable {
   }
 
   /** The same, for the pods of a cluster. */
-  static Pool forCluster(Path state, KubernetesOptions cluster) throws IOException {
+  public static Pool forCluster(Path state, KubernetesOptions cluster) throws IOException {
     return new Pool(
         "soft:1",
         0,
@@ -162,11 +162,11 @@ public final class Pool implements AutoCloseable {
     return channel;
   }
 
-  PoolGrpc.PoolBlockingStub as(String token) {
+  public PoolGrpc.PoolBlockingStub as(String token) {
     return stub.withInterceptors(bearer(token));
   }
 
-  PoolAdminGrpc.PoolAdminBlockingStub admin(String token) {
+  public PoolAdminGrpc.PoolAdminBlockingStub admin(String token) {
     return PoolAdminGrpc.newBlockingStub(channel)
         .withDeadlineAfter(60, TimeUnit.SECONDS)
         .withInterceptors(bearer(token));
