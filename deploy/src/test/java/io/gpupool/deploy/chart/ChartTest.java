@@ -1,0 +1,318 @@
+// SPDX-License-Identifier: Apache-2.0
+package io.gpupool.deploy.chart;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
+
+import com.marcnuri.helm.Helm;
+import com.marcnuri.helm.LintResult;
+import io.fabric8.kubernetes.api.model.ConfigMap;
+import io.fabric8.kubernetes.api.model.HasMetadata;
+import io.fabric8.kubernetes.api.model.PodSpec;
+import io.fabric8.kubernetes.api.model.Secret;
+import io.fabric8.kubernetes.api.model.Volume;
+import io.fabric8.kubernetes.api.model.apps.StatefulSet;
+import io.fabric8.kubernetes.api.model.networking.v1.NetworkPolicy;
+import io.fabric8.kubernetes.api.model.policy.v1.PodDisruptionBudget;
+import io.fabric8.kubernetes.api.model.rbac.ClusterRole;
+import io.fabric8.kubernetes.api.model.rbac.PolicyRule;
+import io.fabric8.kubernetes.api.model.rbac.Role;
+import java.io.IOException;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.List;
+import java.util.Set;
+import java.util.stream.Stream;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.CsvSource;
+import org.junit.jupiter.params.provider.FieldSource;
+import org.junit.jupiter.params.provider.ValueSource;
+
+/** The chart with several sets of values, for old and new versions of Kubernetes. */
+class ChartTest {
+  private static final Set<String> EMPTY_AT_FIRST =
+      Set.of("gpupool-ca", "gpupool-webhook-tls", "gpupool-server-tls", "gpupool-leases");
+
+  /** Everything that can be switched on at once. */
+  static final String EVERYTHING =
+      """
+      commonLabels: {team: gpu}
+      image: {repository: registry.example/gpupool, tag: v1, pullSecrets: [pull]}
+      log: {level: debug, format: json}
+      controller:
+        {cluster: c1, priorityClassName: high, podAnnotations: {a: b}, extraArgs: [--x], env: [{name: A, value: b}],
+         nodeSelector: {role: infra}, tolerations: [{operator: Exists}]}
+      webhook:
+        excludedNamespaces: [kube-system, other]
+        namespaceSelector: {matchLabels: {gpus: "yes"}, matchExpressions: [{key: k, operator: Exists}]}
+        objectSelector: {matchLabels: {gpus: "yes"}}
+      node:
+        {priorityClassName: high, seLinuxOptions: {type: spc_t}, nodeSelector: {gpus: "yes"}, podAnnotations: {a: b},
+         extraArgs: [--x], env: [{name: A, value: b}], affinity: {nodeAffinity: {}}}
+      server:
+        replicas: 3
+        gpus: {kind: soft, count: 2, memory: 1Gi}
+        labels: {zone: a}
+        etcd: {endpoints: ["e1:2379", "e2:2379"], tlsSecret: etcd}
+        updateStrategy: RollingUpdate
+        runtimeClassName: nvidia
+        priorityClassName: high
+        resources: {requests: {cpu: 1, memory: 2Gi}}
+        affinity: {podAntiAffinity: {}}
+        nodeSelector: {gpu: "yes"}
+        tolerations: [{key: nvidia.com/gpu, operator: Exists}]
+        podAnnotations: {a: b}
+        extraArgs: [--soft-missing-ptx=skip]
+        env: [{name: A, value: b}]
+      keda: {enabled: true, tokenSecret: {name: scaler}}
+      monitoring: {podMonitor: true, labels: {release: prometheus}, tokenSecret: {name: scrape}}
+      networkPolicy: {enabled: true, from: [{namespaceSelector: {matchLabels: {name: keda}}}]}
+      """;
+
+  static final List<String> VALUE_SETS =
+      List.of(
+          "{}",
+          EVERYTHING,
+          EVERYTHING + "certManager: {enabled: true}\n",
+          "{certManager: {enabled: true, issuerRef: {kind: ClusterIssuer, name: ours}}}",
+          "{pool: {address: \"tls://gpu-1,gpu-2:7642\"}}",
+          "{node: {enabled: false, cdiFolder: \"\"}, fullnameOverride: other}",
+          "{server: {gpus: {kind: soft}, persistence: {enabled: false}}, controller: {replicas: 1}}");
+
+  @Test
+  void chart_linted_hasNoFault() {
+    LintResult result = new Helm(Chart.FOLDER).lint().strict().call();
+    assertThat(result.isFailed()).as("%s", result.getMessages()).isFalse();
+    assertThat(result.getMessages()).noneMatch(message -> message.contains("[WARNING]"));
+  }
+
+  @Test
+  void chart_packaged_isOfTheProjectsVersion() throws IOException {
+    Path folder = Chart.FOLDER.resolve("../../target").normalize();
+    new Helm(Chart.FOLDER).packageIt().withDestination(folder).call();
+    String pom = Files.readString(Chart.FOLDER.resolve("../../pom.xml"));
+    String version = pom.replaceFirst("(?s).*?<version>(.*?)</version>.*", "$1");
+    assertThat(folder.resolve("gpupool-" + version + ".tgz")).isNotEmptyFile();
+    assertThat(Files.readString(Chart.FOLDER.resolve("Chart.yaml")))
+        .contains("appVersion: \"" + version + "\"");
+  }
+
+  @ParameterizedTest
+  @FieldSource("VALUE_SETS")
+  void values_everyVersion_renderToWhatKubernetesKnows(String values) {
+    for (String kubernetes : List.of("1.20.2", "1.27.0", "1.30.0", Chart.NEWEST)) {
+      Release release = Chart.of(kubernetes).values(values).release();
+      assertThat(release.objects())
+          .as(kubernetes)
+          .hasSizeGreaterThan(10)
+          .allSatisfy(object ->
+              assertThat(object.getMetadata().getLabels())
+                  .containsEntry("app.kubernetes.io/instance", "gpupool")
+                  .containsEntry("gpupool.io/admission", "ignore"));
+      assertThat(release.objects())
+          .extracting(object -> object.getKind() + " " + object.getMetadata().getName())
+          .doesNotHaveDuplicates();
+    }
+  }
+
+  @Test
+  void manifest_fieldThatItsKindHasNot_isRefused() {
+    String manifest = "kind: Pod\napiVersion: v1\nspec: {containers: [{name: a, imagePolicy: b}]}";
+    assertThatThrownBy(() -> Manifests.read(manifest))
+        .isInstanceOf(AssertionError.class)
+        .hasMessageContaining("imagePolicy");
+  }
+
+  @ParameterizedTest
+  @CsvSource({"1.20.2, policy/v1beta1", "1.21.0, policy/v1", "1.34.0, policy/v1"})
+  void disruptionBudgets_eachVersion_areOfWhatItServes(String kubernetes, String version) {
+    Release release = Chart.of(kubernetes).release();
+    assertThat(release.objects())
+        .filteredOn(object -> object.getKind().equals("PodDisruptionBudget"))
+        .extracting(HasMetadata::getApiVersion)
+        .containsExactly(version, version);
+  }
+
+  @Test
+  void stateOfTheController_atFirst_isThereAndEmpty() {
+    Release release = Chart.of(Chart.NEWEST).release();
+    assertThat(release.all(Secret.class))
+        .extracting(secret -> secret.getMetadata().getName())
+        .containsExactlyInAnyOrderElementsOf(EMPTY_AT_FIRST);
+    assertThat(release.all(Secret.class))
+        .allSatisfy(secret -> {
+          assertThat(secret.getData()).isNullOrEmpty();
+          assertThat(secret.getStringData()).isNullOrEmpty();
+        });
+    assertThat(release.only(ConfigMap.class, "gpupool-ca").getData()).isNullOrEmpty();
+  }
+
+  @Test
+  void rights_ofTheController_nameWhatTheyAreFor() {
+    Release release = Chart.of(Chart.NEWEST).release();
+    Role role = release.only(Role.class, "gpupool-controller");
+    assertThat(role.getRules())
+        .allSatisfy(rule -> {
+          assertThat(rule.getResourceNames()).isNotEmpty();
+          assertThat(rule.getVerbs()).doesNotContain("create", "delete", "list", "*");
+        });
+    List<PolicyRule> everywhere =
+        release.only(ClusterRole.class, "gpupool-controller").getRules().stream()
+            .filter(rule -> rule.getResourceNames().isEmpty())
+            .toList();
+    assertThat(everywhere)
+        .allSatisfy(rule -> assertThat(rule.getVerbs()).doesNotContain("update", "delete", "*"))
+        .flatExtracting(PolicyRule::getResources)
+        .containsExactlyInAnyOrder("pods", "pods/status", "events", "namespaces", "nodes");
+    assertThat(release.only(ClusterRole.class, "gpupool-server").getRules())
+        .allSatisfy(rule -> assertThat(rule.getResources()).isEmpty());
+    assertThat(release.node().getAutomountServiceAccountToken()).isFalse();
+  }
+
+  @Test
+  void containers_any_haveNoMoreThanTheyNeed() {
+    Release release = Chart.of(Chart.NEWEST).release();
+    for (PodSpec pod : List.of(release.controller(), release.server(), release.node())) {
+      var context = Release.container(pod).getSecurityContext();
+      assertThat(context.getReadOnlyRootFilesystem()).isTrue();
+      assertThat(context.getAllowPrivilegeEscalation()).isFalse();
+      assertThat(context.getPrivileged()).isNull();
+      assertThat(context.getCapabilities().getDrop()).containsExactly("ALL");
+      assertThat(pod.getSecurityContext().getSeccompProfile().getType())
+          .isEqualTo("RuntimeDefault");
+    }
+    for (PodSpec pod : List.of(release.controller(), release.server())) {
+      assertThat(pod.getSecurityContext().getRunAsNonRoot()).isTrue();
+      assertThat(Release.container(pod).getSecurityContext().getCapabilities().getAdd()).isEmpty();
+      assertThat(pod.getVolumes()).extracting(Volume::getHostPath).containsOnlyNulls();
+    }
+    assertThat(Release.container(release.node()).getSecurityContext().getCapabilities().getAdd())
+        .containsExactly("DAC_READ_SEARCH");
+  }
+
+  @Test
+  void servers_ofNvidia_haveTheirGpusFromTheCluster() {
+    Release release =
+        Chart.of(Chart.NEWEST)
+            .values("server: {gpus: {count: 4}, resources: {limits: {memory: 8Gi}}}")
+            .release();
+    assertThat(Release.arguments(release.server()))
+        .contains("--gpus=all", "--state=/var/lib/gpupool/state", "--kubernetes")
+        .contains("--kubernetes-admin=gpupool-system/gpupool-controller");
+    assertThat(Release.container(release.server()).getResources().getLimits())
+        .hasEntrySatisfying("nvidia.com/gpu", count -> assertThat(count).hasToString("4"))
+        .hasEntrySatisfying("memory", size -> assertThat(size).hasToString("8Gi"));
+    StatefulSet servers = release.only(StatefulSet.class, "gpupool-server");
+    assertThat(servers.getSpec().getVolumeClaimTemplates()).hasSize(1);
+    assertThat(servers.getSpec().getUpdateStrategy().getType()).isEqualTo("OnDelete");
+  }
+
+  @Test
+  void servers_inSoftware_askTheClusterForNone() {
+    Release release = Chart.of("1.20.2").values(VALUE_SETS.getLast()).release();
+    assertThat(Release.arguments(release.server())).contains("--gpus=soft:1,mem=4Gi");
+    assertThat(Release.container(release.server()).getResources().getLimits()).isNullOrEmpty();
+    StatefulSet servers = release.only(StatefulSet.class, "gpupool-server");
+    assertThat(servers.getSpec().getVolumeClaimTemplates()).isEmpty();
+    assertThat(servers.getSpec().getPersistentVolumeClaimRetentionPolicy()).isNull();
+    assertThat(release.all(PodDisruptionBudget.class)).isEmpty();
+  }
+
+  @Test
+  void servers_withEtcd_keepNothingThemselves() {
+    Release release = Chart.of(Chart.NEWEST).values(EVERYTHING).release();
+    assertThat(Release.arguments(release.server()))
+        .contains("--state=etcd://e1:2379,e2:2379/gpupool", "--etcd-ca=/etc/gpupool/etcd/ca.crt")
+        .contains("--label=zone=a", "--soft-missing-ptx=skip");
+    StatefulSet servers = release.only(StatefulSet.class, "gpupool-server");
+    assertThat(servers.getSpec().getVolumeClaimTemplates()).isEmpty();
+    assertThat(servers.getSpec().getReplicas()).as("KEDA's to say").isNull();
+    assertThat(release.all(NetworkPolicy.class)).hasSize(2);
+  }
+
+  @Test
+  void pool_elsewhere_isNamedAndNotMade() {
+    Release release =
+        Chart.of(Chart.NEWEST)
+            .values("pool: {address: \"tls://gpu-1\", ca: \"-----BEGIN CERTIFICATE-----\"}")
+            .release();
+    assertThat(release.all(StatefulSet.class)).isEmpty();
+    assertThat(Release.arguments(release.node()))
+        .contains("--pool=tls://gpu-1", "--tls-ca=/etc/gpupool/ca/ca.crt");
+    assertThat(release.only(ConfigMap.class, "gpupool-pool").getData()).containsKey("ca.crt");
+    assertThat(
+            Release.arguments(
+                Chart.of(Chart.NEWEST).values("pool: {address: gpu-1}").release().node()))
+        .as("the roots are the image's")
+        .noneMatch(argument -> argument.startsWith("--tls-ca"));
+  }
+
+  @Test
+  void customResources_switchedOn_areRendered() {
+    List<String> documents =
+        Chart.of(Chart.NEWEST).values(EVERYTHING + "certManager: {enabled: true}\n").documents();
+    assertThat(documents.stream().filter(text -> Manifests.read(text).isEmpty()))
+        .extracting(text -> text.replaceFirst("(?s).*\\nkind: (\\w+)\\n.*", "$1"))
+        .containsOnly(
+            "ScaledObject", "TriggerAuthentication", "PodMonitor", "Issuer", "Certificate");
+    assertThat(documents)
+        .anySatisfy(text ->
+            assertThat(text)
+                .contains(
+                    "kind: ScaledObject", "gpusPerServer: \"2\"", "servers: gpupool-server-"));
+    Release release = Chart.of(Chart.NEWEST).values("certManager: {enabled: true}").release();
+    assertThat(release.all(Secret.class)).hasSize(1);
+    assertThat(Release.arguments(release.controller())).contains("--certificates=none");
+  }
+
+  @ParameterizedTest
+  @CsvSource(
+      delimiter = '|',
+      value = {
+        "server: {replicas: 2} | server.etcd.endpoints",
+        "{keda: {enabled: true, maxReplicas: 1}} | keda.tokenSecret.name",
+        "{keda: {enabled: true, tokenSecret: {name: t}}} | server.etcd.endpoints",
+        "{keda: {enabled: true}, pool: {address: gpu-1}} | keda.enabled",
+        "server: {drainLimit: 1m, terminationGracePeriodSeconds: 60} | over server.drainLimit",
+        "server: {drainLimit: 1m30s, terminationGracePeriodSeconds: 90} | over server.drainLimit",
+      })
+  void valuesThatDoNotGoTogether_areRefused_withASentence(String values, String says) {
+    assertThatThrownBy(() -> Chart.of(Chart.NEWEST).values(values).documents())
+        .hasMessageContaining(says.strip());
+  }
+
+  @ParameterizedTest
+  @ValueSource(
+      strings = {
+        "controler: {replicas: 2}",
+        "controller: {replica: 2}",
+        "controller: {replicas: two}",
+        "controller: {replicas: 0}",
+        "controller: {grace: ten minutes}",
+        "server: {gpus: {kind: amd}}",
+        "server: {gpus: {memory: lots}}",
+        "server: {etcd: {endpoints: [\"https://e1:2379\"]}}",
+        "server: {sharing: mig}",
+        "webhook: {failurePolicy: Maybe}",
+        "webhook: {timeoutSeconds: 60}",
+        "node: {kubeletFolder: kubelet}",
+        "pool: {address: \"http://gpu-1\"}",
+        "pool: {ca: nonsense}",
+        "image: {pullPolicy: Sometimes}",
+        "certManager: {issuerRef: {kind: Vault}}",
+      })
+  void valuesOutsideOfTheSchema_areRefused(String values) {
+    assertThatThrownBy(() -> Chart.of(Chart.NEWEST).values(values).documents())
+        .hasMessageContaining("values don't meet the specifications of the schema");
+  }
+
+  @Test
+  void everyValue_isExplainedInReadme() throws IOException {
+    String readme = Files.readString(Chart.FOLDER.resolve("README.md"));
+    try (Stream<String> lines = Files.lines(Chart.FOLDER.resolve("values.yaml"))) {
+      assertThat(lines.filter(line -> line.matches("\\w+:.*")).map(line -> line.split(":", 2)[0]))
+          .allSatisfy(name -> assertThat(readme).contains("`" + name));
+    }
+  }
+}
