@@ -15,25 +15,18 @@ import io.gpupool.control.v1.PoolGrpc;
 import io.gpupool.control.v1.Queued;
 import io.gpupool.transport.dial.CallStreamDialer;
 import io.gpupool.transport.tls.TlsContext;
-import io.gpupool.transport.tls.TlsEngines;
 import io.gpupool.wire.SessionId;
 import io.gpupool.wire.SessionKey;
 import io.gpupool.wire.WireException;
 import io.grpc.CallOptions;
-import io.grpc.Channel;
 import io.grpc.ClientCall;
-import io.grpc.ClientInterceptor;
 import io.grpc.ConnectivityState;
 import io.grpc.Grpc;
 import io.grpc.ManagedChannel;
 import io.grpc.Metadata;
-import io.grpc.MethodDescriptor;
 import io.grpc.Status;
-import io.grpc.netty.NettyChannelBuilder;
 import io.grpc.stub.StreamObserver;
-import io.netty.channel.ChannelOption;
 import io.netty.channel.EventLoopGroup;
-import io.netty.channel.epoll.EpollSocketChannel;
 import java.net.InetAddress;
 import java.net.InetSocketAddress;
 import java.net.UnknownHostException;
@@ -49,10 +42,8 @@ import java.util.function.Consumer;
  * the event loop. For any thread.
  */
 public final class PoolClient implements AutoCloseable {
-  private static final int CONNECT_MILLIS = 5000;
   private static final long CALL_SECONDS = 10;
   private static final long CLOSE_MILLIS = 500;
-  private static final long KEEP_ALIVE_SECONDS = 5;
   private static final long LEAVE_NANOS = TimeUnit.SECONDS.toNanos(1);
 
   private final PoolAddress address;
@@ -72,24 +63,12 @@ public final class PoolClient implements AutoCloseable {
     this.address = security.secured(address);
     this.loops = loops;
     tls = security.tlsFor(address);
-    NettyChannelBuilder builder =
-        address.others().isEmpty()
-            ? NettyChannelBuilder.forAddress(address.host(), address.port())
-            : PoolServers.channelTo(this.address);
-    tls.ifPresentOrElse(
-        context -> builder.sslContext(TlsEngines.http2(context, true)), builder::usePlaintext);
-    token
-        .map(text -> new TokenCredentials(text, security.clearTokens()))
-        .ifPresent(credentials -> builder.intercept(showing(credentials)));
     channel =
-        builder
-            .channelType(EpollSocketChannel.class)
-            .eventLoopGroup(loops)
-            .withOption(ChannelOption.CONNECT_TIMEOUT_MILLIS, CONNECT_MILLIS)
-            .keepAliveTime(KEEP_ALIVE_SECONDS, TimeUnit.SECONDS)
-            .keepAliveTimeout(KEEP_ALIVE_SECONDS, TimeUnit.SECONDS)
-            .directExecutor()
-            .build();
+        PoolChannels.open(
+            this.address,
+            tls,
+            token.map(text -> new TokenCredentials(text, security.clearTokens())),
+            loops);
     stub = PoolGrpc.newStub(channel);
   }
 
@@ -289,15 +268,5 @@ public final class PoolClient implements AutoCloseable {
           }
         },
         Thread::startVirtualThread);
-  }
-
-  private static ClientInterceptor showing(TokenCredentials credentials) {
-    return new ClientInterceptor() {
-      @Override
-      public <Q, A> ClientCall<Q, A> interceptCall(
-          MethodDescriptor<Q, A> method, CallOptions options, Channel next) {
-        return next.newCall(method, options.withCallCredentials(credentials));
-      }
-    };
   }
 }

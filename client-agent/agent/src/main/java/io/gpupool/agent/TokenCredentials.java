@@ -6,8 +6,10 @@ import io.grpc.Grpc;
 import io.grpc.Metadata;
 import io.grpc.SecurityLevel;
 import io.grpc.Status;
+import java.io.UncheckedIOException;
 import java.net.InetSocketAddress;
 import java.util.concurrent.Executor;
+import java.util.function.Supplier;
 
 /**
  * Shows a token to the pool, where nobody on the way can read it: over TLS, or on this machine. On
@@ -17,20 +19,44 @@ final class TokenCredentials extends CallCredentials {
   private static final Metadata.Key<String> AUTHORIZATION =
       Metadata.Key.of("authorization", Metadata.ASCII_STRING_MARSHALLER);
 
-  private final Metadata headers = new Metadata();
+  private final Supplier<String> token;
   private final boolean alsoInTheClear;
 
+  /** Of one token for good; throws {@link IllegalArgumentException} if it cannot be one. */
   TokenCredentials(String token, boolean alsoInTheClear) {
+    this(() -> token, alsoInTheClear);
+    headers(token);
+  }
+
+  /**
+   * Of a token that may be another for the next call.
+   *
+   * @param token asked on any thread, and soon to answer; what it throws fails the call
+   */
+  TokenCredentials(Supplier<String> token, boolean alsoInTheClear) {
+    this.token = token;
+    this.alsoInTheClear = alsoInTheClear;
+  }
+
+  private static Metadata headers(String token) {
     if (token.isEmpty() || !token.chars().allMatch(c -> c > 32 && c < 127)) {
       throw new IllegalArgumentException("the token holds characters that no token has");
     }
+    Metadata headers = new Metadata();
     headers.put(AUTHORIZATION, "Bearer " + token);
-    this.alsoInTheClear = alsoInTheClear;
+    return headers;
   }
 
   @Override
   public void applyRequestMetadata(RequestInfo call, Executor executor, MetadataApplier applier) {
     if (alsoInTheClear || isPrivate(call)) {
+      Metadata headers;
+      try {
+        headers = headers(token.get());
+      } catch (IllegalArgumentException | UncheckedIOException e) {
+        applier.fail(Status.UNAUTHENTICATED.withDescription(e.getMessage()));
+        return;
+      }
       applier.apply(headers);
     } else {
       applier.fail(

@@ -11,8 +11,15 @@ import io.grpc.Metadata;
 import io.grpc.MethodDescriptor;
 import io.grpc.SecurityLevel;
 import io.grpc.Status;
+import java.io.IOException;
 import java.net.InetSocketAddress;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.ArrayDeque;
+import java.util.Deque;
+import java.util.List;
 import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
 
 class TokenCredentialsTest {
   private static final String TOKEN = "gpupool_secret";
@@ -33,27 +40,50 @@ class TokenCredentialsTest {
     assertThat(shown(SecurityLevel.NONE, "::1", false)).isEqualTo(TOKEN);
   }
 
-  /** The token as the pool gets it, or why it does not. */
-  private static String shown(SecurityLevel level, String peer, boolean alsoInTheClear) {
-    StringBuilder result = new StringBuilder();
-    new TokenCredentials(TOKEN, alsoInTheClear)
-        .applyRequestMetadata(
-            new Call(level, new InetSocketAddress(peer, 7642)),
-            Runnable::run,
-            new CallCredentials.MetadataApplier() {
-              @Override
-              public void apply(Metadata headers) {
-                result.append(
-                    headers
-                        .get(Metadata.Key.of("authorization", Metadata.ASCII_STRING_MARSHALLER))
-                        .replace("Bearer ", ""));
-              }
+  @Test
+  void token_renewed_isTheNewOneFromTheNextCallOn() {
+    Deque<String> tokens = new ArrayDeque<>(List.of("first", "second"));
+    TokenCredentials credentials = new TokenCredentials(tokens::remove, true);
+    assertThat(shown(credentials, SecurityLevel.NONE, "192.0.2.1")).isEqualTo("first");
+    assertThat(shown(credentials, SecurityLevel.NONE, "192.0.2.1")).isEqualTo("second");
+  }
 
-              @Override
-              public void fail(Status status) {
-                result.append(status.getDescription());
-              }
-            });
+  @Test
+  void token_fileGoneOrReplaced_isToldOrRead(@TempDir Path folder) throws IOException {
+    Path file = folder.resolve("token");
+    TokenCredentials credentials = new TokenCredentials(new TokenFile(file), true);
+    assertThat(shown(credentials, SecurityLevel.NONE, "192.0.2.1"))
+        .isEqualTo("there is no token file " + file);
+    Files.writeString(file, "\n");
+    assertThat(shown(credentials, SecurityLevel.NONE, "192.0.2.1")).contains("is empty");
+    Files.writeString(file, "late\n");
+    assertThat(shown(credentials, SecurityLevel.NONE, "192.0.2.1")).isEqualTo("late");
+  }
+
+  private static String shown(SecurityLevel level, String peer, boolean alsoInTheClear) {
+    return shown(new TokenCredentials(TOKEN, alsoInTheClear), level, peer);
+  }
+
+  /** The token as the pool gets it, or why it does not. */
+  private static String shown(TokenCredentials credentials, SecurityLevel level, String peer) {
+    StringBuilder result = new StringBuilder();
+    credentials.applyRequestMetadata(
+        new Call(level, new InetSocketAddress(peer, 7642)),
+        Runnable::run,
+        new CallCredentials.MetadataApplier() {
+          @Override
+          public void apply(Metadata headers) {
+            result.append(
+                headers
+                    .get(Metadata.Key.of("authorization", Metadata.ASCII_STRING_MARSHALLER))
+                    .replace("Bearer ", ""));
+          }
+
+          @Override
+          public void fail(Status status) {
+            result.append(status.getDescription());
+          }
+        });
     return result.toString();
   }
 

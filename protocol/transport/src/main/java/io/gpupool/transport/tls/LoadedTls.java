@@ -31,15 +31,32 @@ record LoadedTls(SSLContext context, Optional<X509Certificate> certificate) {
       Optional<X509Certificate> own = Optional.empty();
       KeyManager[] keys = null;
       if (files.certificate().isPresent()) {
-        List<X509Certificate> chain = PemFile.certificates(files.certificate().get());
-        PrivateKey key = PemFile.privateKey(files.key().orElseThrow());
-        requirePair(files, chain.getFirst(), key);
+        Path certificate = files.certificate().get();
+        Path keyFile = files.key().orElseThrow();
+        List<X509Certificate> chain = PemFile.certificates(certificate);
+        PrivateKey key = PemFile.privateKey(keyFile);
+        requirePair(certificate.toString(), keyFile.toString(), chain.getFirst(), key);
         keys = keys(chain, key);
         own = Optional.of(chain.getFirst());
       }
       SSLContext context = SSLContext.getInstance("TLS");
       context.init(keys, trusted(files), null);
       return new LoadedTls(context, own);
+    } catch (GeneralSecurityException e) {
+      throw new IOException("TLS cannot be set up: " + e.getMessage(), e);
+    }
+  }
+
+  /** A server's, of a certificate and its key as PEM files would hold them. */
+  static LoadedTls presenting(String source, String certificate, String keyText)
+      throws IOException {
+    try {
+      List<X509Certificate> chain = PemFile.certificates(source, certificate);
+      PrivateKey key = PemFile.privateKey(source, keyText);
+      requirePair(source, source, chain.getFirst(), key);
+      SSLContext context = SSLContext.getInstance("TLS");
+      context.init(keys(chain, key), trusted(TlsFiles.NONE), null);
+      return new LoadedTls(context, Optional.of(chain.getFirst()));
     } catch (GeneralSecurityException e) {
       throw new IOException("TLS cannot be set up: " + e.getMessage(), e);
     }
@@ -87,7 +104,8 @@ record LoadedTls(SSLContext context, Optional<X509Certificate> certificate) {
   }
 
   /** A handshake that fails for every client would be the first to tell. */
-  private static void requirePair(TlsFiles files, X509Certificate certificate, PrivateKey key)
+  private static void requirePair(
+      String source, String keySource, X509Certificate certificate, PrivateKey key)
       throws GeneralSecurityException, IOException {
     String algorithm =
         switch (key.getAlgorithm()) {
@@ -112,10 +130,7 @@ record LoadedTls(SSLContext context, Optional<X509Certificate> certificate) {
     }
     if (!matches) {
       throw new IOException(
-          "the key in "
-              + files.key().orElseThrow()
-              + " is not that of the first certificate in "
-              + files.certificate().orElseThrow());
+          "the key in " + keySource + " is not that of the first certificate in " + source);
     }
   }
 }

@@ -31,29 +31,38 @@ final class PemFile {
 
   /** All certificates in the file, at least one. */
   static List<X509Certificate> certificates(Path file) throws IOException {
+    return certificates(file.toString(), read(file));
+  }
+
+  /** All certificates in the text, at least one; errors name its source. */
+  static List<X509Certificate> certificates(String source, String text) throws IOException {
     List<X509Certificate> certificates = new ArrayList<>();
-    for (byte[] der : blocks(read(file), "CERTIFICATE")) {
-      certificates.add(certificate(file, der));
+    for (byte[] der : blocks(text, "CERTIFICATE")) {
+      certificates.add(certificate(source, der));
     }
     if (certificates.isEmpty()) {
       throw new IOException(
-          file + " holds no certificate in PEM form ('-----BEGIN CERTIFICATE-----')");
+          source + " holds no certificate in PEM form ('-----BEGIN CERTIFICATE-----')");
     }
     return certificates;
   }
 
   /** The first private key in the file. */
   static PrivateKey privateKey(Path file) throws IOException {
-    String text = read(file);
+    return privateKey(file.toString(), read(file));
+  }
+
+  /** The first private key in the text; errors name its source. */
+  static PrivateKey privateKey(String source, String text) throws IOException {
     Optional<byte[]> der = blocks(text, "PRIVATE KEY").stream().findFirst();
     if (der.isEmpty()) {
       boolean other = text.contains("PRIVATE KEY-----");
       throw new IOException(
-          file
+          source
               + (other
                   ? " holds a private key that is encrypted or not in PKCS#8 form; turn it into that:"
                       + " openssl pkcs8 -topk8 -nocrypt -in "
-                      + file.getFileName()
+                      + source
                       + " -out server.key"
                   : " holds no private key in PEM form ('-----BEGIN PRIVATE KEY-----')"));
     }
@@ -65,16 +74,16 @@ final class PemFile {
         // It is a key of another kind, or of none.
       }
     }
-    throw new IOException(file + " holds a private key that is damaged or of an unknown kind");
+    throw new IOException(source + " holds a private key that is damaged or of an unknown kind");
   }
 
-  private static X509Certificate certificate(Path file, byte[] der) throws IOException {
+  private static X509Certificate certificate(String source, byte[] der) throws IOException {
     try {
       return (X509Certificate)
           CertificateFactory.getInstance("X.509")
               .generateCertificate(new ByteArrayInputStream(der));
     } catch (CertificateException e) {
-      throw new IOException(file + " holds a damaged certificate: " + e.getMessage(), e);
+      throw new IOException(source + " holds a damaged certificate: " + e.getMessage(), e);
     }
   }
 

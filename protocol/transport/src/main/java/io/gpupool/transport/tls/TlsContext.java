@@ -8,6 +8,7 @@ import java.nio.file.Path;
 import java.security.GeneralSecurityException;
 import java.security.MessageDigest;
 import java.security.cert.X509Certificate;
+import java.time.Instant;
 import java.util.Arrays;
 import java.util.Optional;
 import java.util.concurrent.TimeUnit;
@@ -16,10 +17,10 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
- * TLS by files that may be replaced at any time: connections that begin afterwards use what the
- * files hold then, without a restart; those that are open go on. Files that cannot be used are told
- * in the log, and what was read before stays in force. For any thread; one of its own looks at the
- * files.
+ * TLS by files that may be replaced at any time (or by what a Secret has, in memory): connections
+ * that begin afterwards use what the files hold then, without a restart; those that are open go on.
+ * Files that cannot be used are told in the log, and what was read before stays in force. For any
+ * thread; one of its own looks at the files.
  */
 public final class TlsContext implements AutoCloseable {
   private static final long POLL_MILLIS = 2000;
@@ -37,6 +38,13 @@ public final class TlsContext implements AutoCloseable {
     this.pollMillis = pollMillis;
     digest = digest();
     loaded = LoadedTls.of(files);
+  }
+
+  private TlsContext(LoadedTls presented) {
+    files = TlsFiles.NONE;
+    pollMillis = 0;
+    digest = new byte[0];
+    loaded = presented;
   }
 
   /**
@@ -59,6 +67,25 @@ public final class TlsContext implements AutoCloseable {
     return new TlsContext(files, 0);
   }
 
+  /**
+   * A server's, whose certificate and key are in no files but in memory, until {@link #present} is
+   * called.
+   *
+   * @param source whence they are, for messages
+   * @param certificate PEM, followed by those that lead to its root
+   * @param key PEM, PKCS#8
+   * @throws IOException if they cannot be used; the message is for people
+   */
+  public static TlsContext presenting(String source, String certificate, String key)
+      throws IOException {
+    return new TlsContext(LoadedTls.presenting(source, certificate, key));
+  }
+
+  /** Has connections that begin from now on be shown another certificate. */
+  public void present(String source, String certificate, String key) throws IOException {
+    loaded = LoadedTls.presenting(source, certificate, key);
+  }
+
   /** What makes connections, always as the files are now. */
   public SSLContext context() {
     return context;
@@ -67,6 +94,11 @@ public final class TlsContext implements AutoCloseable {
   /** Whether the other side has to show a certificate. */
   public boolean asksForCertificates() {
     return files.trusted().isPresent();
+  }
+
+  /** When the own certificate ends, if there is one. */
+  public Optional<Instant> validUntil() {
+    return loaded().certificate().map(certificate -> certificate.getNotAfter().toInstant());
   }
 
   /** The own certificate in a few words, if there is one. */

@@ -1,0 +1,157 @@
+// SPDX-License-Identifier: Apache-2.0
+package io.gpupool.k8s.certificates;
+
+import io.fabric8.kubernetes.api.model.Secret;
+import io.fabric8.kubernetes.client.KubernetesClient;
+import io.fabric8.kubernetes.client.KubernetesClientException;
+import java.net.HttpURLConnection;
+import java.time.Clock;
+import java.time.Duration;
+import java.time.Instant;
+import java.util.List;
+import java.util.Map;
+import java.util.Optional;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+
+/**
+ * Makes the certificates of a release and renews them in time. One in a cluster does it; if there
+ * are two for a moment, the API server lets only one write. Its thread is its own; started and
+ * closed by any.
+ */
+public final class CertificateKeeper implements AutoCloseable {
+  private static final Logger LOG = LoggerFactory.getLogger(CertificateKeeper.class);
+  private static final Duration USUALLY = Duration.ofMinutes(1);
+  private static final Duration AGAIN = Duration.ofSeconds(5);
+  private static final Duration SOON = Duration.ofMillis(200);
+
+  private final ClusterObjects objects;
+  private final String authoritySecret;
+  private final List<Service> services;
+  private final Lifetimes lifetimes;
+  private final Clock clock;
+  private final Thread thread;
+  private String failure = "";
+
+  CertificateKeeper(
+      KubernetesClient client, String release, String namespace, Lifetimes lifetimes, Clock clock) {
+    objects = new ClusterObjects(client, release, namespace);
+    authoritySecret = release + "-ca";
+    services = Service.ofRelease(release, namespace);
+    this.lifetimes = lifetimes;
+    this.clock = clock;
+    thread = Thread.ofPlatform().name("certificates").daemon().unstarted(this::run);
+  }
+
+  /**
+   * Makes what is missing, and looks every minute whether something is due.
+   *
+   * @param client not closed with it
+   * @param release with whose name the objects' names begin
+   */
+  public static CertificateKeeper start(
+      KubernetesClient client, String release, String namespace, Lifetimes lifetimes) {
+    CertificateKeeper keeper =
+        new CertificateKeeper(client, release, namespace, lifetimes, Clock.systemUTC());
+    keeper.thread.start();
+    return keeper;
+  }
+
+  private void run() {
+    try {
+      while (true) {
+        Thread.sleep(look());
+      }
+    } catch (InterruptedException e) {
+      // Closed.
+    }
+  }
+
+  private Duration look() {
+    try {
+      keep();
+      failure = "";
+      return USUALLY;
+    } catch (KubernetesClientException e) {
+      if (e.getCode() == HttpURLConnection.HTTP_CONFLICT) {
+        LOG.debug("another has changed it meanwhile", e);
+        return SOON;
+      }
+      tell("certificates cannot be kept, it is tried again: " + e.getMessage());
+    } catch (RuntimeException e) {
+      tell("certificates cannot be kept, it is tried again: " + e);
+    }
+    return AGAIN;
+  }
+
+  private void tell(String text) {
+    if (!text.equals(failure) && !Thread.currentThread().isInterrupted()) {
+      LOG.error(text);
+      failure = text;
+    }
+  }
+
+  /**
+   * Does all that is due now. The order is what keeps everyone connected: roots are told before
+   * anything that they sign is shown.
+   *
+   * @throws KubernetesClientException if the API server does not do something; what was done until
+   *     then is well, and the next time goes on from there
+   * @throws MissingObjectException if an object of the chart is not there
+   */
+  void keep() {
+    Instant now = clock.instant();
+    Secret secret = objects.secret(authoritySecret);
+    Authority found = Authority.read(ClusterObjects.text(secret));
+    Authority authority = found.renewed(now, lifetimes);
+    if (!authority.equals(found)) {
+      secret = objects.replace(secret, authority.data());
+      LOG.info("certificates come from {} now", describe(authority));
+    }
+    if (objects.tell(authority.rootsPem())) {
+      LOG.info("roots of certificates told: {}", authority.roots().size());
+    }
+    Authority told = authority.told(now, lifetimes);
+    if (!told.equals(authority)) {
+      objects.replace(secret, told.data());
+    }
+    Credential root = told.current().orElseThrow();
+    for (Service service : services) {
+      renew(service, root, now);
+    }
+  }
+
+  private void renew(Service service, Credential root, Instant now) {
+    Secret secret = objects.secret(service.secret());
+    Map<String, String> data = ClusterObjects.text(secret);
+    Optional<Credential> shown = ServedCertificate.read(data);
+    boolean good =
+        shown.isPresent()
+            && !shown.get().isDue(now)
+            && shown.get().isSignedBy(root.certificate().getPublicKey())
+            && ServedCertificate.names(shown.get()).equals(service.names());
+    if (good) {
+      return;
+    }
+    Credential made = Issuer.leaf(root, service.secret(), service.names(), now, lifetimes.leaf());
+    objects.replace(secret, ServedCertificate.data(made));
+    LOG.info("{} has a new certificate, valid until {}", service.secret(), made.until());
+  }
+
+  private static String describe(Authority authority) {
+    return "a root valid until "
+        + authority.current().orElseThrow().until()
+        + authority.next().map(next -> ", soon from one valid until " + next.until()).orElse("");
+  }
+
+  /** Waits until nothing is being written any more. */
+  @Override
+  public void close() {
+    thread.interrupt();
+    try {
+      thread.join();
+    } catch (InterruptedException e) {
+      Thread.currentThread().interrupt();
+    }
+  }
+}

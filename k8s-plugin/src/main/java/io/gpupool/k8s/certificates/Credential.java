@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: Apache-2.0
+package io.gpupool.k8s.certificates;
+
+import java.security.GeneralSecurityException;
+import java.security.PrivateKey;
+import java.security.PublicKey;
+import java.security.Signature;
+import java.security.cert.X509Certificate;
+import java.time.Duration;
+import java.time.Instant;
+import java.util.List;
+import java.util.Optional;
+
+/** A certificate and its private key. */
+record Credential(X509Certificate certificate, PrivateKey key) {
+  /** Empty: the texts are not, or not any more, a certificate and its key. */
+  static Optional<Credential> parse(Optional<String> certificate, Optional<String> key) {
+    if (certificate.isEmpty() || key.isEmpty()) {
+      return Optional.empty();
+    }
+    try {
+      List<X509Certificate> certificates = Pem.certificates(certificate.get());
+      if (certificates.isEmpty()) {
+        return Optional.empty();
+      }
+      Credential read = new Credential(certificates.getFirst(), Pem.key(key.get()));
+      return read.isPair() ? Optional.of(read) : Optional.empty();
+    } catch (GeneralSecurityException e) {
+      return Optional.empty();
+    }
+  }
+
+  Instant until() {
+    return certificate.getNotAfter().toInstant();
+  }
+
+  boolean isOver(Instant now) {
+    return !now.isBefore(until());
+  }
+
+  /** Whether two thirds of its life are over, after which it is replaced. */
+  boolean isDue(Instant now) {
+    Instant from = certificate.getNotBefore().toInstant();
+    return !now.isBefore(from.plus(Duration.between(from, until()).multipliedBy(2).dividedBy(3)));
+  }
+
+  /** Whether it was signed with this key. */
+  boolean isSignedBy(PublicKey issuer) {
+    try {
+      certificate.verify(issuer);
+      return true;
+    } catch (GeneralSecurityException e) {
+      return false;
+    }
+  }
+
+  private boolean isPair() throws GeneralSecurityException {
+    byte[] text = {1, 2, 3};
+    Signature signature = Signature.getInstance("SHA256withECDSA");
+    signature.initSign(key);
+    signature.update(text);
+    byte[] signed = signature.sign();
+    signature.initVerify(certificate.getPublicKey());
+    signature.update(text);
+    return signature.verify(signed);
+  }
+}

@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: Apache-2.0
+package io.gpupool.k8s.certificates;
+
+import java.util.List;
+
+/**
+ * Whom a certificate is for.
+ *
+ * @param secret where it is kept, as tls.crt and tls.key
+ * @param names by which it is called; one may begin with "*."
+ */
+record Service(String secret, List<String> names) {
+  private static final String DOMAIN = ".cluster.local";
+
+  Service {
+    names = List.copyOf(names);
+  }
+
+  /** Those of a release of the chart. */
+  static List<Service> ofRelease(String release, String namespace) {
+    String webhook = webhookHost(release, namespace);
+    String server = release + "-server";
+    String servers = server + "." + namespace + ".svc";
+    return List.of(
+        new Service(release + "-webhook-tls", List.of(webhook, webhook + DOMAIN)),
+        new Service(
+            server + "-tls",
+            List.of(
+                servers,
+                servers + DOMAIN,
+                "*." + servers,
+                "*." + servers + DOMAIN,
+                server,
+                server + "." + namespace)));
+  }
+
+  /** Where the API server finds the webhook. */
+  static String webhookHost(String release, String namespace) {
+    return release + "-webhook." + namespace + ".svc";
+  }
+}

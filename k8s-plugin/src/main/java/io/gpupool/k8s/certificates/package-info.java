@@ -1,0 +1,3 @@
+// SPDX-License-Identifier: Apache-2.0
+/** The certificates of the chart's services: their authority, its roots, and what renews them. */
+package io.gpupool.k8s.certificates;
