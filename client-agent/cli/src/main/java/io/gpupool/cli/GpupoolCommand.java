@@ -30,6 +30,7 @@ import picocli.CommandLine.ScopeType;
       RunCommand.class,
       ServerCommand.class,
       AgentCommand.class,
+      ContainerCommand.class,
       TopCommand.class,
       ListCommand.class,
       LeaseCommand.class,

@@ -27,6 +27,7 @@ class GpupoolCommandTest {
         "run",
         "server",
         "agent",
+        "container",
         "top",
         "completion",
         "list",

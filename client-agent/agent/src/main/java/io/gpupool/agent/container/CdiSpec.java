@@ -30,7 +30,8 @@ public record CdiSpec(String kind, List<Device> devices) {
   /** The file of that device, in any of the folders where engines look. */
   public static final String FILE = "gpupool.io-gpu.json";
 
-  // The oldest that has what is needed: engines refuse files of versions later than they know.
+  // The oldest that has what is needed: engines pass over files of versions later than they know,
+  // as Podman 4 does from 0.6.0 on.
   private static final String VERSION = "0.3.0";
   private static final Pattern NAME = Pattern.compile("[A-Za-z]([A-Za-z0-9_.:-]*[A-Za-z0-9])?");
   private static final Gson GSON =
@@ -54,7 +55,12 @@ public record CdiSpec(String kind, List<Device> devices) {
 
   /** The device that any container may have: its programs ask the agent for what they want. */
   public static CdiSpec shared(ContainerWiring wiring) {
-    return new CdiSpec(KIND, List.of(new Device(SHARED, wiring.mounts(), wiring.environment())));
+    return of(new Device(SHARED, wiring.mounts(), wiring.environment()));
+  }
+
+  /** One device of that kind. */
+  public static CdiSpec of(Device device) {
+    return new CdiSpec(KIND, List.of(device));
   }
 
   /** The names by which engines are asked for the devices. */
