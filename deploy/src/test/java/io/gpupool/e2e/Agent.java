@@ -1,11 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.gpupool.e2e;
 
-import static org.awaitility.Awaitility.await;
-
-import java.nio.file.Files;
 import java.nio.file.Path;
-import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
 
@@ -26,12 +22,9 @@ final class Agent implements AutoCloseable {
     command.addAll(List.of(options));
     Program agent = Program.of(command).start();
     try {
-      await()
-          .atMost(Duration.ofSeconds(30))
-          .pollInterval(Duration.ofMillis(20))
-          .until(() -> Files.exists(socket));
+      agent.awaitLine(line -> line.startsWith("gpupool agent ready"));
       return new Agent(agent, socket);
-    } catch (RuntimeException e) {
+    } catch (AssertionError e) {
       agent.close();
       throw e;
     }

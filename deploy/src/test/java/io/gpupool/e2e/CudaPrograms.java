@@ -19,7 +19,7 @@ final class CudaPrograms {
 
   /** Compiles one unless it is there; skips the test, with a message, where there is no nvcc. */
   static Path make(String name) {
-    assumeTrue(isOnPath("nvcc"), "skipped: there is no nvcc on the PATH");
+    assumeTrue(canBeMade(), "skipped: there is no nvcc on the PATH");
     Program.Ended made =
         Program.of("make", "-s", "-C", Distribution.EXAMPLES.resolve("cuda"))
             .with("OUT", OUT)
@@ -29,6 +29,10 @@ final class CudaPrograms {
             .run(COMPILING);
     assertThat(made.status()).as(made.errors()).isZero();
     return OUT.resolve("sm_75-O3-static").resolve(name);
+  }
+
+  static boolean canBeMade() {
+    return isOnPath("nvcc");
   }
 
   private static boolean isOnPath(String program) {
