@@ -72,6 +72,17 @@ class TlsIT {
   }
 
   @Test
+  void callStreams_inTheClear_leaveProgramsAloneWithTheirWorkers(@TempDir Path socket) {
+    try (Pool clear = start("--clear-call-streams");
+        Agent agent = Agent.start(clear, socket, "--tls-ca", authority.root().toString())) {
+      Program.Ended ended =
+          agent.program(CPrograms.example("vector_add"), Distribution.KERNELS).run();
+      assertThat(ended.output()).as(ended.toString()).contains("vector_add: OK");
+      assertThat(agent.program().output() + agent.program().errors()).contains("handed over");
+    }
+  }
+
+  @Test
   void client_inClearText_isToldToSpeakTls() throws IOException {
     Program.Ended ended = compute(pool).run();
     assertThat(ended.status()).as(ended.toString()).isEqualTo(69);

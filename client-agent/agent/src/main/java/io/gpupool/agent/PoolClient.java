@@ -244,7 +244,9 @@ public final class PoolClient implements AutoCloseable {
           SessionKey.ofBytes(reply.getSessionKey().toByteArray()),
           SessionKey.ofBytes(reply.getPeerKey().toByteArray()),
           new CallStreamDialer.Target(
-              new InetSocketAddress(host, reply.getCallStreamPort()), name, tls),
+              new InetSocketAddress(host, reply.getCallStreamPort()),
+              name,
+              tls.filter(context -> !reply.getCallStreamClear())),
           reply.getServersList(),
           Objects.checkIndex(reply.getPlace(), reply.getServersCount()));
     } catch (WireException | IllegalArgumentException | IndexOutOfBoundsException e) {

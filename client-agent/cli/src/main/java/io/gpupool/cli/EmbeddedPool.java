@@ -48,6 +48,7 @@ final class EmbeddedPool implements AutoCloseable {
                 Optional.empty(),
                 TlsFiles.NONE,
                 Optional.empty(),
+                false,
                 Optional.of(ServerOptions.Auth.none),
                 Optional.empty(),
                 Optional.empty(),

@@ -113,6 +113,14 @@ final class ServerCommand implements Callable<Integer> {
       })
   private Optional<Path> tlsPeerRoots = Optional.empty();
 
+  @Option(
+      names = "--clear-call-streams",
+      description = {
+        "call streams in clear text although the rest speaks TLS: programs then talk to their workers",
+        "themselves, which is faster, over a network where nobody listens"
+      })
+  private boolean clearCallStreams;
+
   @Mixin private OidcServerOptions oidc = new OidcServerOptions();
 
   @Mixin private KubernetesServerOptions kubernetes = new KubernetesServerOptions();
@@ -214,6 +222,7 @@ final class ServerCommand implements Callable<Integer> {
             state.filter(ServerCommand::isEtcd).map(etcd::options),
             new TlsFiles(tlsCertificate, tlsKey, tlsClientRoots),
             tlsPeerRoots,
+            clearCallStreams,
             auth,
             oidc.options(),
             kubernetes.options(),

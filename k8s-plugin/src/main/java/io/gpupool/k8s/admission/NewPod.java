@@ -60,6 +60,7 @@ final class NewPod {
     for (ObjectNode container : Trees.containers(pod)) {
       if (reading.request().containers().containsKey(Trees.name(container))) {
         Token.addMount(container);
+        OwnLease.addTo(container);
       }
     }
   }

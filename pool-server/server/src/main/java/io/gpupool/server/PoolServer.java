@@ -242,8 +242,12 @@ public final class PoolServer implements AutoCloseable {
     }
   }
 
+  private Optional<TlsContext> streamTls(ServerOptions options) {
+    return tls.filter(opened -> !options.clearCallStreams());
+  }
+
   private Optional<TlsContext> peerTls(ServerOptions options) throws IOException {
-    if (tls.isEmpty() || options.etcd().isEmpty()) {
+    if (streamTls(options).isEmpty() || options.etcd().isEmpty()) {
       return Optional.empty();
     }
     TlsContext opened = TlsContext.following(options.peerTls());
@@ -344,7 +348,7 @@ public final class PoolServer implements AutoCloseable {
         new CallStreamPort(
             new InetSocketAddress(options.listen(), options.dataPort()),
             network,
-            tls,
+            streamTls(options),
             (hello, stream) -> control.execute(() -> sessions.join(hello, stream)));
     onClose.add(port::close);
     dataPort = port.port();
@@ -353,7 +357,7 @@ public final class PoolServer implements AutoCloseable {
             name,
             () -> host + ":" + controlPort,
             BuildVersion.TEXT,
-            new ServerMode(options.isDevelopment(), tls.isPresent()),
+            new ServerMode(options.isDevelopment(), streamTls(options).isPresent()),
             served.isSoft() ? "soft" : "nvidia",
             capacity,
             leases,
@@ -389,7 +393,16 @@ public final class PoolServer implements AutoCloseable {
             .permitKeepAliveTime(1, TimeUnit.SECONDS)
             .permitKeepAliveWithoutCalls(true)
             .intercept(access)
-            .addService(new PoolService(queue, leases, sessions, bulletins, view, audit, dataPort))
+            .addService(
+                new PoolService(
+                    queue,
+                    leases,
+                    sessions,
+                    bulletins,
+                    view,
+                    audit,
+                    dataPort,
+                    options.clearCallStreams()))
             .addService(
                 new AdminService(
                     partitions, tenants, tokens, audit, adminView, leases, queue, drains, view))
@@ -428,7 +441,7 @@ public final class PoolServer implements AutoCloseable {
                         gpus,
                         control.wallMillis(),
                         dataPort,
-                        tls.isPresent()))));
+                        streamTls(options).isPresent()))));
     LOG.info(
         "serving {} GPU(s): control {}:{}, call streams {}",
         gpus.size(),

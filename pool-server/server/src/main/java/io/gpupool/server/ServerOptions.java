@@ -29,6 +29,7 @@ import java.util.regex.Pattern;
  * @param tls what all ports speak TLS with; none: they do not
  * @param peerRoots where the certificates of the pool's other servers come from; empty: from those
  *     roots of which certificates are asked of clients, else from those that the machine trusts
+ * @param clearCallStreams whether call streams begin in clear text although the rest speaks TLS
  * @param auth how callers prove who they are; empty: on loopback not at all, else by tokens
  * @param oidc whose logins are as good as tokens
  * @param kubernetes whose pods use their own leases
@@ -49,6 +50,7 @@ public record ServerOptions(
     Optional<EtcdOptions> etcd,
     TlsFiles tls,
     Optional<Path> peerRoots,
+    boolean clearCallStreams,
     Optional<Auth> auth,
     Optional<OidcOptions> oidc,
     Optional<KubernetesOptions> kubernetes,
@@ -99,6 +101,10 @@ public record ServerOptions(
     if (peerRoots.isPresent() && tls.certificate().isEmpty()) {
       throw new IllegalArgumentException(
           "--tls-peer-ca is for servers that speak TLS: give --tls-cert and --tls-key");
+    }
+    if (clearCallStreams && tls.certificate().isEmpty()) {
+      throw new IllegalArgumentException(
+          "--clear-call-streams is for servers that speak TLS: give --tls-cert and --tls-key");
     }
     if (spares < 0 || spares > MAX_SPARES) {
       throw new IllegalArgumentException("--spares " + spares + ": give 0 to " + MAX_SPARES);

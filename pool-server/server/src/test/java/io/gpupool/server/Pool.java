@@ -113,6 +113,7 @@ public final class Pool implements AutoCloseable {
                 etcd,
                 tls,
                 Optional.empty(),
+                false,
                 Optional.of(auth),
                 oidc,
                 kubernetes,

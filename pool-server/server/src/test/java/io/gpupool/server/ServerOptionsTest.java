@@ -96,6 +96,7 @@ class ServerOptionsTest {
         Optional.empty(),
         tls,
         Optional.empty(),
+        false,
         Optional.of(auth),
         oidc,
         Optional.empty(),

@@ -71,6 +71,7 @@ public final class PoolService extends PoolGrpc.PoolImplBase {
   private final PoolView view;
   private final Audit audit;
   private final int dataPort;
+  private final boolean clearCallStreams;
 
   public PoolService(
       LeaseQueue queue,
@@ -79,7 +80,8 @@ public final class PoolService extends PoolGrpc.PoolImplBase {
       Bulletins bulletins,
       PoolView view,
       Audit audit,
-      int dataPort) {
+      int dataPort,
+      boolean clearCallStreams) {
     this.queue = queue;
     this.leases = leases;
     this.sessions = sessions;
@@ -87,6 +89,7 @@ public final class PoolService extends PoolGrpc.PoolImplBase {
     this.view = view;
     this.audit = audit;
     this.dataPort = dataPort;
+    this.clearCallStreams = clearCallStreams;
   }
 
   @Override
@@ -278,6 +281,7 @@ public final class PoolService extends PoolGrpc.PoolImplBase {
               .setSessionKey(ByteString.copyFrom(session.key.bytes()))
               .setPeerKey(ByteString.copyFrom(session.peerKey.bytes()))
               .setCallStreamPort(dataPort)
+              .setCallStreamClear(clearCallStreams)
               .addAllServers(view.serversOf(lease.get()))
               .setPlace(servers.indexOf(wanted))
               .build());
