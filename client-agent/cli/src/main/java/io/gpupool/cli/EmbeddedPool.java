@@ -53,6 +53,7 @@ final class EmbeddedPool implements AutoCloseable {
                 Optional.empty(),
                 Optional.empty(),
                 Optional.empty(),
+                Optional.empty(),
                 Map.of(),
                 new DriverOptions(libcuda.map(Path::of), Optional.empty(), Sharing.timeslice),
                 1,

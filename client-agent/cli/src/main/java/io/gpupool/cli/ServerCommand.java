@@ -139,6 +139,13 @@ final class ServerCommand implements Callable<Integer> {
   private Optional<String> name = Optional.empty();
 
   @Option(
+      names = "--host",
+      paramLabel = "NAME",
+      description =
+          "by which clients and the pool's other servers reach it (default: the machine's name)")
+  private Optional<String> host = Optional.empty();
+
+  @Option(
       names = "--label",
       paramLabel = "KEY=VALUE",
       description = {
@@ -227,6 +234,7 @@ final class ServerCommand implements Callable<Integer> {
             oidc.options(),
             kubernetes.options(),
             name,
+            host,
             labels,
             new DriverOptions(libcuda, libnvml, sharing),
             spares,

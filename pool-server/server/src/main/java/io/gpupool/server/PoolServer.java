@@ -129,11 +129,12 @@ public final class PoolServer implements AutoCloseable {
    * @throws IOException if there are no GPUs or a port is taken; the message is for people
    */
   public static PoolServer start(ServerOptions options) throws IOException {
-    String host =
+    String own =
         options.listen().isLoopbackAddress()
             ? options.listen().getHostAddress()
             : InetAddress.getLocalHost().getHostName();
-    PoolServer server = new PoolServer(options.name().orElse(host));
+    String host = options.host().orElse(own);
+    PoolServer server = new PoolServer(options.name().orElse(own));
     try {
       server.open(options, host);
       return server;

@@ -34,6 +34,7 @@ import java.util.regex.Pattern;
  * @param oidc whose logins are as good as tokens
  * @param kubernetes whose pods use their own leases
  * @param name under which it lists itself; empty makes one of host and control port
+ * @param host by which clients and other servers reach it; empty: the machine's name
  * @param labels what its operator says of its GPUs, for requests to select by
  * @param driver NVIDIA's driver, where its GPUs are served
  * @param spares how many workers are warmed up at the start
@@ -55,6 +56,7 @@ public record ServerOptions(
     Optional<OidcOptions> oidc,
     Optional<KubernetesOptions> kubernetes,
     Optional<String> name,
+    Optional<String> host,
     Map<String, String> labels,
     DriverOptions driver,
     int spares,

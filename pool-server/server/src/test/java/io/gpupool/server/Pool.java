@@ -118,6 +118,7 @@ public final class Pool implements AutoCloseable {
                 oidc,
                 kubernetes,
                 Optional.of(name),
+                Optional.empty(),
                 Map.of("zone", "eu"),
                 DriverOptions.USUAL,
                 spares,

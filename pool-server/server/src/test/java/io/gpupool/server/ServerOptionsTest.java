@@ -101,6 +101,7 @@ class ServerOptionsTest {
         oidc,
         Optional.empty(),
         Optional.empty(),
+        Optional.empty(),
         Map.of(),
         DriverOptions.USUAL,
         0,
