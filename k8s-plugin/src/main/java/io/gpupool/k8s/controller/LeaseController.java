@@ -1,22 +1,75 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.gpupool.k8s.controller;
 
-import io.fabric8.kubernetes.api.model.Pod;
+import io.fabric8.kubernetes.api.model.Namespace;
 import io.fabric8.kubernetes.client.KubernetesClient;
-import io.fabric8.kubernetes.client.informers.SharedIndexInformer;
-import io.gpupool.k8s.request.Names;
+import io.gpupool.control.v1.LeaseRequest;
 import io.grpc.ManagedChannel;
+import java.util.Map;
+import java.util.Optional;
+import java.util.Random;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.TimeUnit;
 import java.util.function.Supplier;
+import java.util.random.RandomGenerator;
 
 /**
  * Reserves a lease for each container of each pod that asks for GPUs, holds it while the pod lives,
  * and ends it. One at a time in a cluster. Started and closed by any thread.
  */
 public final class LeaseController implements AutoCloseable {
-  private final SharedIndexInformer<Pod> pods;
+  private static final long ANSWER_SECONDS = 5;
 
-  private LeaseController(SharedIndexInformer<Pod> pods) {
-    this.pods = pods;
+  private final Loop loop = new Loop();
+  private final Api api;
+  private final PoolConnections connections;
+  private final Contact contact;
+  private final Pods pods;
+  private final NamespaceTenants tenants;
+  private final Nodes nodes;
+  private volatile Optional<Informers> informers = Optional.empty();
+
+  private LeaseController(
+      KubernetesClient client,
+      Supplier<ManagedChannel> pool,
+      byte[] leaseKey,
+      ControllerOptions options) {
+    RandomGenerator random = new Random();
+    ControllerOptions.Times times = options.times();
+    LeaseRequests requests = new LeaseRequests(leaseKey, options);
+    api = new Api(client);
+    ApiCalls calls = new ApiCalls(loop);
+    connections = new PoolConnections(pool, loop, loop);
+    Releases releases = new Releases(connections, loop, times, random);
+    PodWriter writer = new PodWriter(api, calls, loop, times, random);
+    nodes = new Nodes(loop, times.nodeGone(), this::isReady);
+    tenants = new NamespaceTenants(connections, loop, times, random, tenant -> refresh(tenant));
+    Port port = new Port(releases);
+    pods =
+        new Pods(
+            new PodLeases.Surroundings(port, writer, loop, times, random),
+            writer,
+            tenants,
+            nodes,
+            requests);
+    Sweep sweep =
+        new Sweep(
+            connections,
+            releases,
+            pods,
+            api,
+            calls,
+            loop,
+            options,
+            () -> isReady() && !pods.isApart());
+    port.sweep = sweep;
+    contact = new Contact(api, calls, loop, times, new OfContact(sweep));
+    informers = Optional.of(Informers.start(client, loop, new Watched()));
+    loop.execute(() -> {
+      contact.start();
+      pods.start();
+      sweep.soon();
+    });
   }
 
   /**
@@ -33,20 +86,119 @@ public final class LeaseController implements AutoCloseable {
       Supplier<ManagedChannel> pool,
       byte[] leaseKey,
       ControllerOptions options) {
-    SharedIndexInformer<Pod> pods =
-        client.pods().inAnyNamespace().withLabel(Names.MANAGED, "true").runnableInformer(0);
-    pods.exceptionHandler((started, failure) -> true).start();
-    return new LeaseController(pods);
+    return new LeaseController(client, pool, leaseKey, options);
   }
 
-  /** Whether the pods are known. */
+  private void refresh(String tenant) {
+    pods.refresh(tenant);
+  }
+
+  /** Whether the cluster's pods, namespaces and nodes are known. */
   public boolean isReady() {
-    return pods.hasSynced();
+    return informers.filter(Informers::haveSynced).isPresent();
+  }
+
+  /** How it stands; empty if it is too busy to tell. */
+  public Optional<Figures> figures() {
+    CompletableFuture<Figures> told = new CompletableFuture<>();
+    loop.execute(() -> told.complete(pods.figures(api.calls())));
+    return Optional.ofNullable(
+        told.completeOnTimeout(null, ANSWER_SECONDS, TimeUnit.SECONDS).join());
   }
 
   /** Lets all leases go without ending them: the next controller takes them over. */
   @Override
   public void close() {
-    pods.stop();
+    loop.execute(() -> {
+      contact.close();
+      pods.letGo();
+      connections.close();
+    });
+    loop.close();
+    informers.ifPresent(Informers::close);
+  }
+
+  /** What pods ask of the pool. */
+  private final class Port implements LeasePool {
+    private final Releases releases;
+    private Sweep sweep;
+
+    private Port(Releases releases) {
+      this.releases = releases;
+    }
+
+    @Override
+    public Stream ask(LeaseRequest request, Answers answers) {
+      return connections.ask(request, answers);
+    }
+
+    @Override
+    public void release(String lease, String reason, Runnable done) {
+      releases.release(lease, reason, done);
+    }
+
+    @Override
+    public void sweepSoon() {
+      sweep.soon();
+    }
+  }
+
+  /** What follows from the API server's absence. */
+  private final class OfContact implements Contact.Listener {
+    private final Sweep sweep;
+
+    private OfContact(Sweep sweep) {
+      this.sweep = sweep;
+    }
+
+    @Override
+    public boolean isWatching() {
+      return informers.filter(Informers::areWatching).isPresent();
+    }
+
+    @Override
+    public void apart() {
+      pods.letGo();
+    }
+
+    @Override
+    public void back() {
+      pods.goOn();
+      sweep.soon();
+    }
+  }
+
+  /** What is seen of the cluster. */
+  private final class Watched implements Informers.Listener {
+    @Override
+    public void pod(PodFacts pod) {
+      pods.seen(pod);
+    }
+
+    @Override
+    public void podGone(PodKey pod) {
+      pods.gone(pod);
+    }
+
+    @Override
+    public void namespace(Namespace namespace) {
+      Map<String, String> annotations = namespace.getMetadata().getAnnotations();
+      tenants.seen(namespace.getMetadata().getName(), annotations == null ? Map.of() : annotations);
+    }
+
+    @Override
+    public void namespaceGone(String name) {
+      tenants.gone(name);
+    }
+
+    @Override
+    public void node(String name, boolean ready) {
+      nodes.seen(name, ready);
+    }
+
+    @Override
+    public void nodeGone(String name) {
+      nodes.gone(name);
+    }
   }
 }

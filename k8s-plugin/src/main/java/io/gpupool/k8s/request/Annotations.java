@@ -18,7 +18,7 @@ import java.util.regex.Pattern;
 record Annotations(Map<String, String> texts) {
   private static final String COUNT_OF = Names.GPU_COUNT + ".";
   private static final Set<String> KNOWN =
-      Set.of(Names.REQUEST, Names.GPU_COUNT, Names.SELECT, Names.PRIORITY);
+      Set.of(Names.REQUEST, Names.LEASES, Names.GPU_COUNT, Names.SELECT, Names.PRIORITY);
   private static final Set<String> AS_ALL = Set.of("all", "injection", "y", "yes", "true", "on");
   private static final Pattern COUNT = Pattern.compile("[0-9]{1,9}");
   private static final Pattern PRIORITY = Pattern.compile("[+-]?[0-9]{1,9}");
@@ -154,7 +154,10 @@ record Annotations(Map<String, String> texts) {
   /** Whether anything is said that would be about GPUs, were some asked for. */
   boolean wouldAsk() {
     return texts.keySet().stream()
-        .anyMatch(name -> name.startsWith(Names.PREFIX) && !name.equals(Names.REQUEST));
+        .anyMatch(name ->
+            name.startsWith(Names.PREFIX)
+                && !name.equals(Names.REQUEST)
+                && !name.equals(Names.LEASES));
   }
 
   private Optional<String> text(String name) {

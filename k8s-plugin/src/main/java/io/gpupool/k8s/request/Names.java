@@ -27,6 +27,21 @@ public final class Names {
   /** Scheduling gate that the controller lifts once the pod has its lease. */
   public static final String GATE = PREFIX + "lease";
 
+  /** Annotation with the leases of a pod by container, written by the controller alone. */
+  public static final String LEASES = PREFIX + "leases";
+
+  /** Condition of a pod that tells how it stands with its leases. */
+  public static final String CONDITION = PREFIX + "Lease";
+
+  /** Annotation of a namespace: the tenant whose its leases are, if not one of its own name. */
+  public static final String TENANT = PREFIX + "tenant";
+
+  /** Annotations of a namespace: what its tenant may hold. */
+  public static final String QUOTA_GPUS = PREFIX + "quota-gpus";
+
+  public static final String QUOTA_MEMORY = PREFIX + "quota-memory";
+  public static final String QUOTA_LEASES = PREFIX + "quota-leases";
+
   static final String BITFUSION_PREFIX = "bitfusion.io/";
   static final String BITFUSION_AMOUNT = BITFUSION_PREFIX + "gpu-amount";
   static final String BITFUSION_PERCENT = BITFUSION_PREFIX + "gpu-percent";

@@ -53,6 +53,12 @@ public final class Pool implements AutoCloseable {
     this(gpus, spares, controlPort, Optional.empty(), ServerOptions.Auth.none, Optional.empty());
   }
 
+  /** One that can be started again: on a port of the test's choice, with what is in this folder. */
+  public static Pool lasting(String gpus, int controlPort, Path state) throws IOException {
+    return new Pool(
+        gpus, 0, controlPort, Optional.of(state), ServerOptions.Auth.none, Optional.empty());
+  }
+
   private Pool(
       String gpus,
       int spares,

@@ -1,0 +1,217 @@
+// SPDX-License-Identifier: Apache-2.0
+package io.gpupool.k8s.controller;
+
+import io.gpupool.control.v1.CreateTenantRequest;
+import io.gpupool.control.v1.ListTenantsRequest;
+import io.gpupool.control.v1.Quota;
+import io.gpupool.control.v1.SetQuotaRequest;
+import io.gpupool.control.v1.TenantInfo;
+import io.gpupool.k8s.controller.PodState.Reason;
+import io.grpc.Status;
+import java.util.HashMap;
+import java.util.Map;
+import java.util.Optional;
+import java.util.TreeMap;
+import java.util.function.Consumer;
+import java.util.random.RandomGenerator;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+
+/**
+ * Which tenant of the pool each namespace is, and that the pool knows it and what it may hold.
+ * Owned by the controller's thread.
+ */
+final class NamespaceTenants {
+  private static final Logger LOG = LoggerFactory.getLogger(NamespaceTenants.class);
+
+  private final PoolConnections connections;
+  private final Timers timers;
+  private final ControllerOptions.Times times;
+  private final RandomGenerator random;
+  private final Consumer<String> changed;
+  private final Map<String, TenantQuota> namespaces = new TreeMap<>();
+  private final Map<String, Tenant> tenants = new HashMap<>();
+
+  /**
+   * Knows no namespace yet.
+   *
+   * @param changed is given a tenant of which something is known now
+   */
+  NamespaceTenants(
+      PoolConnections connections,
+      Timers timers,
+      ControllerOptions.Times times,
+      RandomGenerator random,
+      Consumer<String> changed) {
+    this.connections = connections;
+    this.timers = timers;
+    this.times = times;
+    this.random = random;
+    this.changed = changed;
+  }
+
+  /** One whose namespace has pods that ask. */
+  private final class Tenant {
+    private final String name;
+    private final Pause pause = new Pause(times.retry(), times.longestRetry(), random);
+    private Optional<Quota> wanted = Optional.empty();
+    private boolean known;
+    private boolean busy;
+    private Optional<PodState> problem = Optional.empty();
+
+    private Tenant(String name) {
+      this.name = name;
+    }
+  }
+
+  void seen(String namespace, Map<String, String> annotations) {
+    TenantQuota said = TenantQuota.of(namespace, annotations);
+    TenantQuota before = namespaces.put(namespace, said);
+    if (said.equals(before)) {
+      return;
+    }
+    said.problem().ifPresent(problem -> LOG.warn("{}; its pods get no leases", problem));
+    Tenant tenant = tenants.get(said.tenant());
+    if (tenant != null) {
+      settle(tenant);
+    }
+    changed.accept(said.tenant());
+  }
+
+  void gone(String namespace) {
+    namespaces.remove(namespace);
+  }
+
+  /** The tenant of a namespace's pods; empty while that is not known. */
+  Optional<String> of(String namespace) {
+    return Optional.ofNullable(namespaces.get(namespace)).map(TenantQuota::tenant);
+  }
+
+  /** Whether leases may be asked for in a namespace; sees to it that they may soon. */
+  boolean isReady(String namespace) {
+    TenantQuota said = namespaces.get(namespace);
+    if (said == null || said.problem().isPresent()) {
+      return false;
+    }
+    Tenant tenant = tenants.get(said.tenant());
+    if (tenant == null) {
+      tenant = new Tenant(said.tenant());
+      tenants.put(said.tenant(), tenant);
+      settle(tenant);
+    }
+    return tenant.known;
+  }
+
+  /** Why leases may not be asked for; empty: they may, or nothing is known yet. */
+  Optional<PodState> problem(String namespace) {
+    TenantQuota said = namespaces.get(namespace);
+    if (said == null) {
+      return Optional.empty();
+    }
+    if (said.problem().isPresent()) {
+      return Optional.of(new PodState(Reason.REFUSED, said.problem().get(), Map.of(), false));
+    }
+    return Optional.ofNullable(tenants.get(said.tenant())).flatMap(tenant -> tenant.problem);
+  }
+
+  /** What the first of the tenant's namespaces says that says anything. */
+  private Optional<Quota> wanted(String tenant) {
+    return namespaces.values().stream()
+        .filter(said -> said.tenant().equals(tenant))
+        .flatMap(said -> said.quota().stream())
+        .findFirst();
+  }
+
+  private void settle(Tenant tenant) {
+    Optional<Quota> wanted = wanted(tenant.name);
+    if (tenant.busy || tenant.known && wanted.equals(tenant.wanted)) {
+      return;
+    }
+    tenant.busy = true;
+    CreateTenantRequest.Builder request = CreateTenantRequest.newBuilder().setName(tenant.name);
+    wanted.ifPresent(request::setQuota);
+    connections
+        .admin()
+        .createTenant(
+            request.build(),
+            PoolConnections.answer(
+                made -> done(tenant, wanted),
+                status -> {
+                  if (status.getCode() != Status.Code.ALREADY_EXISTS) {
+                    failed(tenant, status);
+                  } else if (wanted.isEmpty()) {
+                    done(tenant, wanted);
+                  } else {
+                    compare(tenant, wanted.get());
+                  }
+                }));
+  }
+
+  private void compare(Tenant tenant, Quota wanted) {
+    connections
+        .admin()
+        .listTenants(
+            ListTenantsRequest.getDefaultInstance(),
+            PoolConnections.answer(
+                reply ->
+                    reply.getTenantsList().stream()
+                        .filter(info -> info.getName().equals(tenant.name))
+                        .findFirst()
+                        .ifPresentOrElse(
+                            info -> set(tenant, info, wanted),
+                            () -> failed(tenant, Status.ABORTED.withDescription("it is gone"))),
+                status -> failed(tenant, status)));
+  }
+
+  private void set(Tenant tenant, TenantInfo info, Quota wanted) {
+    Quota.Builder quota = wanted.toBuilder();
+    if (info.getQuota().hasMaxPriority()) {
+      quota.setMaxPriority(info.getQuota().getMaxPriority());
+    }
+    if (quota.build().equals(info.getQuota())) {
+      done(tenant, Optional.of(wanted));
+      return;
+    }
+    connections
+        .admin()
+        .setQuota(
+            SetQuotaRequest.newBuilder()
+                .setName(tenant.name)
+                .setQuota(quota)
+                .setIfRevision(info.getRevision())
+                .build(),
+            PoolConnections.answer(
+                set -> done(tenant, Optional.of(wanted)), status -> failed(tenant, status)));
+  }
+
+  private void done(Tenant tenant, Optional<Quota> wanted) {
+    LOG.info("tenant {} is known to the pool", tenant.name);
+    tenant.busy = false;
+    tenant.known = true;
+    tenant.wanted = wanted;
+    tenant.problem = Optional.empty();
+    tenant.pause.reset();
+    changed.accept(tenant.name);
+    settle(tenant);
+  }
+
+  private void failed(Tenant tenant, Status status) {
+    String text = "tenant " + tenant.name + ": " + PoolConnections.text(status);
+    LOG.debug("{}", text);
+    boolean refused = status.getCode() == Status.Code.INVALID_ARGUMENT;
+    tenant.problem =
+        Optional.of(
+            new PodState(
+                refused ? Reason.REFUSED : Reason.UNREACHABLE,
+                refused ? text : "the pool does not answer: " + text,
+                Map.of(),
+                false));
+    changed.accept(tenant.name);
+    timers.after(
+        tenant.pause.next(),
+        () -> {
+          tenant.busy = false;
+          settle(tenant);
+        });
+  }
+}

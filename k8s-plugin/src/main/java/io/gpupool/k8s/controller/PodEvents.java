@@ -1,0 +1,99 @@
+// SPDX-License-Identifier: Apache-2.0
+package io.gpupool.k8s.controller;
+
+import io.gpupool.k8s.controller.PodState.Reason;
+import java.util.EnumMap;
+import java.util.Map;
+import java.util.Optional;
+
+/**
+ * Decides what of a pod's story is told, and when: its state, and events. Owned by the controller's
+ * thread.
+ */
+final class PodEvents {
+  private final PodLeases.Surroundings around;
+  private final Map<Reason, Long> atNanos = new EnumMap<>(Reason.class);
+  private final Map<Reason, String> texts = new EnumMap<>(Reason.class);
+  private Optional<Reason> last;
+  private Timers.Cancellable soon = Timers.Cancellable.NOTHING;
+
+  /** What an earlier controller has told is not told again. */
+  PodEvents(PodFacts pod, PodLeases.Surroundings around) {
+    this.around = around;
+    last =
+        pod.told()
+            .flatMap(told -> {
+              for (Reason reason : Reason.values()) {
+                if (reason.text.equals(told.reason())) {
+                  atNanos.put(reason, around.timers().nowNanos());
+                  texts.put(reason, withoutPlace(told.message()));
+                  return Optional.of(reason);
+                }
+              }
+              return Optional.empty();
+            });
+  }
+
+  /** Tells nothing any more that was to be told later. */
+  void none() {
+    soon.cancel();
+  }
+
+  void state(PodFacts pod, PodState state) {
+    soon.cancel();
+    if (last.isEmpty() && !state.isGranted()) {
+      // Most that wait at all wait for a moment only.
+      soon = around.timers().after(around.times().quiet(), () -> tell(pod, state));
+    } else {
+      tell(pod, state);
+    }
+  }
+
+  private void tell(PodFacts pod, PodState state) {
+    around.teller().state(pod, state);
+    event(pod.key(), state);
+    last = Optional.of(state.reason());
+  }
+
+  private void event(PodKey pod, PodState state) {
+    Reason reason = state.reason();
+    if (reason == Reason.UNREACHABLE) {
+      return;
+    }
+    String text = withoutPlace(state.message());
+    long nowNanos = around.timers().nowNanos();
+    Long before = atNanos.get(reason);
+    boolean news =
+        reason == Reason.GRANTED
+            ? !text.equals(texts.get(reason)) || last.filter(reason::equals).isEmpty()
+            : before == null
+                || !text.equals(texts.get(reason))
+                    && nowNanos - before >= around.times().repeated().toNanos();
+    if (news) {
+      atNanos.put(reason, nowNanos);
+      texts.put(reason, text);
+      around.teller().event(pod, reason == Reason.REFUSED, "Lease" + reason.text, state.message());
+    }
+  }
+
+  private static String withoutPlace(String message) {
+    return message.replaceAll("place \\d+ in the queue: ", "");
+  }
+
+  void lost(PodKey pod, String container, String lease, String reason, boolean started) {
+    around
+        .teller()
+        .event(
+            pod,
+            true,
+            "LeaseLost",
+            "lease "
+                + lease
+                + " of container "
+                + container
+                + " has ended: "
+                + reason
+                + "; another one is asked for"
+                + (started ? ", and programs that used it must be started again" : ""));
+  }
+}

@@ -1,0 +1,275 @@
+// SPDX-License-Identifier: Apache-2.0
+package io.gpupool.k8s.controller;
+
+import io.gpupool.control.v1.LeaseRequest;
+import io.gpupool.k8s.controller.ControllerOptions.Times;
+import io.gpupool.k8s.controller.PodFacts.InPod;
+import io.gpupool.k8s.controller.PodState.Reason;
+import io.gpupool.k8s.request.PodRequest;
+import java.time.Duration;
+import java.util.LinkedHashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.Optional;
+import java.util.function.Function;
+import java.util.random.RandomGenerator;
+import java.util.stream.Collectors;
+
+/**
+ * The leases of one pod: asks for those that it needs at once, tells how it stands, and gives them
+ * back at its end. Owned by the controller's thread.
+ */
+final class PodLeases {
+  /** Where it tells how it stands. */
+  interface Teller {
+    void state(PodFacts pod, PodState state);
+
+    void event(PodKey pod, boolean warning, String reason, String message);
+  }
+
+  /** What all pods share. */
+  record Surroundings(
+      LeasePool pool, Teller teller, Timers timers, Times times, RandomGenerator random) {}
+
+  final PodKey key;
+  private final Surroundings around;
+  private final LeasePlan plan;
+  private final List<Claim> claims;
+  private final PodEvents events;
+  private final Pause partialPauses;
+  private PodFacts facts;
+  private boolean over;
+  private boolean mayAsk;
+  private Optional<PodState> whyNot = Optional.empty();
+  private boolean updating;
+  private boolean again;
+  private boolean pausing;
+  private long notHeldSinceNanos;
+  private Optional<PodState> state = Optional.empty();
+  private Timers.Cancellable look = Timers.Cancellable.NOTHING;
+
+  /**
+   * Begins with a pod that asks for something.
+   *
+   * @param requests the request for one of its leases, as it is to be made now
+   */
+  PodLeases(
+      PodFacts facts,
+      PodRequest request,
+      Function<Wanted, LeaseRequest> requests,
+      Surroundings around) {
+    this.facts = facts;
+    this.around = around;
+    key = facts.key();
+    plan = LeasePlan.of(request, facts.containers());
+    partialPauses =
+        new Pause(around.times.partial(), around.times.partial().multipliedBy(4), around.random);
+    events = new PodEvents(facts, around);
+    notHeldSinceNanos = around.timers.nowNanos();
+    claims =
+        plan.leases().stream()
+            .map(wanted ->
+                new Claim(
+                    wanted,
+                    around.pool,
+                    around.timers,
+                    around.times,
+                    around.random,
+                    () -> requests.apply(wanted),
+                    new Owner()))
+            .toList();
+  }
+
+  PodFacts facts() {
+    return facts;
+  }
+
+  List<Claim> claims() {
+    return claims;
+  }
+
+  Optional<PodState> state() {
+    return state;
+  }
+
+  /** Whether its leases are to be given back. */
+  boolean isOver() {
+    return over;
+  }
+
+  /** Whether all is given back that it had. */
+  boolean isAtRest() {
+    return claims.stream().allMatch(Claim::isAtRest);
+  }
+
+  /**
+   * Goes on with what is the case now.
+   *
+   * @param isOver whether it needs nothing any more
+   * @param ask whether leases may be asked for
+   * @param why they may not, if there is something to tell
+   */
+  void update(PodFacts now, boolean isOver, boolean ask, Optional<PodState> why) {
+    facts = now;
+    over = isOver;
+    mayAsk = ask;
+    whyNot = why;
+    update();
+  }
+
+  /** Leaves what it has to the pool's grace; {@link #update} asks for it again. */
+  void letGo() {
+    mayAsk = false;
+    look.cancel();
+    claims.forEach(Claim::letGo);
+  }
+
+  private void update() {
+    // What it does here may change claims, which calls this.
+    if (updating) {
+      again = true;
+      return;
+    }
+    updating = true;
+    do {
+      again = false;
+      settle();
+    } while (again);
+    updating = false;
+    tell();
+  }
+
+  private void settle() {
+    boolean first = isFirst();
+    for (Claim claim : claims) {
+      if (over || !isNeeded(claim, first)) {
+        if (!claim.isAtRest()) {
+          claim.giveBack(over ? "its pod has ended" : "its container has ended");
+        }
+      } else if (mayAsk && !pausing) {
+        claim.ask();
+      }
+    }
+    if (over || needed().stream().allMatch(PodLeases::isHeld)) {
+      notHeldSinceNanos = 0;
+      look.cancel();
+      partialPauses.reset();
+    } else if (mayAsk && !pausing) {
+      if (notHeldSinceNanos == 0) {
+        notHeldSinceNanos = around.timers.nowNanos();
+      }
+      breakPartial();
+    }
+  }
+
+  /** Whether an init container with a lease of its own has still to end. */
+  private boolean isFirst() {
+    return facts.containers().stream()
+        .anyMatch(container -> plan.own().contains(container.name()) && !container.done());
+  }
+
+  private boolean isNeeded(Claim claim, boolean first) {
+    if (!(first ? claim.wanted.first() : claim.wanted.last())) {
+      return false;
+    }
+    // One of an init container alone: until the last that uses it has ended.
+    return claim.wanted.last()
+        || facts.containers().stream()
+            .filter(container -> claim.wanted.containers().contains(container.name()))
+            .anyMatch(container -> !container.done());
+  }
+
+  private List<Claim> needed() {
+    boolean first = isFirst();
+    return claims.stream().filter(claim -> isNeeded(claim, first)).toList();
+  }
+
+  private static boolean isHeld(Claim claim) {
+    return claim.state() == Claim.State.HELD;
+  }
+
+  /** Two pods that have each a part of what the other waits for would wait for ever. */
+  private void breakPartial() {
+    look.cancel();
+    List<Claim> needed = needed();
+    if (!isUnused()
+        || needed.stream().noneMatch(PodLeases::isHeld)
+        || needed.stream().noneMatch(PodLeases::isWaiting)) {
+      return;
+    }
+    long sinceNanos =
+        needed.stream().filter(PodLeases::isHeld).mapToLong(Claim::sinceNanos).min().orElseThrow();
+    long leftNanos =
+        around.times.partial().toNanos()
+            - (around.timers.nowNanos() - Math.max(sinceNanos, notHeldSinceNanos));
+    if (leftNanos > 0) {
+      look = around.timers.after(Duration.ofNanos(leftNanos), this::update);
+      return;
+    }
+    pausing = true;
+    needed.forEach(claim -> claim.giveBack("its pod waits for others beside it"));
+    look =
+        around.timers.after(
+            partialPauses.next(),
+            () -> {
+              pausing = false;
+              notHeldSinceNanos = around.timers.nowNanos();
+              update();
+            });
+  }
+
+  private static boolean isWaiting(Claim claim) {
+    return claim.state() == Claim.State.QUEUED || claim.state() == Claim.State.REFUSED;
+  }
+
+  /** Whether no program can be on its leases yet. */
+  private boolean isUnused() {
+    return facts.isGated() || facts.containers().stream().noneMatch(InPod::started);
+  }
+
+  private void tell() {
+    if (over) {
+      events.none();
+      state = Optional.empty();
+      return;
+    }
+    Optional<PodState> now =
+        mayAsk || whyNot.isEmpty() ? PodTexts.state(needed(), pausing, leases()) : whyNot;
+    if (now.isEmpty() || now.equals(state)) {
+      return;
+    }
+    if (now.get().reason() == Reason.UNREACHABLE
+        && state.filter(PodState::isGranted).isPresent()
+        && needed().stream().noneMatch(PodLeases::isWaiting)) {
+      // What it has it has until something else is known.
+      return;
+    }
+    state = now;
+    events.state(facts, now.get());
+  }
+
+  private Map<String, String> leases() {
+    return claims.stream()
+        .filter(claim -> claim.lease().isPresent() && claim.state() != Claim.State.RETURNED)
+        .collect(
+            Collectors.toMap(
+                claim -> claim.wanted.container(),
+                claim -> claim.lease().get().getId(),
+                (one, other) -> one,
+                LinkedHashMap::new));
+  }
+
+  private final class Owner implements Claim.Owner {
+    @Override
+    public void changed() {
+      update();
+    }
+
+    @Override
+    public void lost(Claim claim, String lease, String reason) {
+      if (!over) {
+        events.lost(key, claim.wanted.container(), lease, reason, facts.hasStarted());
+      }
+    }
+  }
+}

@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: Apache-2.0
+package io.gpupool.k8s.controller;
+
+import java.util.Map;
+
+/**
+ * How a pod stands with its leases, as it is to be told on the pod.
+ *
+ * @param leases by container, those that it has
+ * @param mayRun whether it has all that it needs, and its gate is to be lifted
+ */
+record PodState(Reason reason, String message, Map<String, String> leases, boolean mayRun) {
+  /** Why it has its leases or has them not. */
+  enum Reason {
+    QUEUED("Queued"),
+    REFUSED("Refused"),
+    UNREACHABLE("Unreachable"),
+    GRANTED("Granted");
+
+    /** As the condition has it. */
+    final String text;
+
+    Reason(String text) {
+      this.text = text;
+    }
+  }
+
+  PodState {
+    leases = Map.copyOf(leases);
+  }
+
+  boolean isGranted() {
+    return reason == Reason.GRANTED;
+  }
+}

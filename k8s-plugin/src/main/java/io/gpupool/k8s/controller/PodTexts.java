@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: Apache-2.0
+package io.gpupool.k8s.controller;
+
+import io.gpupool.k8s.controller.PodState.Reason;
+import java.util.List;
+import java.util.Map;
+import java.util.Optional;
+import java.util.function.Function;
+import java.util.stream.Collectors;
+
+/** Says how a pod stands by how its claims stand. */
+final class PodTexts {
+  private PodTexts() {}
+
+  /** Empty while nothing is known. */
+  static Optional<PodState> state(List<Claim> claims, boolean pausing, Map<String, String> leases) {
+    if (pausing) {
+      return Optional.of(
+          new PodState(
+              Reason.QUEUED,
+              "it has given back what it had, since it waited for more beside it; it asks again"
+                  + " soon",
+              leases,
+              false));
+    }
+    if (claims.isEmpty()) {
+      return Optional.of(new PodState(Reason.GRANTED, "it needs no lease any more", leases, true));
+    }
+    if (claims.stream().allMatch(claim -> claim.state() == Claim.State.HELD)) {
+      return Optional.of(
+          new PodState(
+              Reason.GRANTED,
+              texts(
+                  claims,
+                  claims,
+                  claim -> GrantText.of(claim.lease().orElseThrow(), claim.wanted.request())),
+              leases,
+              true));
+    }
+    return state(claims, Claim.State.REFUSED, Reason.REFUSED, Claim::reason, leases)
+        .or(() -> state(claims, Claim.State.AWAY, Reason.UNREACHABLE, Claim::reason, leases))
+        .or(() ->
+            state(
+                claims,
+                Claim.State.QUEUED,
+                Reason.QUEUED,
+                claim -> "place " + claim.place() + " in the queue: " + claim.reason(),
+                leases));
+  }
+
+  private static Optional<PodState> state(
+      List<Claim> claims,
+      Claim.State state,
+      Reason reason,
+      Function<Claim, String> text,
+      Map<String, String> leases) {
+    List<Claim> those = claims.stream().filter(claim -> claim.state() == state).toList();
+    return those.isEmpty()
+        ? Optional.empty()
+        : Optional.of(new PodState(reason, texts(claims, those, text), leases, false));
+  }
+
+  private static String texts(List<Claim> all, List<Claim> those, Function<Claim, String> text) {
+    return those.stream()
+        .map(claim ->
+            all.size() == 1
+                ? text.apply(claim)
+                : "container " + claim.wanted.container() + ": " + text.apply(claim))
+        .collect(Collectors.joining("; "));
+  }
+}

@@ -1,0 +1,247 @@
+// SPDX-License-Identifier: Apache-2.0
+package io.gpupool.k8s.controller;
+
+import io.fabric8.kubernetes.api.model.Pod;
+import io.fabric8.kubernetes.client.KubernetesClientException;
+import io.gpupool.k8s.controller.PodState.Reason;
+import java.time.Duration;
+import java.util.ArrayDeque;
+import java.util.HashMap;
+import java.util.Map;
+import java.util.Optional;
+import java.util.Queue;
+import java.util.random.RandomGenerator;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+
+/**
+ * Makes pods say how they stand: at once what is new, and now and then what place in the queue they
+ * have, the less often the more of them wait. Owned by the controller's thread.
+ */
+final class PodWriter implements PodLeases.Teller {
+  /** Of so many pods the places are kept as fresh as the options have it. */
+  private static final int PODS = 100;
+
+  private static final int CONFLICTS = 4;
+  private static final int EVENT_TRIES = 5;
+  private static final int NOT_FOUND = 404;
+  private static final int CONFLICT = 409;
+  private static final int UNPROCESSABLE = 422;
+  private static final int SERVER_ERROR = 500;
+  private static final Logger LOG = LoggerFactory.getLogger(PodWriter.class);
+
+  private final Api api;
+  private final ApiCalls calls;
+  private final Timers timers;
+  private final ControllerOptions.Times times;
+  private final RandomGenerator random;
+  private final Map<String, Page> pages = new HashMap<>();
+  private final Queue<Page> unhurried = new ArrayDeque<>();
+  private boolean pumping;
+
+  PodWriter(
+      Api api,
+      ApiCalls calls,
+      Timers timers,
+      ControllerOptions.Times times,
+      RandomGenerator random) {
+    this.api = api;
+    this.calls = calls;
+    this.timers = timers;
+    this.times = times;
+    this.random = random;
+  }
+
+  /** What is written of one pod. */
+  private final class Page {
+    private final Pause pause = new Pause(times.retry(), times.longestRetry(), random);
+    private PodFacts pod;
+    private PodState state;
+    private boolean busy;
+    private boolean planned;
+    private boolean failing;
+    private long writtenAtNanos = timers.nowNanos() - times.told().toNanos();
+
+    private Page(PodFacts pod, PodState state) {
+      this.pod = pod;
+      this.state = state;
+    }
+
+    private boolean isAsItShould() {
+      return PodPatches.ofPod(pod, state).isEmpty()
+          && PodPatches.ofStatus(pod, state, timers.now()).isEmpty();
+    }
+
+    /** Whether somebody waits to hear it. */
+    private boolean isUrgent() {
+      return PodPatches.ofPod(pod, state).isPresent()
+          || pod.told().isEmpty()
+          || (state.reason() == Reason.GRANTED || state.reason() == Reason.REFUSED)
+              && !pod.told().get().reason().equals(state.reason().text);
+    }
+  }
+
+  @Override
+  public void state(PodFacts pod, PodState state) {
+    Page page = pages.computeIfAbsent(pod.key().uid(), uid -> new Page(pod, state));
+    page.state = state;
+    plan(page);
+  }
+
+  /** Takes note of a pod as it is now. */
+  void seen(PodFacts pod) {
+    Page page = pages.get(pod.key().uid());
+    if (page != null && !isOlder(pod.version(), page.pod.version())) {
+      page.pod = pod;
+      plan(page);
+    }
+  }
+
+  /** Writes nothing more of a pod. */
+  void forget(PodKey pod) {
+    pages.remove(pod.uid());
+  }
+
+  private static boolean isOlder(String version, String other) {
+    try {
+      return Long.parseLong(version) < Long.parseLong(other);
+    } catch (NumberFormatException e) {
+      return false;
+    }
+  }
+
+  private boolean isOpen(Page page) {
+    return pages.get(page.pod.key().uid()) == page;
+  }
+
+  private void plan(Page page) {
+    if (page.busy || page.failing || !isOpen(page) || page.isAsItShould()) {
+      return;
+    }
+    if (page.isUrgent()) {
+      write(page);
+    } else if (!page.planned) {
+      page.planned = true;
+      long leftNanos = page.writtenAtNanos + times.told().toNanos() - timers.nowNanos();
+      timers.after(
+          Duration.ofNanos(Math.max(0, leftNanos)),
+          () -> {
+            unhurried.add(page);
+            pump();
+          });
+    }
+  }
+
+  private void pump() {
+    if (pumping) {
+      return;
+    }
+    Page page = unhurried.poll();
+    if (page == null) {
+      return;
+    }
+    page.planned = false;
+    if (page.busy || page.failing || !isOpen(page) || page.isAsItShould()) {
+      pump();
+      return;
+    }
+    write(page);
+    pumping = true;
+    timers.after(
+        times.told().dividedBy(PODS),
+        () -> {
+          pumping = false;
+          pump();
+        });
+  }
+
+  private void write(Page page) {
+    page.busy = true;
+    PodFacts pod = page.pod;
+    PodState state = page.state;
+    calls.run(() -> written(pod, state), result -> done(page, result), e -> failed(page, e));
+  }
+
+  /** The pod as it is then; empty if it is gone. */
+  private Optional<PodFacts> written(PodFacts pod, PodState state) {
+    PodFacts now = pod;
+    for (int conflicts = 0; ; conflicts++) {
+      try {
+        Optional<String> ofPod = PodPatches.ofPod(now, state);
+        if (ofPod.isPresent()) {
+          now = PodFacts.of(api.patch(now.key(), ofPod.get()));
+        }
+        Optional<String> ofStatus = PodPatches.ofStatus(now, state, timers.now());
+        if (ofStatus.isPresent()) {
+          now = PodFacts.of(api.patchStatus(now.key(), ofStatus.get()));
+        }
+        return Optional.of(now);
+      } catch (KubernetesClientException e) {
+        if (e.getCode() == NOT_FOUND) {
+          return Optional.empty();
+        }
+        boolean conflict =
+            e.getCode() == CONFLICT || e.getCode() == UNPROCESSABLE || e.getCode() == SERVER_ERROR;
+        if (!conflict || conflicts == CONFLICTS) {
+          throw e;
+        }
+        Optional<Pod> fresh = api.get(now.key());
+        if (fresh.isEmpty()) {
+          return Optional.empty();
+        }
+        now = PodFacts.of(fresh.get());
+      }
+    }
+  }
+
+  private void done(Page page, Optional<PodFacts> result) {
+    page.busy = false;
+    page.writtenAtNanos = timers.nowNanos();
+    page.pause.reset();
+    result.ifPresentOrElse(
+        pod -> {
+          if (!isOlder(pod.version(), page.pod.version())) {
+            page.pod = pod;
+          }
+          plan(page);
+        },
+        () -> pages.remove(page.pod.key().uid(), page));
+  }
+
+  private void failed(Page page, KubernetesClientException failure) {
+    LOG.debug("pod {} cannot be told yet how it stands", page.pod.key(), failure);
+    page.busy = false;
+    page.failing = true;
+    timers.after(
+        page.pause.next(),
+        () -> {
+          page.failing = false;
+          plan(page);
+        });
+  }
+
+  @Override
+  public void event(PodKey pod, boolean warning, String reason, String message) {
+    LOG.info("pod {}: {}: {}", pod, reason, message);
+    event(pod, warning, reason, message, new Pause(times.retry(), times.longestRetry(), random), 1);
+  }
+
+  private void event(
+      PodKey pod, boolean warning, String reason, String message, Pause pause, int tries) {
+    calls.run(
+        () -> {
+          api.event(pod, warning, reason, message);
+          return pod;
+        },
+        ignored -> {},
+        failure -> {
+          LOG.debug("event {} of pod {} cannot be written", reason, pod, failure);
+          // One of a namespace that is ending is refused.
+          if (tries < EVENT_TRIES
+              && (failure.getCode() == 0 || failure.getCode() >= SERVER_ERROR)) {
+            timers.after(
+                pause.next(), () -> event(pod, warning, reason, message, pause, tries + 1));
+          }
+        });
+  }
+}

@@ -1,0 +1,183 @@
+// SPDX-License-Identifier: Apache-2.0
+package io.gpupool.k8s.controller;
+
+import io.gpupool.control.v1.LeaseRequest;
+import io.gpupool.k8s.controller.PodState.Reason;
+import io.gpupool.k8s.request.Names;
+import io.gpupool.k8s.request.PodRequest;
+import java.time.Duration;
+import java.util.ArrayList;
+import java.util.HashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.Optional;
+import java.util.function.Function;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+
+/** All pods that ask for GPUs, each with its leases. Owned by the controller's thread. */
+final class Pods {
+  private static final Logger LOG = LoggerFactory.getLogger(Pods.class);
+
+  private final PodLeases.Surroundings around;
+  private final PodWriter writer;
+  private final NamespaceTenants tenants;
+  private final Nodes nodes;
+  private final LeaseRequests requests;
+  private final Duration lookEvery;
+  private final Map<String, Managed> byUid = new HashMap<>();
+  private boolean apart;
+
+  /** A pod. */
+  private static final class Managed {
+    private final PodLeases leases;
+    private PodFacts facts;
+    private boolean deleted;
+
+    private Managed(PodLeases leases, PodFacts facts) {
+      this.leases = leases;
+      this.facts = facts;
+    }
+  }
+
+  Pods(
+      PodLeases.Surroundings around,
+      PodWriter writer,
+      NamespaceTenants tenants,
+      Nodes nodes,
+      LeaseRequests requests) {
+    this.around = around;
+    this.writer = writer;
+    this.tenants = tenants;
+    this.nodes = nodes;
+    this.requests = requests;
+    lookEvery = around.times().nodeGone().dividedBy(10);
+  }
+
+  /** Looks now and then for pods whose nodes are gone. */
+  void start() {
+    look();
+  }
+
+  private void look() {
+    List.copyOf(byUid.values()).stream()
+        .filter(pod -> isOver(pod) != pod.leases.isOver() || pod.leases.isOver())
+        .forEach(this::refresh);
+    around.timers().after(lookEvery, this::look);
+  }
+
+  void seen(PodFacts facts) {
+    Managed pod = byUid.get(facts.key().uid());
+    if (pod == null) {
+      if (facts.isOver() || facts.request().isEmpty()) {
+        return;
+      }
+      Optional<PodRequest> request = PodRequest.parse(facts.request());
+      if (request.isEmpty()) {
+        refuse(facts);
+        return;
+      }
+      pod = new Managed(leases(facts, request.get()), facts);
+      byUid.put(facts.key().uid(), pod);
+    }
+    pod.facts = facts;
+    writer.seen(facts);
+    refresh(pod);
+  }
+
+  private PodLeases leases(PodFacts facts, PodRequest request) {
+    Function<Wanted, LeaseRequest> asked =
+        wanted ->
+            requests.of(
+                facts.key(),
+                request,
+                wanted,
+                tenants.of(facts.key().namespace()).orElse(facts.key().namespace()));
+    return new PodLeases(facts, request, asked, around);
+  }
+
+  private void refuse(PodFacts facts) {
+    LOG.warn("pod {} has an annotation {} that nobody wrote so", facts.key(), Names.REQUEST);
+    writer.state(
+        facts,
+        new PodState(
+            Reason.REFUSED,
+            "annotation " + Names.REQUEST + " is not as the webhook writes it; create the pod anew",
+            Map.of(),
+            false));
+  }
+
+  void gone(PodKey key) {
+    writer.forget(key);
+    Managed pod = byUid.get(key.uid());
+    if (pod != null) {
+      pod.deleted = true;
+      refresh(pod);
+    }
+  }
+
+  /** Goes on with the pods of a tenant's namespaces. */
+  void refresh(String tenant) {
+    for (Managed pod : new ArrayList<>(byUid.values())) {
+      if (tenants.of(pod.facts.key().namespace()).filter(tenant::equals).isPresent()) {
+        refresh(pod);
+      }
+    }
+  }
+
+  private boolean isOver(Managed pod) {
+    return pod.deleted || pod.facts.isOver() || !apart && nodes.isLost(pod.facts);
+  }
+
+  private void refresh(Managed pod) {
+    boolean over = isOver(pod);
+    String namespace = pod.facts.key().namespace();
+    boolean ask = !apart && !over && tenants.isReady(namespace);
+    pod.leases.update(pod.facts, over, ask, apart ? Optional.empty() : tenants.problem(namespace));
+    if (over) {
+      writer.forget(pod.facts.key());
+      if ((pod.deleted || pod.facts.isOver()) && pod.leases.isAtRest()) {
+        byUid.remove(pod.facts.key().uid());
+      }
+    }
+  }
+
+  /** What is known of a pod, if it is to have leases or has still some. */
+  Optional<PodLeases> find(String uid) {
+    return Optional.ofNullable(byUid.get(uid)).map(pod -> pod.leases);
+  }
+
+  boolean isApart() {
+    return apart;
+  }
+
+  /** Leaves all leases to the pool's grace. */
+  void letGo() {
+    apart = true;
+    nodes.forgetMissing();
+    byUid.values().forEach(pod -> pod.leases.letGo());
+  }
+
+  /** Asks for all leases again. */
+  void goOn() {
+    apart = false;
+    List.copyOf(byUid.values()).forEach(this::refresh);
+  }
+
+  Figures figures(long apiCalls) {
+    int granted = 0;
+    int waiting = 0;
+    int alive = 0;
+    for (Managed pod : byUid.values()) {
+      alive += pod.leases.isOver() ? 0 : 1;
+      for (Claim claim : pod.leases.claims()) {
+        switch (claim.state()) {
+          case HELD -> granted++;
+          case ASKED, QUEUED, REFUSED, AWAY -> waiting++;
+          case IDLE, RETURNED -> {}
+        }
+      }
+    }
+    return new Figures(alive, waiting, granted, apiCalls, !apart);
+  }
+}

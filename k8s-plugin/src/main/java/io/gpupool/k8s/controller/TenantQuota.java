@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: Apache-2.0
+package io.gpupool.k8s.controller;
+
+import io.gpupool.control.v1.Quota;
+import io.gpupool.k8s.request.Names;
+import io.gpupool.k8s.request.Quantity;
+import java.math.BigDecimal;
+import java.util.Map;
+import java.util.Optional;
+import java.util.regex.Pattern;
+
+/**
+ * What a namespace says of its tenant.
+ *
+ * @param tenant whose its leases are
+ * @param quota what it may hold, as far as annotations say it; empty: they say nothing
+ * @param problem what is wrong with what it says; empty: nothing
+ */
+record TenantQuota(String tenant, Optional<Quota> quota, Optional<String> problem) {
+  private static final Pattern NAME = Pattern.compile("[a-z0-9](?:[-a-z0-9._]{0,61}[a-z0-9])?");
+  private static final BigDecimal MAX_LEASES = BigDecimal.valueOf(Integer.MAX_VALUE);
+
+  static TenantQuota of(String namespace, Map<String, String> annotations) {
+    String tenant = annotations.getOrDefault(Names.TENANT, namespace);
+    try {
+      if (!NAME.matcher(tenant).matches()) {
+        throw wrong(Names.TENANT, tenant, "is no name of a tenant");
+      }
+      return new TenantQuota(tenant, quota(annotations), Optional.empty());
+    } catch (IllegalArgumentException e) {
+      return new TenantQuota(
+          tenant, Optional.empty(), Optional.of("namespace " + namespace + ": " + e.getMessage()));
+    }
+  }
+
+  private static Optional<Quota> quota(Map<String, String> annotations) {
+    Quota.Builder quota = Quota.newBuilder();
+    amount(annotations, Names.QUOTA_GPUS).ifPresent(gpus -> quota.setGpus(gpus.doubleValue()));
+    Optional<BigDecimal> memory = amount(annotations, Names.QUOTA_MEMORY);
+    Optional<BigDecimal> leases = amount(annotations, Names.QUOTA_LEASES);
+    try {
+      memory.ifPresent(bytes -> quota.setMemoryBytes(bytes.longValueExact()));
+    } catch (ArithmeticException e) {
+      throw wrong(Names.QUOTA_MEMORY, annotations.get(Names.QUOTA_MEMORY), "is no number of bytes");
+    }
+    if (leases
+        .filter(n -> n.stripTrailingZeros().scale() > 0 || n.compareTo(MAX_LEASES) > 0)
+        .isPresent()) {
+      throw wrong(
+          Names.QUOTA_LEASES, annotations.get(Names.QUOTA_LEASES), "is no number of leases");
+    }
+    leases.ifPresent(count -> quota.setLeases(count.intValueExact()));
+    Quota built = quota.build();
+    return built.equals(Quota.getDefaultInstance()) ? Optional.empty() : Optional.of(built);
+  }
+
+  private static Optional<BigDecimal> amount(Map<String, String> annotations, String name) {
+    String text = annotations.get(name);
+    if (text == null) {
+      return Optional.empty();
+    }
+    BigDecimal amount;
+    try {
+      amount = Quantity.parse(text.strip());
+    } catch (NumberFormatException e) {
+      throw wrong(name, text, e.getMessage());
+    }
+    if (amount.signum() < 0) {
+      throw wrong(name, text, "is less than nothing");
+    }
+    return Optional.of(amount);
+  }
+
+  private static IllegalArgumentException wrong(String annotation, String value, String why) {
+    return new IllegalArgumentException("annotation " + annotation + ": '" + value + "' " + why);
+  }
+}

@@ -1,0 +1,138 @@
+// SPDX-License-Identifier: Apache-2.0
+package io.gpupool.k8s.controller;
+
+import io.fabric8.kubernetes.client.KubernetesClient;
+import io.gpupool.control.v1.LeaseInfo;
+import io.gpupool.control.v1.ListRequest;
+import io.gpupool.control.v1.PoolAdminGrpc;
+import io.gpupool.server.Pool;
+import io.grpc.ManagedChannel;
+import io.grpc.netty.NettyChannelBuilder;
+import java.io.IOException;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.time.Duration;
+import java.util.Comparator;
+import java.util.List;
+import java.util.concurrent.CopyOnWriteArrayList;
+import java.util.concurrent.TimeUnit;
+import java.util.function.Function;
+import java.util.stream.Stream;
+
+/** A pool-server that can be started again, and controllers of its leases. */
+final class TestPool implements AutoCloseable {
+  static final byte[] KEY = new byte[32];
+  static final ControllerOptions.Times QUICK =
+      new ControllerOptions.Times(
+          Duration.ofSeconds(60),
+          Duration.ofMillis(200),
+          Duration.ofMillis(500),
+          Duration.ofMillis(300),
+          Duration.ofSeconds(1),
+          Duration.ofMillis(20),
+          Duration.ofMillis(200),
+          Duration.ofMillis(200),
+          Duration.ofMillis(500),
+          Duration.ofMillis(200),
+          Duration.ofMillis(500),
+          Duration.ofMillis(50));
+  static final ControllerOptions OPTIONS =
+      new ControllerOptions("test", Duration.ofMinutes(10), QUICK);
+
+  private final String gpus;
+  private final Path state;
+  private final int port;
+  private Pool pool;
+
+  TestPool(String gpus) throws IOException {
+    this.gpus = gpus;
+    state = Files.createTempDirectory("gpupool-test");
+    pool = Pool.lasting(gpus, 0, state);
+    port = pool.server.controlPort();
+  }
+
+  LeaseController controller(KubernetesClient client) {
+    return controller(client, OPTIONS);
+  }
+
+  LeaseController controller(KubernetesClient client, ControllerOptions options) {
+    return LeaseController.start(client, this::connect, KEY, options);
+  }
+
+  ManagedChannel connect() {
+    return NettyChannelBuilder.forAddress("127.0.0.1", port)
+        .usePlaintext()
+        .keepAliveTime(5, TimeUnit.SECONDS)
+        .build();
+  }
+
+  List<LeaseInfo> leases() {
+    return pool
+        .stub
+        .withDeadlineAfter(10, TimeUnit.SECONDS)
+        .listLeases(ListRequest.getDefaultInstance())
+        .getLeasesList()
+        .stream()
+        .filter(lease -> !lease.getState().equals("ending"))
+        .toList();
+  }
+
+  int waiting() {
+    return pool.stub
+        .withDeadlineAfter(10, TimeUnit.SECONDS)
+        .listQueue(ListRequest.getDefaultInstance())
+        .getRequestsCount();
+  }
+
+  <T> T admin(Function<PoolAdminGrpc.PoolAdminBlockingStub, T> call) {
+    ManagedChannel channel = connect();
+    try {
+      return call.apply(
+          PoolAdminGrpc.newBlockingStub(channel).withDeadlineAfter(10, TimeUnit.SECONDS));
+    } finally {
+      channel.shutdownNow();
+    }
+  }
+
+  Pool pool() {
+    return pool;
+  }
+
+  void stop() {
+    pool.close();
+  }
+
+  void startAgain() throws IOException {
+    pool = Pool.lasting(gpus, port, state);
+  }
+
+  /** Connections of a controller that can be cut for good. */
+  final class Lines {
+    private final List<ManagedChannel> channels = new CopyOnWriteArrayList<>();
+    private volatile boolean cut;
+
+    ManagedChannel connect() {
+      ManagedChannel channel = TestPool.this.connect();
+      channels.add(channel);
+      if (cut) {
+        channel.shutdownNow();
+      }
+      return channel;
+    }
+
+    void cut() {
+      cut = true;
+      channels.forEach(ManagedChannel::shutdownNow);
+    }
+  }
+
+  @Override
+  public void close() throws IOException {
+    pool.close();
+    try (Stream<Path> files = Files.walk(state)) {
+      for (Path file : files.sorted(Comparator.reverseOrder()).toList()) {
+        Files.deleteIfExists(file);
+      }
+    }
+  }
+}
