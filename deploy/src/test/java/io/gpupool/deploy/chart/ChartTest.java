@@ -67,7 +67,7 @@ class ChartTest {
         env: [{name: A, value: b}]
       keda: {enabled: true, tokenSecret: {name: scaler}}
       monitoring: {podMonitor: true, labels: {release: prometheus}, tokenSecret: {name: scrape}}
-      networkPolicy: {enabled: true, from: [{namespaceSelector: {matchLabels: {name: keda}}}]}
+      networkPolicy: {enabled: true, nodes: [10.0.0.0/16], from: [{namespaceSelector: {matchLabels: {name: keda}}}]}
       """;
 
   static final List<String> VALUE_SETS =
@@ -274,6 +274,7 @@ class ChartTest {
         "{keda: {enabled: true, maxReplicas: 1}} | keda.tokenSecret.name",
         "{keda: {enabled: true, tokenSecret: {name: t}}} | server.etcd.endpoints",
         "{keda: {enabled: true}, pool: {address: gpu-1}} | keda.enabled",
+        "networkPolicy: {enabled: true} | networkPolicy.nodes",
         "server: {drainLimit: 1m, terminationGracePeriodSeconds: 60} | over server.drainLimit",
         "server: {drainLimit: 1m30s, terminationGracePeriodSeconds: 90} | over server.drainLimit",
       })
