@@ -213,6 +213,15 @@ final class ServerCommand implements Callable<Integer> {
       })
   private String drainLimit = "";
 
+  @Option(
+      names = "--drain-notice",
+      paramLabel = "FILE",
+      description = {
+        "as soon as FILE is there, grant nothing more: who knows that this machine is about to be",
+        "taken away leaves it there. Leases go on until the server is told to end"
+      })
+  private Optional<Path> drainNotice = Optional.empty();
+
   @Override
   public Integer call() throws Exception {
     logFormat.ifPresent(format -> LogConfiguration.setFormat(format.name()));
@@ -262,6 +271,7 @@ final class ServerCommand implements Callable<Integer> {
               + server.dataPort()
               + (rest == null ? "" : ", HTTP " + host + ":" + rest.port()));
       System.out.flush();
+      drainNotice.ifPresent(file -> DrainNotice.await(file, () -> server.drain(() -> {})));
       Signals.awaitTermination();
       CountDownLatch enough = new CountDownLatch(1);
       Signals.handle("TERM", enough::countDown);
