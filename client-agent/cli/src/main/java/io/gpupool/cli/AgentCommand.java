@@ -5,6 +5,7 @@ import io.gpupool.agent.Agent;
 import io.gpupool.agent.AgentOptions;
 import io.gpupool.agent.PoolAddress;
 import io.gpupool.transport.EventLoops;
+import io.gpupool.transport.Signals;
 import io.gpupool.transport.UnixAddress;
 import java.util.Optional;
 import java.util.concurrent.Callable;

@@ -40,9 +40,30 @@ public final class Admission {
           .build();
 
   private final Settings settings;
+  private final Reviews reviews;
+
+  /** What becomes of an object. */
+  public enum Outcome {
+    UNCHANGED,
+    REWRITTEN,
+    REFUSED,
+    MALFORMED
+  }
+
+  /** Is told of each answer. */
+  public interface Reviews {
+    /** What it was, and how long it took. */
+    void answered(Outcome outcome, long nanos);
+  }
 
   public Admission(Settings settings) {
+    this(settings, (outcome, nanos) -> {});
+  }
+
+  /** One that tells of its answers. */
+  public Admission(Settings settings, Reviews reviews) {
     this.settings = settings;
+    this.reviews = reviews;
   }
 
   /**
@@ -51,14 +72,27 @@ public final class Admission {
    * @throws MalformedReviewException if it is no review; nothing is allowed then
    */
   public byte[] answer(byte[] body) throws MalformedReviewException {
+    long startNanos = System.nanoTime();
+    Outcome outcome = Outcome.MALFORMED;
     try {
-      return JSON.writeValueAsBytes(answer(JSON.readTree(body)));
+      JsonNode answer = answer(JSON.readTree(body));
+      outcome = outcome(answer.path("response"));
+      return JSON.writeValueAsBytes(answer);
     } catch (JsonProcessingException e) {
       throw new MalformedReviewException(
           "the body is no JSON: " + PLACE.matcher(e.getOriginalMessage()).replaceAll(""));
     } catch (IOException e) {
       throw new MalformedReviewException("the body cannot be read: " + e.getMessage());
+    } finally {
+      reviews.answered(outcome, System.nanoTime() - startNanos);
     }
+  }
+
+  private static Outcome outcome(JsonNode response) {
+    if (!response.path("allowed").asBoolean()) {
+      return Outcome.REFUSED;
+    }
+    return response.has("patch") ? Outcome.REWRITTEN : Outcome.UNCHANGED;
   }
 
   JsonNode answer(JsonNode review) throws MalformedReviewException {

@@ -47,9 +47,20 @@ final class Counting {
     annotate(pod, reading.request());
   }
 
-  /** By the size of the pool's GPUs. */
-  static long percent(String container, GpuRequest request, long gpuMemoryBytes)
+  /** By the size of the pool's GPUs, where the request depends on it. */
+  static long percent(String container, GpuRequest request, OptionalLong known)
       throws DeniedException {
+    if (known.isEmpty() && request.countDependsOnGpu()) {
+      throw DeniedException.denied(
+          "Container "
+              + container
+              + " asks for memory of a GPU, and how much GPUs have is not known, because the pool"
+              + " cannot be reached at the moment; try again later, or ask for a part of a GPU, as"
+              + " in "
+              + Names.GPU
+              + ": 0.5.");
+    }
+    long gpuMemoryBytes = known.orElse(Long.MAX_VALUE);
     if (request.size() instanceof Size.Memory(long bytes) && bytes > gpuMemoryBytes) {
       throw DeniedException.denied(
           "Container "

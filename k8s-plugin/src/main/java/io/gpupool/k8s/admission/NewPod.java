@@ -7,6 +7,7 @@ import com.fasterxml.jackson.databind.node.ObjectNode;
 import io.gpupool.k8s.request.Names;
 import io.gpupool.k8s.request.PodReader;
 import io.gpupool.k8s.request.Reading;
+import java.util.OptionalLong;
 
 /** A pod that is being created. */
 final class NewPod {
@@ -19,7 +20,7 @@ final class NewPod {
     if (!reading.refusals().isEmpty()) {
       throw new DeniedException(reading.refusals());
     }
-    long gpuMemoryBytes = settings.gpuMemoryBytes().getAsLong();
+    OptionalLong gpuMemoryBytes = settings.gpuMemoryBytes().get();
     ObjectNode changed = pod.deepCopy();
     Counting.rewrite(
         changed, reading, (name, request) -> Counting.percent(name, request, gpuMemoryBytes));

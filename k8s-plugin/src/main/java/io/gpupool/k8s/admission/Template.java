@@ -9,6 +9,7 @@ import io.gpupool.k8s.request.PodReader;
 import io.gpupool.k8s.request.PodRequest;
 import io.gpupool.k8s.request.Reading;
 import java.util.Optional;
+import java.util.OptionalLong;
 
 /**
  * The pod template of a workload. What was counted once is not counted anew while it asks for the
@@ -28,7 +29,7 @@ final class Template {
     if (!reading.refusals().isEmpty()) {
       throw new DeniedException(reading.refusals());
     }
-    long gpuMemoryBytes = settings.gpuMemoryBytes().getAsLong();
+    OptionalLong gpuMemoryBytes = settings.gpuMemoryBytes().get();
     ObjectNode changed = template.deepCopy();
     Counting.rewrite(
         changed,

@@ -37,6 +37,8 @@ public final class LogConfiguration extends ContextAwareBase implements Configur
         .setLevel(Level.toLevel(System.getenv("GPUPOOL_LOG"), Level.INFO));
     // It warns of a unix socket that gRPC asks it to keep alive, as it does every socket.
     context.getLogger("io.netty.bootstrap").setLevel(Level.ERROR);
+    // It tells of each failed try with a stack; ElectionLock tells of the first.
+    context.getLogger("io.fabric8.kubernetes.client.extended.leaderelection").setLevel(Level.ERROR);
     return ExecutionStatus.DO_NOT_INVOKE_NEXT_IF_ANY;
   }
 

@@ -21,6 +21,7 @@ public final class DevicePlugin implements AutoCloseable {
   private final PoolTruth.Subscription subscription;
   private final Thread thread;
   private volatile boolean closed;
+  private volatile boolean serving;
 
   // The rest is the thread's.
   private final KubeletRegistration registration;
@@ -48,6 +49,16 @@ public final class DevicePlugin implements AutoCloseable {
     return plugin;
   }
 
+  /** Whether the socket is there, so that a kubelet may come. */
+  public boolean isServing() {
+    return serving;
+  }
+
+  /** How many times a kubelet has taken the plugin. */
+  public long registrations() {
+    return registration.registrations();
+  }
+
   private void run() {
     try (FolderWatch folder = new FolderWatch(options.folder())) {
       while (!closed) {
@@ -57,6 +68,7 @@ public final class DevicePlugin implements AutoCloseable {
     } catch (InterruptedException e) {
       // Closed.
     } finally {
+      serving = false;
       socket.ifPresent(PluginSocket::close);
     }
   }
@@ -65,6 +77,7 @@ public final class DevicePlugin implements AutoCloseable {
     try {
       service.refresh();
       serve();
+      serving = socket.isPresent();
       if (socket.isPresent()) {
         registration.look(service.isWatched(), System.nanoTime());
       }

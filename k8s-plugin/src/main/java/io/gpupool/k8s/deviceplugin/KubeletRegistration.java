@@ -30,6 +30,7 @@ final class KubeletRegistration {
   private Optional<FileIdentity> known = Optional.empty();
   private boolean registered;
   private long lastWatchedNanos;
+  private volatile long registrations;
 
   KubeletRegistration(PluginOptions options, EventLoopGroup loops) {
     kubelet = new KubeletSocket(options.kubeletSocket());
@@ -43,6 +44,11 @@ final class KubeletRegistration {
             .setResourceName(options.resource())
             .setOptions(SeatService.OPTIONS)
             .build();
+  }
+
+  /** How many times a kubelet has taken it; for any thread. */
+  long registrations() {
+    return registrations;
   }
 
   /** The plugin's socket is another one now. */
@@ -79,6 +85,7 @@ final class KubeletRegistration {
           .withDeadlineAfter(CALL_SECONDS, TimeUnit.SECONDS)
           .register(request);
       registered = true;
+      registrations = registrations + 1;
       lastWatchedNanos = nowNanos;
       saying.info(
           "the kubelet at "

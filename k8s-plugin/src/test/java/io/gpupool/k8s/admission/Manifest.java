@@ -12,6 +12,7 @@ import java.nio.file.Path;
 import java.util.Iterator;
 import java.util.List;
 import java.util.Map;
+import java.util.OptionalLong;
 import java.util.stream.Stream;
 import org.yaml.snakeyaml.LoaderOptions;
 import org.yaml.snakeyaml.Yaml;
@@ -71,7 +72,7 @@ record Manifest(Path file, JsonNode given, JsonNode expected) {
 
   Admission admission() {
     boolean gates = given.path("gates").asBoolean(true);
-    return new Admission(new Settings(gates, () -> GPU_MEMORY_BYTES));
+    return new Admission(new Settings(gates, () -> OptionalLong.of(GPU_MEMORY_BYTES)));
   }
 
   JsonNode object() {

@@ -14,6 +14,7 @@ import java.util.ArrayList;
 import java.util.Base64;
 import java.util.List;
 import java.util.Map;
+import java.util.OptionalLong;
 import java.util.Random;
 import org.junit.jupiter.api.Test;
 
@@ -54,7 +55,7 @@ class SpoiledReviewTest {
 
   private final Random random = new Random(11);
   private final Admission admission =
-      new Admission(new Settings(true, () -> Manifest.GPU_MEMORY_BYTES));
+      new Admission(new Settings(true, () -> OptionalLong.of(Manifest.GPU_MEMORY_BYTES)));
 
   @Test
   void answer_spoiledTrees_isARefusalOrMakesSense() throws Exception {

@@ -21,6 +21,7 @@ import java.nio.file.Path;
 import java.nio.file.StandardCopyOption;
 import java.security.cert.X509Certificate;
 import java.util.Optional;
+import java.util.OptionalLong;
 import org.junit.jupiter.api.AfterAll;
 import org.junit.jupiter.api.BeforeAll;
 import org.junit.jupiter.api.Test;
@@ -51,7 +52,7 @@ class WebhookServerTest {
         WebhookServer.start(
             new InetSocketAddress(InetAddress.getLoopbackAddress(), 0),
             tls,
-            new Admission(new Settings(true, () -> Manifest.GPU_MEMORY_BYTES)));
+            new Admission(new Settings(true, () -> OptionalLong.of(Manifest.GPU_MEMORY_BYTES))));
   }
 
   @AfterAll

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-package io.gpupool.cli;
+package io.gpupool.transport;
 
 import java.lang.reflect.Proxy;
 import java.util.concurrent.CountDownLatch;
@@ -8,11 +8,11 @@ import java.util.concurrent.CountDownLatch;
  * The signals that this process handles itself. Only {@code sun.misc.Signal} can do that, of which
  * javac warns in a way that nothing silences; so it is called by reflection.
  */
-final class Signals {
+public final class Signals {
   private Signals() {}
 
   /** Runs the action, on a thread of the Java runtime, whenever the signal comes. */
-  static void handle(String name, Runnable action) {
+  public static void handle(String name, Runnable action) {
     try {
       Class<?> type = Class.forName("sun.misc.Signal");
       Class<?> handlerType = Class.forName("sun.misc.SignalHandler");
@@ -32,7 +32,7 @@ final class Signals {
   }
 
   /** Waits until the process is told to end. */
-  static void awaitTermination() throws InterruptedException {
+  public static void awaitTermination() throws InterruptedException {
     CountDownLatch told = new CountDownLatch(1);
     handle("TERM", told::countDown);
     handle("INT", told::countDown);

@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: Apache-2.0
+package io.gpupool.k8s.command;
+
+import io.fabric8.kubernetes.client.Config;
+import io.fabric8.kubernetes.client.ConfigBuilder;
+import io.fabric8.kubernetes.client.KubernetesClient;
+import io.fabric8.kubernetes.client.KubernetesClientBuilder;
+import io.fabric8.kubernetes.client.http.AsyncBody;
+import io.fabric8.kubernetes.client.http.HttpRequest;
+import io.fabric8.kubernetes.client.http.HttpResponse;
+import io.fabric8.kubernetes.client.http.Interceptor;
+import io.gpupool.k8s.metrics.Counter;
+import java.nio.ByteBuffer;
+import java.util.List;
+
+/** Makes clients of the cluster's API server: of the pod's own cluster, else of KUBECONFIG. */
+final class ApiServer {
+  private static final int REQUEST_MILLIS = 10_000;
+  private static final int RETRIES = 3;
+
+  private final Counter requests;
+
+  ApiServer() {
+    requests =
+        new Counter(
+            "gpupool_k8s_api_requests",
+            "requests to the API server, by the status of its answer; none: it did not answer",
+            "method",
+            "status");
+  }
+
+  Counter requests() {
+    return requests;
+  }
+
+  /** One that has a few seconds for each request and tries it again. */
+  KubernetesClient client() {
+    return client(REQUEST_MILLIS, RETRIES);
+  }
+
+  /**
+   * Another.
+   *
+   * @param retries how often a request is made again that got no answer, or one of the 500s
+   */
+  KubernetesClient client(int requestMillis, int retries) {
+    Config config =
+        new ConfigBuilder(Config.autoConfigure(null))
+            .withConnectionTimeout(requestMillis)
+            .withRequestTimeout(requestMillis)
+            .withRequestRetryBackoffLimit(retries)
+            .build();
+    return new KubernetesClientBuilder()
+        .withConfig(config)
+        .withHttpClientBuilderConsumer(
+            http -> http.addOrReplaceInterceptor("gpupool-count", new Counting()))
+        .build();
+  }
+
+  private final class Counting implements Interceptor {
+    @Override
+    public void after(
+        HttpRequest request,
+        HttpResponse<?> response,
+        AsyncBody.Consumer<List<ByteBuffer>> consumer) {
+      requests.count(request.method(), Integer.toString(response.code()));
+    }
+
+    @Override
+    public void afterConnectionFailure(HttpRequest request, Throwable failure) {
+      requests.count(request.method(), "none");
+    }
+  }
+}

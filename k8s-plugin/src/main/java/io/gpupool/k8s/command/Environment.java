@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: Apache-2.0
+package io.gpupool.k8s.command;
+
+import java.util.Optional;
+
+/** Options that variables may stand for, and what all options of a kind have to be. */
+final class Environment {
+  private static final int MAX_PORT = 65_535;
+
+  private Environment() {}
+
+  static Optional<String> variable(String name) {
+    return Optional.ofNullable(System.getenv(name)).filter(value -> !value.isBlank());
+  }
+
+  /** Throws {@link IllegalArgumentException} where neither says it. */
+  static String required(String option, Optional<String> value, String variable) {
+    return value
+        .or(() -> variable(variable))
+        .orElseThrow(
+            () -> new IllegalArgumentException("give " + option + ", or the variable " + variable));
+  }
+
+  /** Throws {@link IllegalArgumentException} for a number that is no port. */
+  static int port(String option, int number) {
+    if (number < 0 || number > MAX_PORT) {
+      throw new IllegalArgumentException(option + " " + number + ": ports are 0 to " + MAX_PORT);
+    }
+    return number;
+  }
+}

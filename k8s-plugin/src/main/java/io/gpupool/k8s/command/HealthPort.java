@@ -1,0 +1,84 @@
+// SPDX-License-Identifier: Apache-2.0
+package io.gpupool.k8s.command;
+
+import com.sun.net.httpserver.HttpExchange;
+import io.gpupool.k8s.metrics.Meter;
+import io.gpupool.transport.http.HttpPort;
+import java.io.IOException;
+import java.net.InetSocketAddress;
+import java.nio.charset.StandardCharsets;
+import java.util.List;
+import java.util.Optional;
+import java.util.function.Supplier;
+
+/**
+ * The HTTP port for the kubelet's probes and for Prometheus: {@code GET /healthz}, {@code /readyz}
+ * and {@code /metrics}.
+ */
+final class HealthPort implements AutoCloseable {
+  private static final String TEXT = "text/plain; charset=utf-8";
+
+  private final HttpPort http;
+  private final Supplier<Optional<String>> unready;
+  private final List<Meter> meters;
+
+  private HealthPort(HttpPort http, Supplier<Optional<String>> unready, List<Meter> meters) {
+    this.http = http;
+    this.unready = unready;
+    this.meters = List.copyOf(meters);
+  }
+
+  /**
+   * Opens the port.
+   *
+   * @param unready why the process cannot do its work at the moment; empty: it can
+   * @throws IOException if the port is taken
+   */
+  static HealthPort open(int port, Supplier<Optional<String>> unready, List<Meter> meters)
+      throws IOException {
+    HttpPort http = HttpPort.open(new InetSocketAddress(port), Optional.empty(), "gpupool-health-");
+    HealthPort made = new HealthPort(http, unready, meters);
+    http.serve(made::handle);
+    return made;
+  }
+
+  int port() {
+    return http.port();
+  }
+
+  private void handle(HttpExchange exchange) throws IOException {
+    try (exchange) {
+      String method = exchange.getRequestMethod();
+      if (!method.equals("GET") && !method.equals("HEAD")) {
+        exchange.getResponseHeaders().set("Allow", "GET, HEAD");
+        answer(exchange, 405, TEXT, "what can be done with this is GET\n");
+        return;
+      }
+      switch (exchange.getRequestURI().getPath()) {
+        case "/healthz" -> answer(exchange, 200, TEXT, "ok\n");
+        case "/readyz" -> {
+          Optional<String> reason = unready.get();
+          answer(exchange, reason.isEmpty() ? 200 : 503, TEXT, reason.orElse("ok") + "\n");
+        }
+        case "/metrics" -> answer(exchange, 200, Meter.PAGE_TYPE, Meter.page(meters));
+        default -> answer(exchange, 404, TEXT, "there are /healthz, /readyz and /metrics\n");
+      }
+    }
+  }
+
+  private static void answer(HttpExchange exchange, int status, String type, String text)
+      throws IOException {
+    byte[] body = text.getBytes(StandardCharsets.UTF_8);
+    exchange.getResponseHeaders().set("Content-Type", type);
+    boolean head = exchange.getRequestMethod().equals("HEAD");
+    exchange.sendResponseHeaders(status, head ? -1 : body.length);
+    if (!head) {
+      exchange.getResponseBody().write(body);
+    }
+  }
+
+  @Override
+  public void close() {
+    http.close();
+  }
+}

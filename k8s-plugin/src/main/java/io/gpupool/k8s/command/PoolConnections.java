@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: Apache-2.0
+package io.gpupool.k8s.command;
+
+import io.gpupool.agent.ClientSecurity;
+import io.gpupool.agent.PoolAddress;
+import io.gpupool.agent.PoolChannels;
+import io.gpupool.agent.TokenFile;
+import io.grpc.ManagedChannel;
+import io.netty.channel.EventLoopGroup;
+import java.util.Optional;
+import java.util.function.Supplier;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+
+/** Makes connections to the pool as this process. For any thread. */
+record PoolConnections(
+    PoolAddress address, Optional<TokenFile> token, ClientSecurity security, EventLoopGroup loops) {
+  private static final Logger LOG = LoggerFactory.getLogger(PoolConnections.class);
+  private static final long LOOK_MILLIS = 1000;
+
+  /**
+   * Another connection, which is its user's to close.
+   *
+   * @throws IllegalArgumentException if the file of roots is not there, or not yet
+   */
+  ManagedChannel open() {
+    Optional<Supplier<String>> shown = token.map(file -> file);
+    return PoolChannels.open(address, shown, security, loops);
+  }
+
+  /** Waits for the file of roots, which the controller makes when a release is new. */
+  ManagedChannel openWhenThere() throws InterruptedException {
+    String told = "";
+    while (true) {
+      try {
+        return open();
+      } catch (IllegalArgumentException e) {
+        if (!e.getMessage().equals(told)) {
+          told = e.getMessage();
+          LOG.info("no connection to the pool yet: {}", told);
+        }
+        Thread.sleep(LOOK_MILLIS);
+      }
+    }
+  }
+}

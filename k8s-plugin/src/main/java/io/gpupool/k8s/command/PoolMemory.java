@@ -1,0 +1,114 @@
+// SPDX-License-Identifier: Apache-2.0
+package io.gpupool.k8s.command;
+
+import io.gpupool.control.v1.GpuInfo;
+import io.gpupool.control.v1.ListRequest;
+import io.gpupool.control.v1.PoolGrpc;
+import io.grpc.ManagedChannel;
+import io.grpc.Status;
+import io.grpc.StatusRuntimeException;
+import java.time.Duration;
+import java.util.OptionalLong;
+import java.util.concurrent.TimeUnit;
+import java.util.function.Supplier;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+
+/**
+ * Knows how much memory the pool's largest GPU has, also while the pool does not answer. Its thread
+ * is its own; for any.
+ */
+final class PoolMemory implements Supplier<OptionalLong>, AutoCloseable {
+  private static final Logger LOG = LoggerFactory.getLogger(PoolMemory.class);
+  private static final long CALL_SECONDS = 10;
+
+  private final PoolConnections pool;
+  private final Duration every;
+  private final Thread thread;
+  private volatile OptionalLong bytes = OptionalLong.empty();
+  private volatile boolean reached;
+
+  private PoolMemory(PoolConnections pool, Duration every) {
+    this.pool = pool;
+    this.every = every;
+    thread = Thread.ofVirtual().name("pool-memory").unstarted(this::run);
+  }
+
+  /** Asks at once, and again that long after each answer. */
+  static PoolMemory ask(PoolConnections pool, Duration every) {
+    PoolMemory memory = new PoolMemory(pool, every);
+    memory.thread.start();
+    return memory;
+  }
+
+  /** Empty: the pool has never told. */
+  @Override
+  public OptionalLong get() {
+    return bytes;
+  }
+
+  /** Whether the pool has answered the last time. */
+  boolean isReached() {
+    return reached;
+  }
+
+  private void run() {
+    ManagedChannel channel = null;
+    try {
+      channel = pool.openWhenThere();
+      String told = "";
+      while (true) {
+        String state = look(channel);
+        if (!state.equals(told)) {
+          told = state;
+          LOG.info(state);
+        }
+        Thread.sleep(every);
+      }
+    } catch (InterruptedException e) {
+      // Closed.
+    } finally {
+      if (channel != null) {
+        channel.shutdownNow();
+      }
+    }
+  }
+
+  private String look(ManagedChannel channel) {
+    try {
+      OptionalLong largest =
+          PoolGrpc.newBlockingStub(channel)
+              .withDeadlineAfter(CALL_SECONDS, TimeUnit.SECONDS)
+              .listGpus(ListRequest.getDefaultInstance())
+              .getGpusList()
+              .stream()
+              .mapToLong(GpuInfo::getMemoryBytes)
+              .filter(size -> size > 0)
+              .max();
+      reached = true;
+      if (largest.isEmpty()) {
+        return "the pool " + pool.address() + " has no GPUs at the moment";
+      }
+      bytes = largest;
+      return "GPUs of the pool "
+          + pool.address()
+          + " have at most "
+          + (largest.getAsLong() >> 20)
+          + " MiB";
+    } catch (StatusRuntimeException e) {
+      reached = false;
+      Status status = e.getStatus();
+      return "the pool "
+          + pool.address()
+          + " does not answer: "
+          + status.getCode()
+          + " "
+          + status.getDescription();
+    }
+  }
+
+  @Override
+  public void close() {
+    thread.interrupt();
+  }
+}

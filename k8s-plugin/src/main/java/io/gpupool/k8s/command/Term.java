@@ -1,0 +1,120 @@
+// SPDX-License-Identifier: Apache-2.0
+package io.gpupool.k8s.command;
+
+import io.fabric8.kubernetes.api.model.Namespace;
+import io.fabric8.kubernetes.client.KubernetesClient;
+import io.gpupool.k8s.certificates.CertificateKeeper;
+import io.gpupool.k8s.certificates.Lifetimes;
+import io.gpupool.k8s.controller.ControllerOptions;
+import io.gpupool.k8s.controller.LeaseController;
+import java.time.Duration;
+import java.util.Optional;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+
+/**
+ * What the leader does: certificates and leases. Begins with the leases once all that they need is
+ * there. Its thread is its own; for any.
+ */
+final class Term implements AutoCloseable {
+  private static final Logger LOG = LoggerFactory.getLogger(Term.class);
+  private static final Duration AGAIN = Duration.ofSeconds(2);
+
+  private final KubernetesClient client;
+  private final PoolConnections pool;
+  private final Plan plan;
+  private final Optional<CertificateKeeper> keeper;
+  private final Thread thread;
+  private volatile Optional<LeaseController> leases = Optional.empty();
+
+  /**
+   * What is to be done.
+   *
+   * @param release with whose name the names of the objects begin
+   * @param lifetimes of certificates; empty: somebody else makes them
+   * @param cluster empty: the UID of the namespace kube-system
+   */
+  record Plan(
+      String release,
+      String namespace,
+      Optional<Lifetimes> lifetimes,
+      Optional<String> cluster,
+      Duration grace) {}
+
+  private Term(KubernetesClient client, PoolConnections pool, Plan plan) {
+    this.client = client;
+    this.pool = pool;
+    this.plan = plan;
+    keeper =
+        plan.lifetimes()
+            .map(lifetimes ->
+                CertificateKeeper.start(client, plan.release(), plan.namespace(), lifetimes));
+    thread = Thread.ofVirtual().name("leases").unstarted(this::run);
+  }
+
+  /** Begins; what cannot be reached is tried again. */
+  static Term begin(KubernetesClient client, PoolConnections pool, Plan plan) {
+    Term term = new Term(client, pool, plan);
+    term.thread.start();
+    return term;
+  }
+
+  /** The controller of leases, once it was started. */
+  Optional<LeaseController> leases() {
+    return leases;
+  }
+
+  private void run() {
+    try {
+      // The roots come from the keeper of certificates when a release is new.
+      pool.openWhenThere().shutdownNow();
+      String told = "";
+      while (leases.isEmpty()) {
+        try {
+          leases = Optional.of(startLeases());
+        } catch (RuntimeException e) {
+          String text = "leases cannot be made yet, it is tried again: " + e.getMessage();
+          if (!text.equals(told) && !Thread.currentThread().isInterrupted()) {
+            told = text;
+            LOG.warn(text);
+          }
+          Thread.sleep(AGAIN);
+        }
+      }
+    } catch (InterruptedException e) {
+      // Closed.
+    }
+  }
+
+  private LeaseController startLeases() {
+    byte[] key = LeaseKey.of(client, plan.namespace(), plan.release() + "-leases");
+    String cluster = plan.cluster().orElseGet(this::clusterId);
+    return LeaseController.start(
+        client,
+        pool::open,
+        key,
+        new ControllerOptions(cluster, plan.grace(), ControllerOptions.Times.USUAL));
+  }
+
+  private String clusterId() {
+    Namespace system = client.namespaces().withName("kube-system").get();
+    if (system == null) {
+      throw new IllegalStateException(
+          "there is no namespace kube-system, by whose UID this cluster is told from others: give"
+              + " --cluster");
+    }
+    return system.getMetadata().getUid();
+  }
+
+  @Override
+  public void close() {
+    thread.interrupt();
+    try {
+      thread.join();
+    } catch (InterruptedException e) {
+      Thread.currentThread().interrupt();
+    }
+    leases.ifPresent(LeaseController::close);
+    keeper.ifPresent(CertificateKeeper::close);
+  }
+}

@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: Apache-2.0
+package io.gpupool.k8s.identity;
+
+import io.gpupool.agent.PodPrograms;
+import io.gpupool.agent.Refusal;
+import io.gpupool.agent.Refusal.Cause;
+import java.io.IOException;
+import java.nio.file.Files;
+import java.nio.file.NoSuchFileException;
+import java.nio.file.Path;
+
+/**
+ * Finds a program's pod and reads the pod's token where the kubelet keeps it, so that a program can
+ * prove what it is without doing anything. For any thread.
+ */
+public final class PodTokens implements PodPrograms {
+  private static final String TOKEN = "volumes/kubernetes.io~projected/gpupool-token/token";
+  private static final int MAX_TOKEN_BYTES = 64 << 10;
+
+  private final PodProcesses processes;
+  private final Path pods;
+
+  /**
+   * Reads nothing yet.
+   *
+   * @param kubelet the kubelet's folder, /var/lib/kubelet
+   */
+  public PodTokens(PodProcesses processes, Path kubelet) {
+    this.processes = processes;
+    pods = kubelet.resolve("pods");
+  }
+
+  @Override
+  public long nowTicks() throws IOException {
+    return processes.nowTicks();
+  }
+
+  @Override
+  public Pod podOf(int pid, long thereTicks) {
+    return switch (processes.ownerOf(pid, thereTicks)) {
+      case Owner.Unknown(String reason) ->
+          throw new Refusal(Cause.DENIED, "GPUs here are for pods alone: " + reason);
+      case Owner.InPod(PodUid pod, ContainerId _) -> new Pod(pod.text(), token(pod));
+    };
+  }
+
+  private String token(PodUid pod) {
+    Path file = pods.resolve(pod.text()).resolve(TOKEN);
+    try {
+      if (Files.size(file) > MAX_TOKEN_BYTES) {
+        throw new Refusal(Cause.DENIED, "the token of pod " + pod + " is no token: it is too long");
+      }
+      String token = Files.readString(file).strip();
+      if (token.isEmpty()) {
+        throw new Refusal(Cause.DENIED, "the token of pod " + pod + " is empty");
+      }
+      return token;
+    } catch (NoSuchFileException e) {
+      throw new Refusal(
+          Cause.DENIED,
+          "the pod "
+              + pod
+              + " has no gpupool token: was it created while the webhook was not there? It has to"
+              + " ask for GPUs (gpupool.io/gpu: 0.5) when it is created");
+    } catch (IOException e) {
+      throw new Refusal(
+          Cause.INTERNAL, "the token of pod " + pod + " cannot be read by the node's agent: " + e);
+    }
+  }
+}
