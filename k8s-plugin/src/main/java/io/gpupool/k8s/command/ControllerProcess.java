@@ -4,6 +4,7 @@ package io.gpupool.k8s.command;
 import io.fabric8.kubernetes.client.KubernetesClient;
 import io.gpupool.k8s.admission.Admission.Outcome;
 import io.gpupool.k8s.certificates.Lifetimes;
+import io.gpupool.k8s.controller.Figures;
 import io.gpupool.k8s.controller.LeaseController;
 import io.gpupool.k8s.metrics.Counter;
 import io.gpupool.k8s.metrics.Durations;
@@ -18,6 +19,8 @@ import java.util.Locale;
 import java.util.Optional;
 import java.util.OptionalDouble;
 import java.util.UUID;
+import java.util.function.Supplier;
+import java.util.function.ToDoubleFunction;
 
 /** A running controller, put together. Started and closed by any thread. */
 final class ControllerProcess implements AutoCloseable {
@@ -115,6 +118,16 @@ final class ControllerProcess implements AutoCloseable {
             "1 for the replica that makes certificates and leases, else 0",
             () -> OptionalDouble.of(leadership.isLeading() ? 1 : 0)),
         new Gauge(
+            "gpupool_k8s_pods",
+            "pods that ask for GPUs and have not ended; this and the next two at the leader alone",
+            figure(Figures::pods)),
+        new Gauge(
+            "gpupool_k8s_leases_waiting",
+            "leases of pods that are asked for and not granted",
+            figure(Figures::waiting)),
+        new Gauge(
+            "gpupool_k8s_leases_held", "leases of pods that are held", figure(Figures::granted)),
+        new Gauge(
             "gpupool_k8s_pool_reached",
             "1 if the pool has answered the last time, else 0",
             () -> OptionalDouble.of(memory.isReached() ? 1 : 0)),
@@ -124,9 +137,16 @@ final class ControllerProcess implements AutoCloseable {
             webhook::certificateEnd));
   }
 
-  /** Of the leader: what it knows of leases. */
-  Optional<LeaseController> leases() {
-    return leadership.isLeading() ? term.flatMap(Term::leases) : Optional.empty();
+  private Supplier<OptionalDouble> figure(ToDoubleFunction<Figures> of) {
+    return () -> {
+      Optional<Figures> figures =
+          leadership.isLeading()
+              ? term.flatMap(Term::leases).flatMap(LeaseController::figures)
+              : Optional.empty();
+      return figures.isPresent()
+          ? OptionalDouble.of(of.applyAsDouble(figures.get()))
+          : OptionalDouble.empty();
+    };
   }
 
   private static String label(Outcome outcome) {

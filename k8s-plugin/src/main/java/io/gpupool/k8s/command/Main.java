@@ -18,7 +18,7 @@ import picocli.CommandLine.ScopeType;
     synopsisSubcommandLabel = "COMMAND",
     exitCodeListHeading = "%nExit status:%n",
     exitCodeList = {"0:told to end", "1:it cannot go on", "2:wrong usage"},
-    subcommands = {ControllerCommand.class, VersionCommand.class})
+    subcommands = {ControllerCommand.class, NodeCommand.class, VersionCommand.class})
 public final class Main {
   private Main() {}
 

@@ -110,6 +110,9 @@ public final class PoolGpus implements PoolTruth, AutoCloseable {
 
     @Override
     public void onError(Throwable failure) {
+      if (closed) {
+        return;
+      }
       loop.execute(() -> {
         saying.warn("the pool does not tell what it has: " + reason(Status.fromThrowable(failure)));
         learn(OptionalInt.empty());

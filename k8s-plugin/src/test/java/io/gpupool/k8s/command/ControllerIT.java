@@ -47,21 +47,7 @@ class ControllerIT {
   }
 
   private Child controller(int poolPort, int webhookPort, String name) throws IOException {
-    Path kubeconfig = folder.resolve("kubeconfig");
-    Files.writeString(
-        kubeconfig,
-        """
-        apiVersion: v1
-        kind: Config
-        clusters:
-          - {name: test, cluster: {server: "http://localhost:%d"}}
-        users:
-          - {name: test, user: {}}
-        contexts:
-          - {name: test, context: {cluster: test, user: test}}
-        current-context: test
-        """
-            .formatted(server.getPort()));
+    Path kubeconfig = Kubeconfig.write(folder, server.getPort());
     return new Child(
         folder,
         Map.of("KUBECONFIG", kubeconfig.toString(), "POD_NAME", name),

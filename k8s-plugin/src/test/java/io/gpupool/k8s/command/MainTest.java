@@ -42,6 +42,11 @@ class MainTest {
         "controller --pool a --namespace n --certificate-days 0|life",
         "controller --pool a --namespace n --grace soon|soon",
         "controller --pool a --namespace n --certificates some|some",
+        "node|--pool",
+        "node --pool a|NODE_NAME",
+        "node --pool a --node n --max-devices 5|at most 5 devices",
+        "node --pool a --node n --agent-folder run|is to be a folder of the node",
+        "node --pool a --node n --health-port 65536|--health-port 65536",
       })
   void options_wrong_areRefusedWithTheReason(String line, String reason) {
     Ended ended = run(line);

@@ -31,7 +31,8 @@ import java.util.Optional;
  * makes its socket, it asks whoever registers for the devices, and when it ends its socket stays
  * behind.
  */
-final class StandInKubelet extends RegistrationGrpc.RegistrationImplBase implements AutoCloseable {
+public final class StandInKubelet extends RegistrationGrpc.RegistrationImplBase
+    implements AutoCloseable {
   private final Path folder;
   private final EventLoopGroup loops;
   private final List<RegisterRequest> registrations = new ArrayList<>();
@@ -44,12 +45,12 @@ final class StandInKubelet extends RegistrationGrpc.RegistrationImplBase impleme
   private int lists;
   private int lostStreams;
 
-  StandInKubelet(Path folder, EventLoopGroup loops) {
+  public StandInKubelet(Path folder, EventLoopGroup loops) {
     this.folder = folder;
     this.loops = loops;
   }
 
-  void start() throws IOException {
+  public void start() throws IOException {
     Files.createDirectories(folder);
     try (DirectoryStream<Path> left = Files.newDirectoryStream(folder)) {
       for (Path file : left) {
@@ -83,7 +84,7 @@ final class StandInKubelet extends RegistrationGrpc.RegistrationImplBase impleme
     plugins.clear();
   }
 
-  void restart() throws IOException {
+  public void restart() throws IOException {
     stop();
     start();
   }
@@ -98,12 +99,12 @@ final class StandInKubelet extends RegistrationGrpc.RegistrationImplBase impleme
     watches = watch;
   }
 
-  synchronized List<RegisterRequest> registrations() {
+  public synchronized List<RegisterRequest> registrations() {
     return List.copyOf(registrations);
   }
 
   /** As they were told last. */
-  synchronized List<Device> devices() {
+  public synchronized List<Device> devices() {
     return devices;
   }
 
@@ -117,7 +118,7 @@ final class StandInKubelet extends RegistrationGrpc.RegistrationImplBase impleme
   }
 
   /** The plugin that has registered last. */
-  synchronized DevicePluginGrpc.DevicePluginBlockingStub plugin() {
+  public synchronized DevicePluginGrpc.DevicePluginBlockingStub plugin() {
     return DevicePluginGrpc.newBlockingStub(plugins.getLast());
   }
 

@@ -1,0 +1,195 @@
+// SPDX-License-Identifier: Apache-2.0
+package io.gpupool.k8s.command;
+
+import io.gpupool.agent.Agent;
+import io.gpupool.agent.AgentOptions;
+import io.gpupool.agent.LeaseWish;
+import io.gpupool.agent.container.CdiSpec;
+import io.gpupool.k8s.deviceplugin.DevicePlugin;
+import io.gpupool.k8s.deviceplugin.PluginOptions;
+import io.gpupool.k8s.deviceplugin.PoolGpus;
+import io.gpupool.k8s.deviceplugin.Wiring;
+import io.gpupool.k8s.identity.PodProcesses;
+import io.gpupool.k8s.identity.PodTokens;
+import io.gpupool.k8s.metrics.Gauge;
+import io.gpupool.k8s.metrics.Meter;
+import io.gpupool.transport.EventLoops;
+import io.gpupool.transport.UnixAddress;
+import io.grpc.ManagedChannel;
+import io.netty.channel.EventLoopGroup;
+import java.io.IOException;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.time.Duration;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Optional;
+import java.util.OptionalDouble;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+
+/**
+ * A node's process, put together: the agent for the programs of its pods, and the device plugin
+ * that gives containers their way to the agent. Started and closed by any thread.
+ */
+final class NodeProcess implements AutoCloseable {
+  private static final Logger LOG = LoggerFactory.getLogger(NodeProcess.class);
+  private static final Duration POOL_EVERY = Duration.ofSeconds(5);
+
+  private final Setup setup;
+  private final Agent agent;
+  private final ManagedChannel channel;
+  private final PoolGpus gpus;
+  private final DevicePlugin plugin;
+  private final HealthPort health;
+
+  /**
+   * What it is started with; see {@link NodeCommand}.
+   *
+   * @param proc where the node's processes are seen
+   */
+  record Setup(
+      Path shimSource,
+      Path shimFolder,
+      Path agentFolder,
+      Path kubeletFolder,
+      Path proc,
+      int maxDevices,
+      Optional<Path> cdiFolder,
+      int healthPort) {
+    /** Throws {@link IllegalArgumentException} for what cannot be; the message is for people. */
+    Setup {
+      for (Path folder : List.of(shimFolder, agentFolder, kubeletFolder)) {
+        if (!folder.isAbsolute()) {
+          throw new IllegalArgumentException(
+              "'" + folder + "' is to be a folder of the node: give its path from the root");
+        }
+      }
+    }
+
+    Path socket() {
+      return agentFolder.resolve("agent.sock");
+    }
+
+    Optional<Path> cdiFile() {
+      return cdiFolder.map(folder -> folder.resolve(CdiSpec.FILE));
+    }
+
+    PluginOptions plugin() {
+      Wiring wiring =
+          new Wiring(
+              shimFolder,
+              agentFolder,
+              cdiFolder.map(folder -> CdiSpec.KIND + "=" + CdiSpec.SHARED));
+      PluginOptions usual = PluginOptions.of(wiring);
+      return new PluginOptions(
+          usual.resource(),
+          kubeletFolder.resolve("device-plugins"),
+          usual.socketName(),
+          maxDevices,
+          usual.patience(),
+          usual.lookEvery(),
+          usual.unwatched(),
+          wiring);
+    }
+  }
+
+  private NodeProcess(Setup setup, PoolConnections pool, EventLoopGroup loops, List<Meter> meters)
+      throws IOException, InterruptedException {
+    this.setup = setup;
+    PluginOptions options = setup.plugin();
+    new ShimFolder(setup.shimFolder()).fillFrom(setup.shimSource());
+    agent =
+        Agent.start(
+            new AgentOptions(
+                new UnixAddress(setup.socket().toString()),
+                Optional.of(pool.address()),
+                Optional.empty(),
+                pool.security(),
+                LeaseWish.from(name -> Optional.empty()),
+                false,
+                Optional.of(new PodTokens(new PodProcesses(setup.proc()), setup.kubeletFolder())),
+                true),
+            EventLoops.create("gpupool-agent", 1));
+    if (setup.cdiFile().isPresent()) {
+      CdiSpec.shared(options.wiring().container()).write(setup.cdiFile().get());
+    }
+    // Only now, so that no container is given what is not there yet.
+    channel = pool.openWhenThere();
+    gpus = PoolGpus.ask(channel, POOL_EVERY, loops.next());
+    plugin = DevicePlugin.start(gpus, options, loops);
+    List<Meter> all = new ArrayList<>(meters);
+    all.addAll(gauges());
+    health = HealthPort.open(setup.healthPort(), this::unready, all);
+  }
+
+  /**
+   * Starts all of it; a pool or a kubelet that is not there is waited for meanwhile.
+   *
+   * @param meters others to be shown beside its own
+   * @throws IOException if the node's folders cannot be used, or the port is taken
+   */
+  static NodeProcess start(
+      Setup setup, PoolConnections pool, EventLoopGroup loops, List<Meter> meters)
+      throws IOException, InterruptedException {
+    return new NodeProcess(setup, pool, loops, meters);
+  }
+
+  int healthPort() {
+    return health.port();
+  }
+
+  private Optional<String> unready() {
+    if (!Files.exists(setup.socket())) {
+      return Optional.of("the agent's socket " + setup.socket() + " is gone");
+    }
+    return plugin.isServing()
+        ? Optional.empty()
+        : Optional.of("the device plugin does not serve (yet): is there a kubelet?");
+  }
+
+  private List<Meter> gauges() {
+    return List.of(
+        new Gauge(
+            "gpupool_k8s_device_plugin_registrations",
+            "how many times a kubelet has taken the device plugin since its start",
+            () -> OptionalDouble.of(plugin.registrations())),
+        new Gauge(
+            "gpupool_k8s_device_plugin_serving",
+            "1 while the device plugin's socket is there, else 0",
+            () -> OptionalDouble.of(plugin.isServing() ? 1 : 0)),
+        new Gauge(
+            "gpupool_k8s_pool_healthy_gpus",
+            "healthy GPUs of the whole pool, as this node knows; absent while it does not",
+            () ->
+                gpus.healthyGpus().isPresent()
+                    ? OptionalDouble.of(gpus.healthyGpus().getAsInt())
+                    : OptionalDouble.empty()));
+  }
+
+  /** Removes the sockets; what running containers have mounted stays for who comes next. */
+  @Override
+  public void close() {
+    plugin.close();
+    gpus.close();
+    channel.shutdownNow();
+    agent.close();
+    health.close();
+  }
+
+  /** Removes all that is left on the node, when nobody comes next. */
+  void removeTraces() {
+    try {
+      new ShimFolder(setup.shimFolder()).remove();
+      Files.deleteIfExists(setup.socket());
+      if (setup.cdiFile().isPresent()) {
+        Files.deleteIfExists(setup.cdiFile().get());
+      }
+      LOG.info("the release is gone: removed what it had on the node");
+    } catch (IOException e) {
+      LOG.error(
+          "the release is gone, and not all that it had on the node can be removed: {}",
+          e.getMessage());
+    }
+  }
+}

@@ -1,0 +1,100 @@
+// SPDX-License-Identifier: Apache-2.0
+package io.gpupool.k8s.command;
+
+import io.fabric8.kubernetes.api.model.apps.DaemonSet;
+import io.fabric8.kubernetes.client.KubernetesClient;
+import io.fabric8.kubernetes.client.KubernetesClientException;
+import java.net.HttpURLConnection;
+import java.time.Duration;
+import java.util.Set;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+
+/**
+ * The DaemonSet that a node's process belongs to, by which an upgrade is told from the end of the
+ * release. Its thread is its own; for any.
+ */
+final class OwnDaemonSet implements AutoCloseable {
+  private static final Logger LOG = LoggerFactory.getLogger(OwnDaemonSet.class);
+  private static final Duration AGAIN = Duration.ofSeconds(30);
+  // Rights and account go with the release, at the same time.
+  private static final Set<Integer> NO_MORE =
+      Set.of(HttpURLConnection.HTTP_UNAUTHORIZED, HttpURLConnection.HTTP_FORBIDDEN);
+
+  private final KubernetesClient client;
+  private final String namespace;
+  private final String name;
+  private final Thread thread;
+  private volatile boolean seen;
+
+  private OwnDaemonSet(KubernetesClient client, String namespace, String name) {
+    this.client = client;
+    this.namespace = namespace;
+    this.name = name;
+    thread = Thread.ofVirtual().name("daemon-set").unstarted(this::run);
+  }
+
+  /**
+   * Asks for it until it has answered once.
+   *
+   * @param client whose requests are short, since a pod that ends is not waited for long; not
+   *     closed with this
+   */
+  static OwnDaemonSet look(KubernetesClient client, String namespace, String name) {
+    OwnDaemonSet set = new OwnDaemonSet(client, namespace, name);
+    set.thread.start();
+    return set;
+  }
+
+  boolean isSeen() {
+    return seen;
+  }
+
+  private void run() {
+    boolean told = false;
+    try {
+      while (!seen) {
+        try {
+          seen = get() != null;
+        } catch (KubernetesClientException e) {
+          if (!told) {
+            told = true;
+            LOG.warn(
+                "DaemonSet {}/{} cannot be asked for, so its end would not be known and what is"
+                    + " on the node would stay there: {}",
+                namespace,
+                name,
+                e.getMessage());
+          }
+        }
+        if (!seen) {
+          Thread.sleep(AGAIN);
+        }
+      }
+    } catch (InterruptedException e) {
+      // Closed.
+    }
+  }
+
+  /** Whether it is gone for certain, or going: then nothing comes after this process. */
+  boolean isGone() {
+    if (!seen) {
+      return false;
+    }
+    try {
+      DaemonSet set = get();
+      return set == null || set.getMetadata().getDeletionTimestamp() != null;
+    } catch (KubernetesClientException e) {
+      return NO_MORE.contains(e.getCode());
+    }
+  }
+
+  private DaemonSet get() {
+    return client.apps().daemonSets().inNamespace(namespace).withName(name).get();
+  }
+
+  @Override
+  public void close() {
+    thread.interrupt();
+  }
+}

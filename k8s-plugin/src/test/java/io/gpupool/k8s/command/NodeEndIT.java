@@ -1,0 +1,116 @@
+// SPDX-License-Identifier: Apache-2.0
+package io.gpupool.k8s.command;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.awaitility.Awaitility.await;
+
+import io.fabric8.kubernetes.api.model.apps.DaemonSetBuilder;
+import io.fabric8.kubernetes.client.KubernetesClient;
+import io.fabric8.kubernetes.client.server.mock.EnableKubernetesMockClient;
+import io.fabric8.kubernetes.client.server.mock.KubernetesMockServer;
+import java.io.IOException;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.time.Duration;
+import java.util.Map;
+import org.junit.jupiter.api.BeforeEach;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
+
+/** What a node's process leaves when it is told to end. */
+@EnableKubernetesMockClient(crud = true, https = false)
+class NodeEndIT {
+  private static final String PATH = "/apis/apps/v1/namespaces/gpus/daemonsets/pool-node";
+
+  private KubernetesMockServer server;
+  private KubernetesClient client;
+  @TempDir private Path node;
+
+  @BeforeEach
+  void install() throws IOException {
+    Files.createDirectories(node.resolve("image"));
+    Files.writeString(node.resolve("image/libcuda.so.1"), "shim");
+    Files.createDirectories(node.resolve("kubelet/device-plugins"));
+    client
+        .resource(
+            new DaemonSetBuilder()
+                .withNewMetadata()
+                .withNamespace("gpus")
+                .withName("pool-node")
+                .endMetadata()
+                .build())
+        .create();
+  }
+
+  private Child start() throws IOException {
+    Child child =
+        new Child(
+            node,
+            Map.of(
+                "KUBECONFIG",
+                Kubeconfig.write(node, server.getPort()).toString(),
+                "POD_NAMESPACE",
+                "gpus"),
+            "node",
+            "--pool=127.0.0.1:1",
+            "--node=node-1",
+            "--name=pool",
+            "--shim-source=" + node.resolve("image"),
+            "--shim-folder=" + node.resolve("run/shim"),
+            "--agent-folder=" + node.resolve("run"),
+            "--kubelet-folder=" + node.resolve("kubelet"),
+            "--cdi-folder=" + node.resolve("cdi"),
+            "--health-port=0");
+    child.awaitReady();
+    await()
+        .atMost(Duration.ofSeconds(30))
+        .until(() ->
+            child.get("/metrics").body().contains("gpupool_k8s_api_requests_total{method=\"GET\""));
+    assertThat(node.resolve("run/agent.sock")).exists();
+    return child;
+  }
+
+  private void requireEnd(Child child) throws Exception {
+    assertThat(child.terminate()).as(child.log()).isZero();
+    assertThat(child.log()).doesNotContain("SO_KEEPALIVE").doesNotContain("Exception");
+    assertThat(node.resolve("run/agent.sock")).doesNotExist();
+    assertThat(node.resolve("kubelet/device-plugins/gpupool.sock")).doesNotExist();
+  }
+
+  @Test
+  void end_ofThePodAlone_leavesWhatContainersHaveMounted() throws Exception {
+    try (Child child = start()) {
+      requireEnd(child);
+      assertThat(node.resolve("run/shim/libcuda.so.1")).hasContent("shim");
+      assertThat(node.resolve("cdi/gpupool.io-gpu.json")).exists();
+    }
+  }
+
+  @Test
+  void end_ofTheRelease_leavesNothing() throws Exception {
+    try (Child child = start()) {
+      client.apps().daemonSets().inNamespace("gpus").withName("pool-node").delete();
+      requireEnd(child);
+      assertThat(node.resolve("run")).isEmptyDirectory();
+      assertThat(node.resolve("cdi")).isEmptyDirectory();
+    }
+  }
+
+  @Test
+  void end_ofTheReleaseWithItsRights_leavesNothing() throws Exception {
+    try (Child child = start()) {
+      server.expect().get().withPath(PATH).andReturn(403, "{}").always();
+      requireEnd(child);
+      assertThat(node.resolve("run")).isEmptyDirectory();
+    }
+  }
+
+  @Test
+  void end_whileTheApiServerDoesNotAnswer_leavesWhatContainersHaveMounted() throws Exception {
+    try (Child child = start()) {
+      server.shutdown();
+      requireEnd(child);
+      assertThat(node.resolve("run/shim/libcuda.so.1")).hasContent("shim");
+    }
+  }
+}
