@@ -1,10 +1,27 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.gpupool.k8s.controller;
 
+import static io.gpupool.k8s.controller.TestCluster.container;
+import static io.gpupool.k8s.controller.TestCluster.part;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.awaitility.Awaitility.await;
 
+import io.fabric8.kubernetes.api.model.ContainerBuilder;
+import io.fabric8.kubernetes.api.model.ContainerStatusBuilder;
+import io.fabric8.kubernetes.api.model.NamespaceBuilder;
+import io.fabric8.kubernetes.api.model.Pod;
+import io.gpupool.control.v1.LeaseInfo;
+import io.gpupool.control.v1.ListTenantsRequest;
+import io.gpupool.control.v1.Quota;
+import io.gpupool.control.v1.ReleaseLeaseRequest;
+import io.gpupool.control.v1.TenantInfo;
+import io.gpupool.k8s.request.GpuRequest;
+import io.gpupool.k8s.request.Names;
 import java.io.IOException;
+import java.util.LinkedHashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.OptionalInt;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
@@ -31,15 +48,311 @@ class LeaseControllerIT {
 
   @Test
   void pod_gpuIsFree_runsWithItsLease() {
-    cluster.create("train", "0.5");
+    Pod pod = cluster.create("train", "0.5");
     await().until(() -> cluster.isGranted("train"));
-    await()
-        .untilAsserted(() ->
-            assertThat(controller.figures().orElseThrow())
-                .as("two patches and an event")
-                .isEqualTo(new Figures(1, 0, 1, 3, true)));
+    Pod granted = cluster.get("train");
     assertThat(cluster.told("train")).isEqualTo("Granted: lease L1: 50 % of GPU 0 of test");
+    assertThat(granted.getMetadata().getAnnotations())
+        .containsEntry(Names.LEASES, "{\"main\":\"L1\"}");
+    assertThat(granted.getSpec().getSchedulingGates())
+        .singleElement()
+        .satisfies(gate -> assertThat(gate.getName()).isEqualTo("example.com/other"));
+    assertThat(granted.getStatus().getConditions()).hasSize(2);
     await()
         .untilAsserted(() -> assertThat(cluster.events("train")).containsExactly("LeaseGranted"));
+    assertThat(controller.figures().orElseThrow())
+        .as("two patches and an event")
+        .isEqualTo(new Figures(1, 0, 1, 3, true));
+    LeaseInfo lease = pool.leases().getFirst();
+    assertThat(lease.getPod().getUid()).isEqualTo(pod.getMetadata().getUid());
+    assertThat(lease.getPod().getContainersList()).containsExactly("main");
+    assertThat(lease.getTenant()).isEqualTo("default");
+    assertThat(lease.getHolder().getHost()).isEqualTo("default/train");
+    assertThat(lease.getHolder().getProgram()).isEqualTo("main");
+    assertThat(lease.getHolder().getUser()).isEqualTo("kubernetes/test");
+  }
+
+  @Test
+  void pod_gpuIsTaken_waitsWithItsPlaceUntilItIsFree() {
+    cluster.create("first", "1");
+    await().until(() -> cluster.isGranted("first"));
+    cluster.create("second", "0.5");
+    await().until(() -> cluster.told("second").startsWith("Queued: place 1 in the queue: "));
+    cluster.create("third", "1");
+    await().until(() -> cluster.told("third").startsWith("Queued: place 2 in the queue: "));
+    assertThat(TestCluster.isGated(cluster.get("second"))).isTrue();
+    cluster.run("first");
+    cluster.finish("first");
+    await().until(() -> cluster.isGranted("second"));
+    await().until(() -> cluster.told("third").startsWith("Queued: place 1 in the queue: "));
+    await()
+        .untilAsserted(() ->
+            assertThat(cluster.events("second")).containsExactly("LeaseQueued", "LeaseGranted"));
+    assertThat(pool.leases()).hasSize(1);
+  }
+
+  @Test
+  void pod_isDeletedWhileItWaits_leavesTheQueue() {
+    cluster.create("first", "1");
+    await().until(() -> cluster.isGranted("first"));
+    cluster.create("second", "1");
+    await().until(() -> pool.waiting() == 1);
+    cluster.delete("second");
+    await().until(() -> pool.waiting() == 0);
+    cluster.delete("first");
+    await().until(() -> pool.leases().isEmpty());
+    await().until(() -> controller.figures().orElseThrow().pods() == 0);
+  }
+
+  @Test
+  void pod_isMarkedForDeletionAndStillRuns_keepsItsLease() {
+    cluster.create("train", "0.5");
+    await().until(() -> cluster.isGranted("train"));
+    cluster.run("train");
+    cluster.edit(
+        "train", pod -> pod.editMetadata().withFinalizers("example.com/held").endMetadata());
+    cluster.delete("train");
+    assertThat(cluster.get("train").getMetadata().getDeletionTimestamp()).isNotNull();
+    cluster.create("other", "0.5");
+    await().until(() -> cluster.isGranted("other"));
+    assertThat(pool.leases()).hasSize(2);
+    cluster.edit(
+        "train",
+        pod ->
+            pod.editStatus()
+                .withContainerStatuses(
+                    new ContainerStatusBuilder()
+                        .withName("main")
+                        .withNewState()
+                        .withNewTerminated()
+                        .withExitCode(143)
+                        .endTerminated()
+                        .endState()
+                        .build())
+                .endStatus());
+    await().until(() -> pool.leases().size() == 1);
+  }
+
+  @Test
+  void containers_two_haveALeaseEach() {
+    create("both", Map.of("main", part("0.5"), "side", part("0.25")), "side");
+    await().until(() -> cluster.isGranted("both"));
+    assertThat(cluster.get("both").getMetadata().getAnnotations().get(Names.LEASES))
+        .matches("\\{\"main\":\"L[12]\",\"side\":\"L[12]\"}");
+    assertThat(cluster.told("both"))
+        .contains("container main: lease L")
+        .contains("container side: lease L")
+        .contains("25 % of GPU 0 of test");
+    cluster.finish("both");
+    await().until(() -> pool.leases().isEmpty());
+  }
+
+  @Test
+  void initContainer_smallerThanContainer_usesItsLease() {
+    Map<String, GpuRequest> asked = new LinkedHashMap<>();
+    asked.put("prepare", part("0.25"));
+    asked.put("main", part("0.5"));
+    cluster.create(
+        "train", asked, pod -> pod.editSpec().addToInitContainers(container("prepare")).endSpec());
+    await().until(() -> cluster.isGranted("train"));
+    assertThat(pool.leases())
+        .singleElement()
+        .satisfies(lease ->
+            assertThat(lease.getPod().getContainersList()).containsExactly("main", "prepare"));
+  }
+
+  @Test
+  void initContainer_largerThanContainer_hasALeaseUntilItEnds() {
+    Map<String, GpuRequest> asked = new LinkedHashMap<>();
+    asked.put("prepare", part("1"));
+    asked.put("main", part("0.5"));
+    cluster.create(
+        "train", asked, pod -> pod.editSpec().addToInitContainers(container("prepare")).endSpec());
+    await().until(() -> cluster.isGranted("train"));
+    assertThat(pool.leases())
+        .singleElement()
+        .satisfies(lease -> assertThat(lease.getHolder().getProgram()).isEqualTo("prepare"));
+    cluster.edit(
+        "train",
+        pod ->
+            pod.editSpec()
+                .withNodeName(TestCluster.NODE)
+                .endSpec()
+                .editStatus()
+                .withInitContainerStatuses(
+                    new ContainerStatusBuilder()
+                        .withName("prepare")
+                        .withNewState()
+                        .withNewTerminated()
+                        .withExitCode(0)
+                        .endTerminated()
+                        .endState()
+                        .build())
+                .endStatus());
+    await()
+        .untilAsserted(() ->
+            assertThat(pool.leases())
+                .singleElement()
+                .satisfies(lease -> assertThat(lease.getHolder().getProgram()).isEqualTo("main")));
+    await()
+        .untilAsserted(() ->
+            assertThat(cluster.get("train").getMetadata().getAnnotations().get(Names.LEASES))
+                .isEqualTo("{\"main\":\"L2\"}"));
+  }
+
+  @Test
+  void sidecar_besideContainer_hasALeaseOfItsOwn() {
+    Map<String, GpuRequest> asked = new LinkedHashMap<>();
+    asked.put("serve", part("0.25"));
+    asked.put("main", part("0.5"));
+    cluster.create(
+        "train",
+        asked,
+        pod ->
+            pod.editSpec()
+                .addToInitContainers(
+                    new ContainerBuilder().withName("serve").withRestartPolicy("Always").build())
+                .endSpec());
+    await().until(() -> cluster.isGranted("train"));
+    assertThat(pool.leases())
+        .extracting(lease -> lease.getHolder().getProgram())
+        .containsExactlyInAnyOrder("serve", "main");
+  }
+
+  @Test
+  void pods_twoWithAPartEachOfWhatBothNeed_runOneAfterTheOther() {
+    // Each gets at first what the other lacks, unless one is quicker.
+    create("a", Map.of("main", part("0.5"), "side", part("0.5")), "side");
+    create("b", Map.of("main", part("0.5"), "side", part("0.5")), "side");
+    await().until(() -> cluster.isGranted("a") || cluster.isGranted("b"));
+    String first = cluster.isGranted("a") ? "a" : "b";
+    cluster.delete(first);
+    await().until(() -> cluster.isGranted(first.equals("a") ? "b" : "a"));
+    assertThat(pool.leases()).hasSize(2);
+  }
+
+  @Test
+  void pod_canNeverBeServed_isRefusedWithTheReason() {
+    cluster.create(
+        "huge",
+        Map.of(
+            "main", new GpuRequest(1, new GpuRequest.Size.Memory(1L << 50), OptionalInt.empty())),
+        pod -> pod);
+    await().until(() -> cluster.told("huge").startsWith("Refused: "));
+    assertThat(TestCluster.isGated(cluster.get("huge"))).isTrue();
+    await().untilAsserted(() -> assertThat(cluster.events("huge")).containsExactly("LeaseRefused"));
+    cluster.delete("huge");
+    await().until(() -> controller.figures().orElseThrow().pods() == 0);
+  }
+
+  @Test
+  void pod_annotationIsNotTheWebhooks_isRefused() {
+    cluster.create(
+        "odd",
+        Map.of("main", part("1")),
+        pod -> pod.editMetadata().addToAnnotations(Names.REQUEST, "{}").endMetadata());
+    await().until(() -> cluster.told("odd").startsWith("Refused: annotation gpupool.io/request"));
+  }
+
+  @Test
+  void namespace_withQuota_limitsItsTenant() {
+    cluster
+        .client
+        .resource(
+            new NamespaceBuilder()
+                .withNewMetadata()
+                .withName("team")
+                .addToAnnotations(Names.TENANT, "research")
+                .addToAnnotations(Names.QUOTA_GPUS, "0.5")
+                .addToAnnotations(Names.QUOTA_MEMORY, "100Gi")
+                .endMetadata()
+                .build())
+        .create();
+    cluster.create("team", "one", Map.of("main", part("0.5")), pod -> pod);
+    await().until(() -> pool.leases().size() == 1);
+    assertThat(pool.leases().getFirst().getTenant()).isEqualTo("research");
+    cluster.create("team", "two", Map.of("main", part("0.25")), pod -> pod);
+    await().until(() -> pool.waiting() == 1);
+    assertThat(quotaOf("research").getMemoryBytes()).isEqualTo(100L << 30);
+    cluster
+        .client
+        .namespaces()
+        .withName("team")
+        .edit(namespace ->
+            new NamespaceBuilder(namespace)
+                .editMetadata()
+                .addToAnnotations(Names.QUOTA_GPUS, "0.75")
+                .removeFromAnnotations(Names.QUOTA_MEMORY)
+                .endMetadata()
+                .build());
+    await().until(() -> pool.leases().size() == 2);
+    assertThat(quotaOf("research")).isEqualTo(Quota.newBuilder().setGpus(0.75).build());
+  }
+
+  @Test
+  void namespace_quotaIsNoNumber_refusesItsPods() {
+    cluster
+        .client
+        .resource(
+            new NamespaceBuilder()
+                .withNewMetadata()
+                .withName("team")
+                .addToAnnotations(Names.QUOTA_GPUS, "many")
+                .endMetadata()
+                .build())
+        .create();
+    cluster.create("team", "one", Map.of("main", part("0.5")), pod -> pod);
+    await()
+        .untilAsserted(() ->
+            assertThat(
+                    TestCluster.condition(
+                            cluster.client.pods().inNamespace("team").withName("one").get())
+                        .orElseThrow()
+                        .getMessage())
+                .contains(Names.QUOTA_GPUS + ": 'many'"));
+    assertThat(pool.leases()).isEmpty();
+  }
+
+  @Test
+  void lease_isEndedByThePool_isAskedForAgain() {
+    cluster.create("train", "0.5");
+    await().until(() -> cluster.isGranted("train"));
+    cluster.run("train");
+    var ignored =
+        pool.pool()
+            .stub
+            .releaseLease(
+                ReleaseLeaseRequest.newBuilder().setLeaseId("L1").setReason("a test").build());
+    await()
+        .untilAsserted(() ->
+            assertThat(cluster.told("train"))
+                .isEqualTo("Granted: lease L2: 50 % of GPU 0 of test"));
+    await()
+        .untilAsserted(() ->
+            assertThat(cluster.events("train"))
+                .containsExactly("LeaseGranted", "LeaseLost", "LeaseGranted"));
+    assertThat(cluster.get("train").getMetadata().getAnnotations())
+        .containsEntry(Names.LEASES, "{\"main\":\"L2\"}");
+  }
+
+  private Quota quotaOf(String tenant) {
+    return pool
+        .admin(admin -> admin.listTenants(ListTenantsRequest.getDefaultInstance()))
+        .getTenantsList()
+        .stream()
+        .filter(info -> info.getName().equals(tenant))
+        .map(TenantInfo::getQuota)
+        .findFirst()
+        .orElseThrow();
+  }
+
+  private Pod create(String name, Map<String, GpuRequest> asked, String... beside) {
+    return cluster.create(
+        name,
+        asked,
+        pod ->
+            pod.editSpec()
+                .addAllToContainers(List.of(beside).stream().map(c -> container(c)).toList())
+                .endSpec());
   }
 }

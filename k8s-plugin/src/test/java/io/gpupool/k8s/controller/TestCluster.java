@@ -11,6 +11,11 @@ import io.fabric8.kubernetes.api.model.Pod;
 import io.fabric8.kubernetes.api.model.PodBuilder;
 import io.fabric8.kubernetes.api.model.PodCondition;
 import io.fabric8.kubernetes.client.KubernetesClient;
+import io.fabric8.kubernetes.client.KubernetesClientException;
+import io.fabric8.kubernetes.client.dsl.PodResource;
+import io.fabric8.kubernetes.client.http.BasicBuilder;
+import io.fabric8.kubernetes.client.http.HttpRequest;
+import io.fabric8.kubernetes.client.http.Interceptor;
 import io.fabric8.kubernetes.client.server.mock.KubernetesCrudDispatcher;
 import io.fabric8.kubernetes.client.server.mock.KubernetesMockServer;
 import io.fabric8.mockwebserver.Context;
@@ -20,12 +25,14 @@ import io.gpupool.k8s.request.Names;
 import io.gpupool.k8s.request.PodRequest;
 import java.math.BigDecimal;
 import java.net.InetAddress;
+import java.net.URI;
 import java.util.Comparator;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Optional;
 import java.util.OptionalInt;
+import java.util.function.BooleanSupplier;
 import java.util.function.UnaryOperator;
 import java.util.logging.Level;
 import java.util.logging.Logger;
@@ -33,6 +40,8 @@ import java.util.logging.Logger;
 /** An API server that keeps what it is given, and pods in it as the webhook leaves them. */
 final class TestCluster implements AutoCloseable {
   static final String NODE = "node-1";
+
+  private static final URI NOWHERE = URI.create("http://127.0.0.1:1/");
 
   // Held here, since loggers that nobody holds are forgotten with their levels.
   private static final Logger REQUESTS = Logger.getLogger(MockWebServer.class.getName());
@@ -61,19 +70,28 @@ final class TestCluster implements AutoCloseable {
     server.init(InetAddress.getLoopbackAddress(), at);
   }
 
-  /** Another client, as another process has one. */
-  KubernetesClient connect() {
-    return server.createClient();
+  /**
+   * Another client, as another process has one.
+   *
+   * @param isDead whether that process is not there any more, and nothing that it does gets through
+   */
+  KubernetesClient connect(BooleanSupplier isDead) {
+    Interceptor gate =
+        new Interceptor() {
+          @Override
+          public void before(BasicBuilder builder, HttpRequest request, RequestTags tags) {
+            if (isDead.getAsBoolean()) {
+              builder.uri(NOWHERE);
+            }
+          }
+        };
+    return server.createClient(builder ->
+        builder.withHttpClientBuilderConsumer(http -> http.addOrReplaceInterceptor("dead", gate)));
   }
 
   /** Takes the API server away; what it has it keeps. */
   void stop() {
     server.destroy();
-  }
-
-  /** How often it was called. */
-  int requests() {
-    return server.getRequestCount();
   }
 
   void startAgain() {
@@ -95,6 +113,20 @@ final class TestCluster implements AutoCloseable {
                 .endStatus()
                 .build())
         .create();
+  }
+
+  void setReady(String node, boolean ready) {
+    client
+        .nodes()
+        .withName(node)
+        .editStatus(before ->
+            new NodeBuilder(before)
+                .editStatus()
+                .editFirstCondition()
+                .withStatus(ready ? "True" : "Unknown")
+                .endCondition()
+                .endStatus()
+                .build());
   }
 
   static GpuRequest part(String fraction) {
@@ -179,16 +211,24 @@ final class TestCluster implements AutoCloseable {
   }
 
   void edit(String name, UnaryOperator<PodBuilder> change) {
-    client
-        .pods()
-        .inNamespace("default")
-        .withName(name)
-        .edit(pod -> change.apply(new PodBuilder(pod)).build());
-    client
-        .pods()
-        .inNamespace("default")
-        .withName(name)
-        .editStatus(pod -> change.apply(new PodBuilder(pod)).build());
+    PodResource pod = client.pods().inNamespace("default").withName(name);
+    UnaryOperator<Pod> edited = before -> change.apply(new PodBuilder(before)).build();
+    again(() -> pod.edit(edited));
+    again(() -> pod.editStatus(edited));
+  }
+
+  /** Others write at the same time. */
+  private static void again(Runnable edit) {
+    for (; ; ) {
+      try {
+        edit.run();
+        return;
+      } catch (KubernetesClientException e) {
+        if (e.getCode() != 409) {
+          throw e;
+        }
+      }
+    }
   }
 
   void delete(String name) {
