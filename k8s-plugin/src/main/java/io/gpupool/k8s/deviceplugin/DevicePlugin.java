@@ -104,7 +104,7 @@ public final class DevicePlugin implements AutoCloseable {
       return;
     }
     try {
-      socket = Optional.of(PluginSocket.serve(options.socket(), service, loops));
+      socket = Optional.of(PluginSocket.serve(options.socket(), loops, service));
       served = true;
       registration.begin();
       saying.anew();

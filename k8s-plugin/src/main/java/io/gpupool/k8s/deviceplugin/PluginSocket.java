@@ -14,10 +14,11 @@ import java.nio.file.Files;
 import java.nio.file.Path;
 import java.nio.file.StandardCopyOption;
 import java.nio.file.attribute.PosixFilePermissions;
+import java.util.List;
 import java.util.concurrent.ThreadLocalRandom;
 
-/** The socket on which the kubelet finds the plugin. Of the plugin's thread. */
-final class PluginSocket implements AutoCloseable {
+/** A socket on which the kubelet finds a plugin. Of the plugin's thread. */
+public final class PluginSocket implements AutoCloseable {
   private final Path path;
   private final Server server;
   private final FileIdentity identity;
@@ -33,21 +34,20 @@ final class PluginSocket implements AutoCloseable {
    *
    * @throws IOException if no socket can be made there
    */
-  static PluginSocket serve(Path path, BindableService service, EventLoopGroup loops)
+  public static PluginSocket serve(Path path, EventLoopGroup loops, BindableService... services)
       throws IOException {
     // Made under a name of its own and moved: nobody finds a socket on which nobody listens yet,
     // and closing, which removes what was bound, removes no socket of the one that comes after.
     Path made =
         path.resolveSibling("." + path.getFileName() + "." + Integer.toHexString(randomNumber()));
-    Server server =
+    NettyServerBuilder builder =
         NettyServerBuilder.forAddress(new DomainSocketAddress(made.toString()))
             .channelType(EpollServerDomainSocketChannel.class)
             .bossEventLoopGroup(loops)
             .workerEventLoopGroup(loops)
-            .directExecutor()
-            .addService(service)
-            .build()
-            .start();
+            .directExecutor();
+    List.of(services).forEach(builder::addService);
+    Server server = builder.build().start();
     try {
       Files.setPosixFilePermissions(made, PosixFilePermissions.fromString("rw-------"));
       FileIdentity identity =
@@ -78,7 +78,7 @@ final class PluginSocket implements AutoCloseable {
   }
 
   /** Whether the kubelet would find this one. */
-  boolean isInPlace() {
+  public boolean isInPlace() {
     return FileIdentity.of(path).filter(identity::equals).isPresent();
   }
 

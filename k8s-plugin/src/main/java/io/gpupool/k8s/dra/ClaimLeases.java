@@ -1,0 +1,190 @@
+// SPDX-License-Identifier: Apache-2.0
+package io.gpupool.k8s.dra;
+
+import io.gpupool.control.v1.LeaseInfo;
+import io.gpupool.control.v1.ListLeasesReply;
+import java.util.HashMap;
+import java.util.HashSet;
+import java.util.Map;
+import java.util.Optional;
+import java.util.Set;
+import java.util.function.Predicate;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+
+/** The leases of all claims. Of the driver's thread. */
+final class ClaimLeases {
+  private static final Logger LOG = LoggerFactory.getLogger(ClaimLeases.class);
+
+  /** What it takes to ask for leases. */
+  interface Pool {
+    /** Whether it has ever said what it has. */
+    boolean isKnown();
+
+    /** The device of this name as it is now. */
+    Optional<PoolDevice> device(String pool, String name);
+
+    /** Asks, and holds what is granted until it is told to let go. */
+    Hold ask(ClaimReading.Wanted wanted, PoolDevice device, Answers answers);
+
+    void release(String lease, String reason);
+
+    void later(int failures, Runnable task);
+
+    /** Tells a pod's owner, by an event. */
+    void tell(ClaimReading.Pod pod, boolean warning, String reason, String message);
+  }
+
+  /** A stream that holds a lease, or waits for one. */
+  interface Hold {
+    void letGo();
+  }
+
+  /** What becomes of a request; each comes on the driver's thread. */
+  interface Answers {
+    void granted(String lease);
+
+    void failed(String reason);
+  }
+
+  /** A claim's lease is for one of its pods. */
+  private record Key(String claim, String pod) {
+    static Key of(ClaimReading.Wanted wanted) {
+      return new Key(wanted.uid(), wanted.pod().uid());
+    }
+  }
+
+  private final Pool pool;
+  private final Map<Key, Entry> entries = new HashMap<>();
+  private final Map<String, String> refused = new HashMap<>();
+
+  ClaimLeases(Pool pool) {
+    this.pool = pool;
+  }
+
+  /** Sees to a claim as it is now. */
+  void look(String claim, ClaimReading reading) {
+    switch (reading) {
+      case ClaimReading.Nothing nothing -> end(claim, key -> true);
+      case ClaimReading.Refused refusal -> {
+        end(claim, key -> true);
+        if (!refusal.reason().equals(refused.put(claim, refusal.reason()))) {
+          pool.tell(refusal.pod(), true, "ClaimRefused", refusal.reason());
+        }
+      }
+      case ClaimReading.Wanted wanted -> {
+        end(claim, key -> !key.pod().equals(wanted.pod().uid()));
+        refused.remove(claim);
+        if (!entries.containsKey(Key.of(wanted))) {
+          Entry entry = new Entry(wanted);
+          entries.put(Key.of(wanted), entry);
+          entry.ask();
+        }
+      }
+    }
+  }
+
+  private void end(String claim, Predicate<Key> which) {
+    refused.remove(claim);
+    for (Key key : new HashSet<>(entries.keySet())) {
+      if (key.claim().equals(claim) && which.test(key)) {
+        entries.remove(key).end();
+      }
+    }
+  }
+
+  /**
+   * Ends leases that no claim has, as a controller that ended too soon may have left them.
+   *
+   * @param holder the user whose leases the claims' are
+   * @param isUsed whether the API server still knows a pod that uses the claim
+   */
+  void sweep(ListLeasesReply leases, String holder, Predicate<LeaseInfo> isUsed) {
+    Set<String> wanted = new HashSet<>();
+    entries.keySet().forEach(key -> wanted.add(key.pod() + "/" + DraNames.claim(key.claim())));
+    for (LeaseInfo lease : leases.getLeasesList()) {
+      if (lease.getHolder().getUser().equals(holder)
+          && lease.getPod().getContainersCount() == 1
+          && !lease.getState().equals("ending")
+          && !wanted.contains(lease.getPod().getUid() + "/" + lease.getPod().getContainers(0))
+          && !isUsed.test(lease)) {
+        LOG.info("lease {} is of no claim any more", lease.getId());
+        pool.release(lease.getId(), "its claim is not there any more");
+      }
+    }
+  }
+
+  /** Lets go without ending anything. */
+  void close() {
+    entries.values().forEach(Entry::letGo);
+    entries.clear();
+  }
+
+  /** One lease. */
+  private final class Entry implements Answers {
+    private final ClaimReading.Wanted wanted;
+    private Optional<Hold> hold = Optional.empty();
+    private Optional<String> lease = Optional.empty();
+    private boolean over;
+    private int failures;
+    private String told = "";
+
+    Entry(ClaimReading.Wanted wanted) {
+      this.wanted = wanted;
+    }
+
+    void ask() {
+      if (over) {
+        return;
+      }
+      if (!pool.isKnown()) {
+        pool.later(failures, this::ask);
+        return;
+      }
+      Optional<PoolDevice> device = pool.device(wanted.pool(), wanted.device());
+      if (device.isEmpty()) {
+        failed(
+            "the pool has no partition for claims on "
+                + wanted.pool()
+                + "/"
+                + wanted.device()
+                + " (any more)");
+        return;
+      }
+      hold = Optional.of(pool.ask(wanted, device.get(), this));
+    }
+
+    @Override
+    public void granted(String id) {
+      lease = Optional.of(id);
+      failures = 0;
+      told = "";
+      LOG.info("claim {} has lease {}", wanted.name(), id);
+    }
+
+    @Override
+    public void failed(String reason) {
+      if (over) {
+        return;
+      }
+      hold = Optional.empty();
+      boolean lost = lease.isPresent();
+      lease = Optional.empty();
+      if (!told.equals(reason)) {
+        told = reason;
+        pool.tell(wanted.pod(), true, lost ? "LeaseLost" : "LeaseRefused", reason);
+      }
+      pool.later(failures++, this::ask);
+    }
+
+    void letGo() {
+      over = true;
+      hold.ifPresent(Hold::letGo);
+    }
+
+    void end() {
+      letGo();
+      lease.ifPresent(id -> pool.release(id, "its claim has ended"));
+    }
+  }
+}

@@ -1,0 +1,222 @@
+// SPDX-License-Identifier: Apache-2.0
+package io.gpupool.k8s.dra;
+
+import io.fabric8.kubernetes.api.model.EventBuilder;
+import io.fabric8.kubernetes.client.KubernetesClient;
+import io.fabric8.kubernetes.client.KubernetesClientException;
+import io.gpupool.control.v1.Holder;
+import io.gpupool.control.v1.LeaseRequest;
+import io.gpupool.control.v1.ListGpusReply;
+import io.gpupool.control.v1.ListPartitionsRequest;
+import io.gpupool.control.v1.ListRequest;
+import io.gpupool.control.v1.ListServersReply;
+import io.gpupool.control.v1.PodRef;
+import io.gpupool.control.v1.PoolAdminGrpc;
+import io.gpupool.control.v1.PoolGrpc;
+import io.gpupool.control.v1.ReleaseLeaseRequest;
+import io.grpc.ManagedChannel;
+import io.grpc.StatusRuntimeException;
+import java.nio.charset.StandardCharsets;
+import java.security.GeneralSecurityException;
+import java.time.Duration;
+import java.time.Instant;
+import java.time.temporal.ChronoUnit;
+import java.util.HexFormat;
+import java.util.List;
+import java.util.Optional;
+import java.util.Set;
+import java.util.concurrent.RejectedExecutionException;
+import java.util.concurrent.ScheduledExecutorService;
+import java.util.concurrent.TimeUnit;
+import java.util.function.Supplier;
+import java.util.stream.Collectors;
+import javax.crypto.Mac;
+import javax.crypto.spec.SecretKeySpec;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+
+/** The pool as the driver uses it, and events of pods. Of the driver's thread. */
+final class ClaimPool implements ClaimLeases.Pool, AutoCloseable {
+  private static final Logger LOG = LoggerFactory.getLogger(ClaimPool.class);
+  private static final long CALL_SECONDS = 20;
+  // As long as the pool lets a request wait.
+  private static final Duration WAIT = Duration.ofDays(30);
+  private static final String MAC = "HmacSHA256";
+  private static final int ID_BYTES = 16;
+  private static final int MOST_DOUBLINGS = 6;
+  private static final int MAX_NAME = 230;
+
+  private final KubernetesClient client;
+  private final byte[] leaseKey;
+  private final DraOptions options;
+  private final ScheduledExecutorService thread;
+  private final LeaseStreams streams;
+  private final ManagedChannel channel;
+  private List<PoolDevice> devices = List.of();
+  private Set<String> servers = Set.of();
+  private boolean known;
+
+  ClaimPool(
+      KubernetesClient client,
+      Supplier<ManagedChannel> connect,
+      byte[] leaseKey,
+      DraOptions options,
+      ScheduledExecutorService thread) {
+    this.client = client;
+    this.leaseKey = leaseKey.clone();
+    this.options = options;
+    this.thread = thread;
+    streams = new LeaseStreams(connect, thread);
+    channel = connect.get();
+  }
+
+  PoolGrpc.PoolBlockingStub blocking() {
+    return PoolGrpc.newBlockingStub(channel).withDeadlineAfter(CALL_SECONDS, TimeUnit.SECONDS);
+  }
+
+  /** Asks what there is. */
+  void refresh() {
+    ListServersReply there = blocking().listServers(ListRequest.getDefaultInstance());
+    ListGpusReply gpus = blocking().listGpus(ListRequest.getDefaultInstance());
+    devices =
+        PoolDevice.of(
+            there,
+            gpus,
+            PoolAdminGrpc.newBlockingStub(channel)
+                .withDeadlineAfter(CALL_SECONDS, TimeUnit.SECONDS)
+                .listPartitions(ListPartitionsRequest.getDefaultInstance()),
+            options.partition());
+    servers =
+        there.getServersList().stream()
+            .map(server -> DraNames.pool(server.getName()))
+            .collect(Collectors.toSet());
+    known = true;
+  }
+
+  List<PoolDevice> devices() {
+    return devices;
+  }
+
+  Set<String> servers() {
+    return servers;
+  }
+
+  @Override
+  public boolean isKnown() {
+    return known;
+  }
+
+  @Override
+  public Optional<PoolDevice> device(String pool, String name) {
+    return devices.stream()
+        .filter(device -> device.pool().equals(pool) && device.name().equals(name))
+        .findFirst();
+  }
+
+  @Override
+  public ClaimLeases.Hold ask(
+      ClaimReading.Wanted wanted, PoolDevice device, ClaimLeases.Answers answers) {
+    LeaseRequest.Builder request =
+        LeaseRequest.newBuilder()
+            .setPartition(options.partition())
+            .putSelectors("uuid", device.gpu().getUuid())
+            .setTenant(device.tenant())
+            .setWaitMillis(WAIT.toMillis())
+            .setGraceMillis(options.grace().toMillis())
+            .setRequestId(requestId(wanted))
+            // Whether another controller has asked before is not known, and that lease is wanted.
+            .setResumed(true)
+            .setHolder(
+                Holder.newBuilder()
+                    .setHost(wanted.pod().namespace() + "/" + wanted.pod().name())
+                    .setProgram(wanted.name())
+                    .setUser(options.holder()))
+            .setPod(
+                PodRef.newBuilder()
+                    .setUid(wanted.pod().uid())
+                    .setNamespace(wanted.pod().namespace())
+                    .setName(wanted.pod().name())
+                    .addContainers(DraNames.claim(wanted.uid())));
+    wanted.memoryBytes().ifPresent(request::setMemoryBytes);
+    wanted.computePercent().ifPresent(request::setComputePercent);
+    return streams.ask(request.build(), answers);
+  }
+
+  private String requestId(ClaimReading.Wanted wanted) {
+    try {
+      Mac mac = Mac.getInstance(MAC);
+      mac.init(new SecretKeySpec(leaseKey, MAC));
+      String text = "claim/" + wanted.uid() + "/" + wanted.pod().uid();
+      byte[] digest = mac.doFinal(text.getBytes(StandardCharsets.UTF_8));
+      return HexFormat.of().formatHex(digest, 0, ID_BYTES);
+    } catch (GeneralSecurityException e) {
+      throw new IllegalStateException(e);
+    }
+  }
+
+  @Override
+  public void release(String lease, String reason) {
+    try {
+      blocking()
+          .releaseLease(
+              ReleaseLeaseRequest.newBuilder().setLeaseId(lease).setReason(reason).build());
+    } catch (StatusRuntimeException e) {
+      // It is ended by the next sweep, or is not there any more.
+      LOG.debug("lease {} is not released now", lease, e);
+    }
+  }
+
+  @Override
+  public void later(int failures, Runnable task) {
+    long pause = options.retry().toMillis() << Math.min(failures, MOST_DOUBLINGS);
+    try {
+      thread.schedule(task, pause, TimeUnit.MILLISECONDS);
+    } catch (RejectedExecutionException e) {
+      LOG.trace("the driver has ended");
+    }
+  }
+
+  @Override
+  public void tell(ClaimReading.Pod pod, boolean warning, String reason, String message) {
+    String now = Instant.now().truncatedTo(ChronoUnit.SECONDS).toString();
+    String name = pod.name().substring(0, Math.min(MAX_NAME, pod.name().length()));
+    try {
+      client
+          .v1()
+          .events()
+          .inNamespace(pod.namespace())
+          .resource(
+              new EventBuilder()
+                  .withNewMetadata()
+                  .withNamespace(pod.namespace())
+                  .withName(name + "." + Long.toHexString(System.nanoTime()))
+                  .endMetadata()
+                  .withNewInvolvedObject()
+                  .withApiVersion("v1")
+                  .withKind("Pod")
+                  .withNamespace(pod.namespace())
+                  .withName(pod.name())
+                  .withUid(pod.uid())
+                  .endInvolvedObject()
+                  .withType(warning ? "Warning" : "Normal")
+                  .withReason(reason)
+                  .withMessage(message)
+                  .withNewSource()
+                  .withComponent("gpupool-controller")
+                  .endSource()
+                  .withFirstTimestamp(now)
+                  .withLastTimestamp(now)
+                  .withCount(1)
+                  .build())
+          .create();
+    } catch (KubernetesClientException e) {
+      LOG.warn("pod {}/{}: {} (no event could be written)", pod.namespace(), pod.name(), message);
+    }
+  }
+
+  @Override
+  public void close() {
+    streams.close();
+    channel.shutdownNow();
+  }
+}

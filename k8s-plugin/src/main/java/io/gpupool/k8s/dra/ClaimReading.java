@@ -1,0 +1,107 @@
+// SPDX-License-Identifier: Apache-2.0
+package io.gpupool.k8s.dra;
+
+import io.fabric8.kubernetes.api.model.Quantity;
+import io.fabric8.kubernetes.api.model.resource.v1.AllocationResult;
+import io.fabric8.kubernetes.api.model.resource.v1.DeviceAllocationConfiguration;
+import io.fabric8.kubernetes.api.model.resource.v1.DeviceRequestAllocationResult;
+import io.fabric8.kubernetes.api.model.resource.v1.ResourceClaim;
+import io.fabric8.kubernetes.api.model.resource.v1.ResourceClaimConsumerReference;
+import java.math.BigDecimal;
+import java.util.List;
+import java.util.Map;
+import java.util.Optional;
+import java.util.OptionalInt;
+import java.util.OptionalLong;
+
+/** What a claim is about, for this driver. */
+sealed interface ClaimReading {
+  /** Nothing yet, nothing any more, or nothing of this driver's. */
+  record Nothing() implements ClaimReading {}
+
+  /** It cannot be served as it stands. */
+  record Refused(Pod pod, String reason) implements ClaimReading {}
+
+  /** A device of which a pod is to have so much. */
+  record Wanted(
+      String uid,
+      String name,
+      Pod pod,
+      String pool,
+      String device,
+      OptionalLong memoryBytes,
+      OptionalInt computePercent)
+      implements ClaimReading {}
+
+  /** Who uses it. */
+  record Pod(String uid, String namespace, String name) {}
+
+  /** Reads one as the API server has it. */
+  static ClaimReading of(ResourceClaim claim) {
+    if (claim.getStatus() == null || claim.getStatus().getAllocation() == null) {
+      return new Nothing();
+    }
+    AllocationResult allocation = claim.getStatus().getAllocation();
+    List<DeviceRequestAllocationResult> own =
+        allocation.getDevices() == null
+            ? List.of()
+            : allocation.getDevices().getResults().stream()
+                .filter(result -> DraNames.DRIVER.equals(result.getDriver()))
+                .toList();
+    List<ResourceClaimConsumerReference> users = claim.getStatus().getReservedFor();
+    if (own.isEmpty() || users.isEmpty()) {
+      return new Nothing();
+    }
+    ResourceClaimConsumerReference user = users.getFirst();
+    Pod pod = new Pod(user.getUid(), claim.getMetadata().getNamespace(), user.getName());
+    if (users.size() > 1 || !"pods".equals(user.getResource())) {
+      return new Refused(
+          pod,
+          "a claim of gpupool.io is for one pod at a time; name a ResourceClaimTemplate in the pods,"
+              + " which makes one for each");
+    }
+    if (own.size() > 1) {
+      return new Refused(
+          pod,
+          "a claim of gpupool.io is for one device, and this one has "
+              + own.size()
+              + "; for several GPUs ask with gpupool.io/gpu in the container's resources");
+    }
+    if (configured(allocation)) {
+      return new Refused(
+          pod, "gpupool.io knows no parameters: leave out the claim's opaque config");
+    }
+    DeviceRequestAllocationResult result = own.getFirst();
+    if (Boolean.TRUE.equals(result.getAdminAccess())) {
+      return new Refused(pod, "gpupool.io has no admin access: leave out adminAccess");
+    }
+    Map<String, Quantity> consumed =
+        result.getConsumedCapacity() == null ? Map.of() : result.getConsumedCapacity();
+    Optional<BigDecimal> memory = amount(consumed, DraNames.MEMORY);
+    Optional<BigDecimal> compute = amount(consumed, DraNames.COMPUTE);
+    return new Wanted(
+        claim.getMetadata().getUid(),
+        claim.getMetadata().getName(),
+        pod,
+        result.getPool(),
+        result.getDevice(),
+        memory.map(bytes -> OptionalLong.of(bytes.longValue())).orElse(OptionalLong.empty()),
+        compute.map(part -> OptionalInt.of(part.intValue())).orElse(OptionalInt.empty()));
+  }
+
+  private static boolean configured(AllocationResult allocation) {
+    for (DeviceAllocationConfiguration config : allocation.getDevices().getConfig()) {
+      if (config.getOpaque() != null && DraNames.DRIVER.equals(config.getOpaque().getDriver())) {
+        return true;
+      }
+    }
+    return false;
+  }
+
+  /** Names may have the driver's domain before them. */
+  private static Optional<BigDecimal> amount(Map<String, Quantity> consumed, String name) {
+    return Optional.ofNullable(
+            consumed.getOrDefault(name, consumed.get(DraNames.DRIVER + "/" + name)))
+        .map(Quantity::getAmountInBytes);
+  }
+}

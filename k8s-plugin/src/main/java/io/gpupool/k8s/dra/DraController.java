@@ -1,0 +1,184 @@
+// SPDX-License-Identifier: Apache-2.0
+package io.gpupool.k8s.dra;
+
+import io.fabric8.kubernetes.api.model.resource.v1.ResourceClaim;
+import io.fabric8.kubernetes.client.KubernetesClient;
+import io.fabric8.kubernetes.client.KubernetesClientException;
+import io.fabric8.kubernetes.client.informers.ResourceEventHandler;
+import io.fabric8.kubernetes.client.informers.SharedIndexInformer;
+import io.gpupool.control.v1.LeaseInfo;
+import io.gpupool.control.v1.ListRequest;
+import io.grpc.ManagedChannel;
+import io.grpc.StatusRuntimeException;
+import java.time.Clock;
+import java.util.concurrent.Executors;
+import java.util.concurrent.RejectedExecutionException;
+import java.util.concurrent.ScheduledExecutorService;
+import java.util.concurrent.TimeUnit;
+import java.util.function.Supplier;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+
+/**
+ * The driver's part in the controller: tells Kubernetes which devices there are, and leases what is
+ * allocated of them. One at a time in a cluster. Started and closed by any thread; what it does is
+ * done on a thread of its own.
+ */
+public final class DraController implements AutoCloseable {
+  private static final Logger LOG = LoggerFactory.getLogger(DraController.class);
+
+  private final KubernetesClient client;
+  private final DraOptions options;
+  private final ScheduledExecutorService thread =
+      Executors.newSingleThreadScheduledExecutor(
+          Thread.ofPlatform().name("gpupool-claims").daemon().factory());
+  private final ClaimPool pool;
+  private final SlicePublisher publisher;
+  private final ClaimLeases leases;
+  private final SharedIndexInformer<ResourceClaim> claims;
+  private String problem = "";
+
+  private DraController(
+      KubernetesClient client,
+      Supplier<ManagedChannel> connect,
+      byte[] leaseKey,
+      DraOptions options) {
+    this.client = client;
+    this.options = options;
+    pool = new ClaimPool(client, connect, leaseKey, options, thread);
+    publisher = new SlicePublisher(client, options, Clock.systemUTC());
+    leases = new ClaimLeases(pool);
+    claims = client.resources(ResourceClaim.class).inAnyNamespace().runnableInformer(0);
+  }
+
+  /**
+   * Answers at once; what cannot be reached is tried again.
+   *
+   * @param client not closed with this
+   * @param connect connects anew to the pool's control plane, with an admin's credentials; what it
+   *     makes is closed with this
+   * @param leaseKey from which the ids of requests are made; the same at each start
+   */
+  public static DraController start(
+      KubernetesClient client,
+      Supplier<ManagedChannel> connect,
+      byte[] leaseKey,
+      DraOptions options) {
+    DraController controller = new DraController(client, connect, leaseKey, options);
+    controller.thread.execute(controller::publish);
+    controller.thread.schedule(
+        controller::sweep, options.sweep().toMillis(), TimeUnit.MILLISECONDS);
+    controller.claims.addEventHandler(controller.new Changes());
+    controller.claims.exceptionHandler((started, failure) -> true).start();
+    return controller;
+  }
+
+  /** Whether the claims are known. */
+  public boolean isReady() {
+    return claims.hasSynced();
+  }
+
+  private void publish() {
+    try {
+      pool.refresh();
+      publisher.publish(SlicePlan.of(pool.devices()), pool.servers());
+      problem = "";
+    } catch (StatusRuntimeException e) {
+      say("the pool does not tell what it has: " + e.getMessage());
+    } catch (KubernetesClientException e) {
+      say("the API server does not take what devices there are: " + e.getMessage());
+    } catch (RuntimeException e) {
+      LOG.error("telling what devices there are goes on after a mistake", e);
+    } finally {
+      schedule(this::publish, options.look().toMillis());
+    }
+  }
+
+  private void say(String text) {
+    if (!text.equals(problem)) {
+      problem = text;
+      LOG.warn(text);
+    }
+  }
+
+  private void sweep() {
+    try {
+      if (claims.hasSynced() && claims.isWatching()) {
+        leases.sweep(
+            pool.blocking().listLeases(ListRequest.getDefaultInstance()),
+            options.holder(),
+            this::isUsed);
+      }
+    } catch (StatusRuntimeException | KubernetesClientException e) {
+      LOG.debug("leases are compared with claims later", e);
+    } catch (RuntimeException e) {
+      LOG.error("comparing leases with claims goes on after a mistake", e);
+    } finally {
+      schedule(this::sweep, options.sweep().toMillis());
+    }
+  }
+
+  /** Asks the API server itself: what was watched may be old. */
+  private boolean isUsed(LeaseInfo lease) {
+    ResourceClaim claim =
+        client
+            .resources(ResourceClaim.class)
+            .inNamespace(lease.getPod().getNamespace())
+            .withName(lease.getHolder().getProgram())
+            .get();
+    return claim != null
+        && ClaimReading.of(claim) instanceof ClaimReading.Wanted wanted
+        && DraNames.claim(wanted.uid()).equals(lease.getPod().getContainers(0))
+        && wanted.pod().uid().equals(lease.getPod().getUid());
+  }
+
+  private void schedule(Runnable task, long millis) {
+    try {
+      thread.schedule(task, millis, TimeUnit.MILLISECONDS);
+    } catch (RejectedExecutionException e) {
+      LOG.trace("the driver has ended");
+    }
+  }
+
+  /** Lets all leases go without ending them: the next controller takes them over. */
+  @Override
+  public void close() {
+    claims.stop();
+    try {
+      thread.execute(leases::close);
+    } catch (RejectedExecutionException e) {
+      LOG.trace("closed before");
+    }
+    thread.shutdown();
+    try {
+      if (!thread.awaitTermination(5, TimeUnit.SECONDS)) {
+        thread.shutdownNow();
+      }
+    } catch (InterruptedException e) {
+      Thread.currentThread().interrupt();
+    }
+    pool.close();
+  }
+
+  /** What the API server tells of claims. */
+  private final class Changes implements ResourceEventHandler<ResourceClaim> {
+    @Override
+    public void onAdd(ResourceClaim claim) {
+      look(claim, ClaimReading.of(claim));
+    }
+
+    @Override
+    public void onUpdate(ResourceClaim before, ResourceClaim claim) {
+      look(claim, ClaimReading.of(claim));
+    }
+
+    @Override
+    public void onDelete(ResourceClaim claim, boolean unknown) {
+      look(claim, new ClaimReading.Nothing());
+    }
+
+    private void look(ResourceClaim claim, ClaimReading reading) {
+      schedule(() -> leases.look(claim.getMetadata().getUid(), reading), 0);
+    }
+  }
+}

@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: Apache-2.0
+package io.gpupool.k8s.dra;
+
+import java.time.Duration;
+
+/**
+ * How the driver's part in the controller runs.
+ *
+ * @param release with which the names of its slices begin
+ * @param cluster distinguishes this cluster's leases from those of others that share the pool
+ * @param partition the name of the partitions that are set aside for claims
+ * @param grace how long the pool keeps a lease that nobody holds and no program uses
+ * @param look how often the pool is asked what it has
+ * @param gone how long the devices of a server that is gone are still told of, with a taint that
+ *     evicts their pods
+ * @param retry the first pause after a request that came to nothing; the longest is a hundred times
+ *     that
+ * @param sweep how often the pool's leases are compared with the claims
+ */
+public record DraOptions(
+    String release,
+    String cluster,
+    String partition,
+    Duration grace,
+    Duration look,
+    Duration gone,
+    Duration retry,
+    Duration sweep) {
+  public static final String PARTITION = "dra";
+
+  /** As in any cluster. */
+  public static DraOptions of(String release, String cluster, String partition, Duration grace) {
+    return new DraOptions(
+        release,
+        cluster,
+        partition,
+        grace,
+        Duration.ofSeconds(5),
+        Duration.ofMinutes(10),
+        Duration.ofMillis(500),
+        Duration.ofSeconds(60));
+  }
+
+  /** The user whose leases this cluster's claims are, as the pool shows it. */
+  String holder() {
+    return "kubernetes-dra/" + cluster;
+  }
+}

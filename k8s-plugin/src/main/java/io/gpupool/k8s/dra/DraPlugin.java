@@ -1,0 +1,163 @@
+// SPDX-License-Identifier: Apache-2.0
+package io.gpupool.k8s.dra;
+
+import io.gpupool.agent.container.ContainerWiring;
+import io.gpupool.k8s.deviceplugin.PluginSocket;
+import io.gpupool.k8s.pluginregistration.v1.InfoRequest;
+import io.gpupool.k8s.pluginregistration.v1.PluginInfo;
+import io.gpupool.k8s.pluginregistration.v1.RegistrationGrpc;
+import io.gpupool.k8s.pluginregistration.v1.RegistrationStatus;
+import io.gpupool.k8s.pluginregistration.v1.RegistrationStatusResponse;
+import io.grpc.BindableService;
+import io.grpc.ManagedChannel;
+import io.grpc.stub.StreamObserver;
+import io.netty.channel.EventLoopGroup;
+import java.io.IOException;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.time.Duration;
+import java.util.Optional;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+
+/**
+ * The driver's part on a node: the sockets by which the kubelet finds it and has claims prepared.
+ * Started and closed by any thread.
+ */
+public final class DraPlugin implements AutoCloseable {
+  private static final Logger LOG = LoggerFactory.getLogger(DraPlugin.class);
+  // Of the 45 s that the kubelet waits for.
+  private static final Duration PATIENCE = Duration.ofSeconds(20);
+  private static final Duration LOOK = Duration.ofSeconds(1);
+
+  private final Path endpoint;
+  private final Path registration;
+  private final DraService service;
+  private final EventLoopGroup loops;
+  private final Thread thread;
+  private volatile boolean registered;
+
+  // The thread's.
+  private Optional<PluginSocket> served = Optional.empty();
+  private Optional<PluginSocket> found = Optional.empty();
+  private String problem = "";
+
+  private DraPlugin(Path kubeletFolder, NodeClaims claims, EventLoopGroup loops) {
+    endpoint = kubeletFolder.resolve("plugins").resolve(DraNames.DRIVER).resolve("dra.sock");
+    registration = kubeletFolder.resolve("plugins_registry").resolve(DraNames.DRIVER + "-reg.sock");
+    service = new DraService(claims);
+    this.loops = loops;
+    thread = Thread.ofPlatform().name("gpupool-dra").daemon().unstarted(this::run);
+  }
+
+  /**
+   * Starts whether there is a kubelet or not yet.
+   *
+   * @param pool to its control plane, with a reader's credentials; not closed with this
+   * @param wiring what containers get
+   * @param cdiFolder where the container runtime finds devices
+   * @param kubeletFolder the kubelet's own, /var/lib/kubelet, seen here at the same path
+   */
+  public static DraPlugin start(
+      ManagedChannel pool,
+      ContainerWiring wiring,
+      Path cdiFolder,
+      Path kubeletFolder,
+      EventLoopGroup loops) {
+    return start(new NodeClaims(pool, wiring, cdiFolder, PATIENCE), kubeletFolder, loops);
+  }
+
+  static DraPlugin start(NodeClaims claims, Path kubeletFolder, EventLoopGroup loops) {
+    DraPlugin plugin = new DraPlugin(kubeletFolder, claims, loops);
+    plugin.thread.start();
+    return plugin;
+  }
+
+  /** Whether the kubelet knows it. */
+  public boolean isRegistered() {
+    return registered;
+  }
+
+  /** Has both sockets there, as long as it runs. The kubelet looks into the folder by itself. */
+  private void run() {
+    try {
+      while (true) {
+        look();
+        Thread.sleep(LOOK);
+      }
+    } catch (InterruptedException e) {
+      // Closed.
+    } finally {
+      found.ifPresent(PluginSocket::close);
+      served.ifPresent(PluginSocket::close);
+    }
+  }
+
+  private void look() {
+    try {
+      if (served.filter(PluginSocket::isInPlace).isEmpty()) {
+        Files.createDirectories(endpoint.getParent());
+        served = serve(served, endpoint, service, service.older());
+      }
+      // Once there is something to find, and only where a kubelet looks.
+      if (Files.isDirectory(registration.getParent())
+          && found.filter(PluginSocket::isInPlace).isEmpty()) {
+        registered = false;
+        found = serve(found, registration, new Registration());
+      }
+      problem = "";
+    } catch (IOException | RuntimeException e) {
+      if (!problem.equals(e.toString())) {
+        problem = e.toString();
+        LOG.warn("claims cannot be prepared here; it is tried again: {}", problem);
+      }
+    }
+  }
+
+  private Optional<PluginSocket> serve(
+      Optional<PluginSocket> before, Path path, BindableService... services) throws IOException {
+    before.ifPresent(PluginSocket::close);
+    Optional<PluginSocket> socket = Optional.of(PluginSocket.serve(path, loops, services));
+    LOG.info("serving at {}", path);
+    return socket;
+  }
+
+  @Override
+  public void close() {
+    thread.interrupt();
+    try {
+      thread.join();
+    } catch (InterruptedException e) {
+      Thread.currentThread().interrupt();
+    }
+  }
+
+  /** Tells the kubelet where the driver is. */
+  private final class Registration extends RegistrationGrpc.RegistrationImplBase {
+    @Override
+    public void getInfo(InfoRequest request, StreamObserver<PluginInfo> kubelet) {
+      kubelet.onNext(
+          PluginInfo.newBuilder()
+              .setType("DRAPlugin")
+              .setName(DraNames.DRIVER)
+              .setEndpoint(endpoint.toString())
+              .addSupportedVersions("v1.DRAPlugin")
+              .addSupportedVersions("v1beta1.DRAPlugin")
+              .build());
+      kubelet.onCompleted();
+    }
+
+    @Override
+    public void notifyRegistrationStatus(
+        RegistrationStatus status, StreamObserver<RegistrationStatusResponse> kubelet) {
+      registered = status.getPluginRegistered();
+      if (registered) {
+        LOG.info("the kubelet knows driver {}", DraNames.DRIVER);
+      } else {
+        LOG.warn("the kubelet does not take driver {}: {}", DraNames.DRIVER, status.getError());
+      }
+      kubelet.onNext(RegistrationStatusResponse.getDefaultInstance());
+      kubelet.onCompleted();
+    }
+  }
+}

@@ -1,0 +1,117 @@
+// SPDX-License-Identifier: Apache-2.0
+package io.gpupool.k8s.dra;
+
+import io.gpupool.agent.container.CdiSpec;
+import io.gpupool.agent.container.ContainerWiring;
+import io.gpupool.control.v1.Grant;
+import io.gpupool.control.v1.LeaseInfo;
+import io.gpupool.control.v1.ListRequest;
+import io.gpupool.control.v1.PodRef;
+import io.gpupool.control.v1.PoolGrpc;
+import io.gpupool.control.v1.QueueInfo;
+import io.grpc.ManagedChannel;
+import java.io.IOException;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.time.Duration;
+import java.util.LinkedHashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.Optional;
+import java.util.concurrent.TimeUnit;
+
+/**
+ * Gives claims to containers of this node, once the pool has granted their leases: what the pool
+ * says is enough, so that a node needs no rights at the API server. Blocks; for any thread.
+ */
+final class NodeClaims {
+  private static final long CALL_SECONDS = 10;
+  private static final long LOOK_MILLIS = 300;
+
+  private final PoolGrpc.PoolBlockingStub pool;
+  private final ContainerWiring wiring;
+  private final Path cdiFolder;
+  private final Duration patience;
+
+  /**
+   * Begins with nothing.
+   *
+   * @param pool with a reader's credentials
+   * @param patience how long a lease is waited for
+   */
+  NodeClaims(ManagedChannel pool, ContainerWiring wiring, Path cdiFolder, Duration patience) {
+    this.pool = PoolGrpc.newBlockingStub(pool);
+    this.wiring = wiring;
+    this.cdiFolder = cdiFolder;
+    this.patience = patience;
+  }
+
+  /** A claim that can be used: its device, and that for the container runtime. */
+  record Prepared(String pool, String device, String cdiDevice) {}
+
+  /**
+   * May be called again for the same claim.
+   *
+   * @throws IOException if it cannot be used now; the message is for people
+   */
+  Prepared prepare(String claim) throws IOException, InterruptedException {
+    String name = DraNames.claim(claim);
+    long deadline = System.nanoTime() + patience.toNanos();
+    Optional<LeaseInfo> lease = find(name);
+    while (lease.isEmpty()) {
+      if (System.nanoTime() - deadline >= 0) {
+        throw new IOException(reason(name));
+      }
+      Thread.sleep(LOOK_MILLIS);
+      lease = find(name);
+    }
+    Map<String, String> environment = new LinkedHashMap<>(wiring.environment());
+    environment.put("GPUPOOL_LEASE", "pod/" + name);
+    CdiSpec spec =
+        new CdiSpec(
+            DraNames.CLAIM_KIND, List.of(new CdiSpec.Device(name, wiring.mounts(), environment)));
+    spec.write(file(name));
+    Grant grant = lease.get().getGrants(0).getGrant();
+    return new Prepared(
+        DraNames.pool(grant.getServer()),
+        DraNames.device(grant.getGpuUuid()),
+        spec.qualifiedNames().getFirst());
+  }
+
+  /** May be called again for the same claim. */
+  void unprepare(String claim) throws IOException {
+    Files.deleteIfExists(file(DraNames.claim(claim)));
+  }
+
+  private Path file(String name) {
+    return cdiFolder.resolve("gpupool.io-" + name + ".json");
+  }
+
+  private PoolGrpc.PoolBlockingStub call() {
+    return pool.withDeadlineAfter(CALL_SECONDS, TimeUnit.SECONDS);
+  }
+
+  private Optional<LeaseInfo> find(String name) {
+    return call().listLeases(ListRequest.getDefaultInstance()).getLeasesList().stream()
+        .filter(lease -> lease.hasPod() && isFor(lease.getPod(), name))
+        .filter(lease -> !lease.getState().equals("ending") && lease.getGrantsCount() > 0)
+        .findFirst();
+  }
+
+  private static boolean isFor(PodRef pod, String name) {
+    return pod.getContainersList().contains(name);
+  }
+
+  private String reason(String name) {
+    for (QueueInfo waiting : call().listQueue(ListRequest.getDefaultInstance()).getRequestsList()) {
+      if (waiting.hasPod() && isFor(waiting.getPod(), name)) {
+        return "the claim waits for the pool, place "
+            + waiting.getPosition()
+            + ": "
+            + waiting.getReason();
+      }
+    }
+    return "the pool has no lease for the claim: gpupool's controller has not asked for one (yet),"
+        + " or was refused; the pod's events tell why";
+  }
+}

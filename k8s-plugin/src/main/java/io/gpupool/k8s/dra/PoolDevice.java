@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: Apache-2.0
+package io.gpupool.k8s.dra;
+
+import io.gpupool.control.v1.GpuInfo;
+import io.gpupool.control.v1.ListGpusReply;
+import io.gpupool.control.v1.ListPartitionsReply;
+import io.gpupool.control.v1.ListServersReply;
+import io.gpupool.control.v1.PartitionInfo;
+import io.gpupool.control.v1.ServerInfo;
+import java.util.ArrayList;
+import java.util.HashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.Optional;
+
+/**
+ * A partition of a GPU that is set aside for claims.
+ *
+ * @param gpu the whole GPU
+ * @param tenant for whom the partition is reserved
+ * @param ailment why nothing more may be allocated of it
+ */
+record PoolDevice(
+    GpuInfo gpu,
+    String tenant,
+    long memoryMebibytes,
+    int computePercent,
+    Optional<Ailment> ailment) {
+  // What can be had in part has at least two steps.
+  private static final int LEAST = 2;
+
+  /** Why nothing more is allocated. */
+  enum Ailment {
+    unhealthy,
+    draining
+  }
+
+  String pool() {
+    return DraNames.pool(gpu.getServer());
+  }
+
+  String name() {
+    return DraNames.device(gpu.getUuid());
+  }
+
+  /**
+   * All that the pool has. Partitions that are not reserved for exactly one tenant are none of
+   * them: others could take what the scheduler gives away.
+   */
+  static List<PoolDevice> of(
+      ListServersReply servers,
+      ListGpusReply gpus,
+      ListPartitionsReply partitions,
+      String partition) {
+    Map<String, String> states = new HashMap<>();
+    for (ServerInfo server : servers.getServersList()) {
+      states.put(server.getName(), server.getState());
+    }
+    Map<String, GpuInfo> byUuid = new HashMap<>();
+    gpus.getGpusList().forEach(gpu -> byUuid.put(gpu.getUuid(), gpu));
+    List<PoolDevice> devices = new ArrayList<>();
+    for (PartitionInfo part : partitions.getPartitionsList()) {
+      GpuInfo gpu = byUuid.get(part.getGpuUuid());
+      if (gpu != null
+          && part.getRef().getName().equals(partition)
+          && part.getTenantsCount() == 1
+          && !part.getLeaving()) {
+        of(gpu, part, states.getOrDefault(gpu.getServer(), "")).ifPresent(devices::add);
+      }
+    }
+    return devices;
+  }
+
+  private static Optional<PoolDevice> of(GpuInfo gpu, PartitionInfo part, String server) {
+    boolean shrinks = part.hasTarget();
+    long memory = (shrinks ? part.getTarget() : part.getSize()).getMemoryBytes() >> 20;
+    int compute = (int) (shrinks ? part.getTarget() : part.getSize()).getComputePercent();
+    if (memory < LEAST || compute < LEAST) {
+      return Optional.empty();
+    }
+    Optional<Ailment> ailment =
+        !gpu.getHealth().equals("healthy")
+            ? Optional.of(Ailment.unhealthy)
+            : server.equals("ready") ? Optional.empty() : Optional.of(Ailment.draining);
+    return Optional.of(new PoolDevice(gpu, part.getTenants(0), memory, compute, ailment));
+  }
+}

@@ -1,0 +1,6 @@
+// SPDX-License-Identifier: Apache-2.0
+/**
+ * Dynamic resource allocation: shows partitions of the pool's GPUs to the scheduler, leases what it
+ * allocates to claims, and has the nodes' container runtimes give it to containers.
+ */
+package io.gpupool.k8s.dra;

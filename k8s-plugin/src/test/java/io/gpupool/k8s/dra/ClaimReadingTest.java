@@ -1,0 +1,106 @@
+// SPDX-License-Identifier: Apache-2.0
+package io.gpupool.k8s.dra;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import io.fabric8.kubernetes.api.model.resource.v1.DeviceRequestAllocationResultBuilder;
+import io.fabric8.kubernetes.api.model.resource.v1.ResourceClaim;
+import io.fabric8.kubernetes.api.model.resource.v1.ResourceClaimBuilder;
+import java.util.List;
+import java.util.OptionalInt;
+import java.util.OptionalLong;
+import org.junit.jupiter.api.Test;
+
+class ClaimReadingTest {
+  @Test
+  void claim_withAShare_isWanted() {
+    ClaimReading reading =
+        ClaimReading.of(
+            Claims.claim("one", List.of(Claims.share("a", "gpu-0", "8Gi", "30")), "train"));
+    assertThat(reading)
+        .isEqualTo(
+            new ClaimReading.Wanted(
+                "uid-of-one",
+                "one",
+                new ClaimReading.Pod("uid-of-train", "team", "train"),
+                "a",
+                "gpu-0",
+                OptionalLong.of(8L << 30),
+                OptionalInt.of(30)));
+  }
+
+  @Test
+  void claim_ofAClusterWithoutShares_isForAllOfTheDevice() {
+    ClaimReading reading =
+        ClaimReading.of(
+            Claims.claim("one", List.of(Claims.result("gpupool.io", "a", "gpu-0")), "train"));
+    assertThat(reading)
+        .isInstanceOfSatisfying(
+            ClaimReading.Wanted.class,
+            wanted -> {
+              assertThat(wanted.memoryBytes()).isEmpty();
+              assertThat(wanted.computePercent()).isEmpty();
+            });
+  }
+
+  @Test
+  void claim_ofNobodyOrAnotherDriver_isNothing() {
+    List<ResourceClaim> claims =
+        List.of(
+            new ResourceClaimBuilder().withNewMetadata().endMetadata().build(),
+            Claims.claim("one", List.of(Claims.share("a", "gpu-0", "8Gi", "30"))),
+            Claims.claim("two", List.of(Claims.result("gpu.nvidia.com", "a", "x")), "train"));
+    assertThat(claims)
+        .allSatisfy(
+            claim -> assertThat(ClaimReading.of(claim)).isInstanceOf(ClaimReading.Nothing.class));
+  }
+
+  @Test
+  void claim_withADeviceOfAnotherDriver_isWantedForItsOwn() {
+    assertThat(
+            ClaimReading.of(
+                Claims.claim(
+                    "one",
+                    List.of(
+                        Claims.result("net.example.com", "n", "nic"),
+                        Claims.share("a", "gpu-0", "8Gi", "30")),
+                    "train")))
+        .isInstanceOf(ClaimReading.Wanted.class);
+  }
+
+  @Test
+  void claim_thatIsNotSupported_isRefusedWithWhatToDo() {
+    var share = Claims.share("a", "gpu-0", "8Gi", "30");
+    assertRefused(Claims.claim("one", List.of(share), "train", "eval"), "ResourceClaimTemplate");
+    assertRefused(
+        Claims.claim("one", List.of(share, Claims.share("a", "gpu-1", "8Gi", "30")), "train"),
+        "this one has 2");
+    assertRefused(
+        Claims.claim(
+            "one",
+            List.of(new DeviceRequestAllocationResultBuilder(share).withAdminAccess(true).build()),
+            "train"),
+        "leave out adminAccess");
+    assertRefused(
+        new ResourceClaimBuilder(Claims.claim("one", List.of(share), "train"))
+            .editStatus()
+            .editAllocation()
+            .editDevices()
+            .addNewConfig()
+            .withNewOpaque()
+            .withDriver("gpupool.io")
+            .endOpaque()
+            .endConfig()
+            .endDevices()
+            .endAllocation()
+            .endStatus()
+            .build(),
+        "leave out the claim's opaque config");
+  }
+
+  private static void assertRefused(ResourceClaim claim, String why) {
+    assertThat(ClaimReading.of(claim))
+        .isInstanceOfSatisfying(
+            ClaimReading.Refused.class, refused -> assertThat(refused.reason()).contains(why));
+  }
+}
