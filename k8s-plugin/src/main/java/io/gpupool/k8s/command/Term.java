@@ -7,18 +7,21 @@ import io.gpupool.k8s.certificates.CertificateKeeper;
 import io.gpupool.k8s.certificates.Lifetimes;
 import io.gpupool.k8s.controller.ControllerOptions;
 import io.gpupool.k8s.controller.LeaseController;
+import io.gpupool.k8s.drain.NodeDrains;
+import io.grpc.ManagedChannel;
 import java.time.Duration;
 import java.util.Optional;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
- * What the leader does: certificates and leases. Begins with the leases once all that they need is
- * there. Its thread is its own; for any.
+ * What the leader does: certificates, leases, and draining servers whose nodes go. Begins with the
+ * leases once all that they need is there. Its thread is its own; for any.
  */
 final class Term implements AutoCloseable {
   private static final Logger LOG = LoggerFactory.getLogger(Term.class);
   private static final Duration AGAIN = Duration.ofSeconds(2);
+  private static final Duration DRAINS_EVERY = Duration.ofSeconds(5);
 
   private final KubernetesClient client;
   private final PoolConnections pool;
@@ -26,6 +29,8 @@ final class Term implements AutoCloseable {
   private final Optional<CertificateKeeper> keeper;
   private final Thread thread;
   private volatile Optional<LeaseController> leases = Optional.empty();
+  private Optional<ManagedChannel> drainsPool = Optional.empty();
+  private Optional<NodeDrains> drains = Optional.empty();
 
   /**
    * What is to be done.
@@ -67,7 +72,15 @@ final class Term implements AutoCloseable {
   private void run() {
     try {
       // The roots come from the keeper of certificates when a release is new.
-      pool.openWhenThere().shutdownNow();
+      drainsPool = Optional.of(pool.openWhenThere());
+      drains =
+          Optional.of(
+              NodeDrains.start(
+                  client,
+                  drainsPool.get(),
+                  plan.release() + "-server",
+                  plan.namespace(),
+                  DRAINS_EVERY));
       String told = "";
       while (leases.isEmpty()) {
         try {
@@ -114,6 +127,8 @@ final class Term implements AutoCloseable {
     } catch (InterruptedException e) {
       Thread.currentThread().interrupt();
     }
+    drains.ifPresent(NodeDrains::close);
+    drainsPool.ifPresent(ManagedChannel::shutdownNow);
     leases.ifPresent(LeaseController::close);
     keeper.ifPresent(CertificateKeeper::close);
   }

@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: Apache-2.0
+package io.gpupool.k8s.drain;
+
+import java.util.Arrays;
+import java.util.Collections;
+import java.util.Map;
+import java.util.Optional;
+import java.util.TreeMap;
+import java.util.stream.Collectors;
+
+/**
+ * Which servers were taken out of service because of their nodes, so that they, and no others, are
+ * put back: kept in an annotation of their StatefulSet, since pods and controllers come and go.
+ *
+ * @param nodes by server
+ */
+record Drained(Map<String, String> nodes) {
+  static final String ANNOTATION = "gpupool.io/drained";
+
+  Drained {
+    nodes = Collections.unmodifiableMap(new TreeMap<>(nodes));
+  }
+
+  /** Reads {@code SERVER=NODE,SERVER=NODE}; what has another form is passed over. */
+  static Drained parse(Optional<String> annotation) {
+    return new Drained(
+        Arrays.stream(annotation.orElse("").split(","))
+            .map(entry -> entry.split("=", -1))
+            .filter(entry -> entry.length == 2 && !entry[0].isBlank() && !entry[1].isBlank())
+            .collect(Collectors.toMap(entry -> entry[0], entry -> entry[1], (a, b) -> b)));
+  }
+
+  /** As {@link #parse} reads it; empty: there are none. */
+  Optional<String> text() {
+    return nodes.isEmpty()
+        ? Optional.empty()
+        : Optional.of(
+            nodes.entrySet().stream()
+                .map(entry -> entry.getKey() + "=" + entry.getValue())
+                .collect(Collectors.joining(",")));
+  }
+
+  Drained with(String server, String node) {
+    Map<String, String> more = new TreeMap<>(nodes);
+    more.put(server, node);
+    return new Drained(more);
+  }
+
+  Drained without(String server) {
+    Map<String, String> fewer = new TreeMap<>(nodes);
+    fewer.remove(server);
+    return new Drained(fewer);
+  }
+}

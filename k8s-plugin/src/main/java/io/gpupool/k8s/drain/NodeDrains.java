@@ -1,0 +1,224 @@
+// SPDX-License-Identifier: Apache-2.0
+package io.gpupool.k8s.drain;
+
+import io.fabric8.kubernetes.api.model.Node;
+import io.fabric8.kubernetes.api.model.Pod;
+import io.fabric8.kubernetes.api.model.apps.StatefulSet;
+import io.fabric8.kubernetes.client.KubernetesClient;
+import io.fabric8.kubernetes.client.KubernetesClientException;
+import io.fabric8.kubernetes.client.dsl.base.PatchContext;
+import io.fabric8.kubernetes.client.dsl.base.PatchType;
+import io.fabric8.kubernetes.client.informers.SharedIndexInformer;
+import io.fabric8.kubernetes.client.utils.Serialization;
+import io.gpupool.control.v1.DrainServerRequest;
+import io.gpupool.control.v1.PoolAdminGrpc;
+import io.gpupool.control.v1.UncordonServerRequest;
+import io.grpc.ManagedChannel;
+import io.grpc.Status;
+import io.grpc.StatusRuntimeException;
+import java.time.Duration;
+import java.util.Collections;
+import java.util.HashMap;
+import java.util.Map;
+import java.util.Optional;
+import java.util.TreeMap;
+import java.util.concurrent.TimeUnit;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+
+/**
+ * Has servers of a release grant nothing more while their nodes are about to be taken away, and
+ * again once they are on others. Each is known to the pool by its pod's name. A thread of its own
+ * compares what is with what should be, again and again; started and closed by any.
+ */
+public final class NodeDrains implements AutoCloseable {
+  private static final long CALL_SECONDS = 10;
+  private static final Logger LOG = LoggerFactory.getLogger(NodeDrains.class);
+
+  private final KubernetesClient client;
+  private final ManagedChannel pool;
+  private final String set;
+  private final String namespace;
+  private final Duration every;
+  private final SharedIndexInformer<Node> nodes;
+  private final SharedIndexInformer<Pod> pods;
+  private final Thread thread;
+
+  /** Those of which the pool has confirmed it, by server; where they were then. */
+  private final Map<String, String> confirmed = new HashMap<>();
+
+  private String told = "";
+
+  private NodeDrains(
+      KubernetesClient client, ManagedChannel pool, String set, String namespace, Duration every) {
+    this.client = client;
+    this.pool = pool;
+    this.set = set;
+    this.namespace = namespace;
+    this.every = every;
+    nodes = client.nodes().runnableInformer(0);
+    pods =
+        client
+            .pods()
+            .inNamespace(namespace)
+            .withLabel("app.kubernetes.io/component", "server")
+            .runnableInformer(0);
+    thread = Thread.ofPlatform().name("node-drains").daemon().unstarted(this::run);
+  }
+
+  /**
+   * Begins, whether API server and pool can be reached or not yet.
+   *
+   * @param pool as an admin; not closed with it
+   * @param set name of the servers' StatefulSet
+   * @param every how long after each look the next one is
+   */
+  public static NodeDrains start(
+      KubernetesClient client, ManagedChannel pool, String set, String namespace, Duration every) {
+    NodeDrains drains = new NodeDrains(client, pool, set, namespace, every);
+    drains.thread.start();
+    return drains;
+  }
+
+  private void run() {
+    try {
+      nodes.start();
+      pods.start();
+      while (true) {
+        Thread.sleep(every);
+        if (nodes.hasSynced() && pods.hasSynced()) {
+          look();
+        }
+      }
+    } catch (InterruptedException e) {
+      // Closed.
+    } finally {
+      nodes.stop();
+      pods.stop();
+    }
+  }
+
+  private void look() throws InterruptedException {
+    try {
+      StatefulSet servers = client.apps().statefulSets().inNamespace(namespace).withName(set).get();
+      if (servers != null) {
+        heed(
+            Drained.parse(
+                Optional.ofNullable(servers.getMetadata().getAnnotations())
+                    .map(annotations -> annotations.get(Drained.ANNOTATION))));
+      }
+      told = "";
+    } catch (KubernetesClientException | StatusRuntimeException e) {
+      if (Thread.currentThread().isInterrupted()) {
+        throw new InterruptedException();
+      }
+      // Once each, since it is tried again every few seconds.
+      String what = e instanceof StatusRuntimeException ? "the pool" : "the API server";
+      if (!what.equals(told)) {
+        LOG.warn("nodes that are about to go are not heeded: {}: {}", what, e.getMessage());
+        told = what;
+      }
+    }
+  }
+
+  private void heed(Drained before) {
+    Map<String, String> places = places();
+    Drained now = before;
+    for (Map.Entry<String, String> place : places.entrySet()) {
+      Optional<String> notice = notice(place.getValue());
+      String server = place.getKey();
+      if (notice.isPresent() && !place.getValue().equals(confirmed.get(server))) {
+        // Written down first: one that is drained and not known here would stay so for ever.
+        if (!place.getValue().equals(now.nodes().get(server))) {
+          now = now.with(server, place.getValue());
+          write(now);
+        }
+        drain(server, place.getValue(), notice.get());
+      }
+    }
+    for (Map.Entry<String, String> drained : before.nodes().entrySet()) {
+      String server = drained.getKey();
+      Optional<String> at = Optional.ofNullable(places.get(server));
+      // One that is nowhere may yet come back; it is put into service when it is somewhere.
+      if (at.isPresent() && notice(at.get()).isEmpty()) {
+        uncordon(server, at.get());
+        now = now.without(server);
+        write(now);
+      }
+    }
+  }
+
+  /** The nodes of servers that run. */
+  private Map<String, String> places() {
+    Map<String, String> places = new TreeMap<>();
+    for (Pod pod : pods.getStore().list()) {
+      boolean ours =
+          pod.getMetadata().getOwnerReferences().stream()
+              .anyMatch(
+                  owner -> owner.getKind().equals("StatefulSet") && owner.getName().equals(set));
+      if (ours && pod.getSpec().getNodeName() != null) {
+        places.put(pod.getMetadata().getName(), pod.getSpec().getNodeName());
+      }
+    }
+    return places;
+  }
+
+  private Optional<String> notice(String node) {
+    return Optional.ofNullable(nodes.getStore().getByKey(node)).flatMap(Notice::of);
+  }
+
+  private void drain(String server, String node, String notice) {
+    LOG.info(
+        "server {} grants nothing more: its node {} is about to go ({})", server, node, notice);
+    try {
+      admin().drainServer(DrainServerRequest.newBuilder().setName(server).build());
+      confirmed.put(server, node);
+    } catch (StatusRuntimeException e) {
+      requireUnknown(e);
+    }
+  }
+
+  private void uncordon(String server, String node) {
+    LOG.info("server {} is put back into service on node {}", server, node);
+    confirmed.remove(server);
+    try {
+      admin().uncordonServer(UncordonServerRequest.newBuilder().setName(server).build());
+    } catch (StatusRuntimeException e) {
+      requireUnknown(e);
+    }
+  }
+
+  /** A server that the pool does not have grants nothing anyway. */
+  private static void requireUnknown(StatusRuntimeException failure) {
+    if (failure.getStatus().getCode() != Status.Code.NOT_FOUND) {
+      throw failure;
+    }
+  }
+
+  private PoolAdminGrpc.PoolAdminBlockingStub admin() {
+    return PoolAdminGrpc.newBlockingStub(pool).withDeadlineAfter(CALL_SECONDS, TimeUnit.SECONDS);
+  }
+
+  private void write(Drained drained) {
+    Map<String, String> annotation =
+        Collections.singletonMap(Drained.ANNOTATION, drained.text().orElse(null));
+    client
+        .apps()
+        .statefulSets()
+        .inNamespace(namespace)
+        .withName(set)
+        .patch(
+            PatchContext.of(PatchType.JSON_MERGE),
+            Serialization.asJson(Map.of("metadata", Map.of("annotations", annotation))));
+  }
+
+  @Override
+  public void close() {
+    thread.interrupt();
+    try {
+      thread.join();
+    } catch (InterruptedException e) {
+      Thread.currentThread().interrupt();
+    }
+  }
+}

@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: Apache-2.0
+package io.gpupool.k8s.drain;
+
+import io.fabric8.kubernetes.api.model.Node;
+import io.fabric8.kubernetes.api.model.Taint;
+import java.util.List;
+import java.util.Optional;
+import java.util.Set;
+
+/** Whether a node says that it is about to be taken away, or is not to be given more work. */
+final class Notice {
+  /** Under which keys those put taints on nodes that see to their end. */
+  private static final Set<String> TAINTS =
+      Set.of(
+          "ToBeDeletedByClusterAutoscaler",
+          "aws-node-termination-handler/asg-lifecycle-termination",
+          "aws-node-termination-handler/rebalance-recommendation",
+          "aws-node-termination-handler/scheduled-maintenance",
+          "aws-node-termination-handler/spot-itn",
+          "cloud.google.com/impending-node-termination",
+          "karpenter.sh/disrupted",
+          "karpenter.sh/disruption",
+          "node.kubernetes.io/out-of-service");
+
+  private Notice() {}
+
+  /** What it says, in words; empty: nothing of that kind. */
+  static Optional<String> of(Node node) {
+    List<Taint> taints =
+        node.getSpec() == null || node.getSpec().getTaints() == null
+            ? List.of()
+            : node.getSpec().getTaints();
+    Optional<String> told =
+        taints.stream()
+            .map(Taint::getKey)
+            .filter(TAINTS::contains)
+            .sorted()
+            .findFirst()
+            .map(key -> "taint " + key);
+    boolean cordoned =
+        node.getSpec() != null && Boolean.TRUE.equals(node.getSpec().getUnschedulable());
+    return told.or(() -> cordoned ? Optional.of("cordoned") : Optional.empty());
+  }
+}
