@@ -167,7 +167,12 @@ class ChartTest {
         .containsExactlyInAnyOrder("pods", "pods/status", "events", "namespaces", "nodes");
     assertThat(release.only(ClusterRole.class, "gpupool-server").getRules())
         .allSatisfy(rule -> assertThat(rule.getResources()).isEmpty());
-    assertThat(release.node().getAutomountServiceAccountToken()).isFalse();
+    assertThat(release.only(Role.class, "gpupool-node").getRules())
+        .hasSize(1)
+        .allSatisfy(rule -> {
+          assertThat(rule.getResourceNames()).containsExactly("gpupool-node");
+          assertThat(rule.getVerbs()).containsExactly("get");
+        });
   }
 
   @Test

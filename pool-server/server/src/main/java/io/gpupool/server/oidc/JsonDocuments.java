@@ -24,6 +24,9 @@ record JsonDocuments(Optional<Path> trusted, Optional<Path> token) {
   private static final int WAIT_MILLIS = 5000;
   private static final int MAX_BYTES = 512 * 1024;
 
+  /** Kubernetes gives its keys out by the second name alone. */
+  private static final String JSON_AND_KEYS = "application/json, application/jwk-set+json";
+
   Claims fetch(URI address) throws IOException {
     HttpURLConnection connection = (HttpURLConnection) address.toURL().openConnection();
     if (connection instanceof HttpsURLConnection secure) {
@@ -33,7 +36,7 @@ record JsonDocuments(Optional<Path> trusted, Optional<Path> token) {
     connection.setInstanceFollowRedirects(false);
     connection.setConnectTimeout(WAIT_MILLIS);
     connection.setReadTimeout(WAIT_MILLIS);
-    connection.setRequestProperty("Accept", "application/json");
+    connection.setRequestProperty("Accept", JSON_AND_KEYS);
     if (token.isPresent()) {
       connection.setRequestProperty(
           "Authorization", "Bearer " + Files.readString(token.get()).strip());

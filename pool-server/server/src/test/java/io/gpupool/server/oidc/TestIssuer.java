@@ -51,7 +51,7 @@ public final class TestIssuer implements AutoCloseable {
           fetches.incrementAndGet();
           answer(exchange, keys());
         });
-    server.createContext("/openid/v1/jwks", exchange -> answer(exchange, keys()));
+    server.createContext("/openid/v1/jwks", this::answerAsKubernetes);
     server.start();
   }
 
@@ -245,6 +245,16 @@ public final class TestIssuer implements AutoCloseable {
     JsonObject set = new JsonObject();
     set.add("keys", keys);
     return set;
+  }
+
+  /** Only to who takes what it has. */
+  private void answerAsKubernetes(HttpExchange exchange) throws IOException {
+    if (exchange.getRequestHeaders().getFirst("Accept").contains("application/jwk-set+json")) {
+      answer(exchange, keys());
+    } else {
+      exchange.sendResponseHeaders(406, -1);
+      exchange.close();
+    }
   }
 
   private void answer(HttpExchange exchange, JsonObject json) throws IOException {
