@@ -109,6 +109,7 @@ class ControllerIT {
           .contains("gpupool_k8s_leader 1.0")
           .contains("gpupool_k8s_webhook_certificate_end_seconds ")
           .contains("gpupool_k8s_api_requests_total{method=\"GET\",status=\"200\"}");
+      DocumentedMetrics.require(child.get("/metrics").body());
       assertThat(child.terminate()).as(child.log()).isZero();
       assertThat(child.log()).doesNotContain("ERROR").doesNotContain("Exception");
     }

@@ -176,6 +176,7 @@ class NodeIT {
               assertThat(get(process, "/metrics"))
                   .contains("gpupool_k8s_device_plugin_registrations 1.0")
                   .contains("gpupool_k8s_pool_healthy_gpus 1.0"));
+      DocumentedMetrics.require(get(process, "/metrics"));
       kubelet.restart();
       await().atMost(LIMIT).until(() -> kubelet.devices().size() == 100);
     }

@@ -16,8 +16,9 @@ import org.junit.jupiter.api.Test;
 class MetricsTest {
   private static final Path DOCUMENT =
       Path.of(System.getProperty("gpupool.root")).resolve("docs/metrics.md");
+  // Those of gpupool-k8s are not a server's.
   private static final Pattern ROW =
-      Pattern.compile("\\| `(gpupool_\\w+)` \\| (\\w+) \\| ([^|]*) \\| ([^|]*) \\|.*");
+      Pattern.compile("\\| `(gpupool_(?!k8s_)\\w+)` \\| (\\w+) \\| ([^|]*) \\| ([^|]*) \\|.*");
   private static final Pattern TYPE = Pattern.compile("# TYPE (\\w+) (\\w+)");
   private static final Pattern SAMPLE = Pattern.compile("(\\w+)(?:\\{(.*)})? (\\S+)");
 
