@@ -33,8 +33,6 @@ import org.junit.jupiter.api.io.TempDir;
 class CudaProgramsIT {
   private static final Path SOURCES = Distribution.EXAMPLES.resolve("cuda");
   private static final String SUFFIX = ".cu";
-  private static final Path OUT = Distribution.WORK.resolve("cuda");
-  private static final Duration COMPILING = Duration.ofMinutes(10);
   private static final Duration RUNNING = Duration.ofMinutes(3);
   private static final int AT_A_TIME = 2;
   private static final int ONE_IN = Boolean.getBoolean("gpupool.cuda.all") ? 1 : 16;
@@ -98,17 +96,10 @@ class CudaProgramsIT {
   private static Stream<DynamicTest> programs(String optimise, String cudart, int oneIn)
       throws IOException {
     Set<String> names = names(oneIn);
-    Program.Ended made =
-        Program.of("make", "-s", "-j2", "-C", SOURCES)
-            .with("OUT", OUT)
-            .with("NAMES", String.join(" ", names))
-            .with("OPTIMISE", optimise)
-            .with("CUDART", cudart)
-            .run(COMPILING);
-    assertThat(made.status()).as(made.errors()).isZero();
-    String build = "sm_75-" + optimise + "-" + cudart;
+    Path made = CudaPrograms.make(optimise, cudart, String.join(" ", names));
+    String build = made.getFileName().toString();
     List<Path> programs;
-    try (Stream<Path> files = Files.list(OUT.resolve(build))) {
+    try (Stream<Path> files = Files.list(made)) {
       programs = files.filter(file -> isWanted(names, file)).sorted().toList();
     }
     return programs.stream().map(program -> test(program, build)).toList().stream();
