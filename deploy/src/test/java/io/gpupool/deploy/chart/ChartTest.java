@@ -17,6 +17,7 @@ import io.fabric8.kubernetes.api.model.policy.v1.PodDisruptionBudget;
 import io.fabric8.kubernetes.api.model.rbac.ClusterRole;
 import io.fabric8.kubernetes.api.model.rbac.PolicyRule;
 import io.fabric8.kubernetes.api.model.rbac.Role;
+import io.fabric8.kubernetes.api.model.resource.v1.DeviceClass;
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
@@ -122,6 +123,26 @@ class ChartTest {
     assertThatThrownBy(() -> Manifests.read(manifest))
         .isInstanceOf(AssertionError.class)
         .hasMessageContaining("imagePolicy");
+  }
+
+  @Test
+  void claims_switchedOn_haveClassRightsAndOptions() {
+    Release release =
+        Chart.of(Chart.NEWEST).values("{dra: {enabled: true, partition: set-aside}}").release();
+    assertThat(release.only(DeviceClass.class, "gpupool.io").getSpec().getSelectors()).hasSize(1);
+    assertThat(release.only(ClusterRole.class, "gpupool-controller").getRules())
+        .filteredOn(rule -> rule.getApiGroups().contains("resource.k8s.io"))
+        .extracting(rule -> rule.getResources().getFirst())
+        .containsExactly("resourceslices", "resourceclaims");
+    assertThat(Release.arguments(release.controller()))
+        .contains("--dra", "--dra-partition=set-aside");
+    assertThat(Release.arguments(release.node())).contains("--dra");
+  }
+
+  @Test
+  void claims_beforeKubernetesHadThem_areRefused() {
+    assertThatThrownBy(() -> Chart.of("1.33.0").values("{dra: {enabled: true}}").release())
+        .hasMessageContaining("1.34");
   }
 
   @ParameterizedTest
@@ -280,6 +301,7 @@ class ChartTest {
         "{keda: {enabled: true, tokenSecret: {name: t}}} | server.etcd.endpoints",
         "{keda: {enabled: true}, pool: {address: gpu-1}} | keda.enabled",
         "networkPolicy: {enabled: true} | networkPolicy.nodes",
+        "{dra: {enabled: true}, node: {cdiFolder: \"\"}} | node.cdiFolder",
         "server: {drainLimit: 1m, terminationGracePeriodSeconds: 60} | over server.drainLimit",
         "server: {drainLimit: 1m30s, terminationGracePeriodSeconds: 90} | over server.drainLimit",
       })

@@ -4,6 +4,7 @@ package io.gpupool.k8s.command;
 import io.fabric8.kubernetes.client.KubernetesClient;
 import io.gpupool.agent.LeaseWish;
 import io.gpupool.k8s.certificates.Lifetimes;
+import io.gpupool.k8s.dra.DraOptions;
 import io.gpupool.transport.EventLoops;
 import io.gpupool.transport.Signals;
 import io.netty.channel.EventLoopGroup;
@@ -107,6 +108,23 @@ final class ControllerCommand implements Callable<Integer> {
       description = "life of other certificates (default: ${DEFAULT-VALUE})")
   private int certificateDays;
 
+  @Option(
+      names = "--dra",
+      description = {
+        "serve claims of dynamic resource allocation (Kubernetes 1.34 and later) from the partitions",
+        "of --dra-partition"
+      })
+  private boolean dra;
+
+  @Option(
+      names = "--dra-partition",
+      paramLabel = "NAME",
+      defaultValue = DraOptions.PARTITION,
+      description = {
+        "the partitions of the pool's GPUs that are for claims alone (default: ${DEFAULT-VALUE})"
+      })
+  private String draPartition = "";
+
   @Override
   public Integer call() throws Exception {
     ControllerProcess.Setup setup =
@@ -120,7 +138,8 @@ final class ControllerCommand implements Callable<Integer> {
             certificates == Certificates.own
                 ? Optional.of(Lifetimes.ofDays(caDays, certificateDays))
                 : Optional.empty(),
-            webhookTls);
+            webhookTls,
+            dra ? Optional.of(draPartition) : Optional.empty());
     EventLoopGroup loops = EventLoops.create("gpupool-controller", 2);
     ApiServer api = new ApiServer();
     try (KubernetesClient client = api.client();

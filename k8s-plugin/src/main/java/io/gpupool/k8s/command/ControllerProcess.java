@@ -41,9 +41,10 @@ final class ControllerProcess implements AutoCloseable {
       Optional<String> cluster,
       Duration grace,
       Optional<Lifetimes> lifetimes,
-      Path webhookTls) {
+      Path webhookTls,
+      Optional<String> claims) {
     Term.Plan plan() {
-      return new Term.Plan(release, namespace, lifetimes, cluster, grace);
+      return new Term.Plan(release, namespace, lifetimes, cluster, grace, claims);
     }
   }
 

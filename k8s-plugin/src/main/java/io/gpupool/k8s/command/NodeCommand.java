@@ -100,6 +100,14 @@ final class NodeCommand implements Callable<Integer> {
   private Optional<Path> cdiFolder = Optional.empty();
 
   @Option(
+      names = "--dra",
+      description = {
+        "have claims of dynamic resource allocation prepared here, too (Kubernetes 1.34 and later);",
+        "needs --cdi-folder"
+      })
+  private boolean dra;
+
+  @Option(
       names = "--health-port",
       paramLabel = "PORT",
       defaultValue = "8081",
@@ -120,6 +128,10 @@ final class NodeCommand implements Callable<Integer> {
             cdiFolder,
             Environment.port("--health-port", healthPort));
     setup.plugin();
+    if (dra && cdiFolder.isEmpty()) {
+      throw new IllegalArgumentException(
+          "--dra gives containers their devices by CDI: give --cdi-folder, too");
+    }
     EventLoopGroup loops = EventLoops.create("gpupool-node", 1);
     Optional<String> home = namespace.or(() -> Environment.variable("POD_NAMESPACE"));
     ApiServer api = new ApiServer();
@@ -129,7 +141,8 @@ final class NodeCommand implements Callable<Integer> {
       boolean gone;
       NodeProcess process =
           NodeProcess.start(setup, pool.connections(loops), loops, List.of(api.requests()));
-      try (process) {
+      try (process;
+          NodeDra _ = dra ? NodeDra.start(setup, pool.connections(loops), loops) : null) {
         System.out.println(
             "gpupool-k8s node " + nodeName + " started: health port " + process.healthPort());
         System.out.flush();

@@ -7,6 +7,8 @@ import io.gpupool.k8s.certificates.CertificateKeeper;
 import io.gpupool.k8s.certificates.Lifetimes;
 import io.gpupool.k8s.controller.ControllerOptions;
 import io.gpupool.k8s.controller.LeaseController;
+import io.gpupool.k8s.dra.DraController;
+import io.gpupool.k8s.dra.DraOptions;
 import io.gpupool.k8s.drain.NodeDrains;
 import io.grpc.ManagedChannel;
 import java.time.Duration;
@@ -29,6 +31,7 @@ final class Term implements AutoCloseable {
   private final Optional<CertificateKeeper> keeper;
   private final Thread thread;
   private volatile Optional<LeaseController> leases = Optional.empty();
+  private volatile Optional<DraController> claims = Optional.empty();
   private Optional<ManagedChannel> drainsPool = Optional.empty();
   private Optional<NodeDrains> drains = Optional.empty();
 
@@ -38,13 +41,15 @@ final class Term implements AutoCloseable {
    * @param release with whose name the names of the objects begin
    * @param lifetimes of certificates; empty: somebody else makes them
    * @param cluster empty: the UID of the namespace kube-system
+   * @param claims the partitions that are set aside for resource claims; empty: none are served
    */
   record Plan(
       String release,
       String namespace,
       Optional<Lifetimes> lifetimes,
       Optional<String> cluster,
-      Duration grace) {}
+      Duration grace,
+      Optional<String> claims) {}
 
   private Term(KubernetesClient client, PoolConnections pool, Plan plan) {
     this.client = client;
@@ -102,6 +107,16 @@ final class Term implements AutoCloseable {
   private LeaseController startLeases() {
     byte[] key = LeaseKey.of(client, plan.namespace(), plan.release() + "-leases");
     String cluster = plan.cluster().orElseGet(this::clusterId);
+    if (claims.isEmpty()) {
+      claims =
+          plan.claims()
+              .map(partition ->
+                  DraController.start(
+                      client,
+                      pool::open,
+                      key,
+                      DraOptions.of(plan.release(), cluster, partition, plan.grace())));
+    }
     return LeaseController.start(
         client,
         pool::open,
@@ -130,6 +145,7 @@ final class Term implements AutoCloseable {
     drains.ifPresent(NodeDrains::close);
     drainsPool.ifPresent(ManagedChannel::shutdownNow);
     leases.ifPresent(LeaseController::close);
+    claims.ifPresent(DraController::close);
     keeper.ifPresent(CertificateKeeper::close);
   }
 }
