@@ -27,6 +27,7 @@ public final class Agent implements AutoCloseable {
   private final PoolClients clients;
   private final OwnLeases leases = new OwnLeases();
   private final LeaseViews views = new LeaseViews();
+  private final PodConnections podConnections = new PodConnections();
   private final ChannelGroup programs = new DefaultChannelGroup(GlobalEventExecutor.INSTANCE);
   private final Channel server;
   private volatile boolean ends;
@@ -56,7 +57,7 @@ public final class Agent implements AutoCloseable {
         .pipeline()
         .addLast(
             new TextMessageDecoder(),
-            new Attachment(channel, options, clients, leases, views, () -> ends));
+            new Attachment(channel, options, clients, leases, views, podConnections, () -> ends));
   }
 
   /**

@@ -53,10 +53,12 @@ final class Attachment extends ChannelInboundHandlerAdapter {
   private final PoolClients clients;
   private final OwnLeases leases;
   private final LeaseViews views;
+  private final PodConnections podConnections;
   private final BooleanSupplier agentEnds;
   private ScheduledFuture<?> limit;
   private boolean asked;
-  private long thereTicks;
+  private Optional<PodPrograms.Pod> pod = Optional.empty();
+  private Optional<Refusal> noPod = Optional.empty();
   private boolean gone;
   private boolean relayed;
   private boolean handed;
@@ -75,7 +77,9 @@ final class Attachment extends ChannelInboundHandlerAdapter {
       PoolClients clients,
       OwnLeases leases,
       LeaseViews views,
+      PodConnections podConnections,
       BooleanSupplier agentEnds) {
+    this.podConnections = podConnections;
     this.agentEnds = agentEnds;
     this.channel = channel;
     this.options = options;
@@ -87,19 +91,27 @@ final class Attachment extends ChannelInboundHandlerAdapter {
   @Override
   public void channelActive(ChannelHandlerContext context) {
     channel.closeFuture().addListener(closed -> end());
-    if (options.pods().isPresent()) {
-      try {
-        thereTicks = options.pods().get().nowTicks();
-      } catch (IOException e) {
-        LOG.error("a program cannot be told from others: {}", e.getMessage());
-        channel.close();
-        return;
-      }
-    }
+    options.pods().ifPresent(this::identify);
     limit =
         context
             .executor()
             .schedule((Runnable) channel::close, ATTACH_LIMIT_SECONDS, TimeUnit.SECONDS);
+  }
+
+  /** At once, since a process that asks later may be another one with the same number. */
+  private void identify(PodPrograms pods) {
+    try {
+      PodPrograms.Pod found = pods.podOf(channel.peerCredentials().pid(), pods.nowTicks());
+      podConnections.enter(found.uid());
+      pod = Optional.of(found);
+    } catch (Refusal e) {
+      noPod = Optional.of(e);
+    } catch (IOException e) {
+      noPod =
+          Optional.of(
+              new Refusal(
+                  Refusal.Cause.INTERNAL, "the node does not tell whose program this is: " + e));
+    }
   }
 
   @Override
@@ -118,6 +130,7 @@ final class Attachment extends ChannelInboundHandlerAdapter {
   /** The program has ended, or is let go. */
   private void end() {
     gone = true;
+    pod.map(PodPrograms.Pod::uid).ifPresent(podConnections::leave);
     if (limit != null) {
       limit.cancel(false);
     }
@@ -160,7 +173,10 @@ final class Attachment extends ChannelInboundHandlerAdapter {
         return;
       }
       AttachRequest request = AttachRequest.of(message);
-      Standing standing = Standing.of(request, peer, options, thereTicks);
+      if (noPod.isPresent()) {
+        throw noPod.get();
+      }
+      Standing standing = Standing.of(request, options, pod);
       if (message.type().equals("nvml")) {
         Watch watch = new Watch(channel, request, standing, peer, options, clients, leases, views);
         channel.pipeline().replace(this, null, watch);

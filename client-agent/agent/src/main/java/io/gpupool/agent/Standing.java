@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.gpupool.agent;
 
-import io.netty.channel.unix.PeerCredentials;
 import java.util.Optional;
 
 /**
@@ -20,19 +19,17 @@ record Standing(
    * What the program brings, else what the agent was started with. On a node of Kubernetes it is
    * what its pod is, whatever the program says: nothing but the container is its own choice.
    *
-   * @param thereTicks when the program was seen to be there, on a node of Kubernetes
-   * @throws Refusal if there is no pool, or on a node of Kubernetes no pod
+   * @param pod that it is in, on a node of Kubernetes
+   * @throws Refusal if there is no pool
    */
-  static Standing of(
-      AttachRequest request, PeerCredentials peer, AgentOptions options, long thereTicks) {
-    if (options.pods().isEmpty()) {
+  static Standing of(AttachRequest request, AgentOptions options, Optional<PodPrograms.Pod> pod) {
+    if (pod.isEmpty()) {
       return new Standing(
           request.pool(options), request.token().or(options::token), request.ticket(), false);
     }
-    PodPrograms.Pod pod = options.pods().get().podOf(peer.pid(), thereTicks);
     return new Standing(
         options.pool().orElseThrow(),
-        Optional.of(pod.token()),
+        Optional.of(pod.get().token()),
         Optional.of(request.ticket().orElse(AttachRequest.Ticket.ONLY_OF_POD)),
         true);
   }

@@ -1,0 +1,25 @@
+// SPDX-License-Identifier: Apache-2.0
+package io.gpupool.agent;
+
+import static org.assertj.core.api.Assertions.assertThatCode;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
+
+import org.junit.jupiter.api.Test;
+
+class PodConnectionsTest {
+  private final PodConnections connections = new PodConnections();
+
+  @Test
+  void podWithTooMany_isRefused_andLeavesRoomForOthers() {
+    for (int i = 0; i < PodConnections.MOST; i++) {
+      connections.enter("greedy");
+    }
+    assertThatThrownBy(() -> connections.enter("greedy"))
+        .isInstanceOf(Refusal.class)
+        .hasMessageContaining("connections to the node's agent already");
+    assertThatCode(() -> connections.enter("other")).doesNotThrowAnyException();
+    connections.leave("greedy");
+    assertThatCode(() -> connections.enter("greedy")).doesNotThrowAnyException();
+    assertThatThrownBy(() -> connections.enter("greedy")).isInstanceOf(Refusal.class);
+  }
+}
