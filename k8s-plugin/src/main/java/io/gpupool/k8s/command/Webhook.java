@@ -126,6 +126,9 @@ final class Webhook implements AutoCloseable {
     while (true) {
       try {
         VersionInfo version = client.getKubernetesVersion();
+        if (version.getMajor() == null || version.getMinor() == null) {
+          throw new IllegalStateException("its answer has none");
+        }
         boolean gates = hasGates(version.getMajor(), version.getMinor());
         LOG.info(
             "the cluster has Kubernetes {}.{}, {} scheduling gates",

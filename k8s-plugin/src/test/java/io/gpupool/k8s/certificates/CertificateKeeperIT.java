@@ -35,7 +35,7 @@ import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 
 @EnableKubernetesMockClient(crud = true, https = false)
-class CertificateKeeperTest {
+class CertificateKeeperIT {
   private static final Lifetimes SHORT =
       new Lifetimes(Duration.ofDays(100), Duration.ofDays(9), Duration.ofDays(2));
 
