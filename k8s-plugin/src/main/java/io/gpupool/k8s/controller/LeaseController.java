@@ -5,6 +5,7 @@ import io.fabric8.kubernetes.api.model.Namespace;
 import io.fabric8.kubernetes.client.KubernetesClient;
 import io.gpupool.control.v1.LeaseRequest;
 import io.grpc.ManagedChannel;
+import java.time.Duration;
 import java.util.Map;
 import java.util.Optional;
 import java.util.Random;
@@ -19,6 +20,7 @@ import java.util.random.RandomGenerator;
  */
 public final class LeaseController implements AutoCloseable {
   private static final long ANSWER_SECONDS = 5;
+  private static final Duration LISTED_POLL = Duration.ofMillis(50);
 
   private final Loop loop = new Loop();
   private final Api api;
@@ -67,9 +69,18 @@ public final class LeaseController implements AutoCloseable {
     informers = Optional.of(Informers.start(client, loop, new Watched()));
     loop.execute(() -> {
       contact.start();
+      begin(sweep);
+    });
+  }
+
+  /** Asks for leases once all pods are known, so that it can do so in their order. */
+  private void begin(Sweep sweep) {
+    if (isReady()) {
       pods.start();
       sweep.soon();
-    });
+    } else {
+      Timers.Cancellable ignored = loop.after(LISTED_POLL, () -> begin(sweep));
+    }
   }
 
   /**

@@ -22,6 +22,7 @@ import java.util.Optional;
  * What the controller needs to know of a pod, which is a small part of it.
  *
  * @param version of the object, as the API server has it
+ * @param created when, as the API server has it; sorts as it reads
  * @param request as the webhook has written it; empty: not at all
  * @param leases annotation with the leases, as it stands there
  * @param node empty while it is on none
@@ -34,6 +35,7 @@ import java.util.Optional;
 record PodFacts(
     PodKey key,
     String version,
+    String created,
     String request,
     String leases,
     String node,
@@ -94,6 +96,7 @@ record PodFacts(
     return new PodFacts(
         new PodKey(meta.getUid(), meta.getNamespace(), meta.getName()),
         orEmpty(meta.getResourceVersion()),
+        orEmpty(meta.getCreationTimestamp()),
         annotations.getOrDefault(Names.REQUEST, ""),
         annotations.getOrDefault(Names.LEASES, ""),
         orEmpty(pod.getSpec().getNodeName()),

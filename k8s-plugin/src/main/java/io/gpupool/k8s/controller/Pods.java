@@ -7,6 +7,7 @@ import io.gpupool.k8s.request.Names;
 import io.gpupool.k8s.request.PodRequest;
 import java.time.Duration;
 import java.util.ArrayList;
+import java.util.Comparator;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
@@ -26,7 +27,7 @@ final class Pods {
   private final LeaseRequests requests;
   private final Duration lookEvery;
   private final Map<String, Managed> byUid = new HashMap<>();
-  private boolean apart;
+  private boolean apart = true;
 
   /** A pod. */
   private static final class Managed {
@@ -54,8 +55,9 @@ final class Pods {
     lookEvery = around.times().nodeGone().dividedBy(10);
   }
 
-  /** Looks now and then for pods whose nodes are gone. */
+  /** Begins to ask for leases, and to look now and then for pods whose nodes are gone. */
   void start() {
+    goOn();
     look();
   }
 
@@ -118,7 +120,7 @@ final class Pods {
 
   /** Goes on with the pods of a tenant's namespaces. */
   void refresh(String tenant) {
-    for (Managed pod : new ArrayList<>(byUid.values())) {
+    for (Managed pod : inOrder()) {
       if (tenants.of(pod.facts.key().namespace()).filter(tenant::equals).isPresent()) {
         refresh(pod);
       }
@@ -161,7 +163,14 @@ final class Pods {
   /** Asks for all leases again. */
   void goOn() {
     apart = false;
-    List.copyOf(byUid.values()).forEach(this::refresh);
+    inOrder().forEach(this::refresh);
+  }
+
+  /** Who was there first asks first. */
+  private List<Managed> inOrder() {
+    List<Managed> pods = new ArrayList<>(byUid.values());
+    pods.sort(Comparator.comparing(pod -> pod.facts.created()));
+    return pods;
   }
 
   Figures figures(long apiCalls) {

@@ -42,6 +42,7 @@ class PodLeasesTest {
     return new PodFacts(
         KEY,
         "1",
+        "2026-11-22T00:00:00Z",
         "",
         "",
         "",
