@@ -4,6 +4,7 @@ package io.gpupool.k8s.certificates;
 import io.fabric8.kubernetes.api.model.Secret;
 import io.fabric8.kubernetes.client.KubernetesClient;
 import io.fabric8.kubernetes.client.KubernetesClientException;
+import io.gpupool.k8s.api.Failures;
 import java.net.HttpURLConnection;
 import java.time.Clock;
 import java.time.Duration;
@@ -77,7 +78,7 @@ public final class CertificateKeeper implements AutoCloseable {
         LOG.debug("another has changed it meanwhile", e);
         return SOON;
       }
-      tell("certificates cannot be kept, it is tried again: " + e.getMessage());
+      tell("certificates cannot be kept, it is tried again: " + Failures.reason(e));
     } catch (RuntimeException e) {
       tell("certificates cannot be kept, it is tried again: " + e);
     }

@@ -7,6 +7,7 @@ import io.fabric8.kubernetes.client.KubernetesClient;
 import io.fabric8.kubernetes.client.KubernetesClientException;
 import io.fabric8.kubernetes.client.extended.leaderelection.resourcelock.LeaderElectionRecord;
 import io.fabric8.kubernetes.client.extended.leaderelection.resourcelock.LeaseLock;
+import io.gpupool.k8s.api.Failures;
 import java.net.HttpURLConnection;
 import java.time.Duration;
 import java.time.Instant;
@@ -68,8 +69,9 @@ final class ElectionLock extends LeaseLock {
 
   private void tell(KubernetesClientException failure) {
     boolean lost = failure.getCode() == HttpURLConnection.HTTP_CONFLICT;
-    if (!lost && !failure.getMessage().equals(told)) {
-      told = failure.getMessage();
+    String reason = Failures.reason(failure);
+    if (!lost && !reason.equals(told)) {
+      told = reason;
       LOG.warn("the election cannot go on, it is tried again: {}", told);
     }
   }

@@ -4,6 +4,7 @@ package io.gpupool.k8s.command;
 import io.fabric8.kubernetes.api.model.apps.DaemonSet;
 import io.fabric8.kubernetes.client.KubernetesClient;
 import io.fabric8.kubernetes.client.KubernetesClientException;
+import io.gpupool.k8s.api.Failures;
 import java.net.HttpURLConnection;
 import java.time.Duration;
 import java.util.Set;
@@ -64,7 +65,7 @@ final class OwnDaemonSet implements AutoCloseable {
                     + " on the node would stay there: {}",
                 namespace,
                 name,
-                e.getMessage());
+                Failures.reason(e));
           }
         }
         if (!seen) {

@@ -3,6 +3,7 @@ package io.gpupool.k8s.command;
 
 import io.fabric8.kubernetes.api.model.Namespace;
 import io.fabric8.kubernetes.client.KubernetesClient;
+import io.gpupool.k8s.api.Failures;
 import io.gpupool.k8s.certificates.CertificateKeeper;
 import io.gpupool.k8s.certificates.Lifetimes;
 import io.gpupool.k8s.controller.ControllerOptions;
@@ -91,7 +92,7 @@ final class Term implements AutoCloseable {
         try {
           leases = Optional.of(startLeases());
         } catch (RuntimeException e) {
-          String text = "leases cannot be made yet, it is tried again: " + e.getMessage();
+          String text = "leases cannot be made yet, it is tried again: " + Failures.reason(e);
           if (!text.equals(told) && !Thread.currentThread().isInterrupted()) {
             told = text;
             LOG.warn(text);

@@ -7,6 +7,7 @@ import io.gpupool.k8s.admission.Admission;
 import io.gpupool.k8s.admission.Admission.Reviews;
 import io.gpupool.k8s.admission.Settings;
 import io.gpupool.k8s.admission.WebhookServer;
+import io.gpupool.k8s.api.Failures;
 import io.gpupool.transport.tls.TlsContext;
 import java.io.IOException;
 import java.net.InetSocketAddress;
@@ -118,7 +119,7 @@ final class Webhook implements AutoCloseable {
         waitFor(certificate + " has no certificate for the webhook (yet)");
       }
     } catch (IOException | RuntimeException e) {
-      waitFor("the webhook cannot be served: " + e.getMessage());
+      waitFor("the webhook cannot be served: " + Failures.reason(e));
     }
   }
 
@@ -137,7 +138,7 @@ final class Webhook implements AutoCloseable {
             gates ? "with" : "without");
         return gates;
       } catch (RuntimeException e) {
-        waitFor("the API server does not tell its version: " + e.getMessage());
+        waitFor("the API server does not tell its version: " + Failures.reason(e));
         Thread.sleep(LOOK_MILLIS);
       }
     }
