@@ -32,6 +32,9 @@ final class NewPod {
         addGate(changed);
       }
     }
+    if (Trees.annotation(pod, Names.CLAIMS).asText("").equals("true")) {
+      addTokenForClaims(changed);
+    }
     return new Change(changed, reading.warnings());
   }
 
@@ -62,6 +65,16 @@ final class NewPod {
       if (reading.request().containers().containsKey(Trees.name(container))) {
         Token.addMount(container);
         OwnLease.addTo(container);
+      }
+    }
+  }
+
+  /** What a claim gives a container comes from the node, but for the token. */
+  private static void addTokenForClaims(ObjectNode pod) throws DeniedException {
+    for (ObjectNode container : Trees.containers(pod)) {
+      if (!container.path("resources").path("claims").isEmpty()) {
+        Token.addVolume(Trees.map(pod, "spec"));
+        Token.addMount(container);
       }
     }
   }

@@ -18,7 +18,8 @@ import java.util.regex.Pattern;
 record Annotations(Map<String, String> texts) {
   private static final String COUNT_OF = Names.GPU_COUNT + ".";
   private static final Set<String> KNOWN =
-      Set.of(Names.REQUEST, Names.LEASES, Names.GPU_COUNT, Names.SELECT, Names.PRIORITY);
+      Set.of(
+          Names.REQUEST, Names.LEASES, Names.GPU_COUNT, Names.SELECT, Names.PRIORITY, Names.CLAIMS);
   private static final Set<String> AS_ALL = Set.of("all", "injection", "y", "yes", "true", "on");
   private static final Pattern COUNT = Pattern.compile("[0-9]{1,9}");
   private static final Pattern PRIORITY = Pattern.compile("[+-]?[0-9]{1,9}");
@@ -144,8 +145,10 @@ record Annotations(Map<String, String> texts) {
                 + COUNT_OF
                 + "CONTAINER, "
                 + Names.SELECT
-                + " and "
+                + ", "
                 + Names.PRIORITY
+                + " and "
+                + Names.CLAIMS
                 + ".");
       }
     }
@@ -157,7 +160,8 @@ record Annotations(Map<String, String> texts) {
         .anyMatch(name ->
             name.startsWith(Names.PREFIX)
                 && !name.equals(Names.REQUEST)
-                && !name.equals(Names.LEASES));
+                && !name.equals(Names.LEASES)
+                && !name.equals(Names.CLAIMS));
   }
 
   private Optional<String> text(String name) {

@@ -21,6 +21,9 @@ public final class Names {
   public static final String SELECT = PREFIX + "select";
   public static final String PRIORITY = PREFIX + "priority";
 
+  /** Annotation of pods that use claims of dynamic resource allocation: {@code true}. */
+  public static final String CLAIMS = PREFIX + "claims";
+
   /** Label of pods that have asked, with the value {@code true}. */
   public static final String MANAGED = PREFIX + "managed";
 
