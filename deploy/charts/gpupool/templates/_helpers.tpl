@@ -95,24 +95,25 @@ tls://{{ include "gpupool.name" . }}-server.{{ .Release.Namespace }}.svc:7642
   readOnly: true
 {{- end -}}
 
-{{- /* The roots: of a pool elsewhere as the values have them, cert-manager's, or the controller's. Called with (context, optional). */ -}}
+{{- /* Whether the roots are those that the controller makes. */ -}}
+{{- define "gpupool.ownRoots" -}}
+{{- if and (include "gpupool.servers" .) (not .Values.pool.ca) (not .Values.certManager.enabled) }}true{{ end -}}
+{{- end -}}
+
+{{- /* The roots: of a pool elsewhere as the values have them, cert-manager's, or the controller's. */ -}}
 {{- define "gpupool.caVolume" -}}
-{{- $root := index . 0 -}}
 - name: ca
-{{- if $root.Values.pool.ca }}
+{{- if .Values.pool.ca }}
   configMap:
-    name: {{ include "gpupool.name" $root }}-pool
-{{- else if $root.Values.certManager.enabled }}
+    name: {{ include "gpupool.name" . }}-pool
+{{- else if .Values.certManager.enabled }}
   secret:
-    secretName: {{ include "gpupool.name" $root }}-server-tls
+    secretName: {{ include "gpupool.name" . }}-server-tls
     items:
       - {key: ca.crt, path: ca.crt}
 {{- else }}
   configMap:
-    name: {{ include "gpupool.name" $root }}-ca
-    {{- if index . 1 }}
-    optional: true
-    {{- end }}
+    name: {{ include "gpupool.name" . }}-ca
     items:
       - {key: ca.crt, path: ca.crt}
 {{- end }}

@@ -24,7 +24,7 @@ import java.util.Map;
  * controller needs no right to create any, and none is left when the release is uninstalled.
  */
 final class ClusterObjects {
-  private static final String ROOTS = "ca.crt";
+  static final String ROOTS = "ca.crt";
 
   private final KubernetesClient client;
   private final String release;

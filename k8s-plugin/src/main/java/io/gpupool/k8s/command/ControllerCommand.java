@@ -4,6 +4,7 @@ package io.gpupool.k8s.command;
 import io.fabric8.kubernetes.client.KubernetesClient;
 import io.gpupool.agent.LeaseWish;
 import io.gpupool.k8s.certificates.Lifetimes;
+import io.gpupool.k8s.certificates.RootsFile;
 import io.gpupool.k8s.dra.DraOptions;
 import io.gpupool.transport.EventLoops;
 import io.gpupool.transport.Signals;
@@ -88,6 +89,13 @@ final class ControllerCommand implements Callable<Integer> {
   private Certificates certificates = Certificates.own;
 
   @Option(
+      names = "--keep-roots",
+      description = {
+        "keeps the file of --tls-ca as the release's ConfigMap has it, which the controller fills in"
+      })
+  private boolean keepRoots;
+
+  @Option(
       names = "--webhook-tls",
       paramLabel = "FOLDER",
       defaultValue = "/etc/gpupool/webhook-tls",
@@ -146,9 +154,14 @@ final class ControllerCommand implements Callable<Integer> {
         KubernetesClient election = api.client(Leadership.REQUEST_MILLIS, 0);
         ControllerProcess process =
             ControllerProcess.start(setup, api, client, election, pool.connections(loops))) {
+      Optional<RootsFile> roots =
+          pool.trusted()
+              .filter(file -> keepRoots)
+              .map(file -> RootsFile.keep(client, name, setup.namespace(), file));
       System.out.println("gpupool-k8s controller started: health port " + process.healthPort());
       System.out.flush();
       Signals.awaitTermination();
+      roots.ifPresent(RootsFile::close);
     }
     return 0;
   }

@@ -46,6 +46,11 @@ final class PoolOptions {
         new TlsFiles(Optional.empty(), Optional.empty(), trusted), insecure, true);
   }
 
+  /** The file of roots. */
+  Optional<Path> trusted() {
+    return trusted;
+  }
+
   /** Connects nothing yet. */
   PoolConnections connections(EventLoopGroup loops) {
     return new PoolConnections(address(), token.map(TokenFile::new), security(), loops);

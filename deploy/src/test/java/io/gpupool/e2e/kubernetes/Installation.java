@@ -1,0 +1,133 @@
+// SPDX-License-Identifier: Apache-2.0
+package io.gpupool.e2e.kubernetes;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import com.google.gson.JsonElement;
+import com.google.gson.JsonParser;
+import io.fabric8.kubernetes.api.model.Quantity;
+import io.gpupool.deploy.chart.Chart;
+import java.io.IOException;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.nio.file.attribute.PosixFilePermissions;
+import java.time.Duration;
+import java.util.ArrayList;
+import java.util.List;
+
+/** A release of the chart in a cluster, from this build's image. */
+final class Installation {
+  static final String NAMESPACE = "gpupool-system";
+  private static final String IMAGE = "localhost/gpupool:test";
+  private static final Duration START = Duration.ofMinutes(4);
+
+  private final Cluster cluster;
+
+  private Installation(Cluster cluster) {
+    this.cluster = cluster;
+  }
+
+  /** As docs/kubernetes.md says for such an old cluster, with one GPU in software. */
+  static Installation install(Cluster cluster, Path folder) throws IOException {
+    Path image = folder.resolve("gpupool.tar");
+    Shell.Ended made =
+        Shell.run(START, Cluster.DEPLOY.resolve("build/container-image"), image, "--name", IMAGE);
+    assertThat(made.status()).as("%s", made).isZero();
+    cluster.load(image);
+    Path state = Files.createDirectories(folder.resolve("state"));
+    Files.setPosixFilePermissions(state, PosixFilePermissions.fromString("rwxrwxrwx"));
+    Path objects = folder.resolve("gpupool.yaml");
+    String chart = String.join("---\n", Chart.of("1.20.2").values(VALUES).documents());
+    Files.writeString(objects, BEFORE.formatted(NAMESPACE, state) + "---\n" + chart);
+    cluster.kubectlPrints("label", "namespace", "kube-system", "gpupool.io/admission=ignore");
+    cluster.kubectlPrints("apply", "-f", objects);
+    Installation made2 = new Installation(cluster);
+    made2.awaitReady();
+    return made2;
+  }
+
+  private static final String VALUES =
+      """
+      image: {repository: localhost/gpupool, tag: test}
+      controller: {replicas: 2}
+      server:
+        gpus: {kind: soft, memory: 80Gi}
+        drainLimit: 1s
+        terminationGracePeriodSeconds: 10
+      """;
+
+  private static final String BEFORE =
+      """
+      apiVersion: v1
+      kind: Namespace
+      metadata:
+        name: %s
+        labels: {gpupool.io/admission: ignore}
+      ---
+      apiVersion: v1
+      kind: PersistentVolume
+      metadata: {name: state}
+      spec:
+        capacity: {storage: 1Gi}
+        accessModes: [ReadWriteOnce]
+        hostPath: {path: %s}
+      """;
+
+  void awaitReady() {
+    for (String object :
+        List.of(
+            "deployment/gpupool-controller",
+            "statefulset/gpupool-server",
+            "daemonset/gpupool-node")) {
+      Later.within(
+          START,
+          () -> {
+            String[] counts =
+                cluster
+                    .kubectlPrints("get", object, "-n", NAMESPACE, "-o", readyOf(object))
+                    .split("/", 2);
+            assertThat(counts[0]).as(object).isNotEmpty().isEqualTo(counts[1]);
+          });
+    }
+  }
+
+  private static String readyOf(String object) {
+    return object.startsWith("daemonset")
+        ? "jsonpath={.status.numberReady}/{.status.desiredNumberScheduled}"
+        : "jsonpath={.status.readyReplicas}/{.spec.replicas}";
+  }
+
+  /** How many hundredths of GPUs the node has for pods. */
+  int offered() {
+    Quantity quantity =
+        cluster
+            .client()
+            .nodes()
+            .withName("node-1")
+            .get()
+            .getStatus()
+            .getAllocatable()
+            .get("gpupool.io/gpu-percent");
+    return quantity == null ? 0 : Integer.parseInt(quantity.getAmount());
+  }
+
+  /** The ids of all leases of the pool. */
+  List<String> leases() {
+    List<String> ids = new ArrayList<>();
+    JsonParser.parseString(inController("gpupool", "lease", "list", "--output", "json"))
+        .getAsJsonArray()
+        .forEach(lease -> ids.add(id(lease)));
+    return ids;
+  }
+
+  private static String id(JsonElement lease) {
+    return lease.getAsJsonObject().get("id").getAsString();
+  }
+
+  String inController(Object... command) {
+    List<Object> line =
+        new ArrayList<>(List.of("exec", "-n", NAMESPACE, "deployment/gpupool-controller", "--"));
+    line.addAll(List.of(command));
+    return cluster.kubectlPrints(line.toArray());
+  }
+}

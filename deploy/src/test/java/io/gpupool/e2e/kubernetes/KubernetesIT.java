@@ -1,0 +1,314 @@
+// SPDX-License-Identifier: Apache-2.0
+package io.gpupool.e2e.kubernetes;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assumptions.assumeThat;
+
+import java.io.IOException;
+import java.nio.file.Path;
+import java.time.Duration;
+import org.junit.jupiter.api.AfterAll;
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.BeforeAll;
+import org.junit.jupiter.api.MethodOrderer;
+import org.junit.jupiter.api.Order;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.TestMethodOrder;
+import org.junit.jupiter.api.io.TempDir;
+
+/**
+ * gpupool in a real Kubernetes 1.20, installed by its chart: what pods get, and what they do not.
+ * One cluster is for all tests; those that end something come last. The pool has one GPU.
+ */
+@TestMethodOrder(MethodOrderer.OrderAnnotation.class)
+class KubernetesIT {
+  private static final String NODE = "daemonset/gpupool-node";
+
+  @TempDir static Path folder;
+  private static Cluster cluster;
+  private static Installation gpupool;
+  private static Pods pods;
+
+  @BeforeAll
+  static void install() throws IOException {
+    assumeThat(Cluster.missing().orElse("")).as("skipped: %s", Cluster.missing()).isEmpty();
+    Path image = folder.resolve("program.tar");
+    var program = ProgramImage.make(folder.resolve("program"), image);
+    cluster = Cluster.start();
+    assumeThat(cluster.takesChanges())
+        .as("skipped: webhooks cannot change objects in this cluster")
+        .isTrue();
+    cluster.load(image);
+    gpupool = Installation.install(cluster, folder);
+    pods = new Pods(cluster, "team", program);
+    cluster.kubectlPrints("create", "namespace", "team");
+    cluster.kubectlPrints("label", "namespace", "team", "gpupool.io/admission=required");
+    Later.is(
+        () -> assertThat(gpupool.offered()).as("hundredths of GPUs on the node").isEqualTo(100));
+  }
+
+  @AfterAll
+  static void end() {
+    if (cluster != null) {
+      cluster.close();
+    }
+  }
+
+  @AfterEach
+  void nothingIsLeft() {
+    pods.deleteWorkloads();
+    Later.is(() -> {
+      pods.deleteAll();
+      assertThat(gpupool.leases()).as("leases of pods that are gone").isEmpty();
+    });
+  }
+
+  @Test
+  @Order(1)
+  void podDeploymentAndJob_fractionFromPlainImage_computeOnThePool() {
+    pods.make("pod", Pods.spec("0.5", pods.computes()));
+    String template = "template: {metadata: {labels: {app: %s}}, spec: %s}}}";
+    String deployment =
+        "{apiVersion: apps/v1, kind: Deployment, metadata: {name: some}, spec: {selector:"
+            + " {matchLabels: {app: some}}, "
+            + template.formatted(
+                "some", Pods.spec("250m", pods.computesAndStays()).replace("Never", "Always"));
+    String job =
+        "{apiVersion: batch/v1, kind: Job, metadata: {name: once}, spec: {"
+            + template.formatted("once", Pods.spec("0.2", pods.computes()));
+    pods.apply(deployment);
+    pods.apply(job);
+    pods.awaitComputed("pod");
+    pods.awaitStays(pods.withLabel("app", "some"));
+    pods.awaitComputed(pods.withLabel("app", "once"));
+    assertThat(pods.events("pod"))
+        .anySatisfy(event -> assertThat(event).startsWith("LeaseGranted"));
+    Later.is(() -> assertThat(gpupool.leases()).as("of what still runs").hasSize(1));
+    String before = pods.generation("deployment/some") + pods.generation("job/once");
+    pods.apply(deployment);
+    pods.apply(job);
+    assertThat(pods.generation("deployment/some") + pods.generation("job/once"))
+        .as("applied again, nothing is another")
+        .isEqualTo(before);
+    assertThat(cluster.kubectlPrints("gpupool", "top")).contains("gpupool-server-0", "25%");
+    assertThat(cluster.kubectlPrints("gpupool", "leases")).contains("team/some-");
+  }
+
+  @Test
+  @Order(2)
+  void pod_whenAllIsTaken_waitsSaysWhyAndComesNext() {
+    pods.make("holder", Pods.spec("1", pods.computesAndStays()));
+    pods.awaitStays("holder");
+    pods.make("next", Pods.spec("0.5", pods.computes()));
+    Later.is(() ->
+        assertThat(pods.lease("next"))
+            .hasValueSatisfying(
+                text -> assertThat(text).startsWith("Queued: place 1 in the queue")));
+    Later.is(
+        () -> assertThat(pods.events("next")).anyMatch(text -> text.startsWith("LeaseQueued")));
+    assertThat(cluster.kubectlPrints("gpupool", "explain", "next", "-n", "team"))
+        .contains("container main: 50 percent of a GPU", "It waits for GPUs", "place 1")
+        .contains("LeaseQueued", "team/holder: lease L");
+    pods.delete("holder");
+    pods.awaitComputed("next");
+    assertThat(cluster.kubectlPrints("gpupool", "explain", "next", "-n", "team"))
+        .contains("It has ended");
+  }
+
+  @Test
+  @Order(3)
+  void pod_moreThanThereIs_isRefusedOrSaysSo() {
+    Shell.Ended tooMuchMemory =
+        pods.applying(
+            "{apiVersion: v1, kind: Pod, metadata: {name: large}, spec: {containers: [{name: main,"
+                + " image: x, resources: {limits: {gpupool.io/gpu-memory: 200Gi}}}]}}");
+    assertThat(tooMuchMemory.status()).isNotZero();
+    assertThat(tooMuchMemory.errors()).contains("204800Mi", "81920Mi");
+    pods.make("two", Pods.spec("2", pods.computes()));
+    Later.is(() ->
+        assertThat(pods.lease("two"))
+            .hasValueSatisfying(text -> assertThat(text).startsWith("Refused: ")));
+    assertThat(cluster.kubectlPrints("gpupool", "explain", "two", "-n", "team"))
+        .contains("container main: 200 percent of a GPU", "The pool has refused it");
+  }
+
+  @Test
+  @Order(4)
+  void pod_leaseAndSocketOfAnother_getsNothing() {
+    pods.make("owner", Pods.spec("0.5", pods.computesAndStays()));
+    pods.awaitStays("owner");
+    String lease = pods.leaseId("owner");
+    String uid = pods.get("owner").getMetadata().getUid();
+    // One that asks for nothing and takes shim and socket from the node; one that has a lease of
+    // its own.
+    for (String id : new String[] {lease, uid + "/main", "pod/main"}) {
+      pods.make(
+          "thief",
+          "{restartPolicy: Never, containers: [{name: main, image: '"
+              + ProgramImage.NAME
+              + "', command: [sh, -c, '"
+              + pods.computes()
+              + "'], env: [{name: LD_LIBRARY_PATH, value: /run/gpupool/shim}, {name: GPUPOOL_AGENT,"
+              + " value: /run/gpupool/agent.sock}, {name: GPUPOOL_LEASE, value: '"
+              + id
+              + "'}], volumeMounts: [{name: agent, mountPath: /run/gpupool}]}],"
+              + " volumes: [{name: agent, hostPath: {path: /run/gpupool}}]}");
+      Later.is(
+          () -> assertThat(pods.phase("thief")).as("%s", pods.log("thief")).isEqualTo("Failed"));
+      assertThat(pods.log("thief")).doesNotContain("OK");
+      pods.delete("thief");
+    }
+    pods.make("guest", Pods.spec("0.25", "export GPUPOOL_LEASE=" + lease + "; " + pods.computes()));
+    Later.is(() -> assertThat(pods.phase("guest")).as("%s", pods.log("guest")).isEqualTo("Failed"));
+    assertThat(pods.log("guest")).doesNotContain("OK");
+    assertThat(
+            cluster
+                .kubectl("exec", "-n", "team", "owner", "--", "sh", "-c", pods.computes())
+                .output())
+        .as("the owner's goes on")
+        .contains("vector_add: OK");
+  }
+
+  @Test
+  @Order(5)
+  void resourceQuota_rewrittenResource_counts() {
+    cluster.kubectlPrints(
+        "create", "quota", "gpus", "-n", "team", "--hard=requests.gpupool.io/gpu-percent=60");
+    try {
+      Later.is(() ->
+          assertThat(
+                  cluster.kubectlPrints(
+                      "get", "quota", "gpus", "-n", "team", "-o", "jsonpath={.status.used}"))
+              .contains("gpu-percent\":\"0\""));
+      // Two GPUs, a quarter of each.
+      pods.apply(
+          "{apiVersion: v1, kind: Pod, metadata: {name: first, annotations: {gpupool.io/gpu-count:"
+              + " \"2\"}}, spec: "
+              + Pods.spec("0.25", "exec sleep 1000")
+              + "}");
+      Shell.Ended second =
+          pods.applying(
+              "{apiVersion: v1, kind: Pod, metadata: {name: second}, spec: "
+                  + Pods.spec("0.25", pods.computes())
+                  + "}");
+      assertThat(second.errors()).contains("exceeded quota").contains("gpu-percent=50");
+    } finally {
+      cluster.kubectlPrints("delete", "quota", "gpus", "-n", "team");
+    }
+  }
+
+  @Test
+  @Order(6)
+  void goldenManifests_realApiServer_becomeWhatTheySay() throws IOException {
+    GoldenManifests.Outcome outcome = new GoldenManifests(cluster).tryAll("team");
+    assertThat(outcome.wrong()).isEmpty();
+    assertThat(outcome.tried()).isGreaterThan(60);
+  }
+
+  @Test
+  @Order(7)
+  void examples_ofKindsThatTheClusterHas_areTaken() {
+    Path examples = Cluster.DEPLOY.resolve("examples/kubernetes");
+    for (String name : new String[] {"pytorch-mnist", "deployment-half", "inference-autoscaling"}) {
+      assertThat(
+              cluster.kubectlPrints(
+                  "apply",
+                  "-n",
+                  "team",
+                  "--dry-run=server",
+                  "-f",
+                  examples.resolve(name + ".yaml")))
+          .contains("created (server dry run)");
+    }
+  }
+
+  @Test
+  @Order(8)
+  void agentAndPlugin_restarted_leaveRunningProgramsAlone() {
+    pods.make(
+        "long",
+        Pods.spec(
+            "0.5",
+            "i=0; while [ $i -lt 1000 ]; do " + pods.computes() + " || exit 1; i=$((i+1)); done"));
+    pods.awaitComputed("long");
+    String lease = pods.leaseId("long");
+    cluster.kubectlPrints("rollout", "restart", NODE, "-n", Installation.NAMESPACE);
+    cluster.kubectlPrints("rollout", "status", NODE, "-n", Installation.NAMESPACE, "--timeout=60s");
+    Later.is(() -> assertThat(gpupool.offered()).isEqualTo(100));
+    cluster.restartKubelet();
+    Later.is(() -> assertThat(gpupool.offered()).isEqualTo(100));
+    // Of a job: for a moment, a pod may come to a kubelet that does not know the plugin again.
+    pods.apply(
+        "{apiVersion: batch/v1, kind: Job, metadata: {name: new}, spec: {template: {spec: "
+            + Pods.spec("0.5", pods.computes())
+            + "}}}");
+    Later.is(() -> assertThat(pods.succeeded("new")).as("succeeded").isEqualTo("1"));
+    assertThat(pods.phase("long")).as("%s", pods.log("long")).isEqualTo("Running");
+    assertThat(pods.leaseId("long")).isEqualTo(lease);
+  }
+
+  @Test
+  @Order(9)
+  void server_killedAndBack_servesItsLeasesAgain() {
+    pods.make("stays", Pods.spec("0.5", pods.computesAndStays()));
+    pods.awaitStays("stays");
+    cluster.kubectlPrints(
+        "delete",
+        "pod",
+        "gpupool-server-0",
+        "-n",
+        Installation.NAMESPACE,
+        "--grace-period=0",
+        "--force");
+    gpupool.awaitReady();
+    Later.is(() ->
+        assertThat(pods.lease("stays"))
+            .hasValueSatisfying(text -> assertThat(text).startsWith("Granted")));
+    Later.is(() ->
+        assertThat(
+                cluster
+                    .kubectl("exec", "-n", "team", "stays", "--", "sh", "-c", pods.computes())
+                    .output())
+            .contains("vector_add: OK"));
+  }
+
+  @Test
+  @Order(10)
+  void webhook_down_refusesFractionsAndLeavesPlainPodsAlone() {
+    cluster.kubectlPrints(
+        "scale", "deployment/gpupool-controller", "-n", Installation.NAMESPACE, "--replicas=0");
+    Later.is(() ->
+        assertThat(
+                cluster.kubectlPrints(
+                    "get",
+                    "endpoints",
+                    "gpupool-webhook",
+                    "-n",
+                    Installation.NAMESPACE,
+                    "-o",
+                    "jsonpath={.subsets}"))
+            .isEmpty());
+    try {
+      String half =
+          "{apiVersion: v1, kind: Pod, metadata: {name: half}, spec: "
+              + Pods.spec("0.5", pods.computes())
+              + "}";
+      Later.within(
+          Duration.ofSeconds(20),
+          () -> assertThat(pods.applying(half).errors()).contains("failed calling webhook"));
+      Pods others = new Pods(cluster, "default", pods.program());
+      assertThat(others.applying(half).errors()).contains("must be an integer");
+      others.make(
+          "plain",
+          "{restartPolicy: Never, containers: [{name: main, image: '"
+              + ProgramImage.NAME
+              + "', command: [id]}]}");
+      Later.is(() -> assertThat(others.phase("plain")).isEqualTo("Succeeded"));
+      others.delete("plain");
+    } finally {
+      cluster.kubectlPrints(
+          "scale", "deployment/gpupool-controller", "-n", Installation.NAMESPACE, "--replicas=2");
+      gpupool.awaitReady();
+    }
+  }
+}

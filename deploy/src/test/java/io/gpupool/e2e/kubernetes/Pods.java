@@ -1,0 +1,159 @@
+// SPDX-License-Identifier: Apache-2.0
+package io.gpupool.e2e.kubernetes;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import io.fabric8.kubernetes.api.model.Pod;
+import io.fabric8.kubernetes.api.model.PodCondition;
+import java.io.IOException;
+import java.io.UncheckedIOException;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.List;
+import java.util.Optional;
+
+/** Pods of one namespace, as kubectl makes them and Kubernetes shows them. */
+record Pods(Cluster cluster, String namespace, List<String> program) {
+  private static final String CONDITION = "gpupool.io/Lease";
+
+  /** Runs the program once. */
+  String computes() {
+    return String.join(" ", program);
+  }
+
+  /** Runs it, and then waits until it is ended, as it does for a second program at any time. */
+  String computesAndStays() {
+    return computes() + " && echo stays && exec sleep 1000";
+  }
+
+  /**
+   * The specification of a pod of one container.
+   *
+   * @param gpu what it asks for, of {@code gpupool.io/gpu}
+   * @param command of its shell
+   */
+  static String spec(String gpu, String command) {
+    return "{restartPolicy: Never, terminationGracePeriodSeconds: 1, containers: [{name: main, image: '"
+        + ProgramImage.NAME
+        + "', command: [sh, -c, '"
+        + command
+        + "'], resources: {limits: {gpupool.io/gpu: "
+        + gpu
+        + "}}}]}";
+  }
+
+  void make(String name, String spec) {
+    apply("{apiVersion: v1, kind: Pod, metadata: {name: " + name + "}, spec: " + spec + "}");
+  }
+
+  /** Applies a manifest as users do. */
+  String apply(String yaml) {
+    Shell.Ended ended = applying(yaml);
+    assertThat(ended.status()).as("%s", ended).isZero();
+    return ended.output();
+  }
+
+  Shell.Ended applying(String yaml, Object... options) {
+    try {
+      Path file = Files.createTempFile("manifest", ".yaml");
+      try {
+        // What begins with a brace would be taken for JSON.
+        Files.writeString(file, "---\n" + yaml);
+        Object[] line = new Object[options.length + 5];
+        System.arraycopy(new Object[] {"apply", "-n", namespace, "-f", file}, 0, line, 0, 5);
+        System.arraycopy(options, 0, line, 5, options.length);
+        return cluster.kubectl(line);
+      } finally {
+        Files.delete(file);
+      }
+    } catch (IOException e) {
+      throw new UncheckedIOException(e);
+    }
+  }
+
+  Pod get(String name) {
+    Pod pod = cluster.client().pods().inNamespace(namespace).withName(name).get();
+    assertThat(pod).as("pod %s", name).isNotNull();
+    return pod;
+  }
+
+  /** The only one with a label. */
+  String withLabel(String key, String value) {
+    List<Pod> found =
+        cluster.client().pods().inNamespace(namespace).withLabel(key, value).list().getItems();
+    assertThat(found).as("pods with %s=%s", key, value).hasSize(1);
+    return found.getFirst().getMetadata().getName();
+  }
+
+  String log(String name) {
+    return cluster.kubectl("logs", "-n", namespace, name).output();
+  }
+
+  /** Its condition about leases as REASON: MESSAGE. */
+  Optional<String> lease(String name) {
+    return get(name).getStatus().getConditions().stream()
+        .filter(condition -> condition.getType().equals(CONDITION))
+        .map(Pods::text)
+        .findFirst();
+  }
+
+  private static String text(PodCondition condition) {
+    return condition.getReason() + ": " + condition.getMessage();
+  }
+
+  /** The id of its container's lease. */
+  String leaseId(String name) {
+    String leases = get(name).getMetadata().getAnnotations().get("gpupool.io/leases");
+    assertThat(leases).isNotNull();
+    return leases.replaceAll(".*\"(L\\d+)\".*", "$1");
+  }
+
+  String phase(String name) {
+    return get(name).getStatus().getPhase();
+  }
+
+  List<String> events(String name) {
+    return cluster.client().v1().events().inNamespace(namespace).list().getItems().stream()
+        .filter(event -> event.getInvolvedObject().getName().equals(name))
+        .map(event -> event.getReason() + ": " + event.getMessage())
+        .toList();
+  }
+
+  void awaitComputed(String name) {
+    Later.is(() ->
+        assertThat(log(name)).as("%s %s", phase(name), events(name)).contains("vector_add: OK"));
+  }
+
+  void awaitStays(String name) {
+    Later.is(
+        () -> assertThat(log(name)).as("%s %s", phase(name), events(name)).contains("OK", "stays"));
+  }
+
+  void delete(String... names) {
+    cluster.kubectlPrints(
+        "delete", "pod", "-n", namespace, "--grace-period=1", String.join(" ", names));
+  }
+
+  /** How many times an object's specification has changed; jobs count no changes. */
+  String generation(String object) {
+    return cluster.kubectlPrints(
+        "get", object, "-n", namespace, "-o", "jsonpath={.metadata.generation}{.spec.template}");
+  }
+
+  /** How many pods of a job have. */
+  String succeeded(String job) {
+    return cluster.kubectlPrints(
+        "get", "job", job, "-n", namespace, "-o", "jsonpath={.status.succeeded}");
+  }
+
+  /** Deletes what makes pods. */
+  void deleteWorkloads() {
+    cluster.kubectlPrints("delete", "deployments,jobs", "-n", namespace, "--all");
+  }
+
+  /** Deletes all of them, without waiting for what this old kubelet cleans up once a minute. */
+  void deleteAll() {
+    cluster.kubectlPrints(
+        "delete", "pods", "-n", namespace, "--all", "--force", "--grace-period=0");
+  }
+}
