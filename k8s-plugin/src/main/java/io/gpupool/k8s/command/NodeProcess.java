@@ -42,6 +42,7 @@ final class NodeProcess implements AutoCloseable {
   private final PoolGpus gpus;
   private final DevicePlugin plugin;
   private final HealthPort health;
+  private volatile boolean poolKnown;
 
   /**
    * What it is started with; see {@link NodeCommand}.
@@ -143,9 +144,12 @@ final class NodeProcess implements AutoCloseable {
     if (!Files.exists(setup.socket())) {
       return Optional.of("the agent's socket " + setup.socket() + " is gone");
     }
-    return plugin.isServing()
-        ? Optional.empty()
-        : Optional.of("the device plugin does not serve (yet): is there a kubelet?");
+    if (!plugin.isWatched()) {
+      return Optional.of("no kubelet watches the device plugin (yet)");
+    }
+    // Pods that a kubelet starts before would be refused for want of devices.
+    poolKnown |= gpus.healthyGpus().isPresent();
+    return poolKnown ? Optional.empty() : Optional.of("the pool has not told what it has (yet)");
   }
 
   private List<Meter> gauges() {

@@ -57,8 +57,14 @@ final class OwnDaemonSet implements AutoCloseable {
       while (!seen) {
         try {
           seen = get() != null;
+          if (seen) {
+            LOG.info(
+                "of DaemonSet {}/{}: once that is gone, nothing is left on the node",
+                namespace,
+                name);
+          }
         } catch (KubernetesClientException e) {
-          if (!told) {
+          if (!told && !Thread.currentThread().isInterrupted()) {
             told = true;
             LOG.warn(
                 "DaemonSet {}/{} cannot be asked for, so its end would not be known and what is"

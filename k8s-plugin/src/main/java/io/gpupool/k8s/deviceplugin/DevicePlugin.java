@@ -54,6 +54,11 @@ public final class DevicePlugin implements AutoCloseable {
     return serving;
   }
 
+  /** Whether a kubelet is being told of the devices. */
+  public boolean isWatched() {
+    return serving && service.isWatched();
+  }
+
   /** How many times a kubelet has taken the plugin. */
   public long registrations() {
     return registration.registrations();

@@ -42,7 +42,7 @@ class NodeEndIT {
         .create();
   }
 
-  private Child start() throws IOException {
+  private Child start() throws Exception {
     Child child =
         new Child(
             node,
@@ -61,12 +61,12 @@ class NodeEndIT {
             "--kubelet-folder=" + node.resolve("kubelet"),
             "--cdi-folder=" + node.resolve("cdi"),
             "--health-port=0");
-    child.awaitReady();
+    assertThat(child.get("/readyz").body()).contains("no kubelet watches the device plugin");
     await()
         .atMost(Duration.ofSeconds(30))
-        .until(() ->
-            child.get("/metrics").body().contains("gpupool_k8s_api_requests_total{method=\"GET\""));
+        .until(() -> child.log().contains("of DaemonSet gpus/pool-node"));
     assertThat(node.resolve("run/agent.sock")).exists();
+    await().until(() -> Files.exists(node.resolve("kubelet/device-plugins/gpupool.sock")));
     return child;
   }
 

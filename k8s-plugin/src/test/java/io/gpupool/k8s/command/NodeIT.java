@@ -169,7 +169,7 @@ class NodeIT {
       assertThat(Files.readString(node.resolve("cdi/gpupool.io-gpu.json")))
           .contains("\"kind\": \"gpupool.io/gpu\"")
           .contains(node.resolve("run/shim/libcuda.so.1").toString());
-      assertThat(get(process, "/readyz")).isEqualTo("ok\n");
+      await().atMost(LIMIT).until(() -> get(process, "/readyz").equals("ok\n"));
       await()
           .atMost(LIMIT)
           .untilAsserted(() ->
@@ -178,6 +178,7 @@ class NodeIT {
                   .contains("gpupool_k8s_pool_healthy_gpus 1.0"));
       DocumentedMetrics.require(get(process, "/metrics"));
       kubelet.restart();
+      await().atMost(LIMIT).until(() -> get(process, "/readyz").equals("ok\n"));
       await().atMost(LIMIT).until(() -> kubelet.devices().size() == 100);
     }
     assertThat(node.resolve("kubelet/device-plugins/gpupool.sock")).doesNotExist();
