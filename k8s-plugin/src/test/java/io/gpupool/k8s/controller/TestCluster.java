@@ -20,6 +20,8 @@ import io.fabric8.kubernetes.client.server.mock.KubernetesCrudDispatcher;
 import io.fabric8.kubernetes.client.server.mock.KubernetesMockServer;
 import io.fabric8.mockwebserver.Context;
 import io.fabric8.mockwebserver.MockWebServer;
+import io.fabric8.mockwebserver.http.MockResponse;
+import io.fabric8.mockwebserver.http.RecordedRequest;
 import io.gpupool.k8s.request.GpuRequest;
 import io.gpupool.k8s.request.Names;
 import io.gpupool.k8s.request.PodRequest;
@@ -47,11 +49,16 @@ final class TestCluster implements AutoCloseable {
   private static final Logger REQUESTS = Logger.getLogger(MockWebServer.class.getName());
 
   final KubernetesClient client;
-  private final KubernetesCrudDispatcher objects = new KubernetesCrudDispatcher();
+  private final KubernetesCrudDispatcher objects;
   private KubernetesMockServer server;
   private final int port;
 
   TestCluster() {
+    this(new KubernetesCrudDispatcher());
+  }
+
+  private TestCluster(KubernetesCrudDispatcher objects) {
+    this.objects = objects;
     REQUESTS.setLevel(Level.WARNING);
     serve(0);
     port = server.getPort();
@@ -61,6 +68,19 @@ final class TestCluster implements AutoCloseable {
             new NamespaceBuilder().withNewMetadata().withName("default").endMetadata().build())
         .create();
     addNode(NODE);
+  }
+
+  /** One that takes events and forgets them: it looks at all objects with each call. */
+  static TestCluster withoutEvents() {
+    return new TestCluster(
+        new KubernetesCrudDispatcher() {
+          @Override
+          public MockResponse handleCreate(RecordedRequest request) {
+            return request.getPath().endsWith("/events")
+                ? new MockResponse().setResponseCode(201).setBody(request.getUtf8Body())
+                : super.handleCreate(request);
+          }
+        });
   }
 
   private void serve(int at) {
