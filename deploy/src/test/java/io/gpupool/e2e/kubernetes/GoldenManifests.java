@@ -54,7 +54,9 @@ final class GoldenManifests {
                 ? YAML.unmarshal("---\n" + documents[1], JsonNode.class)
                 : JSON.createObjectNode();
         // Updates need what was there before; a Service is none of the webhook's.
-        if (!given.has("oldObject") && PATHS.containsKey(kind(given))) {
+        if (!given.has("oldObject")
+            && !NEWER.contains(file.getFileName().toString())
+            && PATHS.containsKey(kind(given))) {
           tried++;
           String fault = fault(namespace, given.path("object"), expected);
           if (!fault.isEmpty()) {
@@ -122,6 +124,14 @@ final class GoldenManifests {
     }
     return expected.asText().equals(made.asText()) ? "" : at + " is " + made + ", not " + expected;
   }
+
+  /** Cases of fields and gates that Kubernetes 1.20 does not know, and drops. */
+  private static final List<String> NEWER =
+      List.of(
+          "containers-init-and-sidecar.yaml",
+          "refused-node-named.yaml",
+          "refused-pod-level.yaml",
+          "refused-windows.yaml");
 
   /** What Kubernetes 1.20 does not know. */
   private static final List<String> NOT_THERE = List.of("schedulingGates");
