@@ -225,12 +225,8 @@ class KubernetesIT {
   @Test
   @Order(8)
   void agentAndPlugin_restarted_leaveRunningProgramsAlone() {
-    pods.make(
-        "long",
-        Pods.spec(
-            "0.5",
-            "i=0; while [ $i -lt 1000 ]; do " + pods.computes() + " || exit 1; i=$((i+1)); done"));
-    pods.awaitComputed("long");
+    pods.make("long", Pods.spec("0.5", "while sleep 1; do echo; done | /load kernels"));
+    Later.is(() -> assertThat(pods.log("long")).contains("units in"));
     String lease = pods.leaseId("long");
     cluster.kubectlPrints("rollout", "restart", NODE, "-n", Installation.NAMESPACE);
     cluster.kubectlPrints("rollout", "status", NODE, "-n", Installation.NAMESPACE, "--timeout=60s");
@@ -243,6 +239,8 @@ class KubernetesIT {
             + Pods.spec("0.5", pods.computes())
             + "}}}");
     Later.is(() -> assertThat(pods.succeeded("new")).as("succeeded").isEqualTo("1"));
+    long before = pods.log("long").lines().count();
+    Later.is(() -> assertThat(pods.log("long").lines().count()).isGreaterThan(before));
     assertThat(pods.phase("long")).as("%s", pods.log("long")).isEqualTo("Running");
     assertThat(pods.leaseId("long")).isEqualTo(lease);
   }

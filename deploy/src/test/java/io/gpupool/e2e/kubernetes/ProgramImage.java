@@ -49,6 +49,10 @@ final class ProgramImage {
     }
     copy(program, root.resolve("vector_add"));
     copy(EXAMPLES.resolve("driver-api/kernels.ptx"), root.resolve("kernels.ptx"));
+    // A program that goes on for as long as it gets lines, and says after each what it has done.
+    for (String part : List.of("load", "load.ptx")) {
+      copy(Cluster.DEPLOY.resolve("target/gpupool/lib/bench").resolve(part), root.resolve(part));
+    }
     for (String tool : List.of("sh", "cat", "sleep", "ls", "id")) {
       Path place = onPath(tool).orElseThrow();
       copy(place, root.resolve("bin/" + tool));
