@@ -22,7 +22,7 @@ import org.junit.jupiter.api.Test;
 
 /** Controller, pool, API server and nodes go and come back. */
 class ControllerFaultsIT {
-  private static final int KILLS = Integer.getInteger("gpupool.controller.kills", 20);
+  private static final int KILLS = Integer.getInteger("gpupool.controller.kills", 40);
   private static final long SEED = Long.getLong("gpupool.controller.seed", 1);
 
   private TestPool pool;
