@@ -2,7 +2,7 @@
 package io.gpupool.e2e.kubernetes;
 
 import static org.assertj.core.api.Assertions.assertThat;
-import static org.assertj.core.api.Assumptions.assumeThat;
+import static org.junit.jupiter.api.Assumptions.assumeTrue;
 
 import java.io.IOException;
 import java.nio.file.Path;
@@ -31,13 +31,11 @@ class KubernetesIT {
 
   @BeforeAll
   static void install() throws IOException {
-    assumeThat(Cluster.missing().orElse("")).as("skipped: %s", Cluster.missing()).isEmpty();
+    assumeTrue(Cluster.missing().isEmpty(), () -> "skipped: " + Cluster.missing().orElseThrow());
     Path image = folder.resolve("program.tar");
     var program = ProgramImage.make(folder.resolve("program"), image);
     cluster = Cluster.start();
-    assumeThat(cluster.takesChanges())
-        .as("skipped: webhooks cannot change objects in this cluster")
-        .isTrue();
+    assumeTrue(cluster.takesChanges(), "skipped: webhooks cannot change objects in this cluster");
     cluster.load(image);
     gpupool = Installation.install(cluster, folder);
     pods = new Pods(cluster, "team", program);
