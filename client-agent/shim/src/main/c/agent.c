@@ -62,10 +62,22 @@ static int connect_to(const char *name) {
   return descriptor;
 }
 
+/** In a pod the agent is the node's, which is away for some seconds when it is replaced. */
+static int connect_in_pod(const char *name) {
+  enum { TRIES = 300, PAUSE_MICROSECONDS = 100000 };
+  const char *lease = getenv("GPUPOOL_LEASE");
+  int tries = lease && strncmp(lease, "pod/", 4) == 0 ? TRIES : 1;
+  int descriptor;
+  while ((descriptor = connect_to(name)) < 0 && (errno == ENOENT || errno == ECONNREFUSED) && --tries > 0) {
+    usleep(PAUSE_MICROSECONDS);
+  }
+  return descriptor;
+}
+
 int agent_connect(char *problem, size_t problemBytes) {
   const char *configured = getenv("GPUPOOL_AGENT");
   if (configured && *configured) {
-    int descriptor = connect_to(configured);
+    int descriptor = connect_in_pod(configured);
     if (descriptor < 0) {
       snprintf(problem, problemBytes,
                "no agent at %s (GPUPOOL_AGENT): %s; start one with 'gpupool agent', or run the program"

@@ -24,6 +24,7 @@ import io.gpupool.control.v1.ListTokensReply;
 import io.gpupool.control.v1.PartitionInfo;
 import io.gpupool.control.v1.PartitionRef;
 import io.gpupool.control.v1.PartitionSize;
+import io.gpupool.control.v1.PodRef;
 import io.gpupool.control.v1.QueueInfo;
 import io.gpupool.control.v1.Queued;
 import io.gpupool.control.v1.Quota;
@@ -115,6 +116,7 @@ class OpenApiTest {
     messages.put("GrantUse", GrantUse.getDefaultInstance());
     messages.put("Grant", Grant.getDefaultInstance());
     messages.put("Holder", Holder.getDefaultInstance());
+    messages.put("Pod", PodRef.getDefaultInstance());
     messages.put("QueuedRequest", QueueInfo.getDefaultInstance());
     messages.put("Session", SessionInfo.getDefaultInstance());
     messages.put("Partition", PartitionInfo.getDefaultInstance());
