@@ -123,6 +123,7 @@ class IsolationIT {
       other.assertWorkedSteadily();
       other.assertWorks();
     }
+    pool.awaitFreeBytes(GPU_BYTES);
     Program.Ended alone =
         pool.run(HALF, CPrograms.example("illegal_address"), Distribution.KERNELS).run();
     assertThat(alone.output()).as(alone.toString()).contains("illegal_address: OK");
