@@ -14,6 +14,7 @@ import java.nio.file.attribute.PosixFilePermissions;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.stream.Stream;
 
 /** A release of the chart in a cluster, from this build's image. */
 final class Installation {
@@ -21,10 +22,21 @@ final class Installation {
   private static final String IMAGE = "localhost/gpupool:test";
   private static final Duration START = Duration.ofMinutes(4);
 
-  private final Cluster cluster;
+  private static final String KINDS =
+      "pods,deployments,daemonsets,statefulsets,services,secrets,configmaps,serviceaccounts,roles,"
+          + "rolebindings,leases,poddisruptionbudgets,clusterroles,clusterrolebindings,"
+          + "mutatingwebhookconfigurations";
 
-  private Installation(Cluster cluster) {
+  /** On the node, which is this machine. */
+  private static final Path ON_NODE = Path.of("/run/gpupool");
+
+  private final Cluster cluster;
+  private final Path release;
+  private boolean installed = true;
+
+  private Installation(Cluster cluster, Path release) {
     this.cluster = cluster;
+    this.release = release;
   }
 
   /** As docs/kubernetes.md says for such an old cluster, with one GPU in software. */
@@ -36,14 +48,49 @@ final class Installation {
     cluster.load(image);
     Path state = Files.createDirectories(folder.resolve("state"));
     Files.setPosixFilePermissions(state, PosixFilePermissions.fromString("rwxrwxrwx"));
-    Path objects = folder.resolve("gpupool.yaml");
-    String chart = String.join("---\n", Chart.of("1.20.2").values(VALUES).documents());
-    Files.writeString(objects, BEFORE.formatted(NAMESPACE, state) + "---\n" + chart);
+    Path before = folder.resolve("before.yaml");
+    Files.writeString(before, BEFORE.formatted(NAMESPACE, state));
+    Path release = folder.resolve("gpupool.yaml");
+    Files.writeString(release, String.join("---\n", Chart.of("1.20.2").values(VALUES).documents()));
     cluster.kubectlPrints("label", "namespace", "kube-system", "gpupool.io/admission=ignore");
-    cluster.kubectlPrints("apply", "-f", objects);
-    Installation made2 = new Installation(cluster);
-    made2.awaitReady();
-    return made2;
+    cluster.kubectlPrints("apply", "-f", before);
+    cluster.kubectlPrints("apply", "-f", release);
+    Installation installation = new Installation(cluster, release);
+    installation.awaitReady();
+    return installation;
+  }
+
+  boolean isInstalled() {
+    return installed;
+  }
+
+  /** Deletes what the chart has made, as helm does. */
+  void uninstall() {
+    installed = false;
+    cluster.kubectlPrints("delete", "--wait=false", "-f", release);
+  }
+
+  /** What is there of it, in the cluster and on the node. */
+  List<String> remains() throws IOException {
+    List<String> remains =
+        new ArrayList<>(
+            cluster
+                .kubectlPrints(
+                    "get",
+                    KINDS,
+                    "-A",
+                    "-l",
+                    "app.kubernetes.io/instance=gpupool",
+                    "-o",
+                    "jsonpath={range .items[*]}{.kind}/{.metadata.name}{\"\\n\"}{end}")
+                .lines()
+                .toList());
+    if (Files.isDirectory(ON_NODE)) {
+      try (Stream<Path> files = Files.list(ON_NODE)) {
+        files.map(Path::toString).forEach(remains::add);
+      }
+    }
+    return remains;
   }
 
   private static final String VALUES =

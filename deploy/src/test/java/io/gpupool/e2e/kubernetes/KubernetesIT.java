@@ -55,6 +55,9 @@ class KubernetesIT {
   @AfterEach
   void nothingIsLeft() {
     pods.deleteWorkloads();
+    if (!gpupool.isInstalled()) {
+      return;
+    }
     Later.is(() -> {
       pods.deleteAll();
       assertThat(gpupool.leases()).as("leases of pods that are gone").isEmpty();
@@ -306,5 +309,14 @@ class KubernetesIT {
           "scale", "deployment/gpupool-controller", "-n", Installation.NAMESPACE, "--replicas=2");
       gpupool.awaitReady();
     }
+  }
+
+  @Test
+  @Order(11)
+  void uninstall_leavesNothingInClusterAndOnNode() throws IOException {
+    assertThat(gpupool.remains()).hasSizeGreaterThan(20);
+    gpupool.uninstall();
+    Later.is(() -> assertThat(gpupool.remains()).isEmpty());
+    Later.is(() -> assertThat(gpupool.offered()).as("hundredths of GPUs on the node").isZero());
   }
 }
