@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.gpupool.k8s.controller;
 
-import io.fabric8.kubernetes.api.model.EventBuilder;
 import io.fabric8.kubernetes.api.model.Pod;
 import io.fabric8.kubernetes.api.model.PodBuilder;
 import io.fabric8.kubernetes.client.KubernetesClient;
@@ -9,8 +8,7 @@ import io.fabric8.kubernetes.client.RequestConfigBuilder;
 import io.fabric8.kubernetes.client.dsl.PodResource;
 import io.fabric8.kubernetes.client.dsl.base.PatchContext;
 import io.fabric8.kubernetes.client.dsl.base.PatchType;
-import java.time.Instant;
-import java.time.temporal.ChronoUnit;
+import io.gpupool.k8s.api.PodEventSink;
 import java.util.Optional;
 import java.util.concurrent.atomic.AtomicLong;
 
@@ -20,14 +18,11 @@ import java.util.concurrent.atomic.AtomicLong;
  */
 final class Api {
   private static final int TIMEOUT_MILLIS = 10_000;
-  private static final int MAX_NAME = 230;
-  private static final int MAX_MESSAGE = 1000;
-  private static final String COMPONENT = "gpupool-controller";
   private static final PatchContext JSON_PATCH = PatchContext.of(PatchType.JSON);
 
   private final KubernetesClient client;
   private final AtomicLong calls = new AtomicLong();
-  private final AtomicLong events = new AtomicLong(System.nanoTime());
+  private final PodEventSink events;
 
   Api(KubernetesClient client) {
     // What fails is tried again here, not while a thread waits.
@@ -39,6 +34,7 @@ final class Api {
                     .withRequestTimeout(TIMEOUT_MILLIS)
                     .build())
             .adapt(KubernetesClient.class);
+    events = new PodEventSink(this.client);
   }
 
   /** How many there were, without those of {@link #touch}. */
@@ -65,36 +61,7 @@ final class Api {
 
   void event(PodKey pod, boolean warning, String reason, String message) {
     calls.incrementAndGet();
-    String now = Instant.now().truncatedTo(ChronoUnit.SECONDS).toString();
-    String name = pod.name().substring(0, Math.min(MAX_NAME, pod.name().length()));
-    client
-        .v1()
-        .events()
-        .inNamespace(pod.namespace())
-        .resource(
-            new EventBuilder()
-                .withNewMetadata()
-                .withNamespace(pod.namespace())
-                .withName(name + "." + Long.toHexString(events.incrementAndGet()))
-                .endMetadata()
-                .withNewInvolvedObject()
-                .withApiVersion("v1")
-                .withKind("Pod")
-                .withNamespace(pod.namespace())
-                .withName(pod.name())
-                .withUid(pod.uid())
-                .endInvolvedObject()
-                .withType(warning ? "Warning" : "Normal")
-                .withReason(reason)
-                .withMessage(message.substring(0, Math.min(MAX_MESSAGE, message.length())))
-                .withNewSource()
-                .withComponent(COMPONENT)
-                .endSource()
-                .withFirstTimestamp(now)
-                .withLastTimestamp(now)
-                .withCount(1)
-                .build())
-        .create();
+    events.write(pod.namespace(), pod.name(), pod.uid(), warning, reason, message);
   }
 
   /** Returns if the API server answers at all. */

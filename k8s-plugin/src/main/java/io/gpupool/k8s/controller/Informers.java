@@ -15,6 +15,7 @@ import io.fabric8.kubernetes.client.KubernetesClient;
 import io.fabric8.kubernetes.client.dsl.Informable;
 import io.fabric8.kubernetes.client.informers.ResourceEventHandler;
 import io.fabric8.kubernetes.client.informers.SharedIndexInformer;
+import io.gpupool.k8s.api.SlimStore;
 import io.gpupool.k8s.request.Names;
 import java.util.List;
 import java.util.concurrent.Executor;

@@ -6,30 +6,18 @@ import io.gpupool.control.v1.LeaseRequest;
 import io.gpupool.control.v1.PodRef;
 import io.gpupool.k8s.request.GpuRequest.Size;
 import io.gpupool.k8s.request.PodRequest;
+import io.gpupool.k8s.request.RequestIds;
 import java.math.BigDecimal;
-import java.nio.charset.StandardCharsets;
-import java.security.GeneralSecurityException;
-import java.util.Arrays;
-import java.util.HexFormat;
-import javax.crypto.Mac;
-import javax.crypto.spec.SecretKeySpec;
 
 /** Makes requests for leases. A pod's container has the same request whoever makes it. */
 final class LeaseRequests {
-  private static final String ALGORITHM = "HmacSHA256";
-  private static final int MIN_KEY_BYTES = 16;
-  private static final int ID_BYTES = 16;
   private static final long WAIT_MILLIS = 30L * 24 * 3600 * 1000;
 
-  private final SecretKeySpec key;
+  private final RequestIds ids;
   private final ControllerOptions options;
 
   LeaseRequests(byte[] key, ControllerOptions options) {
-    if (key.length < MIN_KEY_BYTES) {
-      throw new IllegalArgumentException(
-          "the key of the leases has " + key.length + " bytes; at least " + MIN_KEY_BYTES);
-    }
-    this.key = new SecretKeySpec(key, ALGORITHM);
+    ids = new RequestIds(key);
     this.options = options;
   }
 
@@ -66,13 +54,6 @@ final class LeaseRequests {
 
   /** Known to who has the key alone. */
   String id(PodKey pod, String container) {
-    try {
-      Mac mac = Mac.getInstance(ALGORITHM);
-      mac.init(key);
-      byte[] hash = mac.doFinal((pod.uid() + "/" + container).getBytes(StandardCharsets.UTF_8));
-      return HexFormat.of().formatHex(Arrays.copyOf(hash, ID_BYTES));
-    } catch (GeneralSecurityException e) {
-      throw new IllegalStateException("this Java has no " + ALGORITHM, e);
-    }
+    return ids.of(pod.uid() + "/" + container);
   }
 }

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.gpupool.k8s.dra;
 
-import io.fabric8.kubernetes.api.model.EventBuilder;
 import io.fabric8.kubernetes.client.KubernetesClient;
 import io.fabric8.kubernetes.client.KubernetesClientException;
 import io.gpupool.control.v1.Holder;
@@ -14,14 +13,11 @@ import io.gpupool.control.v1.PodRef;
 import io.gpupool.control.v1.PoolAdminGrpc;
 import io.gpupool.control.v1.PoolGrpc;
 import io.gpupool.control.v1.ReleaseLeaseRequest;
+import io.gpupool.k8s.api.PodEventSink;
+import io.gpupool.k8s.request.RequestIds;
 import io.grpc.ManagedChannel;
 import io.grpc.StatusRuntimeException;
-import java.nio.charset.StandardCharsets;
-import java.security.GeneralSecurityException;
 import java.time.Duration;
-import java.time.Instant;
-import java.time.temporal.ChronoUnit;
-import java.util.HexFormat;
 import java.util.List;
 import java.util.Optional;
 import java.util.Set;
@@ -30,8 +26,6 @@ import java.util.concurrent.ScheduledExecutorService;
 import java.util.concurrent.TimeUnit;
 import java.util.function.Supplier;
 import java.util.stream.Collectors;
-import javax.crypto.Mac;
-import javax.crypto.spec.SecretKeySpec;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
@@ -41,13 +35,10 @@ final class ClaimPool implements ClaimLeases.Pool, AutoCloseable {
   private static final long CALL_SECONDS = 20;
   // As long as the pool lets a request wait.
   private static final Duration WAIT = Duration.ofDays(30);
-  private static final String MAC = "HmacSHA256";
-  private static final int ID_BYTES = 16;
   private static final int MOST_DOUBLINGS = 6;
-  private static final int MAX_NAME = 230;
 
-  private final KubernetesClient client;
-  private final byte[] leaseKey;
+  private final PodEventSink events;
+  private final RequestIds ids;
   private final DraOptions options;
   private final ScheduledExecutorService thread;
   private final LeaseStreams streams;
@@ -62,8 +53,8 @@ final class ClaimPool implements ClaimLeases.Pool, AutoCloseable {
       byte[] leaseKey,
       DraOptions options,
       ScheduledExecutorService thread) {
-    this.client = client;
-    this.leaseKey = leaseKey.clone();
+    events = new PodEventSink(client);
+    ids = new RequestIds(leaseKey);
     this.options = options;
     this.thread = thread;
     streams = new LeaseStreams(connect, thread);
@@ -123,7 +114,7 @@ final class ClaimPool implements ClaimLeases.Pool, AutoCloseable {
             .setTenant(device.tenant())
             .setWaitMillis(WAIT.toMillis())
             .setGraceMillis(options.grace().toMillis())
-            .setRequestId(requestId(wanted))
+            .setRequestId(ids.of("claim/" + wanted.uid() + "/" + wanted.pod().uid()))
             // Whether another controller has asked before is not known, and that lease is wanted.
             .setResumed(true)
             .setHolder(
@@ -140,18 +131,6 @@ final class ClaimPool implements ClaimLeases.Pool, AutoCloseable {
     wanted.memoryBytes().ifPresent(request::setMemoryBytes);
     wanted.computePercent().ifPresent(request::setComputePercent);
     return streams.ask(request.build(), answers);
-  }
-
-  private String requestId(ClaimReading.Wanted wanted) {
-    try {
-      Mac mac = Mac.getInstance(MAC);
-      mac.init(new SecretKeySpec(leaseKey, MAC));
-      String text = "claim/" + wanted.uid() + "/" + wanted.pod().uid();
-      byte[] digest = mac.doFinal(text.getBytes(StandardCharsets.UTF_8));
-      return HexFormat.of().formatHex(digest, 0, ID_BYTES);
-    } catch (GeneralSecurityException e) {
-      throw new IllegalStateException(e);
-    }
   }
 
   @Override
@@ -178,37 +157,8 @@ final class ClaimPool implements ClaimLeases.Pool, AutoCloseable {
 
   @Override
   public void tell(ClaimReading.Pod pod, boolean warning, String reason, String message) {
-    String now = Instant.now().truncatedTo(ChronoUnit.SECONDS).toString();
-    String name = pod.name().substring(0, Math.min(MAX_NAME, pod.name().length()));
     try {
-      client
-          .v1()
-          .events()
-          .inNamespace(pod.namespace())
-          .resource(
-              new EventBuilder()
-                  .withNewMetadata()
-                  .withNamespace(pod.namespace())
-                  .withName(name + "." + Long.toHexString(System.nanoTime()))
-                  .endMetadata()
-                  .withNewInvolvedObject()
-                  .withApiVersion("v1")
-                  .withKind("Pod")
-                  .withNamespace(pod.namespace())
-                  .withName(pod.name())
-                  .withUid(pod.uid())
-                  .endInvolvedObject()
-                  .withType(warning ? "Warning" : "Normal")
-                  .withReason(reason)
-                  .withMessage(message)
-                  .withNewSource()
-                  .withComponent("gpupool-controller")
-                  .endSource()
-                  .withFirstTimestamp(now)
-                  .withLastTimestamp(now)
-                  .withCount(1)
-                  .build())
-          .create();
+      events.write(pod.namespace(), pod.name(), pod.uid(), warning, reason, message);
     } catch (KubernetesClientException e) {
       LOG.warn("pod {}/{}: {} (no event could be written)", pod.namespace(), pod.name(), message);
     }

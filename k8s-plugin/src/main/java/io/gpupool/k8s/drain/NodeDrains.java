@@ -13,6 +13,7 @@ import io.fabric8.kubernetes.client.utils.Serialization;
 import io.gpupool.control.v1.DrainServerRequest;
 import io.gpupool.control.v1.PoolAdminGrpc;
 import io.gpupool.control.v1.UncordonServerRequest;
+import io.gpupool.k8s.api.SlimStore;
 import io.grpc.ManagedChannel;
 import io.grpc.Status;
 import io.grpc.StatusRuntimeException;
@@ -56,7 +57,12 @@ public final class NodeDrains implements AutoCloseable {
     this.set = set;
     this.namespace = namespace;
     this.every = every;
-    nodes = client.nodes().runnableInformer(0);
+    nodes =
+        client
+            .nodes()
+            .runnableInformer(0)
+            .removeNamespaceIndex()
+            .itemStore(new SlimStore<>(Notice::slim));
     pods =
         client
             .pods()

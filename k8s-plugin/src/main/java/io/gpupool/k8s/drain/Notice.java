@@ -2,6 +2,7 @@
 package io.gpupool.k8s.drain;
 
 import io.fabric8.kubernetes.api.model.Node;
+import io.fabric8.kubernetes.api.model.NodeBuilder;
 import io.fabric8.kubernetes.api.model.Taint;
 import java.util.List;
 import java.util.Optional;
@@ -23,6 +24,18 @@ final class Notice {
           "node.kubernetes.io/out-of-service");
 
   private Notice() {}
+
+  /** As much of a node as {@link #of} looks at; the rest of it is large. */
+  static Node slim(Node node) {
+    return new NodeBuilder()
+        .withNewMetadata()
+        .withName(node.getMetadata().getName())
+        .withUid(node.getMetadata().getUid())
+        .withResourceVersion(node.getMetadata().getResourceVersion())
+        .endMetadata()
+        .withSpec(node.getSpec())
+        .build();
+  }
 
   /** What it says, in words; empty: nothing of that kind. */
   static Optional<String> of(Node node) {

@@ -386,15 +386,22 @@ public final class LeaseQueue {
   public Optional<String> waitingFor(String podUid, String container) {
     Optional<String> here =
         entries.values().stream()
-            .filter(e -> e.request.pod().filter(p -> p.serves(podUid, container)).isPresent())
-            .map(e -> "place " + e.place() + " in the queue: " + e.reason())
+            .filter(e -> isFor(e.request, podUid, container))
+            .map(e -> waits(e.place(), e.reason()))
             .findFirst();
     return here.or(() ->
         elsewhere().stream()
-            .filter(e ->
-                e.waiting().request().pod().filter(p -> p.serves(podUid, container)).isPresent())
-            .map(e -> "place " + e.place() + " in the queue: " + e.reason())
+            .filter(e -> isFor(e.waiting().request(), podUid, container))
+            .map(e -> waits(e.place(), e.reason()))
             .findFirst());
+  }
+
+  private static boolean isFor(Request request, String podUid, String container) {
+    return request.pod().filter(pod -> pod.serves(podUid, container)).isPresent();
+  }
+
+  private static String waits(int place, String reason) {
+    return "place " + place + " in the queue: " + reason;
   }
 
   /** One of those that wait at other servers. */

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-package io.gpupool.k8s.controller;
+package io.gpupool.k8s.api;
 
 import io.fabric8.kubernetes.api.model.HasMetadata;
 import io.fabric8.kubernetes.client.informers.cache.Cache;
@@ -9,12 +9,16 @@ import java.util.concurrent.ConcurrentHashMap;
 import java.util.function.UnaryOperator;
 import java.util.stream.Stream;
 
-/** What an informer keeps of its objects: no more than it takes to see which come and go. */
-final class SlimStore<T extends HasMetadata> implements ItemStore<T> {
+/**
+ * What an informer keeps of its objects: as much as its user needs, which with thousands of them is
+ * to be little.
+ */
+public final class SlimStore<T extends HasMetadata> implements ItemStore<T> {
   private final Map<String, T> items = new ConcurrentHashMap<>();
   private final UnaryOperator<T> slim;
 
-  SlimStore(UnaryOperator<T> slim) {
+  /** Keeps of each what {@code slim} leaves of it: name, namespace and version at least. */
+  public SlimStore(UnaryOperator<T> slim) {
     this.slim = slim;
   }
 
