@@ -120,7 +120,7 @@ final class PodLeases {
   /** Leaves what it has to the pool's grace; {@link #update} asks for it again. */
   void letGo() {
     mayAsk = false;
-    look.cancel();
+    stopLooking();
     claims.forEach(Claim::letGo);
   }
 
@@ -152,7 +152,7 @@ final class PodLeases {
     }
     if (over || needed().stream().allMatch(PodLeases::isHeld)) {
       notHeldSinceNanos = 0;
-      look.cancel();
+      stopLooking();
       partialPauses.reset();
     } else if (mayAsk && !pausing) {
       if (notHeldSinceNanos == 0) {
@@ -160,6 +160,12 @@ final class PodLeases {
       }
       breakPartial();
     }
+  }
+
+  /** Ends a pause, too, since nothing else would. */
+  private void stopLooking() {
+    look.cancel();
+    pausing = false;
   }
 
   /** Whether an init container with a lease of its own has still to end. */

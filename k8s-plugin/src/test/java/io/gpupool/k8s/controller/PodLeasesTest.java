@@ -197,6 +197,36 @@ class PodLeasesTest {
     assertThat(story.state.orElseThrow().mayRun()).isTrue();
   }
 
+  /** With one of two leases given back, until it asks again. */
+  private void pause() {
+    containers = List.of(inPod("main", Kind.MAIN), inPod("side", Kind.MAIN));
+    asked = Map.of("main", TestCluster.part("0.5"), "side", TestCluster.part("0.5"));
+    begin(1);
+    pool.grant("main");
+    pool.queue("side", 1);
+    timers.pass(Duration.ofSeconds(61));
+    pool.finishRelease("L1");
+    assertThat(pool.open).isEmpty();
+  }
+
+  @Test
+  void pod_isLeftAloneWhileItPauses_asksAgain() {
+    pause();
+    pod.letGo();
+    timers.pass(Duration.ofMinutes(30));
+    update(false);
+    assertThat(pool.open).containsOnlyKeys("main", "side");
+  }
+
+  @Test
+  void pod_seemsToHaveEndedWhileItPauses_asksAgain() {
+    pause();
+    update(true);
+    timers.pass(Duration.ofMinutes(30));
+    update(false);
+    assertThat(pool.open).containsOnlyKeys("main", "side");
+  }
+
   @Test
   void pod_runsAndOneOfTwoIsLost_keepsTheOther() {
     gated = false;
