@@ -3,6 +3,7 @@ package io.gpupool.server.oidc;
 
 import java.net.URI;
 import java.nio.file.Path;
+import java.util.List;
 import java.util.Optional;
 import java.util.Set;
 
@@ -36,7 +37,7 @@ public record KubernetesOptions(
     if (audience.isBlank()) {
       throw new IllegalArgumentException("--kubernetes-audience must not be empty");
     }
-    for (Set<String> accounts : Set.of(admins, readers)) {
+    for (Set<String> accounts : List.of(admins, readers)) {
       for (String account : accounts) {
         if (!account.matches("[a-z0-9.-]+/[a-z0-9.-]+")) {
           throw new IllegalArgumentException(
