@@ -11,7 +11,9 @@ import io.fabric8.kubernetes.client.dsl.base.PatchType;
 import io.fabric8.kubernetes.client.informers.SharedIndexInformer;
 import io.fabric8.kubernetes.client.utils.Serialization;
 import io.gpupool.control.v1.DrainServerRequest;
+import io.gpupool.control.v1.ListRequest;
 import io.gpupool.control.v1.PoolAdminGrpc;
+import io.gpupool.control.v1.PoolGrpc;
 import io.gpupool.control.v1.UncordonServerRequest;
 import io.gpupool.k8s.api.SlimStore;
 import io.grpc.ManagedChannel;
@@ -88,8 +90,9 @@ public final class NodeDrains implements AutoCloseable {
 
   private void run() {
     try {
-      nodes.start();
-      pods.start();
+      // As soon as the API server has answered once, however long that takes.
+      nodes.exceptionHandler((started, failure) -> true).start();
+      pods.exceptionHandler((started, failure) -> true).start();
       while (true) {
         Thread.sleep(every);
         if (nodes.hasSynced() && pods.hasSynced()) {
@@ -133,7 +136,10 @@ public final class NodeDrains implements AutoCloseable {
     for (Map.Entry<String, String> place : places.entrySet()) {
       Optional<String> notice = notice(place.getValue());
       String server = place.getKey();
-      if (notice.isPresent() && !place.getValue().equals(confirmed.get(server))) {
+      // One that does not grant anyway has been told to by an admin, or before, or is ending.
+      if (notice.isPresent()
+          && !place.getValue().equals(confirmed.get(server))
+          && isReady(server)) {
         // Written down first: one that is drained and not known here would stay so for ever.
         if (!place.getValue().equals(now.nodes().get(server))) {
           now = now.with(server, place.getValue());
@@ -171,6 +177,15 @@ public final class NodeDrains implements AutoCloseable {
 
   private Optional<String> notice(String node) {
     return Optional.ofNullable(nodes.getStore().getByKey(node)).flatMap(Notice::of);
+  }
+
+  private boolean isReady(String server) {
+    return PoolGrpc.newBlockingStub(pool)
+        .withDeadlineAfter(CALL_SECONDS, TimeUnit.SECONDS)
+        .listServers(ListRequest.getDefaultInstance())
+        .getServersList()
+        .stream()
+        .anyMatch(known -> known.getName().equals(server) && known.getState().equals("ready"));
   }
 
   private void drain(String server, String node, String notice) {

@@ -6,13 +6,16 @@ import static org.awaitility.Awaitility.await;
 
 import io.fabric8.kubernetes.api.model.NodeBuilder;
 import io.fabric8.kubernetes.api.model.PodBuilder;
+import io.fabric8.kubernetes.api.model.StatusBuilder;
 import io.fabric8.kubernetes.api.model.apps.StatefulSet;
 import io.fabric8.kubernetes.api.model.apps.StatefulSetBuilder;
 import io.fabric8.kubernetes.client.KubernetesClient;
 import io.fabric8.kubernetes.client.server.mock.EnableKubernetesMockClient;
+import io.fabric8.kubernetes.client.server.mock.KubernetesMockServer;
 import io.gpupool.control.v1.DrainServerRequest;
 import io.gpupool.control.v1.ListRequest;
 import io.gpupool.control.v1.PoolAdminGrpc;
+import io.gpupool.control.v1.ServerInfo;
 import io.gpupool.control.v1.UncordonServerRequest;
 import io.gpupool.server.Pool;
 import io.grpc.ManagedChannel;
@@ -39,6 +42,7 @@ class NodeDrainsIT {
   private static Pool pool;
   private static ManagedChannel channel;
 
+  KubernetesMockServer apiServer;
   KubernetesClient client;
   private NodeDrains drains;
 
@@ -122,6 +126,37 @@ class NodeDrainsIT {
     assertThat(annotation()).isEmpty();
   }
 
+  @Test
+  void serverThatAnAdminDrained_itsNodeGoesAndComesBack_isLeftToHim() throws Exception {
+    PoolAdminGrpc.newBlockingStub(channel)
+        .drainServer(
+            DrainServerRequest.newBuilder()
+                .setName(SERVER)
+                .setDeadlineMillis(TimeUnit.HOURS.toMillis(1))
+                .build());
+    cordon("node-1", true);
+    TimeUnit.MILLISECONDS.sleep(500);
+    cordon("node-1", false);
+    TimeUnit.MILLISECONDS.sleep(500);
+    assertThat(state()).isEqualTo("drained");
+    assertThat(server().getDrainDeadlineAtMillis()).isPositive();
+    assertThat(annotation()).isEmpty();
+  }
+
+  @Test
+  void apiServer_refusesAtFirst_nodesAreHeededAllTheSame() {
+    drains.close();
+    apiServer
+        .expect()
+        .get()
+        .withPath("/api/v1/nodes?resourceVersion=0")
+        .andReturn(403, new StatusBuilder().withCode(403).build())
+        .once();
+    begin();
+    cordon("node-1", true);
+    soon().until(() -> state().equals("drained"));
+  }
+
   private void begin() {
     drains = NodeDrains.start(client, channel, SET, NAMESPACE, Duration.ofMillis(50));
   }
@@ -131,7 +166,11 @@ class NodeDrainsIT {
   }
 
   private String state() {
-    return pool.stub.listServers(ListRequest.getDefaultInstance()).getServers(0).getState();
+    return server().getState();
+  }
+
+  private static ServerInfo server() {
+    return pool.stub.listServers(ListRequest.getDefaultInstance()).getServers(0);
   }
 
   private String annotation() {
