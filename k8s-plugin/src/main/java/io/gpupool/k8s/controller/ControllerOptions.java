@@ -20,6 +20,7 @@ public record ControllerOptions(String cluster, Duration grace, Times times) {
    * @param contact how often the API server is asked whether it is there
    * @param partial how long a pod that does not run yet may hold some of its leases and wait for
    *     others
+   * @param unplaced how long a pod may hold leases that no node takes
    * @param nodeGone how long a node may be missing, or a pod's end be due on one that does not
    *     answer, until the pod counts as gone
    * @param sweep how often the pool's leases are compared with the pods
@@ -35,6 +36,7 @@ public record ControllerOptions(String cluster, Duration grace, Times times) {
       Duration apart,
       Duration contact,
       Duration partial,
+      Duration unplaced,
       Duration nodeGone,
       Duration sweep,
       Duration retry,
@@ -49,6 +51,7 @@ public record ControllerOptions(String cluster, Duration grace, Times times) {
             Duration.ofMinutes(5),
             Duration.ofSeconds(15),
             Duration.ofSeconds(60),
+            Duration.ofMinutes(5),
             Duration.ofSeconds(60),
             Duration.ofSeconds(60),
             Duration.ofMillis(200),

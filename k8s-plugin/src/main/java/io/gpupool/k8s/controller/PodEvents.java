@@ -72,7 +72,8 @@ final class PodEvents {
     if (news) {
       atNanos.put(reason, nowNanos);
       texts.put(reason, text);
-      around.teller().event(pod, reason == Reason.REFUSED, "Lease" + reason.text, state.message());
+      boolean warning = reason == Reason.REFUSED || reason == Reason.GIVEN_BACK;
+      around.teller().event(pod, warning, "Lease" + reason.text, state.message());
     }
   }
 

@@ -44,6 +44,7 @@ final class PodLeases {
   private boolean updating;
   private boolean again;
   private boolean pausing;
+  private boolean unplaced;
   private long notHeldSinceNanos;
   private Optional<PodState> state = Optional.empty();
   private Timers.Cancellable look = Timers.Cancellable.NOTHING;
@@ -66,6 +67,8 @@ final class PodLeases {
         new Pause(around.times.partial(), around.times.partial().multipliedBy(4), around.random);
     events = new PodEvents(facts, around);
     notHeldSinceNanos = around.timers.nowNanos();
+    unplaced =
+        facts.told().filter(told -> told.reason().equals(Reason.GIVEN_BACK.text)).isPresent();
     claims =
         plan.leases().stream()
             .map(wanted ->
@@ -140,13 +143,14 @@ final class PodLeases {
   }
 
   private void settle() {
+    unplaced = unplaced && facts.node().isEmpty();
     boolean first = isFirst();
     for (Claim claim : claims) {
       if (over || !isNeeded(claim, first)) {
         if (!claim.isAtRest()) {
           claim.giveBack(over ? "its pod has ended" : "its container has ended");
         }
-      } else if (mayAsk && !pausing) {
+      } else if (mayAsk && !pausing && !unplaced) {
         claim.ask();
       }
     }
@@ -154,12 +158,31 @@ final class PodLeases {
       notHeldSinceNanos = 0;
       stopLooking();
       partialPauses.reset();
+      if (!over) {
+        awaitPlace();
+      }
     } else if (mayAsk && !pausing) {
       if (notHeldSinceNanos == 0) {
         notHeldSinceNanos = around.timers.nowNanos();
       }
       breakPartial();
     }
+  }
+
+  /** Leases of a pod that no node has room for would only keep others from running. */
+  private void awaitPlace() {
+    List<Claim> held = needed();
+    if (held.isEmpty() || facts.isGated() || !facts.node().isEmpty()) {
+      return;
+    }
+    long sinceNanos = held.stream().mapToLong(Claim::sinceNanos).max().orElseThrow();
+    long leftNanos = around.times.unplaced().toNanos() - (around.timers.nowNanos() - sinceNanos);
+    if (leftNanos > 0) {
+      look = around.timers.after(Duration.ofNanos(leftNanos), this::update);
+      return;
+    }
+    unplaced = true;
+    held.forEach(claim -> claim.giveBack("no node takes its pod"));
   }
 
   /** Ends a pause, too, since nothing else would. */
@@ -240,7 +263,9 @@ final class PodLeases {
       return;
     }
     Optional<PodState> now =
-        mayAsk || whyNot.isEmpty() ? PodTexts.state(needed(), pausing, leases()) : whyNot;
+        unplaced
+            ? Optional.of(PodTexts.givenBack(around.times.unplaced(), leases()))
+            : mayAsk || whyNot.isEmpty() ? PodTexts.state(needed(), pausing, leases()) : whyNot;
     if (now.isEmpty() || now.equals(state)) {
       return;
     }

@@ -14,6 +14,8 @@ record PodState(Reason reason, String message, Map<String, String> leases, boole
   enum Reason {
     QUEUED("Queued"),
     REFUSED("Refused"),
+    /** Since no node took it for long. */
+    GIVEN_BACK("GivenBack"),
     UNREACHABLE("Unreachable"),
     GRANTED("Granted");
 

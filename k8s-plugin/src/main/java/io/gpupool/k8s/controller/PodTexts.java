@@ -2,6 +2,7 @@
 package io.gpupool.k8s.controller;
 
 import io.gpupool.k8s.controller.PodState.Reason;
+import java.time.Duration;
 import java.util.List;
 import java.util.Map;
 import java.util.Optional;
@@ -46,6 +47,17 @@ final class PodTexts {
                 Reason.QUEUED,
                 claim -> "place " + claim.place() + " in the queue: " + claim.reason(),
                 leases));
+  }
+
+  /** For one that no node has taken for so long. */
+  static PodState givenBack(Duration unplaced, Map<String, String> leases) {
+    return new PodState(
+        Reason.GIVEN_BACK,
+        "no node has taken the pod for "
+            + unplaced.toSeconds()
+            + " s, so it has given back what it had; it asks again once one does",
+        leases,
+        false);
   }
 
   private static Optional<PodState> state(

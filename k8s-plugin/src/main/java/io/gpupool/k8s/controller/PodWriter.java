@@ -10,6 +10,7 @@ import java.util.HashMap;
 import java.util.Map;
 import java.util.Optional;
 import java.util.Queue;
+import java.util.Set;
 import java.util.random.RandomGenerator;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
@@ -20,6 +21,9 @@ import org.slf4j.LoggerFactory;
  */
 final class PodWriter implements PodLeases.Teller {
   /** Of so many pods the places are kept as fresh as the options have it. */
+  private static final Set<Reason> URGENT =
+      Set.of(Reason.GRANTED, Reason.REFUSED, Reason.GIVEN_BACK);
+
   private static final int PODS = 100;
 
   private static final int CONFLICTS = 4;
@@ -76,7 +80,7 @@ final class PodWriter implements PodLeases.Teller {
     private boolean isUrgent() {
       return PodPatches.ofPod(pod, state).isPresent()
           || pod.told().isEmpty()
-          || (state.reason() == Reason.GRANTED || state.reason() == Reason.REFUSED)
+          || URGENT.contains(state.reason())
               && !pod.told().get().reason().equals(state.reason().text);
     }
   }

@@ -77,6 +77,7 @@ class ControllerFaultsIT {
             apart,
             t.contact(),
             t.partial(),
+            t.unplaced(),
             t.nodeGone(),
             t.sweep(),
             t.retry(),

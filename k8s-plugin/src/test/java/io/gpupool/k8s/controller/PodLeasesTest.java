@@ -32,6 +32,7 @@ class PodLeasesTest {
   private List<InPod> containers = List.of(inPod("main", Kind.MAIN));
   private Map<String, GpuRequest> asked = Map.of("main", TestCluster.part("0.5"));
   private boolean gated = true;
+  private String node = "";
   private PodLeases pod;
 
   private static InPod inPod(String name, Kind kind) {
@@ -45,7 +46,7 @@ class PodLeasesTest {
         "2026-11-22T00:00:00Z",
         "",
         "",
-        "",
+        node,
         gated ? List.of(Names.GATE) : List.of(),
         List.of(),
         Optional.empty(),
@@ -225,6 +226,42 @@ class PodLeasesTest {
     timers.pass(Duration.ofMinutes(30));
     update(false);
     assertThat(pool.open).containsOnlyKeys("main", "side");
+  }
+
+  @Test
+  void pod_noNodeTakesIt_givesItsLeaseBackUntilOneDoes() {
+    begin(1);
+    pool.grant("main");
+    timers.pass(Duration.ofMinutes(20));
+    assertThat(pool.releasing).as("while it is gated").isEmpty();
+    gated = false;
+    update(false);
+    assertThat(pool.releasing).containsOnlyKeys("L1");
+    pool.finishRelease("L1");
+    timers.pass(Duration.ofMinutes(20));
+    assertThat(pool.open).isEmpty();
+    assertThat(story.state.orElseThrow().reason()).isEqualTo(Reason.GIVEN_BACK);
+    assertThat(story.events).containsExactly("LeaseGranted", "LeaseGivenBack");
+    node = "node-1";
+    update(false);
+    pool.grant("main");
+    timers.pass(Duration.ofMinutes(20));
+    assertThat(pool.leases).containsEntry("main", "L2");
+    assertThat(pool.releasing).isEmpty();
+    assertThat(story.events).containsExactly("LeaseGranted", "LeaseGivenBack", "LeaseGranted");
+  }
+
+  @Test
+  void pod_nodeTakesItInTime_keepsItsLease() {
+    gated = false;
+    begin(1);
+    pool.grant("main");
+    timers.pass(Duration.ofMinutes(4));
+    node = "node-1";
+    update(false);
+    timers.pass(Duration.ofMinutes(20));
+    assertThat(pool.releasing).isEmpty();
+    assertThat(pool.open).containsOnlyKeys("main");
   }
 
   @Test

@@ -27,6 +27,7 @@ final class TestPool implements AutoCloseable {
           Duration.ofSeconds(60),
           Duration.ofMillis(200),
           Duration.ofMillis(500),
+          Duration.ofSeconds(60),
           Duration.ofMillis(300),
           Duration.ofSeconds(1),
           Duration.ofMillis(20),
