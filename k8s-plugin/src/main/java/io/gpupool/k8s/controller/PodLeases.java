@@ -45,6 +45,7 @@ final class PodLeases {
   private boolean again;
   private boolean pausing;
   private boolean unplaced;
+  private long ungatedNanos;
   private long notHeldSinceNanos;
   private Optional<PodState> state = Optional.empty();
   private Timers.Cancellable look = Timers.Cancellable.NOTHING;
@@ -67,6 +68,7 @@ final class PodLeases {
         new Pause(around.times.partial(), around.times.partial().multipliedBy(4), around.random);
     events = new PodEvents(facts, around);
     notHeldSinceNanos = around.timers.nowNanos();
+    ungatedNanos = notHeldSinceNanos;
     unplaced =
         facts.told().filter(told -> told.reason().equals(Reason.GIVEN_BACK.text)).isPresent();
     claims =
@@ -113,6 +115,9 @@ final class PodLeases {
    * @param why they may not, if there is something to tell
    */
   void update(PodFacts now, boolean isOver, boolean ask, Optional<PodState> why) {
+    if (facts.isGated() && !now.isGated()) {
+      ungatedNanos = around.timers.nowNanos();
+    }
     facts = now;
     over = isOver;
     mayAsk = ask;
@@ -176,7 +181,9 @@ final class PodLeases {
       return;
     }
     long sinceNanos = held.stream().mapToLong(Claim::sinceNanos).max().orElseThrow();
-    long leftNanos = around.times.unplaced().toNanos() - (around.timers.nowNanos() - sinceNanos);
+    long leftNanos =
+        around.times.unplaced().toNanos()
+            - (around.timers.nowNanos() - Math.max(sinceNanos, ungatedNanos));
     if (leftNanos > 0) {
       look = around.timers.after(Duration.ofNanos(leftNanos), this::update);
       return;

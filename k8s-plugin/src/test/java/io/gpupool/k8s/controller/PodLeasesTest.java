@@ -236,6 +236,9 @@ class PodLeasesTest {
     assertThat(pool.releasing).as("while it is gated").isEmpty();
     gated = false;
     update(false);
+    timers.pass(Duration.ofMinutes(4));
+    assertThat(pool.releasing).isEmpty();
+    timers.pass(Duration.ofMinutes(2));
     assertThat(pool.releasing).containsOnlyKeys("L1");
     pool.finishRelease("L1");
     timers.pass(Duration.ofMinutes(20));
