@@ -44,11 +44,18 @@ final class ApiServer {
    * @param retries how often a request is made again that got no answer, or one of the 500s
    */
   KubernetesClient client(int requestMillis, int retries) {
+    return client(Config.autoConfigure(null), requestMillis, retries);
+  }
+
+  KubernetesClient client(Config server, int requestMillis, int retries) {
     Config config =
-        new ConfigBuilder(Config.autoConfigure(null))
+        new ConfigBuilder(server)
             .withConnectionTimeout(requestMillis)
             .withRequestTimeout(requestMillis)
             .withRequestRetryBackoffLimit(retries)
+            // Java would go on for a quarter of an hour with the one connection that HTTP/2 needs
+            // when that is dead and nobody says so. Of HTTP/1.1 it closes those without an answer.
+            .withHttp2Disable(true)
             .build();
     return new KubernetesClientBuilder()
         .withConfig(config)
