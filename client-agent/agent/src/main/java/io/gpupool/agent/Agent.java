@@ -34,7 +34,7 @@ public final class Agent implements AutoCloseable {
 
   private Agent(AgentOptions options, EventLoopGroup loops) throws IOException {
     address = options.socket();
-    clients = new PoolClients(loops, options.security(), options.pool());
+    clients = new PoolClients(loops, options.security(), options.pool(), options.token());
     Descriptors.warmUp();
     if (!address.isAbstract()) {
       clear(Path.of(address.text()));
@@ -77,7 +77,7 @@ public final class Agent implements AutoCloseable {
 
   /** A connection to a pool that programs of this agent share; closed with the agent. */
   public PoolClient connect(PoolAddress pool, Optional<String> token) {
-    return clients.take(pool, token);
+    return clients.take(pool, token.map(TokenText::new));
   }
 
   /**

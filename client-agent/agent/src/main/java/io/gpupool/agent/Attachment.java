@@ -33,6 +33,7 @@ import java.util.concurrent.CompletionException;
 import java.util.concurrent.ScheduledFuture;
 import java.util.concurrent.TimeUnit;
 import java.util.function.BooleanSupplier;
+import java.util.function.Supplier;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
@@ -66,7 +67,7 @@ final class Attachment extends ChannelInboundHandlerAdapter {
   private boolean goesOnAlone;
   private Optional<String> waitsFor = Optional.empty();
   private Optional<PoolClient> client = Optional.empty();
-  private Optional<String> token = Optional.empty();
+  private Optional<Supplier<String>> token = Optional.empty();
   private Optional<OwnLeases.Use> ownLease = Optional.empty();
   private Optional<LeaseSessions> sessions = Optional.empty();
   private List<CompletableFuture<EpollSocketChannel>> streams = List.of();

@@ -10,6 +10,7 @@ import java.util.List;
 import java.util.Optional;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CompletionException;
+import java.util.function.Supplier;
 
 /**
  * The sessions of one program: one at each server that has GPUs of its lease. Runs on the program's
@@ -18,7 +19,7 @@ import java.util.concurrent.CompletionException;
 final class LeaseSessions {
   private final AttachRequest.Ticket ticket;
   private final Holder holder;
-  private final Optional<String> token;
+  private final Optional<Supplier<String>> token;
   private final PoolClient pool;
   private final PoolClients clients;
   private final EventLoop loop;
@@ -36,7 +37,7 @@ final class LeaseSessions {
   LeaseSessions(
       AttachRequest.Ticket ticket,
       Holder holder,
-      Optional<String> token,
+      Optional<Supplier<String>> token,
       PoolClient pool,
       PoolClients clients,
       EventLoop loop) {

@@ -2,6 +2,7 @@
 package io.gpupool.agent;
 
 import java.io.IOException;
+import java.util.function.Supplier;
 
 /** Knows the pods behind programs, where an agent serves a node of Kubernetes. For any thread. */
 public interface PodPrograms {
@@ -9,9 +10,10 @@ public interface PodPrograms {
    * A pod.
    *
    * @param uid as Kubernetes names it
-   * @param token by which it proves to the pool who it is
+   * @param token by which it proves to the pool who it is; asked for time and again, since it is
+   *     renewed, and equal to that of another program of the pod
    */
-  record Pod(String uid, String token) {}
+  record Pod(String uid, Supplier<String> token) {}
 
   /**
    * The time, to be noted when a program is seen to be there, for {@link #podOf}.

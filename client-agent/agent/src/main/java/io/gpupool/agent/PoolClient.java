@@ -36,6 +36,7 @@ import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CompletionException;
 import java.util.concurrent.TimeUnit;
 import java.util.function.Consumer;
+import java.util.function.Supplier;
 
 /**
  * A connection to a pool's control plane, made with the first call. Asynchronous calls complete on
@@ -60,6 +61,19 @@ public final class PoolClient implements AutoCloseable {
    */
   public PoolClient(
       PoolAddress address, Optional<String> token, ClientSecurity security, EventLoopGroup loops) {
+    this(address, security, loops, token.map(TokenText::new));
+  }
+
+  /**
+   * The same for a token that may be renewed.
+   *
+   * @throws IllegalArgumentException if a file for TLS cannot be used
+   */
+  PoolClient(
+      PoolAddress address,
+      ClientSecurity security,
+      EventLoopGroup loops,
+      Optional<Supplier<String>> token) {
     this.address = security.secured(address);
     this.loops = loops;
     tls = security.tlsFor(address);
@@ -67,7 +81,7 @@ public final class PoolClient implements AutoCloseable {
         PoolChannels.open(
             this.address,
             tls,
-            token.map(text -> new TokenCredentials(text, security.clearTokens())),
+            token.map(shown -> new TokenCredentials(shown, security.clearTokens())),
             loops);
     stub = PoolGrpc.newStub(channel);
   }
@@ -210,6 +224,12 @@ public final class PoolClient implements AutoCloseable {
       Thread.currentThread().interrupt();
     }
     channel.shutdownNow();
+  }
+
+  /** The same without waiting, which the event loop must not do: it is that of the calls. */
+  void closeSoon() {
+    channel.shutdown();
+    loops.next().schedule(channel::shutdownNow, CLOSE_MILLIS, TimeUnit.MILLISECONDS);
   }
 
   /** Has the next call try to connect, however often that has failed before. */

@@ -5,10 +5,11 @@ import io.netty.channel.EventLoopGroup;
 import java.util.HashMap;
 import java.util.Map;
 import java.util.Optional;
+import java.util.function.Supplier;
 
 /** The agent's connections, one a pool and token, closed when no program uses them any more. */
 final class PoolClients {
-  private record Key(PoolAddress pool, Optional<String> token) {}
+  private record Key(PoolAddress pool, Optional<Supplier<String>> token) {}
 
   private static final class Entry {
     private final PoolClient client;
@@ -21,22 +22,26 @@ final class PoolClients {
 
   private final EventLoopGroup loops;
   private final ClientSecurity security;
-  private final Optional<PoolAddress> keptOpen;
+  private final Optional<Key> keptOpen;
   private final Map<Key, Entry> entries = new HashMap<>();
 
-  /** The connection to {@code keptOpen} stays, so that programs attach fast. */
-  PoolClients(EventLoopGroup loops, ClientSecurity security, Optional<PoolAddress> keptOpen) {
+  /** The connection to {@code pool} by {@code token} stays, so that programs attach fast. */
+  PoolClients(
+      EventLoopGroup loops,
+      ClientSecurity security,
+      Optional<PoolAddress> pool,
+      Optional<String> token) {
     this.loops = loops;
     this.security = security;
-    this.keptOpen = keptOpen.map(security::secured);
+    keptOpen = pool.map(address -> new Key(security.secured(address), token.map(TokenText::new)));
   }
 
   /** A client that its user must give back. */
-  synchronized PoolClient take(PoolAddress pool, Optional<String> token) {
+  synchronized PoolClient take(PoolAddress pool, Optional<Supplier<String>> token) {
     Entry entry =
         entries.computeIfAbsent(
             new Key(security.secured(pool), token),
-            key -> new Entry(new PoolClient(pool, token, security, loops)));
+            key -> new Entry(new PoolClient(pool, security, loops, token)));
     entry.users++;
     return entry.client;
   }
@@ -49,10 +54,10 @@ final class PoolClients {
           if (entry.client != client || --entry.users > 0) {
             return false;
           }
-          if (keptOpen.equals(Optional.of(e.getKey().pool()))) {
+          if (keptOpen.equals(Optional.of(e.getKey()))) {
             return false;
           }
-          client.close();
+          client.closeSoon();
           return true;
         });
   }

@@ -2,6 +2,7 @@
 package io.gpupool.agent;
 
 import java.util.Optional;
+import java.util.function.Supplier;
 
 /**
  * As whom a program turns to the pool.
@@ -11,7 +12,7 @@ import java.util.Optional;
  */
 record Standing(
     PoolAddress pool,
-    Optional<String> token,
+    Optional<Supplier<String>> token,
     Optional<AttachRequest.Ticket> ticket,
     boolean inPod) {
 
@@ -25,7 +26,10 @@ record Standing(
   static Standing of(AttachRequest request, AgentOptions options, Optional<PodPrograms.Pod> pod) {
     if (pod.isEmpty()) {
       return new Standing(
-          request.pool(options), request.token().or(options::token), request.ticket(), false);
+          request.pool(options),
+          request.token().or(options::token).map(TokenText::new),
+          request.ticket(),
+          false);
     }
     return new Standing(
         options.pool().orElseThrow(),

@@ -24,8 +24,7 @@ final class TokenCredentials extends CallCredentials {
 
   /** Of one token for good; throws {@link IllegalArgumentException} if it cannot be one. */
   TokenCredentials(String token, boolean alsoInTheClear) {
-    this(() -> token, alsoInTheClear);
-    headers(token);
+    this(new TokenText(token), alsoInTheClear);
   }
 
   /**
@@ -38,7 +37,7 @@ final class TokenCredentials extends CallCredentials {
     this.alsoInTheClear = alsoInTheClear;
   }
 
-  private static Metadata headers(String token) {
+  static Metadata headers(String token) {
     if (token.isEmpty() || !token.chars().allMatch(c -> c > 32 && c < 127)) {
       throw new IllegalArgumentException("the token holds characters that no token has");
     }

@@ -41,6 +41,17 @@ public final class TokenFile implements Supplier<String> {
     return token;
   }
 
+  /** Of the same file. */
+  @Override
+  public boolean equals(Object other) {
+    return other instanceof TokenFile token && file.equals(token.file);
+  }
+
+  @Override
+  public int hashCode() {
+    return file.hashCode();
+  }
+
   private String read() {
     String text;
     try {

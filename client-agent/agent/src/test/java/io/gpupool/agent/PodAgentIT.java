@@ -4,6 +4,7 @@ package io.gpupool.agent;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.awaitility.Awaitility.await;
 
+import com.google.gson.JsonObject;
 import io.gpupool.control.v1.CreateTenantRequest;
 import io.gpupool.control.v1.Lease;
 import io.gpupool.control.v1.LeaseEvent;
@@ -37,6 +38,7 @@ class PodAgentIT {
   private final UnixAddress socket =
       new UnixAddress("@gpupool-pod-test-" + ProcessHandle.current().pid() + "-" + number++);
   private volatile String podUid = "uid-1";
+  private volatile long tokenEndMillis = System.currentTimeMillis() + 3_600_000;
   private TestIssuer cluster;
   private TestIssuer.Key key;
   private Pool pool;
@@ -102,6 +104,26 @@ class PodAgentIT {
       lease("uid-1", "0123456789abcdef0123456789abcdef", 0.25);
       TextMessage answer = shim.socket.receive().orElseThrow();
       assertThat(answer.type()).isEqualTo("attached");
+    }
+  }
+
+  @Test
+  void program_waitsForLongerThanItsTokenIsGood_goesOnByTheNext() throws Exception {
+    // The pool still believes what has ended within half a minute.
+    tokenEndMillis = System.currentTimeMillis() - 27_000;
+    try (Shim shim = new Shim(socket);
+        Shim watch = new Shim(socket)) {
+      lease("uid-1", "0123456789abcdef0123456789abcdef", 0.25);
+      TextMessage view =
+          TextMessage.ofType("nvml").put("protocol", 1).put("lease", "pod/main").build();
+      assertThat(watch.ask(view).type()).isEqualTo("nvml");
+      shim.socket.send(Shim.attach().put("lease", "pod/other").build());
+      assertThat(shim.socket.receive().orElseThrow().type()).isEqualTo("waiting");
+      tokenEndMillis = System.currentTimeMillis() + 3_600_000;
+      for (int seconds = 0; seconds < 6; seconds++) {
+        assertThat(shim.socket.receive().orElseThrow().type()).isEqualTo("waiting");
+      }
+      assertThat(watch.ask(view).type()).isEqualTo("nvml");
     }
   }
 
@@ -183,8 +205,15 @@ class PodAgentIT {
       }
       assertThat(thereTicks).isEqualTo(7);
       assertThat((long) pid).isEqualTo(ProcessHandle.current().pid());
+      String uid = podUid;
+      return new Pod(uid, () -> token(uid));
+    }
+
+    private String token(String uid) {
+      JsonObject claims = cluster.podClaims("team/default", uid);
+      claims.addProperty("exp", tokenEndMillis / 1000);
       try {
-        return new Pod(podUid, TestIssuer.sign(key, cluster.podClaims("team/default", podUid)));
+        return TestIssuer.sign(key, claims);
       } catch (GeneralSecurityException e) {
         throw new IllegalStateException(e);
       }

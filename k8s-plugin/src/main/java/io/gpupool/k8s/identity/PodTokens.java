@@ -4,6 +4,7 @@ package io.gpupool.k8s.identity;
 import io.gpupool.agent.PodPrograms;
 import io.gpupool.agent.Refusal;
 import io.gpupool.agent.Refusal.Cause;
+import io.gpupool.agent.TokenFile;
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.NoSuchFileException;
@@ -44,17 +45,16 @@ public final class PodTokens implements PodPrograms {
     };
   }
 
-  private String token(PodUid pod) {
+  private TokenFile token(PodUid pod) {
     Path file = pods.resolve(pod.text()).resolve(TOKEN);
     try {
       if (Files.size(file) > MAX_TOKEN_BYTES) {
         throw new Refusal(Cause.DENIED, "the token of pod " + pod + " is no token: it is too long");
       }
-      String token = Files.readString(file).strip();
-      if (token.isEmpty()) {
+      if (Files.readString(file).isBlank()) {
         throw new Refusal(Cause.DENIED, "the token of pod " + pod + " is empty");
       }
-      return token;
+      return new TokenFile(file);
     } catch (NoSuchFileException e) {
       throw new Refusal(
           Cause.DENIED,

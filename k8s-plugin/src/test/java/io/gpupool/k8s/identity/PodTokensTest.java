@@ -38,7 +38,10 @@ class PodTokensTest {
       Files.writeString(data.resolve("token"), token);
       Files.deleteIfExists(folder().resolve("token"));
       Files.createSymbolicLink(folder().resolve("token"), Path.of(".." + token, "token"));
-      assertThat(tokens.podOf(42, 1000)).isEqualTo(new Pod(UID, token));
+      Pod pod = tokens.podOf(42, 1000);
+      assertThat(pod.uid()).isEqualTo(UID);
+      assertThat(pod.token().get()).isEqualTo(token);
+      assertThat(tokens.podOf(42, 1000)).isEqualTo(pod);
     }
   }
 
