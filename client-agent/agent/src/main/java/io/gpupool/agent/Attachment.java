@@ -14,6 +14,7 @@ import io.gpupool.wire.Versions;
 import io.gpupool.wire.WireException;
 import io.grpc.Status;
 import io.netty.buffer.ByteBuf;
+import io.netty.channel.ChannelFuture;
 import io.netty.channel.ChannelFutureListener;
 import io.netty.channel.ChannelHandlerContext;
 import io.netty.channel.ChannelInboundHandlerAdapter;
@@ -60,12 +61,14 @@ final class Attachment extends ChannelInboundHandlerAdapter {
   private boolean asked;
   private Optional<PodPrograms.Pod> pod = Optional.empty();
   private Optional<Refusal> noPod = Optional.empty();
+  private Optional<String> countedAs = Optional.empty();
   private boolean gone;
   private boolean relayed;
   private boolean handed;
   private boolean inPod;
   private boolean goesOnAlone;
   private Optional<String> waitsFor = Optional.empty();
+  private Optional<ChannelFuture> toldWaiting = Optional.empty();
   private Optional<PoolClient> client = Optional.empty();
   private Optional<Supplier<String>> token = Optional.empty();
   private Optional<OwnLeases.Use> ownLease = Optional.empty();
@@ -92,11 +95,11 @@ final class Attachment extends ChannelInboundHandlerAdapter {
   @Override
   public void channelActive(ChannelHandlerContext context) {
     channel.closeFuture().addListener(closed -> end());
-    options.pods().ifPresent(this::identify);
     limit =
         context
             .executor()
             .schedule((Runnable) channel::close, ATTACH_LIMIT_SECONDS, TimeUnit.SECONDS);
+    options.pods().ifPresent(this::identify);
   }
 
   /** At once, since a process that asks later may be another one with the same number. */
@@ -104,14 +107,23 @@ final class Attachment extends ChannelInboundHandlerAdapter {
     try {
       PodPrograms.Pod found = pods.podOf(channel.peerCredentials().pid(), pods.nowTicks());
       podConnections.enter(found.uid());
+      countedAs = Optional.of(found.uid());
       pod = Optional.of(found);
     } catch (Refusal e) {
-      noPod = Optional.of(e);
+      refuseOnceAsked(e);
     } catch (IOException e) {
-      noPod =
-          Optional.of(
-              new Refusal(
-                  Refusal.Cause.INTERNAL, "the node does not tell whose program this is: " + e));
+      refuseOnceAsked(
+          new Refusal(
+              Refusal.Cause.INTERNAL, "the node does not tell whose program this is: " + e));
+    }
+  }
+
+  private void refuseOnceAsked(Refusal refusal) {
+    noPod = Optional.of(refusal);
+    if (podConnections.enterRefused()) {
+      countedAs = Optional.of(PodConnections.REFUSED);
+    } else {
+      channel.close();
     }
   }
 
@@ -131,7 +143,7 @@ final class Attachment extends ChannelInboundHandlerAdapter {
   /** The program has ended, or is let go. */
   private void end() {
     gone = true;
-    pod.map(PodPrograms.Pod::uid).ifPresent(podConnections::leave);
+    countedAs.ifPresent(podConnections::leave);
     if (limit != null) {
       limit.cancel(false);
     }
@@ -260,10 +272,17 @@ final class Attachment extends ChannelInboundHandlerAdapter {
             channel.eventLoop());
   }
 
-  /** So the shim knows that it is not forgotten. */
+  /** So the shim knows that it is not forgotten; once more only when it has heard the last. */
   private void tellWaiting(String why) {
-    channel.writeAndFlush(
-        encode(TextMessage.ofType("waiting").put("message", why.replace('\n', ' ')).build()));
+    if (toldWaiting.isEmpty() || toldWaiting.get().isDone()) {
+      toldWaiting =
+          Optional.of(
+              channel.writeAndFlush(
+                  encode(
+                      TextMessage.ofType("waiting")
+                          .put("message", why.replace('\n', ' '))
+                          .build())));
+    }
   }
 
   private CompletableFuture<Void> open(AttachRequest.Ticket ticket, PoolClient to, Holder holder) {

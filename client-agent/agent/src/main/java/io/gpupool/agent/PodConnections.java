@@ -11,6 +11,12 @@ import java.util.Map;
 final class PodConnections {
   static final int MOST = 1024;
 
+  /** Of all pods: who is refused is told why once it has asked, and takes a place until then. */
+  static final int MOST_REFUSED = 64;
+
+  /** Under which those are counted that are refused; no pod is called so. */
+  static final String REFUSED = "";
+
   private final Map<String, Integer> counts = new HashMap<>();
 
   /**
@@ -25,6 +31,12 @@ final class PodConnections {
           "the programs of this pod have " + MOST + " connections to the node's agent already");
     }
     counts.merge(pod, 1, Integer::sum);
+  }
+
+  /** Lets one more in that is to be refused; false: there are too many. */
+  boolean enterRefused() {
+    return counts.getOrDefault(REFUSED, 0) < MOST_REFUSED
+        && counts.merge(REFUSED, 1, Integer::sum) > 0;
   }
 
   /** One that was let in is gone. */

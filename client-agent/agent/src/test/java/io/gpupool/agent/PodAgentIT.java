@@ -20,7 +20,9 @@ import io.netty.channel.EventLoopGroup;
 import java.nio.file.Path;
 import java.security.GeneralSecurityException;
 import java.time.Duration;
+import java.util.ArrayList;
 import java.util.Iterator;
+import java.util.List;
 import java.util.Optional;
 import java.util.concurrent.TimeUnit;
 import org.junit.jupiter.api.AfterAll;
@@ -124,6 +126,27 @@ class PodAgentIT {
         assertThat(shim.socket.receive().orElseThrow().type()).isEqualTo("waiting");
       }
       assertThat(watch.ask(view).type()).isEqualTo("nvml");
+    }
+  }
+
+  @Test
+  void podWithThousandsOfConnections_leavesRoomForOthers() throws Exception {
+    lease("uid-1", "0123456789abcdef0123456789abcdef", 0.25);
+    podUid = "greedy";
+    List<Shim> greedy = new ArrayList<>();
+    try {
+      for (int i = 0; i < 4200; i++) {
+        greedy.add(new Shim(socket));
+      }
+      assertThat(greedy.getLast().socket.receive()).isEmpty();
+      podUid = "uid-1";
+      try (Shim shim = new Shim(socket)) {
+        assertThat(shim.attach(Shim.attach()).type()).isEqualTo("attached");
+      }
+    } finally {
+      for (Shim shim : greedy) {
+        shim.close();
+      }
     }
   }
 

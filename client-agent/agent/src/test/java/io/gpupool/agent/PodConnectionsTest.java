@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.gpupool.agent;
 
+import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatCode;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
@@ -21,5 +22,16 @@ class PodConnectionsTest {
     connections.leave("greedy");
     assertThatCode(() -> connections.enter("greedy")).doesNotThrowAnyException();
     assertThatThrownBy(() -> connections.enter("greedy")).isInstanceOf(Refusal.class);
+  }
+
+  @Test
+  void refused_tooManyAtATime_areNotHeardAny() {
+    for (int i = 0; i < PodConnections.MOST_REFUSED; i++) {
+      assertThat(connections.enterRefused()).isTrue();
+    }
+    assertThat(connections.enterRefused()).isFalse();
+    connections.leave(PodConnections.REFUSED);
+    assertThat(connections.enterRefused()).isTrue();
+    assertThat(connections.enterRefused()).isFalse();
   }
 }
