@@ -78,6 +78,7 @@ public final class LeaseController implements AutoCloseable {
     if (isReady()) {
       pods.start();
       sweep.soon();
+      tenants.watch();
     } else {
       Timers.Cancellable ignored = loop.after(LISTED_POLL, () -> begin(sweep));
     }

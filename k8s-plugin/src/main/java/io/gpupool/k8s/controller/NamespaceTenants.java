@@ -11,9 +11,11 @@ import io.grpc.Status;
 import java.util.HashMap;
 import java.util.Map;
 import java.util.Optional;
+import java.util.Set;
 import java.util.TreeMap;
 import java.util.function.Consumer;
 import java.util.random.RandomGenerator;
+import java.util.stream.Collectors;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
@@ -112,6 +114,32 @@ final class NamespaceTenants {
       return Optional.of(new PodState(Reason.REFUSED, said.problem().get(), Map.of(), false));
     }
     return Optional.ofNullable(tenants.get(said.tenant())).flatMap(tenant -> tenant.problem);
+  }
+
+  /** Has tenants made again, now and then, that a pool has forgotten which has lost its state. */
+  void watch() {
+    timers.after(times.sweep(), this::watch);
+    Set<String> named =
+        namespaces.values().stream().map(TenantQuota::tenant).collect(Collectors.toSet());
+    tenants.keySet().retainAll(named);
+    connections
+        .admin()
+        .listTenants(
+            ListTenantsRequest.getDefaultInstance(),
+            PoolConnections.answer(
+                reply -> {
+                  Set<String> there =
+                      reply.getTenantsList().stream()
+                          .map(TenantInfo::getName)
+                          .collect(Collectors.toSet());
+                  tenants.values().stream()
+                      .filter(tenant -> !there.contains(tenant.name))
+                      .forEach(tenant -> {
+                        tenant.known = false;
+                        settle(tenant);
+                      });
+                },
+                status -> LOG.debug("the pool does not tell its tenants: {}", status)));
   }
 
   /** What the first of the tenant's namespaces says that says anything. */

@@ -10,6 +10,8 @@ import io.fabric8.kubernetes.api.model.ContainerBuilder;
 import io.fabric8.kubernetes.api.model.ContainerStatusBuilder;
 import io.fabric8.kubernetes.api.model.NamespaceBuilder;
 import io.fabric8.kubernetes.api.model.Pod;
+import io.gpupool.control.v1.DeleteTenantReply;
+import io.gpupool.control.v1.DeleteTenantRequest;
 import io.gpupool.control.v1.LeaseInfo;
 import io.gpupool.control.v1.ListTenantsRequest;
 import io.gpupool.control.v1.Quota;
@@ -290,6 +292,30 @@ class LeaseControllerIT {
   }
 
   @Test
+  void tenant_isForgottenByThePool_isMadeAgainWithItsQuota() {
+    cluster
+        .client
+        .resource(
+            new NamespaceBuilder()
+                .withNewMetadata()
+                .withName("team")
+                .addToAnnotations(Names.QUOTA_GPUS, "0.5")
+                .endMetadata()
+                .build())
+        .create();
+    cluster.create("team", "one", Map.of("main", part("0.5")), pod -> pod);
+    await().until(() -> pool.leases().size() == 1);
+    cluster.client.pods().inNamespace("team").withName("one").withGracePeriod(0).delete();
+    await().until(() -> pool.leases().isEmpty());
+    DeleteTenantReply ignored =
+        pool.admin(
+            admin -> admin.deleteTenant(DeleteTenantRequest.newBuilder().setName("team").build()));
+    await()
+        .untilAsserted(
+            () -> assertThat(quotaOf("team")).isEqualTo(Quota.newBuilder().setGpus(0.5).build()));
+  }
+
+  @Test
   void namespace_quotaIsNoNumber_refusesItsPods() {
     cluster
         .client
@@ -343,7 +369,7 @@ class LeaseControllerIT {
         .filter(info -> info.getName().equals(tenant))
         .map(TenantInfo::getQuota)
         .findFirst()
-        .orElseThrow();
+        .orElse(Quota.getDefaultInstance());
   }
 
   private Pod create(String name, Map<String, GpuRequest> asked, String... beside) {
