@@ -11,6 +11,7 @@ import java.util.List;
 import java.util.Map;
 import java.util.Optional;
 import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Executors;
 import java.util.concurrent.Semaphore;
@@ -39,6 +40,7 @@ public final class Logins implements AutoCloseable {
   private final Semaphore places = new Semaphore(MAX_AT_ONCE);
   private final ExecutorService threads =
       Executors.newThreadPerTaskExecutor(Thread.ofVirtual().name("gpupool-login-", 0).factory());
+  private final Map<String, CompletableFuture<Void>> verifying = new ConcurrentHashMap<>();
   private final Map<String, Verdict> verdicts =
       new LinkedHashMap<>(16, 0.75f, true) {
         private static final long serialVersionUID = 1L;
@@ -88,19 +90,30 @@ public final class Logins implements AutoCloseable {
     if (verdict(digest).isPresent()) {
       return CompletableFuture.completedFuture(null);
     }
-    if (!places.tryAcquire()) {
-      remember(digest, refused("too many logins at once; try again", 0));
-      return CompletableFuture.completedFuture(null);
+    CompletableFuture<Void> done = new CompletableFuture<>();
+    CompletableFuture<Void> underWay = verifying.putIfAbsent(digest, done);
+    if (underWay != null) {
+      return underWay;
     }
-    return CompletableFuture.runAsync(
-        () -> {
-          try {
-            remember(digest, judge(token));
-          } finally {
-            places.release();
-          }
-        },
-        threads);
+    if (places.tryAcquire()) {
+      threads.execute(() -> {
+        try {
+          remember(digest, judge(token));
+        } finally {
+          places.release();
+          finish(digest, done);
+        }
+      });
+    } else {
+      remember(digest, refused("too many logins at once; try again", 0));
+      finish(digest, done);
+    }
+    return done;
+  }
+
+  private void finish(String digest, CompletableFuture<Void> done) {
+    verifying.remove(digest);
+    done.complete(null);
   }
 
   /** Who shows a token that was verified; empty if nobody, or if it was not verified lately. */

@@ -11,8 +11,10 @@ import java.net.URI;
 import java.nio.charset.StandardCharsets;
 import java.util.List;
 import java.util.Optional;
+import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicLong;
+import java.util.stream.IntStream;
 import javax.crypto.Mac;
 import javax.crypto.spec.SecretKeySpec;
 import org.junit.jupiter.api.AfterEach;
@@ -194,6 +196,21 @@ class LoginsTest {
       assertRefused(TestIssuer.sign(unknown, issuer.claims("blue", "user")), "no such key");
     }
     assertThat(issuer.fetches()).isEqualTo(1);
+  }
+
+  @Test
+  void token_isShownManyTimesAtOnce_isVerifiedOnceForAll() throws Exception {
+    String token = TestIssuer.sign(key, issuer.podClaims("team/default", "uid-1"));
+    List<CompletableFuture<String>> answers =
+        IntStream.range(0, 500)
+            .mapToObj(i ->
+                logins
+                    .verified(token)
+                    .thenApply(known -> logins.find(token).isEmpty() ? logins.whyNot(token) : ""))
+            .toList();
+    for (CompletableFuture<String> answer : answers) {
+      assertThat(answer.get(10, TimeUnit.SECONDS)).isEmpty();
+    }
   }
 
   @Test
