@@ -73,9 +73,9 @@ public final class LeaseController implements AutoCloseable {
     });
   }
 
-  /** Asks for leases once all pods are known, so that it can do so in their order. */
+  /** Asks for leases once all pods and tenants are known, so that it can do so in their order. */
   private void begin(Sweep sweep) {
-    if (isReady()) {
+    if (isReady() && pods.areTenantsAnswered()) {
       pods.start();
       sweep.soon();
       tenants.watch();

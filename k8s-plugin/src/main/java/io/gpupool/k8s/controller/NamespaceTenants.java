@@ -104,6 +104,11 @@ final class NamespaceTenants {
     return tenant.known;
   }
 
+  /** Whether it is known if leases may be asked for in a namespace; sees to it that it is soon. */
+  boolean isAnswered(String namespace) {
+    return isReady(namespace) || of(namespace).isEmpty() || problem(namespace).isPresent();
+  }
+
   /** Why leases may not be asked for; empty: they may, or nothing is known yet. */
   Optional<PodState> problem(String namespace) {
     TenantQuota said = namespaces.get(namespace);

@@ -55,6 +55,15 @@ final class Pods {
     lookEvery = around.times().nodeGone().dividedBy(10);
   }
 
+  /** Whether the pool has been asked for the tenants of all pods, or cannot be; asks for them. */
+  boolean areTenantsAnswered() {
+    return byUid.values().stream()
+            .map(pod -> pod.facts.key().namespace())
+            .filter(namespace -> !tenants.isAnswered(namespace))
+            .count()
+        == 0;
+  }
+
   /** Begins to ask for leases, and to look now and then for pods whose nodes are gone. */
   void start() {
     goOn();

@@ -4,15 +4,20 @@ package io.gpupool.k8s.controller;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.awaitility.Awaitility.await;
 
+import io.fabric8.kubernetes.api.model.NamespaceBuilder;
 import io.fabric8.kubernetes.api.model.Pod;
 import io.fabric8.kubernetes.client.KubernetesClient;
 import io.gpupool.control.v1.LeaseInfo;
 import io.gpupool.k8s.controller.TestPool.Lines;
+import io.gpupool.k8s.request.GpuRequest;
 import java.io.IOException;
+import java.math.BigDecimal;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.HashSet;
 import java.util.List;
+import java.util.Map;
+import java.util.OptionalInt;
 import java.util.Random;
 import java.util.Set;
 import java.util.TreeSet;
@@ -115,6 +120,35 @@ class ControllerFaultsIT {
     assertThat(second.controller.figures().orElseThrow().apiCalls())
         .as("nothing is new to the pods but places in the queue")
         .isLessThanOrEqualTo(2);
+  }
+
+  @Test
+  void controller_startsAgain_whoWaitsDoesSoInTheOrderOfCreation() throws Exception {
+    cluster.create("holder", Map.of("main", whole(2)), pod -> pod);
+    Process first = process();
+    await().until(() -> held().size() == 1);
+    first.controller.close();
+    for (int i = 0; i < 6; i++) {
+      String namespace = "team-" + i % 2;
+      if (i < 2) {
+        cluster
+            .client
+            .resource(
+                new NamespaceBuilder().withNewMetadata().withName(namespace).endMetadata().build())
+            .create();
+      }
+      cluster.create(namespace, "pod-" + i, Map.of("main", whole(1)), pod -> pod);
+      // API servers write down the second only.
+      sleep(1100);
+    }
+    process();
+    await().until(() -> pool.waiting() == 6);
+    assertThat(pool.waitingPods())
+        .containsExactly("pod-0", "pod-1", "pod-2", "pod-3", "pod-4", "pod-5");
+  }
+
+  private static GpuRequest whole(int gpus) {
+    return new GpuRequest(gpus, new GpuRequest.Size.Fraction(BigDecimal.ONE), OptionalInt.empty());
   }
 
   @Test

@@ -85,6 +85,18 @@ final class TestPool implements AutoCloseable {
         .getRequestsCount();
   }
 
+  /** Names of the pods that wait, in the order of the queue. */
+  List<String> waitingPods() {
+    return pool
+        .stub
+        .withDeadlineAfter(10, TimeUnit.SECONDS)
+        .listQueue(ListRequest.getDefaultInstance())
+        .getRequestsList()
+        .stream()
+        .map(waiting -> waiting.getHolder().getHost().replaceFirst(".*/", ""))
+        .toList();
+  }
+
   <T> T admin(Function<PoolAdminGrpc.PoolAdminBlockingStub, T> call) {
     ManagedChannel channel = connect();
     try {
