@@ -49,6 +49,12 @@ public final class Chart {
     }
   }
 
+  /** Sets one value. */
+  public Chart set(String name, String value) {
+    template.set(name, value);
+    return this;
+  }
+
   /**
    * Renders it.
    *

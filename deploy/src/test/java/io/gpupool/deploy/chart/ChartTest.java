@@ -35,52 +35,6 @@ class ChartTest {
   private static final Set<String> EMPTY_AT_FIRST =
       Set.of("gpupool-ca", "gpupool-webhook-tls", "gpupool-server-tls", "gpupool-leases");
 
-  /** Everything that can be switched on at once. */
-  static final String EVERYTHING =
-      """
-      commonLabels: {team: gpu}
-      image: {repository: registry.example/gpupool, tag: v1, pullSecrets: [pull]}
-      log: {level: debug, format: json}
-      controller:
-        {cluster: c1, priorityClassName: high, podAnnotations: {a: b}, extraArgs: [--x], env: [{name: A, value: b}],
-         nodeSelector: {role: infra}, tolerations: [{operator: Exists}]}
-      webhook:
-        excludedNamespaces: [kube-system, other]
-        namespaceSelector: {matchLabels: {gpus: "yes"}, matchExpressions: [{key: k, operator: Exists}]}
-        objectSelector: {matchLabels: {gpus: "yes"}}
-      node:
-        {priorityClassName: high, seLinuxOptions: {type: spc_t}, nodeSelector: {gpus: "yes"}, podAnnotations: {a: b},
-         extraArgs: [--x], env: [{name: A, value: b}], affinity: {nodeAffinity: {}}}
-      server:
-        replicas: 3
-        gpus: {kind: soft, count: 2, memory: 1Gi}
-        labels: {zone: a}
-        etcd: {endpoints: ["e1:2379", "e2:2379"], tlsSecret: etcd}
-        updateStrategy: RollingUpdate
-        runtimeClassName: nvidia
-        priorityClassName: high
-        resources: {requests: {cpu: 1, memory: 2Gi}}
-        affinity: {podAntiAffinity: {}}
-        nodeSelector: {gpu: "yes"}
-        tolerations: [{key: nvidia.com/gpu, operator: Exists}]
-        podAnnotations: {a: b}
-        extraArgs: [--soft-missing-ptx=skip]
-        env: [{name: A, value: b}]
-      keda: {enabled: true, tokenSecret: {name: scaler}}
-      monitoring: {podMonitor: true, labels: {release: prometheus}, tokenSecret: {name: scrape}}
-      networkPolicy: {enabled: true, nodes: [10.0.0.0/16], from: [{namespaceSelector: {matchLabels: {name: keda}}}]}
-      """;
-
-  static final List<String> VALUE_SETS =
-      List.of(
-          "{}",
-          EVERYTHING,
-          EVERYTHING + "certManager: {enabled: true}\n",
-          "{certManager: {enabled: true, issuerRef: {kind: ClusterIssuer, name: ours}}}",
-          "{pool: {address: \"tls://gpu-1,gpu-2:7642\"}}",
-          "{node: {enabled: false, cdiFolder: \"\"}, fullnameOverride: other}",
-          "{server: {gpus: {kind: soft}, persistence: {enabled: false}}, controller: {replicas: 1}}");
-
   @Test
   void chart_linted_hasNoFault() {
     LintResult result = new Helm(Chart.FOLDER).lint().strict().call();
@@ -100,7 +54,7 @@ class ChartTest {
   }
 
   @ParameterizedTest
-  @FieldSource("VALUE_SETS")
+  @FieldSource("io.gpupool.deploy.chart.ValueSets#ALL")
   void values_everyVersion_renderToWhatKubernetesKnows(String values) {
     for (String kubernetes : List.of("1.20.2", "1.27.0", "1.30.0", Chart.NEWEST)) {
       Release release = Chart.of(kubernetes).values(values).release();
@@ -236,7 +190,7 @@ class ChartTest {
 
   @Test
   void servers_inSoftware_askTheClusterForNone() {
-    Release release = Chart.of("1.20.2").values(VALUE_SETS.getLast()).release();
+    Release release = Chart.of("1.20.2").values(ValueSets.ALL.getLast()).release();
     assertThat(Release.arguments(release.server())).contains("--gpus=soft:1,mem=4Gi");
     assertThat(Release.container(release.server()).getResources().getLimits()).isNullOrEmpty();
     StatefulSet servers = release.only(StatefulSet.class, "gpupool-server");
@@ -247,7 +201,7 @@ class ChartTest {
 
   @Test
   void servers_withEtcd_keepNothingThemselves() {
-    Release release = Chart.of(Chart.NEWEST).values(EVERYTHING).release();
+    Release release = Chart.of(Chart.NEWEST).values(ValueSets.EVERYTHING).release();
     assertThat(Release.arguments(release.server()))
         .contains("--state=etcd://e1:2379,e2:2379/gpupool", "--etcd-ca=/etc/gpupool/etcd/ca.crt")
         .contains("--label=zone=a", "--soft-missing-ptx=skip");
@@ -277,7 +231,9 @@ class ChartTest {
   @Test
   void customResources_switchedOn_areRendered() {
     List<String> documents =
-        Chart.of(Chart.NEWEST).values(EVERYTHING + "certManager: {enabled: true}\n").documents();
+        Chart.of(Chart.NEWEST)
+            .values(ValueSets.EVERYTHING + "certManager: {enabled: true}\n")
+            .documents();
     assertThat(documents.stream().filter(text -> Manifests.read(text).isEmpty()))
         .extracting(text -> text.replaceFirst("(?s).*\\nkind: (\\w+)\\n.*", "$1"))
         .containsOnly(

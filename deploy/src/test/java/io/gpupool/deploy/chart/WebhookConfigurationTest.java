@@ -89,7 +89,7 @@ class WebhookConfigurationTest {
 
   @Test
   void webhook_valuesNarrowIt_meetsBoth() {
-    assertThat(webhooks("1.20.2", ChartTest.EVERYTHING + "certManager: {enabled: true}\n"))
+    assertThat(webhooks("1.20.2", ValueSets.EVERYTHING + "certManager: {enabled: true}\n"))
         .allSatisfy(webhook -> {
           assertThat(webhook.getNamespaceSelector().getMatchLabels()).containsEntry("gpus", "yes");
           assertThat(webhook.getNamespaceSelector().getMatchExpressions())

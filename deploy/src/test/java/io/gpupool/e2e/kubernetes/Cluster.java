@@ -90,6 +90,25 @@ final class Cluster implements AutoCloseable {
     assertThat(Shell.run(START, COMMAND, "kubelet-restart", FOLDER).status()).isZero();
   }
 
+  /** Lets its API server answer nothing, while connections to it stay open. */
+  void hangApiServer() {
+    assertThat(Shell.run(START, COMMAND, "api-hang", FOLDER).status()).isZero();
+  }
+
+  /** Ends its API server, whose address then refuses. */
+  void killApiServer() {
+    assertThat(Shell.run(START, COMMAND, "api-kill", FOLDER).status()).isZero();
+  }
+
+  /** Has its API server back after {@link #killApiServer}. */
+  void startApiServer() {
+    assertThat(Shell.run(START, COMMAND, "api-start", FOLDER).status()).isZero();
+  }
+
+  Path kubeconfig() {
+    return kubeconfig;
+  }
+
   /** Runs kubectl, or a plugin of it that {@code deploy/kubernetes} has. */
   Shell.Ended kubectl(Object... arguments) {
     List<Object> line =

@@ -5,6 +5,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 
 import com.google.gson.JsonElement;
 import com.google.gson.JsonParser;
+import com.marcnuri.helm.Helm;
 import io.fabric8.kubernetes.api.model.Quantity;
 import io.gpupool.deploy.chart.Chart;
 import java.io.IOException;
@@ -16,9 +17,13 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.stream.Stream;
 
-/** A release of the chart in a cluster, from this build's image. */
+/**
+ * A release of the chart in a cluster, from this build's image, as Helm makes, changes and removes
+ * it.
+ */
 final class Installation {
   static final String NAMESPACE = "gpupool-system";
+  private static final String RELEASE = "gpupool";
   private static final String IMAGE = "localhost/gpupool:test";
   private static final Duration START = Duration.ofMinutes(4);
 
@@ -31,12 +36,10 @@ final class Installation {
   private static final Path ON_NODE = Path.of("/run/gpupool");
 
   private final Cluster cluster;
-  private final Path release;
   private boolean installed = true;
 
-  private Installation(Cluster cluster, Path release) {
+  private Installation(Cluster cluster) {
     this.cluster = cluster;
-    this.release = release;
   }
 
   /** As docs/kubernetes.md says for such an old cluster, with one GPU in software. */
@@ -50,12 +53,17 @@ final class Installation {
     Files.setPosixFilePermissions(state, PosixFilePermissions.fromString("rwxrwxrwx"));
     Path before = folder.resolve("before.yaml");
     Files.writeString(before, BEFORE.formatted(NAMESPACE, state));
-    Path release = folder.resolve("gpupool.yaml");
-    Files.writeString(release, String.join("---\n", Chart.of("1.20.2").values(VALUES).documents()));
+    Path values = Files.writeString(folder.resolve("values.yaml"), VALUES);
     cluster.kubectlPrints("label", "namespace", "kube-system", "gpupool.io/admission=ignore");
     cluster.kubectlPrints("apply", "-f", before);
-    cluster.kubectlPrints("apply", "-f", release);
-    Installation installation = new Installation(cluster, release);
+    new Helm(Chart.FOLDER)
+        .install()
+        .withName(RELEASE)
+        .withNamespace(NAMESPACE)
+        .withKubeConfig(cluster.kubeconfig())
+        .withValuesFile(values)
+        .call();
+    Installation installation = new Installation(cluster);
     installation.awaitReady();
     return installation;
   }
@@ -64,10 +72,24 @@ final class Installation {
     return installed;
   }
 
-  /** Deletes what the chart has made, as helm does. */
+  /** Upgrades it with another value, and waits until all runs with it. */
+  void upgrade(String value, String setting) {
+    new Helm(Chart.FOLDER)
+        .upgrade()
+        .withName(RELEASE)
+        .withNamespace(NAMESPACE)
+        .withKubeConfig(cluster.kubeconfig())
+        .reuseValues()
+        .set(value, setting)
+        .call();
+    for (String object : List.of("deployment/gpupool-controller", "daemonset/gpupool-node")) {
+      cluster.kubectlPrints("rollout", "status", object, "-n", NAMESPACE, "--timeout=60s");
+    }
+  }
+
   void uninstall() {
     installed = false;
-    cluster.kubectlPrints("delete", "--wait=false", "-f", release);
+    Helm.uninstall(RELEASE).withNamespace(NAMESPACE).withKubeConfig(cluster.kubeconfig()).call();
   }
 
   /** What is there of it, in the cluster and on the node. */
@@ -142,6 +164,11 @@ final class Installation {
     return object.startsWith("daemonset")
         ? "jsonpath={.status.numberReady}/{.status.desiredNumberScheduled}"
         : "jsonpath={.status.readyReplicas}/{.spec.replicas}";
+  }
+
+  /** What an object keeps unless another one takes its place. */
+  String uid(String object) {
+    return cluster.kubectlPrints("get", object, "-n", NAMESPACE, "-o", "jsonpath={.metadata.uid}");
   }
 
   /** How many hundredths of GPUs the node has for pods. */

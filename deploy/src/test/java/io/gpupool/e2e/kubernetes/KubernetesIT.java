@@ -4,6 +4,8 @@ package io.gpupool.e2e.kubernetes;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.junit.jupiter.api.Assumptions.assumeTrue;
 
+import io.fabric8.kubernetes.api.model.Quantity;
+import io.gpupool.deploy.chart.ValueSets;
 import java.io.IOException;
 import java.nio.file.Path;
 import java.time.Duration;
@@ -22,7 +24,12 @@ import org.junit.jupiter.api.io.TempDir;
  */
 @TestMethodOrder(MethodOrderer.OrderAnnotation.class)
 class KubernetesIT {
-  private static final String NODE = "daemonset/gpupool-node";
+  /** How long the API server is away; longer than a leader is one without it. */
+  private static final Duration OUTAGE =
+      Duration.ofSeconds(Integer.getInteger("gpupool.kubernetes.outage.seconds", 30));
+
+  /** Programs that print every second may be late by this. */
+  private static final Duration SILENCE = Duration.ofSeconds(15);
 
   @TempDir static Path folder;
   private static Cluster cluster;
@@ -208,29 +215,35 @@ class KubernetesIT {
 
   @Test
   @Order(7)
-  void examples_ofKindsThatTheClusterHas_areTaken() {
-    Path examples = Cluster.DEPLOY.resolve("examples/kubernetes");
-    for (String name : new String[] {"pytorch-mnist", "deployment-half", "inference-autoscaling"}) {
-      assertThat(
-              cluster.kubectlPrints(
-                  "apply",
-                  "-n",
-                  "team",
-                  "--dry-run=server",
-                  "-f",
-                  examples.resolve(name + ".yaml")))
-          .contains("created (server dry run)");
+  void examplesAndChart_allOfThem_areTakenByTheApiServer() throws IOException {
+    DryRuns dryRuns = new DryRuns(cluster, "team");
+    assertThat(dryRuns.examples())
+        .as("pods of operators")
+        .extracting(pod ->
+            pod.getSpec()
+                .getContainers()
+                .getFirst()
+                .getResources()
+                .getLimits()
+                .get("gpupool.io/gpu-percent"))
+        .containsExactlyInAnyOrder(
+            new Quantity("50"), new Quantity("10"), new Quantity("10"), null);
+    for (String values : ValueSets.ALL) {
+      dryRuns.chart(values);
     }
   }
 
   @Test
   @Order(8)
-  void agentAndPlugin_restarted_leaveRunningProgramsAlone() {
-    pods.make("long", Pods.spec("0.5", "while sleep 1; do echo; done | /load kernels"));
-    Later.is(() -> assertThat(pods.log("long")).contains("units in"));
+  void upgradeAndKubeletRestart_leaveLeasesAndRunningProgramsAlone() {
+    pods.make("long", Pods.spec("0.5", pods.computesOnAndOn()));
+    pods.awaitComputing("long");
     String lease = pods.leaseId("long");
-    cluster.kubectlPrints("rollout", "restart", NODE, "-n", Installation.NAMESPACE);
-    cluster.kubectlPrints("rollout", "status", NODE, "-n", Installation.NAMESPACE, "--timeout=60s");
+    String server = gpupool.uid("pod/gpupool-server-0");
+    gpupool.upgrade("log.level", "debug");
+    assertThat(gpupool.uid("pod/gpupool-server-0"))
+        .as("servers are not replaced")
+        .isEqualTo(server);
     Later.is(() -> assertThat(gpupool.offered()).isEqualTo(100));
     cluster.restartKubelet();
     Later.is(() -> assertThat(gpupool.offered()).isEqualTo(100));
@@ -240,14 +253,40 @@ class KubernetesIT {
             + Pods.spec("0.5", pods.computes())
             + "}}}");
     Later.is(() -> assertThat(pods.succeeded("new")).as("succeeded").isEqualTo("1"));
-    long before = pods.log("long").lines().count();
-    Later.is(() -> assertThat(pods.log("long").lines().count()).isGreaterThan(before));
-    assertThat(pods.phase("long")).as("%s", pods.log("long")).isEqualTo("Running");
+    pods.awaitComputing("long");
+    assertThat(pods.longestSilence("long")).isLessThan(SILENCE);
     assertThat(pods.leaseId("long")).isEqualTo(lease);
   }
 
   @Test
   @Order(9)
+  void apiServer_away_neitherDisturbsProgramsNorKeepsLeasesOfEndedPods()
+      throws InterruptedException {
+    pods.make("long", Pods.spec("0.5", pods.computesOnAndOn()));
+    pods.make("deleted", Pods.spec("0.25", pods.computesAndStays()));
+    pods.make("ending", Pods.spec("0.25", pods.computes() + " && echo stays && exec sleep 25"));
+    pods.awaitComputing("long");
+    pods.awaitStays("deleted");
+    pods.awaitStays("ending");
+    pods.make("next", Pods.spec("1", pods.computes()));
+    pods.awaitQueued("next");
+    String lease = pods.leaseId("long");
+    cluster.kubectlPrints("delete", "pod", "deleted", "-n", "team", "--wait=false");
+    cluster.hangApiServer();
+    Thread.sleep(OUTAGE.dividedBy(2));
+    cluster.killApiServer();
+    Thread.sleep(OUTAGE.dividedBy(2));
+    cluster.startApiServer();
+    Later.is(() -> assertThat(gpupool.leases()).containsExactly(lease));
+    pods.awaitComputing("long");
+    assertThat(pods.longestSilence("long")).isLessThan(SILENCE);
+    assertThat(pods.leaseId("long")).isEqualTo(lease);
+    pods.delete("long");
+    pods.awaitComputed("next");
+  }
+
+  @Test
+  @Order(10)
   void server_killedAndBack_servesItsLeasesAgain() {
     pods.make("stays", Pods.spec("0.5", pods.computesAndStays()));
     pods.awaitStays("stays");
@@ -272,7 +311,7 @@ class KubernetesIT {
   }
 
   @Test
-  @Order(10)
+  @Order(11)
   void webhook_down_refusesFractionsAndLeavesPlainPodsAlone() {
     cluster.kubectlPrints(
         "scale", "deployment/gpupool-controller", "-n", Installation.NAMESPACE, "--replicas=0");
@@ -312,7 +351,7 @@ class KubernetesIT {
   }
 
   @Test
-  @Order(11)
+  @Order(12)
   void uninstall_leavesNothingInClusterAndOnNode() throws IOException {
     assertThat(gpupool.remains()).hasSizeGreaterThan(20);
     gpupool.uninstall();

@@ -9,6 +9,8 @@ import java.io.IOException;
 import java.io.UncheckedIOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.time.Duration;
+import java.time.Instant;
 import java.util.List;
 import java.util.Optional;
 
@@ -24,6 +26,11 @@ record Pods(Cluster cluster, String namespace, List<String> program) {
   /** Runs it, and then waits until it is ended, as it does for a second program at any time. */
   String computesAndStays() {
     return computes() + " && echo stays && exec sleep 1000";
+  }
+
+  /** Runs kernels for as long as it is let, and prints a line for each second's. */
+  String computesOnAndOn() {
+    return "while sleep 1; do echo; done | /load kernels";
   }
 
   /**
@@ -122,6 +129,37 @@ record Pods(Cluster cluster, String namespace, List<String> program) {
   void awaitComputed(String name) {
     Later.is(() ->
         assertThat(log(name)).as("%s %s", phase(name), events(name)).contains("vector_add: OK"));
+  }
+
+  /** Waits until one that {@link #computesOnAndOn} has printed something new. */
+  void awaitComputing(String name) {
+    long before = log(name).lines().count();
+    Later.is(() ->
+        assertThat(log(name).lines().skip(before))
+            .as("%s %s", phase(name), events(name))
+            .anySatisfy(line -> assertThat(line).contains("units in")));
+  }
+
+  void awaitQueued(String name) {
+    Later.is(() ->
+        assertThat(lease(name))
+            .hasValueSatisfying(text -> assertThat(text).startsWith("Queued: ")));
+  }
+
+  /** The longest time between two lines of what a program has printed so far. */
+  Duration longestSilence(String name) {
+    List<Instant> times =
+        cluster
+            .kubectlPrints("logs", "--timestamps", "-n", namespace, name)
+            .lines()
+            .map(line -> Instant.parse(line.substring(0, line.indexOf(' '))))
+            .toList();
+    Duration longest = Duration.ZERO;
+    for (int i = 1; i < times.size(); i++) {
+      Duration silence = Duration.between(times.get(i - 1), times.get(i));
+      longest = longest.compareTo(silence) < 0 ? silence : longest;
+    }
+    return longest;
   }
 
   void awaitStays(String name) {
