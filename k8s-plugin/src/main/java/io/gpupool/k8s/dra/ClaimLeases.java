@@ -56,7 +56,7 @@ final class ClaimLeases {
 
   private final Pool pool;
   private final Map<Key, Entry> entries = new HashMap<>();
-  private final Map<String, String> refused = new HashMap<>();
+  private final Map<String, ClaimReading.Refused> refused = new HashMap<>();
 
   ClaimLeases(Pool pool) {
     this.pool = pool;
@@ -65,16 +65,17 @@ final class ClaimLeases {
   /** Sees to a claim as it is now. */
   void look(String claim, ClaimReading reading) {
     switch (reading) {
-      case ClaimReading.Nothing nothing -> end(claim, key -> true);
+      case ClaimReading.Nothing nothing -> {
+        end(claim, key -> true);
+        refused.remove(claim);
+      }
       case ClaimReading.Refused refusal -> {
         end(claim, key -> true);
-        if (!refusal.reason().equals(refused.put(claim, refusal.reason()))) {
-          pool.tell(refusal.pod(), true, "ClaimRefused", refusal.reason());
-        }
+        refuse(claim, refusal);
       }
       case ClaimReading.Wanted wanted -> {
         end(claim, key -> !key.pod().equals(wanted.pod().uid()));
-        refused.remove(claim);
+        wanted.other().ifPresentOrElse(other -> refuse(claim, other), () -> refused.remove(claim));
         if (!entries.containsKey(Key.of(wanted))) {
           Entry entry = new Entry(wanted);
           entries.put(Key.of(wanted), entry);
@@ -84,8 +85,13 @@ final class ClaimLeases {
     }
   }
 
+  private void refuse(String claim, ClaimReading.Refused refusal) {
+    if (!refusal.equals(refused.put(claim, refusal))) {
+      pool.tell(refusal.pod(), true, "ClaimRefused", refusal.reason());
+    }
+  }
+
   private void end(String claim, Predicate<Key> which) {
-    refused.remove(claim);
     for (Key key : new HashSet<>(entries.keySet())) {
       if (key.claim().equals(claim) && which.test(key)) {
         entries.remove(key).end();

@@ -22,7 +22,11 @@ sealed interface ClaimReading {
   /** It cannot be served as it stands. */
   record Refused(Pod pod, String reason) implements ClaimReading {}
 
-  /** A device of which a pod is to have so much. */
+  /**
+   * A device of which a pod is to have so much.
+   *
+   * @param other the last of the pods that use the claim, too, and cannot: it stays the first one's
+   */
   record Wanted(
       String uid,
       String name,
@@ -30,7 +34,8 @@ sealed interface ClaimReading {
       String pool,
       String device,
       OptionalLong memoryBytes,
-      OptionalInt computePercent)
+      OptionalInt computePercent,
+      Optional<Refused> other)
       implements ClaimReading {}
 
   /** Who uses it. */
@@ -52,13 +57,14 @@ sealed interface ClaimReading {
     if (own.isEmpty() || users.isEmpty()) {
       return new Nothing();
     }
-    ResourceClaimConsumerReference user = users.getFirst();
-    Pod pod = new Pod(user.getUid(), claim.getMetadata().getNamespace(), user.getName());
-    if (users.size() > 1 || !"pods".equals(user.getResource())) {
-      return new Refused(
-          pod,
-          "a claim of gpupool.io is for one pod at a time; name a ResourceClaimTemplate in the pods,"
-              + " which makes one for each");
+    Pod pod = pod(claim, users.getFirst());
+    Refused other =
+        new Refused(
+            pod(claim, users.getLast()),
+            "a claim of gpupool.io is for one pod at a time; name a ResourceClaimTemplate in the pods,"
+                + " which makes one for each");
+    if (!"pods".equals(users.getFirst().getResource())) {
+      return other;
     }
     if (own.size() > 1) {
       return new Refused(
@@ -86,7 +92,12 @@ sealed interface ClaimReading {
         result.getPool(),
         result.getDevice(),
         memory.map(bytes -> OptionalLong.of(bytes.longValue())).orElse(OptionalLong.empty()),
-        compute.map(part -> OptionalInt.of(part.intValue())).orElse(OptionalInt.empty()));
+        compute.map(part -> OptionalInt.of(part.intValue())).orElse(OptionalInt.empty()),
+        users.size() > 1 ? Optional.of(other) : Optional.empty());
+  }
+
+  private static Pod pod(ResourceClaim claim, ResourceClaimConsumerReference user) {
+    return new Pod(user.getUid(), claim.getMetadata().getNamespace(), user.getName());
   }
 
   private static boolean configured(AllocationResult allocation) {

@@ -7,6 +7,7 @@ import io.fabric8.kubernetes.api.model.resource.v1.DeviceRequestAllocationResult
 import io.fabric8.kubernetes.api.model.resource.v1.ResourceClaim;
 import io.fabric8.kubernetes.api.model.resource.v1.ResourceClaimBuilder;
 import java.util.List;
+import java.util.Optional;
 import java.util.OptionalInt;
 import java.util.OptionalLong;
 import org.junit.jupiter.api.Test;
@@ -26,7 +27,8 @@ class ClaimReadingTest {
                 "a",
                 "gpu-0",
                 OptionalLong.of(8L << 30),
-                OptionalInt.of(30)));
+                OptionalInt.of(30),
+                Optional.empty()));
   }
 
   @Test
@@ -69,9 +71,26 @@ class ClaimReadingTest {
   }
 
   @Test
+  void claim_ofSeveralPods_isTheFirstOnes() {
+    assertThat(
+            ClaimReading.of(
+                Claims.claim(
+                    "one", List.of(Claims.share("a", "gpu-0", "8Gi", "30")), "train", "eval")))
+        .isInstanceOfSatisfying(
+            ClaimReading.Wanted.class,
+            wanted -> {
+              assertThat(wanted.pod().name()).isEqualTo("train");
+              assertThat(wanted.other())
+                  .hasValueSatisfying(other -> {
+                    assertThat(other.pod().name()).isEqualTo("eval");
+                    assertThat(other.reason()).contains("ResourceClaimTemplate");
+                  });
+            });
+  }
+
+  @Test
   void claim_thatIsNotSupported_isRefusedWithWhatToDo() {
     var share = Claims.share("a", "gpu-0", "8Gi", "30");
-    assertRefused(Claims.claim("one", List.of(share), "train", "eval"), "ResourceClaimTemplate");
     assertRefused(
         Claims.claim("one", List.of(share, Claims.share("a", "gpu-1", "8Gi", "30")), "train"),
         "this one has 2");

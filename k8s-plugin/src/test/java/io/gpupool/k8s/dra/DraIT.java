@@ -6,6 +6,7 @@ import static org.awaitility.Awaitility.await;
 
 import io.fabric8.kubernetes.api.model.Event;
 import io.fabric8.kubernetes.api.model.resource.v1.Device;
+import io.fabric8.kubernetes.api.model.resource.v1.DeviceRequestAllocationResult;
 import io.fabric8.kubernetes.api.model.resource.v1.ResourceClaim;
 import io.fabric8.kubernetes.api.model.resource.v1.ResourceClaimBuilder;
 import io.fabric8.kubernetes.api.model.resource.v1.ResourceSlice;
@@ -300,8 +301,49 @@ class DraIT {
   }
 
   @Test
-  void claim_thatIsNotSupported_isToldToItsPod() {
-    ResourceClaim claim = allocate("one", "128Mi", "10", "train", "eval");
+  void claim_thatIsNotSupported_isToldToItsPodOnce() {
+    DeviceRequestAllocationResult device = Claims.share("test", device().getName(), "64Mi", "10");
+    ResourceClaim claim =
+        client.resource(Claims.claim("one", List.of(device, device), "train")).create();
+    awaitRefusal("train", "this one has 2");
+    client
+        .resource(claim)
+        .edit(before ->
+            new ResourceClaimBuilder(before)
+                .editMetadata()
+                .addToLabels("looked", "again")
+                .endMetadata()
+                .build());
+    assertThat(prepare(claim).getError()).contains("the pod's events tell why");
+    awaitRefusal("train", "this one has 2");
+    assertThat(leases()).isEmpty();
+  }
+
+  @Test
+  void claim_thatAnotherPodUsesToo_staysThatOfTheFirst() {
+    ResourceClaim claim = allocate("one", "128Mi", "10", "train");
+    String id = lease().getId();
+    reserve(claim, "train", "eval");
+    awaitRefusal("eval", "ResourceClaimTemplate");
+    assertThat(lease().getId()).isEqualTo(id);
+    reserve(claim, "eval");
+    await()
+        .atMost(Duration.ofSeconds(20))
+        .until(() -> leases().size() == 1 && lease().getPod().getName().equals("eval"));
+  }
+
+  private void reserve(ResourceClaim claim, String... pods) {
+    client
+        .resource(
+            new ResourceClaimBuilder(claim)
+                .editStatus()
+                .withReservedFor(Claims.claim("any", List.of(), pods).getStatus().getReservedFor())
+                .endStatus()
+                .build())
+        .updateStatus();
+  }
+
+  private void awaitRefusal(String pod, String why) {
     await()
         .atMost(Duration.ofSeconds(20))
         .untilAsserted(() ->
@@ -309,11 +351,9 @@ class DraIT {
                 .singleElement()
                 .satisfies((Event event) -> {
                   assertThat(event.getReason()).isEqualTo("ClaimRefused");
-                  assertThat(event.getInvolvedObject().getName()).isEqualTo("train");
-                  assertThat(event.getMessage()).contains("ResourceClaimTemplate");
+                  assertThat(event.getInvolvedObject().getName()).isEqualTo(pod);
+                  assertThat(event.getMessage()).contains(why);
                 }));
-    assertThat(prepare(claim).getError()).contains("the pod's events tell why");
-    assertThat(leases()).isEmpty();
   }
 
   @Test
