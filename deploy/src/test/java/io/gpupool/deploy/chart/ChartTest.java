@@ -87,7 +87,7 @@ class ChartTest {
     assertThat(release.only(ClusterRole.class, "gpupool-controller").getRules())
         .filteredOn(rule -> rule.getApiGroups().contains("resource.k8s.io"))
         .extracting(rule -> rule.getResources().getFirst())
-        .containsExactly("resourceslices", "resourceclaims");
+        .containsExactly("resourceslices", "deviceclasses", "resourceclaims");
     assertThat(Release.arguments(release.controller()))
         .contains("--dra", "--dra-partition=set-aside");
     assertThat(Release.arguments(release.node())).contains("--dra");

@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.gpupool.k8s.dra;
 
+import io.fabric8.kubernetes.api.model.OwnerReference;
+import io.fabric8.kubernetes.api.model.OwnerReferenceBuilder;
 import io.fabric8.kubernetes.api.model.resource.v1.Device;
 import io.fabric8.kubernetes.api.model.resource.v1.DeviceBuilder;
+import io.fabric8.kubernetes.api.model.resource.v1.DeviceClass;
 import io.fabric8.kubernetes.api.model.resource.v1.ResourceSlice;
 import io.fabric8.kubernetes.api.model.resource.v1.ResourceSliceBuilder;
 import io.fabric8.kubernetes.client.KubernetesClient;
@@ -123,11 +126,12 @@ final class SlicePublisher {
     if (isThere(contents, published, generation, annotations)) {
       return;
     }
+    List<OwnerReference> owners = owners();
     // All slices of a pool are of one generation, or the scheduler waits until they are.
     for (int i = 0; i < wanted.size(); i++) {
       Map<String, String> all = new TreeMap<>(annotations);
       all.put(CONTENT, contents.get(i));
-      ResourceSlice slice = slice(pool, i, wanted, generation + 1, all);
+      ResourceSlice slice = slice(pool, i, wanted, generation + 1, all, owners);
       String name = slice.getMetadata().getName();
       published.stream()
           .filter(old -> old.getMetadata().getName().equals(name))
@@ -170,17 +174,33 @@ final class SlicePublisher {
     return true;
   }
 
+  /** The class of the devices, with which the slices go when the release does. */
+  private List<OwnerReference> owners() {
+    DeviceClass release = client.resources(DeviceClass.class).withName(DraNames.DRIVER).get();
+    return release == null
+        ? List.of()
+        : List.of(
+            new OwnerReferenceBuilder()
+                .withApiVersion(release.getApiVersion())
+                .withKind(release.getKind())
+                .withName(release.getMetadata().getName())
+                .withUid(release.getMetadata().getUid())
+                .build());
+  }
+
   private ResourceSlice slice(
       String pool,
       int index,
       List<List<Device>> wanted,
       long generation,
-      Map<String, String> annotations) {
+      Map<String, String> annotations,
+      List<OwnerReference> owners) {
     return new ResourceSliceBuilder()
         .withNewMetadata()
         .withName(options.release() + "-" + pool + "-" + index)
         .addToLabels(LABEL, options.release())
         .addToAnnotations(annotations)
+        .withOwnerReferences(owners)
         .endMetadata()
         .withNewSpec()
         .withDriver(DraNames.DRIVER)

@@ -4,6 +4,8 @@ package io.gpupool.k8s.dra;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import io.fabric8.kubernetes.api.model.resource.v1.Device;
+import io.fabric8.kubernetes.api.model.resource.v1.DeviceClass;
+import io.fabric8.kubernetes.api.model.resource.v1.DeviceClassBuilder;
 import io.fabric8.kubernetes.api.model.resource.v1.ResourceSlice;
 import io.fabric8.kubernetes.api.model.resource.v1.ResourceSliceBuilder;
 import io.fabric8.kubernetes.client.KubernetesClient;
@@ -66,6 +68,30 @@ class SlicePublisherTest {
           assertThat(slice.getSpec().getPool().getName()).isEqualTo("gpu-1");
           assertThat(slice.getSpec().getPool().getGeneration()).isEqualTo(1);
           assertThat(slice.getSpec().getPool().getResourceSliceCount()).isEqualTo(2);
+        });
+  }
+
+  @Test
+  void slices_goWithTheReleasesClass() {
+    DeviceClass release =
+        client
+            .resource(
+                new DeviceClassBuilder()
+                    .withNewMetadata()
+                    .withName("gpupool.io")
+                    .endMetadata()
+                    .withNewSpec()
+                    .endSpec()
+                    .build())
+            .create();
+    publish(devices(1), "gpu-1");
+    assertThat(slices().getFirst().getMetadata().getOwnerReferences())
+        .singleElement()
+        .satisfies(owner -> {
+          assertThat(owner.getApiVersion()).isEqualTo("resource.k8s.io/v1");
+          assertThat(owner.getKind()).isEqualTo("DeviceClass");
+          assertThat(owner.getName()).isEqualTo("gpupool.io");
+          assertThat(owner.getUid()).isEqualTo(release.getMetadata().getUid());
         });
   }
 
