@@ -23,6 +23,9 @@ public final class PoolChannels {
   private static final int CONNECT_MILLIS = 5000;
   private static final long KEEP_ALIVE_SECONDS = 5;
 
+  /** Leases, servers and GPUs are told of in one answer each, however many a pool has. */
+  private static final int MAX_MESSAGE_BYTES = 64 << 20;
+
   private PoolChannels() {}
 
   /**
@@ -59,6 +62,7 @@ public final class PoolChannels {
     return builder
         .channelType(EpollSocketChannel.class)
         .eventLoopGroup(loops)
+        .maxInboundMessageSize(MAX_MESSAGE_BYTES)
         .withOption(ChannelOption.CONNECT_TIMEOUT_MILLIS, CONNECT_MILLIS)
         .keepAliveTime(KEEP_ALIVE_SECONDS, TimeUnit.SECONDS)
         .keepAliveTimeout(KEEP_ALIVE_SECONDS, TimeUnit.SECONDS)
