@@ -10,8 +10,6 @@ import java.nio.file.Path;
 
 /** A unix socket on which the kubelet serves gRPC. */
 public record KubeletSocket(Path path) {
-  private static final int MAX_MESSAGE_BYTES = 16 << 20;
-
   /** Throws {@link IllegalArgumentException} where no socket can have such a path. */
   public KubeletSocket {
     new UnixAddress(path.toString());
@@ -25,7 +23,6 @@ public record KubeletSocket(Path path) {
         // A path is no authority that every server takes.
         .overrideAuthority("localhost")
         .usePlaintext()
-        .maxInboundMessageSize(MAX_MESSAGE_BYTES)
         .build();
   }
 
