@@ -28,6 +28,7 @@ import java.net.InetSocketAddress;
 import java.util.ArrayList;
 import java.util.HexFormat;
 import java.util.List;
+import java.util.Objects;
 import java.util.Optional;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CompletionException;
@@ -244,15 +245,30 @@ final class Attachment extends ChannelInboundHandlerAdapter {
    */
   private CompletableFuture<Void> openWhenGranted(
       AttachRequest.Ticket ticket, PoolClient to, Holder holder) {
-    return open(ticket, to, holder)
-        .exceptionallyComposeAsync(
-            failure -> {
+    CompletableFuture<Void> attached = new CompletableFuture<>();
+    openWhenGranted(ticket, to, holder, attached);
+    return attached;
+  }
+
+  /** Each time anew: futures that wait for the next time's would become more with each. */
+  private void openWhenGranted(
+      AttachRequest.Ticket ticket, PoolClient to, Holder holder, CompletableFuture<Void> attached) {
+    open(ticket, to, holder)
+        .whenCompleteAsync(
+            (done, failure) -> {
+              if (failure == null) {
+                attached.complete(null);
+                return;
+              }
               Throwable inner =
                   failure instanceof CompletionException ? failure.getCause() : failure;
               if (gone || Status.fromThrowable(inner).getCode() != Status.Code.NOT_FOUND) {
-                return CompletableFuture.failedFuture(failure);
+                attached.completeExceptionally(failure);
+                return;
               }
-              String why = Status.fromThrowable(inner).getDescription();
+              String why =
+                  Objects.requireNonNullElse(
+                      Status.fromThrowable(inner).getDescription(), "the pod has no lease");
               tellWaiting(why);
               if (!waitsFor.equals(Optional.of(why))) {
                 waitsFor = Optional.of(why);
@@ -263,11 +279,12 @@ final class Attachment extends ChannelInboundHandlerAdapter {
                     why);
               }
               sessions.ifPresent(LeaseSessions::forget);
-              CompletableFuture<Void> later = new CompletableFuture<>();
               channel
                   .eventLoop()
-                  .schedule(() -> later.complete(null), LOOK_AGAIN_MILLIS, TimeUnit.MILLISECONDS);
-              return later.thenCompose(done -> openWhenGranted(ticket, to, holder));
+                  .schedule(
+                      () -> openWhenGranted(ticket, to, holder, attached),
+                      LOOK_AGAIN_MILLIS,
+                      TimeUnit.MILLISECONDS);
             },
             channel.eventLoop());
   }
@@ -287,7 +304,8 @@ final class Attachment extends ChannelInboundHandlerAdapter {
 
   private CompletableFuture<Void> open(AttachRequest.Ticket ticket, PoolClient to, Holder holder) {
     if (gone) {
-      throw new Refusal(Refusal.Cause.INTERNAL, "the program has left");
+      return CompletableFuture.failedFuture(
+          new Refusal(Refusal.Cause.INTERNAL, "the program has left"));
     }
     LeaseSessions opening =
         new LeaseSessions(ticket, holder, token, to, clients, channel.eventLoop());
