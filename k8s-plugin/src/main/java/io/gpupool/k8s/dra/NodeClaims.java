@@ -26,7 +26,11 @@ import java.util.concurrent.TimeUnit;
  */
 final class NodeClaims {
   private static final long CALL_SECONDS = 10;
-  private static final long LOOK_MILLIS = 300;
+
+  /** After which the first look is followed by another, and the most that grows to. */
+  private static final long FIRST_PAUSE_MILLIS = 300;
+
+  private static final long LONGEST_PAUSE_MILLIS = 2000;
 
   private final PoolGrpc.PoolBlockingStub pool;
   private final ContainerWiring wiring;
@@ -57,12 +61,15 @@ final class NodeClaims {
   Prepared prepare(String claim) throws IOException, InterruptedException {
     String name = DraNames.claim(claim);
     long deadline = System.nanoTime() + patience.toNanos();
+    // Each look lists all leases of the pool, and with a full one many claims wait.
+    long pauseMillis = FIRST_PAUSE_MILLIS;
     Optional<LeaseInfo> lease = find(name);
     while (lease.isEmpty()) {
       if (System.nanoTime() - deadline >= 0) {
         throw new IOException(reason(name));
       }
-      Thread.sleep(LOOK_MILLIS);
+      Thread.sleep(pauseMillis);
+      pauseMillis = Math.min(2 * pauseMillis, LONGEST_PAUSE_MILLIS);
       lease = find(name);
     }
     Map<String, String> environment = new LinkedHashMap<>(wiring.environment());

@@ -23,6 +23,7 @@ import io.gpupool.control.v1.ListRequest;
 import io.gpupool.control.v1.PartitionRef;
 import io.gpupool.control.v1.PartitionSize;
 import io.gpupool.control.v1.PoolAdminGrpc;
+import io.gpupool.control.v1.ReleaseLeaseRequest;
 import io.gpupool.k8s.dra.v1.Claim;
 import io.gpupool.k8s.dra.v1.DRAPluginGrpc;
 import io.gpupool.k8s.dra.v1.NodePrepareResourceResponse;
@@ -354,6 +355,30 @@ class DraIT {
                   assertThat(event.getInvolvedObject().getName()).isEqualTo(pod);
                   assertThat(event.getMessage()).contains(why);
                 }));
+  }
+
+  @Test
+  void lease_endedByAnAdmin_isAskedForAgain() {
+    allocate("one", "128Mi", "10", "train");
+    String id = lease().getId();
+    pool.stub.releaseLease(ReleaseLeaseRequest.newBuilder().setLeaseId(id).build());
+    await()
+        .atMost(Duration.ofSeconds(20))
+        .until(() -> leases().size() == 1 && !leases().getFirst().getId().equals(id));
+  }
+
+  @Test
+  void claim_thatWaitsAndGoes_leavesTheQueue() {
+    allocate("one", "512Mi", "50", "train");
+    lease();
+    ResourceClaim second = allocate("two", "256Mi", "10", "eval");
+    await().atMost(Duration.ofSeconds(20)).until(() -> waiting() == 1);
+    client.resource(second).delete();
+    await().atMost(Duration.ofSeconds(20)).until(() -> waiting() == 0);
+  }
+
+  private int waiting() {
+    return pool.stub.listQueue(ListRequest.getDefaultInstance()).getRequestsCount();
   }
 
   @Test
