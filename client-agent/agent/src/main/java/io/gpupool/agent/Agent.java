@@ -81,8 +81,9 @@ public final class Agent implements AutoCloseable {
   }
 
   /**
-   * Closes the socket and lets go of all programs, whose sessions end. Those of pods go on where
-   * they talk to their workers themselves: the pod's lease does not depend on the node's agent.
+   * Closes the socket, with which its file goes, and lets go of all programs, whose sessions end.
+   * Those of pods go on where they talk to their workers themselves: the pod's lease does not
+   * depend on the node's agent.
    */
   @Override
   public void close() {
@@ -90,13 +91,6 @@ public final class Agent implements AutoCloseable {
     server.close().awaitUninterruptibly();
     programs.close().awaitUninterruptibly();
     clients.close();
-    try {
-      if (!address.isAbstract()) {
-        Files.deleteIfExists(Path.of(address.text()));
-      }
-    } catch (IOException e) {
-      // Nobody listens there any more; the next agent removes it.
-    }
   }
 
   /** Removes what a killed agent left behind, but not the socket of one that lives. */
