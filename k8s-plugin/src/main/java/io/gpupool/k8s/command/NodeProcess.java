@@ -9,6 +9,7 @@ import io.gpupool.k8s.deviceplugin.DevicePlugin;
 import io.gpupool.k8s.deviceplugin.PluginOptions;
 import io.gpupool.k8s.deviceplugin.PoolGpus;
 import io.gpupool.k8s.deviceplugin.Wiring;
+import io.gpupool.k8s.dra.DraPlugin;
 import io.gpupool.k8s.identity.PodProcesses;
 import io.gpupool.k8s.identity.PodTokens;
 import io.gpupool.k8s.metrics.Gauge;
@@ -186,8 +187,9 @@ final class NodeProcess implements AutoCloseable {
     try {
       new ShimFolder(setup.shimFolder()).remove();
       Files.deleteIfExists(setup.socket());
-      if (setup.cdiFile().isPresent()) {
-        Files.deleteIfExists(setup.cdiFile().get());
+      if (setup.cdiFolder().isPresent()) {
+        Files.deleteIfExists(setup.cdiFile().orElseThrow());
+        DraPlugin.removeTraces(setup.cdiFolder().get());
       }
       LOG.info("the release is gone: removed what it had on the node");
     } catch (IOException e) {

@@ -73,6 +73,11 @@ public final class DraPlugin implements AutoCloseable {
     return plugin;
   }
 
+  /** Removes the files of all claims, when nobody will be asked to. */
+  public static void removeTraces(Path cdiFolder) throws IOException {
+    NodeClaims.unprepareAll(cdiFolder);
+  }
+
   /** Whether the kubelet knows it. */
   public boolean isRegistered() {
     return registered;

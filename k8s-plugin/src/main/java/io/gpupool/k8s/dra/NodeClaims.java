@@ -11,6 +11,7 @@ import io.gpupool.control.v1.PoolGrpc;
 import io.gpupool.control.v1.QueueInfo;
 import io.grpc.ManagedChannel;
 import java.io.IOException;
+import java.nio.file.DirectoryStream;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.time.Duration;
@@ -90,8 +91,21 @@ final class NodeClaims {
     Files.deleteIfExists(file(DraNames.claim(claim)));
   }
 
+  static void unprepareAll(Path cdiFolder) throws IOException {
+    try (DirectoryStream<Path> files =
+        Files.newDirectoryStream(cdiFolder, fileName(DraNames.claim("*")))) {
+      for (Path file : files) {
+        Files.deleteIfExists(file);
+      }
+    }
+  }
+
   private Path file(String name) {
-    return cdiFolder.resolve("gpupool.io-" + name + ".json");
+    return cdiFolder.resolve(fileName(name));
+  }
+
+  private static String fileName(String name) {
+    return "gpupool.io-" + name + ".json";
   }
 
   private PoolGrpc.PoolBlockingStub call() {

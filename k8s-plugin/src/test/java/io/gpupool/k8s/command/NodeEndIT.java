@@ -89,6 +89,8 @@ class NodeEndIT {
   @Test
   void end_ofTheRelease_leavesNothing() throws Exception {
     try (Child child = start()) {
+      // Of a pod that is still there; no kubelet can have it removed any more.
+      Files.writeString(node.resolve("cdi/gpupool.io-claim-1.json"), "{}");
       client.apps().daemonSets().inNamespace("gpus").withName("pool-node").delete();
       requireEnd(child);
       assertThat(node.resolve("run")).isEmptyDirectory();
