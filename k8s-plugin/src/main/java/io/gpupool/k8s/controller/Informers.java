@@ -18,6 +18,8 @@ import io.fabric8.kubernetes.client.informers.SharedIndexInformer;
 import io.gpupool.k8s.api.SlimStore;
 import io.gpupool.k8s.request.Names;
 import java.util.List;
+import java.util.Set;
+import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.Executor;
 import java.util.function.Consumer;
 import java.util.function.UnaryOperator;
@@ -48,12 +50,35 @@ final class Informers implements AutoCloseable {
   }
 
   private final List<SharedIndexInformer<?>> all;
+  private final Set<Handler<?>> listed;
 
-  private Informers(List<SharedIndexInformer<?>> all) {
+  private Informers(List<SharedIndexInformer<?>> all, Set<Handler<?>> listed) {
     this.all = all;
+    this.listed = listed;
+  }
+
+  /** Notes when all has been told that was there, which is later than the informer has it. */
+  private abstract static class Handler<T> implements ResourceEventHandler<T> {
+    private final Executor thread;
+    private final Set<Handler<?>> listed;
+
+    private Handler(Executor thread, Set<Handler<?>> listed) {
+      this.thread = thread;
+      this.listed = listed;
+    }
+
+    final void tell(Runnable event) {
+      thread.execute(event);
+    }
+
+    @Override
+    public final void onList(String version, boolean empty) {
+      tell(() -> listed.add(this));
+    }
   }
 
   static Informers start(KubernetesClient client, Executor thread, Listener listener) {
+    Set<Handler<?>> listed = ConcurrentHashMap.newKeySet();
     Informers informers =
         new Informers(
             List.of(
@@ -62,15 +87,18 @@ final class Informers implements AutoCloseable {
                     namespace ->
                         new NamespaceBuilder().withMetadata(slim(namespace.getMetadata())).build(),
                     thread,
+                    listed,
                     listener::namespace,
                     namespace -> listener.namespaceGone(namespace.getMetadata().getName())),
                 informer(
                     client.nodes().withLimit(PAGE),
                     node -> new NodeBuilder().withMetadata(slim(node.getMetadata())).build(),
                     thread,
+                    listed,
                     node -> listener.node(node.getMetadata().getName(), isReady(node)),
                     node -> listener.nodeGone(node.getMetadata().getName())),
-                pods(client, thread, listener)));
+                pods(client, thread, listed, listener)),
+            listed);
     informers.all.forEach(informer ->
         informer
             .exceptionHandler((started, failure) -> {
@@ -82,7 +110,7 @@ final class Informers implements AutoCloseable {
   }
 
   private static SharedIndexInformer<Pod> pods(
-      KubernetesClient client, Executor thread, Listener listener) {
+      KubernetesClient client, Executor thread, Set<Handler<?>> listed, Listener listener) {
     SharedIndexInformer<Pod> informer =
         client
             .pods()
@@ -93,11 +121,11 @@ final class Informers implements AutoCloseable {
     return with(
         informer,
         pod -> new PodBuilder().withMetadata(slim(pod.getMetadata())).build(),
-        new ResourceEventHandler<>() {
+        new Handler<>(thread, listed) {
           @Override
           public void onAdd(Pod pod) {
             PodFacts facts = PodFacts.of(pod);
-            thread.execute(() -> listener.pod(facts));
+            tell(() -> listener.pod(facts));
           }
 
           @Override
@@ -113,7 +141,7 @@ final class Informers implements AutoCloseable {
           public void onDelete(Pod pod, boolean unknown) {
             ObjectMeta meta = pod.getMetadata();
             PodKey key = new PodKey(meta.getUid(), meta.getNamespace(), meta.getName());
-            thread.execute(() -> listener.podGone(key));
+            tell(() -> listener.podGone(key));
           }
         });
   }
@@ -122,15 +150,16 @@ final class Informers implements AutoCloseable {
       Informable<T> objects,
       UnaryOperator<T> slim,
       Executor thread,
+      Set<Handler<?>> listed,
       Consumer<T> there,
       Consumer<T> gone) {
     return with(
         objects.runnableInformer(0),
         slim,
-        new ResourceEventHandler<>() {
+        new Handler<>(thread, listed) {
           @Override
           public void onAdd(T object) {
-            thread.execute(() -> there.accept(object));
+            tell(() -> there.accept(object));
           }
 
           @Override
@@ -140,7 +169,7 @@ final class Informers implements AutoCloseable {
 
           @Override
           public void onDelete(T object, boolean unknown) {
-            thread.execute(() -> gone.accept(object));
+            tell(() -> gone.accept(object));
           }
         });
   }
@@ -174,9 +203,9 @@ final class Informers implements AutoCloseable {
     return false;
   }
 
-  /** Whether all has been listed. */
+  /** Whether all that was there has been told. */
   boolean haveSynced() {
-    return all.stream().allMatch(SharedIndexInformer::hasSynced);
+    return listed.size() == all.size();
   }
 
   /** Whether changes are being told. */
