@@ -2,6 +2,7 @@
 package io.gpupool.k8s.admission;
 
 import com.fasterxml.jackson.databind.JsonNode;
+import com.fasterxml.jackson.databind.node.MissingNode;
 import com.fasterxml.jackson.databind.node.ObjectNode;
 import io.gpupool.k8s.request.Names;
 import io.gpupool.k8s.request.PodReader;
@@ -20,11 +21,17 @@ import java.util.OptionalLong;
 final class ChangedPod {
   private final ObjectNode old;
   private final ObjectNode changed;
+  private final JsonNode request;
   private final List<String> warnings = new ArrayList<>();
 
   private ChangedPod(ObjectNode pod, ObjectNode old) {
     this.old = old;
     changed = pod.deepCopy();
+    // What the webhook was not shown before it has not written.
+    request =
+        old.path("metadata").path("labels").path(Names.ADMISSION).asText("").equals(Names.IGNORE)
+            ? MissingNode.getInstance()
+            : Trees.annotation(old, Names.REQUEST);
   }
 
   static Change admit(ObjectNode pod, ObjectNode old) throws DeniedException {
@@ -58,13 +65,16 @@ final class ChangedPod {
   }
 
   private void putBackMarks() throws DeniedException {
-    JsonNode before = Trees.annotation(old, Names.REQUEST);
     JsonNode now = Trees.annotation(changed, Names.REQUEST);
-    if (!now.equals(before)) {
+    if (!now.equals(request)) {
       if (!now.isMissingNode()) {
-        warnings.add(Names.REQUEST + " is written by gpupool alone and stays as it was");
+        boolean forged = now.equals(Trees.annotation(old, Names.REQUEST));
+        warnings.add(
+            Names.REQUEST
+                + " is written by gpupool alone and "
+                + (forged ? "is taken out" : "stays as it was"));
       }
-      putBack("annotations", Names.REQUEST, before);
+      putBack("annotations", Names.REQUEST, request);
     }
     JsonNode label = old.path("metadata").path("labels").path(Names.MANAGED);
     boolean asks = !request().isNothing() && !label.isMissingNode();
@@ -83,8 +93,7 @@ final class ChangedPod {
   }
 
   private PodRequest request() {
-    return PodRequest.parse(Trees.annotation(old, Names.REQUEST).asText(""))
-        .orElse(PodRequest.NOTHING);
+    return PodRequest.parse(request.asText("")).orElse(PodRequest.NOTHING);
   }
 
   private void putBackResources() throws DeniedException {

@@ -27,6 +27,11 @@ public final class Names {
   /** Label of pods that have asked, with the value {@code true}. */
   public static final String MANAGED = PREFIX + "managed";
 
+  /** Label of objects: with the value {@link #IGNORE} the webhook is not shown them. */
+  public static final String ADMISSION = PREFIX + "admission";
+
+  public static final String IGNORE = "ignore";
+
   /** Scheduling gate that the controller lifts once the pod has its lease. */
   public static final String GATE = PREFIX + "lease";
 

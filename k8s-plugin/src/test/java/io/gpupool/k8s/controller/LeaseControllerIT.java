@@ -257,6 +257,18 @@ class LeaseControllerIT {
   }
 
   @Test
+  void pod_thatTheWebhookWasNotShown_getsNothing() {
+    cluster.create(
+        "forged",
+        Map.of("main", part("0.5")),
+        pod -> pod.editMetadata().addToLabels(Names.ADMISSION, Names.IGNORE).endMetadata());
+    cluster.create("train", "0.5");
+    await().until(() -> cluster.isGranted("train"));
+    assertThat(pool.leases()).hasSize(1);
+    assertThat(controller.figures().orElseThrow().pods()).isEqualTo(1);
+  }
+
+  @Test
   void namespace_withQuota_limitsItsTenant() {
     cluster
         .client
