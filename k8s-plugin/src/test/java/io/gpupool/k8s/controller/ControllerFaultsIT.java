@@ -9,18 +9,16 @@ import io.fabric8.kubernetes.api.model.Pod;
 import io.fabric8.kubernetes.client.KubernetesClient;
 import io.gpupool.control.v1.LeaseInfo;
 import io.gpupool.k8s.controller.TestPool.Lines;
-import io.gpupool.k8s.request.GpuRequest;
 import java.io.IOException;
-import java.math.BigDecimal;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.HashSet;
 import java.util.List;
 import java.util.Map;
-import java.util.OptionalInt;
 import java.util.Random;
 import java.util.Set;
 import java.util.TreeSet;
+import java.util.concurrent.CopyOnWriteArrayList;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
@@ -123,11 +121,7 @@ class ControllerFaultsIT {
   }
 
   @Test
-  void controller_startsAgain_whoWaitsDoesSoInTheOrderOfCreation() throws Exception {
-    cluster.create("holder", Map.of("main", whole(2)), pod -> pod);
-    Process first = process();
-    await().until(() -> held().size() == 1);
-    first.controller.close();
+  void controller_starts_asksForThePodsInTheOrderOfTheirCreation() {
     for (int i = 0; i < 6; i++) {
       String namespace = "team-" + i % 2;
       if (i < 2) {
@@ -137,18 +131,19 @@ class ControllerFaultsIT {
                 new NamespaceBuilder().withNewMetadata().withName(namespace).endMetadata().build())
             .create();
       }
-      cluster.create(namespace, "pod-" + i, Map.of("main", whole(1)), pod -> pod);
+      cluster.create(namespace, "pod-" + i, Map.of("main", TestCluster.part("1")), pod -> pod);
       // API servers write down the second only.
       sleep(1100);
     }
-    process();
-    await().until(() -> pool.waiting() == 6);
-    assertThat(pool.waitingPods())
-        .containsExactly("pod-0", "pod-1", "pod-2", "pod-3", "pod-4", "pod-5");
-  }
-
-  private static GpuRequest whole(int gpus) {
-    return new GpuRequest(gpus, new GpuRequest.Size.Fraction(BigDecimal.ONE), OptionalInt.empty());
+    List<String> asked = new CopyOnWriteArrayList<>();
+    opened.add(
+        LeaseController.start(
+            cluster.client,
+            () -> pool.connect(request -> asked.add(request.getPod().getName())),
+            TestPool.KEY,
+            TestPool.OPTIONS));
+    await().until(() -> asked.size() == 6);
+    assertThat(asked).containsExactly("pod-0", "pod-1", "pod-2", "pod-3", "pod-4", "pod-5");
   }
 
   @Test

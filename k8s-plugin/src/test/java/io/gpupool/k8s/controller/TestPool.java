@@ -3,10 +3,17 @@ package io.gpupool.k8s.controller;
 
 import io.fabric8.kubernetes.client.KubernetesClient;
 import io.gpupool.control.v1.LeaseInfo;
+import io.gpupool.control.v1.LeaseRequest;
 import io.gpupool.control.v1.ListRequest;
 import io.gpupool.control.v1.PoolAdminGrpc;
 import io.gpupool.server.Pool;
+import io.grpc.CallOptions;
+import io.grpc.Channel;
+import io.grpc.ClientCall;
+import io.grpc.ClientInterceptor;
+import io.grpc.ForwardingClientCall;
 import io.grpc.ManagedChannel;
+import io.grpc.MethodDescriptor;
 import io.grpc.netty.NettyChannelBuilder;
 import java.io.IOException;
 import java.nio.file.Files;
@@ -16,6 +23,7 @@ import java.util.Comparator;
 import java.util.List;
 import java.util.concurrent.CopyOnWriteArrayList;
 import java.util.concurrent.TimeUnit;
+import java.util.function.Consumer;
 import java.util.function.Function;
 import java.util.stream.Stream;
 
@@ -61,9 +69,31 @@ final class TestPool implements AutoCloseable {
   }
 
   ManagedChannel connect() {
+    return connect(request -> {});
+  }
+
+  /** A connection that tells which leases are asked for. */
+  ManagedChannel connect(Consumer<LeaseRequest> asked) {
     return NettyChannelBuilder.forAddress("127.0.0.1", port)
         .usePlaintext()
         .keepAliveTime(5, TimeUnit.SECONDS)
+        .intercept(
+            new ClientInterceptor() {
+              @Override
+              public <Q, A> ClientCall<Q, A> interceptCall(
+                  MethodDescriptor<Q, A> method, CallOptions options, Channel next) {
+                return new ForwardingClientCall.SimpleForwardingClientCall<>(
+                    next.newCall(method, options)) {
+                  @Override
+                  public void sendMessage(Q message) {
+                    if (message instanceof LeaseRequest request) {
+                      asked.accept(request);
+                    }
+                    super.sendMessage(message);
+                  }
+                };
+              }
+            })
         .build();
   }
 
@@ -83,18 +113,6 @@ final class TestPool implements AutoCloseable {
         .withDeadlineAfter(10, TimeUnit.SECONDS)
         .listQueue(ListRequest.getDefaultInstance())
         .getRequestsCount();
-  }
-
-  /** Names of the pods that wait, in the order of the queue. */
-  List<String> waitingPods() {
-    return pool
-        .stub
-        .withDeadlineAfter(10, TimeUnit.SECONDS)
-        .listQueue(ListRequest.getDefaultInstance())
-        .getRequestsList()
-        .stream()
-        .map(waiting -> waiting.getHolder().getHost().replaceFirst(".*/", ""))
-        .toList();
   }
 
   <T> T admin(Function<PoolAdminGrpc.PoolAdminBlockingStub, T> call) {
