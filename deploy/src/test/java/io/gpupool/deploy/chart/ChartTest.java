@@ -218,6 +218,9 @@ class ChartTest {
             .values("pool: {address: \"tls://gpu-1\", ca: \"-----BEGIN CERTIFICATE-----\"}")
             .release();
     assertThat(release.all(StatefulSet.class)).isEmpty();
+    assertThat(release.only(Role.class, "gpupool-controller").getRules())
+        .as("the controller finds that there are none")
+        .anyMatch(rule -> rule.getResources().contains("statefulsets"));
     assertThat(Release.arguments(release.node()))
         .contains("--pool=tls://gpu-1", "--tls-ca=/etc/gpupool/ca/ca.crt");
     assertThat(release.only(ConfigMap.class, "gpupool-pool").getData()).containsKey("ca.crt");
