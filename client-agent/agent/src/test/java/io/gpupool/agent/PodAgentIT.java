@@ -2,9 +2,11 @@
 package io.gpupool.agent;
 
 import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assumptions.assumeThat;
 import static org.awaitility.Awaitility.await;
 
 import com.google.gson.JsonObject;
+import com.sun.management.UnixOperatingSystemMXBean;
 import io.gpupool.control.v1.CreateTenantRequest;
 import io.gpupool.control.v1.Lease;
 import io.gpupool.control.v1.LeaseEvent;
@@ -17,6 +19,7 @@ import io.gpupool.transport.EventLoops;
 import io.gpupool.transport.UnixAddress;
 import io.gpupool.wire.TextMessage;
 import io.netty.channel.EventLoopGroup;
+import java.lang.management.ManagementFactory;
 import java.nio.file.Path;
 import java.security.GeneralSecurityException;
 import java.time.Duration;
@@ -131,6 +134,11 @@ class PodAgentIT {
 
   @Test
   void podWithThousandsOfConnections_leavesRoomForOthers() throws Exception {
+    UnixOperatingSystemMXBean system =
+        (UnixOperatingSystemMXBean) ManagementFactory.getOperatingSystemMXBean();
+    assumeThat(system.getMaxFileDescriptorCount())
+        .as("open files that a process may have")
+        .isGreaterThan(10_000);
     lease("uid-1", "0123456789abcdef0123456789abcdef", 0.25);
     podUid = "greedy";
     List<Shim> greedy = new ArrayList<>();

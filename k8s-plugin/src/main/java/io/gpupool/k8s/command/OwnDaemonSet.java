@@ -47,10 +47,6 @@ final class OwnDaemonSet implements AutoCloseable {
     return set;
   }
 
-  boolean isSeen() {
-    return seen;
-  }
-
   private void run() {
     boolean told = false;
     try {
