@@ -78,10 +78,14 @@ public final class LeaseQueue {
     }
   }
 
-  /** What makes a request known to all servers: its id, and how it was asked for. */
-  public record Known(LeaseSecret id, LeaseRequest message, boolean resumed) {
-    String key() {
-      return TokenHash.of(id.reveal()).text();
+  /**
+   * What makes a request known to all servers: its id, and how it was asked for.
+   *
+   * @param key what others may know of the id: its hash
+   */
+  public record Known(LeaseSecret id, LeaseRequest message, boolean resumed, String key) {
+    public Known(LeaseSecret id, LeaseRequest message, boolean resumed) {
+      this(id, message, resumed, TokenHash.of(id.reveal()).text());
     }
   }
 
