@@ -83,7 +83,7 @@ final class ControllerProcess implements AutoCloseable {
             () -> begin(Term.begin(client, pool, setup.plan())));
     List<Meter> meters = new ArrayList<>(List.of(api.requests(), reviews, answers));
     meters.addAll(gauges());
-    health = HealthPort.open(setup.healthPort(), webhook::unready, meters);
+    health = HealthPort.open(setup.healthPort(), Optional::empty, webhook::unready, meters);
   }
 
   /**

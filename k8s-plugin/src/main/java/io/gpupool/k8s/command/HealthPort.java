@@ -19,11 +19,17 @@ final class HealthPort implements AutoCloseable {
   private static final String TEXT = "text/plain; charset=utf-8";
 
   private final HttpPort http;
+  private final Supplier<Optional<String>> broken;
   private final Supplier<Optional<String>> unready;
   private final List<Meter> meters;
 
-  private HealthPort(HttpPort http, Supplier<Optional<String>> unready, List<Meter> meters) {
+  private HealthPort(
+      HttpPort http,
+      Supplier<Optional<String>> broken,
+      Supplier<Optional<String>> unready,
+      List<Meter> meters) {
     this.http = http;
+    this.broken = broken;
     this.unready = unready;
     this.meters = List.copyOf(meters);
   }
@@ -31,13 +37,18 @@ final class HealthPort implements AutoCloseable {
   /**
    * Opens the port.
    *
+   * @param broken why the process has to be started anew to do its work; empty: it need not
    * @param unready why the process cannot do its work at the moment; empty: it can
    * @throws IOException if the port is taken
    */
-  static HealthPort open(int port, Supplier<Optional<String>> unready, List<Meter> meters)
+  static HealthPort open(
+      int port,
+      Supplier<Optional<String>> broken,
+      Supplier<Optional<String>> unready,
+      List<Meter> meters)
       throws IOException {
     HttpPort http = HttpPort.open(new InetSocketAddress(port), Optional.empty(), "gpupool-health-");
-    HealthPort made = new HealthPort(http, unready, meters);
+    HealthPort made = new HealthPort(http, broken, unready, meters);
     http.serve(made::handle);
     return made;
   }
@@ -55,15 +66,16 @@ final class HealthPort implements AutoCloseable {
         return;
       }
       switch (exchange.getRequestURI().getPath()) {
-        case "/healthz" -> answer(exchange, 200, TEXT, "ok\n");
-        case "/readyz" -> {
-          Optional<String> reason = unready.get();
-          answer(exchange, reason.isEmpty() ? 200 : 503, TEXT, reason.orElse("ok") + "\n");
-        }
+        case "/healthz" -> answer(exchange, broken.get());
+        case "/readyz" -> answer(exchange, unready.get());
         case "/metrics" -> answer(exchange, 200, Meter.PAGE_TYPE, Meter.page(meters));
         default -> answer(exchange, 404, TEXT, "there are /healthz, /readyz and /metrics\n");
       }
     }
+  }
+
+  private static void answer(HttpExchange exchange, Optional<String> problem) throws IOException {
+    answer(exchange, problem.isEmpty() ? 200 : 503, TEXT, problem.orElse("ok") + "\n");
   }
 
   private static void answer(HttpExchange exchange, int status, String type, String text)

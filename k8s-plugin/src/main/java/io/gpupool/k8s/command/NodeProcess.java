@@ -122,7 +122,7 @@ final class NodeProcess implements AutoCloseable {
     plugin = DevicePlugin.start(gpus, options, loops);
     List<Meter> all = new ArrayList<>(meters);
     all.addAll(gauges());
-    health = HealthPort.open(setup.healthPort(), this::unready, all);
+    health = HealthPort.open(setup.healthPort(), this::broken, this::unready, all);
   }
 
   /**
@@ -141,9 +141,17 @@ final class NodeProcess implements AutoCloseable {
     return health.port();
   }
 
+  /** Somebody has removed what only the start makes. */
+  private Optional<String> broken() {
+    return Files.exists(setup.socket())
+        ? Optional.empty()
+        : Optional.of("the agent's socket " + setup.socket() + " is gone");
+  }
+
   private Optional<String> unready() {
-    if (!Files.exists(setup.socket())) {
-      return Optional.of("the agent's socket " + setup.socket() + " is gone");
+    Optional<String> broken = broken();
+    if (broken.isPresent()) {
+      return broken;
     }
     if (!plugin.isWatched()) {
       return Optional.of("no kubelet watches the device plugin (yet)");

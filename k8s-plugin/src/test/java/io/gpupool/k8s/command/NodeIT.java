@@ -180,6 +180,9 @@ class NodeIT {
       kubelet.restart();
       await().atMost(LIMIT).until(() -> get(process, "/readyz").equals("ok\n"));
       await().atMost(LIMIT).until(() -> kubelet.devices().size() == 100);
+      assertThat(get(process, "/healthz")).isEqualTo("ok\n");
+      Files.delete(node.resolve("run/agent.sock"));
+      assertThat(get(process, "/healthz")).contains("agent.sock is gone");
     }
     assertThat(node.resolve("kubelet/device-plugins/gpupool.sock")).doesNotExist();
     assertThat(node.resolve("run/agent.sock")).doesNotExist();
