@@ -3,6 +3,7 @@ package io.gpupool.k8s.controller;
 
 import io.fabric8.kubernetes.api.model.Pod;
 import io.fabric8.kubernetes.client.KubernetesClientException;
+import io.gpupool.k8s.api.Failures;
 import io.gpupool.k8s.controller.PodState.Reason;
 import java.time.Duration;
 import java.util.ArrayDeque;
@@ -28,6 +29,7 @@ final class PodWriter implements PodLeases.Teller {
 
   private static final int CONFLICTS = 4;
   private static final int EVENT_TRIES = 5;
+  private static final int BAD_REQUEST = 400;
   private static final int NOT_FOUND = 404;
   private static final int CONFLICT = 409;
   private static final int UNPROCESSABLE = 422;
@@ -64,6 +66,7 @@ final class PodWriter implements PodLeases.Teller {
     private boolean busy;
     private boolean planned;
     private boolean failing;
+    private boolean refused;
     private long writtenAtNanos = timers.nowNanos() - times.told().toNanos();
 
     private Page(PodFacts pod, PodState state) {
@@ -202,6 +205,7 @@ final class PodWriter implements PodLeases.Teller {
     page.busy = false;
     page.writtenAtNanos = timers.nowNanos();
     page.pause.reset();
+    page.refused = false;
     result.ifPresentOrElse(
         pod -> {
           if (!isOlder(pod.version(), page.pod.version())) {
@@ -214,6 +218,14 @@ final class PodWriter implements PodLeases.Teller {
 
   private void failed(Page page, KubernetesClientException failure) {
     LOG.debug("pod {} cannot be told yet how it stands", page.pod.key(), failure);
+    boolean refused = failure.getCode() >= BAD_REQUEST && failure.getCode() < SERVER_ERROR;
+    if (refused && !page.refused) {
+      LOG.warn(
+          "pod {} cannot be told how it stands, or let run; it is tried again: {}",
+          page.pod.key(),
+          Failures.reason(failure));
+    }
+    page.refused = refused;
     page.busy = false;
     page.failing = true;
     timers.after(
