@@ -49,6 +49,9 @@ final class Attachment extends ChannelInboundHandlerAdapter {
   /** How often the pool is asked whether a pod's lease is granted by now. */
   private static final long LOOK_AGAIN_MILLIS = 1000;
 
+  /** How long servers may be away that are needed for a pod's lease: others take their places. */
+  private static final long AWAY_NANOS = TimeUnit.SECONDS.toNanos(30);
+
   private static final Logger LOG = LoggerFactory.getLogger(Attachment.class);
 
   private final EpollDomainSocketChannel channel;
@@ -69,6 +72,7 @@ final class Attachment extends ChannelInboundHandlerAdapter {
   private boolean inPod;
   private boolean goesOnAlone;
   private Optional<String> waitsFor = Optional.empty();
+  private Optional<Long> awaySinceNanos = Optional.empty();
   private Optional<ChannelFuture> toldWaiting = Optional.empty();
   private Optional<PoolClient> client = Optional.empty();
   private Optional<Supplier<String>> token = Optional.empty();
@@ -241,7 +245,8 @@ final class Attachment extends ChannelInboundHandlerAdapter {
 
   /**
    * A pod's lease is the affair of the cluster's controller: where it does not keep pods from
-   * starting before they have theirs, programs wait here.
+   * starting before they have theirs, programs wait here. They wait a little for servers, too,
+   * which start anew by themselves and whose names the cluster then has to learn.
    */
   private CompletableFuture<Void> openWhenGranted(
       AttachRequest.Ticket ticket, PoolClient to, Holder holder) {
@@ -260,37 +265,73 @@ final class Attachment extends ChannelInboundHandlerAdapter {
                 attached.complete(null);
                 return;
               }
-              Throwable inner =
-                  failure instanceof CompletionException ? failure.getCause() : failure;
-              if (gone || Status.fromThrowable(inner).getCode() != Status.Code.NOT_FOUND) {
+              Optional<String> why = reasonToWait(failure, to);
+              if (why.isEmpty()) {
                 attached.completeExceptionally(failure);
                 return;
               }
-              String why =
-                  Objects.requireNonNullElse(
-                      Status.fromThrowable(inner).getDescription(), "the pod has no lease");
-              tellWaiting(why);
-              if (!waitsFor.equals(Optional.of(why))) {
-                waitsFor = Optional.of(why);
-                LOG.info(
-                    "pid {} waits for the lease {}: {}",
-                    Integer.toUnsignedString(holder.getPid()),
-                    ticket.leaseId(),
-                    why);
-              }
-              sessions.ifPresent(LeaseSessions::forget);
-              channel
-                  .eventLoop()
-                  .schedule(
-                      () -> openWhenGranted(ticket, to, holder, attached),
-                      LOOK_AGAIN_MILLIS,
-                      TimeUnit.MILLISECONDS);
+              tellWaiting(why.get(), ticket, holder);
+              LeaseSessions opening = sessions.orElseThrow();
+              // Of several servers, one may have opened its session already.
+              opening
+                  .end()
+                  .whenCompleteAsync(
+                      (ended, nothing) -> {
+                        opening.forget();
+                        openAgain(ticket, to, holder, attached);
+                      },
+                      channel.eventLoop());
             },
             channel.eventLoop());
   }
 
+  private Optional<String> reasonToWait(Throwable failure, PoolClient to) {
+    Throwable inner = failure instanceof CompletionException ? failure.getCause() : failure;
+    if (gone) {
+      return Optional.empty();
+    }
+    if (Status.fromThrowable(inner).getCode() == Status.Code.NOT_FOUND) {
+      awaySinceNanos = Optional.empty();
+      return Optional.of(
+          Objects.requireNonNullElse(
+              Status.fromThrowable(inner).getDescription(), "the pod has no lease"));
+    }
+    Refusal refusal = Refusal.of(inner, to.address());
+    if (refusal.why() != Refusal.Cause.UNREACHABLE) {
+      return Optional.empty();
+    }
+    long nowNanos = System.nanoTime();
+    long sinceNanos = awaySinceNanos.orElse(nowNanos);
+    awaySinceNanos = Optional.of(sinceNanos);
+    return nowNanos - sinceNanos < AWAY_NANOS
+        ? Optional.of(refusal.getMessage())
+        : Optional.empty();
+  }
+
+  private void openAgain(
+      AttachRequest.Ticket ticket, PoolClient to, Holder holder, CompletableFuture<Void> attached) {
+    channel
+        .eventLoop()
+        .schedule(
+            () -> {
+              if (!gone) {
+                openWhenGranted(ticket, to, holder, attached);
+              }
+            },
+            LOOK_AGAIN_MILLIS,
+            TimeUnit.MILLISECONDS);
+  }
+
   /** So the shim knows that it is not forgotten; once more only when it has heard the last. */
-  private void tellWaiting(String why) {
+  private void tellWaiting(String why, AttachRequest.Ticket ticket, Holder holder) {
+    if (!waitsFor.equals(Optional.of(why))) {
+      waitsFor = Optional.of(why);
+      LOG.info(
+          "pid {} waits for the lease {}: {}",
+          Integer.toUnsignedString(holder.getPid()),
+          ticket.leaseId(),
+          why);
+    }
     if (toldWaiting.isEmpty() || toldWaiting.get().isDone()) {
       toldWaiting =
           Optional.of(
@@ -463,6 +504,7 @@ final class Attachment extends ChannelInboundHandlerAdapter {
     return TextMessage.ofType("status")
         .put("protocol", Versions.LOCAL_PROTOCOL)
         .put("version", BuildVersion.TEXT)
+        .put("serves", options.pods().isPresent() ? "pods" : "programs")
         .put("pool", options.pool().map(options.security()::secured).map(PoolAddress::toString))
         .build();
   }

@@ -14,9 +14,12 @@ import io.grpc.netty.NettyChannelBuilder;
 import io.netty.channel.ChannelOption;
 import io.netty.channel.EventLoopGroup;
 import io.netty.channel.epoll.EpollSocketChannel;
+import java.security.Security;
 import java.util.Optional;
 import java.util.concurrent.TimeUnit;
 import java.util.function.Supplier;
+import java.util.logging.Level;
+import java.util.logging.Logger;
 
 /** Makes connections to pools' control planes. For any thread. */
 public final class PoolChannels {
@@ -25,6 +28,18 @@ public final class PoolChannels {
 
   /** Leases, servers and GPUs are told of in one answer each, however many a pool has. */
   private static final int MAX_MESSAGE_BYTES = 64 << 20;
+
+  /** Held, since what nobody holds forgets its level. */
+  private static final Logger GRPC = Logger.getLogger("io.grpc");
+
+  static {
+    // Calls that fail say why; gRPC would tell of it besides, with where in its code it was.
+    GRPC.setLevel(Level.SEVERE);
+    // A server that starts again, such as a pod, may have another address under the same name.
+    System.setProperty("networkaddress.cache.ttl", "1");
+    Security.setProperty("networkaddress.cache.ttl", "1");
+    Security.setProperty("networkaddress.cache.negative.ttl", "1");
+  }
 
   private PoolChannels() {}
 

@@ -44,6 +44,7 @@ class PodAgentIT {
       new UnixAddress("@gpupool-pod-test-" + ProcessHandle.current().pid() + "-" + number++);
   private volatile String podUid = "uid-1";
   private volatile long tokenEndMillis = System.currentTimeMillis() + 3_600_000;
+  @TempDir private Path folder;
   private TestIssuer cluster;
   private TestIssuer.Key key;
   private Pool pool;
@@ -51,7 +52,7 @@ class PodAgentIT {
   private Agent agent;
 
   @BeforeEach
-  void start(@TempDir Path folder) throws Exception {
+  void start() throws Exception {
     cluster = new TestIssuer();
     key = cluster.publish("one", "RS256");
     pool = Pool.forCluster(folder.resolve("state"), cluster.cluster());
@@ -113,6 +114,25 @@ class PodAgentIT {
   }
 
   @Test
+  void program_whosePodsServerIsAway_waitsForIt() throws Exception {
+    int port = pool.server.controlPort();
+    pool.close();
+    try (Shim shim = new Shim(socket)) {
+      shim.socket.send(Shim.attach().put("lease", "pod/main").build());
+      TextMessage waiting = shim.socket.receive().orElseThrow();
+      assertThat(waiting.type()).isEqualTo("waiting");
+      assertThat(waiting.get("message").orElse("")).contains("cannot be reached");
+      pool = Pool.forCluster(folder.resolve("state"), cluster.cluster(), port);
+      lease("uid-1", "0123456789abcdef0123456789abcdef", 0.25);
+      TextMessage answer = waiting;
+      while (answer.type().equals("waiting")) {
+        answer = shim.socket.receive().orElseThrow();
+      }
+      assertThat(answer.type()).isEqualTo("attached");
+    }
+  }
+
+  @Test
   void program_waitsForLongerThanItsTokenIsGood_goesOnByTheNext() throws Exception {
     // The pool still believes what has ended within half a minute.
     tokenEndMillis = System.currentTimeMillis() - 27_000;
@@ -155,6 +175,14 @@ class PodAgentIT {
       for (Shim shim : greedy) {
         shim.close();
       }
+    }
+  }
+
+  @Test
+  void status_tellsThatPodsAreServed() throws Exception {
+    try (Shim shim = new Shim(socket)) {
+      TextMessage status = shim.ask(TextMessage.ofType("status").build());
+      assertThat(status.get("serves")).contains("pods");
     }
   }
 

@@ -54,7 +54,8 @@ final class AgentSocket {
   }
 
   /**
-   * What the agent says of itself; empty when nobody listens there.
+   * What the agent says of itself; empty when nobody listens there, or one that serves the pods of
+   * a node of Kubernetes alone.
    *
    * @throws Refusal if somebody does and gives no answer: to go on without would be to use GPUs
    *     that were not meant
@@ -81,7 +82,8 @@ final class AgentSocket {
             .channel();
     try {
       return Optional.of(status.get(ANSWER_SECONDS, TimeUnit.SECONDS))
-          .filter(answer -> answer.type().equals("status"));
+          .filter(answer -> answer.type().equals("status"))
+          .filter(answer -> !answer.get("serves").equals(Optional.of("pods")));
     } catch (InterruptedException e) {
       Thread.currentThread().interrupt();
       return Optional.empty();

@@ -9,6 +9,8 @@ import io.gpupool.deploy.chart.ValueSets;
 import java.io.IOException;
 import java.nio.file.Path;
 import java.time.Duration;
+import java.util.ArrayList;
+import java.util.List;
 import org.junit.jupiter.api.AfterAll;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeAll;
@@ -175,6 +177,17 @@ class KubernetesIT {
                 .output())
         .as("the owner's goes on")
         .contains("vector_add: OK");
+  }
+
+  @Test
+  @Order(4)
+  void programOfTheNode_inNoPod_hasGpusOfItsOwn() {
+    Path gpupool = Cluster.DEPLOY.resolve("target/gpupool/bin/gpupool");
+    List<Object> line =
+        new ArrayList<>(List.of("env", "GPUPOOL_GPUS=soft:1", gpupool, "run", "-p", "0.5", "--"));
+    pods.program().forEach(part -> line.add(folder + "/program/root" + part));
+    Shell.Ended ended = Shell.run(Duration.ofSeconds(30), line.toArray());
+    assertThat(ended.output()).as("%s", ended).contains("vector_add: OK");
   }
 
   @Test

@@ -153,10 +153,16 @@ public final class Pool implements AutoCloseable {
 
   /** The same, for the pods of a cluster. */
   public static Pool forCluster(Path state, KubernetesOptions cluster) throws IOException {
+    return forCluster(state, cluster, 0);
+  }
+
+  /** The same, on a control port of the test's choice. */
+  public static Pool forCluster(Path state, KubernetesOptions cluster, int controlPort)
+      throws IOException {
     return new Pool(
         "soft:1",
         0,
-        0,
+        controlPort,
         "test",
         Optional.of(state),
         Optional.empty(),
