@@ -12,9 +12,7 @@ import io.gpupool.wire.BuildVersion;
 import io.gpupool.wire.TextMessage;
 import io.gpupool.wire.Versions;
 import io.gpupool.wire.WireException;
-import io.grpc.Status;
 import io.netty.buffer.ByteBuf;
-import io.netty.channel.ChannelFuture;
 import io.netty.channel.ChannelFutureListener;
 import io.netty.channel.ChannelHandlerContext;
 import io.netty.channel.ChannelInboundHandlerAdapter;
@@ -28,10 +26,8 @@ import java.net.InetSocketAddress;
 import java.util.ArrayList;
 import java.util.HexFormat;
 import java.util.List;
-import java.util.Objects;
 import java.util.Optional;
 import java.util.concurrent.CompletableFuture;
-import java.util.concurrent.CompletionException;
 import java.util.concurrent.ScheduledFuture;
 import java.util.concurrent.TimeUnit;
 import java.util.function.BooleanSupplier;
@@ -48,9 +44,6 @@ final class Attachment extends ChannelInboundHandlerAdapter {
 
   /** How often the pool is asked whether a pod's lease is granted by now. */
   private static final long LOOK_AGAIN_MILLIS = 1000;
-
-  /** How long servers may be away that are needed for a pod's lease: others take their places. */
-  private static final long AWAY_NANOS = TimeUnit.SECONDS.toNanos(30);
 
   private static final Logger LOG = LoggerFactory.getLogger(Attachment.class);
 
@@ -69,11 +62,9 @@ final class Attachment extends ChannelInboundHandlerAdapter {
   private boolean gone;
   private boolean relayed;
   private boolean handed;
+  private final LeaseWait wait;
   private boolean inPod;
   private boolean goesOnAlone;
-  private Optional<String> waitsFor = Optional.empty();
-  private Optional<Long> awaySinceNanos = Optional.empty();
-  private Optional<ChannelFuture> toldWaiting = Optional.empty();
   private Optional<PoolClient> client = Optional.empty();
   private Optional<Supplier<String>> token = Optional.empty();
   private Optional<OwnLeases.Use> ownLease = Optional.empty();
@@ -91,6 +82,7 @@ final class Attachment extends ChannelInboundHandlerAdapter {
     this.podConnections = podConnections;
     this.agentEnds = agentEnds;
     this.channel = channel;
+    wait = new LeaseWait(channel);
     this.options = options;
     this.clients = clients;
     this.leases = leases;
@@ -265,12 +257,12 @@ final class Attachment extends ChannelInboundHandlerAdapter {
                 attached.complete(null);
                 return;
               }
-              Optional<String> why = reasonToWait(failure, to);
+              Optional<String> why = gone ? Optional.empty() : wait.reason(failure, to.address());
               if (why.isEmpty()) {
                 attached.completeExceptionally(failure);
                 return;
               }
-              tellWaiting(why.get(), ticket, holder);
+              wait.tell(why.get(), ticket, holder);
               LeaseSessions opening = sessions.orElseThrow();
               // Of several servers, one may have opened its session already.
               opening
@@ -285,29 +277,6 @@ final class Attachment extends ChannelInboundHandlerAdapter {
             channel.eventLoop());
   }
 
-  private Optional<String> reasonToWait(Throwable failure, PoolClient to) {
-    Throwable inner = failure instanceof CompletionException ? failure.getCause() : failure;
-    if (gone) {
-      return Optional.empty();
-    }
-    if (Status.fromThrowable(inner).getCode() == Status.Code.NOT_FOUND) {
-      awaySinceNanos = Optional.empty();
-      return Optional.of(
-          Objects.requireNonNullElse(
-              Status.fromThrowable(inner).getDescription(), "the pod has no lease"));
-    }
-    Refusal refusal = Refusal.of(inner, to.address());
-    if (refusal.why() != Refusal.Cause.UNREACHABLE) {
-      return Optional.empty();
-    }
-    long nowNanos = System.nanoTime();
-    long sinceNanos = awaySinceNanos.orElse(nowNanos);
-    awaySinceNanos = Optional.of(sinceNanos);
-    return nowNanos - sinceNanos < AWAY_NANOS
-        ? Optional.of(refusal.getMessage())
-        : Optional.empty();
-  }
-
   private void openAgain(
       AttachRequest.Ticket ticket, PoolClient to, Holder holder, CompletableFuture<Void> attached) {
     channel
@@ -320,27 +289,6 @@ final class Attachment extends ChannelInboundHandlerAdapter {
             },
             LOOK_AGAIN_MILLIS,
             TimeUnit.MILLISECONDS);
-  }
-
-  /** So the shim knows that it is not forgotten; once more only when it has heard the last. */
-  private void tellWaiting(String why, AttachRequest.Ticket ticket, Holder holder) {
-    if (!waitsFor.equals(Optional.of(why))) {
-      waitsFor = Optional.of(why);
-      LOG.info(
-          "pid {} waits for the lease {}: {}",
-          Integer.toUnsignedString(holder.getPid()),
-          ticket.leaseId(),
-          why);
-    }
-    if (toldWaiting.isEmpty() || toldWaiting.get().isDone()) {
-      toldWaiting =
-          Optional.of(
-              channel.writeAndFlush(
-                  encode(
-                      TextMessage.ofType("waiting")
-                          .put("message", why.replace('\n', ' '))
-                          .build())));
-    }
   }
 
   private CompletableFuture<Void> open(AttachRequest.Ticket ticket, PoolClient to, Holder holder) {
