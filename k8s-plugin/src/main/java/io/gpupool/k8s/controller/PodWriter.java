@@ -21,10 +21,10 @@ import org.slf4j.LoggerFactory;
  * have, the less often the more of them wait. Owned by the controller's thread.
  */
 final class PodWriter implements PodLeases.Teller {
-  /** Of so many pods the places are kept as fresh as the options have it. */
   private static final Set<Reason> URGENT =
       Set.of(Reason.GRANTED, Reason.REFUSED, Reason.GIVEN_BACK);
 
+  /** Of so many pods the places are kept as fresh as the options have it. */
   private static final int PODS = 100;
 
   private static final int CONFLICTS = 4;
