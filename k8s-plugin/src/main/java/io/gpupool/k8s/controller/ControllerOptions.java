@@ -19,7 +19,7 @@ public record ControllerOptions(String cluster, Duration grace, Times times) {
    *     then live by their programs and their grace
    * @param contact how often the API server is asked whether it is there
    * @param partial how long a pod that does not run yet may hold some of its leases and wait for
-   *     others
+   *     others: longer than the minute after which the pool keeps GPUs for who waits
    * @param unplaced how long a pod may hold leases that no node takes
    * @param nodeGone how long a node may be missing, or a pod's end be due on one that does not
    *     answer, until the pod counts as gone
@@ -50,7 +50,7 @@ public record ControllerOptions(String cluster, Duration grace, Times times) {
         new Times(
             Duration.ofMinutes(5),
             Duration.ofSeconds(15),
-            Duration.ofSeconds(60),
+            Duration.ofMinutes(3),
             Duration.ofMinutes(5),
             Duration.ofSeconds(60),
             Duration.ofSeconds(60),

@@ -65,7 +65,10 @@ final class PodLeases {
     key = facts.key();
     plan = LeasePlan.of(request, facts.containers());
     partialPauses =
-        new Pause(around.times.partial(), around.times.partial().multipliedBy(4), around.random);
+        new Pause(
+            around.times.partial().dividedBy(2),
+            around.times.partial().multipliedBy(2),
+            around.random);
     events = new PodEvents(facts, around);
     notHeldSinceNanos = around.timers.nowNanos();
     ungatedNanos = notHeldSinceNanos;

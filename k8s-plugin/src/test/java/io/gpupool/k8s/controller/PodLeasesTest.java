@@ -178,13 +178,13 @@ class PodLeasesTest {
   }
 
   @Test
-  void pod_hasOneOfTwoForAMinute_givesItBackAndAsksAgain() {
+  void pod_hasOneOfTwoForThreeMinutes_givesItBackAndAsksAgain() {
     containers = List.of(inPod("main", Kind.MAIN), inPod("side", Kind.MAIN));
     asked = Map.of("main", TestCluster.part("0.5"), "side", TestCluster.part("0.5"));
     begin(1);
     pool.grant("main");
     pool.queue("side", 1);
-    timers.pass(Duration.ofSeconds(59));
+    timers.pass(Duration.ofSeconds(179));
     assertThat(pool.releasing).isEmpty();
     timers.pass(Duration.ofSeconds(2));
     assertThat(pool.releasing).containsOnlyKeys("L1");
@@ -205,7 +205,7 @@ class PodLeasesTest {
     begin(1);
     pool.grant("main");
     pool.queue("side", 1);
-    timers.pass(Duration.ofSeconds(61));
+    timers.pass(Duration.ofSeconds(181));
     pool.finishRelease("L1");
     assertThat(pool.open).isEmpty();
   }
