@@ -459,16 +459,21 @@ static struct context *new_context(int device) {
 
 Result cuDevicePrimaryCtxRetain(struct context **out, int device) {
   if (check_device(device)) return INVALID_DEVICE;
+  pthread_mutex_lock(&lock);
   if (!primary[device]) primary[device] = new_context(device);
   retained[device]++;
   *out = primary[device];
+  pthread_mutex_unlock(&lock);
   return SUCCESS;
 }
 
 Result cuDevicePrimaryCtxRelease_v2(int device) {
-  if (check_device(device) || !retained[device]) return INVALID_CONTEXT;
-  if (--retained[device] == 0) primary[device] = NULL;
-  return SUCCESS;
+  if (check_device(device)) return INVALID_DEVICE;
+  pthread_mutex_lock(&lock);
+  Result result = retained[device] ? SUCCESS : INVALID_CONTEXT;
+  if (!result && --retained[device] == 0) primary[device] = NULL;
+  pthread_mutex_unlock(&lock);
+  return result;
 }
 
 Result cuDevicePrimaryCtxReset_v2(int device) {
