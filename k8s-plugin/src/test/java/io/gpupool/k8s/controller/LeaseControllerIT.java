@@ -303,18 +303,23 @@ class LeaseControllerIT {
     assertThat(quotaOf("research")).isEqualTo(Quota.newBuilder().setGpus(0.75).build());
   }
 
-  @Test
-  void tenant_isForgottenByThePool_isMadeAgainWithItsQuota() {
+  /** The namespace {@code team}, of which an annotation says how many GPUs it may have. */
+  private void createTeam(String gpus) {
     cluster
         .client
         .resource(
             new NamespaceBuilder()
                 .withNewMetadata()
                 .withName("team")
-                .addToAnnotations(Names.QUOTA_GPUS, "0.5")
+                .addToAnnotations(Names.QUOTA_GPUS, gpus)
                 .endMetadata()
                 .build())
         .create();
+  }
+
+  @Test
+  void tenant_isForgottenByThePool_isMadeAgainWithItsQuota() {
+    createTeam("0.5");
     cluster.create("team", "one", Map.of("main", part("0.5")), pod -> pod);
     await().until(() -> pool.leases().size() == 1);
     cluster.client.pods().inNamespace("team").withName("one").withGracePeriod(0).delete();
@@ -329,16 +334,7 @@ class LeaseControllerIT {
 
   @Test
   void namespace_quotaIsNoNumber_refusesItsPods() {
-    cluster
-        .client
-        .resource(
-            new NamespaceBuilder()
-                .withNewMetadata()
-                .withName("team")
-                .addToAnnotations(Names.QUOTA_GPUS, "many")
-                .endMetadata()
-                .build())
-        .create();
+    createTeam("many");
     cluster.create("team", "one", Map.of("main", part("0.5")), pod -> pod);
     await()
         .untilAsserted(() ->

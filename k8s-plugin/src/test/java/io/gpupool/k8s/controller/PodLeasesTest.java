@@ -177,13 +177,18 @@ class PodLeasesTest {
     assertThat(story.events).containsExactly("LeaseQueued", "LeaseQueued");
   }
 
-  @Test
-  void pod_hasOneOfTwoForThreeMinutes_givesItBackAndAsksAgain() {
+  /** A pod that has one of its leases and waits for the other. */
+  private void beginWithOneOfTwo() {
     containers = List.of(inPod("main", Kind.MAIN), inPod("side", Kind.MAIN));
     asked = Map.of("main", TestCluster.part("0.5"), "side", TestCluster.part("0.5"));
     begin(1);
     pool.grant("main");
     pool.queue("side", 1);
+  }
+
+  @Test
+  void pod_hasOneOfTwoForThreeMinutes_givesItBackAndAsksAgain() {
+    beginWithOneOfTwo();
     timers.pass(Duration.ofSeconds(179));
     assertThat(pool.releasing).isEmpty();
     timers.pass(Duration.ofSeconds(2));
@@ -200,11 +205,7 @@ class PodLeasesTest {
 
   /** With one of two leases given back, until it asks again. */
   private void pause() {
-    containers = List.of(inPod("main", Kind.MAIN), inPod("side", Kind.MAIN));
-    asked = Map.of("main", TestCluster.part("0.5"), "side", TestCluster.part("0.5"));
-    begin(1);
-    pool.grant("main");
-    pool.queue("side", 1);
+    beginWithOneOfTwo();
     timers.pass(Duration.ofSeconds(181));
     pool.finishRelease("L1");
     assertThat(pool.open).isEmpty();
