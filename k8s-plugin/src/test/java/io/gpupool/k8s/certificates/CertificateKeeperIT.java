@@ -6,8 +6,7 @@ import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import io.fabric8.kubernetes.client.KubernetesClient;
 import io.fabric8.kubernetes.client.KubernetesClientException;
-import io.fabric8.kubernetes.client.server.mock.EnableKubernetesMockClient;
-import io.fabric8.kubernetes.client.server.mock.KubernetesMockServer;
+import io.gpupool.k8s.api.TestApiServer;
 import java.security.GeneralSecurityException;
 import java.security.cert.CertPathValidator;
 import java.security.cert.CertificateFactory;
@@ -33,14 +32,14 @@ import java.util.concurrent.Future;
 import java.util.stream.Collectors;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.extension.RegisterExtension;
 
-@EnableKubernetesMockClient(crud = true, https = false)
 class CertificateKeeperIT {
   private static final Lifetimes SHORT =
       new Lifetimes(Duration.ofDays(100), Duration.ofDays(9), Duration.ofDays(2));
 
-  private KubernetesMockServer server;
-  private KubernetesClient client;
+  @RegisterExtension private final TestApiServer apiServer = new TestApiServer();
+  private final KubernetesClient client = apiServer.client();
   private Instant now = Instant.parse("2026-11-22T00:00:00Z");
   private Release release;
 
@@ -195,9 +194,9 @@ class CertificateKeeperIT {
             "/api/v1/namespaces/gpus/secrets/pool-webhook-tls",
             "/api/v1/namespaces/gpus/secrets/pool-server-tls")) {
       if (path.contains("webhookconfigurations")) {
-        server.expect().patch().withPath(path).andReturn(403, "{}").once();
+        apiServer.expect().patch().withPath(path).andReturn(403, "{}").once();
       } else {
-        server.expect().put().withPath(path).andReturn(403, "{}").once();
+        apiServer.expect().put().withPath(path).andReturn(403, "{}").once();
       }
       assertThatThrownBy(keeper::keep).isInstanceOf(KubernetesClientException.class);
     }
@@ -213,7 +212,7 @@ class CertificateKeeperIT {
     keeper.keep();
     now = now.plus(Duration.ofDays(70));
     for (int i = 0; i < 5; i++) {
-      server
+      apiServer
           .expect()
           .put()
           .withPath("/api/v1/namespaces/gpus/configmaps/pool-ca")

@@ -8,9 +8,7 @@ import io.fabric8.kubernetes.api.model.ConfigMapBuilder;
 import io.fabric8.kubernetes.api.model.NamespaceBuilder;
 import io.fabric8.kubernetes.api.model.coordination.v1.LeaseBuilder;
 import io.fabric8.kubernetes.client.KubernetesClient;
-import io.fabric8.kubernetes.client.VersionInfo;
-import io.fabric8.kubernetes.client.server.mock.EnableKubernetesMockClient;
-import io.fabric8.kubernetes.client.server.mock.KubernetesMockServer;
+import io.gpupool.k8s.api.TestApiServer;
 import io.gpupool.k8s.certificates.Release;
 import io.gpupool.server.Pool;
 import io.gpupool.transport.tls.TestAuthority;
@@ -31,10 +29,10 @@ import javax.net.ssl.SSLParameters;
 import javax.net.ssl.SSLSocket;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.extension.RegisterExtension;
 import org.junit.jupiter.api.io.TempDir;
 
 /** Controllers in processes of their own, at an API server for tests and a real pool. */
-@EnableKubernetesMockClient(crud = true, https = false)
 class ControllerIT {
   private static final String WEBHOOK_HOST = "pool-webhook.gpus.svc";
   private static final String REVIEW =
@@ -46,14 +44,14 @@ class ControllerIT {
           {"name": "main", "resources": {"limits": {"gpupool.io/gpu": "500m"}}}]}}}}
       """;
 
-  private KubernetesMockServer server;
-  private KubernetesClient client;
+  @RegisterExtension private final TestApiServer apiServer = new TestApiServer();
+  private final KubernetesClient client = apiServer.client();
   @TempDir private Path folder;
   private Release release;
 
   @BeforeEach
   void install() {
-    server.setVersionInfo(new VersionInfo.Builder().withMajor("1").withMinor("27+").build());
+    apiServer.setVersion("1", "27+");
     release = new Release(client);
     client
         .resource(
@@ -63,7 +61,7 @@ class ControllerIT {
 
   private Child controller(int poolPort, int webhookPort, String name, String... more)
       throws IOException {
-    Path kubeconfig = Kubeconfig.write(folder, server.getPort());
+    Path kubeconfig = Kubeconfig.write(folder, apiServer.port());
     List<String> options =
         new ArrayList<>(
             List.of(

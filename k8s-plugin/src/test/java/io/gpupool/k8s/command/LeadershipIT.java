@@ -7,7 +7,7 @@ import static org.awaitility.Awaitility.await;
 import io.fabric8.kubernetes.api.model.coordination.v1.Lease;
 import io.fabric8.kubernetes.api.model.coordination.v1.LeaseBuilder;
 import io.fabric8.kubernetes.client.KubernetesClient;
-import io.fabric8.kubernetes.client.server.mock.EnableKubernetesMockClient;
+import io.gpupool.k8s.api.TestApiServer;
 import io.gpupool.k8s.certificates.Release;
 import java.time.Duration;
 import java.time.ZoneOffset;
@@ -15,12 +15,13 @@ import java.time.ZonedDateTime;
 import java.util.concurrent.atomic.AtomicInteger;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.extension.RegisterExtension;
 
-@EnableKubernetesMockClient(crud = true, https = false)
 class LeadershipIT {
   private static final Duration LIMIT = Duration.ofSeconds(40);
 
-  private KubernetesClient client;
+  @RegisterExtension private final TestApiServer apiServer = new TestApiServer();
+  private final KubernetesClient client = apiServer.client();
   private final AtomicInteger terms = new AtomicInteger();
   private final AtomicInteger begun = new AtomicInteger();
   private final AtomicInteger most = new AtomicInteger();

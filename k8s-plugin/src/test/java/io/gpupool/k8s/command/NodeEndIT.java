@@ -6,8 +6,7 @@ import static org.awaitility.Awaitility.await;
 
 import io.fabric8.kubernetes.api.model.apps.DaemonSetBuilder;
 import io.fabric8.kubernetes.client.KubernetesClient;
-import io.fabric8.kubernetes.client.server.mock.EnableKubernetesMockClient;
-import io.fabric8.kubernetes.client.server.mock.KubernetesMockServer;
+import io.gpupool.k8s.api.TestApiServer;
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
@@ -15,15 +14,15 @@ import java.time.Duration;
 import java.util.Map;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.extension.RegisterExtension;
 import org.junit.jupiter.api.io.TempDir;
 
 /** What a node's process leaves when it is told to end. */
-@EnableKubernetesMockClient(crud = true, https = false)
 class NodeEndIT {
   private static final String PATH = "/apis/apps/v1/namespaces/gpus/daemonsets/pool-node";
 
-  private KubernetesMockServer server;
-  private KubernetesClient client;
+  @RegisterExtension private final TestApiServer apiServer = new TestApiServer();
+  private final KubernetesClient client = apiServer.client();
   @TempDir private Path node;
 
   @BeforeEach
@@ -48,7 +47,7 @@ class NodeEndIT {
             node,
             Map.of(
                 "KUBECONFIG",
-                Kubeconfig.write(node, server.getPort()).toString(),
+                Kubeconfig.write(node, apiServer.port()).toString(),
                 "POD_NAMESPACE",
                 "gpus"),
             "node",
@@ -101,7 +100,7 @@ class NodeEndIT {
   @Test
   void end_ofTheReleaseWithItsRights_leavesNothing() throws Exception {
     try (Child child = start()) {
-      server.expect().get().withPath(PATH).andReturn(403, "{}").always();
+      apiServer.expect().get().withPath(PATH).andReturn(403, "{}").always();
       requireEnd(child);
       assertThat(node.resolve("run")).isEmptyDirectory();
     }
@@ -110,7 +109,7 @@ class NodeEndIT {
   @Test
   void end_whileTheApiServerDoesNotAnswer_leavesWhatContainersHaveMounted() throws Exception {
     try (Child child = start()) {
-      server.shutdown();
+      apiServer.stop();
       requireEnd(child);
       assertThat(node.resolve("run/shim/libcuda.so.1")).hasContent("shim");
     }

@@ -9,6 +9,7 @@ import io.fabric8.kubernetes.api.model.Pod;
 import io.fabric8.kubernetes.client.KubernetesClientException;
 import io.fabric8.kubernetes.client.informers.ResourceEventHandler;
 import io.fabric8.kubernetes.client.informers.SharedIndexInformer;
+import io.gpupool.k8s.api.TestApiServer;
 import io.gpupool.server.Pool;
 import io.gpupool.server.state.etcd.Etcd;
 import io.gpupool.server.state.etcd.EtcdOptions;
@@ -48,7 +49,7 @@ class ScaleIT {
         .as("skipped: it measures, and takes minutes; give -Dgpupool.k8s.scale=true")
         .isTrue();
     try (Etcd etcd = Etcd.start(folder, 1);
-        TestCluster cluster = TestCluster.withoutEvents()) {
+        TestCluster cluster = new TestCluster(TestApiServer.withoutEvents())) {
       EtcdOptions state =
           EtcdOptions.parse(
               etcd.url("scale"), Optional.empty(), Optional.empty(), Optional.empty(), 30);

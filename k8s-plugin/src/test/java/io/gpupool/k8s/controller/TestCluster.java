@@ -16,28 +16,19 @@ import io.fabric8.kubernetes.client.dsl.PodResource;
 import io.fabric8.kubernetes.client.http.BasicBuilder;
 import io.fabric8.kubernetes.client.http.HttpRequest;
 import io.fabric8.kubernetes.client.http.Interceptor;
-import io.fabric8.kubernetes.client.server.mock.KubernetesCrudDispatcher;
-import io.fabric8.kubernetes.client.server.mock.KubernetesMockServer;
-import io.fabric8.mockwebserver.Context;
-import io.fabric8.mockwebserver.MockWebServer;
-import io.fabric8.mockwebserver.http.MockResponse;
-import io.fabric8.mockwebserver.http.RecordedRequest;
+import io.gpupool.k8s.api.TestApiServer;
 import io.gpupool.k8s.request.GpuRequest;
 import io.gpupool.k8s.request.Names;
 import io.gpupool.k8s.request.PodRequest;
 import java.math.BigDecimal;
-import java.net.InetAddress;
 import java.net.URI;
 import java.util.Comparator;
-import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Optional;
 import java.util.OptionalInt;
 import java.util.function.BooleanSupplier;
 import java.util.function.UnaryOperator;
-import java.util.logging.Level;
-import java.util.logging.Logger;
 
 /** An API server that keeps what it is given, and pods in it as the webhook leaves them. */
 final class TestCluster implements AutoCloseable {
@@ -45,49 +36,21 @@ final class TestCluster implements AutoCloseable {
 
   private static final URI NOWHERE = URI.create("http://127.0.0.1:1/");
 
-  // Held here, since loggers that nobody holds are forgotten with their levels.
-  private static final Logger REQUESTS = Logger.getLogger(MockWebServer.class.getName());
-
+  private final TestApiServer server;
   final KubernetesClient client;
-  private final KubernetesCrudDispatcher objects;
-  private KubernetesMockServer server;
-  private final int port;
 
   TestCluster() {
-    this(new KubernetesCrudDispatcher());
+    this(new TestApiServer());
   }
 
-  private TestCluster(KubernetesCrudDispatcher objects) {
-    this.objects = objects;
-    REQUESTS.setLevel(Level.WARNING);
-    serve(0);
-    port = server.getPort();
-    client = server.createClient();
+  TestCluster(TestApiServer server) {
+    this.server = server;
+    client = server.client();
     client
         .resource(
             new NamespaceBuilder().withNewMetadata().withName("default").endMetadata().build())
         .create();
     addNode(NODE);
-  }
-
-  /** One that takes events and forgets them: it looks at all objects with each call. */
-  static TestCluster withoutEvents() {
-    return new TestCluster(
-        new KubernetesCrudDispatcher() {
-          @Override
-          public MockResponse handleCreate(RecordedRequest request) {
-            return request.getPath().endsWith("/events")
-                ? new MockResponse().setResponseCode(201).setBody(request.getUtf8Body())
-                : super.handleCreate(request);
-          }
-        });
-  }
-
-  private void serve(int at) {
-    server =
-        new KubernetesMockServer(
-            new Context(), new MockWebServer(), new HashMap<>(), objects, false);
-    server.init(InetAddress.getLoopbackAddress(), at);
   }
 
   /**
@@ -105,17 +68,17 @@ final class TestCluster implements AutoCloseable {
             }
           }
         };
-    return server.createClient(builder ->
+    return server.connect(builder ->
         builder.withHttpClientBuilderConsumer(http -> http.addOrReplaceInterceptor("dead", gate)));
   }
 
   /** Takes the API server away; what it has it keeps. */
   void stop() {
-    server.destroy();
+    server.stop();
   }
 
   void startAgain() {
-    serve(port);
+    server.startAgain();
   }
 
   void addNode(String name) {
@@ -292,7 +255,6 @@ final class TestCluster implements AutoCloseable {
 
   @Override
   public void close() {
-    client.close();
-    server.destroy();
+    server.close();
   }
 }

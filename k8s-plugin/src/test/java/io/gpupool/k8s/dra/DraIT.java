@@ -11,7 +11,6 @@ import io.fabric8.kubernetes.api.model.resource.v1.ResourceClaim;
 import io.fabric8.kubernetes.api.model.resource.v1.ResourceClaimBuilder;
 import io.fabric8.kubernetes.api.model.resource.v1.ResourceSlice;
 import io.fabric8.kubernetes.client.KubernetesClient;
-import io.fabric8.kubernetes.client.server.mock.EnableKubernetesMockClient;
 import io.gpupool.agent.container.ContainerWiring;
 import io.gpupool.control.v1.CreatePartitionRequest;
 import io.gpupool.control.v1.CreateTenantRequest;
@@ -24,6 +23,7 @@ import io.gpupool.control.v1.PartitionRef;
 import io.gpupool.control.v1.PartitionSize;
 import io.gpupool.control.v1.PoolAdminGrpc;
 import io.gpupool.control.v1.ReleaseLeaseRequest;
+import io.gpupool.k8s.api.TestApiServer;
 import io.gpupool.k8s.dra.v1.Claim;
 import io.gpupool.k8s.dra.v1.DRAPluginGrpc;
 import io.gpupool.k8s.dra.v1.NodePrepareResourceResponse;
@@ -53,19 +53,20 @@ import java.util.concurrent.TimeUnit;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.extension.RegisterExtension;
 import org.junit.jupiter.api.io.TempDir;
 
 /**
  * The driver between a real pool, an API server and a kubelet on real sockets: the scheduler's part
  * and the kubelet's are played here.
  */
-@EnableKubernetesMockClient(crud = true, https = false)
 class DraIT {
   private static final long MIB = 1 << 20;
   private static final byte[] KEY =
       "a key of sixteen bytes or more".getBytes(StandardCharsets.UTF_8);
 
-  private KubernetesClient client;
+  @RegisterExtension private final TestApiServer apiServer = new TestApiServer();
+  private final KubernetesClient client = apiServer.client();
   @TempDir private Path folder;
   private final EventLoopGroup loops = EventLoops.create("kubelet", 1);
   private Pool pool;

@@ -9,7 +9,7 @@ import io.fabric8.kubernetes.api.model.resource.v1.DeviceClassBuilder;
 import io.fabric8.kubernetes.api.model.resource.v1.ResourceSlice;
 import io.fabric8.kubernetes.api.model.resource.v1.ResourceSliceBuilder;
 import io.fabric8.kubernetes.client.KubernetesClient;
-import io.fabric8.kubernetes.client.server.mock.EnableKubernetesMockClient;
+import io.gpupool.k8s.api.TestApiServer;
 import java.time.Clock;
 import java.time.Duration;
 import java.time.Instant;
@@ -21,13 +21,14 @@ import java.util.Set;
 import java.util.TreeMap;
 import java.util.stream.Collectors;
 import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.extension.RegisterExtension;
 
-@EnableKubernetesMockClient(crud = true, https = false)
 class SlicePublisherTest {
   private static final DraOptions OPTIONS =
       DraOptions.of("pool", "test", "dra", Duration.ofMinutes(10));
 
-  private KubernetesClient client;
+  @RegisterExtension private final TestApiServer apiServer = new TestApiServer();
+  private final KubernetesClient client = apiServer.client();
   private Instant now = Instant.parse("2026-11-22T00:00:00Z");
 
   private void publish(Devices devices, String... servers) {

@@ -10,13 +10,12 @@ import io.fabric8.kubernetes.api.model.StatusBuilder;
 import io.fabric8.kubernetes.api.model.apps.StatefulSet;
 import io.fabric8.kubernetes.api.model.apps.StatefulSetBuilder;
 import io.fabric8.kubernetes.client.KubernetesClient;
-import io.fabric8.kubernetes.client.server.mock.EnableKubernetesMockClient;
-import io.fabric8.kubernetes.client.server.mock.KubernetesMockServer;
 import io.gpupool.control.v1.DrainServerRequest;
 import io.gpupool.control.v1.ListRequest;
 import io.gpupool.control.v1.PoolAdminGrpc;
 import io.gpupool.control.v1.ServerInfo;
 import io.gpupool.control.v1.UncordonServerRequest;
+import io.gpupool.k8s.api.TestApiServer;
 import io.gpupool.server.Pool;
 import io.grpc.ManagedChannel;
 import io.grpc.netty.NettyChannelBuilder;
@@ -29,9 +28,9 @@ import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeAll;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.extension.RegisterExtension;
 
 /** A real pool-server, whose node comes and goes in an API server that keeps what it is given. */
-@EnableKubernetesMockClient(crud = true)
 class NodeDrainsIT {
   private static final String NAMESPACE = "gpupool";
   private static final String SET = "gpupool-server";
@@ -42,8 +41,8 @@ class NodeDrainsIT {
   private static Pool pool;
   private static ManagedChannel channel;
 
-  KubernetesMockServer apiServer;
-  KubernetesClient client;
+  @RegisterExtension private final TestApiServer apiServer = new TestApiServer();
+  private final KubernetesClient client = apiServer.client();
   private NodeDrains drains;
 
   @BeforeAll
