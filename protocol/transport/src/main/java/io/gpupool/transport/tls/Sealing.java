@@ -70,7 +70,8 @@ final class Sealing {
       engine.wrap(bytes, record.clear());
       int sealedBytes = record.position();
       if (sealedBytes == 0) {
-        return false;
+        // With nothing to seal, the other thread has already sent what TLS had to say.
+        return !bytes.hasRemaining() && !engine.isOutboundDone();
       }
       MemorySegment.copy(record.array(), 0, sealed, JAVA_BYTE, filled, sealedBytes);
       filled += sealedBytes;

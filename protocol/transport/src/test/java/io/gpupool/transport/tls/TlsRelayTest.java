@@ -28,6 +28,7 @@ import java.util.Random;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.TimeUnit;
+import javax.net.ssl.SSLEngine;
 import javax.net.ssl.SSLSocket;
 import org.junit.jupiter.api.AfterAll;
 import org.junit.jupiter.api.AfterEach;
@@ -51,6 +52,7 @@ class TlsRelayTest {
   private Socket plain;
   private SSLSocket socket;
   private BlockingSocket end;
+  private SSLEngine engine;
   private TlsRelay relay;
 
   @BeforeAll
@@ -104,6 +106,7 @@ class TlsRelayTest {
     socket.startHandshake();
     socket.getOutputStream().write("early".getBytes());
     TakenConnection taken = TakenConnection.of(accepted.get()).get();
+    engine = taken.engine();
     SocketPair pair = SocketPair.open();
     end = new BlockingSocket(pair.second());
     relay = TlsRelay.start("test", taken, pair.first(), ended::countDown);
@@ -137,6 +140,14 @@ class TlsRelayTest {
     assertThat(Arrays.copyOfRange(all, 5, all.length)).isEqualTo(there);
     sent.get();
     assertThat(returned.get()).isEqualTo(back);
+  }
+
+  /** The thread that decrypts finds that TLS has something to say; that which encrypts says it. */
+  @Test
+  void sendOwn_otherThreadHasSaidIt_goesOn() throws Exception {
+    try (Arena arena = Arena.ofConfined()) {
+      assertThat(new Sealing(engine, end, end, arena).sendOwn()).isTrue();
+    }
   }
 
   @Test
