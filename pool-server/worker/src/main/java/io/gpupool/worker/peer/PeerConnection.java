@@ -205,7 +205,10 @@ final class PeerConnection {
     writing.lock();
     try {
       // Nobody writes from now on, so the descriptor's number may become another's.
-      Posix.close(fd);
+      synchronized (this) {
+        Posix.close(fd);
+        fd = -1;
+      }
     } finally {
       writing.unlock();
     }
