@@ -17,7 +17,8 @@ import org.slf4j.LoggerFactory;
  */
 final class OwnDaemonSet implements AutoCloseable {
   private static final Logger LOG = LoggerFactory.getLogger(OwnDaemonSet.class);
-  private static final Duration AGAIN = Duration.ofSeconds(30);
+  private static final Duration FIRST_PAUSE = Duration.ofSeconds(1);
+  private static final Duration LONGEST_PAUSE = Duration.ofSeconds(30);
   // Rights and account go with the release, at the same time.
   private static final Set<Integer> NO_MORE =
       Set.of(HttpURLConnection.HTTP_UNAUTHORIZED, HttpURLConnection.HTTP_FORBIDDEN);
@@ -49,6 +50,7 @@ final class OwnDaemonSet implements AutoCloseable {
 
   private void run() {
     boolean told = false;
+    Duration pause = FIRST_PAUSE;
     try {
       while (!seen) {
         try {
@@ -71,7 +73,9 @@ final class OwnDaemonSet implements AutoCloseable {
           }
         }
         if (!seen) {
-          Thread.sleep(AGAIN);
+          Thread.sleep(pause);
+          Duration doubled = pause.multipliedBy(2);
+          pause = doubled.compareTo(LONGEST_PAUSE) < 0 ? doubled : LONGEST_PAUSE;
         }
       }
     } catch (InterruptedException e) {
