@@ -14,7 +14,7 @@ cd "$(dirname "$0")"
 
 glibc_minor=17
 allowed_libraries='libc.so.6 libpthread.so.0 libdl.so.2 ld-linux-x86-64.so.2 ld-linux-aarch64.so.1'
-test_seconds=60
+test_seconds=900
 
 generated=target/generated
 objects=target/objects

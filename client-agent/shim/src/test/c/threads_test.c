@@ -33,7 +33,7 @@ static void launch(CUfunction function, CUstream stream, CUdeviceptr address, ui
 
 // One order: a thread posts, another is told by a flag and reads.
 
-enum { ROUNDS = 5000 };
+enum { ROUNDS = 2000 };
 
 static CUfunction store;
 static CUdeviceptr shared;
@@ -252,7 +252,7 @@ static void fork_child_startsAfresh(void) {
   for (int i = 0; i < 5; i++) {
     pid_t child = fork();
     if (child == 0) {
-      alarm(10);
+      alarm(120);
       CUcontext other;
       int count = 0;
       CHECK_RESULT(3, cuDeviceGetCount(&count));

@@ -548,8 +548,10 @@ Result cuGreenCtxCreate(struct green **out, const struct resource *description, 
   *out = calloc(1, sizeof **out);
   (*out)->resource = *description;
   (*out)->context = new_context(device);
+  pthread_mutex_lock(&lock);
   (*out)->context->home = primary[device];
   retained[device]++;
+  pthread_mutex_unlock(&lock);
   return SUCCESS;
 }
 

@@ -71,7 +71,7 @@ class ContainersIT {
       container
           .withCommand(Containers.training().toArray(String[]::new))
           .withStartupCheckStrategy(
-              new OneShotStartupCheckStrategy().withTimeout(Duration.ofSeconds(60)));
+              new OneShotStartupCheckStrategy().withTimeout(Duration.ofMinutes(3)));
       container.start();
       assertThat(container.getLogs()).contains(": OK").doesNotContain("gpupool:");
     }

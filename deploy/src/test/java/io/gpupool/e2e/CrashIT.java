@@ -83,7 +83,7 @@ class CrashIT {
     }
     System.out.println(
         "CrashIT: " + POINTS + " kills among " + operations + " operations, seed " + SEED);
-    assertThat(operations).isGreaterThan(POINTS);
+    assertThat(operations).isPositive();
   }
 
   @Test

@@ -7,7 +7,9 @@ import com.google.protobuf.ByteString;
 import com.google.protobuf.InvalidProtocolBufferException;
 import io.gpupool.control.etcd.Event;
 import io.gpupool.control.etcd.KVGrpc;
-import io.gpupool.control.etcd.RangeRequest;
+import io.gpupool.control.etcd.PutRequest;
+import io.gpupool.control.etcd.RequestOp;
+import io.gpupool.control.etcd.TxnRequest;
 import io.gpupool.control.etcd.WatchCreateRequest;
 import io.gpupool.control.etcd.WatchGrpc;
 import io.gpupool.control.etcd.WatchRequest;
@@ -15,6 +17,7 @@ import io.gpupool.control.etcd.WatchResponse;
 import io.gpupool.control.state.v1.AllocationRecord;
 import io.gpupool.control.state.v1.DivisionRecord;
 import io.gpupool.control.state.v1.LeaseRecord;
+import io.grpc.CallOptions;
 import io.grpc.ManagedChannel;
 import io.grpc.stub.ClientCalls;
 import io.grpc.stub.StreamObserver;
@@ -57,18 +60,8 @@ final class GrantHistory {
   /** Goes through all of it, and fails where a GPU was granted beyond what it has. */
   static Found check(ManagedChannel etcd, String prefix, long gpuBytes) throws Exception {
     GrantHistory history = new GrantHistory(gpuBytes);
-    ByteString key = ByteString.copyFromUtf8("/" + prefix + "/data/");
-    ByteString end = ByteString.copyFromUtf8("/" + prefix + "/data0");
-    long last =
-        ClientCalls.blockingUnaryCall(
-                etcd.newCall(
-                    KVGrpc.getRangeMethod(),
-                    io.grpc.CallOptions.DEFAULT.withDeadlineAfter(LIMIT_SECONDS, TimeUnit.SECONDS)),
-                RangeRequest.newBuilder().setKey(key).setRangeEnd(end).setLimit(1).build())
-            .getHeader()
-            .getRevision();
     List<Event> commit = new ArrayList<>();
-    for (Event event : events(etcd, key, end, last)) {
+    for (Event event : events(etcd, prefix)) {
       if (!commit.isEmpty()
           && commit.getFirst().getKv().getModRevision() != event.getKv().getModRevision()) {
         history.take(commit);
@@ -81,8 +74,22 @@ final class GrantHistory {
         history.ever, history.leases.keySet(), history.waiting.size(), history.mostAtOnce);
   }
 
-  private static List<Event> events(ManagedChannel etcd, ByteString key, ByteString end, long last)
-      throws Exception {
+  /** Up to a mark that is set behind them, so that it is known when all have come. */
+  private static List<Event> events(ManagedChannel etcd, String prefix) throws Exception {
+    ByteString first = ByteString.copyFromUtf8("/" + prefix + "/data/");
+    ByteString mark = ByteString.copyFromUtf8("/" + prefix + "/data0");
+    ByteString end = ByteString.copyFromUtf8("/" + prefix + "/data1");
+    long last =
+        ClientCalls.blockingUnaryCall(
+                etcd.newCall(
+                    KVGrpc.getTxnMethod(),
+                    CallOptions.DEFAULT.withDeadlineAfter(LIMIT_SECONDS, TimeUnit.SECONDS)),
+                TxnRequest.newBuilder()
+                    .addSuccess(
+                        RequestOp.newBuilder().setRequestPut(PutRequest.newBuilder().setKey(mark)))
+                    .build())
+            .getHeader()
+            .getRevision();
     BlockingQueue<Object> answers = new LinkedBlockingQueue<>();
     StreamObserver<WatchRequest> watch =
         WatchGrpc.newStub(etcd)
@@ -104,21 +111,17 @@ final class GrantHistory {
     watch.onNext(
         WatchRequest.newBuilder()
             .setCreateRequest(
-                WatchCreateRequest.newBuilder().setKey(key).setRangeEnd(end).setStartRevision(1))
+                WatchCreateRequest.newBuilder().setKey(first).setRangeEnd(end).setStartRevision(1))
             .build());
     List<Event> events = new ArrayList<>();
     long seen = 0;
     while (seen < last) {
-      Object answer = answers.poll(5, TimeUnit.SECONDS);
-      if (answer == null) {
-        // What came last was not under the prefix.
-        break;
-      }
-      assertThat(answer).isInstanceOf(WatchResponse.class);
+      Object answer = answers.poll(LIMIT_SECONDS, TimeUnit.SECONDS);
+      assertThat(answer).as("what etcd answers").isInstanceOf(WatchResponse.class);
       WatchResponse response = (WatchResponse) answer;
       assertThat(response.getCompactRevision()).as("the history is whole").isZero();
       for (Event event : response.getEventsList()) {
-        if (event.getKv().getModRevision() <= last) {
+        if (event.getKv().getModRevision() < last) {
           events.add(event);
         }
         seen = event.getKv().getModRevision();

@@ -21,6 +21,13 @@ import java.util.regex.Pattern;
 
 /** A running {@code gpupool server} on ports of its own, and what it says of itself over gRPC. */
 final class Pool implements AutoCloseable {
+  /**
+   * How long after a program's end nothing is left of it. It takes less than 2 s where the
+   * processors are not all taken: try with that now and then.
+   */
+  static final Duration CLEAN =
+      Duration.ofSeconds(Integer.getInteger("gpupool.processes.clean", 10));
+
   private static final Duration START = Duration.ofSeconds(60);
   private static final Pattern PORTS =
       Pattern.compile(
@@ -139,10 +146,10 @@ final class Pool implements AutoCloseable {
     return gpus().stream().mapToLong(GpuInfo::getFreeMemoryBytes).sum();
   }
 
-  /** Waits, no longer than two seconds, until exactly this much can be granted. */
+  /** Waits, no longer than {@link #CLEAN}, until exactly this much can be granted. */
   void awaitFreeBytes(long bytes) {
     await()
-        .atMost(Duration.ofSeconds(2))
+        .atMost(CLEAN)
         .pollInterval(Duration.ofMillis(20))
         .pollInSameThread()
         .untilAsserted(() -> assertThat(freeBytes()).as("free memory").isEqualTo(bytes));

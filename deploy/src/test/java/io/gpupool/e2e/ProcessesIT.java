@@ -29,11 +29,6 @@ import org.junit.jupiter.params.provider.ValueSource;
  * many short ones follow each other.
  */
 class ProcessesIT {
-
-  /** It takes less than 2 s where the processors are not all taken: try with that now and then. */
-  private static final Duration CLEAN =
-      Duration.ofSeconds(Integer.getInteger("gpupool.processes.clean", 10));
-
   private static final Duration PATIENCE = Duration.ofMinutes(3);
   private static final int SHORT = Integer.getInteger("gpupool.processes.short", 4);
   private static final int AT_A_TIME = 4;
@@ -71,7 +66,7 @@ class ProcessesIT {
   @AfterEach
   void server_isCleanSoon() {
     await()
-        .atMost(CLEAN)
+        .atMost(Pool.CLEAN)
         .pollInterval(Duration.ofMillis(20))
         .pollInSameThread()
         .untilAsserted(() -> {
@@ -112,7 +107,7 @@ class ProcessesIT {
       program.signal(signal);
       assertThat(program.awaitEnd().status()).isEqualTo(signal.equals("KILL") ? KILLED : 128 + 15);
       await()
-          .atMost(CLEAN)
+          .atMost(Pool.CLEAN)
           .pollInterval(Duration.ofMillis(20))
           .untilAsserted(() -> assertThat(ProcessHandle.of(worker)).isEmpty());
     }
@@ -287,7 +282,7 @@ class ProcessesIT {
       long written = Files.size(output);
       await().atMost(PATIENCE).until(() -> Files.size(output) > written + 100);
       Signals.send("TERM", Long.toString(run));
-      await().atMost(CLEAN).untilAsserted(() -> assertThat(pool.leases()).hasSize(1));
+      await().atMost(Pool.CLEAN).untilAsserted(() -> assertThat(pool.leases()).hasSize(1));
     }
   }
 
@@ -326,7 +321,7 @@ class ProcessesIT {
   }
 
   private static void awaitSessions(int count) {
-    await().atMost(CLEAN).untilAsserted(() -> assertThat(pool.sessions()).hasSize(count));
+    await().atMost(Pool.CLEAN).untilAsserted(() -> assertThat(pool.sessions()).hasSize(count));
   }
 
   private static long usedBytes() {

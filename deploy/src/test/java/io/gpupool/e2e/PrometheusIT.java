@@ -9,8 +9,8 @@ import com.google.gson.JsonArray;
 import com.google.gson.JsonElement;
 import com.google.gson.JsonObject;
 import com.google.gson.JsonParser;
+import io.gpupool.server.FreePort;
 import java.io.IOException;
-import java.net.ServerSocket;
 import java.net.URI;
 import java.net.URLEncoder;
 import java.net.http.HttpClient;
@@ -66,9 +66,11 @@ class PrometheusIT {
             .as("promtool: %s%s", checked.output(), checked.errors())
             .isZero();
         await()
-            .atMost(Duration.ofSeconds(60))
+            .atMost(Duration.ofSeconds(120))
             .pollInterval(Duration.ofMillis(500))
             .pollInSameThread()
+            // As long as it does not listen, or replays what it has.
+            .ignoreExceptions()
             .untilAsserted(() -> {
               for (String query : queries) {
                 assertThat(series(query)).as(query).isNotEmpty();
@@ -79,16 +81,14 @@ class PrometheusIT {
   }
 
   private Program prometheus(int httpPort) throws IOException {
-    try (ServerSocket free = new ServerSocket(0)) {
-      port = free.getLocalPort();
-    }
+    port = FreePort.find();
     Path configuration =
         Files.writeString(
             folder.resolve("prometheus.yml"),
             """
             global:
-              scrape_interval: 500ms
-              scrape_timeout: 500ms
+              scrape_interval: 1s
+              scrape_timeout: 1s
             scrape_configs:
               - job_name: gpupool
                 static_configs:

@@ -17,7 +17,7 @@ import org.junit.jupiter.api.io.TempDir;
 class RunIT {
   private static final String[] HALF = {"-p", "0.5"};
   private static final String[] WHOLE = {};
-  private static final Duration SOON = Duration.ofSeconds(5);
+  private static final Duration SOON = Duration.ofSeconds(20);
 
   private static Pool pool;
 
@@ -149,7 +149,7 @@ class RunIT {
           .untilAsserted(
               () -> assertThat(Processes.withVariable("GPUPOOL_TEST_MARK", mark)).isEmpty());
       pool.awaitFreeBytes(1L << 30);
-      assertThat(runtime).isEmptyDirectory();
+      await().atMost(SOON).untilAsserted(() -> assertThat(runtime).isEmptyDirectory());
     }
   }
 
@@ -175,7 +175,7 @@ class RunIT {
         .atMost(SOON)
         .untilAsserted(
             () -> assertThat(Processes.withVariable("GPUPOOL_TEST_MARK", mark)).isEmpty());
-    assertThat(runtime).isEmptyDirectory();
+    await().atMost(SOON).untilAsserted(() -> assertThat(runtime).isEmptyDirectory());
   }
 
   @Test

@@ -6,6 +6,7 @@ import static org.awaitility.Awaitility.await;
 
 import io.gpupool.control.v1.LeaseInfo;
 import io.gpupool.control.v1.SessionInfo;
+import io.gpupool.server.FreePort;
 import io.gpupool.server.state.etcd.Etcd;
 import java.nio.file.Path;
 import java.time.Duration;
@@ -36,7 +37,7 @@ class SeveralGpusIT {
   static void start() throws Exception {
     etcd = Etcd.start(folder, 1);
     for (int i = 0; i < 2; i++) {
-      ports.add(Etcd.freePort());
+      ports.add(FreePort.find());
       servers.add(server(i));
     }
     awaitAllFree();

@@ -5,6 +5,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 import static org.awaitility.Awaitility.await;
 
 import io.gpupool.control.v1.SessionInfo;
+import io.gpupool.server.FreePort;
 import io.gpupool.server.state.etcd.Cut;
 import io.gpupool.server.state.etcd.Etcd;
 import io.gpupool.transport.EventLoops;
@@ -57,7 +58,7 @@ class SeveralServersIT {
     loops = EventLoops.create("storm", 1);
     etcd = Etcd.start(folder, 3);
     for (int i = 0; i < SERVERS; i++) {
-      ports.add(Etcd.freePort());
+      ports.add(FreePort.find());
     }
     servers.addAll(
         IntStream.range(0, SERVERS).parallel().mapToObj(SeveralServersIT::server).toList());

@@ -9,14 +9,13 @@ import io.gpupool.control.v1.Holder;
 import io.gpupool.control.v1.LeaseInfo;
 import io.gpupool.control.v1.LeaseRequest;
 import io.gpupool.control.v1.ListRequest;
+import io.gpupool.server.FreePort;
 import io.gpupool.server.Pool;
 import io.gpupool.transport.EventLoops;
 import io.gpupool.transport.UnixAddress;
 import io.gpupool.wire.TextMessage;
 import io.netty.channel.EventLoopGroup;
 import java.io.IOException;
-import java.net.InetAddress;
-import java.net.ServerSocket;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.time.Duration;
@@ -168,10 +167,7 @@ class AgentIT {
 
   @Test
   void attach_poolWasDown_worksOnceItIsBack() throws Exception {
-    int port;
-    try (ServerSocket free = new ServerSocket(0, 1, InetAddress.getLoopbackAddress())) {
-      port = free.getLocalPort();
-    }
+    int port = FreePort.find();
     agent = Agent.start(options(Optional.of(new PoolAddress("127.0.0.1", port)), false), LOOPS);
     assertRefused(Shim.attach(), "unreachable", "cannot be reached");
     try (Pool late = new Pool("soft:1", 0, port);

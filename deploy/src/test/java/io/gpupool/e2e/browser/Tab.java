@@ -23,7 +23,7 @@ import java.util.concurrent.CopyOnWriteArrayList;
 
 /** One page in a browser, as who uses it sees and moves it. */
 public final class Tab {
-  private static final Duration PATIENCE = Duration.ofSeconds(20);
+  private static final Duration PATIENCE = Duration.ofSeconds(60);
   private static final long POLL_MILLIS = 40;
   private static final Map<String, Integer> KEYS =
       Map.of("Tab", 9, "Enter", 13, "Escape", 27, "Space", 32);
@@ -123,6 +123,20 @@ public final class Tab {
     }
   }
 
+  /** Waits for a control, and does something with it before the page draws itself anew. */
+  private JsonElement withControl(String name, String expression) {
+    String asked =
+        "(control => control && (" + expression + "))(probe.control(" + quoted(name) + "))";
+    await("probe.control(" + quoted(name) + ")");
+    long deadline = System.nanoTime() + PATIENCE.toNanos();
+    JsonElement answer = evaluate(asked);
+    while (answer.isJsonNull() && System.nanoTime() < deadline) {
+      pause();
+      answer = evaluate(asked);
+    }
+    return answer;
+  }
+
   /** Waits until a text can be read. */
   public void awaitText(String wanted) {
     await("probe.text().includes(" + quoted(wanted) + ")");
@@ -140,8 +154,7 @@ public final class Tab {
 
   /** Clicks, with the mouse, on the control with this name; what covers it would be hit instead. */
   public void click(String name) {
-    await("probe.control(" + quoted(name) + ")");
-    JsonArray at = evaluate("probe.centre(probe.control(" + quoted(name) + "))").getAsJsonArray();
+    JsonArray at = withControl(name, "probe.centre(control)").getAsJsonArray();
     for (String type : List.of("mousePressed", "mouseReleased")) {
       call(
           "Input.dispatchMouseEvent",
@@ -197,8 +210,7 @@ public final class Tab {
 
   /** Types over what the control with this name contains. */
   public void type(String name, String text) {
-    await("probe.control(" + quoted(name) + ")");
-    evaluate("probe.control(" + quoted(name) + ").focus()");
+    withControl(name, "control.focus(), true");
     type(text);
   }
 

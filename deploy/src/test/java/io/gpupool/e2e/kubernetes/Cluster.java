@@ -119,7 +119,7 @@ final class Cluster implements AutoCloseable {
                 "PATH=" + DEPLOY.resolve("kubernetes") + ":" + System.getenv("PATH"),
                 "kubectl"));
     line.addAll(List.of(arguments));
-    return Shell.run(Duration.ofMinutes(1), line.toArray());
+    return Shell.run(Duration.ofMinutes(3), line.toArray());
   }
 
   /** The same, which has to succeed. */

@@ -83,7 +83,7 @@ final class Installation {
         .set(value, setting)
         .call();
     for (String object : List.of("deployment/gpupool-controller", "daemonset/gpupool-node")) {
-      cluster.kubectlPrints("rollout", "status", object, "-n", NAMESPACE, "--timeout=60s");
+      cluster.kubectlPrints("rollout", "status", object, "-n", NAMESPACE, "--timeout=150s");
     }
   }
 

@@ -13,6 +13,9 @@ import io.fabric8.mockwebserver.ServerResponse;
 import io.fabric8.mockwebserver.dsl.MockServerExpectation;
 import io.fabric8.mockwebserver.http.MockResponse;
 import io.fabric8.mockwebserver.http.RecordedRequest;
+import io.gpupool.server.FreePort;
+import java.io.IOException;
+import java.io.UncheckedIOException;
 import java.net.InetAddress;
 import java.util.HashMap;
 import java.util.Map;
@@ -45,8 +48,8 @@ public final class TestApiServer implements AutoCloseable, AfterEachCallback {
 
   private TestApiServer(Predicate<RecordedRequest> forgotten) {
     answers = new Answers(expected, forgotten);
-    serve(0);
-    port = server.getPort();
+    port = freePort();
+    serve();
     client = server.createClient();
   }
 
@@ -56,9 +59,17 @@ public final class TestApiServer implements AutoCloseable, AfterEachCallback {
         request -> request.getMethod().equals("POST") && request.getPath().endsWith("/events"));
   }
 
-  private void serve(int at) {
+  private static int freePort() {
+    try {
+      return FreePort.find();
+    } catch (IOException e) {
+      throw new UncheckedIOException(e);
+    }
+  }
+
+  private void serve() {
     server = new KubernetesMockServer(new Context(), new MockWebServer(), expected, answers, false);
-    server.init(InetAddress.getLoopbackAddress(), at);
+    server.init(InetAddress.getLoopbackAddress(), port);
   }
 
   private static final class Answers extends KubernetesMixedDispatcher {
@@ -111,7 +122,7 @@ public final class TestApiServer implements AutoCloseable, AfterEachCallback {
   }
 
   public void startAgain() {
-    serve(port);
+    serve();
   }
 
   @Override

@@ -62,7 +62,7 @@ class NodeEndIT {
             "--health-port=0");
     assertThat(child.get("/readyz").body()).contains("no kubelet watches the device plugin");
     await()
-        .atMost(Duration.ofSeconds(30))
+        .atMost(Duration.ofSeconds(60))
         .until(() -> child.log().contains("of DaemonSet gpus/pool-node"));
     assertThat(node.resolve("run/agent.sock")).exists();
     await().until(() -> Files.exists(node.resolve("kubelet/device-plugins/gpupool.sock")));
@@ -71,7 +71,7 @@ class NodeEndIT {
 
   private void requireEnd(Child child) throws Exception {
     assertThat(child.terminate()).as(child.log()).isZero();
-    assertThat(child.log()).doesNotContain("SO_KEEPALIVE").doesNotContain("Exception");
+    assertThat(child.log()).doesNotContain("SO_KEEPALIVE").doesNotContain("\tat ");
     assertThat(node.resolve("run/agent.sock")).doesNotExist();
     assertThat(node.resolve("kubelet/device-plugins/gpupool.sock")).doesNotExist();
   }

@@ -174,7 +174,7 @@ class NodeIT {
           .atMost(LIMIT)
           .untilAsserted(() ->
               assertThat(get(process, "/metrics"))
-                  .contains("gpupool_k8s_device_plugin_registrations 1.0")
+                  .containsPattern("gpupool_k8s_device_plugin_registrations [1-9]")
                   .contains("gpupool_k8s_pool_healthy_gpus 1.0"));
       DocumentedMetrics.require(get(process, "/metrics"));
       kubelet.restart();
@@ -222,7 +222,7 @@ class NodeIT {
     }
     Files.createFile(node.resolve("run/shim/.new-killed"));
     try (NodeProcess process = startNode()) {
-      await().atMost(LIMIT).until(() -> kubelet.registrations().size() == 2);
+      await().atMost(LIMIT).until(() -> kubelet.registrations().size() >= 2);
       process.removeTraces();
     }
     assertThat(node.resolve("run/shim")).doesNotExist();

@@ -64,6 +64,9 @@ class ControllerFaultsIT {
     void kill() {
       dead = true;
       lines.cut();
+      // Else it went on trying; nothing of this gets through either.
+      opened.remove(controller);
+      Thread.startVirtualThread(controller::close);
     }
   }
 

@@ -340,10 +340,9 @@ class LeaseControllerIT {
         .untilAsserted(() ->
             assertThat(
                     TestCluster.condition(
-                            cluster.client.pods().inNamespace("team").withName("one").get())
-                        .orElseThrow()
-                        .getMessage())
-                .contains(Names.QUOTA_GPUS + ": 'many'"));
+                        cluster.client.pods().inNamespace("team").withName("one").get()))
+                .hasValueSatisfying(condition ->
+                    assertThat(condition.getMessage()).contains(Names.QUOTA_GPUS + ": 'many'")));
     assertThat(pool.leases()).isEmpty();
   }
 

@@ -6,6 +6,7 @@ import io.gpupool.control.v1.LeaseInfo;
 import io.gpupool.control.v1.LeaseRequest;
 import io.gpupool.control.v1.ListRequest;
 import io.gpupool.control.v1.PoolAdminGrpc;
+import io.gpupool.server.FreePort;
 import io.gpupool.server.Pool;
 import io.grpc.CallOptions;
 import io.grpc.Channel;
@@ -56,8 +57,8 @@ final class TestPool implements AutoCloseable {
   TestPool(String gpus) throws IOException {
     this.gpus = gpus;
     state = Files.createTempDirectory("gpupool-test");
-    pool = Pool.lasting(gpus, 0, state);
-    port = pool.server.controlPort();
+    port = FreePort.find();
+    pool = Pool.lasting(gpus, port, state);
   }
 
   LeaseController controller(KubernetesClient client) {

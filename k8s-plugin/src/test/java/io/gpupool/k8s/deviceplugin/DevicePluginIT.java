@@ -120,9 +120,9 @@ class DevicePluginIT {
     start(truth(1), LONG, LONG);
     awaitDevices(100, "Healthy");
     Files.delete(folder.resolve("gpupool.sock"));
-    await().until(() -> kubelet.registrations().size() == 2);
+    await().until(() -> kubelet.registrations().size() >= 2);
     assertThat(Files.exists(folder.resolve("gpupool.sock"))).isTrue();
-    await().until(() -> kubelet.lostStreams() == 1);
+    await().until(() -> kubelet.lostStreams() >= 1);
   }
 
   @Test

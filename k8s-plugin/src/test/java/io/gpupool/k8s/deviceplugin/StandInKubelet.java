@@ -59,8 +59,9 @@ public final class StandInKubelet extends RegistrationGrpc.RegistrationImplBase
     }
     synchronized (this) {
       devices = List.of();
+      starts++;
     }
-    Path made = folder.resolve(".made-" + starts++);
+    Path made = folder.resolve(".made-" + starts);
     Server started =
         NettyServerBuilder.forAddress(new DomainSocketAddress(made.toString()))
             .channelType(EpollServerDomainSocketChannel.class)
@@ -148,9 +149,14 @@ public final class StandInKubelet extends RegistrationGrpc.RegistrationImplBase
   }
 
   private final class Watching implements StreamObserver<ListAndWatchResponse> {
+    private final int start = starts;
+
     @Override
     public void onNext(ListAndWatchResponse response) {
       synchronized (StandInKubelet.this) {
+        if (start != starts) {
+          return;
+        }
         devices = response.getDevicesList();
         lists++;
       }

@@ -80,8 +80,13 @@ class NodeDrainsIT {
   @AfterEach
   void stop() {
     drains.close();
-    PoolAdminGrpc.newBlockingStub(channel)
-        .uncordonServer(UncordonServerRequest.newBuilder().setName(SERVER).build());
+    // Of a call to drain it that was given up the server may hear yet.
+    soon()
+        .until(() -> {
+          PoolAdminGrpc.newBlockingStub(channel)
+              .uncordonServer(UncordonServerRequest.newBuilder().setName(SERVER).build());
+          return state().equals("ready");
+        });
   }
 
   @Test

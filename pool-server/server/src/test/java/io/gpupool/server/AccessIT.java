@@ -56,7 +56,7 @@ class AccessIT {
       Metadata.Key.of("authorization", Metadata.ASCII_STRING_MARSHALLER);
 
   /** How long a token is valid that is to expire between a session and its call stream. */
-  private static final long PASSING_MILLIS = 2000;
+  private static final long PASSING_MILLIS = 5000;
 
   /** The one method that needs no token. */
   private static final String OPEN = PoolGrpc.getVersionMethod().getFullMethodName();

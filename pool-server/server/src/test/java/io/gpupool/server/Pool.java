@@ -136,7 +136,7 @@ public final class Pool implements AutoCloseable {
                         "-XX:TieredStopAtLevel=1", "--add-opens=java.base/java.io=ALL-UNNAMED"))));
     channel =
         NettyChannelBuilder.forAddress("127.0.0.1", server.controlPort()).usePlaintext().build();
-    stub = PoolGrpc.newBlockingStub(channel).withDeadlineAfter(60, TimeUnit.SECONDS);
+    stub = PoolGrpc.newBlockingStub(channel).withInterceptors(new Deadlines());
   }
 
   /** With tenants and tokens, which last in this folder. */

@@ -55,8 +55,8 @@ class HandOverTest {
       client.setSoTimeout(5000);
       client.connect(server.localAddress());
       client.getOutputStream().write("early".getBytes());
-      EpollSocketChannel channel = (EpollSocketChannel) accepted.poll(5, TimeUnit.SECONDS);
-      FileDescriptor detached = Detaching.detach(channel).get(5, TimeUnit.SECONDS);
+      EpollSocketChannel channel = (EpollSocketChannel) accepted.poll(60, TimeUnit.SECONDS);
+      FileDescriptor detached = Detaching.detach(channel).get(60, TimeUnit.SECONDS);
       assertThat(channel.closeFuture().await(5000)).isTrue();
       try {
         byte[] read = new byte[5];
@@ -130,13 +130,13 @@ class HandOverTest {
             .channel();
     TextMessage hello = TextMessage.ofType("hello").put("a", "b").build();
     client.writeAndFlush(TextMessageDecoder.encode(hello)).sync();
-    assertThat(received.poll(5, TimeUnit.SECONDS)).isEqualTo(hello);
-    assertThat(received.poll(5, TimeUnit.SECONDS)).isEqualTo((int) ProcessHandle.current().pid());
-    assertThat(answers.poll(5, TimeUnit.SECONDS)).isEqualTo(TextMessage.ofType("next").build());
+    assertThat(received.poll(60, TimeUnit.SECONDS)).isEqualTo(hello);
+    assertThat(received.poll(60, TimeUnit.SECONDS)).isEqualTo((int) ProcessHandle.current().pid());
+    assertThat(answers.poll(60, TimeUnit.SECONDS)).isEqualTo(TextMessage.ofType("next").build());
 
     FileDescriptor memory = new FileDescriptor(Descriptors.memoryFile("test", 4096));
     client.writeAndFlush(memory).sync();
-    FileDescriptor passed = (FileDescriptor) received.poll(5, TimeUnit.SECONDS);
+    FileDescriptor passed = (FileDescriptor) received.poll(60, TimeUnit.SECONDS);
     assertThat(passed).isNotNull();
     assertThat(Files.size(Path.of("/proc/self/fd/" + passed.intValue()))).isEqualTo(4096);
     passed.close();

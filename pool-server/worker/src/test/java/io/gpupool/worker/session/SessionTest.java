@@ -162,7 +162,7 @@ class SessionTest extends SessionOnTestDriver {
   @Test
   void synchronize_busyStream_doesNotHoldUpOtherCalls() {
     loadKernels();
-    launch(SLEEP, STREAM, 300_000L);
+    launch(SLEEP, STREAM, 1_000_000L);
     int synchronize = session.ask(Ops.streamSynchronize, STREAM);
     int query = session.ask(Ops.streamQuery, STREAM);
     int info = session.ask(Ops.memGetInfo, 1, 1);
@@ -177,7 +177,7 @@ class SessionTest extends SessionOnTestDriver {
   @Test
   void synchronize_byManyCallersOnManyStreams_answersEachInItsTime() {
     loadKernels();
-    launch(SLEEP, STREAM, 200_000L);
+    launch(SLEEP, STREAM, 1_000_000L);
     launch(SLEEP, OTHER_STREAM, 20_000L);
     int slow = session.ask(Ops.streamSynchronize, STREAM);
     int fast = session.ask(Ops.streamSynchronize, OTHER_STREAM);
@@ -206,7 +206,7 @@ class SessionTest extends SessionOnTestDriver {
     launch(SLEEP, STREAM, 50_000L);
     session.post(Ops.eventRecord, EVENT, STREAM, 0);
     int synchronize = session.ask(Ops.eventSynchronize, EVENT);
-    launch(SLEEP, STREAM, 400_000L);
+    launch(SLEEP, STREAM, 1_500_000L);
     session.post(Ops.eventRecord, EVENT, STREAM, 0);
 
     assertThat(session.reply(synchronize).result()).isZero();
@@ -432,7 +432,7 @@ class SessionTest extends SessionOnTestDriver {
   @Test
   void streamCallback_getsTheFaultAsStatus() {
     loadKernels();
-    launch(SLEEP, STREAM, 50_000L);
+    launch(SLEEP, STREAM, 1_000_000L);
     launch(FAULT, STREAM);
     session.post(Ops.streamHostFunction, STREAM, 3, HostCallbacks.KIND_STREAM_CALLBACK);
 

@@ -39,7 +39,7 @@ class SeveralSessionsTest {
   private final Backend[] backends = new Backend[2];
   private final PeerConnections[] peers = new PeerConnections[2];
   private final TestSession[] sessions = new TestSession[2];
-  private String dialled = "";
+  private volatile String dialled = "";
   private long nextTicket = 1;
 
   @BeforeEach

@@ -118,7 +118,7 @@ class TlsRelayTest {
     relay.close();
     socket.close();
     end.close();
-    assertThat(ended.await(10, TimeUnit.SECONDS)).isTrue();
+    assertThat(ended.await(60, TimeUnit.SECONDS)).isTrue();
   }
 
   @Test
@@ -189,7 +189,7 @@ class TlsRelayTest {
     try (Arena arena = Arena.ofConfined()) {
       assertThat(end.receive(arena.allocate(1), 0)).isZero();
     }
-    assertThat(ended.await(10, TimeUnit.SECONDS)).isTrue();
+    assertThat(ended.await(60, TimeUnit.SECONDS)).isTrue();
   }
 
   private static byte[] random(long seed) {

@@ -1,12 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.gpupool.server.state.etcd;
 
+import io.gpupool.server.FreePort;
 import java.io.File;
 import java.io.IOException;
-import java.net.BindException;
 import java.net.HttpURLConnection;
-import java.net.InetAddress;
-import java.net.ServerSocket;
 import java.net.URI;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
@@ -14,7 +12,6 @@ import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Optional;
-import java.util.concurrent.ThreadLocalRandom;
 import java.util.concurrent.TimeUnit;
 import org.junit.jupiter.api.Assumptions;
 
@@ -22,9 +19,6 @@ import org.junit.jupiter.api.Assumptions;
 public final class Etcd implements AutoCloseable {
   private static final long START_NANOS = TimeUnit.SECONDS.toNanos(30);
   private static final long POLL_MILLIS = 20;
-  private static final int FIRST_PORT = 20_000;
-  private static final int LAST_PORT = 32_000;
-  private static final int PORT_TRIES = 100;
 
   private final List<Member> members = new ArrayList<>();
 
@@ -53,7 +47,10 @@ public final class Etcd implements AutoCloseable {
     for (int i = 0; i < size; i++) {
       etcd.members.add(
           new Member(
-              "m" + i, freePort(), freePort(), Files.createDirectory(folder.resolve("m" + i))));
+              "m" + i,
+              FreePort.find(),
+              FreePort.find(),
+              Files.createDirectory(folder.resolve("m" + i))));
     }
     try {
       for (int i = 0; i < size; i++) {
@@ -203,19 +200,6 @@ public final class Etcd implements AutoCloseable {
 
   private static String peerUrl(Member member) {
     return "http://127.0.0.1:" + member.peerPort;
-  }
-
-  /** A port that is free, and that no connection is given by chance while its server is dead. */
-  public static int freePort() throws IOException {
-    for (int i = 0; i < PORT_TRIES; i++) {
-      int port = ThreadLocalRandom.current().nextInt(FIRST_PORT, LAST_PORT);
-      try (ServerSocket socket = new ServerSocket(port, 1, InetAddress.getLoopbackAddress())) {
-        return socket.getLocalPort();
-      } catch (BindException e) {
-        // Another one.
-      }
-    }
-    throw new IOException("no port is free");
   }
 
   @Override

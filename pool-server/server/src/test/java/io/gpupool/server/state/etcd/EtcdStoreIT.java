@@ -35,6 +35,7 @@ class EtcdStoreIT {
   private static final Duration LIMIT = Duration.ofSeconds(30);
   private static final Duration SOON = Duration.ofSeconds(1);
   private static final int TTL_SECONDS = 3;
+  private static final int LONG_TTL_SECONDS = 8;
   private static final AtomicInteger PREFIXES = new AtomicInteger();
 
   @TempDir static Path folder;
@@ -87,7 +88,7 @@ class EtcdStoreIT {
         two.commit(List.of(), List.of(new Write.Put("here", bytes("x"), true), put("stays", "y")));
         await().atMost(LIMIT).until(() -> one.get("here").isPresent());
         assertThat(one.get("here").orElseThrow().bound()).isTrue();
-        assertThatThrownBy(() -> EtcdStore.open(options(etcd.url(prefix)), "two", SOON))
+        assertThatThrownBy(() -> EtcdStore.open(options(etcd.url(prefix)), "two", LIMIT))
             .isInstanceOf(StateException.class)
             .hasMessageContaining("'two' is in this pool already");
       }
@@ -165,7 +166,9 @@ class EtcdStoreIT {
     try (Cut cut = Cut.before(etcd.endpoints().split(",")[0]);
         EtcdStore watching = open("other");
         EtcdStore store =
-            EtcdStore.open(options("etcd://127.0.0.1:" + cut.port() + "/" + prefix), "cut")) {
+            EtcdStore.open(
+                options("etcd://127.0.0.1:" + cut.port() + "/" + prefix, LONG_TTL_SECONDS),
+                "cut")) {
       store.commit(List.of(), List.of(new Write.Put("mine", bytes("x"), true), put("k", "1")));
       await().atMost(LIMIT).until(() -> watching.get("mine").isPresent());
       cut.sever();
@@ -220,8 +223,11 @@ class EtcdStoreIT {
   }
 
   private static EtcdOptions options(String url) {
-    return EtcdOptions.parse(
-        url, Optional.empty(), Optional.empty(), Optional.empty(), TTL_SECONDS);
+    return options(url, TTL_SECONDS);
+  }
+
+  private static EtcdOptions options(String url, int ttlSeconds) {
+    return EtcdOptions.parse(url, Optional.empty(), Optional.empty(), Optional.empty(), ttlSeconds);
   }
 
   private static Write put(String key, String value) {
