@@ -476,9 +476,17 @@ Result cuDevicePrimaryCtxRelease_v2(int device) {
   return result;
 }
 
+/* Its streams are no part of it any more, even those that stand still for ever. */
 Result cuDevicePrimaryCtxReset_v2(int device) {
   if (check_device(device)) return INVALID_DEVICE;
-  if (primary[device]) primary[device]->fault = 0;
+  pthread_mutex_lock(&lock);
+  struct context *context = primary[device];
+  if (context) {
+    context->fault = 0;
+    context->streams = NULL;
+    context->legacy = new_stream(context, 1);
+  }
+  pthread_mutex_unlock(&lock);
   return SUCCESS;
 }
 

@@ -12,7 +12,8 @@ class SeveralSessionsOnTestDriverTest extends SeveralSessionsTest {
 
   @Override
   void close(Backend backend) {
-    // Other tests use it, too.
+    // Other tests use it, too, and a session may have ended while a stream stood still.
+    backend.cuDevicePrimaryCtxReset_v2(0);
   }
 
   /** Not a test here: a driver gives the addresses that it likes. */
