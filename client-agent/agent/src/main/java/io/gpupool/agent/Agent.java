@@ -21,7 +21,7 @@ import java.util.Optional;
 
 /** A running agent: the unix socket on which shims find it. Started and closed by any thread. */
 public final class Agent implements AutoCloseable {
-  private static final int MAX_PROGRAMS = 4096;
+  static final int MAX_PROGRAMS = 4096;
 
   private final UnixAddress address;
   private final PoolClients clients;

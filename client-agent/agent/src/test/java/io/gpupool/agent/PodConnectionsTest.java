@@ -25,6 +25,20 @@ class PodConnectionsTest {
   }
 
   @Test
+  void severalPodsWithMany_togetherToo_leaveRoomForOthers() {
+    for (int i = 0; i < PodConnections.MANY; i++) {
+      connections.enter("greedy-" + i % 4);
+    }
+    assertThatThrownBy(() -> connections.enter("greedy-0")).isInstanceOf(Refusal.class);
+    for (int i = 0; i < PodConnections.FEW; i++) {
+      connections.enter("other");
+    }
+    assertThatThrownBy(() -> connections.enter("other")).isInstanceOf(Refusal.class);
+    connections.leave("greedy-1");
+    assertThatCode(() -> connections.enter("another")).doesNotThrowAnyException();
+  }
+
+  @Test
   void refused_tooManyAtATime_areNotHeardAny() {
     for (int i = 0; i < PodConnections.MOST_REFUSED; i++) {
       assertThat(connections.enterRefused()).isTrue();
