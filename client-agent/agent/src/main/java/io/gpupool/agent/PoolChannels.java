@@ -75,6 +75,7 @@ public final class PoolChannels {
         context -> builder.sslContext(TlsEngines.http2(context, true)), builder::usePlaintext);
     token.ifPresent(credentials -> builder.intercept(showing(credentials)));
     return builder
+        .intercept(new LostConnections())
         .channelType(EpollSocketChannel.class)
         .eventLoopGroup(loops)
         .maxInboundMessageSize(MAX_MESSAGE_BYTES)
