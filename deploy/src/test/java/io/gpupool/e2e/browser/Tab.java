@@ -113,28 +113,28 @@ public final class Tab {
 
   /** Waits until an expression is true. */
   public void await(String expression) {
+    awaitValue("Boolean(" + expression + ") || null");
+  }
+
+  /** Waits until an expression is not null, and says what it is then. */
+  private JsonElement awaitValue(String expression) {
     long deadline = System.nanoTime() + PATIENCE.toNanos();
-    while (!isTrue(expression)) {
+    JsonElement value = evaluate(expression);
+    while (value.isJsonNull()) {
       if (System.nanoTime() > deadline) {
         throw new AssertionError(
             "it did not come true: " + expression + "\ncomplaints: " + complaints + "\n" + text());
       }
       pause();
+      value = evaluate(expression);
     }
+    return value;
   }
 
   /** Waits for a control, and does something with it before the page draws itself anew. */
   private JsonElement withControl(String name, String expression) {
-    String asked =
-        "(control => control && (" + expression + "))(probe.control(" + quoted(name) + "))";
-    await("probe.control(" + quoted(name) + ")");
-    long deadline = System.nanoTime() + PATIENCE.toNanos();
-    JsonElement answer = evaluate(asked);
-    while (answer.isJsonNull() && System.nanoTime() < deadline) {
-      pause();
-      answer = evaluate(asked);
-    }
-    return answer;
+    return awaitValue(
+        "(control => control ? (" + expression + ") : null)(probe.control(" + quoted(name) + "))");
   }
 
   /** Waits until a text can be read. */

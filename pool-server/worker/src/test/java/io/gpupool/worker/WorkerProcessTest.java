@@ -155,11 +155,11 @@ class WorkerProcessTest {
     frames.fenced(Ops.memAlloc, 2, 5000, 1);
     frames.fenced(Ops.ctxSynchronize, 9);
     exchange(stream, frames);
-    TextMessage stats = control.receive().orElseThrow();
-    while (!stats.get("calls").equals(Optional.of("3"))) {
-      assertThat(stats.type()).isEqualTo("stats");
+    TextMessage stats;
+    do {
       stats = control.receive().orElseThrow();
-    }
+      assertThat(stats.type()).isEqualTo("stats");
+    } while (!stats.get("calls").equals(Optional.of("3")));
     assertThat(stats.get("memory")).contains("5120");
 
     frames.posted(Ops.goodbye);
