@@ -47,14 +47,14 @@ final class MatrixCode {
   private static int multiplication(Op op) {
     List<MatrixType> types = types(op);
     boolean wmma = op.opcode().equals("wmma");
-    MatrixType sum = types.getLast();
+    MatrixType accumulator = types.getLast();
+    MatrixType sum = types.getFirst();
     // wmma does not name halves that are multiplied.
     MatrixType left = types.size() == 2 ? MatrixType.F16 : types.get(1);
     MatrixType right = types.size() == 2 ? MatrixType.F16 : types.get(2);
-    if (types.getFirst() != sum) {
-      throw new RefusedException(op.source(), "has sums of two types, which is not supported");
-    }
-    return Matrices.multiply(shape(op), left, right, sum, wmma, op.has("satfinite"));
+    int rounding = FloatCode.rounding(op);
+    return Matrices.multiply(
+        shape(op), left, right, accumulator, sum, rounding, wmma, op.has("satfinite"));
   }
 
   private static int count(Op op) {

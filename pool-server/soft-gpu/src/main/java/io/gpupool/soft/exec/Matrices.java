@@ -30,6 +30,8 @@ public final class Matrices {
   private static final int FRAGMENTS = 1 << 22;
   private static final int SATURATE = 1 << 23;
   private static final int TRANSPOSED = 1 << 8;
+  private static final int ACCUMULATOR_SHIFT = 16;
+  private static final int ROUNDING_SHIFT = 20;
 
   private static final int TF32_MASK = ~0x1FFF;
   private static final int MOST_ROWS = 32;
@@ -43,6 +45,9 @@ public final class Matrices {
   /**
    * The number of a multiplication.
    *
+   * @param accumulator type that each sum begins with
+   * @param sum type of the results
+   * @param rounding of doubles, one of {@link Rounding}'s modes; all else is rounded to the nearest
    * @param fragments whether its fragments are those of {@code wmma}
    * @param saturate whether sums of whole numbers are clamped
    */
@@ -50,12 +55,16 @@ public final class Matrices {
       MatrixShape shape,
       MatrixType left,
       MatrixType right,
+      MatrixType accumulator,
       MatrixType sum,
+      int rounding,
       boolean fragments,
       boolean saturate) {
     return MULTIPLY << KIND_SHIFT
         | (fragments ? FRAGMENTS : 0)
         | (saturate ? SATURATE : 0)
+        | rounding << ROUNDING_SHIFT
+        | accumulator.ordinal() << ACCUMULATOR_SHIFT
         | shape.ordinal() << 12
         | left.ordinal() << 8
         | right.ordinal() << 4
@@ -171,15 +180,21 @@ public final class Matrices {
     MatrixShape shape = MatrixShape.ALL[operation >>> 12 & 15];
     MatrixType left = MatrixType.ALL[operation >>> 8 & 15];
     MatrixType right = MatrixType.ALL[operation >>> 4 & 15];
+    MatrixType accumulator = MatrixType.ALL[operation >>> ACCUMULATOR_SHIFT & 15];
     MatrixType sum = MatrixType.ALL[operation & 15];
     if ((operation & FRAGMENTS) != 0) {
       gather(first, A, left, shape.m(), shape.k(), a);
       gather(first, B, right, shape.k(), shape.n(), b);
-      gather(first, C, sum, shape.m(), shape.n(), c);
+      gather(first, C, accumulator, shape.m(), shape.n(), c);
     } else {
-      gather(first, shape, left, right, sum);
+      gather(first, shape, left, right, accumulator);
     }
-    sum(shape, left == MatrixType.F64);
+    int rounding = operation >>> ROUNDING_SHIFT & 3;
+    if (rounding != Rounding.NEAREST) {
+      sumRounded(shape, rounding);
+    } else {
+      sum(shape, left == MatrixType.F64);
+    }
     boolean saturate = (operation & SATURATE) != 0;
     if ((operation & FRAGMENTS) != 0) {
       int held = shape.m() * shape.n() / ThreadBlock.WARP;
@@ -257,6 +272,18 @@ public final class Matrices {
             c[to + column] += x * b[from + column];
           }
         }
+      }
+    }
+  }
+
+  /** As above for doubles in another rounding mode than to the nearest. */
+  private void sumRounded(MatrixShape shape, int rounding) {
+    int depth = shape.k();
+    int columns = shape.n();
+    for (int to = 0; to < shape.m() * columns; to++) {
+      for (int k = 0; k < depth; k++) {
+        double x = a[to / columns * depth + k];
+        c[to] = Doubles.fma(x, b[k * columns + to % columns], c[to], rounding);
       }
     }
   }

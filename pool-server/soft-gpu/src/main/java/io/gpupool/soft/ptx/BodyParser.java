@@ -183,7 +183,7 @@ final class BodyParser {
             opcode.column(),
             guard,
             opcode.text(),
-            List.copyOf(modifiers),
+            module.complete(opcode.text(), List.copyOf(modifiers)),
             List.copyOf(list));
     InstructionSet.check(instruction, opcode);
     statements.add(instruction);

@@ -311,7 +311,7 @@ final class InstructionTable {
       elsewhere (MatrixInstructionsTest): mma.sync.aligned.{m16n8k8,m16n8k16}.row.col.f32.f16.f16.f32
       elsewhere (MatrixInstructionsTest): mma.sync.aligned.{m16n8k8,m16n8k16}.row.col.f32.bf16.bf16.f32
       elsewhere (MatrixInstructionsTest): mma.sync.aligned.{m16n8k4,m16n8k8}.row.col.f32.tf32.tf32.f32
-      elsewhere (MatrixInstructionsTest): mma.sync.aligned.{m8n8k4,m16n8k4,m16n8k8,m16n8k16}.row.col.f64.f64.f64.f64
+      elsewhere (MatrixInstructionsTest): mma.sync.aligned.{m8n8k4,m16n8k4,m16n8k8,m16n8k16}.row.col[.{$rnd}].f64.f64.f64.f64
       elsewhere (MatrixInstructionsTest): mma.sync.aligned.{m8n8k16,m16n8k16,m16n8k32}.row.col[.satfinite].s32.{s8,u8}.{s8,u8}.s32
       elsewhere (MatrixInstructionsTest): mma.sync.aligned.{m16n8k16,m16n8k32}.row.col.f32.{e4m3,e5m2}.{e4m3,e5m2}.f32
       elsewhere (MatrixInstructionsTest): mma.sync.aligned.{m16n8k16,m16n8k32}.row.col.f16.{e4m3,e5m2}.{e4m3,e5m2}.f16
@@ -329,12 +329,11 @@ final class InstructionTable {
       elsewhere (MatrixInstructionsTest): wmma.store.d.sync.aligned.{row,col}.{$wshape}[.{$memory}].{f16,f32,s32}
       elsewhere (MatrixInstructionsTest): wmma.store.d.sync.aligned.{row,col}.m16n16k8[.{$memory}].f32
       elsewhere (MatrixInstructionsTest): wmma.store.d.sync.aligned.{row,col}.m8n8k4[.{$memory}].f64
-      elsewhere (MatrixInstructionsTest): wmma.mma.sync.aligned.{row,col}.{row,col}.{$wshape}.f16.f16
-      elsewhere (MatrixInstructionsTest): wmma.mma.sync.aligned.{row,col}.{row,col}.{$wshape}.f32.f32
+      elsewhere (MatrixInstructionsTest): wmma.mma.sync.aligned.{row,col}.{row,col}.{$wshape}.{f16,f32}.{f16,f32}
       elsewhere (MatrixInstructionsTest): wmma.mma.sync.aligned.{row,col}.{row,col}.{$wshape}.f32.bf16.bf16.f32
       elsewhere (MatrixInstructionsTest): wmma.mma.sync.aligned.{row,col}.{row,col}.m16n16k8.f32.tf32.tf32.f32
       elsewhere (MatrixInstructionsTest): wmma.mma.sync.aligned.{row,col}.{row,col}.{$wshape}[.satfinite].s32.{s8,u8}.{s8,u8}.s32
-      elsewhere (MatrixInstructionsTest): wmma.mma.sync.aligned.{row,col}.{row,col}.m8n8k4.f64.f64.f64.f64
+      elsewhere (MatrixInstructionsTest): wmma.mma.sync.aligned.{row,col}.{row,col}.m8n8k4[.{$rnd}].f64.f64.f64.f64
       refused (tensor cores, in a form that is not built): mma wmma ldmatrix stmatrix
       refused (tensor cores of 9.0a and later): wgmma tcgen05
       refused (needs a cluster of several blocks): clusterlaunchcontrol reqnctapercluster

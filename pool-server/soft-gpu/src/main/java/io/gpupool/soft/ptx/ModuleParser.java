@@ -63,6 +63,13 @@ final class ModuleParser {
     return target;
   }
 
+  /** An instruction's modifiers with those that go without saying in this version of PTX. */
+  List<String> complete(String opcode, List<String> modifiers) {
+    return version <= LegacyForms.LAST_VERSION || target < LegacyForms.FIRST_WITH_SUBNORMALS
+        ? LegacyForms.complete(opcode, modifiers, version, target)
+        : modifiers;
+  }
+
   int maxThreadsPerBlock(String kernel) {
     return maxThreads.getOrDefault(kernel, 1024);
   }

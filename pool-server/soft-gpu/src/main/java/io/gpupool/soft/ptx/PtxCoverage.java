@@ -43,6 +43,7 @@ final class PtxCoverage {
       }
       line("| `" + name(form) + "` | " + types(form) + " | " + status(form) + " |");
     }
+    older();
     line("");
     line("## Special registers");
     line("All of these can be read. There is one cluster a block; `%pm` and `%envreg` registers");
@@ -59,6 +60,28 @@ final class PtxCoverage {
     registers.forEach(
         (type, names) -> line("| " + type.ptxName() + " | " + String.join(" ", names) + " |"));
     return text.toString();
+  }
+
+  private void older() {
+    line("");
+    line("## What old PTX leaves out");
+    line(
+        "For targets before `sm_20` single-precision arithmetic is `.ftz` throughout, as a card of");
+    line("today has it; `map_f64_to_f32` has no effect there, and none here.");
+    line("");
+    line("| instruction | up to PTX | means |");
+    line("|---|---|---|");
+    for (LegacyForms.Form form : LegacyForms.ALL) {
+      String added = String.join(".", form.added());
+      line(
+          "| `%1$s.%2$s` | %3$d.%4$d | `%1$s.%5$s.%2$s` |"
+              .formatted(
+                  form.opcode(),
+                  form.type(),
+                  form.lastVersion() / 10,
+                  form.lastVersion() % 10,
+                  added));
+    }
   }
 
   private void summary(List<InstructionForm> forms) {

@@ -390,6 +390,38 @@ class MatrixInstructionsTest {
     }
   }
 
+  @Test
+  void mma_doublesInDirectedModes_roundEachFusedStepThatWay() throws Exception {
+    double up = Math.nextUp(Math.nextUp(Math.nextUp(Math.nextUp(1.0))));
+    double towardZero = 1 - 4 * 0x1p-53;
+
+    assertThat(sumOfTinyProducts("", 1)).isEqualTo(1);
+    assertThat(sumOfTinyProducts(".rn", 1)).isEqualTo(1);
+    assertThat(sumOfTinyProducts(".rz", 1)).isEqualTo(1);
+    assertThat(sumOfTinyProducts(".rm", 1)).isEqualTo(1);
+    assertThat(sumOfTinyProducts(".rp", 1)).isEqualTo(up);
+    assertThat(sumOfTinyProducts(".rz", -1)).isEqualTo(-towardZero);
+    assertThat(sumOfTinyProducts(".rm", -1)).isEqualTo(-1);
+  }
+
+  /** An accumulator and four products of 2^-60. */
+  private static double sumOfTinyProducts(String rounding, double accumulator) throws Exception {
+    Form form = new Form("m8n8k4", "f64", "f64", "f64", "f64");
+    String ptx = kernel(form.text("") + rounding, 1, 1, 2, true, true, false);
+    try (TestGpu gpu = TestGpu.withPtx(ptx, 1 << 20)) {
+      MemorySegment memory = gpu.allocate(4L * PART_BYTES * LANES);
+      for (int lane = 0; lane < LANES; lane++) {
+        long at = 4L * PART_BYTES * lane;
+        memory.set(ValueLayout.JAVA_DOUBLE, at, 0x1p-30);
+        memory.set(ValueLayout.JAVA_DOUBLE, at + PART_BYTES, 0x1p-30);
+        memory.set(ValueLayout.JAVA_DOUBLE, at + 2 * PART_BYTES, accumulator);
+        memory.set(ValueLayout.JAVA_DOUBLE, at + 2 * PART_BYTES + 8, accumulator);
+      }
+      gpu.run("kernel", TestGpu.blocks(1, LANES), memory);
+      return memory.get(ValueLayout.JAVA_DOUBLE, 3 * PART_BYTES);
+    }
+  }
+
   private static int pair(short half) {
     return half & 0xFFFF | half << 16;
   }
@@ -529,25 +561,51 @@ class MatrixInstructionsTest {
 
   /** Fragments of {@code wmma}: how many registers of a, b and the accumulator a lane holds. */
   private record Fragments(
-      String shape, String a, String d, int registersOfA, int registersOfB, int registersOfC) {
+      String shape,
+      String a,
+      String c,
+      String d,
+      int registersOfA,
+      int registersOfB,
+      String rounding) {
+    Fragments(String shape, String a, String d, int registersOfA, int registersOfB) {
+      this(shape, a, d, d, registersOfA, registersOfB, "");
+    }
+
     Form form() {
-      return new Form(shape, d, a, a, d);
+      return new Form(shape, d, a, a, c);
+    }
+
+    /** Registers of an accumulator. */
+    int registers(String sum) {
+      return sum.equals("f16") ? 4 : sum.equals("f64") ? 2 : 8;
+    }
+
+    /** As nvcc writes them, rounding last. */
+    String types() {
+      String types = a.equals("f16") ? String.join(".", d, c) : String.join(".", d, a, a, c);
+      return types + rounding;
     }
   }
 
   private static List<Fragments> fragments() {
     List<Fragments> all = new ArrayList<>();
     for (String shape : List.of("m16n16k16", "m32n8k16", "m8n32k16")) {
-      all.add(new Fragments(shape, "f16", "f32", 8, 8, 8));
-      all.add(new Fragments(shape, "f16", "f16", 8, 8, 4));
+      all.add(new Fragments(shape, "f16", "f32", 8, 8));
+      all.add(new Fragments(shape, "f16", "f16", 8, 8));
+      all.add(new Fragments(shape, "f16", "f16", "f32", 8, 8, ""));
+      all.add(new Fragments(shape, "f16", "f32", "f16", 8, 8, ""));
       int a = shape.startsWith("m16") ? 2 : shape.startsWith("m32") ? 4 : 1;
       int b = shape.startsWith("m16") ? 2 : shape.startsWith("m32") ? 1 : 4;
-      all.add(new Fragments(shape, "s8", "s32", a, b, 8));
-      all.add(new Fragments(shape, "u8", "s32", a, b, 8));
-      all.add(new Fragments(shape, "bf16", "f32", 2 * a, 2 * b, 8));
+      all.add(new Fragments(shape, "s8", "s32", a, b));
+      all.add(new Fragments(shape, "u8", "s32", a, b));
+      all.add(new Fragments(shape, "bf16", "f32", 2 * a, 2 * b));
     }
-    all.add(new Fragments("m16n16k8", "tf32", "f32", 4, 4, 8));
-    all.add(new Fragments("m8n8k4", "f64", "f64", 1, 1, 2));
+    all.add(new Fragments("m16n16k8", "tf32", "f32", 4, 4));
+    all.add(new Fragments("m8n8k4", "f64", "f64", 1, 1));
+    for (String rounding : List.of(".rn", ".rz", ".rm", ".rp")) {
+      all.add(new Fragments("m8n8k4", "f64", "f64", "f64", 1, 1, rounding));
+    }
     return all;
   }
 
@@ -570,13 +628,9 @@ class MatrixInstructionsTest {
     Random random = new Random(some.hashCode());
     double[][] a = matrix(m, k, some.a(), random);
     double[][] b = matrix(k, n, some.a(), random);
-    double[][] c = matrix(m, n, some.d(), random);
+    double[][] c = matrix(m, n, some.c(), random);
     int pitch = 40;
     int size = 40 * 32 * 8;
-    String types =
-        some.a().equals("f16")
-            ? some.d() + "." + some.d()
-            : String.join(".", some.d(), some.a(), some.a(), some.d());
     String ptx =
         """
         .version 9.0
@@ -629,28 +683,28 @@ class MatrixInstructionsTest {
                 size,
                 pitch,
                 some.shape(),
-                some.d(),
-                registers("c", some.registersOfC()),
+                some.c(),
+                registers("c", some.registers(some.c())),
                 2 * size,
                 pitch,
                 layouts[0],
                 layouts[1],
                 some.shape(),
-                types,
-                registers("d", some.registersOfC()),
+                some.types(),
+                registers("d", some.registers(some.d())),
                 registers("a", some.registersOfA()),
                 registers("b", some.registersOfB()),
-                registers("c", some.registersOfC()),
+                registers("c", some.registers(some.c())),
                 some.shape(),
                 some.d(),
                 3 * size,
-                registers("d", some.registersOfC()),
+                registers("d", some.registers(some.d())),
                 pitch);
     try (TestGpu gpu = TestGpu.withPtx(ptx, 1 << 20)) {
       MemorySegment memory = gpu.allocate(4L * size);
       fill(memory, 0, a, some.a(), layouts[0], pitch);
       fill(memory, size, b, some.a(), layouts[1], pitch);
-      fill(memory, 2L * size, c, some.d(), "row", pitch);
+      fill(memory, 2L * size, c, some.c(), "row", pitch);
       gpu.run("kernel", TestGpu.blocks(1, LANES), memory);
       for (int row = 0; row < m; row++) {
         for (int column = 0; column < n; column++) {
