@@ -35,6 +35,9 @@ final class LeaseCall implements HeldLease {
   /** How long a request that waits looks for a server; etcd may have to choose a leader first. */
   private static final long RESUME_NANOS = TimeUnit.SECONDS.toNanos(30);
 
+  /** The same for a request that does not wait: time for another server to answer instead. */
+  private static final long RESUME_AT_ONCE_NANOS = TimeUnit.SECONDS.toNanos(5);
+
   /** A stream that was open for so long was at a server, even if that said nothing yet. */
   private static final long SERVED_NANOS = TimeUnit.SECONDS.toNanos(1);
 
@@ -54,6 +57,7 @@ final class LeaseCall implements HeldLease {
   private volatile ClientCallStreamObserver<?> stream;
   private final boolean severalServers;
   private LeaseRequest request;
+  private long askedAtNanos;
   private boolean heard;
   private long brokenAtNanos;
   private long servedFrom;
@@ -78,6 +82,7 @@ final class LeaseCall implements HeldLease {
   /** Sends the request; cancelling the future withdraws it. */
   CompletableFuture<HeldLease> request(LeaseRequest asked) {
     request = asked.toBuilder().setRequestId(randomId()).build();
+    askedAtNanos = System.nanoTime();
     stub.requestLease(request, new Events<LeaseRequest>());
     granted.whenComplete((result, failure) -> {
       if (granted.isCancelled()) {
@@ -210,7 +215,7 @@ final class LeaseCall implements HeldLease {
     if (granted.isDone()
         || !lost
         || !(heard || severalServers)
-        || System.nanoTime() - brokenAtNanos > RESUME_NANOS) {
+        || isTooLateToResume(System.nanoTime())) {
       granted.completeExceptionally(failure);
       return;
     }
@@ -228,6 +233,13 @@ final class LeaseCall implements HeldLease {
         },
         ThreadLocalRandom.current().nextLong(pauseMillis / 2, pauseMillis + 1),
         TimeUnit.MILLISECONDS);
+  }
+
+  /** Each server may take seconds to say that it cannot serve, so not every one is asked. */
+  private boolean isTooLateToResume(long nowNanos) {
+    return request.getWaitMillis() == 0 && !heard
+        ? nowNanos - askedAtNanos > RESUME_AT_ONCE_NANOS
+        : nowNanos - brokenAtNanos > RESUME_NANOS;
   }
 
   private void holdAgain() {
