@@ -75,9 +75,9 @@ public final class Agent implements AutoCloseable {
     }
   }
 
-  /** A connection to a pool that programs of this agent share; closed with the agent. */
+  /** A connection to the agent's pool that its programs share; closed with the agent. */
   public PoolClient connect(PoolAddress pool, Optional<String> token) {
-    return clients.take(pool, token.map(TokenText::new));
+    return clients.take(pool, PoolCredentials.toOwnPool(token.map(TokenText::new)));
   }
 
   /**

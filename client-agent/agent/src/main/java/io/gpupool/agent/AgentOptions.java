@@ -9,7 +9,7 @@ import java.util.Optional;
  *
  * @param socket where shims find it
  * @param pool the pool of programs that name none
- * @param token for programs that bring none
+ * @param token for programs that bring none; shown to {@code pool} alone
  * @param security of its connections to pools
  * @param wish what programs get that ask for nothing in particular
  * @param relay relay all call streams instead of handing them over
@@ -31,5 +31,12 @@ public record AgentOptions(
     if (pods.isPresent() && pool.isEmpty()) {
       throw new IllegalArgumentException("an agent for pods needs to know the pool: give --pool");
     }
+  }
+
+  /** Whether an address names servers of the agent's pool only, and under the same protection. */
+  boolean isOwnPool(PoolAddress named) {
+    return pool.map(security::secured)
+        .filter(own -> own.servers().containsAll(security.secured(named).servers()))
+        .isPresent();
   }
 }

@@ -31,7 +31,6 @@ import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.ScheduledFuture;
 import java.util.concurrent.TimeUnit;
 import java.util.function.BooleanSupplier;
-import java.util.function.Supplier;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
@@ -65,8 +64,8 @@ final class Attachment extends ChannelInboundHandlerAdapter {
   private final LeaseWait wait;
   private boolean inPod;
   private boolean goesOnAlone;
+  private PoolCredentials credentials = PoolCredentials.toOtherPool(Optional.empty());
   private Optional<PoolClient> client = Optional.empty();
-  private Optional<Supplier<String>> token = Optional.empty();
   private Optional<OwnLeases.Use> ownLease = Optional.empty();
   private Optional<LeaseSessions> sessions = Optional.empty();
   private List<CompletableFuture<EpollSocketChannel>> streams = List.of();
@@ -203,9 +202,9 @@ final class Attachment extends ChannelInboundHandlerAdapter {
 
   private void attach(AttachRequest request, Standing standing, PeerCredentials peer) {
     PoolAddress pool = standing.pool();
-    token = standing.token();
+    credentials = standing.credentials();
     inPod = standing.inPod();
-    PoolClient to = clients.take(pool, token);
+    PoolClient to = clients.take(pool, credentials);
     client = Optional.of(to);
     Holder holder = request.holder(peer);
     ticket(request, standing, peer, to, holder)
@@ -297,7 +296,7 @@ final class Attachment extends ChannelInboundHandlerAdapter {
           new Refusal(Refusal.Cause.INTERNAL, "the program has left"));
     }
     LeaseSessions opening =
-        new LeaseSessions(ticket, holder, token, to, clients, channel.eventLoop());
+        new LeaseSessions(ticket, holder, credentials, to, clients, channel.eventLoop());
     sessions = Optional.of(opening);
     return opening
         .open()

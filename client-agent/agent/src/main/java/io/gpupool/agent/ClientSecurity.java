@@ -18,6 +18,7 @@ public final class ClientSecurity {
   private final TlsFiles files;
   private final boolean clearTokens;
   private final boolean follow;
+  private final boolean everywhere;
   private TlsContext context;
 
   /**
@@ -27,9 +28,20 @@ public final class ClientSecurity {
    * @param follow whether files that are replaced are read again, as long as the process lives
    */
   public ClientSecurity(TlsFiles files, boolean clearTokens, boolean follow) {
+    this(files, clearTokens, follow, !files.areNone());
+  }
+
+  private ClientSecurity(TlsFiles files, boolean clearTokens, boolean follow, boolean everywhere) {
     this.files = files;
     this.clearTokens = clearTokens;
     this.follow = follow;
+    this.everywhere = everywhere;
+  }
+
+  /** The same for servers that are not to see this client's certificate. */
+  ClientSecurity withoutCertificate() {
+    TlsFiles rootsAlone = new TlsFiles(Optional.empty(), Optional.empty(), files.trusted());
+    return new ClientSecurity(rootsAlone, clearTokens, follow, everywhere);
   }
 
   boolean clearTokens() {
@@ -38,7 +50,7 @@ public final class ClientSecurity {
 
   /** The address with what holds for it here. */
   public PoolAddress secured(PoolAddress address) {
-    return files.areNone() ? address : address.overTls();
+    return everywhere ? address.overTls() : address;
   }
 
   /**

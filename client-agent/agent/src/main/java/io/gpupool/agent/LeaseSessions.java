@@ -7,10 +7,8 @@ import io.gpupool.wire.ClientHello;
 import io.netty.channel.EventLoop;
 import java.util.ArrayList;
 import java.util.List;
-import java.util.Optional;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CompletionException;
-import java.util.function.Supplier;
 
 /**
  * The sessions of one program: one at each server that has GPUs of its lease. Runs on the program's
@@ -19,7 +17,7 @@ import java.util.function.Supplier;
 final class LeaseSessions {
   private final AttachRequest.Ticket ticket;
   private final Holder holder;
-  private final Optional<Supplier<String>> token;
+  private final PoolCredentials credentials;
   private final PoolClient pool;
   private final PoolClients clients;
   private final EventLoop loop;
@@ -37,13 +35,13 @@ final class LeaseSessions {
   LeaseSessions(
       AttachRequest.Ticket ticket,
       Holder holder,
-      Optional<Supplier<String>> token,
+      PoolCredentials credentials,
       PoolClient pool,
       PoolClients clients,
       EventLoop loop) {
     this.ticket = ticket;
     this.holder = holder;
-    this.token = token;
+    this.credentials = credentials;
     this.pool = pool;
     this.clients = clients;
     this.loop = loop;
@@ -117,7 +115,8 @@ final class LeaseSessions {
 
   private PoolClient at(String text) {
     PoolAddress address = PoolAddress.parse(text);
-    PoolClient there = clients.take(pool.address().tls() ? address.overTls() : address, token);
+    PoolClient there =
+        clients.take(pool.address().tls() ? address.overTls() : address, credentials);
     taken.add(there);
     return there;
   }

@@ -5,11 +5,12 @@ import io.netty.channel.EventLoopGroup;
 import java.util.HashMap;
 import java.util.Map;
 import java.util.Optional;
-import java.util.function.Supplier;
 
-/** The agent's connections, one a pool and token, closed when no program uses them any more. */
+/**
+ * The agent's connections, one a pool and credentials, closed when no program uses them any more.
+ */
 final class PoolClients {
-  private record Key(PoolAddress pool, Optional<Supplier<String>> token) {}
+  private record Key(PoolAddress pool, PoolCredentials credentials) {}
 
   private static final class Entry {
     private final PoolClient client;
@@ -22,6 +23,7 @@ final class PoolClients {
 
   private final EventLoopGroup loops;
   private final ClientSecurity security;
+  private final ClientSecurity securityElsewhere;
   private final Optional<Key> keptOpen;
   private final Map<Key, Entry> entries = new HashMap<>();
 
@@ -33,17 +35,26 @@ final class PoolClients {
       Optional<String> token) {
     this.loops = loops;
     this.security = security;
-    keptOpen = pool.map(address -> new Key(security.secured(address), token.map(TokenText::new)));
+    securityElsewhere = security.withoutCertificate();
+    keptOpen =
+        pool.map(address ->
+            new Key(
+                security.secured(address), PoolCredentials.toOwnPool(token.map(TokenText::new))));
   }
 
   /** A client that its user must give back. */
-  synchronized PoolClient take(PoolAddress pool, Optional<Supplier<String>> token) {
+  synchronized PoolClient take(PoolAddress pool, PoolCredentials credentials) {
     Entry entry =
         entries.computeIfAbsent(
-            new Key(security.secured(pool), token),
-            key -> new Entry(new PoolClient(pool, security, loops, token)));
+            new Key(security.secured(pool), credentials),
+            key -> new Entry(connect(pool, credentials)));
     entry.users++;
     return entry.client;
+  }
+
+  private PoolClient connect(PoolAddress pool, PoolCredentials credentials) {
+    return new PoolClient(
+        pool, credentials.ofAgent() ? security : securityElsewhere, loops, credentials.token());
   }
 
   synchronized void giveBack(PoolClient client) {

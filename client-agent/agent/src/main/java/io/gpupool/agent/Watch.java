@@ -50,7 +50,7 @@ final class Watch extends ChannelInboundHandlerAdapter {
     this.views = views;
     this.clients = clients;
     address = standing.pool();
-    pool = clients.take(address, standing.token());
+    pool = clients.take(address, standing.credentials());
     Holder holder = request.holder(peer);
     try {
       ownLease =

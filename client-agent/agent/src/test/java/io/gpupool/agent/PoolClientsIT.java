@@ -11,7 +11,6 @@ import io.netty.channel.EventLoopGroup;
 import java.util.Optional;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.TimeUnit;
-import java.util.function.Supplier;
 import org.junit.jupiter.api.AfterAll;
 import org.junit.jupiter.api.BeforeAll;
 import org.junit.jupiter.api.Test;
@@ -52,7 +51,7 @@ class PoolClientsIT {
 
   @Test
   void connection_givenBackOnItsEventLoop_letsACallUnderWayFinish() throws Exception {
-    PoolClient other = clients.take(address, Optional.empty());
+    PoolClient other = clients.take(address, PoolCredentials.toOwnPool(Optional.empty()));
     other.describeLease("L1", "").handle((reply, failure) -> null).get(10, TimeUnit.SECONDS);
     CompletableFuture<DescribeLeaseReply> call =
         LOOPS
@@ -68,7 +67,7 @@ class PoolClientsIT {
     clients.close();
   }
 
-  private static Optional<Supplier<String>> token(String text) {
-    return Optional.of(new TokenText(text));
+  private static PoolCredentials token(String text) {
+    return PoolCredentials.toOwnPool(Optional.of(new TokenText(text)));
   }
 }
