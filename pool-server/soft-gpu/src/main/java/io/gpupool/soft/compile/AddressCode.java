@@ -9,10 +9,17 @@ import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
 
-/** Emits the addresses of memory accesses, checked. */
+/**
+ * Emits the addresses of memory accesses, checked. Every native address of a kernel's memory that
+ * generated code reads or writes by itself comes from {@link #push}, but for those of frames.
+ */
 final class AddressCode {
+  /** Longest access, of eight words. */
+  private static final int MAX_BYTES = 32;
+
   private final Code code;
   private final CodeBuilder cb;
+  private final int paramBytes;
 
   /** Accesses of rows of threads that have been checked, and the locals of their addresses. */
   private final Map<Op, EvenAddress> checked = new HashMap<>();
@@ -25,8 +32,14 @@ final class AddressCode {
    */
   private record EvenAddress(int local, long slope) {}
 
-  AddressCode(Code code) {
+  /**
+   * Addresses in the code of a kernel.
+   *
+   * @param paramBytes length of its parameter block
+   */
+  AddressCode(Code code, int paramBytes) {
     this.code = code;
+    this.paramBytes = paramBytes;
     cb = code.cb();
   }
 
@@ -57,7 +70,20 @@ final class AddressCode {
   /** Bytes that a load or store touches. */
   static int bytes(Op op) {
     int count = op.opcode().equals("st") ? stored(op).size() : op.results().size();
+    int named = op.has("v2") ? 2 : op.has("v4") ? 4 : op.has("v8") ? 8 : 1;
+    int needed = op.type() == Type.B128 ? 2 * named : named;
+    if (count != needed) {
+      throw new RefusedException(
+          op.source(), "has " + count + " elements where " + needed + " are moved");
+    }
     return elementType(op).bytes() * count;
+  }
+
+  /** The checks take an access to be no longer than what it is aligned to. */
+  private static void requireWidth(Op op, int bytes) {
+    if (bytes < 1 || bytes > MAX_BYTES || Integer.bitCount(bytes) != 1) {
+      throw new RefusedException(op.source(), "accesses " + bytes + " bytes at once");
+    }
   }
 
   /** A register of 128 bits is two of 64. */
@@ -114,9 +140,19 @@ final class AddressCode {
     if (!(operand instanceof Value.Memory(Value base, long offset))) {
       throw new RefusedException(op.source(), "has no memory operand where one is needed");
     }
+    requireWidth(op, bytes);
+    if (space == Space.PARAM && !op.opcode().equals("ld")) {
+      throw new RefusedException(
+          op.source(), "accesses the kernel's parameters, which can only be loaded");
+    }
     if (space == Space.PARAM && base instanceof Value.Int(long constant)) {
+      long place = constant + offset;
+      if (place < 0 || place > paramBytes - bytes) {
+        throw new RefusedException(
+            op.source(), "reads outside of the kernel's parameters, of " + paramBytes + " bytes");
+      }
       code.blockField("params", ConstantDescs.CD_long);
-      cb.loadConstant(constant + offset);
+      cb.loadConstant(place);
       cb.ladd();
       return;
     }

@@ -31,7 +31,7 @@ abstract class BlockMethod {
     this.graph = graph;
     code = new Code(cb, interleaved);
     frames = new FrameCode(code, graph);
-    ops = new OpCode(code, frames);
+    ops = new OpCode(code, graph, frames);
   }
 
   /** Where to jump to for a block. */

@@ -102,6 +102,7 @@ final class CallLowering {
         case Formal.InMemory(Variable formal) -> {
           if (actuals.get(i) instanceof Operand.Address(Variable actual, long _)
               && caller.placements().containsKey(actual)) {
+            checkSize(call, formal.sizeBytes(), actual);
             instance.placements().put(formal, caller.placements().get(actual));
           } else {
             bindValue(caller, instance, call, formal, arguments ? actuals.get(i) : null);
@@ -121,6 +122,15 @@ final class CallLowering {
   private static void checkCount(Instruction call, List<Formal> formals, List<Operand> actuals) {
     if (formals.size() != actuals.size()) {
       throw new RefusedException(call, "does not match the parameters of the function");
+    }
+  }
+
+  private static void checkSize(Instruction call, long formalBytes, Variable actual) {
+    if (formalBytes != actual.sizeBytes()) {
+      throw new RefusedException(
+          call,
+          "passes %s of %d bytes where the function has a parameter of %d"
+              .formatted(actual.name(), actual.sizeBytes(), formalBytes));
     }
   }
 
@@ -181,7 +191,8 @@ final class CallLowering {
         callee,
         function -> {
           BasicBlock first = graph.newBlock();
-          graph.addRoutine(first, FrameLayout.of(function));
+          graph.addRoutine(first);
+          graph.needPassed(FrameLayout.of(function));
           open.add(function);
           return first;
         });
@@ -195,8 +206,11 @@ final class CallLowering {
       Value address,
       Map<Long, BasicBlock> targets) {
     FrameLayout layout = FrameLayout.of(signature);
+    graph.needPassed(layout);
     checkCount(instruction, signature.params(), parts.args());
     checkCount(instruction, signature.results(), parts.results());
+    checkSizes(caller, instruction, signature.params(), parts.args());
+    checkSizes(caller, instruction, signature.results(), parts.results());
     for (int i = 0; i < parts.args().size(); i++) {
       Formal formal = signature.params().get(i);
       pass(caller, instruction, formal, parts.args().get(i), layout.params().get(i));
@@ -206,6 +220,16 @@ final class CallLowering {
     lowering.current(next);
     for (int i = 0; i < parts.results().size(); i++) {
       receive(caller, instruction, parts.results().get(i), layout.results().get(i));
+    }
+  }
+
+  private static void checkSizes(
+      Instance caller, Instruction call, List<Formal> formals, List<Operand> actuals) {
+    for (int i = 0; i < formals.size(); i++) {
+      if (actuals.get(i) instanceof Operand.Address(Variable actual, long _)
+          && caller.placements().containsKey(actual)) {
+        checkSize(call, sizeOf(formals.get(i)), actual);
+      }
     }
   }
 

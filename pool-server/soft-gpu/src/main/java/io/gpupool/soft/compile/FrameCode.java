@@ -52,7 +52,11 @@ final class FrameCode {
   /** {@link FrameOps#GET} and {@link FrameOps#PUT}. */
   void pass(Op op) {
     Type type = op.type();
-    long offset = ((Value.Int) op.args().get(0)).value() + graph.registerBytes();
+    long place = ((Value.Int) op.args().get(0)).value();
+    if (place < 0 || place > graph.passedBytes() - type.bytes()) {
+      throw new RefusedException(op.source(), "reaches outside of what a function is passed");
+    }
+    long offset = graph.registerBytes() + place;
     code.pushFrame(op.has(FrameOps.CALLEE) ? offset + graph.frameBytes() : offset);
     Type bits = type.bits() < 32 ? type : JvmKind.of(type) == JvmKind.LONG ? Type.B64 : type;
     String width = type.bits() == 8 ? "Byte" : "Short";

@@ -18,6 +18,7 @@ final class Graph {
   private int opCount;
   private int localBytes;
   private int paramBytes;
+  private int passedBytes;
   private int frameBytes;
   private final List<BasicBlock> routines = new ArrayList<>();
 
@@ -47,6 +48,15 @@ final class Graph {
     localBytes = Math.max(localBytes, bytes);
   }
 
+  /** Length of the kernel's parameter block. */
+  int paramBytes() {
+    return paramBytes;
+  }
+
+  void paramBytes(int bytes) {
+    paramBytes = bytes;
+  }
+
   /** First blocks of the functions that are not inlined. */
   List<BasicBlock> routines() {
     return routines;
@@ -56,9 +66,18 @@ final class Graph {
     return !routines.isEmpty();
   }
 
-  void addRoutine(BasicBlock first, FrameLayout layout) {
+  void addRoutine(BasicBlock first) {
     routines.add(first);
-    paramBytes = Math.max(paramBytes, layout.bytes());
+  }
+
+  /** Frames have room for what functions of this layout pass and return. */
+  void needPassed(FrameLayout layout) {
+    passedBytes = Math.max(passedBytes, layout.bytes());
+  }
+
+  /** Bytes of a frame that hold parameters and results, behind the registers. */
+  int passedBytes() {
+    return passedBytes;
   }
 
   /** Bytes of a frame that hold registers; what a function is passed lies behind them. */
@@ -72,7 +91,7 @@ final class Graph {
 
   /** Bytes of the frame of one activation. */
   int frameBytes() {
-    return frameBytes + paramBytes;
+    return frameBytes + passedBytes;
   }
 
   int opCount() {

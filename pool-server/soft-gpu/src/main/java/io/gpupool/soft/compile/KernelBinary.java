@@ -18,6 +18,7 @@ record KernelBinary(
     String className,
     byte[] classFile,
     boolean waits,
+    int paramBytes,
     int staticSharedBytes,
     int localBytes,
     int frameBytes,
@@ -32,7 +33,15 @@ record KernelBinary(
           (KernelCode)
               new Loader(classFile).loadClass(className).getDeclaredConstructor().newInstance();
       return new CompiledKernel(
-          name, code, waits, staticSharedBytes, localBytes, frameBytes, maxDepth, regions);
+          name,
+          code,
+          waits,
+          paramBytes,
+          staticSharedBytes,
+          localBytes,
+          frameBytes,
+          maxDepth,
+          regions);
     } catch (ReflectiveOperationException e) {
       throw new LinkageError("generated class " + className, e);
     }
@@ -42,6 +51,7 @@ record KernelBinary(
     out.writeUTF(name);
     out.writeUTF(className);
     out.writeBoolean(waits);
+    out.writeInt(paramBytes);
     out.writeInt(staticSharedBytes);
     out.writeInt(localBytes);
     out.writeInt(frameBytes);
@@ -61,6 +71,7 @@ record KernelBinary(
     String name = in.readUTF();
     String className = in.readUTF();
     boolean waits = in.readBoolean();
+    int paramBytes = in.readInt();
     int staticSharedBytes = in.readInt();
     int localBytes = in.readInt();
     int frameBytes = in.readInt();
@@ -79,6 +90,7 @@ record KernelBinary(
         className,
         classFile,
         waits,
+        paramBytes,
         staticSharedBytes,
         localBytes,
         frameBytes,

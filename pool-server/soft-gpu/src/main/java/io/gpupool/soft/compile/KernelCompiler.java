@@ -102,6 +102,7 @@ public final class KernelCompiler {
         className,
         written.bytes(),
         waits,
+        graph.paramBytes(),
         shared.staticBytes(),
         localBytes,
         graph.frameBytes(),

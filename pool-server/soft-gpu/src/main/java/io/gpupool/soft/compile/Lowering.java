@@ -60,6 +60,7 @@ final class Lowering {
         offset += variable.sizeBytes();
       }
     }
+    graph.paramBytes(Math.toIntExact(offset));
     beginLocal(Instance.synthetic(kernel));
     body(instance);
   }
@@ -297,10 +298,12 @@ final class Lowering {
     boolean load = instruction.opcode().equals("ld");
     Operand place = instruction.operands().get(load ? 1 : 0);
     Operand data = instruction.operands().get(load ? 0 : 1);
-    Placement placement =
-        place instanceof Operand.Memory(Operand.Address(Variable variable, long _), long _)
-            ? instance.placements().get(variable)
-            : null;
+    Placement placement = null;
+    if (place
+        instanceof Operand.Memory(Operand.Address(Variable variable, long start), long more)) {
+      placement = instance.placements().get(variable);
+      requireInside(instruction, variable, start + more, data);
+    }
     if (placement instanceof Placement.InRegisters || placement instanceof Placement.InFrame) {
       Operand.Memory memory = (Operand.Memory) place;
       long at = ((Operand.Address) memory.base()).offset() + memory.offset();
@@ -325,6 +328,21 @@ final class Lowering {
     modifiers.replaceAll(modifier -> modifier.startsWith("param") ? space : modifier);
     Op op = operands.operation(instance, instruction);
     append(new Op(instruction, instruction.opcode(), modifiers, op.results(), op.args()));
+  }
+
+  private static void requireInside(
+      Instruction instruction, Variable variable, long offset, Operand data) {
+    Type type = new Op(instruction, "", instruction.modifiers(), List.of(), List.of()).type();
+    int count = data instanceof Operand.Vector vector ? vector.elements().size() : 1;
+    if (offset < 0 || offset > variable.sizeBytes() - (long) count * type.bytes()) {
+      throw new RefusedException(
+          instruction,
+          "reaches outside of parameter "
+              + variable.name()
+              + ", which has "
+              + variable.sizeBytes()
+              + " bytes");
+    }
   }
 
   private void readPiece(

@@ -115,28 +115,24 @@ final class MatrixCode {
     }
   }
 
-  /** Pushes the address of the row that a lane tells, 0 where it tells none. */
-  void pushRow(Op op) {
-    if (!(op.args().getFirst() instanceof Value.Memory memory)) {
-      cb.lconst_0();
-      return;
-    }
-    if (count(op) == 4) {
-      addresses.push(op, memory, AddressCode.space(op), ROW_BYTES);
+  /** Tells the row that a lane names, where the instruction takes one of it. */
+  void tellRow(Op op) {
+    if (!op.opcode().equals("ldmatrix") && !op.opcode().equals("stmatrix")) {
       return;
     }
     Label none = cb.newLabel();
-    Label end = cb.newLabel();
+    if (count(op) < 4) {
+      code.pushThread();
+      cb.loadConstant(LANE_MASK);
+      cb.iand();
+      cb.loadConstant(ROWS * count(op));
+      cb.if_icmpge(none);
+    }
+    code.pushBlock();
     code.pushThread();
-    cb.loadConstant(LANE_MASK);
-    cb.iand();
-    cb.loadConstant(ROWS * count(op));
-    cb.if_icmpge(none);
-    addresses.push(op, memory, AddressCode.space(op), ROW_BYTES);
-    cb.goto_(end);
+    addresses.push(op, op.args().getFirst(), AddressCode.space(op), ROW_BYTES);
+    code.callBlock("row", "(IJ)V");
     cb.labelBinding(none);
-    cb.lconst_0();
-    cb.labelBinding(end);
   }
 
   private static final int LANE_MASK = 31;

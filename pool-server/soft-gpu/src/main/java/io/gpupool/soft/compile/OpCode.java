@@ -25,10 +25,10 @@ final class OpCode {
   private final Code code;
   private final FrameCode frames;
 
-  OpCode(Code code, FrameCode frames) {
+  OpCode(Code code, Graph graph, FrameCode frames) {
     this.code = code;
     this.frames = frames;
-    addresses = new AddressCode(code);
+    addresses = new AddressCode(code, graph.paramBytes());
     move = new MoveCode(code);
     integer = new IntegerCode(code);
     bit = new BitCode(code);

@@ -131,11 +131,12 @@ final class WarpCode {
       case "elect" -> warp(operation(op), args.get(0), null, null, null);
       default -> {
         matrices.lay(op);
+        matrices.tellRow(op);
         code.pushBlock();
         code.pushThread();
         cb.loadConstant(MatrixCode.operation(op));
         cb.iconst_m1();
-        matrices.pushRow(op);
+        cb.lconst_0();
         cb.iconst_0();
         cb.iconst_0();
         callWarp();

@@ -5,7 +5,8 @@ import io.gpupool.soft.memory.MemoryMap;
 
 /**
  * Turns the addresses that device code uses into native ones, after checking that an access of some
- * power-of-two width is allowed there. Called by generated code.
+ * power-of-two width, {@value MemoryMap#GRANULE_BYTES} bytes at most, is allowed there. Called by
+ * generated code.
  *
  * <p>Global addresses are native addresses. Shared, local and parameter memory have addresses from
  * 0 in their own space, and generic addresses in windows of 4 GiB each that hold nothing else.
@@ -69,29 +70,31 @@ public final class Checks {
     return Integer.toUnsignedLong(value) + slope * steps >>> 32 == 0;
   }
 
+  /** Whether an access is misaligned, or not all of it lies in a space of so many bytes. */
+  private static boolean isOutside(long address, long spaceBytes, int bytes) {
+    return address < 0 || address > spaceBytes - bytes || (address & bytes - 1) != 0;
+  }
+
   public static long shared(ThreadBlock block, int address, int bytes) {
-    if (Integer.compareUnsigned(address, block.sharedBytes) >= 0 || (address & (bytes - 1)) != 0) {
-      throw ThreadBlock.badAddress("shared", address & 0xFFFF_FFFFL, bytes);
-    }
-    return block.shared + (address & 0xFFFF_FFFFL);
+    return shared(block, address & 0xFFFF_FFFFL, bytes);
   }
 
   public static long shared(ThreadBlock block, long address, int bytes) {
-    if (Long.compareUnsigned(address, block.sharedBytes) >= 0 || (address & (bytes - 1)) != 0) {
+    if (isOutside(address, block.sharedBytes, bytes)) {
       throw ThreadBlock.badAddress("shared", address, bytes);
     }
     return block.shared + address;
   }
 
   public static long local(ThreadBlock block, int thread, long address, int bytes) {
-    if (Long.compareUnsigned(address, block.localBytes) >= 0 || (address & (bytes - 1)) != 0) {
+    if (isOutside(address, block.localBytes, bytes)) {
       throw ThreadBlock.badAddress("local", address, bytes);
     }
     return block.local + thread * block.localStride + address;
   }
 
   public static long param(ThreadBlock block, long address, int bytes) {
-    if (Long.compareUnsigned(address, block.paramBytes) >= 0 || (address & (bytes - 1)) != 0) {
+    if (isOutside(address, block.paramBytes, bytes)) {
       throw ThreadBlock.badAddress("parameter", address, bytes);
     }
     return block.params + address;

@@ -7,6 +7,7 @@ package io.gpupool.soft.exec;
  * @param name the kernel's PTX name
  * @param code the generated class
  * @param waits whether its threads may wait for each other
+ * @param paramBytes length of the parameter block that its code reads
  * @param staticSharedBytes shared memory a block, before dynamic shared memory
  * @param localBytes local memory a thread, inlined functions included
  * @param frameBytes what a waiting thread needs to keep its registers
@@ -17,6 +18,7 @@ public record CompiledKernel(
     String name,
     KernelCode code,
     boolean waits,
+    int paramBytes,
     int staticSharedBytes,
     int localBytes,
     int frameBytes,

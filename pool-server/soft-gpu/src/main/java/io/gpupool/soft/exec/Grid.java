@@ -60,8 +60,8 @@ final class Grid implements DeviceTime.Use {
     time = services.time();
     this.workers = workers;
     // Not an arena: closing a shared one stops every thread of the process for a moment.
-    this.params = new HostBuffer(Math.max(params.byteSize(), 8));
-    this.params.segment().copyFrom(params);
+    this.params = new HostBuffer(Math.max(params.byteSize(), Math.max(kernel.paramBytes(), 8)));
+    this.params.segment().fill((byte) 0).copyFrom(params);
     blocks = launch.blocks();
     unfinished = new AtomicLong(blocks);
     execution = new GridExecution(this);
@@ -211,7 +211,9 @@ final class Grid implements DeviceTime.Use {
     for (long index = first; index < Math.min(first + count, blocks) && !stopped; index++) {
       if (block == null) {
         block = pool.take();
-        block.enter(this);
+        if (!enter(block)) {
+          break;
+        }
       }
       block.begin(index);
       if (advance(block)) {
@@ -223,6 +225,17 @@ final class Grid implements DeviceTime.Use {
     }
     if (block != null) {
       pool.give(block);
+    }
+  }
+
+  /** Whether there is room for a block; if not, that stops the grid. */
+  private boolean enter(ThreadBlock block) {
+    try {
+      block.enter(this);
+      return true;
+    } catch (OutOfMemoryError | RuntimeException e) {
+      fail(new KernelFault(KernelFault.LAUNCH_FAILED, "kernel " + kernel.name() + ": " + e));
+      return false;
     }
   }
 
@@ -245,7 +258,7 @@ final class Grid implements DeviceTime.Use {
     } catch (DeviceFault e) {
       DeviceFault first = block.assertions().first().orElse(e);
       fail(new KernelFault(first.cudaResult(), describe(block, first), place(block, first)));
-    } catch (StackOverflowError | RuntimeException e) {
+    } catch (VirtualMachineError | RuntimeException e) {
       fail(new KernelFault(KernelFault.LAUNCH_FAILED, describe(block, e)));
     }
     return true;

@@ -42,6 +42,9 @@ public final class Matrices {
   private final double[] c = new double[MOST_ROWS * MOST_ROWS];
   private int[] words = new int[0];
 
+  /** Checked native addresses of the rows that threads told for the operation they came to. */
+  private long[] rows = new long[0];
+
   /**
    * The number of a multiplication.
    *
@@ -95,8 +98,14 @@ public final class Matrices {
     int end = ((thread | ThreadBlock.WARP - 1) + 1) * LANE_WORDS;
     if (words.length < end) {
       words = Arrays.copyOf(words, Math.max(end, 2 * words.length));
+      rows = Arrays.copyOf(rows, words.length / LANE_WORDS);
     }
     return thread * LANE_WORDS;
+  }
+
+  void row(int thread, long address) {
+    at(thread);
+    rows[thread] = address;
   }
 
   void lay(int thread, int index, int word) {
@@ -112,21 +121,27 @@ public final class Matrices {
    * Works out an operation.
    *
    * @param first thread of lane 0
-   * @param values addresses that the threads brought
+   * @param lanes those that take part, which must be all: of others there is neither row nor word
    */
-  void compute(int operation, int first, long[] values) {
+  void compute(int operation, int first, int lanes) {
+    if (lanes != -1) {
+      throw new DeviceFault(
+          KernelFault.ILLEGAL_INSTRUCTION,
+          "matrix instruction by lanes 0x%08x only; all 32 threads of a warp must execute it"
+              .formatted(lanes));
+    }
     at(first);
     int count = operation & 15;
     boolean transposed = (operation & TRANSPOSED) != 0;
     switch (operation >>> KIND_SHIFT) {
-      case LOAD -> load(first, count, transposed, values);
-      case STORE -> store(first, count, transposed, values);
+      case LOAD -> load(first, count, transposed);
+      case STORE -> store(first, count, transposed);
       case TRANSPOSE -> transpose(first);
       default -> multiply(operation, first);
     }
   }
 
-  private void load(int first, int count, boolean transposed, long[] rows) {
+  private void load(int first, int count, boolean transposed) {
     for (int lane = 0; lane < ThreadBlock.WARP; lane++) {
       int group = lane >> 2;
       int place = lane & 3;
@@ -144,7 +159,7 @@ public final class Matrices {
     }
   }
 
-  private void store(int first, int count, boolean transposed, long[] rows) {
+  private void store(int first, int count, boolean transposed) {
     for (int lane = 0; lane < ThreadBlock.WARP; lane++) {
       int group = lane >> 2;
       int place = lane & 3;

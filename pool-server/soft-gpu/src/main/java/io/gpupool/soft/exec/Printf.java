@@ -11,6 +11,9 @@ import java.util.Locale;
 final class Printf {
   private static final int MAX_STRING = 1 << 16;
 
+  /** What one call prints ends behind the conversion that makes it longer than this. */
+  private static final int MAX_TEXT = 1 << 20;
+
   private final ThreadBlock block;
   private final int thread;
   private final StringBuilder out = new StringBuilder();
@@ -52,7 +55,7 @@ final class Printf {
 
   private void run(String format) {
     int i = 0;
-    while (i < format.length()) {
+    while (i < format.length() && out.length() < MAX_TEXT) {
       char c = format.charAt(i++);
       if (c != '%') {
         out.append(c);

@@ -236,7 +236,7 @@ public final class Textures {
     }
     long offset = found.offset(Geometry.of(geometry), layer, x, y, z, bytes, outside == CLAMP);
     if (offset != Surface.OUTSIDE) {
-      return found.texels().address(offset);
+      return found.texels().address(offset, bytes);
     }
     if (outside == TRAP) {
       throw new DeviceFault(
@@ -286,7 +286,7 @@ public final class Textures {
   }
 
   private static void requireLive(ThreadBlock block, Texels texels) {
-    long offset = texels.address(0) - block.memoryBase;
+    long offset = texels.address(0, 0) - block.memoryBase;
     boolean dead =
         Long.compareUnsigned(offset, block.memoryBytes) < 0
             && Raw.getByte(block.granules + (offset >>> MemoryMap.GRANULE_SHIFT)) == 0;

@@ -139,7 +139,9 @@ public final class ThreadBlock {
     granules = memory.granulesAddress();
     sharedBytes = kernel.staticSharedBytes() + launch.dynamicSharedBytes();
     localBytes = (long) kernel.localBytes() * kernel.maxDepth();
-    long frameBytes = (long) kernel.frameBytes() * kernel.maxDepth();
+    // The last function that may be active still lays down what it would pass to another.
+    int frameCount = kernel.maxDepth() > 1 ? kernel.maxDepth() + 1 : 1;
+    long frameBytes = (long) kernel.frameBytes() * frameCount;
     // Threads that never wait run one after the other and can share local memory and frame.
     int apart = kernel.waits() ? threads() : 1;
     frameThreads = kernel.waits() ? -(-apart & -16) : 1;
@@ -290,6 +292,11 @@ public final class ThreadBlock {
   /** A thread lays down what it brings to a warp-wide operation, for {@link Converged}. */
   public void bring(int thread, int operation, int mask, long value, int argument, int control) {
     waiting.warps().bring(thread, mask, value, argument, control);
+  }
+
+  /** A thread tells the checked native address of a row of a matrix: see {@link Matrices}. */
+  public void row(int thread, long address) {
+    waiting.warps().matrices().row(thread, address);
   }
 
   /** A thread lays down a register of a matrix instruction: see {@link Matrices}. */

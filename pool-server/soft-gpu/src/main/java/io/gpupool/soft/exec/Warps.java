@@ -89,7 +89,7 @@ final class Warps {
   void compute(int warp, int operation, int lanes) {
     int first = warp * ThreadBlock.WARP;
     if (Matrices.knows(operation)) {
-      matrices.compute(operation, first, values);
+      matrices.compute(operation, first, lanes);
     } else {
       WarpResults.compute(waiting, first, operation, lanes, values, arguments, controls);
     }

@@ -3,6 +3,7 @@ package io.gpupool.soft.texture;
 
 import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
+import java.util.Objects;
 
 /**
  * Elements in memory: rows of one level of an array, or rows that the program has laid out. Kernels
@@ -17,6 +18,7 @@ public final class Texels {
 
   private final MemorySegment bytes;
   private final long start;
+  private final long sizeBytes;
   private final TexelFormat format;
   private final boolean floats;
   private final int width;
@@ -38,6 +40,7 @@ public final class Texels {
       MemorySegment bytes, TexelFormat format, int width, int height, int depth, long pitchBytes) {
     this.bytes = bytes;
     start = bytes.address();
+    sizeBytes = bytes.byteSize();
     this.format = format;
     floats = format.type() == ChannelType.FLOAT;
     this.width = width;
@@ -50,6 +53,7 @@ public final class Texels {
   private Texels(Texels origin, TexelFormat format) {
     bytes = origin.bytes;
     start = origin.start;
+    sizeBytes = origin.sizeBytes;
     this.format = format;
     floats = format.type() == ChannelType.FLOAT;
     width = origin.width;
@@ -90,9 +94,13 @@ public final class Texels {
     return ((long) z * height + y) * pitchBytes;
   }
 
-  /** The native address of a byte. */
-  public long address(long offset) {
-    return start + offset;
+  /**
+   * The native address of some bytes.
+   *
+   * @throws IndexOutOfBoundsException if not all of them are here
+   */
+  public long address(long offset, int lengthBytes) {
+    return start + Objects.checkFromIndexSize(offset, lengthBytes, sizeBytes);
   }
 
   /** The memory is not theirs any more. */
@@ -104,11 +112,15 @@ public final class Texels {
     return origin.gone;
   }
 
+  private long at(int x, int y, int z, int channel, int channelBytes) {
+    long element = (long) x * format.channels() + channel;
+    return address(row(y, z) + element * channelBytes, channelBytes);
+  }
+
   /** The bits of a channel of an element, integers extended. */
   int bits(int x, int y, int z, int channel) {
     ChannelType type = format.type();
-    int element = x * format.channels() + channel;
-    long at = start + row(y, z) + (long) element * type.bytes() & ADDRESS;
+    long at = at(x, y, z, channel, type.bytes()) & ADDRESS;
     return switch (type) {
       case UNSIGNED_8 -> ALL.get(ValueLayout.JAVA_BYTE, at) & 0xff;
       case SIGNED_8 -> ALL.get(ValueLayout.JAVA_BYTE, at);
@@ -121,8 +133,7 @@ public final class Texels {
   /** A channel as a number: floats as they are, integers from 0 or -1 to 1. */
   float value(int x, int y, int z, int channel) {
     if (floats) {
-      long element = (long) x * format.channels() + channel;
-      long at = start + row(y, z) + element * Float.BYTES & ADDRESS;
+      long at = at(x, y, z, channel, Float.BYTES) & ADDRESS;
       return ALL.get(ValueLayout.JAVA_FLOAT_UNALIGNED, at);
     }
     int bits = bits(x, y, z, channel);

@@ -231,7 +231,7 @@ public final class Texture {
     if (floats) {
       return Float.floatToRawIntBits(outside ? border[channel] : decoded(texels, x, y, z, channel));
     }
-    return outside ? (int) border[channel] : texels.bits(x, y, z, channel);
+    return outside ? (int) border[channel] : texels.bits(x, y, slice(texels, z), channel);
   }
 
   /** Finds the slice to read, and leaves the place on it in the result. */
@@ -403,8 +403,13 @@ public final class Texture {
     }
   }
 
+  /** The last slice for one that a smaller level of a volume does not have. */
+  private static int slice(Texels texels, int z) {
+    return Math.min(z, texels.depth() - 1);
+  }
+
   private float decoded(Texels texels, int x, int y, int z, int channel) {
-    float value = texels.value(x, y, z, channel);
+    float value = texels.value(x, y, slice(texels, z), channel);
     if (!srgb || channel == Sample.CHANNELS - 1) {
       return value;
     }

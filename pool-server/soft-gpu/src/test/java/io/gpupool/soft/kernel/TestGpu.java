@@ -207,7 +207,7 @@ public final class TestGpu implements AutoCloseable {
     if (info.params().size() != arguments.length) {
       throw new IllegalArgumentException(name + " takes " + info.params().size() + " arguments");
     }
-    MemorySegment block = MemorySegment.ofArray(new long[info.paramBytes() / 8 + 1]);
+    MemorySegment block = MemorySegment.ofArray(new long[Math.ceilDiv(info.paramBytes(), 8)]);
     for (int i = 0; i < arguments.length; i++) {
       ParamInfo param = info.params().get(i);
       MemorySegment to = block.asSlice(param.offsetBytes(), param.sizeBytes());
