@@ -7,6 +7,7 @@ import io.gpupool.server.ServerOptions;
 import io.gpupool.server.driver.DriverOptions;
 import io.gpupool.server.driver.DriverOptions.Sharing;
 import io.gpupool.server.gpu.GpuSpec;
+import io.gpupool.server.limits.ServerLimits;
 import io.gpupool.transport.tls.TlsFiles;
 import java.io.IOException;
 import java.net.InetAddress;
@@ -59,6 +60,7 @@ final class EmbeddedPool implements AutoCloseable {
                 1,
                 purpose == Purpose.measurement,
                 missingPtx,
+                ServerLimits.USUAL,
                 installation.worker()));
     System.err.println(
         "gpupool: no pool is configured (--pool or GPUPOOL_POOL): serving from this process: "

@@ -124,6 +124,8 @@ final class ServerCommand implements Callable<Integer> {
 
   @Mixin private OidcServerOptions oidc = new OidcServerOptions();
 
+  @Mixin private LimitOptions limits = new LimitOptions();
+
   @Mixin private KubernetesServerOptions kubernetes = new KubernetesServerOptions();
 
   @Option(
@@ -250,6 +252,7 @@ final class ServerCommand implements Callable<Integer> {
             spares,
             true,
             missingPtx,
+            limits.options(),
             Installation.find().worker());
     try (PoolServer server = PoolServer.start(options);
         RestServer rest = openHttp(server)) {

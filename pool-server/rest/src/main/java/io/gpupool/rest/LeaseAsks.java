@@ -25,7 +25,7 @@ final class LeaseAsks {
   private static final long DEFAULT_GRACE_MILLIS = 60_000;
   private static final long KEPT_NANOS = TimeUnit.HOURS.toNanos(24);
   private static final int MAX_KEPT = 10_000;
-  private static final int MAX_WAITING = 4096;
+  private static final int MAX_WAITING = 16_384;
   private static final Pattern WAIT = Pattern.compile("(?:^|[,; ])wait=(\\d{1,3})(?:$|[,; ])");
   private static final int MAX_WAIT_SECONDS = 60;
 

@@ -16,6 +16,7 @@ import io.gpupool.server.gpu.GpuSpec;
 import io.gpupool.server.health.GpuHealth;
 import io.gpupool.server.health.GpuTrial;
 import io.gpupool.server.health.GpuWatch;
+import io.gpupool.server.host.LinuxMemory;
 import io.gpupool.server.lease.Drains;
 import io.gpupool.server.lease.Grants;
 import io.gpupool.server.lease.Idleness;
@@ -328,11 +329,20 @@ public final class PoolServer implements AutoCloseable {
     // Last of all, when no session is left that would be taken out of it.
     onClose.addFirst(() -> close(times));
     Leases leases = new Leases(new Grants(records, audit, control, name), capacity, control, times);
-    LeaseQueue queue = new LeaseQueue(leases, capacity, tenants, control);
+    LeaseQueue queue = new LeaseQueue(leases, capacity, tenants, control, options.limits().queue());
     membership.ifPresent(m -> queue.share(new Waitlist(records, m, name, control)));
     EventLoopGroup network = networkLoops();
     PeerDialer dialer = new PeerDialer(capacity.members(), network, peerTls(options));
-    Sessions sessions = new Sessions(leases, tokens, workers, control, control, dialer);
+    Sessions sessions =
+        new Sessions(
+            leases,
+            tokens,
+            workers,
+            control,
+            control,
+            dialer,
+            options.limits().sessions(),
+            new LinuxMemory());
     Partitions partitions = new Partitions(records, audit, capacity);
     drains = new Drains(records, audit, capacity, leases, queue, control, name);
     if (options.needsTokens()) {

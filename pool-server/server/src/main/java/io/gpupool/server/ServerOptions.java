@@ -3,6 +3,7 @@ package io.gpupool.server;
 
 import io.gpupool.server.driver.DriverOptions;
 import io.gpupool.server.gpu.GpuSpec;
+import io.gpupool.server.limits.ServerLimits;
 import io.gpupool.server.oidc.KubernetesOptions;
 import io.gpupool.server.oidc.OidcOptions;
 import io.gpupool.server.session.WorkerCommand;
@@ -40,6 +41,7 @@ import java.util.regex.Pattern;
  * @param spares how many workers are warmed up at the start
  * @param refill whether spares that were taken are replaced
  * @param softMissingPtx what the software GPU does with a kernel that has no PTX
+ * @param limits what one tenant can take of the server
  * @param worker how workers are started
  */
 public record ServerOptions(
@@ -62,6 +64,7 @@ public record ServerOptions(
     int spares,
     boolean refill,
     MissingPtx softMissingPtx,
+    ServerLimits limits,
     WorkerCommand worker) {
   public static final int CONTROL_PORT = 7642;
   public static final int DATA_PORT = 7641;

@@ -11,6 +11,7 @@ import io.gpupool.control.v1.PoolAdminGrpc;
 import io.gpupool.control.v1.PoolGrpc;
 import io.gpupool.server.driver.DriverOptions;
 import io.gpupool.server.gpu.GpuSpec;
+import io.gpupool.server.limits.ServerLimits;
 import io.gpupool.server.oidc.KubernetesOptions;
 import io.gpupool.server.oidc.OidcOptions;
 import io.gpupool.server.session.WorkerCommand;
@@ -77,7 +78,8 @@ public final class Pool implements AutoCloseable {
         TlsFiles.NONE,
         auth,
         oidc,
-        Optional.empty());
+        Optional.empty(),
+        ServerLimits.USUAL);
   }
 
   /** One of several servers of a pool. */
@@ -93,7 +95,8 @@ public final class Pool implements AutoCloseable {
         tls,
         ServerOptions.Auth.none,
         Optional.empty(),
-        Optional.empty());
+        Optional.empty(),
+        ServerLimits.USUAL);
   }
 
   private Pool(
@@ -106,7 +109,8 @@ public final class Pool implements AutoCloseable {
       TlsFiles tls,
       ServerOptions.Auth auth,
       Optional<OidcOptions> oidc,
-      Optional<KubernetesOptions> kubernetes)
+      Optional<KubernetesOptions> kubernetes,
+      ServerLimits limits)
       throws IOException {
     server =
         PoolServer.start(
@@ -130,6 +134,7 @@ public final class Pool implements AutoCloseable {
                 spares,
                 true,
                 ServerOptions.MissingPtx.fail,
+                limits,
                 WorkerCommand.onThisJava(
                     System.getProperty("java.class.path"),
                     List.of(
@@ -143,6 +148,22 @@ public final class Pool implements AutoCloseable {
   static Pool withTokens(Path state) throws IOException {
     return new Pool(
         "soft:1", 0, 0, Optional.of(state), ServerOptions.Auth.tokens, Optional.empty());
+  }
+
+  /** The same, with limits of the test's choice. */
+  static Pool withTokens(Path state, ServerLimits limits) throws IOException {
+    return new Pool(
+        "soft:1",
+        0,
+        0,
+        "test",
+        Optional.of(state),
+        Optional.empty(),
+        TlsFiles.NONE,
+        ServerOptions.Auth.tokens,
+        Optional.empty(),
+        Optional.empty(),
+        limits);
   }
 
   /** The same, with logins of an issuer, too. */
@@ -169,7 +190,8 @@ public final class Pool implements AutoCloseable {
         TlsFiles.NONE,
         ServerOptions.Auth.tokens,
         Optional.empty(),
-        Optional.of(cluster));
+        Optional.of(cluster),
+        ServerLimits.USUAL);
   }
 
   ManagedChannel channel() {
@@ -186,7 +208,7 @@ public final class Pool implements AutoCloseable {
         .withInterceptors(bearer(token));
   }
 
-  private static ClientInterceptor bearer(String token) {
+  static ClientInterceptor bearer(String token) {
     Metadata headers = new Metadata();
     headers.put(
         Metadata.Key.of("authorization", Metadata.ASCII_STRING_MARSHALLER), "Bearer " + token);

@@ -9,6 +9,7 @@ import io.gpupool.server.driver.DriverSearch;
 import io.gpupool.server.gpu.Gpu;
 import io.gpupool.server.gpu.GpuFacts;
 import io.gpupool.server.gpu.GpuSpec;
+import io.gpupool.server.limits.ServerLimits;
 import io.gpupool.server.oidc.OidcOptions;
 import io.gpupool.server.session.WorkerCommand;
 import io.gpupool.transport.tls.TlsFiles;
@@ -107,6 +108,7 @@ class ServerOptionsTest {
         0,
         true,
         ServerOptions.MissingPtx.fail,
+        ServerLimits.USUAL,
         WorkerCommand.onThisJava("none", List.of()));
   }
 

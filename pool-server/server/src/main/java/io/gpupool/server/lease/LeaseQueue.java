@@ -9,6 +9,7 @@ import io.gpupool.server.identity.LeaseSecret;
 import io.gpupool.server.identity.TokenHash;
 import io.gpupool.server.lease.Turns.Turn;
 import io.gpupool.server.lease.Turns.Waiting;
+import io.gpupool.server.limits.QueueLimits;
 import io.gpupool.server.records.Numbers;
 import io.gpupool.server.records.Request;
 import io.gpupool.server.records.WaitingRequest;
@@ -22,7 +23,6 @@ import java.util.ArrayList;
 import java.util.Comparator;
 import java.util.HashMap;
 import java.util.HashSet;
-import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Locale;
 import java.util.Map;
@@ -38,8 +38,6 @@ import org.slf4j.LoggerFactory;
  * by the control thread.
  */
 public final class LeaseQueue {
-  private static final int MAX_WAITING = 8192;
-
   /** After another server was quicker. */
   private static final long AGAIN_MILLIS = 50;
 
@@ -47,6 +45,10 @@ public final class LeaseQueue {
   private static final int CROWD = 32;
 
   private static final long SOON_MILLIS = 10;
+
+  /** So that looking at a long queue takes a small part of the control thread's time. */
+  private static final int LOOKED_AT_IN_A_MILLI = 32;
+
   private static final long MISSING_NANOS = TimeUnit.MINUTES.toNanos(1);
   private static final long TELL_NANOS = TimeUnit.SECONDS.toNanos(1);
   private static final Logger LOG = LoggerFactory.getLogger(LeaseQueue.class);
@@ -55,7 +57,7 @@ public final class LeaseQueue {
   private final Capacity capacity;
   private final Tenants tenants;
   private final Timers timers;
-  private final Map<Long, Entry> entries = new LinkedHashMap<>();
+  private final QueuePlaces entries;
   private Optional<Shared> shared = Optional.empty();
   private final Map<Long, Standing> standingElsewhere = new HashMap<>();
   private long sharedSinceNanos;
@@ -118,6 +120,10 @@ public final class LeaseQueue {
     private long toldAtNanos;
     private Cause cause = Cause.CAUSE_NO_CAPACITY;
 
+    long number() {
+      return waiting.number();
+    }
+
     private Entry(Request request, Waiting waiting, Asker asker, Optional<Known> known) {
       this.request = request;
       this.waiting = waiting;
@@ -147,7 +153,9 @@ public final class LeaseQueue {
     }
   }
 
-  public LeaseQueue(Leases leases, Capacity capacity, Tenants tenants, Timers timers) {
+  public LeaseQueue(
+      Leases leases, Capacity capacity, Tenants tenants, Timers timers, QueueLimits limits) {
+    entries = new QueuePlaces(limits);
     this.leases = leases;
     this.capacity = capacity;
     this.tenants = tenants;
@@ -176,6 +184,10 @@ public final class LeaseQueue {
           return resumed.get();
         }
       }
+      Optional<String> noPlace = entries.refusal(request);
+      if (noPlace.isPresent()) {
+        return refuseCheaply(request, asker, known, noPlace.get());
+      }
       number = shared.isPresent() ? shared.get().numbers().next() : ++lastNumber;
     } catch (StateException e) {
       Entry entry = new Entry(request, waiting(0, request), asker, known);
@@ -183,7 +195,6 @@ public final class LeaseQueue {
       return entry;
     }
     Entry entry = new Entry(request, waiting(number, request), asker, known);
-    Waiting waiting = entry.waiting;
     if (draining) {
       refuse(entry, Cause.CAUSE_DRAINING, "this server is stopping and grants nothing more");
       return entry;
@@ -193,20 +204,16 @@ public final class LeaseQueue {
       refuse(entry, Cause.CAUSE_DENIED, tooImportant.get());
       return entry;
     }
-    if (entries.size() >= MAX_WAITING) {
-      refuse(entry, Cause.CAUSE_NO_CAPACITY, entries.size() + " requests wait already");
-      return entry;
-    }
-    entries.put(waiting.number(), entry);
+    entries.put(entry);
     if (request.waitMillis() > 0 && entries.size() > CROWD) {
       // One look for all that come at this time.
       settleSoon();
     } else {
       settle();
     }
-    if (entries.containsKey(waiting.number())) {
+    if (entries.contains(entry)) {
       if (request.waitMillis() == 0) {
-        entries.remove(waiting.number());
+        entries.remove(entry);
         refuse(entry, entry.cause, entry.reason());
       } else {
         leases.tally().add(Count.REQUESTS_QUEUED, 1, request.tenant());
@@ -237,7 +244,7 @@ public final class LeaseQueue {
     if (found.isPresent()) {
       Waiting waiting = shared.get().list().waiting(found.get());
       Entry entry = new Entry(request, waiting, asker, Optional.of(known));
-      entries.put(waiting.number(), entry);
+      entries.put(entry);
       long waitedMillis = (timers.nowNanos() - waiting.sinceNanos()) / 1_000_000;
       limit(entry, Math.max(0, request.waitMillis() - waitedMillis));
       LOG.info("request {} goes on here", entry.id());
@@ -253,7 +260,7 @@ public final class LeaseQueue {
   }
 
   private Optional<Entry> waitingHere(Known known) {
-    return entries.values().stream()
+    return entries.all().stream()
         .filter(e -> e.known.filter(k -> k.key().equals(known.key())).isPresent())
         .findFirst();
   }
@@ -262,7 +269,7 @@ public final class LeaseQueue {
   private Entry goOn(Entry before, Request request, Asker asker, Known known) {
     Entry entry = new Entry(request, before.waiting, asker, Optional.of(known));
     before.limit.ifPresent(Timers.Cancellable::cancel);
-    entries.put(before.waiting.number(), entry);
+    entries.put(entry);
     long waitedMillis = (timers.nowNanos() - before.sinceNanos()) / 1_000_000;
     limit(entry, Math.max(0, request.waitMillis() - waitedMillis));
     before.asker.sentAway("it goes on on another connection");
@@ -290,7 +297,7 @@ public final class LeaseQueue {
                       known.message().toBuilder().clearRequestId().clearResumed().build(),
                       entry.request));
     } catch (StateException e) {
-      entries.remove(entry.waiting.number());
+      entries.remove(entry);
       sendAway(entry, e.getMessage());
     }
   }
@@ -311,7 +318,7 @@ public final class LeaseQueue {
     }
     Waitlist list = shared.get().list();
     Set<String> here = new HashSet<>();
-    for (Entry entry : List.copyOf(entries.values())) {
+    for (Entry entry : entries.copy()) {
       if (entry.known.isPresent()) {
         String key = entry.known.get().key();
         here.add(key);
@@ -330,11 +337,20 @@ public final class LeaseQueue {
 
   /** Has all who wait ask another server, since this one can grant nothing. */
   void sendAway(String reason) {
-    for (Entry entry : List.copyOf(entries.values())) {
+    for (Entry entry : entries.copy()) {
       if (entry.known.isPresent()) {
-        entries.remove(entry.waiting.number());
+        entries.remove(entry);
         sendAway(entry, reason);
       }
+    }
+  }
+
+  /** One look for all that come and go at this time, where they are many. */
+  private void settleInTime() {
+    if (entries.size() > CROWD) {
+      settleSoon();
+    } else {
+      settle();
     }
   }
 
@@ -342,7 +358,7 @@ public final class LeaseQueue {
     if (!settlePlanned) {
       settlePlanned = true;
       timers.after(
-          SOON_MILLIS,
+          SOON_MILLIS + entries.size() / LOOKED_AT_IN_A_MILLI,
           () -> {
             settlePlanned = false;
             settle();
@@ -355,27 +371,27 @@ public final class LeaseQueue {
     // One that may be made again is forgotten only when that does not happen.
     boolean absent = shared.isPresent() && entry.known.isPresent();
     if (absent ? take(entry) : remove(entry)) {
-      LOG.info("request {} is withdrawn", entry.id());
-      settle();
+      LOG.debug("request {} is withdrawn", entry.id());
+      settleInTime();
     }
   }
 
   /** One that waits. */
   public Optional<Entry> find(String id) {
-    return entries.values().stream().filter(entry -> entry.id().equals(id)).findFirst();
+    return entries.all().stream().filter(entry -> entry.id().equals(id)).findFirst();
   }
 
   /** Takes a request out of the queue although its asker is still there. */
   public void cancel(Entry entry, String reason) {
     if (remove(entry)) {
       refuse(entry, Cause.CAUSE_CANCELLED, reason);
-      settle();
+      settleInTime();
     }
   }
 
   /** All that wait, in the order of their places. */
   public List<Entry> all() {
-    return entries.values().stream().sorted(Comparator.comparingInt(Entry::place)).toList();
+    return entries.all().stream().sorted(Comparator.comparingInt(Entry::place)).toList();
   }
 
   /** Those that wait at other servers. */
@@ -389,7 +405,7 @@ public final class LeaseQueue {
   /** For what a pod's container waits, in words; empty: nothing is asked for it. */
   public Optional<String> waitingFor(String podUid, String container) {
     Optional<String> here =
-        entries.values().stream()
+        entries.all().stream()
             .filter(e -> isFor(e.request, podUid, container))
             .map(e -> waits(e.place(), e.reason()))
             .findFirst();
@@ -449,7 +465,7 @@ public final class LeaseQueue {
       sendAway(reason);
       leases.sendAwayThoseElsewhere();
     }
-    for (Entry entry : List.copyOf(entries.values())) {
+    for (Entry entry : entries.copy()) {
       remove(entry);
       refuse(entry, Cause.CAUSE_DRAINING, reason);
     }
@@ -461,20 +477,20 @@ public final class LeaseQueue {
           entry,
           entry.cause,
           "waited " + shortest(entry.request.waitMillis()) + "; " + entry.reason());
-      settle();
+      settleInTime();
     }
   }
 
   /** Gives turns; to be called whenever something may have become free. */
   public void settle() {
     List<Waiting> waiting = new ArrayList<>();
-    entries.values().forEach(entry -> waiting.add(entry.waiting));
+    entries.all().forEach(entry -> waiting.add(entry.waiting));
     shared.ifPresent(s -> waiting.addAll(s.list().others()));
     List<Entry> moved = new ArrayList<>();
     standingElsewhere.clear();
     int place = 0;
     for (Turn turn : turns(waiting)) {
-      Entry entry = entries.get(turn.waiting().number());
+      Entry entry = entries.find(turn.waiting().number()).orElse(null);
       if (entry == null) {
         // Its turn is for the server to see to at which it waits.
         place += turn instanceof Turn.Now ? 0 : 1;
@@ -571,7 +587,7 @@ public final class LeaseQueue {
   }
 
   private void grant(Entry entry, Turn.Now now) {
-    entries.remove(entry.waiting.number());
+    entries.remove(entry);
     try {
       Leases.Granted granted =
           entry.known.isPresent()
@@ -582,7 +598,7 @@ public final class LeaseQueue {
       entry.asker.granted(granted);
     } catch (RefusedException e) {
       if (e.why() == RefusedException.Why.CHANGED && entry.request.waitMillis() > 0) {
-        entries.put(entry.waiting.number(), entry);
+        entries.put(entry);
         timers.after(AGAIN_MILLIS, this::settle);
       } else {
         entry.limit.ifPresent(Timers.Cancellable::cancel);
@@ -625,12 +641,23 @@ public final class LeaseQueue {
 
   private boolean take(Entry entry) {
     entry.limit.ifPresent(Timers.Cancellable::cancel);
-    return entries.remove(entry.waiting.number(), entry);
+    return entries.remove(entry);
+  }
+
+  /** Refuses what has no place in the queue without a number, a look at the GPUs, or a log line. */
+  private Entry refuseCheaply(Request request, Asker asker, Optional<Known> known, String reason) {
+    Entry entry = new Entry(request, waiting(0, request), asker, known);
+    tell(entry, Cause.CAUSE_NO_CAPACITY, reason);
+    return entry;
   }
 
   private void refuse(Entry entry, Cause cause, String reason) {
+    LOG.info("lease refused: asked for {}; {}", entry.request.ask().describe(), reason);
+    tell(entry, cause, reason);
+  }
+
+  private void tell(Entry entry, Cause cause, String reason) {
     String text = "asked for " + entry.request.ask().describe() + "; " + reason;
-    LOG.info("lease refused: {}", text);
     String label = cause.name().substring("CAUSE_".length()).toLowerCase(Locale.ROOT);
     leases.tally().add(Count.REQUESTS_REFUSED, 1, entry.request.tenant(), label);
     entry.asker.refused(cause, text);

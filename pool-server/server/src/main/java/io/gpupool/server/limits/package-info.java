@@ -1,3 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-/** When leases end although their holders live. */
+
+/** Limits of leases, and those that tenants share a server under. */
 package io.gpupool.server.limits;

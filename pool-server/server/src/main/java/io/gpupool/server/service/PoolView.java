@@ -487,7 +487,7 @@ public final class PoolView {
             .setLeaseId(session.lease.id.text())
             .setState(session.state().name().toLowerCase(Locale.ROOT))
             .setClient(session.client.message())
-            .setWorkerPid(session.worker.pid().orElse(0))
+            .setWorkerPid(session.workerPid())
             .setCalls(stats.calls())
             .setCallsPerSecond(stats.callsPerSecond())
             .setReceivedBytes(stats.receivedBytes())

@@ -52,7 +52,7 @@ final class LeaseExports {
       }
     } catch (WireException e) {
       LOG.warn("lease {} session {}: {}", lease.id, from.id.brief(), e.getMessage());
-      from.worker.send(refusal(message, "malformed", e.getMessage()));
+      from.worker().send(refusal(message, "malformed", e.getMessage()));
     }
   }
 
@@ -64,17 +64,18 @@ final class LeaseExports {
       throw new WireException("a handle of " + handle.length() + " digits");
     }
     if (exports.size() >= MAX_EXPORTS) {
-      from.worker.send(refusal(message, "full", MAX_EXPORTS + " things are shared in the lease"));
+      from.worker().send(refusal(message, "full", MAX_EXPORTS + " things are shared in the lease"));
       return;
     }
     OptionalInt descriptor = OptionalInt.empty();
     if (message.get("descriptor").isPresent()) {
       int theirs = (int) message.requireNumber("descriptor", Integer.MAX_VALUE);
       try {
-        descriptor = OptionalInt.of(Descriptors.ofProcess(from.worker.pid().orElseThrow(), theirs));
+        descriptor =
+            OptionalInt.of(Descriptors.ofProcess(from.worker().pid().orElseThrow(), theirs));
       } catch (IOException e) {
         LOG.warn("lease {} session {}: {}", lease.id, from.id.brief(), e.getMessage());
-        from.worker.send(refusal(message, "unsupported", e.getMessage()));
+        from.worker().send(refusal(message, "unsupported", e.getMessage()));
         return;
       }
     }
@@ -83,18 +84,20 @@ final class LeaseExports {
     String token = HexFormat.of().formatHex(secret);
     exports.put(
         token, new Export(token, message.require("kind"), from, gpu, bytes, handle, descriptor));
-    from.worker.send(answer(message).put("token", token).build());
+    from.worker().send(answer(message).put("token", token).build());
   }
 
   private void take(Session from, TextMessage message) throws WireException {
     Export export = exports.get(message.require("token"));
     if (export == null || export.withdrawn || !export.kind.equals(message.require("kind"))) {
-      from.worker.send(
-          refusal(message, "unknown", "no process of the lease shares anything under this handle"));
+      from.worker()
+          .send(
+              refusal(
+                  message, "unknown", "no process of the lease shares anything under this handle"));
       return;
     }
     if (export.owner.equals(Optional.of(from)) && isAddressed(export)) {
-      from.worker.send(refusal(message, "own", "the handle is of this very process"));
+      from.worker().send(refusal(message, "own", "the handle is of this very process"));
       return;
     }
     TextMessage.Builder answer =
@@ -104,15 +107,15 @@ final class LeaseExports {
             .put("handle", export.handle);
     if (export.descriptor().isEmpty()) {
       export.takers.add(from);
-      from.worker.send(answer.build());
+      from.worker().send(answer.build());
       return;
     }
     try {
       int copy = Descriptors.duplicate(export.descriptor().getAsInt());
       export.takers.add(from);
-      from.worker.send(answer.put("descriptor", 1).build(), new FileDescriptor(copy));
+      from.worker().send(answer.put("descriptor", 1).build(), new FileDescriptor(copy));
     } catch (IOException e) {
-      from.worker.send(refusal(message, "full", e.getMessage()));
+      from.worker().send(refusal(message, "full", e.getMessage()));
     }
   }
 
@@ -139,7 +142,7 @@ final class LeaseExports {
         answer.put("taken", 1);
       }
     }
-    from.worker.send(answer.build());
+    from.worker().send(answer.build());
   }
 
   /** A session's worker is dead: its part of the ledger is about to be cleared. */
@@ -162,7 +165,7 @@ final class LeaseExports {
     if (export.isOver()) {
       drop(export);
       export.owner.ifPresent(owner ->
-          owner.worker.send(TextMessage.ofType("released").put("token", export.token).build()));
+          owner.worker().send(TextMessage.ofType("released").put("token", export.token).build()));
       if (export.owner.isEmpty() && living) {
         lease.ledger.release(export.gpu, export.bytes, former.slot());
       }

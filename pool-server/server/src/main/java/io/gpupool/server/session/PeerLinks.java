@@ -44,14 +44,16 @@ final class PeerLinks {
     }
     Optional<String> wrong = whyNot(session, link.getAsInt(), false);
     if (wrong.isPresent()) {
-      session.worker.peerFailed(link.getAsInt(), wrong.get());
+      session.worker().peerFailed(link.getAsInt(), wrong.get());
       return;
     }
     ClientHello hello;
     try {
       hello = hello(session, message);
     } catch (WireException | IllegalArgumentException e) {
-      session.worker.peerFailed(link.getAsInt(), "the request has a wrong form: " + e.getMessage());
+      session
+          .worker()
+          .peerFailed(link.getAsInt(), "the request has a wrong form: " + e.getMessage());
       return;
     }
     session.peers.add(link.getAsInt());
@@ -116,7 +118,7 @@ final class PeerLinks {
 
   private static void hand(Session session, int link, FileDescriptor stream) {
     if (session.state() == Session.State.ATTACHED) {
-      session.worker.peer(link, stream);
+      session.worker().peer(link, stream);
     } else {
       Detaching.closeQuietly(stream);
     }
@@ -132,7 +134,7 @@ final class PeerLinks {
         server,
         inner.getMessage());
     if (session.state() == Session.State.ATTACHED) {
-      session.worker.peerFailed(link, "server " + server + ": " + inner.getMessage());
+      session.worker().peerFailed(link, "server " + server + ": " + inner.getMessage());
     }
   }
 

@@ -32,7 +32,8 @@ import org.slf4j.spi.LoggingEventBuilder;
  *   OPENING --handshake--> JOINING --stream handed over--> ATTACHED --> ENDING --worker dead--> gone
  * </pre>
  *
- * Every state can go to ENDING.
+ * Every state can go to ENDING. There is no worker before the handshake, so that a session to which
+ * nobody connects costs next to nothing.
  */
 public final class Session implements LeasedSession {
   public enum State {
@@ -43,7 +44,10 @@ public final class Session implements LeasedSession {
   }
 
   /** How long a program has to connect after its session was opened. */
-  static final long CONNECT_LIMIT_MILLIS = 30_000;
+  static final long CONNECT_LIMIT_MILLIS = 15_000;
+
+  /** How long it waits for others' workers to start; a program waits a little longer. */
+  private static final long START_LIMIT_MILLIS = 60_000;
 
   private static final Logger LOG = LoggerFactory.getLogger(Session.class);
 
@@ -57,8 +61,8 @@ public final class Session implements LeasedSession {
   private final int slot;
   public final HolderName client;
   final Actor actor;
-  public final Worker worker;
   public final long openedAtNanos;
+  private final WorkerStarts starts;
   private final Timers timers;
   private final Executor control;
   private final BiConsumer<Session, TextMessage> onPeerAsked;
@@ -72,6 +76,9 @@ public final class Session implements LeasedSession {
   final Set<Integer> peers = new HashSet<>();
 
   private final Timers.Cancellable connectTimer;
+  private Timers.Cancellable startTimer = () -> {};
+  private Timers.Cancellable start = () -> {};
+  private Optional<Worker> worker = Optional.empty();
   private Optional<CallStream> joining = Optional.empty();
   private State state = State.OPENING;
   private SessionStats stats = SessionStats.NONE;
@@ -84,7 +91,7 @@ public final class Session implements LeasedSession {
       int slot,
       HolderName client,
       Actor actor,
-      Worker worker,
+      WorkerStarts starts,
       Timers timers,
       Executor control,
       BiConsumer<Session, TextMessage> onPeerAsked,
@@ -97,7 +104,7 @@ public final class Session implements LeasedSession {
     this.slot = slot;
     this.client = client;
     this.actor = actor;
-    this.worker = worker;
+    this.starts = starts;
     this.timers = timers;
     this.control = control;
     this.onPeerAsked = onPeerAsked;
@@ -105,7 +112,16 @@ public final class Session implements LeasedSession {
     this.onGone = onGone;
     openedAtNanos = timers.nowNanos();
     connectTimer = timers.after(CONNECT_LIMIT_MILLIS, () -> end("its program never connected"));
-    worker.assign(this, assignment());
+  }
+
+  /** Process id of its worker; 0: it has none yet. */
+  public int workerPid() {
+    return worker.map(taken -> taken.pid().orElse(0)).orElse(0);
+  }
+
+  /** The worker of a session whose program has connected. */
+  Worker worker() {
+    return worker.orElseThrow();
   }
 
   public State state() {
@@ -141,7 +157,17 @@ public final class Session implements LeasedSession {
     state = State.JOINING;
     joining = Optional.of(stream);
     connectTimer.cancel();
-    worker.whenLinked(() -> {
+    startTimer =
+        timers.after(
+            START_LIMIT_MILLIS, () -> end("no worker could be started for it; try again later"));
+    start = starts.take(lease.tenant, taken -> begin(taken, stream, version));
+  }
+
+  private void begin(Worker taken, CallStream stream, int version) {
+    startTimer.cancel();
+    worker = Optional.of(taken);
+    taken.assign(this, assignment(taken));
+    taken.whenLinked(() -> {
       joining = Optional.empty();
       stream
           .accept(ServerHello.accepted(version))
@@ -194,7 +220,10 @@ public final class Session implements LeasedSession {
     connectTimer.cancel();
     refuseJoining("the session has ended: " + reason);
     runOnJoined();
-    worker.end();
+    startTimer.cancel();
+    start.cancel();
+    // Later, as with a worker: whoever ends a lease goes through its sessions just now.
+    worker.ifPresentOrElse(Worker::end, () -> control.execute(onGone));
   }
 
   /** The worker's process is dead. */
@@ -225,8 +254,8 @@ public final class Session implements LeasedSession {
               lease.id,
               id.brief(),
               client,
-              worker.pid().orElse(0));
-      worker.attach(stream);
+              workerPid());
+      worker().attach(stream);
       runOnJoined();
     } else {
       Detaching.closeQuietly(stream);
@@ -246,10 +275,10 @@ public final class Session implements LeasedSession {
     joining = Optional.empty();
   }
 
-  private TextMessage assignment() {
+  private TextMessage assignment(Worker taken) {
     return TextMessage.ofType("assign")
-        .put("visible", worker.late ? Optional.of(uuids()) : Optional.empty())
-        .put("threads", worker.late ? Optional.of(smallestPart()) : Optional.empty())
+        .put("visible", taken.late ? Optional.of(uuids()) : Optional.empty())
+        .put("threads", taken.late ? Optional.of(smallestPart()) : Optional.empty())
         .put("session", id.toString())
         .put("lease", lease.id.text())
         .put("ledger", lease.ledger.path().toString())

@@ -2,10 +2,12 @@
 package io.gpupool.server.session;
 
 import io.gpupool.server.control.Timers;
+import io.gpupool.server.host.HostMemory;
 import io.gpupool.server.identity.Actor;
 import io.gpupool.server.identity.HolderName;
 import io.gpupool.server.lease.Lease;
 import io.gpupool.server.lease.Leases;
+import io.gpupool.server.limits.SessionLimits;
 import io.gpupool.server.refusal.InvalidRequestException;
 import io.gpupool.server.tally.Count;
 import io.gpupool.server.tally.Tally;
@@ -28,12 +30,12 @@ import org.slf4j.LoggerFactory;
 
 /** All sessions of this server. Owned by the control thread. */
 public final class Sessions {
-  private static final int MAX_SESSIONS = 1024;
   private static final Logger LOG = LoggerFactory.getLogger(Sessions.class);
 
   private final Leases leases;
   private final Tokens tokens;
-  private final Workers workers;
+  private final WorkerStarts starts;
+  private final SessionAdmission admission;
   private final Timers timers;
   private final Executor control;
   private final PeerLinks peers;
@@ -47,31 +49,27 @@ public final class Sessions {
       Workers workers,
       Timers timers,
       Executor control,
-      PeerDialer dialer) {
+      PeerDialer dialer,
+      SessionLimits limits,
+      HostMemory memory) {
     this.leases = leases;
     this.tokens = tokens;
-    this.workers = workers;
+    starts = new WorkerStarts(workers, limits.workerStarts());
+    admission = new SessionAdmission(limits, memory, timers);
     this.timers = timers;
     this.control = control;
     peers = new PeerLinks(dialer, control);
   }
 
-  /** Opens a session on a lease that is not ending. */
+  /** Opens a session on a lease that is not ending, if it is within all limits. */
   public Session open(Lease lease, HolderName client, Actor actor) throws InvalidRequestException {
-    int slot =
-        lease
-            .freeSlot()
-            .orElseThrow(() ->
-                new InvalidRequestException(
-                    "lease "
-                        + lease.id
-                        + " has "
-                        + Lease.MAX_SESSIONS
-                        + " processes already; end some, or ask for another lease"));
-    if (sessions.size() >= MAX_SESSIONS) {
-      throw new InvalidRequestException(
-          "this server has " + MAX_SESSIONS + " sessions already; wait for some to end");
+    try {
+      admission.admit(lease, sessions.values());
+    } catch (InvalidRequestException e) {
+      leases.tally().add(Count.SESSIONS_REFUSED, 1, lease.tenant);
+      throw e;
     }
+    int slot = lease.freeSlot().orElseThrow();
     SessionId id = SessionId.random(random);
     Session session =
         new Session(
@@ -82,7 +80,7 @@ public final class Sessions {
             slot,
             client,
             actor,
-            workers.take(),
+            starts,
             timers,
             control,
             peers::ask,

@@ -29,6 +29,7 @@ public final class Worker {
   private Optional<Process> process = Optional.empty();
   private Optional<WorkerLink> link = Optional.empty();
   private Optional<Session> session = Optional.empty();
+  private boolean taken;
   private boolean ending;
   private boolean dead;
 
@@ -48,6 +49,16 @@ public final class Worker {
 
   boolean isUsable() {
     return !ending && !dead;
+  }
+
+  /** Whether it has no session and is promised to none. */
+  boolean isSpare() {
+    return isUsable() && !taken;
+  }
+
+  /** Promises it to a session. */
+  void take() {
+    taken = true;
   }
 
   boolean isLinked() {

@@ -41,6 +41,7 @@ public final class Workers {
   private long started;
   private long failed;
   private Runnable onLast = () -> {};
+  private Runnable onChanged = () -> {};
 
   public Workers(
       WorkerLaunch launch,
@@ -61,8 +62,23 @@ public final class Workers {
   Worker take() {
     Optional<Worker> linked = spares().stream().filter(Worker::isLinked).findFirst();
     Worker worker = linked.or(() -> spares().stream().findFirst()).orElseGet(this::start);
+    worker.take();
     planRefill(REFILL_DELAY_MILLIS);
     return worker;
+  }
+
+  /** Has {@code action} run whenever a worker has started, or will not. */
+  void whenChanged(Runnable action) {
+    onChanged = action;
+  }
+
+  boolean hasSpare() {
+    return !spares().isEmpty();
+  }
+
+  /** Processes that were started and have not reported yet. */
+  int startingCount() {
+    return (int) byToken.values().stream().filter(w -> w.isUsable() && !w.isLinked()).count();
   }
 
   public int spareCount() {
@@ -126,9 +142,7 @@ public final class Workers {
   }
 
   private List<Worker> spares() {
-    return byToken.values().stream()
-        .filter(worker -> worker.session().isEmpty() && worker.isUsable())
-        .toList();
+    return byToken.values().stream().filter(Worker::isSpare).toList();
   }
 
   private Worker start() {
@@ -136,6 +150,7 @@ public final class Workers {
     random.nextBytes(bits);
     Worker worker = new Worker(HexFormat.of().formatHex(bits), launch.late(), timers);
     byToken.put(worker.token, worker);
+    worker.whenLinked(this::changed);
     started++;
     spawner.execute(() -> spawn(worker));
     timers.after(
@@ -184,8 +199,15 @@ public final class Workers {
       backoffMillis = Math.min(MAX_BACKOFF_MILLIS, Math.max(1000, backoffMillis * 2));
     }
     planRefill(Math.max(backoffMillis, REFILL_DELAY_MILLIS));
+    changed();
     if (stopped && byToken.isEmpty()) {
       onLast.run();
+    }
+  }
+
+  private void changed() {
+    if (!stopped) {
+      onChanged.run();
     }
   }
 

@@ -10,6 +10,7 @@ public enum Count {
   REQUESTS_QUEUED("gpupool_requests_queued", "Requests for leases that had to wait", "tenant"),
   REQUESTS_REFUSED("gpupool_requests_refused", "Requests that came to nothing", "tenant", "cause"),
   SESSIONS_OPENED("gpupool_sessions_opened", "Sessions of programs", "tenant"),
+  SESSIONS_REFUSED("gpupool_sessions_refused", "Sessions refused at a limit", "tenant"),
   SESSION_CALLS("gpupool_session_calls", "CUDA calls of programs", "tenant", "class"),
   RECEIVED_BYTES("gpupool_session_received_bytes", "From programs", "tenant"),
   SENT_BYTES("gpupool_session_sent_bytes", "To programs", "tenant"),

@@ -10,6 +10,7 @@ import io.gpupool.server.gpu.Gpu;
 import io.gpupool.server.identity.Actor;
 import io.gpupool.server.identity.HolderName;
 import io.gpupool.server.identity.LeaseSecret;
+import io.gpupool.server.limits.QueueLimits;
 import io.gpupool.server.placement.Ask;
 import io.gpupool.server.placement.LeaseId;
 import io.gpupool.server.placement.Placement.Part;
@@ -86,7 +87,7 @@ public final class Ground {
     partitions = new Partitions(records, audit, capacity);
     grants = new Grants(records, audit, timers, server);
     leases = new Leases(grants, capacity, own, TimeTableTest.table(gpus.size()));
-    queue = new LeaseQueue(leases, capacity, tenants, own);
+    queue = new LeaseQueue(leases, capacity, tenants, own, QueueLimits.USUAL);
     drains = new Drains(records, audit, capacity, leases, queue, own, server);
     sync =
         new PoolSync(

@@ -8,12 +8,16 @@ import io.gpupool.server.capacity.Capacity;
 import io.gpupool.server.control.ManualTimers;
 import io.gpupool.server.gpu.Gpu;
 import io.gpupool.server.identity.Actor;
+import io.gpupool.server.identity.Role;
+import io.gpupool.server.identity.TokenHash;
+import io.gpupool.server.limits.QueueLimits;
 import io.gpupool.server.placement.Ask;
 import io.gpupool.server.placement.PlacementTest;
 import io.gpupool.server.records.Request;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
+import java.util.Optional;
 import java.util.OptionalInt;
 import org.junit.jupiter.api.Test;
 
@@ -177,6 +181,58 @@ class LeaseQueueTest {
     assertThat(capacity.free(gpu)).isEqualTo(gpu.whole());
     assertThat(ask(0.1, 0, HOUR_MILLIS).cause).isEqualTo(Cause.CAUSE_DRAINING);
     assertThat(holder.cause).isNull();
+  }
+
+  @Test
+  void ask_placesOfTheTokenAndTheTenantAreTaken_isRefusedAndOthersWait() {
+    ask(1, 0, 0);
+    Actor first = user("blue", "1");
+    for (int i = 0; i < QueueLimits.USUAL.perCaller(); i++) {
+      assertThat(ask(first).cause).isNull();
+    }
+    Asker refused = ask(first);
+    assertThat(refused.cause).isEqualTo(Cause.CAUSE_NO_CAPACITY);
+    assertThat(refused.reason)
+        .contains("'blue/1111")
+        .contains("' has 512 requests in the queue")
+        .contains("--tenant-requests");
+    Actor second = user("blue", "2");
+    for (int i = 0; i < QueueLimits.USUAL.perCaller(); i++) {
+      assertThat(ask(second).cause).isNull();
+    }
+    assertThat(ask(user("blue", "3")).reason).contains("tenant 'blue' has 1024 requests");
+    assertThat(ask(user("green", "4")).cause).isNull();
+    queue.all().stream()
+        .filter(entry -> entry.request.tenant().equals("blue"))
+        .forEach(queue::withdraw);
+    assertThat(ask(first).cause).isNull();
+  }
+
+  @Test
+  void ask_allPlacesAreTakenByOthers_everyTenantHasSomeYet() {
+    ask(1, 0, 0);
+    for (int tenant = 0; tenant < 8; tenant++) {
+      for (int i = 0; i < QueueLimits.USUAL.perTenant(); i++) {
+        ask(user("t" + tenant, Integer.toString(i % 2)));
+      }
+    }
+    Actor late = user("late", "9");
+    for (int i = 0; i < QueueLimits.USUAL.guaranteed(); i++) {
+      assertThat(ask(late).cause).isNull();
+    }
+    assertThat(ask(late).reason).contains("all 8192 places in this server's queue are taken");
+  }
+
+  private static Actor user(String tenant, String digit) {
+    return new Actor(tenant, Role.USER, Optional.of(new TokenHash(digit.repeat(64))));
+  }
+
+  private Asker ask(Actor actor) {
+    Asker asker = new Asker();
+    Ask all = new Ask(1, new Ask.Size.Fraction(1), OptionalInt.empty(), Map.of());
+    asker.entry =
+        queue.ask(new Request(all, 0, HOUR_MILLIS, Ground.HOLDER, actor, actor.tenant()), asker);
+    return asker;
   }
 
   private Asker ask(double part, int priority, long waitMillis) {

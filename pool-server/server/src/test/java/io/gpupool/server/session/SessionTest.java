@@ -17,15 +17,18 @@ import io.gpupool.server.placement.Placement.Outcome;
 import io.gpupool.server.placement.PlacementTest;
 import io.gpupool.server.records.Request;
 import io.gpupool.server.refusal.RefusedException;
+import io.gpupool.wire.ServerHello;
 import io.gpupool.wire.SessionId;
 import io.gpupool.wire.SessionKey;
 import io.gpupool.wire.TextMessage;
+import io.netty.channel.unix.FileDescriptor;
 import java.io.IOException;
 import java.security.SecureRandom;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
 import java.util.OptionalInt;
+import java.util.concurrent.CompletableFuture;
 import org.junit.jupiter.api.Test;
 
 class SessionTest {
@@ -34,14 +37,23 @@ class SessionTest {
   private final ManualTimers timers = ground.timers;
   private final Capacity capacity = ground.capacity;
   private final Leases leases = ground.leases;
+  private final Workers workers =
+      new Workers(
+          new WorkerLaunch(List.of(), Map.of(), false),
+          0,
+          false,
+          timers,
+          Runnable::run,
+          task -> {});
+  private final WorkerStarts starts = new WorkerStarts(workers, 2);
   private final List<String> ended = new ArrayList<>();
 
   @Test
   void endOfLease_sessionsStillAlive_fractionIsFreeOnlyWhenTheirWorkersAreDead() {
     Lease lease = grant(0.5);
     leases.hold(lease, ended::add);
-    Session first = session(lease);
-    Session second = session(lease);
+    Session first = joined(lease);
+    Session second = joined(lease);
     leases.end(lease, "evicted");
     assertThat(ended).containsExactly("evicted");
     assertThat(lease.state()).isEqualTo(Lease.State.ENDING);
@@ -58,7 +70,7 @@ class SessionTest {
   void workerExited_leaseStillHeld_leaseAndItsFractionStay() {
     Lease lease = grant(0.5);
     leases.hold(lease, ended::add);
-    session(lease).workerExited(1);
+    joined(lease).workerExited(1);
     assertThat(lease.sessions()).isEmpty();
     assertThat(lease.state()).isEqualTo(Lease.State.HELD);
     assertThat(capacity.free(gpu).computeBasisPoints()).isEqualTo(5000);
@@ -70,13 +82,29 @@ class SessionTest {
     Session session = session(lease);
     timers.pass(Session.CONNECT_LIMIT_MILLIS);
     assertThat(session.state()).isEqualTo(Session.State.ENDING);
+    assertThat(workers.started()).as("workers started").isZero();
+    assertThat(lease.sessions()).isEmpty();
+  }
+
+  @Test
+  void join_noWorkerCanBeStarted_endsAndSaysSo() {
+    Lease lease = grant(0.5);
+    joined(lease);
+    joined(lease);
+    Session waiting = session(lease);
+    Answers answers = new Answers();
+    waiting.join(answers, 1);
+    assertThat(workers.started()).as("of three, two may start at a time").isEqualTo(2);
+    timers.pass(120_000);
+    assertThat(answers.refusals).singleElement().asString().contains("no worker could be started");
+    assertThat(waiting.state()).isEqualTo(Session.State.ENDING);
   }
 
   @Test
   void hear_noCallsForAsLongAsTheLeaseMayBeIdle_leaseEndsAndSaysWhy() {
     Lease lease = grant(0.5, new LeaseLimits(8000, 0));
     leases.hold(lease, ended::add);
-    Session session = session(lease);
+    Session session = joined(lease);
     timers.pass(6000);
     session.hear(TextMessage.ofType("stats").put("calls", 7).build());
     timers.pass(6000);
@@ -104,6 +132,27 @@ class SessionTest {
     }
   }
 
+  private Session joined(Lease lease) {
+    Session session = session(lease);
+    session.join(new Answers(), 1);
+    return session;
+  }
+
+  /** What a program is told when it has connected. */
+  private static final class Answers implements CallStream {
+    private final List<String> refusals = new ArrayList<>();
+
+    @Override
+    public void refuse(ServerHello answer) {
+      refusals.add(answer.text());
+    }
+
+    @Override
+    public CompletableFuture<FileDescriptor> accept(ServerHello answer) {
+      return new CompletableFuture<>();
+    }
+  }
+
   private Session session(Lease lease) {
     SecureRandom random = new SecureRandom();
     Session[] made = new Session[1];
@@ -116,7 +165,7 @@ class SessionTest {
             lease.freeSlot().orElseThrow(),
             Ground.HOLDER,
             Actor.ANYONE,
-            new Worker("token", false, timers),
+            starts,
             timers,
             Runnable::run,
             (asking, message) -> {},

@@ -2,18 +2,22 @@
 package io.gpupool.server.session;
 
 import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import io.gpupool.server.gpu.Gpu;
+import io.gpupool.server.host.HostMemory;
 import io.gpupool.server.identity.Actor;
 import io.gpupool.server.identity.Role;
 import io.gpupool.server.lease.Ground;
 import io.gpupool.server.lease.Lease;
+import io.gpupool.server.limits.SessionLimits;
 import io.gpupool.server.placement.Ask;
 import io.gpupool.server.placement.Placement;
 import io.gpupool.server.placement.Placement.Outcome;
 import io.gpupool.server.placement.PlacementTest;
 import io.gpupool.server.records.Quota;
 import io.gpupool.server.records.Request;
+import io.gpupool.server.refusal.InvalidRequestException;
 import io.gpupool.server.tenant.Tokens;
 import io.gpupool.transport.EventLoops;
 import io.gpupool.wire.ClientHello;
@@ -40,6 +44,7 @@ class SessionsTest {
           ground.timers,
           Runnable::run,
           task -> {});
+  private final FreeMemory memory = new FreeMemory();
   private final Sessions sessions =
       new Sessions(
           ground.leases,
@@ -47,12 +52,14 @@ class SessionsTest {
           workers,
           ground.timers,
           Runnable::run,
-          new PeerDialer(ground.capacity.members(), LOOPS, Optional.empty()));
+          new PeerDialer(ground.capacity.members(), LOOPS, Optional.empty()),
+          SessionLimits.USUAL,
+          memory);
 
   @Test
   void join_tokenHasExpiredSinceTheSessionWasOpened_isDenied() throws Exception {
-    Session session = session(20_000);
-    ground.timers.pass(20_000);
+    Session session = session(10_000);
+    ground.timers.pass(10_000);
     assertThat(join(session)).isEqualTo(ServerHello.DENIED);
     assertThat(session.state()).isEqualTo(Session.State.ENDING);
   }
@@ -64,19 +71,87 @@ class SessionsTest {
     assertThat(session.state()).isEqualTo(Session.State.JOINING);
   }
 
+  @Test
+  void open_noMemoryForAnotherWorker_isRefusedWithTheOption() throws Exception {
+    Lease lease = lease("blue", HOUR_MILLIS);
+    memory.available = SessionLimits.RESERVED_BYTES + 2 * SessionLimits.WORKER_BYTES - 1;
+    Session first = sessions.open(lease, Ground.HOLDER, Actor.ANYONE);
+    assertThatThrownBy(() -> sessions.open(lease, Ground.HOLDER, Actor.ANYONE))
+        .isInstanceOf(InvalidRequestException.class)
+        .hasMessageContaining("memory left for workers")
+        .hasMessageContaining("--worker-memory");
+    first.end("test");
+    assertThat(sessions.open(lease, Ground.HOLDER, Actor.ANYONE)).isNotNull();
+  }
+
+  @Test
+  void open_tenantHasThreeQuartersOfTheMemory_theRestIsForOthers() throws Exception {
+    Lease greedy = lease("blue", HOUR_MILLIS);
+    Lease other = lease("green", HOUR_MILLIS);
+    memory.available = SessionLimits.RESERVED_BYTES + 8 * SessionLimits.WORKER_BYTES;
+    int opened = 0;
+    String refusal = "";
+    while (refusal.isEmpty()) {
+      try {
+        Session ignored = sessions.open(greedy, Ground.HOLDER, Actor.ANYONE);
+        opened++;
+      } catch (InvalidRequestException e) {
+        refusal = e.getMessage();
+      }
+    }
+    assertThat(opened).isEqualTo(6);
+    assertThat(refusal).contains("tenant 'blue' has 6 sessions").contains("other tenants");
+    assertThat(sessions.open(other, Ground.HOLDER, Actor.ANYONE)).isNotNull();
+  }
+
+  @Test
+  void open_fasterThanTheRate_isRefusedUntilTimeHasPassed() throws Exception {
+    Lease lease = lease("blue", HOUR_MILLIS);
+    for (int i = 0; i < 4 * SessionLimits.USUAL.perSecond(); i++) {
+      sessions.open(lease, Ground.HOLDER, Actor.ANYONE).end("test");
+    }
+    assertThatThrownBy(() -> sessions.open(lease, Ground.HOLDER, Actor.ANYONE))
+        .hasMessageContaining("--session-rate");
+    ground.timers.pass(1000);
+    assertThat(sessions.open(lease, Ground.HOLDER, Actor.ANYONE)).isNotNull();
+  }
+
+  private Lease lease(String tenant, long validMillis) throws Exception {
+    ground.tenants.create(Actor.ANYONE, tenant, Quota.UNLIMITED);
+    ground.tokens.create(Actor.ANYONE, tenant, Role.USER, validMillis, "");
+    return grant(tenant, Actor.ANYONE);
+  }
+
   private Session session(long validMillis) throws Exception {
     ground.tenants.create(Actor.ANYONE, "blue", Quota.UNLIMITED);
     Tokens.Made token = ground.tokens.create(Actor.ANYONE, "blue", Role.USER, validMillis, "");
     Actor actor = ground.tokens.authenticate(Optional.of(token.text())).orElseThrow();
-    Ask ask = new Ask(1, new Ask.Size.Fraction(0.5), OptionalInt.empty(), Map.of());
+    return sessions.open(grant("blue", actor), Ground.HOLDER, actor);
+  }
+
+  private Lease grant(String tenant, Actor actor) throws Exception {
+    Ask ask = new Ask(1, new Ask.Size.Fraction(0.25), OptionalInt.empty(), Map.of());
     Outcome.Placed placed =
-        (Outcome.Placed) Placement.place(ask, "blue", ground.capacity.snapshot());
-    Lease lease =
-        ground
-            .leases
-            .grant(new Request(ask, 0, 0, Ground.HOLDER, actor, "blue"), placed.parts())
-            .lease();
-    return sessions.open(lease, Ground.HOLDER, actor);
+        (Outcome.Placed) Placement.place(ask, tenant, ground.capacity.snapshot());
+    return ground
+        .leases
+        .grant(new Request(ask, 0, 0, Ground.HOLDER, actor, tenant), placed.parts())
+        .lease();
+  }
+
+  /** Memory of which processes use none that is seen. */
+  private static final class FreeMemory implements HostMemory {
+    private long available = 1L << 40;
+
+    @Override
+    public long availableBytes() {
+      return available;
+    }
+
+    @Override
+    public long residentBytes(long pid) {
+      return 0;
+    }
   }
 
   private int join(Session session) {

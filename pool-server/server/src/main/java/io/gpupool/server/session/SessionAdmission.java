@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: Apache-2.0
+package io.gpupool.server.session;
+
+import io.gpupool.server.control.Timers;
+import io.gpupool.server.host.HostMemory;
+import io.gpupool.server.lease.Lease;
+import io.gpupool.server.limits.SessionLimits;
+import io.gpupool.server.refusal.InvalidRequestException;
+import java.util.Collection;
+import java.util.Optional;
+
+/**
+ * The limits that a new session has to be within: of its lease, its tenant, the server and the
+ * memory for workers. Owned by the control thread.
+ */
+final class SessionAdmission {
+  private final SessionLimits limits;
+  private final MemoryRoom room;
+  private final OpeningRate rate;
+  private final Timers timers;
+
+  SessionAdmission(SessionLimits limits, HostMemory memory, Timers timers) {
+    this.limits = limits;
+    this.timers = timers;
+    room = new MemoryRoom(memory, limits, timers);
+    rate = new OpeningRate(limits.perSecond());
+  }
+
+  /** Lets one more session of a lease in, and counts it as opened. */
+  void admit(Lease lease, Collection<Session> sessions) throws InvalidRequestException {
+    if (lease.sessions().size() >= limits.perLease()) {
+      throw new InvalidRequestException(
+          "lease "
+              + lease.id
+              + " has "
+              + limits.perLease()
+              + " processes already (--lease-sessions); end some, or ask for another lease");
+    }
+    long own = sessions.stream().filter(s -> s.lease.tenant.equals(lease.tenant)).count();
+    if (own >= limits.perTenant()) {
+      throw new InvalidRequestException(
+          named(lease.tenant)
+              + " has "
+              + own
+              + " sessions on this server already (--tenant-sessions); end some programs");
+    }
+    if (sessions.size() >= limits.perServer()) {
+      throw new InvalidRequestException(
+          "this server has "
+              + limits.perServer()
+              + " sessions already (--sessions); wait for some to end");
+    }
+    if (!rate.take(lease.tenant, timers.nowNanos())) {
+      throw new InvalidRequestException(
+          named(lease.tenant)
+              + " opens more than "
+              + limits.perSecond()
+              + " sessions a second (--session-rate); start programs more slowly");
+    }
+    Optional<String> noMemory = room.refusal(lease.tenant, sessions);
+    if (noMemory.isPresent()) {
+      throw new InvalidRequestException(noMemory.get());
+    }
+  }
+
+  private static String named(String tenant) {
+    return tenant.isEmpty() ? "whoever has no tenant" : "tenant '" + tenant + "'";
+  }
+}

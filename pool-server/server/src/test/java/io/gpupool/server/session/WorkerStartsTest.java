@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: Apache-2.0
+package io.gpupool.server.session;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import io.gpupool.server.control.ManualTimers;
+import io.gpupool.server.control.Timers;
+import java.util.ArrayDeque;
+import java.util.ArrayList;
+import java.util.Deque;
+import java.util.List;
+import java.util.Map;
+import org.junit.jupiter.api.Test;
+
+class WorkerStartsTest {
+  /** Starts of processes that fail when they are run, since there is no such program. */
+  private final Deque<Runnable> spawns = new ArrayDeque<>();
+
+  private final Workers workers =
+      new Workers(
+          new WorkerLaunch(List.of("/nonexistent/worker"), Map.of(), false),
+          0,
+          false,
+          new ManualTimers(),
+          Runnable::run,
+          spawns::add);
+  private final WorkerStarts starts = new WorkerStarts(workers, 2);
+  private final List<String> served = new ArrayList<>();
+
+  @Test
+  void take_manyOfOneTenant_fewStartAtATimeAndTenantsTakeTurns() {
+    for (int i = 0; i < 5; i++) {
+      take("alpha");
+    }
+    take("beta");
+    take("gamma");
+    assertThat(served).containsExactly("alpha", "alpha");
+    finishOne();
+    finishOne();
+    finishOne();
+    assertThat(served).containsExactly("alpha", "alpha", "alpha", "beta", "gamma");
+    while (!spawns.isEmpty()) {
+      finishOne();
+    }
+    assertThat(served).hasSize(7);
+  }
+
+  @Test
+  void cancel_beforeItsTurn_startsNothing() {
+    take("alpha");
+    take("alpha");
+    Timers.Cancellable third = take("beta");
+    third.cancel();
+    finishOne();
+    assertThat(served).containsExactly("alpha", "alpha");
+    assertThat(workers.startingCount()).isEqualTo(1);
+  }
+
+  private Timers.Cancellable take(String tenant) {
+    return starts.take(tenant, worker -> served.add(tenant));
+  }
+
+  private void finishOne() {
+    spawns.remove().run();
+  }
+}
