@@ -14,7 +14,8 @@ final class MemoryCode {
   private final Code code;
   private final CodeBuilder cb;
   private final AddressCode addresses;
-  private final WideCode wide;
+  private final AccessCode access;
+  private final VectorCode vectors;
 
   /** Parameters that have been loaded already, and the locals that hold them. */
   private final Map<Op, Integer> hoisted = new HashMap<>();
@@ -23,7 +24,8 @@ final class MemoryCode {
     this.code = code;
     this.addresses = addresses;
     cb = code.cb();
-    wide = new WideCode(code);
+    access = new AccessCode(code);
+    vectors = new VectorCode(code, access);
   }
 
   boolean emit(Op op) {
@@ -50,29 +52,6 @@ final class MemoryCode {
         || op.has("mmio");
   }
 
-  /** The type to move: what the register holds, so that no bits change kind on the way. */
-  private static Type moved(Op op, Type type, VReg register) {
-    if (register != null && register.type().bits() == type.bits()) {
-      switch (register.kind()) {
-        case FLOAT -> {
-          return Type.F32;
-        }
-        case DOUBLE -> {
-          return Type.F64;
-        }
-        case INT, LONG -> {
-          return switch (type) {
-            case F32, F16X2, BF16X2 -> Type.B32;
-            case F64 -> Type.B64;
-            case F16, BF16 -> Type.B16;
-            default -> type;
-          };
-        }
-      }
-    }
-    return type;
-  }
-
   /**
    * Loads a parameter into a JVM local, from which the operation takes it later on.
    *
@@ -82,9 +61,9 @@ final class MemoryCode {
     if (hoisted.putIfAbsent(op, local) != null) {
       return 0;
     }
-    Type moved = moved(op, op.type(), op.results().get(0));
+    Type moved = access.moved(op.type(), op.results().get(0));
     addresses.push(op, op.args().get(0), Space.PARAM, op.type().bytes());
-    read(moved, false);
+    access.read(moved, false);
     cb.storeLocal(JvmKind.of(moved).typeKind(), local);
     return JvmKind.of(moved).typeKind().slotSize();
   }
@@ -92,72 +71,21 @@ final class MemoryCode {
   private void load(Op op) {
     Integer local = hoisted.get(op);
     if (local != null) {
-      Type moved = moved(op, op.type(), op.results().get(0));
+      Type moved = access.moved(op.type(), op.results().get(0));
       cb.loadLocal(JvmKind.of(moved).typeKind(), local);
       code.pop(op.results().get(0), moved);
       return;
     }
     Type type = AddressCode.elementType(op);
-    int count = op.results().size();
     boolean ordered = isOrdered(op);
     addresses.push(op);
-    if (ordered && type.bits() == 64 && count == 2) {
-      // As on a card, no other access comes between the halves: look-back scans count on that.
-      wide.load(op);
+    if (op.results().size() > 1) {
+      vectors.load(op.results(), type, ordered);
       return;
     }
-    for (int i = 0; i < count; i++) {
-      VReg result = op.results().get(i);
-      Type moved = moved(op, type, result);
-      if (i + 1 < count) {
-        cb.dup2();
-      }
-      addOffset((long) i * type.bytes());
-      read(moved, ordered);
-      code.pop(result, moved);
-    }
-  }
-
-  private static ClassDesc owner(boolean ordered) {
-    return ordered ? Code.RAW : MemoryAccess.raw();
-  }
-
-  private void addOffset(long offset) {
-    if (offset != 0) {
-      cb.loadConstant(offset);
-      cb.ladd();
-    }
-  }
-
-  private void read(Type type, boolean ordered) {
-    String verb = ordered ? "acquire" : "get";
-    switch (type.bits()) {
-      case 8 -> code.call(owner(ordered), verb + "Byte", "(J)B");
-      case 16 -> code.call(owner(ordered), verb + "Short", "(J)S");
-      case 32 -> {
-        if (type == Type.F32 && !ordered) {
-          code.call(MemoryAccess.raw(), "getFloat", "(J)F");
-        } else {
-          code.call(owner(ordered), verb + "Int", "(J)I");
-          if (type == Type.F32) {
-            code.call(Code.FLOAT, "intBitsToFloat", "(I)F");
-          }
-        }
-      }
-      default -> {
-        if (type == Type.F64 && !ordered) {
-          code.call(MemoryAccess.raw(), "getDouble", "(J)D");
-        } else {
-          code.call(owner(ordered), verb + "Long", "(J)J");
-          if (type == Type.F64) {
-            code.call(Code.DOUBLE, "longBitsToDouble", "(J)D");
-          }
-        }
-      }
-    }
-    if (type.bits() < 32) {
-      code.extend(type);
-    }
+    Type moved = access.moved(type, op.results().getFirst());
+    access.read(moved, ordered);
+    code.pop(op.results().getFirst(), moved);
   }
 
   private void store(Op op) {
@@ -165,55 +93,11 @@ final class MemoryCode {
     List<Value> values = AddressCode.stored(op);
     boolean ordered = isOrdered(op);
     addresses.push(op);
-    if (ordered && type.bits() == 64 && values.size() == 2) {
-      wide.store(values);
+    if (values.size() > 1) {
+      vectors.store(values, type, ordered);
       return;
     }
-    for (int i = 0; i < values.size(); i++) {
-      if (i + 1 < values.size()) {
-        cb.dup2();
-      }
-      addOffset((long) i * type.bytes());
-      Value value = values.get(i);
-      Type moved =
-          value instanceof VReg register ? moved(op, type, register) : moved(op, type, null);
-      if (moved.bits() == 16) {
-        moved = Type.B16;
-      }
-      write(value, moved, ordered);
-    }
-  }
-
-  private void write(Value value, Type type, boolean ordered) {
-    if (!ordered && type == Type.F32) {
-      code.push(value, type);
-      code.call(MemoryAccess.raw(), "putFloat", "(JF)V");
-      return;
-    }
-    if (!ordered && type == Type.F64) {
-      code.push(value, type);
-      code.call(MemoryAccess.raw(), "putDouble", "(JD)V");
-      return;
-    }
-    String verb = ordered ? "release" : "put";
-    switch (type.bits()) {
-      case 8 -> {
-        code.push(value, Type.B8);
-        code.call(owner(ordered), verb + "Byte", "(JI)V");
-      }
-      case 16 -> {
-        code.push(value, Type.B16);
-        code.call(owner(ordered), verb + "Short", "(JI)V");
-      }
-      case 32 -> {
-        code.push(value, Type.B32);
-        code.call(owner(ordered), verb + "Int", "(JI)V");
-      }
-      default -> {
-        code.push(value, Type.B64);
-        code.call(owner(ordered), verb + "Long", "(JJ)V");
-      }
-    }
+    access.store(values.getFirst(), type, ordered);
   }
 
   /** {@code cp.async}: the copy is made at once, so that waiting for it is free. */
@@ -225,8 +109,11 @@ final class MemoryCode {
       return true;
     }
     List<Value> args = op.args();
-    if (args.size() < 3 || !(args.get(2) instanceof Value.Int(long size)) || size > 16) {
+    if (args.size() < 3 || !(args.get(2) instanceof Value.Int(long size))) {
       return false;
+    }
+    if (size != 4 && size != 8 && size != 16) {
+      throw new RefusedException(op.source(), "copies " + size + " bytes, not 4, 8 or 16");
     }
     addresses.push(op, args.get(0), Space.SHARED, (int) size);
     if (args.size() > 3 && !(args.get(3) instanceof VReg policy && policy.type().bits() == 64)) {

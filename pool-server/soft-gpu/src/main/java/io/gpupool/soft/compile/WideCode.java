@@ -7,7 +7,7 @@ import java.lang.classfile.CodeBuilder;
 import java.lang.constant.ClassDesc;
 import java.util.List;
 
-/** Emits accesses of 128 bits that no other one may split; the checked address is on the stack. */
+/** Emits atomic operations on 128 bits; the checked address is on the stack. */
 final class WideCode {
   private static final ClassDesc WIDE = Code.desc(WideAtomics.class);
 
@@ -17,17 +17,6 @@ final class WideCode {
   WideCode(Code code) {
     this.code = code;
     cb = code.cb();
-  }
-
-  void load(Op op) {
-    code.call(WIDE, "load", "(J)[J");
-    take(op);
-  }
-
-  void store(List<Value> halves) {
-    code.pushAll(halves, Type.B64);
-    code.call(WIDE, "exchange", "(JJJ)[J");
-    cb.pop();
   }
 
   /** {@code atom.exch} and {@code atom.cas}. */

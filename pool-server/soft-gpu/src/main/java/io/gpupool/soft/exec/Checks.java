@@ -122,13 +122,24 @@ public final class Checks {
    * Copies from global memory; what lies past {@code available} bytes becomes zero.
    *
    * @param to checked native address
+   * @param bytes 4, 8 or 16
    */
   public static void copy(long to, int available, int bytes, ThreadBlock block, long from) {
     if (available > 0) {
       global(block, from, bytes);
     }
-    for (int i = 0; i < bytes; i++) {
-      Raw.putByte(to + i, i < available ? Raw.getByte(from + i) : 0);
+    if (available < bytes) {
+      for (int i = 0; i < bytes; i++) {
+        Raw.putByte(to + i, i < available ? Raw.getByte(from + i) : 0);
+      }
+      return;
+    }
+    if (bytes == Integer.BYTES) {
+      Raw.putInt(to, Raw.getInt(from));
+      return;
+    }
+    for (int i = 0; i < bytes; i += Long.BYTES) {
+      Raw.putLong(to + i, Raw.getLong(from + i));
     }
   }
 

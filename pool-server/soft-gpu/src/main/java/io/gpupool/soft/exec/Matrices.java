@@ -400,8 +400,9 @@ public final class Matrices {
       if (store) {
         write(checked, type, words[at + (bytes == 8 ? 2 * i : i / each)] >>> shift, at + 2 * i);
       } else if (bytes == 8) {
-        words[at + 2 * i] = Raw.getInt(checked);
-        words[at + 2 * i + 1] = Raw.getInt(checked + 4);
+        long bits = Raw.getLong(checked);
+        words[at + 2 * i] = (int) bits;
+        words[at + 2 * i + 1] = (int) (bits >>> 32);
       } else {
         int mask = bytes == 4 ? -1 : (1 << 8 * bytes) - 1;
         int bits =
@@ -418,10 +419,7 @@ public final class Matrices {
       case 8 -> Raw.putByte(address, bits);
       case 16 -> Raw.putShort(address, bits);
       case 32 -> Raw.putInt(address, bits);
-      default -> {
-        Raw.putInt(address, words[wide]);
-        Raw.putInt(address + 4, words[wide + 1]);
-      }
+      default -> Raw.putLong(address, words[wide] & 0xFFFF_FFFFL | (long) words[wide + 1] << 32);
     }
   }
 }
