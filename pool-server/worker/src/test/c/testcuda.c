@@ -109,6 +109,13 @@ static struct allocation *allocations;
 static __thread struct context *current;
 static __thread int in_host_function;
 
+/* How often the driver was given addresses, structs or images: what a session refuses does not come here. */
+static uint64_t calls;
+
+uint64_t testcudaCalls(void) { return __atomic_load_n(&calls, __ATOMIC_RELAXED); }
+
+static void count_call(void) { __atomic_add_fetch(&calls, 1, __ATOMIC_RELAXED); }
+
 static int setting(const char *name, int fallback) {
   const char *value = getenv(name);
   return value ? atoi(value) : fallback;
@@ -624,6 +631,7 @@ Result cuMemAllocPitch_v2(Address *out, size_t *pitch, size_t width, size_t heig
 
 /* Waits for all streams, as the driver does. */
 Result cuMemFree_v2(Address address) {
+  count_call();
   if (!address) return SUCCESS;
   Result result = cuCtxSynchronize();
   if (result) return result;
@@ -810,6 +818,7 @@ static int is_side_good(const struct side *side, const struct box *box) {
 }
 
 Result cuMemcpy3DAsync_v2(const struct box *description, struct stream *stream) {
+  count_call();
   Result result = usable();
   if (result) return result;
   if (!is_side_good(&description->from, description) || !is_side_good(&description->to, description))
@@ -824,6 +833,7 @@ Result cuMemcpy3DAsync_v2(const struct box *description, struct stream *stream) 
 static uint64_t objects;
 
 Result cuTexObjectCreate(uint64_t *out, const void *resource, const void *texture, const void *view) {
+  count_call();
   (void)view;
   if (!resource || !texture) return INVALID_VALUE;
   *out = __atomic_add_fetch(&objects, 1, __ATOMIC_RELAXED);
@@ -833,6 +843,7 @@ Result cuTexObjectCreate(uint64_t *out, const void *resource, const void *textur
 Result cuTexObjectDestroy(uint64_t object) { return object ? usable() : INVALID_VALUE; }
 
 Result cuSurfObjectCreate(uint64_t *out, const int *resource) {
+  count_call();
   if (*resource) return INVALID_VALUE;
   *out = __atomic_add_fetch(&objects, 1, __ATOMIC_RELAXED);
   return usable();
@@ -867,6 +878,7 @@ Result cuTensorMapEncodeIm2col(uint64_t *map, int type, uint32_t rank, uint64_t 
 }
 
 Result cuTensorMapReplaceAddress(uint64_t *map, uint64_t address) {
+  count_call();
   if (address % 16) return INVALID_VALUE;
   map[0] = address;
   return usable();
@@ -924,17 +936,20 @@ Result cuTexRefSetBorderColor(void *reference, const float *color) {
 }
 
 Result cuTexRefSetArray(void *reference, struct array *array, unsigned flags) {
+  count_call();
   return expect(reference == &plane && array->width == 16 && flags == 1);
 }
 
 Result cuTexRefSetAddress_v2(size_t *offset, void *reference, Address address, size_t bytes) {
+  count_call();
   *offset = 0;
-  return expect(reference == &plane && (address ? address == 4096 && bytes == 64 : bytes == 0));
+  return expect(reference == &plane && (address ? is_allocated(address, 64) && bytes == 64 : bytes == 0));
 }
 
 Result cuTexRefSetAddress2D_v3(void *reference, const struct plane *description, Address address, size_t pitch) {
+  count_call();
   return expect(reference == &plane && description->width == 7 && description->height == 5 &&
-                description->format == FORMAT_FLOAT && description->channels == 2 && address == 8192 && pitch == 64);
+                description->format == FORMAT_FLOAT && description->channels == 2 && is_allocated(address, 5 * 64) && pitch == 64);
 }
 
 Result cuSurfRefSetArray(void *reference, struct array *array, unsigned flags) {
@@ -973,6 +988,7 @@ static Result copy_async(struct stream *stream, Address target, Address source, 
 }
 
 Result cuMemcpyHtoDAsync_v2(Address target, void *source, size_t size, struct stream *stream) {
+  count_call();
   Result result = usable();
   if (result) return result;
   if (!is_allocated(target, size)) return INVALID_VALUE;
@@ -984,12 +1000,14 @@ Result cuMemcpyHtoDAsync_v2(Address target, void *source, size_t size, struct st
 }
 
 Result cuMemcpyDtoHAsync_v2(void *target, Address source, size_t size, struct stream *stream) {
+  count_call();
   Result result = usable();
   if (result) return result;
   return is_allocated(source, size) ? copy_async(stream, (uintptr_t)target, source, size, NULL) : INVALID_VALUE;
 }
 
 Result cuMemcpyDtoDAsync_v2(Address target, Address source, size_t size, struct stream *stream) {
+  count_call();
   Result result = usable();
   if (result) return result;
   if (!is_allocated(target, size) || !is_allocated(source, size)) return INVALID_VALUE;
@@ -1002,6 +1020,7 @@ static void set(struct op *op) {
 }
 
 static Result set_async(struct stream *stream, Address target, unsigned value, size_t count, size_t width) {
+  count_call();
   Result result = usable();
   if (result) return result;
   if (!is_allocated(target, count * width)) return INVALID_VALUE;
@@ -1033,10 +1052,12 @@ static void say(unsigned count, int *keys, void **values, int key, const char *t
       snprintf(values[i], (uintptr_t)values[i + 1], "%s", text);
 }
 
-/* Fat binaries that are to be linked, of a header of 16 bytes each and an image of this driver's. */
+/* Fat binaries that are to be linked, each of one entry with an image of this driver's. */
 struct fat_binary {
   uint32_t magic, header;
-  uint64_t bytes;
+  uint64_t body;
+  uint32_t kind, entry_header;
+  uint64_t bytes, rest[6];
   char image[];
 };
 
@@ -1053,6 +1074,7 @@ static const char *link_binaries(const struct wrapper *wrapper, char *text) {
 }
 
 Result cuModuleLoadDataEx(struct module **out, const char *image, unsigned count, int *keys, void **values) {
+  count_call();
   Result result = usable();
   char linked[4096];
   if (result) return result;
@@ -1181,6 +1203,7 @@ static void run_kernel(struct op *op) {
 
 Result cuLaunchKernel(struct function *f, unsigned gx, unsigned gy, unsigned gz, unsigned bx, unsigned by,
                       unsigned bz, unsigned shared, struct stream *stream, void **parameters, void **extra) {
+  count_call();
   Result result = usable();
   (void)shared;
   if (result) return result;
@@ -1203,6 +1226,7 @@ struct config {
 };
 
 Result cuLaunchKernelEx(struct config *c, struct function *f, void **parameters, void **extra) {
+  count_call();
   for (unsigned i = 0; i < c->count; i++)
     if (c->attributes[i * 18] == 2 && c->attributes[i * 18 + 2] == 1 && c->grid[0] > 64) return 720;
   return cuLaunchKernel(f, c->grid[0], c->grid[1], c->grid[2], c->block[0], c->block[1], c->block[2], c->shared,
@@ -1311,19 +1335,27 @@ static Result read_kernel(struct node *node, struct kernel_params *params) {
 
 Result cuGraphAddKernelNode_v2(struct node **out, struct graph *graph, struct node **dependencies, size_t count,
                                struct kernel_params *params) {
+  count_call();
   struct node node = {.kind = KERNEL};
   Result result = read_kernel(&node, params);
   return result ? result : add_node(out, graph, dependencies, count, node);
 }
 
+/* Of memory of the device, without a trace of anything else. */
+static int is_memory(const struct copy_side *side) {
+  return side->type == 2 && !side->host && !side->array && !side->reserved && !side->level;
+}
+
 Result cuGraphAddMemcpyNode(struct node **out, struct graph *graph, struct node **dependencies, size_t count,
                             struct copy_params *params, struct context *context) {
-  if (!context || params->source.type != 2 || params->target.type != 2) return INVALID_VALUE;
+  count_call();
+  if (!context || !is_memory(&params->source) || !is_memory(&params->target)) return INVALID_VALUE;
   return add_node(out, graph, dependencies, count, (struct node){.kind = COPY, .copy = *params});
 }
 
 Result cuGraphAddMemsetNode(struct node **out, struct graph *graph, struct node **dependencies, size_t count,
                             struct fill_params *params, struct context *context) {
+  count_call();
   if (!context || params->element != 4 || params->height != 1) return INVALID_VALUE;
   return add_node(out, graph, dependencies, count, (struct node){.kind = FILL, .fill = *params});
 }
@@ -1354,6 +1386,7 @@ Result cuGraphConditionalHandleCreate(struct condition **out, struct graph *grap
 
 Result cuGraphAddNode_v2(struct node **out, struct graph *graph, struct node **dependencies, void *data, size_t count,
                          struct conditional_params *params) {
+  count_call();
   struct node node = {.kind = CONDITIONAL, .condition = params->condition, .type = params->type, .bodies = params->bodies};
   if (params->kind != CONDITIONAL || data || !params->context || params->bodies > 4) return INVALID_VALUE;
   for (unsigned i = 0; i < params->bodies; i++) {
@@ -1366,6 +1399,7 @@ Result cuGraphAddNode_v2(struct node **out, struct graph *graph, struct node **d
 }
 
 Result cuGraphExecNodeSetParams(struct graph *exec, struct node *node, struct conditional_params *params) {
+  count_call();
   executed(exec, node)->condition = params->condition;
   return params->kind == CONDITIONAL ? SUCCESS : INVALID_VALUE;
 }
@@ -1386,17 +1420,21 @@ Result cuGraphInstantiateWithFlags(struct graph **out, struct graph *graph, unsi
 Result cuGraphExecDestroy(struct graph *exec) { free(exec); return SUCCESS; }
 
 Result cuGraphExecKernelNodeSetParams_v2(struct graph *exec, struct node *node, struct kernel_params *params) {
+  count_call();
   return read_kernel(executed(exec, node), params);
 }
 
 Result cuGraphExecMemcpyNodeSetParams(struct graph *exec, struct node *node, struct copy_params *params,
                                       struct context *context) {
+  count_call();
+  if (!is_memory(&params->source) || !is_memory(&params->target)) return INVALID_VALUE;
   executed(exec, node)->copy = *params;
   return context ? SUCCESS : INVALID_VALUE;
 }
 
 Result cuGraphExecMemsetNodeSetParams(struct graph *exec, struct node *node, struct fill_params *params,
                                       struct context *context) {
+  count_call();
   executed(exec, node)->fill = *params;
   return context ? SUCCESS : INVALID_VALUE;
 }

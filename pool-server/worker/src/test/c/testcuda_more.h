@@ -43,10 +43,12 @@ Result cuMemAddressReserve(Address *out, size_t size, size_t alignment, Address 
 }
 
 Result cuMemAddressFree(Address address, size_t size) {
+  count_call();
   return mapping_at(address) || munmap((void *)address, size) ? INVALID_VALUE : SUCCESS;
 }
 
 Result cuMemCreate(struct block **out, size_t size, int *prop, unsigned long long flags) {
+  count_call();
   if (!size || size % GRANULARITY || prop[0] != 1 || prop[2] != 1 || flags) return INVALID_VALUE;
   *out = malloc(sizeof **out);
   **out = (struct block){.file = memfd_create("testcuda", 0), .device = prop[3], .handles = 1, .size = size};
@@ -69,6 +71,7 @@ Result cuMemRetainAllocationHandle(struct block **out, Address address) {
 }
 
 Result cuMemMap(Address address, size_t size, size_t offset, struct block *block, unsigned long long flags) {
+  count_call();
   struct mapping *mapping = mappings;
   while (mapping < mappings + MAX_MAPPINGS && mapping->block) mapping++;
   if (mapping == mappings + MAX_MAPPINGS || flags || offset || size > block->size || mapping_at(address))
@@ -95,6 +98,7 @@ static void note_memory(struct mapping *mapping, int there) {
 }
 
 Result cuMemUnmap(Address address, size_t size) {
+  count_call();
   struct mapping *mapping = mapping_at(address);
   if (!mapping || mapping->address != address || mapping->size != size) return INVALID_VALUE;
   mmap((void *)address, size, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0);
@@ -107,6 +111,7 @@ Result cuMemUnmap(Address address, size_t size) {
 
 /* Descriptions are locations and flags: 3 is reading and writing. */
 Result cuMemSetAccess(Address address, size_t size, int *description, size_t count) {
+  count_call();
   struct mapping *mapping = mapping_at(address);
   if (!mapping || mapping->size != size || count != 1 || description[0] != 1) return INVALID_VALUE;
   mapping->access[description[1]] = description[2];
@@ -116,6 +121,7 @@ Result cuMemSetAccess(Address address, size_t size, int *description, size_t cou
 }
 
 Result cuMemGetAccess(unsigned long long *flags, int *location, Address address) {
+  count_call();
   struct mapping *mapping = mapping_at(address);
   if (!mapping || location[0] != 1) return INVALID_VALUE;
   *flags = (unsigned long long)mapping->access[location[1]];
@@ -132,6 +138,7 @@ struct pool {
 
 /* CUmemPoolProps: i32 type, i32 handle types, i32 location type, i32 device, pointer, u64 most bytes */
 Result cuMemPoolCreate(struct pool **out, int *props) {
+  count_call();
   if (props[0] != 1 || props[2] != 1) return INVALID_VALUE;
   *out = calloc(1, sizeof **out);
   **out = (struct pool){.device = props[3], .most = *(size_t *)(props + 6)};
@@ -199,6 +206,7 @@ static void operate(struct op *op) {
 }
 
 Result cuStreamBatchMemOp_v2(struct stream *stream, unsigned count, struct memory_operation *operations, unsigned flags) {
+  count_call();
   Result result = usable();
   for (unsigned i = 0; i < count && !result; i++) {
     Address address = operations[i].address;
@@ -233,6 +241,7 @@ Result cuLinkCreate_v2(unsigned count, int *keys, void **values, struct link **o
 
 Result cuLinkAddData_v2(struct link *link, int type, const char *data, size_t size, const char *name, unsigned count,
                         int *keys, void **values) {
+  count_call();
   (void)type; (void)count; (void)keys; (void)values;
   if (size < 9 || strncmp(data, "testcuda\n", 9)) return INVALID_IMAGE;
   strncat(link->text, data + 9, size - 9);

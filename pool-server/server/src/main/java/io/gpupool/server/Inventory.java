@@ -109,7 +109,9 @@ final class Inventory {
         throw new IOException(
             "looking for GPUs failed with status " + status + ": " + lastLine(errors.join()));
       }
-      return output.join();
+      String lines = output.join();
+      HostMemoryReach.warnings(lines).forEach(LOG::warn);
+      return lines;
     } catch (InterruptedException e) {
       Thread.currentThread().interrupt();
       throw new IOException("interrupted while looking for GPUs", e);

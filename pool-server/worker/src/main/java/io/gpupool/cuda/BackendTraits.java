@@ -11,6 +11,9 @@ public interface BackendTraits {
   /** Answer of {@link #launchHostTask}: the backend calls native functions instead. */
   int NATIVE_HOST_FUNCTIONS = -1;
 
+  /** CUDA_ERROR_INVALID_IMAGE. */
+  int INVALID_IMAGE = 200;
+
   /**
    * The longest source that {@code cuMemcpyHtoDAsync_v2} has read when it returns, so that the
    * memory may be used again at once. Longer ones are staged by the session. The default is what
@@ -21,12 +24,29 @@ public interface BackendTraits {
   }
 
   /**
+   * Whether every device address that a call names is looked for among the device's allocations. If
+   * not, as by a driver, which takes the address of this process's own memory as well, sessions
+   * name only what is theirs.
+   */
+  default boolean checksAddresses() {
+    return false;
+  }
+
+  /**
    * Whether a range of device memory lies within one allocation and is memory of this process that
    * stays mapped whatever the program frees: then it is sent from where it is, once its stream is
    * there.
    */
   default boolean isReadable(long address, long lengthBytes) {
     return false;
+  }
+
+  /**
+   * Whether an image can be handed to the backend: a driver believes what an image says of lengths
+   * and addresses.
+   */
+  default boolean isSoundImage(long image, long imageBytes) {
+    return DriverImage.isSound(image, imageBytes);
   }
 
   /**
@@ -40,6 +60,9 @@ public interface BackendTraits {
    */
   default int loadModule(
       long module, long image, long imageBytes, int numOptions, long options, long optionValues) {
+    if (!isSoundImage(image, imageBytes)) {
+      return INVALID_IMAGE;
+    }
     try (Arena arena = Arena.ofConfined()) {
       long whole = LinkedImage.forDriver(arena, image, imageBytes);
       return ((Backend) this).cuModuleLoadDataEx(module, whole, numOptions, options, optionValues);

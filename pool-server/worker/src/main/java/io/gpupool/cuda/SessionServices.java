@@ -27,6 +27,13 @@ public interface SessionServices {
   /** The backend's mipmapped array for a client's number. */
   long mipmapHandle(int number);
 
+  /**
+   * Whether rows of elements in device memory are the session's to name.
+   *
+   * @param pitchBytes from row to row; of no account for one row
+   */
+  boolean ownsMemory(long address, long pitchBytes, long elements, int elementBytes, long rows);
+
   /** If the current context has an error to report, answers the tag with it and returns true. */
   boolean answerDeferred(int tag);
 

@@ -24,7 +24,9 @@ final class Probe {
 
   /** Names of a line's fields and the attributes that they are. */
   private static final Map<String, Integer> ATTRIBUTES =
-      new TreeMap<>(Map.of("multiprocessors", 16, "clock", 13, "memoryClock", 36, "bus", 37));
+      new TreeMap<>(
+          Map.of(
+              "multiprocessors", 16, "clock", 13, "memoryClock", 36, "bus", 37, "hostMemory", 88));
 
   private Probe() {}
 

@@ -21,7 +21,10 @@ final class ContractParser {
   private static final Pattern HEAD =
       Pattern.compile("(cu\\w+) (\\d+) (\\w+)((?: [^\"]\\S*)*)(?: \"([^\"]*)\")?((?: \\S+)*)");
   private static final Pattern PROC = Pattern.compile("proc=(\\w+)@(\\d+)");
+  private static final Pattern SPAN = Pattern.compile("device\\(([^)]*)\\) (.*)");
   private static final String TOPIC = "topic ";
+  private static final String OUT = "out ";
+  private static final String DEVICE_POINTER = "CUdeviceptr";
   private static final Pattern OP =
       Pattern.compile("op (\\w+)\\s+(posted|fenced)( raw)? \\((.*)\\)");
 
@@ -113,7 +116,12 @@ final class ContractParser {
     if (words.size() != 2) {
       throw new ContractException(file.toString(), line, "not a field: " + text);
     }
-    return new Field(role, Field.Type.valueOf(words.get(0).toUpperCase(Locale.ROOT)), words.get(1));
+    Field.Type type = Field.Type.valueOf(words.get(0).toUpperCase(Locale.ROOT));
+    if (role == Field.Role.OUT ? type.isInputBuffer() : type == Field.Type.BYTES) {
+      throw new ContractException(
+          file.toString(), line, "input bytes are data, text or struct, output bytes: " + text);
+    }
+    return new Field(role, type, words.get(1));
   }
 
   private void readEntryPoints(Path file) throws IOException {
@@ -203,19 +211,23 @@ final class ContractParser {
   private Parameter parameter(Path file, int line, String text) {
     Parameter.Direction direction = Parameter.Direction.VALUE;
     String declaration = text;
-    for (Parameter.Direction marked : List.of(Parameter.Direction.IN, Parameter.Direction.OUT)) {
-      String word = marked.name().toLowerCase(Locale.ROOT) + " ";
-      if (text.startsWith(word)) {
-        direction = marked;
-        declaration = text.substring(word.length());
-      }
+    if (text.startsWith(OUT)) {
+      direction = Parameter.Direction.OUT;
+      declaration = text.substring(OUT.length());
+    }
+    Optional<DeviceSpan> span = Optional.empty();
+    Matcher spanned = SPAN.matcher(text);
+    if (spanned.matches()) {
+      span = Optional.of(DeviceSpan.parse(spanned.group(1)));
+      declaration = spanned.group(2);
     }
     Matcher named = Pattern.compile("(.*?[\\s*])(\\w+)(\\[\\w*\\])?").matcher(declaration);
     if (!named.matches()) {
       throw new ContractException(file.toString(), line, "not a parameter: " + text);
     }
     String type = named.group(1).strip() + (named.group(3) == null ? "" : " *");
-    return new Parameter(direction, declaration, type.replaceAll("\\s+", " "), named.group(2));
+    return new Parameter(
+        direction, declaration, type.replaceAll("\\s+", " "), named.group(2), span);
   }
 
   private Op opOf(EntryPoint entryPoint) {
@@ -237,7 +249,14 @@ final class ContractParser {
   }
 
   private Field.Type fieldType(EntryPoint entryPoint, Parameter parameter) {
-    String base = parameter.baseType();
+    boolean input = parameter.direction() != Parameter.Direction.OUT;
+    String base = input ? parameter.type() : parameter.baseType();
+    if (input && base.equals(DEVICE_POINTER) != parameter.span().isPresent()) {
+      throw new ContractException(
+          entryPoint.topic() + ".contract",
+          0,
+          entryPoint.symbol() + ": device(LENGTH) goes with CUdeviceptr: " + parameter.name());
+    }
     return switch (base) {
       case "CUstream" -> Field.Type.STREAM;
       case "CUevent" -> Field.Type.EVENT;
@@ -253,8 +272,8 @@ final class ContractParser {
         if (type != null && type.kind() == CudaType.Kind.ENUM) {
           yield Field.Type.I32;
         }
-        if (type != null && type.kind() == CudaType.Kind.SCALAR) {
-          yield type.sizeBytes() == 8 ? Field.Type.U64 : Field.Type.I32;
+        if (base.equals(DEVICE_POINTER)) {
+          yield Field.Type.U64;
         }
         throw new ContractException(
             entryPoint.topic() + ".contract",

@@ -38,6 +38,7 @@ final class DispatcherEmitter {
     source.line("");
     source.line(
         "  private static final MemorySegment MEMORY = MemorySegment.NULL.reinterpret(Long.MAX_VALUE);");
+    source.line("  private static final int INVALID_VALUE = 1;");
     source.line("  private static final int INVALID_HANDLE = 400;");
     source.line("");
     source.line("  private final Backend backend;");
@@ -109,7 +110,7 @@ final class DispatcherEmitter {
     List<Integer> buffers = new ArrayList<>();
     for (int i = 0; i < op.fields().size(); i++) {
       Field field = op.fields().get(i);
-      if (field.role() == Field.Role.IN && field.type() == Field.Type.BYTES) {
+      if (field.type().isInputBuffer()) {
         buffers.add(i);
       }
     }
@@ -160,7 +161,9 @@ final class DispatcherEmitter {
       String at = "frame + " + (firstSlot + 8 * i);
       if (field.role() == Field.Role.OUT) {
         arguments.add("slot(" + at + ")" + (field.type() == Field.Type.BYTES ? "" : " != 0"));
-      } else if (field.type() == Field.Type.BYTES) {
+      } else if (field.type() == Field.Type.STRUCT) {
+        arguments.add("WireStruct.at(buffer" + i + ", Math.max(bytes" + i + ", 0))");
+      } else if (field.type().isInputBuffer()) {
         arguments.add("buffer" + i);
         arguments.add("Math.max(bytes" + i + ", 0)");
       } else {
@@ -214,8 +217,6 @@ final class DispatcherEmitter {
         source.line("      %s = next;", name);
         source.line("      next += 8;");
         source.line("    }");
-      } else if (parameter.direction() == Parameter.Direction.IN) {
-        source.line("    long %s = %s;", name, at);
       } else if (field.type().isHandle()) {
         String kind = field.type().name().toLowerCase(java.util.Locale.ROOT);
         source.line("    long %s = session.%sHandle(number(%s));", name, kind, at);
@@ -233,6 +234,8 @@ final class DispatcherEmitter {
       }
       arguments.add(name);
     }
+    String refusal = op.fenced() ? "session.reply(tag, INVALID_VALUE)" : "INVALID_VALUE";
+    emitSpanChecks(source, entryPoint.parameters(), refusal);
     String call = "backend." + entryPoint.symbol() + "(" + String.join(", ", arguments) + ")";
     if (!op.fenced()) {
       source.line("    return %s;", call);
@@ -240,6 +243,19 @@ final class DispatcherEmitter {
       source.line("    return session.reply(tag, %s, outputs, (int) (next - outputs));", call);
     } else {
       source.line("    return session.reply(tag, %s);", call);
+    }
+  }
+
+  /** Has the session agree to each range of device memory before the backend hears of it. */
+  private static void emitSpanChecks(
+      JavaSource source, List<Parameter> parameters, String refusal) {
+    for (int i = 0; i < parameters.size(); i++) {
+      if (parameters.get(i).span().isPresent()) {
+        DeviceSpan span = parameters.get(i).span().get();
+        source.line("    if (!session.ownsMemory(v%d, %s)) {", i, span.arguments(parameters));
+        source.line("      return %s;", refusal);
+        source.line("    }");
+      }
     }
   }
 

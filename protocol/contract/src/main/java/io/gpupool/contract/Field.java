@@ -27,6 +27,17 @@ public record Field(Role role, Type type, String name) {
     I32,
     U64,
     F32,
+
+    /** Input bytes that mean nothing to the worker: what is copied, images, digests. */
+    DATA,
+
+    /** Input bytes of a name. */
+    TEXT,
+
+    /** Input bytes of a struct: the worker reads its fields, and never hands on its address. */
+    STRUCT,
+
+    /** Output bytes. */
     BYTES,
     STREAM,
     EVENT,
@@ -39,6 +50,11 @@ public record Field(Role role, Type type, String name) {
     /** Whether values are the client's numbers for something that the worker keeps. */
     public boolean isHandle() {
       return ordinal() > BYTES.ordinal();
+    }
+
+    /** Whether values are input bytes, which lie behind the slots of a request. */
+    public boolean isInputBuffer() {
+      return this == DATA || this == TEXT || this == STRUCT;
     }
   }
 }

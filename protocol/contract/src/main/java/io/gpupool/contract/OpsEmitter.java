@@ -125,7 +125,8 @@ final class OpsEmitter {
           : "boolean " + name + "Wanted";
     }
     return switch (field.type()) {
-      case BYTES -> "long " + name + "Address, long " + name + "Bytes";
+      case DATA, TEXT -> "long " + name + "Address, long " + name + "Bytes";
+      case STRUCT -> "WireStruct " + name;
       case U64 -> "long " + name;
       case F32 -> "float " + name;
       default -> "int " + name;

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.gpupool.contract;
 
+import java.util.Optional;
+
 /**
  * A parameter of an entry point.
  *
@@ -9,14 +11,14 @@ package io.gpupool.contract;
  * @param declaration its C declaration, for example {@code const char *name}
  * @param type its C type without the name, blanks normalised, for example {@code const char *}
  * @param name its name
+ * @param span what of device memory a {@code CUdeviceptr} of an {@code auto} entry point stands for
  */
-public record Parameter(Direction direction, String declaration, String type, String name) {
+public record Parameter(
+    Direction direction, String declaration, String type, String name, Optional<DeviceSpan> span) {
   /** What a parameter of generated marshalling is for. */
   public enum Direction {
     /** Passed as it is. */
     VALUE,
-    /** A pointer to one input. */
-    IN,
     /** A pointer to one output; may be NULL. */
     OUT
   }

@@ -70,7 +70,7 @@ final class ShimOps {
   }
 
   private static boolean isInput(Field field) {
-    return !isOutput(field) && field.type() == Field.Type.BYTES;
+    return field.type().isInputBuffer();
   }
 
   private static boolean isVariable(Field field) {
@@ -172,7 +172,7 @@ final class ShimOps {
       return name + " != NULL";
     }
     return switch (field.type()) {
-      case BYTES -> name + " ? " + name + "Bytes : UINT64_MAX";
+      case DATA, TEXT, STRUCT -> name + " ? " + name + "Bytes : UINT64_MAX";
       case I32 -> "(uint64_t)(int64_t)" + name;
       case F32 -> "frame_bits(" + name + ")";
       default -> name;

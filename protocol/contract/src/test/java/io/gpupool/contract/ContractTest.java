@@ -93,6 +93,33 @@ class ContractTest {
     assertThatThrownBy(() -> Contract.read(folder)).hasMessageContaining("cannot be marshalled");
   }
 
+  @Test
+  void autoEntryPoint_withADeviceAddressOfNoLength_isRefused() throws IOException {
+    write("", "cuX 2000 posted auto backend\n    (CUdeviceptr target, size_t bytes)\n");
+
+    assertThatThrownBy(() -> Contract.read(folder)).hasMessageContaining("device(LENGTH)");
+  }
+
+  @Test
+  void autoEntryPoint_withAStructOrARawHandle_isRefused() throws IOException {
+    for (String parameter : List.of("const CUDA_X *x", "CUtexObject x", "size_t *x", "void *x")) {
+      write("", "cuX 2000 fenced auto backend\n    (" + parameter + ")\n");
+
+      assertThatThrownBy(() -> Contract.read(folder))
+          .as(parameter)
+          .hasMessageContaining("cannot be marshalled");
+    }
+  }
+
+  @Test
+  void op_withInputBytesOfNoKind_isRefused() throws IOException {
+    write("topic t\nop one posted (in bytes nodes)\n", "");
+
+    assertThatThrownBy(() -> Contract.read(folder))
+        .isInstanceOf(ContractException.class)
+        .hasMessageContaining("ops.txt:2: input bytes are data, text or struct");
+  }
+
   private void write(String ops, String topic) throws IOException {
     Files.writeString(folder.resolve("types.txt"), "");
     Files.writeString(folder.resolve("ops.txt"), ops);

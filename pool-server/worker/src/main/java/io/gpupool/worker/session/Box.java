@@ -13,7 +13,7 @@ import io.gpupool.worker.os.Memory;
  */
 record Box(long width, long height, long depth) {
   /** The most bytes that a box may have; more can be in no memory. */
-  private static final long MAX_BYTES = 1L << 50;
+  static final long MAX_BYTES = 1L << 50;
 
   /*
    * CUDA_MEMCPY3D: 88 bytes a side, source first, then the extent.
@@ -66,6 +66,11 @@ record Box(long width, long height, long depth) {
           && pitch <= MAX_BYTES / box.height
           && pitch <= MAX_BYTES / Math.max(1, rows)
           && pitch * rows <= MAX_BYTES / box.depth;
+    }
+
+    /** From the first byte of a good box in memory to behind its last. */
+    long spanBytes(Box box) {
+      return ((box.depth - 1) * rows + box.height - 1) * pitch + box.width;
     }
 
     private static boolean isPlace(long place) {

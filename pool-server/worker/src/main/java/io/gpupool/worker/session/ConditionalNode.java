@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.gpupool.worker.session;
 
+import io.gpupool.cuda.WireStruct;
 import io.gpupool.worker.os.Memory;
 
 /**
@@ -24,26 +25,31 @@ final class ConditionalNode {
 
   private ConditionalNode() {}
 
-  static boolean isWellFormed(long source, int lengthBytes) {
-    return lengthBytes >= FIXED_BYTES
+  static boolean isWellFormed(WireStruct source) {
+    return source.lengthBytes() >= FIXED_BYTES
         && count(source) > 0
         && count(source) <= MAX_BODIES
-        && lengthBytes == FIXED_BYTES + Frames.padded(Integer.BYTES * count(source));
+        && source.lengthBytes() == FIXED_BYTES + Frames.padded(Integer.BYTES * count(source));
   }
 
-  static int count(long source) {
-    return Memory.getInt(source + 12);
+  /** The condition, which must be one of the session's. */
+  static long handle(WireStruct source) {
+    return source.u64(0);
   }
 
-  static int bodyNumber(long source, int index) {
-    return Memory.getInt(source + FIXED_BYTES + (long) Integer.BYTES * index);
+  static int count(WireStruct source) {
+    return source.i32(12);
+  }
+
+  static int bodyNumber(WireStruct source, int index) {
+    return source.i32(FIXED_BYTES + (long) Integer.BYTES * index);
   }
 
   /** Lays out the params at an address; gives that. */
-  static long params(long params, long source, long context) {
+  static long params(long params, WireStruct source, long context) {
     Memory.clear(params, PARAMS_BYTES);
     Memory.putInt(params, GraphWork.CONDITIONAL);
-    Memory.copy(source, params + PARAMS_HANDLE, FIXED_BYTES);
+    source.copyNumbers(0, FIXED_BYTES, params + PARAMS_HANDLE);
     Memory.putLong(params + PARAMS_CONTEXT, context);
     return params;
   }

@@ -167,11 +167,16 @@ final class DeviceMemory implements MemoryOps {
     if (allocation == null || kept.contains(address)) {
       return CudaResult.INVALID_VALUE;
     }
+    state.owned.remove(address);
     if (!state.exports.withdraw(allocation.kind(), address, () -> freeKept(address))) {
       kept.add(address);
       return CudaResult.SUCCESS;
     }
-    return forget(address, freeing.getAsInt());
+    int result = freeing.getAsInt();
+    if (result != 0) {
+      state.owned.add(address, allocation.lengthBytes);
+    }
+    return forget(address, result);
   }
 
   private void freeKept(long address) {
@@ -186,6 +191,7 @@ final class DeviceMemory implements MemoryOps {
       long address = all.next().getKey();
       Allocation allocation = allocations.get(address);
       if (allocation.context == context) {
+        state.owned.remove(address);
         state.exports.withdraw(allocation.kind(), address, () -> {});
         kept.remove(address);
         state.ledger.release(allocation.gpu, allocation.lengthBytes);
@@ -219,6 +225,7 @@ final class DeviceMemory implements MemoryOps {
   private void finish(int tag, int result, long out, int outBytes, Allocation allocation) {
     if (result == 0) {
       allocations.put(Memory.getLong(out), allocation);
+      state.owned.add(Memory.getLong(out), allocation.lengthBytes);
     } else {
       state.ledger.release(allocation.gpu, allocation.lengthBytes);
     }

@@ -25,7 +25,7 @@ final class Downloads implements DownloadOps {
   @Override
   public void memcpyDtoH(int tag, long source, long lengthBytes, int stream) {
     ContextState context = state.current;
-    int refused = check(context, stream, lengthBytes);
+    int refused = check(context, stream, source, lengthBytes);
     if (refused != 0) {
       state.reply(tag, refused);
       return;
@@ -51,7 +51,7 @@ final class Downloads implements DownloadOps {
   @Override
   public int memcpyDtoHPosted(int copy, long source, long lengthBytes, int stream) {
     ContextState context = state.current;
-    int refused = check(context, stream, lengthBytes);
+    int refused = check(context, stream, source, lengthBytes);
     if (refused != 0) {
       state.answers.reply(copy, refused);
       return refused;
@@ -78,11 +78,11 @@ final class Downloads implements DownloadOps {
     Box.Side from = state.side(array, address, x, y, z, pitch, rows);
     Box box = new Box(width, height, depth);
     ContextState context = state.current;
-    int refused = check(context, stream, 0);
+    int refused = check(context, stream, 0, 0);
     if (refused == 0 && from.array() == SessionServices.NO_HANDLE) {
       refused = CudaResult.INVALID_HANDLE;
     }
-    if (refused == 0 && !(box.isGood() && from.isGood(box))) {
+    if (refused == 0 && !(box.isGood() && from.isGood(box) && state.owns(from, box))) {
       refused = CudaResult.INVALID_VALUE;
     }
     if (refused != 0) {
@@ -109,11 +109,11 @@ final class Downloads implements DownloadOps {
                                 streamHandle))));
   }
 
-  private int check(ContextState context, int stream, long lengthBytes) {
+  private int check(ContextState context, int stream, long source, long lengthBytes) {
     if (!context.exists()) {
       return CudaResult.INVALID_CONTEXT;
     }
-    if (lengthBytes < 0) {
+    if (lengthBytes < 0 || !state.owned.owns(source, lengthBytes)) {
       return CudaResult.INVALID_VALUE;
     }
     if (state.waits.size() >= SessionState.MAX_WAITS) {
@@ -198,7 +198,7 @@ final class Downloads implements DownloadOps {
       context.events.give(event);
       if (result == 0) {
         result =
-            new PieceReader(state.backend, context)
+            new PieceReader(state.backend, state.owned, context)
                 .read(
                     source,
                     lengthBytes,

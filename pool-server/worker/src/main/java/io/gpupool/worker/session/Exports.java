@@ -16,6 +16,9 @@ final class Exports {
   /** CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR. */
   static final int DESCRIPTOR = 1;
 
+  /** Memory that nobody else can have. */
+  private static final int NO_HANDLE_TYPE = 0;
+
   private static final int MAX_EXPORTS = 1 << 16;
 
   private final Exchange exchange;
@@ -27,6 +30,11 @@ final class Exports {
 
   Exports(Exchange exchange) {
     this.exchange = exchange;
+  }
+
+  /** Whether memory can be made for others by handles of this CUmemAllocationHandleType. */
+  static boolean isHandleType(int type) {
+    return type == NO_HANDLE_TYPE || type == DESCRIPTOR;
   }
 
   Exchange exchange() {

@@ -3,9 +3,12 @@ package io.gpupool.worker.session;
 
 import io.gpupool.cuda.Backend;
 import io.gpupool.cuda.SessionServices;
+import io.gpupool.cuda.WireStruct;
 import io.gpupool.worker.os.Memory;
+import java.util.HashSet;
+import java.util.Set;
 
-/** What nodes of graphs do, handed to the backend. Used by the session's thread alone. */
+/** The work of nodes of graphs, as the backend is given it. Used by the session's thread alone. */
 final class GraphWork {
   /*
    * Kernel: u32 each function, grid x y z, block x y z, shared bytes, attribute count, parameter
@@ -22,14 +25,8 @@ final class GraphWork {
   static final int CONDITIONAL = 13;
 
   private static final int KERNEL_BYTES = 40;
-  private static final int ATTRIBUTE_BYTES = 72;
   private static final int MAX_ATTRIBUTES = 64;
-  private static final int COPY_BYTES = 200;
-  private static final int FILL_BYTES = 40;
   private static final int EVENT_BYTES = 8;
-
-  /** Attributes whose value holds no handle of the client's: 1 to 6, 8 to 11, 14. */
-  private static final int PLAIN_ATTRIBUTES = 0b100_1111_0111_1110;
 
   // CUDA_KERNEL_NODE_PARAMS
   private static final int PARAMS_SHAPE = 8;
@@ -40,6 +37,9 @@ final class GraphWork {
 
   private final SessionState state;
   private final Backend backend;
+
+  /** Conditions that the backend has made for the session, and that are still there. */
+  private final Set<Long> conditions = new HashSet<>();
 
   /** Address of the graphs that the backend gave to the latest conditional node. */
   private long bodies;
@@ -58,106 +58,114 @@ final class GraphWork {
     backend = state.backend;
   }
 
+  void addCondition(long handle) {
+    conditions.add(handle);
+  }
+
+  void removeCondition(long handle) {
+    conditions.remove(handle);
+  }
+
   /** Adds a node; its handle, or a CUresult, negated. */
-  long add(int type, Place place, long source, int lengthBytes) {
+  long add(int type, Place place, WireStruct source) {
     long out = state.out();
-    int result =
-        switch (type) {
-          case KERNEL -> addKernel(out, place, source, lengthBytes);
-          case COPY ->
-              lengthBytes != COPY_BYTES
-                  ? CudaResult.INVALID_VALUE
-                  : backend.cuGraphAddMemcpyNode(
-                      out, place.graph, place.dependencies, place.count, source, place.context);
-          case FILL ->
-              lengthBytes != FILL_BYTES
-                  ? CudaResult.INVALID_VALUE
-                  : backend.cuGraphAddMemsetNode(
-                      out, place.graph, place.dependencies, place.count, source, place.context);
-          case EMPTY ->
-              backend.cuGraphAddEmptyNode(out, place.graph, place.dependencies, place.count);
-          case EVENT_WAIT, EVENT_RECORD -> addEvent(type, out, place, source, lengthBytes);
-          case CONDITIONAL -> addConditional(out, place, source, lengthBytes);
-          default -> CudaResult.NOT_SUPPORTED;
-        };
+    int result;
+    try {
+      result =
+          switch (type) {
+            case KERNEL -> addKernel(out, place, source);
+            case COPY ->
+                backend.cuGraphAddMemcpyNode(
+                    out,
+                    place.graph,
+                    place.dependencies,
+                    place.count,
+                    BoxParams.writeCopy(state, source, state.in()),
+                    place.context);
+            case FILL ->
+                backend.cuGraphAddMemsetNode(
+                    out,
+                    place.graph,
+                    place.dependencies,
+                    place.count,
+                    BoxParams.writeFill(state, source, state.in()),
+                    place.context);
+            case EMPTY ->
+                backend.cuGraphAddEmptyNode(out, place.graph, place.dependencies, place.count);
+            case EVENT_WAIT -> {
+              long event = event(source);
+              yield backend.cuGraphAddEventWaitNode(
+                  out, place.graph, place.dependencies, place.count, event);
+            }
+            case EVENT_RECORD -> {
+              long event = event(source);
+              yield backend.cuGraphAddEventRecordNode(
+                  out, place.graph, place.dependencies, place.count, event);
+            }
+            case CONDITIONAL -> addConditional(out, place, source);
+            default -> CudaResult.NOT_SUPPORTED;
+          };
+    } catch (RefusedException e) {
+      result = e.result();
+    }
     return result == 0 ? Memory.getLong(out) : -result;
   }
 
   /** Has later launches do something else in a node. */
-  int set(int type, long exec, long node, long source, int lengthBytes, long context) {
-    return switch (type) {
-      case KERNEL -> {
-        long params = kernelParams(source, lengthBytes);
-        yield params < 0
-            ? (int) -params
-            : backend.cuGraphExecKernelNodeSetParams_v2(exec, node, params);
-      }
-      case COPY ->
-          lengthBytes != COPY_BYTES
-              ? CudaResult.INVALID_VALUE
-              : backend.cuGraphExecMemcpyNodeSetParams(exec, node, source, context);
-      case FILL ->
-          lengthBytes != FILL_BYTES
-              ? CudaResult.INVALID_VALUE
-              : backend.cuGraphExecMemsetNodeSetParams(exec, node, source, context);
-      case EVENT_WAIT, EVENT_RECORD -> {
-        long event = event(source, lengthBytes);
-        if (event == SessionServices.NO_HANDLE) {
-          yield CudaResult.INVALID_HANDLE;
-        }
-        yield type == EVENT_WAIT
-            ? backend.cuGraphExecEventWaitNodeSetEvent(exec, node, event)
-            : backend.cuGraphExecEventRecordNodeSetEvent(exec, node, event);
-      }
-      case CONDITIONAL ->
-          ConditionalNode.isWellFormed(source, lengthBytes)
-              ? backend.cuGraphExecNodeSetParams(
-                  exec, node, ConditionalNode.params(state.in(), source, context))
-              : CudaResult.INVALID_VALUE;
-      default -> CudaResult.NOT_SUPPORTED;
-    };
+  int set(int type, long exec, long node, WireStruct source, long context) {
+    try {
+      return switch (type) {
+        case KERNEL -> backend.cuGraphExecKernelNodeSetParams_v2(exec, node, kernelParams(source));
+        case COPY ->
+            backend.cuGraphExecMemcpyNodeSetParams(
+                exec, node, BoxParams.writeCopy(state, source, state.in()), context);
+        case FILL ->
+            backend.cuGraphExecMemsetNodeSetParams(
+                exec, node, BoxParams.writeFill(state, source, state.in()), context);
+        case EVENT_WAIT -> backend.cuGraphExecEventWaitNodeSetEvent(exec, node, event(source));
+        case EVENT_RECORD -> backend.cuGraphExecEventRecordNodeSetEvent(exec, node, event(source));
+        case CONDITIONAL ->
+            backend.cuGraphExecNodeSetParams(exec, node, conditionalParams(source, context));
+        default -> CudaResult.NOT_SUPPORTED;
+      };
+    } catch (RefusedException e) {
+      return e.result();
+    }
   }
 
-  private int addKernel(long out, Place place, long source, int lengthBytes) {
-    long params = kernelParams(source, lengthBytes);
-    if (params < 0) {
-      return (int) -params;
-    }
+  private int addKernel(long out, Place place, WireStruct source) throws RefusedException {
+    long params = kernelParams(source);
     int result =
         backend.cuGraphAddKernelNode_v2(out, place.graph, place.dependencies, place.count, params);
-    int attributes = Memory.getInt(source + 32);
+    int attributes = source.i32(32);
+    long attribute = state.in();
     for (int i = 0; i < attributes && result == 0; i++) {
-      long attribute = source + KERNEL_BYTES + (long) ATTRIBUTE_BYTES * i;
-      int id = Memory.getInt(attribute);
-      boolean plain = id >= 0 && id < Integer.SIZE && (PLAIN_ATTRIBUTES >>> id & 1) != 0;
-      result =
-          plain
-              ? backend.cuGraphKernelNodeSetAttribute(Memory.getLong(out), id, attribute + 8)
-              : CudaResult.NOT_SUPPORTED;
+      long at = KERNEL_BYTES + (long) LaunchAttribute.BYTES * i;
+      result = LaunchAttribute.write(state, source, at, false, attribute);
+      if (result == 0) {
+        result =
+            backend.cuGraphKernelNodeSetAttribute(
+                Memory.getLong(out), Memory.getInt(attribute), attribute + LaunchAttribute.VALUE);
+      }
     }
     return result;
   }
 
-  private int addEvent(int type, long out, Place place, long source, int lengthBytes) {
-    long event = event(source, lengthBytes);
-    if (event == SessionServices.NO_HANDLE) {
-      return CudaResult.INVALID_HANDLE;
-    }
-    return type == EVENT_WAIT
-        ? backend.cuGraphAddEventWaitNode(out, place.graph, place.dependencies, place.count, event)
-        : backend.cuGraphAddEventRecordNode(
-            out, place.graph, place.dependencies, place.count, event);
-  }
-
-  private int addConditional(long out, Place place, long source, int lengthBytes) {
-    if (!ConditionalNode.isWellFormed(source, lengthBytes)) {
-      return CudaResult.INVALID_VALUE;
-    }
-    long params = ConditionalNode.params(state.in(), source, place.context);
+  private int addConditional(long out, Place place, WireStruct source) throws RefusedException {
+    long params = conditionalParams(source, place.context);
     int result =
         backend.cuGraphAddNode_v2(out, place.graph, place.dependencies, 0, place.count, params);
     bodies = result == 0 ? ConditionalNode.bodies(params) : 0;
     return result;
+  }
+
+  private long conditionalParams(WireStruct source, long context) throws RefusedException {
+    boolean known =
+        ConditionalNode.isWellFormed(source) && conditions.contains(ConditionalNode.handle(source));
+    if (!known) {
+      throw new RefusedException(CudaResult.INVALID_VALUE);
+    }
+    return ConditionalNode.params(state.in(), source, context);
   }
 
   /** The backend's graph that is a body of the conditional node added last. */
@@ -165,40 +173,41 @@ final class GraphWork {
     return Memory.getLong(bodies + (long) Long.BYTES * index);
   }
 
-  private long event(long source, int lengthBytes) {
-    return lengthBytes != EVENT_BYTES
-        ? SessionServices.NO_HANDLE
-        : state.events.get(Memory.getInt(source));
+  private long event(WireStruct source) throws RefusedException {
+    long event =
+        source.is(EVENT_BYTES) ? state.events.get(source.i32(0)) : SessionServices.NO_HANDLE;
+    if (event == SessionServices.NO_HANDLE) {
+      throw new RefusedException(CudaResult.INVALID_HANDLE);
+    }
+    return event;
   }
 
-  /** A CUDA_KERNEL_NODE_PARAMS of what came; or a CUresult, negated. */
-  private long kernelParams(long source, int lengthBytes) {
-    if (lengthBytes < KERNEL_BYTES) {
-      return -CudaResult.INVALID_VALUE;
-    }
-    int attributes = Memory.getInt(source + 32);
-    int parameterBytes = Memory.getInt(source + 36);
+  /** A CUDA_KERNEL_NODE_PARAMS of what came. */
+  private long kernelParams(WireStruct source) throws RefusedException {
+    long lengthBytes = source.lengthBytes();
+    int attributes = lengthBytes < KERNEL_BYTES ? -1 : source.i32(32);
+    int parameterBytes = lengthBytes < KERNEL_BYTES ? -1 : source.i32(36);
     boolean inBounds =
         attributes >= 0
             && attributes <= MAX_ATTRIBUTES
             && parameterBytes >= 0
             && parameterBytes <= lengthBytes;
-    long fixed = KERNEL_BYTES + (long) ATTRIBUTE_BYTES * attributes;
+    long fixed = KERNEL_BYTES + (long) LaunchAttribute.BYTES * attributes;
     if (!inBounds || lengthBytes != fixed + Frames.padded(parameterBytes)) {
-      return -CudaResult.INVALID_VALUE;
+      throw new RefusedException(CudaResult.INVALID_VALUE);
     }
-    long function = state.functions.get(Memory.getInt(source));
+    long function = state.functions.get(source.i32(0));
     if (function == SessionServices.NO_HANDLE) {
-      return -CudaResult.INVALID_HANDLE;
+      throw new RefusedException(CudaResult.INVALID_HANDLE);
     }
     long params = state.in();
     long extra = params + PARAMS_BYTES;
     Memory.clear(params, PARAMS_BYTES + EXTRA_BYTES + 8);
     Memory.putLong(params, function);
-    Memory.copy(source + 4, params + PARAMS_SHAPE, PARAMS_SHAPE_BYTES);
+    source.copyNumbers(4, PARAMS_SHAPE_BYTES, params + PARAMS_SHAPE);
     Memory.putLong(params + PARAMS_EXTRA, extra);
     Memory.putLong(extra, Launches.PARAM_BUFFER_POINTER);
-    Memory.putLong(extra + 8, source + fixed);
+    Memory.putLong(extra + 8, source.kernelParameters(fixed, parameterBytes));
     Memory.putLong(extra + 16, Launches.PARAM_BUFFER_SIZE);
     Memory.putLong(extra + 24, extra + EXTRA_BYTES);
     Memory.putLong(extra + EXTRA_BYTES, parameterBytes);

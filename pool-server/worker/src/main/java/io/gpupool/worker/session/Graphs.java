@@ -4,6 +4,7 @@ package io.gpupool.worker.session;
 import io.gpupool.cuda.Dispatcher;
 import io.gpupool.cuda.GraphOps;
 import io.gpupool.cuda.SessionServices;
+import io.gpupool.cuda.WireStruct;
 import io.gpupool.worker.os.Memory;
 import java.lang.foreign.Arena;
 import java.util.ArrayList;
@@ -44,6 +45,9 @@ final class Graphs implements GraphOps {
 
     /** Numbers of the bodies of its conditional nodes. */
     final List<Integer> bodies = new ArrayList<>();
+
+    /** The backend's handles of its conditions. */
+    final List<Long> conditions = new ArrayList<>();
 
     long exec;
     long[] nodes = new long[16];
@@ -107,35 +111,35 @@ final class Graphs implements GraphOps {
 
   /** What is wrong with a node is told when its graph is instantiated. */
   @Override
-  public int graphAddNodes(int number, long records, long lengthBytes) {
+  public int graphAddNodes(int number, WireStruct records) {
     Graph graph = graphs.get(number);
     if (graph == null || graph.root.exec != 0) {
       return CudaResult.INVALID_VALUE;
     }
+    long lengthBytes = records.lengthBytes();
     try (Arena arena = Arena.ofConfined()) {
       long dependencies = arena.allocate(lengthBytes * 2 + 8, 8).address();
       for (long at = 0; at < lengthBytes && graph.failure == 0; ) {
-        long record = records + at;
         long left = lengthBytes - at;
         if (left < RECORD_BYTES) {
           return Dispatcher.MALFORMED;
         }
-        long bytes = Memory.getInt(record) & 0xffffffffL;
-        long after = Memory.getInt(record + 8) & 0xffffffffL;
-        long workBytes = Memory.getInt(record + 12) & 0xffffffffL;
+        long bytes = records.u32(at);
+        long after = records.u32(at + 8);
+        long workBytes = records.u32(at + 12);
         if (bytes > left || bytes != workStart(after) + workBytes) {
           return Dispatcher.MALFORMED;
         }
-        addNode(graph, record, (int) after, (int) workBytes, dependencies);
+        addNode(graph, records.part(at, bytes), (int) after, dependencies);
         at += bytes;
       }
     }
     return CudaResult.SUCCESS;
   }
 
-  private void addNode(Graph graph, long record, int after, int workBytes, long dependencies) {
-    int type = Memory.getShort(record + 4);
-    int contextNumber = Memory.getShort(record + 6);
+  private void addNode(Graph graph, WireStruct record, int after, long dependencies) {
+    int type = record.u16(4);
+    int contextNumber = record.u16(6);
     ContextState context = contextNumber == 0 ? state.current : contexts.find(contextNumber);
     if (graph.count == MAX_NODES || totalNodes >= 4L * MAX_NODES) {
       graph.fail(CudaResult.OUT_OF_MEMORY);
@@ -146,20 +150,21 @@ final class Graphs implements GraphOps {
       return;
     }
     for (int i = 0; i < after; i++) {
-      int before = Memory.getInt(record + RECORD_BYTES + 4L * i);
+      int before = record.i32(RECORD_BYTES + 4L * i);
       if (before < 0 || before >= graph.count) {
         graph.fail(CudaResult.INVALID_VALUE);
         return;
       }
       Memory.putLong(dependencies + 8L * i, graph.nodes[before]);
     }
-    long source = record + workStart(after);
+    long workStart = workStart(after);
+    WireStruct source = record.part(workStart, record.lengthBytes() - workStart);
     boolean foreign = context.handle != state.current.handle;
     if (foreign) {
       state.backend.cuCtxSetCurrent(context.handle);
     }
     GraphWork.Place place = new GraphWork.Place(graph.handle, dependencies, after, context.handle);
-    long node = work.add(type, place, source, workBytes);
+    long node = work.add(type, place, source);
     if (foreign) {
       state.backend.cuCtxSetCurrent(state.current.handle);
     }
@@ -175,7 +180,7 @@ final class Graphs implements GraphOps {
   }
 
   /** Numbers the graphs that came with the conditional node added last, as its work says. */
-  private void takeBodies(Graph graph, long source) {
+  private void takeBodies(Graph graph, WireStruct source) {
     for (int i = 0; i < ConditionalNode.count(source); i++) {
       int number = ConditionalNode.bodyNumber(source, i);
       if (graphs.containsKey(number) || graphs.size() == MAX_GRAPHS) {
@@ -197,6 +202,10 @@ final class Graphs implements GraphOps {
       result =
           state.backend.cuGraphConditionalHandleCreate(
               out, graph.handle, state.current.handle, value, flags);
+      if (result == 0) {
+        graph.conditions.add(Memory.getLong(out));
+        work.addCondition(Memory.getLong(out));
+      }
     }
     state.reply(tag, result, out, result == 0 && handleWanted ? Long.BYTES : 0);
   }
@@ -226,6 +235,7 @@ final class Graphs implements GraphOps {
     for (int number : graph.bodies) {
       Graph body = graphs.remove(number);
       dropBodies(body);
+      body.conditions.forEach(work::removeCondition);
       totalNodes -= body.count;
     }
     graph.bodies.clear();
@@ -278,18 +288,13 @@ final class Graphs implements GraphOps {
   }
 
   @Override
-  public int graphSetNode(int number, int node, long source, long lengthBytes) {
+  public int graphSetNode(int number, int node, WireStruct source) {
     Graph graph = executable(number);
     if (graph == null || node < 0 || node >= graph.count) {
       return CudaResult.INVALID_VALUE;
     }
     return work.set(
-        graph.types[node],
-        graph.root.exec,
-        graph.nodes[node],
-        source,
-        (int) lengthBytes,
-        state.current.handle);
+        graph.types[node], graph.root.exec, graph.nodes[node], source, state.current.handle);
   }
 
   @Override
@@ -345,6 +350,7 @@ final class Graphs implements GraphOps {
   /** The backend's parts of it; bodies are parts of theirs. */
   private int release(Graph graph) {
     totalNodes -= graph.count;
+    graph.conditions.forEach(work::removeCondition);
     if (graph.root != graph) {
       return CudaResult.SUCCESS;
     }

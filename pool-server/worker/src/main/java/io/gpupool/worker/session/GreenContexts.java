@@ -2,6 +2,7 @@
 package io.gpupool.worker.session;
 
 import io.gpupool.cuda.GreenOps;
+import io.gpupool.cuda.WireStruct;
 import io.gpupool.worker.os.Memory;
 import java.lang.foreign.Arena;
 import java.util.ArrayList;
@@ -119,10 +120,10 @@ final class GreenContexts implements GreenOps {
   }
 
   @Override
-  public void resourceDescribe(int tag, int descriptor, long numbersAddress, long numbersBytes) {
+  public void resourceDescribe(int tag, int descriptor, WireStruct numbers) {
     List<byte[]> found = new ArrayList<>();
-    for (long at = 0; at + 4 <= numbersBytes && found.size() <= MAX_GROUPS; at += 4) {
-      found.add(resources.get(Memory.getInt(numbersAddress + at)));
+    for (long at = 0; at + 4 <= numbers.lengthBytes() && found.size() <= MAX_GROUPS; at += 4) {
+      found.add(resources.get(numbers.i32(at)));
     }
     if (found.isEmpty() || found.size() > MAX_GROUPS || found.contains(null)) {
       state.reply(tag, CudaResult.INVALID_VALUE);

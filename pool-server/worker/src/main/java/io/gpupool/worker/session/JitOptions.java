@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.gpupool.worker.session;
 
+import io.gpupool.cuda.WireStruct;
 import io.gpupool.worker.os.Memory;
 import java.lang.foreign.Arena;
 
@@ -26,14 +27,14 @@ final class JitOptions {
    *
    * @param options entries of {@code u32 option, u32 0, u64 value}
    */
-  JitOptions(Arena arena, long options, long lengthBytes) {
+  JitOptions(Arena arena, WireStruct options) {
     keys = arena.allocate(4L * (MAX_OPTIONS + 4), 8).address();
     values = arena.allocate(8L * (MAX_OPTIONS + 4), 8).address();
-    long entries = Math.min(lengthBytes / ENTRY_BYTES, MAX_OPTIONS);
+    long entries = Math.min(options.lengthBytes() / ENTRY_BYTES, MAX_OPTIONS);
     for (long i = 0; i < entries; i++) {
-      int option = Memory.getInt(options + i * ENTRY_BYTES);
+      int option = options.i32(i * ENTRY_BYTES);
       if (option >= 0 && option < Long.SIZE && (PLAIN >>> option & 1) != 0) {
-        add(option, Memory.getLong(options + i * ENTRY_BYTES + 8));
+        add(option, options.u64(i * ENTRY_BYTES + 8));
       }
     }
   }

@@ -5,6 +5,7 @@ import io.gpupool.cuda.Backend;
 import io.gpupool.cuda.Dispatcher;
 import io.gpupool.cuda.LaunchOps;
 import io.gpupool.cuda.SessionServices;
+import io.gpupool.cuda.WireStruct;
 import io.gpupool.worker.os.Memory;
 import io.gpupool.worker.os.Posix;
 
@@ -25,15 +26,9 @@ final class Launches implements LaunchOps {
   private static final int ATTRIBUTE_COUNT = 52;
   private static final int FIXED_BYTES = 56;
 
-  private static final int ATTRIBUTE_BYTES = 72;
+  private static final int ATTRIBUTE_BYTES = LaunchAttribute.BYTES;
   private static final int MAX_ATTRIBUTES = 64;
   private static final int FLAG_COOPERATIVE = 1;
-  private static final int ATTRIBUTE_COOPERATIVE = 2;
-  private static final int ATTRIBUTE_PROGRAMMATIC_EVENT = 7;
-  private static final int ATTRIBUTE_COMPLETION_EVENT = 12;
-
-  /** Attributes whose value holds no handle of the client's: 0 to 6, 8 to 11, 14. */
-  private static final int PLAIN_ATTRIBUTES = 0b100_1111_0111_1111;
 
   static final long PARAM_BUFFER_POINTER = 1;
   static final long PARAM_BUFFER_SIZE = 2;
@@ -120,18 +115,19 @@ final class Launches implements LaunchOps {
    */
   @Override
   public void functionClusters(
-      int tag, int function, int active, long source, long lengthBytes, boolean valueWanted) {
+      int tag, int function, int active, WireStruct source, boolean valueWanted) {
     long handle = state.functions.get(function);
-    int count = lengthBytes < SHAPE_BYTES + 4 ? -1 : Memory.getInt(source + SHAPE_BYTES);
+    long lengthBytes = source.lengthBytes();
+    int count = lengthBytes < SHAPE_BYTES + 4 ? -1 : source.i32(SHAPE_BYTES);
     int result =
         handle == SessionServices.NO_HANDLE
             ? CudaResult.INVALID_HANDLE
             : count < 0 || lengthBytes != SHAPE_BYTES + 4 + (long) ATTRIBUTE_BYTES * count
                 ? CudaResult.INVALID_VALUE
-                : putAttributes(source + SHAPE_BYTES + 4, count);
+                : putAttributes(source, SHAPE_BYTES + 4, count);
     long out = state.out();
     if (result == 0) {
-      putConfig(source, Memory.getInt(source + CONFIG_SHARED_BYTES), 0, count);
+      putConfig(source, 0, source.i32(CONFIG_SHARED_BYTES), 0, count);
       result =
           active != 0
               ? backend.cuOccupancyMaxActiveClusters(out, handle, config)
@@ -142,50 +138,42 @@ final class Launches implements LaunchOps {
 
   private int launchWithAttributes(long frame, long function, long stream, int attributeCount) {
     int count = attributeCount;
-    int result = putAttributes(frame + FIXED_BYTES, attributeCount);
+    WireStruct request =
+        WireStruct.at(frame, FIXED_BYTES + (long) ATTRIBUTE_BYTES * attributeCount);
+    int result = putAttributes(request, FIXED_BYTES, attributeCount);
     if (result != 0) {
       return result;
     }
     if ((Memory.getInt(frame + FLAGS) & FLAG_COOPERATIVE) != 0) {
       long target = attributes + (long) ATTRIBUTE_BYTES * count;
       Memory.clear(target, ATTRIBUTE_BYTES);
-      Memory.putInt(target, ATTRIBUTE_COOPERATIVE);
+      Memory.putInt(target, LaunchAttribute.COOPERATIVE);
       Memory.putInt(target + 8, 1);
       count++;
     }
-    putConfig(frame + GRID, Memory.getInt(frame + SHARED_BYTES), stream, count);
+    putConfig(request, GRID, request.i32(SHARED_BYTES), stream, count);
     return backend.cuLaunchKernelEx(config, function, 0, extra);
   }
 
-  private void putConfig(long shape, int sharedBytes, long stream, int attributeCount) {
-    Memory.copy(shape, config, CONFIG_SHARED_BYTES);
+  private void putConfig(
+      WireStruct source, long shape, int sharedBytes, long stream, int attributeCount) {
+    source.copyNumbers(shape, CONFIG_SHARED_BYTES, config);
     Memory.putInt(config + CONFIG_SHARED_BYTES, sharedBytes);
     Memory.putLong(config + CONFIG_STREAM, stream);
     Memory.putLong(config + CONFIG_ATTRIBUTES, attributes);
     Memory.putInt(config + CONFIG_ATTRIBUTE_COUNT, attributeCount);
   }
 
-  /** Copies attributes to where the driver reads them, events as the backend's. */
-  private int putAttributes(long first, int count) {
+  /** Writes attributes to where the driver reads them. */
+  private int putAttributes(WireStruct source, long first, int count) {
     if (count > MAX_ATTRIBUTES) {
       return CudaResult.INVALID_VALUE;
     }
-    for (int i = 0; i < count; i++) {
-      long source = first + (long) ATTRIBUTE_BYTES * i;
-      long target = attributes + (long) ATTRIBUTE_BYTES * i;
-      int id = Memory.getInt(source);
-      Memory.copy(source, target, ATTRIBUTE_BYTES);
-      if (id == ATTRIBUTE_PROGRAMMATIC_EVENT || id == ATTRIBUTE_COMPLETION_EVENT) {
-        long number = Memory.getLong(source + 8);
-        long event = number == (int) number ? state.events.get((int) number) : 0;
-        if (event == SessionServices.NO_HANDLE || event == 0) {
-          return CudaResult.INVALID_HANDLE;
-        }
-        Memory.putLong(target + 8, event);
-      } else if (id < 0 || id >= Integer.SIZE || (PLAIN_ATTRIBUTES >>> id & 1) == 0) {
-        return CudaResult.NOT_SUPPORTED;
-      }
+    int result = CudaResult.SUCCESS;
+    for (int i = 0; i < count && result == 0; i++) {
+      long offset = (long) ATTRIBUTE_BYTES * i;
+      result = LaunchAttribute.write(state, source, first + offset, true, attributes + offset);
     }
-    return CudaResult.SUCCESS;
+    return result;
   }
 }

@@ -2,6 +2,7 @@
 package io.gpupool.worker.session;
 
 import io.gpupool.cuda.LinkOps;
+import io.gpupool.cuda.WireStruct;
 import io.gpupool.worker.os.Memory;
 import java.lang.foreign.Arena;
 import java.util.ArrayList;
@@ -42,8 +43,7 @@ final class Links implements LinkOps {
   }
 
   @Override
-  public void linkCreate(
-      int tag, int number, long options, long optionsBytes, int infoBytes, int errorBytes) {
+  public void linkCreate(int tag, int number, WireStruct options, int infoBytes, int errorBytes) {
     int refused = state.current.exists() ? CudaResult.SUCCESS : CudaResult.INVALID_CONTEXT;
     if (refused == 0 && links.containsKey(number)) {
       refused = CudaResult.INVALID_VALUE;
@@ -56,7 +56,7 @@ final class Links implements LinkOps {
       return;
     }
     Link link = new Link(state.current, infoBytes, errorBytes);
-    JitOptions jit = new JitOptions(link.arena, options, optionsBytes);
+    JitOptions jit = new JitOptions(link.arena, options);
     link.info.addTo(jit, true);
     link.error.addTo(jit, false);
     long out = state.out();
@@ -79,8 +79,7 @@ final class Links implements LinkOps {
       int image,
       long name,
       long nameBytes,
-      long options,
-      long optionsBytes,
+      WireStruct options,
       long infoCapacityBytes,
       long errorCapacityBytes) {
     Link link = links.get(number);
@@ -89,9 +88,12 @@ final class Links implements LinkOps {
     if (result == 0 && (address == 0 || nameBytes > MAX_NAME_BYTES)) {
       result = CudaResult.INVALID_VALUE;
     }
+    if (result == 0 && !state.backend.isSoundImage(address, images.lengthBytes(image))) {
+      result = CudaResult.INVALID_IMAGE;
+    }
     if (result == 0) {
       try (Arena arena = Arena.ofConfined()) {
-        JitOptions jit = new JitOptions(arena, options, optionsBytes);
+        JitOptions jit = new JitOptions(arena, options);
         long text = arena.allocate(nameBytes + 1).address();
         Memory.copy(name, text, nameBytes);
         result =

@@ -40,7 +40,8 @@ final class MemoryPools implements PoolOps {
   @Override
   public void poolCreate(int tag, int pool, int gpu, long maxBytes, int shareable) {
     int refused = pool < FIRST_MADE ? CudaResult.INVALID_VALUE : made.check(pool);
-    if (refused == 0 && (gpu < 0 || gpu >= devices.size())) {
+    boolean sound = gpu >= 0 && gpu < devices.size() && Exports.isHandleType(shareable);
+    if (refused == 0 && !sound) {
       refused = CudaResult.INVALID_VALUE;
     }
     if (refused != 0) {

@@ -42,7 +42,8 @@ final class Mirrors implements MirrorOps {
             && blockBytes >= Mirror.MIN_BLOCK_BYTES
             && blockBytes <= Mirror.MAX_BLOCK_BYTES
             && Integer.bitCount(blockBytes) == 1
-            && lengthBytes / blockBytes <= MAX_BLOCKS;
+            && lengthBytes / blockBytes <= MAX_BLOCKS
+            && state.owned.owns(address, lengthBytes);
     if (refused == 0 && (!sound || mirrors.containsKey(address))) {
       refused = CudaResult.INVALID_VALUE;
     }
@@ -119,7 +120,7 @@ final class Mirrors implements MirrorOps {
       state.backend.cuCtxSetCurrent(context.handle);
       byte[] changed = new byte[(mirror.blocks() + 7) / 8];
       int result =
-          new PieceReader(state.backend, context)
+          new PieceReader(state.backend, state.owned, context)
               .read(
                   mirror.address,
                   mirror.lengthBytes,

@@ -3,6 +3,7 @@ package io.gpupool.worker.session;
 
 import io.gpupool.cuda.ModuleOps;
 import io.gpupool.cuda.SessionServices;
+import io.gpupool.cuda.WireStruct;
 import io.gpupool.worker.os.Memory;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
@@ -40,6 +41,9 @@ final class Modules implements ModuleOps {
     /** Variables that were counted when they were asked for. */
     final Set<Long> countedGlobals = new HashSet<>();
 
+    /** Variables whose addresses the program knows. */
+    final Set<Long> knownGlobals = new HashSet<>();
+
     long countedBytes;
 
     LoadedModule(
@@ -62,8 +66,7 @@ final class Modules implements ModuleOps {
       int tag,
       int module,
       int image,
-      long options,
-      long optionsBytes,
+      WireStruct options,
       long infoLogCapacity,
       long errorLogCapacity,
       long functionsCapacity) {
@@ -77,7 +80,7 @@ final class Modules implements ModuleOps {
       return;
     }
     try (Arena arena = Arena.ofConfined()) {
-      JitOptions jit = new JitOptions(arena, options, optionsBytes);
+      JitOptions jit = new JitOptions(arena, options);
       LogBuffer info = new LogBuffer(arena, infoLogCapacity);
       LogBuffer error = new LogBuffer(arena, errorLogCapacity);
       info.addTo(jit, true);
@@ -124,6 +127,7 @@ final class Modules implements ModuleOps {
       return CudaResult.INVALID_HANDLE;
     }
     Object owner = state.modules.owner(module);
+    ((LoadedModule) owner).knownGlobals.forEach(state.owned::remove);
     int result = blocking.call(() -> state.backend.cuModuleUnload(handle));
     forget((LoadedModule) owner);
     loaded.remove(owner);
@@ -217,6 +221,9 @@ final class Modules implements ModuleOps {
       if (result == 0) {
         LoadedModule owner = (LoadedModule) state.modules.owner(module);
         result = countGlobal(owner, Memory.getLong(out), Memory.getLong(out + 8));
+        if (result == 0 && owner.knownGlobals.add(Memory.getLong(out))) {
+          state.owned.add(Memory.getLong(out), Memory.getLong(out + 8));
+        }
       }
       if (!addressWanted) {
         Memory.putLong(out, Memory.getLong(out + 8));
@@ -304,6 +311,7 @@ final class Modules implements ModuleOps {
   }
 
   private void forget(LoadedModule module) {
+    module.knownGlobals.forEach(state.owned::remove);
     state.ledger.release(module.context.gpu, module.countedBytes);
     state.functions.removeOwnedBy(module);
     state.modules.remove(module.number);

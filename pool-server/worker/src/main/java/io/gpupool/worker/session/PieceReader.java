@@ -14,6 +14,7 @@ final class PieceReader {
   private static final int NON_BLOCKING = 1;
 
   private final Backend backend;
+  private final OwnedMemory owned;
   private final ContextState context;
 
   /** Takes the pieces, in order. */
@@ -27,8 +28,9 @@ final class PieceReader {
     void take(long offset, long address, int lengthBytes);
   }
 
-  PieceReader(Backend backend, ContextState context) {
+  PieceReader(Backend backend, OwnedMemory owned, ContextState context) {
     this.backend = backend;
+    this.owned = owned;
     this.context = context;
   }
 
@@ -55,7 +57,7 @@ final class PieceReader {
         return result;
       }
       long stream = Memory.getLong(out);
-      try (PieceRing ring = new PieceRing(backend, context, stream)) {
+      try (PieceRing ring = new PieceRing(backend, owned, context, stream)) {
         return staged(source, lengthBytes, taker, ring);
       } finally {
         backend.cuStreamDestroy_v2(stream);

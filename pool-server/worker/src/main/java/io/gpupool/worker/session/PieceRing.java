@@ -8,6 +8,7 @@ final class PieceRing implements AutoCloseable {
   private static final int BLOCKS = 4;
 
   private final Backend backend;
+  private final OwnedMemory owned;
   private final ContextState context;
   private final long stream;
   private final long[] blocks = new long[BLOCKS];
@@ -15,8 +16,9 @@ final class PieceRing implements AutoCloseable {
   private int head;
   private int used;
 
-  PieceRing(Backend backend, ContextState context, long stream) {
+  PieceRing(Backend backend, OwnedMemory owned, ContextState context, long stream) {
     this.backend = backend;
+    this.owned = owned;
     this.context = context;
     this.stream = stream;
   }
@@ -41,7 +43,12 @@ final class PieceRing implements AutoCloseable {
     if (events[place] < 0) {
       return (int) -events[place];
     }
-    int result = backend.cuMemcpyDtoHAsync_v2(blocks[place], source, lengthBytes, stream);
+    long block = blocks[place];
+    int result =
+        owned.whileOwned(
+            source,
+            lengthBytes,
+            () -> backend.cuMemcpyDtoHAsync_v2(block, source, lengthBytes, stream));
     if (result == 0) {
       result = backend.cuEventRecord(events[place], stream);
     }

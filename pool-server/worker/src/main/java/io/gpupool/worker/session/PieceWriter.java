@@ -16,6 +16,7 @@ final class PieceWriter {
   private static final int BLOCKS = 2;
 
   private final Backend backend;
+  private final OwnedMemory owned;
   private final ContextState context;
   private final long target;
   private final boolean direct;
@@ -25,8 +26,10 @@ final class PieceWriter {
   private int turn;
   private int result;
 
-  PieceWriter(Backend backend, ContextState context, long target, long lengthBytes) {
+  PieceWriter(
+      Backend backend, OwnedMemory owned, ContextState context, long target, long lengthBytes) {
     this.backend = backend;
+    this.owned = owned;
     this.context = context;
     this.target = target;
     direct = backend.isReadable(target, lengthBytes);
@@ -57,7 +60,13 @@ final class PieceWriter {
       makeStream();
     }
     if (result == 0) {
-      note(backend.cuMemcpyHtoDAsync_v2(target + offset, blocks[turn], lengthBytes, stream));
+      note(
+          owned.whileOwned(
+              target + offset,
+              lengthBytes,
+              () ->
+                  backend.cuMemcpyHtoDAsync_v2(
+                      target + offset, blocks[turn], lengthBytes, stream)));
     }
     if (result == 0) {
       note(backend.cuEventRecord(events[turn], stream));

@@ -27,12 +27,13 @@ final class Pull {
       ContextState context,
       int link,
       Backend backend,
+      OwnedMemory owned,
       long target,
       long lengthBytes,
       long skipped) {
     this.context = context;
     this.link = link;
-    writer = new PieceWriter(backend, context, target, lengthBytes);
+    writer = new PieceWriter(backend, owned, context, target, lengthBytes);
     this.lengthBytes = lengthBytes;
     this.skipped = skipped;
   }

@@ -101,6 +101,7 @@ final class Reads {
       return PieceReader.readDirectly(allow.source, allow.lengthBytes, taker);
     }
     state.backend.cuCtxSetCurrent(context.handle);
-    return new PieceReader(state.backend, context).read(allow.source, allow.lengthBytes, taker);
+    return new PieceReader(state.backend, state.owned, context)
+        .read(allow.source, allow.lengthBytes, taker);
   }
 }

@@ -3,6 +3,7 @@ package io.gpupool.worker.session;
 
 import io.gpupool.cuda.ReferenceOps;
 import io.gpupool.cuda.SessionServices;
+import io.gpupool.cuda.WireStruct;
 import io.gpupool.worker.os.Memory;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
@@ -20,10 +21,7 @@ final class References implements ReferenceOps {
   /** CU_TRSA_OVERRIDE_FORMAT. */
   private static final int OVERRIDE_FORMAT = 1;
 
-  /** CUresourcetype; {@link #NOTHING} is none of CUDA's. */
-  private static final int TYPE_LINEAR = 2;
-
-  private static final int TYPE_PITCHED = 3;
+  /** In place of a CUresourcetype: the reference is bound to nothing any more. */
   private static final int NOTHING = -1;
 
   private final SessionState state;
@@ -73,34 +71,28 @@ final class References implements ReferenceOps {
       int property,
       int format,
       int channels,
-      long resource,
-      long resourceBytes,
-      long texture,
-      long textureBytes) {
-    if (!isKnown(reference, false) || textureBytes != Textures.TEXTURE_BYTES) {
+      WireStruct resource,
+      WireStruct texture) {
+    if (!isKnown(reference, false) || !texture.is(Textures.TEXTURE_BYTES)) {
       return CudaResult.INVALID_VALUE;
     }
     return switch (property) {
-      case 0 ->
-          resourceBytes == Textures.RESOURCE_BYTES
-              ? setResource(reference, resource)
-              : CudaResult.INVALID_VALUE;
+      case 0 -> setResource(reference, resource);
       case 1 -> state.backend.cuTexRefSetFormat(reference, format, channels);
       case 2, 3, 4 -> {
         int dimension = property - 2;
         yield state.backend.cuTexRefSetAddressMode(
-            reference, dimension, Memory.getInt(texture + 4L * dimension));
+            reference, dimension, texture.i32(4L * dimension));
       }
-      case 5 -> state.backend.cuTexRefSetFilterMode(reference, Memory.getInt(texture + 12));
-      case 6 -> state.backend.cuTexRefSetFlags(reference, Memory.getInt(texture + 16));
-      case 7 -> state.backend.cuTexRefSetMaxAnisotropy(reference, Memory.getInt(texture + 20));
-      case 8 -> state.backend.cuTexRefSetMipmapFilterMode(reference, Memory.getInt(texture + 24));
-      case 9 -> state.backend.cuTexRefSetMipmapLevelBias(reference, real(texture + 28));
+      case 5 -> state.backend.cuTexRefSetFilterMode(reference, texture.i32(12));
+      case 6 -> state.backend.cuTexRefSetFlags(reference, texture.i32(16));
+      case 7 -> state.backend.cuTexRefSetMaxAnisotropy(reference, texture.i32(20));
+      case 8 -> state.backend.cuTexRefSetMipmapFilterMode(reference, texture.i32(24));
+      case 9 -> state.backend.cuTexRefSetMipmapLevelBias(reference, texture.f32(28));
       case 10 ->
-          state.backend.cuTexRefSetMipmapLevelClamp(
-              reference, real(texture + 32), real(texture + 36));
+          state.backend.cuTexRefSetMipmapLevelClamp(reference, texture.f32(32), texture.f32(36));
       case 11 -> {
-        Memory.copy(texture + 40, state.in(), 16);
+        texture.copyNumbers(40, 16, state.in());
         yield state.backend.cuTexRefSetBorderColor(reference, state.in());
       }
       default -> CudaResult.INVALID_VALUE;
@@ -121,36 +113,36 @@ final class References implements ReferenceOps {
     return known != null && known.surface == surface && known.isOf(state);
   }
 
-  private int setResource(long reference, long given) {
-    long resource = state.in();
-    int refused = Textures.numbersToHandles(state, given, resource);
-    if (refused != 0) {
-      return refused;
+  private int setResource(long reference, WireStruct given) {
+    if (given.is(Resource.BYTES) && given.i32(0) == NOTHING) {
+      return state.backend.cuTexRefSetAddress_v2(state.out(), reference, 0, 0);
     }
-    long handle = Memory.getLong(resource + 8);
-    return switch (Memory.getInt(resource)) {
-      case Textures.TYPE_ARRAY ->
-          state.backend.cuTexRefSetArray(reference, handle, OVERRIDE_FORMAT);
-      case Textures.TYPE_MIPMAPPED_ARRAY ->
-          state.backend.cuTexRefSetMipmappedArray(reference, handle, OVERRIDE_FORMAT);
-      case TYPE_LINEAR ->
-          state.backend.cuTexRefSetAddress_v2(
-              state.out(), reference, handle, Memory.getLong(resource + 24));
-      case TYPE_PITCHED -> {
-        long pitchBytes = Memory.getLong(resource + 40);
-        // Into the order of CUDA_ARRAY_DESCRIPTOR: width, height, format and channels.
-        long formatAndChannels = Memory.getLong(resource + 16);
-        Memory.putLong(resource, Memory.getLong(resource + 24));
-        Memory.putLong(resource + 8, Memory.getLong(resource + 32));
-        Memory.putLong(resource + 16, formatAndChannels);
-        yield state.backend.cuTexRefSetAddress2D_v3(reference, resource, handle, pitchBytes);
-      }
-      case NOTHING -> state.backend.cuTexRefSetAddress_v2(state.out(), reference, 0, 0);
-      default -> CudaResult.INVALID_VALUE;
-    };
+    try {
+      return bind(reference, Resource.read(state, given));
+    } catch (RefusedException e) {
+      return e.result();
+    }
   }
 
-  private static float real(long at) {
-    return Float.intBitsToFloat(Memory.getInt(at));
+  private int bind(long reference, Resource resource) {
+    return switch (resource.type()) {
+      case Resource.ARRAY ->
+          state.backend.cuTexRefSetArray(reference, resource.at(), OVERRIDE_FORMAT);
+      case Resource.MIPMAPPED_ARRAY ->
+          state.backend.cuTexRefSetMipmappedArray(reference, resource.at(), OVERRIDE_FORMAT);
+      case Resource.LINEAR ->
+          state.backend.cuTexRefSetAddress_v2(
+              state.out(), reference, resource.at(), resource.first());
+      default -> {
+        // CUDA_ARRAY_DESCRIPTOR: width, height, format and channels.
+        long description = state.in();
+        Memory.putLong(description, resource.first());
+        Memory.putLong(description + 8, resource.height());
+        Memory.putInt(description + 16, resource.format());
+        Memory.putInt(description + 20, resource.channels());
+        yield state.backend.cuTexRefSetAddress2D_v3(
+            reference, description, resource.at(), resource.pitchBytes());
+      }
+    };
   }
 }

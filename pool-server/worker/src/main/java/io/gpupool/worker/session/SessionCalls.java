@@ -178,6 +178,12 @@ final class SessionCalls implements SessionTopics, SessionOps {
   }
 
   @Override
+  public boolean ownsMemory(
+      long address, long pitchBytes, long elements, int elementBytes, long rows) {
+    return state.owned.owns(address, pitchBytes, elements, elementBytes, rows);
+  }
+
+  @Override
   public boolean answerDeferred(int tag) {
     if (op == Ops.ctxResetPrimary) {
       return false;

@@ -26,6 +26,7 @@ final class SessionState {
   final List<LeasedGpu> gpus;
   final Ledger ledger;
   final Exports exports;
+  final OwnedMemory owned;
   final ExecutorService threads;
   final HandleTable streams = new HandleTable();
   final HandleTable events = new HandleTable();
@@ -56,6 +57,7 @@ final class SessionState {
     this.gpus = gpus;
     this.ledger = ledger;
     this.exports = exports;
+    owned = new OwnedMemory(backend);
     this.threads = threads;
     noContext = new ContextState(backend, 0, -1, -1, 0, false);
     current = noContext;
@@ -81,6 +83,11 @@ final class SessionState {
     return array == 0
         ? new Box.Side(0, address, 0, 0, 0, pitch, rows)
         : new Box.Side(arrays.get(array), 0, x, y, z, 0, 0);
+  }
+
+  /** Whether the memory of a box is the session's; an array is, by its number. */
+  boolean owns(Box.Side side, Box box) {
+    return side.array() != 0 || owned.owns(side.address(), side.spanBytes(box));
   }
 
   /** Answers a fenced call, remembering an error that stays. */

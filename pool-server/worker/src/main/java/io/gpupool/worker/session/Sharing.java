@@ -182,6 +182,7 @@ final class Sharing implements ShareOps {
           new Opened(token, kind, state.current, Memory.getLong(out), taken.lengthBytes());
       byToken.put(token, opened);
       byAddress.put(opened.address, opened);
+      state.owned.add(opened.address, opened.lengthBytes);
       answer(tag, opened);
     } catch (NotSharedException e) {
       state.reply(tag, e.result());
@@ -205,6 +206,7 @@ final class Sharing implements ShareOps {
     int result = CudaResult.SUCCESS;
     if (--opened.times == 0) {
       byAddress.remove(address);
+      state.owned.remove(address);
       result = blocking.call(() -> end(opened));
       forget(opened);
     }
@@ -227,6 +229,7 @@ final class Sharing implements ShareOps {
     for (Iterator<Opened> all = byAddress.values().iterator(); all.hasNext(); ) {
       Opened opened = all.next();
       if (opened.context == context) {
+        state.owned.remove(opened.address);
         int ignored = end(opened);
         all.remove();
         forget(opened);

@@ -4,7 +4,9 @@ package io.gpupool.worker.session;
 import io.gpupool.cuda.Backend;
 import io.gpupool.cuda.SessionServices;
 import io.gpupool.cuda.StreamOps;
+import io.gpupool.cuda.WireStruct;
 import io.gpupool.worker.os.Memory;
+import java.lang.foreign.Arena;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
@@ -13,7 +15,6 @@ import java.util.function.IntSupplier;
 /** Streams, events and the calls that wait for them. Used by the session's thread alone. */
 final class Streams implements StreamOps {
   private static final int NON_BLOCKING = 1;
-  private static final int MEMORY_OPERATION_BYTES = 48;
 
   private final SessionState state;
   private long[] gathered = new long[8];
@@ -155,22 +156,29 @@ final class Streams implements StreamOps {
         : state.backend.cuEventRecordWithFlags(eventHandle, streamHandle, flags);
   }
 
-  /**
-   * Puts memory operations into a stream.
-   *
-   * @param operations array of CUstreamBatchMemOpParams, 48 bytes each
-   */
+  /** Puts memory operations into a stream: all of them, or none if one is not the session's. */
   @Override
-  public int streamMemoryOperations(int stream, long operations, long lengthBytes) {
+  public int streamMemoryOperations(int stream, WireStruct operations) {
     long handle = state.stream(stream);
     if (handle == SessionServices.NO_HANDLE) {
       return CudaResult.INVALID_HANDLE;
     }
-    if (lengthBytes == 0 || lengthBytes % MEMORY_OPERATION_BYTES != 0) {
+    long lengthBytes = operations.lengthBytes();
+    if (lengthBytes == 0 || lengthBytes % MemoryOperations.BYTES != 0) {
       return CudaResult.INVALID_VALUE;
     }
-    int count = (int) (lengthBytes / MEMORY_OPERATION_BYTES);
-    return state.backend.cuStreamBatchMemOp_v2(handle, count, operations, 0);
+    int count = (int) (lengthBytes / MemoryOperations.BYTES);
+    try (Arena arena = Arena.ofConfined()) {
+      long params = arena.allocate(lengthBytes, Long.BYTES).address();
+      for (int i = 0; i < count; i++) {
+        long to = params + (long) MemoryOperations.BYTES * i;
+        int refused = MemoryOperations.write(state, operations, i, to);
+        if (refused != 0) {
+          return refused;
+        }
+      }
+      return state.backend.cuStreamBatchMemOp_v2(handle, count, params, 0);
+    }
   }
 
   /** Records an event behind all that is in a context's streams. */

@@ -2,12 +2,15 @@
 package io.gpupool.worker.session;
 
 import io.gpupool.cuda.TensorMapOps;
+import io.gpupool.cuda.WireStruct;
 import io.gpupool.worker.os.Memory;
 import java.lang.foreign.Arena;
+import java.nio.ByteBuffer;
+import java.util.LinkedHashSet;
 
 /**
- * Has the backend make tensor maps, which are values and nothing of the session's. Used by the
- * session's thread alone.
+ * The maker of tensor maps, which are the backend's values and nothing of the session's. Used by
+ * the session's thread alone.
  *
  * <pre>
  *   0 u32 kind   4 u32 type      8 u32 rank       12 u32 interleave
@@ -26,21 +29,27 @@ final class TensorMaps implements TensorMapOps {
   private static final int IM2COL = 1;
   private static final int IM2COL_WIDE = 2;
 
+  /** How many maps are remembered; the oldest go first. */
+  private static final int MAX_MADE = 1 << 14;
+
   private final SessionState state;
+
+  /** The maps that the backend has made: it is to change no other bytes. */
+  private final LinkedHashSet<ByteBuffer> made = new LinkedHashSet<>();
 
   TensorMaps(SessionState state) {
     this.state = state;
   }
 
   @Override
-  public void tensorMapEncode(
-      int tag, long tensorAddress, long tensorBytes, long mapCapacityBytes) {
-    if (tensorBytes != TENSOR_BYTES) {
+  public void tensorMapEncode(int tag, WireStruct given, long mapCapacityBytes) {
+    if (!given.is(TENSOR_BYTES)) {
       state.reply(tag, CudaResult.INVALID_VALUE);
       return;
     }
     long tensor = state.in();
-    Memory.copy(tensorAddress, tensor, TENSOR_BYTES);
+    // Numbers all: the address is one that kernels will use, and goes into the map as it is.
+    given.copyNumbers(0, TENSOR_BYTES, tensor);
     int rank = Memory.getInt(tensor + 8);
     int result = check();
     if (result == 0 && (rank < 1 || rank > MAX_RANK)) {
@@ -118,14 +127,19 @@ final class TensorMaps implements TensorMapOps {
 
   @Override
   public void tensorMapReplace(
-      int tag, long mapAddress, long mapBytes, long address, long replacedCapacityBytes) {
-    int result = mapBytes == MAP_BYTES ? check() : CudaResult.INVALID_VALUE;
+      int tag, WireStruct given, long address, long replacedCapacityBytes) {
+    int result =
+        given.is(MAP_BYTES) && made.contains(key(given)) ? check() : CudaResult.INVALID_VALUE;
     long map = state.out();
     if (result == 0) {
-      Memory.copy(mapAddress, map, MAP_BYTES);
+      given.copyNumbers(0, MAP_BYTES, map);
       result = state.backend.cuTensorMapReplaceAddress(map, address);
     }
     answer(tag, result, map, replacedCapacityBytes);
+  }
+
+  private static ByteBuffer key(WireStruct map) {
+    return ByteBuffer.wrap(map.bytes(0, MAP_BYTES));
   }
 
   private int check() {
@@ -137,6 +151,10 @@ final class TensorMaps implements TensorMapOps {
       state.reply(tag, result);
       return;
     }
+    if (made.size() >= MAX_MADE) {
+      made.removeFirst();
+    }
+    made.add(ByteBuffer.wrap(Memory.bytes(map, MAP_BYTES)));
     try (Arena arena = Arena.ofConfined()) {
       Payload payload = new Payload(arena, MAP_BYTES + 16);
       payload.variable(capacityBytes >= MAP_BYTES, Memory.bytes(map, MAP_BYTES));

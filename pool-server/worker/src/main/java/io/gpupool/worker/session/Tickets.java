@@ -194,7 +194,7 @@ final class Tickets implements TicketOps, PeerListener {
     if (refused != 0 || !peers.isPeer(link) || lengthBytes <= 0) {
       return refused == 0 ? CudaResult.INVALID_VALUE : refused;
     }
-    Pull pull = new Pull(context, link, state.backend, target, lengthBytes, skipped);
+    Pull pull = new Pull(context, link, state.backend, state.owned, target, lengthBytes, skipped);
     if (pulls.putIfAbsent(ticket, pull) != null) {
       return CudaResult.INVALID_VALUE;
     }

@@ -41,7 +41,7 @@ final class Uploads implements UploadOps {
     if (streamHandle == SessionServices.NO_HANDLE) {
       return CudaResult.INVALID_HANDLE;
     }
-    if (lengthBytes > Frames.MAX_DATA_BYTES) {
+    if (lengthBytes > Frames.MAX_DATA_BYTES || !state.owned.owns(destination, lengthBytes)) {
       return CudaResult.INVALID_VALUE;
     }
     if (lengthBytes <= readAtOnceBytes) {
@@ -88,7 +88,7 @@ final class Uploads implements UploadOps {
         || from.array() == SessionServices.NO_HANDLE) {
       return CudaResult.INVALID_HANDLE;
     }
-    return box.isGood() && to.isGood(box) && from.isGood(box)
+    return box.isGood() && isGood(to, box) && isGood(from, box)
         ? state.backend.cuMemcpy3DAsync_v2(box.describe(state.in(), to, from), streamHandle)
         : CudaResult.INVALID_VALUE;
   }
@@ -119,7 +119,7 @@ final class Uploads implements UploadOps {
     if (streamHandle == SessionServices.NO_HANDLE || to.array() == SessionServices.NO_HANDLE) {
       return CudaResult.INVALID_HANDLE;
     }
-    boolean good = box.isGood() && to.isGood(box);
+    boolean good = box.isGood() && isGood(to, box);
     if (!good || box.lengthBytes() != lengthBytes || lengthBytes > Frames.MAX_DATA_BYTES) {
       return CudaResult.INVALID_VALUE;
     }
@@ -133,6 +133,10 @@ final class Uploads implements UploadOps {
         lengthBytes,
         streamHandle,
         block -> writeAtOnce(to, box, block, streamHandle));
+  }
+
+  private boolean isGood(Box.Side side, Box box) {
+    return side.isGood(box) && state.owns(side, box);
   }
 
   private int writeAtOnce(Box.Side to, Box box, long source, long streamHandle) {

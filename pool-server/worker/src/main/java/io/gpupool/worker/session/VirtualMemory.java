@@ -18,6 +18,10 @@ import java.util.TreeMap;
 final class VirtualMemory implements VirtualMemoryOps {
   private static final int MAX_BLOCKS = 1 << 20;
   private static final int MAX_MAPPINGS = 1 << 20;
+  private static final int MAX_RESERVATIONS = 1 << 16;
+
+  /** CUmemAccess_flags: none, reading, or reading and writing. */
+  private static final int MAX_ACCESS = 3;
 
   /* CUmemAllocationProp: i32 type, i32 handle types, CUmemLocation, u64 metadata, flags. */
   private static final int PROP_BYTES = 32;
@@ -31,6 +35,9 @@ final class VirtualMemory implements VirtualMemoryOps {
   private final List<Integer> devices;
   private final Map<Integer, Block> blocks = new HashMap<>();
   private final TreeMap<Long, Mapped> mappings = new TreeMap<>();
+
+  /** The addresses that the session has reserved, with the lengths. */
+  private final TreeMap<Long, Long> reservations = new TreeMap<>();
 
   private long nextId;
 
@@ -74,19 +81,51 @@ final class VirtualMemory implements VirtualMemoryOps {
   @Override
   public void vmReserve(
       int tag, long lengthBytes, long alignmentBytes, long wanted, boolean addressWanted) {
+    if (reservations.size() >= MAX_RESERVATIONS) {
+      state.reply(tag, CudaResult.OUT_OF_MEMORY);
+      return;
+    }
     long out = state.out();
     int result = state.backend.cuMemAddressReserve(out, lengthBytes, alignmentBytes, wanted, 0);
+    if (result == 0) {
+      reservations.put(Memory.getLong(out), lengthBytes);
+      state.owned.add(Memory.getLong(out), lengthBytes);
+    }
     state.reply(tag, result, out, Long.BYTES);
   }
 
   @Override
   public void vmFree(int tag, long address, long lengthBytes) {
-    state.reply(tag, state.backend.cuMemAddressFree(address, lengthBytes));
+    Long reserved = reservations.get(address);
+    if (reserved == null || reserved != lengthBytes) {
+      state.reply(tag, CudaResult.INVALID_VALUE);
+      return;
+    }
+    state.owned.remove(address);
+    int result = state.backend.cuMemAddressFree(address, lengthBytes);
+    if (result == 0) {
+      reservations.remove(address);
+    } else {
+      state.owned.add(address, lengthBytes);
+    }
+    state.reply(tag, result);
+  }
+
+  private boolean isReserved(long address, long lengthBytes) {
+    Map.Entry<Long, Long> entry = reservations.floorEntry(address);
+    return entry != null
+        && lengthBytes > 0
+        && lengthBytes <= entry.getValue()
+        && address - entry.getKey() <= entry.getValue() - lengthBytes;
   }
 
   @Override
   public void vmCreate(int tag, int number, int gpu, long lengthBytes, int shareable) {
-    boolean sound = isGpu(gpu) && lengthBytes > 0 && !blocks.containsKey(number);
+    boolean sound =
+        isGpu(gpu)
+            && lengthBytes > 0
+            && !blocks.containsKey(number)
+            && Exports.isHandleType(shareable);
     int refused = sound ? CudaResult.SUCCESS : CudaResult.INVALID_VALUE;
     state.exports.endReleased();
     if (sound && (blocks.size() >= MAX_BLOCKS || !state.ledger.reserve(gpu, lengthBytes))) {
@@ -147,7 +186,8 @@ final class VirtualMemory implements VirtualMemoryOps {
   @Override
   public void vmMap(int tag, long address, long lengthBytes, long offset, int number) {
     Block block = blocks.get(number);
-    if (block == null || block.released || mappings.size() >= MAX_MAPPINGS) {
+    boolean sound = block != null && !block.released && isReserved(address, lengthBytes);
+    if (!sound || mappings.size() >= MAX_MAPPINGS) {
       state.reply(tag, CudaResult.INVALID_VALUE);
       return;
     }
@@ -161,7 +201,10 @@ final class VirtualMemory implements VirtualMemoryOps {
 
   @Override
   public void vmUnmap(int tag, long address, long lengthBytes) {
-    int result = state.backend.cuMemUnmap(address, lengthBytes);
+    int result =
+        isReserved(address, lengthBytes)
+            ? state.backend.cuMemUnmap(address, lengthBytes)
+            : CudaResult.INVALID_VALUE;
     if (result == 0) {
       Map<Long, Mapped> gone = mappings.subMap(address, address + lengthBytes);
       for (Mapped mapped : gone.values()) {
@@ -175,7 +218,8 @@ final class VirtualMemory implements VirtualMemoryOps {
 
   @Override
   public void vmSetAccess(int tag, long address, long lengthBytes, int gpu, int flags) {
-    if (!isGpu(gpu)) {
+    boolean sound = isGpu(gpu) && flags >= 0 && flags <= MAX_ACCESS;
+    if (!sound || !isReserved(address, lengthBytes)) {
       state.reply(tag, CudaResult.INVALID_VALUE);
       return;
     }
@@ -186,7 +230,7 @@ final class VirtualMemory implements VirtualMemoryOps {
 
   @Override
   public void vmGetAccess(int tag, long address, int gpu, boolean flagsWanted) {
-    if (!isGpu(gpu)) {
+    if (!isGpu(gpu) || !isReserved(address, 1)) {
       state.reply(tag, CudaResult.INVALID_VALUE);
       return;
     }

@@ -85,6 +85,11 @@ interface SoftMemoryCalls extends SoftCalls {
   }
 
   @Override
+  default boolean checksAddresses() {
+    return true;
+  }
+
+  @Override
   default boolean isReadable(long address, long lengthBytes) {
     return state().gpu().devices().stream()
         .anyMatch(device ->

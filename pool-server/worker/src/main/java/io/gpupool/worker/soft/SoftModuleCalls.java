@@ -26,6 +26,12 @@ interface SoftModuleCalls extends SoftCalls {
   /** CUfunc_cache and CUsharedconfig have values below this. */
   int PREFERENCE_VALUES = 4;
 
+  /** Images are read within their lengths. */
+  @Override
+  default boolean isSoundImage(long image, long imageBytes) {
+    return true;
+  }
+
   @Override
   default int loadModule(
       long module, long image, long imageBytes, int numOptions, long options, long optionValues) {

@@ -2,7 +2,6 @@
 package io.gpupool.worker.session;
 
 import io.gpupool.contract.Contract;
-import io.gpupool.contract.Field;
 import io.gpupool.contract.Op;
 import java.io.IOException;
 import java.io.UncheckedIOException;
@@ -20,10 +19,7 @@ final class OpSlots {
       slots[0] = -1;
       for (Op op : contract.ops()) {
         boolean plain =
-            !op.raw()
-                && op.fields().stream()
-                    .noneMatch(
-                        field -> field.role() == Field.Role.IN && field.type() == Field.Type.BYTES);
+            !op.raw() && op.fields().stream().noneMatch(field -> field.type().isInputBuffer());
         slots[op.number()] = plain ? op.fields().size() : -1;
       }
       return slots;

@@ -312,8 +312,9 @@ class PassThroughTest extends SessionOnTestDriver {
 
   private static byte[] fatBinary(String image) {
     byte[] text = image.getBytes(StandardCharsets.UTF_8);
-    ByteBuffer binary = ByteBuffer.allocate(16 + text.length).order(ByteOrder.LITTLE_ENDIAN);
-    binary.putInt(FATBIN_MAGIC).putInt(16 << 16 | 1).putLong(text.length).put(text);
+    ByteBuffer binary = ByteBuffer.allocate(80 + text.length).order(ByteOrder.LITTLE_ENDIAN);
+    binary.putInt(FATBIN_MAGIC).putInt(16 << 16 | 1).putLong(64 + text.length);
+    binary.putInt(1).putInt(64).putLong(text.length).position(80).put(text);
     return binary.array();
   }
 

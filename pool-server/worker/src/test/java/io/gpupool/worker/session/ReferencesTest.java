@@ -50,9 +50,10 @@ class ReferencesTest extends SessionOnTestDriver {
     byte[] texture = new byte[104];
     set(plane, 0, resource(0, ARRAY, 0, 0, 0), texture);
     assertThat(outcome()).isZero();
-    set(plane, 0, resource(LINEAR, 4096, 64, 0, 0), texture);
+    long memory = session.allocate(5 * 64);
+    set(plane, 0, resource(LINEAR, memory, 64, 0, 0), texture);
     assertThat(outcome()).isZero();
-    set(plane, 0, resource(PITCHED, 8192, 7, 5, 64), texture);
+    set(plane, 0, resource(PITCHED, memory, 7, 5, 64), texture);
     assertThat(outcome()).isZero();
     set(plane, 0, resource(NOTHING, 0, 0, 0, 0), texture);
     assertThat(outcome()).isZero();
