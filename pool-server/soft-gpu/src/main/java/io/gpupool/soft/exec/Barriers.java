@@ -53,6 +53,11 @@ final class Barriers {
     return were;
   }
 
+  /** As above, and they stay so. */
+  boolean areReleased() {
+    return released;
+  }
+
   /** Arrival at a barrier for all threads; returns whether the thread was the last one. */
   boolean arriveAll(int thread, int id) {
     if (arrived[id]++ == 0) {

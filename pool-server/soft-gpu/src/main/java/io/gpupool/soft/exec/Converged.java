@@ -12,6 +12,9 @@ import java.util.Arrays;
 final class Converged {
   private static final int ENDED = -1;
 
+  /** Operations after which a warp, which may be waiting for others, lets them run. */
+  private static final int MAX_TURNS = 4096;
+
   private final ThreadBlock block;
   private final Waiting waiting;
 
@@ -21,6 +24,10 @@ final class Converged {
   private RegionTable table = RegionTable.EMPTY;
   private int warps;
   private boolean ready;
+  private boolean apart;
+
+  /** Operations of the warp that ran last, since it began to run. */
+  private int turns;
 
   Converged(ThreadBlock block, Waiting waiting) {
     this.block = block;
@@ -48,22 +55,72 @@ final class Converged {
     return ready;
   }
 
+  boolean hasRegions() {
+    return !table.isEmpty();
+  }
+
   /** Looks whether the threads of each warp have come together again. */
-  void gather() {
-    ready = !table.isEmpty();
+  boolean gather() {
+    ready = hasRegions();
     for (int warp = 0; warp < warps && ready; warp++) {
-      int first = first(warp);
-      int place = waiting.state(first) == Waiting.ENDED ? ENDED : waiting.resumePoint(first);
-      ready = place == ENDED || table.waits()[place] != RegionTable.NONE;
-      for (int thread = first; thread < end(warp) && ready; thread++) {
-        byte state = waiting.state(thread);
-        ready =
-            place == ENDED
-                ? state == Waiting.ENDED
-                : state == Waiting.READY && waiting.resumePoint(thread) == place;
-      }
-      at[warp] = place;
+      boolean ended = waiting.state(first(warp)) == Waiting.ENDED;
+      at[warp] = ended ? ENDED : waiting.resumePoint(first(warp));
+      ready = ended ? hasEnded(warp) : canResume(first(warp));
     }
+    return ready;
+  }
+
+  private boolean hasEnded(int warp) {
+    for (int thread = first(warp); thread < end(warp); thread++) {
+      if (waiting.state(thread) != Waiting.ENDED) {
+        return false;
+      }
+    }
+    return true;
+  }
+
+  /** Whether all threads of a warp can go on, from one place at which a region begins. */
+  boolean canResume(int first) {
+    int place = waiting.resumePoint(first);
+    if (!hasRegions() || table.waits()[place] == RegionTable.NONE) {
+      return false;
+    }
+    int end = end(first >> 5);
+    for (int thread = first; thread < end; thread++) {
+      if (waiting.state(thread) != Waiting.READY || waiting.resumePoint(thread) != place) {
+        return false;
+      }
+    }
+    return true;
+  }
+
+  /** Runs a warp whose threads stand at one place to where they wait for others or part. */
+  Waiting.Round resume(KernelCode code, int first) {
+    block.throwIfStopped();
+    int warp = first >> 5;
+    at[warp] = waiting.resumePoint(first);
+    int next = runWarp(code, warp);
+    apart = next < 0;
+    if (!apart) {
+      Arrays.fill(block.places, first, end(warp), next);
+    }
+    handOver(first, end(warp));
+    return apart || hasMoved(first, next) ? Waiting.Round.MOVED : Waiting.Round.SPUN;
+  }
+
+  /** Whether a warp that was run to a place did more than spin. */
+  private boolean hasMoved(int first, int place) {
+    return place == 0
+        || switch (table.waits()[place]) {
+          case RegionTable.BARRIER -> true;
+          case RegionTable.WARP -> turns < MAX_TURNS;
+          default -> waiting.state(first) != Waiting.READY;
+        };
+  }
+
+  /** Whether the threads of the warp that was resumed last went different ways. */
+  boolean isApart() {
+    return apart;
   }
 
   /** Runs until all threads have ended (true) or have gone different ways (false). */
@@ -179,9 +236,13 @@ final class Converged {
     int y = first / block.ntidX % block.ntidY;
     int z = first / block.ntidX / block.ntidY;
     int next = at[warp];
+    turns = 0;
     do {
       next = code.runRegion(block, next, first, x, y, z, end(warp));
-    } while (next > 0 && table.waits()[next] == RegionTable.WARP && exchange(warp, next));
+    } while (next > 0
+        && table.waits()[next] == RegionTable.WARP
+        && ++turns < MAX_TURNS
+        && exchange(warp, next));
     return next;
   }
 
@@ -239,14 +300,17 @@ final class Converged {
         Arrays.fill(block.places, first(warp), end(warp), at[warp] == ENDED ? 0 : at[warp]);
       }
     }
-    int threads = waiting.threads();
-    for (int thread = 0; thread < threads; thread++) {
+    handOver(0, waiting.threads());
+  }
+
+  /** Has {@link Waiting} know the places of threads that left their regions. */
+  private void handOver(int first, int end) {
+    for (int thread = first; thread < end; thread++) {
       if (waiting.state(thread) != Waiting.ENDED) {
-        int place = block.places[thread];
-        waiting.leaveAt(thread, place);
+        waiting.leaveAt(thread, block.places[thread]);
       }
     }
-    for (int thread = 0; thread < threads; thread++) {
+    for (int thread = first; thread < end; thread++) {
       if (waiting.state(thread) == Waiting.READY) {
         int place = block.places[thread];
         switch (table.waits()[place]) {
@@ -256,6 +320,8 @@ final class Converged {
         }
       }
     }
+    // None of them runs ahead.
+    waiting.goBackTo(-1);
   }
 
   private static int first(int warp) {

@@ -254,15 +254,15 @@ public final class ThreadBlock {
 
   /** A thread arrives at a barrier for all threads; the number is below 16. */
   public boolean barrierAll(int thread, int id) {
-    return waiting.barriers().arriveAll(thread, id);
+    return waiting.barriers().arriveAll(thread, id) && waiting.runsAhead();
   }
 
   public boolean barrier(int thread, int id, int count) {
-    return waiting.barriers().arrive(thread, id, count, Barriers.NONE, 0);
+    return waiting.barriers().arrive(thread, id, count, Barriers.NONE, 0) && waiting.runsAhead();
   }
 
   public boolean barrierReduce(int thread, int id, int count, int operation, int value) {
-    return waiting.barriers().arrive(thread, id, count, operation, value);
+    return waiting.barriers().arrive(thread, id, count, operation, value) && waiting.runsAhead();
   }
 
   /** A thread arrives at the barrier of its cluster, which is this block. */

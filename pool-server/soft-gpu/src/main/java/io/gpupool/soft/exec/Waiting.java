@@ -104,6 +104,14 @@ final class Waiting {
     return returns[thread * (maxDepth - 1) + depth];
   }
 
+  /**
+   * Whether the last thread to come to a wait goes on at once; not where those who waited may go on
+   * together.
+   */
+  boolean runsAhead() {
+    return !converged.hasRegions();
+  }
+
   Barriers barriers() {
     return barriers;
   }
@@ -162,15 +170,15 @@ final class Waiting {
       if (converged.isReady() && converged.run(code)) {
         return true;
       }
+      if (barriers.wereReleased() && converged.gather()) {
+        continue;
+      }
       block.throwIfStopped();
       Round round = round(code);
       if (alive == 0) {
         return true;
       }
       boolean released = warps.releaseConverged(round != Round.MOVED);
-      if (barriers.wereReleased()) {
-        converged.gather();
-      }
       if (round == Round.MOVED || released) {
         idle = 0;
       } else if (round == Round.STOOD) {
@@ -188,65 +196,90 @@ final class Waiting {
   /** How often a warp goes on before others have their turn, for which it may be waiting. */
   private static final int MAX_GO_BACKS = 64;
 
-  private enum Round {
-    /** Some thread ended or came to a wait. */
-    MOVED,
+  /** What came of a turn of some threads; a later one outweighs those before it. */
+  enum Round {
+    /** No thread could run. */
+    STOOD,
     /** Threads ran, but only spun. */
     SPUN,
-    /** No thread could run. */
-    STOOD
+    /** Some thread ended or came to a wait. */
+    MOVED;
+
+    Round and(Round other) {
+      return compareTo(other) < 0 ? other : this;
+    }
   }
 
   private Round round(KernelCode code) {
     Round round = Round.STOOD;
-    int sizeX = block.ntidX;
-    int sizeY = block.ntidY;
-    int x = 0;
-    int y = 0;
-    int z = 0;
-    int warp = -1;
-    int goBacks = 0;
+    for (int first = 0; first < threads && !converged.isReady(); first += ThreadBlock.WARP) {
+      round = round.and(turn(code, first, Math.min(first + ThreadBlock.WARP, threads)));
+      if (converged.hasRegions() && barriers.wereReleased()) {
+        converged.gather();
+        round = Round.MOVED;
+      }
+    }
+    return round;
+  }
+
+  /** Runs the threads of a warp that can go on, together while they stand at one place. */
+  private Round turn(KernelCode code, int first, int end) {
+    Round round = Round.STOOD;
+    int goBacks = MAX_GO_BACKS;
     goBackTo = -1;
-    for (int thread = 0; thread < threads; thread++) {
-      if (thread >> 5 != warp) {
-        warp = thread >> 5;
-        goBacks = MAX_GO_BACKS;
+    int x = first % block.ntidX;
+    int y = first / block.ntidX % block.ntidY;
+    int z = first / block.ntidX / block.ntidY;
+    for (int thread = first; thread < end; thread++) {
+      if (thread == first && converged.canResume(first)) {
+        block.yieldTurns = yieldTurns(first);
+        round = round.and(converged.resume(code, first));
+        if (!converged.isApart()) {
+          return round;
+        }
       }
       if (states[thread] == READY) {
-        block.yieldTurns = spun[thread] ? ThreadBlock.YIELD_TURNS_AGAIN : ThreadBlock.YIELD_TURNS;
-        int next = code.run(block, thread, x, y, z, resume[thread]);
-        spun[thread] = states[thread] == READY && goBackTo < 0;
-        if (next == 0) {
-          end(thread);
-          round = Round.MOVED;
-        } else {
-          resume[thread] = next;
-          if (states[thread] != READY) {
-            round = Round.MOVED;
-          } else if (round == Round.STOOD) {
-            round = Round.SPUN;
-          }
+        round = round.and(runAlone(code, thread, x, y, z));
+        if (converged.hasRegions() && barriers.areReleased()) {
+          // The others of the warp may go on together with this one.
+          return Round.MOVED;
         }
       }
       if (goBackTo >= 0) {
         round = Round.MOVED;
         if (goBacks-- > 0) {
           thread = goBackTo - 1;
-          x = goBackTo % sizeX - 1;
-          y = goBackTo / sizeX % sizeY;
-          z = goBackTo / sizeX / sizeY;
+          x = goBackTo % block.ntidX - 1;
+          y = goBackTo / block.ntidX % block.ntidY;
+          z = goBackTo / block.ntidX / block.ntidY;
         }
         goBackTo = -1;
       }
-      if (++x == sizeX) {
+      if (++x == block.ntidX) {
         x = 0;
-        if (++y == sizeY) {
+        if (++y == block.ntidY) {
           y = 0;
           z++;
         }
       }
     }
     return round;
+  }
+
+  private int yieldTurns(int thread) {
+    return spun[thread] ? ThreadBlock.YIELD_TURNS_AGAIN : ThreadBlock.YIELD_TURNS;
+  }
+
+  private Round runAlone(KernelCode code, int thread, int x, int y, int z) {
+    block.yieldTurns = yieldTurns(thread);
+    int next = code.run(block, thread, x, y, z, resume[thread]);
+    spun[thread] = states[thread] == READY && goBackTo < 0;
+    if (next == 0) {
+      end(thread);
+      return Round.MOVED;
+    }
+    resume[thread] = next;
+    return states[thread] == READY ? Round.SPUN : Round.MOVED;
   }
 
   /** A thread that was run with others stands at a place now, or has ended. */

@@ -119,7 +119,7 @@ final class Warps {
     complete(warp, index);
     // The lanes go on in their order, as if together; the last one to come does not run ahead.
     int first = warp * ThreadBlock.WARP + Integer.numberOfTrailingZeros(group.arrived);
-    if (first == thread) {
+    if (first == thread && waiting.runsAhead()) {
       return true;
     }
     waiting.goBackTo(first);
