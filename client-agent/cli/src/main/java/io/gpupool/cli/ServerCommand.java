@@ -2,6 +2,7 @@
 package io.gpupool.cli;
 
 import io.gpupool.agent.LeaseWish;
+import io.gpupool.rest.HealthServer;
 import io.gpupool.rest.RestServer;
 import io.gpupool.server.PoolServer;
 import io.gpupool.server.ServerOptions;
@@ -21,6 +22,7 @@ import java.time.Duration;
 import java.util.LinkedHashMap;
 import java.util.Map;
 import java.util.Optional;
+import java.util.OptionalInt;
 import java.util.concurrent.Callable;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.TimeUnit;
@@ -135,6 +137,15 @@ final class ServerCommand implements Callable<Integer> {
       description = "REST, metrics and health; 0: any (default: ${DEFAULT-VALUE})")
   private int httpPort;
 
+  @Option(
+      names = "--health-port",
+      paramLabel = "PORT",
+      description = {
+        "health checks alone, in clear text and without tokens, on a port of their own; 0: any",
+        "(default: none; they are on the HTTP port, too)"
+      })
+  private OptionalInt healthPort = OptionalInt.empty();
+
   @Option(names = "--no-http", description = "opens no HTTP port")
   private boolean noHttp;
 
@@ -230,6 +241,7 @@ final class ServerCommand implements Callable<Integer> {
     logFormat.ifPresent(format -> LogConfiguration.setFormat(format.name()));
     LogConfiguration.forService();
     ServerOptions.checkPort(httpPort);
+    healthPort.ifPresent(ServerOptions::checkPort);
     Duration limit = LeaseWish.duration(drainLimit);
     ServerOptions options =
         new ServerOptions(
@@ -255,7 +267,8 @@ final class ServerCommand implements Callable<Integer> {
             limits.options(),
             Installation.find().worker());
     try (PoolServer server = PoolServer.start(options);
-        RestServer rest = openHttp(server)) {
+        RestServer rest = openHttp(server);
+        HealthServer health = openHealth(server)) {
       for (String gpu : server.describeGpus()) {
         System.out.println(gpu);
       }
@@ -273,7 +286,8 @@ final class ServerCommand implements Callable<Integer> {
               + host
               + ":"
               + server.dataPort()
-              + (rest == null ? "" : ", HTTP " + host + ":" + rest.port()));
+              + (rest == null ? "" : ", HTTP " + host + ":" + rest.port())
+              + (health == null ? "" : ", health " + host + ":" + health.port()));
       System.out.flush();
       drainNotice.ifPresent(file -> DrainNotice.await(file, () -> server.drain(() -> {})));
       Signals.awaitTermination();
@@ -317,5 +331,12 @@ final class ServerCommand implements Callable<Integer> {
         ? null
         : RestServer.start(
             server.reader(), server.calls(), new InetSocketAddress(listen, httpPort), server.tls());
+  }
+
+  /** Nothing where no health port is wanted. */
+  private HealthServer openHealth(PoolServer server) throws IOException {
+    return healthPort.isEmpty()
+        ? null
+        : HealthServer.start(server.reader(), new InetSocketAddress(listen, healthPort.getAsInt()));
   }
 }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.gpupool.rest;
 
+import com.sun.net.httpserver.Filter;
 import io.gpupool.rest.page.PageFilter;
 import io.gpupool.server.calls.Calls;
 import io.gpupool.server.service.PoolReader;
@@ -54,7 +55,16 @@ public final class RestServer implements AutoCloseable {
     }
     Dispatcher dispatcher =
         new Dispatcher(new Pool(pool, calls), Origins.of(pool, address.getAddress()));
-    http.serve(dispatcher, new PageFilter());
+    http.serve(
+        dispatcher,
+        Filter.beforeHandler(
+            "what all answers say",
+            exchange -> {
+              if (tls.isPresent()) {
+                exchange.getResponseHeaders().set("Strict-Transport-Security", "max-age=31536000");
+              }
+            }),
+        new PageFilter());
     return new RestServer(http);
   }
 

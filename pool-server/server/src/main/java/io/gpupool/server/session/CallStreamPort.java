@@ -3,6 +3,7 @@ package io.gpupool.server.session;
 
 import io.gpupool.server.tls.TlsGate;
 import io.gpupool.server.tls.TlsHandOver;
+import io.gpupool.transport.AcceptFailures;
 import io.gpupool.transport.Detaching;
 import io.gpupool.transport.EarlyBytes;
 import io.gpupool.transport.ExactReads;
@@ -48,6 +49,7 @@ public final class CallStreamPort {
         new ServerBootstrap()
             .group(loops)
             .channel(EpollServerSocketChannel.class)
+            .handler(new AcceptFailures("port of the call streams"))
             .option(ChannelOption.SO_REUSEADDR, true)
             .option(ChannelOption.SO_BACKLOG, 1024)
             .childOption(ChannelOption.AUTO_READ, false)

@@ -3,30 +3,62 @@ package io.gpupool.transport.http;
 
 import com.sun.net.httpserver.Filter;
 import com.sun.net.httpserver.HttpHandler;
-import com.sun.net.httpserver.HttpServer;
-import com.sun.net.httpserver.HttpsConfigurator;
-import com.sun.net.httpserver.HttpsParameters;
-import com.sun.net.httpserver.HttpsServer;
+import io.gpupool.transport.AcceptFailures;
+import io.gpupool.transport.ConnectionTable;
+import io.gpupool.transport.EventLoops;
 import io.gpupool.transport.tls.TlsContext;
 import io.gpupool.transport.tls.TlsEngines;
+import io.netty.bootstrap.ServerBootstrap;
+import io.netty.channel.Channel;
+import io.netty.channel.ChannelFuture;
+import io.netty.channel.ChannelInitializer;
+import io.netty.channel.ChannelOption;
+import io.netty.channel.EventLoopGroup;
+import io.netty.channel.epoll.EpollServerSocketChannel;
+import io.netty.channel.epoll.EpollSocketChannel;
+import io.netty.channel.group.ChannelGroup;
+import io.netty.channel.group.DefaultChannelGroup;
+import io.netty.handler.codec.http.HttpDecoderConfig;
+import io.netty.handler.codec.http.HttpServerCodec;
+import io.netty.handler.flow.FlowControlHandler;
+import io.netty.handler.ssl.SslHandler;
+import io.netty.util.concurrent.GlobalEventExecutor;
 import java.io.IOException;
+import java.net.BindException;
 import java.net.InetSocketAddress;
 import java.util.List;
 import java.util.Optional;
 import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Executors;
+import java.util.concurrent.TimeUnit;
 
-/** A port that HTTP is spoken at. Each request has a virtual thread of its own. */
+/**
+ * A port that HTTP is spoken at. Connections are read on event loops of its own, each request is
+ * answered on a virtual thread. What is silent, slow or idle is closed after a while, and at once
+ * where there are too many connections.
+ */
 public final class HttpPort implements AutoCloseable {
-  private static final int MAX_CONNECTIONS = 512;
-  private static final int MAX_REQUEST_SECONDS = 30;
+  private static final int MAX_LINE_BYTES = 16 * 1024;
+  private static final int MAX_HEADER_BYTES = 64 * 1024;
+  private static final int BACKLOG = 1024;
+  private static final int THREADS = 2;
 
-  private final HttpServer server;
+  private final Optional<TlsContext> tls;
+  private final HttpLimits limits;
+  private final EventLoopGroup loops;
   private final ExecutorService threads;
+  private final ConnectionTable table;
+  private final ChannelGroup connections = new DefaultChannelGroup(GlobalEventExecutor.INSTANCE);
+  private Channel server;
+  private volatile HttpHandler handler;
+  private volatile List<Filter> filters;
 
-  private HttpPort(HttpServer server, ExecutorService threads) {
-    this.server = server;
-    this.threads = threads;
+  private HttpPort(Optional<TlsContext> tls, HttpLimits limits, String threadNames) {
+    this.tls = tls;
+    this.limits = limits;
+    loops = EventLoops.create(threadNames + "loop", THREADS);
+    threads = Executors.newThreadPerTaskExecutor(Thread.ofVirtual().name(threadNames, 0).factory());
+    table = new ConnectionTable(limits.connections());
   }
 
   /**
@@ -38,50 +70,93 @@ public final class HttpPort implements AutoCloseable {
    */
   public static HttpPort open(
       InetSocketAddress address, Optional<TlsContext> tls, String threadNames) throws IOException {
-    setDefault("jdk.httpserver.maxConnections", MAX_CONNECTIONS);
-    setDefault("sun.net.httpserver.maxReqTime", MAX_REQUEST_SECONDS);
-    setDefault("sun.net.httpserver.nodelay", true);
-    HttpServer server = tls.isPresent() ? https(address, tls.get()) : HttpServer.create(address, 0);
-    ExecutorService threads =
-        Executors.newThreadPerTaskExecutor(Thread.ofVirtual().name(threadNames, 0).factory());
-    server.setExecutor(threads);
-    return new HttpPort(server, threads);
+    return open(address, tls, threadNames, HttpLimits.USUAL);
   }
 
-  private static HttpServer https(InetSocketAddress address, TlsContext tls) throws IOException {
-    HttpsServer server = HttpsServer.create(address, 0);
-    server.setHttpsConfigurator(
-        new HttpsConfigurator(tls.context()) {
-          @Override
-          public void configure(HttpsParameters parameters) {
-            parameters.setSSLParameters(
-                TlsEngines.accepting(tls, getSSLContext().getDefaultSSLParameters()));
-          }
-        });
-    return server;
+  static HttpPort open(
+      InetSocketAddress address, Optional<TlsContext> tls, String threadNames, HttpLimits limits)
+      throws IOException {
+    HttpPort port = new HttpPort(tls, limits, threadNames);
+    try {
+      port.bind(address);
+      return port;
+    } catch (IOException e) {
+      port.close();
+      throw e;
+    }
+  }
+
+  private void bind(InetSocketAddress address) throws IOException {
+    ChannelFuture bound =
+        new ServerBootstrap()
+            .group(loops)
+            .channel(EpollServerSocketChannel.class)
+            .handler(new AcceptFailures("HTTP port"))
+            .option(ChannelOption.SO_REUSEADDR, true)
+            .option(ChannelOption.SO_BACKLOG, BACKLOG)
+            .option(ChannelOption.AUTO_READ, false)
+            .childOption(ChannelOption.AUTO_READ, false)
+            .childOption(ChannelOption.TCP_NODELAY, true)
+            .childHandler(
+                new ChannelInitializer<EpollSocketChannel>() {
+                  @Override
+                  protected void initChannel(EpollSocketChannel channel) {
+                    begin(channel);
+                  }
+                })
+            .bind(address)
+            .awaitUninterruptibly();
+    if (!bound.isSuccess()) {
+      BindException failure = new BindException(bound.cause().getMessage());
+      failure.initCause(bound.cause());
+      throw failure;
+    }
+    server = bound.channel();
   }
 
   /** Answers from now on, whatever the path. */
-  public void serve(HttpHandler handler, Filter... filters) {
-    server.createContext("/", handler).getFilters().addAll(List.of(filters));
-    server.start();
+  public void serve(HttpHandler answering, Filter... before) {
+    filters = List.of(before);
+    handler = answering;
+    server.config().setAutoRead(true);
+  }
+
+  private void begin(EpollSocketChannel channel) {
+    connections.add(channel);
+    table.add(channel);
+    tls.ifPresent(context -> {
+      SslHandler encrypting = TlsEngines.accepting(context);
+      encrypting.setHandshakeTimeoutMillis(limits.headMillis());
+      channel.pipeline().addLast(encrypting);
+    });
+    channel
+        .pipeline()
+        .addLast(
+            new HttpServerCodec(
+                new HttpDecoderConfig()
+                    .setMaxInitialLineLength(MAX_LINE_BYTES)
+                    .setMaxHeaderSize(MAX_HEADER_BYTES)),
+            // One message for each read, so that a client's next request waits for its answer.
+            new FlowControlHandler(),
+            new HttpConnection(channel, table, limits, threads, this::answer));
+  }
+
+  private void answer(NettyExchange exchange) throws IOException {
+    new Filter.Chain(filters, handler).doFilter(exchange);
   }
 
   public int port() {
-    return server.getAddress().getPort();
+    return ((InetSocketAddress) server.localAddress()).getPort();
   }
 
   /** Breaks off what is being answered. */
   @Override
   public void close() {
     threads.shutdownNow();
-    server.stop(0);
-  }
-
-  /** The JDK's server takes these as system properties only. */
-  private static void setDefault(String name, Object value) {
-    if (System.getProperty(name) == null) {
-      System.setProperty(name, value.toString());
+    if (server != null) {
+      server.close().awaitUninterruptibly();
     }
+    connections.close().awaitUninterruptibly(1, TimeUnit.SECONDS);
+    loops.shutdownGracefully(0, 1, TimeUnit.SECONDS);
   }
 }

@@ -1,0 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
+
+/** HTTP/1.1 for handlers of the JDK's interface, on Netty. */
+package io.gpupool.transport.http;
