@@ -279,6 +279,21 @@ static bool receive_answer(struct text_message *message, int agent) {
   }
 }
 
+bool agent_reason(int agent, char *reason, size_t reasonBytes) {
+  char byte, type[32];
+  if (recv(agent, &byte, sizeof byte, MSG_PEEK | MSG_DONTWAIT) != sizeof byte) return false;
+  struct text_message *message = malloc(sizeof *message);
+  if (!message) return false;
+  agent_limit_waits(agent, 1);
+  bool received = text_receive(message, agent);
+  if (received) {
+    text_get(message, "type", type, sizeof type);
+    text_get(message, "message", reason, reasonBytes);
+  }
+  free(message);
+  return received && strcmp(type, "ended") == 0 && *reason;
+}
+
 CUresult agent_attach(struct attachment *attachment, char *problem, size_t problemBytes) {
   memset(attachment, 0, sizeof *attachment);
   attachment->agent = agent_connect(problem, problemBytes);

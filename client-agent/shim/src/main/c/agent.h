@@ -35,6 +35,9 @@ int agent_connect(char *problem, size_t problemBytes);
 /** Begins a message of this type with what the agent must know of this program. */
 void agent_describe(struct text_message *message, const char *type);
 
+/** The reason for which the agent has ended the session, if it has given one. */
+bool agent_reason(int agent, char *reason, size_t reasonBytes);
+
 /** How long agent and worker may be silent while a session begins, in seconds; 0: as long as they like. */
 int agent_patience(void);
 

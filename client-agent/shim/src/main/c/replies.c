@@ -285,11 +285,11 @@ static int receive(struct link *link, bool wait) {
       if (reader->call) reader->call->faulted = true;
       return 1;
     }
-    session_lose(CUDA_ERROR_DEVICE_UNAVAILABLE, strerror(errno));
+    session_broken(strerror(errno));
     return 1;
   }
   if (count == 0) {
-    session_lose(CUDA_ERROR_DEVICE_UNAVAILABLE, "the worker closed the connection");
+    session_broken("the worker closed the connection");
     return 1;
   }
   size_t rest = (size_t)count;

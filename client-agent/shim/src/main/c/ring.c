@@ -86,7 +86,7 @@ static bool write_all(struct link *link, struct iovec *vector, int count, bool *
     } else if (errno == EAGAIN || errno == EWOULDBLOCK) {
       wait_writable(link);
     } else if (errno != EINTR) {
-      session_lose(CUDA_ERROR_DEVICE_UNAVAILABLE, strerror(errno));
+      session_broken(strerror(errno));
       return false;
     }
   }

@@ -144,23 +144,38 @@ CUresult session_attach(void) {
   return result;
 }
 
-CUresult session_lose(CUresult failure, const char *cause) {
+/** Marks the session as lost, for whoever does so first. */
+static bool become_lost(CUresult failure) {
   int expected = SESSION_READY;
   session.failure = failure;
-  bool first = __atomic_compare_exchange_n(&session.state, &expected, SESSION_LOST, false,
-                                           __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST) ||
-               (expected == SESSION_ATTACHED &&
-                __atomic_compare_exchange_n(&session.state, &expected, SESSION_LOST, false,
-                                            __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST));
-  if (first) {
-    log_line(LOG_ERROR, "the session is lost: %s; CUDA calls now fail, start the program again", cause);
-    int list[MAX_LINKS + 1];
-    for (uint32_t i = descriptors(list); i; i--) shutdown(list[i - 1], SHUT_RDWR);
-    for (uint32_t i = 0; i < linkCount; i++) {
-      ring_lost(&links[i]);
-      replies_lost(&links[i]);
-    }
-    trace_write();
+  return __atomic_compare_exchange_n(&session.state, &expected, SESSION_LOST, false, __ATOMIC_SEQ_CST,
+                                     __ATOMIC_SEQ_CST) ||
+         (expected == SESSION_ATTACHED &&
+          __atomic_compare_exchange_n(&session.state, &expected, SESSION_LOST, false, __ATOMIC_SEQ_CST,
+                                      __ATOMIC_SEQ_CST));
+}
+
+static void give_up(const char *cause) {
+  log_line(LOG_ERROR, "the session is lost: %s; CUDA calls now fail, start the program again", cause);
+  int list[MAX_LINKS + 1];
+  for (uint32_t i = descriptors(list); i; i--) shutdown(list[i - 1], SHUT_RDWR);
+  for (uint32_t i = 0; i < linkCount; i++) {
+    ring_lost(&links[i]);
+    replies_lost(&links[i]);
+  }
+  trace_write();
+}
+
+CUresult session_lose(CUresult failure, const char *cause) {
+  if (become_lost(failure)) give_up(cause);
+  return session_answer();
+}
+
+CUresult session_broken(const char *cause) {
+  char reason[512];
+  if (become_lost(CUDA_ERROR_DEVICE_UNAVAILABLE)) {
+    bool known = session.agent != links[0].stream && agent_reason(session.agent, reason, sizeof reason);
+    give_up(known ? reason : cause);
   }
   return session_answer();
 }

@@ -37,6 +37,9 @@ CUresult session_attach(void);
 /** Ends the session, for this reason: says so once on stderr. Any thread. Returns the failure. */
 CUresult session_lose(CUresult failure, const char *cause);
 
+/** Ends the session because a call stream broke; the agent may know the reason better. */
+CUresult session_broken(const char *cause);
+
 /** Ends the session because the worker sent what it must not. */
 CUresult session_malformed(const char *what);
 

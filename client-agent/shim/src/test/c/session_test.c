@@ -363,6 +363,30 @@ static void visibleDevices_namedByUuid_areSeen(void) {
   CHECK(count == 1);
 }
 
+/** Says on the agent's socket that the lease has ended, and ends the call stream without an answer. */
+static bool end_lease(struct peer_session *session, const struct frame *frame) {
+  static struct text_message message;
+  if (frame->op != OP_ctxSynchronize) return false;
+  text_begin(&message);
+  text_add(&message, "type", "ended");
+  text_add(&message, "message", "the lease has ended: its time is over");
+  text_send(&message, session->agent);
+  shutdown(session->stream, SHUT_RDWR);
+  return true;
+}
+
+static void wait_whileTheLeaseEnds_failsWithTheAgentsReason(void) {
+  char said[1024] = "";
+  FILE *errors = tmpfile();
+  peer.handler = end_lease;
+  begin();
+  CHECK(dup2(fileno(errors), STDERR_FILENO) == STDERR_FILENO);
+  CHECK_RESULT(46, cuCtxSynchronize());
+  rewind(errors);
+  CHECK(fread(said, 1, sizeof said - 1, errors) > 0);
+  CHECK(strstr(said, "the session is lost: the lease has ended: its time is over; CUDA calls now fail"));
+}
+
 int main(void) {
   CASE(visibleDevices_none_isNoDevice);
   CASE(visibleDevices_unknown_isNoDevice);
@@ -386,5 +410,6 @@ int main(void) {
   CASE(procAddress_givesNewestNotNewer);
   CASE(jitLogs_failedLoad_areFilled);
   CASE(image_unknown_isRefused);
+  CASE(wait_whileTheLeaseEnds_failsWithTheAgentsReason);
   return test_result();
 }

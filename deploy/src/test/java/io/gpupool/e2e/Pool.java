@@ -31,23 +31,25 @@ final class Pool implements AutoCloseable {
   private static final Duration START = Duration.ofSeconds(60);
   private static final Pattern PORTS =
       Pattern.compile(
-          ".*control 127\\.0\\.0\\.1:(\\d+).*call streams 127\\.0\\.0\\.1:(\\d+)"
-              + ".*HTTP 127\\.0\\.0\\.1:(\\d+).*");
+          ".*control [0-9.]+:(\\d+).*call streams [0-9.]+:(\\d+).*HTTP [0-9.]+:(\\d+).*");
+  private static final String LOOPBACK = "127.0.0.1";
 
   private final Program server;
+  private final String host;
   private final int controlPort;
   private final int dataPort;
   private final int httpPort;
   private final ManagedChannel channel;
 
-  private Pool(Program server) {
+  private Pool(Program server, String host) {
     this.server = server;
+    this.host = host;
     Matcher ports = PORTS.matcher(server.awaitLine(line -> PORTS.matcher(line).matches(), START));
     assertThat(ports.matches()).isTrue();
     this.controlPort = Integer.parseInt(ports.group(1));
     this.dataPort = Integer.parseInt(ports.group(2));
     this.httpPort = Integer.parseInt(ports.group(3));
-    this.channel = NettyChannelBuilder.forAddress("127.0.0.1", controlPort).usePlaintext().build();
+    this.channel = NettyChannelBuilder.forAddress(host, controlPort).usePlaintext().build();
   }
 
   /** Starts one and waits until its ports are open. */
@@ -57,18 +59,23 @@ final class Pool implements AutoCloseable {
 
   /** The same with this control port, as after a restart. */
   static Pool startAt(int port, String gpus, String... options) {
-    return start(Map.of(), port, gpus, options);
+    return start(Map.of(), LOOPBACK, port, gpus, options);
   }
 
   /** The same with these variables in its environment. */
   static Pool startIn(Map<String, String> environment, String gpus, String... options) {
-    return start(environment, 0, gpus, options);
+    return start(environment, LOOPBACK, 0, gpus, options);
+  }
+
+  /** One that listens on an address of a network, and lets in whoever can connect. */
+  static Pool startOn(String host, String gpus) {
+    return start(Map.of(), host, 0, gpus, "--auth", "none");
   }
 
   private static Pool start(
-      Map<String, String> environment, int port, String gpus, String... options) {
+      Map<String, String> environment, String host, int port, String gpus, String... options) {
     List<String> command = new ArrayList<>(List.of(Distribution.gpupool().toString(), "server"));
-    command.addAll(List.of("--gpus", gpus, "--listen", "127.0.0.1"));
+    command.addAll(List.of("--gpus", gpus, "--listen", host));
     command.addAll(List.of("--control-port", Integer.toString(port), "--data-port", "0"));
     command.addAll(List.of("--http-port", "0", "--drain-limit", "0s"));
     command.addAll(Arrays.asList(options));
@@ -76,7 +83,7 @@ final class Pool implements AutoCloseable {
     environment.forEach(builder::with);
     Program server = builder.start();
     try {
-      return new Pool(server);
+      return new Pool(server, host);
     } catch (AssertionError e) {
       server.close();
       throw e;
@@ -96,7 +103,7 @@ final class Pool implements AutoCloseable {
   }
 
   String address() {
-    return "127.0.0.1:" + controlPort;
+    return host + ":" + controlPort;
   }
 
   Program server() {

@@ -35,7 +35,11 @@ final class Tenant implements AutoCloseable {
   /** The numbers of its answer to a command. */
   List<Long> ask(String command) {
     run.send(command);
-    String verb = command.split(" ", 2)[0];
+    return answer(command.split(" ", 2)[0]);
+  }
+
+  /** The numbers of its answer to a command that it was told before. */
+  List<Long> answer(String verb) {
     String answer = run.awaitLine(line -> line.startsWith(verb + " "));
     return Arrays.stream(answer.substring(verb.length() + 1).split(" "))
         .map(Long::valueOf)

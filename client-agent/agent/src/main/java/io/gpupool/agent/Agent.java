@@ -25,14 +25,17 @@ public final class Agent implements AutoCloseable {
 
   private final UnixAddress address;
   private final PoolClients clients;
-  private final OwnLeases leases = new OwnLeases();
+  private final LeasePrograms leasePrograms = new LeasePrograms();
+  private final OwnLeases leases = new OwnLeases(leasePrograms);
   private final LeaseViews views = new LeaseViews();
   private final PodConnections podConnections = new PodConnections();
   private final ChannelGroup programs = new DefaultChannelGroup(GlobalEventExecutor.INSTANCE);
+  private final EventLoopGroup loops;
   private final Channel server;
   private volatile boolean ends;
 
   private Agent(AgentOptions options, EventLoopGroup loops) throws IOException {
+    this.loops = loops;
     address = options.socket();
     clients = new PoolClients(loops, options.security(), options.pool(), options.token());
     Descriptors.warmUp();
@@ -57,7 +60,15 @@ public final class Agent implements AutoCloseable {
         .pipeline()
         .addLast(
             new TextMessageDecoder(),
-            new Attachment(channel, options, clients, leases, views, podConnections, () -> ends));
+            new Attachment(
+                channel,
+                options,
+                clients,
+                leases,
+                views,
+                leasePrograms,
+                podConnections,
+                () -> ends));
   }
 
   /**
@@ -78,6 +89,11 @@ public final class Agent implements AutoCloseable {
   /** A connection to the agent's pool that its programs share; closed with the agent. */
   public PoolClient connect(PoolAddress pool, Optional<String> token) {
     return clients.take(pool, PoolCredentials.toOwnPool(token.map(TokenText::new)));
+  }
+
+  /** Tells the programs of a lease that it has ended, which ends what they wait for. */
+  public void leaseEnded(HeldLease lease, String reason) {
+    loops.execute(() -> leasePrograms.ended(AttachRequest.Ticket.of(lease), reason));
   }
 
   /**

@@ -2,12 +2,8 @@
 package io.gpupool.agent;
 
 import io.gpupool.control.v1.Holder;
-import io.gpupool.transport.Detaching;
-import io.gpupool.transport.Relay;
 import io.gpupool.transport.TextMessageDecoder;
 import io.gpupool.transport.dial.CallStreamDialer;
-import io.gpupool.transport.tls.TakenConnection;
-import io.gpupool.transport.tls.TlsRelay;
 import io.gpupool.wire.BuildVersion;
 import io.gpupool.wire.TextMessage;
 import io.gpupool.wire.Versions;
@@ -18,19 +14,16 @@ import io.netty.channel.ChannelHandlerContext;
 import io.netty.channel.ChannelInboundHandlerAdapter;
 import io.netty.channel.epoll.EpollDomainSocketChannel;
 import io.netty.channel.epoll.EpollSocketChannel;
-import io.netty.channel.unix.FileDescriptor;
 import io.netty.channel.unix.PeerCredentials;
 import io.netty.util.ReferenceCountUtil;
 import java.io.IOException;
-import java.net.InetSocketAddress;
-import java.util.ArrayList;
-import java.util.HexFormat;
 import java.util.List;
 import java.util.Optional;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.ScheduledFuture;
 import java.util.concurrent.TimeUnit;
 import java.util.function.BooleanSupplier;
+import java.util.function.Consumer;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
@@ -51,6 +44,7 @@ final class Attachment extends ChannelInboundHandlerAdapter {
   private final PoolClients clients;
   private final OwnLeases leases;
   private final LeaseViews views;
+  private final LeasePrograms programs;
   private final PodConnections podConnections;
   private final BooleanSupplier agentEnds;
   private ScheduledFuture<?> limit;
@@ -69,6 +63,7 @@ final class Attachment extends ChannelInboundHandlerAdapter {
   private Optional<OwnLeases.Use> ownLease = Optional.empty();
   private Optional<LeaseSessions> sessions = Optional.empty();
   private List<CompletableFuture<EpollSocketChannel>> streams = List.of();
+  private Optional<ProgramStreams> handedOver = Optional.empty();
 
   Attachment(
       EpollDomainSocketChannel channel,
@@ -76,8 +71,10 @@ final class Attachment extends ChannelInboundHandlerAdapter {
       PoolClients clients,
       OwnLeases leases,
       LeaseViews views,
+      LeasePrograms programs,
       PodConnections podConnections,
       BooleanSupplier agentEnds) {
+    this.programs = programs;
     this.podConnections = podConnections;
     this.agentEnds = agentEnds;
     this.channel = channel;
@@ -144,6 +141,7 @@ final class Attachment extends ChannelInboundHandlerAdapter {
       limit.cancel(false);
     }
     streams.forEach(dialing -> dialing.cancel(false));
+    handedOver.ifPresent(ProgramStreams::close);
     if (!handed) {
       streams.forEach(dialing -> dialing.thenAccept(EpollSocketChannel::close));
     }
@@ -179,6 +177,14 @@ final class Attachment extends ChannelInboundHandlerAdapter {
       checkUser(peer);
       if (message.type().equals("status")) {
         channel.writeAndFlush(encode(status())).addListener(ChannelFutureListener.CLOSE);
+        return;
+      }
+      if (message.type().equals("ended")) {
+        message
+            .get("lease")
+            .map(AttachRequest.Ticket::parse)
+            .ifPresent(ended -> programs.ended(ended, message.get("message").orElse("")));
+        channel.close();
         return;
       }
       AttachRequest request = AttachRequest.of(message);
@@ -320,117 +326,23 @@ final class Attachment extends ChannelInboundHandlerAdapter {
   /** All call streams are connected. */
   private CompletableFuture<Void> hand(
       List<OpenedSession> opened, AttachRequest.Ticket ticket, PoolClient to) {
+    List<EpollSocketChannel> connected = streams.stream().map(CompletableFuture::join).toList();
     handed = true;
-    goesOnAlone = inPod && opened.stream().noneMatch(this::isRelayed);
-    for (OpenedSession session : opened) {
-      LOG.info(
-          "lease {} session {}: call stream to {} {}{}",
-          ticket.leaseId(),
-          session.id().brief(),
-          session.callStream().address(),
-          session.callStream().tls().isPresent() ? "over TLS " : "",
-          isRelayed(session) ? "relayed" : "handed over");
+    try {
+      ProgramStreams handing =
+          new ProgramStreams(channel, options.relay(), ticket, to.address(), opened, connected);
+      handedOver = Optional.of(handing);
+      relayed = handing.areRelayedByChannel();
+      goesOnAlone = inPod && handing.areHandedOver();
+      Consumer<String> onLeaseEnded = handing::end;
+      programs.add(ticket, onLeaseEnded);
+      channel.closeFuture().addListener(closed -> programs.remove(ticket, onLeaseEnded));
+      return handing.hand();
+    } catch (IOException e) {
+      return CompletableFuture.failedFuture(
+          new Refusal(
+              Refusal.Cause.INTERNAL, "the agent has no descriptors left: " + e.getMessage()));
     }
-    return opened.size() == 1
-        ? hand(streams.getFirst().join(), opened.getFirst(), ticket, to)
-        : handSeveral(opened, ticket, to);
-  }
-
-  /** What the agent decrypts, it has to pass on. */
-  private boolean isRelayed(OpenedSession session) {
-    return options.relay() || session.callStream().tls().isPresent();
-  }
-
-  private static TextMessage.Builder attached(
-      boolean relay, OpenedSession opened, AttachRequest.Ticket ticket, PoolClient to) {
-    return TextMessage.ofType("attached")
-        .put("protocol", Versions.LOCAL_PROTOCOL)
-        .put("mode", relay ? "relay" : "descriptor")
-        .put("session", opened.id().toString())
-        .put("lease", ticket.leaseId())
-        .put("server", to.address().toString());
-  }
-
-  private CompletableFuture<Void> handSeveral(
-      List<OpenedSession> opened, AttachRequest.Ticket ticket, PoolClient to) {
-    TextMessage.Builder answer = attached(false, opened.getFirst(), ticket, to);
-    answer.put("streams", opened.size());
-    List<CompletableFuture<FileDescriptor>> descriptors = new ArrayList<>();
-    for (int link = 0; link < opened.size(); link++) {
-      OpenedSession session = opened.get(link);
-      InetSocketAddress address = session.callStream().address();
-      answer
-          .put("server." + link, session.server().getName())
-          .put("session." + link, session.id().toString())
-          .put("stream." + link, address.getAddress().getHostAddress() + ":" + address.getPort())
-          .put("peer_key." + link, HexFormat.of().formatHex(session.peerKey().bytes()));
-      descriptors.add(HandOver.of(streams.get(link).join(), session, options.relay()));
-    }
-    return CompletableFuture.allOf(descriptors.toArray(CompletableFuture[]::new))
-        .whenCompleteAsync(
-            (done, failure) -> {
-              if (failure != null || !channel.isActive()) {
-                descriptors.forEach(descriptor -> descriptor.thenAccept(Detaching::closeQuietly));
-                return;
-              }
-              channel.pipeline().remove(TextMessageDecoder.class);
-              channel.write(encode(answer.build()));
-              for (CompletableFuture<FileDescriptor> descriptor : descriptors) {
-                FileDescriptor handing = descriptor.join();
-                channel.write(handing).addListener(sent -> Detaching.closeQuietly(handing));
-              }
-              channel.flush();
-            },
-            channel.eventLoop());
-  }
-
-  private CompletableFuture<Void> hand(
-      EpollSocketChannel connected,
-      OpenedSession opened,
-      AttachRequest.Ticket ticket,
-      PoolClient to) {
-    boolean relay = isRelayed(opened);
-    TextMessage answer = attached(relay, opened, ticket, to).build();
-    if (opened.callStream().tls().isPresent()) {
-      channel.config().setAutoRead(false);
-      channel.writeAndFlush(encode(answer));
-      return relayOverTls(connected, opened);
-    }
-    if (relay) {
-      relayed = true;
-      channel.config().setAutoRead(false);
-      channel.writeAndFlush(encode(answer));
-      Relay.join(connected, channel);
-      channel.pipeline().remove(TextMessageDecoder.class);
-      return CompletableFuture.completedFuture(null);
-    }
-    return Detaching.detach(connected)
-        .thenAccept(descriptor -> {
-          if (!channel.isActive()) {
-            Detaching.closeQuietly(descriptor);
-            return;
-          }
-          channel.pipeline().remove(TextMessageDecoder.class);
-          channel.write(encode(answer));
-          channel.writeAndFlush(descriptor).addListener(sent -> Detaching.closeQuietly(descriptor));
-        });
-  }
-
-  /** From here on the channel is there for its end alone. */
-  private CompletableFuture<Void> relayOverTls(EpollSocketChannel connected, OpenedSession opened) {
-    return TakenConnection.of(connected)
-        .thenCompose(taken ->
-            Detaching.lend(channel)
-                .whenComplete((program, failure) -> {
-                  if (failure != null) {
-                    taken.close();
-                    return;
-                  }
-                  TlsRelay relay =
-                      TlsRelay.start(opened.id().brief(), taken, program, channel::close);
-                  channel.closeFuture().addListener(closed -> relay.close());
-                }))
-        .thenAccept(program -> {});
   }
 
   private void refuse(Refusal refusal) {

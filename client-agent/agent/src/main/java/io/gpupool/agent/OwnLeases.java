@@ -19,6 +19,7 @@ final class OwnLeases {
   private record Key(int pid, PoolClient pool, LeaseRequest request) {}
 
   private final Map<Key, Shared> shared = new HashMap<>();
+  private final LeasePrograms programs;
 
   private static final class Shared {
     private final CompletableFuture<HeldLease> asking;
@@ -27,6 +28,11 @@ final class OwnLeases {
     Shared(CompletableFuture<HeldLease> asking) {
       this.asking = asking;
     }
+  }
+
+  /** Of no program yet; the given ones are told when their leases end. */
+  OwnLeases(LeasePrograms programs) {
+    this.programs = programs;
   }
 
   /**
@@ -49,6 +55,7 @@ final class OwnLeases {
               .thenAccept(reason -> {
                 LOG.warn("lease {} ended: {}", held.lease().getId(), reason);
                 forget(key, asking);
+                programs.ended(AttachRequest.Ticket.of(held), reason);
               });
         }
       });

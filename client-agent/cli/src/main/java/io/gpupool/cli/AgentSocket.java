@@ -1,13 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.gpupool.cli;
 
+import io.gpupool.agent.HeldLease;
 import io.gpupool.agent.Refusal;
 import io.gpupool.transport.TextMessageDecoder;
 import io.gpupool.transport.UnixAddress;
 import io.gpupool.wire.TextMessage;
 import io.netty.bootstrap.Bootstrap;
 import io.netty.channel.Channel;
+import io.netty.channel.ChannelFuture;
+import io.netty.channel.ChannelFutureListener;
 import io.netty.channel.ChannelHandlerContext;
+import io.netty.channel.ChannelInboundHandlerAdapter;
 import io.netty.channel.ChannelInitializer;
 import io.netty.channel.EventLoopGroup;
 import io.netty.channel.SimpleChannelInboundHandler;
@@ -96,6 +100,25 @@ final class AgentSocket {
     } finally {
       channel.close();
     }
+  }
+
+  /** Has the agent end what its programs on a lease wait for; it may be gone, as they are then. */
+  static void tellEnded(UnixAddress address, HeldLease lease, String reason, EventLoopGroup loops) {
+    TextMessage message =
+        TextMessage.ofType("ended").put("lease", lease.ticket()).put("message", reason).build();
+    new Bootstrap()
+        .group(loops)
+        .channel(EpollDomainSocketChannel.class)
+        .handler(new ChannelInboundHandlerAdapter())
+        .connect(address.socketAddress())
+        .addListener((ChannelFuture connected) -> {
+          if (connected.isSuccess()) {
+            connected
+                .channel()
+                .writeAndFlush(TextMessageDecoder.encode(message))
+                .addListener(ChannelFutureListener.CLOSE);
+          }
+        });
   }
 
   private static Refusal silent(UnixAddress address, String what) {

@@ -24,6 +24,7 @@ import java.util.List;
 import java.util.Optional;
 import java.util.UUID;
 import java.util.concurrent.CompletionException;
+import java.util.function.BiConsumer;
 
 /**
  * One program on one lease: holds the lease, serves the program's calls to the agent, and gives
@@ -72,7 +73,13 @@ final class ProgramRun {
     }
     try (PoolClient client =
         new PoolClient(pool.get(), Environment.token(), options.security(), loops)) {
-      return onLease(client, socket.orElseThrow(), request, command);
+      UnixAddress agent = socket.orElseThrow();
+      return onLease(
+          client,
+          agent,
+          (lease, reason) -> AgentSocket.tellEnded(agent, lease, reason, loops),
+          request,
+          command);
     }
   }
 
@@ -96,14 +103,25 @@ final class ProgramRun {
             false);
     try (Agent agent = Agent.start(agentOptions, loops)) {
       // The program finds the agent's connection to the pool open.
-      return onLease(agent.connect(pool, Environment.token()), socket, request, command);
+      return onLease(
+          agent.connect(pool, Environment.token()), socket, agent::leaseEnded, request, command);
     }
   }
 
   private int onLease(
-      PoolClient client, UnixAddress agent, LeaseRequest request, List<String> command)
+      PoolClient client,
+      UnixAddress agent,
+      BiConsumer<HeldLease, String> onEnded,
+      LeaseRequest request,
+      List<String> command)
       throws IOException, InterruptedException {
     HeldLease lease = lease(client, request);
+    lease
+        .ended()
+        .thenAccept(reason -> {
+          System.err.println("gpupool: the lease has ended: " + reason);
+          onEnded.accept(lease, reason);
+        });
     try {
       return start(command, agent, lease, client.address());
     } finally {
@@ -126,9 +144,6 @@ final class ProgramRun {
     if (areSoftware(lease.lease().getGrantsList())) {
       preload(program, installation.require(installation.nvrtc()).toString());
     }
-    lease
-        .ended()
-        .thenAccept(reason -> System.err.println("gpupool: the lease has ended: " + reason));
     return program.run();
   }
 

@@ -7,6 +7,7 @@ import io.gpupool.transport.AcceptFailures;
 import io.gpupool.transport.Detaching;
 import io.gpupool.transport.EarlyBytes;
 import io.gpupool.transport.ExactReads;
+import io.gpupool.transport.StreamKeepAlive;
 import io.gpupool.transport.tls.TlsContext;
 import io.gpupool.wire.ClientHello;
 import io.netty.bootstrap.ServerBootstrap;
@@ -54,11 +55,11 @@ public final class CallStreamPort {
             .option(ChannelOption.SO_BACKLOG, 1024)
             .childOption(ChannelOption.AUTO_READ, false)
             .childOption(ChannelOption.TCP_NODELAY, true)
-            .childOption(ChannelOption.SO_KEEPALIVE, true)
             .childHandler(
                 new ChannelInitializer<EpollSocketChannel>() {
                   @Override
                   protected void initChannel(EpollSocketChannel channel) {
+                    StreamKeepAlive.enable(channel);
                     begin(channel);
                     if (tls.isPresent()) {
                       HandshakeHandler handler =

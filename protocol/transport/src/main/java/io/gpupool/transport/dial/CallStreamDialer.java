@@ -4,6 +4,7 @@ package io.gpupool.transport.dial;
 import io.gpupool.transport.EarlyBytes;
 import io.gpupool.transport.ExactReads;
 import io.gpupool.transport.Relay;
+import io.gpupool.transport.StreamKeepAlive;
 import io.gpupool.transport.tls.TlsContext;
 import io.gpupool.transport.tls.TlsEngines;
 import io.gpupool.transport.tls.TlsFailure;
@@ -75,12 +76,12 @@ public final class CallStreamDialer extends ChannelInboundHandlerAdapter {
         .option(ChannelOption.CONNECT_TIMEOUT_MILLIS, CONNECT_MILLIS)
         .option(ChannelOption.AUTO_READ, false)
         .option(ChannelOption.TCP_NODELAY, true)
-        .option(ChannelOption.SO_KEEPALIVE, true)
         .option(ChannelOption.RECVBUF_ALLOCATOR, new ExactReads(dialer::nextBytes))
         .handler(
             new ChannelInitializer<EpollSocketChannel>() {
               @Override
               protected void initChannel(EpollSocketChannel channel) {
+                StreamKeepAlive.enable(channel);
                 target.tls().ifPresent(tls -> channel.pipeline().addLast(dialer.encrypting(tls)));
                 channel.pipeline().addLast(dialer);
                 if (target.tls().isPresent()) {

@@ -1,0 +1,142 @@
+// SPDX-License-Identifier: Apache-2.0
+package io.gpupool.e2e;
+
+import java.io.IOException;
+import java.io.UncheckedIOException;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Optional;
+import java.util.stream.Stream;
+
+/**
+ * A network of this machine and one further host, each of which is in a network namespace, with a
+ * router between them that can drop all packets without a word.
+ */
+final class CutNetwork implements AutoCloseable {
+  private static final List<String> FOLDERS = List.of("/usr/sbin", "/sbin", "/usr/bin", "/bin");
+  private static final String HOST_DEVICE = "gpn-host";
+  private static final String TO_HOST = "to-host";
+  private static final String TO_CLIENT = "to-client";
+  private static final String TO_ROUTER = "to-router";
+
+  private final String ip;
+  private final String client = "gpn-client-" + ProcessHandle.current().pid();
+  private final String router = "gpn-router-" + ProcessHandle.current().pid();
+
+  private CutNetwork(String ip) {
+    this.ip = ip;
+  }
+
+  /** Makes the network; empty where this process may not, or the machine has no {@code ip}. */
+  static Optional<CutNetwork> make() {
+    Optional<CutNetwork> made =
+        FOLDERS.stream()
+            .map(folder -> Path.of(folder, "ip"))
+            .filter(Files::isExecutable)
+            .findFirst()
+            .map(ip -> new CutNetwork(ip.toString()));
+    return made.filter(CutNetwork::connect);
+  }
+
+  /** The address of this machine on the network. */
+  String host() {
+    return "10.213.77.1";
+  }
+
+  /** A program of the other host. */
+  Program.Builder program(Object... command) {
+    List<String> line = new ArrayList<>(List.of(ip, "netns", "exec", client));
+    for (Object word : command) {
+      line.add(word.toString());
+    }
+    return Program.of(line);
+  }
+
+  /** From now on packets get lost, in both directions. */
+  void cut() {
+    forward("0");
+  }
+
+  /** From now on packets arrive again. */
+  void heal() {
+    forward("1");
+  }
+
+  private void forward(String value) {
+    if (!isDone(
+        "netns",
+        "exec",
+        router,
+        "sh",
+        "-c",
+        "echo " + value + " > /proc/sys/net/ipv4/ip_forward")) {
+      throw new AssertionError("the router cannot be switched");
+    }
+  }
+
+  private boolean connect() {
+    if (!isDone("netns", "add", router)) {
+      return false;
+    }
+    boolean connected =
+        isDone("netns", "add", client)
+            && isDone(link(HOST_DEVICE, TO_HOST))
+            && isDone(inClient(link(TO_ROUTER, TO_CLIENT)))
+            && isDone("address", "add", "10.213.77.1/30", "dev", HOST_DEVICE)
+            && isDone("-n", router, "address", "add", "10.213.77.2/30", "dev", TO_HOST)
+            && isDone("-n", router, "address", "add", "10.213.77.6/30", "dev", TO_CLIENT)
+            && isDone("-n", client, "address", "add", "10.213.77.5/30", "dev", TO_ROUTER)
+            && isDone("link", "set", HOST_DEVICE, "up")
+            && isDone("-n", router, "link", "set", TO_HOST, "up")
+            && isDone("-n", router, "link", "set", TO_CLIENT, "up")
+            && isDone("-n", client, "link", "set", TO_ROUTER, "up")
+            && isDone("-n", client, "link", "set", "lo", "up")
+            && isDone("route", "add", "10.213.77.4/30", "via", "10.213.77.2")
+            && isDone("-n", client, "route", "add", "default", "via", "10.213.77.6");
+    if (!connected) {
+      close();
+      throw new AssertionError("the namespace was made, and the network in it was not");
+    }
+    heal();
+    return true;
+  }
+
+  /** A cable with one end here and one in the router. */
+  private String[] link(String here, String there) {
+    return new String[] {
+      "link", "add", "name", here, "type", "veth", "peer", "name", there, "netns", router
+    };
+  }
+
+  private String[] inClient(String[] arguments) {
+    return Stream.concat(Stream.of("-n", client), Stream.of(arguments)).toArray(String[]::new);
+  }
+
+  private boolean isDone(String... arguments) {
+    List<String> command = new ArrayList<>(List.of(ip));
+    command.addAll(List.of(arguments));
+    try {
+      return new ProcessBuilder(command)
+              .redirectErrorStream(true)
+              .redirectOutput(ProcessBuilder.Redirect.DISCARD)
+              .start()
+              .waitFor()
+          == 0;
+    } catch (IOException e) {
+      throw new UncheckedIOException(e);
+    } catch (InterruptedException e) {
+      throw new AssertionError(e);
+    }
+  }
+
+  /** Removes the namespaces, and with them the links. */
+  @Override
+  public void close() {
+    boolean clean = isDone("netns", "delete", client) & isDone("netns", "delete", router);
+    if (!clean) {
+      System.err.println("a network namespace is left over: " + client + ", " + router);
+    }
+  }
+}

@@ -1,0 +1,157 @@
+// SPDX-License-Identifier: Apache-2.0
+package io.gpupool.e2e;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assumptions.assumeThat;
+
+import java.nio.file.Path;
+import java.time.Duration;
+import java.util.Optional;
+import org.junit.jupiter.api.AfterAll;
+import org.junit.jupiter.api.BeforeAll;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
+
+/**
+ * Programs on one host, their pool on another, and a network between them that loses everything for
+ * a while, the packet included that would have told a program that its connection is gone.
+ */
+class NetworkCutIT {
+  /** As long as a kernel takes that a waiting program waits for: longer than any test. */
+  private static final long FOR_EVER = 1L << 40;
+
+  private static final long DEVICE_UNAVAILABLE = 46;
+  private static final long GPU_BYTES = 1L << 30;
+
+  private static Optional<CutNetwork> made = Optional.empty();
+  private static Pool pool;
+
+  @BeforeAll
+  static void makeNetwork() {
+    made = CutNetwork.make();
+    assumeThat(made).as("network namespaces take root, and the command ip").isPresent();
+    pool = Pool.startOn(made.get().host(), "soft:1,mem=1Gi");
+  }
+
+  @AfterAll
+  static void removeNetwork() {
+    if (pool != null) {
+      pool.close();
+    }
+    made.ifPresent(CutNetwork::close);
+  }
+
+  @Test
+  void cut_ofFiveSeconds_isSurvived() throws Exception {
+    try (Tenant busy = run();
+        Tenant idle = run()) {
+      busy.ask("steady");
+      network().cut();
+      Thread.sleep(Duration.ofSeconds(5));
+      network().heal();
+      busy.assertWorkedSteadily();
+      idle.assertWorks();
+      assertThat(pool.leases()).hasSize(2);
+    }
+    pool.awaitFreeBytes(GPU_BYTES);
+  }
+
+  @Test
+  void cut_forGood_failsProgramsThatWaitAndThatSend() {
+    try (Tenant waiting = run();
+        Tenant busy = run()) {
+      busy.ask("steady");
+      waiting.ask("spin " + FOR_EVER);
+      waiting.tell("sync");
+      network().cut();
+      assertThat(waiting.answer("sync")).containsExactly(DEVICE_UNAVAILABLE);
+      assertThat(busy.ask("stop").getFirst()).isEqualTo(DEVICE_UNAVAILABLE);
+      pool.awaitIdle();
+    } finally {
+      network().heal();
+    }
+    pool.awaitFreeBytes(GPU_BYTES);
+  }
+
+  @Test
+  void cut_inWhichLeasesEndAndResetsAreLost_isToldOnceItIsOver(@TempDir Path folder)
+      throws Exception {
+    Path socket = folder.resolve("agent.sock");
+    try (Program agent = agent(socket);
+        Program holder = holder();
+        Tenant ofRun = run()) {
+      String lease = holder.awaitLine(line -> line.startsWith("export GPUPOOL_LEASE="));
+      try (Tenant ofAgent =
+          Tenant.of(
+              network()
+                  .program(CPrograms.fixture("tenant"), Distribution.KERNELS)
+                  .with("LD_LIBRARY_PATH", Distribution.SHIM)
+                  .with("GPUPOOL_AGENT", socket)
+                  .with("GPUPOOL_LEASE", lease.substring(lease.indexOf('=') + 1))
+                  .start())) {
+        for (Tenant waiting : new Tenant[] {ofRun, ofAgent}) {
+          waiting.ask("spin " + FOR_EVER);
+        }
+        stopWorkers();
+        for (Tenant waiting : new Tenant[] {ofRun, ofAgent}) {
+          waiting.tell("work 20");
+        }
+        // What has come and was not read makes the kernel reset a dead worker's connection, once.
+        Thread.sleep(Duration.ofSeconds(1));
+        network().cut();
+        holder.signal("TERM");
+        pool.awaitIdle();
+        pool.awaitFreeBytes(GPU_BYTES);
+        network().heal();
+        assertThat(ofAgent.answer("work")).containsExactly(DEVICE_UNAVAILABLE);
+        assertThat(ofRun.answer("work")).containsExactly(DEVICE_UNAVAILABLE);
+        assertThat(agent.isAlive()).isTrue();
+      }
+    } finally {
+      network().heal();
+    }
+  }
+
+  private static void stopWorkers() {
+    ProcessHandle.of(pool.server().pid())
+        .orElseThrow()
+        .descendants()
+        .forEach(worker -> Signals.send("STOP", Long.toString(worker.pid())));
+  }
+
+  private static CutNetwork network() {
+    return made.orElseThrow();
+  }
+
+  private static Tenant run() {
+    return Tenant.of(
+        network()
+            .program(
+                Distribution.gpupool(),
+                "run",
+                "--pool",
+                pool.address(),
+                "-p",
+                "0.25",
+                "--",
+                CPrograms.fixture("tenant"),
+                Distribution.KERNELS)
+            .start());
+  }
+
+  private static Program agent(Path socket) {
+    Program agent =
+        network()
+            .program(Distribution.gpupool(), "agent", "--pool", pool.address(), "--socket", socket)
+            .start();
+    agent.awaitLine(line -> line.startsWith("gpupool agent ready"));
+    return agent;
+  }
+
+  /** Holds a lease from this side of the network. */
+  private static Program holder() {
+    return Program.of(
+            Distribution.gpupool(), "lease", "request", "--pool", pool.address(), "-p", "0.25")
+        .start();
+  }
+}

@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: Apache-2.0
+package io.gpupool.transport;
+
+import io.netty.channel.ChannelException;
+import io.netty.channel.epoll.EpollSocketChannel;
+import io.netty.channel.unix.IntegerUnixChannelOption;
+
+/**
+ * The TCP options by which both ends of a call stream notice that the other one is gone, even if
+ * nobody sends anything. They stay with the connection when its descriptor is handed over.
+ *
+ * <p>TCP_USER_TIMEOUT is not among them: it also ends a connection whose other end is there and
+ * takes no bytes for so long, as a worker does behind a long kernel and a program that is stopped.
+ */
+public final class StreamKeepAlive {
+  /** How long after the last sign of life the other end is given up. */
+  public static final int LIMIT_SECONDS = 15;
+
+  private static final int IDLE_SECONDS = 5;
+  private static final int INTERVAL_SECONDS = 2;
+  private static final int PROBES = (LIMIT_SECONDS - IDLE_SECONDS) / INTERVAL_SECONDS;
+  private static final int IPPROTO_TCP = 6;
+
+  /** The longest pause between two attempts to send the same bytes; Linux 6.15 and later. */
+  private static final IntegerUnixChannelOption TCP_RTO_MAX_MS =
+      new IntegerUnixChannelOption("TCP_RTO_MAX_MS", IPPROTO_TCP, 44);
+
+  private static final int RETRY_MILLIS = 2000;
+
+  private StreamKeepAlive() {}
+
+  /** Sets the options of a channel that is registered, connected or not. */
+  public static void enable(EpollSocketChannel channel) {
+    try {
+      channel
+          .config()
+          .setKeepAlive(true)
+          .setTcpKeepIdle(IDLE_SECONDS)
+          .setTcpKeepIntvl(INTERVAL_SECONDS)
+          .setTcpKeepCnt(PROBES);
+      channel.config().setOption(TCP_RTO_MAX_MS, RETRY_MILLIS);
+    } catch (ChannelException e) {
+      // The connection has ended already, which its first read tells; or the kernel is older than
+      // the last option, and bytes that nobody acknowledges are given up by StreamSilence alone.
+    }
+  }
+}

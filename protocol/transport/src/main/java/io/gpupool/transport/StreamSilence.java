@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: Apache-2.0
+package io.gpupool.transport;
+
+import java.util.OptionalLong;
+import java.util.concurrent.TimeUnit;
+
+/**
+ * The judgement of whether the other end of one connection is gone, by the states of it that are
+ * looked at about once a second. Complements {@link StreamKeepAlive}: the kernel sends no
+ * keep-alive probe while bytes are unacknowledged, and repeats those for a quarter of an hour.
+ * Owned by one thread.
+ */
+public final class StreamSilence {
+  private static final long LIMIT_NANOS = TimeUnit.SECONDS.toNanos(StreamKeepAlive.LIMIT_SECONDS);
+
+  private OptionalLong sinceNanos = OptionalLong.empty();
+  private int received;
+
+  /**
+   * Takes the next state.
+   *
+   * @return true: bytes or probes have been without an acknowledgement, and nothing at all has
+   *     come, for too long
+   */
+  public boolean isTooLong(TcpState state, long nowNanos) {
+    if (!isUnanswered(state)) {
+      sinceNanos = OptionalLong.empty();
+    } else if (sinceNanos.isEmpty() || state.received() != received) {
+      sinceNanos = OptionalLong.of(nowNanos);
+    }
+    received = state.received();
+    return sinceNanos.isPresent() && nowNanos - sinceNanos.getAsLong() >= LIMIT_NANOS;
+  }
+
+  /**
+   * An end that takes no bytes may leave some unacknowledged for as long as it likes, but answers
+   * probes.
+   */
+  private static boolean isUnanswered(TcpState state) {
+    return state.unansweredProbes() > 0
+        || (state.unacknowledged() > 0 && state.sendWindow().orElse(0) > 0);
+  }
+}
