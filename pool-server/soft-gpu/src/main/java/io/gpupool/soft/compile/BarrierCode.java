@@ -4,7 +4,6 @@ package io.gpupool.soft.compile;
 import io.gpupool.soft.ptx.Space;
 import io.gpupool.soft.ptx.Type;
 import java.lang.classfile.CodeBuilder;
-import java.lang.classfile.Label;
 import java.util.List;
 
 /** Emits operations on {@code mbarrier} objects, and the copies that report to them. */
@@ -66,7 +65,7 @@ final class BarrierCode {
         pushBarrier(op, args.get(0));
         code.push(args.get(1), parity ? Type.U32 : Type.U64);
         code.call(Code.BARRIERS, parity ? "testParity" : "test", parity ? "(JI)I" : "(JJ)I");
-        giveWayUnlessDone();
+        code.giveWayUnlessDone();
         code.popPredicate(result);
       }
       case "pending_count" -> {
@@ -79,16 +78,6 @@ final class BarrierCode {
       }
     }
     return true;
-  }
-
-  /** A loop that asks again lets other threads run at once: only they can end this wait. */
-  private void giveWayUnlessDone() {
-    Label done = cb.newLabel();
-    cb.dup();
-    cb.ifne(done);
-    cb.iconst_1();
-    cb.istore(Code.YIELD_LOCAL);
-    cb.labelBinding(done);
   }
 
   private void pushCount(List<Value> args) {

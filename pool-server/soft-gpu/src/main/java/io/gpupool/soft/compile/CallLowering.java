@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.gpupool.soft.compile;
 
-import io.gpupool.soft.ptx.DeviceFunctions;
 import io.gpupool.soft.ptx.Function;
 import io.gpupool.soft.ptx.Function.Formal;
 import io.gpupool.soft.ptx.Operand;
@@ -10,7 +9,6 @@ import io.gpupool.soft.ptx.Statement.Instruction;
 import io.gpupool.soft.ptx.Type;
 import io.gpupool.soft.ptx.Variable;
 import java.util.ArrayDeque;
-import java.util.ArrayList;
 import java.util.Deque;
 import java.util.HashMap;
 import java.util.LinkedHashMap;
@@ -34,6 +32,7 @@ final class CallLowering {
   private final Operands operands;
   private final ParamUses paramUses;
   private final Calls calls;
+  private final BuiltInLowering builtIns;
   private final Map<Function, BasicBlock> entries = new HashMap<>();
   private final Deque<Function> open = new ArrayDeque<>();
 
@@ -45,6 +44,7 @@ final class CallLowering {
     this.operands = operands;
     this.paramUses = paramUses;
     calls = new Calls(module);
+    builtIns = new BuiltInLowering(lowering, graph, operands);
   }
 
   void call(Instance caller, Instruction instruction) {
@@ -55,7 +55,7 @@ final class CallLowering {
     }
     Function callee = module.function(name).orElseThrow();
     if (!callee.defined()) {
-      builtIn(caller, instruction, callee, parts);
+      builtIns.call(caller, instruction, callee, parts);
     } else if (calls.isRecursive(callee)
         || graph.opCount() > LARGE_GRAPH && callee.body().size() > LARGE_FUNCTION) {
       Map<Long, BasicBlock> targets = Map.of(0L, entryOf(callee));
@@ -119,7 +119,7 @@ final class CallLowering {
     }
   }
 
-  private static void checkCount(Instruction call, List<Formal> formals, List<Operand> actuals) {
+  static void checkCount(Instruction call, List<Formal> formals, List<Operand> actuals) {
     if (formals.size() != actuals.size()) {
       throw new RefusedException(call, "does not match the parameters of the function");
     }
@@ -309,7 +309,7 @@ final class CallLowering {
   }
 
   /** A load of local memory into a register, or a store of it. */
-  private static Op local(
+  static Op local(
       Instruction source, Type type, Instance instance, long address, VReg register, boolean load) {
     Value memory = new Value.Memory(Operands.localAddress(instance, address), 0);
     List<String> modifiers = List.of("local", type.ptxName());
@@ -384,50 +384,5 @@ final class CallLowering {
       }
     }
     lowering.current().end(new Terminator.Return());
-  }
-
-  private void builtIn(Instance caller, Instruction instruction, Function callee, CallParts parts) {
-    if (!DeviceFunctions.isProvided(callee.name())) {
-      throw new RefusedException(
-          instruction, "calls " + callee.name() + ", which this device does not provide");
-    }
-    checkCount(instruction, callee.params(), parts.args());
-    List<Value> args = new ArrayList<>();
-    for (Operand operand : parts.args()) {
-      VReg piece = onlyPiece(caller, operand);
-      args.add(piece != null ? piece : operands.value(caller, instruction, operand));
-    }
-    if (callee.name().equals(DeviceFunctions.SET_CONDITION)) {
-      // A condition's handle is its address.
-      Value place = new Value.Memory(args.getFirst(), 0);
-      lowering.append(
-          new Op(
-              instruction,
-              "st",
-              List.of("global", Type.B32.ptxName()),
-              List.of(),
-              List.of(place, args.get(1))));
-      return;
-    }
-    List<VReg> results = new ArrayList<>();
-    for (Operand operand : parts.results()) {
-      VReg piece = onlyPiece(caller, operand);
-      if (piece != null) {
-        results.add(piece);
-      } else {
-        operands.result(caller, instruction, operand, results);
-      }
-    }
-    lowering.append(new Op(instruction, "call", List.of(callee.name()), results, args));
-    if (callee.name().equals(DeviceFunctions.ASSERT_FAIL)) {
-      lowering.current().end(new Terminator.Exit());
-    }
-  }
-
-  private static VReg onlyPiece(Instance caller, Operand operand) {
-    return operand instanceof Operand.Address(Variable variable, long _)
-            && caller.placements().get(variable) instanceof Placement.InRegisters registers
-        ? registers.pieces().get(0L)
-        : null;
   }
 }

@@ -16,6 +16,7 @@ import io.gpupool.soft.exec.Videos;
 import io.gpupool.soft.ptx.SpecialRegisters;
 import io.gpupool.soft.ptx.Type;
 import java.lang.classfile.CodeBuilder;
+import java.lang.classfile.Label;
 import java.lang.constant.ClassDesc;
 import java.lang.constant.ConstantDescs;
 import java.lang.constant.MethodTypeDesc;
@@ -376,5 +377,18 @@ final class Code {
   /** Pops a predicate. */
   void popPredicate(VReg register) {
     pop(register, Type.PRED);
+  }
+
+  /**
+   * Unless the flag on the stack is set, a loop that asks again lets other threads run at once:
+   * only they can end its wait.
+   */
+  void giveWayUnlessDone() {
+    Label done = cb.newLabel();
+    cb.dup();
+    cb.ifne(done);
+    cb.iconst_1();
+    cb.istore(YIELD_LOCAL);
+    cb.labelBinding(done);
   }
 }

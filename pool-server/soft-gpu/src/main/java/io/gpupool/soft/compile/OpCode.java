@@ -24,6 +24,7 @@ final class OpCode {
   private final TextureCode texture;
   private final Code code;
   private final FrameCode frames;
+  private final RuntimeCode runtime;
 
   OpCode(Code code, Graph graph, FrameCode frames) {
     this.code = code;
@@ -44,6 +45,7 @@ final class OpCode {
     matrix = new MatrixCode(code, addresses);
     warp = new WarpCode(code, matrix);
     texture = new TextureCode(code);
+    runtime = new RuntimeCode(code);
   }
 
   AddressCode addresses() {
@@ -137,6 +139,9 @@ final class OpCode {
   }
 
   private boolean builtIn(Op op) {
+    if (runtime.emit(op)) {
+      return true;
+    }
     List<Value> args = op.args();
     VReg result = op.results().isEmpty() ? null : op.results().get(0);
     code.pushBlock();

@@ -100,9 +100,21 @@ final class ParamUses {
             use.addAll(inside);
           }
         } else {
-          use.add(0, (int) Math.min(8, formal.sizeBytes()));
+          addBuiltIn(formal, use);
         }
       }
+    }
+  }
+
+  /** A function of the device takes a structure by the integers that it consists of. */
+  private static void addBuiltIn(Variable formal, ParamUse use) {
+    int width = (int) Math.min(formal.sizeBytes(), Math.clamp(formal.alignBytes(), 4, 8));
+    if (formal.sizeBytes() <= Long.BYTES) {
+      use.add(0, (int) formal.sizeBytes());
+      return;
+    }
+    for (long offset = 0; offset + width <= formal.sizeBytes(); offset += width) {
+      use.add(offset, width);
     }
   }
 }

@@ -9,7 +9,7 @@ public final class Limits {
   private static final int STACK_SIZE = 0;
   private static final int PRINTF_FIFO_SIZE = 1;
   static final int MALLOC_HEAP_SIZE = 2;
-  private static final int PENDING_LAUNCH_COUNT = 4;
+  static final int PENDING_LAUNCH_COUNT = 4;
   private static final int L2_FETCH_GRANULARITY = 5;
   private static final int PERSISTING_L2_SIZE = 6;
   private static final int SHARED_MEMORY_SIZE = 7;

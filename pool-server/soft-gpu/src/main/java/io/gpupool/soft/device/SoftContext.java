@@ -43,6 +43,7 @@ public final class SoftContext {
   private final SoftStream legacy;
   private final Limits limits = new Limits();
   private final KernelHeap heap = new KernelHeap(this);
+  private final RuntimeMemory runtimeMemory = new RuntimeMemory(this);
   private final Conditions conditions = new Conditions(this);
   private final SoftReferences references = new SoftReferences(this);
   private final AtomicReference<GpuException> fault = new AtomicReference<>();
@@ -87,6 +88,11 @@ public final class SoftContext {
     return heap;
   }
 
+  /** What kernels that launch kernels need. */
+  RuntimeMemory runtimeMemory() {
+    return runtimeMemory;
+  }
+
   /** The sizes that {@code cuCtxSetLimit} sets. */
   public Limits limits() {
     return limits;
@@ -96,6 +102,8 @@ public final class SoftContext {
   public void setLimit(int limit, long value) {
     if (limit == Limits.MALLOC_HEAP_SIZE) {
       heap.resize(value);
+    } else if (limit == Limits.PENDING_LAUNCH_COUNT) {
+      runtimeMemory.resize(value);
     } else {
       limits.set(limit, value);
     }

@@ -7,6 +7,7 @@ import io.gpupool.soft.compile.CompileException;
 import io.gpupool.soft.exec.CompiledKernel;
 import io.gpupool.soft.exec.Launch;
 import io.gpupool.soft.memory.DeviceHeap;
+import io.gpupool.soft.nested.Child;
 import io.gpupool.soft.ptx.KernelInfo;
 import io.gpupool.soft.ptx.ParamInfo;
 import io.gpupool.soft.ptx.PtxModule;
@@ -41,6 +42,7 @@ public final class SoftFunction {
   private final KernelInfo info;
   private final Map<String, Long> variableAddresses;
   private CompiledKernel compiled;
+  private volatile boolean launchableCompiled;
   private volatile int maxDynamicSharedBytes;
   private volatile int carveoutPercent = -1;
   private final AtomicIntegerArray clusterAttributes =
@@ -130,8 +132,10 @@ public final class SoftFunction {
 
   /** Compiles the kernel if that has not been done. */
   public void load() {
-    if (module.image().ptx().isPresent()) {
+    Optional<PtxModule> ptx = module.image().ptx();
+    if (ptx.isPresent()) {
       compiled();
+      compileLaunchable(ptx.get());
     }
   }
 
@@ -151,7 +155,26 @@ public final class SoftFunction {
     CompiledKernel kernel = compiled();
     DeviceHeap heap = module.usesHeap() ? context().heap().use() : DeviceHeap.NONE;
     PtxModule ptx = module.image().ptx().orElseThrow();
-    return Optional.of(new KernelWork(context(), ptx, kernel, launch, block, heap));
+    GridStarter starter = new GridStarter(context(), ptx, heap);
+    if (module.usesRuntime()) {
+      compileLaunchable(ptx);
+      return Optional.of(new NestingWork(module, starter, kernel, launch, block));
+    }
+    return Optional.of(new KernelWork(context(), starter, kernel, launch, block));
+  }
+
+  /** A checked launch from a kernel. */
+  Child child(LaunchShape shape) {
+    Launch launch = LaunchCheck.check(this, shape);
+    return new Child(compiled(), launch, info.paramBytes());
+  }
+
+  /** Has what a launched kernel cannot do refused before the one that launches it begins. */
+  private void compileLaunchable(PtxModule ptx) {
+    if (!launchableCompiled) {
+      ptx.launchableFrom(info.name()).forEach(name -> module.function(name).compiled());
+      launchableCompiled = true;
+    }
   }
 
   private byte[] copyParams(MemorySegment params) {

@@ -29,6 +29,7 @@ public final class SoftGpu implements AutoCloseable {
   private final MissingPtx missingPtx;
   private final PrintfSink printf;
   private final KernelCache kernelCache;
+  private final TransferKernels transferKernels = new TransferKernels(this);
   private final List<SoftDevice> devices;
 
   /** What a launch does whose image holds no code that can run here. */
@@ -132,6 +133,10 @@ public final class SoftGpu implements AutoCloseable {
 
   MissingPtx missingPtx() {
     return missingPtx;
+  }
+
+  TransferKernels transferKernels() {
+    return transferKernels;
   }
 
   KernelCache kernelCache() {

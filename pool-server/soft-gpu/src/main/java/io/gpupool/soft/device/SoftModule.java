@@ -17,6 +17,7 @@ import java.util.HashMap;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.Optional;
 import java.util.OptionalLong;
 
 /**
@@ -25,6 +26,9 @@ import java.util.OptionalLong;
  */
 public final class SoftModule {
   private static final int MIN_VARIABLE_ALIGNMENT = 16;
+
+  /** The compute capability, times ten, from which on kernels cannot wait for their launches. */
+  private static final int NO_SYNCHRONIZATION_CAPABILITY = 90;
 
   private final SoftContext context;
   private final DeviceImage image;
@@ -37,10 +41,14 @@ public final class SoftModule {
   SoftModule(SoftContext context, DeviceImage image) {
     this.context = context;
     this.image = image;
+    requireSynchronization();
     try {
       placeVariables();
       if (usesHeap()) {
         context.heap().require();
+      }
+      if (usesRuntime()) {
+        context.runtimeMemory().require();
       }
     } catch (GpuException e) {
       allocations.forEach(context.device().memory()::free);
@@ -59,6 +67,27 @@ public final class SoftModule {
 
   boolean usesHeap() {
     return image.ptx().map(PtxModule::usesHeap).orElse(false);
+  }
+
+  /** Whether its kernels may launch others. */
+  boolean usesRuntime() {
+    return image.ptx().map(PtxModule::usesRuntime).orElse(false);
+  }
+
+  /** The kernel that an address in device code stands for. */
+  Optional<SoftFunction> kernelAt(long address) {
+    return image.ptx().flatMap(ptx -> ptx.kernelAt(address)).map(functions::get);
+  }
+
+  /** Cards of newer compute capabilities have no waiting on the device for launched kernels. */
+  private void requireSynchronization() {
+    boolean synchronizes = image.ptx().map(PtxModule::synchronizesOnDevice).orElse(false);
+    if (synchronizes && context.device().computeCapability() >= NO_SYNCHRONIZATION_CAPABILITY) {
+      throw new GpuException(
+          CudaStatus.UNSUPPORTED_DEVSIDE_SYNC,
+          "a kernel calls cudaDeviceSynchronize, which compute capability 9.0 and later lack;"
+              + " build it without, or ask for a GPU of a lower one (soft:1,cc=8.6)");
+    }
   }
 
   public DeviceImage image() {

@@ -14,6 +14,7 @@ import io.gpupool.soft.texture.TextureTable;
  * @param heap behind device malloc
  * @param gridWorkspace device address of the {@value #WORKSPACE_BYTES} bytes in which the blocks of
  *     a cooperative launch count each other; 0 if the launch is not cooperative
+ * @param runtime what its threads call to launch kernels
  * @param time the device's, which its threads must have to run
  */
 public record GridServices(
@@ -22,6 +23,7 @@ public record GridServices(
     ReferenceTable references,
     DeviceHeap heap,
     long gridWorkspace,
+    DeviceRuntime runtime,
     DeviceTime time) {
   /** Length of a workspace: a 32-bit length and a 32-bit counter are used. */
   public static final int WORKSPACE_BYTES = 16;
@@ -29,6 +31,12 @@ public record GridServices(
   /** A launch that cannot allocate, and whose blocks cannot wait for each other. */
   public static GridServices printing(PrintfSink printf) {
     return new GridServices(
-        printf, new TextureTable(), ReferenceTable.EMPTY, DeviceHeap.NONE, 0, DeviceTime.UNSHARED);
+        printf,
+        new TextureTable(),
+        ReferenceTable.EMPTY,
+        DeviceHeap.NONE,
+        0,
+        DeviceRuntime.NONE,
+        DeviceTime.UNSHARED);
   }
 }

@@ -98,6 +98,10 @@ public final class ThreadBlock {
   private int polls;
   private Grid grid;
   private final Assertions assertions = new Assertions(this);
+
+  /** What it has of the device runtime; null before the first call. */
+  private BlockCalls calls;
+
   private Waiting waiting;
   private Pages pages;
   private int reservedShared;
@@ -190,6 +194,7 @@ public final class ThreadBlock {
     ctaidY = (int) (index / nctaidX % nctaidY);
     ctaidZ = (int) (index / nctaidX / nctaidY);
     faulted = -1;
+    calls = null;
     assertions.begin();
     if (grid.kernel().waits()) {
       waiting.begin();
@@ -212,6 +217,13 @@ public final class ThreadBlock {
     }
     code.runAll(this);
     return true;
+  }
+
+  BlockCalls calls() {
+    if (calls == null) {
+      calls = new BlockCalls(grid.services().runtime().open(), threads());
+    }
+    return calls;
   }
 
   Assertions assertions() {

@@ -18,7 +18,7 @@ public final class DeviceFunctions {
 
   /** Whether this device provides a function. */
   public static boolean isProvided(String name) {
-    return PROVIDED.contains(name);
+    return PROVIDED.contains(name) || RuntimeFunction.named(name).isPresent();
   }
 
   /**

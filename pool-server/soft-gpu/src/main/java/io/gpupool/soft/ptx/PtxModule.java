@@ -15,6 +15,7 @@ import java.util.Map;
 import java.util.Optional;
 import java.util.OptionalLong;
 import java.util.Set;
+import java.util.stream.Collectors;
 
 /** PTX translation units, parsed, checked and linked; immutable, usable from any thread. */
 public final class PtxModule {
@@ -32,6 +33,8 @@ public final class PtxModule {
   private final List<KernelInfo> kernels;
   private final List<GlobalVariable> globals;
   private final Map<String, SourceLines> sourceLines = new HashMap<>();
+  private final Set<String> runtimeMethods;
+  private final boolean usesHeap;
   private final byte[] digest;
 
   private PtxModule(Linker linked, List<PtxUnit> units) throws PtxException {
@@ -50,6 +53,14 @@ public final class PtxModule {
       }
     }
     kernels = List.copyOf(found);
+    runtimeMethods =
+        functions.values().stream()
+            .filter(function -> !function.defined())
+            .flatMap(function -> RuntimeFunction.named(function.name()).stream())
+            .map(RuntimeFunction::method)
+            .collect(Collectors.toUnmodifiableSet());
+    Function malloc = functions.get("malloc");
+    usesHeap = malloc != null && !malloc.defined() || runtimeMethods.contains("Malloc");
   }
 
   /**
@@ -133,7 +144,48 @@ public final class PtxModule {
 
   /** Whether any code of the module allocates memory from the device heap. */
   public boolean usesHeap() {
-    return functions.containsKey("malloc") && !functions.get("malloc").defined();
+    return usesHeap;
+  }
+
+  /** Whether any code of the module calls the device runtime, with which kernels launch kernels. */
+  public boolean usesRuntime() {
+    return !runtimeMethods.isEmpty();
+  }
+
+  /** Whether any code of the module waits on the device for the kernels that it launches. */
+  public boolean synchronizesOnDevice() {
+    return runtimeMethods.contains(RuntimeFunction.SYNCHRONIZE);
+  }
+
+  /** The kernel for which an address stands. */
+  public Optional<String> kernelAt(long address) {
+    int index = functionIndex(address);
+    return index < 1 || index > functionOrder.size()
+        ? Optional.empty()
+        : Optional.of(functionOrder.get(index - 1))
+            .filter(name -> functions.get(name).entry() && functions.get(name).defined());
+  }
+
+  /**
+   * The kernels that a kernel may launch, those that they may launch included: whatever kernel the
+   * code or initial data holds the address of.
+   */
+  public Set<String> launchableFrom(String kernel) {
+    Set<String> found = new LinkedHashSet<>();
+    Deque<Function> open = new ArrayDeque<>();
+    function(kernel).ifPresent(open::add);
+    while (!open.isEmpty()) {
+      for (Function function : reachableFrom(open.remove())) {
+        References references = new References();
+        references.addAll(function);
+        for (String name : references.functions()) {
+          function(name)
+              .filter(target -> target.entry() && target.defined() && found.add(target.name()))
+              .ifPresent(open::add);
+        }
+      }
+    }
+    return found;
   }
 
   /** Whether any code of the module takes memory from its stack with {@code alloca}. */
@@ -181,7 +233,8 @@ public final class PtxModule {
         addressTakenFunctions().forEach(taken -> names.add(taken.name()));
       }
       for (String name : names) {
-        function(name).filter(reached::add).ifPresent(open::add);
+        // A kernel whose address is taken is launched, not called.
+        function(name).filter(found -> !found.entry()).filter(reached::add).ifPresent(open::add);
       }
     }
     return reached;

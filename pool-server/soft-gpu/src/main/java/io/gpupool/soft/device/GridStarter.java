@@ -1,0 +1,93 @@
+// SPDX-License-Identifier: Apache-2.0
+package io.gpupool.soft.device;
+
+import io.gpupool.soft.CudaStatus;
+import io.gpupool.soft.GpuException;
+import io.gpupool.soft.exec.CompiledKernel;
+import io.gpupool.soft.exec.DeviceRuntime;
+import io.gpupool.soft.exec.GridExecution;
+import io.gpupool.soft.exec.GridServices;
+import io.gpupool.soft.exec.KernelFault;
+import io.gpupool.soft.exec.Launch;
+import io.gpupool.soft.exec.PrintfSink;
+import io.gpupool.soft.memory.DeviceHeap;
+import io.gpupool.soft.ptx.PtxModule;
+import io.gpupool.soft.texture.ReferenceTable;
+import java.lang.foreign.MemorySegment;
+import java.util.concurrent.CompletionException;
+
+/**
+ * Starts grids with what their context lends them, and says what their faults mean to the program.
+ * Any thread may call it.
+ */
+final class GridStarter {
+  private final SoftContext context;
+  private final PtxModule module;
+  private final DeviceHeap heap;
+
+  /** What the references of the context's modules were bound to at the launch. */
+  private final ReferenceTable references;
+
+  GridStarter(SoftContext context, PtxModule module, DeviceHeap heap) {
+    this.context = context;
+    this.module = module;
+    this.heap = heap;
+    references = context.references().table();
+  }
+
+  /**
+   * Starts a grid; {@link #ended} must follow its end.
+   *
+   * @param params copied before this returns
+   * @param workspace of a cooperative launch, else 0
+   */
+  GridExecution start(
+      CompiledKernel kernel,
+      Launch launch,
+      MemorySegment params,
+      long workspace,
+      DeviceRuntime runtime) {
+    SoftDevice device = context.device();
+    GridExecution execution =
+        device
+            .gpu()
+            .runner()
+            .start(
+                kernel,
+                launch,
+                params,
+                device.memory().map(),
+                new GridServices(
+                    device.gpu().printf(),
+                    device.gpu().textures(),
+                    references,
+                    heap,
+                    workspace,
+                    runtime,
+                    device.time()));
+    device.usage().kernelStarts();
+    return execution;
+  }
+
+  void ended(GridExecution execution) {
+    context.device().usage().kernelEnds(execution.busyNanos());
+  }
+
+  /**
+   * The context's fault by the failure of a kernel; reports it to a program that asked for that.
+   */
+  GpuException fault(String kernel, Throwable failure) {
+    Throwable cause = failure instanceof CompletionException ? failure.getCause() : failure;
+    return switch (cause) {
+      case KernelFault fault -> {
+        SoftDevice device = context.device();
+        byte[] report = FaultReport.of(fault, kernel, module, device.memory());
+        device.gpu().printf().print(PrintfSink.Stream.REPORT, report);
+        yield new GpuException(CudaStatus.of(fault.cudaResult()), fault.getMessage());
+      }
+      case null, default ->
+          new GpuException(
+              CudaStatus.LAUNCH_FAILED, "kernel " + kernel + " could not be run: " + cause);
+    };
+  }
+}

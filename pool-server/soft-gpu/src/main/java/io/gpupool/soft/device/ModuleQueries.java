@@ -1,0 +1,90 @@
+// SPDX-License-Identifier: Apache-2.0
+package io.gpupool.soft.device;
+
+import io.gpupool.soft.GpuException;
+import io.gpupool.soft.exec.DeviceQueries;
+import io.gpupool.soft.exec.RuntimeCallException;
+import java.util.function.Supplier;
+
+/** What kernels of a module may ask; any thread may call it. */
+final class ModuleQueries implements DeviceQueries {
+  private final SoftModule module;
+
+  ModuleQueries(SoftModule module) {
+    this.module = module;
+  }
+
+  /**
+   * The kernel that an address stands for.
+   *
+   * @throws RuntimeCallException INVALID_DEVICE_FUNCTION
+   */
+  SoftFunction function(long address) {
+    return module
+        .kernelAt(address)
+        .orElseThrow(() ->
+            new RuntimeCallException(
+                RuntimeCallException.INVALID_DEVICE_FUNCTION,
+                "no kernel of the module is at 0x" + Long.toHexString(address)));
+  }
+
+  private static <T> T answer(Supplier<T> question) {
+    try {
+      return question.get();
+    } catch (GpuException e) {
+      throw new RuntimeCallException(e.status().code(), e.getMessage());
+    }
+  }
+
+  @Override
+  public int device() {
+    return module.context().device().ordinal();
+  }
+
+  @Override
+  public int deviceCount() {
+    return module.context().device().gpu().devices().size();
+  }
+
+  @Override
+  public int attribute(int attribute, int device) {
+    return answer(() -> module.context().device().gpu().device(device).attribute(attribute));
+  }
+
+  @Override
+  public long limit(int limit) {
+    return answer(() -> module.context().limits().get(limit));
+  }
+
+  @Override
+  public FunctionAttributes attributes(long address) {
+    SoftFunction function = function(address);
+    return new FunctionAttributes(
+        function.attribute(1),
+        function.attribute(2),
+        function.attribute(3),
+        function.attribute(0),
+        function.attribute(4),
+        function.attribute(5),
+        function.attribute(6),
+        function.attribute(7),
+        function.attribute(8),
+        function.attribute(9));
+  }
+
+  @Override
+  public int blocksPerMultiprocessor(long address, int threads, long dynamicSharedBytes) {
+    SoftFunction function = function(address);
+    return answer(() -> Occupancy.blocksPerMultiprocessor(function, threads, dynamicSharedBytes));
+  }
+
+  @Override
+  public long errorName(int error) {
+    return module.context().runtimeMemory().errorName(error);
+  }
+
+  @Override
+  public long errorText(int error) {
+    return module.context().runtimeMemory().errorText(error);
+  }
+}

@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: Apache-2.0
+package io.gpupool.soft.device;
+
+import io.gpupool.soft.CudaStatus;
+import io.gpupool.soft.GpuException;
+import io.gpupool.soft.nested.LaunchPool;
+import java.lang.foreign.MemorySegment;
+
+/**
+ * Device memory that kernels need to launch kernels: parameters of launches that have not begun,
+ * and the texts of errors. It is taken when the first module is loaded that calls the device
+ * runtime. Any thread may call it.
+ */
+final class RuntimeMemory {
+  /** Launches that may be pending; each takes memory of the worker, too. */
+  private static final long MAX_PENDING = 1 << 16;
+
+  private final SoftContext context;
+  private LaunchPool pool;
+  private long poolAddress;
+  private long texts;
+
+  RuntimeMemory(SoftContext context) {
+    this.context = context;
+  }
+
+  /**
+   * Takes the memory, unless that has been done.
+   *
+   * @throws GpuException OUT_OF_MEMORY
+   */
+  synchronized void require() {
+    if (pool == null) {
+      place(context.limits().get(Limits.PENDING_LAUNCH_COUNT));
+    }
+    if (texts == 0) {
+      MemorySegment bytes = MemorySegment.ofArray(ErrorTexts.all().bytes());
+      texts = context.device().allocate(bytes.byteSize(), context.moduleData());
+      context.device().memory().view(texts, bytes.byteSize()).copyFrom(bytes);
+    }
+  }
+
+  /**
+   * Sets how many launches may be pending; for launches of the program that follow.
+   *
+   * @throws GpuException OUT_OF_MEMORY, INVALID_VALUE
+   */
+  synchronized void resize(long launches) {
+    if (launches < 0) {
+      throw new GpuException(CudaStatus.INVALID_VALUE, launches + " pending launches");
+    }
+    if (launches > MAX_PENDING) {
+      throw new GpuException(
+          CudaStatus.OUT_OF_MEMORY,
+          launches + " pending launches; at most " + MAX_PENDING + " can be reserved");
+    }
+    if (pool != null) {
+      long before = poolAddress;
+      place(launches);
+      context.freeWhenDone(before, () -> {});
+    }
+    context.limits().set(Limits.PENDING_LAUNCH_COUNT, launches);
+  }
+
+  private void place(long launches) {
+    long bytes = Math.max(launches, 1) * LaunchPool.BYTES_PER_LAUNCH;
+    poolAddress = context.device().allocate(bytes, context.moduleData());
+    MemorySegment memory = context.device().memory().view(poolAddress, bytes);
+    pool = new LaunchPool(memory, poolAddress, launches);
+  }
+
+  synchronized LaunchPool pool() {
+    return pool;
+  }
+
+  /** Device address of the name of a cudaError. */
+  synchronized long errorName(int error) {
+    return texts + ErrorTexts.all().name(error);
+  }
+
+  /** Device address of the description of a cudaError. */
+  synchronized long errorText(int error) {
+    return texts + ErrorTexts.all().description(error);
+  }
+}

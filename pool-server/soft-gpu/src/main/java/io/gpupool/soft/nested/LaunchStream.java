@@ -1,0 +1,16 @@
+// SPDX-License-Identifier: Apache-2.0
+package io.gpupool.soft.nested;
+
+/** A stream of launches from kernels; guarded by the lock of its {@link LaunchTree}. */
+final class LaunchStream {
+  private Task last;
+
+  /** The task that was put into it last; null before the first. */
+  Task last() {
+    return last;
+  }
+
+  void last(Task task) {
+    last = task;
+  }
+}

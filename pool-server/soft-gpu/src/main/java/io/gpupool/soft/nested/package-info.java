@@ -1,0 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+/**
+ * Launches that kernels make: their order, their limits, and the end of what a program launched.
+ */
+package io.gpupool.soft.nested;

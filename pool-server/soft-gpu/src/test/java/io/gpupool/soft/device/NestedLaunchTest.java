@@ -1,0 +1,306 @@
+// SPDX-License-Identifier: Apache-2.0
+package io.gpupool.soft.device;
+
+import static io.gpupool.soft.device.TestGpu.assertStatus;
+import static io.gpupool.soft.device.TestGpu.readBytes;
+import static org.assertj.core.api.Assertions.assertThat;
+
+import io.gpupool.soft.CudaStatus;
+import io.gpupool.soft.image.DeviceImage;
+import java.io.IOException;
+import java.io.InputStream;
+import java.lang.foreign.MemorySegment;
+import java.lang.foreign.ValueLayout;
+import java.nio.ByteBuffer;
+import java.nio.ByteOrder;
+import java.nio.charset.StandardCharsets;
+import java.util.Arrays;
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.Timeout;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.CsvSource;
+
+/** Kernels that launch kernels: their order, their end, and what they may not do. */
+@Timeout(60)
+final class NestedLaunchTest {
+  private static final int WORDS = 64;
+
+  private final SoftGpu gpu = TestGpu.create();
+  private final SoftContext context = gpu.device(0).createContext(0);
+  private final SoftStream stream = context.createStream(SoftStream.NON_BLOCKING, 0);
+  private final long out = context.allocate(4 * WORDS);
+
+  @AfterEach
+  void close() {
+    gpu.close();
+  }
+
+  private static DeviceImage image(String text) {
+    return DeviceImage.parse(MemorySegment.ofArray(text.getBytes(StandardCharsets.US_ASCII)), 90);
+  }
+
+  private SoftModule load() {
+    try (InputStream in = NestedLaunchTest.class.getResourceAsStream("/kernels/nested.ptx")) {
+      return context.loadModule(image(new String(in.readAllBytes(), StandardCharsets.US_ASCII)));
+    } catch (IOException e) {
+      throw new AssertionError(e);
+    }
+  }
+
+  private Completion launch(SoftModule module, String kernel, long argument) {
+    stream.fill(out, 0, 0, 4 * WORDS, 1, 1);
+    ByteBuffer params = ByteBuffer.allocate(16).order(ByteOrder.LITTLE_ENDIAN).putLong(0, argument);
+    return stream.launch(
+        module.function(kernel),
+        new LaunchShape(1, 1, 1, 1, 1, 1, 0, false),
+        MemorySegment.ofArray(params.array()));
+  }
+
+  private int[] words(int count) throws InterruptedException {
+    int[] words = new int[count];
+    ByteBuffer.wrap(readBytes(stream, out, 4 * count))
+        .order(ByteOrder.LITTLE_ENDIAN)
+        .asIntBuffer()
+        .get(words);
+    context.requireUsable();
+    return words;
+  }
+
+  private int[] run(String kernel, int count) throws InterruptedException {
+    launch(load(), kernel, out);
+    return words(count);
+  }
+
+  @Test
+  void launches_inAllStreams_keepTheirOrderAndEndWithTheParent() throws InterruptedException {
+    int[] log = run("streams", 6);
+
+    assertThat(log[0]).isEqualTo(5);
+    assertThat(Arrays.copyOfRange(log, 1, 4)).containsExactlyInAnyOrder(1, 2, 5);
+    assertThat(Arrays.copyOfRange(log, 1, 4)).containsSubsequence(1, 2);
+    assertThat(Arrays.copyOfRange(log, 4, 6)).containsExactly(8, 9);
+    assertThat(gpu.device(0).usage().launches()).isEqualTo(6);
+  }
+
+  @Test
+  void event_ofOneStream_holdsAnotherBack() throws InterruptedException {
+    assertThat(run("events", 7)).startsWith(2, 1, 2).endsWith(0, 400, 1);
+  }
+
+  @Test
+  void launch_ofItself_nests24Deep() throws InterruptedException {
+    assertThat(run("deep", 2)).containsExactly(24, 65);
+  }
+
+  @Test
+  void launches_behindOneThatHolds_arePendingUpToTheLimit() throws InterruptedException {
+    SoftModule module = load();
+    context.setLimit(Limits.PENDING_LAUNCH_COUNT, 5);
+    launch(module, "many", out);
+
+    assertThat(words(4)).containsExactly(5, 69, 1, 5);
+    for (int round = 0; round < 3; round++) {
+      launch(module, "many", out);
+      assertThat(words(4)).as("all are given back").containsExactly(5, 69, 1, 5);
+    }
+  }
+
+  @Test
+  void pendingLimit_ofMoreThanCanBeReserved_isRefused() {
+    assertStatus(
+        () -> context.setLimit(Limits.PENDING_LAUNCH_COUNT, 1 << 20), CudaStatus.OUT_OF_MEMORY);
+    context.setLimit(Limits.PENDING_LAUNCH_COUNT, 0);
+    assertThat(context.limits().get(Limits.PENDING_LAUNCH_COUNT)).isZero();
+  }
+
+  @Test
+  void fault_ofAChild_isTheContexts() throws InterruptedException {
+    launch(load(), "breaks", 16).await();
+
+    assertStatus(context::requireUsable, CudaStatus.ILLEGAL_ADDRESS);
+    assertThat(context.fault().orElseThrow()).hasMessageContaining("kernel set");
+  }
+
+  @Test
+  void child_thatRunsOn_keepsTheStreamAndItsEventsWaiting() throws InterruptedException {
+    SoftEvent event = context.createEvent(0);
+    SoftModule module = load();
+    Completion launched = launch(module, "holds", out);
+    stream.record(event);
+    SoftStream other = context.createStream(SoftStream.NON_BLOCKING, 0);
+    awaitLaunches(2);
+    assertThat(launched.isDone()).isFalse();
+    assertThat(event.completion().isDone()).isFalse();
+
+    gpu.device(0).memory().view(out, 4).set(ValueLayout.JAVA_INT, 0, 1);
+    event.completion().await();
+
+    other.completion().await();
+    context.requireUsable();
+  }
+
+  @ParameterizedTest
+  @CsvSource({"forever, 300", "ever_more, 128"})
+  void launches_withoutEnd_endWithTheDevice(String kernel, int launches)
+      throws InterruptedException {
+    launch(load(), kernel, out);
+    awaitLaunches(launches);
+
+    gpu.close();
+
+    assertStatus(() -> gpu.device(0).memory().allocate(1, this), CudaStatus.DEINITIALIZED);
+  }
+
+  private void awaitLaunches(int launches) throws InterruptedException {
+    while (gpu.device(0).usage().launches() < launches) {
+      Thread.sleep(1);
+    }
+  }
+
+  @Test
+  void transfers_ofAKernel_areMadeInOrder() throws InterruptedException {
+    launch(load(), "transfers", out);
+    byte[] bytes = readBytes(stream, out, 64);
+    context.requireUsable();
+
+    for (int i = 0; i < 60; i++) {
+      boolean filled = i < 13 || i >= 19 && i < 32 || i >= 40 && i < 48;
+      assertThat(bytes[i]).as("byte %s", i).isEqualTo((byte) (filled ? 0x4A : 0));
+    }
+    assertThat(bytes[60]).as("copy from the host").isEqualTo((byte) 21);
+  }
+
+  @Test
+  void errorTexts_areInDeviceMemory() throws InterruptedException {
+    launch(load(), "texts", out);
+    ByteBuffer places = ByteBuffer.wrap(readBytes(stream, out, 16)).order(ByteOrder.LITTLE_ENDIAN);
+
+    assertThat(text(places.getLong(0))).isEqualTo("cudaErrorLaunchPendingCountExceeded");
+    assertThat(text(places.getLong(8))).isEqualTo("unrecognized error code");
+  }
+
+  private String text(long address) {
+    return gpu.device(0).memory().view(address, 64).getString(0, StandardCharsets.US_ASCII);
+  }
+
+  @Test
+  void wrongArguments_areErrorsOfTheCallingThread() throws InterruptedException {
+    assertThat(run("wrong", 18)).startsWith(400, 0, 1, 1, 9, 98, 0).endsWith(1, 3);
+  }
+
+  private static final String HEAD = ".version 8.0\n.target sm_70\n.address_size 64\n";
+
+  private static final String SYNCHRONIZES =
+      HEAD
+          + """
+          .extern .func (.param .b64 r) cudaGetParameterBuffer(.param .b64 align, .param .b64 bytes);
+          .extern .func (.param .b32 r) cudaLaunchDevice(.param .b64 f, .param .b64 buffer,
+            .param .align 4 .b8 grid[12], .param .align 4 .b8 block[12], .param .b32 shared,
+            .param .b64 stream);
+          .extern .func (.param .b32 r) cudaDeviceSynchronize();
+          .visible .entry twice(.param .u64 at)
+          {
+            .reg .b64 %at;
+            .reg .b32 %v;
+            ld.param.u64 %at, [at];
+            ld.global.u32 %v, [%at];
+            add.u32 %v, %v, %v;
+            st.global.u32 [%at], %v;
+            ret;
+          }
+          .visible .entry waits(.param .u64 at)
+          {
+            .reg .b64 %at, %buffer, %f;
+            .reg .b32 %v, %e;
+            .reg .pred %p;
+            ld.param.u64 %at, [at];
+            mov.u32 %v, 3;
+            .param .align 4 .b8 one[12];
+            st.param.b32 [one], 1;
+            st.param.b32 [one+4], 1;
+            st.param.b32 [one+8], 1;
+            mov.u64 %f, twice;
+          again:
+            st.global.u32 [%at], %v;
+            call.uni (%buffer), cudaGetParameterBuffer, (64, 8);
+            st.u64 [%buffer], %at;
+            call.uni (%e), cudaLaunchDevice, (%f, %buffer, one, one, 0, 0);
+            call.uni (%e), cudaDeviceSynchronize, ();
+            ld.global.u32 %v, [%at];
+            add.u32 %v, %v, 1;
+            setp.lt.u32 %p, %v, 100;
+            @%p bra again;
+            ret;
+          }
+          """;
+
+  @Test
+  void synchronization_whereCardsHaveIt_waitsForTheChildren() throws InterruptedException {
+    try (SoftGpu older =
+        new SoftGpu(new DeviceSpec(1, 64L << 20, 86), SoftGpu.MissingPtx.FAIL, text -> {})) {
+      SoftContext its = older.device(0).createContext(0);
+      long at = its.allocate(4);
+      DeviceImage image =
+          DeviceImage.parse(
+              MemorySegment.ofArray(SYNCHRONIZES.getBytes(StandardCharsets.US_ASCII)), 86);
+      its.legacyStream()
+          .launch(
+              its.loadModule(image).function("waits"),
+              new LaunchShape(1, 1, 1, 1, 1, 1, 0, false),
+              MemorySegment.ofArray(new long[] {at}));
+
+      byte[] result = readBytes(its.legacyStream(), at, 4);
+      its.requireUsable();
+      // 3 6+1 14+1 30+1 62+1 126
+      assertThat(result[0]).isEqualTo((byte) 126);
+    }
+  }
+
+  @Test
+  void synchronization_whereCardsHaveItNoMore_isRefusedAtLoading() {
+    assertStatus(
+        () -> context.loadModule(image(SYNCHRONIZES)), CudaStatus.UNSUPPORTED_DEVSIDE_SYNC);
+  }
+
+  @Test
+  void kernelThatCannotRun_isRefusedWithTheLaunchThatMayLaunchIt() {
+    SoftModule module =
+        context.loadModule(
+            image(
+                HEAD
+                    + """
+                    .extern .func (.param .b32 r) cudaGetLastError();
+                    .visible .entry child() { tcgen05.fence::before_thread_sync; ret; }
+                    .visible .entry parent()
+                    {
+                      .reg .b64 %f;
+                      .reg .b32 %e;
+                      mov.u64 %f, child;
+                      call.uni (%e), cudaGetLastError, ();
+                      ret;
+                    }
+                    """));
+
+    assertStatus(() -> launch(module, "parent", 0), CudaStatus.NOT_SUPPORTED);
+  }
+
+  @Test
+  void function_declaredOtherwise_isRefused() {
+    SoftModule module =
+        context.loadModule(
+            image(
+                HEAD
+                    + """
+                    .extern .func (.param .b32 r) cudaLaunchDeviceV2(.param .b32 buffer);
+                    .visible .entry parent()
+                    {
+                      .reg .b32 %e;
+                      call.uni (%e), cudaLaunchDeviceV2, (7);
+                      ret;
+                    }
+                    """));
+
+    assertStatus(() -> launch(module, "parent", 0), CudaStatus.NOT_SUPPORTED);
+  }
+}
