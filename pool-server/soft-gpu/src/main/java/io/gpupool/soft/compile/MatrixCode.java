@@ -53,8 +53,15 @@ final class MatrixCode {
     MatrixType left = types.size() == 2 ? MatrixType.F16 : types.get(1);
     MatrixType right = types.size() == 2 ? MatrixType.F16 : types.get(2);
     int rounding = FloatCode.rounding(op);
-    return Matrices.multiply(
-        shape(op), left, right, accumulator, sum, rounding, wmma, op.has("satfinite"));
+    int operation =
+        Matrices.multiply(shape(op), left, right, accumulator, sum, rounding, op.has("satfinite"));
+    if (!wmma) {
+      return operation;
+    }
+    List<String> layouts =
+        op.modifiers().stream().filter(name -> name.equals("row") || name.equals("col")).toList();
+    return Matrices.ofFragments(
+        operation, layouts.getFirst().equals("col"), layouts.getLast().equals("col"));
   }
 
   private static int count(Op op) {
@@ -99,20 +106,36 @@ final class MatrixCode {
   private void lay(Value value, int part) {
     List<Value> values =
         value instanceof Value.Vector(List<Value> elements) ? elements : List.of(value);
+    pushWords();
     for (int i = 0; i < values.size(); i++) {
-      boolean wide = values.get(i) instanceof VReg register && register.type().bits() == 64;
-      code.pushBlock();
-      code.pushThread();
-      if (wide) {
-        cb.loadConstant(part + 2 * i);
-        code.push(values.get(i), Type.B64);
-        code.callBlock("lay", "(IIJ)V");
+      if (values.get(i) instanceof VReg register && register.type().bits() == 64) {
+        pushWord(part + 2 * i);
+        code.push(register, Type.B64);
+        cb.l2i().iastore();
+        pushWord(part + 2 * i + 1);
+        code.push(register, Type.B64);
+        cb.loadConstant(Integer.SIZE).lushr().l2i().iastore();
       } else {
-        cb.loadConstant(part + i);
+        pushWord(part + i);
         code.push(values.get(i), Type.B32);
-        code.callBlock("lay", "(III)V");
+        cb.iastore();
       }
     }
+    cb.pop2();
+  }
+
+  /** Pushes the array of all lanes' words and the place of the lane's first one. */
+  private void pushWords() {
+    code.pushBlock();
+    code.pushThread();
+    code.callBlock("matrixWords", "(I)[I");
+    code.pushThread();
+    cb.loadConstant(Matrices.LANE_WORDS).imul();
+  }
+
+  /** Pushes the array and a word's place, when {@link #pushWords} lies on the stack. */
+  private void pushWord(int index) {
+    cb.dup2().loadConstant(index).iadd();
   }
 
   /** Tells the row that a lane names, where the instruction takes one of it. */
@@ -146,23 +169,25 @@ final class MatrixCode {
   }
 
   private void take(List<VReg> results, int part) {
+    pushWords();
     for (int i = 0; i < results.size(); i++) {
       VReg result = results.get(i);
       if (result == null) {
         continue;
       }
-      code.pushBlock();
-      code.pushThread();
       if (result.type().bits() == 64) {
+        code.pushBlock();
+        code.pushThread();
         cb.loadConstant(part + 2 * i);
         code.callBlock("laidWide", "(II)J");
         code.pop(result, Type.B64);
       } else {
-        cb.loadConstant(part + i);
-        code.callBlock("laid", "(II)I");
+        pushWord(part + i);
+        cb.iaload();
         code.pop(result, Type.B32);
       }
     }
+    cb.pop2();
   }
 
   /** {@code wmma.load} and {@code wmma.store}: every lane moves its own elements. */
@@ -200,7 +225,7 @@ final class MatrixCode {
     cb.loadConstant(types(op).getLast().ordinal());
     cb.loadConstant(part);
     cb.loadConstant(rows * columns);
-    cb.loadConstant(columns);
+    cb.loadConstant(byColumns ? rows : columns);
     cb.loadConstant(byColumns ? 1 : 0);
     cb.loadConstant(store ? 1 : 0);
     code.callBlock("moveMatrix", "(IZJIIIIIZZ)V");

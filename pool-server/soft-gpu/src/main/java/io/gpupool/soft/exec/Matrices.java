@@ -11,8 +11,7 @@ import java.util.Arrays;
  *
  * <p>In what follows, {@code group} is a lane's number divided by 4 and {@code place} the rest, as
  * in the fragments of {@code mma} in the PTX manual. The layout of {@code wmma} fragments is not
- * told to programs: here the elements of a matrix lie row after row, over and over where lanes hold
- * more than there are.
+ * told to programs: see {@link Fragments}.
  */
 public final class Matrices {
   /** Words that a lane lays down: those of a, b and the accumulator, where results come to lie. */
@@ -30,6 +29,9 @@ public final class Matrices {
   private static final int FRAGMENTS = 1 << 22;
   private static final int SATURATE = 1 << 23;
   private static final int TRANSPOSED = 1 << 8;
+  private static final int KIND_MASK = 15;
+  private static final int LEFT_BY_COLUMNS = 1 << 28;
+  private static final int RIGHT_BY_COLUMNS = 1 << 29;
   private static final int ACCUMULATOR_SHIFT = 16;
   private static final int ROUNDING_SHIFT = 20;
 
@@ -51,7 +53,6 @@ public final class Matrices {
    * @param accumulator type that each sum begins with
    * @param sum type of the results
    * @param rounding of doubles, one of {@link Rounding}'s modes; all else is rounded to the nearest
-   * @param fragments whether its fragments are those of {@code wmma}
    * @param saturate whether sums of whole numbers are clamped
    */
   public static int multiply(
@@ -61,10 +62,8 @@ public final class Matrices {
       MatrixType accumulator,
       MatrixType sum,
       int rounding,
-      boolean fragments,
       boolean saturate) {
     return MULTIPLY << KIND_SHIFT
-        | (fragments ? FRAGMENTS : 0)
         | (saturate ? SATURATE : 0)
         | rounding << ROUNDING_SHIFT
         | accumulator.ordinal() << ACCUMULATOR_SHIFT
@@ -72,6 +71,14 @@ public final class Matrices {
         | left.ordinal() << 8
         | right.ordinal() << 4
         | sum.ordinal();
+  }
+
+  /** The number of a multiplication of fragments of {@code wmma}. */
+  public static int ofFragments(int multiplication, boolean leftByColumns, boolean rightByColumns) {
+    return multiplication
+        | FRAGMENTS
+        | (leftByColumns ? LEFT_BY_COLUMNS : 0)
+        | (rightByColumns ? RIGHT_BY_COLUMNS : 0);
   }
 
   /** The number of {@code ldmatrix} with so many matrices. */
@@ -108,13 +115,15 @@ public final class Matrices {
     rows[thread] = address;
   }
 
-  void lay(int thread, int index, int word) {
-    int at = at(thread) + index;
-    words[at] = word;
+  /** The words of all lanes, with room for those of a thread's warp. */
+  int[] words(int thread) {
+    at(thread);
+    return words;
   }
 
-  int laid(int thread, int index) {
-    return words[thread * LANE_WORDS + index];
+  long laidWide(int thread, int index) {
+    int at = thread * LANE_WORDS + index;
+    return words[at] & 0xFFFF_FFFFL | (long) words[at + 1] << 32;
   }
 
   /**
@@ -133,7 +142,7 @@ public final class Matrices {
     at(first);
     int count = operation & 15;
     boolean transposed = (operation & TRANSPOSED) != 0;
-    switch (operation >>> KIND_SHIFT) {
+    switch (operation >>> KIND_SHIFT & KIND_MASK) {
       case LOAD -> load(first, count, transposed);
       case STORE -> store(first, count, transposed);
       case TRANSPOSE -> transpose(first);
@@ -198,9 +207,11 @@ public final class Matrices {
     MatrixType accumulator = MatrixType.ALL[operation >>> ACCUMULATOR_SHIFT & 15];
     MatrixType sum = MatrixType.ALL[operation & 15];
     if ((operation & FRAGMENTS) != 0) {
-      gather(first, A, left, shape.m(), shape.k(), a);
-      gather(first, B, right, shape.k(), shape.n(), b);
-      gather(first, C, accumulator, shape.m(), shape.n(), c);
+      boolean leftByColumns = (operation & LEFT_BY_COLUMNS) != 0;
+      boolean rightByColumns = (operation & RIGHT_BY_COLUMNS) != 0;
+      gather(first, A, left, shape.m(), shape.k(), leftByColumns, a);
+      gather(first, B, right, shape.k(), shape.n(), rightByColumns, b);
+      gather(first, C, accumulator, shape.m(), shape.n(), false, c);
     } else {
       gather(first, shape, left, right, accumulator);
     }
@@ -259,34 +270,87 @@ public final class Matrices {
 
   /** A matrix of {@code wmma}. */
   private void gather(
-      int first, int part, MatrixType type, int rows, int columns, double[] matrix) {
+      int first,
+      int part,
+      MatrixType type,
+      int rows,
+      int columns,
+      boolean byColumns,
+      double[] matrix) {
     int size = rows * columns;
     int each = type.perRegister();
     int held = type.held(size, part != C);
     int wordsOfRegister = type == MatrixType.F64 ? 2 : 1;
-    for (int p = 0; p < size; p += each) {
-      int word = (first + p / held) * LANE_WORDS + part + p % held / each * wordsOfRegister;
-      get(word, type, matrix, p, 1);
+    double[] elements = byColumns ? c : matrix;
+    for (int p = 0, lane = first; p < size; lane++) {
+      int word = lane * LANE_WORDS + part;
+      for (int i = 0; i < held; i += each) {
+        get(word, type, elements, p, 1);
+        word += wordsOfRegister;
+        p += each;
+      }
+    }
+    if (byColumns) {
+      // The accumulator, whose place the elements have taken, is gathered last.
+      for (int column = 0; column < columns; column++) {
+        for (int row = 0; row < rows; row++) {
+          matrix[row * columns + column] = elements[column * rows + row];
+        }
+      }
     }
   }
 
+  /** Columns that are summed up at once; all shapes have a multiple of them. */
+  private static final int TOGETHER = 8;
+
   private void sum(MatrixShape shape, boolean fused) {
-    int depth = shape.k();
     int columns = shape.n();
     for (int row = 0; row < shape.m(); row++) {
-      int to = row * columns;
-      for (int k = 0; k < depth; k++) {
-        double x = a[row * depth + k];
-        int from = k * columns;
+      for (int column = 0; column < columns; column += TOGETHER) {
         if (fused) {
-          for (int column = 0; column < columns; column++) {
-            c[to + column] = Math.fma(x, b[from + column], c[to + column]);
-          }
+          sumFused(row * shape.k(), shape.k(), column, columns, row * columns + column);
         } else {
-          for (int column = 0; column < columns; column++) {
-            c[to + column] += x * b[from + column];
-          }
+          sum(row * shape.k(), shape.k(), column, columns, row * columns + column);
         }
+      }
+    }
+  }
+
+  /** Eight sums, written out so that they stay in registers. */
+  private void sum(int x, int depth, int column, int columns, int to) {
+    double c0 = c[to];
+    double c1 = c[to + 1];
+    double c2 = c[to + 2];
+    double c3 = c[to + 3];
+    double c4 = c[to + 4];
+    double c5 = c[to + 5];
+    double c6 = c[to + 6];
+    double c7 = c[to + 7];
+    for (int k = 0, y = column; k < depth; k++, y += columns) {
+      double value = a[x + k];
+      c0 += value * b[y];
+      c1 += value * b[y + 1];
+      c2 += value * b[y + 2];
+      c3 += value * b[y + 3];
+      c4 += value * b[y + 4];
+      c5 += value * b[y + 5];
+      c6 += value * b[y + 6];
+      c7 += value * b[y + 7];
+    }
+    c[to] = c0;
+    c[to + 1] = c1;
+    c[to + 2] = c2;
+    c[to + 3] = c3;
+    c[to + 4] = c4;
+    c[to + 5] = c5;
+    c[to + 6] = c6;
+    c[to + 7] = c7;
+  }
+
+  private void sumFused(int x, int depth, int column, int columns, int to) {
+    for (int k = 0; k < depth; k++) {
+      for (int i = 0; i < TOGETHER; i++) {
+        c[to + i] = Math.fma(a[x + k], b[k * columns + column + i], c[to + i]);
       }
     }
   }
@@ -358,68 +422,20 @@ public final class Matrices {
   }
 
   /**
-   * Where a matrix lies.
-   *
-   * @param shared whether the address is one of shared memory
-   * @param stride elements from one row (column) to the next
-   * @param byColumns whether columns lie one after the other
-   */
-  record Area(boolean shared, long address, int stride, boolean byColumns) {}
-
-  /**
    * A thread's elements of a {@code wmma} matrix, from memory or into it.
    *
    * @param part which of its words
    * @param size elements of the matrix
-   * @param columns of the matrix
    */
   void move(
       ThreadBlock block,
       int thread,
-      Area area,
+      Fragments.Area area,
       MatrixType type,
       int part,
       int size,
-      int columns,
       boolean store) {
     int at = at(thread) + part;
-    int held = type.held(size, part != C);
-    int bytes = type.bits() / 8;
-    int each = type.perRegister();
-    for (int i = 0; i < held; i++) {
-      int p = ((thread & ThreadBlock.WARP - 1) * held + i) % size;
-      long row = p / columns;
-      long column = p % columns;
-      long element = area.byColumns ? column * area.stride + row : row * area.stride + column;
-      long from = area.address + element * bytes;
-      long checked =
-          area.shared
-              ? Checks.shared(block, from, bytes)
-              : Checks.generic(block, thread, from, bytes);
-      int shift = i % each * type.bits();
-      if (store) {
-        write(checked, type, words[at + (bytes == 8 ? 2 * i : i / each)] >>> shift, at + 2 * i);
-      } else if (bytes == 8) {
-        long bits = Raw.getLong(checked);
-        words[at + 2 * i] = (int) bits;
-        words[at + 2 * i + 1] = (int) (bits >>> 32);
-      } else {
-        int mask = bytes == 4 ? -1 : (1 << 8 * bytes) - 1;
-        int bits =
-            bytes == 4
-                ? Raw.getInt(checked)
-                : bytes == 2 ? Raw.getShort(checked) : Raw.getByte(checked);
-        words[at + i / each] = words[at + i / each] & ~(mask << shift) | (bits & mask) << shift;
-      }
-    }
-  }
-
-  private void write(long address, MatrixType type, int bits, int wide) {
-    switch (type.bits()) {
-      case 8 -> Raw.putByte(address, bits);
-      case 16 -> Raw.putShort(address, bits);
-      case 32 -> Raw.putInt(address, bits);
-      default -> Raw.putLong(address, words[wide] & 0xFFFF_FFFFL | (long) words[wide + 1] << 32);
-    }
+    new Fragments(block, thread, area, type, words, at).move(size, part != C, store);
   }
 }

@@ -103,6 +103,7 @@ public final class ThreadBlock {
   private BlockCalls calls;
 
   private Waiting waiting;
+  private Matrices matrices;
   private Pages pages;
   private int reservedShared;
   private long sharedCapacity;
@@ -308,27 +309,20 @@ public final class ThreadBlock {
 
   /** A thread tells the checked native address of a row of a matrix: see {@link Matrices}. */
   public void row(int thread, long address) {
-    waiting.warps().matrices().row(thread, address);
+    matrices().row(thread, address);
   }
 
-  /** A thread lays down a register of a matrix instruction: see {@link Matrices}. */
-  public void lay(int thread, int index, int word) {
-    waiting.warps().matrices().lay(thread, index, word);
+  /**
+   * Where a thread lays down registers for a matrix instruction, and finds those that it gave: its
+   * words begin at its number times {@link Matrices#LANE_WORDS}.
+   */
+  public int[] matrixWords(int thread) {
+    return matrices().words(thread);
   }
 
-  /** As above, a register of 64 bits, which is two words. */
-  public void lay(int thread, int index, long wide) {
-    waiting.warps().matrices().lay(thread, index, (int) wide);
-    waiting.warps().matrices().lay(thread, index + 1, (int) (wide >>> 32));
-  }
-
-  /** A register that a matrix instruction gave a thread. */
-  public int laid(int thread, int index) {
-    return waiting.warps().matrices().laid(thread, index);
-  }
-
+  /** A register of 64 bits that a matrix instruction gave a thread. */
   public long laidWide(int thread, int index) {
-    return laid(thread, index) & 0xFFFF_FFFFL | (long) laid(thread, index + 1) << 32;
+    return matrices().laidWide(thread, index);
   }
 
   /** Moves a thread's elements of a {@code wmma} matrix: see {@link Matrices#move}. */
@@ -340,12 +334,19 @@ public final class ThreadBlock {
       int type,
       int part,
       int size,
-      int columns,
+      int line,
       boolean byColumns,
       boolean store) {
-    Matrices.Area area = new Matrices.Area(shared, address, stride, byColumns);
-    MatrixType elements = MatrixType.ALL[type];
-    waiting.warps().matrices().move(this, thread, area, elements, part, size, columns, store);
+    Fragments.Area area = new Fragments.Area(shared, address, stride, byColumns, line);
+    matrices().move(this, thread, area, MatrixType.ALL[type], part, size, store);
+  }
+
+  /** Where the threads' parts of matrices lie. */
+  Matrices matrices() {
+    if (matrices == null) {
+      matrices = new Matrices();
+    }
+    return matrices;
   }
 
   public int resultInt(int thread) {

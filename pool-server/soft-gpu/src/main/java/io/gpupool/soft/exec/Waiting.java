@@ -112,6 +112,10 @@ final class Waiting {
     return !converged.hasRegions();
   }
 
+  Matrices matrices() {
+    return block.matrices();
+  }
+
   Barriers barriers() {
     return barriers;
   }

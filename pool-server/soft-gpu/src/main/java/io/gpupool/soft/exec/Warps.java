@@ -30,7 +30,6 @@ final class Warps {
   private int[] controls = new int[0];
   private int[] masks = new int[0];
   private int warpCount;
-  private final Matrices matrices = new Matrices();
 
   Warps(Waiting waiting) {
     this.waiting = waiting;
@@ -81,15 +80,11 @@ final class Warps {
     return masks[thread];
   }
 
-  Matrices matrices() {
-    return matrices;
-  }
-
   /** Works out an operation to which these lanes of a warp have brought their values. */
   void compute(int warp, int operation, int lanes) {
     int first = warp * ThreadBlock.WARP;
     if (Matrices.knows(operation)) {
-      matrices.compute(operation, first, lanes);
+      waiting.matrices().compute(operation, first, lanes);
     } else {
       WarpResults.compute(waiting, first, operation, lanes, values, arguments, controls);
     }

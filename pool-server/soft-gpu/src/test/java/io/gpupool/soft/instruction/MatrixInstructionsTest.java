@@ -720,6 +720,46 @@ class MatrixInstructionsTest {
     }
   }
 
+  @Test
+  void wmma_loadAndStoreWithoutMultiplication_copyTheMatrixWhateverItsAlignment() throws Exception {
+    for (int offset : new int[] {0, 2, 4, 8, 16}) {
+      for (String layout : List.of("row", "col")) {
+        String ptx =
+            """
+            .version 9.0
+            .target sm_90
+            .address_size 64
+            .visible .entry kernel(.param .u64 memory)
+            {
+              .reg .b64 %%p;
+              .reg .b32 %%c<4>;
+              ld.param.u64 %%p, [memory];
+              wmma.load.c.sync.aligned.%1$s.m8n32k16.global.f16 %2$s, [%%p+%3$d], 40;
+              wmma.store.d.sync.aligned.%1$s.m8n32k16.global.f16 [%%p+%4$d], %2$s, 40;
+              ret;
+            }
+            """
+                .formatted(layout, registers("c", 4), offset, 4096 + offset);
+        try (TestGpu gpu = TestGpu.withPtx(ptx, 1 << 20)) {
+          MemorySegment memory = gpu.allocate(8192);
+          boolean byRows = layout.equals("row");
+          int lines = byRows ? 8 : 32;
+          int line = byRows ? 32 : 8;
+          for (int i = 0; i < 40 * 32; i++) {
+            memory.set(ValueLayout.JAVA_SHORT, offset + 2L * i, (short) (i + 1));
+          }
+          gpu.run("kernel", TestGpu.blocks(1, LANES), memory);
+          for (int i = 0; i < 40 * 32; i++) {
+            boolean inside = i / 40 < lines && i % 40 < line;
+            assertThat(memory.get(ValueLayout.JAVA_SHORT, 4096 + offset + 2L * i))
+                .as("%s, offset %d, element %d", layout, offset, i)
+                .isEqualTo((short) (inside ? i + 1 : 0));
+          }
+        }
+      }
+    }
+  }
+
   private static void fill(
       MemorySegment memory, long at, double[][] matrix, String type, String layout, int pitch) {
     for (int row = 0; row < matrix.length; row++) {
