@@ -13,8 +13,8 @@ import io.gpupool.soft.memory.MemoryMap;
  */
 public final class Checks {
   public static final long SHARED_WINDOW = 0x0100_0000_0000L;
-  public static final long LOCAL_WINDOW = 0x0200_0000_0000L;
-  public static final long PARAM_WINDOW = 0x0300_0000_0000L;
+  public static final long LOCAL_WINDOW = 0x0101_0000_0000L;
+  public static final long PARAM_WINDOW = 0x0102_0000_0000L;
 
   private static final int WINDOW_SHIFT = 32;
 

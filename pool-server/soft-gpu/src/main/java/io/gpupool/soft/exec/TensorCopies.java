@@ -3,6 +3,7 @@ package io.gpupool.soft.exec;
 
 import io.gpupool.soft.tensor.TensorElement;
 import io.gpupool.soft.tensor.TensorMap;
+import java.lang.foreign.MemorySegment;
 
 /**
  * One copy of a box between a tensor in global memory and the block's shared memory, as a tensor
@@ -108,8 +109,11 @@ public final class TensorCopies {
       ThreadBlock block, int thread, long map, int rank, int[] start, long shared) {
     long at = Checks.generic(block, thread, map, TensorMap.BYTES / 2);
     Checks.generic(block, thread, map + TensorMap.BYTES / 2, TensorMap.BYTES / 2);
+    // Of a copy, which no other thread changes between the checks and the use.
+    MemorySegment copy = MemorySegment.ofArray(new long[TensorMap.BYTES / Long.BYTES]);
+    copy.copyFrom(Raw.ALL.asSlice(at, TensorMap.BYTES));
     TensorMap found =
-        TensorMap.read(Raw.ALL.asSlice(at, TensorMap.BYTES))
+        TensorMap.read(copy)
             .filter(one -> one.rank() == rank)
             .orElseThrow(() ->
                 new DeviceFault(

@@ -7,9 +7,12 @@ import static org.assertj.core.api.Assertions.catchThrowableOfType;
 
 import io.gpupool.soft.compile.CompileException;
 import io.gpupool.soft.exec.KernelFault;
+import io.gpupool.soft.tensor.TensorMap;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
+import java.util.Random;
+import java.util.stream.Collectors;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.params.ParameterizedTest;
@@ -290,5 +293,106 @@ class HostileKernelsTest {
   void asyncCopy_ofAnOddSize_isRefused(int bytes) throws Exception {
     String copy = "  mov.u32 %s, sh;\n  cp.async.ca.shared.global [%s], [%o], " + bytes + ";\n";
     expectRefused(kernel(copy), "not 4, 8 or 16");
+  }
+
+  /** Bytes of a tensor map that say where its tensor lies and how long it is are damaged. */
+  @Test
+  void tensorMap_damagedAtRandom_reachesNothingElse() throws Exception {
+    String body =
+        """
+          mov.u32 %s, sh;
+          cp.async.bulk.tensor.2d.global.shared::cta.bulk_group [%x, {%t, %t}], [%s];
+          cp.reduce.async.bulk.tensor.2d.global.shared::cta.add.bulk_group [%x, {%t, %t}], [%s];
+          .shared .align 8 .b64 barrier;
+          mov.u32 %r, barrier;
+          mbarrier.init.shared.b64 [%r], 1;
+          cp.async.bulk.tensor.2d.shared::cluster.global.mbarrier::complete_tx::bytes [%s], [%x, {%t, %t}], [%r];
+          ld.shared.u64 %y, [%s];
+          st.global.u64 [%o], %y;
+        """;
+    Random random = new Random(1);
+    int faults = 0;
+    try (TestGpu gpu = TestGpu.withPtx(kernel("  cvt.u32.u64 %t, %z;\n" + body), 1 << 20)) {
+      MemorySegment out = gpu.allocate(512);
+      MemorySegment tensor = gpu.allocate(512);
+      MemorySegment map = gpu.allocate(128);
+      long guard = gpu.guards().getLast().address();
+      for (int i = 0; i < 400; i++) {
+        tensorMap(tensor.address()).write(map);
+        switch (random.nextInt(4)) {
+          case 0 -> map.set(ValueLayout.JAVA_LONG, 8L * random.nextInt(16), guard);
+          case 1 -> map.set(ValueLayout.JAVA_LONG, 8L * random.nextInt(16), random.nextLong());
+          default -> map.set(ValueLayout.JAVA_BYTE, random.nextInt(128), (byte) random.nextInt());
+        }
+        long at = random.nextInt(8) == 0 ? random.nextLong() : random.nextInt(5) - 1;
+        try {
+          gpu.run("k", TestGpu.blocks(1, 1), out, map.address(), at);
+        } catch (KernelFault e) {
+          faults++;
+        }
+        expectWhole(gpu);
+        assertThat(out.toArray(ValueLayout.JAVA_BYTE)).doesNotContain(TestGpu.GUARD);
+      }
+    }
+    assertThat(faults).isBetween(20, 380);
+  }
+
+  private static TensorMap tensorMap(long address) {
+    long[] dims = {8, 4};
+    int[] box = {4, 2};
+    int[] ones = {1, 1};
+    return TensorMap.of(
+        new TensorMap.Tiled(2, address, dims, new long[] {32}, box, ones, 0, 0, 0, 0));
+  }
+
+  private static void expectWhole(TestGpu gpu) {
+    for (MemorySegment guard : gpu.guards()) {
+      byte[] bytes = guard.toArray(ValueLayout.JAVA_BYTE);
+      for (byte b : bytes) {
+        if (b != TestGpu.GUARD) {
+          throw new AssertionError("memory beside the device's was written");
+        }
+      }
+    }
+  }
+
+  @ParameterizedTest
+  @ValueSource(
+      strings = {
+        ".param .b64 p0; .param .b64 p1; .param .b32 r0; st.param.b64 [p0], %x;"
+            + " st.param.b64 [p1], %z; call (r0), vprintf, (p0, p1);",
+        ".param .b64 p0; st.param.b64 [p0], %x; call free, (p0);",
+        ".param .b64 p0; .param .b64 p1; .param .b32 p2; .param .b64 p3; .param .b64 p4;"
+            + " st.param.b64 [p0], %x; st.param.b64 [p1], %z; st.param.b32 [p2], 1;"
+            + " st.param.b64 [p3], %x; st.param.b64 [p4], 1;"
+            + " call __assertfail, (p0, p1, p2, p3, p4);"
+      })
+  void libraryCall_withHostilePointers_faultsAndPrintsNothingOfTheProcess(String call)
+      throws Exception {
+    String head =
+        """
+        .version 8.0
+        .target sm_90
+        .address_size 64
+        .extern .func (.param .b32 r) vprintf(.param .b64 f, .param .b64 a);
+        .extern .func free(.param .b64 p);
+        .extern .func __assertfail(.param .b64 m, .param .b64 f, .param .b32 l, .param .b64 n, .param .b64 s);
+        """;
+    String body = kernel("  {" + call + "}\n").lines().skip(3).collect(Collectors.joining("\n"));
+    try (TestGpu gpu = TestGpu.withPtx(head + body, 1 << 20)) {
+      long below = gpu.guards().getFirst().address() + 4096;
+      long above = gpu.guards().getLast().address();
+      MemorySegment text = gpu.allocate(512).fill((byte) 's');
+      text.setString(0, "%s%d%*.*f");
+      for (long pointer : new long[] {below, above, 1, -1, Long.MIN_VALUE, text.address() + 2048}) {
+        expectFault(gpu, 1, KernelFault.ILLEGAL_ADDRESS, 0L, pointer, pointer);
+      }
+      if (call.contains("vprintf")) {
+        for (long arguments : new long[] {below, above - 4, 0, -8}) {
+          expectFault(gpu, 1, KernelFault.ILLEGAL_ADDRESS, 0L, text.address(), arguments);
+        }
+      }
+      assertThat(gpu.printed()).doesNotContain(String.valueOf((char) (TestGpu.GUARD & 255)));
+    }
   }
 }

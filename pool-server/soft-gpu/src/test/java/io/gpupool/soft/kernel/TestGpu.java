@@ -25,13 +25,21 @@ import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
 import java.nio.charset.StandardCharsets;
 import java.util.HashMap;
+import java.util.List;
 import java.util.Map;
 
 /** The least device on which kernels can run: memory, one module, and a grid runner. */
 public final class TestGpu implements AutoCloseable {
   private static final int GRANULE = MemoryMap.GRANULE_BYTES;
 
+  /** Memory of the process on either side of the device's. */
+  private static final int GUARD_BYTES = 1 << 16;
+
+  /** What all bytes of the guards are. */
+  public static final byte GUARD = (byte) 0xA5;
+
   private final Arena arena = Arena.ofShared();
+  private final MemorySegment guarded;
   private final MemorySegment region;
   private final MemoryMap memory;
   private final GridRunner runner = new GridRunner(2);
@@ -42,7 +50,9 @@ public final class TestGpu implements AutoCloseable {
   private long used;
 
   private TestGpu(String ptx, long bytes) throws PtxException {
-    region = arena.allocate(bytes, 1 << 16);
+    guarded = arena.allocate(bytes + 2L * GUARD_BYTES, GUARD_BYTES);
+    region = guarded.asSlice(GUARD_BYTES, bytes);
+    guards().forEach(guard -> guard.fill(GUARD));
     memory = new MemoryMap(region.address(), bytes);
     module = PtxModule.parse(ptx, 90);
     placeGlobals();
@@ -67,6 +77,12 @@ public final class TestGpu implements AutoCloseable {
     } catch (IOException e) {
       throw new UncheckedIOException(e);
     }
+  }
+
+  /** Memory right below and above the device's, which kernels must neither read nor write. */
+  public List<MemorySegment> guards() {
+    return List.of(
+        guarded.asSlice(0, GUARD_BYTES), guarded.asSlice(guarded.byteSize() - GUARD_BYTES));
   }
 
   private void placeGlobals() {

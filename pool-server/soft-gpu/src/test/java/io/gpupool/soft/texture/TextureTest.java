@@ -2,6 +2,7 @@
 package io.gpupool.soft.texture;
 
 import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
@@ -178,6 +179,31 @@ class TextureTest {
       read[i] = read(texture, places[i]);
     }
     return read;
+  }
+
+  @Test
+  void volume_readAsLayers_hasTheLastSliceInPlaceOfMore() {
+    Texels large = new Texels(segment(1, 2, 3, 4), FLOATS, 1, 1, 4, 4);
+    Texels small = new Texels(segment(5, 6), FLOATS, 1, 1, 2, 4);
+    Texture texture = new Texture(List.of(large, small), POINTS, 0, 4);
+
+    texture.fetch(Geometry.of(4), 3, 0, 0, 0, 1, sample);
+
+    assertThat(Float.intBitsToFloat(sample.channel(0))).isEqualTo(6);
+  }
+
+  @Test
+  void texels_outsideOfTheirMemory_areNotRead() {
+    Texels texels = new Texels(segment(1, 2, 3, 4), FLOATS, 2, 2, 1, 8);
+
+    assertThat(texels.value(1, 1, 0, 0)).isEqualTo(4);
+    int[][] outside = {{2, 1, 0}, {0, 2, 0}, {0, 0, 1}, {-1, 0, 0}, {0, Integer.MAX_VALUE, 9}};
+    for (int[] place : outside) {
+      assertThatThrownBy(() -> texels.value(place[0], place[1], place[2], 0))
+          .isInstanceOf(IndexOutOfBoundsException.class);
+      assertThatThrownBy(() -> texels.bits(place[0], place[1], place[2], 0))
+          .isInstanceOf(IndexOutOfBoundsException.class);
+    }
   }
 
   private static Texture line(Sampler sampler, float... values) {

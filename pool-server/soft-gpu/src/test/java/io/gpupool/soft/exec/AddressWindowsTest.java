@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: Apache-2.0
+package io.gpupool.soft.exec;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import io.gpupool.soft.memory.DeviceMemory;
+import io.gpupool.soft.ptx.PtxModule;
+import java.util.List;
+import org.junit.jupiter.api.Test;
+
+class AddressWindowsTest {
+  private static final long WINDOW_BYTES = 1L << 32;
+
+  @Test
+  void windows_ofOtherSpaces_areNoDevicesMemory() {
+    List<Long> windows = List.of(Checks.SHARED_WINDOW, Checks.LOCAL_WINDOW, Checks.PARAM_WINDOW);
+    assertThat(windows).doesNotHaveDuplicates();
+    for (int slot = 1; slot <= 3; slot++) {
+      try (DeviceMemory memory = DeviceMemory.inSlot(slot, 0, 1, 0, 1 << 20)) {
+        for (long window : windows) {
+          assertThat(memory.covers(window)).as("slot %d, 0x%x", slot, window).isFalse();
+          assertThat(memory.covers(window + WINDOW_BYTES - 1)).isFalse();
+        }
+      }
+    }
+    assertThat(windows).doesNotContain(PtxModule.FUNCTION_WINDOW);
+  }
+}

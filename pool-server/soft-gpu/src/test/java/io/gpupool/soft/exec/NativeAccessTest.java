@@ -1,0 +1,123 @@
+// SPDX-License-Identifier: Apache-2.0
+package io.gpupool.soft.exec;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import java.io.IOException;
+import java.lang.classfile.ClassFile;
+import java.lang.classfile.ClassModel;
+import java.lang.classfile.constantpool.ClassEntry;
+import java.lang.classfile.constantpool.MemberRefEntry;
+import java.lang.classfile.constantpool.PoolEntry;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.Map;
+import java.util.Set;
+import java.util.TreeMap;
+import java.util.TreeSet;
+import java.util.function.Predicate;
+import java.util.stream.Stream;
+import org.junit.jupiter.api.Test;
+
+/**
+ * Few classes read or write native memory by its address. Each is listed with what bounds it: who
+ * adds one has to say so here, and in the page on the safety of memory.
+ */
+class NativeAccessTest {
+  /** Classes that use {@link Raw}, and where their addresses come from. */
+  private static final Map<String, String> RAW =
+      Map.ofEntries(
+          Map.entry("exec/Raw", "is it"),
+          Map.entry("exec/Checks", "its own checks"),
+          Map.entry("exec/Atomics", "AddressCode, Textures, Reductions"),
+          Map.entry("exec/WideAtomics", "AddressCode"),
+          Map.entry("exec/MemoryBarriers", "AddressCode"),
+          Map.entry("exec/Matrices", "AddressCode for rows, Checks for each element of wmma"),
+          Map.entry("exec/TensorCopies", "Checks for the map, each row and each piece"),
+          Map.entry("exec/Reductions", "Checks for each element"),
+          Map.entry("exec/Textures", "the memory of the texels"),
+          Map.entry("exec/ThreadBlock", "the block's own pages, and the map of granules"),
+          Map.entry("exec/Printf", "Checks for each byte and argument"),
+          Map.entry("compile/Code", "names it"));
+
+  /** Classes that make segments of addresses. */
+  private static final Map<String, String> SEGMENTS =
+      Map.ofEntries(
+          Map.entry("exec/Raw", "see above"),
+          Map.entry("texture/Texels", "bounded by the texels' memory"),
+          Map.entry("memory/Mapping", "the addresses that it has reserved"),
+          Map.entry("memory/Pages", "the pages that it has mapped"),
+          Map.entry("memory/HostBuffer", "the bytes that it has allocated"),
+          Map.entry("memory/SharedMarks", "the marks of a file that it has mapped"),
+          Map.entry("device/Rows", "memory of the worker that holds what a copy brings or takes"));
+
+  /** Classes that emit reads and writes of native memory into the code of kernels. */
+  private static final Map<String, String> EMITTERS =
+      Map.ofEntries(
+          Map.entry("compile/MemoryAccess", "is what they call"),
+          Map.entry("compile/AccessCode", "addresses of AddressCode"),
+          Map.entry("compile/Code", "registers in frames"),
+          Map.entry("compile/FrameCode", "what functions are passed, within the frame"));
+
+  @Test
+  void raw_isUsedByTheClassesListedAlone() throws Exception {
+    assertThat(users(entry -> isClass(entry, "io/gpupool/soft/exec/Raw")))
+        .isEqualTo(new TreeSet<>(RAW.keySet()));
+  }
+
+  @Test
+  void segments_ofAddresses_areMadeByTheClassesListedAlone() throws Exception {
+    assertThat(users(entry -> isMember(entry, "java/lang/foreign/MemorySegment", "reinterpret")))
+        .isEqualTo(new TreeSet<>(SEGMENTS.keySet()));
+  }
+
+  @Test
+  void accessesInKernels_areEmittedByTheClassesListedAlone() throws Exception {
+    String access = "io/gpupool/soft/compile/MemoryAccess";
+    Set<String> users =
+        users(entry ->
+            isMember(entry, access, "raw")
+                || isMember(entry, "io/gpupool/soft/compile/Code", "RAW"));
+    users.add("compile/MemoryAccess");
+    assertThat(users).isEqualTo(new TreeSet<>(EMITTERS.keySet()));
+  }
+
+  private static boolean isClass(PoolEntry entry, String name) {
+    return entry instanceof ClassEntry type && type.asInternalName().equals(name);
+  }
+
+  private static boolean isMember(PoolEntry entry, String owner, String name) {
+    return entry instanceof MemberRefEntry member
+        && member.owner().asInternalName().equals(owner)
+        && member.name().equalsString(name);
+  }
+
+  /** The classes with such an entry in their constant pool, nested ones as the outermost. */
+  private static Set<String> users(Predicate<PoolEntry> wanted) throws Exception {
+    Path root = Path.of(Raw.class.getProtectionDomain().getCodeSource().getLocation().toURI());
+    Map<String, ClassModel> classes = new TreeMap<>();
+    try (Stream<Path> files = Files.walk(root)) {
+      for (Path file : files.filter(one -> one.toString().endsWith(".class")).toList()) {
+        classes.put(root.relativize(file).toString(), parse(file));
+      }
+    }
+    assertThat(classes).hasSizeGreaterThan(100);
+    Set<String> users = new TreeSet<>();
+    classes.forEach((file, model) -> {
+      for (PoolEntry entry : model.constantPool()) {
+        if (wanted.test(entry)) {
+          users.add(file.replaceAll("(\\$.*)?\\.class$", "").replace("io/gpupool/soft/", ""));
+        }
+      }
+    });
+    return users;
+  }
+
+  private static ClassModel parse(Path file) {
+    try {
+      return ClassFile.of().parse(file);
+    } catch (IOException e) {
+      throw new java.io.UncheckedIOException(e);
+    }
+  }
+}
