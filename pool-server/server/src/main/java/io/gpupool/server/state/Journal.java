@@ -34,6 +34,11 @@ final class Journal {
   private static final String NAME = "state.journal";
   private static final long COMPACT_BYTES = 1 << 20;
   private static final int COMPACT_GROWTH = 4;
+
+  /** With less room on the disk, it is tried whether it can be written. */
+  private static final long LITTLE_BYTES = 1 << 20;
+
+  private static final int PROBE_BYTES = 4096;
   private static final Logger LOG = LoggerFactory.getLogger(Journal.class);
 
   /** Opens files; a test has them fail. */
@@ -48,6 +53,7 @@ final class Journal {
   private long length;
   private long compactAt;
   private boolean broken;
+  private boolean failed;
 
   private Journal(Path path, Opener files, FileChannel lock, JournalFile file) {
     this.path = path;
@@ -201,7 +207,9 @@ final class Journal {
       file.append(record);
       file.force();
       length += record.length;
+      failed = false;
     } catch (IOException e) {
+      failed = true;
       undo();
       throw new StateException(
           "the change cannot be written to "
@@ -210,6 +218,42 @@ final class Journal {
               + e.getMessage()
               + "); is the disk full?",
           e);
+    }
+  }
+
+  /** Why nothing can be written now; tried where there is reason to doubt it. */
+  Optional<String> trouble() {
+    if (broken) {
+      return Optional.of(
+          path
+              + " cannot be written since an earlier failure; see to the disk and restart the server");
+    }
+    try {
+      if (failed || Files.getFileStore(path).getUsableSpace() < LITTLE_BYTES) {
+        probe();
+        failed = false;
+      }
+      return Optional.empty();
+    } catch (IOException e) {
+      failed = true;
+      return Optional.of(
+          "the state in "
+              + path.getParent()
+              + " cannot be written ("
+              + e.getMessage()
+              + "), so nothing is granted or changed; is the disk full?");
+    }
+  }
+
+  private void probe() throws IOException {
+    Path trial = path.resolveSibling(NAME + ".probe");
+    JournalFile probe = files.open(trial);
+    try {
+      probe.append(new byte[PROBE_BYTES]);
+      probe.force();
+    } finally {
+      probe.close();
+      Files.deleteIfExists(trial);
     }
   }
 

@@ -99,6 +99,11 @@ public final class LocalStore implements StateStore {
   }
 
   @Override
+  public synchronized Optional<String> trouble() {
+    return journal.flatMap(Journal::trouble);
+  }
+
+  @Override
   public synchronized void close() {
     watchers.clear();
     journal.ifPresent(Journal::close);

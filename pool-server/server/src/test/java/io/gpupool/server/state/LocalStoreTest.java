@@ -187,6 +187,35 @@ class LocalStoreTest {
     }
   }
 
+  @Test
+  void trouble_diskFails_isToldUntilItCanBeWrittenAgain() throws Exception {
+    FailingDisk disk = new FailingDisk(new Random(1), false);
+    Path place = folder.resolve("trouble");
+    try (LocalStore store =
+        LocalStore.over(new StateTable(), table -> Journal.open(place, table, disk::open))) {
+      assertThat(store.trouble()).isEmpty();
+      disk.failing = true;
+      boolean refused = false;
+      while (!refused) {
+        try {
+          store.commit(List.of(), writes(new Random(2), true));
+        } catch (StateException e) {
+          refused = true;
+        }
+      }
+      while (store.trouble().isEmpty()) {
+        // The disk fails now and then; each failure is told until a trial succeeds.
+        try {
+          store.commit(List.of(), writes(new Random(3), true));
+        } catch (StateException e) {
+          assertThat(e.getMessage()).contains("disk");
+        }
+      }
+      disk.failing = false;
+      assertThat(store.trouble()).isEmpty();
+    }
+  }
+
   /** The disk fails at any step, having taken any part of what it was given. */
   @Test
   void commit_diskFails_isRefusedAndWhatWasAcknowledgedStays() throws Exception {
