@@ -8,10 +8,17 @@ import io.gpupool.control.keda.ExternalScalerGrpc;
 import io.gpupool.control.keda.ExternalScalerGrpc.ExternalScalerBlockingStub;
 import io.gpupool.control.keda.GetMetricsRequest;
 import io.gpupool.control.keda.GetMetricsResponse;
+import io.gpupool.control.keda.IsActiveResponse;
 import io.gpupool.control.keda.ScaledObjectRef;
+import io.gpupool.control.v1.CreateTokenReply;
+import io.gpupool.control.v1.CreateTokenRequest;
 import io.gpupool.control.v1.LeaseRequest;
+import io.gpupool.control.v1.ListTenantsRequest;
+import io.gpupool.control.v1.RevokeTokenRequest;
+import io.gpupool.control.v1.Role;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.util.Iterator;
 import java.util.List;
 import java.util.Map;
 import java.util.concurrent.TimeUnit;
@@ -49,6 +56,36 @@ class ScalerIT {
       for (String key : List.of("token", "tokenFromEnv")) {
         assertThat(servers(keda(pool), object(Map.of(key, token)))).isEqualTo(1);
       }
+    }
+  }
+
+  @Test
+  void streamIsActive_withATokenInTheHeader_goesOnUntilItIsRevoked(@TempDir Path folder)
+      throws Exception {
+    try (Pool pool = Pool.withTokens(folder)) {
+      String admin = Files.readString(pool.server.adminToken().orElseThrow()).strip();
+      CreateTokenReply reader =
+          pool.admin(admin)
+              .createToken(
+                  CreateTokenRequest.newBuilder()
+                      .setTenant(
+                          pool.admin(admin)
+                              .listTenants(ListTenantsRequest.getDefaultInstance())
+                              .getTenants(0)
+                              .getName())
+                      .setRole(Role.ROLE_READ_ONLY)
+                      .build());
+      Iterator<IsActiveResponse> stream =
+          keda(pool)
+              .withInterceptors(Pool.bearer(reader.getToken()))
+              .streamIsActive(object(Map.of("scaleInDelaySeconds", "1", "coolDownSeconds", "0")));
+      assertThat(stream.next().getResult()).isTrue();
+      // After some looks the idle server is not needed any more.
+      assertThat(stream.next().getResult()).isFalse();
+      var ignored =
+          pool.admin(admin)
+              .revokeToken(RevokeTokenRequest.newBuilder().setId(reader.getInfo().getId()).build());
+      assertThatThrownBy(stream::next).hasMessageContaining("UNAUTHENTICATED");
     }
   }
 

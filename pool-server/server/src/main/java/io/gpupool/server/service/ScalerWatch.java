@@ -6,13 +6,16 @@ import io.gpupool.server.elasticity.PoolLoad;
 import io.gpupool.server.elasticity.PoolWatch;
 import io.gpupool.server.tenant.Access;
 import io.gpupool.server.tenant.Tokens;
+import io.grpc.Context;
 import java.util.Optional;
 
 /** The pool as a scaler sees it: all of it for an admin, else what its token may see. */
 public record ScalerWatch(Tokens tokens, PoolView view, Timers timers) implements PoolWatch {
   @Override
   public Optional<PoolLoad> load(Optional<String> token) {
+    // A stream goes on for as long as what was shown at its start is believed.
     return Optional.ofNullable(Access.actor())
+        .filter(tokens::stillHolds)
         .or(() -> tokens.authenticate(token))
         .map(actor ->
             PoolLoad.of(view.servers().getServersList(), view.queue(actor).getRequestsList()));
@@ -25,6 +28,6 @@ public record ScalerWatch(Tokens tokens, PoolView view, Timers timers) implement
 
   @Override
   public void after(long delayMillis, Runnable task) {
-    timers.after(delayMillis, task);
+    timers.after(delayMillis, Context.current().wrap(task));
   }
 }
