@@ -67,7 +67,6 @@ import io.grpc.ServerInterceptors;
 import io.grpc.ServerServiceDefinition;
 import io.grpc.netty.NettyServerBuilder;
 import io.netty.channel.EventLoopGroup;
-import io.netty.channel.epoll.EpollServerSocketChannel;
 import java.io.IOException;
 import java.net.InetAddress;
 import java.net.InetSocketAddress;
@@ -92,7 +91,13 @@ import org.slf4j.LoggerFactory;
  * closed by any thread.
  */
 public final class PoolServer implements AutoCloseable {
-  private static final int MAX_MESSAGE_BYTES = 64 * 1024;
+  private static final int MAX_MESSAGE_BYTES = 32 * 1024;
+
+  /** Of a connection, what nobody has asked for yet is no more than this. */
+  private static final int FLOW_WINDOW_BYTES = 64 * 1024;
+
+  private static final long HANDSHAKE_SECONDS = 10;
+  private static final long IDLE_MINUTES = 15;
   private static final int MAX_METADATA_BYTES = 8 * 1024;
 
   /** Each lease that is held takes one; a cluster's controller holds those of all its pods. */
@@ -384,19 +389,23 @@ public final class PoolServer implements AutoCloseable {
     AdminView adminView = new AdminView(capacity, partitions, tenants, tokens);
     CallThreads threads = new CallThreads(control, control.looks());
     reader = new ControlReader(threads.looks(), tokens, view, adminView, workers, records);
-    Access access = new Access(tokens, control);
+    ControlConnections connections = new ControlConnections();
+    Access access = new Access(tokens, control, control, connections::proven);
     NettyServerBuilder builder =
         NettyServerBuilder.forAddress(
             new InetSocketAddress(options.listen(), options.controlPort()));
     tls.ifPresent(context -> builder.sslContext(TlsEngines.http2(context, false)));
     Server grpc =
         builder
-            .channelType(EpollServerSocketChannel.class)
+            .channelFactory(connections::listening)
             .bossEventLoopGroup(network)
             .workerEventLoopGroup(network)
             .directExecutor()
             .callExecutor(switching(threads))
             .maxInboundMessageSize(MAX_MESSAGE_BYTES)
+            .flowControlWindow(FLOW_WINDOW_BYTES)
+            .handshakeTimeout(HANDSHAKE_SECONDS, TimeUnit.SECONDS)
+            .maxConnectionIdle(IDLE_MINUTES, TimeUnit.MINUTES)
             .maxInboundMetadataSize(MAX_METADATA_BYTES)
             .maxConcurrentCallsPerConnection(MAX_CALLS_PER_CONNECTION)
             .keepAliveTime(KEEP_ALIVE_SECONDS, TimeUnit.SECONDS)

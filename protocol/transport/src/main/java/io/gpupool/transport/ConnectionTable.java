@@ -8,11 +8,9 @@ import java.net.InetSocketAddress;
 import java.net.SocketAddress;
 import java.util.Arrays;
 import java.util.HashMap;
-import java.util.HashSet;
 import java.util.LinkedHashMap;
 import java.util.Map;
 import java.util.Optional;
-import java.util.Set;
 
 /**
  * The connections of a port, of which there are no more than a limit. One too many displaces the
@@ -27,7 +25,9 @@ public final class ConnectionTable {
   /** Those that may be displaced, the oldest first, with whose they are. */
   private final Map<Channel, Object> idle = new LinkedHashMap<>();
 
-  private final Set<Channel> busy = new HashSet<>();
+  private final Map<Channel, Object> busy = new HashMap<>();
+
+  private final Map<Object, Integer> busyByOwner = new HashMap<>();
 
   public ConnectionTable(int limit) {
     this.limit = limit;
@@ -46,28 +46,45 @@ public final class ConnectionTable {
     displaced.ifPresent(Channel::close);
   }
 
-  /** From now on it is not displaced; false: it has just been. */
+  /**
+   * From now on it is not displaced, unless half of all are busy ones of its address; false: it has
+   * just been displaced.
+   */
   public synchronized boolean setBusy(Channel channel) {
-    if (busy.contains(channel)) {
+    if (busy.containsKey(channel)) {
       return true;
     }
-    if (idle.remove(channel) == null) {
+    Object owner = idle.get(channel);
+    if (owner == null) {
       return false;
     }
-    busy.add(channel);
+    if (busyByOwner.getOrDefault(owner, 0) < limit / 2) {
+      idle.remove(channel);
+      busy.put(channel, owner);
+      busyByOwner.merge(owner, 1, Integer::sum);
+    }
     return true;
   }
 
   /** It may be displaced again, after all others that are idle now. */
   public synchronized void setIdle(Channel channel) {
-    if (busy.remove(channel)) {
-      idle.put(channel, owner(channel.remoteAddress()));
+    Object owner = endBusy(channel);
+    if (owner != null) {
+      idle.put(channel, owner);
     }
   }
 
   private synchronized void remove(Channel channel) {
     idle.remove(channel);
-    busy.remove(channel);
+    endBusy(channel);
+  }
+
+  private Object endBusy(Channel channel) {
+    Object owner = busy.remove(channel);
+    if (owner != null) {
+      busyByOwner.computeIfPresent(owner, (of, count) -> count == 1 ? null : count - 1);
+    }
+    return owner;
   }
 
   private Channel mostDispensable() {

@@ -4,6 +4,7 @@ package io.gpupool.server.tenant;
 import io.gpupool.control.keda.ExternalScalerGrpc;
 import io.gpupool.control.v1.PoolAdminGrpc;
 import io.gpupool.control.v1.PoolGrpc;
+import io.gpupool.server.control.Timers;
 import io.gpupool.server.identity.Actor;
 import io.gpupool.server.identity.Role;
 import io.grpc.Context;
@@ -14,12 +15,14 @@ import io.grpc.ServerCall;
 import io.grpc.ServerCallHandler;
 import io.grpc.ServerInterceptor;
 import io.grpc.Status;
+import java.net.SocketAddress;
 import java.util.HashMap;
 import java.util.Map;
 import java.util.Optional;
 import java.util.Set;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.Executor;
+import java.util.function.Consumer;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
@@ -51,10 +54,22 @@ public final class Access implements ServerInterceptor {
 
   private final Tokens tokens;
   private final Executor control;
+  private final Timers timers;
+  private final Consumer<SocketAddress> onProven;
+  private final OpenCalls calls;
+  private final WrongTokens wrong = new WrongTokens();
 
-  public Access(Tokens tokens, Executor control) {
+  /**
+   * For all services of a server.
+   *
+   * @param onProven told of the connections on which somebody has shown a valid token
+   */
+  public Access(Tokens tokens, Executor control, Timers timers, Consumer<SocketAddress> onProven) {
     this.tokens = tokens;
     this.control = control;
+    this.timers = timers;
+    this.onProven = onProven;
+    calls = new OpenCalls(timers);
   }
 
   private static Map<String, Optional<Role>> table() {
@@ -124,11 +139,11 @@ public final class Access implements ServerInterceptor {
       return refuse(call, Status.PERMISSION_DENIED, "nobody may call " + method);
     }
     if (least.isEmpty()) {
-      return next.startCall(call, headers);
+      return calls.unproven(call, () -> next.startCall(call, headers));
     }
     Optional<String> shown = token(headers);
     if (shown.isEmpty() && method.startsWith(SHOWN_IN_REQUEST)) {
-      return next.startCall(call, headers);
+      return calls.unproven(call, () -> next.startCall(call, headers));
     }
     CompletableFuture<Void> ready = tokens.ready(shown);
     if (ready.isDone()) {
@@ -159,7 +174,11 @@ public final class Access implements ServerInterceptor {
       Role least) {
     Optional<Actor> actor = tokens.authenticate(shown);
     if (actor.isEmpty()) {
-      return refuse(call, Status.UNAUTHENTICATED, tokens.whyNot(shown));
+      return refuseUnknown(call, shown);
+    }
+    SocketAddress remote = OpenCalls.remote(call);
+    if (remote != null) {
+      onProven.accept(remote);
     }
     boolean open =
         actor.get().role() == Role.POD
@@ -173,8 +192,28 @@ public final class Access implements ServerInterceptor {
               + ", and this takes "
               + least.text());
     }
-    return Contexts.interceptCall(
-        Context.current().withValue(ACTOR, actor.get()), call, headers, next);
+    Context context = Context.current().withValue(ACTOR, actor.get());
+    return calls.proven(
+        call, actor.get(), () -> Contexts.interceptCall(context, call, headers, next));
+  }
+
+  /** Late, where its address has shown many wrong tokens. */
+  private <Q, A> ServerCall.Listener<Q> refuseUnknown(
+      ServerCall<Q, A> call, Optional<String> shown) {
+    String reason = tokens.whyNot(shown);
+    SocketAddress remote = OpenCalls.remote(call);
+    if (shown.isEmpty()
+        || remote == null
+        || wrong.note(Optional.of(remote), timers.nowNanos()) != WrongTokens.Answer.LATE) {
+      return refuse(call, Status.UNAUTHENTICATED, reason);
+    }
+    timers.after(
+        WrongTokens.DELAY_MILLIS,
+        () -> {
+          wrong.answered();
+          refuse(call, Status.UNAUTHENTICATED, reason);
+        });
+    return new ServerCall.Listener<>() {};
   }
 
   private static Optional<String> token(Metadata headers) {

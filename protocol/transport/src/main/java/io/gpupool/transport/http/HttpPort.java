@@ -153,10 +153,20 @@ public final class HttpPort implements AutoCloseable {
   @Override
   public void close() {
     threads.shutdownNow();
+    awaitAnswers();
     if (server != null) {
       server.close().awaitUninterruptibly();
     }
     connections.close().awaitUninterruptibly(1, TimeUnit.SECONDS);
     loops.shutdownGracefully(0, 1, TimeUnit.SECONDS);
+  }
+
+  /** Those who are broken off still use their connections. */
+  private void awaitAnswers() {
+    try {
+      boolean ignored = threads.awaitTermination(1, TimeUnit.SECONDS);
+    } catch (InterruptedException e) {
+      Thread.currentThread().interrupt();
+    }
   }
 }

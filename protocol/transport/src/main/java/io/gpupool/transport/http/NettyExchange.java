@@ -134,6 +134,9 @@ final class NettyExchange extends HttpExchange {
       return;
     }
     closed = true;
+    if (!channel.isActive()) {
+      return;
+    }
     if (status < 0 || promised > 0 && responseBody.written() != promised) {
       channel.close();
       return;
