@@ -17,6 +17,9 @@ record Answer(int status, String contentType, Map<String, String> headers, long 
   /** Writes a body; whoever calls it closes the stream. */
   interface Body {
     void writeTo(OutputStream out) throws IOException;
+
+    /** Whatever became of it, it is over; called once. */
+    default void end() {}
   }
 
   static Answer json(

@@ -47,12 +47,20 @@ record Call(
 
   /** Who calls. */
   Caller caller() throws Problem {
-    return pool.caller(token).orElseThrow(this::unknownCaller);
+    Optional<Caller> caller = pool.caller(token);
+    if (caller.isEmpty()) {
+      throw unknownCaller();
+    }
+    return caller.get();
   }
 
   /** All that the caller may see now. */
   PoolSnapshot snapshot() throws Problem {
-    return pool.snapshot(token).orElseThrow(this::unknownCaller);
+    Optional<PoolSnapshot> snapshot = pool.snapshot(token);
+    if (snapshot.isEmpty()) {
+      throw unknownCaller();
+    }
+    return snapshot.get();
   }
 
   /** Why no program can be served now. */
@@ -71,14 +79,13 @@ record Call(
     return message;
   }
 
-  private Problem unknownCaller() {
+  private Problem unknownCaller() throws Problem {
     return new Problem(
         401,
         token.isEmpty()
             ? "a token is needed, as in 'Authorization: Bearer TOKEN'; an admin makes one with"
                 + " 'gpupool tenant token create'"
-            : "the token is not known: it was mistyped, has expired or was revoked; ask an admin"
-                + " for a new one",
+            : pool.refusal(token),
         Map.of("WWW-Authenticate", "Bearer"));
   }
 }

@@ -6,6 +6,7 @@ import com.sun.net.httpserver.Headers;
 import com.sun.net.httpserver.HttpExchange;
 import com.sun.net.httpserver.HttpHandler;
 import io.gpupool.server.identity.Role;
+import io.gpupool.server.tenant.WrongTokens;
 import java.io.IOException;
 import java.net.URLDecoder;
 import java.nio.charset.StandardCharsets;
@@ -28,6 +29,7 @@ final class Dispatcher implements HttpHandler {
 
   private final Pool pool;
   private final Origins origins;
+  private final WrongTokens wrong = new WrongTokens();
   private final Map<String, Handler> handlers = new Handlers().byId();
 
   Dispatcher(Pool pool, Origins origins) {
@@ -38,7 +40,12 @@ final class Dispatcher implements HttpHandler {
   @Override
   public void handle(HttpExchange exchange) throws IOException {
     try (exchange) {
-      send(exchange, answer(exchange));
+      Answer answer = answer(exchange);
+      try {
+        send(exchange, answer);
+      } finally {
+        answer.body().end();
+      }
     }
   }
 
@@ -52,11 +59,39 @@ final class Dispatcher implements HttpHandler {
       }
       return handlers.get(operation.id()).answer(call.with(Body.of(exchange, operation)));
     } catch (Problem e) {
-      return e.answer();
+      return isWrongToken(exchange, e) ? wrongToken(exchange, e) : e.answer();
     } catch (RuntimeException e) {
       LOG.error("{} {} failed", exchange.getRequestMethod(), exchange.getRequestURI(), e);
       return new Problem(500, "the server has failed; its log says how").answer();
     }
+  }
+
+  private static boolean isWrongToken(HttpExchange exchange, Problem problem) {
+    return problem.status() == 401 && token(exchange.getRequestHeaders()).isPresent();
+  }
+
+  /** Late, where its address has shown many. */
+  private Answer wrongToken(HttpExchange exchange, Problem problem) {
+    switch (wrong.note(Optional.of(exchange.getRemoteAddress()), System.nanoTime())) {
+      case NOW -> {}
+      case TOO_MANY -> {
+        return new Problem(
+                429,
+                "too many wrong tokens come from this address; try again later",
+                Map.of("Retry-After", "60"))
+            .answer();
+      }
+      case LATE -> {
+        try {
+          Thread.sleep(WrongTokens.DELAY_MILLIS);
+        } catch (InterruptedException e) {
+          Thread.currentThread().interrupt();
+        } finally {
+          wrong.answered();
+        }
+      }
+    }
+    return problem.answer();
   }
 
   private Call check(HttpExchange exchange) throws Problem {

@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.gpupool.rest;
 
+import io.gpupool.server.identity.Caller;
 import io.gpupool.server.service.PoolSnapshot;
 import java.io.IOException;
 import java.io.OutputStream;
 import java.nio.charset.StandardCharsets;
 import java.util.Arrays;
 import java.util.List;
-import java.util.concurrent.atomic.AtomicInteger;
+import java.util.Optional;
 
 /**
  * Streams of changes as server-sent events. Each looks at the pool now and then on its request's
@@ -15,29 +16,38 @@ import java.util.concurrent.atomic.AtomicInteger;
  */
 final class Events {
   private static final int MAX_STREAMS = 64;
+  private static final int PER_TENANT = 16;
+  private static final int PER_TOKEN = 8;
+  private static final int FOR_ADMINS = 16;
   private static final long PERIOD_MILLIS = 500;
   private static final int SILENT_PERIODS = 20;
 
-  private final AtomicInteger open = new AtomicInteger();
+  private final CallerSlots open =
+      new CallerSlots("streams of events", MAX_STREAMS, PER_TENANT, PER_TOKEN, FOR_ADMINS);
 
   Answer answer(Call call) throws Problem {
     PoolSnapshot first = call.snapshot();
-    if (open.get() >= MAX_STREAMS) {
-      throw new Problem(503, "there are " + MAX_STREAMS + " streams of events already");
-    }
     String wanted = call.query().get("kind");
     List<Kind> kinds =
         Arrays.stream(Kind.values())
             .filter(kind -> wanted == null || wanted.equals(kind.name()))
             .toList();
+    Caller caller = call.caller();
+    Optional<String> refusal = open.take(caller);
+    if (refusal.isPresent()) {
+      throw new Problem(503, refusal.get());
+    }
     return Answer.stream(
         "text/event-stream",
-        out -> {
-          open.incrementAndGet();
-          try {
+        new Answer.Body() {
+          @Override
+          public void writeTo(OutputStream out) throws IOException {
             stream(call, first, new Changes(kinds), out);
-          } finally {
-            open.decrementAndGet();
+          }
+
+          @Override
+          public void end() {
+            open.give(caller);
           }
         });
   }

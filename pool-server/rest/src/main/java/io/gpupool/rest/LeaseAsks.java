@@ -8,6 +8,7 @@ import io.gpupool.control.v1.Lease;
 import io.gpupool.control.v1.LeaseEvent;
 import io.gpupool.control.v1.LeaseRequest;
 import io.gpupool.control.v1.PoolGrpc;
+import io.gpupool.server.identity.Caller;
 import java.util.Iterator;
 import java.util.LinkedHashMap;
 import java.util.Map;
@@ -29,6 +30,9 @@ final class LeaseAsks {
   private static final Pattern WAIT = Pattern.compile("(?:^|[,; ])wait=(\\d{1,3})(?:$|[,; ])");
   private static final int MAX_WAIT_SECONDS = 60;
 
+  /** Requests that keep a connection while they wait. */
+  private final CallerSlots waits = new CallerSlots("requests that wait", 256, 64, 32, 64);
+
   private final Map<String, LeaseAsk> asks = new LinkedHashMap<>();
 
   Answer ask(Call call) throws Problem {
@@ -48,8 +52,22 @@ final class LeaseAsks {
     }
     RequestKey known = RequestKey.of(call.token(), key, request.build());
     LeaseAsk ask = key.isPresent() ? remembered(known, call, request) : asked(known, call, request);
-    Optional<Lease> lease = ask.await(patienceMillis(call));
+    Optional<Lease> lease = await(ask, call);
     return lease.isPresent() ? granted(lease.get(), request.getGraceMillis()) : queued(ask);
+  }
+
+  /** As long as the caller prefers, unless it waits so in many requests already. */
+  private Optional<Lease> await(LeaseAsk ask, Call call) throws Problem {
+    long millis = patienceMillis(call);
+    Caller caller = call.caller();
+    if (millis == 0 || waits.take(caller).isPresent()) {
+      return ask.await(0);
+    }
+    try {
+      return ask.await(millis);
+    } finally {
+      waits.give(caller);
+    }
   }
 
   /** Renews a lease: it is as if its holder had been there just now. */

@@ -28,6 +28,10 @@ record Pool(PoolReader reader, Calls calls) {
     return await(reader.caller(token));
   }
 
+  String refusal(Optional<String> token) throws Problem {
+    return await(reader.refusal(token));
+  }
+
   Optional<PoolSnapshot> snapshot(Optional<String> token) throws Problem {
     return await(reader.read(token));
   }

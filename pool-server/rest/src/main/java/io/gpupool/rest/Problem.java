@@ -22,6 +22,7 @@ final class Problem extends Exception {
           Map.entry(421, "Misdirected Request"),
           Map.entry(422, "Unprocessable Content"),
           Map.entry(428, "Precondition Required"),
+          Map.entry(429, "Too Many Requests"),
           Map.entry(500, "Internal Server Error"),
           Map.entry(501, "Not Implemented"),
           Map.entry(503, "Service Unavailable"),
@@ -38,6 +39,10 @@ final class Problem extends Exception {
     super(detail, null, false, false);
     this.status = status;
     this.headers = headers;
+  }
+
+  int status() {
+    return status;
   }
 
   Answer answer() {

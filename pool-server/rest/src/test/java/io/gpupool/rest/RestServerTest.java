@@ -11,6 +11,8 @@ import io.gpupool.rest.schema.Schema;
 import java.io.IOException;
 import java.net.InetAddress;
 import java.net.InetSocketAddress;
+import java.net.URI;
+import java.net.http.HttpRequest;
 import java.net.http.HttpResponse;
 import java.util.ArrayList;
 import java.util.Iterator;
@@ -193,6 +195,43 @@ class RestServerTest {
       pool.setLeases(List.of(SamplePool.lease(2).toBuilder().setState("ending").build()));
       assertEvent(events.next(), "removed", "L1");
     }
+  }
+
+  @Test
+  void events_oneReadersTokenOpensMany_othersHaveTheirs() throws Exception {
+    List<Stream<String>> streams = new ArrayList<>();
+    String reader = "Bearer " + SamplePool.READER_TOKEN;
+    try {
+      for (int i = 0; i < 8; i++) {
+        streams.add(events(reader).body());
+      }
+      HttpResponse<Stream<String>> refused = events(reader);
+      assertThat(refused.statusCode()).isEqualTo(503);
+      assertThat(refused.body())
+          .anySatisfy(
+              line -> assertThat(line).contains("this token has 8 streams of events already"));
+      HttpResponse<Stream<String>> admin = events("Bearer " + SamplePool.TOKEN);
+      streams.add(admin.body());
+      assertThat(admin.statusCode()).isEqualTo(200);
+      assertThat(
+              client
+                  .send("HEAD", "/api/v1/events", "Authorization", "Bearer " + SamplePool.TOKEN)
+                  .statusCode())
+          .isEqualTo(200);
+    } finally {
+      streams.forEach(Stream::close);
+    }
+  }
+
+  private HttpResponse<Stream<String>> events(String authorization) throws Exception {
+    return client
+        .http()
+        .send(
+            HttpRequest.newBuilder(
+                    URI.create("http://127.0.0.1:" + client.port() + "/api/v1/events"))
+                .header("Authorization", authorization)
+                .build(),
+            HttpResponse.BodyHandlers.ofLines());
   }
 
   private static void assertEvent(JsonObject event, String change, String id) {

@@ -207,6 +207,11 @@ final class SamplePool implements PoolReader, Calls {
   }
 
   @Override
+  public CompletableFuture<String> refusal(Optional<String> token) {
+    return CompletableFuture.completedFuture("the login has expired");
+  }
+
+  @Override
   public CompletableFuture<Optional<Caller>> caller(Optional<String> token) {
     return CompletableFuture.completedFuture(
         (needsTokens ? token : Optional.of(TOKEN))

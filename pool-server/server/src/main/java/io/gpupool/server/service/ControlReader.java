@@ -41,6 +41,11 @@ public record ControlReader(
   }
 
   @Override
+  public CompletableFuture<String> refusal(Optional<String> token) {
+    return tokens.ready(token).thenApplyAsync(ready -> tokens.whyNot(token), control);
+  }
+
+  @Override
   public CompletableFuture<Optional<PoolSnapshot>> read(Optional<String> token) {
     return tokens
         .ready(token)

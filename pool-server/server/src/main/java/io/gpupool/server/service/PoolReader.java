@@ -15,6 +15,9 @@ public interface PoolReader {
   /** Who shows this token; empty if nobody is known by it. */
   CompletableFuture<Optional<Caller>> caller(Optional<String> token);
 
+  /** Why nobody is known by this token, for whoever shows it. */
+  CompletableFuture<String> refusal(Optional<String> token);
+
   /** All that who shows this token may see; empty if nobody is known by it. */
   CompletableFuture<Optional<PoolSnapshot>> read(Optional<String> token);
 

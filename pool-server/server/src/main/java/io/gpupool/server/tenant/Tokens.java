@@ -135,7 +135,7 @@ public final class Tokens {
   }
 
   /** Why nobody is known by what was shown, and what to do. */
-  String whyNot(Optional<String> token) {
+  public String whyNot(Optional<String> token) {
     if (token.isEmpty()) {
       return "a token is needed: set GPUPOOL_TOKEN or GPUPOOL_TOKEN_FILE; an admin makes one with"
           + " 'gpupool tenant token create'";

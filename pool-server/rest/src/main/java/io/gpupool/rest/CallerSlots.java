@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: Apache-2.0
+package io.gpupool.rest;
+
+import io.gpupool.server.identity.Caller;
+import io.gpupool.server.identity.Role;
+import java.util.HashMap;
+import java.util.Map;
+import java.util.Optional;
+
+/**
+ * Places for what callers keep open, of which no token and no tenant has all, and some are kept for
+ * admins. For any thread.
+ */
+final class CallerSlots {
+  private final String what;
+  private final int limit;
+  private final int perTenant;
+  private final int perCaller;
+  private final int forAdmins;
+  private final Map<String, Integer> byTenant = new HashMap<>();
+  private final Map<String, Integer> byCaller = new HashMap<>();
+  private int taken;
+
+  /**
+   * All are free.
+   *
+   * @param what is kept open, as messages name it
+   * @param forAdmins of the limit, those that only admins take
+   */
+  CallerSlots(String what, int limit, int perTenant, int perCaller, int forAdmins) {
+    this.what = what;
+    this.limit = limit;
+    this.perTenant = perTenant;
+    this.perCaller = perCaller;
+    this.forAdmins = forAdmins;
+  }
+
+  /** Takes a place, or says why there is none. */
+  synchronized Optional<String> take(Caller caller) {
+    boolean admin = caller.role() == Role.ADMIN;
+    if (!admin && count(byCaller, caller.name()) >= perCaller) {
+      return Optional.of("this token has " + perCaller + " " + what + " already; close some");
+    }
+    if (!admin && count(byTenant, caller.tenant()) >= perTenant) {
+      return Optional.of(
+          "tenant '"
+              + caller.tenant()
+              + "' has "
+              + perTenant
+              + " "
+              + what
+              + " already; close some");
+    }
+    int most = admin ? limit : limit - forAdmins;
+    if (taken >= most) {
+      return Optional.of("there are " + most + " " + what + " already; try again later");
+    }
+    taken++;
+    byCaller.merge(caller.name(), 1, Integer::sum);
+    byTenant.merge(caller.tenant(), 1, Integer::sum);
+    return Optional.empty();
+  }
+
+  /** Gives a place back. */
+  synchronized void give(Caller caller) {
+    taken--;
+    byCaller.computeIfPresent(caller.name(), CallerSlots::less);
+    byTenant.computeIfPresent(caller.tenant(), CallerSlots::less);
+  }
+
+  private static int count(Map<String, Integer> counts, String key) {
+    return counts.getOrDefault(key, 0);
+  }
+
+  private static Integer less(String key, int count) {
+    return count == 1 ? null : count - 1;
+  }
+}
