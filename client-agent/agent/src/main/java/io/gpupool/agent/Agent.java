@@ -18,17 +18,21 @@ import java.nio.file.Files;
 import java.nio.file.Path;
 import java.nio.file.attribute.PosixFilePermissions;
 import java.util.Optional;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
 
 /** A running agent: the unix socket on which shims find it. Started and closed by any thread. */
 public final class Agent implements AutoCloseable {
   static final int MAX_PROGRAMS = 4096;
+  private static final Logger LOG = LoggerFactory.getLogger(Agent.class);
 
   private final UnixAddress address;
   private final PoolClients clients;
   private final LeasePrograms leasePrograms = new LeasePrograms();
   private final OwnLeases leases = new OwnLeases(leasePrograms);
   private final LeaseViews views = new LeaseViews();
-  private final PodConnections podConnections = new PodConnections();
+  private final ConnectionShares podConnections = ConnectionShares.ofPods();
+  private final UserConnections userConnections = new UserConnections(System::nanoTime);
   private final ChannelGroup programs = new DefaultChannelGroup(GlobalEventExecutor.INSTANCE);
   private final EventLoopGroup loops;
   private final Channel server;
@@ -51,7 +55,8 @@ public final class Agent implements AutoCloseable {
   }
 
   private void accept(EpollDomainSocketChannel channel, AgentOptions options) {
-    if (programs.size() >= MAX_PROGRAMS) {
+    if (programs.size() >= MAX_PROGRAMS + UserConnections.MOST_SILENT_OF_ALL) {
+      LOG.warn("a program is turned away: there are {} connections", programs.size());
       channel.close();
       return;
     }
@@ -68,6 +73,7 @@ public final class Agent implements AutoCloseable {
                 views,
                 leasePrograms,
                 podConnections,
+                userConnections,
                 () -> ends));
   }
 

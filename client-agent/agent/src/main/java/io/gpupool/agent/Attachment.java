@@ -45,7 +45,8 @@ final class Attachment extends ChannelInboundHandlerAdapter {
   private final OwnLeases leases;
   private final LeaseViews views;
   private final LeasePrograms programs;
-  private final PodConnections podConnections;
+  private final ConnectionShares podConnections;
+  private final UserConnections userConnections;
   private final BooleanSupplier agentEnds;
   private ScheduledFuture<?> limit;
   private boolean asked;
@@ -72,10 +73,12 @@ final class Attachment extends ChannelInboundHandlerAdapter {
       OwnLeases leases,
       LeaseViews views,
       LeasePrograms programs,
-      PodConnections podConnections,
+      ConnectionShares podConnections,
+      UserConnections userConnections,
       BooleanSupplier agentEnds) {
     this.programs = programs;
     this.podConnections = podConnections;
+    this.userConnections = userConnections;
     this.agentEnds = agentEnds;
     this.channel = channel;
     wait = new LeaseWait(channel);
@@ -92,7 +95,7 @@ final class Attachment extends ChannelInboundHandlerAdapter {
         context
             .executor()
             .schedule((Runnable) channel::close, ATTACH_LIMIT_SECONDS, TimeUnit.SECONDS);
-    options.pods().ifPresent(this::identify);
+    options.pods().ifPresentOrElse(this::identify, this::count);
   }
 
   /** At once, since a process that asks later may be another one with the same number. */
@@ -111,10 +114,20 @@ final class Attachment extends ChannelInboundHandlerAdapter {
     }
   }
 
+  private void count() {
+    try {
+      PeerCredentials peer = channel.peerCredentials();
+      userConnections.enter(channel, new UserConnections.Peer(peer.uid(), peer.pid()));
+    } catch (IOException e) {
+      LOG.debug("connection of a program: {}", e.getMessage());
+      channel.close();
+    }
+  }
+
   private void refuseOnceAsked(Refusal refusal) {
     noPod = Optional.of(refusal);
     if (podConnections.enterRefused()) {
-      countedAs = Optional.of(PodConnections.REFUSED);
+      countedAs = Optional.of(ConnectionShares.REFUSED);
     } else {
       channel.close();
     }
@@ -175,6 +188,9 @@ final class Attachment extends ChannelInboundHandlerAdapter {
     try {
       PeerCredentials peer = channel.peerCredentials();
       checkUser(peer);
+      if (options.pods().isEmpty()) {
+        userConnections.ask(channel);
+      }
       if (message.type().equals("status")) {
         channel.writeAndFlush(encode(status())).addListener(ChannelFutureListener.CLOSE);
         return;

@@ -179,6 +179,26 @@ class AgentIT {
   }
 
   @Test
+  void socket_thousandsOfIdleConnections_keepNobodyOut() throws Exception {
+    start(false);
+    List<Shim> idle = new ArrayList<>();
+    try {
+      for (int i = 0; i < 2 * Agent.MAX_PROGRAMS; i++) {
+        idle.add(new Shim(socket));
+      }
+      try (Shim program = new Shim(socket)) {
+        assertThat(program.attach(Shim.attach()).type()).isEqualTo("attached");
+        assertThat(program.say("echo through")).isEqualTo("through");
+      }
+      assertThat(idle.getFirst().socket.receive()).isEmpty();
+    } finally {
+      for (Shim shim : idle) {
+        shim.close();
+      }
+    }
+  }
+
+  @Test
   void status_running_saysPoolAndVersion() throws Exception {
     start(false);
     try (Shim shim = new Shim(socket)) {

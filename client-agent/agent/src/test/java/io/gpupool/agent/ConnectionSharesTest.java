@@ -7,12 +7,12 @@ import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import org.junit.jupiter.api.Test;
 
-class PodConnectionsTest {
-  private final PodConnections connections = new PodConnections();
+class ConnectionSharesTest {
+  private final ConnectionShares connections = ConnectionShares.ofPods();
 
   @Test
   void podWithTooMany_isRefused_andLeavesRoomForOthers() {
-    for (int i = 0; i < PodConnections.MOST; i++) {
+    for (int i = 0; i < ConnectionShares.MOST; i++) {
       connections.enter("greedy");
     }
     assertThatThrownBy(() -> connections.enter("greedy"))
@@ -26,11 +26,11 @@ class PodConnectionsTest {
 
   @Test
   void severalPodsWithMany_togetherToo_leaveRoomForOthers() {
-    for (int i = 0; i < PodConnections.MANY; i++) {
+    for (int i = 0; i < ConnectionShares.MANY; i++) {
       connections.enter("greedy-" + i % 4);
     }
     assertThatThrownBy(() -> connections.enter("greedy-0")).isInstanceOf(Refusal.class);
-    for (int i = 0; i < PodConnections.FEW; i++) {
+    for (int i = 0; i < ConnectionShares.FEW; i++) {
       connections.enter("other");
     }
     assertThatThrownBy(() -> connections.enter("other")).isInstanceOf(Refusal.class);
@@ -40,11 +40,11 @@ class PodConnectionsTest {
 
   @Test
   void refused_tooManyAtATime_areNotHeardAny() {
-    for (int i = 0; i < PodConnections.MOST_REFUSED; i++) {
+    for (int i = 0; i < ConnectionShares.MOST_REFUSED; i++) {
       assertThat(connections.enterRefused()).isTrue();
     }
     assertThat(connections.enterRefused()).isFalse();
-    connections.leave(PodConnections.REFUSED);
+    connections.leave(ConnectionShares.REFUSED);
     assertThat(connections.enterRefused()).isTrue();
     assertThat(connections.enterRefused()).isFalse();
   }
