@@ -38,6 +38,7 @@ class NativeAccessTest {
           Map.entry("exec/Textures", "the memory of the texels"),
           Map.entry("exec/ThreadBlock", "the block's own pages, and the map of granules"),
           Map.entry("exec/Printf", "Checks for each byte and argument"),
+          Map.entry("exec/RuntimeCalls", "Checks for each value that is asked for or passed"),
           Map.entry("compile/Code", "names it"));
 
   /** Classes that make segments of addresses. */
