@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.gpupool.soft.compile;
 
+import io.gpupool.soft.exec.BlockTime;
 import io.gpupool.soft.exec.CompiledKernel;
 import io.gpupool.soft.exec.KernelCode;
 import io.gpupool.soft.exec.RegionTable;
@@ -41,7 +42,8 @@ record KernelBinary(
           localBytes,
           frameBytes,
           maxDepth,
-          regions);
+          regions,
+          new BlockTime());
     } catch (ReflectiveOperationException e) {
       throw new LinkageError("generated class " + className, e);
     }

@@ -2,7 +2,7 @@
 package io.gpupool.soft.exec;
 
 /**
- * A kernel ready to run; immutable. Dropping it lets its class unload.
+ * A kernel ready to run. Dropping it lets its class unload.
  *
  * @param name the kernel's PTX name
  * @param code the generated class
@@ -13,6 +13,7 @@ package io.gpupool.soft.exec;
  * @param frameBytes what a waiting thread needs to keep its registers
  * @param maxDepth how many functions may be active at once; each has local memory and a frame
  * @param regions what is to be known for running threads together
+ * @param blockTime how long its blocks took, the one thing that changes
  */
 public record CompiledKernel(
     String name,
@@ -23,4 +24,5 @@ public record CompiledKernel(
     int localBytes,
     int frameBytes,
     int maxDepth,
-    RegionTable regions) {}
+    RegionTable regions,
+    BlockTime blockTime) {}

@@ -31,6 +31,7 @@ final class Grid implements DeviceTime.Use {
   private final HostBuffer params;
   private final long blocks;
   private final int workers;
+  private final Runnable wakeOthers;
   private final AtomicLong next = new AtomicLong();
   private final AtomicLong unfinished;
   private final AtomicInteger inside = new AtomicInteger();
@@ -43,6 +44,9 @@ final class Grid implements DeviceTime.Use {
   private final GridExecution execution;
   private volatile boolean stopped;
 
+  /** Whether one thread alone is to run it, as far as is known. */
+  private volatile boolean isShort;
+
   /** Of a thread in the middle of a block. */
   private final DeviceTime.Use running = () -> !stopped;
 
@@ -52,19 +56,27 @@ final class Grid implements DeviceTime.Use {
       MemorySegment params,
       MemoryMap memory,
       GridServices services,
-      int workers) {
+      int workers,
+      Runnable wakeOthers) {
     this.kernel = kernel;
     this.launch = launch;
     this.memory = memory;
     this.services = services;
     time = services.time();
     this.workers = workers;
+    this.wakeOthers = wakeOthers;
     // Not an arena: closing a shared one stops every thread of the process for a moment.
     this.params = new HostBuffer(Math.max(params.byteSize(), Math.max(kernel.paramBytes(), 8)));
     this.params.segment().fill((byte) 0).copyFrom(params);
     blocks = launch.blocks();
     unfinished = new AtomicLong(blocks);
+    // Blocks of a cooperative launch wait for each other, so each is better off with a thread.
+    isShort = blocks == 1 || !launch.cooperative() && kernel.blockTime().isShort(blocks);
     execution = new GridExecution(this);
+  }
+
+  boolean isShort() {
+    return isShort;
   }
 
   CompiledKernel kernel() {
@@ -181,13 +193,14 @@ final class Grid implements DeviceTime.Use {
     }
     inside.incrementAndGet();
     boolean useful = false;
+    long worked;
     try {
       do {
         long first = next.get();
         if (first < blocks) {
           useful = true;
           long share = (blocks - first) / (4L * workers);
-          int batch = Math.clamp(share, 1, MAX_BATCH);
+          int batch = isShort ? 1 : Math.clamp(share, 1, MAX_BATCH);
           runNew(pool, next.getAndAdd(batch), batch);
         } else {
           ThreadBlock block = spinning.poll();
@@ -196,7 +209,9 @@ final class Grid implements DeviceTime.Use {
           }
           useful |= advance(pool, block);
         }
-      } while (!stopped && !time.isOver() && System.nanoTime() - start < sliceNanos);
+        worked = System.nanoTime() - start;
+        wakeOthersIfLong(worked);
+      } while (!stopped && !time.isOver() && worked < sliceNanos);
     } finally {
       long end = System.nanoTime();
       busyNanos.add(end - start);
@@ -204,6 +219,13 @@ final class Grid implements DeviceTime.Use {
       leave(pool);
     }
     return useful;
+  }
+
+  private void wakeOthersIfLong(long nanos) {
+    if (isShort && nanos > BlockTime.WAKING_NANOS && next.get() < blocks) {
+      isShort = false;
+      wakeOthers.run();
+    }
   }
 
   private void runNew(BlockPool pool, long first, int count) {
@@ -309,6 +331,7 @@ final class Grid implements DeviceTime.Use {
         spinning.forEach(ThreadBlock::release);
       }
       spinning.clear();
+      kernel.blockTime().ran(blocks, busyNanos());
       execution.complete(fault.get());
     }
   }

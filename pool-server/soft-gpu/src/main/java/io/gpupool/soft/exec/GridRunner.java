@@ -61,7 +61,7 @@ public final class GridRunner implements AutoCloseable {
       MemorySegment params,
       MemoryMap memory,
       GridServices services) {
-    Grid grid = new Grid(kernel, launch, params, memory, services, threads.size());
+    Grid grid = new Grid(kernel, launch, params, memory, services, threads.size(), this::wake);
     enqueue(grid);
     return grid.execution();
   }
@@ -78,7 +78,7 @@ public final class GridRunner implements AutoCloseable {
       MemoryMap memory,
       GridServices services)
       throws KernelFault {
-    Grid grid = new Grid(kernel, launch, params, memory, services, threads.size());
+    Grid grid = new Grid(kernel, launch, params, memory, services, threads.size(), this::wake);
     enqueue(grid);
     BlockPool pool = callerPools.poll();
     if (pool == null) {
@@ -150,7 +150,7 @@ public final class GridRunner implements AutoCloseable {
       boolean followsUp =
           threads.contains(Thread.currentThread()) && grids.stream().noneMatch(Grid::hasWork);
       grids.add(grid);
-      if (grid.launch().blocks() > 1) {
+      if (!grid.isShort()) {
         changed.signalAll();
       } else if (!followsUp) {
         changed.signal();
@@ -159,6 +159,16 @@ public final class GridRunner implements AutoCloseable {
       lock.unlock();
     }
     grid.execution().completion().whenComplete((_, _) -> forget(grid));
+  }
+
+  /** A grid takes longer than it was expected to, and has work for others. */
+  private void wake() {
+    lock.lock();
+    try {
+      changed.signalAll();
+    } finally {
+      lock.unlock();
+    }
   }
 
   private void forget(Grid grid) {

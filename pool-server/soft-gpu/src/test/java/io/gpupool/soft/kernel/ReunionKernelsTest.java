@@ -83,7 +83,8 @@ class ReunionKernelsTest {
               kernel.localBytes(),
               kernel.frameBytes(),
               kernel.maxDepth(),
-              kernel.regions()));
+              kernel.regions(),
+              kernel.blockTime()));
       MemorySegment out = gpu.allocate(THREADS * 4L);
 
       gpu.run("k", TestGpu.blocks(1, THREADS), out);
