@@ -51,7 +51,7 @@ final class LimitOptions {
       paramLabel = "SIZE",
       description = {
         "memory set aside for each worker: a session that has no room for it beside the others is",
-        "refused (default: 256Mi)"
+        "refused (default: 160Mi)"
       })
   private Optional<String> workerMemory = Optional.empty();
 

@@ -22,7 +22,6 @@ import java.time.Duration;
 import java.util.LinkedHashMap;
 import java.util.Map;
 import java.util.Optional;
-import java.util.OptionalInt;
 import java.util.concurrent.Callable;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.TimeUnit;
@@ -144,7 +143,7 @@ final class ServerCommand implements Callable<Integer> {
         "health checks alone, in clear text and without tokens, on a port of their own; 0: any",
         "(default: none; they are on the HTTP port, too)"
       })
-  private OptionalInt healthPort = OptionalInt.empty();
+  private Optional<Integer> healthPort = Optional.empty();
 
   @Option(names = "--no-http", description = "opens no HTTP port")
   private boolean noHttp;
@@ -337,6 +336,6 @@ final class ServerCommand implements Callable<Integer> {
   private HealthServer openHealth(PoolServer server) throws IOException {
     return healthPort.isEmpty()
         ? null
-        : HealthServer.start(server.reader(), new InetSocketAddress(listen, healthPort.getAsInt()));
+        : HealthServer.start(server.reader(), new InetSocketAddress(listen, healthPort.get()));
   }
 }

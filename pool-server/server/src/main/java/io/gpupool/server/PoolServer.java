@@ -16,6 +16,7 @@ import io.gpupool.server.gpu.GpuSpec;
 import io.gpupool.server.health.GpuHealth;
 import io.gpupool.server.health.GpuTrial;
 import io.gpupool.server.health.GpuWatch;
+import io.gpupool.server.host.HeapTrim;
 import io.gpupool.server.host.LinuxMemory;
 import io.gpupool.server.lease.Drains;
 import io.gpupool.server.lease.Grants;
@@ -354,6 +355,7 @@ public final class PoolServer implements AutoCloseable {
       adminToken = FirstAdmin.ensure(records, tokens, control, options.adminFolder());
     }
     Idleness idleness = new Idleness(capacity, control);
+    control.execute(new HeapTrim(control)::start);
     records.whenChanged(Kinds.GRANTS, () -> control.execute(idleness::note));
     records.whenChanged(Kinds.AILMENTS, () -> control.execute(queue::settle));
     GpuHealth health = openHealth(options, served, records);

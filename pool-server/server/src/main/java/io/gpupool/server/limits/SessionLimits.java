@@ -26,7 +26,7 @@ public record SessionLimits(
   public static final int MAX_PER_LEASE = 64;
 
   /** A worker's Java runtime with a small program; what a program uses beyond that is seen. */
-  public static final long WORKER_BYTES = 256L << 20;
+  public static final long WORKER_BYTES = 160L << 20;
 
   /** The server's heap and buffers. */
   public static final long RESERVED_BYTES = 768L << 20;
@@ -51,7 +51,7 @@ public record SessionLimits(
       throw new IllegalArgumentException(
           "--worker-memory "
               + new ByteSize(Math.max(0, workerBytes))
-              + ": give the memory that a worker starts with, such as 256Mi");
+              + ": give the memory that a worker starts with, such as 160Mi");
     }
   }
 }
