@@ -159,16 +159,21 @@ final class AddressCode {
     code.pushBlock();
     switch (space) {
       case SHARED -> {
+        boolean cluster = op.has("shared::cluster");
         boolean narrow =
             base instanceof VReg register
                 ? register.type().bits() == 32
                 : base instanceof Value.Int(long constant) && constant + offset < 1 << 30;
-        if (narrow) {
+        if (narrow && !cluster) {
           pushInt(base, offset);
         } else {
           pushLong(base, offset);
         }
         cb.loadConstant(bytes);
+        if (cluster) {
+          code.call(Code.CHECKS, "sharedCluster", "(" + block() + "JI)J");
+          return;
+        }
         String narrowOrWide = narrow ? "I" : "J";
         code.call(Code.CHECKS, "shared", "(" + block() + narrowOrWide + "I)J");
       }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.gpupool.soft.compile;
 
+import io.gpupool.soft.exec.Checks;
 import io.gpupool.soft.ptx.Space;
 import io.gpupool.soft.ptx.Type;
 import java.lang.classfile.CodeBuilder;
@@ -94,9 +95,6 @@ final class BarrierCode {
 
   /** Copies that end at a barrier; all copies are made at once, so that no wait takes any time. */
   boolean copy(Op op) {
-    if (op.has("multicast::cluster")) {
-      return false;
-    }
     if (!op.has("bulk")) {
       // What this thread copied has arrived: the count that awaits it goes up and down again.
       if (op.has("noinc")) {
@@ -124,11 +122,23 @@ final class BarrierCode {
     if (spaces.size() != 2 || args.size() < 3) {
       return false;
     }
+    if (op.has("multicast::cluster")) {
+      code.pushBlock();
+      pushPlace(op, args.get(0));
+      pushPlace(op, args.get(1));
+      code.push(args.get(2), Type.U32);
+      pushPlace(op, args.get(3));
+      code.push(args.get(4), Type.U16);
+      code.call(Code.CLUSTER_MEMORY, "multicast", "(" + AddressCode.block() + "JJIJI)V");
+      return true;
+    }
     code.pushBlock();
-    pushPlace(op, args.get(0), spaces.get(0));
-    pushPlace(op, args.get(1), spaces.get(1));
+    pushPlace(op, args.get(0));
+    cb.loadConstant(space(spaces.get(0)));
+    pushPlace(op, args.get(1));
+    cb.loadConstant(space(spaces.get(1)));
     code.push(args.get(2), Type.U32);
-    code.call(Code.CHECKS, "copyBulk", "(" + AddressCode.block() + "JZJZI)V");
+    code.call(Code.CHECKS, "copyBulk", "(" + AddressCode.block() + "JIJII)V");
     if (op.has("mbarrier::complete_tx::bytes")) {
       addresses.push(op, args.get(3), Space.SHARED, Long.BYTES);
       code.push(args.get(2), Type.U32);
@@ -138,13 +148,51 @@ final class BarrierCode {
     return true;
   }
 
-  private void pushPlace(Op op, Value place, String space) {
+  /** A store to, or an operation on, another block's memory, which ends at a barrier there. */
+  boolean remote(Op op, AtomicCode atomics) {
+    List<Value> args = op.args();
+    if (args.size() != 3 || !op.has("mbarrier::complete_tx::bytes")) {
+      return false;
+    }
+    int bytes = op.type().bytes();
+    if (op.opcode().equals("red")) {
+      atomics.emit(op);
+    } else {
+      List<Value> values = AddressCode.stored(op);
+      bytes *= values.size();
+      addresses.push(op, args.get(0), Space.SHARED, bytes);
+      store(op.type().bits() == 64, values);
+    }
+    addresses.push(op, args.get(2), Space.SHARED, Long.BYTES);
+    cb.loadConstant(-bytes);
+    code.call(Code.BARRIERS, "expectBytes", "(JI)V");
+    return true;
+  }
+
+  /** Stores values side by side at the address on the stack. */
+  private void store(boolean wide, List<Value> values) {
+    for (int i = 0; i < values.size(); i++) {
+      cb.dup2();
+      cb.loadConstant((long) i * (wide ? Long.BYTES : Integer.BYTES));
+      cb.ladd();
+      code.push(values.get(i), wide ? Type.B64 : Type.B32);
+      code.put(wide ? JvmKind.LONG : JvmKind.INT);
+    }
+    cb.pop2();
+  }
+
+  private void pushPlace(Op op, Value place) {
     if (!(place instanceof Value.Memory(Value base, long offset))) {
       throw new RefusedException(op.source(), "has no memory operand where one is needed");
     }
-    code.push(base, Type.U64);
-    cb.loadConstant(offset);
-    cb.ladd();
-    cb.loadConstant(space.equals("global") ? 0 : 1);
+    addresses.pushLong(base, offset);
+  }
+
+  private static int space(String name) {
+    return switch (name) {
+      case "global" -> Checks.IN_GLOBAL;
+      case "shared::cluster" -> Checks.IN_CLUSTER;
+      default -> Checks.IN_SHARED;
+    };
   }
 }

@@ -3,6 +3,7 @@ package io.gpupool.soft.compile;
 
 import io.gpupool.soft.exec.Atomics;
 import io.gpupool.soft.exec.Checks;
+import io.gpupool.soft.exec.ClusterMemory;
 import io.gpupool.soft.exec.Conversions;
 import io.gpupool.soft.exec.Doubles;
 import io.gpupool.soft.exec.Floats;
@@ -39,6 +40,7 @@ final class Code {
   static final ClassDesc SMALL_FLOATS = desc(SmallFloats.class);
   static final ClassDesc VIDEOS = desc(Videos.class);
   static final ClassDesc BARRIERS = desc(MemoryBarriers.class);
+  static final ClassDesc CLUSTER_MEMORY = desc(ClusterMemory.class);
   static final ClassDesc FLOAT = ConstantDescs.CD_Float;
   static final ClassDesc DOUBLE = ConstantDescs.CD_Double;
   static final ClassDesc INTEGER = ConstantDescs.CD_Integer;

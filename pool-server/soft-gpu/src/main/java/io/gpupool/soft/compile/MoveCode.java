@@ -24,12 +24,19 @@ final class MoveCode {
       case "selp" -> select(op);
       case "slct" -> selectBySign(op);
       case "mapa" -> {
-        // A cluster has one block, so that its shared memory is this one's.
-        code.push(op.args().get(0), op.type());
+        code.pushBlock();
+        code.push(op.args().get(0), Type.U64);
+        code.push(op.args().get(1), Type.U32);
+        code.call(Code.CLUSTER_MEMORY, "map", "(" + AddressCode.block() + "JI)J");
+        if (op.type().bits() == 32) {
+          cb.l2i();
+        }
         code.pop(op.results().get(0), op.type());
       }
       case "getctarank" -> {
-        cb.iconst_0();
+        code.pushBlock();
+        code.push(op.args().get(0), Type.U64);
+        code.call(Code.CLUSTER_MEMORY, "rank", "(" + AddressCode.block() + "J)I");
         code.pop(op.results().get(0), Type.U32);
       }
       case "createpolicy" -> {
@@ -192,6 +199,13 @@ final class MoveCode {
   }
 
   private boolean isSpace(Op op) {
+    if (op.has("shared") || op.has("shared::cta")) {
+      code.pushBlock();
+      code.push(op.args().get(0), Type.U64);
+      code.call(Code.CLUSTER_MEMORY, "isOwn", "(" + AddressCode.block() + "J)I");
+      code.popPredicate(op.results().get(0));
+      return true;
+    }
     code.push(op.args().get(0), Type.U64);
     long window = window(op);
     if (window != 0) {

@@ -87,7 +87,8 @@ final class OpCode {
       case "ex2", "tanh" -> isHalf(op.type()) ? half.emit(op) : floating.emit(op);
       case "setp", "set" -> compare.emit(op);
       case "cvt" -> convert.emit(op);
-      case "ld", "ldu", "st" -> memory.emit(op);
+      case "ld", "ldu" -> memory.emit(op);
+      case "st" -> op.has("async") ? barrier.remote(op, atomic) : memory.emit(op);
       case "cp" -> op.has("bulk") || op.has("mbarrier") ? barrier.copy(op) : memory.emit(op);
       case "mbarrier" -> barrier.emit(op);
       case "alloca", "stacksave", "stackrestore" -> move.stack(op);
@@ -100,7 +101,8 @@ final class OpCode {
           "discard" ->
           true;
       case "membar", "fence" -> memory.fence();
-      case "atom", "red" -> atomic.emit(op);
+      case "atom" -> atomic.emit(op);
+      case "red" -> op.has("async") ? barrier.remote(op, atomic) : atomic.emit(op);
       case "tex", "tld4", "txq", "suld", "sust", "sured", "suq" -> texture.emit(op);
       case "wmma" -> matrix.move(op);
       case "take" -> warp.take(op);

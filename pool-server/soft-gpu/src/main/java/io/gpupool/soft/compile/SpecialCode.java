@@ -1,11 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.gpupool.soft.compile;
 
+import io.gpupool.soft.exec.ClusterRegisters;
 import java.lang.classfile.CodeBuilder;
+import java.lang.constant.ClassDesc;
 import java.lang.constant.ConstantDescs;
 
 /** Emits reads of special registers. */
 final class SpecialCode {
+  private static final ClassDesc CLUSTER = Code.desc(ClusterRegisters.class);
+
   private final Code code;
   private final CodeBuilder cb;
 
@@ -68,7 +72,9 @@ final class SpecialCode {
       case "%dynamic_smem_size" -> block("dynamicSharedBytes");
       case "%gridid" -> cb.lconst_1();
       case "%current_graph_exec" -> cb.lconst_0();
-      case "%cluster_nctarank" -> cb.iconst_1();
+      case "%cluster_nctarank" -> cluster("nctarank");
+      case "%cluster_ctarank" -> cluster("ctarank");
+      case "%is_explicit_cluster" -> cluster("isExplicit");
       default -> other(name);
     }
   }
@@ -93,15 +99,29 @@ final class SpecialCode {
     switch (vector) {
       case "%tid" -> cb.iload(Code.X_LOCAL + axis - 'x');
       case "%ntid" -> field("ntid", axis);
-      case "%ctaid", "%clusterid" -> field("ctaid", axis);
-      case "%nctaid", "%nclusterid" -> field("nctaid", axis);
-      case "%cluster_nctaid" -> cb.iconst_1();
+      case "%ctaid" -> field("ctaid", axis);
+      case "%nctaid" -> field("nctaid", axis);
+      case "%clusterid" -> cluster("clusterid", axis);
+      case "%nclusterid" -> cluster("nclusterid", axis);
+      case "%cluster_ctaid" -> cluster("ctaid", axis);
+      case "%cluster_nctaid" -> cluster("nctaid", axis);
       default -> cb.iconst_0();
     }
   }
 
   private void field(String prefix, char axis) {
     code.blockField(prefix + Character.toUpperCase(axis), ConstantDescs.CD_int);
+  }
+
+  private void cluster(String method) {
+    code.pushBlock();
+    code.call(CLUSTER, method, "(" + AddressCode.block() + ")I");
+  }
+
+  private void cluster(String method, char axis) {
+    code.pushBlock();
+    cb.loadConstant(axis - 'x');
+    code.call(CLUSTER, method, "(" + AddressCode.block() + "I)I");
   }
 
   private void block(String method) {

@@ -43,6 +43,13 @@ final class TensorCode {
       }
       return true;
     }
+    if (op.has("multicast::cluster")) {
+      pushBox(op, args.get(1), args.get(0));
+      pushAddress(op, args.get(2));
+      code.push(args.get(3), Type.U16);
+      code.call(Code.CLUSTER_MEMORY, "multicastBox", HEAD + "JI)V");
+      return true;
+    }
     addresses.push(op, args.get(2), Space.SHARED, Long.BYTES);
     pushBox(op, args.get(1), args.get(0));
     code.call(COPIES, "load", HEAD + ")I");

@@ -1,14 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.gpupool.soft.compile;
 
+import io.gpupool.soft.exec.ClusterSync;
 import io.gpupool.soft.exec.RegionTable;
 import io.gpupool.soft.exec.WarpResults;
 import io.gpupool.soft.ptx.Type;
 import java.lang.classfile.CodeBuilder;
+import java.lang.constant.ClassDesc;
 import java.util.List;
 
 /** Emits arrivals at barriers and warp-wide operations. */
 final class WarpCode {
+  private static final ClassDesc CLUSTER = Code.desc(ClusterSync.class);
+
   /** Numbers of the reductions of {@code bar.red}, as the barriers know them. */
   private static final List<String> REDUCTIONS = List.of("", "popc", "and", "or");
 
@@ -84,7 +88,7 @@ final class WarpCode {
         if (op.has("cluster")) {
           code.pushBlock();
           code.pushThread();
-          code.callBlock("clusterWait", "(I)Z");
+          code.call(CLUSTER, "await", "(" + AddressCode.block() + "I)Z");
         } else if (op.has("warp")) {
           warp(operation(op), args.get(0), null, null, null);
         } else {
@@ -254,7 +258,7 @@ final class WarpCode {
     if (op.has("cluster")) {
       code.pushBlock();
       code.pushThread();
-      code.callBlock("clusterArrive", "(I)V");
+      code.call(CLUSTER, "arrive", "(" + AddressCode.block() + "I)V");
       return true;
     }
     if (op.args().size() < 2) {

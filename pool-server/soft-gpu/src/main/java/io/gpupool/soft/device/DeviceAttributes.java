@@ -5,8 +5,8 @@ import java.util.Arrays;
 
 /**
  * The table that {@code cuDeviceGetAttribute} reads; the index is the CUdevice_attribute of CUDA
- * 13.0. What the software GPU cannot do is 0 here: clusters, sharing between processes. Managed and
- * mapped host memory are the client's doing.
+ * 13.0. What the software GPU cannot do is 0 here: sharing between processes. Managed and mapped
+ * host memory are the client's doing.
  */
 final class DeviceAttributes {
   /** Value of an attribute that does not exist. */
@@ -85,6 +85,7 @@ final class DeviceAttributes {
     set(table, 123, 1); // that wait for NOR
     set(table, 125, 1); // events are shared
     set(table, 126, 1); // memory synchronisation domains
+    set(table, 120, limits.capability() >= Clusters.CAPABILITY ? 1 : 0); // clusters
     set(table, 127, limits.capability() >= TENSOR_MAP_CAPABILITY ? 1 : 0);
     set(table, 131, -1); // NUMA node of the memory
     set(table, 134, -1); // NUMA node of the host

@@ -51,7 +51,8 @@ final class LaunchCheck {
         shape.blockY(),
         shape.blockZ(),
         shared,
-        shape.cooperative());
+        shape.cooperative(),
+        Clusters.of(function, shape));
   }
 
   private static void checkCooperative(SoftFunction function, LaunchShape shape, int resident) {

@@ -7,8 +7,6 @@ import io.gpupool.soft.GpuException;
 /** How many blocks a multiprocessor of the presented compute capability holds at once. */
 public final class Occupancy {
   private static final int REGISTER_UNIT = 8;
-  private static final int CLUSTERS_CAPABILITY = 90;
-  private static final int PORTABLE_CLUSTER_BLOCKS = 8;
 
   private Occupancy() {}
 
@@ -44,8 +42,19 @@ public final class Occupancy {
 
   /** Blocks of the largest cluster that a kernel may be launched in. */
   public static int clusterBlocks(SoftFunction function) {
-    int capability = function.context().device().computeCapability();
-    return function.isSkipped() && capability >= CLUSTERS_CAPABILITY ? PORTABLE_CLUSTER_BLOCKS : 1;
+    return Clusters.mostBlocks(function);
+  }
+
+  /**
+   * Clusters of a launch that run at once; 0 if it cannot be made. A card has more multiprocessors
+   * than a cluster has blocks.
+   */
+  public static int activeClusters(SoftFunction function, LaunchShape shape, int multiprocessors) {
+    int threads = shape.blockX() * shape.blockY() * shape.blockZ();
+    int all =
+        blocksPerMultiprocessor(function, threads, shape.dynamicSharedBytes()) * multiprocessors;
+    int blocks = Clusters.of(function, shape).blocks();
+    return all == 0 ? 0 : Math.max(1, all / blocks);
   }
 
   /** The dynamic shared memory that each of {@code blocks} blocks can have on a multiprocessor. */

@@ -4,10 +4,12 @@ package io.gpupool.soft.device;
 import io.gpupool.soft.CudaStatus;
 import io.gpupool.soft.GpuException;
 import io.gpupool.soft.compile.CompileException;
+import io.gpupool.soft.exec.ClusterShape;
 import io.gpupool.soft.exec.CompiledKernel;
 import io.gpupool.soft.exec.Launch;
 import io.gpupool.soft.memory.DeviceHeap;
 import io.gpupool.soft.nested.Child;
+import io.gpupool.soft.ptx.ClusterDemand;
 import io.gpupool.soft.ptx.KernelInfo;
 import io.gpupool.soft.ptx.ParamInfo;
 import io.gpupool.soft.ptx.PtxModule;
@@ -54,6 +56,10 @@ public final class SoftFunction {
     this.variableAddresses = variableAddresses;
     maxDynamicSharedBytes =
         Math.max(0, ComputeLimits.SHARED_BYTES_PER_BLOCK - info.staticSharedBytes());
+    ClusterDemand demand = info.cluster();
+    clusterAttributes.set(0, demand.x());
+    clusterAttributes.set(CLUSTER_HEIGHT - CLUSTER_WIDTH, demand.y());
+    clusterAttributes.set(CLUSTER_DEPTH - CLUSTER_WIDTH, demand.z());
   }
 
   public SoftModule module() {
@@ -85,7 +91,7 @@ public final class SoftFunction {
       case ATTRIBUTE_BINARY_VERSION -> context().device().computeCapability();
       case ATTRIBUTE_MAX_DYNAMIC_SHARED_BYTES -> maxDynamicSharedBytes;
       case ATTRIBUTE_CARVEOUT -> carveoutPercent;
-      case CLUSTER_MUST_BE_SET -> 0;
+      case CLUSTER_MUST_BE_SET -> info.cluster().explicit() && !info.cluster().isFixed() ? 1 : 0;
       case CLUSTER_WIDTH, CLUSTER_HEIGHT, CLUSTER_DEPTH, NON_PORTABLE_CLUSTERS, ATTRIBUTE_LAST ->
           clusterAttributes.get(attribute - CLUSTER_WIDTH);
       default -> throw noSuchAttribute(attribute);
@@ -112,16 +118,35 @@ public final class SoftFunction {
         carveoutPercent = value;
       }
       case CLUSTER_WIDTH, CLUSTER_HEIGHT, CLUSTER_DEPTH -> {
-        if (value > 1 && !isSkipped()) {
-          throw new GpuException(CudaStatus.NOT_SUPPORTED, "clusters of blocks are not supported");
+        if (info.cluster().isFixed()) {
+          throw new GpuException(
+              CudaStatus.NOT_PERMITTED, "the kernel was compiled for a size of clusters");
+        }
+        if (value < 0 || value > Clusters.MAX_BLOCKS) {
+          throw new GpuException(
+              CudaStatus.INVALID_VALUE,
+              value + " blocks of a cluster along an axis, of " + Clusters.MAX_BLOCKS + " at most");
         }
         clusterAttributes.set(attribute - CLUSTER_WIDTH, value);
       }
-      // Said of clusters, should there be any.
       case NON_PORTABLE_CLUSTERS, ATTRIBUTE_LAST ->
           clusterAttributes.set(attribute - CLUSTER_WIDTH, value);
       default -> throw noSuchAttribute(attribute);
     }
+  }
+
+  /** The clusters that it must be launched in; not explicit if that is for the launch to say. */
+  ClusterShape requiredCluster() {
+    int x = clusterAttributes.get(0);
+    int y = clusterAttributes.get(CLUSTER_HEIGHT - CLUSTER_WIDTH);
+    int z = clusterAttributes.get(CLUSTER_DEPTH - CLUSTER_WIDTH);
+    return x == 0 && y == 0 && z == 0
+        ? ClusterShape.SINGLE
+        : new ClusterShape(Math.max(x, 1), Math.max(y, 1), Math.max(z, 1), true);
+  }
+
+  boolean allowsNonPortableClusters() {
+    return clusterAttributes.get(NON_PORTABLE_CLUSTERS - CLUSTER_WIDTH) != 0;
   }
 
   /** Whether its launches are counted and passed over, since its image has no PTX. */

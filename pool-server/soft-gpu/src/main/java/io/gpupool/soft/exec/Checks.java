@@ -81,7 +81,32 @@ public final class Checks {
 
   public static long shared(ThreadBlock block, long address, int bytes) {
     if (isOutside(address, block.sharedBytes, bytes)) {
+      return sharedByRank(block, address, bytes);
+    }
+    return block.shared + address;
+  }
+
+  /** An address of the cluster's shared memory may be one of the block's own. */
+  private static long sharedByRank(ThreadBlock block, long address, int bytes) {
+    if (address >>> WINDOW_SHIFT != 0
+        || ClusterMemory.rank(block, address) != block.clusterRank()) {
       throw ThreadBlock.badAddress("shared", address, bytes);
+    }
+    return ownShared(block, ClusterMemory.offset(address), bytes);
+  }
+
+  /** An access by the offset in a block's shared memory. */
+  static long ownShared(ThreadBlock block, long offset, int bytes) {
+    if (isOutside(offset, block.sharedBytes, bytes)) {
+      throw ThreadBlock.badAddress("shared", offset, bytes);
+    }
+    return block.shared + offset;
+  }
+
+  /** Shared memory of any block of the cluster. */
+  public static long sharedCluster(ThreadBlock block, long address, int bytes) {
+    if (isOutside(address, block.sharedBytes, bytes)) {
+      return ClusterMemory.check(block, address, bytes);
     }
     return block.shared + address;
   }
@@ -111,7 +136,7 @@ public final class Checks {
   private static long window(ThreadBlock block, int thread, long address, int bytes) {
     long offset = address & 0xFFFF_FFFFL;
     return switch ((int) (address >>> WINDOW_SHIFT)) {
-      case (int) (SHARED_WINDOW >>> WINDOW_SHIFT) -> shared(block, offset, bytes);
+      case (int) (SHARED_WINDOW >>> WINDOW_SHIFT) -> sharedCluster(block, offset, bytes);
       case (int) (LOCAL_WINDOW >>> WINDOW_SHIFT) -> local(block, thread, offset, bytes);
       case (int) (PARAM_WINDOW >>> WINDOW_SHIFT) -> param(block, offset, bytes);
       default -> global(block, address, bytes);
@@ -157,12 +182,26 @@ public final class Checks {
     return start;
   }
 
+  /** The memory that a bulk copy reads or writes: the space of an address. */
+  public static final int IN_GLOBAL = 0;
+
+  public static final int IN_SHARED = 1;
+  public static final int IN_CLUSTER = 2;
+
+  private static long place(ThreadBlock block, long address, int space) {
+    return switch (space) {
+      case IN_GLOBAL -> global(block, address, 16);
+      case IN_SHARED -> shared(block, address, 16);
+      default -> sharedCluster(block, address, 16);
+    };
+  }
+
   /** A copy of any length between shared and global memory, each piece of which is checked. */
   public static void copyBulk(
-      ThreadBlock block, long to, boolean toShared, long from, boolean fromShared, int bytes) {
+      ThreadBlock block, long to, int toSpace, long from, int fromSpace, int bytes) {
     for (int at = 0; at < bytes; at += 16) {
-      long source = fromShared ? shared(block, from + at, 16) : global(block, from + at, 16);
-      long target = toShared ? shared(block, to + at, 16) : global(block, to + at, 16);
+      long source = place(block, from + at, fromSpace);
+      long target = place(block, to + at, toSpace);
       Raw.putLong(target, Raw.getLong(source));
       Raw.putLong(target + 8, Raw.getLong(source + 8));
     }

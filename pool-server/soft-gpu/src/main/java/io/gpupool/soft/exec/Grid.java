@@ -29,7 +29,7 @@ final class Grid implements DeviceTime.Use {
   private final GridServices services;
   private final DeviceTime time;
   private final HostBuffer params;
-  private final long blocks;
+  private final long clusters;
   private final int workers;
   private final Runnable wakeOthers;
   private final AtomicLong next = new AtomicLong();
@@ -38,8 +38,8 @@ final class Grid implements DeviceTime.Use {
   private final AtomicReference<KernelFault> fault = new AtomicReference<>();
   private final LongAdder busyNanos = new LongAdder();
 
-  /** Blocks whose threads only spin; they wait for blocks that are not finished. */
-  private final Deque<ThreadBlock> spinning = new ConcurrentLinkedDeque<>();
+  /** Clusters whose threads only spin; they wait for others that are not finished. */
+  private final Deque<BlockCluster> spinning = new ConcurrentLinkedDeque<>();
 
   private final GridExecution execution;
   private volatile boolean stopped;
@@ -68,10 +68,11 @@ final class Grid implements DeviceTime.Use {
     // Not an arena: closing a shared one stops every thread of the process for a moment.
     this.params = new HostBuffer(Math.max(params.byteSize(), Math.max(kernel.paramBytes(), 8)));
     this.params.segment().fill((byte) 0).copyFrom(params);
-    blocks = launch.blocks();
-    unfinished = new AtomicLong(blocks);
+    clusters = launch.blocks() / launch.cluster().blocks();
+    unfinished = new AtomicLong(clusters);
     // Blocks of a cooperative launch wait for each other, so each is better off with a thread.
-    isShort = blocks == 1 || !launch.cooperative() && kernel.blockTime().isShort(blocks);
+    isShort =
+        clusters == 1 || !launch.cooperative() && kernel.blockTime().isShort(launch.blocks());
     execution = new GridExecution(this);
   }
 
@@ -170,7 +171,7 @@ final class Grid implements DeviceTime.Use {
 
   /** Whether a worker thread that enters would find something to do. */
   boolean hasWork() {
-    return !stopped && (next.get() < blocks || !spinning.isEmpty());
+    return !stopped && (next.get() < clusters || !spinning.isEmpty());
   }
 
   /** Stops the grid with a fault; only the first one counts. */
@@ -197,17 +198,17 @@ final class Grid implements DeviceTime.Use {
     try {
       do {
         long first = next.get();
-        if (first < blocks) {
+        if (first < clusters) {
           useful = true;
-          long share = (blocks - first) / (4L * workers);
+          long share = (clusters - first) / (4L * workers);
           int batch = isShort ? 1 : Math.clamp(share, 1, MAX_BATCH);
           runNew(pool, next.getAndAdd(batch), batch);
         } else {
-          ThreadBlock block = spinning.poll();
-          if (block == null) {
+          BlockCluster cluster = spinning.poll();
+          if (cluster == null) {
             break;
           }
-          useful |= advance(pool, block);
+          useful |= advance(pool, cluster);
         }
         worked = System.nanoTime() - start;
         wakeOthersIfLong(worked);
@@ -222,66 +223,64 @@ final class Grid implements DeviceTime.Use {
   }
 
   private void wakeOthersIfLong(long nanos) {
-    if (isShort && nanos > BlockTime.WAKING_NANOS && next.get() < blocks) {
+    if (isShort && nanos > BlockTime.WAKING_NANOS && next.get() < clusters) {
       isShort = false;
       wakeOthers.run();
     }
   }
 
   private void runNew(BlockPool pool, long first, int count) {
-    ThreadBlock block = null;
-    for (long index = first; index < Math.min(first + count, blocks) && !stopped; index++) {
-      if (block == null) {
-        block = pool.take();
-        if (!enter(block)) {
-          break;
+    BlockCluster cluster = null;
+    for (long index = first; index < Math.min(first + count, clusters) && !stopped; index++) {
+      if (cluster == null) {
+        cluster = enter(pool);
+        if (cluster == null) {
+          return;
         }
       }
-      block.begin(index);
-      if (advance(block)) {
+      cluster.begin(index);
+      if (advance(cluster)) {
         unfinished.decrementAndGet();
       } else {
-        spinning.add(block);
-        block = null;
+        spinning.add(cluster);
+        cluster = null;
       }
     }
-    if (block != null) {
-      pool.give(block);
+    if (cluster != null) {
+      cluster.give(pool);
     }
   }
 
-  /** Whether there is room for a block; if not, that stops the grid. */
-  private boolean enter(ThreadBlock block) {
+  /** Makes room for a cluster; without room the grid stops, and the result is null. */
+  private BlockCluster enter(BlockPool pool) {
     try {
-      block.enter(this);
-      return true;
+      return BlockCluster.of(this, pool);
     } catch (OutOfMemoryError | RuntimeException e) {
       fail(new KernelFault(KernelFault.LAUNCH_FAILED, "kernel " + kernel.name() + ": " + e));
-      return false;
+      return null;
     }
   }
 
-  private boolean advance(BlockPool pool, ThreadBlock block) {
-    if (advance(block)) {
+  private boolean advance(BlockPool pool, BlockCluster cluster) {
+    if (advance(cluster)) {
       unfinished.decrementAndGet();
-      pool.give(block);
+      cluster.give(pool);
       return true;
     }
-    spinning.add(block);
+    spinning.add(cluster);
     return false;
   }
 
-  /** Runs a block to its end (true) or until it only spins (false); faults stop the grid. */
-  private boolean advance(ThreadBlock block) {
+  /** Runs a cluster to its end (true) or until it only spins (false); faults stop the grid. */
+  private boolean advance(BlockCluster cluster) {
     try {
-      boolean ended = block.advance();
-      block.assertions().throwIfFailed();
-      return ended;
+      return cluster.advance();
     } catch (DeviceFault e) {
+      ThreadBlock block = cluster.running();
       DeviceFault first = block.assertions().first().orElse(e);
       fail(new KernelFault(first.cudaResult(), describe(block, first), place(block, first)));
     } catch (VirtualMachineError | RuntimeException e) {
-      fail(new KernelFault(KernelFault.LAUNCH_FAILED, describe(block, e)));
+      fail(new KernelFault(KernelFault.LAUNCH_FAILED, describe(cluster.running(), e)));
     }
     return true;
   }
@@ -326,12 +325,12 @@ final class Grid implements DeviceTime.Use {
         && (stopped || unfinished.get() == 0)
         && execution.finish(this::release)) {
       if (pool != null) {
-        spinning.forEach(pool::give);
+        spinning.forEach(cluster -> cluster.give(pool));
       } else {
-        spinning.forEach(ThreadBlock::release);
+        spinning.forEach(BlockCluster::release);
       }
       spinning.clear();
-      kernel.blockTime().ran(blocks, busyNanos());
+      kernel.blockTime().ran(launch.blocks(), busyNanos());
       execution.complete(fault.get());
     }
   }

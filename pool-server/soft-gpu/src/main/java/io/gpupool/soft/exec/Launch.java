@@ -6,6 +6,7 @@ package io.gpupool.soft.exec;
  *
  * @param dynamicSharedBytes shared memory a block on top of what the kernel declares
  * @param cooperative all blocks must be able to wait for each other
+ * @param cluster the grid is a multiple of it
  */
 public record Launch(
     int gridX,
@@ -15,7 +16,8 @@ public record Launch(
     int blockY,
     int blockZ,
     int dynamicSharedBytes,
-    boolean cooperative) {
+    boolean cooperative,
+    ClusterShape cluster) {
   private static final int MAX_THREADS = 1024;
 
   public Launch {
@@ -29,6 +31,31 @@ public record Launch(
       throw new IllegalArgumentException("negative shared memory: " + dynamicSharedBytes);
     }
     Math.multiplyExact(Math.multiplyExact((long) gridX, gridY), gridZ);
+    if (gridX % cluster.x() != 0 || gridY % cluster.y() != 0 || gridZ % cluster.z() != 0) {
+      throw new IllegalArgumentException("the grid is no multiple of its clusters");
+    }
+  }
+
+  /** A launch without clusters. */
+  public Launch(
+      int gridX,
+      int gridY,
+      int gridZ,
+      int blockX,
+      int blockY,
+      int blockZ,
+      int dynamicSharedBytes,
+      boolean cooperative) {
+    this(
+        gridX,
+        gridY,
+        gridZ,
+        blockX,
+        blockY,
+        blockZ,
+        dynamicSharedBytes,
+        cooperative,
+        ClusterShape.SINGLE);
   }
 
   /** Number of blocks. */

@@ -19,13 +19,19 @@ public final class TensorCopies {
   private static final int STORE = -1;
 
   private final ThreadBlock block;
+
+  /** The block in whose shared memory the box is. */
+  private final ThreadBlock home;
+
   private final TensorMap map;
   private final TensorElement element;
   private final int[] start;
   private final long shared;
 
-  private TensorCopies(ThreadBlock block, TensorMap map, int[] start, long shared) {
+  private TensorCopies(
+      ThreadBlock block, ThreadBlock home, TensorMap map, int[] start, long shared) {
     this.block = block;
+    this.home = home;
     this.map = map;
     this.start = start;
     this.shared = shared;
@@ -64,7 +70,15 @@ public final class TensorCopies {
       int c3,
       int c4,
       long to) {
-    TensorCopies copy = of(block, thread, map, rank, new int[] {c0, c1, c2, c3, c4}, to);
+    int[] start = {c0, c1, c2, c3, c4};
+    ThreadBlock home = ClusterMemory.home(block, to);
+    return load(block, thread, map, rank, start, home, ClusterMemory.offset(to));
+  }
+
+  /** As above, to the shared memory of a block of the same cluster. */
+  static int load(
+      ThreadBlock block, int thread, long map, int rank, int[] start, ThreadBlock home, long to) {
+    TensorCopies copy = of(block, thread, map, rank, start, home, to);
     copy.forEachRow(copy::loadRow);
     return (int) (copy.map.rows() * copy.map.rowBytes());
   }
@@ -101,12 +115,19 @@ public final class TensorCopies {
       int c4,
       long from,
       int operation) {
-    TensorCopies copy = of(block, thread, map, rank, new int[] {c0, c1, c2, c3, c4}, from);
+    int[] start = {c0, c1, c2, c3, c4};
+    TensorCopies copy = of(block, thread, map, rank, start, block, from);
     copy.forEachRow((global, first, end, at) -> copy.storeRow(global, first, end, at, operation));
   }
 
   private static TensorCopies of(
-      ThreadBlock block, int thread, long map, int rank, int[] start, long shared) {
+      ThreadBlock block,
+      int thread,
+      long map,
+      int rank,
+      int[] start,
+      ThreadBlock home,
+      long shared) {
     long at = Checks.generic(block, thread, map, TensorMap.BYTES / 2);
     Checks.generic(block, thread, map + TensorMap.BYTES / 2, TensorMap.BYTES / 2);
     // Of a copy, which no other thread changes between the checks and the use.
@@ -122,11 +143,11 @@ public final class TensorCopies {
                         + rank
                         + " dimensions at 0x"
                         + Long.toHexString(map)));
-    Checks.shared(block, shared, SHARED_ALIGNMENT);
-    if (found.rows() * found.rowBytes() > block.sharedBytes - shared) {
+    Checks.ownShared(home, shared, SHARED_ALIGNMENT);
+    if (found.rows() * found.rowBytes() > home.sharedBytes - shared) {
       throw ThreadBlock.badAddress("shared", shared, found.rowBytes());
     }
-    return new TensorCopies(block, found, start, shared);
+    return new TensorCopies(block, home, found, start, shared);
   }
 
   private void forEachRow(Row row) {
@@ -160,13 +181,13 @@ public final class TensorCopies {
       long place = map.swizzle().place(at + (long) i * bytes);
       long from = global + (long) i * bytes;
       if (!element.converts() && (place & CHUNK - 1) == 0 && (end - i) * bytes >= CHUNK) {
-        long to = Checks.shared(block, place, CHUNK);
+        long to = Checks.ownShared(home, place, CHUNK);
         Raw.putLong(to, Raw.getLong(from));
         Raw.putLong(to + 8, Raw.getLong(from + 8));
         i += CHUNK / bytes;
       } else {
         long bits = get(from);
-        long to = Checks.shared(block, place, bytes);
+        long to = Checks.ownShared(home, place, bytes);
         put(to, element.converts() ? element.converted((int) bits) : bits);
         i++;
       }
@@ -196,7 +217,7 @@ public final class TensorCopies {
 
   /** The native address in shared memory of what would lie at an address there. */
   private long place(long at) {
-    return Checks.shared(block, map.swizzle().place(at), element.bytes());
+    return Checks.ownShared(home, map.swizzle().place(at), element.bytes());
   }
 
   private void checkGlobal(long global, int first, int end) {

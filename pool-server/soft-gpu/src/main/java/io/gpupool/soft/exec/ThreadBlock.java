@@ -97,6 +97,8 @@ public final class ThreadBlock {
   private final int worker;
   private int polls;
   private Grid grid;
+  private BlockCluster cluster;
+  private int clusterRank;
   private final Assertions assertions = new Assertions(this);
 
   /** What it has of the device runtime; null before the first call. */
@@ -117,6 +119,19 @@ public final class ThreadBlock {
     return grid;
   }
 
+  BlockCluster cluster() {
+    return cluster;
+  }
+
+  int clusterRank() {
+    return clusterRank;
+  }
+
+  /** Its threads; only of kernels that wait. */
+  Waiting waiting() {
+    return waiting;
+  }
+
   TextureTable textures() {
     return grid.textures();
   }
@@ -125,9 +140,11 @@ public final class ThreadBlock {
     return grid.references();
   }
 
-  /** Prepares for running blocks of a grid. */
-  void enter(Grid next) {
+  /** Prepares for running blocks of a grid that have some rank in their clusters. */
+  void enter(Grid next, BlockCluster itsCluster, int rank) {
     grid = next;
+    cluster = itsCluster;
+    clusterRank = rank;
     Launch launch = next.launch();
     CompiledKernel kernel = next.kernel();
     ntidX = launch.blockX();
@@ -190,10 +207,10 @@ public final class ThreadBlock {
   }
 
   /** Sets the coordinates of the block to run next. */
-  void begin(long index) {
-    ctaidX = (int) (index % nctaidX);
-    ctaidY = (int) (index / nctaidX % nctaidY);
-    ctaidZ = (int) (index / nctaidX / nctaidY);
+  void begin(int x, int y, int z) {
+    ctaidX = x;
+    ctaidY = y;
+    ctaidZ = z;
     faulted = -1;
     calls = null;
     assertions.begin();
@@ -276,16 +293,6 @@ public final class ThreadBlock {
 
   public boolean barrierReduce(int thread, int id, int count, int operation, int value) {
     return waiting.barriers().arrive(thread, id, count, operation, value) && waiting.runsAhead();
-  }
-
-  /** A thread arrives at the barrier of its cluster, which is this block. */
-  public void clusterArrive(int thread) {
-    waiting.cluster().arrive(thread);
-  }
-
-  /** Returns whether all threads of the cluster have arrived already. */
-  public boolean clusterWait(int thread) {
-    return waiting.cluster().await(thread);
   }
 
   public void barrierArrive(int thread, int id, int count) {

@@ -21,7 +21,7 @@ final class Waiting {
 
   private final ThreadBlock block;
   private final Barriers barriers = new Barriers(this);
-  private final ClusterBarrier cluster = new ClusterBarrier(this);
+  private final ClusterArrivals cluster = new ClusterArrivals(this);
   private final Warps warps = new Warps(this);
   private final Converged converged;
   private byte[] states = new byte[0];
@@ -37,6 +37,12 @@ final class Waiting {
 
   /** Thread to run next, since its warp can go on; -1 to take them in turn. */
   private int goBackTo = -1;
+
+  /** Whether another block has let threads of this one go on. */
+  private boolean woken;
+
+  private boolean moved;
+  private boolean stood;
 
   Waiting(ThreadBlock block) {
     this.block = block;
@@ -83,6 +89,22 @@ final class Waiting {
     cluster.begin();
     warps.begin();
     converged.begin();
+    woken = false;
+  }
+
+  /** Threads that waited for another block of the cluster can go on. */
+  void wake() {
+    woken = true;
+  }
+
+  /** Whether the last {@link #advance} did more than to let threads spin. */
+  boolean hasMoved() {
+    return moved;
+  }
+
+  /** Whether no thread could run at the end of the last {@link #advance}. */
+  boolean hasStood() {
+    return stood;
   }
 
   int depth(int thread) {
@@ -120,7 +142,7 @@ final class Waiting {
     return barriers;
   }
 
-  ClusterBarrier cluster() {
+  ClusterArrivals cluster() {
     return cluster;
   }
 
@@ -166,13 +188,23 @@ final class Waiting {
     goBackTo = thread;
   }
 
-  /** Runs threads until all have ended (true) or they only spin (false). */
+  /** Runs threads until all have ended (true), or only spin or wait for other blocks (false). */
   boolean advance(KernelCode code) {
     int idle = 0;
-    int patience = block.grid().launch().cooperative() ? COOPERATIVE_IDLE_ROUNDS : IDLE_ROUNDS;
+    boolean others = block.grid().launch().cooperative() || block.cluster().shape().blocks() > 1;
+    int patience = others ? COOPERATIVE_IDLE_ROUNDS : IDLE_ROUNDS;
+    moved = false;
+    stood = false;
     while (true) {
-      if (converged.isReady() && converged.run(code)) {
-        return true;
+      if (woken) {
+        woken = false;
+        converged.gather();
+      }
+      if (converged.isReady()) {
+        moved = true;
+        if (converged.run(code)) {
+          return true;
+        }
       }
       if (barriers.wereReleased() && converged.gather()) {
         continue;
@@ -185,15 +217,25 @@ final class Waiting {
       boolean released = warps.releaseConverged(round != Round.MOVED);
       if (round == Round.MOVED || released) {
         idle = 0;
-      } else if (round == Round.STOOD) {
-        throw new DeviceFault(
-            KernelFault.LAUNCH_TIMEOUT,
-            "deadlock: all "
-                + alive
-                + " remaining threads of a block wait at barriers or warp operations");
+        moved = true;
+      } else if (round == Round.STOOD && !woken) {
+        requireOthers();
+        stood = true;
+        return false;
       } else if (++idle > patience) {
         return false;
       }
+    }
+  }
+
+  /** No thread can go on by itself: that is right as long as one waits for other blocks. */
+  private void requireOthers() {
+    if (block.cluster().shape().blocks() == 1 || !cluster.isWaitedFor()) {
+      throw new DeviceFault(
+          KernelFault.LAUNCH_TIMEOUT,
+          "deadlock: all "
+              + alive
+              + " remaining threads of a block wait at barriers or warp operations");
     }
   }
 
@@ -303,7 +345,7 @@ final class Waiting {
     if (alive > 0) {
       warps.ended(thread);
       barriers.ended();
-      cluster.ended(thread);
     }
+    cluster.ended(thread);
   }
 }

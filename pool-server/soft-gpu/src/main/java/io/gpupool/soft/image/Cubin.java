@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.gpupool.soft.image;
 
+import io.gpupool.soft.ptx.ClusterDemand;
 import io.gpupool.soft.ptx.GlobalVariable;
 import io.gpupool.soft.ptx.KernelInfo;
 import io.gpupool.soft.ptx.Linkage;
@@ -228,6 +229,7 @@ record Cubin(List<KernelInfo> kernels, List<GlobalVariable> globals) {
           maxThreads[0],
           Math.clamp(registersBySymbol.getOrDefault(index, 16), 1, 255),
           0,
+          ClusterDemand.NONE,
           arch);
     }
 

@@ -173,7 +173,12 @@ final class InstructionTable {
       st.{relaxed,release}.{$scope}[.{global,$shared}].b128
       st.mmio.relaxed.sys[.global].{$any}
       elsewhere (CallKernelsTest): st[.weak].{param,param::func}[.{v2,v4}].{$any}
-      refused (needs a cluster of several blocks): st.async red.async
+      elsewhere (ClusterKernelsTest): st.async[.weak].shared::cluster.mbarrier::complete_tx::bytes[.{v2,v4}].{b32,u32,s32,f32}
+      elsewhere (ClusterKernelsTest): st.async[.weak].shared::cluster.mbarrier::complete_tx::bytes[.v2].{b64,u64,s64,f64}
+      elsewhere (ClusterKernelsTest): red.async.relaxed.cluster.shared::cluster.mbarrier::complete_tx::bytes.{inc,dec}.u32
+      elsewhere (ClusterKernelsTest): red.async.relaxed.cluster.shared::cluster.mbarrier::complete_tx::bytes.{min,max}.{u32,s32}
+      elsewhere (ClusterKernelsTest): red.async.relaxed.cluster.shared::cluster.mbarrier::complete_tx::bytes.add.{u32,s32,u64}
+      elsewhere (ClusterKernelsTest): red.async.relaxed.cluster.shared::cluster.mbarrier::complete_tx::bytes.{and,or,xor}.b32
       refused (compute capability 10.0 and later): st.bulk
 
       ## Atomic operations
@@ -246,6 +251,8 @@ final class InstructionTable {
       cp.async.mbarrier.arrive[.noinc][.{shared,shared::cta}].b64
       cp.async.bulk.{shared::cta,shared::cluster}.global.mbarrier::complete_tx::bytes[.L2::cache_hint]
       cp.async.bulk.shared::cluster.shared::cta.mbarrier::complete_tx::bytes
+      elsewhere (ClusterKernelsTest): cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes.multicast::cluster[.L2::cache_hint]
+      elsewhere (ClusterKernelsTest): cp.async.bulk.tensor.{1d,2d,3d,4d,5d}.shared::cluster.global[.tile].mbarrier::complete_tx::bytes.multicast::cluster[.L2::cache_hint]
       cp.async.bulk.global.shared::cta.bulk_group[.L2::cache_hint]
       cp.async.bulk.commit_group cp.async.bulk.wait_group[.read]
       no effect: cp.async.bulk.prefetch.L2.global[.L2::cache_hint]
@@ -262,7 +269,6 @@ final class InstructionTable {
       refused (tensor maps of im2col, gather and scatter modes): cp.tensor
       refused (compute capability 9.0a and later): tensormap
       refused (reductions into shared memory): cp.reduce
-      refused (needs a cluster of several blocks): cp.multicast::cluster
       refused (compute capability 10.0 and later): cp.cp_mask
 
       ## Video
@@ -336,7 +342,8 @@ final class InstructionTable {
       elsewhere (MatrixInstructionsTest): wmma.mma.sync.aligned.{row,col}.{row,col}.m8n8k4[.{$rnd}].f64.f64.f64.f64
       refused (tensor cores, in a form that is not built): mma wmma ldmatrix stmatrix
       refused (tensor cores of 9.0a and later): wgmma tcgen05
-      refused (needs a cluster of several blocks): clusterlaunchcontrol reqnctapercluster
+      refused (compute capability 10.0 and later): clusterlaunchcontrol
+      refused (grids whose extent counts clusters): blocksareclusters
       """;
 
   private InstructionTable() {}

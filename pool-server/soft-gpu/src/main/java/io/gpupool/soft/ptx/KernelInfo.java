@@ -12,6 +12,7 @@ import java.util.List;
  * @param maxThreadsPerBlock from {@code .maxntid}, else 1024
  * @param registers an estimate from the declared registers, between 16 and 255
  * @param ptxVersion 10 * major + minor of {@code .version}
+ * @param cluster what it says of clusters
  * @param target number in {@code .target sm_NN}
  */
 public record KernelInfo(
@@ -23,4 +24,5 @@ public record KernelInfo(
     int maxThreadsPerBlock,
     int registers,
     int ptxVersion,
+    ClusterDemand cluster,
     int target) {}

@@ -5,10 +5,12 @@ import io.gpupool.soft.ptx.Function.Formal;
 import io.gpupool.soft.ptx.Statement.Instruction;
 import io.gpupool.soft.ptx.Token.Kind;
 import java.util.ArrayList;
+import java.util.HashMap;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Optional;
+import java.util.function.UnaryOperator;
 import java.util.stream.Stream;
 
 /** Parses a translation unit. */
@@ -22,6 +24,7 @@ final class ModuleParser {
   private final Scope scope = new Scope(null);
   private final Map<String, Function> functions = new LinkedHashMap<>();
   private final Map<String, Integer> maxThreads = new LinkedHashMap<>();
+  private final Map<String, ClusterDemand> clusters = new HashMap<>();
   private final Map<String, String> aliases = new LinkedHashMap<>();
   private final Map<String, GlobalVariable> globals = new LinkedHashMap<>();
   private int version;
@@ -68,6 +71,14 @@ final class ModuleParser {
     return version <= LegacyForms.LAST_VERSION || target < LegacyForms.FIRST_WITH_SUBNORMALS
         ? LegacyForms.complete(opcode, modifiers, version, target)
         : modifiers;
+  }
+
+  ClusterDemand cluster(String kernel) {
+    return clusters.getOrDefault(kernel, ClusterDemand.NONE);
+  }
+
+  private void cluster(String kernel, UnaryOperator<ClusterDemand> change) {
+    clusters.put(kernel, change.apply(cluster(kernel)));
   }
 
   int maxThreadsPerBlock(String kernel) {
@@ -375,7 +386,19 @@ final class ModuleParser {
           maxThreads.put(function, (int) threads);
         }
         case ".reqnctapercluster" -> {
-          if (integers().stream().anyMatch(blocks -> blocks > 1)) {
+          int[] size = {1, 1, 1};
+          List<Long> given = integers();
+          for (int axis = 0; axis < Math.min(given.size(), size.length); axis++) {
+            size[axis] = Math.clamp(given.get(axis), 1, MAX_CLUSTER_EXTENT);
+          }
+          cluster(function, demand -> demand.withSize(size[0], size[1], size[2]));
+        }
+        case ".maxclusterrank" -> {
+          int blocks = Math.clamp(integers().getFirst(), 1, MAX_CLUSTER_EXTENT);
+          cluster(function, demand -> demand.withMaxBlocks(blocks));
+        }
+        case ".explicitcluster" -> cluster(function, ClusterDemand::asExplicit);
+        case ".blocksareclusters" ->
             demands.add(
                 new Instruction(
                     directive.line(),
@@ -384,10 +407,8 @@ final class ModuleParser {
                     directive.text().substring(1),
                     List.of(),
                     List.of()));
-          }
-        }
         case ".pragma" -> skipTo(";");
-        case ".noreturn", ".explicitcluster", ".blocksareclusters" -> {}
+        case ".noreturn" -> {}
         default -> {
           if (lexer.peek().kind() != Kind.INTEGER) {
             throw Tokens.unexpected(directive);
@@ -398,6 +419,9 @@ final class ModuleParser {
     }
     return demands;
   }
+
+  /** More than any cluster has, and little enough that three of them can be multiplied. */
+  private static final int MAX_CLUSTER_EXTENT = 1024;
 
   private List<Long> integers() throws PtxException {
     List<Long> values = new ArrayList<>();

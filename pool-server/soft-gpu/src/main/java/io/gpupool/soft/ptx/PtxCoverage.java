@@ -46,7 +46,7 @@ final class PtxCoverage {
     older();
     line("");
     line("## Special registers");
-    line("All of these can be read. There is one cluster a block; `%pm` and `%envreg` registers");
+    line("All of these can be read. `%pm` and `%envreg` registers");
     line("(but for those that locate the grid's barrier) are 0, and clocks count nanoseconds.");
     line("");
     line("| type | registers |");

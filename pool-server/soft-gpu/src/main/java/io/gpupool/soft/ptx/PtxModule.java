@@ -279,6 +279,7 @@ public final class PtxModule {
         parsed.maxThreadsPerBlock(kernel.name()),
         estimateRegisters(kernel),
         parsed.version(),
+        parsed.cluster(kernel.name()),
         parsed.target());
   }
 

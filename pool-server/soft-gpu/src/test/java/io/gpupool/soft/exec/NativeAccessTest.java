@@ -35,6 +35,7 @@ class NativeAccessTest {
           Map.entry("exec/Matrices", "AddressCode for rows, Checks for each element of wmma"),
           Map.entry("exec/TensorCopies", "Checks for the map, each row and each piece"),
           Map.entry("exec/Reductions", "Checks for each element"),
+          Map.entry("exec/ClusterMemory", "Checks for each piece of a copy, and the barriers"),
           Map.entry("exec/Textures", "the memory of the texels"),
           Map.entry("exec/ThreadBlock", "the block's own pages, and the map of granules"),
           Map.entry("exec/Printf", "Checks for each byte and argument"),

@@ -3,7 +3,9 @@ package io.gpupool.soft.fuzz;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
+import io.gpupool.soft.exec.ClusterShape;
 import io.gpupool.soft.exec.KernelFault;
+import io.gpupool.soft.exec.Launch;
 import io.gpupool.soft.kernel.TestGpu;
 import io.gpupool.soft.ptx.InstructionForm;
 import io.gpupool.soft.ptx.InstructionForms;
@@ -77,7 +79,7 @@ class HostileAccessTest {
       }
       executed.add(form.name().substring(0, form.name().indexOf('.')));
       try {
-        gpu.run("k", TestGpu.blocks(1, random.nextBoolean() ? 32 : 64), out, address, number);
+        gpu.run("k", launch(random), out, address, number);
         ran++;
       } catch (KernelFault e) {
         assertThat(e.getMessage()).as("%s", what).doesNotContain("java.lang.Internal");
@@ -93,6 +95,13 @@ class HostileAccessTest {
     } catch (PtxException e) {
       refused++;
     }
+  }
+
+  private static Launch launch(Random random) {
+    int threads = random.nextBoolean() ? 32 : 64;
+    return random.nextInt(3) == 0
+        ? new Launch(2, 1, 1, threads, 1, 1, 0, false, new ClusterShape(2, 1, 1, true))
+        : TestGpu.blocks(1, threads);
   }
 
   private static boolean isWhole(MemorySegment guard) {
@@ -123,7 +132,7 @@ class HostileAccessTest {
       case 4 -> out.address() + OUT_BYTES + around;
       case 5 -> WINDOWS.get(random.nextInt(3)) + random.nextInt(1100);
       case 6 -> WINDOWS.get(random.nextInt(3)) + (1L << 32) + around;
-      case 7 -> 1000 + around;
+      case 7 -> 1000 + around + ((long) random.nextInt(4) << 24);
       case 8 -> random.nextLong();
       case 9 -> out.address() + around;
       case 10 -> List.of(0L, -1L, -16L, Long.MIN_VALUE, Long.MAX_VALUE - 15).get(random.nextInt(5));

@@ -151,6 +151,7 @@ final class HostileForm {
               mov.u32 %s, area;
               mov.u32 %sb, barrier;
               mbarrier.init.shared.b64 [%sb], 1000;
+              cvt.u16.u64 %h0, %z;
               st.local.u64 [own], %z;
             """);
     if (random.nextInt(3) == 0) {
@@ -182,9 +183,9 @@ final class HostileForm {
     return name
         + switch (form.opcode()) {
           case "ld", "ldu" -> elements() + ", " + address() + ";";
-          case "st" -> address() + ", " + elements() + ";";
+          case "st" -> address() + ", " + elements() + completion();
           case "atom" -> elements() + ", " + address() + ", " + elements() + third() + ";";
-          case "red" -> address() + ", " + elements() + ";";
+          case "red" -> address() + ", " + elements() + completion();
           case "mbarrier" -> barrier();
           case "cp" -> copy();
           case "ldmatrix" -> registers("%r", rows()) + ", " + address() + ";";
@@ -209,6 +210,16 @@ final class HostileForm {
           case "applypriority", "discard" -> address() + ", 128;";
           default -> address() + ";";
         };
+  }
+
+  /** The barrier at which a store or an operation ends that does not wait. */
+  private String completion() {
+    return has("async") ? ", " + place("[%sb]") + ";" : ";";
+  }
+
+  /** The blocks of the cluster that a copy goes to. */
+  private String targets() {
+    return has("multicast::cluster") ? ", %h0;" : ";";
   }
 
   private String third() {
@@ -267,14 +278,14 @@ final class HostileForm {
     }
     if (has("tensor")) {
       return has("mbarrier::complete_tx::bytes")
-          ? place("[%s]") + ", [%x, " + box() + "], " + place("[%sb]") + ";"
+          ? place("[%s]") + ", [%x, " + box() + "], " + place("[%sb]") + targets()
           : "[%x, " + box() + "], " + place("[%s]") + ";";
     }
     String size = pick(List.of("%n", "16", "64", "1008"));
     boolean toGlobal = modifiers.indexOf("global") < modifiers.indexOf("shared::cta");
     if (has("mbarrier::complete_tx::bytes")) {
       String from = has("global") ? "[%o]" : "[%s]";
-      return place("[%s]") + ", " + place(from) + ", " + size + ", " + place("[%sb]") + ";";
+      return place("[%s]") + ", " + place(from) + ", " + size + ", " + place("[%sb]") + targets();
     }
     return toGlobal
         ? place("[%o]") + ", " + place("[%s]") + ", " + size + ";"

@@ -35,8 +35,6 @@ class CoverageTest {
           "cvt.rs.relu.f16x2.f32 %r0, %f0, %f1, %r1",
           "cvta.to.global.u32 %r0, %r1",
           "istypep.texref %p0, %d0",
-          "st.async.shared::cluster.mbarrier::complete_tx::bytes.u32 [%d0], %r0, [%d1]",
-          "red.async.relaxed.cluster.shared::cluster.add.u32 [%d0], %r0, [%d1]",
           "st.bulk.shared::cta [%d0], 16, 0",
           "multimem.ld_reduce.relaxed.sys.global.add.u32 %r0, [%d0]",
           "redux.sync.min.f32 %f0, %f1, %r0",
@@ -47,8 +45,6 @@ class CoverageTest {
           "tensormap.replace.tile.global_address.global.b1024.b64 [%d0], %d1",
           "cp.reduce.async.bulk.shared::cluster.shared::cta.mbarrier::complete_tx::bytes.add.u32 "
               + "[%d0], [%d1], 16, [%d2]",
-          "cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes.multicast::cluster "
-              + "[%d0], [%d1], 16, [%d2], %h0",
           "cp.async.bulk.global.shared::cta.bulk_group.cp_mask [%d0], [%d1], 16, %h0",
           "tex.2dms.v4.f32.s32 {%f0, %f1, %f2, %f3}, [%d0, {%r0, %r1, %r2, %r3}]",
           "suld.p.1d.v4.b32.trap {%r0, %r1, %r2, %r3}, [%d0, {%r4}]",
@@ -100,7 +96,7 @@ class CoverageTest {
           .hasMessageContaining(form.note());
     }
     assertThat(InstructionForms.all().stream().filter(form -> form.status() == Status.REFUSED))
-        .filteredOn(form -> !form.opcode().equals("reqnctapercluster"))
+        .filteredOn(form -> !form.opcode().equals("blocksareclusters"))
         .allMatch(form -> seen.contains(form) || isSeen(form, seen));
   }
 
@@ -112,17 +108,17 @@ class CoverageTest {
   }
 
   @Test
-  void clusterOfSeveralBlocks_demandedByAKernel_isRefusedWithLineAndReason() throws Exception {
+  void gridOfClusters_demandedByAKernel_isRefusedWithLineAndReason() throws Exception {
     String head = ".version 9.0\n.target sm_90\n.address_size 64\n.visible .entry kernel()\n";
-    String tail = ".explicitcluster\n.reqnctapercluster %d, 1, 1\n{\n ret;\n}\n";
-    PtxModule two = PtxModule.parse(head + tail.formatted(2), 90);
-    PtxModule one = PtxModule.parse(head + tail.formatted(1), 90);
+    String tail = ".explicitcluster\n.reqnctapercluster 2, 1, 1\n%s{\n ret;\n}\n";
+    PtxModule counted = PtxModule.parse(head + tail.formatted(".blocksareclusters\n"), 90);
+    PtxModule plain = PtxModule.parse(head + tail.formatted(""), 90);
 
-    assertThatThrownBy(() -> KernelCompiler.compile(two, "kernel", Map.of()))
+    assertThatThrownBy(() -> KernelCompiler.compile(counted, "kernel", Map.of()))
         .isInstanceOf(CompileException.class)
         .hasMessageContaining(
-            "line 6, column 1: reqnctapercluster is not supported: needs a cluster of several");
-    assertThat(KernelCompiler.compile(one, "kernel", Map.of())).isNotNull();
+            "line 7, column 1: blocksareclusters is not supported: grids whose extent counts");
+    assertThat(KernelCompiler.compile(plain, "kernel", Map.of())).isNotNull();
   }
 
   @Test

@@ -54,27 +54,21 @@ final class GraphParams {
 
   static GraphOperation.Kernel withAttribute(
       GraphOperation.Kernel kernel, int attribute, long value) {
-    if (attribute == CLUSTER_DIMENSION && Memory.getInt(value) > 1) {
-      LaunchConfig.requireSkipped(kernel.function());
-    }
     // The others are hints on scheduling and caches, which may be passed over.
-    return attribute == COOPERATIVE ? cooperative(kernel, Memory.getInt(value) != 0) : kernel;
+    return switch (attribute) {
+      case CLUSTER_DIMENSION ->
+          with(kernel, kernel.shape().inClusters(LaunchConfig.cluster(value)));
+      case COOPERATIVE -> cooperative(kernel, Memory.getInt(value) != 0);
+      default -> kernel;
+    };
   }
 
   static GraphOperation.Kernel cooperative(GraphOperation.Kernel kernel, boolean cooperative) {
-    LaunchShape shape = kernel.shape();
-    return new GraphOperation.Kernel(
-        kernel.function(),
-        new LaunchShape(
-            shape.gridX(),
-            shape.gridY(),
-            shape.gridZ(),
-            shape.blockX(),
-            shape.blockY(),
-            shape.blockZ(),
-            shape.dynamicSharedBytes(),
-            cooperative),
-        kernel.params());
+    return with(kernel, kernel.shape().cooperative(cooperative));
+  }
+
+  private static GraphOperation.Kernel with(GraphOperation.Kernel kernel, LaunchShape shape) {
+    return new GraphOperation.Kernel(kernel.function(), shape, kernel.params());
   }
 
   static GraphOperation.Copy copy(SoftContext context, long params) {

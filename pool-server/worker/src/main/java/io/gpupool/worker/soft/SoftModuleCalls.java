@@ -173,7 +173,6 @@ interface SoftModuleCalls extends SoftCalls {
     return cuOccupancyMaxActiveBlocksPerMultiprocessor(blocks, function, threads, sharedBytes);
   }
 
-  /** Where kernels run, a cluster is one block; where they are skipped, it is a card's. */
   @Override
   default int cuOccupancyMaxPotentialClusterSize(long size, long function, long config) {
     return call(() -> {
@@ -185,16 +184,9 @@ interface SoftModuleCalls extends SoftCalls {
   @Override
   default int cuOccupancyMaxActiveClusters(long clusters, long function, long config) {
     return call(() -> {
-      LaunchConfig parsed = LaunchConfig.read(config);
-      LaunchShape shape = parsed.shape();
-      int threads = shape.blockX() * shape.blockY() * shape.blockZ();
-      int blocks =
-          Occupancy.blocksPerMultiprocessor(
-              function(function), threads, shape.dynamicSharedBytes());
-      int all = blocks * context().device().attribute(MULTIPROCESSOR_COUNT);
-      // A card has more multiprocessors than a cluster has blocks.
-      boolean none = all == 0 || !parsed.isRunnable(function(function));
-      Memory.putInt(clusters, none ? 0 : Math.max(1, all / parsed.clusterBlocks()));
+      LaunchShape shape = LaunchConfig.read(config).shape();
+      int multiprocessors = context().device().attribute(MULTIPROCESSOR_COUNT);
+      Memory.putInt(clusters, Occupancy.activeClusters(function(function), shape, multiprocessors));
     });
   }
 

@@ -1,0 +1,122 @@
+// SPDX-License-Identifier: Apache-2.0
+package io.gpupool.soft.exec;
+
+/**
+ * Shared memory of the blocks of a cluster. An address of the {@code shared::cluster} space is one
+ * of the block's own memory, or has the rank of another block, plus one, in the bits from {@value
+ * #RANK_SHIFT} on. Called by generated code.
+ */
+public final class ClusterMemory {
+  static final int RANK_SHIFT = 24;
+
+  private static final long OFFSET = (1L << RANK_SHIFT) - 1;
+  private static final long WINDOW = 0xFFFF_FFFFL;
+  private static final int BULK_BYTES = 16;
+
+  private ClusterMemory() {}
+
+  /** Where in the shared memory of its block an address lies. */
+  static long offset(long address) {
+    return address & OFFSET;
+  }
+
+  /** The address at which a block finds what lies at an own address in the block of a rank. */
+  public static long map(ThreadBlock block, long address, int rank) {
+    if (block.cluster().shape().blocks() == 1) {
+      return address;
+    }
+    return address & ~WINDOW | rank + 1L << RANK_SHIFT & WINDOW | address & OFFSET;
+  }
+
+  /** The rank of the block in whose shared memory an address lies. */
+  public static int rank(ThreadBlock block, long address) {
+    int marked = (int) ((address & WINDOW) >>> RANK_SHIFT);
+    return marked == 0 ? block.clusterRank() : marked - 1;
+  }
+
+  /** Whether a generic address lies in the block's own shared memory. */
+  public static int isOwn(ThreadBlock block, long address) {
+    return Checks.inWindow(address, Checks.SHARED_WINDOW) != 0
+            && rank(block, address) == block.clusterRank()
+        ? 1
+        : 0;
+  }
+
+  /** The native address of an access to shared memory of any block of the cluster. */
+  public static long check(ThreadBlock block, long address, int bytes) {
+    ThreadBlock home = home(block, address);
+    return Checks.ownShared(home, address & OFFSET, bytes);
+  }
+
+  static ThreadBlock home(ThreadBlock block, long address) {
+    ThreadBlock home =
+        address >>> RANK_SHIFT == 0 ? block : block.cluster().resident(rank(block, address));
+    if (home == null || address >>> 32 != 0) {
+      throw new DeviceFault(
+          KernelFault.ILLEGAL_ADDRESS,
+          "access to shared::cluster address 0x"
+              + Long.toHexString(address)
+              + ", where no block of the cluster is, or is any more");
+    }
+    return home;
+  }
+
+  /** A block that a multicast names. */
+  private static ThreadBlock target(ThreadBlock block, int rank) {
+    ThreadBlock target = block.cluster().resident(rank);
+    if (target == null) {
+      throw new DeviceFault(
+          KernelFault.ILLEGAL_ADDRESS,
+          "multicast to block " + rank + " of the cluster, which is not there or has ended");
+    }
+    return target;
+  }
+
+  /**
+   * Copies from global memory to the same place in several blocks, and tells the barriers there.
+   *
+   * @param to address in shared memory, of whichever block
+   * @param barrier the same
+   * @param ranks a bit for each block
+   */
+  public static void multicast(
+      ThreadBlock block, long to, long from, int bytes, long barrier, int ranks) {
+    for (int rest = ranks & 0xFFFF; rest != 0; rest &= rest - 1) {
+      ThreadBlock target = target(block, Integer.numberOfTrailingZeros(rest));
+      for (int at = 0; at < bytes; at += BULK_BYTES) {
+        long source = Checks.global(block, from + at, BULK_BYTES);
+        long place = Checks.ownShared(target, (to & OFFSET) + at, BULK_BYTES);
+        Raw.putLong(place, Raw.getLong(source));
+        Raw.putLong(place + 8, Raw.getLong(source + 8));
+      }
+      complete(target, barrier, bytes);
+    }
+  }
+
+  /** As a load of {@link TensorCopies}, to several blocks; tells the barriers there. */
+  public static void multicastBox(
+      ThreadBlock block,
+      int thread,
+      long map,
+      int rank,
+      int c0,
+      int c1,
+      int c2,
+      int c3,
+      int c4,
+      long to,
+      long barrier,
+      int ranks) {
+    int[] start = {c0, c1, c2, c3, c4};
+    for (int rest = ranks & 0xFFFF; rest != 0; rest &= rest - 1) {
+      ThreadBlock target = target(block, Integer.numberOfTrailingZeros(rest));
+      int bytes = TensorCopies.load(block, thread, map, rank, start, target, to & OFFSET);
+      complete(target, barrier, bytes);
+    }
+  }
+
+  private static void complete(ThreadBlock target, long barrier, int bytes) {
+    long place = Checks.ownShared(target, barrier & OFFSET, Long.BYTES);
+    MemoryBarriers.expectBytes(place, -bytes);
+  }
+}

@@ -1,0 +1,16 @@
+// SPDX-License-Identifier: Apache-2.0
+package io.gpupool.soft.exec;
+
+/** The barrier of a cluster as its threads use it. Called by generated code. */
+public final class ClusterSync {
+  private ClusterSync() {}
+
+  public static void arrive(ThreadBlock block, int thread) {
+    block.waiting().cluster().arrive(thread);
+  }
+
+  /** Returns whether all threads of the cluster have arrived already. */
+  public static boolean await(ThreadBlock block, int thread) {
+    return block.waiting().cluster().await(thread);
+  }
+}
