@@ -132,6 +132,8 @@ class NvidiaServerIT {
 
   private Pool start(Map<String, String> environment, String... options) {
     List<String> all = new ArrayList<>(driver());
+    // The library that stands in for NVML is told by it where its GPUs are.
+    all.addAll(List.of("--worker-env", "TESTNVML"));
     all.addAll(Arrays.asList(options));
     Map<String, String> variables = new TreeMap<>(environment);
     variables.put("TESTNVML", folder.resolve("gpus").toString());

@@ -8,10 +8,13 @@ import io.gpupool.server.driver.DriverOptions;
 import io.gpupool.server.driver.DriverOptions.Sharing;
 import io.gpupool.server.gpu.GpuSpec;
 import io.gpupool.server.limits.ServerLimits;
+import io.gpupool.server.sandbox.SandboxMode;
+import io.gpupool.server.sandbox.UserRange;
 import io.gpupool.transport.tls.TlsFiles;
 import java.io.IOException;
 import java.net.InetAddress;
 import java.nio.file.Path;
+import java.util.List;
 import java.util.Map;
 import java.util.Optional;
 
@@ -61,7 +64,7 @@ final class EmbeddedPool implements AutoCloseable {
                 purpose == Purpose.measurement,
                 missingPtx,
                 ServerLimits.USUAL,
-                installation.worker()));
+                installation.worker(SandboxMode.BEST_EFFORT, UserRange.DEFAULT, List.of())));
     System.err.println(
         "gpupool: no pool is configured (--pool or GPUPOOL_POOL): serving from this process: "
             + server.summary());

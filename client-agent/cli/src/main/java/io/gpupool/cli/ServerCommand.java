@@ -11,6 +11,7 @@ import io.gpupool.server.ServerOptions.MissingPtx;
 import io.gpupool.server.driver.DriverOptions;
 import io.gpupool.server.driver.DriverOptions.Sharing;
 import io.gpupool.server.gpu.GpuSpec;
+import io.gpupool.server.sandbox.OomScore;
 import io.gpupool.server.state.etcd.EtcdOptions;
 import io.gpupool.transport.Signals;
 import io.gpupool.transport.tls.TlsFiles;
@@ -190,6 +191,8 @@ final class ServerCommand implements Callable<Integer> {
       })
   private Sharing sharing = Sharing.timeslice;
 
+  @Mixin private SandboxServerOptions sandbox = new SandboxServerOptions();
+
   @Option(
       names = "--spares",
       paramLabel = "N",
@@ -264,7 +267,8 @@ final class ServerCommand implements Callable<Integer> {
             true,
             missingPtx,
             limits.options(),
-            Installation.find().worker());
+            sandbox.worker(Installation.find()));
+    OomScore.protectServer();
     try (PoolServer server = PoolServer.start(options);
         RestServer rest = openHttp(server);
         HealthServer health = openHealth(server)) {
@@ -306,6 +310,7 @@ final class ServerCommand implements Callable<Integer> {
   }
 
   private void tell(ServerOptions options, PoolServer server) {
+    System.out.println(server.sandbox().describe());
     if (options.isDevelopment()) {
       System.out.println(
           "development mode: whoever can connect may do anything (--auth none)"

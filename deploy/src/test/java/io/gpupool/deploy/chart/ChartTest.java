@@ -281,6 +281,7 @@ class ChartTest {
         "server: {gpus: {memory: lots}}",
         "server: {etcd: {endpoints: [\"https://e1:2379\"]}}",
         "server: {sharing: mig}",
+        "server: {sandbox: maybe}",
         "webhook: {failurePolicy: Maybe}",
         "webhook: {timeoutSeconds: 60}",
         "node: {kubeletFolder: kubelet}",

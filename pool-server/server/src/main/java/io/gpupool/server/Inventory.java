@@ -86,7 +86,7 @@ final class Inventory {
     List<String> arguments = new ArrayList<>(List.of("--probe"));
     arguments.addAll(options.backendArguments(spec));
     part.ifPresent(uuid -> arguments.add("--undivided"));
-    ProcessBuilder builder = new ProcessBuilder(options.worker().with(arguments));
+    ProcessBuilder builder = options.worker().process(arguments);
     part.ifPresent(uuid -> builder.environment().put("CUDA_VISIBLE_DEVICES", uuid));
     Process process = builder.start();
     try {

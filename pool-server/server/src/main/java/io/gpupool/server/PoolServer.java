@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.gpupool.server;
 
+import io.gpupool.server.cache.TenantFiles;
 import io.gpupool.server.calls.Calls;
 import io.gpupool.server.calls.LocalCalls;
 import io.gpupool.server.capacity.Capacity;
@@ -29,6 +30,8 @@ import io.gpupool.server.lease.Waitlist;
 import io.gpupool.server.oidc.Logins;
 import io.gpupool.server.records.Kinds;
 import io.gpupool.server.records.ServerEntry;
+import io.gpupool.server.sandbox.Sandbox;
+import io.gpupool.server.sandbox.SandboxScope;
 import io.gpupool.server.service.AdminService;
 import io.gpupool.server.service.AdminView;
 import io.gpupool.server.service.CallThreads;
@@ -74,6 +77,7 @@ import java.net.InetSocketAddress;
 import java.nio.file.Path;
 import java.security.SecureRandom;
 import java.util.ArrayList;
+import java.util.HashMap;
 import java.util.HexFormat;
 import java.util.List;
 import java.util.Map;
@@ -104,6 +108,10 @@ public final class PoolServer implements AutoCloseable {
   /** Each lease that is held takes one; a cluster's controller holds those of all its pods. */
   private static final int MAX_CALLS_PER_CONNECTION = 16_384;
 
+  /** Compiled kernels and images of one tenant. */
+  private static final long MAX_KERNEL_BYTES = 256L << 20;
+
+  private static final long MAX_IMAGE_BYTES = 4L << 30;
   private static final long KEEP_ALIVE_SECONDS = 5;
   private static final long STOP_SECONDS = 5;
   private static final int NAME_BYTES = 8;
@@ -112,9 +120,11 @@ public final class PoolServer implements AutoCloseable {
   private final String name;
   private final ControlThread control = new ControlThread();
   private final ExecutorService spawner = Executors.newSingleThreadExecutor(PoolServer::daemon);
+  private final ExecutorService disk = Executors.newSingleThreadExecutor(PoolServer::diskDaemon);
   private final EventLoopGroup loops = EventLoops.create("gpupool-server", 1);
   private final UnixAddress workerAddress = new UnixAddress("@gpupool-" + randomName());
   private final List<Runnable> onClose = new ArrayList<>();
+  private Sandbox sandbox = Sandbox.none();
   private List<Gpu> gpus = List.of();
   private String kind = "";
   private int controlPort;
@@ -188,6 +198,11 @@ public final class PoolServer implements AutoCloseable {
     return calls;
   }
 
+  /** The walls around its workers. */
+  public Sandbox sandbox() {
+    return sandbox;
+  }
+
   /** The GPUs it serves, one line each. */
   public List<String> describeGpus() {
     return gpus.stream().map(Gpu::describe).toList();
@@ -216,6 +231,7 @@ public final class PoolServer implements AutoCloseable {
     onClose.clear();
     control.stop();
     spawner.shutdown();
+    disk.shutdown();
     loops.shutdownGracefully(0, STOP_SECONDS, TimeUnit.SECONDS).awaitUninterruptibly();
   }
 
@@ -294,17 +310,23 @@ public final class PoolServer implements AutoCloseable {
             : Optional.empty();
     mps.ifPresent(started -> onClose.add(started::close));
     boolean late = mps.isPresent() || driver.stream().flatMap(List::stream).anyMatch(Gpu::isSlice);
-    List<String> arguments = new ArrayList<>(List.of("--control", workerAddress.text()));
-    arguments.addAll(options.backendArguments(served));
-    if (late) {
-      arguments.add("--late");
-    }
+    sandbox =
+        Sandbox.open(
+            options.worker().sandbox(),
+            new SandboxScope(
+                driver.isEmpty(),
+                options.driver().libraries(),
+                Optional.ofNullable(System.getenv("LD_LIBRARY_PATH")),
+                mps.map(MpsControl::folders).orElse(List.of())));
     Workers workers =
         new Workers(
             new WorkerLaunch(
-                options.worker().with(arguments),
+                options.worker(),
+                workerAddress.text(),
+                options.backendArguments(served),
                 mps.map(MpsControl::environment).orElse(Map.of()),
-                late),
+                late,
+                sandbox),
             options.spares(),
             options.refill(),
             control,
@@ -348,7 +370,9 @@ public final class PoolServer implements AutoCloseable {
             control,
             dialer,
             options.limits().sessions(),
-            new LinuxMemory());
+            new LinuxMemory(),
+            keptFiles(System.getenv()),
+            disk);
     Partitions partitions = new Partitions(records, audit, capacity);
     drains = new Drains(records, audit, capacity, leases, queue, control, name);
     if (options.needsTokens()) {
@@ -548,8 +572,26 @@ public final class PoolServer implements AutoCloseable {
     }
   }
 
+  /** What sessions leave for later ones of their tenant. */
+  private static Map<String, TenantFiles> keptFiles(Map<String, String> environment) {
+    Map<String, TenantFiles> files = new HashMap<>();
+    TenantFiles.of(environment, "GPUPOOL_KERNEL_CACHE", "kernels", MAX_KERNEL_BYTES, ".kernel")
+        .ifPresent(kernels -> files.put("kernels", kernels));
+    TenantFiles.of(environment, "GPUPOOL_IMAGE_CACHE", "images", MAX_IMAGE_BYTES, ".image")
+        .ifPresent(images -> files.put("images", images));
+    return files;
+  }
+
   private static Thread daemon(Runnable task) {
-    Thread thread = new Thread(task, "gpupool-spawn");
+    return daemon("gpupool-spawn", task);
+  }
+
+  private static Thread diskDaemon(Runnable task) {
+    return daemon("gpupool-disk", task);
+  }
+
+  private static Thread daemon(String name, Runnable task) {
+    Thread thread = new Thread(task, name);
     thread.setDaemon(true);
     return thread;
   }

@@ -26,6 +26,7 @@ import java.util.Optional;
 public final class WorkerMain {
   private static volatile boolean stubborn;
   private static volatile TextMessage assignment;
+  private static volatile int ledger;
   private static final TestPeers PEERS = new TestPeers();
 
   private WorkerMain() {}
@@ -48,6 +49,9 @@ public final class WorkerMain {
       while (message.isPresent()) {
         if (message.get().type().equals("assign")) {
           assignment = message.get();
+          ledger = control.receiveDescriptor().orElseThrow();
+          int turns = control.receiveDescriptor().orElseThrow();
+          new FileInputStream(plain(turns)).close();
         } else if (message.get().type().equals("peer")) {
           PEERS.take(message.get(), control);
         } else {
@@ -118,7 +122,7 @@ public final class WorkerMain {
   private static String use(long bytes) throws IOException {
     try (FileChannel file =
         FileChannel.open(
-            Path.of(assignment.get("ledger").orElseThrow()),
+            Path.of("/proc/self/fd/" + ledger),
             StandardOpenOption.READ,
             StandardOpenOption.WRITE)) {
       ByteBuffer words =

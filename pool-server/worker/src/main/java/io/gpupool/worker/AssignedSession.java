@@ -28,6 +28,8 @@ final class AssignedSession {
 
   private final ControlLink control;
   private final ServerExchange exchange;
+  private final CacheLink cache;
+  private final Confinement confinement;
   private final CompletableFuture<Ready> ready = new CompletableFuture<>();
   private final PeerConnections peers = new PeerConnections(this::dial);
   private final CompletableFuture<Assignment> assigned = new CompletableFuture<>();
@@ -36,9 +38,12 @@ final class AssignedSession {
 
   private record Ready(Backend backend, Optional<KernelOutput> output) {}
 
-  AssignedSession(ControlLink control, ServerExchange exchange) {
+  AssignedSession(
+      ControlLink control, ServerExchange exchange, CacheLink cache, Confinement confinement) {
     this.control = control;
     this.exchange = exchange;
+    this.cache = cache;
+    this.confinement = confinement;
   }
 
   /** The backend can be used now. */
@@ -115,6 +120,7 @@ final class AssignedSession {
 
   private String runSession(int stream) throws IOException {
     Ready parts = ready.join();
+    confinement.complete();
     Ledger ledger = assignment.openLedger();
     List<GpuTurn> turns = assignment.joinTurns();
     List<LeasedGpu> gpus = assignment.driverGpus();
@@ -129,7 +135,13 @@ final class AssignedSession {
     Optional<Runnable> driverOutput = parts.output.map(output -> output::flush);
     SessionPlan plan =
         new SessionPlan(
-            gpus, ledger, exchange, SessionPlan.DEFAULT_SPIN_NANOS, driverOutput, peers);
+            gpus,
+            ledger,
+            exchange,
+            cache.images(),
+            SessionPlan.DEFAULT_SPIN_NANOS,
+            driverOutput,
+            peers);
     Session session = new Session(parts.backend, plan, stream);
     if (!parts.backend.printTo(session::print)) {
       parts.output.ifPresent(output -> output.sendTo(session::print));

@@ -4,12 +4,12 @@ package io.gpupool.worker;
 import io.gpupool.wire.TextMessage;
 import io.gpupool.wire.TurnPage;
 import io.gpupool.wire.WireException;
+import io.gpupool.worker.os.ServerFile;
 import io.gpupool.worker.peer.PeerConnections;
 import io.gpupool.worker.session.LeasedGpu;
 import io.gpupool.worker.session.Ledger;
 import io.gpupool.worker.slicer.GpuTurn;
 import java.io.IOException;
-import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
@@ -34,16 +34,22 @@ import java.util.TreeMap;
 record Assignment(
     String session,
     List<LeasedGpu> gpus,
-    Path ledgerFile,
+    ServerFile ledgerFile,
     int slot,
-    Optional<Path> turnsFile,
+    Optional<ServerFile> turnsFile,
     List<Integer> leaseNumbers,
     int addressSlot,
     Map<String, String> environment) {
   private static final int MAX_GPUS = 256;
   private static final String VISIBLE = "CUDA_VISIBLE_DEVICES";
 
-  static Assignment of(TextMessage message) throws WireException {
+  /** How many descriptors follow the message: of the ledger, and of the turns if there are any. */
+  static int descriptors(TextMessage message) {
+    return message.get("numbers").isPresent() ? 2 : 1;
+  }
+
+  /** What a message says, with the descriptors that followed it. */
+  static Assignment of(TextMessage message, List<ServerFile> files) throws WireException {
     List<LeasedGpu> gpus = new ArrayList<>();
     for (String gpu : message.require("gpus").split(",", MAX_GPUS + 1)) {
       String[] parts = gpu.split(":");
@@ -58,9 +64,9 @@ record Assignment(
     return new Assignment(
         message.require("session"),
         List.copyOf(gpus),
-        Path.of(message.require("ledger")),
+        files.getFirst(),
         (int) message.requireNumber("slot", Ledger.SLOTS - 1),
-        message.get("turns").map(Path::of),
+        files.size() > 1 ? Optional.of(files.get(1)) : Optional.empty(),
         leaseNumbers(message, gpus.size()),
         message.get("addressSlot").isEmpty()
             ? 0
@@ -79,7 +85,7 @@ record Assignment(
   }
 
   private static List<Integer> leaseNumbers(TextMessage message, int gpus) throws WireException {
-    if (message.get("turns").isEmpty()) {
+    if (message.get("numbers").isEmpty()) {
       return List.of();
     }
     String text = message.require("numbers");
@@ -111,7 +117,7 @@ record Assignment(
   List<GpuTurn> joinTurns() throws IOException {
     List<GpuTurn> turns = new ArrayList<>();
     for (int i = 0; i < leaseNumbers.size(); i++) {
-      Path file = turnsFile.orElseThrow();
+      ServerFile file = turnsFile.orElseThrow();
       turns.add(GpuTurn.join(file, gpus.get(i).ordinal(), leaseNumbers.get(i), slot));
     }
     return turns;

@@ -18,16 +18,15 @@ final class Backends {
   /**
    * Makes and initialises it.
    *
+   * @param kernels of the software GPU, compiled earlier
    * @throws NoDriverException if there is no NVIDIA driver
    * @throws IllegalArgumentException if the software GPUs asked for cannot be
    */
-  static Backend open(WorkerOptions options) throws NoDriverException {
+  static Backend open(WorkerOptions options, KernelCache kernels) throws NoDriverException {
     if (options.isSoft()) {
       DeviceSpec spec = DeviceSpec.parse(options.gpus(), hostMemoryBytes());
       return new SoftBackend(
-          spec,
-          options.skipMissingPtx() ? MissingPtx.SKIP : MissingPtx.FAIL,
-          KernelCache.of(System.getenv()));
+          spec, options.skipMissingPtx() ? MissingPtx.SKIP : MissingPtx.FAIL, kernels);
     }
     if (!options.gpus().equals("all")) {
       throw new IllegalArgumentException(

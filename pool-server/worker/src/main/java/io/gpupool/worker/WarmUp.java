@@ -7,6 +7,7 @@ import io.gpupool.cuda.Backend;
 import io.gpupool.cuda.Ops;
 import io.gpupool.soft.compile.CompileException;
 import io.gpupool.soft.compile.KernelCache;
+import io.gpupool.soft.compile.KernelStore;
 import io.gpupool.soft.device.DeviceSpec;
 import io.gpupool.soft.device.SoftGpu.MissingPtx;
 import io.gpupool.soft.ptx.PtxException;
@@ -80,7 +81,7 @@ final class WarmUp {
   private static void rehearseCache() {
     try {
       PtxModule module = PtxModule.parse(PTX, DeviceSpec.DEFAULT_COMPUTE_CAPABILITY);
-      KernelCache.of(System.getenv()).rehearse(module, "warm");
+      KernelCache.on(KernelStore.NONE).rehearse(module, "warm");
     } catch (PtxException | CompileException e) {
       throw new IllegalStateException("the kernel for warming up", e);
     }

@@ -3,13 +3,15 @@ package io.gpupool.worker;
 
 import io.gpupool.cuda.Backend;
 import io.gpupool.nvml.Nvml;
+import io.gpupool.soft.compile.KernelCache;
 import io.gpupool.wire.TextMessage;
 import io.gpupool.wire.WireException;
 import io.gpupool.worker.os.Posix;
-import io.gpupool.worker.os.UnixSocket;
+import io.gpupool.worker.os.ServerFile;
 import io.gpupool.worker.peer.PeerConnections;
 import io.gpupool.worker.watch.GpuWatch;
 import java.io.IOException;
+import java.util.ArrayList;
 import java.util.List;
 import java.util.Optional;
 import java.util.OptionalInt;
@@ -53,7 +55,7 @@ public final class WorkerMain {
     List<String> parts =
         options.isSoft() || options.undivided() ? List.of() : DividedCards.uuids(options.libnvml());
     if (parts.isEmpty()) {
-      Probe.lines(Backends.open(options)).forEach(System.out::println);
+      Probe.lines(Backends.open(options, KernelCache.NONE)).forEach(System.out::println);
     } else {
       parts.forEach(uuid -> System.out.println("part uuid=" + uuid));
     }
@@ -71,27 +73,42 @@ public final class WorkerMain {
   }
 
   private static int trial(WorkerOptions options) throws NoDriverException {
-    Trial.run(Backends.open(options));
+    Trial.run(Backends.open(options, KernelCache.NONE));
     return 0;
   }
 
   /** Returns when the control connection is closed. */
   private static int serve(WorkerOptions options)
       throws IOException, WireException, NoDriverException {
-    ControlLink control = new ControlLink(UnixSocket.connect(options.control().orElseThrow()));
+    Confinement confinement = Confinement.of(System.getenv());
+    ControlLink control = new ControlLink(confinement.connect(options.control().orElseThrow()));
     control.send(
         TextMessage.ofType("hello")
             .put("pid", ProcessHandle.current().pid())
             .put("token", Optional.ofNullable(System.getenv("GPUPOOL_WORKER_TOKEN")).orElse(""))
             .build());
     ServerExchange exchange = new ServerExchange(control);
-    AssignedSession session = new AssignedSession(control, exchange);
-    Thread.ofPlatform().name("start").daemon().start(() -> start(options, control, session));
+    CacheLink cache = new CacheLink(control);
+    AssignedSession session = new AssignedSession(control, exchange, cache, confinement);
+    Thread.ofPlatform()
+        .name("start")
+        .daemon()
+        .start(() -> start(options, control, session, cache, confinement));
     for (Optional<TextMessage> message = control.receive();
         message.isPresent();
         message = control.receive()) {
       switch (message.get().type()) {
-        case "assign" -> session.assign(Assignment.of(message.get()));
+        case "assign" -> {
+          List<ServerFile> files = new ArrayList<>();
+          for (int i = Assignment.descriptors(message.get()); i > 0; i--) {
+            OptionalInt file = control.receiveDescriptor();
+            if (file.isEmpty()) {
+              return 0;
+            }
+            files.add(new ServerFile(file.getAsInt()));
+          }
+          session.assign(Assignment.of(message.get(), files));
+        }
         case "attach" -> {
           OptionalInt stream = control.receiveDescriptor();
           if (stream.isEmpty()) {
@@ -117,6 +134,11 @@ public final class WorkerMain {
           exchange.answered(
               message.get(), follows ? control.receiveDescriptor() : OptionalInt.empty());
         }
+        case "cached" -> {
+          boolean follows = message.get().get("descriptor").isPresent();
+          cache.answered(
+              message.get(), follows ? control.receiveDescriptor() : OptionalInt.empty());
+        }
         case "released" -> exchange.released(message.get());
         default -> throw new WireException("unknown message '" + message.get().type() + "'");
       }
@@ -124,7 +146,12 @@ public final class WorkerMain {
     return 0;
   }
 
-  private static void start(WorkerOptions options, ControlLink control, AssignedSession session) {
+  private static void start(
+      WorkerOptions options,
+      ControlLink control,
+      AssignedSession session,
+      CacheLink cache,
+      Confinement confinement) {
     try {
       if (options.late()) {
         warmUp(options, control, session);
@@ -132,11 +159,15 @@ public final class WorkerMain {
       }
       Optional<KernelOutput> output =
           options.isSoft() ? Optional.empty() : Optional.of(KernelOutput.redirect());
-      Backend backend = Backends.open(options);
+      Backend backend = Backends.open(options, KernelCache.on(cache.kernels()));
       session.ready(backend, output);
       if (!options.late()) {
         warmUp(options, control, session);
+        // A spare has time for it now; a session that is there already has waited for it.
+        confinement.complete();
       }
+    } catch (IOException e) {
+      Runtime.getRuntime().halt(failed(FAILED, "it cannot be confined: " + e.getMessage()));
     } catch (NoDriverException | IllegalArgumentException e) {
       Runtime.getRuntime().halt(failed(FAILED, e.getMessage()));
     } catch (RuntimeException | Error e) {

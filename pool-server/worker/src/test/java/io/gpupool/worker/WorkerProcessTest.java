@@ -7,6 +7,8 @@ import io.gpupool.cuda.Ops;
 import io.gpupool.wire.TextMessage;
 import io.gpupool.worker.os.Memory;
 import io.gpupool.worker.os.Posix;
+import io.gpupool.worker.os.ServerFile;
+import io.gpupool.worker.os.TestFiles;
 import io.gpupool.worker.os.UnixSocket;
 import io.gpupool.worker.session.Ledger;
 import io.gpupool.worker.session.TestDriver;
@@ -97,10 +99,12 @@ class WorkerProcessTest {
         TextMessage.ofType("assign")
             .put("session", "s1")
             .put("lease", "l1")
-            .put("ledger", ledger.toString())
             .put("slot", 5)
             .put("gpus", "1:" + QUOTA_BYTES + ":50")
             .build());
+    try (ServerFile handed = TestFiles.open(ledger)) {
+      socket.sendDescriptor(handed.descriptor());
+    }
     int[] pair = Posix.socketPair();
     control.send(TextMessage.ofType("attach").build());
     socket.sendDescriptor(pair[1]);

@@ -21,10 +21,20 @@ public final class Descriptors {
   private static final int F_SETFL = 4;
   private static final int F_DUPFD_CLOEXEC = 1030;
   private static final int O_NONBLOCK = 04000;
-  private static final int MFD_CLOEXEC = 1;
+  private static final int F_ADD_SEALS = 1033;
+
+  /** F_SEAL_SEAL, _SHRINK and _GROW. */
+  private static final int FIXED_LENGTH = 1 | 2 | 4;
+
+  /** MFD_CLOEXEC and MFD_ALLOW_SEALING. */
+  private static final int MFD_FLAGS = 1 | 2;
 
   /** O_RDWR and O_CLOEXEC. */
   private static final int O_OPEN = 02000002;
+
+  /** O_RDONLY, O_CLOEXEC and O_NOFOLLOW. */
+  private static final int O_READ =
+      System.getProperty("os.arch").equals("aarch64") ? 02100000 : 02400000;
 
   /** System calls, with the same numbers on x86-64 and AArch64. */
   private static final int PIDFD_OPEN = 434;
@@ -94,15 +104,32 @@ public final class Descriptors {
     }
   }
 
-  /** A zeroed file that lives in memory alone, as long as a descriptor or mapping of it does. */
+  /** Opens a file for reading alone; a symbolic link is none. */
+  public static int openForReading(Path file) throws IOException {
+    try (Arena arena = Arena.ofConfined()) {
+      return call("open", OPEN, arena.allocateFrom(file.toString()).address(), O_READ, 0);
+    }
+  }
+
+  /** Whether a descriptor is of a file that lives in memory alone: reading it never waits. */
+  public static boolean isMemoryFile(int descriptor) throws IOException {
+    Path link = Files.readSymbolicLink(Path.of("/proc/self/fd/" + descriptor));
+    return link.toString().startsWith("/memfd:");
+  }
+
+  /**
+   * A zeroed file that lives in memory alone, as long as a descriptor or mapping of it does. Nobody
+   * who has a descriptor of it can change its length, which would kill whoever has it mapped.
+   */
   public static int memoryFile(String name, long lengthBytes) throws IOException {
     int descriptor;
     try (Arena arena = Arena.ofConfined()) {
       descriptor =
-          call("memfd_create", MEMFD_CREATE, arena.allocateFrom(name).address(), MFD_CLOEXEC, 0);
+          call("memfd_create", MEMFD_CREATE, arena.allocateFrom(name).address(), MFD_FLAGS, 0);
     }
     try {
       call("ftruncate", FTRUNCATE, descriptor, lengthBytes, 0);
+      call("fcntl", FCNTL, descriptor, F_ADD_SEALS, FIXED_LENGTH);
     } catch (IOException e) {
       close(descriptor);
       throw e;

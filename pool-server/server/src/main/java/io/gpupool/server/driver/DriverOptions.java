@@ -5,6 +5,7 @@ import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Optional;
+import java.util.stream.Stream;
 
 /**
  * NVIDIA's driver as a server uses it.
@@ -32,5 +33,10 @@ public record DriverOptions(Optional<Path> libcuda, Optional<Path> libnvml, Shar
     libcuda.ifPresent(path -> arguments.addAll(List.of("--libcuda", path.toString())));
     libnvml.ifPresent(path -> arguments.addAll(List.of("--libnvml", path.toString())));
     return arguments;
+  }
+
+  /** The libraries that are named. */
+  public List<Path> libraries() {
+    return Stream.concat(libcuda.stream(), libnvml.stream()).toList();
   }
 }

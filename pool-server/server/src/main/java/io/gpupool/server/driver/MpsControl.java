@@ -58,6 +58,11 @@ public final class MpsControl implements AutoCloseable {
         "CUDA_MPS_PIPE_DIRECTORY", folder.toString(), "CUDA_MPS_LOG_DIRECTORY", logs().toString());
   }
 
+  /** Folders that a worker's driver uses for it. */
+  public List<String> folders() {
+    return List.of(folder.toString());
+  }
+
   private Path logs() {
     return folder.resolve("log");
   }

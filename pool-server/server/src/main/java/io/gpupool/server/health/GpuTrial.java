@@ -24,7 +24,7 @@ public record GpuTrial(WorkerCommand command, List<String> backend) {
   public Optional<String> run(String uuid) {
     List<String> arguments = new ArrayList<>(List.of("--trial"));
     arguments.addAll(backend);
-    ProcessBuilder builder = new ProcessBuilder(command.with(arguments));
+    ProcessBuilder builder = command.process(arguments);
     builder.environment().put("CUDA_VISIBLE_DEVICES", uuid);
     try {
       Process process = builder.redirectOutput(ProcessBuilder.Redirect.DISCARD).start();

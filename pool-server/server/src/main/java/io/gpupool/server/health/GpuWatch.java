@@ -68,9 +68,7 @@ public final class GpuWatch implements AutoCloseable {
       List<String> arguments = new ArrayList<>(List.of("--watch"));
       arguments.addAll(backend);
       Process started =
-          new ProcessBuilder(command.with(arguments))
-              .redirectError(ProcessBuilder.Redirect.INHERIT)
-              .start();
+          command.process(arguments).redirectError(ProcessBuilder.Redirect.INHERIT).start();
       process = started;
       if (closed) {
         started.destroyForcibly();

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.gpupool.server.lease;
 
+import io.netty.channel.unix.FileDescriptor;
 import java.io.IOException;
 import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
 import java.lang.invoke.VarHandle;
-import java.nio.file.Path;
 import java.util.Optional;
 
 /**
@@ -43,17 +43,22 @@ public final class LeaseLedger implements AutoCloseable {
     words = memory.get().bytes();
   }
 
-  /** Under which path a worker of the same user opens it. */
-  public Path path() {
-    return memory.orElseThrow().path();
+  /** A descriptor for a worker, which the caller must close. */
+  public FileDescriptor share() {
+    return memory.orElseThrow().share();
   }
 
   public long usedBytes(int gpu) {
-    return gpus == 0 ? 0 : (long) WORD.getVolatile(words, at(gpu, 0));
+    return gpus == 0 ? 0 : atLeastNothing((long) WORD.getVolatile(words, at(gpu, 0)));
   }
 
   public long usedBytes(int gpu, int slot) {
-    return gpus == 0 ? 0 : (long) WORD.getVolatile(words, at(gpu, 1 + slot));
+    return gpus == 0 ? 0 : atLeastNothing((long) WORD.getVolatile(words, at(gpu, 1 + slot)));
+  }
+
+  /** A worker that was broken into may have written anything there. */
+  private static long atLeastNothing(long bytes) {
+    return Math.max(0, bytes);
   }
 
   /** Has some of one slot's memory count for another. */

@@ -2,8 +2,8 @@
 package io.gpupool.server.lease;
 
 import io.gpupool.server.placement.Placement.Part;
+import io.netty.channel.unix.FileDescriptor;
 import java.io.IOException;
-import java.nio.file.Path;
 import java.util.ArrayDeque;
 import java.util.ArrayList;
 import java.util.Deque;
@@ -53,9 +53,9 @@ public final class LeaseTime implements AutoCloseable {
     return new LeaseTime(table);
   }
 
-  /** Where a worker finds the table. */
-  public Path path() {
-    return table.path();
+  /** A descriptor of the table for a worker, which the caller must close. */
+  public FileDescriptor share() {
+    return table.share();
   }
 
   /** The lease's number on each of its GPUs. */
@@ -99,6 +99,9 @@ public final class LeaseTime implements AutoCloseable {
   public void note(long nowNanos) {
     if (nowNanos - samples.getLast().atNanos >= SPACING_NANOS) {
       samples.add(sample(nowNanos));
+      for (int i = 0; i < numbers.size(); i++) {
+        table.restore(gpus.get(i), numbers.get(i));
+      }
     }
     while (samples.size() > 2 && nowNanos - samples.getFirst().atNanos > RECENT_NANOS) {
       samples.removeFirst();

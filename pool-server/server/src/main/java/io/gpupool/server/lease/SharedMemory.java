@@ -2,7 +2,9 @@
 package io.gpupool.server.lease;
 
 import io.gpupool.transport.Descriptors;
+import io.netty.channel.unix.FileDescriptor;
 import java.io.IOException;
+import java.io.UncheckedIOException;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import java.nio.channels.FileChannel;
@@ -35,9 +37,13 @@ final class SharedMemory implements AutoCloseable {
     return bytes;
   }
 
-  /** Under which path a worker of the same user opens it. */
-  Path path() {
-    return Path.of("/proc/" + ProcessHandle.current().pid() + "/fd/" + descriptor);
+  /** A descriptor for a worker, which the caller must close. */
+  FileDescriptor share() {
+    try {
+      return new FileDescriptor(Descriptors.duplicate(descriptor));
+    } catch (IOException e) {
+      throw new UncheckedIOException("memory that workers share", e);
+    }
   }
 
   @Override

@@ -2,22 +2,27 @@
 package io.gpupool.server.lease;
 
 import io.gpupool.wire.TurnPage;
+import io.netty.channel.unix.FileDescriptor;
 import java.io.IOException;
 import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
 import java.lang.invoke.VarHandle;
-import java.nio.file.Path;
 
 /**
  * The {@link TurnPage}s of this server's GPUs, in a file that lives in memory alone: who may use
  * them, with which weight, and what each lease had. Owned by the control thread; the turns
- * themselves are taken by the workers.
+ * themselves are taken by the workers. Since these can write to all of it, what the server itself
+ * decides is kept here, too, and put back into the pages now and then.
  */
 public final class TimeTable implements AutoCloseable {
   private static final VarHandle WORD = ValueLayout.JAVA_LONG.varHandle();
 
   private final SharedMemory memory;
   private final MemorySegment pages;
+  private final Entry[][] entries;
+
+  /** What a lease may have of a GPU: {@code sessions} are the slots that were taken, below this. */
+  private record Entry(int weight, boolean hard, int sessions) {}
 
   /** A lease's use of a GPU's time since it was granted, in nanoseconds. */
   public record Use(long usedNanos, long waitedNanos) {}
@@ -25,11 +30,12 @@ public final class TimeTable implements AutoCloseable {
   public TimeTable(int gpus) throws IOException {
     memory = new SharedMemory("gpupool-turns", (long) gpus * TurnPage.BYTES);
     pages = memory.bytes();
+    entries = new Entry[gpus][TurnPage.MAX_LEASES];
   }
 
-  /** Under which path a worker of the same user opens it. */
-  Path path() {
-    return memory.path();
+  /** A descriptor for a worker, which the caller must close. */
+  FileDescriptor share() {
+    return memory.share();
   }
 
   /**
@@ -40,17 +46,13 @@ public final class TimeTable implements AutoCloseable {
    */
   int enter(int gpu, int weightBasisPoints, boolean hard) throws IOException {
     for (int lease = 0; lease < TurnPage.MAX_LEASES; lease++) {
-      if (get(gpu, TurnPage.leaseWord(lease, TurnPage.WEIGHT)) == 0) {
-        put(gpu, lease, TurnPage.HARD, hard ? 1 : 0);
+      if (entries[gpu][lease] == null) {
         put(gpu, lease, TurnPage.VIRTUAL_TIME, get(gpu, TurnPage.VIRTUAL_NOW));
         put(gpu, lease, TurnPage.NOT_BEFORE, 0);
         put(gpu, lease, TurnPage.USED, 0);
         put(gpu, lease, TurnPage.WAITED, 0);
-        put(gpu, lease, TurnPage.SESSIONS, 0);
-        put(gpu, lease, TurnPage.WEIGHT, Math.max(1, weightBasisPoints));
-        if (get(gpu, TurnPage.LEASES) <= lease) {
-          put(gpu, TurnPage.LEASES, lease + 1);
-        }
+        entries[gpu][lease] = new Entry(Math.max(1, weightBasisPoints), hard, 0);
+        restore(gpu, lease);
         return lease;
       }
     }
@@ -59,14 +61,35 @@ public final class TimeTable implements AutoCloseable {
 
   /** Changes what a lease may have, at once. */
   void change(int gpu, int lease, int weightBasisPoints, boolean hard) {
-    put(gpu, lease, TurnPage.HARD, hard ? 1 : 0);
-    put(gpu, lease, TurnPage.WEIGHT, Math.max(1, weightBasisPoints));
+    int sessions = entries[gpu][lease].sessions;
+    entries[gpu][lease] = new Entry(Math.max(1, weightBasisPoints), hard, sessions);
+    restore(gpu, lease);
   }
 
   /** Makes room for a session of a lease. */
   void enterSession(int gpu, int lease, int session) {
-    long sessions = get(gpu, TurnPage.leaseWord(lease, TurnPage.SESSIONS));
-    put(gpu, lease, TurnPage.SESSIONS, Math.max(sessions, session + 1));
+    Entry before = entries[gpu][lease];
+    entries[gpu][lease] =
+        new Entry(before.weight, before.hard, Math.max(before.sessions, session + 1));
+    restore(gpu, lease);
+  }
+
+  /** Puts back what the server has decided for a lease, if a worker has written over it. */
+  void restore(int gpu, int lease) {
+    Entry entry = entries[gpu][lease];
+    set(gpu, TurnPage.leaseWord(lease, TurnPage.HARD), entry.hard ? 1 : 0);
+    set(gpu, TurnPage.leaseWord(lease, TurnPage.SESSIONS), entry.sessions);
+    set(gpu, TurnPage.leaseWord(lease, TurnPage.WEIGHT), entry.weight);
+    set(gpu, TurnPage.LEASES, leases(gpu));
+  }
+
+  /** Lease numbers that are taken: below this. */
+  private int leases(int gpu) {
+    int count = TurnPage.MAX_LEASES;
+    while (count > 0 && entries[gpu][count - 1] == null) {
+      count--;
+    }
+    return count;
   }
 
   /** Takes a session out whose worker is dead. */
@@ -76,6 +99,7 @@ public final class TimeTable implements AutoCloseable {
 
   /** Takes a lease out; its sessions have left. */
   void leave(int gpu, int lease) {
+    entries[gpu][lease] = null;
     put(gpu, lease, TurnPage.WEIGHT, 0);
     long turn = get(gpu, TurnPage.TURN);
     if ((turn & TurnPage.HOLDER_MASK) == lease + 1) {
@@ -101,6 +125,13 @@ public final class TimeTable implements AutoCloseable {
 
   private void put(int gpu, int word, long value) {
     WORD.setVolatile(pages, at(gpu, word), value);
+  }
+
+  /** Writes what is not there already, so that other processors keep their copy of the rest. */
+  private void set(int gpu, int word, long value) {
+    if (get(gpu, word) != value) {
+      put(gpu, word, value);
+    }
   }
 
   private void put(int gpu, int lease, int word, long value) {

@@ -67,6 +67,7 @@ public final class Session implements LeasedSession {
   private final Executor control;
   private final BiConsumer<Session, TextMessage> onPeerAsked;
   private final LeaseExports exports;
+  private final SessionCache cache;
   private final Runnable onGone;
 
   /** Wait until its program is connected, or never will be. */
@@ -96,6 +97,7 @@ public final class Session implements LeasedSession {
       Executor control,
       BiConsumer<Session, TextMessage> onPeerAsked,
       LeaseExports exports,
+      SessionCache cache,
       Runnable onGone) {
     this.id = id;
     this.key = key;
@@ -109,6 +111,7 @@ public final class Session implements LeasedSession {
     this.control = control;
     this.onPeerAsked = onPeerAsked;
     this.exports = exports;
+    this.cache = cache;
     this.onGone = onGone;
     openedAtNanos = timers.nowNanos();
     connectTimer = timers.after(CONNECT_LIMIT_MILLIS, () -> end("its program never connected"));
@@ -166,7 +169,7 @@ public final class Session implements LeasedSession {
   private void begin(Worker taken, CallStream stream, int version) {
     startTimer.cancel();
     worker = Optional.of(taken);
-    taken.assign(this, assignment(taken));
+    taken.assign(this, assignment(taken), List.of(lease.ledger::share, lease.time::share));
     taken.whenLinked(() -> {
       joining = Optional.empty();
       stream
@@ -204,6 +207,7 @@ public final class Session implements LeasedSession {
         }
       }
       case "share" -> exports.hear(this, message);
+      case "cache" -> cache.hear(worker(), lease.tenant, message);
       case "ended" -> end(HolderName.plain(message.get("reason").orElse("the worker ended it")));
       default -> LOG.debug("lease {} session {}: worker says {}", lease.id, id.brief(), message);
     }
@@ -281,10 +285,8 @@ public final class Session implements LeasedSession {
         .put("threads", taken.late ? Optional.of(smallestPart()) : Optional.empty())
         .put("session", id.toString())
         .put("lease", lease.id.text())
-        .put("ledger", lease.ledger.path().toString())
         .put("slot", slot)
         .put("addressSlot", lease.extent.place().orElseThrow())
-        .put("turns", lease.time.path().toString())
         .put(
             "numbers",
             lease.time.numbers().stream().map(String::valueOf).collect(Collectors.joining(",")))

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.gpupool.server.session;
 
+import io.gpupool.server.cache.TenantFiles;
 import io.gpupool.server.control.Timers;
 import io.gpupool.server.host.HostMemory;
 import io.gpupool.server.identity.Actor;
@@ -39,10 +40,17 @@ public final class Sessions {
   private final Timers timers;
   private final Executor control;
   private final PeerLinks peers;
+  private final SessionCache cache;
   private final SecureRandom random = new SecureRandom();
   private final Map<SessionId, Session> sessions = new LinkedHashMap<>();
   private final Map<Lease, LeaseExports> exports = new HashMap<>();
 
+  /**
+   * None yet.
+   *
+   * @param files what sessions leave for later ones, by kind
+   * @param disk runs what waits for a disk
+   */
   public Sessions(
       Leases leases,
       Tokens tokens,
@@ -51,7 +59,9 @@ public final class Sessions {
       Executor control,
       PeerDialer dialer,
       SessionLimits limits,
-      HostMemory memory) {
+      HostMemory memory,
+      Map<String, TenantFiles> files,
+      Executor disk) {
     this.leases = leases;
     this.tokens = tokens;
     starts = new WorkerStarts(workers, limits.workerStarts());
@@ -59,6 +69,7 @@ public final class Sessions {
     this.timers = timers;
     this.control = control;
     peers = new PeerLinks(dialer, control);
+    cache = new SessionCache(files, control, disk);
   }
 
   /** Opens a session on a lease that is not ending, if it is within all limits. */
@@ -85,6 +96,7 @@ public final class Sessions {
             control,
             peers::ask,
             exports.computeIfAbsent(lease, of -> new LeaseExports(of, random)),
+            cache,
             () -> gone(id));
     sessions.put(id, session);
     leases.tally().add(Count.SESSIONS_OPENED, 1, lease.tenant);

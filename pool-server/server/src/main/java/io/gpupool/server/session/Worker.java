@@ -9,6 +9,8 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.Optional;
 import java.util.OptionalInt;
+import java.util.OptionalLong;
+import java.util.function.Supplier;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
@@ -24,6 +26,9 @@ public final class Worker {
   /** Whether its assignment says what of the GPUs it is to see. */
   final boolean late;
 
+  /** Its own user id; empty where it has the server's. */
+  final OptionalLong user;
+
   private final Timers timers;
   private final List<Runnable> onLink = new ArrayList<>();
   private Optional<Process> process = Optional.empty();
@@ -33,9 +38,10 @@ public final class Worker {
   private boolean ending;
   private boolean dead;
 
-  Worker(String token, boolean late, Timers timers) {
+  Worker(String token, boolean late, OptionalLong user, Timers timers) {
     this.token = token;
     this.late = late;
+    this.user = user;
     this.timers = timers;
   }
 
@@ -65,10 +71,18 @@ public final class Worker {
     return link.isPresent();
   }
 
-  /** Gives the worker its session; it hears of it as soon as it listens. */
-  void assign(Session to, TextMessage assignment) {
+  /**
+   * Gives the worker its session; it hears of it as soon as it listens.
+   *
+   * @param files descriptors that follow the message, made when it is sent
+   */
+  void assign(Session to, TextMessage assignment, List<Supplier<FileDescriptor>> files) {
     session = Optional.of(to);
-    whenLinked(() -> link.orElseThrow().send(assignment));
+    whenLinked(() -> {
+      WorkerLink own = link.orElseThrow();
+      own.send(assignment);
+      files.forEach(file -> own.send(file.get()));
+    });
   }
 
   /** Runs when the worker listens, at once if it does; never if it dies before. */

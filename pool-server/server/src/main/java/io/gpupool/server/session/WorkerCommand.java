@@ -1,20 +1,29 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.gpupool.server.session;
 
+import io.gpupool.server.sandbox.SandboxOptions;
+import io.gpupool.server.sandbox.WorkerEnvironment;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.Map;
 
 /**
  * How worker processes are started.
  *
  * @param prefix program and arguments that come before those of the worker's main class
+ * @param sandbox the walls around workers that serve programs
  */
-public record WorkerCommand(List<String> prefix) {
+public record WorkerCommand(List<String> prefix, SandboxOptions sandbox) {
   private static final String MAIN = "io.gpupool.worker.WorkerMain";
 
   public WorkerCommand {
     prefix = List.copyOf(prefix);
+  }
+
+  /** Workers without walls. */
+  public WorkerCommand(List<String> prefix) {
+    this(prefix, SandboxOptions.NONE);
   }
 
   /** A worker on this process's own Java runtime. */
@@ -27,6 +36,9 @@ public record WorkerCommand(List<String> prefix) {
             "-Xmx256m",
             "-XX:-DontCompileHugeMethods",
             "-XX:-UsePerfData",
+            // What a worker leaves behind when it crashes would hold memory of a tenant.
+            "-XX:ErrorFile=/dev/null",
+            "-XX:-CreateCoredumpOnCrash",
             "--enable-native-access=ALL-UNNAMED",
             // Kernels of the software GPU access memory without detours.
             "--add-exports=java.base/jdk.internal.misc=ALL-UNNAMED"));
@@ -42,11 +54,29 @@ public record WorkerCommand(List<String> prefix) {
   public WorkerCommand boundBy(Path launcher) {
     List<String> line = new ArrayList<>(List.of(launcher.toString(), "--bind", "--"));
     line.addAll(prefix);
-    return new WorkerCommand(line);
+    return new WorkerCommand(line, sandbox);
+  }
+
+  /** The same with walls around workers that serve programs. */
+  public WorkerCommand within(SandboxOptions walls) {
+    return new WorkerCommand(prefix, walls);
+  }
+
+  /**
+   * A worker process that is ready to be started with these arguments, in an environment of its
+   * own.
+   */
+  public ProcessBuilder process(List<String> arguments) {
+    ProcessBuilder builder = new ProcessBuilder(with(arguments));
+    Map<String, String> environment = builder.environment();
+    Map<String, String> own = WorkerEnvironment.of(environment, sandbox.variables());
+    environment.clear();
+    environment.putAll(own);
+    return builder;
   }
 
   /** The command line with these arguments to the worker's main class. */
-  public List<String> with(List<String> arguments) {
+  private List<String> with(List<String> arguments) {
     List<String> line = new ArrayList<>(prefix);
     line.addAll(arguments);
     return line;

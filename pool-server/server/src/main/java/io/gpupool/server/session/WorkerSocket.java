@@ -21,7 +21,9 @@ import org.slf4j.LoggerFactory;
  * and pass everything on to the control thread.
  */
 public final class WorkerSocket {
-  private static final long HELLO_LIMIT_SECONDS = 10;
+  /** As long as a worker has for its start: its launcher connects, the worker itself says hello. */
+  private static final long HELLO_LIMIT_SECONDS = 60;
+
   private static final Logger LOG = LoggerFactory.getLogger(WorkerSocket.class);
 
   private final Executor control;

@@ -148,7 +148,9 @@ public final class Workers {
   private Worker start() {
     byte[] bits = new byte[TOKEN_BYTES];
     random.nextBytes(bits);
-    Worker worker = new Worker(HexFormat.of().formatHex(bits), launch.late(), timers);
+    Worker worker =
+        new Worker(
+            HexFormat.of().formatHex(bits), launch.late(), launch.sandbox().takeUser(), timers);
     byToken.put(worker.token, worker);
     worker.whenLinked(this::changed);
     started++;
@@ -167,9 +169,7 @@ public final class Workers {
   /** On the spawner's thread. */
   private void spawn(Worker worker) {
     try {
-      ProcessBuilder builder = new ProcessBuilder(launch.line());
-      builder.environment().putAll(launch.environment());
-      builder.environment().put("GPUPOOL_WORKER_TOKEN", worker.token);
+      ProcessBuilder builder = launch.process(worker.token, worker.user);
       builder.redirectInput(new File("/dev/null"));
       builder.redirectOutput(ProcessBuilder.Redirect.DISCARD);
       builder.redirectError(ProcessBuilder.Redirect.INHERIT);
@@ -185,6 +185,7 @@ public final class Workers {
   private void exited(Worker worker, int status) {
     boolean expected = !worker.isUsable();
     byToken.remove(worker.token);
+    launch.sandbox().giveBack(worker.user);
     worker.exited();
     if (worker.session().isPresent()) {
       worker.session().get().workerExited(status);

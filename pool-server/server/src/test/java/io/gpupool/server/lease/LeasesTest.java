@@ -17,6 +17,7 @@ import io.gpupool.server.placement.PlacementTest;
 import io.gpupool.server.records.Request;
 import io.gpupool.server.refusal.RefusedException;
 import java.io.IOException;
+import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.HashMap;
 import java.util.List;
@@ -100,7 +101,7 @@ class LeasesTest {
     try (LeaseLedger ledger = new LeaseLedger("test", 2);
         var file =
             java.nio.channels.FileChannel.open(
-                ledger.path(),
+                Path.of("/proc/self/fd/" + ledger.share().intValue()),
                 java.nio.file.StandardOpenOption.READ,
                 java.nio.file.StandardOpenOption.WRITE)) {
       var words =

@@ -15,6 +15,7 @@ import java.io.UncheckedIOException;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import java.nio.channels.FileChannel;
+import java.nio.file.Path;
 import java.nio.file.StandardOpenOption;
 import java.util.List;
 import java.util.Optional;
@@ -28,8 +29,9 @@ class TimeTableTest {
   private final MemorySegment words;
 
   TimeTableTest() throws IOException {
+    Path path = Path.of("/proc/self/fd/" + table.share().intValue());
     try (FileChannel file =
-        FileChannel.open(table.path(), StandardOpenOption.READ, StandardOpenOption.WRITE)) {
+        FileChannel.open(path, StandardOpenOption.READ, StandardOpenOption.WRITE)) {
       words = file.map(FileChannel.MapMode.READ_WRITE, 0, file.size(), Arena.ofAuto());
     }
   }
@@ -118,5 +120,22 @@ class TimeTableTest {
     assertThat(time.recentPercent(0, 60 * SECOND)).isBetween(24.0, 26.0);
     time.close();
     assertThat(word(1, TurnPage.leaseWord(0, TurnPage.WEIGHT))).isZero();
+  }
+
+  @Test
+  void page_thatAWorkerWritesOver_hidesNoFreeNumberAndIsRestored() throws IOException {
+    int lease = table.enter(0, 2500, true);
+    table.enterSession(0, lease, 1);
+    for (int at = 0; at < TurnPage.BYTES; at += Long.BYTES) {
+      put(0, at, -1);
+    }
+
+    assertThat(table.enter(0, 3000, false)).isEqualTo(lease + 1);
+    table.restore(0, lease);
+
+    assertThat(word(0, TurnPage.LEASES)).isEqualTo(2);
+    assertThat(word(0, TurnPage.leaseWord(lease, TurnPage.WEIGHT))).isEqualTo(2500);
+    assertThat(word(0, TurnPage.leaseWord(lease, TurnPage.HARD))).isEqualTo(1);
+    assertThat(word(0, TurnPage.leaseWord(lease, TurnPage.SESSIONS))).isEqualTo(2);
   }
 }

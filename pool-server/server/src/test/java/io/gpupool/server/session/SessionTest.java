@@ -17,6 +17,7 @@ import io.gpupool.server.placement.Placement.Outcome;
 import io.gpupool.server.placement.PlacementTest;
 import io.gpupool.server.records.Request;
 import io.gpupool.server.refusal.RefusedException;
+import io.gpupool.server.sandbox.Sandbox;
 import io.gpupool.wire.ServerHello;
 import io.gpupool.wire.SessionId;
 import io.gpupool.wire.SessionKey;
@@ -39,7 +40,8 @@ class SessionTest {
   private final Leases leases = ground.leases;
   private final Workers workers =
       new Workers(
-          new WorkerLaunch(List.of(), Map.of(), false),
+          new WorkerLaunch(
+              new WorkerCommand(List.of()), "", List.of(), Map.of(), false, Sandbox.none()),
           0,
           false,
           timers,
@@ -170,6 +172,7 @@ class SessionTest {
             Runnable::run,
             (asking, message) -> {},
             new LeaseExports(lease, random),
+            new SessionCache(Map.of(), Runnable::run, Runnable::run),
             () -> leases.sessionGone(lease, made[0]));
     lease.add(made[0]);
     return made[0];

@@ -18,6 +18,7 @@ import io.gpupool.server.placement.PlacementTest;
 import io.gpupool.server.records.Quota;
 import io.gpupool.server.records.Request;
 import io.gpupool.server.refusal.InvalidRequestException;
+import io.gpupool.server.sandbox.Sandbox;
 import io.gpupool.server.tenant.Tokens;
 import io.gpupool.transport.EventLoops;
 import io.gpupool.wire.ClientHello;
@@ -38,7 +39,8 @@ class SessionsTest {
   private final Ground ground = new Ground(List.of(gpu));
   private final Workers workers =
       new Workers(
-          new WorkerLaunch(List.of(), Map.of(), false),
+          new WorkerLaunch(
+              new WorkerCommand(List.of()), "", List.of(), Map.of(), false, Sandbox.none()),
           0,
           false,
           ground.timers,
@@ -54,7 +56,9 @@ class SessionsTest {
           Runnable::run,
           new PeerDialer(ground.capacity.members(), LOOPS, Optional.empty()),
           SessionLimits.USUAL,
-          memory);
+          memory,
+          Map.of(),
+          Runnable::run);
 
   @Test
   void join_tokenHasExpiredSinceTheSessionWasOpened_isDenied() throws Exception {

@@ -5,6 +5,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 
 import io.gpupool.server.control.ManualTimers;
 import io.gpupool.server.control.Timers;
+import io.gpupool.server.sandbox.Sandbox;
 import java.util.ArrayDeque;
 import java.util.ArrayList;
 import java.util.Deque;
@@ -18,7 +19,13 @@ class WorkerStartsTest {
 
   private final Workers workers =
       new Workers(
-          new WorkerLaunch(List.of("/nonexistent/worker"), Map.of(), false),
+          new WorkerLaunch(
+              new WorkerCommand(List.of("/nonexistent/worker")),
+              "",
+              List.of(),
+              Map.of(),
+              false,
+              Sandbox.none()),
           0,
           false,
           new ManualTimers(),

@@ -1,11 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.gpupool.soft.compile;
 
-import io.gpupool.soft.cache.FileCache;
 import io.gpupool.soft.exec.CompiledKernel;
 import io.gpupool.soft.ptx.PtxModule;
 import java.nio.charset.StandardCharsets;
-import java.nio.file.Path;
 import java.security.MessageDigest;
 import java.util.Map;
 import java.util.Optional;
@@ -14,41 +12,21 @@ import java.util.TreeMap;
 /**
  * Compiled kernels of earlier runs and of other processes, found by a digest of all that they were
  * made from: the module's text, the addresses of its variables, the compiler. Whatever is wrong
- * with a folder or an entry, kernels are compiled as if there were none. Any thread may call it.
+ * with a store or an entry, kernels are compiled as if there were none. Any thread may call it.
  */
 public final class KernelCache {
   /** Compiles each kernel anew. */
   public static final KernelCache NONE = new KernelCache(Optional.empty());
 
-  /** Names the folder, or is {@code off}. */
-  public static final String VARIABLE = "GPUPOOL_KERNEL_CACHE";
+  private final Optional<KernelEntries> entries;
 
-  private static final long MAX_BYTES = 256L << 20;
-
-  private final Optional<CacheFolder> folder;
-
-  private KernelCache(Optional<CacheFolder> folder) {
-    this.folder = folder;
+  private KernelCache(Optional<KernelEntries> entries) {
+    this.entries = entries;
   }
 
-  /**
-   * A cache in a folder, which is made when it is first written to.
-   *
-   * @param maxBytes of all entries together; those not used for longest go first
-   */
-  public static KernelCache in(Path folder, long maxBytes) {
-    return new KernelCache(
-        Optional.of(new CacheFolder(new FileCache(folder, maxBytes, CacheFolder.SUFFIX))));
-  }
-
-  /**
-   * The cache that a process's environment asks for: in the folder that {@value #VARIABLE} names,
-   * else in {@code gpupool/kernels} of the user's folder for caches.
-   */
-  public static KernelCache of(Map<String, String> environment) {
-    return FileCache.of(environment, VARIABLE, "kernels", MAX_BYTES, CacheFolder.SUFFIX)
-        .map(files -> new KernelCache(Optional.of(new CacheFolder(files))))
-        .orElse(NONE);
+  /** The cache whose entries are in a store. */
+  public static KernelCache on(KernelStore store) {
+    return new KernelCache(Optional.of(new KernelEntries(store)));
   }
 
   /**
@@ -57,9 +35,9 @@ public final class KernelCache {
    * @throws CompileException if the kernel is none
    */
   public void rehearse(PtxModule module, String kernel) throws CompileException {
-    if (folder.isPresent()) {
+    if (entries.isPresent()) {
       byte[] key = key(module, kernel, Map.of());
-      folder.get().rehearse(key, KernelCompiler.translate(module, kernel, Map.of()));
+      entries.get().rehearse(key, KernelCompiler.translate(module, kernel, Map.of()));
     }
   }
 
@@ -71,17 +49,17 @@ public final class KernelCache {
    */
   public CompiledKernel compile(PtxModule module, String kernel, Map<String, Long> globalAddresses)
       throws CompileException {
-    if (folder.isEmpty()) {
+    if (entries.isEmpty()) {
       return KernelCompiler.compile(module, kernel, globalAddresses);
     }
     byte[] key = key(module, kernel, globalAddresses);
-    Optional<CompiledKernel> found = folder.get().read(key).flatMap(KernelCache::load);
+    Optional<CompiledKernel> found = entries.get().read(key).flatMap(KernelCache::load);
     if (found.isPresent()) {
       return found.get();
     }
     KernelBinary made = KernelCompiler.translate(module, kernel, globalAddresses);
     CompiledKernel loaded = KernelCompiler.load(module, made);
-    folder.get().write(key, made);
+    entries.get().write(key, made);
     return loaded;
   }
 

@@ -6,18 +6,14 @@ import static org.assertj.core.api.Assertions.catchThrowableOfType;
 
 import io.gpupool.soft.ptx.PtxException;
 import io.gpupool.soft.ptx.PtxModule;
-import java.nio.file.Path;
 import java.util.List;
 import java.util.Map;
 import org.junit.jupiter.api.Test;
-import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
 
 /** What the parser lets pass and no code can be made of is refused with its place. */
 class RefusalTest {
-  @TempDir private Path temporary;
-
   @ParameterizedTest
   @ValueSource(
       strings = {
@@ -40,16 +36,16 @@ class RefusalTest {
   @Test
   void complementOfANumber_whichTheJvmRefuses_isRefusedWithTheKernelAndNotKept() throws Exception {
     PtxModule module = kernelOf("and.pred %p0, !%f0, %p1;");
-    Path folder = temporary.resolve("kernels");
+    MapStore store = new MapStore();
 
-    for (KernelCache cache : List.of(KernelCache.NONE, KernelCache.in(folder, 1 << 20))) {
+    for (KernelCache cache : List.of(KernelCache.NONE, KernelCache.on(store))) {
       CompileException refused =
           catchThrowableOfType(CompileException.class, () -> cache.compile(module, "k", Map.of()));
 
       assertThat(refused)
           .hasMessage("kernel k: line 4, column 1: mixes operands of different types");
     }
-    assertThat(folder).doesNotExist();
+    assertThat(store.entries()).isEmpty();
   }
 
   @Test

@@ -32,9 +32,19 @@ public final class Posix {
   private static final int MSG_MORE = 0x8000;
   private static final int PROT_READ_WRITE = 3;
   private static final int MAP_PRIVATE_ANONYMOUS_NORESERVE = 0x4022;
+  private static final int MAP_SHARED = 1;
+  private static final int MFD_CLOEXEC = 1;
+  private static final int SEEK_END = 2;
+  private static final int SECCOMP_SET_MODE_FILTER = 1;
 
-  /** The number of the call, which is not the same everywhere. */
-  private static final long FUTEX = System.getProperty("os.arch").equals("aarch64") ? 98 : 202;
+  /** SECCOMP_FILTER_FLAG_TSYNC and _SPEC_ALLOW: all threads, at their speed. */
+  private static final int SECCOMP_ALL_THREADS = 1 | 4;
+
+  /** Calls without a function of the C library have numbers, which are not the same everywhere. */
+  private static final boolean IS_AARCH64 = System.getProperty("os.arch").equals("aarch64");
+
+  private static final long FUTEX = IS_AARCH64 ? 98 : 202;
+  private static final long SECCOMP = IS_AARCH64 ? 277 : 317;
 
   /*
    * Every function is called with six words and returns one. By the calling conventions of x86-64 and
@@ -54,6 +64,7 @@ public final class Posix {
   private static final MethodHandle RECV = function("recv");
   private static final MethodHandle SEND = function("send");
   private static final MethodHandle READ = function("read");
+  private static final MethodHandle PREAD = function("pread");
   private static final MethodHandle SENDMSG = function("sendmsg");
   private static final MethodHandle RECVMSG = function("recvmsg");
   private static final MethodHandle POLL = function("poll");
@@ -68,6 +79,9 @@ public final class Posix {
   private static final MethodHandle FFLUSH = function("fflush");
   private static final MethodHandle SYSCALL = function("syscall");
   private static final MethodHandle SETENV = function("setenv");
+  private static final MethodHandle MEMFD_CREATE = function("memfd_create");
+  private static final MethodHandle FTRUNCATE = function("ftruncate");
+  private static final MethodHandle LSEEK = function("lseek");
 
   private Posix() {}
 
@@ -102,6 +116,11 @@ public final class Posix {
   /** Reads from what may be no socket. */
   public static long read(int fd, long address, long lengthBytes) {
     return transfer(READ, fd, address, lengthBytes, 0);
+  }
+
+  /** Reads from a place of a file. */
+  public static long pread(int fd, long address, long lengthBytes, long offset) {
+    return transfer(PREAD, fd, address, lengthBytes, offset);
   }
 
   /** {@code sendmsg} of a prepared {@code msghdr}; returns what was sent. */
@@ -194,6 +213,55 @@ public final class Posix {
     } catch (Throwable e) {
       throw failed(e);
     }
+  }
+
+  /** Maps a part of a file that other processes map, too; 0 if that fails. */
+  public static long mapShared(int fd, long offset, long lengthBytes) {
+    try {
+      long address =
+          (long)
+              MMAP.invokeExact(
+                  CAPTURED.get(),
+                  0L,
+                  lengthBytes,
+                  (long) PROT_READ_WRITE,
+                  (long) MAP_SHARED,
+                  (long) fd,
+                  offset);
+      return address == -1 ? 0 : address;
+    } catch (Throwable e) {
+      throw failed(e);
+    }
+  }
+
+  /** A file of this length that lives in memory alone; below 0 if there can be none. */
+  public static int memoryFile(String name, long lengthBytes) {
+    try (Arena arena = Arena.ofConfined()) {
+      int fd = status(MEMFD_CREATE, arena.allocateFrom(name).address(), MFD_CLOEXEC, 0, 0);
+      if (fd < 0) {
+        return fd;
+      }
+      int error = status(FTRUNCATE, fd, lengthBytes, 0, 0);
+      if (error < 0) {
+        close(fd);
+        return error;
+      }
+      return fd;
+    }
+  }
+
+  /** The length of a file. */
+  public static long length(int fd) {
+    return transfer(LSEEK, fd, 0, SEEK_END, 0);
+  }
+
+  /**
+   * Limits the system calls of all threads of this process for ever; 0 when done.
+   *
+   * @param program a prepared {@code sock_fprog}
+   */
+  static int filterCalls(long program) {
+    return status(SYSCALL, SECCOMP, SECCOMP_SET_MODE_FILTER, SECCOMP_ALL_THREADS, program);
   }
 
   public static void unmap(long address, long lengthBytes) {

@@ -3,13 +3,11 @@ package io.gpupool.worker.session;
 
 import static java.lang.foreign.ValueLayout.JAVA_LONG;
 
+import io.gpupool.worker.os.ServerFile;
 import java.io.IOException;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import java.lang.invoke.VarHandle;
-import java.nio.channels.FileChannel;
-import java.nio.file.Path;
-import java.nio.file.StandardOpenOption;
 import java.util.concurrent.atomic.AtomicLong;
 
 /**
@@ -43,20 +41,12 @@ public final class Ledger {
    * @param quotaBytes of the lease, by GPU
    * @throws IOException if the file cannot be mapped or is too short
    */
-  public static Ledger open(Path file, int slot, long[] quotaBytes) throws IOException {
+  public static Ledger open(ServerFile file, int slot, long[] quotaBytes) throws IOException {
     if (slot < 0 || slot >= SLOTS) {
       throw new IOException("ledger slot " + slot + " is not from 0 to " + (SLOTS - 1));
     }
-    try (FileChannel channel =
-        FileChannel.open(file, StandardOpenOption.READ, StandardOpenOption.WRITE)) {
-      long size = sizeBytes(quotaBytes.length);
-      if (channel.size() < size) {
-        throw new IOException(
-            "ledger " + file + " has " + channel.size() + " bytes instead of " + size);
-      }
-      MemorySegment words = channel.map(FileChannel.MapMode.READ_WRITE, 0, size, Arena.global());
-      return new Ledger(words, slot, quotaBytes.clone());
-    }
+    MemorySegment words = file.map(0, sizeBytes(quotaBytes.length));
+    return new Ledger(words, slot, quotaBytes.clone());
   }
 
   /** A ledger of a single session, in memory of its own. */

@@ -91,7 +91,13 @@ public final class Session {
     peers = plan.peers();
     calls =
         new SessionCalls(
-            state, welcome.devices(), callbackSender, this::readAhead, peers, this::abort);
+            state,
+            welcome.devices(),
+            callbackSender,
+            this::readAhead,
+            peers,
+            plan.images(),
+            this::abort);
     dispatcher = new Dispatcher(backend, calls);
   }
 

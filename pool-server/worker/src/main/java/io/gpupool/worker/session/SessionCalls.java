@@ -69,6 +69,7 @@ final class SessionCalls implements SessionTopics, SessionOps {
    *
    * @param devices the backend's CUdevice of each GPU of the lease
    * @param readAhead see {@link BlockingCalls}
+   * @param imageStore where images of earlier sessions are
    * @param abort ends the session from any thread, for this reason
    */
   SessionCalls(
@@ -77,6 +78,7 @@ final class SessionCalls implements SessionTopics, SessionOps {
       ExecutorService callbackSender,
       Runnable readAhead,
       PeerConnections peerConnections,
+      ImageStore imageStore,
       Consumer<String> abort) {
     this.state = state;
     callbacks = new HostCallbacks(state, callbackSender);
@@ -84,7 +86,7 @@ final class SessionCalls implements SessionTopics, SessionOps {
     contexts = new Contexts(state, devices, blocking, this::ending);
     greens = new GreenContexts(state, contexts, devices);
     peers = new Peers(state, contexts, devices);
-    images = new Images(state, ImageCache.of(System.getenv()));
+    images = new Images(state, new ImageCache(imageStore));
     modules = new Modules(state, blocking, images);
     links = new Links(state, images);
     pools = new MemoryPools(state, devices);

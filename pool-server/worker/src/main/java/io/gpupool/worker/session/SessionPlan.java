@@ -10,6 +10,7 @@ import java.util.Optional;
  *
  * @param gpus the GPUs of its lease, in the order in which the program numbers them
  * @param ledger of the lease
+ * @param images where images of earlier sessions are
  * @param spinNanos how long its thread looks for more input before it sleeps
  * @param exchange with the lease's other sessions
  * @param driverOutput for a driver that prints to the standard output of the process when it is
@@ -20,6 +21,7 @@ public record SessionPlan(
     List<LeasedGpu> gpus,
     Ledger ledger,
     Exchange exchange,
+    ImageStore images,
     long spinNanos,
     Optional<Runnable> driverOutput,
     PeerConnections peers) {
@@ -33,6 +35,12 @@ public record SessionPlan(
   /** A plan of a session by itself, for a backend that prints through the session. */
   public static SessionPlan of(List<LeasedGpu> gpus, Ledger ledger) {
     return new SessionPlan(
-        gpus, ledger, Exchange.NONE, DEFAULT_SPIN_NANOS, Optional.empty(), PeerConnections.none());
+        gpus,
+        ledger,
+        Exchange.NONE,
+        ImageStore.NONE,
+        DEFAULT_SPIN_NANOS,
+        Optional.empty(),
+        PeerConnections.none());
   }
 }

@@ -40,7 +40,7 @@ final class FairShares {
     /** Numbers of leases are below this. */
     int count();
 
-    /** Hundredths of a percent; 0 where there is no lease of that number. */
+    /** Hundredths of a percent; 0 where there is no lease of that number. May change any time. */
     long weight(int lease);
 
     boolean isHard(int lease);
@@ -64,13 +64,13 @@ final class FairShares {
 
   /** Virtual time after the use of some time. */
   static long virtualTime(long before, long virtualNow, long usedNanos, long weight) {
-    return Math.max(before, virtualNow - CREDIT_NANOS) + usedNanos * WHOLE / weight;
+    return Math.max(before, virtualNow - CREDIT_NANOS) + usedNanos * WHOLE / Math.max(1, weight);
   }
 
   /** When a hard lease may have its next turn after the use of some time. */
   static long notBefore(long before, long nowNanos, long usedNanos, long weight) {
     long earliest = nowNanos - usedNanos - CREDIT_NANOS;
-    return (before - earliest > 0 ? before : earliest) + usedNanos * WHOLE / weight;
+    return (before - earliest > 0 ? before : earliest) + usedNanos * WHOLE / Math.max(1, weight);
   }
 
   /**

@@ -2,8 +2,8 @@
 package io.gpupool.worker.slicer;
 
 import io.gpupool.soft.exec.DeviceTime;
+import io.gpupool.worker.os.ServerFile;
 import java.io.IOException;
-import java.nio.file.Path;
 import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.concurrent.atomic.AtomicInteger;
 import java.util.concurrent.atomic.LongAdder;
@@ -23,6 +23,9 @@ public final class GpuTurn implements DeviceTime {
    * for each of their kernels would lose their turn with each. That moment is charged if another
    * waited for it; a holder that comes back later to find that nobody did is charged for its work
    * alone.
+   *
+   * Other tenants' workers write to the page, too: whatever is in it, nothing here fails or waits for
+   * ever (Trust).
    */
 
   /** For so long a session that has work counts as active without a sign of life. */
@@ -34,6 +37,10 @@ public final class GpuTurn implements DeviceTime {
   private static final long LOOK_NANOS = 500_000;
   private static final long LOOK_SELDOM_NANOS = 2_000_000;
   private static final long LOOK_LAST_NANOS = 20_000_000;
+
+  /** A hundredth of a GPU: no lease has less. */
+  private static final long LEAST_WEIGHT = 100;
+
   private static final long AN_HOUR_NANOS = 3_600_000_000_000L;
 
   private final SharedTurns turns;
@@ -44,16 +51,25 @@ public final class GpuTurn implements DeviceTime {
   private final AtomicInteger waiting = new AtomicInteger();
   private final AtomicBoolean watched = new AtomicBoolean();
   private final LongAdder waitedNanos = new LongAdder();
+  private final Trust trust;
 
   /** The turn under which threads run; 0 for none. */
   private volatile long turn;
 
   private volatile long untilNanos;
 
+  /** What this session had used when its turn began. */
+  private volatile long usedBeforeNanos;
+
   GpuTurn(SharedTurns turns, int lease, int session) {
+    this(turns, lease, session, Trust.PATIENCE_NANOS);
+  }
+
+  GpuTurn(SharedTurns turns, int lease, int session, long patienceNanos) {
     this.turns = turns;
     this.lease = lease;
     this.session = session;
+    trust = new Trust(patienceNanos);
   }
 
   /**
@@ -65,7 +81,7 @@ public final class GpuTurn implements DeviceTime {
    * @param session the session's slot in the lease
    * @throws IOException if there is no such page
    */
-  public static GpuTurn join(Path file, int gpu, int lease, int session) throws IOException {
+  public static GpuTurn join(ServerFile file, int gpu, int lease, int session) throws IOException {
     return new GpuTurn(SharedTurns.open(file, gpu), lease, session);
   }
 
@@ -89,7 +105,7 @@ public final class GpuTurn implements DeviceTime {
       pauses.note(nowNanos - idleSince);
       turns.activeUntil(lease, session, nowNanos + LAPSE_NANOS);
     }
-    if (isMine(nowNanos) || take(nowNanos)) {
+    if (trust.isAlone() || isMine(nowNanos) || take(nowNanos)) {
       return nowNanos;
     }
     if (await(use, nowNanos, true)) {
@@ -106,6 +122,9 @@ public final class GpuTurn implements DeviceTime {
 
   @Override
   public boolean isOver() {
+    if (trust.isAlone()) {
+      return false;
+    }
     long mine = turn;
     return mine == 0 || turns.turn() != mine || turns.recall() == mine;
   }
@@ -113,7 +132,7 @@ public final class GpuTurn implements DeviceTime {
   @Override
   public long pass(Use use) {
     long now = System.nanoTime();
-    if (isMine(now) || take(now)) {
+    if (trust.isAlone() || isMine(now) || take(now)) {
       return 0;
     }
     // A use that is not wanted any more goes on, to its end.
@@ -200,7 +219,9 @@ public final class GpuTurn implements DeviceTime {
   }
 
   private void adopt(long current) {
+    trust.served();
     turn = current;
+    usedBeforeNanos = users.busyNanos(System.nanoTime());
     untilNanos = SharedTurns.startNanos(current) + FairShares.turnNanos(turns.weight(lease));
   }
 
@@ -218,7 +239,7 @@ public final class GpuTurn implements DeviceTime {
       while (true) {
         int gate = turns.gate(lease);
         long now = System.nanoTime();
-        if (take(now)) {
+        if (take(now) || trust.isAlone() || trust.isExhausted(now, owedNanos(now))) {
           return true;
         }
         if (!use.isWanted() || bounded && now - since > BOUND_NANOS) {
@@ -243,6 +264,13 @@ public final class GpuTurn implements DeviceTime {
         turns.openGate(lease);
       }
     }
+  }
+
+  /** What a hard lease may have to wait for this session's last turn, and as much again. */
+  private long owedNanos(long now) {
+    long used = Math.clamp(users.busyNanos(now) - usedBeforeNanos, 0, AN_HOUR_NANOS);
+    long weight = Math.max(LEAST_WEIGHT, turns.weight(lease));
+    return turns.isHard(lease) ? 2 * used * FairShares.WHOLE / weight : 0;
   }
 
   /** Asks the turn back if it may; says when to look again. */

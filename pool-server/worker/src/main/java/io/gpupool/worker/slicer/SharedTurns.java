@@ -6,13 +6,10 @@ import static java.lang.foreign.ValueLayout.JAVA_LONG;
 
 import io.gpupool.wire.TurnPage;
 import io.gpupool.worker.os.Futex;
+import io.gpupool.worker.os.ServerFile;
 import java.io.IOException;
-import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import java.lang.invoke.VarHandle;
-import java.nio.channels.FileChannel;
-import java.nio.file.Path;
-import java.nio.file.StandardOpenOption;
 
 /**
  * The {@link TurnPage} of one GPU, in memory that all workers share. Any thread of any of them may
@@ -35,16 +32,8 @@ final class SharedTurns implements FairShares.Leases {
    *
    * @throws IOException if the file cannot be mapped or is too short
    */
-  static SharedTurns open(Path file, int gpu) throws IOException {
-    try (FileChannel channel =
-        FileChannel.open(file, StandardOpenOption.READ, StandardOpenOption.WRITE)) {
-      long start = (long) gpu * TurnPage.BYTES;
-      if (gpu < 0 || channel.size() < start + TurnPage.BYTES) {
-        throw new IOException("file of turns " + file + " has no page for GPU " + gpu);
-      }
-      return new SharedTurns(
-          channel.map(FileChannel.MapMode.READ_WRITE, start, TurnPage.BYTES, Arena.global()));
-    }
+  static SharedTurns open(ServerFile file, int gpu) throws IOException {
+    return new SharedTurns(file.map((long) gpu * TurnPage.BYTES, TurnPage.BYTES));
   }
 
   // The turn: one word, so that it changes hands at once or not at all.
@@ -61,9 +50,10 @@ final class SharedTurns implements FairShares.Leases {
     return nowNanos >> UNIT_BITS << HOLDER_BITS | lease + 1;
   }
 
-  /** {@link FairShares#NOBODY} if it is nobody's. */
+  /** {@link FairShares#NOBODY} if it is nobody's, or that of a lease that cannot be. */
   static int holder(long turn) {
-    return (int) (turn & TurnPage.HOLDER_MASK) - 1;
+    int lease = (int) (turn & TurnPage.HOLDER_MASK) - 1;
+    return lease < TurnPage.MAX_LEASES ? lease : FairShares.NOBODY;
   }
 
   static long startNanos(long turn) {

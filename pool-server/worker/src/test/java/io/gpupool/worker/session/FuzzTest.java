@@ -133,6 +133,7 @@ class FuzzTest {
                   gpus,
                   ledger,
                   Exchange.NONE,
+                  ImageStore.NONE,
                   0,
                   Optional.empty(),
                   io.gpupool.worker.peer.PeerConnections.none()),

@@ -5,6 +5,8 @@ import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import io.gpupool.cuda.Ops;
+import io.gpupool.worker.os.ServerFile;
+import io.gpupool.worker.os.TestFiles;
 import java.io.IOException;
 import java.nio.ByteBuffer;
 import java.nio.ByteOrder;
@@ -31,6 +33,11 @@ class LedgerTest {
     return file;
   }
 
+  /** Stays open: the mappings of a ledger are for ever, too. */
+  private static ServerFile handed(Path file) throws IOException {
+    return TestFiles.open(file);
+  }
+
   private long word(int gpu, int index) throws IOException {
     return ByteBuffer.wrap(Files.readAllBytes(file()))
         .order(ByteOrder.LITTLE_ENDIAN)
@@ -39,7 +46,7 @@ class LedgerTest {
 
   @Test
   void reserve_beyondQuota_isRefusedAndNotCounted() throws IOException {
-    Ledger ledger = Ledger.open(file(), 3, QUOTAS);
+    Ledger ledger = Ledger.open(handed(file()), 3, QUOTAS);
 
     assertThat(ledger.reserve(1, 4000)).isTrue();
     assertThat(ledger.reserve(1, 1001)).isFalse();
@@ -52,7 +59,7 @@ class LedgerTest {
 
   @Test
   void file_holdsTotalThenSlots() throws IOException {
-    Ledger ledger = Ledger.open(file(), 3, QUOTAS);
+    Ledger ledger = Ledger.open(handed(file()), 3, QUOTAS);
     ledger.reserve(1, 4000);
     ledger.release(1, 500);
 
@@ -66,7 +73,7 @@ class LedgerTest {
     AtomicLong highest = new AtomicLong();
     List<Thread> threads = new ArrayList<>();
     for (int slot = 0; slot < 4; slot++) {
-      Ledger ledger = Ledger.open(file(), slot, QUOTAS);
+      Ledger ledger = Ledger.open(handed(file()), slot, QUOTAS);
       threads.add(
           Thread.ofPlatform()
               .start(() -> {
@@ -91,9 +98,10 @@ class LedgerTest {
     Path tooShort = folder.resolve("short");
     Files.write(tooShort, new byte[10]);
 
-    assertThatThrownBy(() -> Ledger.open(tooShort, 0, QUOTAS))
-        .hasMessageContaining("has 10 bytes instead of 1040");
-    assertThatThrownBy(() -> Ledger.open(file(), 64, QUOTAS)).hasMessageContaining("slot 64");
+    assertThatThrownBy(() -> Ledger.open(handed(tooShort), 0, QUOTAS))
+        .hasMessageContaining("has 10 bytes, not 1040");
+    assertThatThrownBy(() -> Ledger.open(handed(file()), 64, QUOTAS))
+        .hasMessageContaining("slot 64");
   }
 
   @Test
@@ -103,9 +111,9 @@ class LedgerTest {
     Path shared = folder.resolve("shared");
     Files.write(shared, new byte[(int) Ledger.sizeBytes(1)]);
     try (TestSession one =
-            new TestSession(TestDriver.backend(), gpus, Ledger.open(shared, 0, quota));
+            new TestSession(TestDriver.backend(), gpus, Ledger.open(handed(shared), 0, quota));
         TestSession other =
-            new TestSession(TestDriver.backend(), gpus, Ledger.open(shared, 1, quota))) {
+            new TestSession(TestDriver.backend(), gpus, Ledger.open(handed(shared), 1, quota))) {
       one.retainContext();
       other.retainContext();
       long address = one.allocate(700 << 10);

@@ -55,7 +55,13 @@ final class TestSession implements AutoCloseable {
     sessionFd = pair[1];
     SessionPlan plan =
         new SessionPlan(
-            gpus, ledger, Exchange.NONE, SessionPlan.DEFAULT_SPIN_NANOS, Optional.empty(), peers);
+            gpus,
+            ledger,
+            Exchange.NONE,
+            ImageStore.NONE,
+            SessionPlan.DEFAULT_SPIN_NANOS,
+            Optional.empty(),
+            peers);
     session = new Session(backend, plan, sessionFd);
     Thread thread =
         new Thread(

@@ -7,6 +7,8 @@ import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import io.gpupool.soft.exec.DeviceTime;
 import io.gpupool.wire.TurnPage;
+import io.gpupool.worker.os.ServerFile;
+import io.gpupool.worker.os.TestFiles;
 import java.io.IOException;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
@@ -186,10 +188,12 @@ class GpuTurnTest {
   @Test
   void join_fileTooShort_saysSo(@TempDir Path folder) throws IOException {
     Path file = Files.write(folder.resolve("turns"), new byte[TurnPage.BYTES]);
-    GpuTurn first = GpuTurn.join(file, 0, 0, 0);
-    assertThat(first.isOver()).isTrue();
-    assertThatThrownBy(() -> GpuTurn.join(file, 1, 0, 0))
-        .isInstanceOf(IOException.class)
-        .hasMessageContaining("no page for GPU 1");
+    try (ServerFile handed = TestFiles.open(file)) {
+      GpuTurn first = GpuTurn.join(handed, 0, 0, 0);
+      assertThat(first.isOver()).isTrue();
+      assertThatThrownBy(() -> GpuTurn.join(handed, 1, 0, 0))
+          .isInstanceOf(IOException.class)
+          .hasMessageContaining("the server's file has " + TurnPage.BYTES + " bytes");
+    }
   }
 }

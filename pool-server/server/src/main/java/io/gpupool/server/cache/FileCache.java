@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-package io.gpupool.soft.cache;
+package io.gpupool.server.cache;
 
 import java.io.File;
 import java.io.IOException;
-import java.nio.ByteBuffer;
 import java.nio.channels.FileChannel;
 import java.nio.file.DirectoryStream;
 import java.nio.file.Files;
@@ -22,7 +21,7 @@ import java.util.Optional;
 import java.util.concurrent.ThreadLocalRandom;
 
 /**
- * Files in a folder that several processes share, found by keys; those not used for longest go
+ * Files in a folder that several servers may share, found by keys; those not used for longest go
  * first. A file appears whole or not at all. Since what is in them may be code, only files of this
  * process's own user count, which nobody else may write. What cannot be read is not there, what
  * cannot be written is forgotten. Any thread may call it.
@@ -30,7 +29,7 @@ import java.util.concurrent.ThreadLocalRandom;
  * @param maxBytes of all files together
  * @param suffix of their names, after the key
  */
-public record FileCache(Path folder, long maxBytes, String suffix) {
+record FileCache(Path folder, long maxBytes, String suffix) {
   private static final int GROUP_AND_OTHERS_MAY_WRITE = 0_022;
 
   /** A file's time of modification is that of its last use, give or take an hour. */
@@ -40,33 +39,31 @@ public record FileCache(Path folder, long maxBytes, String suffix) {
   private static final int WRITES_A_CLEANING = 16;
 
   /**
-   * The cache that a process's environment asks for: in the folder that a variable names, else in
-   * one of the user's folder for caches; none if the variable is {@code off} or there is no such
-   * folder.
+   * The folder that a process's environment asks for: the one that a variable names, else one of
+   * the user's folder for caches; none if the variable is {@code off} or there is no such folder.
    *
    * @param name of the folder within {@code gpupool} there
    */
-  public static Optional<FileCache> of(
-      Map<String, String> environment, String variable, String name, long maxBytes, String suffix) {
+  static Optional<Path> folder(Map<String, String> environment, String variable, String name) {
     String named = environment.getOrDefault(variable, "");
     String caches = environment.getOrDefault("XDG_CACHE_HOME", "");
     String home = environment.getOrDefault("HOME", "");
     if (named.equals("off")) {
       return Optional.empty();
     }
-    Optional<Path> folder =
-        !named.isEmpty()
-            ? Optional.of(Path.of(named))
-            : caches.startsWith("/")
-                ? Optional.of(Path.of(caches, "gpupool", name))
-                : home.startsWith("/")
-                    ? Optional.of(Path.of(home, ".cache", "gpupool", name))
-                    : Optional.empty();
-    return folder.map(path -> new FileCache(path, maxBytes, suffix));
+    if (!named.isEmpty()) {
+      return Optional.of(Path.of(named));
+    }
+    if (caches.startsWith("/")) {
+      return Optional.of(Path.of(caches, "gpupool", name));
+    }
+    return home.startsWith("/")
+        ? Optional.of(Path.of(home, ".cache", "gpupool", name))
+        : Optional.empty();
   }
 
   /** The file of a key, if there is one that can be trusted. */
-  public Optional<Path> find(byte[] key) {
+  Optional<Path> find(byte[] key) {
     Path file = file(key);
     try {
       return isOwn(folder) && isOwn(file) ? Optional.of(file) : Optional.empty();
@@ -76,7 +73,7 @@ public record FileCache(Path folder, long maxBytes, String suffix) {
   }
 
   /** A file was of use: it stays longer. */
-  public static void noteUse(Path path) {
+  static void noteUse(Path path) {
     // By a plain number of milliseconds: the first use of the JDK's own times takes some itself.
     File file = path.toFile();
     long now = System.currentTimeMillis();
@@ -85,11 +82,12 @@ public record FileCache(Path folder, long maxBytes, String suffix) {
         file.lastModified() >= now - USE_NOTED_WITHIN_MILLIS || file.setLastModified(now);
   }
 
-  /** Keeps these bytes under a key if that is possible. */
-  public void put(byte[] key, ByteBuffer content) {
+  /** Keeps what is in a file under a key if that is possible. */
+  void put(byte[] key, FileChannel content) {
     Path unfinished = null;
     try {
-      if (content.remaining() > maxBytes) {
+      long length = content.size();
+      if (length == 0 || length > maxBytes) {
         return;
       }
       Files.createDirectories(
@@ -101,8 +99,8 @@ public record FileCache(Path folder, long maxBytes, String suffix) {
       // Readable and writable by its owner alone.
       unfinished = Files.createTempFile(folder, "new", suffix);
       try (FileChannel channel = FileChannel.open(unfinished, StandardOpenOption.WRITE)) {
-        while (content.hasRemaining()) {
-          int ignored = channel.write(content);
+        if (channel.transferFrom(content, 0, length) != length) {
+          throw new IOException("it became shorter");
         }
       }
       Files.move(unfinished, file(key), StandardCopyOption.ATOMIC_MOVE);
@@ -118,7 +116,7 @@ public record FileCache(Path folder, long maxBytes, String suffix) {
   private record Entry(Path file, long bytes, FileTime used) {}
 
   /** Deletes what was not used for longest, until a quarter is free. */
-  public void clean() throws IOException {
+  void clean() throws IOException {
     List<Entry> entries = new ArrayList<>();
     try (DirectoryStream<Path> files = Files.newDirectoryStream(folder, "*" + suffix)) {
       for (Path file : files) {

@@ -1,46 +1,36 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.gpupool.soft.compile;
 
-import io.gpupool.soft.cache.FileCache;
 import io.gpupool.soft.ptx.PtxModule;
 import java.io.ByteArrayInputStream;
 import java.io.ByteArrayOutputStream;
 import java.io.DataInputStream;
 import java.io.DataOutputStream;
 import java.io.IOException;
-import java.nio.ByteBuffer;
-import java.nio.file.Files;
-import java.nio.file.Path;
 import java.security.MessageDigest;
 import java.util.Arrays;
 import java.util.Optional;
 
-/** Compiled kernels in files that several processes share. Any thread may call it. */
-final class CacheFolder {
-  /* A file holds a SHA-256 digest of the rest, its key again, and the kernel. */
-  static final String SUFFIX = ".kernel";
+/** The compiled kernels of a {@link KernelStore}. Any thread may call it. */
+final class KernelEntries {
+  /* An entry holds a SHA-256 digest of the rest, its key again, and the kernel. */
 
   private static final int DIGEST_BYTES = 32;
-  private static final long MAX_ENTRY_BYTES = 64L << 20;
+  private static final int MAX_ENTRY_BYTES = 64 << 20;
 
-  private final FileCache files;
+  private final KernelStore store;
 
-  CacheFolder(FileCache files) {
-    this.files = files;
+  KernelEntries(KernelStore store) {
+    this.store = store;
   }
 
   /** An entry that is there and whole. */
   Optional<KernelBinary> read(byte[] key) {
-    Optional<Path> file = files.find(key);
+    Optional<byte[]> content = store.read(key);
     try {
-      if (file.isEmpty() || Files.size(file.get()) > MAX_ENTRY_BYTES) {
-        return Optional.empty();
-      }
-      Optional<KernelBinary> found = decode(key, Files.readAllBytes(file.get()));
-      if (found.isPresent()) {
-        FileCache.noteUse(file.get());
-      }
-      return found;
+      return content.isEmpty() || content.get().length > MAX_ENTRY_BYTES
+          ? Optional.empty()
+          : decode(key, content.get());
     } catch (IOException | RuntimeException e) {
       return Optional.empty();
     }
@@ -61,7 +51,7 @@ final class CacheFolder {
     try {
       byte[] content = encode(key, kernel);
       if (content.length <= MAX_ENTRY_BYTES) {
-        files.put(key, ByteBuffer.wrap(content));
+        store.write(key, content);
       }
     } catch (IOException e) {
       // It is compiled again.

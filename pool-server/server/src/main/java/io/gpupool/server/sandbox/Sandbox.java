@@ -1,0 +1,162 @@
+// SPDX-License-Identifier: Apache-2.0
+package io.gpupool.server.sandbox;
+
+import java.io.IOException;
+import java.security.SecureRandom;
+import java.util.ArrayList;
+import java.util.EnumMap;
+import java.util.List;
+import java.util.Map;
+import java.util.Optional;
+import java.util.OptionalLong;
+import java.util.stream.Collectors;
+
+/**
+ * The walls around this server's workers. Which there are is found out once, at the start; then
+ * owned by the control thread.
+ */
+public final class Sandbox {
+  private final SandboxOptions options;
+  private final List<String> plan;
+  private final Optional<WorkerUsers> users;
+  private final Map<Wall, String> missing;
+
+  private Sandbox(
+      SandboxOptions options,
+      List<String> plan,
+      Optional<WorkerUsers> users,
+      Map<Wall, String> missing) {
+    this.options = options;
+    this.plan = plan;
+    this.users = users;
+    this.missing = missing;
+  }
+
+  /** None. */
+  public static Sandbox none() {
+    return new Sandbox(SandboxOptions.NONE, List.of(), Optional.empty(), Map.of());
+  }
+
+  /**
+   * Finds out which walls can be had. Blocks.
+   *
+   * @throws IOException if one is missing and the operator insists on all
+   */
+  public static Sandbox open(SandboxOptions options, SandboxScope scope) throws IOException {
+    if (options.mode() == SandboxMode.OFF) {
+      return none();
+    }
+    List<String> plan = plan(options, scope);
+    Map<Wall, String> missing = new EnumMap<>(Wall.class);
+    boolean ownUsers = mayHaveOwnUsers(scope, missing);
+    List<String> tried = new ArrayList<>(plan);
+    tried.add("network own");
+    if (ownUsers) {
+      tried.add("uid " + options.users().first());
+    }
+    SandboxCheck.run(options.launcher(), tried).forEach(missing::putIfAbsent);
+    if (options.mode() == SandboxMode.REQUIRED
+        && missing.keySet().stream().anyMatch(w -> w.alone)) {
+      throw new IOException(
+          "--sandbox required: this server cannot confine its workers: "
+              + list(missing, true)
+              + "; see docs/design/worker-sandbox.md, or give --sandbox best-effort");
+    }
+    if (!missing.containsKey(Wall.NETWORK_NAMESPACE) && scope.soft()) {
+      plan.add("network own");
+    }
+    if (missing.containsKey(Wall.CALLS)) {
+      plan.add("calls no");
+    }
+    if (options.mode() == SandboxMode.REQUIRED) {
+      plan.add("strict yes");
+    }
+    boolean hasUsers = ownUsers && !missing.containsKey(Wall.USER);
+    return new Sandbox(
+        options,
+        List.copyOf(plan),
+        hasUsers
+            ? Optional.of(new WorkerUsers(options.users(), new SecureRandom()))
+            : Optional.empty(),
+        missing);
+  }
+
+  private static List<String> plan(SandboxOptions options, SandboxScope scope) throws IOException {
+    List<String> plan = new ArrayList<>(ReachablePaths.ofSoftware(options.software()));
+    if (!scope.soft()) {
+      plan.addAll(
+          ReachablePaths.ofDriver(scope.libraries(), scope.libraryPath(), scope.services()));
+    }
+    plan.add("filter " + (scope.soft() ? "soft" : "nvidia"));
+    plan.add("oom " + OomScore.ofWorker());
+    return plan;
+  }
+
+  /** Whether the server may try; a server that is not root has nothing to miss. */
+  private static boolean mayHaveOwnUsers(SandboxScope scope, Map<Wall, String> missing)
+      throws IOException {
+    ServerPrivileges privileges = ServerPrivileges.own();
+    if (!privileges.root()) {
+      return false;
+    }
+    if (!scope.services().isEmpty()) {
+      missing.put(Wall.USER, "MPS serves one user at a time");
+      return false;
+    }
+    List<String> lacking = privileges.missingForOtherUsers();
+    if (!lacking.isEmpty()) {
+      missing.put(Wall.USER, "the server lacks " + String.join(", ", lacking));
+    }
+    return lacking.isEmpty();
+  }
+
+  /** What the server says of its workers at its start. */
+  public String describe() {
+    if (options.mode() == SandboxMode.OFF) {
+      return "workers are not confined (--sandbox off): a worker that is broken into is the server";
+    }
+    String confined =
+        "workers are confined: "
+            + (users.isPresent()
+                ? "users " + options.users().first() + "-" + options.users().last()
+                : "the server's user");
+    return missing.isEmpty() ? confined : confined + "; missing: " + list(missing, false);
+  }
+
+  /** Whether something is missing that an operator should know of. */
+  public boolean isComplete() {
+    return options.mode() != SandboxMode.OFF && missing.keySet().stream().noneMatch(w -> w.alone);
+  }
+
+  private static String list(Map<Wall, String> missing, boolean aloneOnly) {
+    return missing.entrySet().stream()
+        .filter(entry -> entry.getKey().alone || !aloneOnly)
+        .map(entry -> entry.getKey() + " (" + entry.getValue() + "): " + entry.getKey().consequence)
+        .collect(Collectors.joining("; "));
+  }
+
+  /** A user id for one worker; empty where workers are the server's user. */
+  public OptionalLong takeUser() {
+    return users.map(all -> OptionalLong.of(all.take())).orElseGet(OptionalLong::empty);
+  }
+
+  /** A worker's process is dead. */
+  public void giveBack(OptionalLong user) {
+    user.ifPresent(id -> users.ifPresent(all -> all.giveBack(id)));
+  }
+
+  /**
+   * What the launcher is to be told in the environment of one worker. For any thread.
+   *
+   * @param control the server's socket for workers
+   */
+  public Map<String, String> environment(String control, OptionalLong user) {
+    if (options.mode() == SandboxMode.OFF) {
+      return Map.of();
+    }
+    List<String> lines = new ArrayList<>(plan);
+    lines.add("control " + control);
+    user.ifPresent(id -> lines.add("uid " + id));
+    return Map.of(SandboxCheck.PLAN, String.join("\n", lines));
+  }
+}

@@ -1,0 +1,24 @@
+// SPDX-License-Identifier: Apache-2.0
+package io.gpupool.server.sandbox;
+
+import java.nio.file.Path;
+import java.util.List;
+
+/**
+ * What an operator wants of the walls around workers, and where their parts are.
+ *
+ * @param launcher the program that puts the walls up
+ * @param software folder with all that a worker runs: Java runtime, jars, start-up caches
+ * @param users user ids for workers of a server that may change the user
+ * @param variables names of environment variables that workers get besides the usual ones
+ */
+public record SandboxOptions(
+    SandboxMode mode, Path launcher, Path software, UserRange users, List<String> variables) {
+  /** No walls, as for workers of a server's own tests. */
+  public static final SandboxOptions NONE =
+      new SandboxOptions(SandboxMode.OFF, Path.of(""), Path.of(""), UserRange.DEFAULT, List.of());
+
+  public SandboxOptions {
+    variables = List.copyOf(variables);
+  }
+}

@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: Apache-2.0
+package io.gpupool.server.sandbox;
+
+import java.util.List;
+import java.util.Map;
+import java.util.Set;
+import java.util.TreeMap;
+
+/**
+ * The environment variables of worker processes: a few of the server's, by name. The server's own
+ * may hold secrets.
+ */
+public final class WorkerEnvironment {
+  /** Where the script that starts a worker finds the tools that it calls. */
+  private static final String TOOLS = "/usr/bin:/bin";
+
+  private static final Set<String> NAMES =
+      Set.of(
+          "GPUPOOL_AOT_RECORD",
+          "GPUPOOL_JAVA_OPTIONS",
+          "LANG",
+          "LC_ALL",
+          "LC_CTYPE",
+          "LD_LIBRARY_PATH",
+          "TZ",
+          // NVIDIA's driver
+          "CUDA_DEVICE_MAX_CONNECTIONS",
+          "CUDA_DEVICE_ORDER",
+          "CUDA_DEVICE_WAITS_ON_EXCEPTION",
+          "CUDA_DISABLE_PTX_JIT",
+          "CUDA_FORCE_PTX_JIT",
+          "CUDA_LAUNCH_BLOCKING",
+          "CUDA_MODULE_DATA_LOADING",
+          "CUDA_MODULE_LOADING",
+          "CUDA_VISIBLE_DEVICES",
+          "NVIDIA_DRIVER_CAPABILITIES",
+          "NVIDIA_VISIBLE_DEVICES");
+
+  private WorkerEnvironment() {}
+
+  /**
+   * What of a server's environment its workers get.
+   *
+   * @param besides names of more variables
+   */
+  public static Map<String, String> of(Map<String, String> server, List<String> besides) {
+    Map<String, String> own = new TreeMap<>();
+    server.forEach((name, value) -> {
+      if (NAMES.contains(name) || besides.contains(name)) {
+        own.put(name, value);
+      }
+    });
+    own.put("PATH", TOOLS);
+    // Its cache of compiled code is a folder of the user, which all tenants' workers would share.
+    own.putIfAbsent("CUDA_CACHE_DISABLE", "1");
+    return own;
+  }
+}

@@ -1,0 +1,120 @@
+// SPDX-License-Identifier: Apache-2.0
+package io.gpupool.server.session;
+
+import io.gpupool.server.cache.TenantFiles;
+import io.gpupool.transport.Descriptors;
+import io.gpupool.wire.TextMessage;
+import io.gpupool.wire.WireException;
+import io.netty.channel.unix.FileDescriptor;
+import java.io.IOException;
+import java.util.HexFormat;
+import java.util.Map;
+import java.util.Optional;
+import java.util.OptionalInt;
+import java.util.concurrent.Executor;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+
+/**
+ * What workers ask of the files that sessions leave for later ones: they name a key and get a
+ * descriptor, of their own tenant's files alone. Owned by the control thread; files are read and
+ * written on another.
+ */
+final class SessionCache {
+  private static final int KEY_BYTES = 32;
+
+  /** Requests at the disk at once, of all workers; more find nothing and keep nothing. */
+  private static final int MAX_PENDING = 256;
+
+  private static final Logger LOG = LoggerFactory.getLogger(SessionCache.class);
+
+  private final Map<String, TenantFiles> kinds;
+  private final Executor control;
+  private final Executor disk;
+  private int pending;
+
+  /**
+   * A cache of some kinds of files.
+   *
+   * @param kinds where files of each kind are; a kind that is not there is not kept
+   * @param disk runs what waits for a disk
+   */
+  SessionCache(Map<String, TenantFiles> kinds, Executor control, Executor disk) {
+    this.kinds = Map.copyOf(kinds);
+    this.control = control;
+    this.disk = disk;
+  }
+
+  /** A worker's message of type {@code cache}. */
+  void hear(Worker worker, String tenant, TextMessage message) {
+    try {
+      Optional<TenantFiles> files =
+          Optional.ofNullable(kinds.get(message.require("kind")))
+              .filter(kind -> pending < MAX_PENDING);
+      byte[] key = key(message.require("key"));
+      switch (message.require("what")) {
+        case "get" -> get(worker, files, tenant, key, message);
+        case "put" -> {
+          int theirs = (int) message.requireNumber("descriptor", Integer.MAX_VALUE);
+          files.ifPresent(kind -> put(worker, kind, tenant, key, theirs));
+          worker.send(answer(message).build());
+        }
+        default -> throw new WireException("to do what with the cache? " + message);
+      }
+    } catch (WireException e) {
+      LOG.warn("worker {}: {}", worker.pid().orElse(0), e.getMessage());
+      worker.send(answer(message).build());
+    }
+  }
+
+  private void get(
+      Worker worker, Optional<TenantFiles> files, String tenant, byte[] key, TextMessage message) {
+    if (files.isEmpty()) {
+      worker.send(answer(message).build());
+      return;
+    }
+    pending++;
+    disk.execute(() -> {
+      OptionalInt found = files.get().open(tenant, key);
+      control.execute(() -> {
+        pending--;
+        if (found.isPresent()) {
+          worker.send(
+              answer(message).put("descriptor", 1).build(), new FileDescriptor(found.getAsInt()));
+        } else {
+          worker.send(answer(message).build());
+        }
+      });
+    });
+  }
+
+  /** Takes the worker's file in memory at once, while its process is there for certain. */
+  private void put(Worker worker, TenantFiles files, String tenant, byte[] key, int theirs) {
+    try {
+      int copy = Descriptors.ofProcess(worker.pid().orElseThrow(), theirs);
+      pending++;
+      disk.execute(() -> {
+        files.keep(tenant, key, copy);
+        control.execute(() -> pending--);
+      });
+    } catch (IOException e) {
+      LOG.debug("worker {}: nothing is kept: {}", worker.pid().orElse(0), e.getMessage());
+    }
+  }
+
+  private static byte[] key(String digits) throws WireException {
+    try {
+      byte[] key = HexFormat.of().parseHex(digits);
+      if (key.length == KEY_BYTES) {
+        return key;
+      }
+    } catch (IllegalArgumentException e) {
+      // told below, like a key that is too short
+    }
+    throw new WireException("not a key of " + KEY_BYTES + " bytes");
+  }
+
+  private static TextMessage.Builder answer(TextMessage to) {
+    return TextMessage.ofType("cached").put("request", to.get("request").orElse(""));
+  }
+}

@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: Apache-2.0
+package io.gpupool.worker.slicer;
+
+/**
+ * Whether a session goes by the page of turns, which workers of other tenants can write to: one
+ * that was broken into could keep the turn for ever, or put anything into the books. Any thread may
+ * call it; what gets lost between two does no harm.
+ */
+final class Trust {
+  /*
+   * Workers that are what they should be pass the turn on within milliseconds, and one that is
+   * stopped or dead loses it after 100 ms. So a session that has waited for much longer than any
+   * rule has it wait runs without a turn for a while, on the processors alone, which the system
+   * shares out; then it looks at the page again. A hard lease may have to wait for long after a
+   * long turn: that is reckoned by what this session itself knows of its last one.
+   */
+
+  /** For so long a session waits for its turn in any case. */
+  static final long PATIENCE_NANOS = 5_000_000_000L;
+
+  /** So long it runs without. */
+  static final long ALONE_NANOS = 10_000_000_000L;
+
+  private final long patienceNanos;
+  private volatile long waitingSince;
+  private volatile boolean alone;
+  private volatile long aloneUntil;
+  private volatile boolean told;
+
+  Trust(long patienceNanos) {
+    this.patienceNanos = patienceNanos;
+  }
+
+  /** Whether the session runs without a turn now. */
+  boolean isAlone() {
+    if (alone && System.nanoTime() - aloneUntil >= 0) {
+      alone = false;
+    }
+    return alone;
+  }
+
+  /** It was the session's turn. */
+  void served() {
+    if (waitingSince != 0) {
+      waitingSince = 0;
+    }
+  }
+
+  /**
+   * The session waits; whether that has taken too long.
+   *
+   * @param owedNanos what it may have to wait for its last turn
+   */
+  boolean isExhausted(long nowNanos, long owedNanos) {
+    long since = waitingSince;
+    if (since == 0) {
+      waitingSince = nowNanos | 1;
+      return false;
+    }
+    if (nowNanos - since - owedNanos < patienceNanos) {
+      return false;
+    }
+    waitingSince = 0;
+    aloneUntil = nowNanos + ALONE_NANOS;
+    alone = true;
+    if (!told) {
+      told = true;
+      System.err.println(
+          "gpupool worker: a GPU's turn did not come for "
+              + (nowNanos - since) / 1_000_000
+              + " ms: another worker keeps it, or the page of turns is damaged; going on without"
+              + " turns for "
+              + ALONE_NANOS / 1_000_000
+              + " ms at a time");
+    }
+    return true;
+  }
+}
