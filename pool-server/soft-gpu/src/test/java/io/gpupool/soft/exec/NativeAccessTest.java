@@ -32,14 +32,15 @@ class NativeAccessTest {
           Map.entry("exec/Atomics", "AddressCode, Textures, Reductions"),
           Map.entry("exec/WideAtomics", "AddressCode"),
           Map.entry("exec/MemoryBarriers", "AddressCode"),
-          Map.entry("exec/Matrices", "AddressCode for rows, Checks for each element of wmma"),
+          Map.entry("exec/Matrices", "AddressCode for rows"),
+          Map.entry("exec/Fragments", "Checks for each piece of a matrix"),
+          Map.entry("exec/RuntimeCalls", "Checks for each result and argument in memory"),
           Map.entry("exec/TensorCopies", "Checks for the map, each row and each piece"),
           Map.entry("exec/Reductions", "Checks for each element"),
           Map.entry("exec/ClusterMemory", "Checks for each piece of a copy, and the barriers"),
           Map.entry("exec/Textures", "the memory of the texels"),
           Map.entry("exec/ThreadBlock", "the block's own pages, and the map of granules"),
           Map.entry("exec/Printf", "Checks for each byte and argument"),
-          Map.entry("exec/RuntimeCalls", "Checks for each value that is asked for or passed"),
           Map.entry("compile/Code", "names it"));
 
   /** Classes that make segments of addresses. */
