@@ -73,3 +73,29 @@ rules:
 {{- end -}}
 )))))
 {{- end -}}
+
+{{- /* CEL: whether an object is new, or an update changes what it asks for; others, such as of finalizers, pass without the webhook. */ -}}
+{{- define "gpupool.changes.pods" -}}
+{{- $lists := list -}}
+{{- range $list := list "containers" "initContainers" -}}
+{{- $resources := printf "map(c, has(c.resources) ? c.resources : {})" -}}
+{{- $lists = append $lists (printf "(has(object.spec.%s) ? object.spec.%s.%s : []) != (has(oldObject.spec.%s) ? oldObject.spec.%s.%s : [])" $list $list $resources $list $list $resources) -}}
+{{- end -}}
+{{ include "gpupool.changes" (dict "pod" "" "spec" (join " || " $lists)) }}
+{{- end -}}
+{{- define "gpupool.changes.workloads" -}}
+{{ include "gpupool.changes" (dict "pod" ".spec.template" "spec" "object.spec.template.spec != oldObject.spec.template.spec") }}
+{{- end -}}
+{{- define "gpupool.changes.cronjobs" -}}
+{{- $pod := ".spec.jobTemplate.spec.template" -}}
+{{ include "gpupool.changes" (dict "pod" $pod "spec" (printf "object%s.spec != oldObject%s.spec" $pod $pod)) }}
+{{- end -}}
+{{- define "gpupool.changes" -}}
+{{- $pod := .pod -}}
+oldObject == null || {{ .spec }} || [[object, oldObject], [oldObject, object]].exists(p, has(p[0]{{ $pod }}.metadata) && (
+{{- range $i, $map := list "labels" "annotations" -}}
+{{- if $i }} || {{ end -}}
+(has(p[0]{{ $pod }}.metadata.{{ $map }}) && p[0]{{ $pod }}.metadata.{{ $map }}.exists(k, (k.startsWith('gpupool.io/') || k.contains('bitfusion')) && !(has(p[1]{{ $pod }}.metadata) && has(p[1]{{ $pod }}.metadata.{{ $map }}) && k in p[1]{{ $pod }}.metadata.{{ $map }} && p[1]{{ $pod }}.metadata.{{ $map }}[k] == p[0]{{ $pod }}.metadata.{{ $map }}[k])))
+{{- end -}}
+))
+{{- end -}}

@@ -10,6 +10,7 @@ import dev.cel.compiler.CelCompilerFactory;
 import dev.cel.parser.CelStandardMacro;
 import dev.cel.runtime.CelRuntimeFactory;
 import io.fabric8.kubernetes.api.model.LabelSelectorRequirement;
+import io.fabric8.kubernetes.api.model.admissionregistration.v1.MatchCondition;
 import io.fabric8.kubernetes.api.model.admissionregistration.v1.MutatingWebhook;
 import io.fabric8.kubernetes.api.model.admissionregistration.v1.MutatingWebhookConfiguration;
 import io.fabric8.kubernetes.client.utils.KubernetesSerialization;
@@ -69,7 +70,7 @@ class WebhookConfigurationTest {
         .hasSize(3)
         .allSatisfy(webhook -> {
           assertThat(webhook.getFailurePolicy()).isEqualTo("Fail");
-          assertThat(webhook.getMatchConditions()).hasSize(1);
+          assertThat(webhook.getMatchConditions()).hasSize(2);
         });
   }
 
@@ -130,7 +131,60 @@ class WebhookConfigurationTest {
     String managed = "{metadata: {labels: {gpupool.io/managed: \"true\"}}, spec: {containers: []}}";
     String plain = "{metadata: {labels: {app: a}}, spec: {containers: []}}";
     assertThat(matches("pods", plain, Optional.of(managed))).isTrue();
+    assertThat(matches("pods", managed, Optional.of(managed))).isFalse();
     assertThat(matches("pods", plain, Optional.of(plain))).isFalse();
+  }
+
+  @ParameterizedTest
+  @CsvSource(
+      delimiter = '|',
+      value = {
+        "false | {metadata: {finalizers: []}}",
+        "false | {metadata: {labels: {app: b, gpupool.io/managed: \"true\"}}}",
+        "false | {metadata: {annotations: {gpupool.io/request: r, other: b}}}",
+        "false | {status: {phase: Succeeded}}",
+        "true | {metadata: {labels: {app: a}}}",
+        "true | {metadata: {labels: {app: a, gpupool.io/managed: \"true\", gpupool.io/new: a}}}",
+        "true | {metadata: {annotations: {gpupool.io/request: forged}}}",
+        "true | {spec: {containers: [{name: a, resources: {limits: {gpupool.io/gpu: 0.2}}}]}}",
+        "true | {spec: {containers: [{name: a, resources: {limits: {}}}]}}",
+        "true | {spec: {containers: [{name: a}]}}",
+      })
+  void conditions_update_matchIfItChangesWhatIsAsked(boolean expected, String change)
+      throws Exception {
+    String old =
+        "{metadata: {finalizers: [batch.kubernetes.io/job-tracking], labels: {app: a,"
+            + " gpupool.io/managed: \"true\"}, annotations: {gpupool.io/request: r, other: a}}, spec:"
+            + " {containers: [{name: a, resources: {limits: {gpupool.io/gpu: 0.5}}}]}, status:"
+            + " {phase: Running}}";
+    String object = json(merged(old, change));
+    assertThat(matches("pods", object, Optional.of(old))).isEqualTo(expected);
+    String template = "{\"spec\": {\"replicas\": %d, \"template\": %s}}";
+    String before = template.formatted(1, json(old));
+    String after = template.formatted(2, object);
+    assertThat(matches("workloads", after, Optional.of(before))).isEqualTo(expected);
+    String cronJob = "{\"spec\": {\"jobTemplate\": %s}}";
+    assertThat(
+            matches("cronjobs", cronJob.formatted(after), Optional.of(cronJob.formatted(before))))
+        .isEqualTo(expected);
+  }
+
+  @Test
+  void conditions_templateWithAnotherImage_match() throws Exception {
+    String template =
+        "{spec: {template: {spec: {containers: [{name: a, image: %s, resources: {limits:"
+            + " {gpupool.io/gpu: 0.5}}}]}}}}";
+    assertThat(matches("workloads", template.formatted("b"), Optional.of(template.formatted("a"))))
+        .isTrue();
+  }
+
+  /** The one with what the other says in its place, field by field of the second level. */
+  @SuppressWarnings("unchecked")
+  private static String merged(String object, String change) {
+    Map<String, Map<String, Object>> all = (Map<String, Map<String, Object>>) tree(object);
+    ((Map<String, Map<String, Object>>) tree(change))
+        .forEach((name, fields) -> all.get(name).putAll(fields));
+    return YAML.asYaml(all);
   }
 
   private static boolean matches(String kind, String object, Optional<String> old)
@@ -140,15 +194,21 @@ class WebhookConfigurationTest {
             .filter(entry -> entry.getName().equals(kind + ".gpupool.io"))
             .findFirst()
             .orElseThrow();
-    String expression = webhook.getMatchConditions().getFirst().getExpression();
     Map<String, Object> variables = new HashMap<>();
     variables.put("object", tree(object));
     variables.put("oldObject", old.isPresent() ? tree(old.get()) : NullValue.NULL_VALUE);
-    return (boolean)
-        CelRuntimeFactory.standardCelRuntimeBuilder()
-            .build()
-            .createProgram(COMPILER.compile(expression).getAst())
-            .eval(variables);
+    for (MatchCondition condition : webhook.getMatchConditions()) {
+      boolean met =
+          (boolean)
+              CelRuntimeFactory.standardCelRuntimeBuilder()
+                  .build()
+                  .createProgram(COMPILER.compile(condition.getExpression()).getAst())
+                  .eval(variables);
+      if (!met) {
+        return false;
+      }
+    }
+    return true;
   }
 
   private static List<MutatingWebhook> webhooks(String kubernetes, String values) {

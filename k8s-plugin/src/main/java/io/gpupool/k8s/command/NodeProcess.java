@@ -101,6 +101,7 @@ final class NodeProcess implements AutoCloseable {
     this.setup = setup;
     PluginOptions options = setup.plugin();
     new ShimFolder(setup.shimFolder()).fillFrom(setup.shimSource());
+    Obstacle.removeFrom(setup.socket());
     agent =
         Agent.start(
             new AgentOptions(
@@ -114,6 +115,7 @@ final class NodeProcess implements AutoCloseable {
                 true),
             EventLoops.create("gpupool-agent", 1));
     if (setup.cdiFile().isPresent()) {
+      Obstacle.removeFrom(setup.cdiFile().get());
       CdiSpec.shared(options.wiring().container()).write(setup.cdiFile().get());
     }
     // Only now, so that no container is given what is not there yet.
@@ -197,7 +199,7 @@ final class NodeProcess implements AutoCloseable {
       Files.deleteIfExists(setup.socket());
       if (setup.cdiFolder().isPresent()) {
         Files.deleteIfExists(setup.cdiFile().orElseThrow());
-        DraPlugin.removeTraces(setup.cdiFolder().get());
+        DraPlugin.removeTraces(setup.cdiFolder().get(), setup.kubeletFolder());
       }
       LOG.info("the release is gone: removed what it had on the node");
     } catch (IOException e) {

@@ -3,6 +3,7 @@ package io.gpupool.k8s.command;
 
 import java.io.IOException;
 import java.nio.file.DirectoryStream;
+import java.nio.file.FileSystemException;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.nio.file.StandardCopyOption;
@@ -26,8 +27,16 @@ final class ShimFolder {
     if (!Files.isDirectory(source)) {
       throw new IOException("there is no folder " + source + " with the shim (--shim-source)");
     }
-    Files.createDirectories(folder);
-    removeTemporary();
+    try {
+      Files.createDirectories(folder);
+      removeTemporary();
+      copyAll(source);
+    } catch (FileSystemException e) {
+      throw Obstacle.named(folder, e);
+    }
+  }
+
+  private void copyAll(Path source) throws IOException {
     try (DirectoryStream<Path> files = Files.newDirectoryStream(source)) {
       for (Path file : files) {
         Path target = folder.resolve(file.getFileName());
@@ -48,6 +57,11 @@ final class ShimFolder {
     Path made = Files.createTempFile(folder, TEMPORARY, "");
     Files.copy(file, made, StandardCopyOption.REPLACE_EXISTING);
     Files.setPosixFilePermissions(made, PosixFilePermissions.fromString("rwxr-xr-x"));
+    put(made, target);
+  }
+
+  private static void put(Path made, Path target) throws IOException {
+    Obstacle.removeFrom(target);
     Files.move(made, target, StandardCopyOption.ATOMIC_MOVE);
   }
 
@@ -57,7 +71,7 @@ final class ShimFolder {
     }
     Path made = folder.resolve(TEMPORARY + target.getFileName());
     Files.createSymbolicLink(made, to);
-    Files.move(made, target, StandardCopyOption.ATOMIC_MOVE);
+    put(made, target);
   }
 
   /** What a killed process has left. */

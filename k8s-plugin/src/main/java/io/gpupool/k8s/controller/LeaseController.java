@@ -45,7 +45,9 @@ public final class LeaseController implements AutoCloseable {
     Releases releases = new Releases(connections, loop, times, random);
     PodWriter writer = new PodWriter(api, calls, loop, times, random);
     nodes = new Nodes(loop, times.nodeGone(), this::isReady);
-    tenants = new NamespaceTenants(connections, loop, times, random, tenant -> refresh(tenant));
+    tenants =
+        new NamespaceTenants(
+            connections, options.holder(), loop, times, random, tenant -> refresh(tenant));
     Port port = new Port(releases);
     pods =
         new Pods(

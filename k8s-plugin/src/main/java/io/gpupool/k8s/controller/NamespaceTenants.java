@@ -27,6 +27,7 @@ final class NamespaceTenants {
   private static final Logger LOG = LoggerFactory.getLogger(NamespaceTenants.class);
 
   private final PoolConnections connections;
+  private final String manager;
   private final Timers timers;
   private final ControllerOptions.Times times;
   private final RandomGenerator random;
@@ -37,15 +38,18 @@ final class NamespaceTenants {
   /**
    * Knows no namespace yet.
    *
+   * @param manager names this cluster's controller as the one that keeps a quota
    * @param changed is given a tenant of which something is known now
    */
   NamespaceTenants(
       PoolConnections connections,
+      String manager,
       Timers timers,
       ControllerOptions.Times times,
       RandomGenerator random,
       Consumer<String> changed) {
     this.connections = connections;
+    this.manager = manager;
     this.timers = timers;
     this.times = times;
     this.random = random;
@@ -58,6 +62,7 @@ final class NamespaceTenants {
     private final Pause pause = new Pause(times.retry(), times.longestRetry(), random);
     private Optional<Quota> wanted = Optional.empty();
     private boolean known;
+    private boolean stale;
     private boolean busy;
     private Optional<PodState> problem = Optional.empty();
 
@@ -73,11 +78,21 @@ final class NamespaceTenants {
       return;
     }
     said.problem().ifPresent(problem -> LOG.warn("{}; its pods get no leases", problem));
+    if (before != null && (before.quota().isPresent() || before.problem().isPresent())) {
+      // What it has set goes, even if none of its pods asks for anything now.
+      Tenant past = tenant(before.tenant());
+      past.stale = true;
+      settle(past);
+    }
     Tenant tenant = tenants.get(said.tenant());
     if (tenant != null) {
       settle(tenant);
     }
     changed.accept(said.tenant());
+  }
+
+  private Tenant tenant(String name) {
+    return tenants.computeIfAbsent(name, Tenant::new);
   }
 
   void gone(String namespace) {
@@ -97,8 +112,7 @@ final class NamespaceTenants {
     }
     Tenant tenant = tenants.get(said.tenant());
     if (tenant == null) {
-      tenant = new Tenant(said.tenant());
-      tenants.put(said.tenant(), tenant);
+      tenant = tenant(said.tenant());
       settle(tenant);
     }
     return tenant.known;
@@ -157,12 +171,13 @@ final class NamespaceTenants {
 
   private void settle(Tenant tenant) {
     Optional<Quota> wanted = wanted(tenant.name);
-    if (tenant.busy || tenant.known && wanted.equals(tenant.wanted)) {
+    if (tenant.busy || tenant.known && !tenant.stale && wanted.equals(tenant.wanted)) {
       return;
     }
     tenant.busy = true;
+    tenant.stale = false;
     CreateTenantRequest.Builder request = CreateTenantRequest.newBuilder().setName(tenant.name);
-    wanted.ifPresent(request::setQuota);
+    wanted.ifPresent(quota -> request.setQuota(quota).setQuotaManager(manager));
     connections
         .admin()
         .createTenant(
@@ -170,21 +185,19 @@ final class NamespaceTenants {
             PoolConnections.answer(
                 made -> done(tenant, wanted),
                 status -> {
-                  if (status.getCode() != Status.Code.ALREADY_EXISTS) {
-                    failed(tenant, status);
-                  } else if (wanted.isEmpty()) {
-                    done(tenant, wanted);
+                  if (status.getCode() == Status.Code.ALREADY_EXISTS) {
+                    compare(tenant, wanted);
                   } else {
-                    compare(tenant, wanted.get());
+                    failed(tenant, status);
                   }
                 }));
   }
 
-  private void compare(Tenant tenant, Quota wanted) {
+  private void compare(Tenant tenant, Optional<Quota> wanted) {
     connections
         .admin()
         .listTenants(
-            ListTenantsRequest.getDefaultInstance(),
+            ListTenantsRequest.newBuilder().setName(tenant.name).build(),
             PoolConnections.answer(
                 reply ->
                     reply.getTenantsList().stream()
@@ -196,13 +209,26 @@ final class NamespaceTenants {
                 status -> failed(tenant, status)));
   }
 
-  private void set(Tenant tenant, TenantInfo info, Quota wanted) {
-    Quota.Builder quota = wanted.toBuilder();
+  /** Whether something is wrong with what a namespace of the tenant says. */
+  private boolean isUnclear(String tenant) {
+    return namespaces.values().stream()
+        .anyMatch(said -> said.tenant().equals(tenant) && said.problem().isPresent());
+  }
+
+  /** Sets what the namespaces say; where they say nothing, what they said before goes. */
+  private void set(Tenant tenant, TenantInfo info, Optional<Quota> wanted) {
+    boolean isOwn = info.getQuotaManager().equals(manager);
+    if (wanted.isEmpty() && (!isOwn || isUnclear(tenant.name))) {
+      done(tenant, wanted);
+      return;
+    }
+    Quota.Builder quota = wanted.map(Quota::toBuilder).orElseGet(Quota::newBuilder);
+    String keeper = wanted.isPresent() ? manager : "";
     if (info.getQuota().hasMaxPriority()) {
       quota.setMaxPriority(info.getQuota().getMaxPriority());
     }
-    if (quota.build().equals(info.getQuota())) {
-      done(tenant, Optional.of(wanted));
+    if (quota.build().equals(info.getQuota()) && keeper.equals(info.getQuotaManager())) {
+      done(tenant, wanted);
       return;
     }
     connections
@@ -211,10 +237,10 @@ final class NamespaceTenants {
             SetQuotaRequest.newBuilder()
                 .setName(tenant.name)
                 .setQuota(quota)
+                .setQuotaManager(keeper)
                 .setIfRevision(info.getRevision())
                 .build(),
-            PoolConnections.answer(
-                set -> done(tenant, Optional.of(wanted)), status -> failed(tenant, status)));
+            PoolConnections.answer(set -> done(tenant, wanted), status -> failed(tenant, status)));
   }
 
   private void done(Tenant tenant, Optional<Quota> wanted) {

@@ -56,7 +56,7 @@ final class ClaimLeases {
 
   private final Pool pool;
   private final Map<Key, Entry> entries = new HashMap<>();
-  private final Map<String, ClaimReading.Refused> refused = new HashMap<>();
+  private final EventLimit limit = new EventLimit();
 
   ClaimLeases(Pool pool) {
     this.pool = pool;
@@ -67,15 +67,14 @@ final class ClaimLeases {
     switch (reading) {
       case ClaimReading.Nothing nothing -> {
         end(claim, key -> true);
-        refused.remove(claim);
       }
       case ClaimReading.Refused refusal -> {
         end(claim, key -> true);
-        refuse(claim, refusal);
+        refuse(refusal);
       }
       case ClaimReading.Wanted wanted -> {
         end(claim, key -> !key.pod().equals(wanted.pod().uid()));
-        wanted.other().ifPresentOrElse(other -> refuse(claim, other), () -> refused.remove(claim));
+        wanted.other().ifPresent(this::refuse);
         if (!entries.containsKey(Key.of(wanted))) {
           Entry entry = new Entry(wanted);
           entries.put(Key.of(wanted), entry);
@@ -85,9 +84,13 @@ final class ClaimLeases {
     }
   }
 
-  private void refuse(String claim, ClaimReading.Refused refusal) {
-    if (!refusal.equals(refused.put(claim, refusal))) {
-      pool.tell(refusal.pod(), true, "ClaimRefused", refusal.reason());
+  private void refuse(ClaimReading.Refused refusal) {
+    warn(refusal.pod(), "ClaimRefused", refusal.reason());
+  }
+
+  private void warn(ClaimReading.Pod pod, String reason, String message) {
+    if (limit.admits(pod.uid(), reason, message)) {
+      pool.tell(pod, true, reason, message);
     }
   }
 
@@ -133,7 +136,6 @@ final class ClaimLeases {
     private Optional<String> lease = Optional.empty();
     private boolean over;
     private int failures;
-    private String told = "";
 
     Entry(ClaimReading.Wanted wanted) {
       this.wanted = wanted;
@@ -164,7 +166,6 @@ final class ClaimLeases {
     public void granted(String id) {
       lease = Optional.of(id);
       failures = 0;
-      told = "";
       LOG.info("claim {} has lease {}", wanted.name(), id);
     }
 
@@ -176,9 +177,10 @@ final class ClaimLeases {
       hold = Optional.empty();
       boolean lost = lease.isPresent();
       lease = Optional.empty();
-      if (!told.equals(reason)) {
-        told = reason;
-        pool.tell(wanted.pod(), true, lost ? "LeaseLost" : "LeaseRefused", reason);
+      if (lost) {
+        pool.tell(wanted.pod(), true, "LeaseLost", reason);
+      } else {
+        warn(wanted.pod(), "LeaseRefused", reason);
       }
       pool.later(failures++, this::ask);
     }

@@ -43,7 +43,7 @@ public final class DraPlugin implements AutoCloseable {
   private String problem = "";
 
   private DraPlugin(Path kubeletFolder, NodeClaims claims, EventLoopGroup loops) {
-    endpoint = kubeletFolder.resolve("plugins").resolve(DraNames.DRIVER).resolve("dra.sock");
+    endpoint = endpointFolder(kubeletFolder).resolve("dra.sock");
     registration = kubeletFolder.resolve("plugins_registry").resolve(DraNames.DRIVER + "-reg.sock");
     service = new DraService(claims);
     this.loops = loops;
@@ -73,9 +73,14 @@ public final class DraPlugin implements AutoCloseable {
     return plugin;
   }
 
-  /** Removes the files of all claims, when nobody will be asked to. */
-  public static void removeTraces(Path cdiFolder) throws IOException {
+  private static Path endpointFolder(Path kubeletFolder) {
+    return kubeletFolder.resolve("plugins").resolve(DraNames.DRIVER);
+  }
+
+  /** Removes the files of all claims, when nobody will be asked to, and the driver's folder. */
+  public static void removeTraces(Path cdiFolder, Path kubeletFolder) throws IOException {
     NodeClaims.unprepareAll(cdiFolder);
+    Files.deleteIfExists(endpointFolder(kubeletFolder));
   }
 
   /** Whether the kubelet knows it. */

@@ -58,6 +58,35 @@ class ShimFolderTest {
   }
 
   @Test
+  void libraries_emptyFoldersInTheirPlace_areReplaced() throws IOException {
+    Path target = folder.resolve("run/shim");
+    Files.createDirectories(target.resolve("libcuda.so.1"));
+    Files.createDirectories(target.resolve("libcuda.so"));
+    new ShimFolder(target).fillFrom(source("text"));
+    assertThat(target.resolve("libcuda.so.1")).isRegularFile().hasContent("text");
+    assertThat(target.resolve("libcuda.so")).isSymbolicLink().hasContent("text");
+  }
+
+  @Test
+  void libraries_folderWithSomethingInTheirPlace_saysWhatToDo() throws IOException {
+    Path target = folder.resolve("run/shim");
+    Path inTheWay = Files.createDirectories(target.resolve("libcuda.so.1/precious")).getParent();
+    assertThatThrownBy(() -> new ShimFolder(target).fillFrom(source("text")))
+        .isInstanceOf(IOException.class)
+        .hasMessageContaining(inTheWay + " is in the way: it is a folder with something in it")
+        .hasMessageContaining("remove or repair it on the node");
+    assertThat(inTheWay.resolve("precious")).exists();
+  }
+
+  @Test
+  void folder_fileInItsPlace_saysWhatToDo() throws IOException {
+    Path target = Files.writeString(folder.resolve("shim"), "x");
+    assertThatThrownBy(() -> new ShimFolder(target).fillFrom(source("text")))
+        .isInstanceOf(IOException.class)
+        .hasMessageContaining(target + " is in the way: it is no folder");
+  }
+
+  @Test
   void removal_leavesNothing() throws IOException {
     Path target = folder.resolve("run/shim");
     ShimFolder shim = new ShimFolder(target);

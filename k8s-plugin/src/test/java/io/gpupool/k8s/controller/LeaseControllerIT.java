@@ -10,6 +10,7 @@ import io.fabric8.kubernetes.api.model.ContainerBuilder;
 import io.fabric8.kubernetes.api.model.ContainerStatusBuilder;
 import io.fabric8.kubernetes.api.model.NamespaceBuilder;
 import io.fabric8.kubernetes.api.model.Pod;
+import io.gpupool.control.v1.CreateTenantRequest;
 import io.gpupool.control.v1.DeleteTenantReply;
 import io.gpupool.control.v1.DeleteTenantRequest;
 import io.gpupool.control.v1.LeaseInfo;
@@ -301,6 +302,73 @@ class LeaseControllerIT {
                 .build());
     await().until(() -> pool.leases().size() == 2);
     assertThat(quotaOf("research")).isEqualTo(Quota.newBuilder().setGpus(0.75).build());
+  }
+
+  @Test
+  void namespace_quotaAnnotationIsRemoved_takesAwayTheQuotaThatItHasSet() {
+    createTeam("0.5");
+    cluster.create("team", "one", Map.of("main", part("0.5")), pod -> pod);
+    await().until(() -> pool.leases().size() == 1);
+    cluster.create("team", "two", Map.of("main", part("0.5")), pod -> pod);
+    await().until(() -> pool.waiting() == 1);
+    annotateTeam("many");
+    await()
+        .untilAsserted(() ->
+            assertThat(
+                    TestCluster.condition(
+                        cluster.client.pods().inNamespace("team").withName("two").get()))
+                .hasValueSatisfying(
+                    condition -> assertThat(condition.getMessage()).contains("'many'")));
+    assertThat(quotaOf("team").getGpus()).as("while it makes no sense").isEqualTo(0.5);
+    annotateTeam(null);
+    await().until(() -> pool.leases().size() == 2);
+    assertThat(quotaOf("team")).isEqualTo(Quota.getDefaultInstance());
+  }
+
+  @Test
+  void namespace_quotaAnnotationIsRemovedWhileNoControllerRuns_takesAwayItsQuota()
+      throws Exception {
+    createTeam("0.5");
+    cluster.create("team", "one", Map.of("main", part("0.5")), pod -> pod);
+    await().until(() -> pool.leases().size() == 1);
+    controller.close();
+    annotateTeam(null);
+    controller = pool.controller(cluster.client);
+    cluster.create("team", "two", Map.of("main", part("0.5")), pod -> pod);
+    await().until(() -> pool.leases().size() == 2);
+    assertThat(quotaOf("team")).isEqualTo(Quota.getDefaultInstance());
+  }
+
+  @Test
+  void namespace_withoutQuota_leavesTheOneThatWasSetByHand() {
+    Quota byHand = Quota.newBuilder().setGpus(0.5).build();
+    pool.admin(admin ->
+        admin.createTenant(
+            CreateTenantRequest.newBuilder().setName("team").setQuota(byHand).build()));
+    cluster
+        .client
+        .resource(new NamespaceBuilder().withNewMetadata().withName("team").endMetadata().build())
+        .create();
+    cluster.create("team", "one", Map.of("main", part("0.5")), pod -> pod);
+    await().until(() -> pool.leases().size() == 1);
+    assertThat(quotaOf("team")).isEqualTo(byHand);
+  }
+
+  private void annotateTeam(String gpus) {
+    cluster
+        .client
+        .namespaces()
+        .withName("team")
+        .edit(namespace -> {
+          NamespaceBuilder builder = new NamespaceBuilder(namespace);
+          return gpus == null
+              ? builder.editMetadata().removeFromAnnotations(Names.QUOTA_GPUS).endMetadata().build()
+              : builder
+                  .editMetadata()
+                  .addToAnnotations(Names.QUOTA_GPUS, gpus)
+                  .endMetadata()
+                  .build();
+        });
   }
 
   /** The namespace {@code team}, of which an annotation says how many GPUs it may have. */

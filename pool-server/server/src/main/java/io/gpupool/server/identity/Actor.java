@@ -42,6 +42,17 @@ public record Actor(String tenant, Role role, Optional<TokenHash> token, Optiona
     return role == Role.ADMIN || owner.equals(tenant);
   }
 
+  /** Whether it may see a lease, or the request for one. */
+  public boolean maySee(String owner, Optional<LeasePod> pod) {
+    return maySee(owner) || isOfNode(pod);
+  }
+
+  /** A node of a cluster sees what is for its own pods. */
+  private boolean isOfNode(Optional<LeasePod> pod) {
+    Optional<String> node = login.filter(l -> role == Role.READ_ONLY).flatMap(Login::node);
+    return node.isPresent() && pod.flatMap(LeasePod::node).equals(node);
+  }
+
   /** How the record of changes names it. */
   public String text() {
     if (login.isPresent()) {

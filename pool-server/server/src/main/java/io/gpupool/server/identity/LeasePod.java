@@ -3,20 +3,27 @@ package io.gpupool.server.identity;
 
 import io.gpupool.control.v1.PodRef;
 import java.util.List;
+import java.util.Optional;
 
 /**
  * The pod of a Kubernetes cluster for which a lease is; who asked for the lease answers for it.
  *
  * @param containers that may use the lease
+ * @param node on which it runs, as far as is known
  */
-public record LeasePod(String uid, String namespace, String name, List<String> containers) {
+public record LeasePod(
+    String uid, String namespace, String name, List<String> containers, Optional<String> node) {
   public LeasePod {
     containers = List.copyOf(containers);
   }
 
   public static LeasePod of(PodRef message) {
     return new LeasePod(
-        message.getUid(), message.getNamespace(), message.getName(), message.getContainersList());
+        message.getUid(),
+        message.getNamespace(),
+        message.getName(),
+        message.getContainersList(),
+        Optional.of(message.getNode()).filter(node -> !node.isEmpty()));
   }
 
   public PodRef message() {
@@ -25,6 +32,7 @@ public record LeasePod(String uid, String namespace, String name, List<String> c
         .setNamespace(namespace)
         .setName(name)
         .addAllContainers(containers)
+        .setNode(node.orElse(""))
         .build();
   }
 

@@ -508,7 +508,7 @@ public final class LeaseQueue {
             }
           } else {
             remove(entry);
-            refuse(entry, Cause.CAUSE_NO_MATCH, never.reason());
+            refuse(entry, Cause.CAUSE_NO_MATCH, reason(never, entry.request));
           }
         }
         case Turn.Later later -> {
@@ -546,7 +546,8 @@ public final class LeaseQueue {
   private String reason(Turn turn, Request request) {
     return switch (turn) {
       case Turn.Now now -> "it is its turn";
-      case Turn.Never never -> never.reason();
+      case Turn.Never never ->
+          never.reason() + (never.tooLarge() ? "; " + request.howToAskForLess() : "");
       case Turn.Later later -> leases.whyNot(later.full(), request);
       case Turn.Barred barred -> barred.reason();
       case Turn.Behind behind ->

@@ -5,7 +5,6 @@ import io.gpupool.server.capacity.Capacity;
 import io.gpupool.server.capacity.Members;
 import io.gpupool.server.control.Timers;
 import io.gpupool.server.gpu.Gpu;
-import io.gpupool.server.gpu.Share;
 import io.gpupool.server.identity.Actor;
 import io.gpupool.server.identity.LeaseSecret;
 import io.gpupool.server.identity.TokenHash;
@@ -54,7 +53,6 @@ public final class Leases {
   private static final int LOOKS = 20;
   private static final long LOOK_MILLIS = 50;
   private static final int MAX_LEASES = 4096;
-  private static final int NAMED_IN_REASON = 3;
   private static final Logger LOG = LoggerFactory.getLogger(Leases.class);
 
   private final Grants grants;
@@ -748,45 +746,10 @@ public final class Leases {
     }
   }
 
-  /** Why a request finds no room, and what its holder can do; names nobody it must not see. */
+  /** Why a request finds no room, and what its holder can do. */
   String whyNot(Outcome.Full full, Request request) {
-    Gpu gpu = full.best().gpu();
-    if (capacity.isDraining(gpu.server())) {
-      return "what could serve it is on servers that drain, such as "
-          + gpu.label()
-          + "; wait for others, or have an admin undo it with 'gpupool server uncordon "
-          + gpu.server()
-          + "'";
-    }
-    String best = "largest free fraction is " + full.best().free() + " on " + full.best().label();
-    if (request.ask().gpus() > 1) {
-      best = full.fitting() + " of these are free now, beyond them the " + best;
-    }
-    String holders =
-        leases.values().stream()
-            .filter(lease -> lease.parts.stream().anyMatch(full.best()::holds))
-            .limit(NAMED_IN_REASON)
-            .map(lease ->
-                "lease "
-                    + lease.id
-                    + " ("
-                    + (request.actor().maySee(lease.tenant)
-                        ? lease.holder.toString()
-                        : "another tenant's")
-                    + ", "
-                    + on(lease, gpu)
-                    + ")")
-            .collect(Collectors.joining(" or "));
-    return best
-        + "; ask for less (-m or -p)"
-        + (holders.isEmpty() ? "" : " or wait for " + holders);
-  }
-
-  private static Share on(Lease lease, Gpu gpu) {
-    return lease.parts.stream()
-        .filter(part -> part.gpu().equals(gpu))
-        .map(Part::share)
-        .reduce(Share.NONE, Share::plus);
+    return new Shortage(full, request)
+        .explain(capacity.isDraining(full.best().gpu().server()), leases.values());
   }
 
   private static String describe(List<Part> parts) {

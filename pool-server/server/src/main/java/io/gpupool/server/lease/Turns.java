@@ -70,8 +70,12 @@ final class Turns {
      */
     record Barred(Waiting waiting, String reason, boolean ever) implements Turn {}
 
-    /** It can never be served. */
-    record Never(Waiting waiting, String reason) implements Turn {}
+    /**
+     * It can never be served.
+     *
+     * @param tooLarge whether a smaller share could be
+     */
+    record Never(Waiting waiting, String reason, boolean tooLarge) implements Turn {}
   }
 
   /** Decides for all that wait; the turns come in the order of their places in the queue. */
@@ -117,7 +121,8 @@ final class Turns {
                       ? new Turn.Now(waiting, parts)
                       : new Turn.Behind(waiting, kept.getFirst()));
       case Outcome.Full full -> new Turn.Later(waiting, full);
-      case Outcome.Impossible(String reason) -> new Turn.Never(waiting, reason);
+      case Outcome.Impossible(String reason, boolean tooLarge) ->
+          new Turn.Never(waiting, reason, tooLarge);
     };
   }
 

@@ -50,10 +50,13 @@ final class KubernetesIssuer implements Issuer {
     }
     String account = subject.substring(ACCOUNT.length()).replace(':', '/');
     if (options.admins().contains(account)) {
-      return new Login(subject, "", List.of("admin"), "", validUntilMillis);
+      return new Login(subject, "", List.of("admin"), validUntilMillis);
     }
     if (options.readers().contains(account)) {
-      return new Login(subject, "", List.of("read-only"), "", validUntilMillis);
+      // Of a token that is bound to a pod, the cluster says on which node that is.
+      Optional<String> node =
+          nested(claims, "node").flatMap(of -> of.text("name")).filter(name -> !name.isEmpty());
+      return new Login(subject, "", List.of("read-only"), "", node, validUntilMillis);
     }
     Optional<String> pod = nested(claims, "pod").flatMap(of -> of.text("uid"));
     return new Login(
@@ -62,6 +65,7 @@ final class KubernetesIssuer implements Issuer {
         List.of(),
         pod.filter(uid -> !uid.isEmpty())
             .orElseThrow(() -> new LoginException("it is no pod's (kubernetes.io.pod.uid)")),
+        Optional.empty(),
         validUntilMillis);
   }
 

@@ -2,6 +2,7 @@
 package io.gpupool.server.oidc;
 
 import java.util.List;
+import java.util.Optional;
 
 /**
  * What an issuer says of one who has logged in with it.
@@ -9,10 +10,21 @@ import java.util.List;
  * @param subject the issuer's name for him
  * @param roles as they stand in the token; those that a pool does not know mean nothing
  * @param podUid of the pod whose token it is; empty: it is no pod's
+ * @param node of a cluster, of which it is the agent
  * @param validUntilMillis since 1970
  */
 public record Login(
-    String subject, String tenant, List<String> roles, String podUid, long validUntilMillis) {
+    String subject,
+    String tenant,
+    List<String> roles,
+    String podUid,
+    Optional<String> node,
+    long validUntilMillis) {
+  /** Of somebody who is no pod and no node. */
+  public Login(String subject, String tenant, List<String> roles, long validUntilMillis) {
+    this(subject, tenant, roles, "", Optional.empty(), validUntilMillis);
+  }
+
   public Login {
     roles = List.copyOf(roles);
   }

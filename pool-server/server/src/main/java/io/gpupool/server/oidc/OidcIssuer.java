@@ -44,7 +44,7 @@ final class OidcIssuer implements Issuer {
     String subject =
         claims.text("sub").orElseThrow(() -> new LoginException("it is of nobody (sub)"));
     return new Login(
-        subject, tenants.getFirst(), claims.texts(options.roleClaim()), "", validUntilMillis);
+        subject, tenants.getFirst(), claims.texts(options.roleClaim()), validUntilMillis);
   }
 
   @Override

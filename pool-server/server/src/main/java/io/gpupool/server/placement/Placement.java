@@ -85,8 +85,12 @@ public final class Placement {
      */
     record Placed(List<Part> parts) implements Outcome {}
 
-    /** No GPU of the pool could ever serve it. */
-    record Impossible(String reason) implements Outcome {}
+    /**
+     * No GPU of the pool could ever serve it.
+     *
+     * @param tooLarge whether one could serve a smaller share
+     */
+    record Impossible(String reason, boolean tooLarge) implements Outcome {}
 
     /** It has to wait for others; {@code best} is the offer that comes closest of how many GPUs. */
     record Full(Offer best, int fitting) implements Outcome {}
@@ -135,14 +139,14 @@ public final class Placement {
       }
     }
     if (!suits) {
-      return new Outcome.Impossible(noneSuits(ask, snapshot));
+      return new Outcome.Impossible(noneSuits(ask, snapshot), false);
     }
     int most = Candidates.mostOf(able.values().stream(), ask.maxServers());
     if (most >= ask.gpus()) {
       return new Outcome.Full(closest(ask, tenant, selection, snapshot), fitting);
     }
     return new Outcome.Impossible(
-        most == 0 ? tooLarge(suiting(ask, tenant, snapshot)) : tooFew(ask, most, able));
+        most == 0 ? tooLarge(suiting(ask, tenant, snapshot)) : tooFew(ask, most, able), most == 0);
   }
 
   private static String tooFew(Ask ask, int most, Map<String, Integer> able) {
@@ -163,13 +167,12 @@ public final class Placement {
   private static String tooLarge(List<Offer> suiting) {
     Offer largest =
         suiting.stream().max(Comparator.comparingLong(o -> o.whole().memoryBytes())).orElseThrow();
-    return (largest.whole().equals(largest.gpu().whole())
-            ? "the largest GPU that matches is " + largest.gpu().describe()
-            : "the largest that matches is "
-                + largest.whole()
-                + (largest.partition().isPresent() ? " in " : " outside the partitions of ")
-                + largest.label())
-        + "; ask for less (-m or -p)";
+    return largest.whole().equals(largest.gpu().whole())
+        ? "the largest GPU that matches is " + largest.gpu().describe()
+        : "the largest that matches is "
+            + largest.whole()
+            + (largest.partition().isPresent() ? " in " : " outside the partitions of ")
+            + largest.label();
   }
 
   private static String noneSuits(Ask ask, List<Offer> snapshot) {

@@ -97,6 +97,9 @@ public final class LeaseTerms {
         isName(pod.namespace()) && isName(pod.name()),
         "a pod is to be named by its namespace and name, too");
     require(
+        pod.node().stream().allMatch(LeaseTerms::isName),
+        "a pod's node is to be named by its name");
+    require(
         !pod.containers().isEmpty() && pod.containers().size() <= MAX_CONTAINERS,
         "a pod's lease is for 1 to " + MAX_CONTAINERS + " of its containers");
     require(

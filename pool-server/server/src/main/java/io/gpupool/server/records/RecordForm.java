@@ -151,17 +151,24 @@ public final class RecordForm {
         .setNamespace(pod.namespace())
         .setName(pod.name())
         .addAllContainers(pod.containers())
+        .setNode(pod.node().orElse(""))
         .build();
   }
 
   private static LeasePod pod(PodRecord record) {
     return new LeasePod(
-        record.getUid(), record.getNamespace(), record.getName(), record.getContainersList());
+        record.getUid(),
+        record.getNamespace(),
+        record.getName(),
+        record.getContainersList(),
+        named(record.getNode()));
   }
 
   static TenantRecord tenant(Tenant tenant) {
     TenantRecord.Builder record =
-        TenantRecord.newBuilder().setCreatedAtMillis(tenant.createdAtMillis());
+        TenantRecord.newBuilder()
+            .setCreatedAtMillis(tenant.createdAtMillis())
+            .setQuotaManager(tenant.quotaManager());
     Quota quota = tenant.quota();
     quota.gpuMillis().ifPresent(millis -> record.setGpuMillis(Math.toIntExact(millis)));
     quota.memoryBytes().ifPresent(record::setMemoryBytes);
@@ -181,7 +188,8 @@ public final class RecordForm {
             record.hasMaxPriority()
                 ? OptionalInt.of(record.getMaxPriority())
                 : OptionalInt.empty()),
-        record.getCreatedAtMillis());
+        record.getCreatedAtMillis(),
+        record.getQuotaManager());
   }
 
   static UseRecord use(Use use) {

@@ -44,4 +44,17 @@ public record Request(
       Ask ask, int priority, long waitMillis, HolderName holder, Actor actor, String tenant) {
     this(ask, priority, waitMillis, holder, actor, tenant, LeaseLimits.NONE);
   }
+
+  /** What its holder can do to ask for less, in the words of the interface it was made with. */
+  public String howToAskForLess() {
+    if (pod.isEmpty()) {
+      return "ask for less (-m or -p)";
+    }
+    if (ask.partition().isPresent()) {
+      return "lower the capacity that the claim requests";
+    }
+    return ask.size() instanceof Ask.Size.Memory
+        ? "lower gpupool.io/gpu-memory"
+        : "lower gpupool.io/gpu";
+  }
 }

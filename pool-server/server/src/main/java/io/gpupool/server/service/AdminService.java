@@ -31,6 +31,7 @@ import io.gpupool.control.v1.TenantInfo;
 import io.gpupool.control.v1.UncordonServerRequest;
 import io.gpupool.server.capacity.Partitions;
 import io.gpupool.server.gpu.Gpu;
+import io.gpupool.server.identity.HolderName;
 import io.gpupool.server.identity.TokenHash;
 import io.gpupool.server.lease.Drains;
 import io.gpupool.server.lease.LeaseQueue;
@@ -144,7 +145,7 @@ public final class AdminService extends PoolAdminGrpc.PoolAdminImplBase {
 
   @Override
   public void listTenants(ListTenantsRequest request, StreamObserver<ListTenantsReply> reply) {
-    answer(reply, () -> view.tenants(Access.actor()));
+    answer(reply, () -> view.tenants(Access.actor(), request.getName()));
   }
 
   @Override
@@ -152,7 +153,11 @@ public final class AdminService extends PoolAdminGrpc.PoolAdminImplBase {
     answer(
         reply,
         () -> {
-          tenants.create(Access.actor(), request.getName(), AdminView.quota(request.getQuota()));
+          tenants.create(
+              Access.actor(),
+              request.getName(),
+              AdminView.quota(request.getQuota()),
+              HolderName.plain(request.getQuotaManager()));
           return view.tenant(request.getName());
         });
   }
@@ -166,6 +171,7 @@ public final class AdminService extends PoolAdminGrpc.PoolAdminImplBase {
               Access.actor(),
               request.getName(),
               AdminView.quota(request.getQuota()),
+              HolderName.plain(request.getQuotaManager()),
               request.getIfRevision());
           queue.settle();
           return view.tenant(request.getName());

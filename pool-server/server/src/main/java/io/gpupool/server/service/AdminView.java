@@ -68,9 +68,14 @@ public final class AdminView {
   }
 
   ListTenantsReply tenants(Actor actor) {
+    return tenants(actor, "");
+  }
+
+  /** The tenant of this name alone; of an empty name: all. */
+  ListTenantsReply tenants(Actor actor, String name) {
     ListTenantsReply.Builder reply = ListTenantsReply.newBuilder();
     for (Map.Entry<String, Versioned<Tenant>> tenant : tenants.all().entrySet()) {
-      if (actor.maySee(tenant.getKey())) {
+      if (actor.maySee(tenant.getKey()) && (name.isEmpty() || name.equals(tenant.getKey()))) {
         reply.addTenants(info(tenant.getKey(), tenant.getValue()));
       }
     }
@@ -178,6 +183,7 @@ public final class AdminView {
         .setUsedLeases(use.leases())
         .setCreatedAtMillis(tenant.value().createdAtMillis())
         .setRevision(tenant.revision())
+        .setQuotaManager(tenant.value().quotaManager())
         .build();
   }
 

@@ -33,6 +33,7 @@ import io.gpupool.server.placement.Ask;
 import io.gpupool.server.placement.Placement.Part;
 import io.gpupool.server.records.Ailment;
 import io.gpupool.server.records.Bulletin;
+import io.gpupool.server.records.Request;
 import io.gpupool.server.records.ServerEntry;
 import io.gpupool.server.records.Use;
 import io.gpupool.server.records.WaitingRequest;
@@ -338,14 +339,14 @@ public final class PoolView {
             .orElse(1.0);
   }
 
-  /** Those of the caller's tenant; an admin sees all. */
+  /** Those of the caller's tenant, or of the pods of the caller's node; an admin sees all. */
   ListLeasesReply leases(Actor actor) {
     ListLeasesReply.Builder reply = ListLeasesReply.newBuilder();
     List<Lease> all = new ArrayList<>(leases.all());
     all.addAll(leases.ofOthers());
     Map<String, Bulletin> told = bulletins.all();
     for (Lease lease : all) {
-      if (actor.maySee(lease.tenant)) {
+      if (actor.maySee(lease.tenant, lease.pod)) {
         reply.addLeases(info(lease, told));
       }
     }
@@ -413,7 +414,7 @@ public final class PoolView {
   ListQueueReply queue(Actor actor) {
     ListQueueReply.Builder reply = ListQueueReply.newBuilder();
     for (LeaseQueue.Entry entry : queue.all()) {
-      if (!actor.maySee(entry.request.tenant())) {
+      if (!actor.maySee(entry.request.tenant(), entry.request.pod())) {
         continue;
       }
       QueueInfo.Builder info =
@@ -434,7 +435,8 @@ public final class PoolView {
       reply.addRequests(info);
     }
     for (LeaseQueue.Elsewhere entry : queue.elsewhere()) {
-      if (actor.maySee(entry.waiting().request().tenant())) {
+      Request request = entry.waiting().request();
+      if (actor.maySee(request.tenant(), request.pod())) {
         reply.addRequests(info(entry));
       }
     }

@@ -62,7 +62,18 @@ public final class Tenants {
                 + t.quota().maxPriority().getAsInt());
   }
 
+  /** Makes one whose quota is set by hand. */
   public void create(Actor actor, String name, Quota quota)
+      throws RefusedException, StateException {
+    create(actor, name, quota, "");
+  }
+
+  /**
+   * Makes one.
+   *
+   * @param quotaManager the program that keeps the quota as it is; empty: none
+   */
+  public void create(Actor actor, String name, Quota quota, String quotaManager)
       throws RefusedException, StateException {
     Names.check("a tenant", name);
     records.transact(draft -> {
@@ -70,19 +81,29 @@ public final class Tenants {
         throw new RefusedException(
             RefusedException.Why.EXISTS, "there is a tenant '" + name + "' already");
       }
-      draft.put(Kinds.TENANTS, name, new Tenant(quota, timers.wallMillis()));
+      draft.put(Kinds.TENANTS, name, new Tenant(quota, timers.wallMillis(), quotaManager));
       audit.note(draft, actor, "tenant.create", name, "");
       return null;
     });
   }
 
-  /** Leases that are over a lower quota go on. */
+  /** Sets all limits anew, by hand. */
   public void setQuota(Actor actor, String name, Quota quota, long ifRevision)
+      throws RefusedException, StateException {
+    setQuota(actor, name, quota, "", ifRevision);
+  }
+
+  /**
+   * Sets all limits anew. Leases that are over a lower quota go on.
+   *
+   * @param quotaManager the program that keeps the quota as it is; empty: none
+   */
+  public void setQuota(Actor actor, String name, Quota quota, String quotaManager, long ifRevision)
       throws RefusedException, StateException {
     records.transact(draft -> {
       Tenant before = require(draft, name);
       requireUnchanged(draft, name, ifRevision);
-      draft.put(Kinds.TENANTS, name, new Tenant(quota, before.createdAtMillis()));
+      draft.put(Kinds.TENANTS, name, new Tenant(quota, before.createdAtMillis(), quotaManager));
       audit.note(draft, actor, "tenant.quota", name, quota.describe());
       return null;
     });

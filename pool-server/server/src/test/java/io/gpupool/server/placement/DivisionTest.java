@@ -148,7 +148,7 @@ class DivisionTest {
     assertThat(Placement.place(named, "red", offers))
         .isEqualTo(
             new Outcome.Impossible(
-                "no GPU that matches has a partition 'ours' that this tenant may use"));
+                "no GPU that matches has a partition 'ours' that this tenant may use", false));
     Ask half = ask(new Ask.Size.Fraction(0.5), Optional.of("any"));
     assertThat(placed(half, "red", offers).share()).isEqualTo(new Share(125 * MIB, 1250));
     assertThat(Placement.place(ask(new Ask.Size.Fraction(1), Optional.empty()), "blue", offers))

@@ -47,7 +47,7 @@ class RecordFormTest {
     for (int i = 0; i < 500; i++) {
       assertRoundTrip(Kinds.DIVISIONS, division());
       assertRoundTrip(Kinds.GRANTS, grant());
-      assertRoundTrip(Kinds.TENANTS, new Tenant(quota(), random.nextLong(1L << 42)));
+      assertRoundTrip(Kinds.TENANTS, new Tenant(quota(), random.nextLong(1L << 42), text()));
       assertRoundTrip(
           Kinds.USES, new Use(random.nextInt(9999), random.nextLong(1L << 50), random.nextInt(99)));
       assertRoundTrip(Kinds.TOKENS, token());
@@ -139,7 +139,7 @@ class RecordFormTest {
         new HolderName(text(), random.nextInt(), text(), text()),
         text(),
         maybe(() -> TokenHash.of(text())),
-        maybe(() -> new LeasePod(text(), text(), text(), some(this::text))),
+        maybe(() -> new LeasePod(text(), text(), text(), some(this::text), maybe(this::text))),
         some(() ->
             new GrantRecord.PartRecord(
                 new GpuKey(text(), text()),

@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: Apache-2.0
+package io.gpupool.server.lease;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import io.gpupool.control.v1.Cause;
+import io.gpupool.server.identity.Actor;
+import io.gpupool.server.identity.HolderName;
+import io.gpupool.server.identity.LeasePod;
+import io.gpupool.server.limits.LeaseLimits;
+import io.gpupool.server.placement.Ask;
+import io.gpupool.server.placement.PlacementTest;
+import io.gpupool.server.records.Request;
+import java.util.List;
+import java.util.Map;
+import java.util.Optional;
+import java.util.OptionalInt;
+import org.junit.jupiter.api.Test;
+
+/** Requests that a cluster's controller, an admin, makes for pods of several namespaces. */
+class ShortageTest {
+  private static final long GIB = 1L << 30;
+  private static final Ask.Size WHOLE = new Ask.Size.Fraction(1);
+
+  private final Ground ground = new Ground(List.of(PlacementTest.gpu("host:7642", 0, 8 * GIB)));
+
+  @Test
+  void pod_gpuIsHeldByAnotherNamespace_isNotToldByWhom() {
+    ask("kubernetes/one", "team", "holder", WHOLE);
+    assertThat(ask("kubernetes/one", "other", "spy", WHOLE))
+        .contains("; lower gpupool.io/gpu or wait for lease L1 (not of this namespace, 8.0 GiB")
+        .doesNotContain("holder", "team", "-m", "pid");
+  }
+
+  @Test
+  void pod_gpuIsHeldByNamespaceOfTheSameNameInAnotherCluster_isNotToldByWhom() {
+    ask("kubernetes/one", "team", "holder", WHOLE);
+    assertThat(ask("kubernetes/two", "team", "next", WHOLE)).doesNotContain("holder");
+  }
+
+  @Test
+  void pod_gpuIsHeldByItsOwnNamespace_isToldByWhichPod() {
+    ask("kubernetes/one", "team", "holder", WHOLE);
+    assertThat(ask("kubernetes/one", "team", "next", new Ask.Size.Memory(GIB)))
+        .contains("lower gpupool.io/gpu-memory or wait for lease L1 (pod team/holder, 8.0 GiB");
+  }
+
+  @Test
+  void pod_asksForMoreThanThereIs_isToldWhichResourceToLower() {
+    assertThat(ask("kubernetes/one", "team", "large", new Ask.Size.Memory(9 * GIB)))
+        .endsWith("; lower gpupool.io/gpu-memory");
+  }
+
+  private String ask(String user, String namespace, String pod, Ask.Size size) {
+    Asker asker = new Asker();
+    Request request =
+        new Request(
+            new Ask(1, size, OptionalInt.empty(), Map.of()),
+            0,
+            0,
+            new HolderName(namespace + "/" + pod, 0, "main", user),
+            Actor.ANYONE,
+            "",
+            LeaseLimits.NONE,
+            Optional.of(
+                new LeasePod("uid-" + pod, namespace, pod, List.of("main"), Optional.empty())));
+    var unused = ground.queue.ask(request, asker);
+    return asker.reason;
+  }
+
+  private static final class Asker implements LeaseQueue.Asker {
+    private String reason = "";
+
+    @Override
+    public void queued(int place, String why) {
+      reason = why;
+    }
+
+    @Override
+    public void granted(Leases.Granted granted) {}
+
+    @Override
+    public void refused(Cause cause, String why) {
+      reason = why;
+    }
+  }
+}
