@@ -14,6 +14,7 @@ import org.slf4j.LoggerFactory;
 
 /** The leases of all claims. Of the driver's thread. */
 final class ClaimLeases {
+  private static final int MOST_LOOK_DOUBLINGS = 2;
   private static final Logger LOG = LoggerFactory.getLogger(ClaimLeases.class);
 
   /** What it takes to ask for leases. */
@@ -24,8 +25,11 @@ final class ClaimLeases {
     /** The device of this name as it is now. */
     Optional<PoolDevice> device(String pool, String name);
 
+    /** The node that a pod is bound to; empty while it is to none, or that cannot be learned. */
+    Optional<String> node(ClaimReading.Pod pod);
+
     /** Asks, and holds what is granted until it is told to let go. */
-    Hold ask(ClaimReading.Wanted wanted, PoolDevice device, Answers answers);
+    Hold ask(ClaimReading.Wanted wanted, PoolDevice device, String node, Answers answers);
 
     void release(String lease, String reason);
 
@@ -136,6 +140,7 @@ final class ClaimLeases {
     private Optional<String> lease = Optional.empty();
     private boolean over;
     private int failures;
+    private int looks;
 
     Entry(ClaimReading.Wanted wanted) {
       this.wanted = wanted;
@@ -159,7 +164,14 @@ final class ClaimLeases {
                 + " (any more)");
         return;
       }
-      hold = Optional.of(pool.ask(wanted, device.get(), this));
+      // A claim is allocated a moment before its pod is bound. The node sees the leases of its own
+      // pods alone, so the pool has to know it.
+      Optional<String> node = pool.node(wanted.pod());
+      if (node.isEmpty()) {
+        pool.later(Math.min(looks++, MOST_LOOK_DOUBLINGS), this::ask);
+        return;
+      }
+      hold = Optional.of(pool.ask(wanted, device.get(), node.get(), this));
     }
 
     @Override

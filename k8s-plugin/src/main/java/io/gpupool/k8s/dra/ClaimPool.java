@@ -37,6 +37,7 @@ final class ClaimPool implements ClaimLeases.Pool, AutoCloseable {
   private static final Duration WAIT = Duration.ofDays(30);
   private static final int MOST_DOUBLINGS = 6;
 
+  private final KubernetesClient client;
   private final PodEventSink events;
   private final RequestIds ids;
   private final DraOptions options;
@@ -53,6 +54,7 @@ final class ClaimPool implements ClaimLeases.Pool, AutoCloseable {
       byte[] leaseKey,
       DraOptions options,
       ScheduledExecutorService thread) {
+    this.client = client;
     events = new PodEventSink(client);
     ids = new RequestIds(leaseKey);
     this.options = options;
@@ -105,8 +107,22 @@ final class ClaimPool implements ClaimLeases.Pool, AutoCloseable {
   }
 
   @Override
+  public Optional<String> node(ClaimReading.Pod pod) {
+    try {
+      return Optional.ofNullable(
+              client.pods().inNamespace(pod.namespace()).withName(pod.name()).get())
+          .filter(found -> found.getMetadata().getUid().equals(pod.uid()))
+          .map(found -> found.getSpec().getNodeName())
+          .filter(node -> !node.isEmpty());
+    } catch (KubernetesClientException e) {
+      LOG.debug("the node of pod {}/{} is asked for again", pod.namespace(), pod.name(), e);
+      return Optional.empty();
+    }
+  }
+
+  @Override
   public ClaimLeases.Hold ask(
-      ClaimReading.Wanted wanted, PoolDevice device, ClaimLeases.Answers answers) {
+      ClaimReading.Wanted wanted, PoolDevice device, String node, ClaimLeases.Answers answers) {
     LeaseRequest.Builder request =
         LeaseRequest.newBuilder()
             .setPartition(options.partition())
@@ -127,6 +143,7 @@ final class ClaimPool implements ClaimLeases.Pool, AutoCloseable {
                     .setUid(wanted.pod().uid())
                     .setNamespace(wanted.pod().namespace())
                     .setName(wanted.pod().name())
+                    .setNode(node)
                     .addContainers(DraNames.claim(wanted.uid())));
     wanted.memoryBytes().ifPresent(request::setMemoryBytes);
     wanted.computePercent().ifPresent(request::setComputePercent);

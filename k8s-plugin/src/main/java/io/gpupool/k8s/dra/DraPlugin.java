@@ -53,7 +53,7 @@ public final class DraPlugin implements AutoCloseable {
   /**
    * Starts whether there is a kubelet or not yet.
    *
-   * @param pool to its control plane, with a reader's credentials; not closed with this
+   * @param pool to its control plane, with credentials of this node; not closed with this
    * @param wiring what containers get
    * @param cdiFolder where the container runtime finds devices
    * @param kubeletFolder the kubelet's own, /var/lib/kubelet, seen here at the same path

@@ -41,7 +41,7 @@ final class NodeClaims {
   /**
    * Begins with nothing.
    *
-   * @param pool with a reader's credentials
+   * @param pool with credentials of this node, to which the pool shows the leases of its pods
    * @param patience how long a lease is waited for
    */
   NodeClaims(ManagedChannel pool, ContainerWiring wiring, Path cdiFolder, Duration patience) {
@@ -62,7 +62,7 @@ final class NodeClaims {
   Prepared prepare(String claim) throws IOException, InterruptedException {
     String name = DraNames.claim(claim);
     long deadline = System.nanoTime() + patience.toNanos();
-    // Each look lists all leases of the pool, and with a full one many claims wait.
+    // Each look lists all leases of the node's pods, and with a full pool many claims wait.
     long pauseMillis = FIRST_PAUSE_MILLIS;
     Optional<LeaseInfo> lease = find(name);
     while (lease.isEmpty()) {

@@ -5,12 +5,15 @@ import static org.assertj.core.api.Assertions.assertThat;
 import static org.awaitility.Awaitility.await;
 
 import io.fabric8.kubernetes.api.model.Event;
+import io.fabric8.kubernetes.api.model.Pod;
+import io.fabric8.kubernetes.api.model.PodBuilder;
 import io.fabric8.kubernetes.api.model.resource.v1.Device;
 import io.fabric8.kubernetes.api.model.resource.v1.DeviceRequestAllocationResult;
 import io.fabric8.kubernetes.api.model.resource.v1.ResourceClaim;
 import io.fabric8.kubernetes.api.model.resource.v1.ResourceClaimBuilder;
 import io.fabric8.kubernetes.api.model.resource.v1.ResourceSlice;
 import io.fabric8.kubernetes.client.KubernetesClient;
+import io.fabric8.kubernetes.client.dsl.NonDeletingOperation;
 import io.gpupool.agent.container.ContainerWiring;
 import io.gpupool.control.v1.CreatePartitionRequest;
 import io.gpupool.control.v1.CreateTenantRequest;
@@ -22,6 +25,7 @@ import io.gpupool.control.v1.ListRequest;
 import io.gpupool.control.v1.PartitionRef;
 import io.gpupool.control.v1.PartitionSize;
 import io.gpupool.control.v1.PoolAdminGrpc;
+import io.gpupool.control.v1.PoolGrpc;
 import io.gpupool.control.v1.ReleaseLeaseRequest;
 import io.gpupool.k8s.api.TestApiServer;
 import io.gpupool.k8s.dra.v1.Claim;
@@ -36,6 +40,7 @@ import io.gpupool.k8s.pluginregistration.v1.PluginInfo;
 import io.gpupool.k8s.pluginregistration.v1.RegistrationGrpc;
 import io.gpupool.k8s.pluginregistration.v1.RegistrationStatus;
 import io.gpupool.server.Pool;
+import io.gpupool.server.oidc.TestIssuer;
 import io.gpupool.transport.EventLoops;
 import io.grpc.CallOptions;
 import io.grpc.ManagedChannel;
@@ -62,6 +67,7 @@ import org.junit.jupiter.api.io.TempDir;
  */
 class DraIT {
   private static final long MIB = 1 << 20;
+  private static final String NODE = "node-1";
   private static final byte[] KEY =
       "a key of sixteen bytes or more".getBytes(StandardCharsets.UTF_8);
 
@@ -69,18 +75,28 @@ class DraIT {
   private final KubernetesClient client = apiServer.client();
   @TempDir private Path folder;
   private final EventLoopGroup loops = EventLoops.create("kubelet", 1);
+  private TestIssuer cluster;
+  private TestIssuer.Key key;
+  private String controllerToken;
   private Pool pool;
-  private ManagedChannel channel;
+  private PoolGrpc.PoolBlockingStub asAdmin;
+  private ManagedChannel nodeChannel;
   private DraController controller;
   private DraPlugin plugin;
   private String gpu;
 
   @BeforeEach
   void start() throws Exception {
-    pool = new Pool("soft:1,mem=1Gi", 0);
-    channel = connect();
-    gpu = pool.stub.listGpus(ListRequest.getDefaultInstance()).getGpus(0).getUuid();
-    PoolAdminGrpc.PoolAdminBlockingStub admin = PoolAdminGrpc.newBlockingStub(channel);
+    cluster = new TestIssuer();
+    key = cluster.publish("one", "RS256");
+    pool = Pool.forCluster(folder.resolve("state"), cluster.cluster());
+    controllerToken = TestIssuer.sign(key, cluster.podClaims("system/controller", "uid-0"));
+    asAdmin = pool.as(controllerToken);
+    nodeChannel = connect(TestIssuer.sign(key, cluster.nodeClaims("system/node", "uid-n", NODE)));
+    bindPod("train", NODE);
+    bindPod("eval", NODE);
+    gpu = asAdmin.listGpus(ListRequest.getDefaultInstance()).getGpus(0).getUuid();
+    PoolAdminGrpc.PoolAdminBlockingStub admin = pool.admin(controllerToken);
     admin.createTenant(CreateTenantRequest.newBuilder().setName("claims").build());
     admin.createPartition(
         CreatePartitionRequest.newBuilder()
@@ -94,7 +110,7 @@ class DraIT {
     plugin =
         DraPlugin.start(
             new NodeClaims(
-                channel,
+                nodeChannel,
                 new ContainerWiring(Path.of("/run/gpupool/shim"), Path.of("/run/gpupool")),
                 folder.resolve("cdi"),
                 Duration.ofSeconds(3)),
@@ -106,15 +122,37 @@ class DraIT {
   void stop() throws Exception {
     plugin.close();
     controller.close();
-    channel.shutdownNow();
+    nodeChannel.shutdownNow();
     pool.close();
+    cluster.close();
     loops.shutdownGracefully(0, 0, TimeUnit.SECONDS);
   }
 
   private ManagedChannel connect() {
+    return connect(controllerToken);
+  }
+
+  private ManagedChannel connect(String token) {
     return NettyChannelBuilder.forAddress("127.0.0.1", pool.server.controlPort())
         .usePlaintext()
+        .intercept(Pool.bearer(token))
         .build();
+  }
+
+  /** Does what the scheduler does; without a node: what users do. */
+  private void bindPod(String name, String node) {
+    client
+        .resource(
+            new PodBuilder()
+                .withNewMetadata()
+                .withNamespace("team")
+                .withName(name)
+                .endMetadata()
+                .withNewSpec()
+                .withNodeName(node)
+                .endSpec()
+                .build())
+        .createOr(NonDeletingOperation::update);
   }
 
   private DraController controller() {
@@ -150,13 +188,29 @@ class DraIT {
   private ResourceClaim allocate(String name, String memory, String compute, String... pods) {
     return client
         .resource(
-            Claims.claim(
-                name, List.of(Claims.share("test", device().getName(), memory, compute)), pods))
+            ofPods(
+                Claims.claim(
+                    name,
+                    List.of(Claims.share("test", device().getName(), memory, compute)),
+                    pods)))
         .create();
   }
 
+  /** With the UIDs that the API server has given the pods. */
+  private ResourceClaim ofPods(ResourceClaim claim) {
+    claim
+        .getStatus()
+        .getReservedFor()
+        .forEach(user -> user.setUid(pod(user.getName()).getMetadata().getUid()));
+    return claim;
+  }
+
+  private Pod pod(String name) {
+    return client.pods().inNamespace("team").withName(name).get();
+  }
+
   private List<LeaseInfo> leases() {
-    return pool.stub.listLeases(ListRequest.getDefaultInstance()).getLeasesList();
+    return asAdmin.listLeases(ListRequest.getDefaultInstance()).getLeasesList();
   }
 
   private LeaseInfo lease() {
@@ -241,7 +295,7 @@ class DraIT {
         .contains("\"gpupool.io/claim\"", "GPUPOOL_LEASE=pod/" + name)
         .contains("/run/gpupool/shim/libcuda.so.1");
     LeaseInfo lease = lease();
-    assertThat(lease.getPod().getUid()).isEqualTo("uid-of-train");
+    assertThat(lease.getPod().getUid()).isEqualTo(pod("train").getMetadata().getUid());
     assertThat(lease.getPod().getContainersList()).containsExactly(name);
     assertThat(lease.getTenant()).isEqualTo("claims");
     assertThat(lease.getGrants(0).getGrant())
@@ -271,6 +325,25 @@ class DraIT {
         assertThat(file).doesNotExist();
       }
     }
+  }
+
+  @Test
+  void claim_ofPodThatIsNotBoundYet_isLeasedOnceThePodHasItsNode() {
+    bindPod("late", "");
+    ResourceClaim claim = allocate("one", "128Mi", "10", "late");
+    assertThat(prepare(claim).getError()).contains("has no lease for the claim");
+    assertThat(leases()).isEmpty();
+    bindPod("late", NODE);
+    assertThat(prepare(claim).getError()).isEmpty();
+    assertThat(lease().getPod().getNode()).isEqualTo(NODE);
+  }
+
+  @Test
+  void claim_ofPodOfAnotherNode_isNotShownToThisOne() {
+    bindPod("far", "node-2");
+    ResourceClaim claim = allocate("one", "128Mi", "10", "far");
+    assertThat(lease().getPod().getNode()).isEqualTo("node-2");
+    assertThat(prepare(claim).getError()).contains("has no lease for the claim");
   }
 
   @Test
@@ -345,7 +418,8 @@ class DraIT {
         .resource(
             new ResourceClaimBuilder(claim)
                 .editStatus()
-                .withReservedFor(Claims.claim("any", List.of(), pods).getStatus().getReservedFor())
+                .withReservedFor(
+                    ofPods(Claims.claim("any", List.of(), pods)).getStatus().getReservedFor())
                 .endStatus()
                 .build())
         .updateStatus();
@@ -368,7 +442,7 @@ class DraIT {
   void lease_endedByAnAdmin_isAskedForAgain() {
     allocate("one", "128Mi", "10", "train");
     String id = lease().getId();
-    pool.stub.releaseLease(ReleaseLeaseRequest.newBuilder().setLeaseId(id).build());
+    asAdmin.releaseLease(ReleaseLeaseRequest.newBuilder().setLeaseId(id).build());
     await()
         .atMost(Duration.ofSeconds(20))
         .until(() -> leases().size() == 1 && !leases().getFirst().getId().equals(id));
@@ -385,7 +459,7 @@ class DraIT {
   }
 
   private int waiting() {
-    return pool.stub.listQueue(ListRequest.getDefaultInstance()).getRequestsCount();
+    return asAdmin.listQueue(ListRequest.getDefaultInstance()).getRequestsCount();
   }
 
   @Test
@@ -404,13 +478,12 @@ class DraIT {
   @Test
   void capacityOfClaims_isNobodyElses() {
     assertThat(device().getCapacity().get("memory").getValue()).hasToString("512Mi");
-    GpuInfo all = pool.stub.listGpus(ListRequest.getDefaultInstance()).getGpus(0);
+    GpuInfo all = asAdmin.listGpus(ListRequest.getDefaultInstance()).getGpus(0);
     LeaseRequest.Builder request = LeaseRequest.newBuilder().setComputePercent(10);
     Iterator<LeaseEvent> events =
-        pool.stub.requestLease(request.setMemoryBytes(all.getMemoryBytes() - 511 * MIB).build());
+        asAdmin.requestLease(request.setMemoryBytes(all.getMemoryBytes() - 511 * MIB).build());
     assertThat(events.next().getRefused().getReason()).contains("outside the partitions");
-    events =
-        pool.stub.requestLease(request.setMemoryBytes(all.getMemoryBytes() - 512 * MIB).build());
+    events = asAdmin.requestLease(request.setMemoryBytes(all.getMemoryBytes() - 512 * MIB).build());
     assertThat(events.next().hasGranted()).isTrue();
   }
 

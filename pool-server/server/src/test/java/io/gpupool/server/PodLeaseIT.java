@@ -8,16 +8,19 @@ import io.gpupool.control.v1.CreateTenantRequest;
 import io.gpupool.control.v1.DescribeLeaseRequest;
 import io.gpupool.control.v1.Lease;
 import io.gpupool.control.v1.LeaseEvent;
+import io.gpupool.control.v1.LeaseInfo;
 import io.gpupool.control.v1.LeaseRequest;
 import io.gpupool.control.v1.ListRequest;
 import io.gpupool.control.v1.OpenSessionReply;
 import io.gpupool.control.v1.OpenSessionRequest;
 import io.gpupool.control.v1.PodRef;
+import io.gpupool.control.v1.PoolGrpc;
 import io.gpupool.control.v1.ReleaseLeaseRequest;
 import io.gpupool.server.oidc.TestIssuer;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.Iterator;
+import java.util.List;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
@@ -106,6 +109,48 @@ class PodLeaseIT {
     assertThat(pool.as(node).listGpus(ListRequest.getDefaultInstance()).getGpusList()).hasSize(1);
     assertThatThrownBy(() -> pool.as(node).requestLease(ask("uid-1", FIRST_ID, 0.5)).next())
         .hasMessageContaining("PERMISSION_DENIED");
+  }
+
+  @Test
+  void node_seesLeasesAndRequestsOfItsOwnPodsAlone() throws Exception {
+    Iterator<LeaseEvent> granted =
+        pool.as(controller).requestLease(on("node-1", ask("uid-1", FIRST_ID, 1)));
+    Lease lease = granted.next().getGranted();
+    Iterator<LeaseEvent> waiting =
+        pool.as(controller)
+            .requestLease(
+                on("node-2", ask("uid-2", SECOND_ID, 1)).toBuilder().setWaitMillis(60_000).build());
+    assertThat(waiting.next().hasQueued()).isTrue();
+    PoolGrpc.PoolBlockingStub one = pool.as(node("system/node", "node-1"));
+    assertThat(one.listLeases(ListRequest.getDefaultInstance()).getLeasesList())
+        .extracting(LeaseInfo::getId)
+        .containsExactly(lease.getId());
+    assertThat(one.listQueue(ListRequest.getDefaultInstance()).getRequestsList()).isEmpty();
+    PoolGrpc.PoolBlockingStub two = pool.as(node("system/node", "node-2"));
+    assertThat(two.listLeases(ListRequest.getDefaultInstance()).getLeasesList()).isEmpty();
+    assertThat(two.listQueue(ListRequest.getDefaultInstance()).getRequestsList())
+        .singleElement()
+        .satisfies(entry -> assertThat(entry.getPod().getUid()).isEqualTo("uid-2"));
+    for (String token :
+        List.of(
+            TestIssuer.sign(key, cluster.podClaims("system/node", "uid-9")),
+            node("system/node", ""))) {
+      assertThat(pool.as(token).listLeases(ListRequest.getDefaultInstance()).getLeasesList())
+          .as("a reader without a node")
+          .isEmpty();
+    }
+    assertThatThrownBy(() ->
+            pool.as(node("team/default", "node-1")).listLeases(ListRequest.getDefaultInstance()))
+        .as("a pod that is no node's agent")
+        .hasMessageContaining("the role of the token is pod");
+  }
+
+  private String node(String account, String node) throws Exception {
+    return TestIssuer.sign(key, cluster.nodeClaims(account, "uid-9", node));
+  }
+
+  private static LeaseRequest on(String node, LeaseRequest request) {
+    return request.toBuilder().setPod(request.getPod().toBuilder().setNode(node)).build();
   }
 
   @Test

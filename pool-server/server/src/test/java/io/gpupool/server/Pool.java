@@ -208,7 +208,8 @@ public final class Pool implements AutoCloseable {
         .withInterceptors(bearer(token));
   }
 
-  static ClientInterceptor bearer(String token) {
+  /** Shows a token with each call. */
+  public static ClientInterceptor bearer(String token) {
     Metadata headers = new Metadata();
     headers.put(
         Metadata.Key.of("authorization", Metadata.ASCII_STRING_MARSHALLER), "Bearer " + token);

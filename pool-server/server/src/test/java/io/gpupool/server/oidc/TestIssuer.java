@@ -95,6 +95,16 @@ public final class TestIssuer implements AutoCloseable {
     return claims;
   }
 
+  /** The same for a pod of a node's agent, with the node as clusters since 1.30 name it. */
+  public JsonObject nodeClaims(String account, String podUid, String node) {
+    JsonObject claims = podClaims(account, podUid);
+    JsonObject bound = new JsonObject();
+    bound.addProperty("name", node);
+    bound.addProperty("uid", "uid-of-" + node);
+    claims.getAsJsonObject("kubernetes.io").add("node", bound);
+    return claims;
+  }
+
   int fetches() {
     return fetches.get();
   }
