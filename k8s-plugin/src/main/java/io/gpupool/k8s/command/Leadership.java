@@ -21,14 +21,13 @@ final class Leadership implements AutoCloseable {
 
   /**
    * How long a leader is one without renewing that, and when it gives up by itself. A request may
-   * take {@link #REQUEST_MILLIS} more than that, which is still less. Twice as long as is usual: it
-   * does no harm that nobody leads for a while, and an API server that is started anew is to end no
-   * term.
+   * take {@link #REQUEST_MILLIS} more than that, which is still less. A little shorter than is
+   * usual: pods get no leases between a leader's death and the next one's election.
    */
-  private static final Duration LEASE = Duration.ofSeconds(30);
+  private static final Duration LEASE = Duration.ofSeconds(12);
 
-  private static final Duration RENEW = Duration.ofSeconds(20);
-  private static final Duration RETRY = Duration.ofSeconds(2);
+  private static final Duration RENEW = Duration.ofSeconds(7);
+  private static final Duration RETRY = Duration.ofSeconds(1);
 
   /** How long the requests of the client of an election may take. */
   static final int REQUEST_MILLIS = 4000;

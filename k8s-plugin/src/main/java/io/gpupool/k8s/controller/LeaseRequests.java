@@ -8,6 +8,7 @@ import io.gpupool.k8s.request.GpuRequest.Size;
 import io.gpupool.k8s.request.PodRequest;
 import io.gpupool.k8s.request.RequestIds;
 import java.math.BigDecimal;
+import java.util.OptionalInt;
 
 /** Makes requests for leases. A pod's container has the same request whoever makes it. */
 final class LeaseRequests {
@@ -21,13 +22,29 @@ final class LeaseRequests {
     this.options = options;
   }
 
-  LeaseRequest of(PodKey pod, PodRequest asked, Wanted wanted, String tenant) {
+  /**
+   * The priority of a pod's requests: its annotation's, else that of its PriorityClass, as far as
+   * the pool has such priorities and the tenant may have it.
+   *
+   * @param most that the tenant may have; empty: any
+   */
+  static int priority(PodFacts pod, PodRequest asked, OptionalInt most) {
+    if (pod.classPriority().isEmpty()) {
+      return asked.priority();
+    }
+    int priority =
+        Math.clamp(
+            pod.classPriority().getAsInt(), -PodRequest.MAX_PRIORITY, PodRequest.MAX_PRIORITY);
+    return Math.min(priority, most.orElse(priority));
+  }
+
+  LeaseRequest of(PodKey pod, PodRequest asked, Wanted wanted, String tenant, int priority) {
     LeaseRequest.Builder request =
         LeaseRequest.newBuilder()
             .setGpus(wanted.request().gpus())
             .putAllSelectors(asked.select())
             .setTenant(tenant)
-            .setPriority(asked.priority())
+            .setPriority(priority)
             .setWaitMillis(WAIT_MILLIS)
             .setHolder(
                 Holder.newBuilder()

@@ -11,6 +11,7 @@ import io.grpc.Status;
 import java.util.HashMap;
 import java.util.Map;
 import java.util.Optional;
+import java.util.OptionalInt;
 import java.util.Set;
 import java.util.TreeMap;
 import java.util.function.Consumer;
@@ -61,6 +62,7 @@ final class NamespaceTenants {
     private final String name;
     private final Pause pause = new Pause(times.retry(), times.longestRetry(), random);
     private Optional<Quota> wanted = Optional.empty();
+    private OptionalInt mostPriority = OptionalInt.empty();
     private boolean known;
     private boolean stale;
     private boolean busy;
@@ -102,6 +104,17 @@ final class NamespaceTenants {
   /** The tenant of a namespace's pods; empty while that is not known. */
   Optional<String> of(String namespace) {
     return Optional.ofNullable(namespaces.get(namespace)).map(TenantQuota::tenant);
+  }
+
+  /** The highest priority that a namespace's pods may have; empty: any, or it is not known. */
+  OptionalInt mostPriority(String namespace) {
+    return of(namespace).map(tenants::get).map(t -> t.mostPriority).orElse(OptionalInt.empty());
+  }
+
+  private static OptionalInt mostPriority(TenantInfo info) {
+    return info.getQuota().hasMaxPriority()
+        ? OptionalInt.of(info.getQuota().getMaxPriority())
+        : OptionalInt.empty();
   }
 
   /** Whether leases may be asked for in a namespace; sees to it that they may soon. */
@@ -151,6 +164,15 @@ final class NamespaceTenants {
                       reply.getTenantsList().stream()
                           .map(TenantInfo::getName)
                           .collect(Collectors.toSet());
+                  reply
+                      .getTenantsList()
+                      .forEach(info ->
+                          tenants.computeIfPresent(
+                              info.getName(),
+                              (name, tenant) -> {
+                                tenant.mostPriority = mostPriority(info);
+                                return tenant;
+                              }));
                   tenants.values().stream()
                       .filter(tenant -> !there.contains(tenant.name))
                       .forEach(tenant -> {
@@ -183,7 +205,7 @@ final class NamespaceTenants {
         .createTenant(
             request.build(),
             PoolConnections.answer(
-                made -> done(tenant, wanted),
+                made -> done(tenant, made, wanted),
                 status -> {
                   if (status.getCode() == Status.Code.ALREADY_EXISTS) {
                     compare(tenant, wanted);
@@ -219,7 +241,7 @@ final class NamespaceTenants {
   private void set(Tenant tenant, TenantInfo info, Optional<Quota> wanted) {
     boolean isOwn = info.getQuotaManager().equals(manager);
     if (wanted.isEmpty() && (!isOwn || isUnclear(tenant.name))) {
-      done(tenant, wanted);
+      done(tenant, info, wanted);
       return;
     }
     Quota.Builder quota = wanted.map(Quota::toBuilder).orElseGet(Quota::newBuilder);
@@ -228,7 +250,7 @@ final class NamespaceTenants {
       quota.setMaxPriority(info.getQuota().getMaxPriority());
     }
     if (quota.build().equals(info.getQuota()) && keeper.equals(info.getQuotaManager())) {
-      done(tenant, wanted);
+      done(tenant, info, wanted);
       return;
     }
     connections
@@ -240,14 +262,16 @@ final class NamespaceTenants {
                 .setQuotaManager(keeper)
                 .setIfRevision(info.getRevision())
                 .build(),
-            PoolConnections.answer(set -> done(tenant, wanted), status -> failed(tenant, status)));
+            PoolConnections.answer(
+                set -> done(tenant, set, wanted), status -> failed(tenant, status)));
   }
 
-  private void done(Tenant tenant, Optional<Quota> wanted) {
+  private void done(Tenant tenant, TenantInfo info, Optional<Quota> wanted) {
     LOG.info("tenant {} is known to the pool", tenant.name);
     tenant.busy = false;
     tenant.known = true;
     tenant.wanted = wanted;
+    tenant.mostPriority = mostPriority(info);
     tenant.problem = Optional.empty();
     tenant.pause.reset();
     changed.accept(tenant.name);

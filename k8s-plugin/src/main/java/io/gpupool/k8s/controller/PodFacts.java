@@ -17,6 +17,7 @@ import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Optional;
+import java.util.OptionalInt;
 
 /**
  * What the controller needs to know of a pod, which is a small part of it.
@@ -31,6 +32,7 @@ import java.util.Optional;
  * @param finished by its phase
  * @param deadline when its containers are to be gone; empty: it is not being deleted
  * @param containers init containers and containers, in the order of the pod's
+ * @param classPriority the value of its PriorityClass, unless an annotation gives its priority
  */
 record PodFacts(
     PodKey key,
@@ -44,7 +46,8 @@ record PodFacts(
     Optional<Told> told,
     boolean finished,
     Optional<Instant> deadline,
-    List<InPod> containers) {
+    List<InPod> containers,
+    OptionalInt classPriority) {
 
   /** The condition of ours. */
   record Told(boolean granted, String reason, String message, String since) {}
@@ -115,7 +118,10 @@ record PodFacts(
                     orEmpty(c.getLastTransitionTime()))),
         "Succeeded".equals(status.getPhase()) || "Failed".equals(status.getPhase()),
         instant(meta.getDeletionTimestamp()),
-        containers(pod, status));
+        containers(pod, status),
+        annotations.containsKey(Names.PRIORITY) || pod.getSpec().getPriority() == null
+            ? OptionalInt.empty()
+            : OptionalInt.of(pod.getSpec().getPriority()));
   }
 
   private static List<InPod> containers(Pod pod, PodStatus status) {

@@ -5,6 +5,7 @@ import com.fasterxml.jackson.databind.node.ArrayNode;
 import com.fasterxml.jackson.databind.node.JsonNodeFactory;
 import com.fasterxml.jackson.databind.node.ObjectNode;
 import io.gpupool.k8s.controller.PodFacts.Told;
+import io.gpupool.k8s.controller.PodState.Reason;
 import io.gpupool.k8s.request.Names;
 import java.time.Instant;
 import java.time.temporal.ChronoUnit;
@@ -23,6 +24,10 @@ final class PodPatches {
   /** Of the pod: its annotation and its gate. Empty if they are as they should be. */
   static Optional<String> ofPod(PodFacts pod, PodState state) {
     ArrayNode patch = begin(pod);
+    if (state.reason() == Reason.ENDED) {
+      // Which leases it had stays there to be read.
+      return end(patch);
+    }
     String path = "/metadata/annotations/" + Names.LEASES.replace("/", "~1");
     String leases = annotation(pod, state);
     if (!leases.equals(pod.leases())) {
@@ -54,6 +59,9 @@ final class PodPatches {
   static Optional<String> ofStatus(PodFacts pod, PodState state, Instant now) {
     ArrayNode patch = begin(pod);
     Optional<Told> told = pod.told();
+    if (state.reason() == Reason.ENDED && told.filter(Told::granted).isEmpty()) {
+      return end(patch);
+    }
     boolean same =
         told.filter(t ->
                 t.granted() == state.isGranted()

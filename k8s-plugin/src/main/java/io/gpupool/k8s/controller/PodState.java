@@ -17,7 +17,9 @@ record PodState(Reason reason, String message, Map<String, String> leases, boole
     /** Since no node took it for long. */
     GIVEN_BACK("GivenBack"),
     UNREACHABLE("Unreachable"),
-    GRANTED("Granted");
+    GRANTED("Granted"),
+    /** Since its pod has ended. */
+    ENDED("Ended");
 
     /** As the condition has it. */
     final String text;
@@ -29,6 +31,11 @@ record PodState(Reason reason, String message, Map<String, String> leases, boole
 
   PodState {
     leases = Map.copyOf(leases);
+  }
+
+  /** Of a pod that has ended: what it had, it has no more. */
+  static PodState ended() {
+    return new PodState(Reason.ENDED, "the pod has ended, and its leases with it", Map.of(), false);
   }
 
   boolean isGranted() {

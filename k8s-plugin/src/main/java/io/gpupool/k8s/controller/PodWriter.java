@@ -81,6 +81,10 @@ final class PodWriter implements PodLeases.Teller {
 
     /** Whether somebody waits to hear it. */
     private boolean isUrgent() {
+      return state.reason() != Reason.ENDED && mattersNow();
+    }
+
+    private boolean mattersNow() {
       return PodPatches.ofPod(pod, state).isPresent()
           || pod.told().isEmpty()
           || URGENT.contains(state.reason())
@@ -92,6 +96,16 @@ final class PodWriter implements PodLeases.Teller {
   public void state(PodFacts pod, PodState state) {
     Page page = pages.computeIfAbsent(pod.key().uid(), uid -> new Page(pod, state));
     page.state = state;
+    plan(page);
+  }
+
+  /** Has a pod that has ended say of no lease any more that it is granted. */
+  void ended(PodFacts pod) {
+    Page page = pages.computeIfAbsent(pod.key().uid(), uid -> new Page(pod, PodState.ended()));
+    if (!isOlder(pod.version(), page.pod.version())) {
+      page.pod = pod;
+    }
+    page.state = PodState.ended();
     plan(page);
   }
 
@@ -122,7 +136,13 @@ final class PodWriter implements PodLeases.Teller {
   }
 
   private void plan(Page page) {
-    if (page.busy || page.failing || !isOpen(page) || page.isAsItShould()) {
+    if (page.busy || page.failing || !isOpen(page)) {
+      return;
+    }
+    if (page.isAsItShould()) {
+      if (page.state.reason() == Reason.ENDED) {
+        forget(page.pod.key());
+      }
       return;
     }
     if (page.isUrgent()) {

@@ -80,6 +80,9 @@ final class Pods {
   void seen(PodFacts facts) {
     Managed pod = byUid.get(facts.key().uid());
     if (pod == null) {
+      if (facts.finished()) {
+        writer.ended(facts);
+      }
       if (facts.isOver() || facts.request().isEmpty()) {
         return;
       }
@@ -103,7 +106,9 @@ final class Pods {
                 facts.key(),
                 request,
                 wanted,
-                tenants.of(facts.key().namespace()).orElse(facts.key().namespace()));
+                tenants.of(facts.key().namespace()).orElse(facts.key().namespace()),
+                LeaseRequests.priority(
+                    facts, request, tenants.mostPriority(facts.key().namespace())));
     return new PodLeases(facts, request, asked, around);
   }
 
@@ -146,7 +151,11 @@ final class Pods {
     boolean ask = !apart && !over && tenants.isReady(namespace);
     pod.leases.update(pod.facts, over, ask, apart ? Optional.empty() : tenants.problem(namespace));
     if (over) {
-      writer.forget(pod.facts.key());
+      if (pod.facts.finished() && !pod.deleted) {
+        writer.ended(pod.facts);
+      } else {
+        writer.forget(pod.facts.key());
+      }
       if ((pod.deleted || pod.facts.isOver()) && pod.leases.isAtRest()) {
         byUid.remove(pod.facts.key().uid());
       }

@@ -29,7 +29,7 @@ import org.slf4j.LoggerFactory;
 
 /**
  * Makes the API server's slices say what the pool has. It remembers nothing: what it compares with
- * is what it has written there. Of one thread.
+ * is what it has written there, and now and then what would be kept of it. Of one thread.
  */
 final class SlicePublisher {
   static final String LABEL = "gpupool.io/release";
@@ -46,11 +46,14 @@ final class SlicePublisher {
   private final KubernetesClient client;
   private final DraOptions options;
   private final Clock clock;
+  private final SliceProbe probe;
+  private boolean probing;
 
   SlicePublisher(KubernetesClient client, DraOptions options, Clock clock) {
     this.client = client;
     this.options = options;
     this.clock = clock;
+    probe = new SliceProbe(client, clock);
   }
 
   /**
@@ -61,6 +64,7 @@ final class SlicePublisher {
    * @param servers the pools of all servers that are there, with or without devices
    */
   void publish(SortedMap<String, List<List<Device>>> plan, Set<String> servers) {
+    probing = probe.isDue();
     Map<String, List<ResourceSlice>> published = new TreeMap<>();
     client
         .resources(ResourceSlice.class)
@@ -123,7 +127,7 @@ final class SlicePublisher {
             .mapToLong(slice -> slice.getSpec().getPool().getGeneration())
             .max()
             .orElse(0);
-    if (isThere(contents, published, generation, annotations)) {
+    if (isThere(contents, published, generation, annotations) && !hasLearned(wanted, published)) {
       return;
     }
     List<OwnerReference> owners = owners();
@@ -151,6 +155,16 @@ final class SlicePublisher {
         pool,
         wanted.stream().mapToInt(List::size).sum(),
         generation + 1);
+  }
+
+  private boolean hasLearned(List<List<Device>> wanted, List<ResourceSlice> published) {
+    for (int i = 0; probing && i < wanted.size(); i++) {
+      if (probe.wouldDiffer(published.get(i), wanted.get(i))) {
+        LOG.info("the API server keeps other fields of slices than before");
+        return true;
+      }
+    }
+    return false;
   }
 
   private static boolean isThere(

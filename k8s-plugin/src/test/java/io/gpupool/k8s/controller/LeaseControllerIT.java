@@ -95,6 +95,78 @@ class LeaseControllerIT {
   }
 
   @Test
+  void pod_hasEnded_saysOfNoLeaseAnyMoreThatItIsGranted() {
+    cluster.create("train", "0.5");
+    await().until(() -> cluster.isGranted("train"));
+    cluster.run("train");
+    cluster.finish("train");
+    await().until(() -> cluster.told("train").startsWith("Ended: "));
+    assertThat(cluster.get("train").getMetadata().getAnnotations())
+        .as("which lease it had")
+        .containsEntry(Names.LEASES, "{\"main\":\"L1\"}");
+    await().until(() -> pool.leases().isEmpty());
+  }
+
+  @Test
+  void pod_hasEndedWhileNoControllerRan_isCorrectedByTheNextOne() {
+    cluster.create("train", "0.5");
+    await().until(() -> cluster.isGranted("train"));
+    controller.close();
+    cluster.run("train");
+    cluster.finish("train");
+    controller = pool.controller(cluster.client);
+    await().until(() -> cluster.told("train").startsWith("Ended: "));
+  }
+
+  @Test
+  void pod_withPriorityClass_waitsByItUnlessAnAnnotationSaysOtherwise() {
+    cluster.create("holder", "1");
+    await().until(() -> cluster.isGranted("holder"));
+    createOfClass("plain", 0, Map.of());
+    createOfClass("low", 5, Map.of());
+    createOfClass("high", 1_000_000, Map.of());
+    // As the webhook leaves it that has read an annotation of nothing.
+    createOfClass("annotated", 1_000_000, Map.of(Names.PRIORITY, "0"));
+    await()
+        .untilAsserted(() ->
+            assertThat(pool.queue())
+                .extracting(entry -> entry.getPod().getName() + " " + entry.getPriority())
+                .containsExactlyInAnyOrder("high 1000", "low 5", "plain 0", "annotated 0"));
+    assertThat(pool.queue().getFirst().getPod().getName()).isEqualTo("high");
+  }
+
+  @Test
+  void pod_withPriorityClassAboveItsTenantsHighest_waitsByThat() {
+    pool.admin(admin ->
+        admin.createTenant(
+            CreateTenantRequest.newBuilder()
+                .setName("default")
+                .setQuota(Quota.newBuilder().setMaxPriority(7))
+                .build()));
+    cluster.create("holder", "1");
+    await().until(() -> cluster.isGranted("holder"));
+    createOfClass("high", 1_000_000, Map.of());
+    await()
+        .untilAsserted(() ->
+            assertThat(pool.queue())
+                .singleElement()
+                .satisfies(entry -> assertThat(entry.getPriority()).isEqualTo(7)));
+  }
+
+  private void createOfClass(String name, int priority, Map<String, String> annotations) {
+    cluster.create(
+        name,
+        Map.of("main", part("1")),
+        pod ->
+            pod.editMetadata()
+                .addToAnnotations(annotations)
+                .endMetadata()
+                .editSpec()
+                .withPriority(priority)
+                .endSpec());
+  }
+
+  @Test
   void pod_isDeletedWhileItWaits_leavesTheQueue() {
     cluster.create("first", "1");
     await().until(() -> cluster.isGranted("first"));

@@ -18,6 +18,7 @@ import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Optional;
+import java.util.OptionalInt;
 import java.util.Random;
 import org.junit.jupiter.api.RepeatedTest;
 import org.junit.jupiter.api.RepetitionInfo;
@@ -52,7 +53,8 @@ class PodLeasesTest {
         Optional.empty(),
         false,
         Optional.empty(),
-        containers);
+        containers,
+        OptionalInt.empty());
   }
 
   private void begin(long seed) {

@@ -6,6 +6,7 @@ import io.gpupool.control.v1.LeaseInfo;
 import io.gpupool.control.v1.LeaseRequest;
 import io.gpupool.control.v1.ListRequest;
 import io.gpupool.control.v1.PoolAdminGrpc;
+import io.gpupool.control.v1.QueueInfo;
 import io.gpupool.server.FreePort;
 import io.gpupool.server.Pool;
 import io.grpc.CallOptions;
@@ -110,10 +111,14 @@ final class TestPool implements AutoCloseable {
   }
 
   int waiting() {
+    return queue().size();
+  }
+
+  List<QueueInfo> queue() {
     return pool.stub
         .withDeadlineAfter(10, TimeUnit.SECONDS)
         .listQueue(ListRequest.getDefaultInstance())
-        .getRequestsCount();
+        .getRequestsList();
   }
 
   <T> T admin(Function<PoolAdminGrpc.PoolAdminBlockingStub, T> call) {

@@ -13,12 +13,14 @@ import io.gpupool.k8s.api.TestApiServer;
 import java.time.Clock;
 import java.time.Duration;
 import java.time.Instant;
+import java.time.InstantSource;
 import java.time.ZoneOffset;
 import java.util.Comparator;
 import java.util.List;
 import java.util.Random;
 import java.util.Set;
 import java.util.TreeMap;
+import java.util.concurrent.atomic.AtomicReference;
 import java.util.stream.Collectors;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.extension.RegisterExtension;
@@ -70,6 +72,37 @@ class SlicePublisherTest {
           assertThat(slice.getSpec().getPool().getGeneration()).isEqualTo(1);
           assertThat(slice.getSpec().getPool().getResourceSliceCount()).isEqualTo(2);
         });
+  }
+
+  @Test
+  void publish_apiServerHasLearnedAField_writesSlicesAnew() {
+    AtomicReference<Instant> time = new AtomicReference<>(now);
+    SlicePublisher publisher =
+        new SlicePublisher(client, OPTIONS, ((InstantSource) time::get).withZone(ZoneOffset.UTC));
+    publisher.publish(SlicePlan.of(devices(1).all()), Set.of("gpu-1"));
+    // As it is left by an API server that does not know the field.
+    client
+        .resource(slices().getFirst())
+        .edit(slice ->
+            new ResourceSliceBuilder(slice)
+                .editSpec()
+                .editFirstDevice()
+                .withAllowMultipleAllocations(null)
+                .endDevice()
+                .endSpec()
+                .build());
+    publisher.publish(SlicePlan.of(devices(1).all()), Set.of("gpu-1"));
+    assertThat(slices().getFirst().getSpec().getPool().getGeneration()).isEqualTo(1);
+    time.set(now.plus(SliceProbe.EVERY));
+    publisher.publish(SlicePlan.of(devices(1).all()), Set.of("gpu-1"));
+    assertThat(slices().getFirst().getSpec())
+        .satisfies(spec -> {
+          assertThat(spec.getPool().getGeneration()).isEqualTo(2);
+          assertThat(spec.getDevices().getFirst().getAllowMultipleAllocations()).isTrue();
+        });
+    time.set(now.plus(SliceProbe.EVERY.multipliedBy(2)));
+    publisher.publish(SlicePlan.of(devices(1).all()), Set.of("gpu-1"));
+    assertThat(slices().getFirst().getSpec().getPool().getGeneration()).isEqualTo(2);
   }
 
   @Test
