@@ -43,9 +43,8 @@ class FrameRoomTest {
       CompiledKernel kernel = gpu.kernel("k");
       Launch launch = TestGpu.blocks(1, 64);
       GridServices services = GridServices.printing(_ -> {});
-      Grid grid = new Grid(kernel, launch, MemorySegment.NULL, map, services, 1);
-      ThreadBlock block = new ThreadBlock(0);
-      block.enter(grid);
+      Grid grid = new Grid(kernel, launch, MemorySegment.NULL, map, services, 1, () -> {});
+      ThreadBlock block = BlockCluster.of(grid, new BlockPool(0)).running();
       try {
         long activations = kernel.maxDepth();
         long ofCallee = kernel.frameBytes();
