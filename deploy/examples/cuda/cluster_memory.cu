@@ -88,8 +88,9 @@ int main() {
   }
 
   cudaLaunchConfig_t large = in_clusters(16, 128, 16, &attribute);
-  EXPECT(cudaErrorInvalidClusterSize,
-      cudaLaunchKernelEx(&large, histogram, (const int *)device, COUNT, bins));
+  cudaError_t refused = cudaLaunchKernelEx(&large, histogram, (const int *)device, COUNT, bins);
+  // Where launches are passed on without waiting, what comes next tells of it.
+  EXPECT(cudaErrorInvalidClusterSize, refused == cudaSuccess ? cudaDeviceSynchronize() : refused);
   cudaGetLastError();
   CHECK(cudaFuncSetAttribute(histogram, cudaFuncAttributeNonPortableClusterSizeAllowed, 1));
   CHECK(cudaMemset(bins, 0, BINS * sizeof(int)));
