@@ -97,6 +97,7 @@ struct allocation {
   size_t size;
   int device;
   struct allocation *next;
+  struct pool *pool; /* NULL: of none that was made */
 };
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
@@ -615,7 +616,7 @@ Result cuMemAlloc_v2(Address *out, size_t size) {
     return OUT_OF_MEMORY;
   }
   struct allocation *a = malloc(sizeof *a);
-  *a = (struct allocation){(Address)(uintptr_t)calloc(1, size), size, device, allocations};
+  *a = (struct allocation){(Address)(uintptr_t)calloc(1, size), size, device, allocations, NULL};
   allocations = a;
   used[device] += size;
   pthread_mutex_unlock(&lock);
@@ -629,6 +630,23 @@ Result cuMemAllocPitch_v2(Address *out, size_t *pitch, size_t width, size_t heig
   return cuMemAlloc_v2(out, *pitch * height);
 }
 
+static void pool_freed(struct pool *pool, size_t size);
+
+/* Under the lock. */
+static Result drop_allocation(Address address) {
+  for (struct allocation **a = &allocations; *a; a = &(*a)->next)
+    if ((*a)->address == address) {
+      struct allocation *gone = *a;
+      *a = gone->next;
+      used[gone->device] -= gone->size;
+      if (gone->pool) pool_freed(gone->pool, gone->size);
+      free((void *)(uintptr_t)address);
+      free(gone);
+      return SUCCESS;
+    }
+  return INVALID_VALUE;
+}
+
 /* Waits for all streams, as the driver does. */
 Result cuMemFree_v2(Address address) {
   count_call();
@@ -636,17 +654,7 @@ Result cuMemFree_v2(Address address) {
   Result result = cuCtxSynchronize();
   if (result) return result;
   pthread_mutex_lock(&lock);
-  result = INVALID_VALUE;
-  for (struct allocation **a = &allocations; *a; a = &(*a)->next)
-    if ((*a)->address == address) {
-      struct allocation *gone = *a;
-      *a = gone->next;
-      used[gone->device] -= gone->size;
-      free((void *)(uintptr_t)address);
-      free(gone);
-      result = SUCCESS;
-      break;
-    }
+  result = drop_allocation(address);
   pthread_mutex_unlock(&lock);
   return result;
 }
@@ -656,9 +664,21 @@ Result cuMemAllocAsync(Address *out, size_t size, struct stream *stream) {
   return cuMemAlloc_v2(out, size);
 }
 
+static void free_in_turn(struct op *op) {
+  pthread_mutex_lock(&lock);
+  drop_allocation(op->a);
+  pthread_mutex_unlock(&lock);
+}
+
 Result cuMemFreeAsync(Address address, struct stream *stream) {
-  (void)stream;
-  return cuMemFree_v2(address);
+  count_call();
+  Result result = usable();
+  if (result) return result;
+  if (!is_allocated(address, 1)) return INVALID_VALUE;
+  struct op *op = new_op(free_in_turn);
+  op->a = address;
+  op->even_after_fault = 1;
+  return submit(stream, op);
 }
 
 Result cuMemGetInfo_v2(size_t *free_bytes, size_t *total) {
@@ -959,18 +979,6 @@ Result cuSurfRefSetArray(void *reference, struct array *array, unsigned flags) {
 Result cuDeviceGetDefaultMemPool(void **pool, int device) {
   *pool = (void *)(uintptr_t)(0x100 + device);
   return check_device(device);
-}
-
-Result cuMemPoolTrimTo(void *pool, size_t keep) { (void)pool; (void)keep; return SUCCESS; }
-
-Result cuMemPoolGetAttribute(void *pool, int attribute, void *value) {
-  *(uint64_t *)value = (uint64_t)attribute * 100 + (uintptr_t)pool;
-  return SUCCESS;
-}
-
-Result cuMemPoolSetAttribute(void *pool, int attribute, void *value) {
-  (void)pool; (void)attribute; (void)value;
-  return SUCCESS;
 }
 
 static void copy(struct op *op) {

@@ -88,7 +88,7 @@ static void note_memory(struct mapping *mapping, int there) {
   while (*a && (*a)->address != mapping->address) a = &(*a)->next;
   if (there && !*a) {
     *a = malloc(sizeof **a);
-    **a = (struct allocation){mapping->address, mapping->size, mapping->block->device, NULL};
+    **a = (struct allocation){mapping->address, mapping->size, mapping->block->device, NULL, NULL};
   } else if (!there && *a) {
     struct allocation *gone = *a;
     *a = gone->next;
@@ -133,8 +133,42 @@ Result cuMemGetAccess(unsigned long long *flags, int *location, Address address)
 struct pool {
   int device;
   unsigned access;
-  size_t most, used;
+  size_t most, used, reserved, threshold;
 };
+
+enum { FIRST_MADE = 0x1000, RELEASE_THRESHOLD = 4, RESERVED_NOW = 5 };
+
+static int is_made(struct pool *pool) { return (uintptr_t)pool >= FIRST_MADE; }
+
+/* What is not used is kept up to the threshold. */
+static void pool_freed(struct pool *pool, size_t size) {
+  pool->used -= size;
+  size_t kept = pool->used > pool->threshold ? pool->used : pool->threshold;
+  if (pool->reserved > kept) pool->reserved = kept;
+}
+
+Result cuMemPoolTrimTo(struct pool *pool, size_t keep) {
+  pthread_mutex_lock(&lock);
+  size_t kept = is_made(pool) && pool->used > keep ? pool->used : keep;
+  if (is_made(pool) && pool->reserved > kept) pool->reserved = kept;
+  pthread_mutex_unlock(&lock);
+  return SUCCESS;
+}
+
+/* What default pools have is not told of. */
+Result cuMemPoolGetAttribute(struct pool *pool, int attribute, void *value) {
+  uint64_t answer = (uint64_t)attribute * 100 + (uintptr_t)pool;
+  pthread_mutex_lock(&lock);
+  if (attribute == RESERVED_NOW) answer = is_made(pool) ? pool->reserved : 0;
+  pthread_mutex_unlock(&lock);
+  *(uint64_t *)value = answer;
+  return SUCCESS;
+}
+
+Result cuMemPoolSetAttribute(struct pool *pool, int attribute, void *value) {
+  if (is_made(pool) && attribute == RELEASE_THRESHOLD) pool->threshold = *(uint64_t *)value;
+  return SUCCESS;
+}
 
 /* CUmemPoolProps: i32 type, i32 handle types, i32 location type, i32 device, pointer, u64 most bytes */
 Result cuMemPoolCreate(struct pool **out, int *props) {
@@ -154,10 +188,16 @@ Result cuMemPoolSetAccess(struct pool *pool, int *description, size_t count) {
 
 Result cuMemAllocFromPoolAsync(Address *out, size_t size, struct pool *pool, struct stream *stream) {
   (void)stream;
-  if ((uintptr_t)pool < 0x1000) return cuMemAlloc_v2(out, size);
+  if (!is_made(pool)) return cuMemAlloc_v2(out, size);
   if (pool->most && size > pool->most - pool->used) return OUT_OF_MEMORY;
+  Result result = cuMemAlloc_v2(out, size);
+  if (result) return result;
+  pthread_mutex_lock(&lock);
+  allocations->pool = pool; /* the latest is the first */
   pool->used += size;
-  return cuMemAlloc_v2(out, size);
+  if (pool->reserved < pool->used) pool->reserved = pool->used;
+  pthread_mutex_unlock(&lock);
+  return SUCCESS;
 }
 
 /* Peers: all devices of each other */

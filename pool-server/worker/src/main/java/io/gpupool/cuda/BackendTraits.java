@@ -126,6 +126,36 @@ public interface BackendTraits {
     return false;
   }
 
+  /**
+   * Runs an action once all that has been submitted to the current context is done, which may be at
+   * once. Any thread runs it. As default at once: calls of a driver that free memory wait for that.
+   */
+  default void afterWork(Runnable action) {
+    action.run();
+  }
+
+  /**
+   * Runs an action once a stream has come to where it ends now; any thread runs it.
+   *
+   * @return false if the backend does not do that: the session looks for an event instead
+   */
+  default boolean afterStream(long stream, Runnable action) {
+    return false;
+  }
+
+  /** Whether memory pools may hold memory that the program has freed. */
+  default boolean poolsKeepMemory() {
+    return true;
+  }
+
+  /**
+   * Whether work can be submitted: at once, or after the call has waited for work before it. If
+   * not, so much waits for a host function that the session looks for its end among what comes in.
+   */
+  default boolean hasRoom() {
+    return true;
+  }
+
   /** Time since the start in which at least one kernel or copy ran, in nanoseconds. */
   default long busyNanos() {
     return 0;

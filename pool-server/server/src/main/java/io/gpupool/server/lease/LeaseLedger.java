@@ -14,7 +14,7 @@ import java.util.Optional;
  * had.
  *
  * <pre>
- *   GPU 0: u64 total | u64 slot 0 | ... | u64 slot 63     GPU 1: ...
+ *   GPU 0: u64 total | u64 slot 0 | ... | u64 slot 63     GPU 1: ...     memory of the host: ...
  * </pre>
  */
 public final class LeaseLedger implements AutoCloseable {
@@ -39,7 +39,7 @@ public final class LeaseLedger implements AutoCloseable {
 
   LeaseLedger(String name, int gpus) throws IOException {
     this.gpus = gpus;
-    memory = Optional.of(new SharedMemory(name, (long) gpus * WORDS * Long.BYTES));
+    memory = Optional.of(new SharedMemory(name, (gpus + 1L) * WORDS * Long.BYTES));
     words = memory.get().bytes();
   }
 
@@ -79,7 +79,8 @@ public final class LeaseLedger implements AutoCloseable {
 
   /** Takes off what a slot's worker had; it must be dead. */
   void clearSlot(int slot) {
-    for (int gpu = 0; gpu < gpus; gpu++) {
+    int rows = gpus == 0 ? 0 : gpus + 1;
+    for (int gpu = 0; gpu < rows; gpu++) {
       long used = (long) WORD.getAndSet(words, at(gpu, 1 + slot), 0L);
       WORD.getAndAdd(words, at(gpu, 0), -used);
     }

@@ -107,13 +107,15 @@ class LeasesTest {
       var words =
           file.map(java.nio.channels.FileChannel.MapMode.READ_WRITE, 0, file.size())
               .order(java.nio.ByteOrder.nativeOrder());
-      assertThat(file.size()).isEqualTo(2 * 65 * 8);
+      assertThat(file.size()).as("two GPUs and the host").isEqualTo(3 * 65 * 8);
       words.putLong(65 * 8, 30).putLong((65 + 1) * 8, 10).putLong((65 + 64) * 8, 20);
+      words.putLong(2 * 65 * 8, 7).putLong((2 * 65 + 64) * 8, 7);
       assertThat(ledger.usedBytes(1)).isEqualTo(30);
       assertThat(ledger.usedBytes(1, 63)).isEqualTo(20);
       ledger.clearSlot(63);
       assertThat(ledger.usedBytes(1)).isEqualTo(10);
       assertThat(ledger.usedBytes(0)).isZero();
+      assertThat(words.getLong(2 * 65 * 8)).as("of the host").isZero();
     }
   }
 

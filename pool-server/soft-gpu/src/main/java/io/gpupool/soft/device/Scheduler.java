@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.gpupool.soft.device;
 
+import io.gpupool.soft.CudaStatus;
+import io.gpupool.soft.GpuException;
 import java.util.ArrayDeque;
 import java.util.ArrayList;
 import java.util.List;
@@ -26,12 +28,14 @@ final class Scheduler {
    *
    * Submitting blocks when too much is queued, so that a program cannot fill the process's memory
    * with launches. It does not block while a host function runs: what ends that function may have to
-   * be submitted by the very thread that would be blocked.
+   * be submitted by the very thread that would be blocked. Then up to twice as much is queued, and
+   * what is beyond that fails.
    */
   static final int COPY_THREADS = 2;
 
   private static final int MAX_QUEUED_WORKS = 1 << 16;
   private static final long MAX_QUEUED_BYTES = 256L << 20;
+  private static final int OVERDRAFT = 2;
   private static final long IDLE_THREAD_SECONDS = 10;
 
   private final Object lock = new Object();
@@ -39,6 +43,9 @@ final class Scheduler {
   private int queuedWorks;
   private long queuedBytes;
   private int hostFunctionsRunning;
+
+  /** Whether as much is queued as may be; written with the lock held. */
+  private volatile boolean full;
 
   /** Works with device memory that have been let begin and are not done. */
   private int touching;
@@ -86,6 +93,7 @@ final class Scheduler {
   /** Counts a work as queued; to be called with the lock held, after its last {@link #follow}. */
   boolean enqueue(Work work) {
     queuedWorks++;
+    noteFill();
     return work.unmet == 0 && admit(work);
   }
 
@@ -195,19 +203,41 @@ final class Scheduler {
 
   /**
    * Waits while too much is queued; to be called with the lock held, which it gives up meanwhile.
+   *
+   * @throws GpuException OUT_OF_MEMORY if it is twice too much, and a host function runs
    */
   void awaitRoom() {
-    while ((queuedWorks >= MAX_QUEUED_WORKS || queuedBytes >= MAX_QUEUED_BYTES)
-        && hostFunctionsRunning == 0) {
+    while (full && hostFunctionsRunning == 0) {
       awaitChange();
     }
+    if (full
+        && (queuedWorks >= OVERDRAFT * MAX_QUEUED_WORKS
+            || queuedBytes >= OVERDRAFT * MAX_QUEUED_BYTES)) {
+      throw new GpuException(
+          CudaStatus.OUT_OF_MEMORY,
+          "%d operations with %d MiB wait behind a host function that does not end"
+              .formatted(queuedWorks, queuedBytes >> 20));
+    }
+  }
+
+  /** False if {@link #awaitRoom} would not wait for room, though there is little. */
+  boolean hasRoom() {
+    return !full || !hostFunctionRuns();
   }
 
   /** Counts bytes held by queued works; negative to release them. */
   void addQueuedBytes(long bytes) {
     synchronized (lock) {
       queuedBytes += bytes;
+      noteFill();
       lock.notifyAll();
+    }
+  }
+
+  private void noteFill() {
+    boolean now = queuedWorks >= MAX_QUEUED_WORKS || queuedBytes >= MAX_QUEUED_BYTES;
+    if (now != full) {
+      full = now;
     }
   }
 
@@ -280,7 +310,9 @@ final class Scheduler {
       }
       listeners = work.listeners;
       work.listeners = null;
-      if (--queuedWorks == MAX_QUEUED_WORKS - 1) {
+      queuedWorks--;
+      noteFill();
+      if (queuedWorks == MAX_QUEUED_WORKS - 1) {
         lock.notifyAll();
       }
     }

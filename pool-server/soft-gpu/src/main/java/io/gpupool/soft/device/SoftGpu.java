@@ -104,10 +104,16 @@ public final class SoftGpu implements AutoCloseable {
   @Override
   public void close() {
     runner.close();
+    valueWaits.close();
     if (scheduler.close(CLOSE_TIMEOUT_SECONDS)) {
       // A copy still under way would end the process if its memory went; so it stays then.
       devices.forEach(device -> device.memory().close());
     }
+  }
+
+  /** False if as much is queued as may be, and cannot be waited for, as a host function runs. */
+  public boolean hasRoom() {
+    return scheduler.hasRoom();
   }
 
   Scheduler scheduler() {

@@ -61,6 +61,11 @@ final class ValueWaits {
     return done;
   }
 
+  /** Looks at no memory any more; what waits is dropped with its devices. */
+  synchronized void close() {
+    waiting.clear();
+  }
+
   private synchronized boolean isOver() {
     running = !waiting.isEmpty();
     return !running;

@@ -3,6 +3,7 @@ package io.gpupool.worker.session;
 
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.TimeUnit;
+import java.util.concurrent.locks.LockSupport;
 import java.util.function.IntSupplier;
 
 /**
@@ -12,10 +13,14 @@ import java.util.function.IntSupplier;
  */
 final class BlockingCalls {
   private static final long LOOK_MICROS = 50;
+  private static final long ROOM_NANOS = TimeUnit.SECONDS.toNanos(5);
 
   private final SessionState state;
   private final HostCallbacks callbacks;
   private final Runnable readAhead;
+
+  /** When it last waited for room in vain; 0: not the last time. */
+  private long gaveUpAt;
 
   /**
    * Makes the caller.
@@ -49,6 +54,30 @@ final class BlockingCalls {
       readAhead.run();
     }
     return result[0];
+  }
+
+  /**
+   * The backend has room for no more work: while host functions are what it waits for, looks for
+   * their end among what comes in. If that does not come, the backend takes a bounded amount more,
+   * and then refuses: the end may lie behind what the program sends before it.
+   */
+  void awaitRoom() {
+    long begin = System.nanoTime();
+    boolean hopeful = begin - gaveUpAt > ROOM_NANOS || gaveUpAt == 0;
+    if (!hopeful) {
+      return;
+    }
+    state.answers.flush();
+    state.waits.handOver();
+    while (!state.backend.hasRoom()) {
+      if (System.nanoTime() - begin > ROOM_NANOS) {
+        gaveUpAt = System.nanoTime();
+        return;
+      }
+      LockSupport.parkNanos(TimeUnit.MICROSECONDS.toNanos(LOOK_MICROS));
+      readAhead.run();
+    }
+    gaveUpAt = 0;
   }
 
   private static boolean await(CountDownLatch done) {

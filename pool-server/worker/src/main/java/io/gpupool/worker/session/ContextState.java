@@ -75,12 +75,12 @@ final class ContextState {
   }
 
   /** Counts the heap with the size that it has; false if the lease has no room for it. */
-  boolean countHeap(Ledger ledger, long bytes) {
-    if (bytes > heapBytes && !ledger.reserve(gpu, bytes - heapBytes)) {
+  boolean countHeap(MemoryQuota quota, long bytes) {
+    if (bytes > heapBytes && !quota.reserve(gpu, bytes - heapBytes)) {
       return false;
     }
     if (bytes < heapBytes) {
-      ledger.release(gpu, heapBytes - bytes);
+      quota.releaseAfterWork(gpu, heapBytes - bytes);
     }
     heapBytes = bytes;
     return true;

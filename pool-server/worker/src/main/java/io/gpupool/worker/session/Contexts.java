@@ -62,7 +62,7 @@ final class Contexts implements ContextOps {
     int known = state.backend.cuCtxGetLimit(out, limit);
     long before = Memory.getLong(out);
     int result = state.backend.cuCtxSetLimit(limit, value);
-    if (result == 0 && !state.current.countHeap(state.ledger, state.backend.heapBytes())) {
+    if (result == 0 && !state.current.countHeap(state.quota, state.backend.heapBytes())) {
       if (known == 0) {
         state.backend.cuCtxSetLimit(limit, before);
       }

@@ -8,7 +8,9 @@ import java.util.HashMap;
 import java.util.HashSet;
 import java.util.Map;
 import java.util.Set;
+import java.util.function.Consumer;
 import java.util.function.IntSupplier;
+import java.util.function.LongPredicate;
 
 /**
  * Device memory of the session: every allocation is counted in the lease's ledger before it is
@@ -56,6 +58,11 @@ final class DeviceMemory implements MemoryOps {
     state.exports.endReleased();
     long out = state.out();
     int gpu = state.current.gpu;
+    if (!state.waits.isEmpty()) {
+      // A free that has come to its turn may not have been noticed yet.
+      state.waits.poll();
+    }
+    pools.memory(gpu).settle();
     int length = 0;
     if (freeWanted) {
       Memory.putLong(out, state.ledger.freeBytes(gpu));
@@ -113,13 +120,13 @@ final class DeviceMemory implements MemoryOps {
       int tag, long lengthBytes, int pool, int stream, boolean addressWanted) {
     long streamHandle = state.stream(stream);
     long poolHandle = pool == 0 ? 0 : pools.handle(pool);
+    int gpu = pools.gpu(pool);
     if (streamHandle == SessionServices.NO_HANDLE || poolHandle == SessionServices.NO_HANDLE) {
       state.reply(tag, CudaResult.INVALID_HANDLE);
       return;
     }
     long counted = counted(lengthBytes);
-    int gpu = pools.gpu(pool);
-    int refused = reserve(gpu, counted);
+    int refused = reserve(gpu, counted, bytes -> pools.memory(gpu).reserve(bytes));
     if (refused != 0) {
       state.reply(tag, refused);
       return;
@@ -129,6 +136,11 @@ final class DeviceMemory implements MemoryOps {
         poolHandle == 0
             ? state.backend.cuMemAllocAsync(out, lengthBytes, streamHandle)
             : state.backend.cuMemAllocFromPoolAsync(out, lengthBytes, poolHandle, streamHandle);
+    if (result == 0 && !pools.memory(gpu).settleUp()) {
+      // The pool had to take more than it was asked for.
+      state.backend.cuMemFreeAsync(Memory.getLong(out), streamHandle);
+      result = CudaResult.OUT_OF_MEMORY;
+    }
     finish(tag, result, out, ADDRESS_BYTES, new Allocation(null, gpu, counted));
   }
 
@@ -137,7 +149,10 @@ final class DeviceMemory implements MemoryOps {
     if (address == 0) {
       return CudaResult.SUCCESS;
     }
-    return free(address, () -> blocking.call(() -> state.backend.cuMemFree_v2(address)));
+    return free(
+        address,
+        () -> blocking.call(() -> state.backend.cuMemFree_v2(address)),
+        state.backend::afterWork);
   }
 
   @Override
@@ -146,7 +161,10 @@ final class DeviceMemory implements MemoryOps {
     if (streamHandle == SessionServices.NO_HANDLE) {
       return CudaResult.INVALID_HANDLE;
     }
-    return free(address, () -> state.backend.cuMemFreeAsync(address, streamHandle));
+    return free(
+        address,
+        () -> state.backend.cuMemFreeAsync(address, streamHandle),
+        gone -> state.frees.whenDone(stream, gone));
   }
 
   /** What the lease is charged for an allocation that can be shared so; 0 if there is none. */
@@ -161,7 +179,7 @@ final class DeviceMemory implements MemoryOps {
     return allocations.get(address).gpu;
   }
 
-  private int free(long address, IntSupplier freeing) {
+  private int free(long address, IntSupplier freeing, Consumer<Runnable> afterwards) {
     state.exports.endReleased();
     Allocation allocation = allocations.get(address);
     if (allocation == null || kept.contains(address)) {
@@ -176,12 +194,16 @@ final class DeviceMemory implements MemoryOps {
     if (result != 0) {
       state.owned.add(address, allocation.lengthBytes);
     }
-    return forget(address, result);
+    return forget(address, result, afterwards);
   }
 
   private void freeKept(long address) {
     if (kept.remove(address)) {
-      forget(address, blocking.call(() -> state.backend.cuMemFree_v2(address)));
+      int ignored =
+          forget(
+              address,
+              blocking.call(() -> state.backend.cuMemFree_v2(address)),
+              state.backend::afterWork);
     }
   }
 
@@ -194,7 +216,7 @@ final class DeviceMemory implements MemoryOps {
         state.owned.remove(address);
         state.exports.withdraw(allocation.kind(), address, () -> {});
         kept.remove(address);
-        state.ledger.release(allocation.gpu, allocation.lengthBytes);
+        leave(allocation, state.backend::afterWork);
         all.remove();
       }
     }
@@ -212,6 +234,10 @@ final class DeviceMemory implements MemoryOps {
   }
 
   private int reserve(int gpu, long counted) {
+    return reserve(gpu, counted, bytes -> state.quota.reserve(gpu, bytes));
+  }
+
+  private int reserve(int gpu, long counted, LongPredicate reserving) {
     state.exports.endReleased();
     if (!state.current.exists()) {
       return CudaResult.INVALID_CONTEXT;
@@ -219,7 +245,7 @@ final class DeviceMemory implements MemoryOps {
     if (counted < 0 || allocations.size() >= MAX_ALLOCATIONS) {
       return CudaResult.OUT_OF_MEMORY;
     }
-    return state.ledger.reserve(gpu, counted) ? 0 : CudaResult.OUT_OF_MEMORY;
+    return reserving.test(counted) ? 0 : CudaResult.OUT_OF_MEMORY;
   }
 
   private void finish(int tag, int result, long out, int outBytes, Allocation allocation) {
@@ -227,16 +253,32 @@ final class DeviceMemory implements MemoryOps {
       allocations.put(Memory.getLong(out), allocation);
       state.owned.add(Memory.getLong(out), allocation.lengthBytes);
     } else {
-      state.ledger.release(allocation.gpu, allocation.lengthBytes);
+      uncount(allocation);
     }
     state.reply(tag, result, out, outBytes);
   }
 
-  private int forget(long address, int result) {
+  private int forget(long address, int result, Consumer<Runnable> afterwards) {
     if (result == 0) {
-      Allocation allocation = allocations.remove(address);
-      state.ledger.release(allocation.gpu, allocation.lengthBytes);
+      leave(allocations.remove(address), afterwards);
     }
     return result;
+  }
+
+  /** Memory is freed; it is gone when what has to happen before that has happened. */
+  private void leave(Allocation allocation, Consumer<Runnable> afterwards) {
+    state.quota.leave(allocation.gpu, allocation.lengthBytes);
+    afterwards.accept(() -> {
+      uncount(allocation);
+      state.quota.left(allocation.gpu, allocation.lengthBytes);
+    });
+  }
+
+  private void uncount(Allocation allocation) {
+    if (allocation.context == null) {
+      pools.memory(allocation.gpu).gone(allocation.lengthBytes);
+    } else {
+      state.quota.release(allocation.gpu, allocation.lengthBytes);
+    }
   }
 }

@@ -80,8 +80,12 @@ final class Images implements ImageOps {
     if (tooMuch || images.size() == MAX_IMAGES) {
       return CudaResult.OUT_OF_MEMORY;
     }
+    if (!state.ledger.reserveHost(lengthBytes)) {
+      return CudaResult.OUT_OF_MEMORY;
+    }
     long address = Posix.map(lengthBytes + SLACK_BYTES);
     if (address == 0) {
+      state.ledger.releaseHost(lengthBytes);
       return CudaResult.OUT_OF_MEMORY;
     }
     images.put(number, new Image(address, lengthBytes));
@@ -133,6 +137,7 @@ final class Images implements ImageOps {
 
   private void unmap(Image image) {
     Posix.unmap(image.address, image.lengthBytes + SLACK_BYTES);
+    state.ledger.releaseHost(image.lengthBytes);
     totalBytes -= image.lengthBytes;
   }
 }

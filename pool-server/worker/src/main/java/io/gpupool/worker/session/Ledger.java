@@ -8,17 +8,25 @@ import java.io.IOException;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import java.lang.invoke.VarHandle;
+import java.util.Arrays;
 import java.util.concurrent.atomic.AtomicLong;
 
 /**
- * What the sessions of one lease have allocated, in memory that their workers share. Per GPU: the
- * total, then one slot a session. Any thread of any worker may count.
+ * What the sessions of one lease have allocated, in memory that their workers share. Per GPU, and
+ * then of the host's memory: the total, then one slot a session. Any thread of any worker may
+ * count.
  */
 public final class Ledger {
   /** The most sessions of a lease on one server. */
   public static final int SLOTS = 64;
 
   private static final int WORDS = 1 + SLOTS;
+
+  /** Of images, for all sessions of a lease together: at least, and at most. */
+  private static final long MIN_HOST_BYTES = 1L << 30;
+
+  private static final long MAX_HOST_BYTES = 8L << 30;
+
   private static final VarHandle WORD = JAVA_LONG.varHandle();
 
   private final MemorySegment words;
@@ -56,20 +64,53 @@ public final class Ledger {
   }
 
   public static long sizeBytes(int gpus) {
-    return 8L * WORDS * gpus;
+    return 8L * WORDS * (gpus + 1);
   }
 
   /** Counts an allocation, unless it would exceed the quota. */
   boolean reserve(int gpu, long lengthBytes) {
-    long total = totalOffset(gpu);
+    boolean reserved = tryReserve(gpu, lengthBytes);
+    if (!reserved) {
+      refuse();
+    }
+    return reserved;
+  }
+
+  /** The program is told that there is no memory. */
+  void refuse() {
+    refused.incrementAndGet();
+  }
+
+  /** As {@link #reserve}, but what does not succeed may be tried again. */
+  boolean tryReserve(int gpu, long lengthBytes) {
+    return count(gpu, lengthBytes, quotaBytes[gpu]);
+  }
+
+  /** Counts memory of the host, of which a lease has a bounded amount. */
+  boolean reserveHost(long lengthBytes) {
+    return count(quotaBytes.length, lengthBytes, hostBytes());
+  }
+
+  /** Takes back what {@link #reserveHost} counted. */
+  void releaseHost(long lengthBytes) {
+    release(quotaBytes.length, lengthBytes);
+  }
+
+  /** A lease of much device memory may have large programs. */
+  private long hostBytes() {
+    long device = Arrays.stream(quotaBytes).map(quota -> Math.min(quota, MAX_HOST_BYTES)).sum();
+    return Math.min(MAX_HOST_BYTES, MIN_HOST_BYTES + 2 * device);
+  }
+
+  private boolean count(int row, long lengthBytes, long limitBytes) {
+    long total = totalOffset(row);
     while (true) {
       long used = (long) WORD.getVolatile(words, total);
-      if (lengthBytes < 0 || lengthBytes > quotaBytes[gpu] - used) {
-        refused.incrementAndGet();
+      if (lengthBytes < 0 || lengthBytes > limitBytes - used) {
         return false;
       }
       if (WORD.compareAndSet(words, total, used, used + lengthBytes)) {
-        WORD.getAndAdd(words, slotOffset(gpu), lengthBytes);
+        WORD.getAndAdd(words, slotOffset(row), lengthBytes);
         return true;
       }
     }

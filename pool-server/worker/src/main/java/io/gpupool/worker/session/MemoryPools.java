@@ -5,6 +5,7 @@ import io.gpupool.cuda.PoolOps;
 import io.gpupool.cuda.SessionServices;
 import io.gpupool.worker.os.Memory;
 import io.gpupool.worker.os.Posix;
+import java.util.Arrays;
 import java.util.List;
 
 /** The memory pools of the session. Used by the session's thread alone. */
@@ -31,10 +32,21 @@ final class MemoryPools implements PoolOps {
   /** The backend's handles, by GPU, once asked for. */
   private final long[] defaultPools;
 
+  /** What pools count, by GPU. */
+  private final PoolMemory[] memory;
+
   MemoryPools(SessionState state, List<Integer> devices) {
     this.state = state;
     this.devices = devices;
     defaultPools = new long[devices.size()];
+    memory = new PoolMemory[devices.size()];
+    Arrays.setAll(memory, gpu -> new PoolMemory(state.backend, state.quota, gpu));
+    state.quota.reclaimBy(gpu -> memory[gpu].trim());
+  }
+
+  /** What the pools of a GPU count. */
+  PoolMemory memory(int gpu) {
+    return memory[gpu];
   }
 
   @Override
@@ -59,6 +71,7 @@ final class MemoryPools implements PoolOps {
     int result = state.backend.cuMemPoolCreate(out, props);
     if (result == 0) {
       made.put(pool, Memory.getLong(out), gpu);
+      memory[gpu].add(Memory.getLong(out));
     }
     state.reply(tag, result);
   }
@@ -69,6 +82,7 @@ final class MemoryPools implements PoolOps {
     if (handle == SessionServices.NO_HANDLE) {
       return CudaResult.INVALID_HANDLE;
     }
+    memory[gpu(pool)].remove(handle);
     made.remove(pool);
     state.exports.withdraw(Exchange.Kind.POOL, pool, () -> {});
     return state.backend.cuMemPoolDestroy(handle);
@@ -179,6 +193,7 @@ final class MemoryPools implements PoolOps {
       long out = state.out();
       if (state.backend.cuDeviceGetDefaultMemPool(out, devices.get(gpu)) == 0) {
         defaultPools[gpu] = Memory.getLong(out);
+        memory[gpu].add(defaultPools[gpu]);
       }
     }
     return defaultPools[gpu] == 0 ? SessionServices.NO_HANDLE : defaultPools[gpu];

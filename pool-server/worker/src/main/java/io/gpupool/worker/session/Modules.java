@@ -136,7 +136,7 @@ final class Modules implements ModuleOps {
 
   /** The modules of a context went with it. */
   void forget(ContextState context) {
-    context.countHeap(state.ledger, 0);
+    context.countHeap(state.quota, 0);
     for (LoadedModule module : List.copyOf(loaded)) {
       if (module.context == context) {
         forget(module);
@@ -266,12 +266,12 @@ final class Modules implements ModuleOps {
   /** Counts what a module's variables and its kernels' heap occupy, and gives it its number. */
   private int register(int module, long handle, Optional<ImageKernels> kernels) {
     long bytes = Math.max(0, state.backend.moduleBytes(handle));
-    if (!state.ledger.reserve(state.current.gpu, bytes)) {
+    if (!state.quota.reserve(state.current.gpu, bytes)) {
       state.backend.cuModuleUnload(handle);
       return CudaResult.OUT_OF_MEMORY;
     }
-    if (!state.current.countHeap(state.ledger, state.backend.heapBytes())) {
-      state.ledger.release(state.current.gpu, bytes);
+    if (!state.current.countHeap(state.quota, state.backend.heapBytes())) {
+      state.quota.release(state.current.gpu, bytes);
       state.backend.cuModuleUnload(handle);
       return CudaResult.OUT_OF_MEMORY;
     }
@@ -289,7 +289,7 @@ final class Modules implements ModuleOps {
     if (counted) {
       return CudaResult.SUCCESS;
     }
-    if (!state.ledger.reserve(module.context.gpu, lengthBytes)) {
+    if (!state.quota.reserve(module.context.gpu, lengthBytes)) {
       return CudaResult.OUT_OF_MEMORY;
     }
     module.countedGlobals.add(address);
@@ -312,7 +312,7 @@ final class Modules implements ModuleOps {
 
   private void forget(LoadedModule module) {
     module.knownGlobals.forEach(state.owned::remove);
-    state.ledger.release(module.context.gpu, module.countedBytes);
+    state.quota.releaseAfterWork(module.context.gpu, module.countedBytes);
     state.functions.removeOwnedBy(module);
     state.modules.remove(module.number);
   }

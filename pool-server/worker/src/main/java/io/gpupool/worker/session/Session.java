@@ -87,7 +87,8 @@ public final class Session {
             plan.gpus(),
             plan.ledger(),
             new Exports(plan.exchange()),
-            threads);
+            threads,
+            this::readAhead);
     peers = plan.peers();
     calls =
         new SessionCalls(
@@ -198,6 +199,9 @@ public final class Session {
       calls.context().select(context);
     }
     calls.op = op;
+    if (!state.backend.hasRoom()) {
+      calls.awaitRoom();
+    }
     int result = dispatcher.dispatch(op, frame, length);
     if (result != 0) {
       failed(op, length, result);

@@ -114,6 +114,11 @@ final class SessionCalls implements SessionTopics, SessionOps {
     launches.release();
   }
 
+  /** See {@link BlockingCalls#awaitRoom}. */
+  void awaitRoom() {
+    blocking.awaitRoom();
+  }
+
   /** The connection is gone: nobody will say that host functions have ended. */
   void cancelHostFunctions() {
     callbacks.cancel(null);

@@ -25,6 +25,8 @@ final class SessionState {
   final Waits waits;
   final List<LeasedGpu> gpus;
   final Ledger ledger;
+  final MemoryQuota quota;
+  final StreamFrees frees;
   final Exports exports;
   final OwnedMemory owned;
   final ExecutorService threads;
@@ -50,12 +52,15 @@ final class SessionState {
       List<LeasedGpu> gpus,
       Ledger ledger,
       Exports exports,
-      ExecutorService threads) {
+      ExecutorService threads,
+      Runnable readAhead) {
     this.backend = backend;
     this.answers = answers;
     this.waits = waits;
     this.gpus = gpus;
     this.ledger = ledger;
+    quota = new MemoryQuota(ledger, backend, waits, answers, readAhead);
+    frees = new StreamFrees(this);
     this.exports = exports;
     owned = new OwnedMemory(backend);
     this.threads = threads;

@@ -128,7 +128,7 @@ final class VirtualMemory implements VirtualMemoryOps {
             && Exports.isHandleType(shareable);
     int refused = sound ? CudaResult.SUCCESS : CudaResult.INVALID_VALUE;
     state.exports.endReleased();
-    if (sound && (blocks.size() >= MAX_BLOCKS || !state.ledger.reserve(gpu, lengthBytes))) {
+    if (sound && (blocks.size() >= MAX_BLOCKS || !state.quota.reserve(gpu, lengthBytes))) {
       refused = CudaResult.OUT_OF_MEMORY;
     }
     if (refused != 0) {
@@ -143,7 +143,7 @@ final class VirtualMemory implements VirtualMemoryOps {
       long id = nextId++;
       blocks.put(number, new Block(id, gpu, lengthBytes, Memory.getLong(out), Optional.empty()));
     } else {
-      state.ledger.release(gpu, lengthBytes);
+      state.quota.release(gpu, lengthBytes);
     }
     state.reply(tag, result);
   }
@@ -251,7 +251,7 @@ final class VirtualMemory implements VirtualMemoryOps {
   }
 
   private void uncount(Block block) {
-    state.ledger.release(block.gpu, block.lengthBytes);
+    state.quota.release(block.gpu, block.lengthBytes);
   }
 
   @Override

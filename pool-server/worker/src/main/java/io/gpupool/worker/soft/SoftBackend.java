@@ -89,6 +89,11 @@ public final class SoftBackend
   }
 
   @Override
+  public boolean hasRoom() {
+    return state.gpu().hasRoom();
+  }
+
+  @Override
   public long busyNanos() {
     long sum = 0;
     for (SoftDevice device : state.gpu().devices()) {

@@ -85,6 +85,22 @@ interface SoftMemoryCalls extends SoftCalls {
   }
 
   @Override
+  default void afterWork(Runnable action) {
+    state().afterWork(action);
+  }
+
+  @Override
+  default boolean afterStream(long stream, Runnable action) {
+    stream(stream).completion().whenDone(action);
+    return true;
+  }
+
+  @Override
+  default boolean poolsKeepMemory() {
+    return false;
+  }
+
+  @Override
   default boolean checksAddresses() {
     return true;
   }

@@ -62,6 +62,15 @@ final class SoftState {
     return context == null ? gpu.device(0) : resolve(context).device();
   }
 
+  /** Runs an action once all work of the current context is done; at once if there is none. */
+  void afterWork(Runnable action) {
+    if (current.get() == null) {
+      action.run();
+    } else {
+      currentContext().completion().whenDone(action);
+    }
+  }
+
   /** Makes the context of a handle current in this thread; none for 0. */
   void setCurrent(long handle) {
     current.set(handle == 0 ? null : handles.get(handle, Object.class));

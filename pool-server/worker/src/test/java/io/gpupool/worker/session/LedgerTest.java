@@ -58,6 +58,20 @@ class LedgerTest {
   }
 
   @Test
+  void hostMemory_isBoundedForTheLease_andCountedApart() throws IOException {
+    Ledger one = Ledger.open(handed(file()), 3, QUOTAS);
+    Ledger other = Ledger.open(handed(file()), 4, QUOTAS);
+
+    assertThat(one.reserveHost(1L << 30)).isTrue();
+    assertThat(other.reserveHost(1L << 29)).isFalse();
+    assertThat(word(2, 0)).isEqualTo(1L << 30);
+    assertThat(one.freeBytes(1)).isEqualTo(5000);
+
+    one.releaseHost(1L << 30);
+    assertThat(other.reserveHost(1L << 29)).isTrue();
+  }
+
+  @Test
   void file_holdsTotalThenSlots() throws IOException {
     Ledger ledger = Ledger.open(handed(file()), 3, QUOTAS);
     ledger.reserve(1, 4000);
@@ -99,7 +113,7 @@ class LedgerTest {
     Files.write(tooShort, new byte[10]);
 
     assertThatThrownBy(() -> Ledger.open(handed(tooShort), 0, QUOTAS))
-        .hasMessageContaining("has 10 bytes, not 1040");
+        .hasMessageContaining("has 10 bytes, not 1560");
     assertThatThrownBy(() -> Ledger.open(handed(file()), 64, QUOTAS))
         .hasMessageContaining("slot 64");
   }
