@@ -138,6 +138,18 @@ static struct context *any(uint32_t link, bool all) {
 
 struct context *context_any(void) { return any(0, true); }
 
+/** Stand for no context of a link, for calls that need none. */
+static struct context nowhere[MAX_LINKS];
+
+struct context *context_any_or_none(uint32_t link) {
+  struct context *context = any(link, false);
+  if (!context) {
+    context = &nowhere[link];
+    context->number = link_no_context(link);
+  }
+  return context;
+}
+
 struct context *context_any_of(uint32_t link) { return any(link, false); }
 
 void contexts_reset(void) {

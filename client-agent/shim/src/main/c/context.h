@@ -85,6 +85,9 @@ struct context *context_any(void);
 /** As context_any, of a link. */
 struct context *context_any_of(uint32_t link);
 
+/** As context_any_of, but one that stands for none if there is none: for calls that need no context. */
+struct context *context_any_or_none(uint32_t link);
+
 void contexts_reset(void);
 
 // Context-local storage, for the runtime library.

@@ -24,7 +24,7 @@ static CUresult give(const CUgraphNode *nodes, const CUgraphEdgeData *data, size
 static CUresult give_nodes(CUgraph handle, bool rootsOnly, CUgraphNode *nodes, size_t *room) {
   struct edges chosen = {0};
   CUresult result = CUDA_SUCCESS;
-  if (!room) return CUDA_ERROR_INVALID_VALUE;
+  if (!room || (nodes && !*room)) return CUDA_ERROR_INVALID_VALUE;
   lock_take(&graphLock);
   const struct graph *graph = graph_find(handle);
   if (!graph) result = CUDA_ERROR_INVALID_VALUE;

@@ -34,6 +34,26 @@ static CUresult add(CUgraphNode *made, CUgraph handle, const CUgraphNode *depend
   return result;
 }
 
+/** Has new work use the memory of the old for its parameters: the program may have pointers to it. */
+static void keep_parameters(struct work *after, struct work *before) {
+  struct kernel_work *to = &after->kernel, *from = &before->kernel;
+  if (to->parameterCount != from->parameterCount || to->parameterBytes != from->parameterBytes) {
+    return;
+  }
+  uint8_t *parameters = from->parameters;
+  void **pointers = from->pointers;
+  uint32_t *offsets = from->offsets;
+  memcpy(parameters, to->parameters, to->parameterBytes);
+  for (uint32_t i = 0; i < to->parameterCount; i++) offsets[i] = to->offsets[i];
+  from->parameters = to->parameters;
+  from->pointers = to->pointers;
+  from->offsets = to->offsets;
+  to->parameters = parameters;
+  to->pointers = pointers;
+  to->offsets = offsets;
+  kernel_point(to);
+}
+
 /** Gives a node other work of its kind; it is freed if that fails. */
 static CUresult set(CUgraphNode handle, struct work *work) {
   lock_take(&graphLock);
@@ -41,6 +61,7 @@ static CUresult set(CUgraphNode handle, struct work *work) {
   bool fixed = work->type == NODE_MEM_ALLOC || work->type == NODE_MEM_FREE;
   bool good = node && node->work.type == work->type && !fixed;
   if (good) {
+    if (work->type == NODE_KERNEL) keep_parameters(work, &node->work);
     work_clear(&node->work);
     node->work = *work;
     if (work->type == NODE_CHILD) work->child->parent = node;

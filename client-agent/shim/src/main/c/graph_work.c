@@ -32,6 +32,19 @@ bool work_memory(struct work *work, struct context *context, const void *operati
   return work->memory.operations != NULL;
 }
 
+static bool make_pointers(struct kernel_work *kernel) {
+  size_t count = kernel->parameterCount;
+  kernel->pointers = malloc((count + 1) * (sizeof *kernel->pointers + sizeof *kernel->offsets));
+  if (kernel->pointers) kernel->offsets = (uint32_t *)(void *)(kernel->pointers + count + 1);
+  return kernel->pointers != NULL;
+}
+
+void kernel_point(struct kernel_work *kernel) {
+  for (uint32_t i = 0; i < kernel->parameterCount; i++) {
+    kernel->pointers[i] = kernel->parameters + kernel->offsets[i];
+  }
+}
+
 static void free_kernel(struct kernel_work *kernel) {
   free(kernel->attributes);
   free(kernel->parameters);
@@ -41,15 +54,13 @@ static void free_kernel(struct kernel_work *kernel) {
 static bool copy_kernel(struct kernel_work *to, const struct kernel_work *from) {
   to->attributes = duplicate(from->attributes, from->attributeCount * sizeof *from->attributes);
   to->parameters = duplicate(from->parameters, from->parameterBytes);
-  to->pointers = duplicate(from->pointers, from->parameterCount * sizeof *from->pointers);
-  if ((from->attributeCount && !to->attributes) || (from->parameterBytes && !to->parameters) ||
-      (from->parameterCount && !to->pointers)) {
+  if (!make_pointers(to) || (from->attributeCount && !to->attributes) ||
+      (from->parameterBytes && !to->parameters)) {
     free_kernel(to);
     return false;
   }
-  for (uint32_t i = 0; i < to->parameterCount; i++) {
-    to->pointers[i] = to->parameters + ((uint8_t *)from->pointers[i] - from->parameters);
-  }
+  for (uint32_t i = 0; i < to->parameterCount; i++) to->offsets[i] = from->offsets[i];
+  kernel_point(to);
   return true;
 }
 
@@ -214,8 +225,7 @@ CUresult work_kernel(struct work *work, struct context *context, CUfunction hand
   memcpy(kernel->grid, launch->grid, sizeof kernel->grid);
   memcpy(kernel->block, launch->block, sizeof kernel->block);
   kernel->parameters = calloc(1, kernel->parameterBytes + 1);
-  kernel->pointers = malloc((kernel->parameterCount + 1) * sizeof *kernel->pointers);
-  if (!kernel->parameters || !kernel->pointers || !copy_attributes(kernel, launch)) {
+  if (!make_pointers(kernel) || !kernel->parameters || !copy_attributes(kernel, launch)) {
     free_kernel(kernel);
     return CUDA_ERROR_OUT_OF_MEMORY;
   }
@@ -225,8 +235,9 @@ CUresult work_kernel(struct work *work, struct context *context, CUfunction hand
     launch_pack(info, kernel->parameters, parameters);
   }
   for (uint32_t i = 0; i < kernel->parameterCount; i++) {
-    kernel->pointers[i] = kernel->parameters + info->parameters[i].offset;
+    kernel->offsets[i] = info->parameters[i].offset;
   }
+  kernel_point(kernel);
   return CUDA_SUCCESS;
 }
 

@@ -17,8 +17,12 @@ struct kernel_work {
   uint32_t attributeCount, parameterBytes, parameterCount;
   struct launch_attribute *attributes;
   uint8_t *parameters;  // laid out as the function's table says
-  void **pointers;      // to each of them
+  void **pointers;      // to each of them; programs are given it, and may write to it
+  uint32_t *offsets;    // of each, in the memory behind the pointers
 };
+
+/** Points to each parameter anew, whatever the program has made of the pointers. */
+void kernel_point(struct kernel_work *kernel);
 
 struct alloc_work {
   struct graph_memory *memory;

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "jit.h"
 
+#include "log.h"
+
 #include <string.h>
 
 // CUjit_option
@@ -20,13 +22,15 @@ enum {
 
 CUresult jit_read(struct jit *jit, unsigned int count, const CUjit_option *options, void **values) {
   memset(jit, 0, sizeof *jit);
+  jit->begunNanos = now_nanos();
   if (count && (!options || !values)) return CUDA_ERROR_INVALID_VALUE;
   for (unsigned int i = 0; i < count; i++) {
     uint64_t plain = (uintptr_t)values[i];
     switch (options[i]) {
       case JIT_WALL_TIME: {
-        float none = 0;
+        float none = 0;  // if nothing is compiled
         memcpy(&values[i], &none, sizeof none);
+        jit->wallTime = &values[i];
         break;
       }
       case JIT_INFO_LOG_BUFFER:
@@ -75,6 +79,10 @@ void jit_report(const struct jit *jit, const void *info, size_t infoBytes, const
                 size_t errorBytes) {
   report(jit->infoLog, jit->infoCapacity, jit->infoFilled, info, infoBytes);
   report(jit->errorLog, jit->errorCapacity, jit->errorFilled, error, errorBytes);
+  if (jit->wallTime) {
+    float milliseconds = (float)(now_nanos() - jit->begunNanos) / 1e6f;
+    memcpy(jit->wallTime, &milliseconds, sizeof milliseconds);
+  }
 }
 
 bool jit_has(const struct jit *jit, uint32_t option) {

@@ -17,6 +17,8 @@ struct jit {
   char *infoLog, *errorLog;
   size_t infoCapacity, errorCapacity;
   void **infoFilled, **errorFilled;  // where the number of bytes filled goes
+  void **wallTime;                   // where the milliseconds go, as a float in place of the value
+  uint64_t begunNanos;
 };
 
 CUresult jit_read(struct jit *jit, unsigned int count, const CUjit_option *options, void **values);

@@ -19,6 +19,9 @@ enum {
   HEAD_BYTES = 56,  // header and the twelve words after it
   PROGRAMMATIC_EVENT = 7,
   LAUNCH_COMPLETION_EVENT = 12,
+  CLUSTER_DIMENSION = 4,
+  NO_LAUNCH_ATTRIBUTE = 15,  // of all up to the last
+  LAST_LAUNCH_ATTRIBUTE = 16,
   MAX_DYNAMIC_SHARED_BYTES = 8,  // of CUfunction_attribute
   INVALID_CONFIGURATION = 9,     // of cudaError_t; CUresult has no name for it
 };
@@ -66,6 +69,16 @@ CUresult launch_check(CUfunction handle, struct function *function, const struct
   return result ? result : check_shared(function->context, function, launch);
 }
 
+/** Whether a grid is made of whole clusters of this dimension. */
+static bool divides_grid(const struct launch_attribute *attribute, const struct launch *launch) {
+  uint32_t blocks[3];
+  memcpy(blocks, attribute->value, sizeof blocks);
+  for (int i = 0; i < 3; i++) {
+    if (!blocks[i] || launch->grid[i] % blocks[i]) return false;
+  }
+  return true;
+}
+
 CUresult launch_check_attributes(const struct launch *launch) {
   if (launch->attributeCount > MAX_LAUNCH_ATTRIBUTES ||
       (launch->attributeCount && !launch->attributes)) {
@@ -73,6 +86,10 @@ CUresult launch_check_attributes(const struct launch *launch) {
   }
   for (unsigned int i = 0; i < launch->attributeCount; i++) {
     uint32_t id = launch->attributes[i].id;
+    if (id > LAST_LAUNCH_ATTRIBUTE || id == NO_LAUNCH_ATTRIBUTE) return CUDA_ERROR_INVALID_VALUE;
+    if (id == CLUSTER_DIMENSION && !divides_grid(&launch->attributes[i], launch)) {
+      return CUDA_ERROR_INVALID_CLUSTER_SIZE;
+    }
     if (id == PROGRAMMATIC_EVENT || id == LAUNCH_COMPLETION_EVENT) {
       static int warned;
       if (!__atomic_exchange_n(&warned, 1, __ATOMIC_RELAXED)) {

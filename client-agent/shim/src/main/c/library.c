@@ -116,7 +116,7 @@ static CUresult load(CUlibrary *handle, const void *given, unsigned int optionCo
   }
   // The program's buffers are its own again.
   jit->infoLog = jit->errorLog = NULL;
-  jit->infoFilled = jit->errorFilled = NULL;
+  jit->infoFilled = jit->errorFilled = jit->wallTime = NULL;
   jit->infoCapacity = jit->errorCapacity = 0;
   if (result) {
     library_free(library);

@@ -56,8 +56,10 @@ CUresult shim_cuDeviceCanAccessPeer(int *canAccessPeer, CUdevice dev, CUdevice p
 
 CUresult shim_cuDeviceGetP2PAttribute(int *value, CUdevice_P2PAttribute attrib, CUdevice srcDevice,
                                       CUdevice dstDevice) {
-  if (!device_find(srcDevice) || !device_find(dstDevice)) return CUDA_ERROR_INVALID_DEVICE;
-  if (!value || attrib < FIRST_ATTRIBUTE || attrib > LAST_ATTRIBUTE || srcDevice == dstDevice) {
+  if (!device_find(srcDevice) || !device_find(dstDevice) || srcDevice == dstDevice) {
+    return CUDA_ERROR_INVALID_DEVICE;
+  }
+  if (!value || attrib < FIRST_ATTRIBUTE || attrib > LAST_ATTRIBUTE) {
     return CUDA_ERROR_INVALID_VALUE;
   }
   return ask(srcDevice, dstDevice, attrib, value);

@@ -49,8 +49,7 @@ CUresult pool_number(CUmemoryPool handle, struct context **context, uint32_t *nu
   if (!pool) return CUDA_ERROR_INVALID_VALUE;
   uint32_t link = device_link(pool->device);
   if (!*context || !link_same((*context)->number, link_no_context(link))) {
-    *context = context_any_of(link);
-    if (!*context) return CUDA_ERROR_INVALID_CONTEXT;
+    *context = context_any_or_none(link);
   }
   *number = pool->number;
   return CUDA_SUCCESS;
@@ -60,7 +59,6 @@ CUresult pool_number(CUmemoryPool handle, struct context **context, uint32_t *nu
 static CUresult begin(CUmemoryPool handle, struct context **context, uint32_t *number) {
   CUresult result = context_or_none(context);
   if (!result) result = pool_number(handle, context, number);
-  if (!result && !*context) result = CUDA_ERROR_INVALID_CONTEXT;
   return result;
 }
 
@@ -139,8 +137,7 @@ CUresult shim_cuMemPoolCreate(CUmemoryPool *pool, const CUmemPoolProps *poolProp
   if (poolProps->handleTypes & ~(kinds > 0 ? kinds : 0) || !supported(device)) {
     return CUDA_ERROR_NOT_SUPPORTED;
   }
-  struct context *context = context_any_of(device_link(device));
-  if (!context) return CUDA_ERROR_INVALID_CONTEXT;
+  struct context *context = context_any_or_none(device_link(device));
   struct pool *made = arena_take(&pools);
   if (!made) return CUDA_ERROR_OUT_OF_MEMORY;
   made->device = device;

@@ -28,14 +28,15 @@ static struct block *find(CUmemGenericAllocationHandle handle) {
 static CUresult begin(struct context **context) {
   CUresult result = context_or_none(context);
   if (!result && !*context) *context = context_any();
-  return result ? result : *context ? CUDA_SUCCESS : CUDA_ERROR_INVALID_CONTEXT;
+  if (!result && !*context) *context = context_any_or_none(0);
+  return result;
 }
 
 /** As begin, to the link of a device. */
 static CUresult begin_of(CUdevice device, struct context **context) {
   CUresult result = context_or_none(context);
-  if (!result) *context = context_any_of(device_link(device));
-  return result ? result : *context ? CUDA_SUCCESS : CUDA_ERROR_INVALID_CONTEXT;
+  if (!result) *context = context_any_or_none(device_link(device));
+  return result;
 }
 
 /** As begin, to the link on which addresses were reserved. */
@@ -43,8 +44,8 @@ static CUresult begin_at(CUdeviceptr address, struct context **context) {
   struct range range;
   CUresult result = begin(context);
   if (result || !route_several() || !ranges_find(&reserved, address, &range)) return result;
-  *context = context_any_of((uint32_t)range.host);
-  return *context ? CUDA_SUCCESS : CUDA_ERROR_INVALID_CONTEXT;
+  *context = context_any_or_none((uint32_t)range.host);
+  return CUDA_SUCCESS;
 }
 
 static bool has_descriptors(CUdevice device) {

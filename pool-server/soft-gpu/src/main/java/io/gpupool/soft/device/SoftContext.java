@@ -10,6 +10,7 @@ import io.gpupool.soft.memory.SharedPiece;
 import io.gpupool.soft.texture.Sampler;
 import io.gpupool.soft.texture.Surface;
 import io.gpupool.soft.texture.Texture;
+import io.gpupool.soft.texture.TextureTable;
 import java.lang.foreign.MemorySegment;
 import java.util.ArrayList;
 import java.util.List;
@@ -236,9 +237,15 @@ public final class SoftContext {
     return device.gpu().textures().add(new TextureMaker(this).make(resource, sampler, view), this);
   }
 
-  /** Ends a texture object. */
+  /** Ends a texture object once all work submitted to this context is done. */
   public void destroyTexture(long texture) {
-    device.gpu().textures().remove(texture, Texture.class);
+    destroyWhenDone(texture, Texture.class);
+  }
+
+  private void destroyWhenDone(long value, Class<?> type) {
+    TextureTable textures = device.gpu().textures();
+    Object object = textures.require(value, type);
+    completion().whenDone(() -> textures.remove(value, object));
   }
 
   /**
@@ -265,9 +272,9 @@ public final class SoftContext {
     return references;
   }
 
-  /** Ends a surface object. */
+  /** Ends a surface object once all work submitted to this context is done. */
   public void destroySurface(long surface) {
-    device.gpu().textures().remove(surface, Surface.class);
+    destroyWhenDone(surface, Surface.class);
   }
 
   /**

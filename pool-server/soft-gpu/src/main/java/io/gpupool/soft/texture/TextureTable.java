@@ -14,6 +14,7 @@ import java.util.Deque;
 public final class TextureTable {
   private static final int INITIAL_CAPACITY = 64;
   private static final int REST = 64;
+  private static final int MAX_VALUES = 1 << 21;
 
   /** Written under the lock of this; a reader may see an older array, never a torn one. */
   private volatile Object[] objects = new Object[INITIAL_CAPACITY];
@@ -32,6 +33,11 @@ public final class TextureTable {
    * @param owner with whom it goes down
    */
   public synchronized long add(Object object, Object owner) {
+    if (unused.size() <= REST && fresh == MAX_VALUES) {
+      throw new GpuException(
+          CudaStatus.OUT_OF_MEMORY,
+          MAX_VALUES + " texture and surface objects, with those that kernels may still read");
+    }
     int value = unused.size() > REST ? unused.poll() : fresh++;
     Object[] current = objects;
     if (value >= current.length) {
@@ -55,16 +61,24 @@ public final class TextureTable {
   }
 
   /**
-   * Forgets a value.
+   * What a value stands for.
    *
    * @throws GpuException INVALID_VALUE if it stands for nothing, or for something else
    */
-  public synchronized void remove(long value, Class<?> type) {
-    if (find(value, type) == null) {
+  public <T> T require(long value, Class<T> type) {
+    T found = find(value, type);
+    if (found == null) {
       throw new GpuException(
           CudaStatus.INVALID_VALUE, value + " is no " + type.getSimpleName() + " object");
     }
-    forget((int) value);
+    return found;
+  }
+
+  /** Forgets a value if it still stands for this object. */
+  public synchronized void remove(long value, Object object) {
+    if (objects[(int) value] == object) {
+      forget((int) value);
+    }
   }
 
   /** Forgets all that was made for an owner. */
