@@ -71,8 +71,7 @@ final class Grid implements DeviceTime.Use {
     clusters = launch.blocks() / launch.cluster().blocks();
     unfinished = new AtomicLong(clusters);
     // Blocks of a cooperative launch wait for each other, so each is better off with a thread.
-    isShort =
-        clusters == 1 || !launch.cooperative() && kernel.blockTime().isShort(launch.blocks());
+    isShort = clusters == 1 || !launch.cooperative() && kernel.blockTime().isShort(launch.blocks());
     execution = new GridExecution(this);
   }
 
