@@ -251,7 +251,7 @@ final class SoftBackendTest {
     assertThat(backend.cuLaunchKernel(function, 1, 1, 1, 1, 1, 1, 0, 77, 0, extra(24)))
         .isEqualTo(400);
     assertThat(backend.cuLaunchKernel(module, 1, 1, 1, 1, 1, 1, 0, 0, 0, extra(24))).isEqualTo(400);
-    assertThat(backend.cuLaunchKernelEx(config(4, 2), function, 0, extra(24))).isEqualTo(801);
+    assertThat(backend.cuLaunchKernelEx(config(4, 2), function, 0, extra(24))).isEqualTo(1);
     assertThat(backend.cuLaunchKernelEx(config(99, 0), function, 0, extra(24))).isEqualTo(1);
   }
 
