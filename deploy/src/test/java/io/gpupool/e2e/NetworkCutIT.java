@@ -92,7 +92,7 @@ class NetworkCutIT {
         for (Tenant waiting : new Tenant[] {ofRun, ofAgent}) {
           waiting.ask("spin " + FOR_EVER);
         }
-        stopWorkers();
+        signalWorkers("STOP");
         for (Tenant waiting : new Tenant[] {ofRun, ofAgent}) {
           waiting.tell("work 20");
         }
@@ -109,14 +109,16 @@ class NetworkCutIT {
       }
     } finally {
       network().heal();
+      // Spare workers were stopped, too: the next test's programs get them.
+      signalWorkers("CONT");
     }
   }
 
-  private static void stopWorkers() {
+  private static void signalWorkers(String signal) {
     ProcessHandle.of(pool.server().pid())
         .orElseThrow()
         .descendants()
-        .forEach(worker -> Signals.send("STOP", Long.toString(worker.pid())));
+        .forEach(worker -> Signals.send(signal, Long.toString(worker.pid())));
   }
 
   private static CutNetwork network() {
