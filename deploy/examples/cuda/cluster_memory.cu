@@ -6,6 +6,13 @@
 
 #include "check.h"
 
+// Code for GPUs before 9.0, which is compiled beside it, knows no clusters.
+#if !defined(__CUDA_ARCH__) || __CUDA_ARCH__ >= 900
+#define FIXED_CLUSTER __cluster_dims__(2, 2, 1)
+#else
+#define FIXED_CLUSTER
+#endif
+
 namespace cg = cooperative_groups;
 
 static const int BINS = 512;
@@ -31,7 +38,7 @@ __global__ void histogram(const int *data, int count, int *bins) {
 }
 
 // Each block adds up the numbers of all blocks of its cluster, read from their shared memory.
-__global__ void __cluster_dims__(2, 2, 1) sums(int *out, int *ranks) {
+__global__ void FIXED_CLUSTER sums(int *out, int *ranks) {
 #if __CUDA_ARCH__ >= 900
   __shared__ int value[32];
   cg::cluster_group cluster = cg::this_cluster();
