@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What code of an attacker's would try in a worker: started behind the walls instead of the Java runtime, it does what
+// Attacks that hostile code would try in a worker: started behind the walls instead of the Java runtime, it does what
 // its arguments say and prints "WORD ERRNO" (0: it succeeded).
 //
 //   intruder [--filter] ATTEMPT [VALUE]

@@ -8,7 +8,7 @@ import io.gpupool.wire.ByteSize;
 import java.util.Optional;
 import picocli.CommandLine.Option;
 
-/** What one tenant can take of a server, and what the server keeps for itself. */
+/** Limits of one tenant on a server, and the memory that the server reserves for itself. */
 final class LimitOptions {
   @Option(
       names = "--lease-sessions",

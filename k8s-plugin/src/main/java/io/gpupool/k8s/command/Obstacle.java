@@ -10,7 +10,7 @@ import java.nio.file.Files;
 import java.nio.file.LinkOption;
 import java.nio.file.Path;
 
-/** What may stand on a node in the place of a file of gpupool's. For any thread. */
+/** An entry on a node that stands in the place of one of gpupool's files. For any thread. */
 final class Obstacle {
   private Obstacle() {}
 

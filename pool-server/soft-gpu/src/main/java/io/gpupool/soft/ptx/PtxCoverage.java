@@ -64,7 +64,7 @@ final class PtxCoverage {
 
   private void older() {
     line("");
-    line("## What old PTX leaves out");
+    line("## Defaults of old PTX");
     line(
         "For targets before `sm_20` single-precision arithmetic is `.ftz` throughout, as a card of");
     line("today has it; `map_f64_to_f32` has no effect there, and none here.");
