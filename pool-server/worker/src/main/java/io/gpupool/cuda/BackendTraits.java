@@ -115,6 +115,14 @@ public interface BackendTraits {
   }
 
   /**
+   * Sets the GPUs that kernels count and number when they ask for devices; called once, before any
+   * context is made.
+   *
+   * @param gpus the backend's ordinals of those that the session has, in the program's order
+   */
+  default void setVisible(List<Integer> gpus) {}
+
+  /**
    * Moves the memory of GPUs to a slot of the address space, of which a program's session on each
    * server has another one; called once, before any context is made.
    *

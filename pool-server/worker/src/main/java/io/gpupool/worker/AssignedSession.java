@@ -127,10 +127,10 @@ final class AssignedSession {
     for (int i = 0; i < turns.size(); i++) {
       boolean ignored = parts.backend.share(gpus.get(i).ordinal(), turns.get(i));
     }
+    List<Integer> ordinals = gpus.stream().map(LeasedGpu::ordinal).toList();
+    parts.backend.setVisible(ordinals);
     if (assignment.addressSlot() > 0) {
-      boolean ignored =
-          parts.backend.moveTo(
-              assignment.addressSlot(), gpus.stream().map(LeasedGpu::ordinal).toList());
+      boolean ignored = parts.backend.moveTo(assignment.addressSlot(), ordinals);
     }
     Optional<Runnable> driverOutput = parts.output.map(output -> output::flush);
     SessionPlan plan =

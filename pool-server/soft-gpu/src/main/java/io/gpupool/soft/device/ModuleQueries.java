@@ -4,6 +4,7 @@ package io.gpupool.soft.device;
 import io.gpupool.soft.GpuException;
 import io.gpupool.soft.exec.DeviceQueries;
 import io.gpupool.soft.exec.RuntimeCallException;
+import java.util.List;
 import java.util.function.Supplier;
 
 /** What kernels of a module may ask; any thread may call it. */
@@ -28,6 +29,10 @@ final class ModuleQueries implements DeviceQueries {
                 "no kernel of the module is at 0x" + Long.toHexString(address)));
   }
 
+  private List<SoftDevice> visible() {
+    return module.context().device().gpu().visible();
+  }
+
   private static <T> T answer(Supplier<T> question) {
     try {
       return question.get();
@@ -38,17 +43,22 @@ final class ModuleQueries implements DeviceQueries {
 
   @Override
   public int device() {
-    return module.context().device().ordinal();
+    return visible().indexOf(module.context().device());
   }
 
   @Override
   public int deviceCount() {
-    return module.context().device().gpu().devices().size();
+    return visible().size();
   }
 
   @Override
   public int attribute(int attribute, int device) {
-    return answer(() -> module.context().device().gpu().device(device).attribute(attribute));
+    List<SoftDevice> visible = visible();
+    if (device < 0 || device >= visible.size()) {
+      throw new RuntimeCallException(
+          RuntimeCallException.INVALID_DEVICE, "device " + device + " of " + visible.size());
+    }
+    return answer(() -> visible.get(device).attribute(attribute));
   }
 
   @Override

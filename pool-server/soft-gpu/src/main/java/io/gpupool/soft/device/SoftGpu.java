@@ -31,6 +31,7 @@ public final class SoftGpu implements AutoCloseable {
   private final KernelCache kernelCache;
   private final TransferKernels transferKernels = new TransferKernels(this);
   private final List<SoftDevice> devices;
+  private volatile List<SoftDevice> visible;
 
   /** What a launch does whose image holds no code that can run here. */
   public enum MissingPtx {
@@ -61,6 +62,7 @@ public final class SoftGpu implements AutoCloseable {
         IntStream.range(0, spec.devices())
             .mapToObj(ordinal -> new SoftDevice(this, ordinal, spec))
             .toList();
+    visible = devices;
     devices.forEach(this::watchReach);
   }
 
@@ -98,6 +100,22 @@ public final class SoftGpu implements AutoCloseable {
           CudaStatus.INVALID_DEVICE, "device " + ordinal + " of " + devices.size());
     }
     return devices.get(ordinal);
+  }
+
+  /**
+   * Sets the devices that kernels count and number, as CUDA_VISIBLE_DEVICES does for a process; all
+   * of them until then.
+   *
+   * @param ordinals in the order in which the program numbers its devices
+   * @throws GpuException INVALID_DEVICE
+   */
+  public void setVisible(List<Integer> ordinals) {
+    visible = ordinals.stream().map(this::device).toList();
+  }
+
+  /** The devices that kernels see, in the order in which the program numbers them. */
+  List<SoftDevice> visible() {
+    return visible;
   }
 
   /** Stops what runs and gives all memory back. Nothing of it may be used afterwards. */

@@ -15,6 +15,7 @@ import java.nio.ByteBuffer;
 import java.nio.ByteOrder;
 import java.nio.charset.StandardCharsets;
 import java.util.Arrays;
+import java.util.List;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
@@ -234,6 +235,45 @@ final class NestedLaunchTest {
             ret;
           }
           """;
+
+  @Test
+  void devices_whereTheProgramSeesSome_areCountedAndNumberedAsItDoes() throws InterruptedException {
+    String asks =
+        HEAD
+            + """
+            .extern .func (.param .b32 r) cudaGetDeviceCount(.param .b64 count);
+            .extern .func (.param .b32 r) cudaGetDevice(.param .b64 device);
+            .extern .func (.param .b32 r) cudaDeviceGetAttribute(.param .b64 value,
+              .param .b32 attribute, .param .b32 device);
+            .visible .entry asks(.param .u64 at)
+            {
+              .reg .b64 %at, %next;
+              .reg .b32 %e;
+              ld.param.u64 %at, [at];
+              call.uni (%e), cudaGetDeviceCount, (%at);
+              add.u64 %next, %at, 4;
+              call.uni (%e), cudaGetDevice, (%next);
+              add.u64 %next, %at, 12;
+              call.uni (%e), cudaDeviceGetAttribute, (%next, 10, 1);
+              st.global.u32 [%at+8], %e;
+              ret;
+            }
+            """;
+    gpu.setVisible(List.of(1));
+    SoftContext second = gpu.device(1).createContext(0);
+    SoftStream its = second.legacyStream();
+    long at = second.allocate(16);
+    its.launch(
+        second.loadModule(image(asks)).function("asks"),
+        new LaunchShape(1, 1, 1, 1, 1, 1, 0, false),
+        MemorySegment.ofArray(new long[] {at}));
+
+    ByteBuffer told = ByteBuffer.wrap(readBytes(its, at, 16)).order(ByteOrder.LITTLE_ENDIAN);
+    second.requireUsable();
+    assertThat(told.getInt(0)).as("devices").isEqualTo(1);
+    assertThat(told.getInt(4)).as("device").isZero();
+    assertThat(told.getInt(8)).as("of a device out of sight").isEqualTo(101);
+  }
 
   @Test
   void synchronization_whereCardsHaveIt_waitsForTheChildren() throws InterruptedException {

@@ -83,6 +83,11 @@ public final class SoftBackend
   }
 
   @Override
+  public void setVisible(List<Integer> gpus) {
+    state.gpu().setVisible(gpus);
+  }
+
+  @Override
   public boolean moveTo(int slot, List<Integer> gpus) {
     state.gpu().moveMemory(slot, gpus);
     return true;
