@@ -369,7 +369,8 @@ class KubernetesIT {
   void uninstall_leavesNothingInClusterAndOnNode() throws IOException {
     assertThat(gpupool.remains()).hasSizeGreaterThan(20);
     gpupool.uninstall();
-    // A pod has half a minute to end, and a kubelet on a busy machine takes as long again to say so.
+    // A pod has half a minute to end, and a kubelet on a busy machine takes as long again to say
+    // so.
     Later.within(Duration.ofMinutes(3), () -> assertThat(gpupool.remains()).isEmpty());
     Later.is(() -> assertThat(gpupool.offered()).as("hundredths of GPUs on the node").isZero());
   }
