@@ -175,6 +175,15 @@ final class Waiting {
     predicates[thread] = predicate;
   }
 
+  /** Where the results of operations lie, for code that stores many of them. */
+  long[] results() {
+    return results;
+  }
+
+  int[] predicates() {
+    return predicates;
+  }
+
   long result(int thread) {
     return results[thread];
   }

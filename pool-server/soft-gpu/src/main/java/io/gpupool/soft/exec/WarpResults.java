@@ -46,13 +46,15 @@ public final class WarpResults {
     if (operation == SYNC) {
       return;
     }
-    long common = operation >= VOTE_BALLOT ? common(first, operation, lanes, values) : 0;
+    if (operation < VOTE_BALLOT) {
+      Shuffles.compute(waiting, first, operation, lanes, values, arguments, controls);
+      return;
+    }
+    long common = common(first, operation, lanes, values);
     for (int rest = lanes; rest != 0; rest &= rest - 1) {
       int lane = Integer.numberOfTrailingZeros(rest);
       int thread = first + lane;
-      if (operation < VOTE_BALLOT) {
-        shuffle(waiting, first, lane, operation, values, arguments[thread], controls[thread]);
-      } else if (operation == MATCH_ANY) {
+      if (operation == MATCH_ANY) {
         waiting.result(thread, equalLanes(first, lanes, values, values[thread]), 0);
       } else if (operation == ELECT) {
         waiting.result(thread, common, lane == common ? 1 : 0);
@@ -60,36 +62,6 @@ public final class WarpResults {
         waiting.result(thread, common, common != 0 ? 1 : 0);
       }
     }
-  }
-
-  private static void shuffle(
-      Waiting waiting, int first, int lane, int mode, long[] values, int argument, int control) {
-    int segment = control >>> 8 & 31;
-    int clamp = control & 31;
-    int by = argument & 31;
-    int limit = lane & segment | clamp & ~segment;
-    int source;
-    boolean inRange;
-    switch (mode) {
-      case SHFL_UP -> {
-        source = lane - by;
-        inRange = source >= limit;
-      }
-      case SHFL_DOWN -> {
-        source = lane + by;
-        inRange = source <= limit;
-      }
-      case SHFL_BFLY -> {
-        source = lane ^ by;
-        inRange = source <= limit;
-      }
-      default -> {
-        source = lane & segment | by & ~segment;
-        inRange = source <= limit;
-      }
-    }
-    long value = values[first + (inRange ? source : lane)];
-    waiting.result(first + lane, value, inRange ? 1 : 0);
   }
 
   private static int equalLanes(int first, int lanes, long[] values, long value) {

@@ -51,7 +51,19 @@ final class WarpCases {
         tuples.add(new long[] {value, random.nextInt(64), control, masks[warp % 5]});
       }
     }
+    addWholeWarps(tuples, random);
     return tuples;
+  }
+
+  /** Adds warps whose lanes all take part with the same amount and clamp. */
+  private static void addWholeWarps(List<long[]> tuples, Random random) {
+    for (long control : new long[] {0x1F, 0, 0x181F, 0x1C03}) {
+      for (long amount : new long[] {0, 1, 2, 5, 16, 31, 32, 63}) {
+        for (int lane = 0; lane < LANES; lane++) {
+          tuples.add(new long[] {random.nextLong(), amount, control, 0xFFFF_FFFFL});
+        }
+      }
+    }
   }
 
   static List<Case> of(Sample sample) {
