@@ -31,6 +31,7 @@ static std::string errors_of(int kind, const char *asked) {
   if (child == 0) {
     dup2(ends[1], STDERR_FILENO);
     setenv("GPUPOOL_SOFT_CHECK", asked, 1);
+    setenv("GPUPOOL_LOG", asked[0] == '0' ? "off" : "warn", 1);
     char *bytes;
     CHECK(cudaMalloc(&bytes, 256));
     if (kind == 0) {

@@ -14,16 +14,16 @@ enum { LINE_BYTES = 1024 };
 int logLevel = LOG_WARN;
 
 void log_configure(void) {
-  static const char *const names[] = {"error", "warn", "info", "debug"};
+  static const char *const names[] = {"off", "error", "warn", "info", "debug"};
   const char *wanted = getenv("GPUPOOL_LOG");
   if (!wanted || !*wanted) return;
-  for (int i = 0; i <= LOG_DEBUG; i++) {
-    if (strcmp(wanted, names[i]) == 0) {
+  for (int i = LOG_OFF; i <= LOG_DEBUG; i++) {
+    if (strcmp(wanted, names[i - LOG_OFF]) == 0) {
       logLevel = i;
       return;
     }
   }
-  log_line(LOG_WARN, "GPUPOOL_LOG=%s is not one of error, warn, info, debug", wanted);
+  log_line(LOG_WARN, "GPUPOOL_LOG=%s is not one of off, error, warn, info, debug", wanted);
 }
 
 void log_line(enum log_level level, const char *format, ...) {

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// Lines on stderr, as much as GPUPOOL_LOG asks for (error, warn, info, debug; warn unless set).
+// Lines on stderr, as much as GPUPOOL_LOG asks for (off, error, warn, info, debug; warn unless set).
 #pragma once
 
 #include "driver.h"
 
-enum log_level { LOG_ERROR, LOG_WARN, LOG_INFO, LOG_DEBUG };
+enum log_level { LOG_OFF = -1, LOG_ERROR, LOG_WARN, LOG_INFO, LOG_DEBUG };
 
 extern int logLevel;
 

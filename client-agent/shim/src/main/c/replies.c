@@ -140,7 +140,7 @@ static bool begin_data(struct link *link, struct call *call, uint64_t offset, ui
   return true;
 }
 
-/** Where the program wants output: reports of faults only if it asked for them. */
+/** Where the program wants output: reports of faults only if it asked for them, diagnostics unless it did not. */
 static enum sink output_sink(uint32_t stream) {
   const char *check = getenv("GPUPOOL_SOFT_CHECK");
   switch (stream) {
@@ -150,6 +150,8 @@ static enum sink output_sink(uint32_t stream) {
       return SINK_STDERR;
     case 2:
       return check && *check && strcmp(check, "0") != 0 ? SINK_STDERR : SINK_NONE;
+    case 3:
+      return logLevel >= LOG_WARN ? SINK_STDERR : SINK_NONE;
     default:
       return SINK_NONE;
   }

@@ -363,6 +363,32 @@ static void visibleDevices_namedByUuid_areSeen(void) {
   CHECK(count == 1);
 }
 
+/** Diagnoses, as the software GPU does, what a launch came to. */
+static bool diagnose(struct peer_session *session, const struct frame *frame) {
+  enum { ANSWER_OUTPUT = 6, DIAGNOSTICS = 3 };
+  static const char line[] = "gpupool: CUDA_ERROR_NOT_SUPPORTED: kernel f\n";
+  if (frame->op != OP_ctxSynchronize) return false;
+  peer_answer(session, ANSWER_OUTPUT, DIAGNOSTICS, sizeof line - 1, line, sizeof line - 1);
+  peer_reply(session, frame, 801, NULL, 0);
+  return true;
+}
+
+static void see_diagnostics(const char *level, bool shown) {
+  char said[1024] = "";
+  FILE *errors = tmpfile();
+  setenv("GPUPOOL_LOG", level, 1);
+  peer.handler = diagnose;
+  begin();
+  CHECK(dup2(fileno(errors), STDERR_FILENO) == STDERR_FILENO);
+  CHECK_RESULT(801, cuCtxSynchronize());
+  rewind(errors);
+  CHECK(fread(said, 1, sizeof said - 1, errors) == (shown ? strlen("gpupool: CUDA_ERROR_NOT_SUPPORTED: kernel f\n") : 0));
+}
+
+static void diagnostics_unlessTurnedOff_areOnStandardError(void) { see_diagnostics("warn", true); }
+
+static void diagnostics_turnedOff_areNot(void) { see_diagnostics("off", false); }
+
 /** Says on the agent's socket that the lease has ended, and ends the call stream without an answer. */
 static bool end_lease(struct peer_session *session, const struct frame *frame) {
   static struct text_message message;
@@ -410,6 +436,8 @@ int main(void) {
   CASE(procAddress_givesNewestNotNewer);
   CASE(jitLogs_failedLoad_areFilled);
   CASE(image_unknown_isRefused);
+  CASE(diagnostics_unlessTurnedOff_areOnStandardError);
+  CASE(diagnostics_turnedOff_areNot);
   CASE(wait_whileTheLeaseEnds_failsWithTheAgentsReason);
   return test_result();
 }

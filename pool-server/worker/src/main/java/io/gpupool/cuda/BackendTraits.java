@@ -89,6 +89,9 @@ public interface BackendTraits {
     return false;
   }
 
+  /** Tells the backend of which session it is, for its lines of the log. */
+  default void nameSession(String name) {}
+
   /**
    * Device memory that the variables of a loaded module occupy, to be counted as allocated; -1 if
    * the backend cannot tell, so that each variable is counted when its address is asked for.

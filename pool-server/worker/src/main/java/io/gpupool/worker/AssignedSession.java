@@ -142,6 +142,7 @@ final class AssignedSession {
             SessionPlan.DEFAULT_SPIN_NANOS,
             driverOutput,
             peers);
+    parts.backend.nameSession(assignment.name());
     Session session = new Session(parts.backend, plan, stream);
     if (!parts.backend.printTo(session::print)) {
       parts.output.ifPresent(output -> output.sendTo(session::print));

@@ -21,6 +21,7 @@ import java.util.TreeMap;
  * What the pool-server has assigned to this worker.
  *
  * @param session the session's id
+ * @param name lease, session and program, for people
  * @param gpus the GPUs of its lease
  * @param ledgerFile of its lease
  * @param slot the session's place in the ledger
@@ -33,6 +34,7 @@ import java.util.TreeMap;
  */
 record Assignment(
     String session,
+    String name,
     List<LeasedGpu> gpus,
     ServerFile ledgerFile,
     int slot,
@@ -63,6 +65,7 @@ record Assignment(
     }
     return new Assignment(
         message.require("session"),
+        name(message),
         List.copyOf(gpus),
         files.getFirst(),
         (int) message.requireNumber("slot", Ledger.SLOTS - 1),
@@ -72,6 +75,14 @@ record Assignment(
             ? 0
             : (int) message.requireNumber("addressSlot", PeerConnections.MAX_LINKS - 1),
         environment(message));
+  }
+
+  private static String name(TextMessage message) throws WireException {
+    return "lease "
+        + message.get("lease").orElse("?")
+        + " session "
+        + message.require("session")
+        + message.get("program").map(program -> " of " + program).orElse("");
   }
 
   /** The GPUs to be seen, in the order of the lease; with MPS the part of them to be used. */

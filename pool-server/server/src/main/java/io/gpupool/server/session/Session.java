@@ -285,6 +285,7 @@ public final class Session implements LeasedSession {
         .put("threads", taken.late ? Optional.of(smallestPart()) : Optional.empty())
         .put("session", id.toString())
         .put("lease", lease.id.text())
+        .put("program", client.toString())
         .put("slot", slot)
         .put("addressSlot", lease.extent.place().orElseThrow())
         .put(

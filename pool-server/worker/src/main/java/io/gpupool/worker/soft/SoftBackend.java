@@ -7,6 +7,7 @@ import io.gpupool.soft.device.SoftDevice;
 import io.gpupool.soft.device.SoftGpu;
 import io.gpupool.soft.exec.DeviceTime;
 import io.gpupool.soft.exec.PrintfSink;
+import java.nio.charset.StandardCharsets;
 import java.util.List;
 import java.util.Optional;
 
@@ -34,7 +35,14 @@ public final class SoftBackend
         SoftGraphCalls,
         SoftLinkCalls,
         AutoCloseable {
+  /** The tag of OUTPUT frames with diagnostics. */
+  private static final int DIAGNOSTICS = 3;
+
   private final SoftState state;
+  private final Diagnostics diagnostics =
+      new Diagnostics(
+          System.err,
+          line -> printSink().print(DIAGNOSTICS, line.getBytes(StandardCharsets.UTF_8)));
   private volatile PrintSink printSink = (stream, bytes) -> {};
 
   /** Makes the devices of {@code spec} for this session. */
@@ -44,7 +52,7 @@ public final class SoftBackend
 
   /** As above, with compiled kernels of earlier runs. */
   public SoftBackend(DeviceSpec spec, SoftGpu.MissingPtx missingPtx, KernelCache kernelCache) {
-    state = new SoftState(new SoftGpu(spec, missingPtx, new Printer(), kernelCache));
+    state = new SoftState(new SoftGpu(spec, missingPtx, new Printer(), kernelCache), diagnostics);
   }
 
   /** Hands on what kernels print; the order of the streams is that of the OUTPUT frame's tags. */
@@ -74,6 +82,15 @@ public final class SoftBackend
   public boolean printTo(PrintSink sink) {
     printSink = sink;
     return true;
+  }
+
+  private PrintSink printSink() {
+    return printSink;
+  }
+
+  @Override
+  public void nameSession(String name) {
+    diagnostics.nameSession(name);
   }
 
   @Override

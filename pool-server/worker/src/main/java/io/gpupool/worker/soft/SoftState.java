@@ -16,7 +16,7 @@ import java.util.concurrent.atomic.AtomicInteger;
 final class SoftState {
   private final SoftGpu gpu;
   private final Handles handles = new Handles();
-  private final Complaints complaints = new Complaints(System.err);
+  private final Diagnostics diagnostics;
   private final PinnedMemory hostMemory = new PinnedMemory();
   private final Map<SoftDevice, Long> primaryHandles = new HashMap<>();
   private final Map<SoftPool, Long> poolHandles = new HashMap<>();
@@ -27,8 +27,9 @@ final class SoftState {
   private final AtomicInteger splits = new AtomicInteger();
   private volatile GpuException lastFailure;
 
-  SoftState(SoftGpu gpu) {
+  SoftState(SoftGpu gpu, Diagnostics diagnostics) {
     this.gpu = gpu;
+    this.diagnostics = diagnostics;
   }
 
   SoftGpu gpu() {
@@ -95,7 +96,7 @@ final class SoftState {
   int failed(GpuException failure) {
     if (failure.status() != CudaStatus.NOT_READY) {
       lastFailure = failure;
-      complaints.note(failure);
+      diagnostics.note(failure);
     }
     return failure.status().code();
   }
