@@ -52,6 +52,8 @@ enum {
   X(cuCtxSetCurrent, cuCtxSetCurrent, (CUcontext context)) \
   X(cuCtxSynchronize, cuCtxSynchronize, (void)) \
   X(cuModuleLoadData, cuModuleLoadData, (CUmodule *module, const void *image)) \
+  X(cuModuleLoadDataEx, cuModuleLoadDataEx, \
+    (CUmodule *module, const void *image, unsigned count, int *options, void **values)) \
   X(cuModuleUnload, cuModuleUnload, (CUmodule module)) \
   X(cuModuleGetFunction, cuModuleGetFunction, \
     (CUfunction *function, CUmodule module, const char *name)) \

@@ -4,6 +4,7 @@
 #include "device.h"
 #include "jit.h"
 #include "log.h"
+#include "replies.h"
 #include "shim.h"
 
 #include <elf.h>
@@ -141,6 +142,7 @@ void image_explain(const struct image *image, CUdevice device, CUresult result) 
   char text[256];
   int driver = 0;
   if (result != CUDA_ERROR_NO_BINARY_FOR_GPU && result != CUDA_ERROR_UNSUPPORTED_PTX_VERSION) return;
+  if (replies_diagnosed()) return;  // the worker has said more than is known here
   if (__atomic_exchange_n(&said, 1, __ATOMIC_RELAXED)) return;
   describe(image, text, sizeof text);
   shim_cuDriverGetVersion(&driver);

@@ -31,6 +31,10 @@ enum kind { WELCOME, REPLY, DATA, CALLBACK, ACK, FATAL, OUTPUT };
 /** Where the payload under way goes. */
 enum sink { SINK_NONE, SINK_MEMORY, SINK_STDOUT, SINK_STDERR };
 
+static bool diagnosed;
+
+bool replies_diagnosed(void) { return __atomic_load_n(&diagnosed, __ATOMIC_RELAXED); }
+
 bool replies_open(struct link *link) {
   struct reader *reader = &link->reader;
   if (reader->buffer) return true;
@@ -140,7 +144,7 @@ static bool begin_data(struct link *link, struct call *call, uint64_t offset, ui
   return true;
 }
 
-/** Where the program wants output: reports of faults only if it asked for them, diagnostics unless it did not. */
+/** Where the program wants output: reports of faults if it asks for them, diagnostics unless it turns them off. */
 static enum sink output_sink(uint32_t stream) {
   const char *check = getenv("GPUPOOL_SOFT_CHECK");
   switch (stream) {
@@ -151,6 +155,7 @@ static enum sink output_sink(uint32_t stream) {
     case 2:
       return check && *check && strcmp(check, "0") != 0 ? SINK_STDERR : SINK_NONE;
     case 3:
+      __atomic_store_n(&diagnosed, true, __ATOMIC_RELAXED);
       return logLevel >= LOG_WARN ? SINK_STDERR : SINK_NONE;
     default:
       return SINK_NONE;

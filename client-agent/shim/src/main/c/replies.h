@@ -83,3 +83,6 @@ bool copies_pending(const void *begin, uint64_t bytes);
 
 /** Reserves the receive buffer; false if there is no memory. */
 bool replies_open(struct link *link);
+
+/** Whether a worker has sent diagnostics, which say more of a refusal than its result code. */
+bool replies_diagnosed(void);

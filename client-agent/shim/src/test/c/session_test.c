@@ -363,31 +363,38 @@ static void visibleDevices_namedByUuid_areSeen(void) {
   CHECK(count == 1);
 }
 
-/** Diagnoses, as the software GPU does, what a launch came to. */
-static bool diagnose(struct peer_session *session, const struct frame *frame) {
+static const char diagnosis[] = "gpupool: CUDA_ERROR_NOT_SUPPORTED: kernel f\n";
+
+/** Refuses what was launched, with the diagnosis ahead of the result code, as the software GPU does. */
+static bool refuse_launch(struct peer_session *session, const struct frame *frame) {
   enum { ANSWER_OUTPUT = 6, DIAGNOSTICS = 3 };
-  static const char line[] = "gpupool: CUDA_ERROR_NOT_SUPPORTED: kernel f\n";
   if (frame->op != OP_ctxSynchronize) return false;
-  peer_answer(session, ANSWER_OUTPUT, DIAGNOSTICS, sizeof line - 1, line, sizeof line - 1);
+  peer_answer(session, ANSWER_OUTPUT, DIAGNOSTICS, sizeof diagnosis - 1, diagnosis, sizeof diagnosis - 1);
   peer_reply(session, frame, 801, NULL, 0);
   return true;
 }
 
-static void see_diagnostics(const char *level, bool shown) {
-  char said[1024] = "";
-  FILE *errors = tmpfile();
+/** Checks what a refused launch puts on standard error where GPUPOOL_LOG has this value. */
+static void check_diagnostics(const char *level, const char *expected) {
+  char errors[1024] = "";
+  FILE *file = tmpfile();
   setenv("GPUPOOL_LOG", level, 1);
-  peer.handler = diagnose;
+  peer.handler = refuse_launch;
   begin();
-  CHECK(dup2(fileno(errors), STDERR_FILENO) == STDERR_FILENO);
+  CHECK(dup2(fileno(file), STDERR_FILENO) == STDERR_FILENO);
   CHECK_RESULT(801, cuCtxSynchronize());
-  rewind(errors);
-  CHECK(fread(said, 1, sizeof said - 1, errors) == (shown ? strlen("gpupool: CUDA_ERROR_NOT_SUPPORTED: kernel f\n") : 0));
+  rewind(file);
+  size_t length = fread(errors, 1, sizeof errors - 1, file);
+  CHECK(length == strlen(expected) && strcmp(errors, expected) == 0);
 }
 
-static void diagnostics_unlessTurnedOff_areOnStandardError(void) { see_diagnostics("warn", true); }
+static void diagnostics_byDefault_areOnStandardError(void) { check_diagnostics("", diagnosis); }
 
-static void diagnostics_turnedOff_areNot(void) { see_diagnostics("off", false); }
+static void diagnostics_atWarn_areOnStandardError(void) { check_diagnostics("warn", diagnosis); }
+
+static void diagnostics_atError_areDropped(void) { check_diagnostics("error", ""); }
+
+static void diagnostics_turnedOff_areDropped(void) { check_diagnostics("off", ""); }
 
 /** Says on the agent's socket that the lease has ended, and ends the call stream without an answer. */
 static bool end_lease(struct peer_session *session, const struct frame *frame) {
@@ -436,8 +443,10 @@ int main(void) {
   CASE(procAddress_givesNewestNotNewer);
   CASE(jitLogs_failedLoad_areFilled);
   CASE(image_unknown_isRefused);
-  CASE(diagnostics_unlessTurnedOff_areOnStandardError);
-  CASE(diagnostics_turnedOff_areNot);
+  CASE(diagnostics_byDefault_areOnStandardError);
+  CASE(diagnostics_atWarn_areOnStandardError);
+  CASE(diagnostics_atError_areDropped);
+  CASE(diagnostics_turnedOff_areDropped);
   CASE(wait_whileTheLeaseEnds_failsWithTheAgentsReason);
   return test_result();
 }

@@ -89,7 +89,7 @@ public interface BackendTraits {
     return false;
   }
 
-  /** Tells the backend of which session it is, for its lines of the log. */
+  /** Gives the backend the name of its session, for its lines in the log. */
   default void nameSession(String name) {}
 
   /**

@@ -21,7 +21,7 @@ import java.util.TreeMap;
  * What the pool-server has assigned to this worker.
  *
  * @param session the session's id
- * @param name lease, session and program, for people
+ * @param name lease, session and program, for the log
  * @param gpus the GPUs of its lease
  * @param ledgerFile of its lease
  * @param slot the session's place in the ledger

@@ -228,8 +228,7 @@ public final class SoftFunction {
         compiled =
             context().device().gpu().kernelCache().compile(ptx, info.name(), variableAddresses);
       } catch (CompileException e) {
-        throw new GpuException(
-            CudaStatus.NOT_SUPPORTED, "kernel " + info.name() + ": " + e.getMessage());
+        throw new GpuException(CudaStatus.NOT_SUPPORTED, e.getMessage());
       }
     }
     return compiled;

@@ -115,7 +115,7 @@ public record DeviceImage(
             + computeCapability / 10
             + "."
             + computeCapability % 10
-            + " or lower");
+            + " or lower; build it with PTX for one of these");
   }
 
   /** Of code that was linked before, what lists kernels is the whole; the rest are its parts. */

@@ -293,7 +293,11 @@ final class ModuleParser {
     }
     sourceLines.function(name.line());
     BodyParser body = new BodyParser(lexer, this, params);
-    body.parse();
+    try {
+      body.parse();
+    } catch (PtxException e) {
+      throw e.inFunction(linkName);
+    }
     functions.put(
         linkName,
         new Function(

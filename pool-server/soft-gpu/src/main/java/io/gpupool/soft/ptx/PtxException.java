@@ -24,6 +24,13 @@ public final class PtxException extends Exception {
     this.unsupportedVersion = unsupportedVersion;
   }
 
+  private PtxException(PtxException cause, String place) {
+    super(cause.getMessage() + place, cause);
+    line = cause.line;
+    column = cause.column;
+    unsupportedVersion = cause.unsupportedVersion;
+  }
+
   private PtxException(String problem) {
     super("nvlink error   : " + problem);
     line = 0;
@@ -38,6 +45,11 @@ public final class PtxException extends Exception {
 
   static PtxException unsupportedVersion(int line, int column, String problem) {
     return new PtxException(line, column, problem, true);
+  }
+
+  /** The same problem, with the function named that has the line. */
+  PtxException inFunction(String name) {
+    return new PtxException(this, " (in function '" + name + "')");
   }
 
   /** Line of the offending token, from 1. */

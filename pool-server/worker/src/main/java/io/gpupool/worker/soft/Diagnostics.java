@@ -9,12 +9,14 @@ import java.util.Set;
 import java.util.function.Consumer;
 
 /**
- * The reasons why code of one session's program cannot run, which a result code alone does not
- * tell: each once to the program and once to the worker's log, and not endlessly many. For any
- * thread.
+ * The reporter of why code of one session's program cannot run, which a result code alone does not
+ * say. Each diagnosis goes once to the program and once to the worker's log, up to a limit that
+ * keeps a program from flooding the log. Any thread may call it.
  */
 final class Diagnostics {
-  private static final int MOST = 50;
+  private static final int MAX_LINES = 50;
+  private static final String LIMIT_REACHED =
+      "further diagnostics of this program are left out, after " + MAX_LINES;
 
   private final PrintStream log;
   private final Consumer<String> program;
@@ -22,66 +24,47 @@ final class Diagnostics {
   private volatile String session = "";
 
   /**
-   * Of no session yet.
+   * For a session without a name yet.
    *
-   * @param program takes lines, each ended, for the program's standard error
+   * @param program takes lines, each with its line end, for the program's standard error
    */
   Diagnostics(PrintStream log, Consumer<String> program) {
     this.log = log;
     this.program = program;
   }
 
-  /** Names the session in the lines of the log from now on. */
+  /** Names the session in the log's lines from now on. */
   void nameSession(String name) {
     session = name + ": ";
   }
 
-  void note(GpuException failure) {
-    if (concernsCode(failure.status())) {
-      write(failure.status(), failure.getMessage());
+  /** Reports a failure unless it was reported before, or is not about the program's code. */
+  void report(GpuException failure) {
+    Diagnosis.of(failure).ifPresent(this::report);
+  }
+
+  private void report(Diagnosis diagnosis) {
+    String line = diagnosis.line();
+    // A failed assertion is on the program's standard error already, as with a card.
+    boolean forProgram = diagnosis.status() != CudaStatus.ASSERT;
+    int number = add(line);
+    if (number > 0) {
+      write(line, forProgram);
+    }
+    if (number == MAX_LINES) {
+      write(LIMIT_REACHED, true);
     }
   }
 
-  private static boolean concernsCode(CudaStatus status) {
-    return switch (status) {
-      case NO_BINARY_FOR_GPU,
-          INVALID_IMAGE,
-          INVALID_PTX,
-          UNSUPPORTED_PTX_VERSION,
-          NOT_SUPPORTED,
-          ILLEGAL_ADDRESS,
-          LAUNCH_TIMEOUT,
-          ASSERT,
-          HARDWARE_STACK_ERROR,
-          ILLEGAL_INSTRUCTION,
-          MISALIGNED_ADDRESS,
-          INVALID_ADDRESS_SPACE,
-          INVALID_PC,
-          LAUNCH_FAILED,
-          UNKNOWN ->
-          true;
-      default -> false;
-    };
+  /** The number of a line, from 1, among all of the session; 0 if it is not to be written. */
+  private synchronized int add(String line) {
+    return written.size() < MAX_LINES && written.add(line) ? written.size() : 0;
   }
 
-  private static String advice(CudaStatus status) {
-    return switch (status) {
-      case NO_BINARY_FOR_GPU -> "; build the program with PTX, such as -arch=compute_90";
-      case NOT_SUPPORTED -> "; docs/software-gpu.md says what the software GPU runs";
-      case ILLEGAL_ADDRESS, MISALIGNED_ADDRESS, INVALID_ADDRESS_SPACE ->
-          "; GPUPOOL_SOFT_CHECK=1 reports threads and allocations";
-      default -> "";
-    };
-  }
-
-  private synchronized void write(CudaStatus status, String message) {
-    String line = "CUDA_ERROR_" + status + ": " + message;
-    if (written.size() < MOST && written.add(line)) {
-      log.println("gpupool worker: " + session + line);
-      if (status != CudaStatus.ASSERT) {
-        // An assertion has said so itself, as on a card.
-        program.accept("gpupool: " + line + advice(status) + "\n");
-      }
+  private void write(String line, boolean forProgram) {
+    log.println("gpupool worker: " + session + line);
+    if (forProgram) {
+      program.accept("gpupool: " + line + "\n");
     }
   }
 }

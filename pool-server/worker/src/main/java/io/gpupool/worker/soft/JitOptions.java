@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.gpupool.worker.soft;
 
+import io.gpupool.soft.GpuException;
 import io.gpupool.worker.os.Memory;
 import java.nio.charset.StandardCharsets;
 
@@ -16,6 +17,11 @@ record JitOptions(int count, long optionsAddress, long valuesAddress) {
 
   void writeInfoLog(String text) {
     write(INFO_LOG_BUFFER, INFO_LOG_BYTES, text);
+  }
+
+  /** Writes why an image is refused, and what to do about it. */
+  void writeError(GpuException failure) {
+    writeErrorLog(Diagnosis.of(failure).map(Diagnosis::jitLog).orElse(failure.getMessage()));
   }
 
   void writeErrorLog(String text) {

@@ -39,11 +39,10 @@ public final class SoftBackend
   private static final int DIAGNOSTICS = 3;
 
   private final SoftState state;
+  private volatile PrintSink printSink = (stream, bytes) -> {};
   private final Diagnostics diagnostics =
       new Diagnostics(
-          System.err,
-          line -> printSink().print(DIAGNOSTICS, line.getBytes(StandardCharsets.UTF_8)));
-  private volatile PrintSink printSink = (stream, bytes) -> {};
+          System.err, line -> printSink.print(DIAGNOSTICS, line.getBytes(StandardCharsets.UTF_8)));
 
   /** Makes the devices of {@code spec} for this session. */
   public SoftBackend(DeviceSpec spec, SoftGpu.MissingPtx missingPtx) {
@@ -82,10 +81,6 @@ public final class SoftBackend
   public boolean printTo(PrintSink sink) {
     printSink = sink;
     return true;
-  }
-
-  private PrintSink printSink() {
-    return printSink;
   }
 
   @Override

@@ -26,7 +26,7 @@ interface SoftLinkCalls extends SoftCalls {
       try {
         step.run();
       } catch (GpuException e) {
-        options.writeErrorLog(e.getMessage());
+        options.writeError(e);
         throw e;
       }
     }

@@ -47,7 +47,7 @@ interface SoftModuleCalls extends SoftCalls {
         jit.writeErrorLog("");
       } catch (GpuException e) {
         jit.writeInfoLog("");
-        jit.writeErrorLog(e.getMessage());
+        jit.writeError(e);
         throw e;
       }
     });

@@ -96,7 +96,7 @@ final class SoftState {
   int failed(GpuException failure) {
     if (failure.status() != CudaStatus.NOT_READY) {
       lastFailure = failure;
-      diagnostics.note(failure);
+      diagnostics.report(failure);
     }
     return failure.status().code();
   }

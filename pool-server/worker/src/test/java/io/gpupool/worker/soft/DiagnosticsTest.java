@@ -13,60 +13,66 @@ import java.util.List;
 import org.junit.jupiter.api.Test;
 
 final class DiagnosticsTest {
-  private final ByteArrayOutputStream bytes = new ByteArrayOutputStream();
-  private final List<String> told = new ArrayList<>();
+  private static final String SESSION = "lease L3 session 0a1b2c3d of pid 7 train";
+  private static final int MAX_LINES = 50;
+
+  private final ByteArrayOutputStream logBytes = new ByteArrayOutputStream();
+  private final List<String> errors = new ArrayList<>();
   private final Diagnostics diagnostics =
-      new Diagnostics(new PrintStream(bytes, true, StandardCharsets.UTF_8), told::add);
+      new Diagnostics(new PrintStream(logBytes, true, StandardCharsets.UTF_8), errors::add);
 
   @Test
-  void note_sameReasonTwice_isWrittenOnceToLogAndProgram() {
-    diagnostics.nameSession("lease L3 session 0a1b2c3d of pid 7 train");
-    diagnostics.note(new GpuException(CudaStatus.NOT_SUPPORTED, "line 7: tex.2d"));
-    diagnostics.note(new GpuException(CudaStatus.NOT_SUPPORTED, "line 7: tex.2d"));
-    diagnostics.note(new GpuException(CudaStatus.ILLEGAL_ADDRESS, "kernel f: address 0x0"));
+  void report_sameFailureTwice_isWrittenOnceToLogAndProgram() {
+    diagnostics.nameSession(SESSION);
+    report(CudaStatus.NOT_SUPPORTED, "line 7: tex.2d");
+    report(CudaStatus.NOT_SUPPORTED, "line 7: tex.2d");
+    report(CudaStatus.ILLEGAL_ADDRESS, "kernel f: address 0x0");
 
-    String prefix = "gpupool worker: lease L3 session 0a1b2c3d of pid 7 train: CUDA_ERROR_";
-    assertThat(text())
-        .containsExactly(
-            prefix + "NOT_SUPPORTED: line 7: tex.2d",
-            prefix + "ILLEGAL_ADDRESS: kernel f: address 0x0");
-    assertThat(told).hasSize(2);
-    assertThat(told.getFirst())
-        .startsWith("gpupool: CUDA_ERROR_NOT_SUPPORTED: line 7: tex.2d; docs/software-gpu.md")
+    assertThat(log()).hasSize(2);
+    assertThat(log().getFirst())
+        .startsWith("gpupool worker: " + SESSION + ": CUDA_ERROR_NOT_SUPPORTED: line 7: tex.2d; ");
+    assertThat(log().getLast())
+        .startsWith(
+            "gpupool worker: " + SESSION + ": CUDA_ERROR_ILLEGAL_ADDRESS: kernel f: address 0x0; ");
+    assertThat(errors).hasSize(2);
+    assertThat(errors.getFirst())
+        .startsWith("gpupool: CUDA_ERROR_NOT_SUPPORTED: line 7: tex.2d; ")
         .endsWith("\n");
-    assertThat(told.getLast()).contains("kernel f: address 0x0; GPUPOOL_SOFT_CHECK=1");
   }
 
   @Test
-  void note_ordinaryRefusals_areNotWritten() {
-    diagnostics.note(new GpuException(CudaStatus.INVALID_VALUE, "x"));
-    diagnostics.note(new GpuException(CudaStatus.OUT_OF_MEMORY, "x"));
-    diagnostics.note(new GpuException(CudaStatus.NOT_FOUND, "x"));
+  void report_ordinaryFailure_isNotWritten() {
+    report(CudaStatus.INVALID_VALUE, "x");
+    report(CudaStatus.OUT_OF_MEMORY, "x");
 
-    assertThat(text()).isEmpty();
-    assertThat(told).isEmpty();
+    assertThat(log()).isEmpty();
+    assertThat(errors).isEmpty();
   }
 
   @Test
-  void note_assertion_isLeftToTheKernelsOwnWords() {
-    diagnostics.note(new GpuException(CudaStatus.ASSERT, "kernel f: an assertion failed"));
+  void report_failedAssertion_isLeftToTheKernelsOwnMessage() {
+    report(CudaStatus.ASSERT, "kernel f: an assertion failed");
 
-    assertThat(text()).hasSize(1);
-    assertThat(told).isEmpty();
+    assertThat(log()).hasSize(1);
+    assertThat(errors).isEmpty();
   }
 
   @Test
-  void note_endlesslyMany_stops() {
+  void report_endlesslyManyFailures_stopsAndSaysSo() {
     for (int number = 0; number < 10_000; number++) {
-      diagnostics.note(new GpuException(CudaStatus.INVALID_IMAGE, "image " + number));
+      report(CudaStatus.INVALID_IMAGE, "image " + number);
     }
 
-    assertThat(text()).hasSize(50);
-    assertThat(told).hasSize(50);
+    assertThat(log()).hasSize(MAX_LINES + 1);
+    assertThat(errors).hasSize(MAX_LINES + 1);
+    assertThat(errors.getLast()).contains("left out, after 50");
   }
 
-  private String[] text() {
-    String text = bytes.toString(StandardCharsets.UTF_8);
-    return text.isEmpty() ? new String[0] : text.split("\n");
+  private void report(CudaStatus status, String message) {
+    diagnostics.report(new GpuException(status, message));
+  }
+
+  private List<String> log() {
+    return logBytes.toString(StandardCharsets.UTF_8).lines().toList();
   }
 }
