@@ -12,19 +12,21 @@ import java.nio.file.Files;
 import java.nio.file.Path;
 import java.time.Duration;
 import java.util.ArrayList;
+import java.util.Arrays;
 import java.util.List;
 import java.util.Optional;
 
 /**
- * A real Kubernetes of one node, by the command that {@code GPUPOOL_TEST_CLUSTER} names. There can
- * be one on a machine.
+ * A real Kubernetes of one node or two, by the command that {@code GPUPOOL_TEST_CLUSTER} names.
+ * There can be one on a machine.
  */
 final class Cluster implements AutoCloseable {
   static final Path ROOT = Path.of(System.getProperty("gpupool.root"));
   static final Path DEPLOY = ROOT.resolve("deploy");
+  static final String NODE = "node-1";
   private static final Path FOLDER = DEPLOY.resolve("target/cluster");
   private static final Path COMMAND = ROOT.resolve(".ci/cluster");
-  private static final Duration START = Duration.ofMinutes(3);
+  private static final Duration START = Duration.ofMinutes(5);
 
   private final KubernetesClient client;
   private final Path kubeconfig;
@@ -46,10 +48,10 @@ final class Cluster implements AutoCloseable {
         : Optional.of("GPUPOOL_TEST_CLUSTER: there is no command " + command);
   }
 
-  static Cluster start() throws IOException {
+  static Cluster start(int nodes) throws IOException {
     // One that a killed test has left would be in the way.
     Shell.run(START, COMMAND, "down", FOLDER);
-    Shell.Ended up = Shell.run(START, COMMAND, "up", FOLDER);
+    Shell.Ended up = Shell.run(START, COMMAND, "up", FOLDER, "--nodes=" + nodes);
     if (up.status() != 0) {
       Shell.run(START, COMMAND, "down", FOLDER);
       throw new AssertionError("the cluster does not start: " + up);
@@ -66,57 +68,73 @@ final class Cluster implements AutoCloseable {
     return client;
   }
 
-  /** Whether webhooks may change objects; otherwise the API server dies of it. */
-  boolean takesChanges() {
-    return !Files.exists(FOLDER.resolve("no-changes"));
-  }
-
   void load(Path image) {
-    Shell.Ended ended =
-        Shell.run(
-            START,
-            "ctr",
-            "-a",
-            FOLDER.resolve("containerd.sock"),
-            "-n",
-            "k8s.io",
-            "images",
-            "import",
-            image);
-    assertThat(ended.status()).as("%s", ended).isZero();
+    does("image", FOLDER, image);
   }
 
   void restartKubelet() {
-    assertThat(Shell.run(START, COMMAND, "kubelet-restart", FOLDER).status()).isZero();
+    does("restart", FOLDER, "kubelet");
+  }
+
+  /** Starts its API server anew with further arguments. */
+  void restartApiServer(String arguments) {
+    Shell.Ended ended =
+        Shell.run(START, "env", "API_ARGS=" + arguments, COMMAND, "restart", FOLDER, "apiserver");
+    assertThat(ended.status()).as("%s", ended).isZero();
   }
 
   /** Lets its API server answer nothing, while connections to it stay open. */
   void hangApiServer() {
-    assertThat(Shell.run(START, COMMAND, "api-hang", FOLDER).status()).isZero();
+    does("api-hang", FOLDER);
   }
 
   /** Ends its API server, whose address then refuses. */
   void killApiServer() {
-    assertThat(Shell.run(START, COMMAND, "api-kill", FOLDER).status()).isZero();
+    does("api-kill", FOLDER);
   }
 
   /** Has its API server back after {@link #killApiServer}. */
   void startApiServer() {
-    assertThat(Shell.run(START, COMMAND, "api-start", FOLDER).status()).isZero();
+    does("api-start", FOLDER);
+  }
+
+  /** Runs a command among a node's mounts and in its network, in no pod. */
+  String onNode(String node, List<Object> command) {
+    List<Object> line = new ArrayList<>(List.of("in", FOLDER, node));
+    line.addAll(command);
+    return does(line.toArray());
+  }
+
+  private static String does(Object... arguments) {
+    List<Object> line = new ArrayList<>(List.of(COMMAND));
+    line.addAll(Arrays.asList(arguments));
+    Shell.Ended ended = Shell.run(START, line.toArray());
+    assertThat(ended.status()).as("%s: %s", line, ended).isZero();
+    return ended.output();
+  }
+
+  /** A folder that a node has for itself, as this machine sees it. */
+  static Path ofNode(String node, String path) {
+    return FOLDER.resolve(node).resolve("own" + path);
   }
 
   Path kubeconfig() {
     return kubeconfig;
   }
 
-  /** Runs kubectl, or a plugin of it that {@code deploy/kubernetes} has. */
+  /** Runs the cluster's kubectl, or a plugin of it that {@code deploy/kubernetes} has. */
   Shell.Ended kubectl(Object... arguments) {
     List<Object> line =
         new ArrayList<>(
             List.of(
                 "env",
                 "KUBECONFIG=" + kubeconfig,
-                "PATH=" + DEPLOY.resolve("kubernetes") + ":" + System.getenv("PATH"),
+                "PATH="
+                    + DEPLOY.resolve("kubernetes")
+                    + ":"
+                    + FOLDER.resolve("bin")
+                    + ":"
+                    + System.getenv("PATH"),
                 "kubectl"));
     line.addAll(List.of(arguments));
     return Shell.run(Duration.ofMinutes(3), line.toArray());
@@ -133,7 +151,5 @@ final class Cluster implements AutoCloseable {
   public void close() {
     client.close();
     Shell.run(START, COMMAND, "down", FOLDER);
-    // What the node's agent has left on the node, which is this machine.
-    Shell.run(START, "rm", "-rf", "/run/gpupool");
   }
 }

@@ -6,6 +6,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 import com.google.gson.JsonElement;
 import com.google.gson.JsonParser;
 import com.marcnuri.helm.Helm;
+import io.fabric8.kubernetes.api.model.Pod;
 import io.fabric8.kubernetes.api.model.Quantity;
 import io.gpupool.deploy.chart.Chart;
 import java.io.IOException;
@@ -15,6 +16,7 @@ import java.nio.file.attribute.PosixFilePermissions;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.function.Predicate;
 import java.util.stream.Stream;
 
 /**
@@ -25,24 +27,27 @@ final class Installation {
   static final String NAMESPACE = "gpupool-system";
   private static final String RELEASE = "gpupool";
   private static final String IMAGE = "localhost/gpupool:test";
+  private static final String PARTITION = "gpupool-server-0/0/dra";
+  private static final String PLUGINS = "/var/lib/kubelet/plugins_registry";
   private static final Duration START = Duration.ofMinutes(4);
 
   private static final String KINDS =
       "pods,deployments,daemonsets,statefulsets,services,secrets,configmaps,serviceaccounts,roles,"
           + "rolebindings,leases,poddisruptionbudgets,clusterroles,clusterrolebindings,"
-          + "mutatingwebhookconfigurations";
-
-  /** On the node, which is this machine. */
-  private static final Path ON_NODE = Path.of("/run/gpupool");
+          + "mutatingwebhookconfigurations,deviceclasses,resourceslices";
 
   private final Cluster cluster;
-  private boolean installed = true;
+  private final Path before;
+  private final Path values;
+  private boolean installed;
 
-  private Installation(Cluster cluster) {
+  private Installation(Cluster cluster, Path before, Path values) {
     this.cluster = cluster;
+    this.before = before;
+    this.values = values;
   }
 
-  /** As docs/kubernetes.md says for such an old cluster, with one GPU in software. */
+  /** As docs/kubernetes.md says, with one GPU in software. */
   static Installation install(Cluster cluster, Path folder) throws IOException {
     Path image = folder.resolve("gpupool.tar");
     Shell.Ended made =
@@ -54,7 +59,15 @@ final class Installation {
     Path before = folder.resolve("before.yaml");
     Files.writeString(before, BEFORE.formatted(NAMESPACE, state));
     Path values = Files.writeString(folder.resolve("values.yaml"), VALUES);
-    cluster.kubectlPrints("label", "namespace", "kube-system", "gpupool.io/admission=ignore");
+    Installation installation = new Installation(cluster, before, values);
+    installation.install();
+    return installation;
+  }
+
+  /** Makes the release, at first or again. */
+  void install() {
+    // A volume that was once claimed is not given to another claim.
+    cluster.kubectlPrints("delete", "persistentvolume", "state", "--ignore-not-found");
     cluster.kubectlPrints("apply", "-f", before);
     new Helm(Chart.FOLDER)
         .install()
@@ -63,9 +76,8 @@ final class Installation {
         .withKubeConfig(cluster.kubeconfig())
         .withValuesFile(values)
         .call();
-    Installation installation = new Installation(cluster);
-    installation.awaitReady();
-    return installation;
+    installed = true;
+    awaitReady();
   }
 
   boolean isInstalled() {
@@ -107,9 +119,13 @@ final class Installation {
                     "jsonpath={range .items[*]}{.kind}/{.metadata.name}{\"\\n\"}{end}")
                 .lines()
                 .toList());
-    if (Files.isDirectory(ON_NODE)) {
-      try (Stream<Path> files = Files.list(ON_NODE)) {
-        files.map(Path::toString).forEach(remains::add);
+    for (String folder :
+        List.of("/run/gpupool", "/var/run/cdi", "/var/lib/kubelet/plugins", PLUGINS)) {
+      Path onNode = Cluster.ofNode(Cluster.NODE, folder);
+      if (Files.isDirectory(onNode)) {
+        try (Stream<Path> files = Files.list(onNode)) {
+          files.map(Path::toString).filter(file -> file.contains("gpupool")).forEach(remains::add);
+        }
       }
     }
     return remains;
@@ -177,7 +193,7 @@ final class Installation {
         cluster
             .client()
             .nodes()
-            .withName("node-1")
+            .withName(Cluster.NODE)
             .get()
             .getStatus()
             .getAllocatable()
@@ -196,6 +212,75 @@ final class Installation {
 
   private static String id(JsonElement lease) {
     return lease.getAsJsonObject().get("id").getAsString();
+  }
+
+  /** Cuts a part of the pool's first GPU that is for claims alone. */
+  void makePartition(String memory, int compute) {
+    inController("gpupool", "tenant", "create", "claims");
+    inController(
+        "gpupool",
+        "partition",
+        "create",
+        PARTITION,
+        "-m",
+        memory,
+        "--compute",
+        compute,
+        "--for",
+        "claims");
+  }
+
+  void deletePartition() {
+    inController("gpupool", "partition", "delete", PARTITION);
+  }
+
+  /** Kills the elected controller, which has no time to say so. */
+  void killLeader() {
+    String leader =
+        cluster
+            .client()
+            .leases()
+            .inNamespace(NAMESPACE)
+            .withName("gpupool-controller")
+            .get()
+            .getSpec()
+            .getHolderIdentity();
+    kill(pod -> leader.startsWith(pod.getMetadata().getName()));
+  }
+
+  void killNodeAgent(String node) {
+    kill(pod ->
+        pod.getMetadata().getName().startsWith("gpupool-node-")
+            && node.equals(pod.getSpec().getNodeName()));
+  }
+
+  /**
+   * Kills the programs of those of the release's pods; nodes have the processes of this machine.
+   */
+  private void kill(Predicate<Pod> which) {
+    List<Pod> pods =
+        cluster.client().pods().inNamespace(NAMESPACE).list().getItems().stream()
+            .filter(which)
+            .toList();
+    assertThat(pods).hasSize(1);
+    String uid = pods.getFirst().getMetadata().getUid();
+    long killed =
+        ProcessHandle.allProcesses()
+            .filter(process -> isOf(process.pid(), uid))
+            .filter(ProcessHandle::destroyForcibly)
+            .count();
+    assertThat(killed).as("processes of %s", uid).isPositive();
+  }
+
+  private static boolean isOf(long pid, String podUid) {
+    try {
+      Path process = Path.of("/proc", Long.toString(pid));
+      return Files.readString(process.resolve("cgroup")).contains("pod" + podUid)
+          && Files.readString(process.resolve("cmdline")).contains("gpupool");
+    } catch (IOException e) {
+      // It has ended meanwhile.
+      return false;
+    }
   }
 
   String inController(Object... command) {

@@ -84,11 +84,11 @@ record Pods(Cluster cluster, String namespace, List<String> program) {
     return pod;
   }
 
-  /** The only one with a label. */
+  /** The first of those with a label. */
   String withLabel(String key, String value) {
     List<Pod> found =
         cluster.client().pods().inNamespace(namespace).withLabel(key, value).list().getItems();
-    assertThat(found).as("pods with %s=%s", key, value).hasSize(1);
+    assertThat(found).as("pods with %s=%s", key, value).isNotEmpty();
     return found.getFirst().getMetadata().getName();
   }
 
@@ -172,10 +172,10 @@ record Pods(Cluster cluster, String namespace, List<String> program) {
         "delete", "pod", "-n", namespace, "--grace-period=1", String.join(" ", names));
   }
 
-  /** How many times an object's specification has changed; jobs count no changes. */
-  String generation(String object) {
+  /** What an object is to be, and how many times that has changed. */
+  String specification(String object) {
     return cluster.kubectlPrints(
-        "get", object, "-n", namespace, "-o", "jsonpath={.metadata.generation}{.spec.template}");
+        "get", object, "-n", namespace, "-o", "jsonpath={.metadata.generation}{.spec}");
   }
 
   /** How many pods of a job have. */
@@ -186,10 +186,16 @@ record Pods(Cluster cluster, String namespace, List<String> program) {
 
   /** Deletes what makes pods. */
   void deleteWorkloads() {
-    cluster.kubectlPrints("delete", "deployments,jobs", "-n", namespace, "--all");
+    cluster.kubectlPrints(
+        "delete",
+        "deployments,statefulsets,daemonsets,cronjobs,jobs",
+        "-n",
+        namespace,
+        "--all",
+        "--ignore-not-found");
   }
 
-  /** Deletes all of them, without waiting for what this old kubelet cleans up once a minute. */
+  /** Deletes all of them, without waiting for their programs. */
   void deleteAll() {
     cluster.kubectlPrints(
         "delete", "pods", "-n", namespace, "--all", "--force", "--grace-period=0");

@@ -1,0 +1,266 @@
+// SPDX-License-Identifier: Apache-2.0
+package io.gpupool.e2e.kubernetes;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.junit.jupiter.api.Assumptions.assumeTrue;
+
+import java.io.IOException;
+import java.nio.file.Path;
+import java.time.Duration;
+import java.util.List;
+import org.junit.jupiter.api.AfterAll;
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.BeforeAll;
+import org.junit.jupiter.api.MethodOrderer;
+import org.junit.jupiter.api.Order;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.TestMethodOrder;
+import org.junit.jupiter.api.io.TempDir;
+
+/**
+ * What docs/kubernetes.md promises and {@link KubernetesIT} has no time for, in a real Kubernetes
+ * of two nodes. Run by {@code -Dgpupool.kubernetes.all=true}, on a machine that is quiet.
+ */
+@TestMethodOrder(MethodOrderer.OrderAnnotation.class)
+class PromisesIT {
+  /** After which a leader that was killed has been followed by another, which makes leases. */
+  private static final Duration NEXT_LEADER = Duration.ofSeconds(20);
+
+  private static final String OTHER_NODE = "node-2";
+
+  @TempDir static Path folder;
+  private static Cluster cluster;
+  private static Installation gpupool;
+  private static Pods pods;
+
+  @BeforeAll
+  static void install() throws IOException {
+    assumeTrue(
+        Boolean.getBoolean("gpupool.kubernetes.all"), "skipped: -Dgpupool.kubernetes.all=true");
+    assumeTrue(Cluster.missing().isEmpty(), () -> "skipped: " + Cluster.missing().orElseThrow());
+    Path image = folder.resolve("program.tar");
+    List<String> program = ProgramImage.make(folder.resolve("program"), image);
+    cluster = Cluster.start(2);
+    cluster.load(image);
+    gpupool = Installation.install(cluster, folder);
+    pods = new Pods(cluster, "team", program);
+    cluster.kubectlPrints("create", "namespace", "team");
+    Later.is(() -> assertThat(gpupool.offered()).isEqualTo(100));
+  }
+
+  @AfterAll
+  static void end() {
+    if (cluster != null) {
+      cluster.close();
+    }
+  }
+
+  @AfterEach
+  void nothingIsLeft() {
+    pods.deleteWorkloads();
+    Later.within(
+        Duration.ofMinutes(3),
+        () -> {
+          pods.deleteAll();
+          assertThat(gpupool.leases()).isEmpty();
+        });
+  }
+
+  @Test
+  @Order(1)
+  void podsOfBothNodes_inRestrictedNamespace_compute() {
+    cluster.kubectlPrints(
+        "label", "namespace", "team", "pod-security.kubernetes.io/enforce=restricted");
+    try {
+      for (String node : List.of(Cluster.NODE, OTHER_NODE)) {
+        String restricted =
+            Pods.spec("0.25", pods.computes())
+                .replaceFirst(
+                    "\\{",
+                    "{nodeSelector: {kubernetes.io/hostname: "
+                        + node
+                        + "}, securityContext: {runAsNonRoot: true, runAsUser: 12345,"
+                        + " seccompProfile: {type: RuntimeDefault}}, ")
+                .replace(
+                    "resources:",
+                    "securityContext: {allowPrivilegeEscalation: false, readOnlyRootFilesystem:"
+                        + " true, capabilities: {drop: [ALL]}}, resources:");
+        pods.make("on-" + node, restricted);
+        pods.awaitComputed("on-" + node);
+      }
+    } finally {
+      cluster.kubectlPrints("label", "namespace", "team", "pod-security.kubernetes.io/enforce-");
+    }
+  }
+
+  @Test
+  @Order(2)
+  void priorityClass_withoutAnnotation_decidesWhoComesNext() {
+    cluster.kubectlPrints("create", "priorityclass", "urgent", "--value=100000");
+    pods.make("holder", Pods.spec("1", pods.computesAndStays()));
+    pods.awaitStays("holder");
+    pods.make("usual", Pods.spec("1", pods.computesAndStays()));
+    pods.awaitQueued("usual");
+    pods.make(
+        "sooner",
+        Pods.spec("1", pods.computes()).replaceFirst("\\{", "{priorityClassName: urgent, "));
+    pods.awaitQueued("sooner");
+    pods.delete("holder");
+    pods.awaitComputed("sooner");
+    pods.awaitStays("usual");
+    Later.is(() ->
+        assertThat(pods.lease("sooner"))
+            .hasValueSatisfying(text -> assertThat(text).startsWith("Ended: ")));
+  }
+
+  @Test
+  @Order(3)
+  void rolloutRestart_andScaling_moveLeases() {
+    Workloads workloads = new Workloads(pods);
+    workloads.applyAll();
+    for (String kind : List.of("deployment", "statefulset", "daemonset")) {
+      cluster.kubectlPrints("rollout", "status", kind + "/" + kind, "-n", "team", "--timeout=90s");
+      cluster.kubectlPrints("rollout", "restart", kind + "/" + kind, "-n", "team");
+      cluster.kubectlPrints("rollout", "status", kind + "/" + kind, "-n", "team", "--timeout=90s");
+    }
+    cluster.kubectlPrints("scale", "deployment/deployment", "-n", "team", "--replicas=3");
+    cluster.kubectlPrints(
+        "rollout", "status", "deployment/deployment", "-n", "team", "--timeout=90s");
+    // Three of the Deployment, one each of StatefulSet and Job, and one on each node.
+    Later.is(() -> assertThat(gpupool.leases()).hasSize(3 + 2 + 2));
+    cluster.kubectlPrints("scale", "deployment/deployment", "-n", "team", "--replicas=1");
+    Later.is(() -> assertThat(gpupool.leases()).hasSize(1 + 2 + 2));
+  }
+
+  @Test
+  @Order(4)
+  void forgedAnnotations_areReplacedOrRefused() {
+    pods.apply(
+        "{apiVersion: v1, kind: Pod, metadata: {name: forger, annotations: {gpupool.io/request:"
+            + " '{\"containers\":{\"main\":{\"gpus\":8,\"fraction\":1}}}'}}, spec: "
+            + Pods.spec("0.1", pods.computesAndStays())
+            + "}");
+    pods.awaitStays("forger");
+    assertThat(pods.get("forger").getMetadata().getAnnotations())
+        .containsEntry(
+            "gpupool.io/request", "{\"containers\":{\"main\":{\"gpus\":1,\"fraction\":0.1}}}");
+    String lease = pods.leaseId("forger");
+    cluster.kubectlPrints(
+        "annotate",
+        "pod",
+        "forger",
+        "-n",
+        "team",
+        "--overwrite",
+        "gpupool.io/leases={\"main\":\"L999\"}");
+    Later.is(() -> assertThat(pods.leaseId("forger")).isEqualTo(lease));
+  }
+
+  @Test
+  @Order(5)
+  void leader_killed_isFollowedByAnotherThatMakesLeasesSoon() {
+    pods.make("long", Pods.spec("0.5", pods.computesOnAndOn()));
+    pods.awaitComputing("long");
+    String lease = pods.leaseId("long");
+    gpupool.killLeader();
+    pods.make("next", Pods.spec("0.25", pods.computes()));
+    Later.within(
+        NEXT_LEADER,
+        () ->
+            assertThat(pods.get("next").getMetadata().getAnnotations())
+                .containsKey("gpupool.io/leases"));
+    pods.awaitComputed("next");
+    pods.awaitComputing("long");
+    assertThat(pods.leaseId("long")).isEqualTo(lease);
+  }
+
+  @Test
+  @Order(6)
+  void nodeAgent_killed_disturbsNoProgram() {
+    pods.make("long", Pods.spec("0.5", pods.computesOnAndOn()));
+    pods.awaitComputing("long");
+    for (String node : List.of(Cluster.NODE, OTHER_NODE)) {
+      gpupool.killNodeAgent(node);
+    }
+    pods.awaitComputing("long");
+    pods.make("next", Pods.spec("0.25", pods.computes()));
+    pods.awaitComputed("next");
+    pods.awaitComputing("long");
+    assertThat(pods.get("long").getStatus().getContainerStatuses().getFirst().getRestartCount())
+        .isZero();
+  }
+
+  @Test
+  @Order(7)
+  void certificates_madeAnewByThePatchOfTheDocs_areFollowedByAll() {
+    cluster.kubectlPrints(
+        "-n",
+        Installation.NAMESPACE,
+        "patch",
+        "secret",
+        "gpupool-ca",
+        "--type=json",
+        "-p",
+        "[{\"op\": \"remove\", \"path\": \"/data\"}]");
+    Later.within(
+        Duration.ofMinutes(3),
+        () -> {
+          Shell.Ended made =
+              pods.applying(
+                  "{apiVersion: v1, kind: Pod, metadata: {name: after}, spec: "
+                      + Pods.spec("0.25", pods.computes())
+                      + "}");
+          assertThat(made.status()).as("%s", made).isZero();
+        });
+    Later.within(
+        Duration.ofMinutes(3), () -> assertThat(pods.log("after")).contains("vector_add: OK"));
+  }
+
+  @Test
+  @Order(8)
+  void drainedNode_givesItsPodsToTheOther() {
+    pods.make("stays", Pods.spec("0.1", pods.computesAndStays()));
+    pods.awaitStays("stays");
+    pods.apply(
+        "{apiVersion: apps/v1, kind: Deployment, metadata: {name: moving}, spec: {replicas: 3,"
+            + " selector: {matchLabels: {app: moving}}, template: {metadata: {labels: {app:"
+            + " moving}}, spec: "
+            + Pods.spec("0.1", pods.computesAndStays()).replace("Never", "Always")
+            + "}}}");
+    cluster.kubectlPrints("rollout", "status", "deployment/moving", "-n", "team", "--timeout=90s");
+    cluster.kubectlPrints(
+        "drain",
+        OTHER_NODE,
+        "--ignore-daemonsets",
+        "--delete-emptydir-data",
+        "--force",
+        "--pod-selector=app=moving",
+        "--timeout=90s");
+    try {
+      cluster.kubectlPrints(
+          "rollout", "status", "deployment/moving", "-n", "team", "--timeout=90s");
+      Later.is(() -> assertThat(gpupool.leases()).hasSizeBetween(3, 4));
+    } finally {
+      cluster.kubectlPrints("uncordon", OTHER_NODE);
+    }
+  }
+
+  @Test
+  @Order(9)
+  void slices_apiServerLearnsTheirFields_areWrittenAnew() {
+    gpupool.upgrade("dra.enabled", "true");
+    gpupool.makePartition("20Gi", 25);
+    Later.is(() -> assertThat(slices("kind")).contains("ResourceSlice"));
+    assertThat(slices("spec.devices[*].allowMultipleAllocations")).isEmpty();
+    cluster.restartApiServer("--feature-gates=DRAConsumableCapacity=true");
+    Later.within(
+        Duration.ofMinutes(3),
+        () -> assertThat(slices("spec.devices[*].allowMultipleAllocations")).isEqualTo("true"));
+    gpupool.deletePartition();
+  }
+
+  private static String slices(String path) {
+    return cluster.kubectlPrints(
+        "get", "resourceslices", "-o", "jsonpath={.items[*]." + path + "}");
+  }
+}
