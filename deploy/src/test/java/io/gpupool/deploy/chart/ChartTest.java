@@ -71,6 +71,20 @@ class ChartTest {
     }
   }
 
+  @ParameterizedTest
+  @FieldSource("io.gpupool.deploy.chart.ValueSets#ALL")
+  void containers_onBusyNode_getTimeAndAreNotEndedForSlowAnswers(String values) throws IOException {
+    Release release = Chart.of(Chart.NEWEST).values(values).release();
+    assertThat(release.pods())
+        .flatExtracting(PodSpec::getContainers)
+        .filteredOn(container -> container.getLivenessProbe() != null)
+        .isNotEmpty()
+        .allSatisfy(container -> {
+          assertThat(container.getResources().getRequests()).containsKeys("cpu", "memory");
+          assertThat(container.getLivenessProbe().getTimeoutSeconds()).isGreaterThanOrEqualTo(5);
+        });
+  }
+
   @Test
   void manifest_fieldThatItsKindHasNot_isRefused() {
     String manifest = "kind: Pod\napiVersion: v1\nspec: {containers: [{name: a, imagePolicy: b}]}";

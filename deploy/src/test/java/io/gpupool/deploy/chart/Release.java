@@ -6,10 +6,12 @@ import static org.assertj.core.api.Assertions.assertThat;
 import io.fabric8.kubernetes.api.model.Container;
 import io.fabric8.kubernetes.api.model.HasMetadata;
 import io.fabric8.kubernetes.api.model.PodSpec;
+import io.fabric8.kubernetes.api.model.PodTemplateSpec;
 import io.fabric8.kubernetes.api.model.apps.DaemonSet;
 import io.fabric8.kubernetes.api.model.apps.Deployment;
 import io.fabric8.kubernetes.api.model.apps.StatefulSet;
 import java.util.List;
+import java.util.stream.Stream;
 
 /**
  * What a chart renders to.
@@ -38,6 +40,17 @@ record Release(List<HasMetadata> objects) {
 
   PodSpec server() {
     return only(StatefulSet.class, "gpupool-server").getSpec().getTemplate().getSpec();
+  }
+
+  /** The pods of all that it makes pods with. */
+  List<PodSpec> pods() {
+    return Stream.of(
+            all(Deployment.class).stream().map(object -> object.getSpec().getTemplate()),
+            all(DaemonSet.class).stream().map(object -> object.getSpec().getTemplate()),
+            all(StatefulSet.class).stream().map(object -> object.getSpec().getTemplate()))
+        .flatMap(templates -> templates)
+        .map(PodTemplateSpec::getSpec)
+        .toList();
   }
 
   /** What the only container of a pod is started with. */
