@@ -370,7 +370,7 @@ class KubernetesIT {
         "{apiVersion: batch/v1, kind: Job, metadata: {name: running}, spec: {template: {spec: "
             + Pods.spec("0.25", pods.computes() + " && echo stays && exec sleep 20")
             + "}}}");
-    pods.awaitStays(pods.withLabel("job-name", "running"));
+    Later.is(() -> pods.awaitStays(pods.withLabel("job-name", "running")));
     cluster.kubectlPrints(
         "scale", "deployment/gpupool-controller", "-n", Installation.NAMESPACE, "--replicas=0");
     Later.is(() ->
