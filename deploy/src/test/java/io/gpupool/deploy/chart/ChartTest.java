@@ -9,6 +9,7 @@ import com.marcnuri.helm.LintResult;
 import io.fabric8.kubernetes.api.model.ConfigMap;
 import io.fabric8.kubernetes.api.model.HasMetadata;
 import io.fabric8.kubernetes.api.model.PodSpec;
+import io.fabric8.kubernetes.api.model.Probe;
 import io.fabric8.kubernetes.api.model.Secret;
 import io.fabric8.kubernetes.api.model.Volume;
 import io.fabric8.kubernetes.api.model.apps.StatefulSet;
@@ -82,6 +83,9 @@ class ChartTest {
         .allSatisfy(container -> {
           assertThat(container.getResources().getRequests()).containsKeys("cpu", "memory");
           assertThat(container.getLivenessProbe().getTimeoutSeconds()).isGreaterThanOrEqualTo(5);
+          Probe start = container.getStartupProbe();
+          assertThat(start.getPeriodSeconds() * start.getFailureThreshold())
+              .isGreaterThanOrEqualTo(300);
         });
   }
 
