@@ -254,6 +254,20 @@ final class Installation {
             && node.equals(pod.getSpec().getNodeName()));
   }
 
+  /** Waits until the agents of all nodes, which have been killed, are ready again. */
+  void awaitNodeAgentsRestarted() {
+    Later.within(
+        Duration.ofMinutes(3),
+        () ->
+            assertThat(cluster.client().pods().inNamespace(NAMESPACE).list().getItems())
+                .filteredOn(pod -> pod.getMetadata().getName().startsWith("gpupool-node-"))
+                .flatExtracting(pod -> pod.getStatus().getContainerStatuses())
+                .allSatisfy(agent -> {
+                  assertThat(agent.getRestartCount()).isPositive();
+                  assertThat(agent.getReady()).isTrue();
+                }));
+  }
+
   /**
    * Kills the programs of those of the release's pods; nodes have the processes of this machine.
    */

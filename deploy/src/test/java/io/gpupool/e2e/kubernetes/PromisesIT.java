@@ -183,6 +183,8 @@ class PromisesIT {
       gpupool.killNodeAgent(node);
     }
     pods.awaitComputing("long");
+    // A kubelet refuses pods that come while the device plugin is away.
+    gpupool.awaitNodeAgentsRestarted();
     pods.make("next", Pods.spec("0.25", pods.computes()));
     pods.awaitComputed("next");
     pods.awaitComputing("long");
