@@ -9,6 +9,7 @@ import io.fabric8.kubernetes.client.ConfigBuilder;
 import io.fabric8.kubernetes.client.KubernetesClient;
 import io.fabric8.kubernetes.client.KubernetesClientBuilder;
 import java.io.IOException;
+import java.io.UncheckedIOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.time.Duration;
@@ -77,6 +78,21 @@ final class Cluster implements AutoCloseable {
 
   void restartKubelet() {
     does("restart", FOLDER, "kubelet");
+  }
+
+  void restartKubelet(String node) {
+    does("restart", FOLDER, "kubelet", node);
+  }
+
+  /** Ends a node's kubelet, which has no time to say so. */
+  void killKubelet(String node) {
+    try {
+      // The command's file of its process id, and when that began.
+      String pid = Files.readString(FOLDER.resolve("pid/kubelet-" + node)).split("\\s+")[0];
+      assertThat(ProcessHandle.of(Long.parseLong(pid)).orElseThrow().destroyForcibly()).isTrue();
+    } catch (IOException e) {
+      throw new UncheckedIOException(e);
+    }
   }
 
   /** Starts its API server anew with further arguments. */
