@@ -267,11 +267,8 @@ final class DeviceMemory implements MemoryOps {
 
   /** Memory is freed; it is gone when what has to happen before that has happened. */
   private void leave(Allocation allocation, Consumer<Runnable> afterwards) {
-    state.quota.leave(allocation.gpu, allocation.lengthBytes);
-    afterwards.accept(() -> {
-      uncount(allocation);
-      state.quota.left(allocation.gpu, allocation.lengthBytes);
-    });
+    state.quota.leave(
+        allocation.gpu, allocation.lengthBytes, afterwards, () -> uncount(allocation));
   }
 
   private void uncount(Allocation allocation) {

@@ -12,9 +12,9 @@ import java.util.Arrays;
 import java.util.concurrent.atomic.AtomicLong;
 
 /**
- * What the sessions of one lease have allocated, in memory that their workers share. Per GPU, and
- * then of the host's memory: the total, then one slot a session. Any thread of any worker may
- * count.
+ * Count of the memory that the sessions of one lease have allocated, in memory that their workers
+ * share. For each GPU, and then for the host: the total, then one slot a session. Any thread of any
+ * worker may count.
  */
 public final class Ledger {
   /** The most sessions of a lease on one server. */

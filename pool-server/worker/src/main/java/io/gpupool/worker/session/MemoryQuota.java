@@ -3,6 +3,7 @@ package io.gpupool.worker.session;
 
 import io.gpupool.cuda.Backend;
 import java.util.concurrent.TimeUnit;
+import java.util.function.Consumer;
 import java.util.function.IntPredicate;
 
 /**
@@ -78,21 +79,25 @@ final class MemoryQuota {
 
   /** The same once all that has been submitted to the current context is done. */
   void releaseAfterWork(int gpu, long lengthBytes) {
-    leave(gpu, lengthBytes);
-    backend.afterWork(() -> {
-      release(gpu, lengthBytes);
-      left(gpu, lengthBytes);
+    leave(gpu, lengthBytes, backend::afterWork, () -> release(gpu, lengthBytes));
+  }
+
+  /**
+   * Memory is freed and not gone yet; it is still counted.
+   *
+   * @param afterwards runs an action, in any thread, when the memory is gone
+   * @param gone releases the memory, or counts it otherwise
+   */
+  void leave(int gpu, long lengthBytes, Consumer<Runnable> afterwards, Runnable gone) {
+    addLeaving(gpu, lengthBytes);
+    afterwards.accept(() -> {
+      gone.run();
+      addLeaving(gpu, -lengthBytes);
     });
   }
 
-  /** Memory is freed and not gone yet; it is still counted. */
-  synchronized void leave(int gpu, long lengthBytes) {
+  private synchronized void addLeaving(int gpu, long lengthBytes) {
     leaving[gpu] += lengthBytes;
-  }
-
-  /** Memory that was leaving is gone, and released or counted otherwise; any thread. */
-  synchronized void left(int gpu, long lengthBytes) {
-    leaving[gpu] -= lengthBytes;
     notifyAll();
   }
 

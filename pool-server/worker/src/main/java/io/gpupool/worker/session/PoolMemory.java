@@ -9,9 +9,10 @@ import java.util.HashSet;
 import java.util.Set;
 
 /**
- * What the memory pools of one GPU count: what is allocated of them, until its free has come to its
- * turn, or what they hold, whichever is more. A pool of a driver may keep what was freed, up to its
- * release threshold. The session's thread allocates; frees come to their turn in any thread.
+ * Count of the memory of one GPU's pools: the larger of the bytes allocated from them, until the
+ * free has reached its turn in the stream, and the bytes that they hold. A driver's pool may keep
+ * freed memory, up to its release threshold. The session's thread allocates; any thread may run the
+ * end of a free.
  */
 final class PoolMemory {
   private static final int RESERVED_MEM_CURRENT = 5;

@@ -10,7 +10,7 @@ import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 
-/** What a driver's memory pools count: what is allocated of them, and what they keep. */
+/** Quota counts of a driver's memory pools: the bytes allocated from them, and those they keep. */
 @Timeout(120)
 class PoolMemoryTest extends SessionOnTestDriver {
   private static final long QUOTA = TestSession.QUOTA_BYTES;
