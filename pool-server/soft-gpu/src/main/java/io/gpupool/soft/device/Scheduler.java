@@ -166,7 +166,7 @@ final class Scheduler {
 
   /** Ends a work whose start did not end it, and starts what waited for it. */
   void finish(Work work) {
-    Queue<Work> ready = new ArrayDeque<>();
+    Queue<Work> ready = new ArrayDeque<>(1);
     complete(work, ready);
     drainAll(ready);
   }

@@ -1,48 +1,56 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.gpupool.soft.exec;
 
+import java.util.List;
+
 /**
  * The blocks of a cluster, one in most launches. One worker thread runs all of them, in turns, so
  * that they can wait for each other and touch each other's shared memory. Owned by that thread.
  */
 final class BlockCluster {
-  private final ClusterShape shape;
   private final ThreadBlock[] blocks;
   private final boolean[] ended;
   private final ClusterBarrier barrier = new ClusterBarrier();
+  private ClusterShape shape = ClusterShape.SINGLE;
+  private long countX;
+  private long countY;
   private int left;
   private int running;
 
-  private BlockCluster(Grid grid) {
-    shape = grid.launch().cluster();
-    blocks = new ThreadBlock[shape.blocks()];
+  BlockCluster(ThreadBlock[] blocks) {
+    this.blocks = blocks;
     ended = new boolean[blocks.length];
   }
 
   /** Makes room for the blocks of clusters of a grid; what that throws leaves nothing behind. */
   static BlockCluster of(Grid grid, BlockPool pool) {
-    BlockCluster cluster = new BlockCluster(grid);
-    int rank = 0;
+    BlockCluster cluster = pool.take(grid.launch().cluster().blocks());
     try {
-      for (; rank < cluster.blocks.length; rank++) {
-        cluster.blocks[rank] = pool.take();
-        cluster.enter(grid, rank);
-      }
+      cluster.enter(grid);
       return cluster;
     } catch (OutOfMemoryError | RuntimeException e) {
-      for (; rank >= 0; rank--) {
-        cluster.blocks[rank].release();
-      }
+      cluster.release();
       throw e;
     }
   }
 
-  private void enter(Grid grid, int rank) {
-    ThreadBlock block = blocks[rank];
-    block.enter(grid, this, rank);
-    if (grid.kernel().waits()) {
-      barrier.add(block.waiting().cluster());
+  private void enter(Grid grid) {
+    Launch launch = grid.launch();
+    shape = launch.cluster();
+    countX = launch.gridX() / shape.x();
+    countY = launch.gridY() / shape.y();
+    barrier.clear();
+    for (int rank = 0; rank < blocks.length; rank++) {
+      ThreadBlock block = blocks[rank];
+      block.enter(grid, this, rank);
+      if (grid.kernel().waits()) {
+        barrier.add(block.waiting().cluster());
+      }
     }
+  }
+
+  List<ThreadBlock> blocks() {
+    return List.of(blocks);
   }
 
   ClusterShape shape() {
@@ -59,13 +67,6 @@ final class BlockCluster {
     return rank < 0 || rank >= blocks.length || ended[rank] ? null : blocks[rank];
   }
 
-  /** Gives the memory of its blocks to who runs the next ones. */
-  void give(BlockPool pool) {
-    for (ThreadBlock block : blocks) {
-      pool.give(block);
-    }
-  }
-
   void release() {
     for (ThreadBlock block : blocks) {
       block.release();
@@ -74,20 +75,23 @@ final class BlockCluster {
 
   /** Prepares for the cluster of some index. */
   void begin(long index) {
-    Launch launch = running().grid().launch();
-    int countX = launch.gridX() / shape.x();
-    int countY = launch.gridY() / shape.y();
-    int x = (int) (index % countX) * shape.x();
-    int y = (int) (index / countX % countY) * shape.y();
-    int z = (int) (index / countX / countY) * shape.z();
+    // Most grids are a row: a division costs more than the rest of this.
+    long row = index < countX ? 0 : index / countX;
+    long plane = row < countY ? 0 : row / countY;
+    int x = (int) (index - row * countX) * shape.x();
+    int y = (int) (row - plane * countY) * shape.y();
+    int z = (int) plane * shape.z();
     running = 0;
     left = blocks.length;
     barrier.begin();
-    for (int rank = 0; rank < blocks.length; rank++) {
-      ended[rank] = false;
-      int inX = rank % shape.x();
-      int inY = rank / shape.x() % shape.y();
-      blocks[rank].begin(x + inX, y + inY, z + rank / shape.x() / shape.y());
+    int rank = 0;
+    for (int inZ = 0; inZ < shape.z(); inZ++) {
+      for (int inY = 0; inY < shape.y(); inY++) {
+        for (int inX = 0; inX < shape.x(); inX++) {
+          ended[rank] = false;
+          blocks[rank++].begin(x + inX, y + inY, z + inZ);
+        }
+      }
     }
   }
 

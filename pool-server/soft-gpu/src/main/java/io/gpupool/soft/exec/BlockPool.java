@@ -11,16 +11,37 @@ final class BlockPool {
   private final Deque<ThreadBlock> free = new ArrayDeque<>();
   private final int worker;
 
+  /** A cluster of one block, which most launches need; null if it is in use. */
+  private BlockCluster single;
+
   BlockPool(int worker) {
     this.worker = worker;
   }
 
-  ThreadBlock take() {
-    ThreadBlock block = free.poll();
-    return block == null ? new ThreadBlock(worker) : block;
+  /** A cluster of so many blocks, which are still to enter a grid. */
+  BlockCluster take(int count) {
+    if (count == 1 && single != null) {
+      BlockCluster taken = single;
+      single = null;
+      return taken;
+    }
+    ThreadBlock[] blocks = new ThreadBlock[count];
+    for (int rank = 0; rank < count; rank++) {
+      ThreadBlock block = free.poll();
+      blocks[rank] = block == null ? new ThreadBlock(worker) : block;
+    }
+    return new BlockCluster(blocks);
   }
 
-  void give(ThreadBlock block) {
+  void give(BlockCluster cluster) {
+    if (cluster.shape().blocks() == 1 && single == null) {
+      single = cluster;
+    } else {
+      cluster.blocks().forEach(this::give);
+    }
+  }
+
+  private void give(ThreadBlock block) {
     if (free.size() < MAX_KEPT) {
       free.push(block);
     } else {
@@ -29,6 +50,10 @@ final class BlockPool {
   }
 
   void release() {
+    if (single != null) {
+      single.release();
+      single = null;
+    }
     free.forEach(ThreadBlock::release);
     free.clear();
   }

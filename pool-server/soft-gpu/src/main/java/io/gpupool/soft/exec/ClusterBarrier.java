@@ -12,6 +12,11 @@ final class ClusterBarrier {
   private final List<ClusterArrivals> blocks = new ArrayList<>(1);
   private int arrived;
 
+  /** Forgets the blocks of an earlier cluster. */
+  void clear() {
+    blocks.clear();
+  }
+
   void add(ClusterArrivals block) {
     blocks.add(block);
     block.barrier(this);

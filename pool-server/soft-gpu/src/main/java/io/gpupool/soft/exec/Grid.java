@@ -67,7 +67,11 @@ final class Grid implements DeviceTime.Use {
     this.wakeOthers = wakeOthers;
     // Not an arena: closing a shared one stops every thread of the process for a moment.
     this.params = new HostBuffer(Math.max(params.byteSize(), Math.max(kernel.paramBytes(), 8)));
-    this.params.segment().fill((byte) 0).copyFrom(params);
+    MemorySegment block = this.params.segment();
+    block.copyFrom(params);
+    if (params.byteSize() < block.byteSize()) {
+      block.asSlice(params.byteSize()).fill((byte) 0);
+    }
     clusters = launch.blocks() / launch.cluster().blocks();
     unfinished = new AtomicLong(clusters);
     // Blocks of a cooperative launch wait for each other, so each is better off with a thread.
@@ -246,7 +250,7 @@ final class Grid implements DeviceTime.Use {
       }
     }
     if (cluster != null) {
-      cluster.give(pool);
+      pool.give(cluster);
     }
   }
 
@@ -263,7 +267,7 @@ final class Grid implements DeviceTime.Use {
   private boolean advance(BlockPool pool, BlockCluster cluster) {
     if (advance(cluster)) {
       unfinished.decrementAndGet();
-      cluster.give(pool);
+      pool.give(cluster);
       return true;
     }
     spinning.add(cluster);
@@ -324,7 +328,7 @@ final class Grid implements DeviceTime.Use {
         && (stopped || unfinished.get() == 0)
         && execution.finish(this::release)) {
       if (pool != null) {
-        spinning.forEach(cluster -> cluster.give(pool));
+        spinning.forEach(cluster -> pool.give(cluster));
       } else {
         spinning.forEach(BlockCluster::release);
       }

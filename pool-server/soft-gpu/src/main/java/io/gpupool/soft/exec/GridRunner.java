@@ -147,8 +147,7 @@ public final class GridRunner implements AutoCloseable {
         throw new IllegalStateException("the grid runner is closed");
       }
       // A worker that starts a grid as it ends another takes it up itself: no other need wake.
-      boolean followsUp =
-          threads.contains(Thread.currentThread()) && grids.stream().noneMatch(Grid::hasWork);
+      boolean followsUp = threads.contains(Thread.currentThread()) && !hasWork();
       grids.add(grid);
       if (!grid.isShort()) {
         changed.signalAll();
@@ -159,6 +158,15 @@ public final class GridRunner implements AutoCloseable {
       lock.unlock();
     }
     grid.execution().completion().whenComplete((_, _) -> forget(grid));
+  }
+
+  private boolean hasWork() {
+    for (Grid grid : grids) {
+      if (grid.hasWork()) {
+        return true;
+      }
+    }
+    return false;
   }
 
   /** A grid takes longer than it was expected to, and has work for others. */

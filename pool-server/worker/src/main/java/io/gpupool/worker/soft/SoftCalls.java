@@ -7,6 +7,7 @@ import io.gpupool.soft.GpuException;
 import io.gpupool.soft.device.SoftContext;
 import io.gpupool.soft.device.SoftDevice;
 import io.gpupool.soft.device.SoftStream;
+import java.util.function.Supplier;
 
 /** What the groups of driver calls have in common; each group is an interface that extends this. */
 interface SoftCalls extends Backend {
@@ -18,14 +19,30 @@ interface SoftCalls extends Backend {
     try {
       body.run();
       return CudaStatus.SUCCESS.code();
-    } catch (GpuException e) {
-      return state().failed(e);
-    } catch (OutOfMemoryError e) {
-      return state().failed(new GpuException(CudaStatus.OUT_OF_MEMORY, "no host memory: " + e));
-    } catch (StackOverflowError | RuntimeException e) {
-      // What a program sends may find a defect of ours; the session outlives it.
-      return state().failed(new GpuException(CudaStatus.UNKNOWN, "internal error: " + e));
+    } catch (OutOfMemoryError | StackOverflowError | RuntimeException e) {
+      return failed(e);
     }
+  }
+
+  /** Asks one thing of the device; the answer may be a status that is no failure. */
+  default int query(Supplier<CudaStatus> body) {
+    try {
+      return body.get().code();
+    } catch (OutOfMemoryError | StackOverflowError | RuntimeException e) {
+      return failed(e);
+    }
+  }
+
+  private int failed(Throwable failure) {
+    return state()
+        .failed(
+            switch (failure) {
+              case GpuException known -> known;
+              case OutOfMemoryError e ->
+                  new GpuException(CudaStatus.OUT_OF_MEMORY, "no host memory: " + e);
+              // What a program sends may find a defect of ours; the session outlives it.
+              default -> new GpuException(CudaStatus.UNKNOWN, "internal error: " + failure);
+            });
   }
 
   /** The device of a number; INVALID_DEVICE if there is none. */

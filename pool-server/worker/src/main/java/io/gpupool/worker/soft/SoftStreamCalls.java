@@ -3,6 +3,8 @@ package io.gpupool.worker.soft;
 
 import io.gpupool.soft.CudaStatus;
 import io.gpupool.soft.GpuException;
+import io.gpupool.soft.device.Completion;
+import io.gpupool.soft.device.SoftContext;
 import io.gpupool.soft.device.SoftEvent;
 import io.gpupool.soft.device.SoftStream;
 import io.gpupool.worker.os.Memory;
@@ -28,11 +30,9 @@ interface SoftStreamCalls extends SoftCalls {
 
   @Override
   default int cuStreamQuery(long stream) {
-    return call(() -> {
+    return query(() -> {
       SoftStream target = stream(stream);
-      target.context().requireUsable();
-      Waiting.requireDone(target.completion());
-      target.context().requireUsable();
+      return statusOf(target.context(), target.completion());
     });
   }
 
@@ -104,11 +104,9 @@ interface SoftStreamCalls extends SoftCalls {
 
   @Override
   default int cuEventQuery(long event) {
-    return call(() -> {
+    return query(() -> {
       SoftEvent target = event(event);
-      target.context().requireUsable();
-      Waiting.requireDone(target.completion());
-      target.context().requireUsable();
+      return statusOf(target.context(), target.completion());
     });
   }
 
@@ -133,6 +131,16 @@ interface SoftStreamCalls extends SoftCalls {
   @Override
   default int cuEventElapsedTime_v2(long milliseconds, long start, long end) {
     return cuEventElapsedTime(milliseconds, start, end);
+  }
+
+  private static CudaStatus statusOf(SoftContext context, Completion completion) {
+    context.requireUsable();
+    if (!completion.isDone()) {
+      return CudaStatus.NOT_READY;
+    }
+    // What is over may have ended with a fault.
+    context.requireUsable();
+    return CudaStatus.SUCCESS;
   }
 
   private SoftEvent event(long handle) {

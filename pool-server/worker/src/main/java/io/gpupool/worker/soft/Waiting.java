@@ -7,6 +7,9 @@ import io.gpupool.soft.device.Completion;
 
 /** Waits of driver calls. */
 final class Waiting {
+  /** Has no trace, so that one serves all: sessions ask after every few frames. */
+  private static final GpuException NOT_READY = new GpuException(CudaStatus.NOT_READY, "not ready");
+
   private Waiting() {}
 
   static void await(Completion completion) {
@@ -15,13 +18,6 @@ final class Waiting {
     } catch (InterruptedException e) {
       Thread.currentThread().interrupt();
       throw new GpuException(CudaStatus.UNKNOWN, "interrupted while waiting for the device");
-    }
-  }
-
-  /** Throws NOT_READY unless it is over. */
-  static void requireDone(Completion completion) {
-    if (!completion.isDone()) {
-      throw new GpuException(CudaStatus.NOT_READY, "not ready");
     }
   }
 }
