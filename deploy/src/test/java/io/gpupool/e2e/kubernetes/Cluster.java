@@ -26,6 +26,7 @@ final class Cluster implements AutoCloseable {
   static final Path ROOT = Path.of(System.getProperty("gpupool.root"));
   static final Path DEPLOY = ROOT.resolve("deploy");
   static final String NODE = "node-1";
+  static final String OTHER_NODE = "node-2";
   private static final Path FOLDER = DEPLOY.resolve("target/cluster");
   private static final Path COMMAND = ROOT.resolve(".ci/cluster");
   private static final Duration START = Duration.ofMinutes(5);

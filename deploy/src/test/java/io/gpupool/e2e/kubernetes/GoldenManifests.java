@@ -75,9 +75,9 @@ final class GoldenManifests {
             documents.length > 1
                 ? YAML.unmarshal("---\n" + documents[1], JsonNode.class)
                 : JSON.createObjectNode();
-        // A cluster without gates is an older one, whose cases ManifestTest alone tries. A Service
-        // is
-        // none of the webhook's.
+        // Only older clusters have no gates: ManifestTest tries their cases. The webhook does not
+        // see
+        // Services.
         if (!given.has(GATES) && PATHS.containsKey(kind(given))) {
           cases.add(new Case(file.getFileName().toString(), given, expected));
         }

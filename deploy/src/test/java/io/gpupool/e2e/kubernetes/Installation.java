@@ -48,7 +48,7 @@ final class Installation {
   }
 
   /** As docs/kubernetes.md says, with one GPU in software. */
-  static Installation install(Cluster cluster, Path folder) throws IOException {
+  static Installation install(Cluster cluster, Path folder, String more) throws IOException {
     Path image = folder.resolve("gpupool.tar");
     Shell.Ended made =
         Shell.run(START, Cluster.DEPLOY.resolve("build/container-image"), image, "--name", IMAGE);
@@ -58,7 +58,7 @@ final class Installation {
     Files.setPosixFilePermissions(state, PosixFilePermissions.fromString("rwxrwxrwx"));
     Path before = folder.resolve("before.yaml");
     Files.writeString(before, BEFORE.formatted(NAMESPACE, state));
-    Path values = Files.writeString(folder.resolve("values.yaml"), VALUES);
+    Path values = Files.writeString(folder.resolve("values.yaml"), VALUES + more);
     Installation installation = new Installation(cluster, before, values);
     installation.install();
     return installation;

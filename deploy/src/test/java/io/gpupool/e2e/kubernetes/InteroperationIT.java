@@ -24,9 +24,8 @@ import org.junit.jupiter.api.io.TempDir;
  */
 @TestMethodOrder(MethodOrderer.OrderAnnotation.class)
 class InteroperationIT {
-  private static final String OTHER_NODE = "node-2";
-
   @TempDir static Path folder;
+  private static ClusterWithPool pool;
   private static Cluster cluster;
   private static Installation gpupool;
   private static Pods pods;
@@ -35,44 +34,29 @@ class InteroperationIT {
   static void install() throws IOException {
     assumeTrue(
         Boolean.getBoolean("gpupool.kubernetes.all"), "skipped: -Dgpupool.kubernetes.all=true");
-    assumeTrue(Cluster.missing().isEmpty(), () -> "skipped: " + Cluster.missing().orElseThrow());
-    Path image = folder.resolve("program.tar");
-    List<String> program = ProgramImage.make(folder.resolve("program"), image);
-    cluster = Cluster.start(2);
-    cluster.load(image);
-    gpupool = Installation.install(cluster, folder);
-    pods = new Pods(cluster, "team", program);
-    cluster.kubectlPrints("create", "namespace", "team");
-    Later.is(() -> assertThat(gpupool.offered()).isEqualTo(100));
+    pool = ClusterWithPool.start(2, folder, "");
+    cluster = pool.cluster();
+    gpupool = pool.gpupool();
+    pods = pool.pods();
   }
 
   @AfterAll
   static void end() {
-    if (cluster != null) {
-      cluster.close();
+    if (pool != null) {
+      pool.close();
     }
   }
 
   @AfterEach
   void nothingIsLeft() {
     pods.deleteWorkloads();
-    Later.within(
-        Duration.ofMinutes(3),
-        () -> {
-          pods.deleteAll();
-          assertThat(gpupool.leases()).isEmpty();
-        });
+    pool.deletePods(Duration.ofMinutes(3));
   }
 
   @Test
   @Order(1)
   void autoscaler_changesReplicas_leasesFollow() {
-    pods.apply(
-        "{apiVersion: apps/v1, kind: Deployment, metadata: {name: scaled}, spec: {replicas: 1,"
-            + " selector: {matchLabels: {app: scaled}}, template: {metadata: {labels: {app:"
-            + " scaled}}, spec: "
-            + Pods.spec("0.1", pods.computesAndStays()).replace("Never", "Always")
-            + "}}}");
+    pods.makeDeployment("scaled", 1, Pods.spec("0.1", pods.computesAndStays()));
     // Without metrics, its limits alone move it.
     scale(3, 4);
     Later.is(() -> assertThat(gpupool.leases()).hasSize(3));
@@ -209,7 +193,7 @@ class InteroperationIT {
             .replaceFirst(
                 "\\{",
                 "{nodeSelector: {kubernetes.io/hostname: "
-                    + OTHER_NODE
+                    + Cluster.OTHER_NODE
                     + "}, tolerations: [{key: node.kubernetes.io/unreachable, operator: Exists,"
                     + " effect: NoExecute, tolerationSeconds: 1}], "));
     pods.awaitStays("lost");
@@ -219,12 +203,12 @@ class InteroperationIT {
             .replaceFirst(
                 "\\{", "{nodeSelector: {kubernetes.io/hostname: " + Cluster.NODE + "}, "));
     pods.awaitQueued("next");
-    cluster.killKubelet(OTHER_NODE);
+    cluster.killKubelet(Cluster.OTHER_NODE);
     try {
       Later.within(
           Duration.ofMinutes(5), () -> assertThat(pods.log("next")).contains("vector_add: OK"));
     } finally {
-      cluster.restartKubelet(OTHER_NODE);
+      cluster.restartKubelet(Cluster.OTHER_NODE);
     }
   }
 }

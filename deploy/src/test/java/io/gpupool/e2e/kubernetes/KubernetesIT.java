@@ -2,7 +2,6 @@
 package io.gpupool.e2e.kubernetes;
 
 import static org.assertj.core.api.Assertions.assertThat;
-import static org.junit.jupiter.api.Assumptions.assumeTrue;
 
 import io.fabric8.kubernetes.api.model.Quantity;
 import io.gpupool.deploy.chart.ValueSets;
@@ -26,36 +25,24 @@ import org.junit.jupiter.api.io.TempDir;
  */
 @TestMethodOrder(MethodOrderer.OrderAnnotation.class)
 class KubernetesIT {
-  /** How long the API server is away; longer than a leader is one without it. */
-  private static final Duration OUTAGE =
-      Duration.ofSeconds(Integer.getInteger("gpupool.kubernetes.outage.seconds", 25));
-
-  /** Programs that print every second may be late by this. */
-  private static final Duration SILENCE = Duration.ofSeconds(20);
-
   @TempDir static Path folder;
+  private static ClusterWithPool pool;
   private static Cluster cluster;
   private static Installation gpupool;
   private static Pods pods;
 
   @BeforeAll
   static void install() throws IOException {
-    assumeTrue(Cluster.missing().isEmpty(), () -> "skipped: " + Cluster.missing().orElseThrow());
-    Path image = folder.resolve("program.tar");
-    var program = ProgramImage.make(folder.resolve("program"), image);
-    cluster = Cluster.start(1);
-    cluster.load(image);
-    gpupool = Installation.install(cluster, folder);
-    pods = new Pods(cluster, "team", program);
-    cluster.kubectlPrints("create", "namespace", "team");
-    Later.is(
-        () -> assertThat(gpupool.offered()).as("hundredths of GPUs on the node").isEqualTo(100));
+    pool = ClusterWithPool.start(1, folder, "dra: {enabled: true}\n");
+    cluster = pool.cluster();
+    gpupool = pool.gpupool();
+    pods = pool.pods();
   }
 
   @AfterAll
   static void end() {
-    if (cluster != null) {
-      cluster.close();
+    if (pool != null) {
+      pool.close();
     }
   }
 
@@ -65,10 +52,7 @@ class KubernetesIT {
     if (!gpupool.isInstalled()) {
       return;
     }
-    Later.is(() -> {
-      pods.deleteAll();
-      assertThat(gpupool.leases()).as("leases of pods that are gone").isEmpty();
-    });
+    pool.deletePods(Duration.ofMinutes(1));
   }
 
   @Test
@@ -257,31 +241,6 @@ class KubernetesIT {
   }
 
   @Test
-  @Order(8)
-  void upgradeAndKubeletRestart_leaveLeasesAndRunningProgramsAlone() {
-    pods.make("long", Pods.spec("0.5", pods.computesOnAndOn()));
-    pods.awaitComputing("long");
-    String lease = pods.leaseId("long");
-    String server = gpupool.uid("pod/gpupool-server-0");
-    gpupool.upgrade("dra.enabled", "true");
-    assertThat(gpupool.uid("pod/gpupool-server-0"))
-        .as("servers are not replaced")
-        .isEqualTo(server);
-    Later.is(() -> assertThat(gpupool.offered()).isEqualTo(100));
-    cluster.restartKubelet();
-    Later.is(() -> assertThat(gpupool.offered()).isEqualTo(100));
-    // Of a job: for a moment, a pod may come to a kubelet that does not know the plugin again.
-    pods.apply(
-        "{apiVersion: batch/v1, kind: Job, metadata: {name: new}, spec: {template: {spec: "
-            + Pods.spec("0.5", pods.computes())
-            + "}}}");
-    Later.is(() -> assertThat(pods.succeeded("new")).as("succeeded").isEqualTo("1"));
-    pods.awaitComputing("long");
-    assertThat(pods.longestSilence("long")).isLessThan(SILENCE);
-    assertThat(pods.leaseId("long")).isEqualTo(lease);
-  }
-
-  @Test
   @Order(9)
   void claim_ofPartition_isPreparedAndComputes() {
     gpupool.makePartition("20Gi", 25);
@@ -309,33 +268,6 @@ class KubernetesIT {
         assertThat(
                 cluster.kubectlPrints("get", "resourceslices", "-o", "jsonpath={.items[*].kind}"))
             .isEmpty());
-  }
-
-  @Test
-  @Order(10)
-  void apiServer_away_neitherDisturbsProgramsNorKeepsLeasesOfEndedPods()
-      throws InterruptedException {
-    pods.make("long", Pods.spec("0.5", pods.computesOnAndOn()));
-    pods.make("deleted", Pods.spec("0.25", pods.computesAndStays()));
-    pods.make("ending", Pods.spec("0.25", pods.computes() + " && echo stays && exec sleep 25"));
-    pods.awaitComputing("long");
-    pods.awaitStays("deleted");
-    pods.awaitStays("ending");
-    pods.make("next", Pods.spec("1", pods.computes()));
-    pods.awaitQueued("next");
-    String lease = pods.leaseId("long");
-    cluster.kubectlPrints("delete", "pod", "deleted", "-n", "team", "--wait=false");
-    cluster.hangApiServer();
-    Thread.sleep(OUTAGE.dividedBy(2));
-    cluster.killApiServer();
-    Thread.sleep(OUTAGE.dividedBy(2));
-    cluster.startApiServer();
-    Later.within(Duration.ofMinutes(2), () -> assertThat(gpupool.leases()).containsExactly(lease));
-    pods.awaitComputing("long");
-    assertThat(pods.longestSilence("long")).isLessThan(SILENCE);
-    assertThat(pods.leaseId("long")).isEqualTo(lease);
-    pods.delete("long");
-    pods.awaitComputed("next");
   }
 
   @Test
@@ -417,23 +349,6 @@ class KubernetesIT {
           "scale", "deployment/gpupool-controller", "-n", Installation.NAMESPACE, "--replicas=2");
       gpupool.awaitReady();
     }
-  }
-
-  @Test
-  @Order(13)
-  void reinstall_podStartedAnewMeanwhile_mendsTheNode() throws IOException {
-    String crashing = Pods.spec("0.1", "sleep 2; exit 1").replace("Never", "Always");
-    pods.make("crashing", crashing);
-    Later.is(() -> assertThat(pods.phase("crashing")).isEqualTo("Running"));
-    gpupool.uninstall();
-    Path inTheWay = Cluster.ofNode(Cluster.NODE, "/run/gpupool/shim/libcuda.so.1");
-    Later.within(
-        Duration.ofMinutes(2),
-        () -> assertThat(inTheWay).as("made by the container runtime").isEmptyDirectory());
-    gpupool.install();
-    assertThat(inTheWay).isRegularFile();
-    pods.make("again", Pods.spec("0.5", pods.computes()));
-    pods.awaitComputed("again");
   }
 
   @Test

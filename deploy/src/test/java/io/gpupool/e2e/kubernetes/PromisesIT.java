@@ -18,17 +18,23 @@ import org.junit.jupiter.api.TestMethodOrder;
 import org.junit.jupiter.api.io.TempDir;
 
 /**
- * What docs/kubernetes.md promises and {@link KubernetesIT} has no time for, in a real Kubernetes
- * of two nodes. Run by {@code -Dgpupool.kubernetes.all=true}, on a machine that is quiet.
+ * Promises of docs/kubernetes.md that {@link KubernetesIT} has no time for, in a real Kubernetes of
+ * two nodes. Run by {@code -Dgpupool.kubernetes.all=true}, on a machine that is quiet.
  */
 @TestMethodOrder(MethodOrderer.OrderAnnotation.class)
 class PromisesIT {
   /** After which a leader that was killed has been followed by another, which makes leases. */
   private static final Duration NEXT_LEADER = Duration.ofSeconds(20);
 
-  private static final String OTHER_NODE = "node-2";
+  /** How long the API server is away; longer than a leader is one without it. */
+  private static final Duration OUTAGE =
+      Duration.ofSeconds(Integer.getInteger("gpupool.kubernetes.outage.seconds", 25));
+
+  /** Programs that print every second may be late by this. */
+  private static final Duration SILENCE = Duration.ofSeconds(20);
 
   @TempDir static Path folder;
+  private static ClusterWithPool pool;
   private static Cluster cluster;
   private static Installation gpupool;
   private static Pods pods;
@@ -37,33 +43,23 @@ class PromisesIT {
   static void install() throws IOException {
     assumeTrue(
         Boolean.getBoolean("gpupool.kubernetes.all"), "skipped: -Dgpupool.kubernetes.all=true");
-    assumeTrue(Cluster.missing().isEmpty(), () -> "skipped: " + Cluster.missing().orElseThrow());
-    Path image = folder.resolve("program.tar");
-    List<String> program = ProgramImage.make(folder.resolve("program"), image);
-    cluster = Cluster.start(2);
-    cluster.load(image);
-    gpupool = Installation.install(cluster, folder);
-    pods = new Pods(cluster, "team", program);
-    cluster.kubectlPrints("create", "namespace", "team");
-    Later.is(() -> assertThat(gpupool.offered()).isEqualTo(100));
+    pool = ClusterWithPool.start(2, folder, "");
+    cluster = pool.cluster();
+    gpupool = pool.gpupool();
+    pods = pool.pods();
   }
 
   @AfterAll
   static void end() {
-    if (cluster != null) {
-      cluster.close();
+    if (pool != null) {
+      pool.close();
     }
   }
 
   @AfterEach
   void nothingIsLeft() {
     pods.deleteWorkloads();
-    Later.within(
-        Duration.ofMinutes(3),
-        () -> {
-          pods.deleteAll();
-          assertThat(gpupool.leases()).isEmpty();
-        });
+    pool.deletePods(Duration.ofMinutes(3));
   }
 
   @Test
@@ -72,7 +68,7 @@ class PromisesIT {
     cluster.kubectlPrints(
         "label", "namespace", "team", "pod-security.kubernetes.io/enforce=restricted");
     try {
-      for (String node : List.of(Cluster.NODE, OTHER_NODE)) {
+      for (String node : List.of(Cluster.NODE, Cluster.OTHER_NODE)) {
         String restricted =
             Pods.spec("0.25", pods.computes())
                 .replaceFirst(
@@ -179,7 +175,7 @@ class PromisesIT {
   void nodeAgent_killed_disturbsNoProgram() {
     pods.make("long", Pods.spec("0.5", pods.computesOnAndOn()));
     pods.awaitComputing("long");
-    for (String node : List.of(Cluster.NODE, OTHER_NODE)) {
+    for (String node : List.of(Cluster.NODE, Cluster.OTHER_NODE)) {
       gpupool.killNodeAgent(node);
     }
     pods.awaitComputing("long");
@@ -223,16 +219,11 @@ class PromisesIT {
   void drainedNode_givesItsPodsToTheOther() {
     pods.make("stays", Pods.spec("0.1", pods.computesAndStays()));
     pods.awaitStays("stays");
-    pods.apply(
-        "{apiVersion: apps/v1, kind: Deployment, metadata: {name: moving}, spec: {replicas: 3,"
-            + " selector: {matchLabels: {app: moving}}, template: {metadata: {labels: {app:"
-            + " moving}}, spec: "
-            + Pods.spec("0.1", pods.computesAndStays()).replace("Never", "Always")
-            + "}}}");
+    pods.makeDeployment("moving", 3, Pods.spec("0.1", pods.computesAndStays()));
     cluster.kubectlPrints("rollout", "status", "deployment/moving", "-n", "team", "--timeout=90s");
     cluster.kubectlPrints(
         "drain",
-        OTHER_NODE,
+        Cluster.OTHER_NODE,
         "--ignore-daemonsets",
         "--delete-emptydir-data",
         "--force",
@@ -243,12 +234,64 @@ class PromisesIT {
           "rollout", "status", "deployment/moving", "-n", "team", "--timeout=90s");
       Later.is(() -> assertThat(gpupool.leases()).hasSizeBetween(3, 4));
     } finally {
-      cluster.kubectlPrints("uncordon", OTHER_NODE);
+      cluster.kubectlPrints("uncordon", Cluster.OTHER_NODE);
     }
   }
 
   @Test
   @Order(9)
+  void upgradeAndKubeletRestart_leaveLeasesAndRunningProgramsAlone() {
+    pods.make("long", Pods.spec("0.5", pods.computesOnAndOn()));
+    pods.awaitComputing("long");
+    String lease = pods.leaseId("long");
+    String server = gpupool.uid("pod/gpupool-server-0");
+    gpupool.upgrade("dra.enabled", "true");
+    assertThat(gpupool.uid("pod/gpupool-server-0"))
+        .as("servers are not replaced")
+        .isEqualTo(server);
+    Later.is(() -> assertThat(gpupool.offered()).isEqualTo(100));
+    cluster.restartKubelet();
+    Later.is(() -> assertThat(gpupool.offered()).isEqualTo(100));
+    // Of a job: for a moment, a pod may come to a kubelet that does not know the plugin again.
+    pods.apply(
+        "{apiVersion: batch/v1, kind: Job, metadata: {name: new}, spec: {template: {spec: "
+            + Pods.spec("0.5", pods.computes())
+            + "}}}");
+    Later.is(() -> assertThat(pods.succeeded("new")).as("succeeded").isEqualTo("1"));
+    pods.awaitComputing("long");
+    assertThat(pods.longestSilence("long")).isLessThan(SILENCE);
+    assertThat(pods.leaseId("long")).isEqualTo(lease);
+  }
+
+  @Test
+  @Order(10)
+  void apiServer_away_neitherDisturbsProgramsNorKeepsLeasesOfEndedPods()
+      throws InterruptedException {
+    pods.make("long", Pods.spec("0.5", pods.computesOnAndOn()));
+    pods.make("deleted", Pods.spec("0.25", pods.computesAndStays()));
+    pods.make("ending", Pods.spec("0.25", pods.computes() + " && echo stays && exec sleep 25"));
+    pods.awaitComputing("long");
+    pods.awaitStays("deleted");
+    pods.awaitStays("ending");
+    pods.make("next", Pods.spec("1", pods.computes()));
+    pods.awaitQueued("next");
+    String lease = pods.leaseId("long");
+    cluster.kubectlPrints("delete", "pod", "deleted", "-n", "team", "--wait=false");
+    cluster.hangApiServer();
+    Thread.sleep(OUTAGE.dividedBy(2));
+    cluster.killApiServer();
+    Thread.sleep(OUTAGE.dividedBy(2));
+    cluster.startApiServer();
+    Later.within(Duration.ofMinutes(2), () -> assertThat(gpupool.leases()).containsExactly(lease));
+    pods.awaitComputing("long");
+    assertThat(pods.longestSilence("long")).isLessThan(SILENCE);
+    assertThat(pods.leaseId("long")).isEqualTo(lease);
+    pods.delete("long");
+    pods.awaitComputed("next");
+  }
+
+  @Test
+  @Order(11)
   void slices_apiServerLearnsTheirFields_areWrittenAnew() {
     gpupool.upgrade("dra.enabled", "true");
     gpupool.makePartition("20Gi", 25);
@@ -259,6 +302,23 @@ class PromisesIT {
         Duration.ofMinutes(3),
         () -> assertThat(slices("spec.devices[*].allowMultipleAllocations")).isEqualTo("true"));
     gpupool.deletePartition();
+  }
+
+  @Test
+  @Order(12)
+  void reinstall_podStartedAnewMeanwhile_mendsTheNode() throws IOException {
+    String crashing = Pods.spec("0.1", "sleep 2; exit 1").replace("Never", "Always");
+    pods.make("crashing", crashing);
+    Later.is(() -> assertThat(pods.phase("crashing")).isEqualTo("Running"));
+    gpupool.uninstall();
+    Path inTheWay = Cluster.ofNode(Cluster.NODE, "/run/gpupool/shim/libcuda.so.1");
+    Later.within(
+        Duration.ofMinutes(2),
+        () -> assertThat(inTheWay).as("made by the container runtime").isEmptyDirectory());
+    gpupool.install();
+    assertThat(inTheWay).isRegularFile();
+    pods.make("again", Pods.spec("0.5", pods.computes()));
+    pods.awaitComputed("again");
   }
 
   private static String slices(String path) {
