@@ -8,6 +8,9 @@ import org.awaitility.core.ThrowingRunnable;
 
 /** What a cluster comes to by itself. */
 final class Later {
+  /** What is asked is often a command in a pod, which takes half a second of a processor. */
+  private static final Duration POLL = Duration.ofSeconds(1);
+
   private Later() {}
 
   /** Waits for a minute at most. */
@@ -16,10 +19,6 @@ final class Later {
   }
 
   static void within(Duration time, ThrowingRunnable assertions) {
-    await()
-        .atMost(time)
-        .pollInterval(Duration.ofMillis(300))
-        .pollInSameThread()
-        .untilAsserted(assertions);
+    await().atMost(time).pollInterval(POLL).pollInSameThread().untilAsserted(assertions);
   }
 }
