@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // A lease's memory as a limit: every way to allocate is refused when it is reached, takes what it says, and
 // gives back at once what is freed; cuMemGetInfo agrees with all that is allocated after each of many
-// random operations (argument: how many; 2,000).
+// random operations (argument: how many; 500).
 // memory: 256Mi
 #include <functional>
 #include <string>
@@ -352,7 +352,7 @@ static size_t random_operations(const std::vector<Kind> &kinds, long operations)
 }
 
 int main(int argc, char **argv) {
-  long operations = argc > 1 ? std::atol(argv[1]) : 2000;
+  long operations = argc > 1 ? std::atol(argv[1]) : 500;
   CHECK(cudaFree(nullptr));
   size_t now;
   DRIVER(ENTRY(cuMemGetInfo)(&now, &total));
