@@ -74,6 +74,19 @@ static int bomb(void) {
   return result(child);
 }
 
+// Has a socket of its own send signals to another process.
+static int signal_by_socket(pid_t process) {
+  int pair[2];
+  if (socketpair(AF_UNIX, SOCK_STREAM, 0, pair) != 0) return errno;
+  return result(fcntl(pair[0], F_SETOWN, process));
+}
+
+// Has whoever opens a file of this process wait for it.
+static int lease(void) {
+  int file = (int)syscall(SYS_memfd_create, "lease", 0);
+  return file < 0 ? errno : result(fcntl(file, F_SETLEASE, F_WRLCK));
+}
+
 static int attempt(const char *what, const char *value) {
   if (strcmp(what, "read") == 0) return result(open(value, O_RDONLY));
   if (strcmp(what, "list") == 0) return result(open(value, O_RDONLY | O_DIRECTORY));
@@ -86,6 +99,8 @@ static int attempt(const char *what, const char *value) {
   if (strcmp(what, "shell") == 0) return start_shell();
   if (strcmp(what, "fork") == 0) return bomb();
   if (strcmp(what, "kill") == 0) return result(kill(atoi(value), SIGTERM));
+  if (strcmp(what, "own") == 0) return signal_by_socket(atoi(value));
+  if (strcmp(what, "lease") == 0) return lease();
   if (strcmp(what, "trace") == 0) return result(ptrace(PTRACE_ATTACH, atoi(value), NULL, NULL));
   if (strcmp(what, "memory") == 0) return read_memory(atoi(value));
   if (strcmp(what, "user") == 0) return result(setuid(0));

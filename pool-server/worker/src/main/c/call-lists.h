@@ -39,7 +39,7 @@ static const int calls_of_all[] = {
     // files, which Landlock has limited to a few
     SYS_readv, SYS_writev, SYS_pread64, SYS_pwrite64, SYS_lseek, SYS_openat, SYS_close, SYS_fstat, SYS_newfstatat,
     SYS_statx, SYS_faccessat, SYS_faccessat2, SYS_readlinkat, SYS_getdents64, SYS_statfs, SYS_fstatfs, SYS_getcwd,
-    SYS_dup, SYS_dup3, SYS_fcntl, SYS_flock, SYS_fadvise64,
+    SYS_dup, SYS_dup3, SYS_flock, SYS_fadvise64,
     // signals, threads
     SYS_rt_sigaction, SYS_rt_sigprocmask, SYS_rt_sigreturn, SYS_rt_sigtimedwait, SYS_rt_sigpending, SYS_sigaltstack,
     SYS_restart_syscall, SYS_set_robust_list, SYS_get_robust_list, SYS_rseq, SYS_set_tid_address, SYS_exit,
@@ -57,7 +57,7 @@ static const int calls_of_all[] = {
 
 // What NVIDIA's driver calls besides.
 static const int calls_of_nvidia[] = {
-    SYS_ioctl, SYS_connect, SYS_bind, SYS_listen, SYS_accept, SYS_accept4, SYS_mbind, SYS_set_mempolicy,
+    SYS_connect, SYS_bind, SYS_listen, SYS_accept, SYS_accept4, SYS_mbind, SYS_set_mempolicy,
     SYS_get_mempolicy, SYS_mlock2, SYS_mlockall, SYS_munlockall, SYS_sched_setaffinity, SYS_unlinkat,
     SYS_timerfd_create, SYS_timerfd_settime, SYS_timerfd_gettime, SYS_capget,
 #ifdef __x86_64__

@@ -70,6 +70,22 @@ static void allow_with(struct filter *filter, int call, int index, const uint32_
   finish(filter, denied);
 }
 
+// Allows a call unless the lower half of an argument is one of these.
+static void allow_without(struct filter *filter, int call, int index, const uint32_t *values, size_t count) {
+  step(filter, BPF_JMP | BPF_JEQ | BPF_K, (uint32_t)call, 0, (uint8_t)(2 + 2 * count));
+  load(filter, argument(index));
+  for (size_t i = 0; i < count; i++) decide(filter, (int)values[i], denied);
+  finish(filter, SECCOMP_RET_ALLOW);
+}
+
+// Not F_SETOWN and F_SETSIG, which send signals to others, nor F_SETLEASE, which makes others wait.
+static const uint32_t descriptor_commands[] = {
+    F_DUPFD, F_DUPFD_CLOEXEC, F_GETFD, F_SETFD, F_GETFL, F_SETFL, F_GETLK, F_SETLK, F_SETLKW, F_ADD_SEALS, F_GET_SEALS,
+};
+
+// What would send signals to others, or type on a terminal: FIOSETOWN, SIOCSPGRP, FIOASYNC, TIOCSTI, TIOCSPGRP.
+static const uint32_t harmful_questions[] = {0x8901, 0x8902, 0x5452, 0x5412, 0x5410};
+
 static void allow_threads(struct filter *filter) {
   const uint32_t namespaces = CLONE_NEWNS | CLONE_NEWUTS | CLONE_NEWIPC | CLONE_NEWUSER | CLONE_NEWPID | CLONE_NEWNET |
                               CLONE_NEWCGROUP;
@@ -110,8 +126,10 @@ static void build_filter(struct filter *filter, int nvidia) {
   const uint32_t harmless[] = {PR_SET_NAME, PR_GET_NAME, NAME_MEMORY, PR_SET_TIMERSLACK};
   allow_with(filter, SYS_prctl, 0, harmless, sizeof harmless / sizeof *harmless);
   allow_with(filter, SYS_socketpair, 0, &local, 1);
+  allow_with(filter, SYS_fcntl, 1, descriptor_commands, sizeof descriptor_commands / sizeof *descriptor_commands);
   if (nvidia) {
     allow_with(filter, SYS_socket, 0, &local, 1);
+    allow_without(filter, SYS_ioctl, 1, harmful_questions, sizeof harmful_questions / sizeof *harmful_questions);
   } else {
     const uint32_t questions[] = {0x5401 /* TCGETS */, 0x541b /* FIONREAD */};
     allow_with(filter, SYS_ioctl, 1, questions, 2);

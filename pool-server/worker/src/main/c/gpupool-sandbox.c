@@ -62,6 +62,8 @@ static void put_up(struct plan *plan) {
   pid_t parent = getppid();
   int signal = 0;
   prctl(PR_GET_PDEATHSIG, &signal, 0, 0, 0);
+  // Signals to the server's process group are none of the worker's, nor the other way round.
+  setsid();
   close_inherited();
   connect_control(plan);
   limit_resources(plan);

@@ -52,9 +52,10 @@ static void leave_network(struct plan *plan) {
   if (!plan->own_network) return;
   uid_t user = geteuid();
   gid_t group = getegid();
-  // Whoever may not make a network alone may in a user namespace, where the kernel is set up so.
+  // Whoever may not make a network alone may in a user namespace, where the kernel is set up so. There would be no
+  // other user to become.
   if (unshare(CLONE_NEWNET | CLONE_NEWIPC) == 0) return;
-  if (unshare(CLONE_NEWUSER | CLONE_NEWNET | CLONE_NEWIPC) != 0) {
+  if (plan->uid >= 0 || unshare(CLONE_NEWUSER | CLONE_NEWNET | CLONE_NEWIPC) != 0) {
     wall_missing(plan, "network-namespace", strerror(errno));
     return;
   }

@@ -95,6 +95,7 @@ class SandboxIT {
         assertThat(intruder.triesWithoutFilter("trace", other)).isEqualTo(EPERM);
         assertThat(intruder.triesWithoutFilter("memory", other)).isEqualTo(EPERM);
         assertThat(intruder.tries("kill", other)).isEqualTo(EPERM);
+        assertThat(intruder.tries("own", other)).isEqualTo(EPERM);
         assertThat(intruder.tries("trace", other)).isEqualTo(KILLED);
         assertThat(intruder.tries("memory", other)).isEqualTo(KILLED);
       }
@@ -102,6 +103,7 @@ class SandboxIT {
     }
     assertThat(intruder.triesWithoutFilter("list", "/proc")).isEqualTo(EACCES);
     assertThat(intruder.tries("kill", "-1")).isEqualTo(EPERM);
+    assertThat(intruder.tries("lease")).isEqualTo(EPERM);
   }
 
   @ParameterizedTest

@@ -29,8 +29,13 @@ public final class Descriptors {
   /** MFD_CLOEXEC and MFD_ALLOW_SEALING. */
   private static final int MFD_FLAGS = 1 | 2;
 
-  /** O_RDWR and O_CLOEXEC. */
-  private static final int O_OPEN = 02000002;
+  /** O_PATH and O_CLOEXEC: names a file, and gives no right to it. */
+  private static final int O_NAME = 012000000;
+
+  /**
+   * O_RDWR, O_CLOEXEC and O_NONBLOCK, which does not wait for the holder of a lease (F_SETLEASE).
+   */
+  private static final int O_OPEN = 02004002;
 
   /** O_RDONLY, O_CLOEXEC and O_NOFOLLOW. */
   private static final int O_READ =
@@ -83,18 +88,21 @@ public final class Descriptors {
   }
 
   /**
-   * A copy of a descriptor of another process, which must be of the same user and not end
-   * meanwhile.
+   * A copy of a descriptor of another process, which must not end meanwhile. It gives no right that
+   * the other process does not have, except to its files in memory, which it may write to.
    *
    * @throws IOException if it has no such descriptor, or the system does not let it be copied
    */
   public static int ofProcess(int process, int descriptor) throws IOException {
-    Path path = Path.of("/proc/" + process + "/fd/" + descriptor);
-    if (Files.readSymbolicLink(path).toString().startsWith("/memfd:")) {
-      // Files in memory can be opened again; this works in containers that forbid the other way.
-      try (Arena arena = Arena.ofConfined()) {
-        return call("open", OPEN, arena.allocateFrom(path.toString()).address(), O_OPEN, 0);
+    // The process may put another file under the number at any time: this one stays the same.
+    int named = open("/proc/" + process + "/fd/" + descriptor, O_NAME);
+    try {
+      if (isMemoryFile(named)) {
+        // Files in memory can be opened again; this works in containers that forbid the other way.
+        return open("/proc/self/fd/" + named, O_OPEN);
       }
+    } finally {
+      close(named);
     }
     int handle = call("pidfd_open", SYSCALL, PIDFD_OPEN, process, 0);
     try {
@@ -106,9 +114,7 @@ public final class Descriptors {
 
   /** Opens a file for reading alone; a symbolic link is none. */
   public static int openForReading(Path file) throws IOException {
-    try (Arena arena = Arena.ofConfined()) {
-      return call("open", OPEN, arena.allocateFrom(file.toString()).address(), O_READ, 0);
-    }
+    return open(file.toString(), O_READ);
   }
 
   /** Whether a descriptor is of a file that lives in memory alone: reading it never waits. */
@@ -135,6 +141,12 @@ public final class Descriptors {
       throw e;
     }
     return descriptor;
+  }
+
+  private static int open(String path, int flags) throws IOException {
+    try (Arena arena = Arena.ofConfined()) {
+      return call("open", OPEN, arena.allocateFrom(path).address(), flags, 0);
+    }
   }
 
   private static MethodHandle function(String name) {

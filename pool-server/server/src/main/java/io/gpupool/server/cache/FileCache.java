@@ -35,7 +35,9 @@ record FileCache(Path folder, long maxBytes, String suffix) {
   /** A file's time of modification is that of its last use, give or take an hour. */
   private static final long USE_NOTED_WITHIN_MILLIS = 3_600_000;
 
-  /** One in so many writes looks whether the folder has become too large. */
+  /**
+   * One in so many writes looks whether the folder has become too large, and each of large files.
+   */
   private static final int WRITES_A_CLEANING = 16;
 
   /**
@@ -105,7 +107,8 @@ record FileCache(Path folder, long maxBytes, String suffix) {
       }
       Files.move(unfinished, file(key), StandardCopyOption.ATOMIC_MOVE);
       unfinished = null;
-      if (ThreadLocalRandom.current().nextInt(WRITES_A_CLEANING) == 0) {
+      if (length > maxBytes / WRITES_A_CLEANING / WRITES_A_CLEANING
+          || ThreadLocalRandom.current().nextInt(WRITES_A_CLEANING) == 0) {
         clean();
       }
     } catch (IOException | RuntimeException e) {

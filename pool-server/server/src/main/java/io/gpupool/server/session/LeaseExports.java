@@ -29,6 +29,7 @@ final class LeaseExports {
   private static final int MAX_EXPORTS = 1 << 11;
   private static final int TOKEN_BYTES = 32;
   private static final int MAX_HANDLE_DIGITS = 256;
+  private static final int MAX_KIND_LENGTH = 16;
   private static final Logger LOG = LoggerFactory.getLogger(LeaseExports.class);
 
   private final Lease lease;
@@ -63,6 +64,10 @@ final class LeaseExports {
     if (handle.length() > MAX_HANDLE_DIGITS) {
       throw new WireException("a handle of " + handle.length() + " digits");
     }
+    String kind = message.require("kind");
+    if (kind.length() > MAX_KIND_LENGTH) {
+      throw new WireException("a kind of " + kind.length() + " characters");
+    }
     if (exports.size() >= MAX_EXPORTS) {
       from.worker().send(refusal(message, "full", MAX_EXPORTS + " things are shared in the lease"));
       return;
@@ -82,8 +87,7 @@ final class LeaseExports {
     byte[] secret = new byte[TOKEN_BYTES];
     random.nextBytes(secret);
     String token = HexFormat.of().formatHex(secret);
-    exports.put(
-        token, new Export(token, message.require("kind"), from, gpu, bytes, handle, descriptor));
+    exports.put(token, new Export(token, kind, from, gpu, bytes, handle, descriptor));
     from.worker().send(answer(message).put("token", token).build());
   }
 
@@ -186,7 +190,7 @@ final class LeaseExports {
   }
 
   private static TextMessage.Builder answer(TextMessage to) {
-    return TextMessage.ofType("shared").put("request", to.get("request").orElse(""));
+    return WorkerLink.answer("shared", to);
   }
 
   private static TextMessage refusal(TextMessage to, String refused, String message) {

@@ -171,6 +171,9 @@ public final class Session implements LeasedSession {
     worker = Optional.of(taken);
     taken.assign(this, assignment(taken), List.of(lease.ledger::share, lease.time::share));
     taken.whenLinked(() -> {
+      if (state != State.JOINING) {
+        return;
+      }
       joining = Optional.empty();
       stream
           .accept(ServerHello.accepted(version))

@@ -7,6 +7,7 @@ import io.gpupool.wire.TextMessage;
 import io.gpupool.wire.WireException;
 import io.netty.channel.unix.FileDescriptor;
 import java.io.IOException;
+import java.util.HashMap;
 import java.util.HexFormat;
 import java.util.Map;
 import java.util.Optional;
@@ -26,12 +27,15 @@ final class SessionCache {
   /** Requests at the disk at once, of all workers; more find nothing and keep nothing. */
   private static final int MAX_PENDING = 256;
 
+  /** The same of one worker, so that no tenant has the disk for itself. */
+  private static final int MAX_PENDING_OF_WORKER = 16;
+
   private static final Logger LOG = LoggerFactory.getLogger(SessionCache.class);
 
   private final Map<String, TenantFiles> kinds;
   private final Executor control;
   private final Executor disk;
-  private int pending;
+  private final Map<Worker, Integer> pending = new HashMap<>();
 
   /**
    * A cache of some kinds of files.
@@ -49,8 +53,7 @@ final class SessionCache {
   void hear(Worker worker, String tenant, TextMessage message) {
     try {
       Optional<TenantFiles> files =
-          Optional.ofNullable(kinds.get(message.require("kind")))
-              .filter(kind -> pending < MAX_PENDING);
+          Optional.ofNullable(kinds.get(message.require("kind"))).filter(kind -> hasPlace(worker));
       byte[] key = key(message.require("key"));
       switch (message.require("what")) {
         case "get" -> get(worker, files, tenant, key, message);
@@ -73,11 +76,11 @@ final class SessionCache {
       worker.send(answer(message).build());
       return;
     }
-    pending++;
+    begin(worker);
     disk.execute(() -> {
       OptionalInt found = files.get().open(tenant, key);
       control.execute(() -> {
-        pending--;
+        end(worker);
         if (found.isPresent()) {
           worker.send(
               answer(message).put("descriptor", 1).build(), new FileDescriptor(found.getAsInt()));
@@ -88,18 +91,31 @@ final class SessionCache {
     });
   }
 
-  /** Takes the worker's file in memory at once, while its process is there for certain. */
+  /** Takes the worker's file in memory at once: the worker closes it after the answer. */
   private void put(Worker worker, TenantFiles files, String tenant, byte[] key, int theirs) {
     try {
       int copy = Descriptors.ofProcess(worker.pid().orElseThrow(), theirs);
-      pending++;
+      begin(worker);
       disk.execute(() -> {
         files.keep(tenant, key, copy);
-        control.execute(() -> pending--);
+        control.execute(() -> end(worker));
       });
     } catch (IOException e) {
       LOG.debug("worker {}: nothing is kept: {}", worker.pid().orElse(0), e.getMessage());
     }
+  }
+
+  private boolean hasPlace(Worker worker) {
+    return pending.getOrDefault(worker, 0) < MAX_PENDING_OF_WORKER
+        && pending.values().stream().mapToInt(Integer::intValue).sum() < MAX_PENDING;
+  }
+
+  private void begin(Worker worker) {
+    pending.merge(worker, 1, Integer::sum);
+  }
+
+  private void end(Worker worker) {
+    pending.computeIfPresent(worker, (_, count) -> count == 1 ? null : count - 1);
   }
 
   private static byte[] key(String digits) throws WireException {
@@ -115,6 +131,6 @@ final class SessionCache {
   }
 
   private static TextMessage.Builder answer(TextMessage to) {
-    return TextMessage.ofType("cached").put("request", to.get("request").orElse(""));
+    return WorkerLink.answer("cached", to);
   }
 }

@@ -5,6 +5,7 @@ import io.gpupool.server.control.Timers;
 import io.gpupool.transport.Detaching;
 import io.gpupool.wire.TextMessage;
 import io.netty.channel.unix.FileDescriptor;
+import java.io.UncheckedIOException;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Optional;
@@ -81,7 +82,11 @@ public final class Worker {
     whenLinked(() -> {
       WorkerLink own = link.orElseThrow();
       own.send(assignment);
-      files.forEach(file -> own.send(file.get()));
+      try {
+        files.forEach(file -> own.send(file.get()));
+      } catch (UncheckedIOException e) {
+        to.end("its worker cannot have its part of the ledger and of the turns: " + e.getCause());
+      }
     });
   }
 

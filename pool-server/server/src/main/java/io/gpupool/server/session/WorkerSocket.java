@@ -12,6 +12,7 @@ import io.netty.channel.epoll.EpollDomainSocketChannel;
 import java.util.Optional;
 import java.util.concurrent.Executor;
 import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.AtomicInteger;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
@@ -23,6 +24,9 @@ import org.slf4j.LoggerFactory;
 public final class WorkerSocket {
   /** As long as a worker has for its start: its launcher connects, the worker itself says hello. */
   private static final long HELLO_LIMIT_SECONDS = 60;
+
+  /** Messages of a worker that wait for the control thread; at most so many and one read's more. */
+  private static final int MAX_UNHEARD = 64;
 
   private static final Logger LOG = LoggerFactory.getLogger(WorkerSocket.class);
 
@@ -48,6 +52,7 @@ public final class WorkerSocket {
   /** One connection; {@code worker} is the control thread's. */
   private final class Connection extends SimpleChannelInboundHandler<TextMessage> {
     private final EpollDomainSocketChannel channel;
+    private final AtomicInteger unheard = new AtomicInteger();
     private Optional<Worker> worker = Optional.empty();
 
     Connection(EpollDomainSocketChannel channel) {
@@ -66,7 +71,22 @@ public final class WorkerSocket {
     protected void channelRead0(ChannelHandlerContext context, TextMessage message)
         throws Exception {
       int pid = channel.peerCredentials().pid();
-      control.execute(() -> hear(message, pid));
+      if (unheard.incrementAndGet() >= MAX_UNHEARD) {
+        channel.config().setAutoRead(false);
+      }
+      control.execute(() -> {
+        try {
+          hear(message, pid);
+        } finally {
+          if (unheard.decrementAndGet() == 0) {
+            channel.config().setAutoRead(true);
+          }
+        }
+      });
+      // The last of them may have been heard just before reading was stopped.
+      if (unheard.get() == 0) {
+        channel.config().setAutoRead(true);
+      }
     }
 
     @Override
