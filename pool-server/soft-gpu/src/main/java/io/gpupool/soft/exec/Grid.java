@@ -200,6 +200,10 @@ final class Grid implements DeviceTime.Use {
     long worked;
     try {
       do {
+        // It may have ended while this thread waited for the device: its blocks are another's then.
+        if (stopped) {
+          break;
+        }
         long first = next.get();
         if (first < clusters) {
           useful = true;
@@ -327,12 +331,13 @@ final class Grid implements DeviceTime.Use {
     if (inside.decrementAndGet() == 0
         && (stopped || unfinished.get() == 0)
         && execution.finish(this::release)) {
-      if (pool != null) {
-        spinning.forEach(cluster -> pool.give(cluster));
-      } else {
-        spinning.forEach(BlockCluster::release);
+      for (BlockCluster left = spinning.poll(); left != null; left = spinning.poll()) {
+        if (pool != null) {
+          pool.give(left);
+        } else {
+          left.release();
+        }
       }
-      spinning.clear();
       kernel.blockTime().ran(launch.blocks(), busyNanos());
       execution.complete(fault.get());
     }
