@@ -78,13 +78,13 @@ static void allow_without(struct filter *filter, int call, int index, const uint
   finish(filter, SECCOMP_RET_ALLOW);
 }
 
-// Not F_SETOWN and F_SETSIG, which send signals to others, nor F_SETLEASE, which makes others wait.
+// Commands of fcntl without F_SETOWN and F_SETSIG, which send signals to others, and F_SETLEASE, which makes them wait.
 static const uint32_t descriptor_commands[] = {
     F_DUPFD, F_DUPFD_CLOEXEC, F_GETFD, F_SETFD, F_GETFL, F_SETFL, F_GETLK, F_SETLK, F_SETLKW, F_ADD_SEALS, F_GET_SEALS,
 };
 
-// What would send signals to others, or type on a terminal: FIOSETOWN, SIOCSPGRP, FIOASYNC, TIOCSTI, TIOCSPGRP.
-static const uint32_t harmful_questions[] = {0x8901, 0x8902, 0x5452, 0x5412, 0x5410};
+// Requests that would send signals to others or type on a terminal: FIOSETOWN, SIOCSPGRP, FIOASYNC, TIOCSTI, TIOCSPGRP.
+static const uint32_t harmful_requests[] = {0x8901, 0x8902, 0x5452, 0x5412, 0x5410};
 
 static void allow_threads(struct filter *filter) {
   const uint32_t namespaces = CLONE_NEWNS | CLONE_NEWUTS | CLONE_NEWIPC | CLONE_NEWUSER | CLONE_NEWPID | CLONE_NEWNET |
@@ -129,10 +129,10 @@ static void build_filter(struct filter *filter, int nvidia) {
   allow_with(filter, SYS_fcntl, 1, descriptor_commands, sizeof descriptor_commands / sizeof *descriptor_commands);
   if (nvidia) {
     allow_with(filter, SYS_socket, 0, &local, 1);
-    allow_without(filter, SYS_ioctl, 1, harmful_questions, sizeof harmful_questions / sizeof *harmful_questions);
+    allow_without(filter, SYS_ioctl, 1, harmful_requests, sizeof harmful_requests / sizeof *harmful_requests);
   } else {
-    const uint32_t questions[] = {0x5401 /* TCGETS */, 0x541b /* FIONREAD */};
-    allow_with(filter, SYS_ioctl, 1, questions, 2);
+    const uint32_t harmless_requests[] = {0x5401 /* TCGETS */, 0x541b /* FIONREAD */};
+    allow_with(filter, SYS_ioctl, 1, harmless_requests, 2);
   }
   finish(filter, denied);
 }

@@ -75,9 +75,7 @@ final class GoldenManifests {
             documents.length > 1
                 ? YAML.unmarshal("---\n" + documents[1], JsonNode.class)
                 : JSON.createObjectNode();
-        // Only older clusters have no gates: ManifestTest tries their cases. The webhook does not
-        // see
-        // Services.
+        // Only ManifestTest covers clusters without gates; the webhook sees no Services.
         if (!given.has(GATES) && PATHS.containsKey(kind(given))) {
           cases.add(new Case(file.getFileName().toString(), given, expected));
         }

@@ -47,8 +47,12 @@ final class Installation {
     this.values = values;
   }
 
-  /** As docs/kubernetes.md says, with one GPU in software. */
-  static Installation install(Cluster cluster, Path folder, String more) throws IOException {
+  /**
+   * Installs as docs/kubernetes.md says, with one GPU in software.
+   *
+   * @param moreValues of the chart, in YAML
+   */
+  static Installation install(Cluster cluster, Path folder, String moreValues) throws IOException {
     Path image = folder.resolve("gpupool.tar");
     Shell.Ended made =
         Shell.run(START, Cluster.DEPLOY.resolve("build/container-image"), image, "--name", IMAGE);
@@ -58,7 +62,7 @@ final class Installation {
     Files.setPosixFilePermissions(state, PosixFilePermissions.fromString("rwxrwxrwx"));
     Path before = folder.resolve("before.yaml");
     Files.writeString(before, BEFORE.formatted(NAMESPACE, state));
-    Path values = Files.writeString(folder.resolve("values.yaml"), VALUES + more);
+    Path values = Files.writeString(folder.resolve("values.yaml"), VALUES + moreValues);
     Installation installation = new Installation(cluster, before, values);
     installation.install();
     return installation;
@@ -249,9 +253,11 @@ final class Installation {
   }
 
   void killNodeAgent(String node) {
-    kill(pod ->
-        pod.getMetadata().getName().startsWith("gpupool-node-")
-            && node.equals(pod.getSpec().getNodeName()));
+    kill(pod -> isNodeAgent(pod) && node.equals(pod.getSpec().getNodeName()));
+  }
+
+  private static boolean isNodeAgent(Pod pod) {
+    return pod.getMetadata().getName().startsWith("gpupool-node-");
   }
 
   /** Waits until the agents of all nodes, which have been killed, are ready again. */
@@ -260,7 +266,7 @@ final class Installation {
         Duration.ofMinutes(3),
         () ->
             assertThat(cluster.client().pods().inNamespace(NAMESPACE).list().getItems())
-                .filteredOn(pod -> pod.getMetadata().getName().startsWith("gpupool-node-"))
+                .filteredOn(Installation::isNodeAgent)
                 .flatExtracting(pod -> pod.getStatus().getContainerStatuses())
                 .allSatisfy(agent -> {
                   assertThat(agent.getRestartCount()).isPositive();

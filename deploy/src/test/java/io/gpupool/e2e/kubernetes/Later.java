@@ -6,9 +6,11 @@ import static org.awaitility.Awaitility.await;
 import java.time.Duration;
 import org.awaitility.core.ThrowingRunnable;
 
-/** What a cluster comes to by itself. */
+/** Conditions that a cluster reaches by itself. */
 final class Later {
-  /** What is asked is often a command in a pod, which takes half a second of a processor. */
+  /**
+   * Pause between two looks; a look is often a command in a pod, with half a second of CPU time.
+   */
   private static final Duration POLL = Duration.ofSeconds(1);
 
   private Later() {}

@@ -56,7 +56,9 @@ record Pods(Cluster cluster, String namespace, List<String> program) {
   /** Makes a Deployment, whose pods are labelled {@code app} with its name and restarted. */
   void makeDeployment(String name, int replicas, String spec) {
     apply(
-        "{apiVersion: apps/v1, kind: Deployment, metadata: {name: %1$s}, spec: {replicas: %2$d, selector: {matchLabels: {app: %1$s}}, template: {metadata: {labels: {app: %1$s}}, spec: %3$s}}}"
+        ("{apiVersion: apps/v1, kind: Deployment, metadata: {name: %1$s}, spec: {replicas: %2$d,"
+                + " selector: {matchLabels: {app: %1$s}}, template: {metadata: {labels: {app: %1$s}},"
+                + " spec: %3$s}}}")
             .formatted(name, replicas, spec.replace("Never", "Always")));
   }
 

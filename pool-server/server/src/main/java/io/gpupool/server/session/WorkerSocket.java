@@ -78,12 +78,15 @@ public final class WorkerSocket {
         try {
           hear(message, pid);
         } finally {
-          if (unheard.decrementAndGet() == 0) {
-            channel.config().setAutoRead(true);
-          }
+          unheard.decrementAndGet();
+          readOnIfHeard();
         }
       });
       // The last of them may have been heard just before reading was stopped.
+      readOnIfHeard();
+    }
+
+    private void readOnIfHeard() {
       if (unheard.get() == 0) {
         channel.config().setAutoRead(true);
       }

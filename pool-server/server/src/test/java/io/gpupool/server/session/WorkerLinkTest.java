@@ -28,7 +28,7 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.api.io.TempDir;
 
-/** What a server keeps for a worker that reads nothing: little, and then the worker is ended. */
+/** Bounds on the messages and descriptors that wait for a worker, and its end if it reads none. */
 @Timeout(60)
 class WorkerLinkTest {
   private final EventLoopGroup loops =

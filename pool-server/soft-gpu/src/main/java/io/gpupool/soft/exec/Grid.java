@@ -197,13 +197,9 @@ final class Grid implements DeviceTime.Use {
     }
     inside.incrementAndGet();
     boolean useful = false;
-    long worked;
     try {
-      do {
-        // It may have ended while this thread waited for the device: its blocks are another's then.
-        if (stopped) {
-          break;
-        }
+      // It may have ended while this thread waited for the device: its blocks are another's then.
+      while (!stopped) {
         long first = next.get();
         if (first < clusters) {
           useful = true;
@@ -217,9 +213,12 @@ final class Grid implements DeviceTime.Use {
           }
           useful |= advance(pool, cluster);
         }
-        worked = System.nanoTime() - start;
+        long worked = System.nanoTime() - start;
         wakeOthersIfLong(worked);
-      } while (!stopped && !time.isOver() && worked < sliceNanos);
+        if (time.isOver() || worked >= sliceNanos) {
+          break;
+        }
+      }
     } finally {
       long end = System.nanoTime();
       busyNanos.add(end - start);

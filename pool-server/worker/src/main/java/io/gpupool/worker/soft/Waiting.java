@@ -7,9 +7,6 @@ import io.gpupool.soft.device.Completion;
 
 /** Waits of driver calls. */
 final class Waiting {
-  /** Has no trace, so that one serves all: sessions ask after every few frames. */
-  private static final GpuException NOT_READY = new GpuException(CudaStatus.NOT_READY, "not ready");
-
   private Waiting() {}
 
   static void await(Completion completion) {
