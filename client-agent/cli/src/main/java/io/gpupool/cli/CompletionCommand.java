@@ -3,9 +3,7 @@ package io.gpupool.cli;
 
 import picocli.AutoComplete;
 import picocli.CommandLine.Command;
-import picocli.CommandLine.Model.CommandSpec;
 import picocli.CommandLine.Parameters;
-import picocli.CommandLine.Spec;
 
 /** {@code gpupool completion}: what a shell needs to complete commands and options. */
 @Command(
@@ -24,11 +22,9 @@ final class CompletionCommand implements Runnable {
   @Parameters(index = "0", paramLabel = "bash|zsh", description = "the shell")
   private Shell shell;
 
-  @Spec private CommandSpec spec;
-
   @Override
   public void run() {
-    String script = AutoComplete.bash("gpupool", spec.root().commandLine());
+    String script = AutoComplete.bash("gpupool", GpupoolCommand.commandLine());
     // The script is one of bash; zsh takes those once it is told to.
     String before =
         shell == Shell.zsh

@@ -5,6 +5,9 @@ import io.gpupool.agent.PoolAddress;
 import io.gpupool.agent.Refusal;
 import java.io.IOException;
 import java.io.UncheckedIOException;
+import java.util.LinkedHashMap;
+import java.util.SequencedMap;
+import java.util.Set;
 import picocli.CommandLine;
 import picocli.CommandLine.Command;
 import picocli.CommandLine.IExecutionExceptionHandler;
@@ -25,36 +28,57 @@ import picocli.CommandLine.ScopeType;
       "2:wrong usage",
       "69:the pool cannot be reached (of run)",
       "75:no lease (of run)"
-    },
-    subcommands = {
-      RunCommand.class,
-      ServerCommand.class,
-      AgentCommand.class,
-      ContainerCommand.class,
-      TopCommand.class,
-      ListCommand.class,
-      LeaseCommand.class,
-      PartitionCommand.class,
-      TenantCommand.class,
-      AuditCommand.class,
-      HealthCommand.class,
-      SmiCommand.class,
-      BenchCommand.class,
-      CompletionCommand.class,
-      VersionCommand.class,
     })
 public final class GpupoolCommand {
+  /** Subcommands by name, in the order of the help. */
+  private static final SequencedMap<String, Class<?>> SUBCOMMANDS = new LinkedHashMap<>();
+
+  static {
+    SUBCOMMANDS.put("run", RunCommand.class);
+    SUBCOMMANDS.put("server", ServerCommand.class);
+    SUBCOMMANDS.put("agent", AgentCommand.class);
+    SUBCOMMANDS.put("container", ContainerCommand.class);
+    SUBCOMMANDS.put("top", TopCommand.class);
+    SUBCOMMANDS.put("list", ListCommand.class);
+    SUBCOMMANDS.put("lease", LeaseCommand.class);
+    SUBCOMMANDS.put("partition", PartitionCommand.class);
+    SUBCOMMANDS.put("tenant", TenantCommand.class);
+    SUBCOMMANDS.put("audit", AuditCommand.class);
+    SUBCOMMANDS.put("health", HealthCommand.class);
+    SUBCOMMANDS.put("smi", SmiCommand.class);
+    SUBCOMMANDS.put("bench", BenchCommand.class);
+    SUBCOMMANDS.put("completion", CompletionCommand.class);
+    SUBCOMMANDS.put("version", VersionCommand.class);
+  }
+
   private GpupoolCommand() {}
 
   /** Runs the command and ends the process with its status. */
   public static void main(String[] arguments) {
-    System.exit(commandLine().execute(arguments));
+    CommandLine line =
+        arguments.length > 0 && SUBCOMMANDS.containsKey(arguments[0])
+            ? commandLine(arguments[0])
+            : commandLine();
+    System.exit(line.execute(arguments));
   }
 
+  /** Returns the command with all its subcommands. */
   static CommandLine commandLine() {
+    return commandLine(SUBCOMMANDS.keySet());
+  }
+
+  /** Returns the command with one subcommand: reading the options of all takes half a second. */
+  static CommandLine commandLine(String subcommand) {
+    return commandLine(Set.of(subcommand));
+  }
+
+  private static CommandLine commandLine(Set<String> subcommands) {
     CommandLine line = new CommandLine(new GpupoolCommand());
+    subcommands.forEach(name -> line.addSubcommand(name, SUBCOMMANDS.get(name)));
+    if (line.getSubcommands().containsKey("run")) {
+      line.getSubcommands().get("run").setStopAtPositional(true);
+    }
     line.setExecutionExceptionHandler(tellInOneLine());
-    line.getSubcommands().get("run").setStopAtPositional(true);
     return line;
   }
 

@@ -9,8 +9,11 @@ import io.gpupool.control.v1.GrantUse;
 import io.gpupool.control.v1.Holder;
 import io.gpupool.control.v1.LeaseInfo;
 import io.gpupool.control.v1.QueueInfo;
+import java.io.ByteArrayOutputStream;
+import java.io.PrintStream;
 import java.io.PrintWriter;
 import java.io.StringWriter;
+import java.nio.charset.StandardCharsets;
 import java.util.List;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
@@ -43,6 +46,33 @@ class GpupoolCommandTest {
   void everyCommand_hasHelp(String command) {
     assertThat(execute(command, "--help")).isZero();
     assertThat(output.toString()).contains("Usage: gpupool " + command);
+  }
+
+  @ParameterizedTest
+  @ValueSource(strings = {"run", "lease", "version"})
+  void oneSubcommand_isAsAmongAll(String command) {
+    execute(command, "--help");
+
+    StringWriter alone = new StringWriter();
+    GpupoolCommand.commandLine(command)
+        .setOut(new PrintWriter(alone, true))
+        .execute(command, "--help");
+
+    assertThat(alone).hasToString(output.toString());
+  }
+
+  @Test
+  void completion_ofOneSubcommandsProcess_knowsAllSubcommands() {
+    PrintStream before = System.out;
+    ByteArrayOutputStream printed = new ByteArrayOutputStream();
+    System.setOut(new PrintStream(printed, true, StandardCharsets.UTF_8));
+    try {
+      GpupoolCommand.commandLine("completion").execute("completion", "bash");
+    } finally {
+      System.setOut(before);
+    }
+
+    assertThat(printed.toString(StandardCharsets.UTF_8)).contains("partition").contains("tenant");
   }
 
   @Test
