@@ -40,14 +40,7 @@ class CrashIT {
     boolean answered = false;
     for (int point = 0; point <= POINTS; point++) {
       try (Pool pool =
-          Pool.start(
-              "soft:2,mem=1Gi",
-              "--state",
-              folder.toString(),
-              "--auth",
-              "tokens",
-              "--spares",
-              "0")) {
+          Pool.start("soft:2,mem=1Gi", "--state", folder.toString(), "--auth", "tokens")) {
         String token = Files.readString(folder.resolve("admin.token")).strip();
         try (Clients clients = new Clients(pool.controlPort(), token)) {
           PoolMemory memory = PoolMemory.of(clients);
@@ -88,7 +81,7 @@ class CrashIT {
 
   @Test
   void run_serverKilledAndStartedAgain_keepsItsLease() throws Exception {
-    String[] options = {"--state", folder.toString(), "--spares", "0"};
+    String[] options = {"--state", folder.toString()};
     Pool first = Pool.start("soft:1,mem=1Gi", options);
     String[] half = {"-p", "0.5"};
     try (Program program = first.run(half, "sh", "-c", "echo started; exec cat").start()) {

@@ -63,7 +63,7 @@ class CublasIT {
     assumeTrue(
         SOLVERS.stream().allMatch(name -> Files.exists(folder.resolve(name))),
         "not all of " + SOLVERS + " are in " + folder);
-    try (Pool pool = Pool.start(NEWER_CARD)) {
+    try (Pool pool = Pool.startAsInstalled(NEWER_CARD)) {
       assertEnds(pool, "solvers: 11 right, 0 not", linked("solvers", SOLVERS));
     }
   }
@@ -80,7 +80,7 @@ class CublasIT {
   private static void assertRight(String gpus, String... calls) {
     List<Object> command = new ArrayList<>(List.of(program));
     command.addAll(Arrays.asList(calls));
-    try (Pool pool = Pool.start(gpus)) {
+    try (Pool pool = Pool.startAsInstalled(gpus)) {
       assertEnds(pool, "cublas: " + calls.length + " right, 0 not", command.toArray());
     }
   }

@@ -61,7 +61,7 @@ class CudaProgramsIT {
     assumeTrue(onPath("make").isPresent(), "the CUDA programs need make, which is not on the PATH");
     nvcc = found.get().toRealPath();
     // No program is to wait for a worker that warms up for the next one.
-    pool = Pool.start("soft:2,mem=8Gi", "--spares", "0");
+    pool = Pool.startAsInstalled("soft:2,mem=8Gi", "--spares", "0");
     agent = Agent.start(pool, folder);
     runners = Executors.newFixedThreadPool(AT_A_TIME);
   }

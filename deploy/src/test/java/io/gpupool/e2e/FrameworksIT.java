@@ -49,7 +49,7 @@ class FrameworksIT {
             + python
             + "; GPUPOOL_TEST_PYTHON names another interpreter");
     nvidia = Path.of(asked.output().strip()).resolve("nvidia");
-    pool = Pool.start("soft:2,mem=8Gi", "--soft-missing-ptx=skip");
+    pool = Pool.startAsInstalled("soft:2,mem=8Gi", "--soft-missing-ptx=skip");
     freeBytes = pool.freeBytes();
   }
 

@@ -24,7 +24,8 @@ class ManagedFileIT {
   @Test
   void largeBuffer_writtenToAFileAgainAndAgain_isRightEachTime() {
     String mebibytes = System.getProperty("gpupool.managed.mebibytes");
-    try (Pool pool = Pool.start("soft:1,mem=" + (Integer.parseInt(mebibytes) + 512) + "Mi")) {
+    try (Pool pool =
+        Pool.startAsInstalled("soft:1,mem=" + (Integer.parseInt(mebibytes) + 512) + "Mi")) {
       Program.Ended ended =
           pool.run(new String[] {}, PROGRAM.toString(), mebibytes, Integer.toString(ROUNDS))
               .run(RUNNING);

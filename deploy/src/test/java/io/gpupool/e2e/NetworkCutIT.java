@@ -109,7 +109,6 @@ class NetworkCutIT {
       }
     } finally {
       network().heal();
-      // Spare workers were stopped, too: the next test's programs get them.
       signalWorkers("CONT");
     }
   }

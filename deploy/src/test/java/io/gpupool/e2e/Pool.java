@@ -19,7 +19,11 @@ import java.util.Map;
 import java.util.regex.Matcher;
 import java.util.regex.Pattern;
 
-/** A running {@code gpupool server} on ports of its own, and what it says of itself over gRPC. */
+/**
+ * A {@code gpupool server} on ports of its own. Unless it is started as installed, it keeps no
+ * spare workers and does without the JVM's second compiler, neither of which pays for a few short
+ * programs.
+ */
 final class Pool implements AutoCloseable {
   /**
    * How long after a program's end nothing is left of it. It takes less than 2 s where the
@@ -52,35 +56,51 @@ final class Pool implements AutoCloseable {
     this.channel = NettyChannelBuilder.forAddress(host, controlPort).usePlaintext().build();
   }
 
-  /** Starts one and waits until its ports are open. */
+  /** Starts a server as users do, with its defaults, and waits until its ports are open. */
+  static Pool startAsInstalled(String gpus, String... options) {
+    return start(Program.of(command(LOOPBACK, 0, gpus, options)), LOOPBACK);
+  }
+
+  /** Starts a server for a few short programs. */
   static Pool start(String gpus, String... options) {
     return startAt(0, gpus, options);
   }
 
-  /** The same with this control port, as after a restart. */
+  /** Starts one with this control port, as after a restart. */
   static Pool startAt(int port, String gpus, String... options) {
-    return start(Map.of(), LOOPBACK, port, gpus, options);
+    return startFrugal(Map.of(), LOOPBACK, port, gpus, options);
   }
 
-  /** The same with these variables in its environment. */
+  /** Starts one with these variables in its environment. */
   static Pool startIn(Map<String, String> environment, String gpus, String... options) {
-    return start(environment, LOOPBACK, 0, gpus, options);
+    return startFrugal(environment, LOOPBACK, 0, gpus, options);
   }
 
-  /** One that listens on an address of a network, and lets in whoever can connect. */
+  /** Starts one that listens on an address of a network, and lets in whoever can connect. */
   static Pool startOn(String host, String gpus) {
-    return start(Map.of(), host, 0, gpus, "--auth", "none");
+    return startFrugal(Map.of(), host, 0, gpus, "--auth", "none");
   }
 
-  private static Pool start(
+  private static Pool startFrugal(
       Map<String, String> environment, String host, int port, String gpus, String... options) {
+    List<String> command = command(host, port, gpus, options);
+    command.addAll(List.of("--spares", "0"));
+    Program.Builder builder =
+        Program.of(command).with("GPUPOOL_JAVA_OPTIONS", "-XX:TieredStopAtLevel=1");
+    environment.forEach(builder::with);
+    return start(builder, host);
+  }
+
+  private static List<String> command(String host, int port, String gpus, String... options) {
     List<String> command = new ArrayList<>(List.of(Distribution.gpupool().toString(), "server"));
     command.addAll(List.of("--gpus", gpus, "--listen", host));
     command.addAll(List.of("--control-port", Integer.toString(port), "--data-port", "0"));
     command.addAll(List.of("--http-port", "0", "--drain-limit", "0s"));
     command.addAll(Arrays.asList(options));
-    Program.Builder builder = Program.of(command);
-    environment.forEach(builder::with);
+    return command;
+  }
+
+  private static Pool start(Program.Builder builder, String host) {
     Program server = builder.start();
     try {
       return new Pool(server, host);

@@ -23,7 +23,7 @@ class PyTorchIT {
         "PyTorch's CUDA build is not importable by "
             + python
             + "; GPUPOOL_TEST_PYTHON names another interpreter");
-    try (Pool pool = Pool.start("soft:1,mem=2Gi")) {
+    try (Pool pool = Pool.startAsInstalled("soft:1,mem=2Gi")) {
       Program.Ended ended =
           pool.run(new String[] {"-p", "0.5"}, python, SCRIPT, 1L << 30).run(PATIENCE);
       assertThat(ended.status()).as(ended.toString()).isZero();

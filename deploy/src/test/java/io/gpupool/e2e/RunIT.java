@@ -23,7 +23,7 @@ class RunIT {
 
   @BeforeAll
   static void startPool() {
-    pool = Pool.start("soft:1,mem=1Gi");
+    pool = Pool.startAsInstalled("soft:1,mem=1Gi");
   }
 
   @AfterAll

@@ -172,8 +172,6 @@ class SeveralGpusIT {
         GPUS,
         "--name",
         "s" + index,
-        "--spares",
-        "0",
         "--state",
         etcd.url("several"),
         "--etcd-ttl",

@@ -262,8 +262,7 @@ class SeveralServersIT {
   }
 
   private static Pool start(int port, String name, String state, String... more) {
-    List<String> options =
-        new ArrayList<>(List.of("--name", name, "--spares", "0", "--state", state));
+    List<String> options = new ArrayList<>(List.of("--name", name, "--state", state));
     options.addAll(List.of(more));
     return Pool.startAt(port, "soft:1,mem=4Gi", options.toArray(String[]::new));
   }

@@ -26,7 +26,7 @@ class SharesIT {
 
   @BeforeAll
   static void startPool() {
-    pool = Pool.start("soft:1,mem=1Gi");
+    pool = Pool.startAsInstalled("soft:1,mem=1Gi");
   }
 
   @AfterAll

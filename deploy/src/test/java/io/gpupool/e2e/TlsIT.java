@@ -107,7 +107,7 @@ class TlsIT {
     assertThat(misnamed.status()).as(misnamed.toString()).isNotZero();
     assertThat(misnamed.errors()).contains("not for this name").contains("localhost");
 
-    try (Pool clear = Pool.start("soft:1,mem=64Mi", "--spares", "0")) {
+    try (Pool clear = Pool.start("soft:1,mem=64Mi")) {
       Program.Ended upgraded =
           gpupool("top", "--tls-ca", authority.root(), "--pool", clear.address());
       assertThat(upgraded.status()).as(upgraded.toString()).isNotZero();
