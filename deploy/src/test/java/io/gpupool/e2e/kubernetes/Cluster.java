@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.gpupool.e2e.kubernetes;
 
+import static java.nio.file.StandardOpenOption.CREATE;
+import static java.nio.file.StandardOpenOption.WRITE;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.junit.jupiter.api.Assumptions.assumeFalse;
 
@@ -10,6 +12,7 @@ import io.fabric8.kubernetes.client.KubernetesClient;
 import io.fabric8.kubernetes.client.KubernetesClientBuilder;
 import java.io.IOException;
 import java.io.UncheckedIOException;
+import java.nio.channels.FileChannel;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.time.Duration;
@@ -28,13 +31,16 @@ final class Cluster implements AutoCloseable {
   static final String NODE = "node-1";
   static final String OTHER_NODE = "node-2";
   private static final Path FOLDER = DEPLOY.resolve("target/cluster");
+  private static final Path LOCK = DEPLOY.resolve("target/cluster.lock");
   private static final Path COMMAND = ROOT.resolve(".ci/cluster");
   private static final Duration START = Duration.ofMinutes(5);
 
+  private final FileChannel lock;
   private final KubernetesClient client;
   private final Path kubeconfig;
 
-  private Cluster(KubernetesClient client, Path kubeconfig) {
+  private Cluster(FileChannel lock, KubernetesClient client, Path kubeconfig) {
+    this.lock = lock;
     this.client = client;
     this.kubeconfig = kubeconfig;
   }
@@ -51,7 +57,19 @@ final class Cluster implements AutoCloseable {
         : Optional.of("GPUPOOL_TEST_CLUSTER: there is no command " + command);
   }
 
+  /** Waits until no other test process has a cluster, and starts one. */
   static Cluster start(int nodes) throws IOException {
+    FileChannel lock = FileChannel.open(LOCK, CREATE, WRITE);
+    try {
+      lock.lock();
+      return start(nodes, lock);
+    } catch (IOException | RuntimeException | Error e) {
+      lock.close();
+      throw e;
+    }
+  }
+
+  private static Cluster start(int nodes, FileChannel lock) throws IOException {
     // One that a killed test has left would be in the way.
     Shell.run(START, COMMAND, "down", FOLDER);
     Shell.Ended up = Shell.run(START, COMMAND, "up", FOLDER, "--nodes=" + nodes);
@@ -66,7 +84,7 @@ final class Cluster implements AutoCloseable {
         new ConfigBuilder(Config.fromKubeconfig(Files.readString(kubeconfig)))
             .withRequestRetryBackoffLimit(3)
             .build();
-    return new Cluster(new KubernetesClientBuilder().withConfig(config).build(), kubeconfig);
+    return new Cluster(lock, new KubernetesClientBuilder().withConfig(config).build(), kubeconfig);
   }
 
   KubernetesClient client() {
@@ -171,5 +189,10 @@ final class Cluster implements AutoCloseable {
   public void close() {
     client.close();
     Shell.run(START, COMMAND, "down", FOLDER);
+    try {
+      lock.close();
+    } catch (IOException e) {
+      throw new UncheckedIOException(e);
+    }
   }
 }

@@ -2,57 +2,17 @@
 package io.gpupool.e2e.kubernetes;
 
 import static org.assertj.core.api.Assertions.assertThat;
-import static org.junit.jupiter.api.Assumptions.assumeTrue;
 
-import java.io.IOException;
-import java.nio.file.Path;
 import java.time.Duration;
 import java.util.List;
-import org.junit.jupiter.api.AfterAll;
-import org.junit.jupiter.api.AfterEach;
-import org.junit.jupiter.api.BeforeAll;
-import org.junit.jupiter.api.MethodOrderer;
 import org.junit.jupiter.api.Order;
 import org.junit.jupiter.api.Test;
-import org.junit.jupiter.api.TestMethodOrder;
-import org.junit.jupiter.api.io.TempDir;
 
 /**
- * Other features of Kubernetes beside gpupool, in a real cluster of two nodes: autoscaling,
- * admission policies, resizing, shared claims, and a node that is lost. Run by {@code
- * -Dgpupool.kubernetes.all=true}, on a machine that is quiet.
+ * Other features of Kubernetes beside gpupool: autoscaling, admission policies, resizing, shared
+ * claims, and a node that is lost.
  */
-@TestMethodOrder(MethodOrderer.OrderAnnotation.class)
-class InteroperationIT {
-  @TempDir static Path folder;
-  private static ClusterWithPool pool;
-  private static Cluster cluster;
-  private static Installation gpupool;
-  private static Pods pods;
-
-  @BeforeAll
-  static void install() throws IOException {
-    assumeTrue(
-        Boolean.getBoolean("gpupool.kubernetes.all"), "skipped: -Dgpupool.kubernetes.all=true");
-    pool = ClusterWithPool.start(2, folder, "");
-    cluster = pool.cluster();
-    gpupool = pool.gpupool();
-    pods = pool.pods();
-  }
-
-  @AfterAll
-  static void end() {
-    if (pool != null) {
-      pool.close();
-    }
-  }
-
-  @AfterEach
-  void nothingIsLeft() {
-    pods.deleteWorkloads();
-    pool.deletePods(Duration.ofMinutes(3));
-  }
-
+class InteroperationIT extends TwoNodes {
   @Test
   @Order(1)
   void autoscaler_changesReplicas_leasesFollow() {

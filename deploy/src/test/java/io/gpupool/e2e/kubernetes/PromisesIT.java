@@ -2,27 +2,16 @@
 package io.gpupool.e2e.kubernetes;
 
 import static org.assertj.core.api.Assertions.assertThat;
-import static org.junit.jupiter.api.Assumptions.assumeTrue;
 
 import java.io.IOException;
 import java.nio.file.Path;
 import java.time.Duration;
 import java.util.List;
-import org.junit.jupiter.api.AfterAll;
-import org.junit.jupiter.api.AfterEach;
-import org.junit.jupiter.api.BeforeAll;
-import org.junit.jupiter.api.MethodOrderer;
 import org.junit.jupiter.api.Order;
 import org.junit.jupiter.api.Test;
-import org.junit.jupiter.api.TestMethodOrder;
-import org.junit.jupiter.api.io.TempDir;
 
-/**
- * Promises of docs/kubernetes.md that {@link KubernetesIT} has no time for, in a real Kubernetes of
- * two nodes. Run by {@code -Dgpupool.kubernetes.all=true}, on a machine that is quiet.
- */
-@TestMethodOrder(MethodOrderer.OrderAnnotation.class)
-class PromisesIT {
+/** Promises of docs/kubernetes.md that {@link KubernetesIT} has no time for. */
+class PromisesIT extends TwoNodes {
   /** After which a leader that was killed has been followed by another, which makes leases. */
   private static final Duration NEXT_LEADER = Duration.ofSeconds(20);
 
@@ -32,35 +21,6 @@ class PromisesIT {
 
   /** Programs that print every second may be late by this. */
   private static final Duration SILENCE = Duration.ofSeconds(20);
-
-  @TempDir static Path folder;
-  private static ClusterWithPool pool;
-  private static Cluster cluster;
-  private static Installation gpupool;
-  private static Pods pods;
-
-  @BeforeAll
-  static void install() throws IOException {
-    assumeTrue(
-        Boolean.getBoolean("gpupool.kubernetes.all"), "skipped: -Dgpupool.kubernetes.all=true");
-    pool = ClusterWithPool.start(2, folder, "");
-    cluster = pool.cluster();
-    gpupool = pool.gpupool();
-    pods = pool.pods();
-  }
-
-  @AfterAll
-  static void end() {
-    if (pool != null) {
-      pool.close();
-    }
-  }
-
-  @AfterEach
-  void nothingIsLeft() {
-    pods.deleteWorkloads();
-    pool.deletePods(Duration.ofMinutes(3));
-  }
 
   @Test
   @Order(1)
