@@ -106,6 +106,12 @@ final class ServerExchange implements Exchange {
 
   @Override
   public List<Token> released() {
+    try {
+      // Messages keep their order: once this is answered, those about earlier releases are here.
+      ask(request("sync"));
+    } catch (NotSharedException e) {
+      // The server is gone; its reader ends the process.
+    }
     List<Token> all = new ArrayList<>();
     released.drainTo(all);
     return all;

@@ -49,6 +49,7 @@ final class LeaseExports {
         case "take" -> take(from, message);
         case "back" -> giveBack(from, message.require("token"));
         case "withdraw" -> withdraw(from, message);
+        case "sync" -> from.worker().send(answer(message).build());
         default -> throw new WireException("what to share? " + message);
       }
     } catch (WireException e) {

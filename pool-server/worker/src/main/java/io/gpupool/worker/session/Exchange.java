@@ -56,7 +56,8 @@ public interface Exchange {
   boolean withdraw(Token token);
 
   /**
-   * Tokens that were withdrawn when another session had what they stand for, which none has now.
+   * Asks for tokens that were withdrawn when another session had what they stand for, which none
+   * has now.
    */
   List<Token> released();
 }
