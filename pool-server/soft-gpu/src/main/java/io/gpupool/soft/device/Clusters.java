@@ -31,6 +31,9 @@ final class Clusters {
       throw invalid(function, text(asked) + " blocks, where the kernel requires " + text(fixed));
     }
     ClusterShape cluster = fixed.explicit() ? fixed : asked;
+    if (function.info().cluster().explicit() && !cluster.explicit()) {
+      throw invalid(function, "no size, where the kernel is made for clusters (.explicitcluster)");
+    }
     int longest = Math.max(cluster.x(), Math.max(cluster.y(), cluster.z()));
     if (longest > MAX_BLOCKS || cluster.blocks() > MAX_BLOCKS) {
       throw invalid(function, text(cluster) + " blocks, of " + MAX_BLOCKS + " at most");

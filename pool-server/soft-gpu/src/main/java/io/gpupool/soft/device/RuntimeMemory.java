@@ -18,7 +18,9 @@ final class RuntimeMemory {
   private final SoftContext context;
   private LaunchPool pool;
   private long poolAddress;
-  private long texts;
+
+  /** Kernels read it while a change of the pool waits for memory that they hold. */
+  private volatile long texts;
 
   RuntimeMemory(SoftContext context) {
     this.context = context;
@@ -35,8 +37,9 @@ final class RuntimeMemory {
     }
     if (texts == 0) {
       MemorySegment bytes = MemorySegment.ofArray(ErrorTexts.all().bytes());
-      texts = context.device().allocate(bytes.byteSize(), context.moduleData());
-      context.device().memory().view(texts, bytes.byteSize()).copyFrom(bytes);
+      long address = context.device().allocate(bytes.byteSize(), context.moduleData());
+      context.device().memory().view(address, bytes.byteSize()).copyFrom(bytes);
+      texts = address;
     }
   }
 
@@ -74,12 +77,12 @@ final class RuntimeMemory {
   }
 
   /** Device address of the name of a cudaError. */
-  synchronized long errorName(int error) {
+  long errorName(int error) {
     return texts + ErrorTexts.all().name(error);
   }
 
   /** Device address of the description of a cudaError. */
-  synchronized long errorText(int error) {
+  long errorText(int error) {
     return texts + ErrorTexts.all().description(error);
   }
 }

@@ -11,6 +11,13 @@ public final class ClusterMemory {
 
   private static final long OFFSET = (1L << RANK_SHIFT) - 1;
   private static final long WINDOW = 0xFFFF_FFFFL;
+
+  /** Blocks of the largest cluster of any card. */
+  private static final int MAX_BLOCKS = 16;
+
+  /** Marks addresses in blocks that no cluster has. */
+  private static final long NO_BLOCK = 255;
+
   private static final int BULK_BYTES = 16;
 
   private ClusterMemory() {}
@@ -25,7 +32,8 @@ public final class ClusterMemory {
     if (block.cluster().shape().blocks() == 1) {
       return address;
     }
-    return address & ~WINDOW | rank + 1L << RANK_SHIFT & WINDOW | address & OFFSET;
+    long mark = rank >= 0 && rank < MAX_BLOCKS ? rank + 1 : NO_BLOCK;
+    return address & ~WINDOW | mark << RANK_SHIFT | address & OFFSET;
   }
 
   /** The rank of the block in whose shared memory an address lies. */

@@ -5,8 +5,11 @@ package io.gpupool.soft.exec;
 public final class ClusterSync {
   private ClusterSync() {}
 
+  /** Counts a thread as arrived; nothing in a kernel that never waits. */
   public static void arrive(ThreadBlock block, int thread) {
-    block.waiting().cluster().arrive(thread);
+    if (block.grid().kernel().waits()) {
+      block.waiting().cluster().arrive(thread);
+    }
   }
 
   /** Returns whether all threads of the cluster have arrived already. */

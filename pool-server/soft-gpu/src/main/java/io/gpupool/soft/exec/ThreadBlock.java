@@ -296,7 +296,9 @@ public final class ThreadBlock {
   }
 
   public void barrierArrive(int thread, int id, int count) {
-    waiting.barriers().arriveOnly(thread, id, count);
+    if (grid.kernel().waits()) {
+      waiting.barriers().arriveOnly(thread, id, count);
+    }
   }
 
   /**

@@ -32,6 +32,7 @@ final class BlockLaunches implements BlockRuntime {
   private final LaunchStream stream = new LaunchStream();
   private final Map<Integer, LaunchStream> threadStreams = new HashMap<>();
   private int unfinished;
+  private boolean waits;
 
   BlockLaunches(LaunchTree tree, GridNode grid) {
     this.tree = tree;
@@ -57,6 +58,7 @@ final class BlockLaunches implements BlockRuntime {
   @Override
   public void launch(int thread, long buffer, long target) {
     run(() -> {
+      LaunchTree.requireDepth(grid);
       Child child = tree.reserved(buffer);
       requireStream(target);
       submit(thread, target, child, tree.claim(buffer, child), buffer);
@@ -67,6 +69,7 @@ final class BlockLaunches implements BlockRuntime {
   public void launch(int thread, ChildLaunch launch, long buffer, long target) {
     Child child = tree.kernels().check(launch);
     run(() -> {
+      LaunchTree.requireDepth(grid);
       requireStream(target);
       if (buffer == 0) {
         submitPrepared(thread, target, child, MemorySegment.ofArray(new byte[child.paramBytes()]));
@@ -220,11 +223,21 @@ final class BlockLaunches implements BlockRuntime {
 
   @Override
   public boolean launchesDone() {
-    return tree.ordered(() -> unfinished == 0);
+    return tree.ordered(() -> {
+      if (unfinished > 0 && !waits) {
+        waits = true;
+        grid.blockWaits();
+      }
+      return unfinished == 0;
+    });
   }
 
   /** One of its tasks has ended; with the lock held. */
   void ended() {
     unfinished--;
+    if (unfinished == 0 && waits) {
+      waits = false;
+      grid.blockWaitsNoMore();
+    }
   }
 }

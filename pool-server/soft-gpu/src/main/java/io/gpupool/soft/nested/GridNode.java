@@ -23,6 +23,7 @@ final class GridNode implements DeviceRuntime {
   private int tails;
   private final Task body = Task.body(this);
   private Task lastTail = body;
+  private int waitingBlocks;
   private boolean bodyOver;
   private boolean over;
   private final Map<Long, LaunchStream> streams = new HashMap<>();
@@ -100,6 +101,19 @@ final class GridNode implements DeviceRuntime {
       case BODY -> {}
       case TAIL_LAUNCH -> tails--;
       case LAUNCH, MARK -> live--;
+    }
+  }
+
+  /** A block begins to wait for its launches. */
+  void blockWaits() {
+    if (waitingBlocks++ == 0) {
+      tree.waits();
+    }
+  }
+
+  void blockWaitsNoMore() {
+    if (--waitingBlocks == 0) {
+      tree.waitsNoMore();
     }
   }
 

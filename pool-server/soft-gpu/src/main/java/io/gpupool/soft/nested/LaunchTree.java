@@ -24,7 +24,10 @@ public final class LaunchTree {
   /** How deep launches nest below the program's; a card's limit. */
   static final int MAX_DEPTH = 24;
 
-  /** Grids that run at once, as on a card; others wait, and count as pending. */
+  /**
+   * Grids that run at once, as on a card; others wait, and count as pending. A grid that waits for
+   * its launches makes room for them.
+   */
   private static final int MAX_RUNNING = 128;
 
   /** Streams and events that there may be at once. */
@@ -50,6 +53,10 @@ public final class LaunchTree {
   private int handles;
   private long nextHandle = FIRST_HANDLE;
   private int running;
+
+  /** Running grids of which a block waits for its launches. */
+  private int waiting;
+
   private boolean starting;
   private boolean over;
   private Failure failure;
@@ -115,7 +122,7 @@ public final class LaunchTree {
     return buffer;
   }
 
-  private static void requireDepth(GridNode owner) {
+  static void requireDepth(GridNode owner) {
     if (owner.depth() >= MAX_DEPTH) {
       throw new RuntimeCallException(
           RuntimeCallException.LAUNCH_MAX_DEPTH_EXCEEDED,
@@ -164,6 +171,15 @@ public final class LaunchTree {
     requireDepth(owner);
     pool.take();
     pending++;
+  }
+
+  /** A grid begins to wait for its launches. */
+  void waits() {
+    waiting++;
+  }
+
+  void waitsNoMore() {
+    waiting--;
   }
 
   long takeHandle() {
@@ -224,7 +240,7 @@ public final class LaunchTree {
   }
 
   private Task nextReady() {
-    boolean may = failure == null && running < MAX_RUNNING;
+    boolean may = failure == null && running - waiting < MAX_RUNNING;
     Task task = may ? ready.poll() : null;
     if (task != null) {
       running++;
@@ -258,7 +274,7 @@ public final class LaunchTree {
     GridExecution execution;
     try {
       execution = kernels.start(child, params, grid);
-    } catch (RuntimeException e) {
+    } catch (RuntimeException | Error e) {
       ended(grid, null, child, e);
       return;
     }

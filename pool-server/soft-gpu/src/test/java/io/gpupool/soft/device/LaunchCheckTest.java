@@ -5,9 +5,11 @@ import static io.gpupool.soft.device.TestGpu.assertStatus;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import io.gpupool.soft.CudaStatus;
+import io.gpupool.soft.exec.ClusterShape;
 import io.gpupool.soft.image.DeviceImage;
 import io.gpupool.soft.image.SampleImages;
 import java.lang.foreign.MemorySegment;
+import java.nio.charset.StandardCharsets;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
@@ -52,6 +54,29 @@ final class LaunchCheckTest {
         scale, new LaunchShape(Integer.MAX_VALUE, 65535, 65535, 1024, 1, 1, 0, false));
     LaunchCheck.check(scale, new LaunchShape(1, 1, 1, 4, 4, 64, 0, false));
     LaunchCheck.check(scale, new LaunchShape(1, 1, 1, 1, 1024, 1, 49152, false));
+  }
+
+  @Test
+  void clusters_ofAKernelThatNeedsASize_areTheLaunchsToGive() {
+    SoftFunction function =
+        context
+            .loadModule(
+                DeviceImage.parse(
+                    MemorySegment.ofArray(
+                        """
+                        .version 8.5
+                        .target sm_90
+                        .address_size 64
+                        .visible .entry needs_clusters() .explicitcluster { ret; }
+                        """
+                            .getBytes(StandardCharsets.US_ASCII)),
+                    90))
+            .function("needs_clusters");
+    LaunchShape launch = new LaunchShape(4, 1, 1, 32, 1, 1, 0, false);
+    ClusterShape pair = new ClusterShape(2, 1, 1, true);
+
+    assertStatus(() -> Clusters.of(function, launch), CudaStatus.INVALID_CLUSTER_SIZE);
+    assertThat(Clusters.of(function, launch.inClusters(pair))).isEqualTo(pair);
   }
 
   @Test

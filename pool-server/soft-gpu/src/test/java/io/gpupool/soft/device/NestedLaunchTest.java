@@ -95,6 +95,11 @@ final class NestedLaunchTest {
   }
 
   @Test
+  void launch_tooDeepWithABufferOfTheFirstGrid_isRefused() throws InterruptedException {
+    assertThat(run("deep_buffer", 2)).containsExactly(65, 65);
+  }
+
+  @Test
   void launches_behindOneThatHolds_arePendingUpToTheLimit() throws InterruptedException {
     SoftModule module = load();
     context.setLimit(Limits.PENDING_LAUNCH_COUNT, 5);
@@ -234,6 +239,45 @@ final class NestedLaunchTest {
             @%p bra again;
             ret;
           }
+          .visible .entry count(.param .u64 at)
+          {
+            .reg .b64 %at;
+            ld.param.u64 %at, [at];
+            red.global.add.u32 [%at], 1;
+            ret;
+          }
+          .visible .entry parent(.param .u64 at)
+          {
+            .reg .b64 %at, %buffer, %f;
+            .reg .b32 %e;
+            ld.param.u64 %at, [at];
+            .param .align 4 .b8 one[12];
+            st.param.b32 [one], 1;
+            st.param.b32 [one+4], 1;
+            st.param.b32 [one+8], 1;
+            mov.u64 %f, count;
+            call.uni (%buffer), cudaGetParameterBuffer, (64, 8);
+            st.u64 [%buffer], %at;
+            call.uni (%e), cudaLaunchDevice, (%f, %buffer, one, one, 0, 0);
+            call.uni (%e), cudaDeviceSynchronize, ();
+            ret;
+          }
+          // 200 launches by as many threads, each in a stream of its own.
+          .visible .entry crowd(.param .u64 at)
+          {
+            .reg .b64 %at, %buffer, %f;
+            .reg .b32 %e;
+            ld.param.u64 %at, [at];
+            .param .align 4 .b8 one[12];
+            st.param.b32 [one], 1;
+            st.param.b32 [one+4], 1;
+            st.param.b32 [one+8], 1;
+            mov.u64 %f, parent;
+            call.uni (%buffer), cudaGetParameterBuffer, (64, 8);
+            st.u64 [%buffer], %at;
+            call.uni (%e), cudaLaunchDevice, (%f, %buffer, one, one, 0, 2);
+            ret;
+          }
           """;
 
   @Test
@@ -277,23 +321,33 @@ final class NestedLaunchTest {
 
   @Test
   void synchronization_whereCardsHaveIt_waitsForTheChildren() throws InterruptedException {
+    // 3 6+1 14+1 30+1 62+1 126
+    assertThat(synchronize("waits", 1)).isEqualTo(126);
+  }
+
+  @Test
+  void synchronization_ofMoreGridsThanRunAtOnce_letsTheirChildrenRun() throws InterruptedException {
+    assertThat(synchronize("crowd", 200)).isEqualTo(200);
+  }
+
+  private static int synchronize(String kernel, int threads) throws InterruptedException {
     try (SoftGpu older =
         new SoftGpu(new DeviceSpec(1, 64L << 20, 86), SoftGpu.MissingPtx.FAIL, text -> {})) {
       SoftContext its = older.device(0).createContext(0);
       long at = its.allocate(4);
+      its.legacyStream().fill(at, 0, 0, 4, 1, 1);
       DeviceImage image =
           DeviceImage.parse(
               MemorySegment.ofArray(SYNCHRONIZES.getBytes(StandardCharsets.US_ASCII)), 86);
       its.legacyStream()
           .launch(
-              its.loadModule(image).function("waits"),
-              new LaunchShape(1, 1, 1, 1, 1, 1, 0, false),
+              its.loadModule(image).function(kernel),
+              new LaunchShape(1, 1, 1, threads, 1, 1, 0, false),
               MemorySegment.ofArray(new long[] {at}));
 
       byte[] result = readBytes(its.legacyStream(), at, 4);
       its.requireUsable();
-      // 3 6+1 14+1 30+1 62+1 126
-      assertThat(result[0]).isEqualTo((byte) 126);
+      return ByteBuffer.wrap(result).order(ByteOrder.LITTLE_ENDIAN).getInt();
     }
   }
 

@@ -121,6 +121,8 @@ class ClusterKernelsTest {
     "1, 0, 0, has ended",
     "2, 0, 0, no such block",
     "254, 0, 0, no such block",
+    "256, 0, 0, no such block",
+    "-1, 0, 0, no such block",
     "0, 126, 0, misaligned",
     "0, 1000, 0, beyond the end",
     "0, 16777000, 0, beyond the end",
@@ -152,6 +154,16 @@ class ClusterKernelsTest {
     gpu.run("spaces", clusters(2, 1, 2), out);
 
     assertThat(ints(out)).containsExactly(1, 0, 1, 0, 1, 9);
+  }
+
+  @ParameterizedTest
+  @CsvSource({"1", "2"})
+  void arrivals_whereNobodyWaits_areNothing(int cluster) throws KernelFault {
+    MemorySegment out = gpu.ints(0);
+
+    gpu.run("arrives", clusters(2, 32, cluster), out);
+
+    assertThat(ints(out)).containsExactly(1);
   }
 
   @Test
