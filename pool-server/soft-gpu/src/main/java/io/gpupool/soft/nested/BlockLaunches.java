@@ -57,8 +57,7 @@ final class BlockLaunches implements BlockRuntime {
 
   @Override
   public void launch(int thread, long buffer, long target) {
-    run(() -> {
-      LaunchTree.requireDepth(grid);
+    runLaunch(() -> {
       Child child = tree.reserved(buffer);
       requireStream(target);
       submit(thread, target, child, tree.claim(buffer, child), buffer);
@@ -68,8 +67,7 @@ final class BlockLaunches implements BlockRuntime {
   @Override
   public void launch(int thread, ChildLaunch launch, long buffer, long target) {
     Child child = tree.kernels().check(launch);
-    run(() -> {
-      LaunchTree.requireDepth(grid);
+    runLaunch(() -> {
       requireStream(target);
       if (buffer == 0) {
         submitPrepared(thread, target, child, MemorySegment.ofArray(new byte[child.paramBytes()]));
@@ -94,9 +92,16 @@ final class BlockLaunches implements BlockRuntime {
       return;
     }
     ChildKernels.Prepared prepared = transfer.get();
-    run(() -> {
+    runLaunch(() -> {
       requireStream(target);
       submitPrepared(thread, target, prepared.child(), prepared.params());
+    });
+  }
+
+  private void runLaunch(Runnable action) {
+    run(() -> {
+      LaunchTree.requireDepth(grid);
+      action.run();
     });
   }
 
@@ -108,7 +113,7 @@ final class BlockLaunches implements BlockRuntime {
   }
 
   private void submitPrepared(int thread, long target, Child child, MemorySegment params) {
-    tree.takePending(grid);
+    tree.takePending();
     submit(thread, target, child, params, 0);
   }
 
@@ -199,7 +204,7 @@ final class BlockLaunches implements BlockRuntime {
       if (recorded == null || recorded.isDone() || recorded == waiting.last()) {
         return;
       }
-      tree.takePending(grid);
+      tree.takePending();
       Task mark = Task.mark(grid, this);
       unfinished++;
       grid.add();

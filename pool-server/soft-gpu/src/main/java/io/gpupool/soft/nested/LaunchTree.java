@@ -167,8 +167,7 @@ public final class LaunchTree {
   }
 
   /** Counts a task that comes without a parameter buffer as pending. */
-  void takePending(GridNode owner) {
-    requireDepth(owner);
+  void takePending() {
     pool.take();
     pending++;
   }
