@@ -32,7 +32,12 @@ final class Clusters {
     }
     ClusterShape cluster = fixed.explicit() ? fixed : asked;
     if (function.info().cluster().explicit() && !cluster.explicit()) {
-      throw invalid(function, "no size, where the kernel is made for clusters (.explicitcluster)");
+      throw new GpuException(
+          CudaStatus.INVALID_CLUSTER_SIZE,
+          "kernel "
+              + function.info().name()
+              + " is launched in clusters only, and nothing says of how many blocks"
+              + " (CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION)");
     }
     int longest = Math.max(cluster.x(), Math.max(cluster.y(), cluster.z()));
     if (longest > MAX_BLOCKS || cluster.blocks() > MAX_BLOCKS) {

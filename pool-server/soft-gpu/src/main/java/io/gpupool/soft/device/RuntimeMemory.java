@@ -16,11 +16,13 @@ final class RuntimeMemory {
   private static final long MAX_PENDING = 1 << 16;
 
   private final SoftContext context;
-  private LaunchPool pool;
-  private long poolAddress;
 
-  /** Kernels read it while a change of the pool waits for memory that they hold. */
+  // Read without the monitor, which is held while a change of size waits for memory that running
+  // kernels are to give back.
+  private volatile LaunchPool pool;
   private volatile long texts;
+
+  private long poolAddress;
 
   RuntimeMemory(SoftContext context) {
     this.context = context;
@@ -72,7 +74,7 @@ final class RuntimeMemory {
     pool = new LaunchPool(memory, poolAddress, launches);
   }
 
-  synchronized LaunchPool pool() {
+  LaunchPool pool() {
     return pool;
   }
 

@@ -9,15 +9,11 @@ package io.gpupool.soft.exec;
 public final class ClusterMemory {
   static final int RANK_SHIFT = 24;
 
+  /** The last rank that an address has room for, which no block has; stands for all beyond it. */
+  private static final int NO_RANK = 254;
+
   private static final long OFFSET = (1L << RANK_SHIFT) - 1;
   private static final long WINDOW = 0xFFFF_FFFFL;
-
-  /** Blocks of the largest cluster of any card. */
-  private static final int MAX_BLOCKS = 16;
-
-  /** Marks addresses in blocks that no cluster has. */
-  private static final long NO_BLOCK = 255;
-
   private static final int BULK_BYTES = 16;
 
   private ClusterMemory() {}
@@ -27,13 +23,16 @@ public final class ClusterMemory {
     return address & OFFSET;
   }
 
-  /** The address at which a block finds what lies at an own address in the block of a rank. */
+  /**
+   * The address at which a block finds what lies at an own address in the block of a rank. Each
+   * access to it is a fault if there is no such block.
+   */
   public static long map(ThreadBlock block, long address, int rank) {
-    if (block.cluster().shape().blocks() == 1) {
+    if (rank == 0 && block.cluster().shape().blocks() == 1) {
       return address;
     }
-    long mark = rank >= 0 && rank < MAX_BLOCKS ? rank + 1 : NO_BLOCK;
-    return address & ~WINDOW | mark << RANK_SHIFT | address & OFFSET;
+    int marked = Integer.compareUnsigned(rank, NO_RANK) < 0 ? rank : NO_RANK;
+    return address & ~WINDOW | marked + 1L << RANK_SHIFT | address & OFFSET;
   }
 
   /** The rank of the block in whose shared memory an address lies. */

@@ -5,7 +5,7 @@ package io.gpupool.soft.exec;
 public final class ClusterSync {
   private ClusterSync() {}
 
-  /** Counts a thread as arrived; nothing in a kernel that never waits. */
+  /** Counts for those that wait: in a kernel whose threads never wait, for nobody. */
   public static void arrive(ThreadBlock block, int thread) {
     if (block.grid().kernel().waits()) {
       block.waiting().cluster().arrive(thread);

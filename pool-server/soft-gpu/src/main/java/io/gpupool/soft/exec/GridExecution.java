@@ -38,6 +38,11 @@ public final class GridExecution {
     return grid.busyNanos();
   }
 
+  /** Whether no thread is in the grid any more, and none will be. */
+  boolean isFinished() {
+    return finished.get();
+  }
+
   /** Claims the right to complete; runs {@code cleanup} if this is the first call. */
   boolean finish(Runnable cleanup) {
     if (!finished.compareAndSet(false, true)) {

@@ -25,6 +25,10 @@ public final class GridRunner implements AutoCloseable {
   private final Condition changed = lock.newCondition();
   private final List<Grid> grids = new ArrayList<>();
   private final List<Thread> threads = new ArrayList<>();
+
+  /** The grid that a worker thread is in. */
+  private final ThreadLocal<Grid> entered = new ThreadLocal<>();
+
   private final ConcurrentLinkedQueue<BlockPool> callerPools = new ConcurrentLinkedQueue<>();
   private int turn;
   private boolean closed;
@@ -146,8 +150,7 @@ public final class GridRunner implements AutoCloseable {
       if (closed) {
         throw new IllegalStateException("the grid runner is closed");
       }
-      // A worker that starts a grid as it ends another takes it up itself: no other need wake.
-      boolean followsUp = threads.contains(Thread.currentThread()) && !hasWork();
+      boolean followsUp = endsAnother() && !hasWork();
       grids.add(grid);
       if (!grid.isShort()) {
         changed.signalAll();
@@ -158,6 +161,15 @@ public final class GridRunner implements AutoCloseable {
       lock.unlock();
     }
     grid.execution().completion().whenComplete((_, _) -> forget(grid));
+  }
+
+  /**
+   * Whether the caller is a worker that has ended a grid just now: it takes up itself what it
+   * starts, so that no other need wake. A worker in the middle of a block may be long in coming.
+   */
+  private boolean endsAnother() {
+    Grid grid = entered.get();
+    return grid != null && grid.execution().isFinished();
   }
 
   private boolean hasWork() {
@@ -193,7 +205,10 @@ public final class GridRunner implements AutoCloseable {
 
   private void serve(BlockPool pool) {
     for (Grid grid = await(); grid != null; grid = await()) {
-      if (!grid.work(pool, SLICE_NANOS)) {
+      entered.set(grid);
+      boolean useful = grid.work(pool, SLICE_NANOS);
+      entered.set(null);
+      if (!useful) {
         pause();
       }
     }

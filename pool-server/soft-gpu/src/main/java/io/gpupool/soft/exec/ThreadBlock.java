@@ -127,7 +127,7 @@ public final class ThreadBlock {
     return clusterRank;
   }
 
-  /** Its threads; only of kernels that wait. */
+  /** Its threads; null, or those of a block before, unless its kernel waits. */
   Waiting waiting() {
     return waiting;
   }
@@ -295,6 +295,7 @@ public final class ThreadBlock {
     return waiting.barriers().arrive(thread, id, count, operation, value) && waiting.runsAhead();
   }
 
+  /** Counts for those that wait: in a kernel whose threads never wait, for nobody. */
   public void barrierArrive(int thread, int id, int count) {
     if (grid.kernel().waits()) {
       waiting.barriers().arriveOnly(thread, id, count);

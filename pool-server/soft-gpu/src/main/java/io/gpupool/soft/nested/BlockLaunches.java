@@ -32,7 +32,9 @@ final class BlockLaunches implements BlockRuntime {
   private final LaunchStream stream = new LaunchStream();
   private final Map<Integer, LaunchStream> threadStreams = new HashMap<>();
   private int unfinished;
-  private boolean waits;
+
+  /** Whether a thread was seen to wait for the unfinished ones. */
+  private boolean waiting;
 
   BlockLaunches(LaunchTree tree, GridNode grid) {
     this.tree = tree;
@@ -57,22 +59,22 @@ final class BlockLaunches implements BlockRuntime {
 
   @Override
   public void launch(int thread, long buffer, long target) {
-    runLaunch(() -> {
+    run(() -> {
       Child child = tree.reserved(buffer);
       requireStream(target);
-      submit(thread, target, child, tree.claim(buffer, child), buffer);
+      submit(thread, target, child, tree.claim(grid, buffer, child), buffer);
     });
   }
 
   @Override
   public void launch(int thread, ChildLaunch launch, long buffer, long target) {
     Child child = tree.kernels().check(launch);
-    runLaunch(() -> {
+    run(() -> {
       requireStream(target);
       if (buffer == 0) {
         submitPrepared(thread, target, child, MemorySegment.ofArray(new byte[child.paramBytes()]));
       } else {
-        submit(thread, target, child, tree.claim(buffer, child), buffer);
+        submit(thread, target, child, tree.claim(grid, buffer, child), buffer);
       }
     });
   }
@@ -92,16 +94,9 @@ final class BlockLaunches implements BlockRuntime {
       return;
     }
     ChildKernels.Prepared prepared = transfer.get();
-    runLaunch(() -> {
+    run(() -> {
       requireStream(target);
       submitPrepared(thread, target, prepared.child(), prepared.params());
-    });
-  }
-
-  private void runLaunch(Runnable action) {
-    run(() -> {
-      LaunchTree.requireDepth(grid);
-      action.run();
     });
   }
 
@@ -113,7 +108,7 @@ final class BlockLaunches implements BlockRuntime {
   }
 
   private void submitPrepared(int thread, long target, Child child, MemorySegment params) {
-    tree.takePending();
+    tree.takePending(grid);
     submit(thread, target, child, params, 0);
   }
 
@@ -204,7 +199,7 @@ final class BlockLaunches implements BlockRuntime {
       if (recorded == null || recorded.isDone() || recorded == waiting.last()) {
         return;
       }
-      tree.takePending();
+      tree.takePending(grid);
       Task mark = Task.mark(grid, this);
       unfinished++;
       grid.add();
@@ -229,8 +224,8 @@ final class BlockLaunches implements BlockRuntime {
   @Override
   public boolean launchesDone() {
     return tree.ordered(() -> {
-      if (unfinished > 0 && !waits) {
-        waits = true;
+      if (unfinished > 0 && !waiting) {
+        waiting = true;
         grid.blockWaits();
       }
       return unfinished == 0;
@@ -240,9 +235,9 @@ final class BlockLaunches implements BlockRuntime {
   /** One of its tasks has ended; with the lock held. */
   void ended() {
     unfinished--;
-    if (unfinished == 0 && waits) {
-      waits = false;
-      grid.blockWaitsNoMore();
+    if (unfinished == 0 && waiting) {
+      waiting = false;
+      grid.blockGoesOn();
     }
   }
 }

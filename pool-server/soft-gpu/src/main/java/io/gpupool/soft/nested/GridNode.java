@@ -20,10 +20,12 @@ final class GridNode implements DeviceRuntime {
   /** Its own blocks, as one, and launches that are not done. */
   private int live = 1;
 
+  /** Blocks that wait for their launches. */
+  private int waitingBlocks;
+
   private int tails;
   private final Task body = Task.body(this);
   private Task lastTail = body;
-  private int waitingBlocks;
   private boolean bodyOver;
   private boolean over;
   private final Map<Long, LaunchStream> streams = new HashMap<>();
@@ -104,16 +106,15 @@ final class GridNode implements DeviceRuntime {
     }
   }
 
-  /** A block begins to wait for its launches. */
   void blockWaits() {
     if (waitingBlocks++ == 0) {
       tree.waits();
     }
   }
 
-  void blockWaitsNoMore() {
+  void blockGoesOn() {
     if (--waitingBlocks == 0) {
-      tree.waitsNoMore();
+      tree.goesOn();
     }
   }
 

@@ -24,10 +24,7 @@ public final class LaunchTree {
   /** How deep launches nest below the program's; a card's limit. */
   static final int MAX_DEPTH = 24;
 
-  /**
-   * Grids that run at once, as on a card; others wait, and count as pending. A grid that waits for
-   * its launches makes room for them.
-   */
+  /** Grids that run at once, as on a card; launches beyond that are pending. */
   private static final int MAX_RUNNING = 128;
 
   /** Streams and events that there may be at once. */
@@ -52,9 +49,11 @@ public final class LaunchTree {
   private int pending;
   private int handles;
   private long nextHandle = FIRST_HANDLE;
+
+  /** Grids that have begun and not ended. */
   private int running;
 
-  /** Running grids of which a block waits for its launches. */
+  /** Those of them with a block that waits for its launches, in place of which others may run. */
   private int waiting;
 
   private boolean starting;
@@ -122,7 +121,7 @@ public final class LaunchTree {
     return buffer;
   }
 
-  static void requireDepth(GridNode owner) {
+  private static void requireDepth(GridNode owner) {
     if (owner.depth() >= MAX_DEPTH) {
       throw new RuntimeCallException(
           RuntimeCallException.LAUNCH_MAX_DEPTH_EXCEEDED,
@@ -149,8 +148,13 @@ public final class LaunchTree {
     return reservation;
   }
 
-  /** The parameters in a buffer, which is used up by that; as many as the launch takes. */
-  MemorySegment claim(long buffer, Child child) {
+  /**
+   * The parameters in a buffer, which is used up by that; as many as the launch takes.
+   *
+   * @param owner the grid that launches, which may be another than the one that made the buffer
+   */
+  MemorySegment claim(GridNode owner, long buffer, Child child) {
+    requireDepth(owner);
     Reservation reservation = reservation(buffer);
     if (reservation.bytes() < child.paramBytes()) {
       throw new RuntimeCallException(
@@ -167,18 +171,10 @@ public final class LaunchTree {
   }
 
   /** Counts a task that comes without a parameter buffer as pending. */
-  void takePending() {
+  void takePending(GridNode owner) {
+    requireDepth(owner);
     pool.take();
     pending++;
-  }
-
-  /** A grid begins to wait for its launches. */
-  void waits() {
-    waiting++;
-  }
-
-  void waitsNoMore() {
-    waiting--;
   }
 
   long takeHandle() {
@@ -200,6 +196,15 @@ public final class LaunchTree {
     if (task.isReady()) {
       ready.add(task);
     }
+  }
+
+  /** A grid has begun to wait for its launches. */
+  void waits() {
+    waiting++;
+  }
+
+  void goesOn() {
+    waiting--;
   }
 
   private void releasePending() {

@@ -2,6 +2,7 @@
 package io.gpupool.soft.device;
 
 import static io.gpupool.soft.device.TestGpu.assertStatus;
+import static java.nio.charset.StandardCharsets.US_ASCII;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import io.gpupool.soft.CudaStatus;
@@ -9,7 +10,6 @@ import io.gpupool.soft.exec.ClusterShape;
 import io.gpupool.soft.image.DeviceImage;
 import io.gpupool.soft.image.SampleImages;
 import java.lang.foreign.MemorySegment;
-import java.nio.charset.StandardCharsets;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
@@ -18,6 +18,7 @@ import org.junit.jupiter.params.provider.CsvSource;
 /** Launch rules, function attributes and occupancy, which must agree with each other. */
 final class LaunchCheckTest {
   private static final int MAX_DYNAMIC_SHARED = 8;
+  private static final int CLUSTER_WIDTH = 11;
 
   private final SoftGpu gpu = TestGpu.create();
   private final SoftContext context = gpu.device(0).createContext(0);
@@ -57,29 +58,6 @@ final class LaunchCheckTest {
   }
 
   @Test
-  void clusters_ofAKernelThatNeedsASize_areTheLaunchsToGive() {
-    SoftFunction function =
-        context
-            .loadModule(
-                DeviceImage.parse(
-                    MemorySegment.ofArray(
-                        """
-                        .version 8.5
-                        .target sm_90
-                        .address_size 64
-                        .visible .entry needs_clusters() .explicitcluster { ret; }
-                        """
-                            .getBytes(StandardCharsets.US_ASCII)),
-                    90))
-            .function("needs_clusters");
-    LaunchShape launch = new LaunchShape(4, 1, 1, 32, 1, 1, 0, false);
-    ClusterShape pair = new ClusterShape(2, 1, 1, true);
-
-    assertStatus(() -> Clusters.of(function, launch), CudaStatus.INVALID_CLUSTER_SIZE);
-    assertThat(Clusters.of(function, launch.inClusters(pair))).isEqualTo(pair);
-  }
-
-  @Test
   void check_moreThreadsThanLaunchBounds_isInvalid() {
     assertThat(count.attribute(0)).isEqualTo(128);
     LaunchCheck.check(count, new LaunchShape(1, 1, 1, 128, 1, 1, 0, false));
@@ -114,6 +92,27 @@ final class LaunchCheckTest {
             LaunchCheck.check(
                 scale, new LaunchShape(Integer.MAX_VALUE, 65535, 65535, 1, 1, 1, 0, true)),
         CudaStatus.COOPERATIVE_LAUNCH_TOO_LARGE);
+  }
+
+  @Test
+  void check_kernelForClustersOnly_needsASizeFromTheLaunchOrTheFunction() {
+    String text =
+        ".version 8.0\n.target sm_90\n.address_size 64\n"
+            + ".visible .entry apart() .explicitcluster { ret; }\n"
+            + ".visible .entry pairs() .explicitcluster .reqnctapercluster 2 { ret; }\n";
+    SoftModule clustered =
+        context.loadModule(DeviceImage.parse(MemorySegment.ofArray(text.getBytes(US_ASCII)), 90));
+    SoftFunction apart = clustered.function("apart");
+    LaunchShape launch = new LaunchShape(4, 1, 1, 32, 1, 1, 0, false);
+
+    assertStatus(() -> LaunchCheck.check(apart, launch), CudaStatus.INVALID_CLUSTER_SIZE);
+    ClusterShape one = new ClusterShape(1, 1, 1, true);
+    assertThat(LaunchCheck.check(apart, launch.inClusters(one)).cluster()).isEqualTo(one);
+    assertThat(LaunchCheck.check(clustered.function("pairs"), launch).cluster())
+        .isEqualTo(new ClusterShape(2, 1, 1, true));
+    apart.setAttribute(CLUSTER_WIDTH, 4);
+    assertThat(LaunchCheck.check(apart, launch).cluster())
+        .isEqualTo(new ClusterShape(4, 1, 1, true));
   }
 
   @Test

@@ -95,8 +95,8 @@ final class NestedLaunchTest {
   }
 
   @Test
-  void launch_tooDeepWithABufferOfTheFirstGrid_isRefused() throws InterruptedException {
-    assertThat(run("deep_buffer", 2)).containsExactly(65, 65);
+  void launches_withBuffersOfTheirAncestor_nest24Deep() throws InterruptedException {
+    assertThat(run("hands_down", 2)).containsExactly(24, 65);
   }
 
   @Test
@@ -197,89 +197,6 @@ final class NestedLaunchTest {
 
   private static final String HEAD = ".version 8.0\n.target sm_70\n.address_size 64\n";
 
-  private static final String SYNCHRONIZES =
-      HEAD
-          + """
-          .extern .func (.param .b64 r) cudaGetParameterBuffer(.param .b64 align, .param .b64 bytes);
-          .extern .func (.param .b32 r) cudaLaunchDevice(.param .b64 f, .param .b64 buffer,
-            .param .align 4 .b8 grid[12], .param .align 4 .b8 block[12], .param .b32 shared,
-            .param .b64 stream);
-          .extern .func (.param .b32 r) cudaDeviceSynchronize();
-          .visible .entry twice(.param .u64 at)
-          {
-            .reg .b64 %at;
-            .reg .b32 %v;
-            ld.param.u64 %at, [at];
-            ld.global.u32 %v, [%at];
-            add.u32 %v, %v, %v;
-            st.global.u32 [%at], %v;
-            ret;
-          }
-          .visible .entry waits(.param .u64 at)
-          {
-            .reg .b64 %at, %buffer, %f;
-            .reg .b32 %v, %e;
-            .reg .pred %p;
-            ld.param.u64 %at, [at];
-            mov.u32 %v, 3;
-            .param .align 4 .b8 one[12];
-            st.param.b32 [one], 1;
-            st.param.b32 [one+4], 1;
-            st.param.b32 [one+8], 1;
-            mov.u64 %f, twice;
-          again:
-            st.global.u32 [%at], %v;
-            call.uni (%buffer), cudaGetParameterBuffer, (64, 8);
-            st.u64 [%buffer], %at;
-            call.uni (%e), cudaLaunchDevice, (%f, %buffer, one, one, 0, 0);
-            call.uni (%e), cudaDeviceSynchronize, ();
-            ld.global.u32 %v, [%at];
-            add.u32 %v, %v, 1;
-            setp.lt.u32 %p, %v, 100;
-            @%p bra again;
-            ret;
-          }
-          .visible .entry count(.param .u64 at)
-          {
-            .reg .b64 %at;
-            ld.param.u64 %at, [at];
-            red.global.add.u32 [%at], 1;
-            ret;
-          }
-          .visible .entry parent(.param .u64 at)
-          {
-            .reg .b64 %at, %buffer, %f;
-            .reg .b32 %e;
-            ld.param.u64 %at, [at];
-            .param .align 4 .b8 one[12];
-            st.param.b32 [one], 1;
-            st.param.b32 [one+4], 1;
-            st.param.b32 [one+8], 1;
-            mov.u64 %f, count;
-            call.uni (%buffer), cudaGetParameterBuffer, (64, 8);
-            st.u64 [%buffer], %at;
-            call.uni (%e), cudaLaunchDevice, (%f, %buffer, one, one, 0, 0);
-            call.uni (%e), cudaDeviceSynchronize, ();
-            ret;
-          }
-          // 200 launches by as many threads, each in a stream of its own.
-          .visible .entry crowd(.param .u64 at)
-          {
-            .reg .b64 %at, %buffer, %f;
-            .reg .b32 %e;
-            ld.param.u64 %at, [at];
-            .param .align 4 .b8 one[12];
-            st.param.b32 [one], 1;
-            st.param.b32 [one+4], 1;
-            st.param.b32 [one+8], 1;
-            mov.u64 %f, parent;
-            call.uni (%buffer), cudaGetParameterBuffer, (64, 8);
-            st.u64 [%buffer], %at;
-            call.uni (%e), cudaLaunchDevice, (%f, %buffer, one, one, 0, 2);
-            ret;
-          }
-          """;
-
   @Test
   void devices_whereTheProgramSeesSome_areCountedAndNumberedAsItDoes() throws InterruptedException {
     String asks =
@@ -317,44 +234,6 @@ final class NestedLaunchTest {
     assertThat(told.getInt(0)).as("devices").isEqualTo(1);
     assertThat(told.getInt(4)).as("device").isZero();
     assertThat(told.getInt(8)).as("of a device out of sight").isEqualTo(101);
-  }
-
-  @Test
-  void synchronization_whereCardsHaveIt_waitsForTheChildren() throws InterruptedException {
-    // 3 6+1 14+1 30+1 62+1 126
-    assertThat(synchronize("waits", 1)).isEqualTo(126);
-  }
-
-  @Test
-  void synchronization_ofMoreGridsThanRunAtOnce_letsTheirChildrenRun() throws InterruptedException {
-    assertThat(synchronize("crowd", 200)).isEqualTo(200);
-  }
-
-  private static int synchronize(String kernel, int threads) throws InterruptedException {
-    try (SoftGpu older =
-        new SoftGpu(new DeviceSpec(1, 64L << 20, 86), SoftGpu.MissingPtx.FAIL, text -> {})) {
-      SoftContext its = older.device(0).createContext(0);
-      long at = its.allocate(4);
-      its.legacyStream().fill(at, 0, 0, 4, 1, 1);
-      DeviceImage image =
-          DeviceImage.parse(
-              MemorySegment.ofArray(SYNCHRONIZES.getBytes(StandardCharsets.US_ASCII)), 86);
-      its.legacyStream()
-          .launch(
-              its.loadModule(image).function(kernel),
-              new LaunchShape(1, 1, 1, threads, 1, 1, 0, false),
-              MemorySegment.ofArray(new long[] {at}));
-
-      byte[] result = readBytes(its.legacyStream(), at, 4);
-      its.requireUsable();
-      return ByteBuffer.wrap(result).order(ByteOrder.LITTLE_ENDIAN).getInt();
-    }
-  }
-
-  @Test
-  void synchronization_whereCardsHaveItNoMore_isRefusedAtLoading() {
-    assertStatus(
-        () -> context.loadModule(image(SYNCHRONIZES)), CudaStatus.UNSUPPORTED_DEVSIDE_SYNC);
   }
 
   @Test

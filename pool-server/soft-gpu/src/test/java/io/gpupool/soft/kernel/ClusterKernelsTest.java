@@ -16,6 +16,7 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
+import org.junit.jupiter.params.provider.ValueSource;
 
 /** Blocks of a cluster: where they are, their barrier, and each other's shared memory. */
 @Timeout(60)
@@ -121,8 +122,10 @@ class ClusterKernelsTest {
     "1, 0, 0, has ended",
     "2, 0, 0, no such block",
     "254, 0, 0, no such block",
+    "255, 0, 0, no such block",
     "256, 0, 0, no such block",
     "-1, 0, 0, no such block",
+    "-1, 0, 1, no such block",
     "0, 126, 0, misaligned",
     "0, 1000, 0, beyond the end",
     "0, 16777000, 0, beyond the end",
@@ -133,6 +136,16 @@ class ClusterKernelsTest {
 
     assertThatThrownBy(() -> gpu.run("reach", clusters(2, 1, 2), flag, rank, offset, cta))
         .as(reason)
+        .isInstanceOf(KernelFault.class);
+    assertThat(ints(flag)[1]).isZero();
+  }
+
+  @ParameterizedTest
+  @CsvSource({"1, 0", "-1, 0", "1, 1", "256, 1"})
+  void access_toAnotherRankWhereEachBlockIsACluster_faults(int rank, int cta) {
+    MemorySegment flag = gpu.ints(1, 0);
+
+    assertThatThrownBy(() -> gpu.run("reach", TestGpu.blocks(1, 1), flag, rank, 0, cta))
         .isInstanceOf(KernelFault.class);
     assertThat(ints(flag)[1]).isZero();
   }
@@ -156,21 +169,21 @@ class ClusterKernelsTest {
     assertThat(ints(out)).containsExactly(1, 0, 1, 0, 1, 9);
   }
 
-  @ParameterizedTest
-  @CsvSource({"1", "2"})
-  void arrivals_whereNobodyWaits_areNothing(int cluster) throws KernelFault {
-    MemorySegment out = gpu.ints(0);
-
-    gpu.run("arrives", clusters(2, 32, cluster), out);
-
-    assertThat(ints(out)).containsExactly(1);
-  }
-
   @Test
   void blocks_thatWaitForEachOtherForEver_fault() {
     assertThatThrownBy(() -> gpu.run("deadlock", clusters(2, 64, 2)))
         .isInstanceOf(KernelFault.class)
         .hasMessageContaining("deadlock");
+  }
+
+  @ParameterizedTest
+  @ValueSource(strings = {"barrier.cluster.arrive", "bar.arrive 1, 64"})
+  void arrival_whereNoThreadWaits_hasNoEffect(String instruction) throws Exception {
+    String kernel =
+        ".version 8.0%n.target sm_90%n.address_size 64%n.visible .entry k() { %s; ret; }%n";
+    try (TestGpu fresh = TestGpu.withPtx(kernel.formatted(instruction))) {
+      fresh.run("k", clusters(4, 64, 2));
+    }
   }
 
   @Test
