@@ -321,7 +321,7 @@ final class Scheduler {
     }
   }
 
-  private static void runListener(Runnable listener) {
+  static void runListener(Runnable listener) {
     try {
       listener.run();
     } catch (RuntimeException | Error e) {

@@ -52,6 +52,9 @@ public final class SoftContext {
   /** All streams but the legacy one; guarded by the scheduler's lock. */
   private final List<SoftStream> streams = new ArrayList<>();
 
+  /** See {@link #afterWork}; null before the first; guarded by the scheduler's lock. */
+  private Work lastAfterWork;
+
   /** Owner of the memory that variables and arrays lie in, which the program cannot free. */
   private final Object moduleData = new Object();
 
@@ -300,16 +303,32 @@ public final class SoftContext {
    */
   public void free(long address) {
     requireUsable();
-    Work freeing = freeing(address);
+    submitAfterAll(freeing(address), false);
+  }
+
+  /**
+   * Runs an action once all that has been submitted is done, on any thread; whatever waits for the
+   * context later waits for the action, too.
+   *
+   * @param action short, and neither waits nor submits anything
+   */
+  public void afterWork(Runnable action) {
+    submitAfterAll(new AfterWork(scheduler, action), true);
+  }
+
+  private void submitAfterAll(Work work, boolean isAwaited) {
     boolean ready;
     synchronized (scheduler.lock()) {
       for (Work tail : allTails()) {
-        scheduler.follow(freeing, tail);
+        scheduler.follow(work, tail);
       }
-      ready = scheduler.enqueue(freeing);
+      if (isAwaited) {
+        lastAfterWork = work;
+      }
+      ready = scheduler.enqueue(work);
     }
     if (ready) {
-      scheduler.begin(freeing);
+      scheduler.begin(work);
     }
   }
 
@@ -570,12 +589,17 @@ public final class SoftContext {
     List<Work> tails = new ArrayList<>();
     addUndone(legacy, tails);
     streams.forEach(stream -> addUndone(stream, tails));
+    addUndone(lastAfterWork, tails);
     return tails;
   }
 
   private static void addUndone(SoftStream stream, List<Work> tails) {
-    if (!isDone(stream.tail)) {
-      tails.add(stream.tail);
+    addUndone(stream.tail, tails);
+  }
+
+  private static void addUndone(Work work, List<Work> tails) {
+    if (!isDone(work)) {
+      tails.add(work);
     }
   }
 

@@ -38,6 +38,19 @@ final class StreamOrderTest {
   }
 
   @Test
+  void actionAfterWork_runsOnceAllIsDone_andTheContextIsNotDoneBeforeIt() {
+    Gate gate = hold(free);
+    context.afterWork(
+        () -> order.add(context.completion().isDone() ? "context done" : "work done"));
+    assertThat(order).isEmpty();
+
+    gate.open();
+
+    assertThat(order).containsExactly("work done");
+    assertThat(context.completion().isDone()).isTrue();
+  }
+
+  @Test
   void streams_blocking_doNotWaitForEachOther() {
     hold(blocking);
     note(otherBlocking, "other");

@@ -65,6 +65,8 @@ final class MemoryQuota {
   boolean reserve(int gpu, long lengthBytes) {
     if (ledger.tryReserve(gpu, lengthBytes)
         || awaitRoom(gpu, lengthBytes)
+        // What was leaving at the first try may have gone before the wait looked at it.
+        || ledger.tryReserve(gpu, lengthBytes)
         || reclaim.test(gpu) && ledger.tryReserve(gpu, lengthBytes)) {
       return true;
     }

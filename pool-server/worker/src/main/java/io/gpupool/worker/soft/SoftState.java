@@ -68,7 +68,7 @@ final class SoftState {
     if (current.get() == null) {
       action.run();
     } else {
-      currentContext().completion().whenDone(action);
+      currentContext().afterWork(action);
     }
   }
 
