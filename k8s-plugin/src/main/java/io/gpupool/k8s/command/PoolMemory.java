@@ -4,6 +4,7 @@ package io.gpupool.k8s.command;
 import io.gpupool.control.v1.GpuInfo;
 import io.gpupool.control.v1.ListRequest;
 import io.gpupool.control.v1.PoolGrpc;
+import io.grpc.ConnectivityState;
 import io.grpc.ManagedChannel;
 import io.grpc.Status;
 import io.grpc.StatusRuntimeException;
@@ -21,6 +22,7 @@ import org.slf4j.LoggerFactory;
 final class PoolMemory implements Supplier<OptionalLong>, AutoCloseable {
   private static final Logger LOG = LoggerFactory.getLogger(PoolMemory.class);
   private static final long CALL_SECONDS = 10;
+  private static final Duration RETRY = Duration.ofSeconds(1);
 
   private final PoolConnections pool;
   private final Duration every;
@@ -34,7 +36,10 @@ final class PoolMemory implements Supplier<OptionalLong>, AutoCloseable {
     thread = Thread.ofVirtual().name("pool-memory").unstarted(this::run);
   }
 
-  /** Asks at once, and again that long after each answer. */
+  /**
+   * Asks at once, and again that long after each answer; every second until the pool has told its
+   * memory, for until then pods that ask for memory of a GPU are denied.
+   */
   static PoolMemory ask(PoolConnections pool, Duration every) {
     PoolMemory memory = new PoolMemory(pool, every);
     memory.thread.start();
@@ -63,7 +68,7 @@ final class PoolMemory implements Supplier<OptionalLong>, AutoCloseable {
           told = state;
           LOG.info(state);
         }
-        Thread.sleep(every);
+        Thread.sleep(bytes.isPresent() ? every : RETRY);
       }
     } catch (InterruptedException e) {
       // Closed.
@@ -75,6 +80,10 @@ final class PoolMemory implements Supplier<OptionalLong>, AutoCloseable {
   }
 
   private String look(ManagedChannel channel) {
+    // Else it would try to connect less and less often.
+    if (channel.getState(false) == ConnectivityState.TRANSIENT_FAILURE) {
+      channel.enterIdle();
+    }
     try {
       OptionalLong largest =
           PoolGrpc.newBlockingStub(channel)
