@@ -7,12 +7,16 @@ import java.io.IOException;
 import java.io.UncheckedIOException;
 import java.net.StandardProtocolFamily;
 import java.net.UnixDomainSocketAddress;
+import java.nio.ByteBuffer;
 import java.nio.channels.ServerSocketChannel;
+import java.nio.channels.SocketChannel;
 import java.nio.file.Path;
 import org.junit.jupiter.api.AfterAll;
 import org.junit.jupiter.api.BeforeAll;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.ValueSource;
 
 /** Programs without {@code gpupool run}: only the shim on the library path, and an agent. */
 class AgentIT {
@@ -68,13 +72,14 @@ class AgentIT {
     }
   }
 
-  @Test
-  void run_besideAnAgentThatGivesNoAnswer_failsInsteadOfTakingOtherGpus(@TempDir Path folder)
-      throws IOException, InterruptedException {
+  @ParameterizedTest
+  @ValueSource(ints = {0, 1})
+  void run_besideAnAgentThatGivesNoAnswer_failsInsteadOfTakingOtherGpus(
+      int bytesRead, @TempDir Path folder) throws IOException, InterruptedException {
     Path socket = folder.resolve("agent.sock");
     try (ServerSocketChannel server = ServerSocketChannel.open(StandardProtocolFamily.UNIX)) {
       server.bind(UnixDomainSocketAddress.of(socket));
-      Thread closing = Thread.startVirtualThread(() -> acceptAndClose(server));
+      Thread closing = Thread.startVirtualThread(() -> acceptAndClose(server, bytesRead));
       Program.Ended ended =
           Program.of(Distribution.gpupool(), "run", "--", "true")
               .with("GPUPOOL_AGENT", socket)
@@ -85,9 +90,10 @@ class AgentIT {
     }
   }
 
-  private static void acceptAndClose(ServerSocketChannel server) {
-    try {
-      server.accept().close();
+  /** A connection that is closed with part of the question unread is reset for the other side. */
+  private static void acceptAndClose(ServerSocketChannel server, int bytesRead) {
+    try (SocketChannel connection = server.accept()) {
+      int ignored = connection.read(ByteBuffer.allocate(bytesRead));
     } catch (IOException e) {
       throw new UncheckedIOException(e);
     }

@@ -153,9 +153,12 @@ final class AgentSocket {
       status.cancel(false);
     }
 
+    /**
+     * Somebody listens there, and closes with the question unread, or answers what is no answer.
+     */
     @Override
     public void exceptionCaught(ChannelHandlerContext context, Throwable cause) {
-      status.completeExceptionally(cause);
+      status.cancel(false);
     }
   }
 }
