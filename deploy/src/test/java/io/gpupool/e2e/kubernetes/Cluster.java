@@ -20,6 +20,8 @@ import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
 import java.util.Optional;
+import java.util.regex.Matcher;
+import java.util.regex.Pattern;
 
 /**
  * A real Kubernetes of one node or two, by the command that {@code GPUPOOL_TEST_CLUSTER} names.
@@ -34,6 +36,9 @@ final class Cluster implements AutoCloseable {
   private static final Path LOCK = DEPLOY.resolve("target/cluster.lock");
   private static final Path COMMAND = ROOT.resolve(".ci/cluster");
   private static final Duration START = Duration.ofMinutes(5);
+
+  private static final Pattern UP_ELSEWHERE =
+      Pattern.compile("a cluster is up already in ([^:]+):");
 
   private final FileChannel lock;
   private final KubernetesClient client;
@@ -72,7 +77,7 @@ final class Cluster implements AutoCloseable {
   private static Cluster start(int nodes, FileChannel lock) throws IOException {
     // One that a killed test has left would be in the way.
     Shell.run(START, COMMAND, "down", FOLDER);
-    Shell.Ended up = Shell.run(START, COMMAND, "up", FOLDER, "--nodes=" + nodes);
+    Shell.Ended up = up(nodes);
     if (up.status() != 0) {
       Shell.run(START, COMMAND, "down", FOLDER);
       // It fetches what the machine lacks from the machine's own package mirror.
@@ -85,6 +90,33 @@ final class Cluster implements AutoCloseable {
             .withRequestRetryBackoffLimit(3)
             .build();
     return new Cluster(lock, new KubernetesClientBuilder().withConfig(config).build(), kubeconfig);
+  }
+
+  private static Shell.Ended up(int nodes) throws IOException {
+    List<Object> command = List.of(COMMAND, "up", FOLDER, "--nodes=" + nodes);
+    Shell.Ended up = Shell.run(START, command.toArray());
+    Matcher other = UP_ELSEWHERE.matcher(up.errors());
+    if (up.status() == 0 || !other.find()) {
+      return up;
+    }
+    takeDownWhenFree(Path.of(other.group(1)));
+    return Shell.run(START, command.toArray());
+  }
+
+  /**
+   * Takes down the cluster of another checkout as soon as no test process there has it: the lock
+   * beside its folder is free then, also after the process was killed. One that is not a test's has
+   * no such lock, and stays.
+   */
+  private static void takeDownWhenFree(Path folder) throws IOException {
+    Path file = folder.resolveSibling(LOCK.getFileName());
+    if (!Files.exists(file)) {
+      return;
+    }
+    try (FileChannel channel = FileChannel.open(file, WRITE)) {
+      channel.lock();
+      Shell.run(START, COMMAND, "down", folder);
+    }
   }
 
   KubernetesClient client() {
@@ -103,6 +135,28 @@ final class Cluster implements AutoCloseable {
     does("restart", FOLDER, "kubelet", node);
   }
 
+  /** Ends all that runs in pods of a node, at once. */
+  void killPods(String node) {
+    client.pods().inAnyNamespace().withField("spec.nodeName", node).list().getItems().stream()
+        .map(pod -> "pod" + pod.getMetadata().getUid())
+        .forEach(Cluster::killProcessesOf);
+  }
+
+  private static void killProcessesOf(String cgroup) {
+    ProcessHandle.allProcesses()
+        .filter(process -> isIn(process.pid(), cgroup))
+        .forEach(ProcessHandle::destroyForcibly);
+  }
+
+  private static boolean isIn(long pid, String cgroup) {
+    try {
+      return Files.readString(Path.of("/proc", Long.toString(pid), "cgroup")).contains(cgroup);
+    } catch (IOException e) {
+      // It has ended meanwhile.
+      return false;
+    }
+  }
+
   /** Ends a node's kubelet, which has no time to say so. */
   void killKubelet(String node) {
     try {
@@ -116,8 +170,16 @@ final class Cluster implements AutoCloseable {
 
   /** Starts its API server anew with further arguments. */
   void restartApiServer(String arguments) {
-    Shell.Ended ended =
-        Shell.run(START, "env", "API_ARGS=" + arguments, COMMAND, "restart", FOLDER, "apiserver");
+    restart("apiserver", "API_ARGS=" + arguments);
+  }
+
+  /** Starts its scheduler anew with further arguments. */
+  void restartScheduler(String arguments) {
+    restart("scheduler", "SCHED_ARGS=" + arguments);
+  }
+
+  private static void restart(String component, String variable) {
+    Shell.Ended ended = Shell.run(START, "env", variable, COMMAND, "restart", FOLDER, component);
     assertThat(ended.status()).as("%s", ended).isZero();
   }
 
@@ -141,6 +203,12 @@ final class Cluster implements AutoCloseable {
     List<Object> line = new ArrayList<>(List.of("in", FOLDER, node));
     line.addAll(command);
     return does(line.toArray());
+  }
+
+  /** Starts a command among a node's mounts and in its network, which ends with the cluster. */
+  void startOnNode(String node, Path log, String command) {
+    String line = "setsid sh -c '%s' > %s 2>&1 < /dev/null &".formatted(command, log);
+    onNode(node, List.of("sh", "-c", line));
   }
 
   private static String does(Object... arguments) {

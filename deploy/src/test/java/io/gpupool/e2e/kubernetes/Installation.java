@@ -48,9 +48,9 @@ final class Installation {
   }
 
   /**
-   * Installs as docs/kubernetes.md says, with one GPU in software.
+   * Installs as docs/kubernetes.md says.
    *
-   * @param moreValues of the chart, in YAML
+   * @param moreValues of the chart, in YAML: those of its servers, or of a pool elsewhere
    */
   static Installation install(Cluster cluster, Path folder, String moreValues) throws IOException {
     Path image = folder.resolve("gpupool.tar");
@@ -139,6 +139,11 @@ final class Installation {
       """
       image: {repository: localhost/gpupool, tag: test}
       controller: {replicas: 2}
+      """;
+
+  /** Values of a server with one GPU in software; lines with two spaces in front may follow. */
+  static final String ONE_SERVER =
+      """
       server:
         gpus: {kind: soft, memory: 80Gi}
         drainLimit: 1s
@@ -163,11 +168,7 @@ final class Installation {
       """;
 
   void awaitReady() {
-    for (String object :
-        List.of(
-            "deployment/gpupool-controller",
-            "statefulset/gpupool-server",
-            "daemonset/gpupool-node")) {
+    for (String object : objects()) {
       Later.within(
           START,
           () -> {
@@ -178,6 +179,14 @@ final class Installation {
             assertThat(counts[0]).as(object).isNotEmpty().isEqualTo(counts[1]);
           });
     }
+  }
+
+  /** There are no servers where the pool is elsewhere. */
+  private List<String> objects() {
+    return cluster
+        .kubectlPrints("get", "deployments,statefulsets,daemonsets", "-n", NAMESPACE, "-o", "name")
+        .lines()
+        .toList();
   }
 
   private static String readyOf(String object) {

@@ -4,14 +4,19 @@ package io.gpupool.e2e.kubernetes;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import java.io.IOException;
+import java.nio.file.Files;
 import java.nio.file.Path;
 import java.time.Duration;
+import java.util.Comparator;
 import java.util.List;
+import java.util.stream.Stream;
 import org.junit.jupiter.api.Order;
 import org.junit.jupiter.api.Test;
 
 /** Promises of docs/kubernetes.md that {@link KubernetesIT} has no time for. */
 class PromisesIT extends TwoNodes {
+  private static final String OTHER = Cluster.OTHER_NODE;
+
   /** After which a leader that was killed has been followed by another, which makes leases. */
   private static final Duration NEXT_LEADER = Duration.ofSeconds(20);
 
@@ -281,6 +286,83 @@ class PromisesIT extends TwoNodes {
     assertThat(inTheWay).isRegularFile();
     pods.make("again", Pods.spec("0.5", pods.computes()));
     pods.awaitComputed("again");
+  }
+
+  @Test
+  @Order(13)
+  void failedPod_whoseServerHasDied_showsNoLeaseAnyMore() {
+    pods.make("lost", Pods.spec("0.5", pods.computesOnAndOn()));
+    pods.awaitComputing("lost");
+    deleteServer();
+    Later.within(
+        Duration.ofMinutes(2), () -> assertThat(pods.phase("lost")).isNotEqualTo("Running"));
+    Later.within(
+        Duration.ofMinutes(2),
+        () ->
+            assertThat(pods.lease("lost"))
+                .hasValueSatisfying(text -> assertThat(text).startsWith("Ended: ")));
+    gpupool.awaitReady();
+  }
+
+  /** As the node comes back from a restart: nothing runs, and folders in memory are empty. */
+  @Test
+  @Order(14)
+  void nodeRestarted_podsOfItsDeployments_computeAgain() throws IOException {
+    String onOther =
+        Pods.spec("0.25", pods.computesAndStays())
+            .replaceFirst("\\{", "{nodeSelector: {kubernetes.io/hostname: " + OTHER + "}, ");
+    pods.makeDeployment("server", 2, onOther);
+    cluster.kubectlPrints("rollout", "status", "deployment/server", "-n", "team", "--timeout=90s");
+    cluster.killKubelet(OTHER);
+    cluster.killPods(OTHER);
+    for (String folder : List.of("/run/gpupool", "/var/run/cdi")) {
+      deleteFilesIn(Cluster.ofNode(OTHER, folder));
+    }
+    cluster.restartKubelet(OTHER);
+    Later.within(
+        Duration.ofMinutes(4),
+        () -> {
+          assertThat(computing("server")).isEqualTo(2);
+          assertThat(gpupool.leases()).hasSize(2);
+        });
+  }
+
+  private static void deleteServer() {
+    cluster.kubectlPrints(
+        "delete",
+        "pod",
+        "gpupool-server-0",
+        "-n",
+        Installation.NAMESPACE,
+        "--grace-period=0",
+        "--force");
+  }
+
+  /** How many ready pods of a Deployment have computed. */
+  private static long computing(String deployment) {
+    return cluster
+        .client()
+        .pods()
+        .inNamespace("team")
+        .withLabel("app", deployment)
+        .list()
+        .getItems()
+        .stream()
+        .filter(pod -> pod.getStatus().getPhase().equals("Running"))
+        .filter(pod -> pods.log(pod.getMetadata().getName()).contains("stays"))
+        .count();
+  }
+
+  private static void deleteFilesIn(Path folder) throws IOException {
+    if (Files.isDirectory(folder)) {
+      try (Stream<Path> files = Files.walk(folder)) {
+        for (Path file : files.sorted(Comparator.reverseOrder()).toList()) {
+          if (!file.equals(folder)) {
+            Files.delete(file);
+          }
+        }
+      }
+    }
   }
 
   private static String slices(String path) {

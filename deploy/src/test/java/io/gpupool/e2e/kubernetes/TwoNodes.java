@@ -27,12 +27,17 @@ abstract class TwoNodes {
 
   @BeforeAll
   static void install() throws IOException {
-    assumeTrue(
-        Boolean.getBoolean("gpupool.kubernetes.all"), "skipped: -Dgpupool.kubernetes.all=true");
+    assumeWanted();
     pool = ClusterWithPool.start(2, folder, "");
     cluster = pool.cluster();
     gpupool = pool.gpupool();
     pods = pool.pods();
+  }
+
+  /** Skips tests that a build has no time for. */
+  static void assumeWanted() {
+    assumeTrue(
+        Boolean.getBoolean("gpupool.kubernetes.all"), "skipped: -Dgpupool.kubernetes.all=true");
   }
 
   @AfterAll
