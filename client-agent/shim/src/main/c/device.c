@@ -109,7 +109,10 @@ const char *devices_load(uint32_t link, const uint8_t *welcome, uint32_t bytes) 
   if (!attributes) return "no memory for the devices";
   // A program gets along with the oldest of its drivers.
   bool oldest = !devices.count || driverVersion < devices.driverVersion;
-  if (oldest) devices.driverVersion = driverVersion;
+  if (oldest) {
+    devices.driverVersion = driverVersion;
+    proc_limit((int)driverVersion);
+  }
   for (uint32_t i = 0; i < count; i++) {
     const uint8_t *at = welcome + WELCOME_HEADER_BYTES + i * deviceBytes;
     struct device *device = &devices.devices[devices.count++];

@@ -294,12 +294,13 @@ static uint32_t visit_functions(CUcontext context, CUmodule handle, visit_functi
   return 1;
 }
 
-enum { MODULE_QUERY_SLOTS = 8 };
+enum { MODULE_QUERY_SLOTS = 128 };  // a driver's has 92, more with each version
 
 static const void *const moduleQueries[MODULE_QUERY_SLOTS] = {
     TABLE_BYTES(MODULE_QUERY_SLOTS),
     [1 ... 6] = unknown_query,
     [7] = visit_functions,
+    [8 ... MODULE_QUERY_SLOTS - 1] = unknown_query,
 };
 
 // Layout of a card's multiprocessors, by which cuBLASLt places blocks; it does without where that is not told
@@ -382,5 +383,5 @@ CUresult shim_cuGetExportTable(const void **ppExportTable, const CUuuid *pExport
   write_id(id, pExportTableId);
   log_line(LOG_INFO, "no export table %s", id);
   if (tracing()) trace_note("no export table", "%s", id);
-  return CUDA_ERROR_NOT_FOUND;
+  return CUDA_ERROR_INVALID_VALUE;
 }

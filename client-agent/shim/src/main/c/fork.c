@@ -23,6 +23,7 @@
 #include "texture.h"
 #include "thread.h"
 #include "trace.h"
+#include "place.h"
 #include "twin.h"
 #include "user_object.h"
 #include "virtual.h"
@@ -42,6 +43,7 @@ static void forget(void) {
   mirrors_reset();
   managed_reset();
   mapped_reset();
+  place_reset();
   twins_reset();
   virtual_reset();
   ipc_reset();

@@ -4,6 +4,7 @@
 #include "event.h"
 #include "memory.h"
 #include "ops.h"
+#include "place.h"
 #include "share.h"
 #include "shim.h"
 
@@ -29,6 +30,10 @@ CUresult shim_cuIpcGetMemHandle(CUipcMemHandle *pHandle, CUdeviceptr dptr) {
 /** Counts one more opening of memory that may be open already. */
 static CUresult note(struct context *context, uint64_t base, uint64_t bytes, enum range_kind kind) {
   struct range range;
+  if (!place_keep(base, bytes)) {
+    op_memClose(context->number, base);
+    return CUDA_ERROR_OUT_OF_MEMORY;
+  }
   if (ranges_remove(&deviceRanges, base, &range)) {
     range.host++;
   } else {

@@ -4,6 +4,7 @@
 #include "memory.h"
 #include "mirror.h"
 #include "ops.h"
+#include "place.h"
 #include "shim.h"
 #include "twin.h"
 
@@ -64,9 +65,12 @@ static CUresult make(const struct range *host, struct range *mapped) {
   struct context *context;
   uint64_t device = 0;
   CUresult result = context_current(&context);
-  if (!result) {
+  if (result) return result;
+  struct misfits misfits = {0};
+  do {
     result = context_result(context, op_memAlloc(context->number, host->bytes, &device));
-  }
+  } while (place_again(&misfits, device, host->bytes, &result));
+  place_end(&misfits, context);
   if (result) return result;
   void *memory = (void *)(uintptr_t)host->base;
   result = mirror_add(context, memory, device, host->bytes, MIRROR_ALWAYS);

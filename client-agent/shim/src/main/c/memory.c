@@ -5,6 +5,7 @@
 #include "graph_memory.h"
 #include "managed.h"
 #include "ops.h"
+#include "place.h"
 #include "pool.h"
 #include "route.h"
 #include "shim.h"
@@ -27,6 +28,11 @@ void memory_note(struct context *context, uint64_t base, uint64_t bytes, enum ra
     session_lose(CUDA_ERROR_DEVICE_UNAVAILABLE,
                  "two servers gave the same device address, which only drivers do that were not made for "
                  "each other; ask for GPUs of one server");
+    return;
+  }
+  if (kind != RANGE_MANAGED && !place_keep(base, bytes)) {
+    session_lose(CUDA_ERROR_OUT_OF_MEMORY,
+                 "the driver has put memory of a GPU where this program has memory of its own");
     return;
   }
   struct range range = {.base = base,
@@ -79,7 +85,11 @@ CUresult shim_cuMemAlloc_v2(CUdeviceptr *dptr, size_t bytesize) {
   if (!result) result = capture_unsafe();
   if (result) return result;
   uint64_t address = 0;
-  result = context_result(context, op_memAlloc(context->number, bytesize, &address));
+  struct misfits misfits = {0};
+  do {
+    result = context_result(context, op_memAlloc(context->number, bytesize, &address));
+  } while (place_again(&misfits, address, bytesize, &result));
+  place_end(&misfits, context);
   if (result) return result;
   memory_note(context, address, bytesize, RANGE_ALLOCATED);
   *dptr = address;
@@ -95,8 +105,12 @@ CUresult shim_cuMemAllocPitch_v2(CUdeviceptr *dptr, size_t *pPitch, size_t Width
   if (!result) result = capture_unsafe();
   if (result) return result;
   uint64_t address = 0, pitch = 0;
-  result = context_result(context, op_memAllocPitch(context->number, WidthInBytes, Height,
-                                                    ElementSizeBytes, &address, &pitch));
+  struct misfits misfits = {0};
+  do {
+    result = context_result(context, op_memAllocPitch(context->number, WidthInBytes, Height,
+                                                      ElementSizeBytes, &address, &pitch));
+  } while (place_again(&misfits, address, pitch * Height, &result));
+  place_end(&misfits, context);
   if (result) return result;
   memory_note(context, address, pitch * Height, RANGE_ALLOCATED);
   *dptr = address;
@@ -167,8 +181,12 @@ static CUresult allocate_async(CUdeviceptr *dptr, size_t bytesize, CUmemoryPool 
   // The pool has its memory on another server than the stream its work.
   if (!link_same(context->number, streamContext->number)) return CUDA_ERROR_NOT_SUPPORTED;
   uint64_t address = 0;
-  result = context_result(
-      context, op_memAllocAsync(context->number, bytesize, poolNumber, stream, &address));
+  struct misfits misfits = {0};
+  do {
+    result = context_result(
+        context, op_memAllocAsync(context->number, bytesize, poolNumber, stream, &address));
+  } while (place_again(&misfits, address, bytesize, &result));
+  place_end(&misfits, context);
   if (result) return result;
   memory_note(context, address, bytesize, RANGE_ASYNC);
   *dptr = address;

@@ -7,6 +7,7 @@
 #include "shim.h"
 #include "trace.h"
 
+#include <limits.h>
 #include <string.h>
 
 enum {
@@ -45,6 +46,15 @@ void proc_compare(int driverVersion) {
            caller / 1000, caller % 1000 / 10, driverVersion / 1000, caller / 1000);
 }
 
+static int driver = INT_MAX;
+
+void proc_limit(int driverVersion) { __atomic_store_n(&driver, driverVersion, __ATOMIC_RELAXED); }
+
+/** Whether to give out a row; callers take an entry point that is there as one that works. */
+static bool is_there(const struct proc *row) {
+  return !row->ofDriver || row->version <= __atomic_load_n(&driver, __ATOMIC_RELAXED);
+}
+
 CUresult shim_cuGetProcAddress_v2(const char *symbol, void **pfn, int cudaVersion, cuuint64_t flags,
                                   CUdriverProcAddressQueryResult *symbolStatus) {
   if (!symbol || !pfn || flags > FLAG_PER_THREAD_STREAM) return CUDA_ERROR_INVALID_VALUE;
@@ -56,6 +66,7 @@ CUresult shim_cuGetProcAddress_v2(const char *symbol, void **pfn, int cudaVersio
   const struct proc *end = procTable + PROC_COUNT;
   for (const struct proc *row = first_row(symbol);
        row && row < end && strcmp(row->name, symbol) == 0; row++) {
+    if (!is_there(row)) continue;
     if (row->version <= cudaVersion) {
       *pfn = flags == FLAG_PER_THREAD_STREAM ? row->perThread : row->legacy;
       status = STATUS_FOUND;
@@ -67,9 +78,15 @@ CUresult shim_cuGetProcAddress_v2(const char *symbol, void **pfn, int cudaVersio
     trace_note("no entry point", "%s of CUDA %d", symbol, cudaVersion);
   }
   if (symbolStatus) *symbolStatus = status;
-  return status == STATUS_FOUND ? CUDA_SUCCESS : CUDA_ERROR_NOT_FOUND;
+  return CUDA_SUCCESS;
 }
 
 CUresult shim_cuGetProcAddress(const char *symbol, void **pfn, int cudaVersion, cuuint64_t flags) {
-  return shim_cuGetProcAddress_v2(symbol, pfn, cudaVersion, flags, NULL);
+  void *found;
+  if (!pfn) return CUDA_ERROR_INVALID_VALUE;
+  CUresult result = shim_cuGetProcAddress_v2(symbol, &found, cudaVersion, flags, NULL);
+  if (result) return result;
+  if (!found) return CUDA_ERROR_NOT_FOUND;
+  *pfn = found;
+  return CUDA_SUCCESS;
 }

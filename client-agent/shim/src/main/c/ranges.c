@@ -104,6 +104,20 @@ bool ranges_overlap(struct ranges *ranges, uint64_t base, uint64_t bytes) {
   return overlap;
 }
 
+uint64_t ranges_next(struct ranges *ranges, uint64_t address, uint64_t limit) {
+  lock_take(&ranges->lock);
+  for (struct range_node *node = ranges->root; node;) {
+    if (node->range.base < address) {
+      node = node->right;
+    } else {
+      if (node->range.base < limit) limit = node->range.base;
+      node = node->left;
+    }
+  }
+  lock_release(&ranges->lock);
+  return limit;
+}
+
 bool ranges_remove(struct ranges *ranges, uint64_t base, struct range *removed) {
   lock_take(&ranges->lock);
   struct range_node *node = detach(ranges, base);

@@ -54,6 +54,9 @@ bool ranges_find(struct ranges *ranges, uint64_t address, struct range *found);
 /** Whether some range has a byte of these. */
 bool ranges_overlap(struct ranges *ranges, uint64_t base, uint64_t bytes);
 
+/** Where the first range begins that begins at or after an address; `limit` if that is beyond it. */
+uint64_t ranges_next(struct ranges *ranges, uint64_t address, uint64_t limit);
+
 /** Takes away the range that begins here; false if there is none. */
 bool ranges_remove(struct ranges *ranges, uint64_t base, struct range *removed);
 

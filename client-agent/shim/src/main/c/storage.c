@@ -12,11 +12,14 @@ struct stored {
   storage_destructor destructor;
 };
 
+#define CURRENT ((CUcontext)(intptr_t)-1)
+
 static struct lock lock;
 static struct stored *all;
 
 static struct context *find_context(CUcontext handle) {
-  if (handle) return arena_find(&contexts, handle);
+  // Some libraries name the current context by a handle of its own.
+  if (handle && handle != CURRENT) return arena_find(&contexts, handle);
   struct context *context;
   context_current(&context);
   return context;

@@ -6,6 +6,7 @@
 #include "link.h"
 #include "memory.h"
 #include "ops.h"
+#include "place.h"
 #include "route.h"
 #include "share.h"
 #include "shim.h"
@@ -93,6 +94,10 @@ CUresult shim_cuMemAddressReserve(CUdeviceptr *ptr, size_t size, size_t alignmen
   uint64_t address = 0;
   result = context_result(context, op_vmReserve(context->number, size, alignment, addr, &address));
   if (result) return result;
+  if (!place_keep(address, size)) {
+    op_vmFree(context->number, address, size);
+    return CUDA_ERROR_OUT_OF_MEMORY;
+  }
   struct range range = {.base = address, .bytes = size, .host = context->number >> LINK_SHIFT};
   if (route_several() && !ranges_add(&reserved, &range)) return CUDA_ERROR_OUT_OF_MEMORY;
   *ptr = address;

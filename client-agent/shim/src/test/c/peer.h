@@ -26,6 +26,13 @@ enum {
   ANSWER_FATAL = 5,
 };
 
+/** Added to addresses of host memory, since device memory has places where the program has nothing. */
+#define PEER_DEVICE (1ull << 47)
+
+static uint64_t peer_given(const void *host) { return (uintptr_t)host + PEER_DEVICE; }
+
+static void *peer_host(uint64_t address) { return (void *)(uintptr_t)(address & (PEER_DEVICE - 1)); }
+
 struct frame {
   uint32_t length;
   uint16_t op, ctx;
@@ -55,6 +62,7 @@ struct peer {
   uint32_t links;  // how many workers a program gets; 0 is 1
   uint32_t digestError;
   int sessions;  // accepted so far
+  struct text_message asked;  // of the agent, last
   void *own;
 };
 
@@ -170,7 +178,7 @@ static void peer_launch(struct peer_session *session, const struct frame *frame)
   const uint8_t *parameters = (const uint8_t *)frame + 56 + word[11] * 72;
   uint64_t address;
   memcpy(&address, parameters, 8);
-  memcpy((void *)(uintptr_t)address, parameters + 8, 4);
+  memcpy(peer_host(address), parameters + 8, 4);
 }
 
 /** A box in memory to or from bytes one row after the other; slot: the box's side, from its address. */
@@ -178,7 +186,7 @@ static void peer_box(const uint64_t *slot, uint8_t *tight, bool write) {
   uint64_t pitch = slot[4], rows = slot[5], width = slot[6], height = slot[7], depth = slot[8];
   for (uint64_t z = 0; z < depth; z++) {
     for (uint64_t y = 0; y < height; y++, tight += width) {
-      uint8_t *row = (uint8_t *)(uintptr_t)slot[0] + (z * rows + y) * pitch;
+      uint8_t *row = (uint8_t *)peer_host(slot[0]) + (z * rows + y) * pitch;
       memcpy(write ? row : tight, write ? tight : row, width);
     }
   }
@@ -190,19 +198,19 @@ static void peer_default(struct peer_session *session, const struct frame *frame
   switch (frame->op) {
     case OP_memAlloc:
     case OP_memAllocAsync: {
-      uint64_t address = (uintptr_t)malloc(slot[1]);
+      uint64_t address = peer_given(malloc(slot[1]));
       peer_reply(session, frame, 0, &address, 8);
       break;
     }
     case OP_memAllocPitch: {
       uint64_t pitch = (slot[1] + 511) & ~511ull;
-      uint64_t out[2] = {(uintptr_t)malloc(pitch * slot[2]), pitch};
+      uint64_t out[2] = {peer_given(malloc(pitch * slot[2])), pitch};
       peer_reply(session, frame, 0, out, 16);
       break;
     }
     case OP_memFree:
     case OP_memFreeAsync:
-      free((void *)(uintptr_t)slot[0]);
+      free(peer_host(slot[0]));
       break;
     case OP_memGetInfo: {
       uint64_t out[2] = {1ull << 29, 1ull << 30};
@@ -210,13 +218,13 @@ static void peer_default(struct peer_session *session, const struct frame *frame
       break;
     }
     case OP_memcpyHtoD:
-      memcpy((void *)(uintptr_t)slot[0], slot + 3, slot[2]);
+      memcpy(peer_host(slot[0]), slot + 3, slot[2]);
       break;
     case OP_memcpyDtoH:
-      peer_data(session, (uint32_t)slot[0], (void *)(uintptr_t)slot[1], slot[2]);
+      peer_data(session, (uint32_t)slot[0], peer_host(slot[1]), slot[2]);
       break;
     case OP_memcpyDtoHPosted:
-      peer_data(session, (uint32_t)slot[0], (void *)(uintptr_t)slot[1], slot[2]);
+      peer_data(session, (uint32_t)slot[0], peer_host(slot[1]), slot[2]);
       break;
     case OP_boxWrite:
       peer_box(slot + 1, (uint8_t *)(uintptr_t)(slot + 12), true);
@@ -230,13 +238,13 @@ static void peer_default(struct peer_session *session, const struct frame *frame
       break;
     }
     case OP_cuMemcpyDtoDAsync_v2:
-      memmove((void *)(uintptr_t)slot[0], (void *)(uintptr_t)slot[1], slot[2]);
+      memmove(peer_host(slot[0]), peer_host(slot[1]), slot[2]);
       break;
     case OP_cuMemsetD8Async:
-      memset((void *)(uintptr_t)slot[0], (int)slot[1], slot[2]);
+      memset(peer_host(slot[0]), (int)slot[1], slot[2]);
       break;
     case OP_cuMemsetD32Async:
-      for (uint64_t i = 0; i < slot[2]; i++) ((uint32_t *)(uintptr_t)slot[0])[i] = (uint32_t)slot[1];
+      for (uint64_t i = 0; i < slot[2]; i++) ((uint32_t *)peer_host(slot[0]))[i] = (uint32_t)slot[1];
       break;
     case OP_moduleLoad:
       peer_module(session, frame);
@@ -249,7 +257,7 @@ static void peer_default(struct peer_session *session, const struct frame *frame
       break;
     case OP_moduleGetGlobal: {
       static uint8_t global[4096];
-      uint64_t out[2] = {(uintptr_t)global, sizeof global};
+      uint64_t out[2] = {peer_given(global), sizeof global};
       peer_reply(session, frame, 0, out, 16);
       break;
     }
@@ -374,6 +382,7 @@ static void peer_accept(struct peer *peer, int agent) {
     free(message);
     return;
   }
+  peer->asked = *message;
   text_begin(message);
   if (peer->refusal) {
     message->bytes = (uint32_t)strlen(peer->refusal);

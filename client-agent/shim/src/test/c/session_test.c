@@ -305,10 +305,14 @@ static void procAddress_givesNewestNotNewer(void) {
   CHECK(function == (void *)cuMemAlloc_v2);
   CHECK_OK(cuGetProcAddress_v2("cuStreamSynchronize", &function, 12000, 2, &status));
   CHECK(function == (void *)cuStreamSynchronize_ptsz);
-  CHECK_RESULT(500, cuGetProcAddress_v2("cuNoSuch", &function, 12000, 0, &status));
+  CHECK_OK(cuGetProcAddress_v2("cuNoSuch", &function, 12000, 0, &status));
   CHECK(function == NULL && status == 1);
-  CHECK_RESULT(500, cuGetProcAddress_v2("cuLibraryLoadData", &function, 11080, 0, &status));
+  CHECK_OK(cuGetProcAddress_v2("cuLibraryLoadData", &function, 11080, 0, &status));
   CHECK(function == NULL && status == 2);
+  function = &status;
+  CHECK_RESULT(500, cuGetProcAddress("cuNoSuch", &function, 12000, 0));
+  CHECK_RESULT(500, cuGetProcAddress("cuLibraryLoadData", &function, 11080, 0));
+  CHECK(function == &status);
   CHECK_OK(cuGetProcAddress("cuGetProcAddress", &function, 11030, 0));
   CHECK(function == (void *)cuGetProcAddress);
   CHECK_OK(cuGetProcAddress("cuGetProcAddress", &function, 13000, 0));

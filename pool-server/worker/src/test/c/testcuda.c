@@ -7,11 +7,11 @@
  *
  *   testcuda
  *   kernel NAME SIZE...      built in: fill(u64 p, u32 n, u32 v), add(u64 a, u64 b, u64 c, u32 n),
- *                            sleep(u64 microseconds), fault(), print()
+ *                            sleep(u64 microseconds), fault(), print(), assert()
  *   global NAME BYTES
  *
- * TESTCUDA_DEVICES (2) and TESTCUDA_MEMORY_MIB (1024) in the environment set the devices. Their names tell
- * what CUDA_VISIBLE_DEVICES and CUDA_MPS_ACTIVE_THREAD_PERCENTAGE said of them.
+ * TESTCUDA_DEVICES (2) and TESTCUDA_MEMORY_MIB (1024) in the environment set the devices, TESTCUDA_INIT
+ * what cuInit answers. The devices' names tell what CUDA_VISIBLE_DEVICES and CUDA_MPS_ACTIVE_THREAD_PERCENTAGE said of them.
  */
 #define _GNU_SOURCE
 #include <pthread.h>
@@ -30,7 +30,7 @@ typedef uint64_t Address;
 enum {
   SUCCESS = 0, INVALID_VALUE = 1, OUT_OF_MEMORY = 2, NOT_INITIALIZED = 3, INVALID_DEVICE = 101,
   INVALID_IMAGE = 200, INVALID_CONTEXT = 201, INVALID_HANDLE = 400, NOT_FOUND = 500, NOT_READY = 600,
-  ILLEGAL_ADDRESS = 700, NOT_PERMITTED = 800
+  ILLEGAL_ADDRESS = 700, ASSERT = 710, NOT_PERMITTED = 800
 };
 enum { MAX_DEVICES = 8, MAX_DEPENDENCIES = 64, MAX_PARAMETERS = 16 };
 
@@ -158,7 +158,30 @@ static Result usable(void) {
 
 /* Devices */
 
-Result cuInit(unsigned flags) { initialized = 1; return flags ? INVALID_VALUE : SUCCESS; }
+/* TESTCUDA_INIT: the result, or a file that holds it. */
+Result cuInit(unsigned flags) {
+  const char *result = getenv("TESTCUDA_INIT");
+  char text[16] = "";
+  FILE *file;
+  if (result && *result == '/') {
+    file = fopen(result, "r");
+    if (file) {
+      if (!fgets(text, sizeof text, file)) text[0] = 0;
+      fclose(file);
+    }
+    result = text;
+  }
+  if (result && atoi(result)) return (Result)atoi(result);
+  initialized = 1;
+  return flags ? INVALID_VALUE : SUCCESS;
+}
+
+Result cuGetErrorName(Result error, const char **name) {
+  if (error != 803) return INVALID_VALUE;
+  *name = "CUDA_ERROR_SYSTEM_DRIVER_MISMATCH";
+  return SUCCESS;
+}
+
 Result cuDriverGetVersion(int *version) { *version = 13000; return SUCCESS; }
 Result cuDeviceGetCount(int *count) { *count = devices(); return SUCCESS; }
 
@@ -351,13 +374,14 @@ Result cuStreamQuery(struct stream *handle) {
 }
 
 /* As the driver's, what kernels printed comes out when somebody waits for them. */
-static int printed;
+static int printed, asserted;
 
 static Result await(struct dependency point, struct context *context) {
   if (in_host_function) return NOT_PERMITTED;
   pthread_mutex_lock(&lock);
   while (!is_done(point)) pthread_cond_wait(&changed, &lock);
   for (; printed > 0; printed--) printf("hello from the device\n");
+  for (; asserted > 0; asserted--) fprintf(stderr, "kernel.cu:7: Assertion `false` failed.\n");
   pthread_mutex_unlock(&lock);
   return context->fault;
 }
@@ -1203,6 +1227,11 @@ static void run_kernel(struct op *op) {
     pthread_mutex_lock(&lock);
     printed++;
     pthread_mutex_unlock(&lock);
+  } else if (!strcmp(f->name, "assert")) {
+    pthread_mutex_lock(&lock);
+    asserted++;
+    ((struct context *)op->b)->fault = ASSERT;
+    pthread_mutex_unlock(&lock);
   } else if (!strcmp(f->name, "fault")) {
     ((struct context *)op->b)->fault = ILLEGAL_ADDRESS;
   }
@@ -1347,6 +1376,17 @@ Result cuGraphAddKernelNode_v2(struct node **out, struct graph *graph, struct no
   struct node node = {.kind = KERNEL};
   Result result = read_kernel(&node, params);
   return result ? result : add_node(out, graph, dependencies, count, node);
+}
+
+/* What cuda.h has as CU_KERNEL_NODE_ATTRIBUTE_*, except for nodes that kernels change. */
+Result cuGraphKernelNodeSetAttribute(struct node *node, int id, const void *value) {
+  if (node->kind != KERNEL || !value) return INVALID_VALUE;
+  switch (id) {
+    case 1: case 2: case 4: case 5: case 8: case 9: case 10: case 11: case 14: case 16:
+      return SUCCESS;
+    default:
+      return INVALID_VALUE;
+  }
 }
 
 /* Of memory of the device, without a trace of anything else. */

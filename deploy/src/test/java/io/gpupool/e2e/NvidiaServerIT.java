@@ -120,14 +120,44 @@ class NvidiaServerIT {
   @Test
   void sharingByMps_withoutItsTools_isRefusedWithTheReason() throws IOException {
     tell("gpu " + FIRST);
-    List<String> command = new ArrayList<>(List.of(Distribution.gpupool().toString(), "server"));
-    command.addAll(List.of("--listen", "127.0.0.1", "--control-port", "0", "--data-port", "0"));
-    command.addAll(List.of("--no-http", "--sharing", "mps"));
-    command.addAll(driver());
-    Program.Ended ended = Program.of(command).run();
+    Program.Ended ended = Program.of(server("--sharing", "mps")).run();
 
     assertThat(ended.status()).isEqualTo(1);
     assertThat(ended.errors()).contains("--sharing mps:", "give --sharing timeslice");
+  }
+
+  @Test
+  void driver_thatDoesNotStart_endsTheServerWhichServesNothingInItsPlace() {
+    Program.Ended ended =
+        Program.of(server("--worker-env", "TESTCUDA_INIT")).with("TESTCUDA_INIT", 999).run();
+
+    assertThat(ended.status()).isEqualTo(1);
+    assertThat(ended.errors())
+        .contains("cuInit of the NVIDIA driver failed", "999", "nvidia-uvm", "--gpus soft:1");
+    assertThat(ended.output()).doesNotContain("in software");
+  }
+
+  @Test
+  void driver_thatWaitsForAService_isServedOnceThatRuns() throws IOException {
+    tell("gpu " + FIRST);
+    Path result = Files.writeString(folder.resolve("init"), "802");
+    try (Program server =
+        Program.of(server("--worker-env", "TESTCUDA_INIT", "--spares", "0"))
+            .with("TESTCUDA_INIT", result)
+            .start()) {
+      server.awaitErrorLine(line -> line.contains("802") && line.contains("trying again"));
+      Files.writeString(result, "0");
+      server.awaitLine(line -> line.contains("Test GPU 0"));
+    }
+  }
+
+  private static List<String> server(String... options) {
+    List<String> command = new ArrayList<>(List.of(Distribution.gpupool().toString(), "server"));
+    command.addAll(List.of("--listen", "127.0.0.1", "--control-port", "0", "--data-port", "0"));
+    command.add("--no-http");
+    command.addAll(Arrays.asList(options));
+    command.addAll(driver());
+    return command;
   }
 
   private Pool start(Map<String, String> environment, String... options) {

@@ -9,6 +9,8 @@ import io.gpupool.server.identity.HolderName;
 import java.io.IOException;
 import java.io.UncheckedIOException;
 import java.nio.charset.StandardCharsets;
+import java.nio.file.Path;
+import java.time.Duration;
 import java.util.ArrayList;
 import java.util.HashMap;
 import java.util.List;
@@ -25,7 +27,15 @@ import org.slf4j.LoggerFactory;
  */
 final class Inventory {
   /** Exit status of a probe that found no NVIDIA driver. */
-  static final int NO_DRIVER = 3;
+  private static final int NOT_FOUND = 3;
+
+  /**
+   * The same of one whose driver soon may start; between the two: of one whose driver is broken.
+   */
+  private static final int NOT_READY = 5;
+
+  private static final Duration PATIENCE = Duration.ofMinutes(5);
+  private static final Duration RETRY = Duration.ofSeconds(5);
 
   private static final String PART = "part uuid=";
   private static final int PROBE_SECONDS = 60;
@@ -34,28 +44,51 @@ final class Inventory {
 
   private Inventory() {}
 
+  private static final DriverSearch SEARCH = new DriverSearch(Path.of("/"));
+
   /** Stands in where there is no NVIDIA driver. */
   static final GpuSpec FALLBACK = new GpuSpec("soft:1");
 
   /**
-   * The NVIDIA driver's GPUs; empty where there is no driver. Blocks until the driver has told.
+   * The NVIDIA driver's GPUs; empty where there is no driver. Blocks until the driver has told, and
+   * for minutes if a service that the driver needs has not started yet.
    *
-   * @throws IOException if the driver fails, or is named and not there
+   * @throws IOException if the driver does not start, or is named and not there
    */
   static Optional<List<Gpu>> probeDriver(ServerOptions options, String server) throws IOException {
-    Optional<String> libraryPath = Optional.ofNullable(System.getenv("LD_LIBRARY_PATH"));
-    if (!DriverSearch.mayFind(options.driver().libcuda(), libraryPath)) {
+    Optional<Path> named = options.driver().libcuda();
+    if (!SEARCH.mayFind(named, Optional.ofNullable(System.getenv("LD_LIBRARY_PATH")))) {
       return Optional.empty();
     }
-    try {
-      return Optional.of(probe(options, options.gpus(), server));
-    } catch (NoDriverException e) {
-      if (options.driver().libcuda().isPresent()) {
-        throw new IOException(
-            "the driver named with --libcuda cannot be used: " + e.getMessage(), e);
+    long begin = System.nanoTime();
+    boolean told = false;
+    while (true) {
+      try {
+        return Optional.of(probe(options, options.gpus(), server));
+      } catch (DriverException e) {
+        if (e.status == NOT_FOUND && named.isEmpty()) {
+          LOG.debug("{}", e.getMessage());
+          return Optional.empty();
+        }
+        if (e.status != NOT_READY || System.nanoTime() - begin > PATIENCE.toNanos()) {
+          throw new IOException(
+              e.getMessage() + "; --gpus soft:1 serves a GPU in software instead", e);
+        }
+        if (!told) {
+          told = true;
+          LOG.warn("{}; trying again for {} minutes", e.getMessage(), PATIENCE.toMinutes());
+        }
+        pause();
       }
-      LOG.debug("{}", e.getMessage());
-      return Optional.empty();
+    }
+  }
+
+  private static void pause() throws IOException {
+    try {
+      Thread.sleep(RETRY);
+    } catch (InterruptedException e) {
+      Thread.currentThread().interrupt();
+      throw new IOException("interrupted while waiting for the NVIDIA driver", e);
     }
   }
 
@@ -102,8 +135,8 @@ final class Inventory {
             "looking for GPUs took over " + PROBE_SECONDS + " s; is the driver hanging?");
       }
       int status = process.exitValue();
-      if (status == NO_DRIVER && !spec.isSoft()) {
-        throw new NoDriverException(lastLine(errors.join()));
+      if (status >= NOT_FOUND && status <= NOT_READY && !spec.isSoft()) {
+        throw new DriverException(status, lastLine(errors.join()));
       }
       if (status != 0) {
         throw new IOException(
@@ -171,14 +204,22 @@ final class Inventory {
   }
 
   private static String lastLine(String text) {
-    return text.strip().lines().reduce((first, second) -> second).orElse("no message");
+    return text.strip()
+        .lines()
+        .reduce((first, second) -> second)
+        .map(line -> line.replaceFirst("^gpupool worker: ", ""))
+        .orElse("no message");
   }
 
-  private static final class NoDriverException extends IOException {
+  /** The probe found no driver, or none that starts. */
+  private static final class DriverException extends IOException {
     private static final long serialVersionUID = 1L;
 
-    NoDriverException(String message) {
+    private final int status;
+
+    DriverException(int status, String message) {
       super(message);
+      this.status = status;
     }
   }
 }

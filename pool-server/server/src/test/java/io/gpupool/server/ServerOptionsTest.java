@@ -5,7 +5,6 @@ import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import io.gpupool.server.driver.DriverOptions;
-import io.gpupool.server.driver.DriverSearch;
 import io.gpupool.server.gpu.Gpu;
 import io.gpupool.server.gpu.GpuFacts;
 import io.gpupool.server.gpu.GpuSpec;
@@ -16,7 +15,6 @@ import io.gpupool.transport.tls.TlsFiles;
 import java.io.IOException;
 import java.net.InetAddress;
 import java.net.URI;
-import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.List;
 import java.util.Map;
@@ -141,15 +139,5 @@ class ServerOptionsTest {
     assertThatThrownBy(() -> Inventory.parse("ordinal=x memory=1 name=y", "s"))
         .isInstanceOf(IOException.class)
         .hasMessageContaining("ordinal=x");
-  }
-
-  @Test
-  void driverSearch_libraryOnThePathOrNamed_isFound(@TempDir Path folder) throws Exception {
-    boolean onThisMachine = DriverSearch.mayFind(Optional.empty(), Optional.empty());
-    assertThat(DriverSearch.mayFind(Optional.empty(), Optional.of(folder.toString())))
-        .isEqualTo(onThisMachine);
-    Files.createFile(folder.resolve("libcuda.so.1"));
-    assertThat(DriverSearch.mayFind(Optional.empty(), Optional.of("/x:" + folder))).isTrue();
-    assertThat(DriverSearch.mayFind(Optional.of(folder), Optional.empty())).isTrue();
   }
 }

@@ -1,6 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.gpupool.cuda;
 
+import static java.lang.foreign.ValueLayout.ADDRESS;
+import static java.lang.foreign.ValueLayout.JAVA_INT;
+
+import io.gpupool.worker.os.SharedLibrary;
+import java.io.IOException;
 import java.lang.foreign.Arena;
 import java.lang.foreign.FunctionDescriptor;
 import java.lang.foreign.GroupLayout;
@@ -20,6 +25,8 @@ import java.util.concurrent.ConcurrentHashMap;
  */
 public final class LibCuda {
   private static final Set<String> MISSING = ConcurrentHashMap.newKeySet();
+  private static final long MAX_NAME_BYTES = 256;
+
   private static volatile SymbolLookup library;
 
   /** A struct that is passed by value: a handle for other processes. */
@@ -32,10 +39,30 @@ public final class LibCuda {
    * Opens the library; call before the first use of {@link NvidiaBackend}.
    *
    * @param path a path, or a name for the dynamic linker such as {@code libcuda.so.1}
-   * @throws IllegalArgumentException if it cannot be opened
+   * @throws java.io.FileNotFoundException if there is no such library
+   * @throws IOException if it cannot be loaded
    */
-  public static void open(String path) {
-    library = SymbolLookup.libraryLookup(path, Arena.global());
+  public static void open(String path) throws IOException {
+    library = SharedLibrary.open(path);
+  }
+
+  /** The driver's name of an error, such as {@code CUDA_ERROR_NO_DEVICE}, with its number. */
+  public static String errorName(int result) {
+    MethodHandle name = bind("cuGetErrorName", FunctionDescriptor.of(JAVA_INT, JAVA_INT, ADDRESS));
+    if (name != null) {
+      try (Arena arena = Arena.ofConfined()) {
+        MemorySegment text = arena.allocate(ADDRESS);
+        if ((int) name.invokeExact(result, text) == 0) {
+          return text.get(ADDRESS, 0).reinterpret(MAX_NAME_BYTES).getString(0)
+              + " ("
+              + result
+              + ")";
+        }
+      } catch (Throwable e) {
+        throw failed("cuGetErrorName", e);
+      }
+    }
+    return "CUDA error " + result;
   }
 
   static MethodHandle bind(String symbol, FunctionDescriptor descriptor) {

@@ -36,7 +36,8 @@ final class AssignedSession {
   private volatile Assignment assignment;
   private volatile boolean attached;
 
-  private record Ready(Backend backend, Optional<KernelOutput> output) {}
+  /** A driver prints by itself, and may count its GPUs in another order. */
+  private record Ready(Backend backend, boolean isDriver, List<KernelOutput> output) {}
 
   AssignedSession(
       ControlLink control, ServerExchange exchange, CacheLink cache, Confinement confinement) {
@@ -46,9 +47,14 @@ final class AssignedSession {
     this.confinement = confinement;
   }
 
-  /** The backend can be used now. */
-  void ready(Backend backend, Optional<KernelOutput> output) {
-    ready.complete(new Ready(backend, output));
+  /**
+   * The backend can be used now.
+   *
+   * @param isDriver whether it is NVIDIA's driver
+   * @param output what its driver prints; empty if it prints nothing itself
+   */
+  void ready(Backend backend, boolean isDriver, List<KernelOutput> output) {
+    ready.complete(new Ready(backend, isDriver, output));
   }
 
   boolean isAttached() {
@@ -128,11 +134,17 @@ final class AssignedSession {
       boolean ignored = parts.backend.share(gpus.get(i).ordinal(), turns.get(i));
     }
     List<Integer> ordinals = gpus.stream().map(LeasedGpu::ordinal).toList();
+    if (parts.isDriver) {
+      GpuIdentity.require(parts.backend, ordinals, assignment.uuids());
+    }
     parts.backend.setVisible(ordinals);
     if (assignment.addressSlot() > 0) {
       boolean ignored = parts.backend.moveTo(assignment.addressSlot(), ordinals);
     }
-    Optional<Runnable> driverOutput = parts.output.map(output -> output::flush);
+    Optional<Runnable> driverOutput =
+        parts.output.isEmpty()
+            ? Optional.empty()
+            : Optional.of(() -> parts.output.forEach(KernelOutput::flush));
     SessionPlan plan =
         new SessionPlan(
             gpus,
@@ -145,7 +157,7 @@ final class AssignedSession {
     parts.backend.nameSession(assignment.name());
     Session session = new Session(parts.backend, plan, stream);
     if (!parts.backend.printTo(session::print)) {
-      parts.output.ifPresent(output -> output.sendTo(session::print));
+      parts.output.forEach(output -> output.sendTo(taken -> session.print(output.stream(), taken)));
     }
     Thread.ofPlatform()
         .name("stats")

@@ -23,6 +23,7 @@ import java.util.TreeMap;
  * @param session the session's id
  * @param name lease, session and program, for the log
  * @param gpus the GPUs of its lease
+ * @param uuids theirs, as the server knows them; empty if it does not say
  * @param ledgerFile of its lease
  * @param slot the session's place in the ledger
  * @param turnsFile in which the GPUs' leases take turns; empty if they do not
@@ -36,6 +37,7 @@ record Assignment(
     String session,
     String name,
     List<LeasedGpu> gpus,
+    List<String> uuids,
     ServerFile ledgerFile,
     int slot,
     Optional<ServerFile> turnsFile,
@@ -67,6 +69,7 @@ record Assignment(
         message.require("session"),
         name(message),
         List.copyOf(gpus),
+        uuids(message, gpus.size()),
         files.getFirst(),
         (int) message.requireNumber("slot", Ledger.SLOTS - 1),
         files.size() > 1 ? Optional.of(files.get(1)) : Optional.empty(),
@@ -75,6 +78,15 @@ record Assignment(
             ? 0
             : (int) message.requireNumber("addressSlot", PeerConnections.MAX_LINKS - 1),
         environment(message));
+  }
+
+  private static List<String> uuids(TextMessage message, int gpus) throws WireException {
+    List<String> uuids =
+        message.get("uuids").map(text -> List.of(text.split(","))).orElse(List.of());
+    if (!uuids.isEmpty() && uuids.size() != gpus) {
+      throw new WireException("not UUIDs of " + gpus + " GPUs: " + uuids);
+    }
+    return uuids;
   }
 
   private static String name(TextMessage message) throws WireException {

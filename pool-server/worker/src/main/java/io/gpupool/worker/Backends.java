@@ -3,8 +3,6 @@ package io.gpupool.worker;
 
 import com.sun.management.OperatingSystemMXBean;
 import io.gpupool.cuda.Backend;
-import io.gpupool.cuda.LibCuda;
-import io.gpupool.cuda.NvidiaBackend;
 import io.gpupool.soft.compile.KernelCache;
 import io.gpupool.soft.device.DeviceSpec;
 import io.gpupool.soft.device.SoftGpu.MissingPtx;
@@ -19,10 +17,10 @@ final class Backends {
    * Makes and initialises it.
    *
    * @param kernels of the software GPU, compiled earlier
-   * @throws NoDriverException if there is no NVIDIA driver
+   * @throws DriverException if there is no NVIDIA driver, or it does not start
    * @throws IllegalArgumentException if the software GPUs asked for cannot be
    */
-  static Backend open(WorkerOptions options, KernelCache kernels) throws NoDriverException {
+  static Backend open(WorkerOptions options, KernelCache kernels) throws DriverException {
     if (options.isSoft()) {
       DeviceSpec spec = DeviceSpec.parse(options.gpus(), hostMemoryBytes());
       return new SoftBackend(
@@ -32,18 +30,7 @@ final class Backends {
       throw new IllegalArgumentException(
           "--gpus is all or soft:N[,mem=SIZE][,cc=X.Y], not '" + options.gpus() + "'");
     }
-    try {
-      LibCuda.open(options.libcuda());
-    } catch (IllegalArgumentException e) {
-      throw new NoDriverException(
-          "the NVIDIA driver library " + options.libcuda() + " cannot be loaded", e);
-    }
-    Backend backend = new NvidiaBackend();
-    int result = backend.cuInit(0);
-    if (result != 0) {
-      throw new NoDriverException("cuInit of the NVIDIA driver failed with error " + result, null);
-    }
-    return backend;
+    return NvidiaDriver.start(options.libcuda());
   }
 
   private static long hostMemoryBytes() {

@@ -5,14 +5,16 @@ import io.gpupool.worker.os.Memory;
 import io.gpupool.worker.os.Posix;
 import java.io.ByteArrayOutputStream;
 import java.lang.foreign.Arena;
+import java.util.List;
 import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Executors;
 import java.util.function.Consumer;
 import java.util.function.Supplier;
 
 /**
- * What a driver prints to the standard output of this process: it goes into a socket instead, whose
- * other end is read here, at the latest before a fence is answered.
+ * What a driver prints to the standard output or standard error of this process, such as the text
+ * of a kernel's printf or of its assert. It goes into a socket instead, whose other end is read
+ * here, at the latest before a fence is answered.
  */
 final class KernelOutput {
   /*
@@ -22,7 +24,9 @@ final class KernelOutput {
   private static final int BUFFER_BYTES = 64 << 10;
   private static final int MAX_HELD_BYTES = 64 << 20;
   private static final int STANDARD_OUTPUT = 1;
+  private static final int STANDARD_ERROR = 2;
 
+  private final int stream;
   private final int fd;
   private final long buffer = Arena.global().allocate(BUFFER_BYTES).address();
   private final ByteArrayOutputStream held = new ByteArrayOutputStream();
@@ -30,18 +34,29 @@ final class KernelOutput {
       Executors.newSingleThreadExecutor(Thread.ofPlatform().daemon().name("output").factory());
   private volatile Consumer<Supplier<byte[]>> sink = taken -> {};
 
-  private KernelOutput(int fd) {
+  private KernelOutput(int stream, int fd) {
+    this.stream = stream;
     this.fd = fd;
   }
 
-  /** Takes over the standard output. */
-  static KernelOutput redirect() {
+  /** Takes over both; what this process has to say itself goes to the server's log as before. */
+  static List<KernelOutput> redirect() {
+    ServerLog.keep();
+    return List.of(redirect(STANDARD_OUTPUT), redirect(STANDARD_ERROR));
+  }
+
+  private static KernelOutput redirect(int descriptor) {
     int[] pair = Posix.socketPair();
-    Posix.dup2(pair[1], STANDARD_OUTPUT);
+    Posix.dup2(pair[1], descriptor);
     Posix.close(pair[1]);
-    KernelOutput output = new KernelOutput(pair[0]);
+    KernelOutput output = new KernelOutput(descriptor - STANDARD_OUTPUT, pair[0]);
     Thread.ofPlatform().daemon().name("output-reader").start(output::readForever);
     return output;
+  }
+
+  /** Where the program is to put it: 0 is its standard output, 1 its standard error. */
+  int stream() {
+    return stream;
   }
 
   /** Sets who sends what is printed. */

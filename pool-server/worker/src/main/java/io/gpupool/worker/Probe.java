@@ -62,7 +62,7 @@ final class Probe {
     StringBuilder line = new StringBuilder();
     line.append(
         "ordinal=%d uuid=GPU-%s memory=%d cc=%d.%d driver=%d"
-            .formatted(ordinal, dashed(uuid), memoryBytes, major, minor, driver));
+            .formatted(ordinal, GpuIdentity.dashed(uuid), memoryBytes, major, minor, driver));
     // Not every driver tells these.
     if (backend.cuDeviceGetPCIBusId(out, NAME_BYTES, device) == 0) {
       line.append(" pci=").append(Memory.text(out, NAME_BYTES));
@@ -86,10 +86,6 @@ final class Probe {
     } catch (IOException e) {
       return Optional.empty();
     }
-  }
-
-  private static String dashed(String hex) {
-    return hex.replaceFirst("(.{8})(.{4})(.{4})(.{4})(.{12})", "$1-$2-$3-$4-$5");
   }
 
   private static void require(String call, int result) {

@@ -22,7 +22,6 @@ import java.util.OptionalInt;
  */
 public final class WorkerMain {
   private static final int USAGE_ERROR = 2;
-  private static final int NO_DRIVER = 3;
   private static final int FAILED = 1;
 
   private WorkerMain() {}
@@ -40,8 +39,8 @@ public final class WorkerMain {
           };
     } catch (IllegalArgumentException e) {
       status = failed(USAGE_ERROR, e.getMessage());
-    } catch (NoDriverException e) {
-      status = failed(NO_DRIVER, e.getMessage());
+    } catch (DriverException e) {
+      status = failed(e.exitStatus(), e.getMessage());
     } catch (IOException | WireException | IllegalStateException e) {
       status = failed(FAILED, e.getMessage());
     }
@@ -51,7 +50,7 @@ public final class WorkerMain {
   }
 
   /** Slices of cards are named alone: a process sees one of them, if it is told which. */
-  private static int probe(WorkerOptions options) throws NoDriverException {
+  private static int probe(WorkerOptions options) throws DriverException {
     List<String> parts =
         options.isSoft() || options.undivided() ? List.of() : DividedCards.uuids(options.libnvml());
     if (parts.isEmpty()) {
@@ -62,24 +61,25 @@ public final class WorkerMain {
     return 0;
   }
 
-  private static int watch(WorkerOptions options) throws NoDriverException {
+  private static int watch(WorkerOptions options) throws DriverException {
     Nvml nvml =
         Nvml.open(options.libnvml())
             .orElseThrow(() ->
-                new NoDriverException(
-                    options.libnvml() + " cannot be loaded and initialised", null));
+                new DriverException(
+                    DriverException.Stage.NOT_FOUND,
+                    options.libnvml() + " cannot be loaded and initialised"));
     new GpuWatch(nvml, System.out).run();
     return 0;
   }
 
-  private static int trial(WorkerOptions options) throws NoDriverException {
+  private static int trial(WorkerOptions options) throws DriverException {
     Trial.run(Backends.open(options, KernelCache.NONE));
     return 0;
   }
 
   /** Returns when the control connection is closed. */
   private static int serve(WorkerOptions options)
-      throws IOException, WireException, NoDriverException {
+      throws IOException, WireException, DriverException {
     Confinement confinement = Confinement.of(System.getenv());
     ControlLink control = new ControlLink(confinement.connect(options.control().orElseThrow()));
     control.send(
@@ -157,10 +157,9 @@ public final class WorkerMain {
         warmUp(options, control, session);
         session.awaitAssignment().environment().forEach(Posix::setEnvironment);
       }
-      Optional<KernelOutput> output =
-          options.isSoft() ? Optional.empty() : Optional.of(KernelOutput.redirect());
+      List<KernelOutput> output = options.isSoft() ? List.of() : KernelOutput.redirect();
       Backend backend = Backends.open(options, KernelCache.on(cache.kernels()));
-      session.ready(backend, output);
+      session.ready(backend, !options.isSoft(), output);
       if (!options.late()) {
         warmUp(options, control, session);
         // A spare has time for it now; a session that is there already has waited for it.
@@ -168,7 +167,7 @@ public final class WorkerMain {
       }
     } catch (IOException e) {
       Runtime.getRuntime().halt(failed(FAILED, "it cannot be confined: " + e.getMessage()));
-    } catch (NoDriverException | IllegalArgumentException e) {
+    } catch (DriverException | IllegalArgumentException e) {
       Runtime.getRuntime().halt(failed(FAILED, e.getMessage()));
     } catch (RuntimeException | Error e) {
       e.printStackTrace();

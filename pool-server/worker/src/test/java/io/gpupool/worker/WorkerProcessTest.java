@@ -18,6 +18,7 @@ import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.Map;
 import java.util.Optional;
 import java.util.concurrent.TimeUnit;
 import org.junit.jupiter.api.AfterEach;
@@ -59,6 +60,10 @@ class WorkerProcessTest {
   }
 
   private Process start(String... arguments) throws IOException {
+    return startIn(Map.of(), arguments);
+  }
+
+  private Process startIn(Map<String, String> environment, String... arguments) throws IOException {
     List<String> command =
         new ArrayList<>(
             List.of(
@@ -72,6 +77,7 @@ class WorkerProcessTest {
     command.addAll(List.of(arguments));
     ProcessBuilder builder = new ProcessBuilder(command);
     builder.environment().put("GPUPOOL_WORKER_TOKEN", TOKEN);
+    builder.environment().putAll(environment);
     return builder.redirectError(folder.resolve("errors").toFile()).start();
   }
 
@@ -93,6 +99,10 @@ class WorkerProcessTest {
   }
 
   private int attach() throws IOException {
+    return attach(Optional.empty());
+  }
+
+  private int attach(Optional<String> uuid) throws IOException {
     Path ledger = folder.resolve("ledger");
     Files.write(ledger, new byte[(int) Ledger.sizeBytes(1)]);
     control.send(
@@ -101,6 +111,7 @@ class WorkerProcessTest {
             .put("lease", "l1")
             .put("slot", 5)
             .put("gpus", "1:" + QUOTA_BYTES + ":50")
+            .put("uuids", uuid)
             .build());
     try (ServerFile handed = TestFiles.open(ledger)) {
       socket.sendDescriptor(handed.descriptor());
@@ -118,6 +129,10 @@ class WorkerProcessTest {
    * @return what kernels printed meanwhile
    */
   private static String exchange(int fd, RehearsalFrames frames) {
+    return exchange(fd, frames, 0);
+  }
+
+  private static String exchange(int fd, RehearsalFrames frames, int lastResult) {
     StringBuilder printed = new StringBuilder();
     byte[] bytes = frames.take();
     long buffer = Posix.map(1 << 20);
@@ -132,9 +147,9 @@ class WorkerProcessTest {
       int result = Memory.getInt(buffer + 12);
       receive(fd, buffer + 16, Memory.getInt(buffer) - 16);
       if (kind == OUTPUT) {
-        printed.append(Memory.text(buffer + 16, result));
+        printed.append(tag == 0 ? "" : "stderr: ").append(Memory.text(buffer + 16, result));
       } else {
-        assertThat(result).as("result of tag %d", tag).isZero();
+        assertThat(result).as("result of tag %d", tag).isEqualTo(tag == 9 ? lastResult : 0);
       }
     } while (kind != REPLY || tag != 9);
     Posix.unmap(buffer, 1 << 20);
@@ -207,6 +222,41 @@ class WorkerProcessTest {
   }
 
   @Test
+  void kernelsAssert_onADriverThatPrintsItself_isForTheProgramAndNotForTheServersLog()
+      throws Throwable {
+    startSpare("--gpus", "all", "--libcuda", TestDriver.library().toString());
+    int stream = attach();
+    String image = "testcuda\nkernel assert\n";
+    RehearsalFrames frames = new RehearsalFrames();
+    frames.fenced(Ops.ctxRetainPrimary, 1, 0, 0);
+    frames.posted(Ops.imageBegin, 1, image.length());
+    frames.postedText(Ops.imageData, image, 1);
+    frames.fenced(Ops.moduleLoad, 2, 16, 1, -1, 0, 0, 0);
+    frames.postedText(Ops.moduleBindFunction, "assert", 16, 20);
+    frames.launch(Ops.launch, 20, 0);
+    frames.fenced(Ops.ctxSynchronize, 9);
+
+    assertThat(exchange(stream, frames, 710))
+        .isEqualTo("stderr: kernel.cu:7: Assertion `false` failed.\n");
+    assertThat(Files.readString(folder.resolve("errors"))).doesNotContain("Assertion");
+    Posix.close(stream);
+  }
+
+  @Test
+  void assignedGpu_thatIsAnotherThanTheServerMeans_isNotUsed() throws Throwable {
+    startSpare("--gpus", "all", "--libcuda", TestDriver.library().toString());
+    int stream = attach(Optional.of("GPU-74747474-7474-7474-7474-747474747400"));
+
+    assertThat(worker.waitFor(20, TimeUnit.SECONDS)).isTrue();
+    assertThat(worker.exitValue()).isEqualTo(1);
+    assertThat(Files.readString(folder.resolve("errors")))
+        .contains(
+            "GPU 1 of the driver is 74747474-7474-7474-7474-747474747401, and the lease is of"
+                + " GPU-74747474-7474-7474-7474-747474747400");
+    Posix.close(stream);
+  }
+
+  @Test
   void controlConnection_closed_endsTheWorkerAtOnce() throws Throwable {
     startSpare();
     int stream = attach();
@@ -260,7 +310,42 @@ class WorkerProcessTest {
     worker = start("--probe", "--gpus", "all", "--libcuda", folder.resolve("none.so").toString());
 
     assertThat(worker.waitFor()).isEqualTo(3);
-    assertThat(Files.readString(folder.resolve("errors"))).contains("none.so cannot be loaded");
+    assertThat(Files.readString(folder.resolve("errors")))
+        .contains("there is no NVIDIA driver: ", "none.so: cannot open shared object file");
+  }
+
+  @Test
+  void probe_ofALibraryThatCannotBeLoaded_exitsWith4AndSaysWhatTheLinkerSays() throws Exception {
+    Path library = Files.writeString(folder.resolve("libcuda.so.1"), "no library");
+    worker = start("--probe", "--gpus", "all", "--libcuda", library.toString());
+
+    assertThat(worker.waitFor()).isEqualTo(4);
+    assertThat(Files.readString(folder.resolve("errors")))
+        .contains("library cannot be loaded: " + library + ": ", "too short");
+  }
+
+  @Test
+  void probe_ofADriverThatDoesNotStart_namesTheErrorAndSaysWhatToDo() throws Exception {
+    String library = TestDriver.library().toString();
+    worker =
+        startIn(Map.of("TESTCUDA_INIT", "803"), "--probe", "--gpus", "all", "--libcuda", library);
+
+    assertThat(worker.waitFor()).isEqualTo(4);
+    assertThat(Files.readString(folder.resolve("errors")))
+        .contains(
+            "failed with CUDA_ERROR_SYSTEM_DRIVER_MISMATCH (803): library and kernel module are of"
+                + " different versions");
+  }
+
+  @Test
+  void probe_ofADriverThatIsNotReady_exitsWith5() throws Exception {
+    String library = TestDriver.library().toString();
+    worker =
+        startIn(Map.of("TESTCUDA_INIT", "802"), "--probe", "--gpus", "all", "--libcuda", library);
+
+    assertThat(worker.waitFor()).isEqualTo(5);
+    assertThat(Files.readString(folder.resolve("errors")))
+        .contains("failed with CUDA error 802: ", "nvidia-fabricmanager");
   }
 
   @Test

@@ -53,7 +53,7 @@ final class BackendEmitter {
     source.line("");
     source.line(
         "/** Calls libcuda, opened by {@link LibCuda}; what the library lacks answers 801. */");
-    source.line("public final class NvidiaBackend implements Backend {");
+    source.line("public class NvidiaBackend implements Backend {");
     for (EntryPoint entryPoint : contract.entryPoints()) {
       if (entryPoint.backend()) {
         Signature signature = new Signature(entryPoint, contract.types());

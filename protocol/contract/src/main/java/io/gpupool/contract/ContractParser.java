@@ -20,7 +20,6 @@ import java.util.stream.Stream;
 final class ContractParser {
   private static final Pattern HEAD =
       Pattern.compile("(cu\\w+) (\\d+) (\\w+)((?: [^\"]\\S*)*)(?: \"([^\"]*)\")?((?: \\S+)*)");
-  private static final Pattern PROC = Pattern.compile("proc=(\\w+)@(\\d+)");
   private static final Pattern SPAN = Pattern.compile("device\\(([^)]*)\\) (.*)");
   private static final String TOPIC = "topic ";
   private static final String OUT = "out ";
@@ -164,14 +163,6 @@ final class ContractParser {
         flags.add(flag);
       }
     }
-    Optional<EntryPoint.Alias> alias = Optional.empty();
-    for (String flag : List.copyOf(flags)) {
-      Matcher proc = PROC.matcher(flag);
-      if (proc.matches()) {
-        flags.remove(flag);
-        alias = Optional.of(new EntryPoint.Alias(proc.group(1), Integer.parseInt(proc.group(2))));
-      }
-    }
     boolean auto = flags.remove("auto");
     boolean hand = flags.remove("hand");
     boolean backend = flags.remove("backend");
@@ -202,7 +193,6 @@ final class ContractParser {
         auto,
         backend,
         perThread,
-        alias,
         Optional.ofNullable(head.group(5)),
         list,
         topic);

@@ -15,7 +15,6 @@ import java.util.Optional;
  * @param backend whether it is a method of the backend interface
  * @param perThread the suffix of its per-thread default stream variant, {@code _ptsz} or {@code
  *     _ptds}
- * @param alias a further name and version under which {@code cuGetProcAddress} gives it out
  * @param reason why it is refused
  * @param parameters its parameters
  * @param topic the file it is declared in, for example {@code memory}
@@ -27,13 +26,9 @@ public record EntryPoint(
     boolean auto,
     boolean backend,
     Optional<String> perThread,
-    Optional<Alias> alias,
     Optional<String> reason,
     List<Parameter> parameters,
     String topic) {
-
-  /** A further name for {@code cuGetProcAddress}. */
-  public record Alias(String name, int version) {}
 
   public EntryPoint {
     parameters = List.copyOf(parameters);

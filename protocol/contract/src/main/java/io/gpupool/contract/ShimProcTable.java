@@ -12,7 +12,7 @@ import java.util.List;
  * under which name from which CUDA version on, sorted by name and then version.
  */
 final class ShimProcTable {
-  private record Row(String name, int version, String symbol, String perThread) {}
+  private record Row(String name, int version, String symbol, String perThread, boolean ofDriver) {}
 
   private final Contract contract;
 
@@ -29,18 +29,21 @@ final class ShimProcTable {
       ShimEntry entry = new ShimEntry(entryPoint);
       String symbol = entryPoint.symbol();
       String perThread = entry.perThreadSymbol().orElse(symbol);
-      rows.add(new Row(entryPoint.procName(), entryPoint.version(), symbol, perThread));
-      entryPoint
-          .alias()
-          .ifPresent(alias -> rows.add(new Row(alias.name(), alias.version(), symbol, perThread)));
+      rows.add(
+          new Row(
+              entryPoint.procName(),
+              entryPoint.version(),
+              symbol,
+              perThread,
+              entryPoint.backend()));
     }
     rows.sort(Comparator.comparing(Row::name).thenComparing(Row::version));
     source.line("");
     source.line("const struct proc procTable[] = {");
     for (Row row : rows) {
       source.line(
-          "  {\"%s\", %d, (void *)%s, (void *)%s},",
-          row.name(), row.version(), row.symbol(), row.perThread());
+          "  {\"%s\", %d, (void *)%s, (void *)%s, %b},",
+          row.name(), row.version(), row.symbol(), row.perThread(), row.ofDriver());
     }
     source.line("};");
     CSource header = new CSource("proc_table.h");
@@ -51,6 +54,7 @@ final class ShimProcTable {
     header.line("  int version;");
     header.line("  void *legacy;     // NULL stream: the legacy default stream");
     header.line("  void *perThread;  // NULL stream: the calling thread's own");
+    header.line("  bool ofDriver;    // the server's driver has to have it");
     header.line("};");
     header.line("");
     header.line("enum { PROC_COUNT = %d };", rows.size());

@@ -10,33 +10,86 @@ import java.util.Optional;
 import java.util.stream.Stream;
 
 /**
- * Looks for the NVIDIA driver library where the dynamic linker would, without loading it. Where it
- * cannot be, no process has to be started to find that out.
+ * Search for the NVIDIA driver library, without loading it: where the dynamic linker looks, and
+ * where containers and Windows have it. Where it cannot be, no process has to be started to find
+ * that out.
  */
 public final class DriverSearch {
   private static final String LIBRARY = "libcuda.so.1";
+
+  /** Of Debian and what comes from it: built into the linker there. */
+  private static final String ARCHITECTURE =
+      System.getProperty("os.arch").equals("aarch64") ? "aarch64-linux-gnu" : "x86_64-linux-gnu";
+
   private static final List<String> LINKER_FOLDERS =
-      List.of("/lib", "/usr/lib", "/lib64", "/usr/lib64");
-  private static final Path LINKER_CACHE = Path.of("/etc/ld.so.cache");
+      List.of(
+          "lib", "usr/lib", "lib64", "usr/lib64", "lib/" + ARCHITECTURE, "usr/lib/" + ARCHITECTURE);
 
-  private DriverSearch() {}
+  /** Google's device plugin, NVIDIA's GPU operator, and Windows' Linux, in this order. */
+  private static final List<String> OTHER_FOLDERS =
+      List.of(
+          "usr/local/nvidia/lib64",
+          "usr/local/nvidia/lib",
+          "run/nvidia/driver/usr/lib64",
+          "run/nvidia/driver/usr/lib/" + ARCHITECTURE,
+          "usr/lib/wsl/lib");
 
-  /** Whether the library may be found; only loading it tells whether it works. */
-  public static boolean mayFind(Optional<Path> named, Optional<String> libraryPath) {
-    if (named.isPresent()) {
-      return true;
-    }
-    Stream<String> folders =
-        Stream.concat(
-            libraryPath.stream().flatMap(path -> Stream.of(path.split(":"))),
-            LINKER_FOLDERS.stream());
-    return folders.anyMatch(folder -> Files.exists(Path.of(folder, LIBRARY))) || isCached();
+  private final Path root;
+
+  /**
+   * Makes a search of a file system.
+   *
+   * @param root {@code /}, except in tests
+   */
+  public DriverSearch(Path root) {
+    this.root = root;
   }
 
-  private static boolean isCached() {
+  /**
+   * Whether the library may be found; only loading it tells whether it works.
+   *
+   * @param named where it is, if that was said
+   * @param libraryPath the value of {@code LD_LIBRARY_PATH}
+   */
+  public boolean mayFind(Optional<Path> named, Optional<String> libraryPath) {
+    return named.isPresent() || linkerFinds(libraryPath) || otherFolder().isPresent();
+  }
+
+  /**
+   * The value of {@code LD_LIBRARY_PATH} with which the linker finds the library, and the others
+   * that it loads; the same as before where that changes nothing.
+   */
+  public Optional<String> libraryPath(Optional<String> before) {
+    if (linkerFinds(before)) {
+      return before;
+    }
+    Optional<String> folder = otherFolder().map(Path::toString);
+    return before.isEmpty() || before.get().isEmpty()
+        ? folder.or(() -> before)
+        : folder.map(added -> before.get() + ":" + added).or(() -> before);
+  }
+
+  private boolean linkerFinds(Optional<String> libraryPath) {
+    return libraryPath.stream()
+            .flatMap(path -> Stream.of(path.split(":")))
+            .anyMatch(folder -> Files.exists(Path.of(folder, LIBRARY)))
+        || LINKER_FOLDERS.stream().anyMatch(folder -> isIn(root.resolve(folder)))
+        || isCached();
+  }
+
+  private Optional<Path> otherFolder() {
+    return OTHER_FOLDERS.stream().map(root::resolve).filter(DriverSearch::isIn).findFirst();
+  }
+
+  private static boolean isIn(Path folder) {
+    return Files.exists(folder.resolve(LIBRARY));
+  }
+
+  private boolean isCached() {
     try {
       // The cache holds the names of all libraries it knows, among binary numbers.
-      return new String(Files.readAllBytes(LINKER_CACHE), StandardCharsets.ISO_8859_1)
+      return new String(
+              Files.readAllBytes(root.resolve("etc/ld.so.cache")), StandardCharsets.ISO_8859_1)
           .contains(LIBRARY + "\0");
     } catch (IOException e) {
       // No cache, or not a glibc system: only trying can tell.

@@ -10,10 +10,13 @@ final class Xid {
   static final int UNCORRECTED_MEMORY = 0;
 
   /** What a program can cause by itself; its session fails, and the GPU is as good as before. */
-  private static final Set<Integer> OF_PROGRAMS = Set.of(13, 31, 32, 43, 45, 68, 69, 109);
+  private static final Set<Integer> OF_PROGRAMS =
+      Set.of(8, 11, 13, 31, 32, 43, 45, 68, 69, 109, 137);
 
-  /** What the card has put right; whether a reset is due, is told by its own condition. */
-  private static final Set<Integer> FOR_THE_RECORD = Set.of(63, 92);
+  /**
+   * What the card has put right, or advice; whether a reset is due is told by its own condition.
+   */
+  private static final Set<Integer> FOR_THE_RECORD = Set.of(63, 92, 154);
 
   private static final Map<Integer, String> MEANINGS =
       Map.ofEntries(
@@ -27,7 +30,8 @@ final class Xid {
           Map.entry(95, "error of memory that was not contained"),
           Map.entry(119, "the GPU's system processor does not answer"),
           Map.entry(120, "error of the GPU's system processor"),
-          Map.entry(140, "error of memory that was not recovered"));
+          Map.entry(140, "error of memory that was not recovered"),
+          Map.entry(154, "the action that recovers the GPU has changed"));
 
   private Xid() {}
 

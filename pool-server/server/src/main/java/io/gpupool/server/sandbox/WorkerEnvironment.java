@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.gpupool.server.sandbox;
 
+import io.gpupool.server.driver.DriverSearch;
+import java.nio.file.Path;
 import java.util.List;
 import java.util.Map;
+import java.util.Optional;
 import java.util.Set;
 import java.util.TreeMap;
 
@@ -14,6 +17,8 @@ public final class WorkerEnvironment {
   /** Where the script that starts a worker finds the tools that it calls. */
   private static final String TOOLS = "/usr/bin:/bin";
 
+  private static final String LIBRARY_PATH = "LD_LIBRARY_PATH";
+
   private static final Set<String> NAMES =
       Set.of(
           "GPUPOOL_AOT_RECORD",
@@ -21,7 +26,7 @@ public final class WorkerEnvironment {
           "LANG",
           "LC_ALL",
           "LC_CTYPE",
-          "LD_LIBRARY_PATH",
+          LIBRARY_PATH,
           "TZ",
           // NVIDIA's driver
           "CUDA_DEVICE_MAX_CONNECTIONS",
@@ -35,6 +40,8 @@ public final class WorkerEnvironment {
           "CUDA_VISIBLE_DEVICES",
           "NVIDIA_DRIVER_CAPABILITIES",
           "NVIDIA_VISIBLE_DEVICES");
+
+  private static final DriverSearch DRIVER = new DriverSearch(Path.of("/"));
 
   private WorkerEnvironment() {}
 
@@ -51,6 +58,11 @@ public final class WorkerEnvironment {
       }
     });
     own.put("PATH", TOOLS);
+    DRIVER
+        .libraryPath(Optional.ofNullable(own.get(LIBRARY_PATH)))
+        .ifPresent(path -> own.put(LIBRARY_PATH, path));
+    // Numbers that do not change with what else is in the machine.
+    own.putIfAbsent("CUDA_DEVICE_ORDER", "PCI_BUS_ID");
     // Its cache of compiled code is a folder of the user, which all tenants' workers would share.
     own.putIfAbsent("CUDA_CACHE_DISABLE", "1");
     return own;

@@ -285,6 +285,11 @@ public final class Session implements LeasedSession {
   private TextMessage assignment(Worker taken) {
     return TextMessage.ofType("assign")
         .put("visible", taken.late ? Optional.of(uuids()) : Optional.empty())
+        .put(
+            "uuids",
+            lease.extent.own().stream()
+                .map(part -> part.gpu().uuid())
+                .collect(Collectors.joining(",")))
         .put("threads", taken.late ? Optional.of(smallestPart()) : Optional.empty())
         .put("session", id.toString())
         .put("lease", lease.id.text())

@@ -30,6 +30,7 @@ public final class Posix {
   private static final int SHUT_SENDING = 1;
   private static final int SHUT_BOTH = 2;
   private static final int MSG_MORE = 0x8000;
+  private static final int PROT_NONE = 0;
   private static final int PROT_READ_WRITE = 3;
   private static final int MAP_PRIVATE_ANONYMOUS_NORESERVE = 0x4022;
   private static final int MAP_SHARED = 1;
@@ -73,7 +74,9 @@ public final class Posix {
   private static final MethodHandle CONNECT = function("connect");
   private static final MethodHandle SHUTDOWN = function("shutdown");
   private static final MethodHandle CLOSE = function("close");
+  private static final MethodHandle DUP = function("dup");
   private static final MethodHandle DUP2 = function("dup2");
+  private static final MethodHandle WRITE = function("write");
   private static final MethodHandle MMAP = function("mmap");
   private static final MethodHandle MUNMAP = function("munmap");
   private static final MethodHandle FFLUSH = function("fflush");
@@ -174,6 +177,16 @@ public final class Posix {
     status(CLOSE, fd, 0, 0, 0);
   }
 
+  /** Another descriptor of the same. */
+  public static int dup(int fd) {
+    return status(DUP, fd, 0, 0, 0);
+  }
+
+  /** Writes some of {@code lengthBytes} to what may be no socket; how many. */
+  public static long write(int fd, long address, long lengthBytes) {
+    return transfer(WRITE, fd, address, lengthBytes, 0);
+  }
+
   public static int dup2(int from, int to) {
     return status(DUP2, from, to, 0, 0);
   }
@@ -198,6 +211,15 @@ public final class Posix {
 
   /** Zeroed memory of its own pages, taken as it is touched; 0 if there is none. */
   public static long map(long lengthBytes) {
+    return mapAnonymous(lengthBytes, PROT_READ_WRITE);
+  }
+
+  /** Takes addresses so that nothing else is mapped there; 0 if that fails. */
+  public static long reserve(long lengthBytes) {
+    return mapAnonymous(lengthBytes, PROT_NONE);
+  }
+
+  private static long mapAnonymous(long lengthBytes, long protection) {
     try {
       long address =
           (long)
@@ -205,7 +227,7 @@ public final class Posix {
                   CAPTURED.get(),
                   0L,
                   lengthBytes,
-                  (long) PROT_READ_WRITE,
+                  protection,
                   (long) MAP_PRIVATE_ANONYMOUS_NORESERVE,
                   -1L,
                   0L);

@@ -141,6 +141,9 @@ final class GraphWork {
     long attribute = state.in();
     for (int i = 0; i < attributes && result == 0; i++) {
       long at = KERNEL_BYTES + (long) LaunchAttribute.BYTES * i;
+      if (LaunchAttribute.isUnknownToNodes(source.i32(at))) {
+        continue;
+      }
       result = LaunchAttribute.write(state, source, at, false, attribute);
       if (result == 0) {
         result =

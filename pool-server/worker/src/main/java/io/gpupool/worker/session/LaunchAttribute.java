@@ -38,6 +38,15 @@ final class LaunchAttribute {
   private LaunchAttribute() {}
 
   /**
+   * Whether CUDA has an attribute for launches and streams alone (cuda.h, CUkernelNodeAttrID): a
+   * kernel that a graph runs after all that it depends on is right without it. Programs that launch
+   * with it are captured like others.
+   */
+  static boolean isUnknownToNodes(int id) {
+    return id == IGNORE || id == SYNCHRONIZATION_POLICY || id == PROGRAMMATIC_STREAM_SERIALIZATION;
+  }
+
+  /**
    * Writes an attribute for the backend, events as its own.
    *
    * @param at where in {@code from} it begins

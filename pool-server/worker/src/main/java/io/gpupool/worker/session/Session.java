@@ -132,12 +132,13 @@ public final class Session {
   /**
    * Sends what a kernel printed; any thread may call it.
    *
+   * @param stream where the program shall put it: the tag of an OUTPUT frame
    * @param taken gives the bytes, in one step with sending them, so that nothing overtakes them
    */
-  public void print(Supplier<byte[]> taken) {
+  public void print(int stream, Supplier<byte[]> taken) {
     answers.lock();
     try {
-      answers.output(0, taken.get());
+      answers.output(stream, taken.get());
     } finally {
       answers.unlock();
     }

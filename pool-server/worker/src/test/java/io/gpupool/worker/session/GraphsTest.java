@@ -6,6 +6,8 @@ import static org.assertj.core.api.Assertions.assertThat;
 import io.gpupool.cuda.Ops;
 import java.nio.ByteBuffer;
 import java.nio.ByteOrder;
+import java.util.Map;
+import java.util.TreeMap;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
@@ -53,6 +55,18 @@ class GraphsTest extends SessionOnTestDriver {
 
     assertThat(ints(session.download(c, 64, STREAM))).containsOnly(6);
     assertThat(session.call(Ops.eventQuery, EVENT).result()).isZero();
+  }
+
+  /** Such as programmatic dependent launch (6), which captured programs have in their launches. */
+  @Test
+  void kernel_withAttributesOfLaunchesAlone_isANodeWithoutThem() {
+    byte[] kernel = kernel(FILL, Map.of(0, 0, 3, 1, 6, 1, 8, -1), new long[] {a, 16, 3}, 8, 4, 4);
+    make(record(0, kernel));
+    instantiate(0, NO_NODE);
+
+    session.post(Ops.graphLaunch, GRAPH, STREAM);
+
+    assertThat(ints(session.download(a, 64, STREAM))).containsOnly(3);
   }
 
   @Test
@@ -252,6 +266,11 @@ class GraphsTest extends SessionOnTestDriver {
 
   /** One block of 32 threads; parameters of 4 and 8 bytes, aligned to their size. */
   private static byte[] kernel(int function, long[] values, int... sizes) {
+    return kernel(function, Map.of(), values, sizes);
+  }
+
+  private static byte[] kernel(
+      int function, Map<Integer, Integer> attributes, long[] values, int... sizes) {
     ByteBuffer packed = words(64);
     for (int i = 0; i < values.length; i++) {
       packed.position((packed.position() + sizes[i] - 1) & -sizes[i]);
@@ -262,10 +281,15 @@ class GraphsTest extends SessionOnTestDriver {
       }
     }
     int bytes = packed.position();
-    ByteBuffer work = words(40 + ((bytes + 7) & -8));
+    ByteBuffer work = words(40 + 72 * attributes.size() + ((bytes + 7) & -8));
     work.putInt(function).putInt(1).putInt(1).putInt(1).putInt(32).putInt(1).putInt(1);
-    work.putInt(0).putInt(0).putInt(bytes);
-    work.put(packed.array(), 0, bytes);
+    work.putInt(0).putInt(attributes.size()).putInt(bytes);
+    int at = work.position();
+    for (Map.Entry<Integer, Integer> attribute : new TreeMap<>(attributes).entrySet()) {
+      work.putInt(at, attribute.getKey()).putInt(at + 8, attribute.getValue());
+      at += 72;
+    }
+    work.position(at).put(packed.array(), 0, bytes);
     return work.array();
   }
 

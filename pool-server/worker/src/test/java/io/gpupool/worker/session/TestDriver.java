@@ -5,6 +5,8 @@ import io.gpupool.cuda.Backend;
 import io.gpupool.cuda.LibCuda;
 import io.gpupool.cuda.NvidiaBackend;
 import io.gpupool.worker.TestLibrary;
+import java.io.IOException;
+import java.io.UncheckedIOException;
 import java.nio.file.Path;
 
 /** The real-driver backend on the test driver, which is built from {@code src/test/c}. */
@@ -16,7 +18,11 @@ public final class TestDriver {
   /** The backend; skips the test where there is no gcc. */
   static synchronized Backend backend() {
     if (backend == null) {
-      LibCuda.open(library().toString());
+      try {
+        LibCuda.open(library().toString());
+      } catch (IOException e) {
+        throw new UncheckedIOException(e);
+      }
       backend = new NvidiaBackend();
     }
     return backend;

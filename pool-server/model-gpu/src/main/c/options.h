@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: Apache-2.0
+// What GPUPOOL_MODEL says of the modelled cards: gpus=2,mem=8Gi,context=400Mi,...
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+
+enum { MAX_CARDS = 16, NAME_BYTES = 64 };
+
+struct options {
+  char name[NAME_BYTES];       // name=: processes that say the same share their cards
+  uint32_t gpus;               // gpus=
+  uint32_t version;            // version=: of CUDA, as cuDriverGetVersion tells it
+  uint32_t init;               // init=: what cuInit answers
+  uint32_t multiprocessors;    // sm=
+  uint32_t queue;              // queue=: operations of a stream that a launch does not wait for
+  uint64_t memoryBytes;        // mem=
+  uint64_t contextBytes;       // context=: of the card's memory, for each context of a process
+  uint64_t codeBytes;          // code=: the same, for each function that is loaded
+  uint64_t sliceNanos;         // slice=: after so long a process gives the card to another one
+  uint64_t switchNanos;        // switch=: which takes so long
+  uint64_t copyBytesPerSecond; // copy=: between host and card, in each direction
+  uint64_t fillBytesPerSecond; // fill=: of fills and copies on the card
+};
+
+/** Those of this process. */
+extern struct options options;
+
+/**
+ * Reads them; what is not said is as usual.
+ *
+ * @return NULL, or what cannot be understood
+ */
+const char *options_read(const char *text);
