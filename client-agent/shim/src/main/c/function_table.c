@@ -34,11 +34,15 @@ static bool grow(struct function_table *table) {
   return true;
 }
 
-struct function_info *table_find(const struct function_table *table, const char *name) {
+static struct function_info *find(const struct function_table *table, const char *name, uint64_t bytes) {
   if (!table->bucketCount) return NULL;
-  struct function_info *info = table->buckets[hash(name, strlen(name)) % table->bucketCount];
-  while (info && strcmp(info->name, name) != 0) info = info->next;
+  struct function_info *info = table->buckets[hash(name, bytes) % table->bucketCount];
+  while (info && (strncmp(info->name, name, bytes) != 0 || info->name[bytes])) info = info->next;
   return info;
+}
+
+struct function_info *table_find(const struct function_table *table, const char *name) {
+  return find(table, name, strlen(name));
 }
 
 /** Copies the parameters; false if they do not make sense. */
@@ -76,8 +80,9 @@ struct function_info *table_add(struct function_table *table, const char *name, 
   return info;
 }
 
-bool table_parse(struct function_table *table, const uint8_t *bytes, uint64_t length) {
+bool table_parse(struct function_table *table, const uint8_t *bytes, uint64_t length, uint32_t *entries) {
   uint64_t at = 0;
+  *entries = 0;
   while (at < length) {
     uint32_t head[2];
     if (length - at < sizeof head) return false;
@@ -87,10 +92,12 @@ bool table_parse(struct function_table *table, const uint8_t *bytes, uint64_t le
     uint64_t parameterBytes = (uint64_t)head[1] * sizeof(struct parameter);
     if (nameBytes > length - at || parameterBytes > length - at - nameBytes) return false;
     const char *name = (const char *)bytes + at;
-    if (!table_add(table, name, head[0], bytes + at + nameBytes, head[1])) return false;
+    if (!find(table, name, head[0]) && !table_add(table, name, head[0], bytes + at + nameBytes, head[1])) {
+      return false;
+    }
     at += nameBytes + parameterBytes;
+    ++*entries;
   }
-  table->complete = length > 0;
   return true;
 }
 

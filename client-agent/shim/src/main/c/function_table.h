@@ -28,8 +28,11 @@ struct function_table {
   struct function_info **buckets;
 };
 
-/** Takes in what moduleLoad answered; false if that is not well-formed or there is no memory. */
-bool table_parse(struct function_table *table, const uint8_t *bytes, uint64_t length);
+/**
+ * Takes in the functions of a list, as moduleLoad answers it, that are not there yet, and says how many it
+ * has; false if it is not well-formed or there is no memory.
+ */
+bool table_parse(struct function_table *table, const uint8_t *bytes, uint64_t length, uint32_t *entries);
 
 struct function_info *table_find(const struct function_table *table, const char *name);
 

@@ -244,6 +244,7 @@ CUresult shim_cuLibraryGetKernelCount(unsigned int *count, CUlibrary lib) {
   if (!library) return CUDA_ERROR_INVALID_HANDLE;
   if (!count) return CUDA_ERROR_INVALID_VALUE;
   CUresult result = look_into(library, &module);
+  if (!result) result = module_list(module);
   if (!result) *count = library->table.count;
   return result;
 }
@@ -255,6 +256,7 @@ CUresult shim_cuLibraryEnumerateKernels(CUkernel *kernels, unsigned int numKerne
   if (!library) return CUDA_ERROR_INVALID_HANDLE;
   if (!kernels || !numKernels) return CUDA_ERROR_INVALID_VALUE;
   CUresult result = look_into(library, &module);
+  if (!result) result = module_list(module);
   for (uint32_t i = 0; !result && i < numKernels && i < library->table.count; i++) {
     struct kernel *kernel;
     result = kernel_of(library, library->table.infos[i], &kernel);

@@ -29,8 +29,12 @@ CUresult module_make(struct context *context, uint32_t image, const struct jit *
                              jit->count * sizeof(struct jit_value), &info, &error, &list,
                              &payload));
   jit_report(jit, info.data, info.length, error.data, error.length);
-  if (!result && !table->complete && !table_parse(table, list.data, list.length)) {
-    result = session_malformed("a list of functions that is none");
+  if (!result && !table->complete) {
+    uint32_t listed;
+    if (!table_parse(table, list.data, list.length, &listed)) {
+      result = session_malformed("a list of functions that is none");
+    }
+    table->complete = listed > 0;
   }
   free(payload);
   module->context = context;
@@ -127,6 +131,38 @@ static CUresult ask_for(struct module *module, const char *name, struct function
     arena_publish(&functions, function);
     arena_give(&functions, function);
   }
+  return result;
+}
+
+/** Asks for a part of the list of all functions; the table is locked. */
+static CUresult ask_for_part(struct module *module, uint32_t first, uint64_t *count, uint32_t *listed) {
+  struct variable list = {.capacity = MAX_LIST_BYTES};
+  void *payload;
+  CUresult result = context_result(
+      module->context,
+      op_moduleListFunctions(module->context->number, module->slot.number, first, &list, &payload));
+  if (!result && (list.length < sizeof *count ||
+                  !table_parse(module->table, list.data + sizeof *count, list.length - sizeof *count, listed))) {
+    result = session_malformed("a list of functions that is none");
+  }
+  if (!result) memcpy(count, list.data, sizeof *count);
+  free(payload);
+  return result;
+}
+
+CUresult module_list(struct module *module) {
+  CUresult result = CUDA_SUCCESS;
+  uint32_t first = 0, listed = 1;
+  uint64_t count = 1;
+  lock_take(&module->table->lock);
+  if (!module->table->complete) {
+    while (!result && listed && first < count) {
+      result = ask_for_part(module, first, &count, &listed);
+      first += listed;
+    }
+    module->table->complete = !result && first >= count;
+  }
+  lock_release(&module->table->lock);
   return result;
 }
 
@@ -260,8 +296,9 @@ CUresult shim_cuModuleGetFunctionCount(unsigned int *count, CUmodule mod) {
   struct module *module = arena_find(&modules, mod);
   if (!module) return CUDA_ERROR_INVALID_HANDLE;
   if (!count) return CUDA_ERROR_INVALID_VALUE;
-  *count = module->table->count;
-  return CUDA_SUCCESS;
+  CUresult result = module_list(module);
+  if (!result) *count = module->table->count;
+  return result;
 }
 
 CUresult shim_cuModuleEnumerateFunctions(CUfunction *functions, unsigned int numFunctions,
@@ -269,9 +306,11 @@ CUresult shim_cuModuleEnumerateFunctions(CUfunction *functions, unsigned int num
   struct module *module = arena_find(&modules, mod);
   if (!module) return CUDA_ERROR_INVALID_HANDLE;
   if (!functions || !numFunctions) return CUDA_ERROR_INVALID_VALUE;
+  CUresult result = module_list(module);
+  if (result) return result;
   for (uint32_t i = 0; i < numFunctions && i < module->table->count; i++) {
     struct function *function;
-    CUresult result = module_function(module, module->table->infos[i], &function);
+    result = module_function(module, module->table->infos[i], &function);
     if (result) return result;
     functions[i] = (CUfunction)(void *)function;
   }

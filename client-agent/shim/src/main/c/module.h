@@ -41,6 +41,9 @@ CUresult module_make(struct context *context, uint32_t image, const struct jit *
 /** Ends a module and its functions; sent to the worker unless its context is gone. */
 CUresult module_end(struct module *module, bool send);
 
+/** Has the table list all functions of the module: those of a driver are asked for one by one until then. */
+CUresult module_list(struct module *module);
+
 /** What is known of a function by name; asks the worker if its list was not complete. */
 CUresult module_info(struct module *module, const char *name, struct function_info **info);
 

@@ -11,7 +11,8 @@
  *   global NAME BYTES
  *
  * TESTCUDA_DEVICES (2) and TESTCUDA_MEMORY_MIB (1024) in the environment set the devices, TESTCUDA_INIT
- * what cuInit answers. The devices' names tell what CUDA_VISIBLE_DEVICES and CUDA_MPS_ACTIVE_THREAD_PERCENTAGE said of them.
+ * what cuInit answers. The devices' names tell what CUDA_VISIBLE_DEVICES and CUDA_MPS_ACTIVE_THREAD_PERCENTAGE said of them, and
+ * CUDA_DEVICE_MAX_CONNECTIONS when cuInit was called.
  */
 #define _GNU_SOURCE
 #include <pthread.h>
@@ -78,6 +79,7 @@ struct function {
   char name[64];
   int parameter_count;
   size_t sizes[MAX_PARAMETERS];
+  int loaded; /* its code is on the device: somebody asked for what the driver knows from the code, or launched it */
 };
 
 struct global {
@@ -88,7 +90,7 @@ struct global {
 
 struct module {
   int function_count, global_count;
-  struct function functions[64];
+  struct function *functions;
   struct global globals[16];
 };
 
@@ -103,6 +105,7 @@ struct allocation {
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static pthread_cond_t changed = PTHREAD_COND_INITIALIZER;
 static int initialized;
+static char connections[8]; /* CUDA_DEVICE_MAX_CONNECTIONS at cuInit */
 static struct context *primary[MAX_DEVICES];
 static int retained[MAX_DEVICES];
 static size_t used[MAX_DEVICES];
@@ -114,6 +117,15 @@ static __thread int in_host_function;
 static uint64_t calls;
 
 uint64_t testcudaCalls(void) { return __atomic_load_n(&calls, __ATOMIC_RELAXED); }
+
+/* Functions with their code on the device, of all modules that were ever loaded. */
+static uint64_t loaded_functions;
+
+uint64_t testcudaLoadedFunctions(void) { return __atomic_load_n(&loaded_functions, __ATOMIC_RELAXED); }
+
+static void load_function(struct function *f) {
+  if (!__atomic_exchange_n(&f->loaded, 1, __ATOMIC_RELAXED)) __atomic_add_fetch(&loaded_functions, 1, __ATOMIC_RELAXED);
+}
 
 static void count_call(void) { __atomic_add_fetch(&calls, 1, __ATOMIC_RELAXED); }
 
@@ -173,6 +185,8 @@ Result cuInit(unsigned flags) {
   }
   if (result && atoi(result)) return (Result)atoi(result);
   initialized = 1;
+  if (getenv("CUDA_DEVICE_MAX_CONNECTIONS"))
+    snprintf(connections, sizeof connections, "%s", getenv("CUDA_DEVICE_MAX_CONNECTIONS"));
   return flags ? INVALID_VALUE : SUCCESS;
 }
 
@@ -205,6 +219,10 @@ Result cuDeviceGetName(char *name, int length, int device) {
   if (threads) {
     size_t end = strlen(name);
     snprintf(name + end, (size_t)length - end, ", %s %% of threads", threads);
+  }
+  if (*connections) {
+    size_t end = strlen(name);
+    snprintf(name + end, (size_t)length - end, ", %s connections", connections);
   }
   return SUCCESS;
 }
@@ -388,7 +406,7 @@ static Result await(struct dependency point, struct context *context) {
 
 Result cuStreamSynchronize(struct stream *handle) {
   Result result = usable();
-  if (result) return result;
+  if (result && !(current && current->fault == result)) return result;
   pthread_mutex_lock(&lock);
   struct dependency point = end_of(stream_of(handle));
   pthread_mutex_unlock(&lock);
@@ -470,7 +488,14 @@ Result cuEventRecord(struct event *event, struct stream *handle) {
 }
 
 Result cuEventQuery(struct event *event) { return query(event->point, event->context); }
-Result cuEventSynchronize(struct event *event) { return await(event->point, event->context); }
+
+/* Prints nothing for an event that is reached already. */
+Result cuEventSynchronize(struct event *event) {
+  pthread_mutex_lock(&lock);
+  int done = is_done(event->point);
+  pthread_mutex_unlock(&lock);
+  return done ? event->context->fault : await(event->point, event->context);
+}
 
 Result cuEventElapsedTime(float *milliseconds, struct event *start, struct event *end) {
   if (!start->point.stream || !end->point.stream) return INVALID_HANDLE;
@@ -1105,17 +1130,43 @@ static const char *link_binaries(const struct wrapper *wrapper, char *text) {
   return text;
 }
 
+/* With room for as many functions as the image has such words. */
+static struct module *new_module(const char *image, const char *word) {
+  struct module *module = calloc(1, sizeof *module);
+  size_t count = 1;
+  for (const char *at = image; (at = strstr(at, word)); at++) count++;
+  module->functions = calloc(count, sizeof *module->functions);
+  return module;
+}
+
+/* PTX, of which the kernels' names matter; they have no parameters. */
+static struct module *load_ptx(const char *image) {
+  static const char entry[] = ".entry ";
+  struct module *module = new_module(image, entry);
+  for (const char *at = image; (at = strstr(at, entry));) {
+    struct function *f = &module->functions[module->function_count++];
+    at += sizeof entry - 1;
+    f->module = module;
+    snprintf(f->name, sizeof f->name, "%.*s", (int)strcspn(at, "( \n"), at);
+  }
+  return module;
+}
+
 Result cuModuleLoadDataEx(struct module **out, const char *image, unsigned count, int *keys, void **values) {
   count_call();
   Result result = usable();
   char linked[4096];
   if (result) return result;
   if (*(const uint32_t *)image == 0x466243B1) image = link_binaries((const struct wrapper *)image, linked);
+  if (!strncmp(image, ".version", 8)) {
+    *out = load_ptx(image);
+    return SUCCESS;
+  }
   if (strncmp(image, "testcuda\n", 9)) {
     say(count, keys, values, 5, "not an image of the test driver");
     return INVALID_IMAGE;
   }
-  struct module *module = calloc(1, sizeof *module);
+  struct module *module = new_module(image, "kernel ");
   char *text = strdup(image + 9), *rest = text, *line;
   while ((line = strsep(&rest, "\n"))) {
     char *words = line, *kind = strsep(&words, " "), *name = strsep(&words, " "), *word;
@@ -1140,6 +1191,7 @@ Result cuModuleLoadDataEx(struct module **out, const char *image, unsigned count
 
 Result cuModuleUnload(struct module *module) {
   for (int i = 0; i < module->global_count; i++) cuMemFree_v2(module->globals[i].address);
+  free(module->functions);
   free(module);
   return SUCCESS;
 }
@@ -1176,6 +1228,7 @@ Result cuModuleGetGlobal_v2(Address *address, size_t *size, struct module *modul
 Result cuFuncGetName(const char **name, struct function *f) { *name = f->name; return SUCCESS; }
 
 Result cuFuncGetParamInfo(struct function *f, size_t index, size_t *offset, size_t *size) {
+  load_function(f);
   if (index >= (size_t)f->parameter_count) return INVALID_VALUE;
   *offset = 0;
   for (size_t i = 0; i <= index; i++) {
@@ -1187,7 +1240,7 @@ Result cuFuncGetParamInfo(struct function *f, size_t index, size_t *offset, size
 }
 
 Result cuFuncGetAttribute(int *value, int attribute, struct function *f) {
-  (void)f;
+  load_function(f);
   *value = 1000 + attribute;
   return usable();
 }
@@ -1247,6 +1300,7 @@ Result cuLaunchKernel(struct function *f, unsigned gx, unsigned gy, unsigned gz,
   if (!gx || !gy || !gz || !bx || !by || !bz || bx * by * bz > 1024) return INVALID_VALUE;
   if (parameters || !extra || extra[0] != (void *)1 || extra[2] != (void *)2) return INVALID_VALUE;
   size_t size = *(size_t *)extra[3];
+  load_function(f);
   struct op *op = new_op(run_kernel);
   op->f = f;
   op->user = calloc(1, size + 32);

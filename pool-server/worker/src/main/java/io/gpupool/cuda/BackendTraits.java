@@ -93,6 +93,14 @@ public interface BackendTraits {
   default void nameSession(String name) {}
 
   /**
+   * Whether a module's functions can be listed for nothing. A driver may load the code of each
+   * function that it is asked about, however few of them the program launches.
+   */
+  default boolean listsFunctions() {
+    return false;
+  }
+
+  /**
    * Device memory that the variables of a loaded module occupy, to be counted as allocated; -1 if
    * the backend cannot tell, so that each variable is counted when its address is asked for.
    */

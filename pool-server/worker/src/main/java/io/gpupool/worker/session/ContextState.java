@@ -36,6 +36,8 @@ final class ContextState {
   final List<ContextState> greens = new ArrayList<>();
 
   final EventPool events;
+  final StreamPool spareStreams;
+  final PrintBuffer printed;
   final Staging staging;
 
   /** Waiting threads that may be inside a call on an event of this context. */
@@ -57,7 +59,9 @@ final class ContextState {
     this.primary = primary;
     home = this;
     green = 0;
+    printed = new PrintBuffer(backend);
     events = new EventPool(backend);
+    spareStreams = new StreamPool(backend);
     staging = new Staging(backend);
   }
 
@@ -70,7 +74,9 @@ final class ContextState {
     gpu = home.gpu;
     device = home.device;
     primary = false;
+    printed = home.printed;
     events = new EventPool(backend);
+    spareStreams = new StreamPool(backend);
     staging = new Staging(backend);
   }
 

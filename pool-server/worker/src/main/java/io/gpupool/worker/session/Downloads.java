@@ -209,7 +209,7 @@ final class Downloads implements DownloadOps {
       }
       state.answers.lock();
       try {
-        state.waits.completeCopies();
+        state.waits.completeCopies(context);
         state.answers.reply(tag, result);
         state.answers.flush();
       } finally {

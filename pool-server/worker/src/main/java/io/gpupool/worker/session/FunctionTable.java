@@ -9,10 +9,11 @@ import java.nio.ByteBuffer;
 import java.nio.ByteOrder;
 import java.nio.charset.StandardCharsets;
 import java.util.Arrays;
+import java.util.OptionalInt;
 
 /** Asks a backend for the functions of a module and their parameters, in the wire's layout. */
 final class FunctionTable {
-  private static final int MAX_FUNCTIONS = 1024;
+  private static final int MAX_FUNCTIONS = 1 << 20;
   private static final int MAX_PARAMETERS = 4096;
   private static final int MAX_NAME_BYTES = 64 << 10;
 
@@ -29,41 +30,38 @@ final class FunctionTable {
     this.out = out;
   }
 
-  /** Whether the backend can tell the parameters of functions. */
-  boolean isSupported(long module) {
-    return backend.cuModuleGetFunctionCount(out, module) != Backend.NOT_SUPPORTED;
+  /** How many functions a module has, if the backend can tell. */
+  OptionalInt count(long module) {
+    Memory.putLong(out, 0);
+    return backend.cuModuleGetFunctionCount(out, module) == 0
+        ? OptionalInt.of(Math.clamp(Memory.getInt(out), 0, MAX_FUNCTIONS))
+        : OptionalInt.empty();
   }
 
-  /** All functions; empty if they are too many to list. */
-  byte[] ofModule(long module, long limitBytes) {
-    Memory.putLong(out, 0);
-    if (backend.cuModuleGetFunctionCount(out, module) != 0) {
-      return new byte[0];
-    }
-    int count = Memory.getInt(out);
-    if (count <= 0 || count > MAX_FUNCTIONS) {
-      return new byte[0];
-    }
+  /** The functions from a number on, as many as have room; none if the backend cannot list them. */
+  byte[] list(long module, int first, long limitBytes) {
+    int count = count(module).orElse(0);
+    ByteArrayOutputStream table = new ByteArrayOutputStream(256);
     try (Arena arena = Arena.ofConfined()) {
-      long functions = arena.allocate(8L * count, 8).address();
-      if (backend.cuModuleEnumerateFunctions(functions, count, module) != 0) {
-        return new byte[0];
+      long functions = arena.allocate(8L * Math.max(1, count), 8).address();
+      boolean listed =
+          first < count && backend.cuModuleEnumerateFunctions(functions, count, module) == 0;
+      for (int i = first; listed && i < count; i++) {
+        byte[] entry = entry(Memory.getLong(functions + 8L * i));
+        listed = entry.length > 0 && table.size() + entry.length <= limitBytes;
+        table.write(entry, 0, listed ? entry.length : 0);
       }
-      ByteArrayOutputStream table = new ByteArrayOutputStream(256);
-      for (int i = 0; i < count; i++) {
-        long function = Memory.getLong(functions + 8L * i);
-        Memory.putLong(out, 0);
-        if (backend.cuFuncGetName(out, function) != 0 || Memory.getLong(out) == 0) {
-          return new byte[0];
-        }
-        String name = Memory.text(Memory.getLong(out), MAX_NAME_BYTES);
-        table.writeBytes(entry(name, parameters(function)));
-        if (table.size() > limitBytes) {
-          return new byte[0];
-        }
-      }
-      return table.toByteArray();
     }
+    return table.toByteArray();
+  }
+
+  /** One function; empty if the backend does not tell its name. */
+  private byte[] entry(long function) {
+    Memory.putLong(out, 0);
+    if (backend.cuFuncGetName(out, function) != 0 || Memory.getLong(out) == 0) {
+      return new byte[0];
+    }
+    return entry(Memory.text(Memory.getLong(out), MAX_NAME_BYTES), parameters(function));
   }
 
   /** One function: its name, and its parameters as {@link #parameters} gives them. */
@@ -75,6 +73,11 @@ final class FunctionTable {
     entry.putInt(encoded.length).putInt(parameters.length / 8).put(encoded);
     entry.position(8 + Frames.padded(encoded.length)).put(parameters);
     return entry.array();
+  }
+
+  /** Whether the backend can tell the parameters of functions. */
+  boolean tellsParameters(long function) {
+    return backend.cuFuncGetParamInfo(function, 0, out, out + 8) != Backend.NOT_SUPPORTED;
   }
 
   /** The parameters of a function: {@code u32 offset, u32 size} each. */

@@ -155,10 +155,11 @@ final class HostCallbacks implements CallbackOps {
       return;
     }
     sender.execute(() -> {
+      state.backend.cuCtxSetCurrent(call.context.handle);
       state.answers.lock();
       try {
         // The program's function may read what copies before it have brought.
-        state.waits.completeCopies();
+        state.waits.completeCopies(call.context);
         state.answers.callback(callback, status);
         state.answers.flush();
       } finally {

@@ -10,11 +10,16 @@ import java.lang.foreign.MemorySegment;
 import java.nio.ByteBuffer;
 import java.nio.ByteOrder;
 import java.util.LinkedHashMap;
+import java.util.List;
 import java.util.Map;
 import java.util.Optional;
 
-/** The kernels of an image as the image itself tells them, for drivers that do not: before 12.4. */
+/**
+ * The kernels of an image as the image itself tells them: drivers before 12.4 do not, and later
+ * ones may load a kernel's code to tell.
+ */
 final class ImageKernels {
+  private Optional<String> problem = Optional.empty();
   private final Map<String, byte[]> parameters = new LinkedHashMap<>();
 
   /** Reads an image; one that cannot be read tells of no kernels. */
@@ -29,9 +34,14 @@ final class ImageKernels {
         kernels.add(kernel);
       }
     } catch (GpuException e) {
-      System.err.println("gpupool worker: cannot list the kernels of an image: " + e.getMessage());
+      kernels.problem = Optional.of(String.valueOf(e.getMessage()));
     }
     return kernels;
+  }
+
+  /** Why the image tells of no kernels. */
+  Optional<String> problem() {
+    return problem;
   }
 
   /** A kernel's parameters: {@code u32 offset, u32 size} each. */
@@ -39,11 +49,22 @@ final class ImageKernels {
     return Optional.ofNullable(parameters.get(kernel));
   }
 
-  /** All kernels, in the layout of {@code moduleLoad}; empty if that is too long. */
-  byte[] table(long limitBytes) {
+  int count() {
+    return parameters.size();
+  }
+
+  /** The kernels from a number on, in the layout of {@code moduleLoad}, as many as have room. */
+  byte[] list(int first, long limitBytes) {
     ByteArrayOutputStream table = new ByteArrayOutputStream();
-    parameters.forEach((name, list) -> table.writeBytes(FunctionTable.entry(name, list)));
-    return table.size() <= limitBytes ? table.toByteArray() : new byte[0];
+    List<String> names = List.copyOf(parameters.keySet());
+    for (int i = first; i < names.size(); i++) {
+      byte[] entry = FunctionTable.entry(names.get(i), parameters.get(names.get(i)));
+      if (table.size() + entry.length > limitBytes) {
+        break;
+      }
+      table.writeBytes(entry);
+    }
+    return table.toByteArray();
   }
 
   private void add(KernelInfo kernel) {

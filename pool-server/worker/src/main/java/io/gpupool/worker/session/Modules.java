@@ -35,8 +35,7 @@ final class Modules implements ModuleOps {
     final ContextState context;
     final int number;
 
-    /** What the image tells, where the backend does not. */
-    final Optional<ImageKernels> kernels;
+    final ModuleFunctions functions;
 
     /** Variables that were counted when they were asked for. */
     final Set<Long> countedGlobals = new HashSet<>();
@@ -46,11 +45,10 @@ final class Modules implements ModuleOps {
 
     long countedBytes;
 
-    LoadedModule(
-        ContextState context, int number, Optional<ImageKernels> kernels, long countedBytes) {
+    LoadedModule(ContextState context, int number, ModuleFunctions functions, long countedBytes) {
       this.context = context;
       this.number = number;
-      this.kernels = kernels;
+      this.functions = functions;
       this.countedBytes = countedBytes;
     }
   }
@@ -93,18 +91,17 @@ final class Modules implements ModuleOps {
       long handle = Memory.getLong(out);
       byte[] functions = new byte[0];
       if (result == 0) {
-        FunctionTable table = new FunctionTable(state.backend, out);
         Optional<ImageKernels> kernels =
-            table.isSupported(handle)
+            state.backend.listsFunctions()
                 ? Optional.empty()
                 : Optional.of(readKernels(address, images.lengthBytes(image)));
-        result = register(module, handle, kernels);
+        if (state.waits.driverPrints()) {
+          state.current.printed.open();
+        }
+        ModuleFunctions told = ModuleFunctions.of(state.backend, out, handle, kernels);
+        result = register(module, handle, told);
         if (result == 0 && functionsCapacity > 0) {
-          long limitBytes = Math.min(functionsCapacity, MAX_TABLE_BYTES);
-          functions =
-              kernels.isPresent()
-                  ? kernels.get().table(limitBytes)
-                  : table.ofModule(handle, limitBytes);
+          functions = told.all(Math.min(functionsCapacity, MAX_TABLE_BYTES));
         }
       }
       Payload payload =
@@ -180,23 +177,34 @@ final class Modules implements ModuleOps {
     byte[] parameters = new byte[0];
     if (parametersCapacity > 0) {
       LoadedModule owner = (LoadedModule) state.modules.owner(module);
-      if (owner.kernels.isPresent()) {
-        Optional<byte[]> told = owner.kernels.get().parameters(text(name, nameBytes));
-        if (told.isEmpty()) {
-          // To guess would be to launch with wrong parameters.
-          state.functions.remove(function);
-          state.reply(tag, CudaResult.NOT_SUPPORTED);
-          return;
-        }
-        parameters = told.get();
-      } else {
-        parameters =
-            new FunctionTable(state.backend, state.out()).parameters(state.functions.get(function));
+      Optional<byte[]> told =
+          owner.functions.parameters(text(name, nameBytes), state.functions.get(function));
+      if (told.isEmpty()) {
+        // To guess would be to launch with wrong parameters.
+        state.functions.remove(function);
+        state.reply(tag, CudaResult.NOT_SUPPORTED);
+        return;
       }
+      parameters = told.get();
     }
     try (Arena arena = Arena.ofConfined()) {
       Payload payload = new Payload(arena, parameters.length + 16);
       payload.variable(parametersCapacity > 0, parameters);
+      state.reply(tag, 0, payload.address(), payload.lengthBytes());
+    }
+  }
+
+  @Override
+  public void moduleListFunctions(int tag, int module, int first, long functionsCapacity) {
+    if (state.modules.get(module) == SessionServices.NO_HANDLE || first < 0) {
+      state.reply(tag, first < 0 ? CudaResult.INVALID_VALUE : CudaResult.INVALID_HANDLE);
+      return;
+    }
+    LoadedModule owner = (LoadedModule) state.modules.owner(module);
+    byte[] functions = owner.functions.from(first, Math.min(functionsCapacity, MAX_TABLE_BYTES));
+    try (Arena arena = Arena.ofConfined()) {
+      Payload payload = new Payload(arena, functions.length + 16);
+      payload.variable(functionsCapacity >= functions.length, functions);
       state.reply(tag, 0, payload.address(), payload.lengthBytes());
     }
   }
@@ -264,7 +272,7 @@ final class Modules implements ModuleOps {
   }
 
   /** Counts what a module's variables and its kernels' heap occupy, and gives it its number. */
-  private int register(int module, long handle, Optional<ImageKernels> kernels) {
+  private int register(int module, long handle, ModuleFunctions functions) {
     long bytes = Math.max(0, state.backend.moduleBytes(handle));
     if (!state.quota.reserve(state.current.gpu, bytes)) {
       state.backend.cuModuleUnload(handle);
@@ -275,7 +283,7 @@ final class Modules implements ModuleOps {
       state.backend.cuModuleUnload(handle);
       return CudaResult.OUT_OF_MEMORY;
     }
-    LoadedModule owner = new LoadedModule(state.current, module, kernels, bytes);
+    LoadedModule owner = new LoadedModule(state.current, module, functions, bytes);
     state.modules.put(module, handle, owner);
     loaded.add(owner);
     return CudaResult.SUCCESS;

@@ -2,8 +2,6 @@
 package io.gpupool.worker.session;
 
 import io.gpupool.cuda.Backend;
-import io.gpupool.worker.os.Memory;
-import java.lang.foreign.Arena;
 
 /**
  * Reads a long range of device memory that nothing in a stream is to change, in pieces of at most
@@ -11,8 +9,6 @@ import java.lang.foreign.Arena;
  * staging blocks. The context is current in the calling thread, which waits.
  */
 final class PieceReader {
-  private static final int NON_BLOCKING = 1;
-
   private final Backend backend;
   private final OwnedMemory owned;
   private final ContextState context;
@@ -50,18 +46,14 @@ final class PieceReader {
   }
 
   private int staged(long source, long lengthBytes, Taker taker) {
-    try (Arena arena = Arena.ofConfined()) {
-      long out = arena.allocate(8, 8).address();
-      int result = backend.cuStreamCreateWithPriority(out, NON_BLOCKING, 0);
-      if (result != 0) {
-        return result;
-      }
-      long stream = Memory.getLong(out);
-      try (PieceRing ring = new PieceRing(backend, owned, context, stream)) {
-        return staged(source, lengthBytes, taker, ring);
-      } finally {
-        backend.cuStreamDestroy_v2(stream);
-      }
+    long stream = context.spareStreams.take();
+    if (stream < 0) {
+      return (int) -stream;
+    }
+    try (PieceRing ring = new PieceRing(backend, owned, context, stream)) {
+      return staged(source, lengthBytes, taker, ring);
+    } finally {
+      context.spareStreams.give(stream);
     }
   }
 

@@ -2,9 +2,7 @@
 package io.gpupool.worker.session;
 
 import io.gpupool.cuda.Backend;
-import io.gpupool.worker.os.Memory;
 import io.gpupool.worker.os.Posix;
-import java.lang.foreign.Arena;
 
 /**
  * Writes a long range of device memory while its stream stands still, in pieces of at most {@link
@@ -12,7 +10,6 @@ import java.lang.foreign.Arena;
  * that, else through two blocks. One thread uses it.
  */
 final class PieceWriter {
-  private static final int NON_BLOCKING = 1;
   private static final int BLOCKS = 2;
 
   private final Backend backend;
@@ -57,7 +54,9 @@ final class PieceWriter {
       return;
     }
     if (stream == 0 && result == 0) {
-      makeStream();
+      long taken = context.spareStreams.take();
+      note(taken > 0 ? 0 : (int) -taken);
+      stream = Math.max(0, taken);
     }
     if (result == 0) {
       note(
@@ -82,7 +81,7 @@ final class PieceWriter {
     backend.cuCtxSetCurrent(context.handle);
     if (stream != 0) {
       note(backend.cuStreamSynchronize(stream));
-      backend.cuStreamDestroy_v2(stream);
+      context.spareStreams.give(stream);
     }
     for (int i = 0; i < BLOCKS; i++) {
       if (blocks[i] != 0) {
@@ -93,14 +92,6 @@ final class PieceWriter {
       }
     }
     return result;
-  }
-
-  private void makeStream() {
-    try (Arena arena = Arena.ofConfined()) {
-      long out = arena.allocate(8, 8).address();
-      note(backend.cuStreamCreateWithPriority(out, NON_BLOCKING, 0));
-      stream = Memory.getLong(out);
-    }
   }
 
   private void note(int latest) {

@@ -116,7 +116,7 @@ final class SessionState {
     note(result);
     answers.lock();
     try {
-      waits.completeCopies();
+      waits.completeCopies(current);
       answers.reply(tag, result);
     } finally {
       answers.unlock();

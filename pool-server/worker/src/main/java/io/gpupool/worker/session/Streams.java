@@ -14,7 +14,6 @@ import java.util.function.IntSupplier;
 
 /** Streams, events and the calls that wait for them. Used by the session's thread alone. */
 final class Streams implements StreamOps {
-  private static final int NON_BLOCKING = 1;
 
   private final SessionState state;
   private long[] gathered = new long[8];
@@ -188,21 +187,18 @@ final class Streams implements StreamOps {
     if (eventHandle == SessionServices.NO_HANDLE) {
       return CudaResult.INVALID_HANDLE;
     }
-    long out = state.out();
-    int result = state.backend.cuStreamCreateWithPriority(out, NON_BLOCKING, 0);
-    if (result != 0) {
-      return result;
+    long joining = state.current.spareStreams.take();
+    if (joining < 0) {
+      return (int) -joining;
     }
-    long joining = Memory.getLong(out);
-    result = inEachPart(() -> join(joining, 0));
+    int result = inEachPart(() -> join(joining, 0));
     for (long handle : handlesOf(state.current)) {
       result = result == 0 ? join(joining, handle) : result;
     }
     if (result == 0) {
       result = state.backend.cuEventRecord(eventHandle, joining);
     }
-    // A destroyed stream still ends what is in it.
-    state.backend.cuStreamDestroy_v2(joining);
+    state.current.spareStreams.give(joining);
     return result;
   }
 
@@ -283,15 +279,12 @@ final class Streams implements StreamOps {
     ContextState context = (ContextState) state.events.owner(event);
     Backend backend = state.backend;
     backend.cuCtxSetCurrent(context.handle);
-    long out = state.out();
-    result = backend.cuStreamCreateWithPriority(out, NON_BLOCKING, 0);
-    long own = -result;
-    if (result == 0) {
-      long stream = Memory.getLong(out);
+    long stream = context.spareStreams.take();
+    long own = stream;
+    if (stream > 0) {
       result = backend.cuStreamWaitEvent(stream, handle, 0);
       own = result == 0 ? mark(context, stream) : -result;
-      // A destroyed stream still ends what is in it.
-      backend.cuStreamDestroy_v2(stream);
+      context.spareStreams.give(stream);
     }
     backend.cuCtxSetCurrent(state.current.handle);
     if (own < 0) {

@@ -25,7 +25,6 @@ import java.util.function.Consumer;
  * comes in the threads that read the connections.
  */
 final class Tickets implements TicketOps, PeerListener {
-  private static final int NON_BLOCKING = 1;
   private static final int MAX_TEXT_BYTES = 1024;
   private static final int MAX_ANNOUNCED = 1 << 20;
   private static final int PARTS_OF_PEER = 3;
@@ -112,16 +111,14 @@ final class Tickets implements TicketOps, PeerListener {
     ContextState before = state.current;
     backend.cuCtxSetCurrent(context.handle);
     state.current = context;
-    long out = state.out();
-    result = backend.cuStreamCreateWithPriority(out, NON_BLOCKING, 0);
-    if (result == 0) {
-      long stream = Memory.getLong(out);
+    long stream = context.spareStreams.take();
+    result = stream > 0 ? 0 : (int) -stream;
+    if (stream > 0) {
       result = backend.cuStreamWaitEvent(stream, handle, 0);
       if (result == 0) {
         result = gates.mark(stream, () -> send(link, ticket));
       }
-      // A destroyed stream still ends what is in it.
-      backend.cuStreamDestroy_v2(stream);
+      context.spareStreams.give(stream);
     }
     state.current = before;
     backend.cuCtxSetCurrent(before.handle);

@@ -77,13 +77,23 @@ final class Waits {
     }
   }
 
-  /** To be called before answering that something is complete, with the lock held until then. */
-  void completeCopies() {
+  /**
+   * To be called before answering that something of a context is complete, with the lock held until
+   * then.
+   */
+  void completeCopies(ContextState context) {
     if (count > 0) {
       answerCompleteCopies();
       sweep();
     }
-    driverOutput.ifPresent(Runnable::run);
+    sendPrinted(context);
+  }
+
+  private void sendPrinted(ContextState context) {
+    if (driverOutput.isPresent()) {
+      context.printed.flush();
+      driverOutput.get().run();
+    }
   }
 
   /** Gives every wait that has none yet a thread; the session's thread is about to block. */
@@ -192,7 +202,7 @@ final class Waits {
     wait.finished = true;
     if (wait.isFence()) {
       answerCompleteCopies();
-      driverOutput.ifPresent(Runnable::run);
+      sendPrinted(wait.context);
     }
     wait.answer();
   }

@@ -74,6 +74,11 @@ interface SoftModuleCalls extends SoftCalls {
   }
 
   @Override
+  default boolean listsFunctions() {
+    return true;
+  }
+
+  @Override
   default long moduleBytes(long module) {
     return state().handles().get(module, LoadedModule.class).module().occupiedBytes();
   }

@@ -88,12 +88,22 @@ class SessionTest extends SessionOnTestDriver {
   }
 
   @Test
-  void moduleLoad_listsFunctionsWithTheirParametersAndLogs() {
+  void moduleLoad_imageThatTheDriverAloneReads_tellsLogsAndNoFunctions() {
     Answer answer = session.load(IMAGE);
 
     assertThat(new String(answer.variable(0))).isEqualTo("loaded");
     assertThat(answer.variable(16)).isEmpty();
-    ByteBuffer table = ByteBuffer.wrap(answer.variable(24)).order(ByteOrder.LITTLE_ENDIAN);
+    assertThat(answer.variable(24)).isEmpty();
+  }
+
+  @Test
+  void moduleListFunctions_imageThatTheDriverAloneReads_tellsNamesAndParameters() {
+    session.load(IMAGE);
+
+    byte[] list = session.call(Ops.moduleListFunctions, 16, 0, 4096).variable(0);
+    ByteBuffer table = ByteBuffer.wrap(list).order(ByteOrder.LITTLE_ENDIAN);
+    assertThat(table.getLong())
+        .isEqualTo(IMAGE.lines().filter(l -> l.startsWith("kernel")).count());
     assertThat(table.getInt()).isEqualTo(4);
     assertThat(table.getInt()).isEqualTo(3);
     byte[] name = new byte[8];
