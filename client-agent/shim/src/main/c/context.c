@@ -10,6 +10,7 @@
 #include "managed.h"
 #include "memory.h"
 #include "mirror.h"
+#include "mirror_wait.h"
 #include "module.h"
 #include "ops.h"
 #include "shim.h"
@@ -434,7 +435,9 @@ CUresult shim_cuCtxSynchronize_v2(CUcontext ctx) {
   if (!result && captures_active()) result = capture_refuse_context(context);
   if (result) return result;
   uint64_t mark = mirror_mark();
+  bool waits = mirror_wait_begin();
   result = context_result(context, op_ctxSynchronize(context->number));
+  mirror_wait_end(waits);
   return result ? result : mirror_after(context, 0, mark);
 }
 

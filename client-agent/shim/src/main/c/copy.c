@@ -7,6 +7,7 @@
 #include "host.h"
 #include "memory.h"
 #include "mirror.h"
+#include "mirror_wait.h"
 #include "ops.h"
 #include "route.h"
 #include "shim.h"
@@ -51,7 +52,9 @@ CUresult copy_from_device(struct context *context, uint32_t stream, void *destin
   slot[3] = bytes;
   slot[4] = stream;
   uint64_t mark = mirror_mark();
+  bool waits = mirror_wait_begin();
   CUresult result = context_result(context, call_wait(&call));
+  mirror_wait_end(waits);
   if (!result) result = mirror_after(context, stream, mark);
   if (result) return result;
   if (call.receivedBytes != bytes) return session_malformed("less than was to be copied");

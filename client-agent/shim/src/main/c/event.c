@@ -5,6 +5,7 @@
 #include "context.h"
 #include "device.h"
 #include "mirror.h"
+#include "mirror_wait.h"
 #include "ops.h"
 #include "route.h"
 #include "shim.h"
@@ -154,7 +155,9 @@ CUresult shim_cuEventSynchronize(CUevent hEvent) {
   CUresult result = context_or_none(&context);
   if (!result) result = event_number(hEvent, &context, &event);
   if (result) return result;
+  bool waits = mirror_wait_begin();
   result = context_result(context, op_eventSynchronize(context->number, event));
+  mirror_wait_end(waits);
   return result ? result : reached(hEvent);
 }
 

@@ -15,6 +15,7 @@
 #include "mapped.h"
 #include "memory.h"
 #include "mirror.h"
+#include "mirror_wait.h"
 #include "module.h"
 #include "pool.h"
 #include "session.h"
@@ -41,6 +42,7 @@ static void forget(void) {
   devices_reset();
   memory_reset();
   mirrors_reset();
+  mirror_wait_reset();
   managed_reset();
   mapped_reset();
   place_reset();

@@ -28,6 +28,7 @@ struct mirror {
   // What both sides had when they last were the same: of mapped memory all of it, which tells what word
   // the host changed; of other memory the fingerprints of the blocks, 0 where it is not known.
   uint8_t *twin;
+  uint8_t *fetched;  // what the device had, while kernels run; NULL: it was not asked for yet
   uint64_t *prints;
   bool known;         // what the twin has, the device has had
   bool always;        // looked through at every launch
@@ -43,7 +44,7 @@ struct busy {
   uint32_t othersWaits;
 };
 
-uint32_t mirrorCount;
+uint32_t mirrorCount, mirrorTwinCount;
 
 static struct {
   struct lock lock;  // held while contents are made equal
@@ -59,7 +60,7 @@ uint64_t mirrors_now(void) { return __atomic_load_n(&all.clock, __ATOMIC_SEQ_CST
 void mirrors_reset(void) {
   // The parent's host memory stays as it is; what describes it is left alone, for malloc may be locked.
   memset(&all, 0, sizeof all);
-  mirrorCount = 0;
+  mirrorCount = mirrorTwinCount = 0;
 }
 
 static uint64_t blocks_of(const struct mirror *mirror) {
@@ -92,6 +93,13 @@ static CUresult own_stream(struct context *context, uint32_t *number) {
 static CUresult settle(struct context *context) {
   if (!context) return CUDA_SUCCESS;
   return context_result(context, op_streamSynchronize(context->number, context->mirrorStream));
+}
+
+/** Zeroed memory that costs nothing until it is used; NULL if there is none. */
+static uint8_t *twin_of(const struct mirror *mirror) {
+  void *memory = mmap(NULL, mirror->bytes, PROT_READ | PROT_WRITE,
+                      MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  return memory == MAP_FAILED ? NULL : memory;
 }
 
 // Host to device
@@ -234,9 +242,9 @@ struct fetch {
 static uint64_t list_bytes(const struct mirror *mirror) { return (blocks_of(mirror) + 7) / 8; }
 
 /** Asks for the blocks that the device changed; all is locked. */
-static void fetch_begin(struct fetch *fetch, struct mirror *mirror) {
+static void fetch_begin(struct fetch *fetch, struct mirror *mirror, uint8_t *to) {
   *fetch = (struct fetch){.mirror = mirror,
-                          .call = {.destination = mirror->host,
+                          .call = {.destination = to,
                                    .destinationBytes = mirror->bytes,
                                    .take = true}};
   struct link *link = link_of(mirror->context->number);
@@ -250,6 +258,36 @@ static void fetch_begin(struct fetch *fetch, struct mirror *mirror) {
   slot[4] = list_bytes(mirror);
   ring_post(link);
   fetch->sent = true;
+}
+
+static void copy_word(uint8_t *to, const uint8_t *from, uint64_t bytes) {
+  if (bytes == 2 * WORD_BYTES && (uintptr_t)to % bytes == 0) {
+    uint64_t value;
+    memcpy(&value, from, sizeof value);
+    __atomic_store_n((uint64_t *)(void *)to, value, __ATOMIC_RELEASE);
+  } else if (bytes == WORD_BYTES && (uintptr_t)to % bytes == 0) {
+    uint32_t value;
+    memcpy(&value, from, sizeof value);
+    __atomic_store_n((uint32_t *)(void *)to, value, __ATOMIC_RELEASE);
+  } else {
+    memcpy(to, from, bytes);
+  }
+}
+
+/** Takes over the words of a fetched block that the device changed; the host may be writing to others. */
+static void merge(struct mirror *mirror, uint64_t block) {
+  uint64_t at = block * mirror->blockBytes, end = at + block_bytes(mirror, block), bytes;
+  for (; at < end; at += bytes) {
+    const uint8_t *now = mirror->fetched + at, *before = mirror->twin + at;
+    bytes = end - at < WORD_BYTES ? end - at : WORD_BYTES;
+    if (!memcmp(now, before, bytes)) continue;
+    // A value of two words is seen as a whole.
+    bool two = at % (2 * WORD_BYTES) == 0 && end - at >= 2 * WORD_BYTES &&
+               memcmp(now + WORD_BYTES, before + WORD_BYTES, WORD_BYTES) != 0;
+    if (two) bytes = 2 * WORD_BYTES;
+    copy_word(mirror->host + at, now, bytes);
+    memcpy(mirror->twin + at, now, bytes);
+  }
 }
 
 /** Waits for them. */
@@ -267,7 +305,12 @@ static CUresult fetch_end(struct fetch *fetch) {
   }
   uint64_t blocks = blocks_of(mirror);
   for (uint64_t block = 0; block < blocks && !result; block++) {
-    if (changed.data[block / 8] >> block % 8 & 1) take_change(mirror, block);
+    if (!(changed.data[block / 8] >> block % 8 & 1)) continue;
+    if (call->destination == mirror->host) {
+      take_change(mirror, block);
+    } else {
+      merge(mirror, block);
+    }
   }
   free(call->payload);
   return !result && call->faulted ? CUDA_ERROR_INVALID_VALUE : result;
@@ -282,7 +325,7 @@ static CUresult fetch_some(struct mirror *first, struct mirror **next) {
   for (; mirror && count < FETCHES; mirror = mirror->next) {
     mirror->hostMayWrite = true;
     // What another context's fault has ended stays as it is.
-    if (!mirror->context->sticky) fetch_begin(&fetches[count++], mirror);
+    if (!mirror->context->sticky) fetch_begin(&fetches[count++], mirror, mirror->host);
   }
   *next = mirror;
   links_flush();
@@ -294,9 +337,9 @@ static CUresult fetch_some(struct mirror *first, struct mirror **next) {
   return result;
 }
 
-static CUresult fetch_changed(struct mirror *mirror) {
+static CUresult fetch_changed(struct mirror *mirror, uint8_t *to) {
   struct fetch fetch;
-  fetch_begin(&fetch, mirror);
+  fetch_begin(&fetch, mirror, to);
   links_flush();
   return fetch_end(&fetch);
 }
@@ -344,17 +387,26 @@ CUresult mirrors_collect(struct context *context, uint32_t stream, uint64_t mark
   return result;
 }
 
-// Which there are
-
-/** Zeroed memory that costs nothing until it is used; NULL if there is none. */
-static uint8_t *twin_of(const struct mirror *mirror) {
-  void *memory = mmap(NULL, mirror->bytes, PROT_READ | PROT_WRITE,
-                      MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-  return memory == MAP_FAILED ? NULL : memory;
+CUresult mirrors_exchange(void) {
+  CUresult result = CUDA_SUCCESS;
+  lock_take(&all.lock);
+  if (all.busyCount || all.tooMany) {
+    result = send_words_first();
+    for (struct mirror *mirror = all.first; mirror && !result; mirror = mirror->next) {
+      if (!mirror->twin || mirror->context->sticky) continue;
+      if (!mirror->fetched) mirror->fetched = twin_of(mirror);
+      result = mirror->fetched ? fetch_changed(mirror, mirror->fetched) : CUDA_ERROR_OUT_OF_MEMORY;
+    }
+  }
+  lock_release(&all.lock);
+  return result;
 }
+
+// Which there are
 
 static void release(struct mirror *mirror) {
   if (mirror->twin) munmap(mirror->twin, mirror->bytes);
+  if (mirror->fetched) munmap(mirror->fetched, mirror->bytes);
   free(mirror->prints);
   free(mirror);
 }
@@ -395,11 +447,12 @@ CUresult mirror_add(struct context *context, void *host, uint64_t device, uint64
                              (flags & MIRROR_ZEROED) != 0, stream);
   }
   if (!result) result = settle(context);
-  if (!result && flags & MIRROR_FETCHED) result = fetch_changed(mirror);
+  if (!result && flags & MIRROR_FETCHED) result = fetch_changed(mirror, mirror->host);
   if (!result) {
     mirror->next = all.first;
     all.first = mirror;
     __atomic_add_fetch(&mirrorCount, 1, __ATOMIC_SEQ_CST);
+    if (mirror->twin) __atomic_add_fetch(&mirrorTwinCount, 1, __ATOMIC_SEQ_CST);
   }
   lock_release(&all.lock);
   if (result) release(mirror);
@@ -411,6 +464,7 @@ static void take_out(struct mirror **at) {
   struct mirror *mirror = *at;
   *at = mirror->next;
   __atomic_sub_fetch(&mirrorCount, 1, __ATOMIC_SEQ_CST);
+  if (mirror->twin) __atomic_sub_fetch(&mirrorTwinCount, 1, __ATOMIC_SEQ_CST);
   release(mirror);
 }
 

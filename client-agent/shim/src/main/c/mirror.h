@@ -19,6 +19,7 @@ enum mirror_flags {
 };
 
 extern uint32_t mirrorCount;
+extern uint32_t mirrorTwinCount;  // of mapped memory
 
 /** Joins host and device memory. The contents of the two agree when this returns, or at the next launch. */
 CUresult mirror_add(struct context *context, void *host, uint64_t device, uint64_t bytes,
@@ -41,6 +42,9 @@ void mirrors_reset(void);
 CUresult mirrors_publish(struct context *context, uint32_t stream);
 CUresult mirrors_collect(struct context *context, uint32_t stream, uint64_t mark);
 uint64_t mirrors_now(void);
+
+/** Brings what the host changed of mapped memory to the device, and back, while kernels run. */
+CUresult mirrors_exchange(void);
 
 /** Before work that may touch device memory is sent to a stream; 0: no work is, just contents are. */
 static inline CUresult mirror_before(struct context *context, uint32_t stream) {

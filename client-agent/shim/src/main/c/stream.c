@@ -7,6 +7,7 @@
 #include "event.h"
 #include "green.h"
 #include "mirror.h"
+#include "mirror_wait.h"
 #include "ops.h"
 #include "route.h"
 #include "shim.h"
@@ -65,7 +66,9 @@ CUresult stream_discard(struct stream *stream) {
 
 CUresult stream_wait(struct context *context, uint32_t number) {
   uint64_t mark = mirror_mark();
+  bool waits = mirror_wait_begin();
   CUresult result = context_result(context, op_streamSynchronize(context->number, number));
+  mirror_wait_end(waits);
   return result ? result : mirror_after(context, number, mark);
 }
 
