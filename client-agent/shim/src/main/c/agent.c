@@ -157,6 +157,33 @@ void agent_describe(struct text_message *message, const char *type) {
   add_environment(message, "pool", "GPUPOOL_POOL");
 }
 
+/** What of the environment the driver on the server is to find; the server knows which values can be. */
+static void add_driver_environment(struct text_message *message) {
+  static const char *const names[] = {
+      "CUDA_AUTO_BOOST",
+      "CUDA_DEVICE_DEFAULT_PERSISTING_L2_CACHE_PERCENTAGE_LIMIT",
+      "CUDA_DEVICE_MAX_CONNECTIONS",
+      "CUDA_DISABLE_JIT",
+      "CUDA_DISABLE_PTX_JIT",
+      "CUDA_FORCE_JIT",
+      "CUDA_FORCE_PTX_JIT",
+      "CUDA_GRAPHS_USE_NODE_PRIORITY",
+      "CUDA_MODULE_DATA_LOADING",
+      "CUDA_MODULE_LOADING",
+      "CUDA_SCALE_LAUNCH_QUEUES",
+  };
+  enum { MAX_VALUE_BYTES = 16 };
+  for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+    const char *value = getenv(names[i]);
+    if (!value || !*value) continue;
+    if (strlen(value) <= MAX_VALUE_BYTES) {
+      text_add(message, names[i], value);
+    } else {
+      log_line(LOG_WARN, "%s is ignored: its value has more than %d characters", names[i], MAX_VALUE_BYTES);
+    }
+  }
+}
+
 /** Receives the byte that carries the call stream; -1 if none came. */
 static int receive_descriptor(int agent) {
   char byte;
@@ -303,6 +330,7 @@ CUresult agent_attach(struct attachment *attachment, char *problem, size_t probl
   snprintf(problem, problemBytes, "no memory to ask the agent");
   if (message) {
     agent_describe(message, "attach");
+    add_driver_environment(message);
     result = CUDA_ERROR_SYSTEM_NOT_READY;
     snprintf(problem, problemBytes, "the agent hung up without an answer: look at the agent's log");
     errno = 0;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "graph_exec.h"
 
+#include "blocking.h"
 #include "callback.h"
 #include "capture.h"
 #include "copy.h"
@@ -350,7 +351,7 @@ CUresult shim_cuGraphLaunch(CUgraphExec hGraphExec, CUstream hStream) {
   if (!result) result = post_in_order(exec, context, stream);
   exec->launched = true;
   lock_release(&exec->lock);
-  return result;
+  return blocking_after(result, hStream);
 }
 
 CUresult shim_cuGraphUpload(CUgraphExec hGraphExec, CUstream hStream) {

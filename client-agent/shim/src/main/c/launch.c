@@ -2,6 +2,7 @@
 // Kernel launches. Frame: docs/architecture.md, "launch".
 #include "launch.h"
 
+#include "blocking.h"
 #include "capture.h"
 #include "context.h"
 #include "device.h"
@@ -216,7 +217,7 @@ CUresult launch_kernel(CUfunction handle, const struct launch *launch, void **pa
     launch_pack(info, at, parameters);
   }
   if (UNLIKELY(moved)) translate_pinned(at, parameterBytes);
-  return ring_post(link);
+  return blocking_after(ring_post(link), launch->stream);
 }
 
 CUresult launch_extra(void **extra, const void **packed, size_t *packedBytes) {

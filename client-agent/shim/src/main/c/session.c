@@ -2,6 +2,7 @@
 #include "session.h"
 
 #include "agent.h"
+#include "blocking.h"
 #include "device.h"
 #include "fork.h"
 #include "link.h"
@@ -96,6 +97,7 @@ static CUresult attach(void) {
   log_configure();
   if (logLevel == LOG_DEBUG) watching |= WATCH_LOG;
   fork_watch();
+  blocking_configure();
   // As a driver without devices: no word about it.
   if (visible_none()) return CUDA_ERROR_NO_DEVICE;
   struct attachment *attachment = calloc(1, sizeof *attachment);

@@ -239,6 +239,76 @@ static void kernel_ofModuleAndOfLibrary_launches(void) {
   CHECK_RESULT(400, cuLaunchKernel((CUfunction)kernel, 1, 1, 1, 1, 1, 1, 0, NULL, parameters, NULL));
 }
 
+/** Six functions in two parts, which do not come with their module. */
+static bool list_in_parts(struct peer_session *session, const struct frame *frame) {
+  uint64_t out[16] = {0};
+  if (frame->op == OP_moduleLoad) {
+    peer_reply(session, frame, 0, out, (frame->slot[4] ? 8 : 0) + (frame->slot[5] ? 8 : 0) + 8);
+    return true;
+  }
+  if (frame->op != OP_moduleListFunctions) return false;
+  uint32_t first = (uint32_t)frame->slot[2], count = first ? 2 : 4;
+  out[0] = 8 + 16 * count;
+  out[1] = 6;
+  for (uint32_t i = 0; i < count; i++) {
+    out[2 + 2 * i] = 2;  // bytes of the name, no parameters
+    uint8_t name[8] = {'f', (uint8_t)('0' + first + i)};
+    memcpy(&out[3 + 2 * i], name, sizeof name);
+  }
+  peer_reply(session, frame, 0, out, (uint32_t)(8 + out[0]));
+  return true;
+}
+
+static void functions_notListedWithTheirModule_areCountedAndListed(void) {
+  peer.handler = list_in_parts;
+  begin();
+  CUmodule module;
+  CUfunction functions[6], known;
+  unsigned int count;
+  const char *name;
+  CHECK_OK(cuModuleLoadData(&module, ptx));
+  CHECK_OK(cuModuleGetFunctionCount(&count, module));
+  CHECK(count == 6);
+  CHECK_OK(cuModuleEnumerateFunctions(functions, 6, module));
+  CHECK_OK(cuFuncGetName(&name, functions[5]));
+  CHECK(strcmp(name, "f5") == 0);
+  CHECK_OK(cuModuleGetFunction(&known, module, "f5"));
+  CHECK(known == functions[5]);
+  CHECK_RESULT(500, cuModuleGetFunction(&known, module, "f6"));
+}
+
+static bool fail_streams(struct peer_session *session, const struct frame *frame) {
+  if (frame->op != OP_streamSynchronize) return false;
+  peer_reply(session, frame, 719, NULL, 0);
+  return true;
+}
+
+/** Launches a kernel while waits for a stream fail. */
+static CUresult launch_failing(const char *blocking) {
+  setenv("CUDA_LAUNCH_BLOCKING", blocking, 1);
+  peer.handler = fail_streams;
+  begin();
+  CUmodule module;
+  CUfunction function;
+  CHECK_OK(cuModuleLoadData(&module, ptx));
+  CHECK_OK(cuModuleGetFunction(&function, module, "empty"));
+  return cuLaunchKernel(function, 1, 1, 1, 1, 1, 1, 0, NULL, NULL, NULL);
+}
+
+static void launch_blocking_answersWhatTheKernelAnswers(void) { CHECK_RESULT(719, launch_failing("1")); }
+
+static void launch_notBlocking_doesNotWait(void) { CHECK_OK(launch_failing("0")); }
+
+static void attach_driversVariables_areToldByName(void) {
+  setenv("CUDA_DEVICE_MAX_CONNECTIONS", "1", 1);
+  setenv("CUDA_CACHE_PATH", "/nowhere", 1);
+  setenv("CUDA_MODULE_LOADING", "LAZYLAZYLAZYLAZYLAZY", 1);
+  begin();
+  CHECK(strstr(peer.asked.text, "\nCUDA_DEVICE_MAX_CONNECTIONS=1\n"));
+  CHECK(!strstr(peer.asked.text, "CUDA_CACHE_PATH"));
+  CHECK(!strstr(peer.asked.text, "CUDA_MODULE_LOADING"));
+}
+
 static void handles_staleOrWild_areRefused(void) {
   CUcontext context = begin();
   CUstream stream;
@@ -441,6 +511,10 @@ int main(void) {
   CASE(rectangles_copied_byRows);
   CASE(boxes_longerThanFrames_arriveInPlace);
   CASE(kernel_ofModuleAndOfLibrary_launches);
+  CASE(functions_notListedWithTheirModule_areCountedAndListed);
+  CASE(launch_blocking_answersWhatTheKernelAnswers);
+  CASE(launch_notBlocking_doesNotWait);
+  CASE(attach_driversVariables_areToldByName);
   CASE(handles_staleOrWild_areRefused);
   CASE(error_fatal_sticksToTheContext);
   CASE(perThreadStream_isAnotherInEachThread);

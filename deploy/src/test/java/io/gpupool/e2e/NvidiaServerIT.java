@@ -118,6 +118,21 @@ class NvidiaServerIT {
   }
 
   @Test
+  void programsEnvironment_ofItsDriver_isThereWhenTheDriverStarts() throws IOException {
+    tell("gpu " + FIRST);
+    try (Pool pool = start(Map.of())) {
+      String[] half = {"-p", "0.5"};
+      assertThat(device(pool, half)).doesNotContain("connections");
+      Program.Builder program =
+          pool.run(half, CPrograms.fixture("devices")).with("CUDA_DEVICE_MAX_CONNECTIONS", "1");
+      assertThat(program.run().output()).contains("device 0: Test GPU 0, 1 connections");
+      Program.Builder other =
+          pool.run(half, CPrograms.fixture("devices")).with("CUDA_DEVICE_MAX_CONNECTIONS", "4096");
+      assertThat(other.run().output()).contains("device 0: Test GPU 0").doesNotContain(" conn");
+    }
+  }
+
+  @Test
   void sharingByMps_withoutItsTools_isRefusedWithTheReason() throws IOException {
     tell("gpu " + FIRST);
     Program.Ended ended = Program.of(server("--sharing", "mps")).run();

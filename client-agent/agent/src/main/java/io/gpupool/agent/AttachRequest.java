@@ -2,15 +2,19 @@
 package io.gpupool.agent;
 
 import io.gpupool.control.v1.Holder;
+import io.gpupool.wire.DriverEnvironment;
 import io.gpupool.wire.TextMessage;
 import io.gpupool.wire.Versions;
 import io.netty.channel.unix.PeerCredentials;
+import java.util.Map;
 import java.util.Optional;
+import java.util.TreeMap;
 
 /**
  * What a shim asks for.
  *
  * @param ticket the lease it was given, if any
+ * @param driverEnvironment what of the program's environment the driver of its GPUs reads
  */
 record AttachRequest(
     int pid,
@@ -18,7 +22,11 @@ record AttachRequest(
     Optional<Ticket> ticket,
     LeaseWish wish,
     Optional<String> token,
-    Optional<PoolAddress> pool) {
+    Optional<PoolAddress> pool,
+    Map<String, String> driverEnvironment) {
+  public AttachRequest {
+    driverEnvironment = Map.copyOf(driverEnvironment);
+  }
 
   /**
    * A lease that somebody else holds.
@@ -96,11 +104,20 @@ record AttachRequest(
           message.get("lease").map(Ticket::parse),
           LeaseWish.from(message::get),
           message.get("token"),
-          message.get("pool").map(PoolAddress::parse));
+          message.get("pool").map(PoolAddress::parse),
+          driverEnvironment(message));
     } catch (NumberFormatException e) {
       throw new Refusal(Refusal.Cause.PROTOCOL, "the shim's pid is no number");
     } catch (IllegalArgumentException e) {
       throw new Refusal(Refusal.Cause.REFUSED, e.getMessage());
     }
+  }
+
+  /** The server checks the values, since it is asked by more than this agent. */
+  private static Map<String, String> driverEnvironment(TextMessage message) {
+    Map<String, String> variables = new TreeMap<>();
+    DriverEnvironment.names()
+        .forEach(name -> message.get(name).ifPresent(value -> variables.put(name, value)));
+    return variables;
   }
 }

@@ -18,6 +18,7 @@ import io.netty.channel.unix.PeerCredentials;
 import io.netty.util.ReferenceCountUtil;
 import java.io.IOException;
 import java.util.List;
+import java.util.Map;
 import java.util.Optional;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.ScheduledFuture;
@@ -58,6 +59,7 @@ final class Attachment extends ChannelInboundHandlerAdapter {
   private boolean handed;
   private final LeaseWait wait;
   private boolean inPod;
+  private Map<String, String> driverEnvironment = Map.of();
   private boolean goesOnAlone;
   private PoolCredentials credentials = PoolCredentials.toOtherPool(Optional.empty());
   private Optional<PoolClient> client = Optional.empty();
@@ -226,6 +228,7 @@ final class Attachment extends ChannelInboundHandlerAdapter {
     PoolAddress pool = standing.pool();
     credentials = standing.credentials();
     inPod = standing.inPod();
+    driverEnvironment = request.driverEnvironment();
     PoolClient to = clients.take(pool, credentials);
     client = Optional.of(to);
     Holder holder = request.holder(peer);
@@ -318,7 +321,8 @@ final class Attachment extends ChannelInboundHandlerAdapter {
           new Refusal(Refusal.Cause.INTERNAL, "the program has left"));
     }
     LeaseSessions opening =
-        new LeaseSessions(ticket, holder, credentials, to, clients, channel.eventLoop());
+        new LeaseSessions(
+            ticket, holder, driverEnvironment, credentials, to, clients, channel.eventLoop());
     sessions = Optional.of(opening);
     return opening
         .open()

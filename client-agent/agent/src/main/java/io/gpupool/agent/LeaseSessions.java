@@ -7,6 +7,7 @@ import io.gpupool.wire.ClientHello;
 import io.netty.channel.EventLoop;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.Map;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CompletionException;
 
@@ -17,6 +18,7 @@ import java.util.concurrent.CompletionException;
 final class LeaseSessions {
   private final AttachRequest.Ticket ticket;
   private final Holder holder;
+  private final Map<String, String> driverEnvironment;
   private final PoolCredentials credentials;
   private final PoolClient pool;
   private final PoolClients clients;
@@ -35,12 +37,14 @@ final class LeaseSessions {
   LeaseSessions(
       AttachRequest.Ticket ticket,
       Holder holder,
+      Map<String, String> driverEnvironment,
       PoolCredentials credentials,
       PoolClient pool,
       PoolClients clients,
       EventLoop loop) {
     this.ticket = ticket;
     this.holder = holder;
+    this.driverEnvironment = driverEnvironment;
     this.credentials = credentials;
     this.pool = pool;
     this.clients = clients;
@@ -60,7 +64,7 @@ final class LeaseSessions {
           new Refusal(Refusal.Cause.INTERNAL, "the program has left"));
     }
     CompletableFuture<OpenedSession> opening =
-        client.openSession(ticket.leaseId(), ticket.secret(), holder, server);
+        client.openSession(ticket.leaseId(), ticket.secret(), holder, server, driverEnvironment);
     openings.add(new Opening(client, opening));
     return opening;
   }

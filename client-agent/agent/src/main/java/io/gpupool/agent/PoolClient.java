@@ -30,6 +30,7 @@ import io.netty.channel.EventLoopGroup;
 import java.net.InetAddress;
 import java.net.InetSocketAddress;
 import java.net.UnknownHostException;
+import java.util.Map;
 import java.util.Objects;
 import java.util.Optional;
 import java.util.concurrent.CompletableFuture;
@@ -123,10 +124,15 @@ public final class PoolClient implements AutoCloseable {
    * Opens a session; it must be connected soon, or the pool ends it.
    *
    * @param server of the lease; empty: whichever is asked
+   * @param driverEnvironment what of the program's environment its driver is to find
    * @return fails with {@link Elsewhere} where another server is to be asked
    */
   CompletableFuture<OpenedSession> openSession(
-      String leaseId, String secret, Holder client, String server) {
+      String leaseId,
+      String secret,
+      Holder client,
+      String server,
+      Map<String, String> driverEnvironment) {
     connectAfresh();
     ClientCall<OpenSessionRequest, OpenSessionReply> call =
         channel.newCall(
@@ -174,6 +180,7 @@ public final class PoolClient implements AutoCloseable {
             .setSecret(secret)
             .setClient(client)
             .setServer(server)
+            .putAllDriverEnvironment(driverEnvironment)
             .build());
     call.halfClose();
     call.request(2);

@@ -43,6 +43,7 @@ import io.gpupool.server.service.ScalerWatch;
 import io.gpupool.server.service.ServerMode;
 import io.gpupool.server.session.Bulletins;
 import io.gpupool.server.session.CallStreamPort;
+import io.gpupool.server.session.DriverStart;
 import io.gpupool.server.session.PeerDialer;
 import io.gpupool.server.session.Sessions;
 import io.gpupool.server.session.WorkerLaunch;
@@ -309,7 +310,11 @@ public final class PoolServer implements AutoCloseable {
             ? Optional.of(MpsControl.start())
             : Optional.empty();
     mps.ifPresent(started -> onClose.add(started::close));
-    boolean late = mps.isPresent() || driver.stream().flatMap(List::stream).anyMatch(Gpu::isSlice);
+    boolean slices = driver.stream().flatMap(List::stream).anyMatch(Gpu::isSlice);
+    DriverStart start =
+        driver.isEmpty()
+            ? DriverStart.NEVER
+            : mps.isPresent() || slices ? DriverStart.ASSIGNED : DriverStart.EARLY;
     sandbox =
         Sandbox.open(
             options.worker().sandbox(),
@@ -325,7 +330,7 @@ public final class PoolServer implements AutoCloseable {
                 workerAddress.text(),
                 options.backendArguments(served),
                 mps.map(MpsControl::environment).orElse(Map.of()),
-                late,
+                start,
                 sandbox),
             options.spares(),
             options.refill(),

@@ -52,6 +52,8 @@ public final class WorkerMain {
           ledger = control.receiveDescriptor().orElseThrow();
           int turns = control.receiveDescriptor().orElseThrow();
           new FileInputStream(plain(turns)).close();
+          int inbox = control.receiveDescriptor().orElseThrow();
+          new FileInputStream(plain(inbox)).close();
         } else if (message.get().type().equals("peer")) {
           PEERS.take(message.get(), control);
         } else {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.gpupool.worker;
 
+import io.gpupool.wire.DriverEnvironment;
 import io.gpupool.wire.TextMessage;
 import io.gpupool.wire.TurnPage;
 import io.gpupool.wire.WireException;
@@ -97,9 +98,13 @@ record Assignment(
         + message.get("program").map(program -> " of " + program).orElse("");
   }
 
-  /** The GPUs to be seen, in the order of the lease; with MPS the part of them to be used. */
-  private static Map<String, String> environment(TextMessage message) {
-    Map<String, String> environment = new TreeMap<>();
+  /**
+   * What the program's own says, the GPUs to be seen in the order of the lease, and with MPS the
+   * part of them to be used.
+   */
+  private static Map<String, String> environment(TextMessage message) throws WireException {
+    Map<String, String> environment =
+        new TreeMap<>(DriverEnvironment.parse(message.get("environment").orElse("")).variables());
     message.get("visible").ifPresent(uuids -> environment.put(VISIBLE, uuids));
     message
         .get("threads")

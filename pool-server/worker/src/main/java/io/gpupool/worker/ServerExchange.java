@@ -4,6 +4,7 @@ package io.gpupool.worker;
 import io.gpupool.wire.TextMessage;
 import io.gpupool.wire.WireException;
 import io.gpupool.worker.os.Posix;
+import io.gpupool.worker.os.UnixSocket;
 import io.gpupool.worker.session.Exchange;
 import io.gpupool.worker.session.NotSharedException;
 import io.gpupool.worker.session.Token;
@@ -12,6 +13,7 @@ import java.util.ArrayList;
 import java.util.HexFormat;
 import java.util.List;
 import java.util.Locale;
+import java.util.Optional;
 import java.util.OptionalInt;
 import java.util.concurrent.LinkedBlockingQueue;
 import java.util.concurrent.TimeUnit;
@@ -34,12 +36,18 @@ final class ServerExchange implements Exchange {
   private final ControlLink control;
   private final LinkedBlockingQueue<Answer> answers = new LinkedBlockingQueue<>();
   private final LinkedBlockingQueue<Token> released = new LinkedBlockingQueue<>();
+  private volatile Optional<UnixSocket> inbox = Optional.empty();
   private long requests;
 
   private record Answer(TextMessage message, OptionalInt descriptor) {}
 
   ServerExchange(ControlLink control) {
     this.control = control;
+  }
+
+  /** Where the server takes descriptors; told before the session begins. */
+  void handOverBy(UnixSocket socket) {
+    inbox = Optional.of(socket);
   }
 
   /** Brings a message of type {@code shared}, by the control thread. */
@@ -60,12 +68,25 @@ final class ServerExchange implements Exchange {
             .put("gpu", offer.gpu())
             .put("bytes", offer.lengthBytes())
             .put("handle", HexFormat.of().formatHex(offer.handle()));
-    offer.descriptor().ifPresent(descriptor -> request.put("descriptor", descriptor));
+    if (offer.descriptor().isPresent()) {
+      handOver(offer.descriptor().getAsInt());
+      request.put("descriptor", 1);
+    }
     Answer answer = ask(request);
     try {
       return Token.parse(answer.message.require("token"));
     } catch (WireException | IllegalArgumentException e) {
       throw new NotSharedException(NO_ANSWER, "the server's answer: " + e.getMessage());
+    }
+  }
+
+  private void handOver(int descriptor) throws NotSharedException {
+    try {
+      inbox
+          .orElseThrow(() -> new IOException("the server takes no descriptors"))
+          .sendDescriptor(descriptor);
+    } catch (IOException e) {
+      throw new NotSharedException(NOT_SUPPORTED, e.getMessage());
     }
   }
 

@@ -8,6 +8,7 @@ import io.gpupool.wire.TextMessage;
 import io.gpupool.wire.WireException;
 import io.gpupool.worker.os.Posix;
 import io.gpupool.worker.os.ServerFile;
+import io.gpupool.worker.os.UnixSocket;
 import io.gpupool.worker.peer.PeerConnections;
 import io.gpupool.worker.watch.GpuWatch;
 import java.io.IOException;
@@ -106,6 +107,13 @@ public final class WorkerMain {
               return 0;
             }
             files.add(new ServerFile(file.getAsInt()));
+          }
+          if (message.get().get("inbox").isPresent()) {
+            OptionalInt inbox = control.receiveDescriptor();
+            if (inbox.isEmpty()) {
+              return 0;
+            }
+            exchange.handOverBy(new UnixSocket(inbox.getAsInt()));
           }
           session.assign(Assignment.of(message.get(), files));
         }

@@ -2,9 +2,14 @@
 package io.gpupool.worker;
 
 import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import io.gpupool.wire.TextMessage;
+import io.gpupool.worker.os.Posix;
 import io.gpupool.worker.os.UnixSocket;
+import io.gpupool.worker.session.Exchange.Kind;
+import io.gpupool.worker.session.Exchange.Offer;
+import io.gpupool.worker.session.NotSharedException;
 import io.gpupool.worker.session.Token;
 import java.util.OptionalInt;
 import java.util.UUID;
@@ -30,6 +35,41 @@ class ServerExchangeTest {
       assertThat(exchange.released()).containsExactly(TOKEN);
       server.join();
       control.join();
+    }
+  }
+
+  @Test
+  void offer_withADescriptor_handsItOverBeforeItSaysSo() throws Throwable {
+    String name = "gpupool-test-" + UUID.randomUUID();
+    int[] inbox = Posix.socketPair();
+    try (UnixListener listener = new UnixListener(name);
+        UnixSocket ofWorker = UnixSocket.connect("@" + name);
+        UnixSocket ofServer = listener.accept();
+        UnixSocket workersEnd = new UnixSocket(inbox[0]);
+        UnixSocket serversEnd = new UnixSocket(inbox[1])) {
+      ServerExchange exchange = new ServerExchange(new ControlLink(ofWorker));
+      Offer offer = new Offer(Kind.BLOCK, 0, 4096, OptionalInt.of(inbox[1]), new byte[64]);
+      assertThatThrownBy(() -> exchange.offer(offer)).isInstanceOf(NotSharedException.class);
+
+      exchange.handOverBy(workersEnd);
+      var server =
+          CompletableFuture.supplyAsync(() -> {
+            try {
+              TextMessage request = new ControlLink(ofServer).receive().orElseThrow();
+              assertThat(request.get("descriptor")).isPresent();
+              exchange.answered(
+                  TextMessage.ofType("shared")
+                      .put("request", request.require("request"))
+                      .put("token", TOKEN.text())
+                      .build(),
+                  OptionalInt.empty());
+              return serversEnd.receiveDescriptor().orElseThrow();
+            } catch (Exception e) {
+              throw new AssertionError(e);
+            }
+          });
+      assertThat(exchange.offer(offer)).isEqualTo(TOKEN);
+      Posix.close(server.join());
     }
   }
 

@@ -222,6 +222,28 @@ class WorkerProcessTest {
   }
 
   @Test
+  void kernelsOutput_whenAnEventIsReachedAlready_comesBeforeTheFence() throws Throwable {
+    startSpare("--gpus", "all", "--libcuda", TestDriver.library().toString());
+    int stream = attach();
+    String image = "testcuda\nkernel print 8\n";
+    RehearsalFrames frames = new RehearsalFrames();
+    frames.fenced(Ops.ctxRetainPrimary, 1, 0, 0);
+    frames.posted(Ops.imageBegin, 1, image.length());
+    frames.postedText(Ops.imageData, image, 1);
+    frames.fenced(Ops.moduleLoad, 2, 16, 1, -1, 0, 0, 0);
+    frames.postedText(Ops.moduleBindFunction, "print", 16, 20);
+    frames.posted(Ops.eventCreate, 30, 0);
+    frames.launch(Ops.launch, 20, 0);
+    frames.posted(Ops.eventRecord, 30, 0, 0);
+    frames.fenced(Ops.memGetInfo, 9, 0, 0);
+    exchange(stream, frames);
+    Thread.sleep(100);
+    frames.fenced(Ops.eventSynchronize, 9, 30);
+    assertThat(exchange(stream, frames)).isEqualTo("hello from the device\n");
+    Posix.close(stream);
+  }
+
+  @Test
   void kernelsAssert_onADriverThatPrintsItself_isForTheProgramAndNotForTheServersLog()
       throws Throwable {
     startSpare("--gpus", "all", "--libcuda", TestDriver.library().toString());

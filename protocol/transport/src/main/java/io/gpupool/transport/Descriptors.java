@@ -41,10 +41,10 @@ public final class Descriptors {
   private static final int O_READ =
       System.getProperty("os.arch").equals("aarch64") ? 02100000 : 02400000;
 
-  /** System calls, with the same numbers on x86-64 and AArch64. */
-  private static final int PIDFD_OPEN = 434;
+  private static final int AF_UNIX = 1;
 
-  private static final int PIDFD_GETFD = 438;
+  /** SOCK_SEQPACKET, SOCK_CLOEXEC and SOCK_NONBLOCK. */
+  private static final int PACKETS = 02004005;
 
   /*
    * Every function is called with four words, and takes no notice of those that it does not have nor
@@ -61,7 +61,7 @@ public final class Descriptors {
   private static final MethodHandle MEMFD_CREATE = function("memfd_create");
   private static final MethodHandle FTRUNCATE = function("ftruncate");
   private static final MethodHandle OPEN = function("open");
-  private static final MethodHandle SYSCALL = function("syscall");
+  private static final MethodHandle SOCKETPAIR = function("socketpair");
 
   private Descriptors() {}
 
@@ -87,28 +87,31 @@ public final class Descriptors {
     call("close", CLOSE, descriptor, 0, 0);
   }
 
+  /** Two unix sockets that are joined and carry packets; neither waits. */
+  public static int[] socketPair() throws IOException {
+    try (Arena arena = Arena.ofConfined()) {
+      MemorySegment pair = arena.allocate(ValueLayout.JAVA_INT, 2);
+      call("socketpair", SOCKETPAIR, AF_UNIX, PACKETS, 0, pair.address());
+      return pair.toArray(ValueLayout.JAVA_INT);
+    }
+  }
+
   /**
-   * A copy of a descriptor of another process, which must not end meanwhile. It gives no right that
-   * the other process does not have, except to its files in memory, which it may write to.
+   * A copy of a descriptor that another process has of a file in memory, which may be written to.
+   * The process must not end meanwhile.
    *
-   * @throws IOException if it has no such descriptor, or the system does not let it be copied
+   * @throws IOException if it has no such descriptor, or one of something else
    */
   public static int ofProcess(int process, int descriptor) throws IOException {
     // The process may put another file under the number at any time: this one stays the same.
     int named = open("/proc/" + process + "/fd/" + descriptor, O_NAME);
     try {
-      if (isMemoryFile(named)) {
-        // Files in memory can be opened again; this works in containers that forbid the other way.
-        return open("/proc/self/fd/" + named, O_OPEN);
+      if (!isMemoryFile(named)) {
+        throw new IOException("descriptor " + descriptor + " is of no file in memory");
       }
+      return open("/proc/self/fd/" + named, O_OPEN);
     } finally {
       close(named);
-    }
-    int handle = call("pidfd_open", SYSCALL, PIDFD_OPEN, process, 0);
-    try {
-      return call("pidfd_getfd", SYSCALL, PIDFD_GETFD, handle, descriptor);
-    } finally {
-      close(handle);
     }
   }
 
@@ -158,9 +161,14 @@ public final class Descriptors {
 
   private static int call(String name, MethodHandle function, long a, long b, long c)
       throws IOException {
+    return call(name, function, a, b, c, 0);
+  }
+
+  private static int call(String name, MethodHandle function, long a, long b, long c, long d)
+      throws IOException {
     try (Arena arena = Arena.ofConfined()) {
       MemorySegment state = arena.allocate(STATE);
-      int result = (int) (long) function.invokeExact(state, a, b, c, 0L);
+      int result = (int) (long) function.invokeExact(state, a, b, c, d);
       if (result < 0) {
         throw new IOException(name + " failed: errno " + state.get(ValueLayout.JAVA_INT, ERRNO));
       }

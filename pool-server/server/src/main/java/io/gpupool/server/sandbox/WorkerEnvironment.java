@@ -63,6 +63,8 @@ public final class WorkerEnvironment {
         .ifPresent(path -> own.put(LIBRARY_PATH, path));
     // Numbers that do not change with what else is in the machine.
     own.putIfAbsent("CUDA_DEVICE_ORDER", "PCI_BUS_ID");
+    // As drivers of CUDA 12.2 and later; code that no program launches then takes no memory.
+    own.putIfAbsent("CUDA_MODULE_LOADING", "LAZY");
     // Its cache of compiled code is a folder of the user, which all tenants' workers would share.
     own.putIfAbsent("CUDA_CACHE_DISABLE", "1");
     return own;

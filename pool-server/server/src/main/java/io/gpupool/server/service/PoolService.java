@@ -44,6 +44,7 @@ import io.gpupool.server.session.Sessions;
 import io.gpupool.server.state.StateException;
 import io.gpupool.server.tenant.Access;
 import io.gpupool.server.tenant.Audit;
+import io.gpupool.wire.DriverEnvironment;
 import io.gpupool.wire.SessionId;
 import io.gpupool.wire.SessionKey;
 import io.gpupool.wire.Versions;
@@ -55,9 +56,13 @@ import io.grpc.stub.StreamObserver;
 import java.util.List;
 import java.util.Optional;
 import java.util.regex.Pattern;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
 
 /** The gRPC service of the control plane. gRPC calls it on the control thread. */
 public final class PoolService extends PoolGrpc.PoolImplBase {
+  private static final Logger LOG = LoggerFactory.getLogger(PoolService.class);
+
   /** Or none at all. */
   private static final Pattern REQUEST_ID = Pattern.compile("([0-9a-f]{32})?");
 
@@ -273,7 +278,11 @@ public final class PoolService extends PoolGrpc.PoolImplBase {
       return;
     }
     try {
-      Session session = sessions.open(lease.get(), HolderName.of(request.getClient()), actor);
+      DriverEnvironment environment =
+          DriverEnvironment.of(
+              request.getDriverEnvironmentMap(), (name, value) -> tellIgnored(lease.get(), name));
+      Session session =
+          sessions.open(lease.get(), HolderName.of(request.getClient()), actor, environment);
       answer(
           reply,
           OpenSessionReply.newBuilder()
@@ -288,6 +297,14 @@ public final class PoolService extends PoolGrpc.PoolImplBase {
     } catch (InvalidRequestException e) {
       reply.onError(Status.RESOURCE_EXHAUSTED.withDescription(e.getMessage()).asRuntimeException());
     }
+  }
+
+  private static void tellIgnored(Lease lease, String name) {
+    LOG.info(
+        "lease {}: {} of a program's environment is ignored: the driver does not know it, or not"
+            + " with this value",
+        lease.id,
+        HolderName.plain(name));
   }
 
   @Override

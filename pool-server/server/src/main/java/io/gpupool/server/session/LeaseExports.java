@@ -3,6 +3,7 @@ package io.gpupool.server.session;
 
 import io.gpupool.server.lease.Lease;
 import io.gpupool.transport.Descriptors;
+import io.gpupool.transport.Detaching;
 import io.gpupool.wire.TextMessage;
 import io.gpupool.wire.WireException;
 import io.netty.channel.unix.FileDescriptor;
@@ -59,6 +60,30 @@ final class LeaseExports {
   }
 
   private void offer(Session from, TextMessage message) throws WireException {
+    OptionalInt descriptor = OptionalInt.empty();
+    if (message.get("descriptor").isPresent()) {
+      try {
+        // First of all, or it would be taken for that of the next message.
+        descriptor = OptionalInt.of(from.worker().takeDescriptor());
+      } catch (IOException e) {
+        LOG.warn("lease {} session {}: {}", lease.id, from.id.brief(), e.getMessage());
+        from.worker().send(refusal(message, "unsupported", e.getMessage()));
+        return;
+      }
+    }
+    boolean kept = false;
+    try {
+      kept = offer(from, message, descriptor);
+    } finally {
+      if (!kept && descriptor.isPresent()) {
+        Detaching.closeQuietly(new FileDescriptor(descriptor.getAsInt()));
+      }
+    }
+  }
+
+  /** Returns whether the descriptor is kept. */
+  private boolean offer(Session from, TextMessage message, OptionalInt descriptor)
+      throws WireException {
     int gpu = (int) message.requireNumber("gpu", lease.parts.size() - 1L);
     long bytes = message.requireNumber("bytes", Long.MAX_VALUE);
     String handle = message.require("handle");
@@ -71,25 +96,14 @@ final class LeaseExports {
     }
     if (exports.size() >= MAX_EXPORTS) {
       from.worker().send(refusal(message, "full", MAX_EXPORTS + " things are shared in the lease"));
-      return;
-    }
-    OptionalInt descriptor = OptionalInt.empty();
-    if (message.get("descriptor").isPresent()) {
-      int theirs = (int) message.requireNumber("descriptor", Integer.MAX_VALUE);
-      try {
-        descriptor =
-            OptionalInt.of(Descriptors.ofProcess(from.worker().pid().orElseThrow(), theirs));
-      } catch (IOException e) {
-        LOG.warn("lease {} session {}: {}", lease.id, from.id.brief(), e.getMessage());
-        from.worker().send(refusal(message, "unsupported", e.getMessage()));
-        return;
-      }
+      return false;
     }
     byte[] secret = new byte[TOKEN_BYTES];
     random.nextBytes(secret);
     String token = HexFormat.of().formatHex(secret);
     exports.put(token, new Export(token, kind, from, gpu, bytes, handle, descriptor));
     from.worker().send(answer(message).put("token", token).build());
+    return true;
   }
 
   private void take(Session from, TextMessage message) throws WireException {

@@ -7,6 +7,7 @@ import io.gpupool.server.identity.HolderName;
 import io.gpupool.server.lease.Lease;
 import io.gpupool.server.lease.LeasedSession;
 import io.gpupool.transport.Detaching;
+import io.gpupool.wire.DriverEnvironment;
 import io.gpupool.wire.ServerHello;
 import io.gpupool.wire.SessionId;
 import io.gpupool.wire.SessionKey;
@@ -60,6 +61,7 @@ public final class Session implements LeasedSession {
   public final Lease lease;
   private final int slot;
   public final HolderName client;
+  private final DriverEnvironment environment;
   final Actor actor;
   public final long openedAtNanos;
   private final WorkerStarts starts;
@@ -91,6 +93,7 @@ public final class Session implements LeasedSession {
       Lease lease,
       int slot,
       HolderName client,
+      DriverEnvironment environment,
       Actor actor,
       WorkerStarts starts,
       Timers timers,
@@ -105,6 +108,7 @@ public final class Session implements LeasedSession {
     this.lease = lease;
     this.slot = slot;
     this.client = client;
+    this.environment = environment;
     this.actor = actor;
     this.starts = starts;
     this.timers = timers;
@@ -163,7 +167,7 @@ public final class Session implements LeasedSession {
     startTimer =
         timers.after(
             START_LIMIT_MILLIS, () -> end("no worker could be started for it; try again later"));
-    start = starts.take(lease.tenant, taken -> begin(taken, stream, version));
+    start = starts.take(lease.tenant, environment, taken -> begin(taken, stream, version));
   }
 
   private void begin(Worker taken, CallStream stream, int version) {
@@ -284,17 +288,19 @@ public final class Session implements LeasedSession {
 
   private TextMessage assignment(Worker taken) {
     return TextMessage.ofType("assign")
-        .put("visible", taken.late ? Optional.of(uuids()) : Optional.empty())
+        .put("visible", taken.seesAssigned ? Optional.of(uuids()) : Optional.empty())
         .put(
             "uuids",
             lease.extent.own().stream()
                 .map(part -> part.gpu().uuid())
                 .collect(Collectors.joining(",")))
-        .put("threads", taken.late ? Optional.of(smallestPart()) : Optional.empty())
+        .put("threads", taken.seesAssigned ? Optional.of(smallestPart()) : Optional.empty())
         .put("session", id.toString())
         .put("lease", lease.id.text())
         .put("program", client.toString())
+        .put("environment", environment.text())
         .put("slot", slot)
+        .put("inbox", 1)
         .put("addressSlot", lease.extent.place().orElseThrow())
         .put(
             "numbers",

@@ -14,6 +14,7 @@ import io.gpupool.server.tally.Count;
 import io.gpupool.server.tally.Tally;
 import io.gpupool.server.tenant.Tokens;
 import io.gpupool.wire.ClientHello;
+import io.gpupool.wire.DriverEnvironment;
 import io.gpupool.wire.ServerHello;
 import io.gpupool.wire.SessionId;
 import io.gpupool.wire.SessionKey;
@@ -73,7 +74,8 @@ public final class Sessions {
   }
 
   /** Opens a session on a lease that is not ending, if it is within all limits. */
-  public Session open(Lease lease, HolderName client, Actor actor) throws InvalidRequestException {
+  public Session open(Lease lease, HolderName client, Actor actor, DriverEnvironment environment)
+      throws InvalidRequestException {
     try {
       admission.admit(lease, sessions.values());
     } catch (InvalidRequestException e) {
@@ -90,6 +92,7 @@ public final class Sessions {
             lease,
             slot,
             client,
+            environment,
             actor,
             starts,
             timers,

@@ -5,6 +5,7 @@ import io.gpupool.server.control.Timers;
 import io.gpupool.transport.Detaching;
 import io.gpupool.wire.TextMessage;
 import io.netty.channel.unix.FileDescriptor;
+import java.io.IOException;
 import java.io.UncheckedIOException;
 import java.util.ArrayList;
 import java.util.List;
@@ -25,7 +26,7 @@ public final class Worker {
   final String token;
 
   /** Whether its assignment says what of the GPUs it is to see. */
-  final boolean late;
+  final boolean seesAssigned;
 
   /** Its own user id; empty where it has the server's. */
   final OptionalLong user;
@@ -34,14 +35,15 @@ public final class Worker {
   private final List<Runnable> onLink = new ArrayList<>();
   private Optional<Process> process = Optional.empty();
   private Optional<WorkerLink> link = Optional.empty();
+  private Optional<DescriptorInbox> inbox = Optional.empty();
   private Optional<Session> session = Optional.empty();
   private boolean taken;
   private boolean ending;
   private boolean dead;
 
-  Worker(String token, boolean late, OptionalLong user, Timers timers) {
+  Worker(String token, boolean seesAssigned, OptionalLong user, Timers timers) {
     this.token = token;
-    this.late = late;
+    this.seesAssigned = seesAssigned;
     this.user = user;
     this.timers = timers;
   }
@@ -75,7 +77,8 @@ public final class Worker {
   /**
    * Gives the worker its session; it hears of it as soon as it listens.
    *
-   * @param files descriptors that follow the message, made when it is sent
+   * @param files descriptors that follow the message, made when it is sent; after them comes the
+   *     worker's end of a socket for descriptors
    */
   void assign(Session to, TextMessage assignment, List<Supplier<FileDescriptor>> files) {
     session = Optional.of(to);
@@ -84,10 +87,18 @@ public final class Worker {
       own.send(assignment);
       try {
         files.forEach(file -> own.send(file.get()));
+        DescriptorInbox opened = DescriptorInbox.open();
+        inbox = Optional.of(opened);
+        own.send(opened.workersEnd());
       } catch (UncheckedIOException e) {
-        to.end("its worker cannot have its part of the ledger and of the turns: " + e.getCause());
+        to.end("its worker cannot have what it shares with the server: " + e.getCause());
       }
     });
+  }
+
+  /** A descriptor that the worker has handed over with a message. */
+  int takeDescriptor() throws IOException {
+    return inbox.orElseThrow(() -> new IOException("the worker has no session")).take();
   }
 
   /** Runs when the worker listens, at once if it does; never if it dies before. */
@@ -170,6 +181,8 @@ public final class Worker {
     dead = true;
     onLink.clear();
     link.ifPresent(WorkerLink::close);
+    inbox.ifPresent(DescriptorInbox::close);
+    inbox = Optional.empty();
   }
 
   private void kill() {

@@ -2,6 +2,7 @@
 package io.gpupool.server.session;
 
 import io.gpupool.server.sandbox.Sandbox;
+import io.gpupool.wire.DriverEnvironment;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
@@ -14,8 +15,7 @@ import java.util.OptionalLong;
  * @param control the socket on which they report
  * @param arguments what they serve
  * @param environment what a worker finds in its environment besides
- * @param late whether a worker's driver starts when the worker is assigned, because the assignment
- *     says what it is to see of the GPUs: slices of cards (MIG), or part of them (MPS)
+ * @param driver when a worker's driver starts
  * @param sandbox the walls around them
  */
 public record WorkerLaunch(
@@ -23,7 +23,7 @@ public record WorkerLaunch(
     String control,
     List<String> arguments,
     Map<String, String> environment,
-    boolean late,
+    DriverStart driver,
     Sandbox sandbox) {
   private static final String TOKEN = "GPUPOOL_WORKER_TOKEN";
 
@@ -32,8 +32,26 @@ public record WorkerLaunch(
     environment = Map.copyOf(environment);
   }
 
-  /** A worker's process, to be started. For any thread. */
-  ProcessBuilder process(String token, OptionalLong user) {
+  /** Whether the assignments say what workers are to see of the GPUs. */
+  boolean seesAssigned() {
+    return driver == DriverStart.ASSIGNED;
+  }
+
+  /**
+   * Whether a spare cannot serve a program with such an environment, because its driver has started
+   * in another one.
+   */
+  boolean needsOwnWorker(DriverEnvironment wanted) {
+    return driver == DriverStart.EARLY
+        && !wanted.missingIn(process("", OptionalLong.empty(), true).environment()).isEmpty();
+  }
+
+  /**
+   * A worker's process, to be started. For any thread.
+   *
+   * @param late its driver waits for the assignment
+   */
+  ProcessBuilder process(String token, OptionalLong user, boolean late) {
     List<String> all = new ArrayList<>(List.of("--control", control));
     all.addAll(arguments);
     if (late) {

@@ -2,11 +2,12 @@
 package io.gpupool.server.session;
 
 import io.gpupool.server.control.Timers;
+import io.gpupool.wire.DriverEnvironment;
 import java.util.ArrayDeque;
 import java.util.Deque;
-import java.util.Iterator;
 import java.util.LinkedHashMap;
 import java.util.Map;
+import java.util.Optional;
 import java.util.function.Consumer;
 
 /**
@@ -20,7 +21,7 @@ final class WorkerStarts {
   /** By tenant; the tenant whose turn is next comes first, and none has an empty queue. */
   private final Map<String, Deque<Waiting>> queues = new LinkedHashMap<>();
 
-  private record Waiting(Consumer<Worker> session) {}
+  private record Waiting(boolean own, Consumer<Worker> session) {}
 
   WorkerStarts(Workers workers, int concurrent) {
     this.workers = workers;
@@ -28,9 +29,13 @@ final class WorkerStarts {
     workers.whenChanged(this::next);
   }
 
-  /** Calls back with a worker, at once if one is spare or may be started. */
-  Timers.Cancellable take(String tenant, Consumer<Worker> session) {
-    Waiting waiting = new Waiting(session);
+  /**
+   * Calls back with a worker, at once if one is spare or may be started.
+   *
+   * @param environment what its driver is to find
+   */
+  Timers.Cancellable take(String tenant, DriverEnvironment environment, Consumer<Worker> session) {
+    Waiting waiting = new Waiting(workers.needsOwn(environment), session);
     queues.computeIfAbsent(tenant, of -> new ArrayDeque<>()).add(waiting);
     next();
     return () -> {
@@ -42,17 +47,26 @@ final class WorkerStarts {
   }
 
   private void next() {
-    while (!queues.isEmpty() && (workers.hasSpare() || workers.startingCount() < concurrent)) {
-      Iterator<Map.Entry<String, Deque<Waiting>>> first = queues.entrySet().iterator();
-      Map.Entry<String, Deque<Waiting>> turn = first.next();
-      String tenant = turn.getKey();
-      Deque<Waiting> queue = turn.getValue();
+    Optional<String> turn = nextTenant();
+    while (turn.isPresent()) {
+      String tenant = turn.get();
+      Deque<Waiting> queue = queues.remove(tenant);
       Waiting waiting = queue.remove();
-      first.remove();
       if (!queue.isEmpty()) {
         queues.put(tenant, queue);
       }
-      waiting.session.accept(workers.take());
+      waiting.session.accept(waiting.own ? workers.takeOwn() : workers.take());
+      turn = nextTenant();
     }
+  }
+
+  /** The first whose first session can have a worker now. */
+  private Optional<String> nextTenant() {
+    boolean mayStart = workers.startingCount() < concurrent;
+    boolean spare = workers.hasSpare();
+    return queues.entrySet().stream()
+        .filter(turn -> mayStart || (spare && !turn.getValue().getFirst().own()))
+        .map(Map.Entry::getKey)
+        .findFirst();
   }
 }

@@ -2,6 +2,7 @@
 package io.gpupool.server.session;
 
 import io.gpupool.server.control.Timers;
+import io.gpupool.wire.DriverEnvironment;
 import java.io.File;
 import java.io.IOException;
 import java.security.SecureRandom;
@@ -58,10 +59,25 @@ public final class Workers {
     this.spawner = spawner;
   }
 
+  /** Whether none of the spares can serve a program with such an environment. */
+  boolean needsOwn(DriverEnvironment environment) {
+    return launch.needsOwnWorker(environment);
+  }
+
+  /** A new worker with the driver's start put off until it has its assignment. */
+  Worker takeOwn() {
+    Worker worker = start(true);
+    worker.take();
+    return worker;
+  }
+
   /** The warmest worker without a session, or a new one; it may still be starting. */
   Worker take() {
     Optional<Worker> linked = spares().stream().filter(Worker::isLinked).findFirst();
-    Worker worker = linked.or(() -> spares().stream().findFirst()).orElseGet(this::start);
+    Worker worker =
+        linked
+            .or(() -> spares().stream().findFirst())
+            .orElseGet(() -> start(launch.seesAssigned()));
     worker.take();
     planRefill(REFILL_DELAY_MILLIS);
     return worker;
@@ -113,7 +129,7 @@ public final class Workers {
   public void refill() {
     refillPlanned = false;
     for (int missing = wantedSpares - spares().size(); missing > 0 && !stopped; missing--) {
-      start();
+      start(launch.seesAssigned());
     }
   }
 
@@ -145,16 +161,19 @@ public final class Workers {
     return byToken.values().stream().filter(Worker::isSpare).toList();
   }
 
-  private Worker start() {
+  private Worker start(boolean late) {
     byte[] bits = new byte[TOKEN_BYTES];
     random.nextBytes(bits);
     Worker worker =
         new Worker(
-            HexFormat.of().formatHex(bits), launch.late(), launch.sandbox().takeUser(), timers);
+            HexFormat.of().formatHex(bits),
+            launch.seesAssigned(),
+            launch.sandbox().takeUser(),
+            timers);
     byToken.put(worker.token, worker);
     worker.whenLinked(this::changed);
     started++;
-    spawner.execute(() -> spawn(worker));
+    spawner.execute(() -> spawn(worker, late));
     timers.after(
         START_LIMIT_MILLIS,
         () -> {
@@ -167,9 +186,9 @@ public final class Workers {
   }
 
   /** On the spawner's thread. */
-  private void spawn(Worker worker) {
+  private void spawn(Worker worker, boolean late) {
     try {
-      ProcessBuilder builder = launch.process(worker.token, worker.user);
+      ProcessBuilder builder = launch.process(worker.token, worker.user, late);
       builder.redirectInput(new File("/dev/null"));
       builder.redirectOutput(ProcessBuilder.Redirect.DISCARD);
       builder.redirectError(ProcessBuilder.Redirect.INHERIT);

@@ -25,6 +25,7 @@ class WorkerEnvironmentTest {
             Map.entry("PATH", "/usr/bin:/bin"),
             Map.entry("LD_LIBRARY_PATH", "/opt/driver"),
             Map.entry("CUDA_DEVICE_ORDER", "PCI_BUS_ID"),
+            Map.entry("CUDA_MODULE_LOADING", "LAZY"),
             Map.entry("CUDA_CACHE_DISABLE", "1"));
   }
 

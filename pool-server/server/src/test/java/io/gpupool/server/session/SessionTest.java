@@ -18,6 +18,7 @@ import io.gpupool.server.placement.PlacementTest;
 import io.gpupool.server.records.Request;
 import io.gpupool.server.refusal.RefusedException;
 import io.gpupool.server.sandbox.Sandbox;
+import io.gpupool.wire.DriverEnvironment;
 import io.gpupool.wire.ServerHello;
 import io.gpupool.wire.SessionId;
 import io.gpupool.wire.SessionKey;
@@ -41,7 +42,12 @@ class SessionTest {
   private final Workers workers =
       new Workers(
           new WorkerLaunch(
-              new WorkerCommand(List.of()), "", List.of(), Map.of(), false, Sandbox.none()),
+              new WorkerCommand(List.of()),
+              "",
+              List.of(),
+              Map.of(),
+              DriverStart.NEVER,
+              Sandbox.none()),
           0,
           false,
           timers,
@@ -166,6 +172,7 @@ class SessionTest {
             lease,
             lease.freeSlot().orElseThrow(),
             Ground.HOLDER,
+            DriverEnvironment.NONE,
             Actor.ANYONE,
             starts,
             timers,

@@ -22,6 +22,7 @@ import io.gpupool.server.sandbox.Sandbox;
 import io.gpupool.server.tenant.Tokens;
 import io.gpupool.transport.EventLoops;
 import io.gpupool.wire.ClientHello;
+import io.gpupool.wire.DriverEnvironment;
 import io.gpupool.wire.ServerHello;
 import io.netty.channel.EventLoopGroup;
 import io.netty.channel.unix.FileDescriptor;
@@ -40,7 +41,12 @@ class SessionsTest {
   private final Workers workers =
       new Workers(
           new WorkerLaunch(
-              new WorkerCommand(List.of()), "", List.of(), Map.of(), false, Sandbox.none()),
+              new WorkerCommand(List.of()),
+              "",
+              List.of(),
+              Map.of(),
+              DriverStart.NEVER,
+              Sandbox.none()),
           0,
           false,
           ground.timers,
@@ -79,13 +85,15 @@ class SessionsTest {
   void open_noMemoryForAnotherWorker_isRefusedWithTheOption() throws Exception {
     Lease lease = lease("blue", HOUR_MILLIS);
     memory.available = SessionLimits.RESERVED_BYTES + 2 * SessionLimits.WORKER_BYTES - 1;
-    Session first = sessions.open(lease, Ground.HOLDER, Actor.ANYONE);
-    assertThatThrownBy(() -> sessions.open(lease, Ground.HOLDER, Actor.ANYONE))
+    Session first = sessions.open(lease, Ground.HOLDER, Actor.ANYONE, DriverEnvironment.NONE);
+    assertThatThrownBy(
+            () -> sessions.open(lease, Ground.HOLDER, Actor.ANYONE, DriverEnvironment.NONE))
         .isInstanceOf(InvalidRequestException.class)
         .hasMessageContaining("memory left for workers")
         .hasMessageContaining("--worker-memory");
     first.end("test");
-    assertThat(sessions.open(lease, Ground.HOLDER, Actor.ANYONE)).isNotNull();
+    assertThat(sessions.open(lease, Ground.HOLDER, Actor.ANYONE, DriverEnvironment.NONE))
+        .isNotNull();
   }
 
   @Test
@@ -97,7 +105,8 @@ class SessionsTest {
     String refusal = "";
     while (refusal.isEmpty()) {
       try {
-        Session ignored = sessions.open(greedy, Ground.HOLDER, Actor.ANYONE);
+        Session ignored =
+            sessions.open(greedy, Ground.HOLDER, Actor.ANYONE, DriverEnvironment.NONE);
         opened++;
       } catch (InvalidRequestException e) {
         refusal = e.getMessage();
@@ -105,19 +114,22 @@ class SessionsTest {
     }
     assertThat(opened).isEqualTo(6);
     assertThat(refusal).contains("tenant 'blue' has 6 sessions").contains("other tenants");
-    assertThat(sessions.open(other, Ground.HOLDER, Actor.ANYONE)).isNotNull();
+    assertThat(sessions.open(other, Ground.HOLDER, Actor.ANYONE, DriverEnvironment.NONE))
+        .isNotNull();
   }
 
   @Test
   void open_fasterThanTheRate_isRefusedUntilTimeHasPassed() throws Exception {
     Lease lease = lease("blue", HOUR_MILLIS);
     for (int i = 0; i < 4 * SessionLimits.USUAL.perSecond(); i++) {
-      sessions.open(lease, Ground.HOLDER, Actor.ANYONE).end("test");
+      sessions.open(lease, Ground.HOLDER, Actor.ANYONE, DriverEnvironment.NONE).end("test");
     }
-    assertThatThrownBy(() -> sessions.open(lease, Ground.HOLDER, Actor.ANYONE))
+    assertThatThrownBy(
+            () -> sessions.open(lease, Ground.HOLDER, Actor.ANYONE, DriverEnvironment.NONE))
         .hasMessageContaining("--session-rate");
     ground.timers.pass(1000);
-    assertThat(sessions.open(lease, Ground.HOLDER, Actor.ANYONE)).isNotNull();
+    assertThat(sessions.open(lease, Ground.HOLDER, Actor.ANYONE, DriverEnvironment.NONE))
+        .isNotNull();
   }
 
   private Lease lease(String tenant, long validMillis) throws Exception {
@@ -130,7 +142,7 @@ class SessionsTest {
     ground.tenants.create(Actor.ANYONE, "blue", Quota.UNLIMITED);
     Tokens.Made token = ground.tokens.create(Actor.ANYONE, "blue", Role.USER, validMillis, "");
     Actor actor = ground.tokens.authenticate(Optional.of(token.text())).orElseThrow();
-    return sessions.open(grant("blue", actor), Ground.HOLDER, actor);
+    return sessions.open(grant("blue", actor), Ground.HOLDER, actor, DriverEnvironment.NONE);
   }
 
   private Lease grant(String tenant, Actor actor) throws Exception {

@@ -6,6 +6,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 import io.gpupool.server.control.ManualTimers;
 import io.gpupool.server.control.Timers;
 import io.gpupool.server.sandbox.Sandbox;
+import io.gpupool.wire.DriverEnvironment;
 import java.util.ArrayDeque;
 import java.util.ArrayList;
 import java.util.Deque;
@@ -17,20 +18,7 @@ class WorkerStartsTest {
   /** Starts of processes that fail when they are run, since there is no such program. */
   private final Deque<Runnable> spawns = new ArrayDeque<>();
 
-  private final Workers workers =
-      new Workers(
-          new WorkerLaunch(
-              new WorkerCommand(List.of("/nonexistent/worker")),
-              "",
-              List.of(),
-              Map.of(),
-              false,
-              Sandbox.none()),
-          0,
-          false,
-          new ManualTimers(),
-          Runnable::run,
-          spawns::add);
+  private final Workers workers = workers(0);
   private final WorkerStarts starts = new WorkerStarts(workers, 2);
   private final List<String> served = new ArrayList<>();
 
@@ -63,8 +51,38 @@ class WorkerStartsTest {
     assertThat(workers.startingCount()).isEqualTo(1);
   }
 
+  @Test
+  void take_environmentThatSparesHaveNot_getsAWorkerOfItsOwn() {
+    Workers withSpare = workers(1);
+    withSpare.refill();
+    assertThat(withSpare.hasSpare()).isTrue();
+    WorkerStarts starts = new WorkerStarts(withSpare, 2);
+    List<Worker> taken = new ArrayList<>();
+    starts.take("alpha", new DriverEnvironment(Map.of("CUDA_AUTO_BOOST", "0")), taken::add);
+    assertThat(withSpare.hasSpare()).isTrue();
+    starts.take("alpha", new DriverEnvironment(Map.of("CUDA_MODULE_LOADING", "LAZY")), taken::add);
+    assertThat(withSpare.hasSpare()).isFalse();
+    assertThat(taken).hasSize(2);
+  }
+
+  private Workers workers(int spares) {
+    return new Workers(
+        new WorkerLaunch(
+            new WorkerCommand(List.of("/nonexistent/worker")),
+            "",
+            List.of(),
+            Map.of(),
+            DriverStart.EARLY,
+            Sandbox.none()),
+        spares,
+        false,
+        new ManualTimers(),
+        Runnable::run,
+        spawns::add);
+  }
+
   private Timers.Cancellable take(String tenant) {
-    return starts.take(tenant, worker -> served.add(tenant));
+    return starts.take(tenant, DriverEnvironment.NONE, worker -> served.add(tenant));
   }
 
   private void finishOne() {
