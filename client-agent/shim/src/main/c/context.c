@@ -288,8 +288,8 @@ CUresult shim_cuDevicePrimaryCtxReset_v2(CUdevice dev) {
     op_ctxReleasePrimary(all.primary[dev]->number, device_ordinal(dev));
   }
   lock_release(&all.lock);
-  // What went wrong in the context went with it.
-  return session_alive() ? CUDA_SUCCESS : result;
+  // What went wrong in the context went with it, unless the driver says that it did not.
+  return result;
 }
 
 CUresult shim_cuDevicePrimaryCtxReset(CUdevice dev) { return shim_cuDevicePrimaryCtxReset_v2(dev); }

@@ -12,7 +12,7 @@
  *
  * TESTCUDA_DEVICES (2) and TESTCUDA_MEMORY_MIB (1024) in the environment set the devices, TESTCUDA_INIT
  * what cuInit answers. The devices' names tell what CUDA_VISIBLE_DEVICES and CUDA_MPS_ACTIVE_THREAD_PERCENTAGE said of them, and
- * CUDA_DEVICE_MAX_CONNECTIONS when cuInit was called.
+ * CUDA_DEVICE_MAX_CONNECTIONS when cuInit was called. TESTCUDA_COMPUTE_MODE: CU_DEVICE_ATTRIBUTE_COMPUTE_MODE.
  */
 #define _GNU_SOURCE
 #include <pthread.h>
@@ -227,9 +227,20 @@ Result cuDeviceGetName(char *name, int length, int device) {
   return SUCCESS;
 }
 
+/* As CUDA_VISIBLE_DEVICES names the device, if it does. */
 Result cuDeviceGetUuid_v2(unsigned char *uuid, int device) {
+  const char *word = visible(device);
   memset(uuid, 0x74, 16);
   uuid[15] = (unsigned char)device;
+  if (word && (!strncmp(word, "GPU-", 4) || !strncmp(word, "MIG-", 4))) {
+    const char *at = word + 4;
+    for (int i = 0; i < 16; i++, at += 2) {
+      if (*at == '-') at++;
+      unsigned byte;
+      if (sscanf(at, "%2x", &byte) != 1) break;
+      uuid[i] = (unsigned char)byte;
+    }
+  }
   return check_device(device);
 }
 
@@ -248,6 +259,8 @@ Result cuDeviceGetAttribute(int *value, int attribute, int device) {
   case 1: *value = 1024; break;
   case 10: *value = 32; break;
   case 16: *value = 4; break;
+  case 20: *value = setting("TESTCUDA_COMPUTE_MODE", 0); break;
+  case 88: case 100: *value = setting("TESTCUDA_PAGEABLE_ACCESS", 0); break;
   case 75: *value = 9; break;
   case 76: *value = 0; break;
   case 33: *value = device + 1; break;
@@ -533,11 +546,22 @@ Result cuDevicePrimaryCtxRelease_v2(int device) {
   return result;
 }
 
+/* TESTCUDA_AFTER_FAULT: "stays", and resets do not help; "hangs", and contexts do not go down. */
+static int after_fault(const char *what) {
+  const char *wanted = getenv("TESTCUDA_AFTER_FAULT");
+  return wanted && !strcmp(wanted, what);
+}
+
 /* Its streams are no part of it any more, even those that stand still for ever. */
 Result cuDevicePrimaryCtxReset_v2(int device) {
   if (check_device(device)) return INVALID_DEVICE;
+  while (primary[device] && primary[device]->fault && after_fault("hangs")) pause();
   pthread_mutex_lock(&lock);
   struct context *context = primary[device];
+  if (context && context->fault && after_fault("stays")) {
+    pthread_mutex_unlock(&lock);
+    return context->fault;
+  }
   if (context) {
     context->fault = 0;
     context->streams = NULL;
@@ -555,6 +579,7 @@ Result cuCtxCreate_v2(struct context **out, unsigned flags, int device) {
 }
 
 Result cuCtxDestroy_v2(struct context *context) {
+  while (context->fault && after_fault("hangs")) pause();
   if (current == context) current = NULL;
   return SUCCESS;
 }

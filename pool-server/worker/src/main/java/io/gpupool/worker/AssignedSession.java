@@ -156,6 +156,7 @@ final class AssignedSession {
             peers);
     parts.backend.nameSession(assignment.name());
     Session session = new Session(parts.backend, plan, stream);
+    Departure.watch(stream, assignment.name());
     if (!parts.backend.printTo(session::print)) {
       parts.output.forEach(output -> output.sendTo(taken -> session.print(output.stream(), taken)));
     }

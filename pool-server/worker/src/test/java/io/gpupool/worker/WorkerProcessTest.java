@@ -33,6 +33,7 @@ class WorkerProcessTest {
   private static final String TOKEN = "a token";
   private static final long QUOTA_BYTES = 1 << 20;
   private static final int REPLY = 1;
+  private static final int FATAL = 5;
   private static final int OUTPUT = 6;
 
   @TempDir Path folder;
@@ -57,6 +58,25 @@ class WorkerProcessTest {
     if (worker != null) {
       worker.destroyForcibly().waitFor();
     }
+  }
+
+  /** A worker on the test driver with a kernel that ends with an error, which stays. */
+  private int startFaulty(String afterFault, RehearsalFrames frames) throws Throwable {
+    startSpareIn(
+        Map.of("TESTCUDA_AFTER_FAULT", afterFault),
+        "--gpus",
+        "all",
+        "--libcuda",
+        TestDriver.library().toString());
+    int stream = attach();
+    String image = "testcuda\nkernel fault\nkernel sleep 8\n";
+    frames.fenced(Ops.ctxRetainPrimary, 1, 0, 0);
+    frames.posted(Ops.imageBegin, 1, image.length());
+    frames.postedText(Ops.imageData, image, 1);
+    frames.fenced(Ops.moduleLoad, 2, 16, 1, -1, 0, 0, 0);
+    frames.postedText(Ops.moduleBindFunction, "fault", 16, 20);
+    frames.postedText(Ops.moduleBindFunction, "sleep", 16, 21);
+    return stream;
   }
 
   private Process start(String... arguments) throws IOException {
@@ -86,9 +106,13 @@ class WorkerProcessTest {
   }
 
   private void startSpare(String... options) throws Throwable {
+    startSpareIn(Map.of(), options);
+  }
+
+  private void startSpareIn(Map<String, String> environment, String... options) throws Throwable {
     List<String> arguments = new ArrayList<>(List.of("--control", "@" + name));
     arguments.addAll(List.of(options));
-    worker = start(arguments.toArray(String[]::new));
+    worker = startIn(environment, arguments.toArray(String[]::new));
     socket = listener.accept();
     control = new ControlLink(socket);
     TextMessage hello = control.receive().orElseThrow();
@@ -262,6 +286,66 @@ class WorkerProcessTest {
         .isEqualTo("stderr: kernel.cu:7: Assertion `false` failed.\n");
     assertThat(Files.readString(folder.resolve("errors"))).doesNotContain("Assertion");
     Posix.close(stream);
+  }
+
+  @Test
+  void kernelsFault_thatNoResetEnds_isAnsweredByAllCalls() throws Throwable {
+    RehearsalFrames frames = new RehearsalFrames();
+    int stream = startFaulty("stays", frames);
+    frames.launch(Ops.launch, 20, 0);
+    frames.fenced(Ops.ctxSynchronize, 9);
+    exchange(stream, frames, 700);
+
+    frames.fenced(Ops.memAlloc, 9, 4096, 1);
+    exchange(stream, frames, 700);
+    frames.fenced(Ops.ctxResetPrimary, 9, 0);
+    exchange(stream, frames, 700);
+    frames.fenced(Ops.memAlloc, 9, 4096, 1);
+    exchange(stream, frames, 700);
+    frames.fenced(Ops.ctxSynchronize, 9);
+    exchange(stream, frames, 700);
+    Posix.close(stream);
+    assertThat(worker.waitFor(20, TimeUnit.SECONDS)).isTrue();
+  }
+
+  @Test
+  void contextWithAFault_thatTheDriverDoesNotTakeDown_endsTheSessionWithTheReason()
+      throws Throwable {
+    RehearsalFrames frames = new RehearsalFrames();
+    int stream = startFaulty("hangs", frames);
+    frames.launch(Ops.launch, 20, 0);
+    frames.fenced(Ops.ctxSynchronize, 9);
+    exchange(stream, frames, 700);
+
+    frames.fenced(Ops.ctxResetPrimary, 9, 0);
+    byte[] bytes = frames.take();
+    long buffer = Posix.map(4096);
+    Memory.put(buffer, bytes, bytes.length);
+    Posix.sendAll(stream, buffer, bytes.length, false);
+    receive(stream, buffer, 16);
+    assertThat(Memory.getInt(buffer + 4)).isEqualTo(FATAL);
+    receive(stream, buffer + 16, Memory.getInt(buffer) - 16);
+    assertThat(Memory.text(buffer + 16, 200)).contains("has not taken down a context");
+    assertThat(worker.waitFor(60, TimeUnit.SECONDS)).as("the worker ends").isTrue();
+    assertThat(Files.readString(folder.resolve("errors"))).contains("a kernel may not end");
+    Posix.close(stream);
+  }
+
+  @Test
+  void program_thatGoesWhileItsContextWaitsForAKernelWithoutEnd_takesTheWorkerWithIt()
+      throws Throwable {
+    RehearsalFrames frames = new RehearsalFrames();
+    int stream = startFaulty("goes", frames);
+    frames.launch(Ops.launch, 21, 3_600_000_000L);
+    frames.fenced(Ops.ctxSynchronize, 9);
+    frames.posted(Ops.ctxReleasePrimary, 0);
+    byte[] bytes = frames.take();
+    long buffer = Posix.map(4096);
+    Memory.put(buffer, bytes, bytes.length);
+    Posix.sendAll(stream, buffer, bytes.length, false);
+    Thread.sleep(1000);
+    Posix.close(stream);
+    assertThat(worker.waitFor(60, TimeUnit.SECONDS)).as("the worker ends").isTrue();
   }
 
   @Test

@@ -114,6 +114,11 @@ final class ContextState {
     }
   }
 
+  /** Whether it has an error that stays. */
+  boolean hasFailed() {
+    return CudaResult.isSticky(home.error);
+  }
+
   /** The error to report, or 0; it is then reported, unless it is one that stays. */
   int takeError() {
     return home.error == 0 ? 0 : home.takeErrorThatIsThere();

@@ -16,6 +16,7 @@ final class Contexts implements ContextOps {
   private final SessionState state;
   private final List<Integer> devices;
   private final BlockingCalls blocking;
+  private final ReleaseLimit limit;
   private final Listener listener;
   private ContextState[] byNumber = new ContextState[32];
   private int currentNumber;
@@ -28,10 +29,16 @@ final class Contexts implements ContextOps {
    *
    * @param devices the backend's CUdevice of each GPU of the lease
    */
-  Contexts(SessionState state, List<Integer> devices, BlockingCalls blocking, Listener listener) {
+  Contexts(
+      SessionState state,
+      List<Integer> devices,
+      BlockingCalls blocking,
+      ReleaseLimit limit,
+      Listener listener) {
     this.state = state;
     this.devices = devices;
     this.blocking = blocking;
+    this.limit = limit;
     this.listener = listener;
   }
 
@@ -109,12 +116,16 @@ final class Contexts implements ContextOps {
     if (context == null) {
       return CudaResult.INVALID_CONTEXT;
     }
-    if (context.retains == 1) {
-      end(context);
-    } else {
-      context.retains--;
-    }
-    return blocking.call(() -> state.backend.cuDevicePrimaryCtxRelease_v2(context.device));
+    return limit.call(
+        context,
+        () -> {
+          if (context.retains == 1) {
+            end(context);
+          } else {
+            context.retains--;
+          }
+          return blocking.call(() -> state.backend.cuDevicePrimaryCtxRelease_v2(context.device));
+        });
   }
 
   @Override
@@ -127,9 +138,18 @@ final class Contexts implements ContextOps {
     ContextState fresh =
         new ContextState(state.backend, context.number, gpu, context.device, context.handle, true);
     fresh.retains = context.retains;
-    end(context);
-    int result = blocking.call(() -> state.backend.cuDevicePrimaryCtxReset_v2(context.device));
+    int result =
+        limit.call(
+            context,
+            () -> {
+              end(context);
+              return blocking.call(() -> state.backend.cuDevicePrimaryCtxReset_v2(context.device));
+            });
     byNumber[context.number] = fresh;
+    if (CudaResult.isSticky(result)) {
+      // The driver goes on in this process with the error, as it would in the program's own.
+      fresh.report(result);
+    }
     select(currentNumber);
     state.answers.reply(tag, result);
   }
@@ -159,8 +179,12 @@ final class Contexts implements ContextOps {
     if (!context.exists() || context.primary || context.isGreen()) {
       return CudaResult.INVALID_CONTEXT;
     }
-    end(context);
-    return blocking.call(() -> state.backend.cuCtxDestroy_v2(context.handle));
+    return limit.call(
+        context,
+        () -> {
+          end(context);
+          return blocking.call(() -> state.backend.cuCtxDestroy_v2(context.handle));
+        });
   }
 
   /** Makes the frame's context, a green one of a GPU's primary context. */

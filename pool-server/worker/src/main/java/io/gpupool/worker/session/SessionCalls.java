@@ -83,7 +83,7 @@ final class SessionCalls implements SessionTopics, SessionOps {
     this.state = state;
     callbacks = new HostCallbacks(state, callbackSender);
     blocking = new BlockingCalls(state, callbacks, readAhead);
-    contexts = new Contexts(state, devices, blocking, this::ending);
+    contexts = new Contexts(state, devices, blocking, new ReleaseLimit(abort), this::ending);
     greens = new GreenContexts(state, contexts, devices);
     peers = new Peers(state, contexts, devices);
     images = new Images(state, new ImageCache(imageStore));
