@@ -28,6 +28,8 @@ class NvidiaServerIT {
   private static final String[] ONE = {"-n", "1"};
   private static final String FIRST = "GPU-74747474-7474-7474-7474-747474747400";
   private static final String SECOND = "GPU-74747474-7474-7474-7474-747474747401";
+  private static final String FIRST_SLICE = "MIG-5c1ce000-0000-0000-0000-000000000001";
+  private static final String SECOND_SLICE = "MIG-5c1ce000-0000-0000-0000-000000000002";
 
   @TempDir private Path folder;
 
@@ -82,13 +84,18 @@ class NvidiaServerIT {
 
   @Test
   void dividedCard_eachSlice_isAGpuOfItsOwn() throws IOException {
-    tell("gpu " + FIRST, "slice MIG-one 1", "slice MIG-two 2", "gpu " + SECOND);
+    tell(
+        "gpu " + FIRST,
+        "slice " + FIRST_SLICE + " 1",
+        "slice " + SECOND_SLICE + " 2",
+        "gpu " + SECOND);
     try (Pool pool = start(Map.of())) {
       assertThat(pool.gpus())
           .extracting(GpuInfo::getUuid)
-          .containsExactly("MIG-one", "MIG-two", SECOND);
+          .containsExactly(FIRST_SLICE, SECOND_SLICE, SECOND);
 
-      assertThat(device(pool, "--select", "uuid=MIG-two")).contains("device 0: Test GPU MIG-two");
+      assertThat(device(pool, "--select", "uuid=" + SECOND_SLICE))
+          .contains("device 0: Test GPU " + SECOND_SLICE);
       assertThat(device(pool, "--select", "uuid=" + SECOND))
           .contains("device 0: Test GPU " + SECOND);
       Program.Ended both =
@@ -150,6 +157,18 @@ class NvidiaServerIT {
     assertThat(ended.errors())
         .contains("cuInit of the NVIDIA driver failed", "999", "nvidia-uvm", "--gpus soft:1");
     assertThat(ended.output()).doesNotContain("in software");
+  }
+
+  @Test
+  void gpu_thatOneProcessAloneMayUse_endsTheServerWithTheReason() {
+    Program.Ended ended =
+        Program.of(server("--worker-env", "TESTCUDA_COMPUTE_MODE"))
+            .with("TESTCUDA_COMPUTE_MODE", 3)
+            .run();
+
+    assertThat(ended.status()).isEqualTo(1);
+    assertThat(ended.errors())
+        .contains("GPU 0 is in compute mode Exclusive_Process", "--sharing mps");
   }
 
   @Test

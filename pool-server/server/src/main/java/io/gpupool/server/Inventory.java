@@ -144,6 +144,10 @@ final class Inventory {
       }
       String lines = output.join();
       HostMemoryReach.warnings(lines).forEach(LOG::warn);
+      Optional<String> refusal = ComputeMode.refusal(lines, options.driver().sharing());
+      if (refusal.isPresent()) {
+        throw new IOException(refusal.get());
+      }
       return lines;
     } catch (InterruptedException e) {
       Thread.currentThread().interrupt();

@@ -38,6 +38,17 @@ final class NvidiaDriver {
               805,
               "the MPS control daemon cannot be reached: is it of the same user as the server?"),
           Map.entry(
+              806, "the MPS server did not answer; the log of nvidia-cuda-mps-control says why"),
+          Map.entry(
+              807,
+              "the MPS server recovers from a fault of one of its programs; others can start when all"
+                  + " of them have ended"),
+          Map.entry(
+              808,
+              "a GPU serves 48 programs at a time by MPS, 60 with newer drivers; wait for some to end,"
+                  + " or use --sharing timeslice"),
+          Map.entry(809, "the GPU has no connections left for more programs by MPS"),
+          Map.entry(
               999,
               "is the kernel module nvidia-uvm loaded, and /dev/nvidia-uvm there? nvidia-modprobe -u -c=0"
                   + " does both"));

@@ -26,7 +26,18 @@ final class Probe {
   private static final Map<String, Integer> ATTRIBUTES =
       new TreeMap<>(
           Map.of(
-              "multiprocessors", 16, "clock", 13, "memoryClock", 36, "bus", 37, "hostMemory", 88));
+              "multiprocessors",
+              16,
+              "clock",
+              13,
+              "memoryClock",
+              36,
+              "bus",
+              37,
+              "hostMemory",
+              88,
+              "computeMode",
+              20));
 
   private Probe() {}
 

@@ -80,7 +80,8 @@ public final class GpuWatch implements AutoCloseable {
       }
       int status = started.waitFor();
       if (status == NO_LIBRARY) {
-        LOG.warn("the driver's management library is not there: faults of GPUs are not noticed");
+        LOG.warn(
+            "the driver's management library is not there: faults of GPUs are not noticed; a container has it with NVIDIA_DRIVER_CAPABILITIES=compute,utility");
         return "";
       }
       return "exit status " + status;
