@@ -59,7 +59,7 @@ final class ContextState {
     this.primary = primary;
     home = this;
     green = 0;
-    printed = new PrintBuffer(backend);
+    printed = new PrintBuffer(backend, handle);
     events = new EventPool(backend);
     spareStreams = new StreamPool(backend);
     staging = new Staging(backend);

@@ -155,7 +155,9 @@ final class HostCallbacks implements CallbackOps {
       return;
     }
     sender.execute(() -> {
-      state.backend.cuCtxSetCurrent(call.context.handle);
+      if (calls.get(callback) == call) {
+        state.backend.cuCtxSetCurrent(call.context.handle);
+      }
       state.answers.lock();
       try {
         // The program's function may read what copies before it have brought.

@@ -96,7 +96,7 @@ final class Modules implements ModuleOps {
                 ? Optional.empty()
                 : Optional.of(readKernels(address, images.lengthBytes(image)));
         if (state.waits.driverPrints()) {
-          state.current.printed.open();
+          state.current.printed.open(state.current.handle);
         }
         ModuleFunctions told = ModuleFunctions.of(state.backend, out, handle, kernels);
         result = register(module, handle, told);

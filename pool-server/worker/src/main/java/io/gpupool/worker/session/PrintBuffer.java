@@ -13,31 +13,40 @@ final class PrintBuffer {
   private static final int NON_BLOCKING = 1;
 
   private final Backend backend;
+  private final long context;
 
-  /** Of the session's own, with nothing in it ever; 0: kernels of the context cannot print yet. */
-  private volatile long idleStream;
+  /** Of the session's own, with nothing in it ever; 0: kernels of the context cannot print. */
+  private long idleStream;
 
-  PrintBuffer(Backend backend) {
+  PrintBuffer(Backend backend, long context) {
     this.backend = backend;
+    this.context = context;
   }
 
-  /** There are kernels now. Their context is current. */
-  void open() {
-    if (idleStream == 0) {
-      try (Arena arena = Arena.ofConfined()) {
-        long out = arena.allocate(8, 8).address();
-        if (backend.cuStreamCreateWithPriority(out, NON_BLOCKING, 0) == 0) {
-          idleStream = Memory.getLong(out);
-        }
+  /** There are kernels now, of this context or of a green one that is part of it and current. */
+  synchronized void open(long current) {
+    if (idleStream != 0) {
+      return;
+    }
+    backend.cuCtxSetCurrent(context);
+    try (Arena arena = Arena.ofConfined()) {
+      long out = arena.allocate(8, 8).address();
+      if (backend.cuStreamCreateWithPriority(out, NON_BLOCKING, 0) == 0) {
+        idleStream = Memory.getLong(out);
       }
     }
+    backend.cuCtxSetCurrent(current);
   }
 
   /** Has the driver print what is in it. Any thread may call this, and waits for no kernel. */
-  void flush() {
-    long stream = idleStream;
-    if (stream != 0) {
-      backend.cuStreamSynchronize(stream);
+  synchronized void flush() {
+    if (idleStream != 0) {
+      backend.cuStreamSynchronize(idleStream);
     }
+  }
+
+  /** The context goes down, and the stream with it. */
+  synchronized void close() {
+    idleStream = 0;
   }
 }

@@ -134,6 +134,9 @@ final class SessionCalls implements SessionTopics, SessionOps {
       uploads.drain(context);
       return 0;
     });
+    if (!context.isGreen()) {
+      context.printed.close();
+    }
     context.staging.forget();
     graphs.forget(context);
     links.forget(context);
