@@ -183,11 +183,12 @@ final class ServerCommand implements Callable<Integer> {
 
   @Option(
       names = "--sharing",
-      paramLabel = "timeslice|mps",
+      paramLabel = "timeslice|mps|driver",
       defaultValue = "timeslice",
       description = {
-        "how the leases of an NVIDIA GPU share it: one after the other, or at the same time through",
-        "NVIDIA's Multi-Process Service, which this server then starts (default: ${DEFAULT-VALUE})"
+        "how the leases of an NVIDIA GPU share its time: one after the other, each for its share; at",
+        "the same time through NVIDIA's Multi-Process Service, which this server then starts; or as the",
+        "driver does by itself, whatever their shares are (default: ${DEFAULT-VALUE})"
       })
   private Sharing sharing = Sharing.timeslice;
 

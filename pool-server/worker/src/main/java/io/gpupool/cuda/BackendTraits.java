@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.gpupool.cuda;
 
-import io.gpupool.soft.exec.DeviceTime;
 import java.lang.foreign.Arena;
 import java.util.List;
 import java.util.Optional;
@@ -121,7 +120,7 @@ public interface BackendTraits {
    *
    * @return whether it does; if not, the session has to see to it
    */
-  default boolean share(int gpu, DeviceTime time) {
+  default boolean share(int gpu, DriverTime time) {
     return false;
   }
 
@@ -175,6 +174,13 @@ public interface BackendTraits {
     return true;
   }
 
+  /**
+   * Sets the session whose calls the backend may keep waiting; called once, before any work.
+   *
+   * @param caller of the session's thread
+   */
+  default void setCaller(Caller caller) {}
+
   /** Time since the start in which at least one kernel or copy ran, in nanoseconds. */
   default long busyNanos() {
     return 0;
@@ -195,6 +201,18 @@ public interface BackendTraits {
   /** Why the last call that failed did so, where a backend knows more than a result. */
   default Optional<String> lastFailure() {
     return Optional.empty();
+  }
+
+  /** A session, as a backend sees it that keeps its calls waiting. */
+  interface Caller {
+    /** Whether streams may wait for host functions of the program. */
+    boolean hasHostFunctions();
+
+    /**
+     * Does what the session has to do while one of its calls waits; of any thread, but does
+     * something in the session's own alone.
+     */
+    void lookAround();
   }
 
   /** Something the host does in a stream's order. */

@@ -30,7 +30,7 @@ final class Backends {
       throw new IllegalArgumentException(
           "--gpus is all or soft:N[,mem=SIZE][,cc=X.Y], not '" + options.gpus() + "'");
     }
-    return NvidiaDriver.start(options.libcuda());
+    return NvidiaDriver.start(options.libcuda(), options.takesTurns());
   }
 
   private static long hostMemoryBytes() {

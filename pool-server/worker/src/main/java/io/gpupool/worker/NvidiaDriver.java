@@ -59,9 +59,10 @@ final class NvidiaDriver {
    * Loads and initialises the driver.
    *
    * @param library a path, or a name for the dynamic linker
+   * @param takesTurns whether leases take turns on its GPUs
    * @throws DriverException if it is not there or does not start; says why, and what to do
    */
-  static Backend start(String library) throws DriverException {
+  static Backend start(String library, boolean takesTurns) throws DriverException {
     DriverAddresses.reserve(0);
     try {
       LibCuda.open(library);
@@ -71,7 +72,7 @@ final class NvidiaDriver {
       throw new DriverException(
           Stage.BROKEN, "the NVIDIA driver's library cannot be loaded: " + e.getMessage());
     }
-    Backend backend = new NvidiaGpus();
+    Backend backend = new NvidiaGpus(takesTurns);
     int result = backend.cuInit(0);
     if (result != 0) {
       String advice = ADVICE.get(result);

@@ -12,6 +12,7 @@ import java.util.Optional;
  * @param libcuda the driver library
  * @param libnvml the driver's management library
  * @param skipMissingPtx whether launches without PTX are skipped rather than refused
+ * @param takesTurns whether the leases of a GPU of the driver take turns
  * @param late whether the driver is first used when a session is assigned, which says what of the
  *     driver it sees
  * @param undivided whether a probe asks the driver even where cards are divided (MIG), because the
@@ -24,12 +25,13 @@ record WorkerOptions(
     String libcuda,
     String libnvml,
     boolean skipMissingPtx,
+    boolean takesTurns,
     boolean late,
     boolean undivided) {
   static final String USAGE =
       "usage: WorkerMain (--control @NAME [--late] | --probe [--undivided] | --watch | --trial) --gpus"
           + " all|soft:N[,mem=SIZE][,cc=X.Y] [--libcuda PATH] [--libnvml PATH]"
-          + " [--soft-missing-ptx=fail|skip]";
+          + " [--no-turns] [--soft-missing-ptx=fail|skip]";
   private static final String MISSING_PTX = "--soft-missing-ptx=";
 
   /** What a worker process does. */
@@ -56,6 +58,7 @@ record WorkerOptions(
     String libcuda = "libcuda.so.1";
     String libnvml = "libnvidia-ml.so.1";
     boolean skip = false;
+    boolean takesTurns = true;
     boolean late = false;
     boolean undivided = false;
     for (int i = 0; i < arguments.length; i++) {
@@ -69,6 +72,7 @@ record WorkerOptions(
           control = Optional.of(value(arguments, ++i));
         }
         case "--late" -> late = true;
+        case "--no-turns" -> takesTurns = false;
         case "--undivided" -> undivided = true;
         case "--gpus" -> gpus = value(arguments, ++i);
         case "--libcuda" -> libcuda = value(arguments, ++i);
@@ -90,6 +94,7 @@ record WorkerOptions(
         libcuda,
         libnvml,
         skip,
+        takesTurns,
         late,
         undivided);
   }

@@ -21,7 +21,10 @@ package io.gpupool.wire;
  *          40: u64 waited          nanoseconds in which it had work and waited for its turn
  *          48: u32 gate            counts the turns given to it; its workers wait on this word
  *          56: u64 sessions        session slots that are or were taken: below this
- *          64: u64 activeUntil[64] until when each session is taken to have work
+ *          64: u64 measured        nanoseconds of a driver's work, as the driver measured them
+ *          72: u64 charged         how much of that is charged
+ *         128: u64 activeUntil[64] until when each session is taken to have work
+ *         640: u64 underWay[64]    until when it is taken to have submitted work that is not done
  * </pre>
  *
  * The pool-server writes weight, hard, leases and sessions, and clears what a dead worker left;
@@ -45,8 +48,11 @@ public final class TurnPage {
   public static final int WAITED = 40;
   public static final int GATE = 48;
   public static final int SESSIONS = 56;
-  private static final int ACTIVE_UNTIL = 64;
-  private static final int LEASE_BYTES = ACTIVE_UNTIL + 8 * MAX_SESSIONS;
+  public static final int MEASURED = 64;
+  public static final int CHARGED = 72;
+  private static final int ACTIVE_UNTIL = 128;
+  private static final int UNDER_WAY = ACTIVE_UNTIL + 8 * MAX_SESSIONS;
+  private static final int LEASE_BYTES = UNDER_WAY + 8 * MAX_SESSIONS;
 
   /** Length of the page of one GPU. */
   public static final int BYTES = FIRST_LEASE + MAX_LEASES * LEASE_BYTES;
@@ -64,5 +70,10 @@ public final class TurnPage {
   /** Where the word of one of its sessions is. */
   public static int activeUntil(int lease, int session) {
     return leaseWord(lease, ACTIVE_UNTIL + 8 * session);
+  }
+
+  /** Where the word is that says until when one of its sessions has work under way. */
+  public static int underWay(int lease, int session) {
+    return leaseWord(lease, UNDER_WAY + 8 * session);
   }
 }

@@ -21,10 +21,12 @@ public record DriverOptions(Optional<Path> libcuda, Optional<Path> libnvml, Shar
 
   /** How the programs of several leases run on one GPU. */
   public enum Sharing {
-    /** One after the other, as the driver does by itself. */
+    /** One after the other, each for its share of the time. */
     timeslice,
     /** At the same time, through NVIDIA's Multi-Process Service. */
-    mps
+    mps,
+    /** As the driver does by itself: equally, whatever their shares are. */
+    driver
   }
 
   /** What tells a worker process where the libraries are. */
@@ -32,6 +34,9 @@ public record DriverOptions(Optional<Path> libcuda, Optional<Path> libnvml, Shar
     List<String> arguments = new ArrayList<>();
     libcuda.ifPresent(path -> arguments.addAll(List.of("--libcuda", path.toString())));
     libnvml.ifPresent(path -> arguments.addAll(List.of("--libnvml", path.toString())));
+    if (sharing != Sharing.timeslice) {
+      arguments.add("--no-turns");
+    }
     return arguments;
   }
 

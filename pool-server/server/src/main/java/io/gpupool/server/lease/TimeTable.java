@@ -51,6 +51,8 @@ public final class TimeTable implements AutoCloseable {
         put(gpu, lease, TurnPage.NOT_BEFORE, 0);
         put(gpu, lease, TurnPage.USED, 0);
         put(gpu, lease, TurnPage.WAITED, 0);
+        put(gpu, lease, TurnPage.MEASURED, 0);
+        put(gpu, lease, TurnPage.CHARGED, 0);
         entries[gpu][lease] = new Entry(Math.max(1, weightBasisPoints), hard, 0);
         restore(gpu, lease);
         return lease;
@@ -95,6 +97,7 @@ public final class TimeTable implements AutoCloseable {
   /** Takes a session out whose worker is dead. */
   void leaveSession(int gpu, int lease, int session) {
     put(gpu, TurnPage.activeUntil(lease, session), 0);
+    put(gpu, TurnPage.underWay(lease, session), 0);
   }
 
   /** Takes a lease out; its sessions have left. */

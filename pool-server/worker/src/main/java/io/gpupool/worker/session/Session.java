@@ -2,6 +2,7 @@
 package io.gpupool.worker.session;
 
 import io.gpupool.cuda.Backend;
+import io.gpupool.cuda.BackendTraits;
 import io.gpupool.cuda.Dispatcher;
 import io.gpupool.cuda.Ops;
 import io.gpupool.worker.os.Memory;
@@ -51,6 +52,7 @@ public final class Session {
 
   private boolean over;
   private long frames;
+  private volatile Thread thread;
   private volatile long published;
   private volatile long receivedBytes;
   private volatile String lastError = "";
@@ -100,6 +102,7 @@ public final class Session {
             plan.images(),
             this::abort);
     dispatcher = new Dispatcher(backend, calls);
+    backend.setCaller(new Caller());
   }
 
   /**
@@ -108,6 +111,7 @@ public final class Session {
    * @return why it ended, for people
    */
   public String run() {
+    thread = Thread.currentThread();
     answers.welcome(welcome.payload());
     answers.flush();
     try {
@@ -324,6 +328,23 @@ public final class Session {
         Memory.putLong(frame + Frames.REQUEST_HEADER_BYTES, 0);
       }
       at += length;
+    }
+  }
+
+  /** What a backend does with this session while it keeps one of its calls waiting. */
+  private final class Caller implements BackendTraits.Caller {
+    @Override
+    public boolean hasHostFunctions() {
+      return calls.hasHostFunctions();
+    }
+
+    @Override
+    public void lookAround() {
+      if (Thread.currentThread() == thread) {
+        answers.flush();
+        waits.handOver();
+        readAhead();
+      }
     }
   }
 

@@ -119,6 +119,11 @@ final class SessionCalls implements SessionTopics, SessionOps {
     blocking.awaitRoom();
   }
 
+  /** Whether a stream may wait for a host function. Any thread may ask. */
+  boolean hasHostFunctions() {
+    return callbacks.anyOutstanding();
+  }
+
   /** The connection is gone: nobody will say that host functions have ended. */
   void cancelHostFunctions() {
     callbacks.cancel(null);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.gpupool.worker.slicer;
 
-import io.gpupool.soft.exec.DeviceTime;
+import io.gpupool.cuda.DriverTime;
 import io.gpupool.worker.os.ServerFile;
 import java.io.IOException;
 import java.util.concurrent.atomic.AtomicBoolean;
@@ -12,7 +12,7 @@ import java.util.concurrent.atomic.LongAdder;
  * This session's part in the turns of a GPU: its threads run while it is its lease's turn, and wait
  * while it is another's. Any thread may call it.
  */
-public final class GpuTurn implements DeviceTime {
+public final class GpuTurn implements DriverTime {
   /*
    * The turn is one word of shared memory, and whoever finds that it may go to another lease passes
    * it on by compare-and-set: the holder, when its time is over and others have work; else one who
@@ -23,6 +23,12 @@ public final class GpuTurn implements DeviceTime {
    * for each of their kernels would lose their turn with each. That moment is charged if another
    * waited for it; a holder that comes back later to find that nobody did is charged for its work
    * alone.
+   *
+   * Work that was submitted to a driver cannot be stopped. A session that has some says so in the
+   * page, and its lease's turn does not go to another while one of its sessions does. Such a turn is
+   * charged by what the driver measured, not by how long it lasted: that includes the time until a
+   * worker on a busy machine notices that its work is done. What two sessions of one lease measure at
+   * the same time is the same time: each adds its part of it.
    *
    * Other tenants' workers write to the page, too: whatever is in it, nothing here fails or waits for
    * ever (Trust).
@@ -51,6 +57,7 @@ public final class GpuTurn implements DeviceTime {
   private final AtomicInteger waiting = new AtomicInteger();
   private final AtomicBoolean watched = new AtomicBoolean();
   private final LongAdder waitedNanos = new LongAdder();
+  private final LongAdder measuredNanos = new LongAdder();
   private final Trust trust;
 
   /** The turn under which threads run; 0 for none. */
@@ -60,6 +67,9 @@ public final class GpuTurn implements DeviceTime {
 
   /** What this session had used when its turn began. */
   private volatile long usedBeforeNanos;
+
+  /** What is charged of the pause that lasts. */
+  private volatile long pauseCharged;
 
   GpuTurn(SharedTurns turns, int lease, int session) {
     this(turns, lease, session, Trust.PATIENCE_NANOS);
@@ -87,7 +97,8 @@ public final class GpuTurn implements DeviceTime {
 
   /** Time in which this session had the GPU and used it. */
   public long usedNanos() {
-    return users.busyNanos(System.nanoTime());
+    long measured = measuredNanos.sum();
+    return measured == 0 ? users.busyNanos(System.nanoTime()) : measured;
   }
 
   /** Time in which it had work and waited for its turn. */
@@ -99,9 +110,9 @@ public final class GpuTurn implements DeviceTime {
   public long begin(Use use, long nowNanos) {
     long idleSince = users.enter(nowNanos);
     if (idleSince != Users.NOT_IDLE) {
-      if (nowNanos - idleSince > pauses.graceNanos()) {
-        giveBack(idleSince, nowNanos);
-      }
+      boolean givenBack =
+          nowNanos - idleSince > pauses.graceNanos() && giveBack(idleSince, nowNanos);
+      settlePause(givenBack ? 0 : nowNanos - idleSince, nowNanos);
       pauses.note(nowNanos - idleSince);
       turns.activeUntil(lease, session, nowNanos + LAPSE_NANOS);
     }
@@ -150,6 +161,7 @@ public final class GpuTurn implements DeviceTime {
     boolean ending = users.isLast() && waiting.get() == 0;
     if (ending) {
       turns.activeUntil(lease, session, now + pauses.graceNanos());
+      beginPause(now);
     }
     boolean last = users.leave(now);
     if (ending && (!last || waiting.get() > 0)) {
@@ -159,15 +171,90 @@ public final class GpuTurn implements DeviceTime {
   }
 
   /** Ends a turn that nobody wanted after this session's work had ended. */
-  private void giveBack(long idleSince, long now) {
+  private boolean giveBack(long idleSince, long now) {
     long mine = turn;
     if (mine == 0 || turns.turn() != mine || turns.isActive(lease, now)) {
+      return false;
+    }
+    if (!turns.turn(mine, SharedTurns.turnOf(FairShares.NOBODY, idleSince))) {
+      return false;
+    }
+    turn = 0;
+    settlePause(0, now);
+    turns.chargeTurn(lease, idleSince - SharedTurns.startNanos(mine), idleSince);
+    return true;
+  }
+
+  /** Of measured turns: the pause is charged in advance, for another may end the turn. */
+  private void beginPause(long now) {
+    long grace = pauses.graceNanos();
+    if (measuredNanos.sum() > 0 && turns.othersActive(lease, now)) {
+      pauseCharged = grace;
+      turns.addMeasured(lease, grace);
+    }
+  }
+
+  /** A pause has ended; what was charged too much of it, or too little, is made good. */
+  private void settlePause(long pauseNanos, long now) {
+    long charged = pauseCharged;
+    if (charged == 0) {
       return;
     }
-    if (turns.turn(mine, SharedTurns.turnOf(FairShares.NOBODY, idleSince))) {
-      turn = 0;
-      turns.charge(lease, idleSince - SharedTurns.startNanos(mine), idleSince);
+    pauseCharged = 0;
+    if (pauseNanos == 0 || isMine(now)) {
+      turns.addMeasured(lease, pauseNanos - charged);
     }
+  }
+
+  @Override
+  public Hold hold(long now) {
+    turns.activeUntil(lease, session, now + LAPSE_NANOS);
+    turns.underWay(lease, session, now + LAPSE_NANOS);
+    if (trust.isAlone()) {
+      return Hold.ALONE;
+    }
+    long current = turns.turn();
+    if (SharedTurns.holder(current) != lease) {
+      return Hold.OVER;
+    }
+    if (isSpent(current, now)) {
+      long held = Math.max(0, now - SharedTurns.startNanos(current));
+      if (FairShares.next(turns, now, lease, held) != lease) {
+        return Hold.OVER;
+      }
+      long following = SharedTurns.turnOf(lease, now);
+      if (!turns.turn(current, following)) {
+        // Another session of the lease has gone on with it, or another lease has it: seen next
+        // time.
+        return Hold.SHARED;
+      }
+      turns.chargeTurn(lease, held, now);
+      turns.serve(lease);
+      current = following;
+    }
+    if (turn != current) {
+      adopt(current);
+    }
+    return turns.isHard(lease) || turns.othersActive(lease, now) ? Hold.SHARED : Hold.ALONE;
+  }
+
+  @Override
+  public void finished() {
+    turns.underWay(lease, session, 0);
+  }
+
+  @Override
+  public void used(long nanos) {
+    measuredNanos.add(nanos);
+    int others = turns.othersUnderWay(lease, session, System.nanoTime());
+    turns.addMeasured(lease, nanos / (1 + others));
+  }
+
+  /** Whether a turn is over, or is to be given back. */
+  private boolean isSpent(long current, long now) {
+    long held = now - SharedTurns.startNanos(current);
+    return held >= FairShares.turnNanos(turns.weight(lease))
+        || turns.recall() == current && held >= FairShares.MIN_TURN_NANOS;
   }
 
   /** Goes on with the turn or takes it, if it is this lease's; else sees that somebody has it. */
@@ -178,8 +265,7 @@ public final class GpuTurn implements DeviceTime {
       int holder = SharedTurns.holder(current);
       long held = Math.max(0, now - SharedTurns.startNanos(current));
       if (holder == lease) {
-        boolean recalled = turns.recall() == current && held >= FairShares.MIN_TURN_NANOS;
-        if (!recalled && held < FairShares.turnNanos(turns.weight(lease))) {
+        if (!isSpent(current, now)) {
           adopt(current);
           return true;
         }
@@ -194,10 +280,13 @@ public final class GpuTurn implements DeviceTime {
       if (next == FairShares.NOBODY && holder == FairShares.NOBODY) {
         return false;
       }
+      if (holder == lease && next != lease && turns.othersUnderWay(lease, session, now) > 0) {
+        return false;
+      }
       long following = SharedTurns.turnOf(next, now);
       if (turns.turn(current, following)) {
         if (holder >= 0) {
-          turns.charge(holder, held, now);
+          turns.chargeTurn(holder, held, now);
         }
         return given(next, holder, following);
       }

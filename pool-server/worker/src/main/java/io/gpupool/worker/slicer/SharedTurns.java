@@ -108,7 +108,7 @@ final class SharedTurns implements FairShares.Leases {
   /** The latest time of all sessions of a lease; not before a long time ago. */
   long activeUntil(int lease, long nowNanos) {
     long latest = nowNanos - Long.MAX_VALUE / 2;
-    int sessions = Math.clamp(get(word(lease, TurnPage.SESSIONS)), 0, TurnPage.MAX_SESSIONS);
+    int sessions = sessions(lease);
     for (int session = 0; session < sessions; session++) {
       long until = get(TurnPage.activeUntil(lease, session));
       latest = until != 0 && until - latest > 0 ? until : latest;
@@ -116,12 +116,60 @@ final class SharedTurns implements FairShares.Leases {
     return latest;
   }
 
+  private int sessions(int lease) {
+    return Math.clamp(get(word(lease, TurnPage.SESSIONS)), 0, TurnPage.MAX_SESSIONS);
+  }
+
+  /** Whether there is work of another lease. */
+  boolean othersActive(int lease, long nowNanos) {
+    int count = count();
+    for (int other = 0; other < count; other++) {
+      if (other != lease && weight(other) > 0 && isActive(other, nowNanos)) {
+        return true;
+      }
+    }
+    return false;
+  }
+
   void activeUntil(int lease, int session, long nanos) {
     WORD.setRelease(page, (long) TurnPage.activeUntil(lease, session), nanos);
   }
 
-  /** Puts a turn of a lease into the books. */
-  void charge(int lease, long usedNanos, long nowNanos) {
+  // Work that was submitted to a driver.
+
+  void underWay(int lease, int session, long untilNanos) {
+    WORD.setRelease(page, (long) TurnPage.underWay(lease, session), untilNanos);
+  }
+
+  /** How many sessions of a lease have work under way, apart from one of them. */
+  int othersUnderWay(int lease, int session, long nowNanos) {
+    int count = 0;
+    int sessions = sessions(lease);
+    for (int other = 0; other < sessions; other++) {
+      long until = get(TurnPage.underWay(lease, other));
+      if (other != session && until != 0 && until - nowNanos > 0) {
+        count++;
+      }
+    }
+    return count;
+  }
+
+  void addMeasured(int lease, long nanos) {
+    add(word(lease, TurnPage.MEASURED), nanos);
+  }
+
+  /** Puts a turn of a lease into the books: what was measured since the last one, if that is. */
+  void chargeTurn(int lease, long heldNanos, long nowNanos) {
+    long measured = get(word(lease, TurnPage.MEASURED));
+    if (measured == 0) {
+      charge(lease, heldNanos, nowNanos);
+    } else {
+      long before = (long) WORD.getAndSet(page, word(lease, TurnPage.CHARGED), measured);
+      charge(lease, measured - before, nowNanos);
+    }
+  }
+
+  private void charge(int lease, long usedNanos, long nowNanos) {
     long weight = weight(lease);
     if (usedNanos <= 0 || weight == 0) {
       return;

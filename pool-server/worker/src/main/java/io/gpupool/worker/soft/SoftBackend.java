@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.gpupool.worker.soft;
 
+import io.gpupool.cuda.DriverTime;
 import io.gpupool.soft.compile.KernelCache;
 import io.gpupool.soft.device.DeviceSpec;
 import io.gpupool.soft.device.SoftDevice;
 import io.gpupool.soft.device.SoftGpu;
-import io.gpupool.soft.exec.DeviceTime;
 import io.gpupool.soft.exec.PrintfSink;
 import java.nio.charset.StandardCharsets;
 import java.util.List;
@@ -89,7 +89,7 @@ public final class SoftBackend
   }
 
   @Override
-  public boolean share(int gpu, DeviceTime time) {
+  public boolean share(int gpu, DriverTime time) {
     state.gpu().device(gpu).share(time);
     return true;
   }

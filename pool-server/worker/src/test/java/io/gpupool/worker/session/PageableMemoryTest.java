@@ -20,7 +20,7 @@ class PageableMemoryTest {
   @Test
   void sourceReadAtOnce_gpuThatReadsPageableMemoryItself_isNone() {
     Backend ignored = TestDriver.backend();
-    NvidiaGpus gpus = new NvidiaGpus();
+    NvidiaGpus gpus = new NvidiaGpus(true);
     assertThat(gpus.sourceReadAtOnceBytes()).isEqualTo(64 << 10);
     Posix.setEnvironment(ACCESS, "1");
     assertThat(gpus.sourceReadAtOnceBytes()).isZero();

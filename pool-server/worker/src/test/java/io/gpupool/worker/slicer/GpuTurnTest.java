@@ -5,6 +5,7 @@ import static java.lang.foreign.ValueLayout.JAVA_LONG;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
+import io.gpupool.cuda.DriverTime;
 import io.gpupool.soft.exec.DeviceTime;
 import io.gpupool.wire.TurnPage;
 import io.gpupool.worker.os.ServerFile;
@@ -26,6 +27,7 @@ import org.junit.jupiter.api.io.TempDir;
 class GpuTurnTest {
   private static final long MILLI = 1_000_000;
   private static final long PIECE_NANOS = 50_000;
+  private static final long AN_HOUR_NANOS = 3_600_000_000_000L;
 
   private final MemorySegment page = Arena.ofAuto().allocate(TurnPage.BYTES, 64);
   private final SharedTurns turns = new SharedTurns(page);
@@ -195,5 +197,110 @@ class GpuTurnTest {
           .isInstanceOf(IOException.class)
           .hasMessageContaining("the server's file has " + TurnPage.BYTES + " bytes");
     }
+  }
+
+  private GpuTurn holder(int lease, int session) {
+    GpuTurn turn = session(lease, session, 5000, false);
+    assertThat(turn.begin(DeviceTime.ALWAYS, System.nanoTime())).isNotEqualTo(DeviceTime.NOT_NOW);
+    return turn;
+  }
+
+  private void beActive(int lease) {
+    put(TurnPage.activeUntil(lease, 0), System.nanoTime() + AN_HOUR_NANOS);
+  }
+
+  /** The turn began so long ago that it is over. */
+  private void makeTurnOld(int lease) {
+    put(TurnPage.TURN, SharedTurns.turnOf(lease, System.nanoTime() - 20 * MILLI));
+  }
+
+  /** However slow this machine is, the turn is not over. */
+  private void keepTurnYoung(int lease) {
+    put(TurnPage.TURN, SharedTurns.turnOf(lease, System.nanoTime() + AN_HOUR_NANOS));
+  }
+
+  @Test
+  void hold_ofALeaseThatIsAlone_saysSo() {
+    session(1, 0, 5000, false);
+    GpuTurn turn = holder(0, 0);
+    assertThat(turn.hold(System.nanoTime())).isEqualTo(DriverTime.Hold.ALONE);
+    makeTurnOld(0);
+    assertThat(turn.hold(System.nanoTime())).isEqualTo(DriverTime.Hold.ALONE);
+  }
+
+  @Test
+  void hold_whileAnotherHasWork_endsWithTheTurn() {
+    session(1, 0, 5000, false);
+    GpuTurn turn = holder(0, 0);
+    beActive(1);
+    keepTurnYoung(0);
+    assertThat(turn.hold(System.nanoTime())).isEqualTo(DriverTime.Hold.SHARED);
+    makeTurnOld(0);
+    assertThat(turn.hold(System.nanoTime())).isEqualTo(DriverTime.Hold.OVER);
+  }
+
+  @Test
+  void hold_ofAHardLeaseThatIsAlone_endsWithTheTurn() {
+    GpuTurn turn = session(0, 0, 3000, true);
+    long began = turn.begin(DeviceTime.ALWAYS, System.nanoTime());
+    assertThat(began).isNotEqualTo(DeviceTime.NOT_NOW);
+    keepTurnYoung(0);
+    assertThat(turn.hold(System.nanoTime())).isEqualTo(DriverTime.Hold.SHARED);
+    put(TurnPage.leaseWord(0, TurnPage.NOT_BEFORE), System.nanoTime() + AN_HOUR_NANOS);
+    makeTurnOld(0);
+    assertThat(turn.hold(System.nanoTime())).isEqualTo(DriverTime.Hold.OVER);
+  }
+
+  @Test
+  void turn_ofALeaseWithWorkUnderWay_doesNotGoToAnother() {
+    session(1, 0, 5000, false);
+    GpuTurn first = holder(0, 0);
+    GpuTurn second = holder(0, 1);
+    assertThat(first.hold(System.nanoTime())).isEqualTo(DriverTime.Hold.ALONE);
+    assertThat(second.hold(System.nanoTime())).isEqualTo(DriverTime.Hold.ALONE);
+    beActive(1);
+    makeTurnOld(0);
+    first.finished();
+    threads.add(Thread.ofPlatform().start(() -> first.pass(() -> !stopped)));
+    long until = System.nanoTime() + 20 * MILLI;
+    while (System.nanoTime() < until) {
+      assertThat(second.hold(System.nanoTime())).isEqualTo(DriverTime.Hold.OVER);
+      assertThat(SharedTurns.holder(turns.turn())).isZero();
+    }
+    second.finished();
+    awaitHolder(1);
+    stopped = true;
+    put(TurnPage.activeUntil(1, 0), 0);
+  }
+
+  private void awaitHolder(int lease) {
+    while (SharedTurns.holder(turns.turn()) != lease) {
+      Thread.onSpinWait();
+    }
+  }
+
+  @Test
+  void measuredTime_ofTwoSessionsAtOnce_countsOnceForTheirLease() {
+    GpuTurn first = holder(0, 0);
+    GpuTurn second = holder(0, 1);
+    assertThat(first.hold(System.nanoTime())).isNotNull();
+    assertThat(second.hold(System.nanoTime())).isNotNull();
+    first.used(2 * MILLI);
+    second.used(2 * MILLI);
+    makeTurnOld(0);
+    assertThat(first.hold(System.nanoTime())).isEqualTo(DriverTime.Hold.ALONE);
+    assertThat(usedNanos(0)).isEqualTo(2 * MILLI);
+    assertThat(first.usedNanos()).isEqualTo(2 * MILLI);
+  }
+
+  @Test
+  void turn_thatWasMeasured_costsThatAndNotItsLength() {
+    session(1, 0, 5000, false);
+    GpuTurn turn = holder(0, 0);
+    assertThat(turn.hold(System.nanoTime())).isEqualTo(DriverTime.Hold.ALONE);
+    turn.used(3 * MILLI);
+    makeTurnOld(0);
+    assertThat(turn.hold(System.nanoTime())).isEqualTo(DriverTime.Hold.ALONE);
+    assertThat(usedNanos(0)).isEqualTo(3 * MILLI);
   }
 }
