@@ -2,18 +2,26 @@
 // Keeps a GPU busy in one of several ways until its standard input ends. To each line there it answers with what it
 // has done so far: "load KIND: COUNT units in SECONDS s".
 //
-// Usage: load KIND            load.ptx lies beside the program
+// Usage: load KIND [NANOS [PROCESSES]]     load.ptx lies beside the program
+//   NANOS      of each kernel, for the kinds that are timed: eager, graph, each, rarely, queue
+//   PROCESSES  that do the same, 1 by default; what they have done is added up
 #include <pthread.h>
+#include <signal.h>
 #include <stdatomic.h>
+#include <stdbool.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
 #include <unistd.h>
 
 #include "../examples/driver-api/driver.h"
 #include "figures.h"
 
-enum { MAX_PATH = 4096, THREADS = 128, BLOCKS = 64, COPY_BYTES = 8 << 20, HOST_BYTES = 64 << 10, NODES = 16 };
+enum { MAX_PATH = 4096, THREADS = 128, BLOCKS = 64, COPY_BYTES = 8 << 20, HOST_BYTES = 64 << 10, NODES = 16,
+       TIMED_NODES = 100, TIMED_THREADS = 32, QUEUE = 100000, MAX_PROCESSES = 16 };
 
-static atomic_ulong units;
+static atomic_ulong *units;  // of all processes
 static const char *kind;
+static unsigned long long nanos;
 static CUmodule module;
 static CUstream stream;
 static CUdeviceptr memory, other;
@@ -30,7 +38,7 @@ static void launch(CUfunction function, unsigned blocks, unsigned threads, int t
 }
 
 static void done(unsigned long count) {
-  atomic_fetch_add(&units, count);
+  atomic_fetch_add(units, count);
 }
 
 // Kernels that follow each other without a gap, two of them under way at a time.
@@ -144,18 +152,131 @@ static void cooperative(void) {
   }
 }
 
+// Kernels that take as long as they are told to, one block each.
+
+static void launch_timed(CUfunction spin) {
+  void *parameters[] = {&nanos};
+  CHECK(cuLaunchKernel(spin, 1, 1, 1, TIMED_THREADS, 1, 1, 0, stream, parameters, NULL));
+}
+
+// One after the other, some 10 ms of them under way at a time.
+static void eager(void) {
+  CUfunction spin = kernel("spin_ns");
+  unsigned long ahead = nanos < 10000000 ? 10000000 / (nanos + 1) + 2 : 2;
+  unsigned long batch = ahead / 4 + 1;
+  CUevent events[4];
+  for (int i = 0; i < 4; i++) {
+    CHECK(cuEventCreate(&events[i], CU_EVENT_DISABLE_TIMING));
+  }
+  for (unsigned long i = 0;; i++) {
+    if (i >= 4) {
+      CHECK(cuEventSynchronize(events[i & 3]));
+      done(batch);
+    }
+    for (unsigned long k = 0; k < batch; k++) {
+      launch_timed(spin);
+    }
+    CHECK(cuEventRecord(events[i & 3], stream));
+  }
+}
+
+static void timed_graphs(void) {
+  CUfunction spin = kernel("spin_ns");
+  CUgraph graph;
+  CUgraphExec executable;
+  CHECK(cuStreamBeginCapture(stream, CU_STREAM_CAPTURE_MODE_THREAD_LOCAL));
+  for (int i = 0; i < TIMED_NODES; i++) {
+    launch_timed(spin);
+  }
+  CHECK(cuStreamEndCapture(stream, &graph));
+  CHECK(cuGraphInstantiateWithFlags(&executable, graph, 0));
+  CUevent events[2];
+  CHECK(cuEventCreate(&events[0], CU_EVENT_DISABLE_TIMING));
+  CHECK(cuEventCreate(&events[1], CU_EVENT_DISABLE_TIMING));
+  for (unsigned long i = 0;; i++) {
+    if (i >= 2) {
+      CHECK(cuEventSynchronize(events[i & 1]));
+      done(TIMED_NODES);
+    }
+    CHECK(cuGraphLaunch(executable, stream));
+    CHECK(cuEventRecord(events[i & 1], stream));
+  }
+}
+
+static void timed_awaited(void) {
+  CUfunction spin = kernel("spin_ns");
+  for (;;) {
+    launch_timed(spin);
+    CHECK(cuStreamSynchronize(stream));
+    done(1);
+  }
+}
+
+// Works for a twentieth of the time, as long as it gets the GPU at once.
+static void timed_rarely(void) {
+  CUfunction spin = kernel("spin_ns");
+  double next = now_seconds();
+  for (;;) {
+    launch_timed(spin);
+    CHECK(cuStreamSynchronize(stream));
+    done(1);
+    next += 20e-9 * (double)nanos;
+    double rest = next - now_seconds();
+    if (rest > 0) {
+      usleep((useconds_t)(rest * 1e6));
+    } else {
+      next = now_seconds();
+    }
+  }
+}
+
+// A hundred thousand at a time.
+static void timed_queue(void) {
+  CUfunction spin = kernel("spin_ns");
+  CUevent events[16];
+  for (int i = 0; i < 16; i++) {
+    CHECK(cuEventCreate(&events[i], CU_EVENT_DISABLE_TIMING));
+  }
+  unsigned long part = QUEUE / 16;
+  for (unsigned long i = 0;; i++) {
+    if (i >= 16) {
+      CHECK(cuEventSynchronize(events[i & 15]));
+      done(part);
+    }
+    for (unsigned long k = 0; k < part; k++) {
+      launch_timed(spin);
+    }
+    CHECK(cuEventRecord(events[i & 15], stream));
+  }
+}
+
+// From the host and back; units are bytes.
+static void host_copies(void) {
+  void *host;
+  CHECK(cuMemAllocHost(&host, COPY_BYTES));
+  memset(host, 1, COPY_BYTES);
+  for (;;) {
+    CHECK(cuMemcpyHtoDAsync(memory, host, COPY_BYTES, stream));
+    CHECK(cuMemcpyDtoHAsync(host, memory, COPY_BYTES, stream));
+    CHECK(cuStreamSynchronize(stream));
+    done(2 * COPY_BYTES);
+  }
+}
+
 static const struct {
   const char *name;
   void (*run)(void);
 } KINDS[] = {{"kernels", many_kernels}, {"long", few_kernels}, {"tiny", tiny_kernels},
              {"awaited", tiny_kernels_awaited}, {"flood", flood}, {"copies", copies},
-             {"graphs", graphs}, {"spinning", spinning}, {"cooperative", cooperative}};
+             {"graphs", graphs}, {"spinning", spinning}, {"cooperative", cooperative},
+             {"eager", eager}, {"graph", timed_graphs}, {"each", timed_awaited}, {"rarely", timed_rarely},
+             {"queue", timed_queue}, {"hostcopies", host_copies}};
 
 static void *answer(void *nothing) {
   char line[64];
   double start = now_seconds();
   while (fgets(line, sizeof line, stdin) != NULL) {
-    printf("load %s: %lu units in %.3f s\n", kind, (unsigned long)atomic_load(&units),
+    printf("load %s: %lu units in %.3f s\n", kind, (unsigned long)atomic_load(units),
            now_seconds() - start);
     fflush(stdout);
   }
@@ -163,15 +284,37 @@ static void *answer(void *nothing) {
   return nothing;
 }
 
+// Leaves the answers to the first process, with which the others end.
+static bool is_other_process(int processes) {
+  for (int i = 1; i < processes; i++) {
+    pid_t child = fork();
+    if (child < 0) {
+      fail("no process to work besides");
+    }
+    if (child == 0) {
+      prctl(PR_SET_PDEATHSIG, SIGKILL);
+      return true;
+    }
+  }
+  return false;
+}
+
 int main(int count, char **arguments) {
   char path[MAX_PATH];
   ssize_t length = readlink("/proc/self/exe", path, sizeof path - sizeof "load.ptx");
   char *slash = length < 0 ? NULL : (path[length] = 0, strrchr(path, '/'));
-  if (count != 2 || slash == NULL) {
-    fail("usage: load KIND");
+  int processes = count > 3 ? atoi(arguments[3]) : 1;
+  if (count < 2 || count > 4 || slash == NULL || processes < 1 || processes > MAX_PROCESSES) {
+    fail("usage: load KIND [NANOS [PROCESSES]]");
   }
   strcpy(slash + 1, "load.ptx");
   kind = arguments[1];
+  nanos = count > 2 ? strtoull(arguments[2], NULL, 10) : 0;
+  units = mmap(NULL, sizeof *units, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+  if (units == MAP_FAILED) {
+    fail("no memory to count in");
+  }
+  bool other_process = is_other_process(processes);
   for (size_t i = 0; i < sizeof KINDS / sizeof *KINDS; i++) {
     if (strcmp(kind, KINDS[i].name) == 0) {
       module = driver_start(path);
@@ -182,7 +325,7 @@ int main(int count, char **arguments) {
       CHECK(cuMemsetD32(other, 0, COPY_BYTES / 4));
       CHECK(cuCtxSynchronize());
       pthread_t thread;
-      if (pthread_create(&thread, NULL, answer, NULL) != 0) {
+      if (!other_process && pthread_create(&thread, NULL, answer, NULL) != 0) {
         fail("no thread to answer");
       }
       KINDS[i].run();

@@ -13,6 +13,15 @@ extern "C" __global__ void work(float *out, int turns) {
   out[i] = x;
 }
 
+// As many nanoseconds as it is told to.
+extern "C" __global__ void spin_ns(unsigned long long nanos) {
+  unsigned long long begin, now;
+  asm volatile("mov.u64 %0, %%globaltimer;" : "=l"(begin));
+  do {
+    asm volatile("mov.u64 %0, %%globaltimer;" : "=l"(now));
+  } while (now - begin < nanos);
+}
+
 // All blocks but the last wait for the last one, looking for its number over and over.
 extern "C" __global__ void spin(float *out, volatile unsigned *flag, unsigned number, int turns) {
   if (blockIdx.x + 1 < gridDim.x) {

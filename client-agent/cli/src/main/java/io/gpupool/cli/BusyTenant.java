@@ -8,6 +8,7 @@ import java.io.Writer;
 import java.nio.charset.StandardCharsets;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.Map;
 import java.util.concurrent.TimeUnit;
 import java.util.regex.Matcher;
 import java.util.regex.Pattern;
@@ -16,6 +17,9 @@ import java.util.regex.Pattern;
 final class BusyTenant implements AutoCloseable {
   private static final Pattern ANSWER = Pattern.compile("load .*: (\\d+) units in .*");
   private static final long END_SECONDS = 10;
+
+  /** Room for contexts on a card, which counts them. */
+  private static final String MEMORY = "64Mi";
 
   private final Process process;
   private final BufferedReader output;
@@ -26,20 +30,53 @@ final class BusyTenant implements AutoCloseable {
    *
    * @param percent of the GPU's time
    * @param load a kind of load that {@code lib/bench/load} knows
+   * @param kernelNanos how long each of its kernels takes; 0 for loads that are not timed
+   * @param processes that share its lease and do the same
    */
-  record Plan(double percent, String load, boolean hard) {
+  record Plan(double percent, String load, long kernelNanos, int processes, boolean hard) {
     private static final Pattern FORM =
-        Pattern.compile("(\\d{1,3}(?:\\.\\d{1,2})?)(?::(?!hard)([a-z]+))?(:hard)?");
+        Pattern.compile(
+            "(?<percent>\\d{1,3}(?:\\.\\d{1,2})?)"
+                + "(?::(?!hard)(?<load>[a-z]+)(?:=(?<count>\\d{1,9})(?<unit>ns|us|ms))?)?"
+                + "(?:\\*(?<processes>1[0-6]|[1-9]))?(?<hard>:hard)?");
+    private static final Map<String, Integer> UNITS = Map.of("ns", 1, "us", 1000, "ms", 1_000_000);
 
-    /** Reads {@code PERCENT[:LOAD][:hard]}. */
+    /** Reads {@code PERCENT[:LOAD[=TIME]][*PROCESSES][:hard]}. */
     static Plan parse(String text) {
       Matcher form = FORM.matcher(text);
       if (!form.matches()) {
         throw new IllegalArgumentException(
-            "'" + text + "' is no tenant; write PERCENT[:LOAD][:hard], such as 30:flood:hard");
+            "'"
+                + text
+                + "' is no tenant; write PERCENT[:LOAD[=TIME]][*PROCESSES][:hard], such as"
+                + " 30:flood:hard or 70:eager=50us*3");
       }
-      String load = form.group(2) == null ? "kernels" : form.group(2);
-      return new Plan(Double.parseDouble(form.group(1)), load, form.group(3) != null);
+      String load = form.group("load") == null ? "kernels" : form.group("load");
+      long nanos =
+          form.group("count") == null
+              ? 0
+              : Long.parseLong(form.group("count")) * UNITS.get(form.group("unit"));
+      int processes =
+          form.group("processes") == null ? 1 : Integer.parseInt(form.group("processes"));
+      return new Plan(
+          Double.parseDouble(form.group("percent")),
+          load,
+          nanos,
+          processes,
+          form.group("hard") != null);
+    }
+
+    /** Its load, as it is written. */
+    String described() {
+      String time =
+          kernelNanos == 0
+              ? ""
+              : kernelNanos % 1_000_000 == 0
+                  ? "=" + kernelNanos / 1_000_000 + "ms"
+                  : kernelNanos % 1000 == 0
+                      ? "=" + kernelNanos / 1000 + "us"
+                      : "=" + kernelNanos + "ns";
+      return load + time + (processes == 1 ? "" : "*" + processes);
     }
 
     @Override
@@ -58,14 +95,18 @@ final class BusyTenant implements AutoCloseable {
       throws IOException {
     List<String> line = new ArrayList<>();
     line.add(installation.home().resolve("bin/gpupool").toString());
-    line.addAll(List.of("run", "--pool", pool.toString(), "-m", "64Mi"));
+    line.addAll(List.of("run", "--pool", pool.toString(), "-m", MEMORY));
     line.addAll(List.of("--compute", Double.toString(plan.percent())));
     if (plan.hard()) {
       line.add("--hard");
     }
     line.addAll(
         List.of(
-            "--", installation.require(installation.benchmark("load")).toString(), plan.load()));
+            "--",
+            installation.require(installation.benchmark("load")).toString(),
+            plan.load(),
+            Long.toString(plan.kernelNanos()),
+            Integer.toString(plan.processes())));
     return new BusyTenant(
         new ProcessBuilder(line).redirectError(ProcessBuilder.Redirect.INHERIT).start());
   }

@@ -5,7 +5,6 @@ import io.gpupool.agent.PoolAddress;
 import io.gpupool.server.PoolServer;
 import io.gpupool.server.ServerOptions;
 import io.gpupool.server.driver.DriverOptions;
-import io.gpupool.server.driver.DriverOptions.Sharing;
 import io.gpupool.server.gpu.GpuSpec;
 import io.gpupool.server.limits.ServerLimits;
 import io.gpupool.server.sandbox.SandboxMode;
@@ -13,7 +12,6 @@ import io.gpupool.server.sandbox.UserRange;
 import io.gpupool.transport.tls.TlsFiles;
 import java.io.IOException;
 import java.net.InetAddress;
-import java.nio.file.Path;
 import java.util.List;
 import java.util.Map;
 import java.util.Optional;
@@ -38,7 +36,7 @@ final class EmbeddedPool implements AutoCloseable {
       Purpose purpose,
       Installation installation,
       GpuSpec gpus,
-      Optional<String> libcuda,
+      DriverOptions driver,
       ServerOptions.MissingPtx missingPtx)
       throws IOException {
     PoolServer server =
@@ -59,7 +57,7 @@ final class EmbeddedPool implements AutoCloseable {
                 Optional.empty(),
                 Optional.empty(),
                 Map.of(),
-                new DriverOptions(libcuda.map(Path::of), Optional.empty(), Sharing.timeslice),
+                driver,
                 1,
                 purpose == Purpose.measurement,
                 missingPtx,

@@ -13,6 +13,8 @@ import io.gpupool.control.v1.Grant;
 import io.gpupool.control.v1.Holder;
 import io.gpupool.control.v1.LeaseRequest;
 import io.gpupool.control.v1.Queued;
+import io.gpupool.server.driver.DriverOptions;
+import io.gpupool.server.driver.DriverOptions.Sharing;
 import io.gpupool.transport.EventLoops;
 import io.gpupool.transport.UnixAddress;
 import io.gpupool.wire.TextMessage;
@@ -63,7 +65,8 @@ final class ProgramRun {
               purpose,
               installation,
               options.embeddedGpus(),
-              options.libcuda(),
+              new DriverOptions(
+                  options.libcuda().map(Path::of), Optional.empty(), Sharing.timeslice),
               options.missingPtx())) {
         return withOwnAgent(own.address(), ClientSecurity.DEFAULT, request, command, loops);
       }

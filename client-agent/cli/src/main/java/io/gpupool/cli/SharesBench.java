@@ -9,10 +9,13 @@ import io.gpupool.control.v1.GrantUse;
 import io.gpupool.control.v1.LeaseInfo;
 import io.gpupool.control.v1.ListRequest;
 import io.gpupool.server.ServerOptions;
+import io.gpupool.server.driver.DriverOptions;
+import io.gpupool.server.driver.DriverOptions.Sharing;
 import io.gpupool.server.gpu.GpuSpec;
 import io.gpupool.transport.EventLoops;
 import io.netty.channel.EventLoopGroup;
 import java.io.IOException;
+import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Locale;
@@ -30,7 +33,9 @@ import picocli.CommandLine.Parameters;
     description = {
       "Runs busy programs side by side on one GPU of a pool, and shows what part of its time each",
       "was granted and got. Loads: kernels, long, tiny, awaited, flood, copies, graphs, spinning,",
-      "cooperative."
+      "cooperative, hostcopies; and of kernels that take the TIME that is said, such as eager=50us:",
+      "eager, one after the other; graph, a hundred in a graph; each, awaited one by one; rarely, for",
+      "a twentieth of the time; queue, a hundred thousand at a time."
     })
 final class SharesBench implements Callable<Integer> {
   private static final double NANOS_A_SECOND = 1e9;
@@ -41,6 +46,19 @@ final class SharesBench implements Callable<Integer> {
       paramLabel = "[tls://]HOST[:PORT]",
       description = "a pool with one free GPU (default: one in software, for this command alone)")
   private Optional<String> pool = Optional.empty();
+
+  @Option(
+      names = "--libcuda",
+      paramLabel = "PATH",
+      description = "a pool of this driver's GPUs instead, for this command alone")
+  private Optional<String> libcuda = Optional.empty();
+
+  @Option(
+      names = "--sharing",
+      paramLabel = "timeslice|driver",
+      defaultValue = "timeslice",
+      description = "how they share it, as for 'gpupool server'")
+  private Sharing sharing = Sharing.timeslice;
 
   @Mixin private SecurityOptions security = new SecurityOptions();
 
@@ -54,15 +72,20 @@ final class SharesBench implements Callable<Integer> {
   private PoolCommand.Output output = PoolCommand.Output.table;
 
   @Parameters(
-      paramLabel = "PERCENT[:LOAD][:hard]",
+      paramLabel = "PERCENT[:LOAD[=TIME]][*PROCESSES][:hard]",
       description = "a program, its share and what it does (default: 70 and 30, kernels)")
   private List<String> tenants = new ArrayList<>();
 
   /** What a tenant has had by a time. */
   private record Reading(long atNanos, long usedNanos, long throttledNanos, long units) {}
 
-  /** What a tenant had in a run, in percent: of the time, and of what all had together. */
-  private record Figures(Plan plan, double ofTime, double ofUsed, double throttled, long units) {}
+  /**
+   * What a tenant had in a run, in percent: of the time, and of what all had together.
+   *
+   * @param counted of the time, as it counts its own kernels; NaN if they are not timed
+   */
+  private record Figures(
+      Plan plan, double ofTime, double counted, double ofUsed, double throttled, long units) {}
 
   @Override
   public Integer call() throws Exception {
@@ -79,8 +102,8 @@ final class SharesBench implements Callable<Integer> {
               EmbeddedPool.start(
                   EmbeddedPool.Purpose.measurement,
                   installation,
-                  new GpuSpec("soft:1,mem=4Gi"),
-                  Optional.empty(),
+                  libcuda.isPresent() ? new GpuSpec("all") : new GpuSpec("soft:1,mem=4Gi"),
+                  new DriverOptions(libcuda.map(Path::of), Optional.empty(), sharing),
                   ServerOptions.MissingPtx.fail);
           PoolClient client = client(own.address(), ClientSecurity.DEFAULT, loops)) {
         measure(installation, client, plans);
@@ -149,10 +172,14 @@ final class SharesBench implements Callable<Integer> {
       Reading last = after.get(i);
       double passed = last.atNanos - first.atNanos;
       double used = last.usedNanos - first.usedNanos;
+      long kernelNanos = plans.get(i).kernelNanos();
+      double counted =
+          kernelNanos == 0 ? Double.NaN : (double) (last.units - first.units) * kernelNanos;
       figures.add(
           new Figures(
               plans.get(i),
               100 * used / passed,
+              100 * counted / passed,
               100 * used / Math.max(all, 1),
               (last.throttledNanos - first.throttledNanos) / NANOS_A_SECOND,
               last.units - first.units));
@@ -166,13 +193,22 @@ final class SharesBench implements Callable<Integer> {
       return;
     }
     Table table =
-        new Table("RUN", "GRANTED", "LOAD", "OF THE TIME", "OF ALL USED", "THROTTLED", "UNITS");
+        new Table(
+            "RUN",
+            "GRANTED",
+            "LOAD",
+            "OF THE TIME",
+            "COUNTED",
+            "OF ALL USED",
+            "THROTTLED",
+            "UNITS");
     for (Figures one : figures) {
       table.row(
           run,
           one.plan,
-          one.plan.load(),
+          one.plan.described(),
           rounded(one.ofTime) + "%",
+          Double.isNaN(one.counted) ? "-" : rounded(one.counted) + "%",
           rounded(one.ofUsed) + "%",
           rounded(one.throttled) + "s",
           one.units);
@@ -184,12 +220,13 @@ final class SharesBench implements Callable<Integer> {
     StringJoiner lines = new StringJoiner(",", "{\"run\":" + run + ",\"tenants\":[", "]}");
     for (Figures one : figures) {
       lines.add(
-          "{\"granted\":%s,\"hard\":%s,\"load\":\"%s\",\"ofTime\":%s,\"ofUsed\":%s,\"throttledSeconds\":%s,\"units\":%d}"
+          "{\"granted\":%s,\"hard\":%s,\"load\":\"%s\",\"ofTime\":%s,\"counted\":%s,\"ofUsed\":%s,\"throttledSeconds\":%s,\"units\":%d}"
               .formatted(
                   one.plan.percent(),
                   one.plan.hard(),
-                  one.plan.load(),
+                  one.plan.described(),
                   rounded(one.ofTime),
+                  Double.isNaN(one.counted) ? "null" : rounded(one.counted),
                   rounded(one.ofUsed),
                   rounded(one.throttled),
                   one.units));

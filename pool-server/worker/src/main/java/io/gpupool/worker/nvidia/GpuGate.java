@@ -65,6 +65,9 @@ final class GpuGate {
   /** Calls of the driver that have begun and not returned. */
   private final AtomicInteger calls = new AtomicInteger();
 
+  /** Threads that wait until they may submit: they end the turn, or go on with it. */
+  private final AtomicInteger waiting = new AtomicInteger();
+
   // Guarded by this.
   private final ArrayDeque<Batch> underWay = new ArrayDeque<>();
   private final ArrayDeque<Batch> overdue = new ArrayDeque<>();
@@ -123,7 +126,17 @@ final class GpuGate {
     if (step == Step.GO) {
       return;
     }
+    waiting.incrementAndGet();
+    try {
+      await(context, stream, key, step);
+    } finally {
+      int ignored = waiting.decrementAndGet();
+    }
+  }
+
+  private void await(long context, long stream, long key, Step first) {
     long since = System.nanoTime();
+    Step step = first;
     while (step != Step.GO) {
       switch (step) {
         case GO -> {}
@@ -417,7 +430,7 @@ final class GpuGate {
     }
     harvest(now);
     giveUpOverdue(now);
-    if (isDrained()) {
+    if (isDrained() && waiting.get() == 0) {
       quietNanos = now;
       busy = false;
       time.finished();

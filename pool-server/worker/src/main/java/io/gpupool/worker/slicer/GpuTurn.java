@@ -159,14 +159,41 @@ public final class GpuTurn implements DriverTime {
     // Said before the count says so: who comes to a count of 0 then says more, and has the last
     // word.
     boolean ending = users.isLast() && waiting.get() == 0;
-    if (ending) {
+    boolean passing = ending && isMeasured() && isSpent(turns.turn(), now);
+    if (passing) {
+      turns.activeUntil(lease, session, now);
+    } else if (ending) {
       turns.activeUntil(lease, session, now + pauses.graceNanos());
       beginPause(now);
     }
     boolean last = users.leave(now);
+    if (passing && last) {
+      passOn(now);
+    }
     if (ending && (!last || waiting.get() > 0)) {
       // Others came meanwhile, and may have said so before the line above did.
       turns.activeUntil(lease, session, now + LAPSE_NANOS);
+    }
+  }
+
+  private boolean isMeasured() {
+    return measuredNanos.sum() > 0;
+  }
+
+  /** Gives a turn that is over to another lease, if one has work. */
+  private void passOn(long now) {
+    long current = turns.turn();
+    if (SharedTurns.holder(current) != lease
+        || !isSpent(current, now)
+        || turns.othersUnderWay(lease, session, now) > 0) {
+      return;
+    }
+    long held = now - SharedTurns.startNanos(current);
+    int next = FairShares.next(turns, now, lease, held);
+    long following = SharedTurns.turnOf(next, now);
+    if (next >= 0 && next != lease && turns.turn(current, following)) {
+      turns.chargeTurn(lease, held, now);
+      boolean ignored = given(next, lease, following);
     }
   }
 
@@ -188,7 +215,7 @@ public final class GpuTurn implements DriverTime {
   /** Of measured turns: the pause is charged in advance, for another may end the turn. */
   private void beginPause(long now) {
     long grace = pauses.graceNanos();
-    if (measuredNanos.sum() > 0 && turns.othersActive(lease, now)) {
+    if (isMeasured() && turns.othersActive(lease, now)) {
       pauseCharged = grace;
       turns.addMeasured(lease, grace);
     }
