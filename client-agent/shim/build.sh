@@ -8,6 +8,8 @@
 #   build.sh test      builds and runs each src/test/c/*.c, linked with the library's objects
 #   build.sh program SOURCE OUT   an executable under the same conditions
 #   build.sh check LIB            says what in LIB needs a newer glibc or another library
+#   build.sh driver FOLDER        FOLDER/src/main/c -> FOLDER/target/libcuda.so.1, under the same conditions
+#   build.sh driver-test FOLDER   builds and runs each FOLDER/src/test/c/*.c, linked with that library's objects
 # CC chooses another compiler (a cross compiler for arm64, say); CFLAGS are added to the project's own.
 set -eu
 cd "$(dirname "$0")"
@@ -16,12 +18,20 @@ glibc_minor=17
 allowed_libraries='libc.so.6 libpthread.so.0 libdl.so.2 ld-linux-x86-64.so.2 ld-linux-aarch64.so.1'
 test_seconds=900
 
-generated=target/generated
-objects=target/objects
+target=target
+sources=src
+case "${1:-}" in
+  driver*)
+    target=$2/target
+    sources=$2/src
+    ;;
+esac
+generated=$target/generated
+objects=$target/objects
 CC=${CC:-gcc}
 flags="-std=c11 -D_GNU_SOURCE -U_FORTIFY_SOURCE -O2 -g -fPIC -fvisibility=hidden -fno-strict-aliasing -pthread
   -Wall -Wextra -Werror -include src/glibc217.h -include $objects/pins.h
-  -iquote src/main/c -iquote $generated"
+  -iquote $sources/main/c -iquote $generated"
 
 die() {
   echo "shim: $*" >&2
@@ -79,7 +89,7 @@ write_stubs() {
 
 # compile SOURCE OBJECT: only when the source, a header or this script is newer.
 compile() {
-  if [ -f "$2" ] && [ -z "$(find "$1" build.sh src "$generated" "$objects/pins.h" -newer "$2" \
+  if [ -f "$2" ] && [ -z "$(find "$1" build.sh src "$sources" "$generated" "$objects/pins.h" -newer "$2" \
     \( -path "$1" -o -name '*.h' -o -name '*.inc' -o -name build.sh \) -print -quit 2>/dev/null)" ]; then
     return 0
   fi
@@ -88,12 +98,12 @@ compile() {
 }
 
 compile_library() {
-  ls src/main/c/*.c >/dev/null 2>&1 || die "no sources in src/main/c"
+  ls "$sources"/main/c/*.c >/dev/null 2>&1 || die "no sources in $sources/main/c"
   mkdir -p "$objects" "$generated"
   write_pins
   # Two at a time: the big generated files beside the many small ones.
   jobs=''
-  for source in "$generated"/*.c src/main/c/*.c; do
+  for source in "$generated"/*.c "$sources"/main/c/*.c; do
     [ -f "$source" ] || continue
     compile "$source" "$objects/$(basename "$source" .c).o" &
     jobs="$jobs $!"
@@ -108,7 +118,7 @@ compile_library() {
 }
 
 library_objects() {
-  for source in "$generated"/*.c src/main/c/*.c; do
+  for source in "$generated"/*.c "$sources"/main/c/*.c; do
     [ ! -f "$source" ] || echo "$objects/$(basename "$source" .c).o"
   done
 }
@@ -123,6 +133,17 @@ link_library() {
     $(library_objects) -Wl,--no-as-needed -ldl "$objects/stub/libpthread.so.0" "$objects/stub/libdl.so.2" \
     -Wl,--as-needed -static-libgcc
   ln -sf libcuda.so.1 target/libcuda.so
+}
+
+# A driver's entry points are those that its sources mark as visible.
+link_driver() {
+  write_stubs
+  # shellcheck disable=SC2046,SC2086
+  $CC -shared -pthread ${CFLAGS:-} -o "$target/libcuda.so.1" -Wl,-soname,libcuda.so.1 -Wl,-z,defs -Wl,-z,now \
+    -Wl,-z,relro -Wl,-z,noexecstack -Wl,-z,nodelete -Wl,-z,nopack-relative-relocs -Wl,--build-id=sha1 \
+    $(library_objects) -Wl,--no-as-needed "$objects/stub/libpthread.so.0" "$objects/stub/libdl.so.2" \
+    -Wl,--as-needed -static-libgcc
+  check "$target/libcuda.so.1"
 }
 
 link_preload() {
@@ -240,9 +261,9 @@ $faults"
 # A test program prints "ok NAME" or "not ok NAME" a case (none at all: the program is the case) and exits
 # with 0, or 77 after a last line saying why it cannot run here. Results go where Maven's totals are.
 run_tests() {
-  mkdir -p "$objects/test" target/surefire-reports
+  mkdir -p "$objects/test" "$target/surefire-reports"
   failed=''
-  for source in src/test/c/*.c; do
+  for source in "$sources"/test/c/*.c; do
     [ -f "$source" ] || continue
     name=$(basename "$source" .c)
     compile "$source" "$objects/test/$name.o" || die "compilation failed"
@@ -271,7 +292,7 @@ run_tests() {
         } else if (!count) testcase(name, "")
         printf "<testsuite name=\"%s\" tests=\"%d\" failures=\"%d\" errors=\"0\" skipped=\"%d\">\n%s</testsuite>\n",
           name, count, failures, skipped, cases
-      }' "$objects/test/$name.log" >"target/surefire-reports/TEST-$name.xml"
+      }' "$objects/test/$name.log" >"$target/surefire-reports/TEST-$name.xml"
     if [ "$status" -ne 0 ] && [ "$status" -ne 77 ] || grep -q '^not ok ' "$objects/test/$name.log"; then
       failed="$failed $name"
       echo "shim: $name ended with status $status:" >&2
@@ -301,5 +322,11 @@ case "${1:-}" in
     ;;
   program) build_program "$2" "$3" ;;
   check) check "$2" ;;
-  *) die "usage: build.sh library | test | coverage | program SOURCE OUT | check LIBRARY" ;;
+  driver)
+    compile_library
+    link_driver
+    ;;
+  driver-test) run_tests ;;
+  *) die "usage: build.sh library | test | coverage | program SOURCE OUT | check LIBRARY |
+  driver FOLDER | driver-test FOLDER" ;;
 esac

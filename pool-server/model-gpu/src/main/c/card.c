@@ -87,7 +87,7 @@ static void init_mutex(pthread_mutex_t *mutex) {
 static bool make(int file) {
   uint32_t blocks = (uint32_t)(options.memoryBytes / BLOCK_BYTES);
   uint64_t bytes = state_bytes(blocks);
-  if (fchmod(file, 0666) || ftruncate(file, (off_t)(bytes + options.memoryBytes))) return false;
+  if (ftruncate(file, (off_t)(bytes + options.memoryBytes))) return false;
   struct state *state = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
   if (state == MAP_FAILED) return false;
   state->blocks = blocks;

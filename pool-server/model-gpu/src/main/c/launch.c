@@ -31,8 +31,20 @@ static uint64_t duration(const struct function *function, const void *parameters
   return strstr(function->name, "hang") ? UINT64_MAX : USUAL_NANOS;
 }
 
+static void *name_of(const struct function *function) { return strdup(function->name); }
+
+static bool print(struct work *work) {
+  printf("%s: block [0,0,0], thread [0,0,0]\n", (const char *)work->data);
+  fflush(stdout);
+  return true;
+}
+
 static bool fail(struct work *work) {
   struct context *context = (void *)(uintptr_t)work->a;
+  if (work->b == CUDA_ERROR_ASSERT && !context->fault) {
+    fprintf(stderr, "model.cu:1: %s: block: [0,0,0], thread: [0,0,0] Assertion `false` failed.\n",
+            (const char *)work->data);
+  }
   if (!context->fault) context->fault = (CUresult)work->b;
   return true;
 }
@@ -46,6 +58,10 @@ struct work *launch_work(struct function *function, struct stream *stream, uint6
     work->action = fail;
     work->a = (uintptr_t)stream->context;
     work->b = faults ? CUDA_ERROR_ILLEGAL_ADDRESS : CUDA_ERROR_ASSERT;
+    work->data = name_of(function);
+  } else if (strstr(function->name, "printf")) {
+    work->action = print;
+    work->data = name_of(function);
   }
   return work;
 }

@@ -317,13 +317,14 @@ static void *call_host_functions(void *argument) {
   while (1) {
     while (!hostFirst) pthread_cond_wait(&hostReady, &modelLock);
     struct work *work = hostFirst;
+    struct gpu *gpu = work->gpu;
     hostFirst = work->next;
     pthread_mutex_unlock(&modelLock);
     work->action(work);
     pthread_mutex_lock(&modelLock);
-    work->gpu->hosts--;
+    gpu->hosts--;
     set_done(work, card_now());
-    card_wake(work->gpu->card);
+    card_wake(gpu->card);
   }
   return argument;
 }

@@ -85,6 +85,7 @@ class DistributionIT {
         .isRegularFile();
     assertThat(Files.readSymbolicLink(home.resolve("lib/shim/libcuda.so")))
         .isEqualTo(Path.of("libcuda.so.1"));
+    assertThat(home.resolve("lib/model/libcuda.so.1")).isRegularFile();
   }
 
   /** With nothing in the environment but where the system's own programs are. */

@@ -23,6 +23,7 @@ public final class WorkerEnvironment {
       Set.of(
           "GPUPOOL_AOT_RECORD",
           "GPUPOOL_JAVA_OPTIONS",
+          "GPUPOOL_MODEL",
           "LANG",
           "LC_ALL",
           "LC_CTYPE",
