@@ -87,7 +87,8 @@ static void init_mutex(pthread_mutex_t *mutex) {
 static bool make(int file) {
   uint32_t blocks = (uint32_t)(options.memoryBytes / BLOCK_BYTES);
   uint64_t bytes = state_bytes(blocks);
-  if (ftruncate(file, (off_t)(bytes + options.memoryBytes))) return false;
+  // The server and its workers may be of different users.
+  if (fchmod(file, 0666) || ftruncate(file, (off_t)(bytes + options.memoryBytes))) return false;
   struct state *state = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
   if (state == MAP_FAILED) return false;
   state->blocks = blocks;
@@ -229,6 +230,11 @@ static void let_end(const struct card *card, uint64_t now) {
     keep_for_later(&state->processes[holder], state->slice);
     pass_on(state, state->slice.end);
   }
+}
+
+bool card_make(uint32_t index) {
+  int file = open_file(index, true);
+  return file >= 0 && close(file) == 0;
 }
 
 struct card *card_look(uint32_t index) {

@@ -31,6 +31,13 @@ enum copy_engine { COPY_IN, COPY_OUT, COPY_ENGINES };
 uint64_t card_now(void);
 
 /**
+ * Makes a card, for all users of the machine, if it is not there.
+ *
+ * @return false if it cannot be; errno says why
+ */
+bool card_make(uint32_t index);
+
+/**
  * Joins the processes that use a card, for as long as the calling thread lives.
  *
  * @return NULL if the card cannot be, or has no place for another process; errno says why

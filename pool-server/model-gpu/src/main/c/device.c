@@ -2,6 +2,7 @@
 // The driver's start, and what its cards say of themselves.
 #include "driver.h"
 
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -56,6 +57,13 @@ API CUresult cuInit(unsigned flags) {
   const char *problem = options_read(getenv("GPUPOOL_MODEL"));
   if (problem) fprintf(stderr, "%s\n", problem);
   if (problem || flags) return CUDA_ERROR_INVALID_VALUE;
+  // Here, and not when the first context is made: that may be in a process which is confined.
+  for (uint32_t i = 0; !options.init && i < options.gpus; i++) {
+    if (!card_make(i)) {
+      fprintf(stderr, "/dev/shm/gpupool-model-%s-%u: %s\n", options.name, i, strerror(errno));
+      return CUDA_ERROR_OUT_OF_MEMORY;
+    }
+  }
   isInitialized = !options.init;
   return (CUresult)options.init;
 }

@@ -11,7 +11,6 @@
 #define GIBIBYTES (1ull << 30)
 
 struct options options = {
-    .name = "card",
     .gpus = 1,
     .version = 13000,
     .multiprocessors = 132,
@@ -90,8 +89,16 @@ static const char *set(const char *key, const char *value) {
   return problem;
 }
 
+/** Processes that say the same share their cards. */
+static void choose_name(const char *text) {
+  uint64_t hash = 0xcbf29ce484222325;
+  for (; *text; text++) hash = (hash ^ (uint8_t)*text) * 0x100000001b3;
+  snprintf(options.name, sizeof options.name, "%016llx", (unsigned long long)hash);
+}
+
 const char *options_read(const char *text) {
   char copy[1024];
+  choose_name(text ? text : "");
   if (!text) return NULL;
   if (strlen(text) >= sizeof copy) return "GPUPOOL_MODEL is too long";
   strcpy(copy, text);

@@ -8,7 +8,7 @@
 enum { MAX_CARDS = 16, NAME_BYTES = 64 };
 
 struct options {
-  char name[NAME_BYTES];       // name=: processes that say the same share their cards
+  char name[NAME_BYTES];       // name=: processes that say the same share their cards; else what they say of all of it
   uint32_t gpus;               // gpus=
   uint32_t version;            // version=: of CUDA, as cuDriverGetVersion tells it
   uint32_t init;               // init=: what cuInit answers

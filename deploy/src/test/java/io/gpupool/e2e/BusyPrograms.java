@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: Apache-2.0
+package io.gpupool.e2e;
+
+import static org.awaitility.Awaitility.await;
+
+import io.gpupool.control.v1.GrantUse;
+import io.gpupool.control.v1.LeaseInfo;
+import io.gpupool.control.v1.SessionInfo;
+import java.time.Duration;
+import java.util.ArrayList;
+import java.util.List;
+
+/** Programs that keep a GPU of a pool busy, and what the pool's books say of their time. */
+record BusyPrograms(Pool pool) {
+  static final long MILLI = 1_000_000;
+  private static final Duration PATIENCE = Duration.ofSeconds(60);
+
+  /**
+   * A program that has begun to keep the GPU busy.
+   *
+   * @param load a kind of load, with the length of its kernels in nanoseconds if it has one
+   */
+  Program start(String load, int percent, String... options) {
+    List<String> share = new ArrayList<>(List.of("-m", "64Mi"));
+    share.addAll(List.of("--compute", Integer.toString(percent)));
+    share.addAll(List.of(options));
+    List<Object> command = new ArrayList<>(List.of(Distribution.LOAD));
+    command.addAll(List.of(load.split(" ")));
+    Program program = pool.run(share.toArray(String[]::new), command.toArray()).start();
+    program.send("how much?");
+    program.awaitLine(line -> line.startsWith("load " + command.get(1)));
+    return program;
+  }
+
+  GrantUse useOf(Program program) {
+    return leaseOf(program).getGrants(0);
+  }
+
+  long usedNanos(Program program) {
+    return useOf(program).getUsedGpuNanos();
+  }
+
+  void awaitUsed(Program program, long nanos) {
+    await()
+        .atMost(PATIENCE)
+        .pollInterval(Duration.ofMillis(50))
+        .until(() -> usedNanos(program) >= nanos);
+  }
+
+  SessionInfo sessionOf(Program program) {
+    String lease = leaseOf(program).getId();
+    return pool.sessions().stream()
+        .filter(session -> session.getLeaseId().equals(lease))
+        .findFirst()
+        .orElseThrow(() -> new AssertionError("no session of\n" + program.report()));
+  }
+
+  private LeaseInfo leaseOf(Program program) {
+    return pool.leases().stream()
+        .filter(lease -> lease.getHolder().getPid() == program.pid())
+        .findFirst()
+        .orElseThrow(() -> new AssertionError("no lease of\n" + program.report()));
+  }
+}
