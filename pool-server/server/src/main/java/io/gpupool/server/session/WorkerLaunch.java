@@ -2,7 +2,6 @@
 package io.gpupool.server.session;
 
 import io.gpupool.server.sandbox.Sandbox;
-import io.gpupool.wire.DriverEnvironment;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
@@ -37,13 +36,9 @@ public record WorkerLaunch(
     return driver == DriverStart.ASSIGNED;
   }
 
-  /**
-   * Whether a spare cannot serve a program with such an environment, because its driver has started
-   * in another one.
-   */
-  boolean needsOwnWorker(DriverEnvironment wanted) {
-    return driver == DriverStart.EARLY
-        && !wanted.missingIn(process("", OptionalLong.empty(), true).environment()).isEmpty();
+  /** Whether the driver of a spare has started in an environment that suits not every program. */
+  boolean startsEarly() {
+    return driver == DriverStart.EARLY;
   }
 
   /**

@@ -11,6 +11,7 @@ import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Optional;
+import java.util.OptionalLong;
 import java.util.concurrent.Executor;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
@@ -41,6 +42,10 @@ public final class Workers {
   private boolean stopped;
   private long started;
   private long failed;
+
+  /** What spares have in their environment; empty until somebody asks. */
+  private Optional<Map<String, String>> ofSpares = Optional.empty();
+
   private Runnable onLast = () -> {};
   private Runnable onChanged = () -> {};
 
@@ -61,7 +66,14 @@ public final class Workers {
 
   /** Whether none of the spares can serve a program with such an environment. */
   boolean needsOwn(DriverEnvironment environment) {
-    return launch.needsOwnWorker(environment);
+    if (environment.isEmpty() || !launch.startsEarly()) {
+      return false;
+    }
+    if (ofSpares.isEmpty()) {
+      ofSpares =
+          Optional.of(Map.copyOf(launch.process("", OptionalLong.empty(), false).environment()));
+    }
+    return !environment.missingIn(ofSpares.get()).isEmpty();
   }
 
   /** A new worker with the driver's start put off until it has its assignment. */
