@@ -159,25 +159,44 @@ static void launch_timed(CUfunction spin) {
   CHECK(cuLaunchKernel(spin, 1, 1, 1, TIMED_THREADS, 1, 1, 0, stream, parameters, NULL));
 }
 
-// One after the other, some 10 ms of them under way at a time.
-static void eager(void) {
-  CUfunction spin = kernel("spin_ns");
-  unsigned long ahead = nanos < 10000000 ? 10000000 / (nanos + 1) + 2 : 2;
-  unsigned long batch = ahead / 4 + 1;
-  CUevent events[4];
-  for (int i = 0; i < 4; i++) {
+enum { MAX_AHEAD = 16 };
+
+// Does steps of so many kernels, the next as soon as the one that many steps before it is done.
+static void stay_ahead(unsigned ahead, unsigned long count, void (*step)(void *what, unsigned long count), void *what) {
+  CUevent events[MAX_AHEAD];
+  for (unsigned i = 0; i < ahead; i++) {
     CHECK(cuEventCreate(&events[i], CU_EVENT_DISABLE_TIMING));
   }
   for (unsigned long i = 0;; i++) {
-    if (i >= 4) {
-      CHECK(cuEventSynchronize(events[i & 3]));
-      done(batch);
+    if (i >= ahead) {
+      CHECK(cuEventSynchronize(events[i % ahead]));
+      done(count);
     }
-    for (unsigned long k = 0; k < batch; k++) {
-      launch_timed(spin);
-    }
-    CHECK(cuEventRecord(events[i & 3], stream));
+    step(what, count);
+    CHECK(cuEventRecord(events[i % ahead], stream));
   }
+}
+
+static void launch_many(void *spin, unsigned long count) {
+  for (unsigned long i = 0; i < count; i++) {
+    launch_timed(spin);
+  }
+}
+
+// One after the other, some 10 ms of them under way at a time.
+static void eager(void) {
+  unsigned long under_way = nanos < 10000000 ? 10000000 / (nanos + 1) + 2 : 2;
+  stay_ahead(4, under_way / 4 + 1, launch_many, kernel("spin_ns"));
+}
+
+// A hundred thousand at a time.
+static void timed_queue(void) {
+  stay_ahead(MAX_AHEAD, QUEUE / MAX_AHEAD, launch_many, kernel("spin_ns"));
+}
+
+static void launch_graph(void *executable, unsigned long count) {
+  (void)count;
+  CHECK(cuGraphLaunch(executable, stream));
 }
 
 static void timed_graphs(void) {
@@ -185,22 +204,10 @@ static void timed_graphs(void) {
   CUgraph graph;
   CUgraphExec executable;
   CHECK(cuStreamBeginCapture(stream, CU_STREAM_CAPTURE_MODE_THREAD_LOCAL));
-  for (int i = 0; i < TIMED_NODES; i++) {
-    launch_timed(spin);
-  }
+  launch_many(spin, TIMED_NODES);
   CHECK(cuStreamEndCapture(stream, &graph));
   CHECK(cuGraphInstantiateWithFlags(&executable, graph, 0));
-  CUevent events[2];
-  CHECK(cuEventCreate(&events[0], CU_EVENT_DISABLE_TIMING));
-  CHECK(cuEventCreate(&events[1], CU_EVENT_DISABLE_TIMING));
-  for (unsigned long i = 0;; i++) {
-    if (i >= 2) {
-      CHECK(cuEventSynchronize(events[i & 1]));
-      done(TIMED_NODES);
-    }
-    CHECK(cuGraphLaunch(executable, stream));
-    CHECK(cuEventRecord(events[i & 1], stream));
-  }
+  stay_ahead(2, TIMED_NODES, launch_graph, executable);
 }
 
 static void timed_awaited(void) {
@@ -227,26 +234,6 @@ static void timed_rarely(void) {
     } else {
       next = now_seconds();
     }
-  }
-}
-
-// A hundred thousand at a time.
-static void timed_queue(void) {
-  CUfunction spin = kernel("spin_ns");
-  CUevent events[16];
-  for (int i = 0; i < 16; i++) {
-    CHECK(cuEventCreate(&events[i], CU_EVENT_DISABLE_TIMING));
-  }
-  unsigned long part = QUEUE / 16;
-  for (unsigned long i = 0;; i++) {
-    if (i >= 16) {
-      CHECK(cuEventSynchronize(events[i & 15]));
-      done(part);
-    }
-    for (unsigned long k = 0; k < part; k++) {
-      launch_timed(spin);
-    }
-    CHECK(cuEventRecord(events[i & 15], stream));
   }
 }
 

@@ -157,7 +157,7 @@ void agent_describe(struct text_message *message, const char *type) {
   add_environment(message, "pool", "GPUPOOL_POOL");
 }
 
-/** What of the environment the driver on the server is to find; the server knows which values can be. */
+/** Adds the variables that the driver on the server is to find. The server checks their values. */
 static void add_driver_environment(struct text_message *message) {
   static const char *const names[] = {
       "CUDA_AUTO_BOOST",

@@ -11,7 +11,7 @@ enum {
 
 struct card;
 
-/** What a card tells of a process that uses it. */
+/** Use of a card by one process. */
 struct card_usage {
   int32_t pid;
   uint64_t memoryBytes;
@@ -52,7 +52,7 @@ struct card *card_look(uint32_t index);
 uint64_t card_memory(const struct card *card);
 uint64_t card_free_memory(struct card *card);
 
-/** What each process uses; returns how many there are. */
+/** Fills in the use of each process; returns how many processes there are. */
 uint32_t card_usage(struct card *card, struct card_usage usage[MAX_PROCESSES]);
 
 /** Takes blocks of memory; false, with none taken, if there are not so many. */
@@ -73,7 +73,7 @@ void card_ask(struct card *card, uint64_t ready);
 /** Gives it to others, as there was no kernel any more from then on. */
 void card_idle(struct card *card, uint64_t since);
 
-/** What follows a time, up to another one that is over. */
+/** The segment that begins at a time, cut off at another time, which has passed. */
 struct segment card_segment(struct card *card, uint64_t from, uint64_t until);
 
 /** Whether another process asks for the card. */

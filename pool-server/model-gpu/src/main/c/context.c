@@ -49,7 +49,7 @@ CUresult context_new(uint32_t device, struct context **out) {
   return CUDA_SUCCESS;
 }
 
-/** What runs goes on; handles stay valid, as events may name them. */
+/** Ends a context. Its work goes on, and handles stay valid, since events may name them. */
 void context_end(struct context *context) {
   card_give(gpus[context->device].card, context->blockCount, context->blocks);
   context->blockCount = 0;

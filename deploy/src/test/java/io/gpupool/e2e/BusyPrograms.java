@@ -47,7 +47,7 @@ record BusyPrograms(Pool pool) {
         .until(() -> usedNanos(program) >= nanos);
   }
 
-  SessionInfo sessionOf(Program program) {
+  private SessionInfo sessionOf(Program program) {
     String lease = leaseOf(program).getId();
     return pool.sessions().stream()
         .filter(session -> session.getLeaseId().equals(lease))
@@ -60,5 +60,36 @@ record BusyPrograms(Pool pool) {
         .filter(lease -> lease.getHolder().getPid() == program.pid())
         .findFirst()
         .orElseThrow(() -> new AssertionError("no lease of\n" + program.report()));
+  }
+
+  /** The part that one program has of what two use, from now until it has used so much. */
+  double partOfBoth(Program one, Program other, long nanos) {
+    long oneBefore = usedNanos(one);
+    long otherBefore = usedNanos(other);
+    awaitUsed(one, oneBefore + nanos);
+    double oneUsed = usedNanos(one) - oneBefore;
+    double otherUsed = usedNanos(other) - otherBefore;
+    return oneUsed / (oneUsed + otherUsed);
+  }
+
+  /** The part of the time that a program uses, from now until it has used so much. */
+  double partOfTime(Program program, long nanos) {
+    long start = System.nanoTime();
+    long before = usedNanos(program);
+    awaitUsed(program, before + nanos);
+    double used = usedNanos(program) - before;
+    double passed = System.nanoTime() - start;
+    return used / passed;
+  }
+
+  /** Stops a program's worker, lets it go on, and kills it: the other program gets on each time. */
+  void awaitProgressWithout(Program victim, Program other) {
+    String worker = Long.toString(sessionOf(victim).getWorkerPid());
+    Signals.send("STOP", worker);
+    awaitUsed(other, usedNanos(other) + 500 * MILLI);
+    Signals.send("CONT", worker);
+    awaitUsed(victim, usedNanos(victim) + 200 * MILLI);
+    Signals.send("KILL", worker);
+    awaitUsed(other, usedNanos(other) + 500 * MILLI);
   }
 }

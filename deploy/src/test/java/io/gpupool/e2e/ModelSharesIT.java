@@ -46,12 +46,7 @@ class ModelSharesIT {
   void busyPrograms_ofShortAndLongKernels_shareTheTimeAsGranted() {
     try (Program large = busy.start("eager 20000000", 70);
         Program small = busy.start("eager 200000", 30)) {
-      long largeBefore = busy.usedNanos(large);
-      long smallBefore = busy.usedNanos(small);
-      busy.awaitUsed(large, largeBefore + 3000 * MILLI);
-      double largeUsed = busy.usedNanos(large) - largeBefore;
-      double smallUsed = busy.usedNanos(small) - smallBefore;
-      assertThat(largeUsed / (largeUsed + smallUsed)).isBetween(0.6, 0.8);
+      assertThat(busy.partOfBoth(large, small, 3000 * MILLI)).isBetween(0.6, 0.8);
       assertThat(busy.useOf(small).getThrottledNanos()).isPositive();
     }
   }
@@ -59,13 +54,8 @@ class ModelSharesIT {
   @Test
   void hardProgram_alone_getsNoMoreThanItsShare() {
     try (Program hard = busy.start("eager 200000", 30, "--hard")) {
-      long start = System.nanoTime();
-      long before = busy.usedNanos(hard);
-      busy.awaitUsed(hard, before + 600 * MILLI);
-      double used = busy.usedNanos(hard) - before;
-      double passed = System.nanoTime() - start;
       // A turn that had begun before is put down at its end.
-      assertThat(used / passed).isLessThan(0.35);
+      assertThat(busy.partOfTime(hard, 600 * MILLI)).isLessThan(0.35);
     }
   }
 
@@ -73,13 +63,7 @@ class ModelSharesIT {
   void worker_stoppedOrKilledInItsTurn_holdsNobodyUp() {
     try (Program victim = busy.start("eager 200000", 50);
         Program other = busy.start("eager 200000", 50)) {
-      String worker = Long.toString(busy.sessionOf(victim).getWorkerPid());
-      Signals.send("STOP", worker);
-      busy.awaitUsed(other, busy.usedNanos(other) + 500 * MILLI);
-      Signals.send("CONT", worker);
-      busy.awaitUsed(victim, busy.usedNanos(victim) + 200 * MILLI);
-      Signals.send("KILL", worker);
-      busy.awaitUsed(other, busy.usedNanos(other) + 500 * MILLI);
+      busy.awaitProgressWithout(victim, other);
     }
   }
 

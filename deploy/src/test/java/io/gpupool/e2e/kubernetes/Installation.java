@@ -167,6 +167,12 @@ final class Installation {
         hostPath: {path: %s}
       """;
 
+  /** Ends the first server's pod at once, as when its machine is lost. */
+  void killServer() {
+    cluster.kubectlPrints(
+        "delete", "pod", "gpupool-server-0", "-n", NAMESPACE, "--grace-period=0", "--force");
+  }
+
   void awaitReady() {
     for (String object : objects()) {
       Later.within(

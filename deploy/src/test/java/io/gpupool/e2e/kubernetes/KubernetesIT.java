@@ -275,14 +275,7 @@ class KubernetesIT {
   void server_killedAndBack_servesItsLeasesAgain() {
     pods.make("stays", Pods.spec("0.5", pods.computesAndStays()));
     pods.awaitStays("stays");
-    cluster.kubectlPrints(
-        "delete",
-        "pod",
-        "gpupool-server-0",
-        "-n",
-        Installation.NAMESPACE,
-        "--grace-period=0",
-        "--force");
+    gpupool.killServer();
     gpupool.awaitReady();
     Later.is(() ->
         assertThat(pods.lease("stays"))

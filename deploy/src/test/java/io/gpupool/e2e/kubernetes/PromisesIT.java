@@ -293,7 +293,7 @@ class PromisesIT extends TwoNodes {
   void failedPod_whoseServerHasDied_showsNoLeaseAnyMore() {
     pods.make("lost", Pods.spec("0.5", pods.computesOnAndOn()));
     pods.awaitComputing("lost");
-    deleteServer();
+    gpupool.killServer();
     Later.within(
         Duration.ofMinutes(2), () -> assertThat(pods.phase("lost")).isNotEqualTo("Running"));
     Later.within(
@@ -325,17 +325,6 @@ class PromisesIT extends TwoNodes {
           assertThat(computing("server")).isEqualTo(2);
           assertThat(gpupool.leases()).hasSize(2);
         });
-  }
-
-  private static void deleteServer() {
-    cluster.kubectlPrints(
-        "delete",
-        "pod",
-        "gpupool-server-0",
-        "-n",
-        Installation.NAMESPACE,
-        "--grace-period=0",
-        "--force");
   }
 
   /** How many ready pods of a Deployment have computed. */

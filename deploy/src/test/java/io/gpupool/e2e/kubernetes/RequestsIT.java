@@ -14,7 +14,7 @@ import org.junit.jupiter.api.BeforeAll;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
-/** What pods can ask for, and what users can do to them meanwhile, in a real Kubernetes. */
+/** Requests of pods in a real Kubernetes, and changes that users make to those pods meanwhile. */
 class RequestsIT {
   @TempDir private static Path folder;
   private static ClusterWithPool pool;

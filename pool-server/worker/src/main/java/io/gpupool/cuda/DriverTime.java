@@ -31,7 +31,7 @@ public interface DriverTime extends DeviceTime {
   void used(long nanos);
 
   /** See {@link #UNSHARED}. */
-  final class Unshared implements DriverTime {
+  final class Unshared extends DeviceTime.Unshared implements DriverTime {
     private Unshared() {}
 
     @Override
@@ -44,23 +44,5 @@ public interface DriverTime extends DeviceTime {
 
     @Override
     public void used(long nanos) {}
-
-    @Override
-    public long begin(Use use, long nowNanos) {
-      return nowNanos;
-    }
-
-    @Override
-    public void end(long nowNanos) {}
-
-    @Override
-    public boolean isOver() {
-      return false;
-    }
-
-    @Override
-    public long pass(Use use) {
-      return 0;
-    }
   }
 }

@@ -36,8 +36,12 @@ final class AssignedSession {
   private volatile Assignment assignment;
   private volatile boolean attached;
 
-  /** A driver prints by itself, and may count its GPUs in another order. */
-  private record Ready(Backend backend, boolean isDriver, List<KernelOutput> output) {}
+  private record Ready(Backend backend, List<KernelOutput> output) {
+    /** A driver prints by itself, and may count its GPUs in another order. */
+    boolean isDriver() {
+      return !output.isEmpty();
+    }
+  }
 
   AssignedSession(
       ControlLink control, ServerExchange exchange, CacheLink cache, Confinement confinement) {
@@ -50,11 +54,10 @@ final class AssignedSession {
   /**
    * The backend can be used now.
    *
-   * @param isDriver whether it is NVIDIA's driver
    * @param output what its driver prints; empty if it prints nothing itself
    */
-  void ready(Backend backend, boolean isDriver, List<KernelOutput> output) {
-    ready.complete(new Ready(backend, isDriver, output));
+  void ready(Backend backend, List<KernelOutput> output) {
+    ready.complete(new Ready(backend, output));
   }
 
   boolean isAttached() {
@@ -134,7 +137,7 @@ final class AssignedSession {
       boolean ignored = parts.backend.share(gpus.get(i).ordinal(), turns.get(i));
     }
     List<Integer> ordinals = gpus.stream().map(LeasedGpu::ordinal).toList();
-    if (parts.isDriver) {
+    if (parts.isDriver()) {
       GpuIdentity.require(parts.backend, ordinals, assignment.uuids());
     }
     parts.backend.setVisible(ordinals);

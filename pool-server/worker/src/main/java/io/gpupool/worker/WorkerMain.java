@@ -167,7 +167,7 @@ public final class WorkerMain {
       }
       List<KernelOutput> output = options.isSoft() ? List.of() : KernelOutput.redirect();
       Backend backend = Backends.open(options, KernelCache.on(cache.kernels()));
-      session.ready(backend, !options.isSoft(), output);
+      session.ready(backend, output);
       if (!options.late()) {
         warmUp(options, control, session);
         // A spare has time for it now; a session that is there already has waited for it.

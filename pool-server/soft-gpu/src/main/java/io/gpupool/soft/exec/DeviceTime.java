@@ -52,8 +52,9 @@ public interface DeviceTime {
   Use ALWAYS = () -> true;
 
   /** See {@link #UNSHARED}. */
-  final class Unshared implements DeviceTime {
-    private Unshared() {}
+  class Unshared implements DeviceTime {
+    /** For a device's time of which more is to be said. */
+    protected Unshared() {}
 
     @Override
     public long begin(Use use, long nowNanos) {

@@ -38,11 +38,6 @@ final class Batch {
     return expectedNanos;
   }
 
-  /** When its last event was recorded, if it is closed. */
-  long submittedNanos() {
-    return submittedNanos;
-  }
-
   /** Whether an operation can be added. */
   boolean takes(long streamContext, long stream, Cost cost) {
     return streamContext == context

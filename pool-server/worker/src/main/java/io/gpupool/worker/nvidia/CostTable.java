@@ -12,12 +12,8 @@ final class CostTable {
 
   private final long[] keys = new long[SLOTS];
   private final Cost[] costs = new Cost[SLOTS];
-  private long lastKey;
+  private long lastKey = ~0L;
   private Cost last = new Cost();
-
-  CostTable() {
-    lastKey = ~0L;
-  }
 
   /** The cost of an operation, unknown if it is new. */
   Cost of(long key) {
