@@ -8,7 +8,8 @@
 #   build.sh test      builds and runs each src/test/c/*.c, linked with the library's objects
 #   build.sh program SOURCE OUT   an executable under the same conditions
 #   build.sh check LIB            says what in LIB needs a newer glibc or another library
-#   build.sh driver FOLDER        FOLDER/src/main/c -> FOLDER/target/libcuda.so.1, under the same conditions
+#   build.sh driver FOLDER        FOLDER/src/main/c -> FOLDER/target/libcuda.so.1, FOLDER/src/main/nvml ->
+#                      FOLDER/target/libnvidia-ml.so.1, under the same conditions
 #   build.sh driver-test FOLDER   builds and runs each FOLDER/src/test/c/*.c, linked with that library's objects
 # CC chooses another compiler (a cross compiler for arm64, say); CFLAGS are added to the project's own.
 set -eu
@@ -156,21 +157,22 @@ link_preload() {
   check target/libgpupool-nvrtc.so
 }
 
+# link_nvml OBJECTS [OPTION]: what is in main/nvml, with some of libcuda's objects.
 # NVML's shim shares with libcuda's how the agent is found and spoken to, and nothing else.
 link_nvml() {
   mkdir -p "$objects/nvml"
   nvml_objects=''
-  for source in src/main/nvml/*.c; do
+  for source in "$sources"/main/nvml/*.c; do
     object=$objects/nvml/$(basename "$source" .c).o
     compile "$source" "$object" || die "compilation failed"
     nvml_objects="$nvml_objects $object"
   done
   # shellcheck disable=SC2086
-  $CC -shared -pthread ${CFLAGS:-} -o target/libnvidia-ml.so.1 -Wl,-soname,libnvidia-ml.so.1 \
-    -Wl,--version-script=src/nvml.map -Wl,-z,defs -Wl,-z,now -Wl,-z,relro -Wl,-z,noexecstack -Wl,-z,nodelete \
-    -Wl,-z,nopack-relative-relocs -Wl,--build-id=sha1 $nvml_objects "$objects/agent.o" "$objects/text_message.o" \
-    "$objects/log.o" -Wl,--no-as-needed "$objects/stub/libpthread.so.0" -Wl,--as-needed -static-libgcc
-  check target/libnvidia-ml.so.1
+  $CC -shared -pthread ${CFLAGS:-} -o "$target/libnvidia-ml.so.1" -Wl,-soname,libnvidia-ml.so.1 \
+    ${2:-} -Wl,-z,defs -Wl,-z,now -Wl,-z,relro -Wl,-z,noexecstack -Wl,-z,nodelete \
+    -Wl,-z,nopack-relative-relocs -Wl,--build-id=sha1 $nvml_objects $1 \
+    -Wl,--no-as-needed "$objects/stub/libpthread.so.0" -Wl,--as-needed -static-libgcc
+  check "$target/libnvidia-ml.so.1"
 }
 
 nvml_coverage() {
@@ -309,7 +311,7 @@ case "${1:-}" in
     link_library
     check target/libcuda.so.1
     link_preload
-    link_nvml
+    link_nvml "$objects/agent.o $objects/text_message.o $objects/log.o" -Wl,--version-script=src/nvml.map
     build_program src/main/exec/gpupool-exec.c target/gpupool-exec
     ;;
   test)
@@ -325,6 +327,7 @@ case "${1:-}" in
   driver)
     compile_library
     link_driver
+    link_nvml "$objects/card.o $objects/options.o"
     ;;
   driver-test) run_tests ;;
   *) die "usage: build.sh library | test | coverage | program SOURCE OUT | check LIBRARY |

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // Keeps a GPU busy in one of several ways until its standard input ends. To each line there it answers with what it
-// has done so far: "load KIND: COUNT units in SECONDS s".
+// has done so far: "load KIND: COUNT units in SECONDS s"; a load that serves requests adds ", wait p99 MICROS us", of
+// those since the question before.
 //
 // Usage: load KIND [NANOS [PROCESSES]]     load.ptx lies beside the program
-//   NANOS      of each kernel, for the kinds that are timed: eager, graph, each, rarely, queue
+//   NANOS      of each kernel, for the kinds that are timed: eager, graph, each, rarely, queue, serve
 //   PROCESSES  that do the same, 1 by default; what they have done is added up
 #include <pthread.h>
 #include <signal.h>
@@ -159,7 +160,7 @@ static void launch_timed(CUfunction spin) {
   CHECK(cuLaunchKernel(spin, 1, 1, 1, TIMED_THREADS, 1, 1, 0, stream, parameters, NULL));
 }
 
-enum { MAX_AHEAD = 16 };
+enum { MAX_AHEAD = 200, MAX_UNDER_WAY = 4096 };
 
 // Does steps of so many kernels, the next as soon as the one that many steps before it is done.
 static void stay_ahead(unsigned ahead, unsigned long count, void (*step)(void *what, unsigned long count), void *what) {
@@ -186,6 +187,7 @@ static void launch_many(void *spin, unsigned long count) {
 // One after the other, some 10 ms of them under way at a time.
 static void eager(void) {
   unsigned long under_way = nanos < 10000000 ? 10000000 / (nanos + 1) + 2 : 2;
+  if (under_way > MAX_UNDER_WAY) under_way = MAX_UNDER_WAY;
   stay_ahead(4, under_way / 4 + 1, launch_many, kernel("spin_ns"));
 }
 
@@ -219,6 +221,17 @@ static void timed_awaited(void) {
   }
 }
 
+// Sleeps until a period after the last one is over; begins anew where that has passed.
+static void await_period(double *next, double seconds) {
+  *next += seconds;
+  double rest = *next - now_seconds();
+  if (rest > 0) {
+    usleep((useconds_t)(rest * 1e6));
+  } else {
+    *next = now_seconds();
+  }
+}
+
 // Works for a twentieth of the time, as long as it gets the GPU at once.
 static void timed_rarely(void) {
   CUfunction spin = kernel("spin_ns");
@@ -227,14 +240,72 @@ static void timed_rarely(void) {
     launch_timed(spin);
     CHECK(cuStreamSynchronize(stream));
     done(1);
-    next += 20e-9 * (double)nanos;
-    double rest = next - now_seconds();
-    if (rest > 0) {
-      usleep((useconds_t)(rest * 1e6));
-    } else {
-      next = now_seconds();
-    }
+    await_period(&next, 20e-9 * (double)nanos);
   }
+}
+
+static void copy_many(void *nothing, unsigned long count) {
+  (void)nothing;
+  for (unsigned long i = 0; i < count; i++) {
+    CHECK(cuMemcpyDtoDAsync(other, memory, COPY_BYTES, stream));
+  }
+}
+
+// On the device, one after the other; units are copies.
+static void device_copies(void) {
+  stay_ahead(4, 32, copy_many, NULL);
+}
+
+// Requests: a kernel every 20 ms, whose result is awaited. What it waits is the time beyond the kernel's.
+
+static const double PERIOD_SECONDS = 0.02;
+
+enum { MAX_WAITS = 1 << 16 };
+
+static double waits[MAX_WAITS];
+static unsigned wait_count;
+static pthread_mutex_t waits_lock = PTHREAD_MUTEX_INITIALIZER;
+
+static void note_wait(double seconds) {
+  pthread_mutex_lock(&waits_lock);
+  if (wait_count < MAX_WAITS) {
+    waits[wait_count++] = seconds;
+  }
+  pthread_mutex_unlock(&waits_lock);
+}
+
+static int by_length(const void *one, const void *another) {
+  double difference = *(const double *)one - *(const double *)another;
+  return (difference > 0) - (difference < 0);
+}
+
+/** Seconds that 99 of 100 requests did not exceed since the last time; 0 if there were none. */
+static double take_p99(void) {
+  pthread_mutex_lock(&waits_lock);
+  qsort(waits, wait_count, sizeof *waits, by_length);
+  double p99 = wait_count == 0 ? 0 : waits[(wait_count - 1) * 99ul / 100];
+  wait_count = 0;
+  pthread_mutex_unlock(&waits_lock);
+  return p99;
+}
+
+static void serve(void) {
+  CUfunction spin = kernel("spin_ns");
+  double next = now_seconds();
+  for (;;) {
+    double begin = now_seconds();
+    launch_timed(spin);
+    CHECK(cuStreamSynchronize(stream));
+    note_wait(now_seconds() - begin - 1e-9 * (double)nanos);
+    done(1);
+    await_period(&next, PERIOD_SECONDS);
+  }
+}
+
+// A kernel that never ends; the program counts nothing any more.
+static void hang(void) {
+  CHECK(cuLaunchKernel(kernel("hang"), 1, 1, 1, 1, 1, 1, 0, stream, NULL, NULL));
+  CHECK(cuStreamSynchronize(stream));
 }
 
 // From the host and back; units are bytes.
@@ -257,14 +328,19 @@ static const struct {
              {"awaited", tiny_kernels_awaited}, {"flood", flood}, {"copies", copies},
              {"graphs", graphs}, {"spinning", spinning}, {"cooperative", cooperative},
              {"eager", eager}, {"graph", timed_graphs}, {"each", timed_awaited}, {"rarely", timed_rarely},
-             {"queue", timed_queue}, {"hostcopies", host_copies}};
+             {"queue", timed_queue}, {"hostcopies", host_copies}, {"devicecopies", device_copies}, {"serve", serve},
+             {"hang", hang}};
 
 static void *answer(void *nothing) {
   char line[64];
   double start = now_seconds();
   while (fgets(line, sizeof line, stdin) != NULL) {
-    printf("load %s: %lu units in %.3f s\n", kind, (unsigned long)atomic_load(units),
-           now_seconds() - start);
+    printf("load %s: %lu units in %.3f s", kind, (unsigned long)atomic_load(units), now_seconds() - start);
+    double p99 = take_p99();
+    if (p99 > 0) {
+      printf(", wait p99 %.0f us", 1e6 * p99);
+    }
+    putchar('\n');
     fflush(stdout);
   }
   _exit(0);

@@ -59,3 +59,10 @@ extern "C" __global__ void meet(float *out, unsigned *counter, unsigned before, 
   }
   out[i] = x;
 }
+
+// Never ends.
+extern "C" __global__ void hang() {
+  for (;;) {
+    __nanosleep(1000);
+  }
+}

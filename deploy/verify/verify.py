@@ -12,6 +12,7 @@ import cases
 import comparison
 import host
 import pool
+import shares
 
 HERE = pathlib.Path(__file__).resolve().parent
 
@@ -35,16 +36,25 @@ def arguments():
     parser.add_argument("--repeat", type=int, default=3, metavar="N", help="times each side is run; the best counts (default: 3)")
     parser.add_argument("--limit", type=float, default=600, metavar="SECONDS", help="for one run of one case (default: 600)")
     parser.add_argument("--report", metavar="FILE", help="write commands, versions and the table there, as Markdown")
+    parser.add_argument("--shares", type=int, metavar="RUNS", help="instead: print what shares leases get of the GPU, by so many runs of each case")
+    parser.add_argument("--libcuda", metavar="PATH", default="libcuda.so.1", help="the driver, for --shares (default: %(default)s)")
     parser.add_argument("--list", action="store_true", help="name the cases and what each needs, and end")
     chosen = parser.parse_args()
     if chosen.repeat < 1:
         parser.error("--repeat is at least 1")
+    if chosen.shares is not None and chosen.shares < 1:
+        parser.error("--shares is at least 1")
     return chosen
 
 
 def main():
     chosen = arguments()
     installed = home(chosen.home)
+    if chosen.shares:
+        status, text = shares.measure(installed, chosen.libcuda, chosen.shares)
+        if chosen.report:
+            pathlib.Path(chosen.report).write_text(text)
+        return status
     work = pathlib.Path(tempfile.mkdtemp(prefix="gpupool-verify-"))
     try:
         known = cases.all_cases(installed, chosen.programs, work, host.native_gpu())

@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// What every program here shares: a failed call or a wrong result ends it with status 1 and says where.
+// Checks that all programs here share: a failed call or a wrong result ends one with status 1 and says where. With
+// GO_ON_AFTER_WRONG_RESULTS in the environment, for a GPU that computes nothing, only a failed call ends it, and the
+// first wrong result is said.
 #pragma once
 
+#include <atomic>
 #include <cerrno>
 #include <cmath>
 #include <cstdarg>
@@ -15,24 +18,48 @@
 
 #define CHECK(call) check((call), #call, __FILE__, __LINE__)
 #define EXPECT(error, call) expect((error), (call), #call, __FILE__, __LINE__)
-#define REQUIRE(condition, ...) \
-  do {                          \
-    if (!(condition)) {         \
-      fail(__VA_ARGS__);        \
-    }                           \
+#define REQUIRE(condition, ...)  \
+  do {                           \
+    if (!(condition)) {          \
+      wrong_result(__VA_ARGS__); \
+    }                            \
   } while (0)
+
+inline std::atomic<int> wrong_results;
+
+inline void say_failed(const char *format, va_list arguments) {
+  std::printf("%s: FAILED ", program_invocation_short_name);
+  std::vprintf(format, arguments);
+  std::printf("\n");
+}
 
 __attribute__((noreturn, format(printf, 1, 2))) inline void fail(const char *format, ...) {
   va_list arguments;
   va_start(arguments, format);
-  std::printf("%s: FAILED ", program_invocation_short_name);
-  std::vprintf(format, arguments);
-  std::printf("\n");
+  say_failed(format, arguments);
   va_end(arguments);
   std::exit(1);
 }
 
+__attribute__((format(printf, 1, 2))) inline void wrong_result(const char *format, ...) {
+  if (wrong_results++ == 0) {
+    va_list arguments;
+    va_start(arguments, format);
+    say_failed(format, arguments);
+    va_end(arguments);
+  }
+  static const bool goes_on = std::getenv("GO_ON_AFTER_WRONG_RESULTS");
+  if (!goes_on) {
+    std::exit(1);
+  }
+}
+
 __attribute__((format(printf, 1, 2))) inline int ok(const char *format, ...) {
+  if (wrong_results > 0) {
+    std::printf("%s: FAILED %d results are wrong\n", program_invocation_short_name,
+        wrong_results.load());
+    return 1;
+  }
   va_list arguments;
   va_start(arguments, format);
   std::printf("%s: OK ", program_invocation_short_name);
@@ -91,7 +118,7 @@ template <typename T>
 void require_equal(const std::vector<T> &actual, const std::vector<T> &expected) {
   for (size_t i = 0; i < expected.size(); i++) {
     if (std::memcmp(&actual[i], &expected[i], sizeof(T)) != 0) {
-      fail("element %zu is %.9g, not %.9g", i, static_cast<double>(actual[i]),
+      wrong_result("element %zu is %.9g, not %.9g", i, static_cast<double>(actual[i]),
           static_cast<double>(expected[i]));
     }
   }
@@ -102,7 +129,7 @@ void require_close(const std::vector<T> &actual, const std::vector<T> &expected,
   for (size_t i = 0; i < expected.size(); i++) {
     double difference = std::fabs(double(actual[i]) - double(expected[i]));
     if (!(difference <= relative * std::fmax(1.0, std::fabs(double(expected[i]))))) {
-      fail("element %zu is %.17g, not %.17g", i, double(actual[i]), double(expected[i]));
+      wrong_result("element %zu is %.17g, not %.17g", i, double(actual[i]), double(expected[i]));
     }
   }
 }

@@ -19,6 +19,7 @@ static void CUDART_CB on_host(void *data) {
   if (*step->pinned != step->expected || step->done->load() != step->number) {
     std::printf("host_functions: FAILED step %d saw %d after %d steps, not %d\n", step->number,
         *step->pinned, step->done->load(), step->expected);
+    std::fflush(stdout);
     std::_Exit(1);
   }
   *step->pinned += 1;  // what the next copy uploads
@@ -28,6 +29,7 @@ static void CUDART_CB on_host(void *data) {
 static void CUDART_CB on_callback(cudaStream_t, cudaError_t status, void *data) {
   if (status != cudaSuccess) {
     std::printf("host_functions: FAILED a callback was given status %d\n", status);
+    std::fflush(stdout);
     std::_Exit(1);
   }
   on_host(data);

@@ -151,6 +151,7 @@ void agent_describe(struct text_message *message, const char *type) {
   add_environment(message, "fraction", "GPUPOOL_FRACTION");
   add_environment(message, "memory", "GPUPOOL_MEMORY");
   add_environment(message, "compute", "GPUPOOL_COMPUTE");
+  add_environment(message, "class", "GPUPOOL_CLASS");
   add_environment(message, "idle_timeout", "GPUPOOL_IDLE_TIMEOUT");
   add_environment(message, "time_limit", "GPUPOOL_TIME_LIMIT");
   add_token(message);

@@ -16,6 +16,7 @@ enum {
   STATUS_FOUND = 0,
   STATUS_NOT_FOUND = 1,
   STATUS_VERSION_TOO_LOW = 2,
+  FIRST_PER_THREAD_STREAMS = 7000,
 };
 
 /** The first row of a name, or NULL. */
@@ -55,6 +56,19 @@ static bool is_there(const struct proc *row) {
   return !row->ofDriver || row->version <= __atomic_load_n(&driver, __ATOMIC_RELAXED);
 }
 
+static bool is_of(const struct proc *row, const char *name) {
+  return row && row < procTable + PROC_COUNT && strcmp(row->name, name) == 0;
+}
+
+/** The least version with which a name is given out. Streams of threads came with CUDA 7.0, for all that take streams. */
+static int least_version(const char *name, cuuint64_t flags) {
+  bool ofThreads = false;
+  for (const struct proc *row = first_row(name); is_of(row, name); row++) {
+    ofThreads |= flags == FLAG_PER_THREAD_STREAM && row->perThread != row->legacy;
+  }
+  return ofThreads ? FIRST_PER_THREAD_STREAMS : 0;
+}
+
 CUresult shim_cuGetProcAddress_v2(const char *symbol, void **pfn, int cudaVersion, cuuint64_t flags,
                                   CUdriverProcAddressQueryResult *symbolStatus) {
   if (!symbol || !pfn || flags > FLAG_PER_THREAD_STREAM) return CUDA_ERROR_INVALID_VALUE;
@@ -62,12 +76,10 @@ CUresult shim_cuGetProcAddress_v2(const char *symbol, void **pfn, int cudaVersio
   if (cudaVersion > __atomic_load_n(&newestCaller, __ATOMIC_RELAXED)) {
     __atomic_store_n(&newestCaller, cudaVersion, __ATOMIC_RELAXED);
   }
-  int status = STATUS_NOT_FOUND;
-  const struct proc *end = procTable + PROC_COUNT;
-  for (const struct proc *row = first_row(symbol);
-       row && row < end && strcmp(row->name, symbol) == 0; row++) {
+  int status = STATUS_NOT_FOUND, least = least_version(symbol, flags);
+  for (const struct proc *row = first_row(symbol); is_of(row, symbol); row++) {
     if (!is_there(row)) continue;
-    if (row->version <= cudaVersion) {
+    if (cudaVersion >= row->version && cudaVersion >= least) {
       *pfn = flags == FLAG_PER_THREAD_STREAM ? row->perThread : row->legacy;
       status = STATUS_FOUND;
     } else if (status == STATUS_NOT_FOUND) {

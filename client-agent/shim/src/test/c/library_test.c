@@ -37,6 +37,21 @@ static void everyName_ofTheTable_isExported(void) {
   }
 }
 
+static void getProcAddress_forStreamsOfThreads_hasThemFromCuda7On(void) {
+  void *library = dlopen(LIBRARY, RTLD_NOW | RTLD_LOCAL);
+  CHECK(library != NULL);
+  CUresult (*lookUp)(const char *, void **, int, uint64_t, int *) =
+      (CUresult(*)(const char *, void **, int, uint64_t, int *))symbol(library, "cuGetProcAddress_v2");
+  void *function;
+  int status = -1;
+  CHECK_OK(lookUp("cuMemcpyHtoD", &function, 7000, 2, &status));
+  CHECK(status == 0 && function == dlsym(library, "cuMemcpyHtoD_v2_ptds"));
+  CHECK_OK(lookUp("cuMemcpyHtoD", &function, 6050, 2, &status));
+  CHECK(status == 2 && !function);
+  CHECK_OK(lookUp("cuMemAlloc", &function, 6050, 2, &status));
+  CHECK(status == 0 && function == dlsym(library, "cuMemAlloc_v2"));
+}
+
 static void close_whileThreadsRun_leavesTheLibraryThere(void) {
   peer_start(&peer);
   void *library = dlopen(LIBRARY, RTLD_NOW | RTLD_LOCAL);
@@ -86,6 +101,7 @@ static void exit_whileThreadsCall_isClean(void) {
 
 int main(void) {
   CASE(everyName_ofTheTable_isExported);
+  CASE(getProcAddress_forStreamsOfThreads_hasThemFromCuda7On);
   CASE(close_whileThreadsRun_leavesTheLibraryThere);
   CASE(exit_whileThreadsCall_isClean);
   return test_result();

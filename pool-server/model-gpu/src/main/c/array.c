@@ -43,7 +43,7 @@ static uint64_t array_bytes(const struct array *array) {
 
 static CUresult new_array(struct context *context, struct array **out, const struct descriptor *d, unsigned level) {
   size_t element = format_bytes(d->format) * d->channels;
-  if (!element || !d->width) return CUDA_ERROR_INVALID_VALUE;
+  if (!element || !d->width || d->channels == 3 || d->channels > 4) return CUDA_ERROR_INVALID_VALUE;
   struct array *array = calloc(1, sizeof *array);
   *array = (struct array){.width = at_least_one(d->width >> level),
                           .height = at_least_one(d->height >> level),

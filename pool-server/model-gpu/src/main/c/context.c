@@ -4,6 +4,7 @@
 
 #include <errno.h>
 #include <stdlib.h>
+#include <string.h>
 
 static struct context *primary[MAX_CARDS];
 static uint32_t retained[MAX_CARDS];
@@ -31,16 +32,54 @@ CUresult api_end(CUresult result) {
   return result;
 }
 
-CUresult context_new(uint32_t device, struct context **out) {
+static const size_t usualLimits[LIMITS] = {1024, 1 << 20, 8 << 20, 2, 2048, 128, 0, 0};
+
+enum { LIMIT_STACK, LIMIT_PRINTF_FIFO, LIMIT_MALLOC_HEAP, THREADS = 2048 };
+
+static uint64_t more(uint64_t bytes, uint64_t usual) { return bytes > usual ? bytes - usual : 0; }
+
+/** What a context takes: usual limits are part of context=, local memory is for all threads at a time. */
+static uint32_t blocks_needed(const struct context *context) {
+  const size_t *limits = context->limits;
+  uint64_t local = context->localBytes > limits[LIMIT_STACK] ? context->localBytes : limits[LIMIT_STACK];
+  uint64_t bytes = options.contextBytes + more(limits[LIMIT_PRINTF_FIFO], usualLimits[LIMIT_PRINTF_FIFO]) +
+                   more(limits[LIMIT_MALLOC_HEAP], usualLimits[LIMIT_MALLOC_HEAP]) +
+                   more(local, usualLimits[LIMIT_STACK]) * THREADS * options.multiprocessors;
+  uint64_t blocks = bytes / BLOCK_BYTES + (bytes % BLOCK_BYTES > 0);
+  return blocks > UINT32_MAX ? UINT32_MAX : (uint32_t)blocks;
+}
+
+/** Takes or gives back memory until a context has as much as it needs. */
+static bool fit(struct context *context) {
+  struct card *card = gpus[context->device].card;
+  uint32_t needed = blocks_needed(context), had = context->blockCount;
+  if (needed > card_memory(card) / BLOCK_BYTES) return false;
+  if (needed < had) card_give(card, had - needed, context->blocks + needed);
+  context->blocks = realloc(context->blocks, ((size_t)needed + 1) * sizeof *context->blocks);
+  if (needed > had && !card_take(card, needed - had, context->blocks + had)) return false;
+  context->blockCount = needed;
+  return true;
+}
+
+CUresult context_need_local(struct context *context, uint64_t bytes) {
+  struct context *home = context->home;
+  uint64_t before = home->localBytes;
+  if (bytes <= before) return CUDA_SUCCESS;
+  home->localBytes = bytes;
+  if (fit(home)) return CUDA_SUCCESS;
+  home->localBytes = before;
+  return CUDA_ERROR_OUT_OF_MEMORY;
+}
+
+CUresult context_new(uint32_t device, struct context *home, struct context **out) {
   struct gpu *gpu = &gpus[device];
   if (!gpu->card && !work_start(gpu, device)) return CUDA_ERROR_OUT_OF_MEMORY;
   struct context *context = calloc(1, sizeof *context);
   context->device = device;
-  context->home = context;
+  context->home = home ? home : context;
   context->legacy = (struct stream){.context = context, .blocking = true};
-  context->blockCount = (uint32_t)((options.contextBytes + BLOCK_BYTES - 1) / BLOCK_BYTES);
-  context->blocks = calloc(context->blockCount + 1, sizeof *context->blocks);
-  if (!card_take(gpu->card, context->blockCount, context->blocks)) {
+  memcpy(context->limits, usualLimits, sizeof usualLimits);
+  if (!home && !fit(context)) {
     free(context->blocks);
     free(context);
     return CUDA_ERROR_OUT_OF_MEMORY;
@@ -58,7 +97,7 @@ void context_end(struct context *context) {
 
 API CUresult cuDevicePrimaryCtxRetain(struct context **out, int device) {
   CUresult result = api_begin_device(device);
-  if (!result && !primary[device]) result = context_new((uint32_t)device, &primary[device]);
+  if (!result && !primary[device]) result = context_new((uint32_t)device, NULL, &primary[device]);
   if (!result) {
     retained[device]++;
     *out = primary[device];
@@ -99,7 +138,7 @@ API CUresult cuDevicePrimaryCtxReset_v2(int device) {
 API CUresult cuCtxCreate_v2(struct context **out, unsigned flags, int device) {
   (void)flags;
   CUresult result = api_begin_device(device);
-  if (!result) result = context_new((uint32_t)device, out);
+  if (!result) result = context_new((uint32_t)device, NULL, out);
   if (!result) current = *out;
   return api_end(result);
 }
@@ -128,15 +167,11 @@ API CUresult cuCtxSynchronize(void) {
   return api_end(result);
 }
 
-enum { LIMITS = 8 };
-
-static size_t limits[LIMITS] = {1024, 1 << 20, 8 << 20, 2, 2048, 128, 0, 0};
-
 API CUresult cuCtxGetLimit(size_t *value, int limit) {
   struct context *context;
   CUresult result = api_begin(&context);
   if (!result && (limit < 0 || limit >= LIMITS)) result = CUDA_ERROR_INVALID_VALUE;
-  if (!result) *value = limits[limit];
+  if (!result) *value = context->home->limits[limit];
   return api_end(result);
 }
 
@@ -144,6 +179,13 @@ API CUresult cuCtxSetLimit(int limit, size_t value) {
   struct context *context;
   CUresult result = api_begin(&context);
   if (!result && (limit < 0 || limit >= LIMITS)) result = CUDA_ERROR_INVALID_VALUE;
-  if (!result) limits[limit] = value;
+  if (!result) {
+    size_t *place = &context->home->limits[limit], before = *place;
+    *place = value;
+    if (!fit(context->home)) {
+      *place = before;
+      result = CUDA_ERROR_OUT_OF_MEMORY;
+    }
+  }
   return api_end(result);
 }

@@ -40,7 +40,7 @@ static const struct {
     {79, 1},           {80, 1},
     {81, 228 << 10},   // shared memory a multiprocessor
     {82, 64 << 10},    // registers a multiprocessor
-    {86, 2},           // single to double precision
+    {87, 2},           // single to double precision
     {95, 1},           // cooperative launches
     {97, 227 << 10},   // shared memory a block may ask for
     {102, 1},          // virtual memory
@@ -49,8 +49,9 @@ static const struct {
     {108, 0},
     {111, 1 << 10},    // shared memory that the system takes of a block
     {115, 1},          // pools
-    {119, 1},          // descriptors of them
     {120, 1},          // clusters
+    {122, 1},          {123, 1},    // values in memory of 64 bits, and none of some bits
+    {127, 1},          // tensor maps
 };
 
 API CUresult cuInit(unsigned flags) {

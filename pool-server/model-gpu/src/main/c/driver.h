@@ -41,11 +41,15 @@ struct stream {
   struct work *last;
 };
 
+enum { LIMITS = 8 };
+
 struct context {
   uint32_t device;
   CUresult fault;          // for ever
   uint32_t blockCount;     // of the card's memory that it takes by itself
   uint32_t *blocks;
+  size_t limits[LIMITS];   // cuCtxSetLimit
+  uint64_t localBytes;     // the most local memory of a thread of the kernels launched so far
   struct stream legacy;
   struct stream *streams;  // all others
   struct context *home;    // the primary context of a green one; else itself
@@ -70,8 +74,12 @@ CUresult api_end(CUresult result);
 
 // context.c
 
-CUresult context_new(uint32_t device, struct context **context);
+/** Makes a context; one that is part of another, its home, takes no memory. */
+CUresult context_new(uint32_t device, struct context *home, struct context **context);
 void context_end(struct context *context);
+
+/** Launches need so much local memory a thread; the context keeps as much for all threads from then on. */
+CUresult context_need_local(struct context *context, uint64_t bytes);
 
 // stream.c
 

@@ -72,9 +72,8 @@ API CUresult cuGreenCtxCreate(struct green **out, const struct resource *descrip
   pthread_mutex_lock(&modelLock);
   struct green *green = calloc(1, sizeof *green);
   green->resource = *description;
-  result = context_new((uint32_t)device, &green->context);
+  result = context_new((uint32_t)device, primary, &green->context);
   if (!result) {
-    green->context->home = primary;
     *out = green;
   } else {
     free(green);

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// What images say of their kernels and variables: ELF files, PTX, fat binaries of them.
+// What images say of their kernels and variables: ELF files, and fat binaries of them and of PTX.
 #include "module.h"
 
-#include <ctype.h>
 #include <dlfcn.h>
 #include <elf.h>
 #include <stdlib.h>
@@ -16,6 +15,7 @@ enum {
   LZ4 = 0x2000,
   ZSTD = 0x8000,
   KERNEL_ENTRY = 0x10,
+  ATTRIBUTE_MAX_THREADS = 0x05,
   ATTRIBUTE_PARAMETER = 0x17,
   SIZED = 4,
 };
@@ -60,6 +60,10 @@ static void read_parameters(struct function *function, const uint8_t *at, const 
         function->parameters[ordinal].bytes = words[2] >> 18;
         if (function->parameterCount <= ordinal) function->parameterCount = ordinal + 1;
       }
+    } else if (at[0] == SIZED && at[1] == ATTRIBUTE_MAX_THREADS && length >= sizeof words &&
+               value + sizeof words <= end) {
+      memcpy(words, value, sizeof words);
+      function->maxThreads = words[0] * words[1] * words[2];
     }
     at = value + (at[0] == SIZED ? length : 0);
   }
@@ -80,6 +84,8 @@ static bool read_elf(struct module *module, const uint8_t *image) {
         struct function *function = module_add_function(module, name, strlen(name));
         for (int n = 0; n < header->e_shnum; n++) {
           const char *section = sectionNames + sections[n].sh_name;
+          bool isShared = !strncmp(section, ".nv.shared.", 11) && !strcmp(section + 11, name);
+          if (isShared) function->sharedBytes = sections[n].sh_size;
           if (strncmp(section, ".nv.info.", 9) || strcmp(section + 9, name)) continue;
           const uint8_t *info = image + sections[n].sh_offset;
           read_parameters(function, info, info + sections[n].sh_size);
@@ -87,103 +93,14 @@ static bool read_elf(struct module *module, const uint8_t *image) {
       } else if (type == STT_OBJECT && symbols[s].st_size && symbols[s].st_shndx < header->e_shnum) {
         const char *section = sectionNames + sections[symbols[s].st_shndx].sh_name;
         if (!strncmp(section, ".nv.global", 10) || !strcmp(section, ".nv.constant3")) {
-          module_add_variable(module, name, strlen(name), symbols[s].st_size);
+          struct variable *variable = module_add_variable(module, name, strlen(name), symbols[s].st_size);
+          const Elf64_Shdr *home = &sections[symbols[s].st_shndx];
+          if (home->sh_type == SHT_NOBITS) continue;
+          variable->initial = malloc(variable->bytes);
+          memcpy(variable->initial, image + home->sh_offset + symbols[s].st_value, variable->bytes);
         }
       }
     }
-  }
-  return true;
-}
-
-// PTX
-
-static const char *skip_space(const char *at) {
-  while (isspace((unsigned char)*at)) at++;
-  return at;
-}
-
-static size_t name_length(const char *at) {
-  size_t length = 0;
-  while (isalnum((unsigned char)at[length]) || at[length] == '_' || at[length] == '$') length++;
-  return length;
-}
-
-static uint32_t type_bytes(const char *type) {
-  const char *digits = type;
-  while (*digits && !isdigit((unsigned char)*digits)) digits++;
-  uint32_t bits = (uint32_t)atoi(digits);
-  return bits >= 8 ? bits / 8 : 1;
-}
-
-/** One declaration: {.align N .b8 name[N]}, {.u64 name}; returns its bytes, and its name. */
-static uint64_t read_declaration(const char *at, const char *end, const char **name, uint32_t *alignment) {
-  uint64_t element = 0;
-  *name = NULL;
-  *alignment = 0;
-  while (at < end) {
-    at = skip_space(at);
-    if (!strncmp(at, ".align", 6)) {
-      *alignment = (uint32_t)strtoul(at + 6, (char **)&at, 10);
-    } else if (*at == '.') {
-      if (strchr("usfb", at[1]) && isdigit((unsigned char)at[2])) element = type_bytes(at);
-      at++;
-      at += name_length(at);
-    } else {
-      size_t length = name_length(at);
-      if (!length) return 0;
-      *name = at;
-      at += length;
-      uint64_t count = 1;
-      while (*(at = skip_space(at)) == '[') {
-        count *= strtoull(at + 1, NULL, 0);
-        while (*at && *at != ']') at++;
-        at++;
-      }
-      if (!*alignment) *alignment = (uint32_t)element;
-      return element * count;
-    }
-  }
-  return 0;
-}
-
-static void read_entry(struct module *module, const char *at) {
-  at = skip_space(at);
-  size_t length = name_length(at);
-  struct function *function = module_add_function(module, at, length);
-  at = skip_space(at + length);
-  if (*at != '(') return;
-  uint64_t offset = 0;
-  for (at++; *at && *at != ')';) {
-    const char *end = at + strcspn(at, ",)"), *name;
-    uint32_t alignment;
-    const char *declaration = strstr(at, ".param");
-    if (!declaration || declaration > end) break;
-    uint64_t bytes = read_declaration(declaration + 6, end, &name, &alignment);
-    if (!bytes || function->parameterCount == MAX_PARAMETERS) break;
-    if (!alignment) alignment = 1;
-    offset = (offset + alignment - 1) / alignment * alignment;
-    function->parameters[function->parameterCount].offset = (uint32_t)offset;
-    function->parameters[function->parameterCount++].bytes = (uint32_t)bytes;
-    offset += bytes;
-    at = *end == ',' ? end + 1 : end;
-  }
-}
-
-static bool read_ptx(struct module *module, const char *text) {
-  if (!strstr(text, ".version")) return false;
-  for (const char *at = text; (at = strstr(at, ".entry"));) read_entry(module, at += 6);
-  int depth = 0;
-  for (const char *at = text; *at; at++) {
-    if (*at == '{') depth++;
-    if (*at == '}') depth--;
-    bool global = !strncmp(at, ".global", 7), constant = !strncmp(at, ".const", 6);
-    if (depth || (!global && !constant)) continue;
-    const char *name;
-    uint32_t alignment;
-    at += global ? 7 : 6;
-    uint64_t bytes = read_declaration(at, at + strcspn(at, "=;"), &name, &alignment);
-    if (bytes && name) module_add_variable(module, name, name_length(name), bytes);
-    at += strcspn(at, ";") - 1;
   }
   return true;
 }
@@ -252,7 +169,7 @@ static bool read_one(struct module *module, const void *image) {
     case 0x464c457f:
       return read_elf(module, image);
     default:
-      return read_ptx(module, image);
+      return ptx_read(module, image);
   }
 }
 

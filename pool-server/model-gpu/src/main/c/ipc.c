@@ -9,7 +9,10 @@
 
 enum { HANDLE_BYTES = 64, MAX_RUNS = 5 };
 
-/** Blocks that follow each other; an allocation of more runs than there is room for cannot be shared. */
+/**
+ * Blocks that follow each other; an allocation of more runs than there is room for cannot be shared. A small one is in
+ * the block that it has with others, which the other process has then as well, as with a driver.
+ */
 struct memory_handle {
   uint32_t device, runs;
   uint64_t bytes, offset;
@@ -24,10 +27,11 @@ API CUresult cuIpcGetMemHandle(void *handle, CUdeviceptr address) {
   struct context *context;
   CUresult result = api_begin(&context);
   struct allocation *allocation = result ? NULL : memory_find(address);
-  if (!result && (!allocation || allocation->origin != ORIGIN_BLOCKS)) result = CUDA_ERROR_INVALID_VALUE;
+  const struct blocks *blocks = allocation ? memory_blocks(allocation) : NULL;
+  if (!result && !blocks) result = CUDA_ERROR_INVALID_VALUE;
   if (result) return api_end(result);
-  struct memory_handle out = {.device = allocation->device, .bytes = allocation->bytes};
-  const struct blocks *blocks = &allocation->blocks;
+  struct memory_handle out = {
+      .device = allocation->device, .bytes = allocation->bytes, .offset = allocation->address % BLOCK_BYTES};
   for (uint32_t i = 0; i < blocks->count; i++) {
     bool follows = out.runs && out.run[out.runs - 1].first + out.run[out.runs - 1].count == blocks->numbers[i];
     if (follows) {
@@ -53,7 +57,8 @@ API CUresult cuIpcOpenMemHandle_v2(CUdeviceptr *out, struct handle_bytes bytes, 
   struct context *context;
   memcpy(&handle, bytes.bytes, sizeof handle);
   CUresult result = api_begin(&context);
-  bool good = flags <= 1 && handle.runs && handle.runs <= MAX_RUNS && handle.device < options.gpus;
+  bool good = flags <= 1 && handle.runs && handle.runs <= MAX_RUNS && handle.device < options.gpus &&
+              handle.offset < BLOCK_BYTES;
   if (!result && !good) result = CUDA_ERROR_INVALID_VALUE;
   if (!result && !gpus[handle.device].card) result = CUDA_ERROR_INVALID_CONTEXT;
   if (result) return api_end(result);
@@ -67,8 +72,8 @@ API CUresult cuIpcOpenMemHandle_v2(CUdeviceptr *out, struct handle_bytes bytes, 
   bool mapped = address && blocks_map(&blocks, 0, count, address, PROT_READ | PROT_WRITE);
   free(blocks.numbers);
   if (!mapped) return api_end(CUDA_ERROR_OUT_OF_MEMORY);
-  memory_note(handle.device, address, handle.bytes, ORIGIN_OPENED)->blocks.count = count;
-  *out = address;
+  *out = address + handle.offset;
+  memory_note(handle.device, *out, handle.bytes, ORIGIN_OPENED)->blocks.count = count;
   return api_end(CUDA_SUCCESS);
 }
 
@@ -79,7 +84,7 @@ API CUresult cuIpcCloseMemHandle(CUdeviceptr address) {
   bool good = allocation && allocation->origin == ORIGIN_OPENED && allocation->address == address;
   if (!result && !good) result = CUDA_ERROR_INVALID_VALUE;
   if (!result) {
-    addresses_give(address, (uint64_t)allocation->blocks.count * BLOCK_BYTES);
+    addresses_give(address - address % BLOCK_BYTES, (uint64_t)allocation->blocks.count * BLOCK_BYTES);
     memory_forget(allocation);
   }
   return api_end(result);

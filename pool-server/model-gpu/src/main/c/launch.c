@@ -18,7 +18,7 @@ struct config {
 
 /**
  * Nanoseconds that a kernel takes: its first parameter if its name contains spin_ns, a number behind
- * `for_us_` in its name, for ever if it contains `hang`.
+ * `for_us_` in its name, for ever if `hang` is a word of it.
  */
 static uint64_t duration(const struct function *function, const void *parameters, size_t bytes) {
   const char *micros = strstr(function->name, "for_us_");
@@ -28,7 +28,7 @@ static uint64_t duration(const struct function *function, const void *parameters
     return nanos ? nanos : 1;
   }
   if (micros) return strtoull(micros + 7, NULL, 10) * 1000 + 1;
-  return strstr(function->name, "hang") ? UINT64_MAX : USUAL_NANOS;
+  return name_says(function->name, "hang") ? UINT64_MAX : USUAL_NANOS;
 }
 
 static void *name_of(const struct function *function) { return strdup(function->name); }
@@ -53,13 +53,13 @@ struct work *launch_work(struct function *function, struct stream *stream, uint6
                          size_t bytes) {
   struct work *work = stream_work(stream, WORK_KERNEL, duration(function, parameters, bytes));
   work->multiprocessors = blocks < options.multiprocessors ? (uint32_t)blocks : options.multiprocessors;
-  bool faults = strstr(function->name, "fault"), asserts = strstr(function->name, "assert");
+  bool faults = name_says(function->name, "fault"), asserts = name_says(function->name, "assert");
   if (faults || asserts) {
     work->action = fail;
     work->a = (uintptr_t)stream->context;
     work->b = faults ? CUDA_ERROR_ILLEGAL_ADDRESS : CUDA_ERROR_ASSERT;
     work->data = name_of(function);
-  } else if (strstr(function->name, "printf")) {
+  } else if (name_says(function->name, "printf")) {
     work->action = print;
     work->data = name_of(function);
   }
@@ -72,7 +72,7 @@ static CUresult launch(struct function *function, const unsigned grid[3], const 
   CUresult result = api_begin(&context);
   uint64_t threads = (uint64_t)block[0] * block[1] * block[2], blocks = (uint64_t)grid[0] * grid[1] * grid[2];
   bool packed = !parameters && extra && extra[0] == (void *)BUFFER_POINTER && extra[2] == (void *)BUFFER_SIZE;
-  if (!result && (!threads || threads > 1024 || !blocks || !packed)) result = CUDA_ERROR_INVALID_VALUE;
+  if (!result && (!threads || threads > (function->maxThreads ? function->maxThreads : 1024) || !blocks || !packed)) result = CUDA_ERROR_INVALID_VALUE;
   if (!result) result = function_load(function);
   if (!result) {
     struct stream *stream = stream_of(context, handle);

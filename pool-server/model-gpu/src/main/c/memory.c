@@ -117,10 +117,19 @@ static bool take_small(uint32_t device, uint64_t bytes, CUdeviceptr *address) {
   return true;
 }
 
-static void give_small(CUdeviceptr address) {
+static struct slab **find_slab(CUdeviceptr address) {
   struct slab **link = &slabs;
   while (address - (*link)->address >= BLOCK_BYTES) link = &(*link)->next;
-  struct slab *slab = *link;
+  return link;
+}
+
+const struct blocks *memory_blocks(const struct allocation *allocation) {
+  if (allocation->origin == ORIGIN_SMALL) return &(*find_slab(allocation->address))->blocks;
+  return allocation->origin == ORIGIN_BLOCKS ? &allocation->blocks : NULL;
+}
+
+static void give_small(CUdeviceptr address) {
+  struct slab **link = find_slab(address), *slab = *link;
   uint32_t at = (uint32_t)((address - slab->address) / ALIGNMENT), places = slab->lengths[at];
   memset(slab->taken + at, false, places);
   slab->lengths[at] = 0;

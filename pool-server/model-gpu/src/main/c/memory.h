@@ -44,3 +44,6 @@ void pool_forget(struct allocation *allocation);
 struct allocation *memory_find(CUdeviceptr address);
 struct allocation *memory_note(uint32_t device, CUdeviceptr address, uint64_t bytes, enum origin origin);
 void memory_forget(struct allocation *allocation);
+
+/** The blocks in which an allocation of this process lies; NULL if it is of another kind. */
+const struct blocks *memory_blocks(const struct allocation *allocation);

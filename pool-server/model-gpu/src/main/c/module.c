@@ -12,10 +12,19 @@ struct function *module_add_function(struct module *module, const char *name, si
   return function;
 }
 
-void module_add_variable(struct module *module, const char *name, size_t length, uint64_t bytes) {
+struct variable *module_add_variable(struct module *module, const char *name, size_t length, uint64_t bytes) {
   struct variable *variable = calloc(1, sizeof *variable);
   *variable = (struct variable){.next = module->variables, .name = strndup(name, length), .bytes = bytes};
   module->variables = variable;
+  return variable;
+}
+
+static CUresult place(struct variable *variable, uint32_t device) {
+  CUresult result = memory_allocate(device, variable->bytes, &variable->address);
+  if (result) return result;
+  void *memory = (void *)(uintptr_t)variable->address;
+  if (variable->initial) memcpy(memory, variable->initial, variable->bytes); else memset(memory, 0, variable->bytes);
+  return CUDA_SUCCESS;
 }
 
 static void end_module(struct module *module) {
@@ -28,6 +37,7 @@ static void end_module(struct module *module) {
     next = variable->next;
     if (variable->address) memory_free(variable->address);
     free(variable->name);
+    free(variable->initial);
     free(variable);
   }
   if (module->code) memory_free(module->code);
@@ -43,7 +53,7 @@ API CUresult cuModuleLoadDataEx(struct module **out, const void *image, unsigned
   module->context = context;
   if (!image || !image_read(module, image)) result = CUDA_ERROR_INVALID_IMAGE;
   for (struct variable *variable = module->variables; variable && !result; variable = variable->next) {
-    result = memory_allocate(context->device, variable->bytes, &variable->address);
+    result = place(variable, context->device);
   }
   if (result) end_module(module); else *out = module;
   return api_end(result);
@@ -61,12 +71,20 @@ API CUresult cuModuleUnload(struct module *module) {
   return api_end(result);
 }
 
+/** A thread's local memory: the number behind `local_` in the kernel's name. */
+static uint64_t local_bytes(const struct function *function) {
+  const char *said = strstr(function->name, "local_");
+  return said ? strtoull(said + 6, NULL, 10) : 0;
+}
+
 /** Code grows by blocks: a lazily loaded function takes of the card when it is first used. */
 CUresult function_load(struct function *function) {
   struct module *module = function->module;
   if (function->isLoaded) return CUDA_SUCCESS;
   uint64_t bytes = module->codeBytes + options.codeBytes;
   CUdeviceptr code = module->code;
+  CUresult fits = context_need_local(module->context, local_bytes(function));
+  if (fits) return fits;
   if (options.codeBytes) {
     if (module->code) memory_free(module->code);
     module->code = 0;
@@ -125,12 +143,18 @@ API CUresult cuFuncGetParamInfo(struct function *function, size_t index, size_t 
   return CUDA_SUCCESS;
 }
 
-enum { MAX_THREADS_ATTRIBUTE = 0, REGISTERS = 4, PTX_VERSION = 5, BINARY_VERSION = 6, ATTRIBUTES = 16 };
+enum { MAX_THREADS = 1024, SHARED_OF_A_BLOCK = 1 << 10, SHARED_OF_ALL = 228 << 10 };
+enum { MAX_THREADS_ATTRIBUTE = 0, SHARED_ATTRIBUTE = 1, LOCAL_BYTES = 3, REGISTERS = 4, PTX_VERSION = 5, BINARY_VERSION = 6, ATTRIBUTES = 16 };
+
+static int max_threads(const struct function *function) {
+  return function->maxThreads ? (int)function->maxThreads : MAX_THREADS;
+}
 
 API CUresult cuFuncGetAttribute(int *value, int attribute, struct function *function) {
-  (void)function;
   if (attribute < 0 || attribute >= ATTRIBUTES) return CUDA_ERROR_INVALID_VALUE;
-  *value = attribute == MAX_THREADS_ATTRIBUTE                             ? 1024
+  *value = attribute == MAX_THREADS_ATTRIBUTE                             ? max_threads(function)
+           : attribute == SHARED_ATTRIBUTE                                ? (int)function->sharedBytes
+           : attribute == LOCAL_BYTES                                     ? (int)local_bytes(function)
            : attribute == REGISTERS                                       ? 32
            : attribute == PTX_VERSION || attribute == BINARY_VERSION      ? 90
                                                                           : 0;
@@ -153,9 +177,11 @@ API CUresult cuFuncSetSharedMemConfig(struct function *function, int config) {
 
 API CUresult cuOccupancyMaxActiveBlocksPerMultiprocessor(int *blocks, struct function *function, int blockSize,
                                                          size_t shared) {
-  (void)function; (void)shared;
   if (blockSize <= 0) return CUDA_ERROR_INVALID_VALUE;
-  *blocks = blockSize > 1024 ? 0 : 2048 / blockSize < 32 ? 2048 / blockSize : 32;
+  size_t ofBlock = SHARED_OF_A_BLOCK + function->sharedBytes + shared;
+  int byThreads = 2048 / blockSize < 32 ? 2048 / blockSize : 32;
+  int byShared = ofBlock > SHARED_OF_ALL ? 0 : (int)(SHARED_OF_ALL / ofBlock);
+  *blocks = blockSize > max_threads(function) ? 0 : byThreads < byShared ? byThreads : byShared;
   return CUDA_SUCCESS;
 }
 

@@ -14,6 +14,8 @@ struct function {
   struct {
     uint32_t offset, bytes;
   } parameters[MAX_PARAMETERS];
+  uint64_t sharedBytes;   // of a block, without those that a launch asks for
+  uint32_t maxThreads;    // that the program promises; 0: it does not
   bool isLoaded;          // its code lies on the card
   struct work *(*make)(struct function *, struct stream *, const void *parameters, size_t bytes);
 };
@@ -22,6 +24,7 @@ struct variable {
   struct variable *next;
   char *name;
   uint64_t bytes;
+  void *initial;          // that many bytes; NULL: zeros
   CUdeviceptr address;
 };
 
@@ -37,8 +40,17 @@ struct module {
 /** Reads an image into a module; false if it is none. */
 bool image_read(struct module *module, const void *image);
 
+/** The same for a text of PTX. */
+bool ptx_read(struct module *module, const char *text);
+
 struct function *module_add_function(struct module *module, const char *name, size_t length);
-void module_add_variable(struct module *module, const char *name, size_t length, uint64_t bytes);
+struct variable *module_add_variable(struct module *module, const char *name, size_t length, uint64_t bytes);
+
+/** What PTX says behind the `=` of a variable whose elements have so many bytes; its user frees it. */
+void *ptx_values(const char *text, uint64_t elementBytes, uint64_t bytes);
+
+/** Whether a word is one of those of a kernel's name: of `_Z9will_hangv` they are `will` and `hang`. */
+bool name_says(const char *name, const char *word);
 
 /** Has the code of a function on the card. The lock is held. */
 CUresult function_load(struct function *function);

@@ -130,17 +130,32 @@ static void hide(struct mapping *mapping) {
        MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0);
 }
 
-API CUresult cuMemUnmap(CUdeviceptr address, size_t bytes) {
-  pthread_mutex_lock(&modelLock);
+static struct mapping **mapping_from(CUdeviceptr address) {
   struct mapping **at = &mappings;
   while (*at && (*at)->address != address) at = &(*at)->next;
+  return at;
+}
+
+static void unmap(struct mapping **at) {
   struct mapping *mapping = *at;
-  if (!mapping || mapping->bytes != bytes) return api_end(CUDA_ERROR_INVALID_VALUE);
   hide(mapping);
   *at = mapping->next;
   mapping->piece->mappings--;
   drop(mapping->piece);
   free(mapping);
+}
+
+/** Whole mappings, one behind the other. */
+API CUresult cuMemUnmap(CUdeviceptr address, size_t bytes) {
+  pthread_mutex_lock(&modelLock);
+  CUdeviceptr end = address;
+  for (struct mapping *mapping; end - address < bytes && (mapping = *mapping_from(end));) end += mapping->bytes;
+  if (!bytes || end - address != bytes) return api_end(CUDA_ERROR_INVALID_VALUE);
+  while (address < end) {
+    struct mapping **at = mapping_from(address);
+    address += (*at)->bytes;
+    unmap(at);
+  }
   return api_end(CUDA_SUCCESS);
 }
 

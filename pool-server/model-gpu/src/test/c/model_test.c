@@ -17,6 +17,9 @@ CUresult cuCtxSetCurrent(struct context *);
 CUresult cuCtxSynchronize(void);
 CUresult cuModuleLoadDataEx(struct module **, const void *, unsigned, int *, void **);
 CUresult cuModuleGetFunction(struct function **, struct module *, const char *);
+CUresult cuFuncGetAttribute(int *, int, struct function *);
+CUresult cuOccupancyMaxActiveBlocksPerMultiprocessor(int *, struct function *, int, size_t);
+CUresult cuModuleGetGlobal_v2(CUdeviceptr *, size_t *, struct module *, const char *);
 CUresult cuLaunchKernel(struct function *, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned,
                         struct stream *, void **, void **);
 CUresult cuEventCreate(struct event **, unsigned);
@@ -27,6 +30,7 @@ CUresult cuLaunchHostFunc(struct stream *, void (*)(void *), void *);
 CUresult cuMemAlloc_v2(CUdeviceptr *, size_t);
 CUresult cuMemFree_v2(CUdeviceptr);
 CUresult cuMemGetInfo_v2(size_t *, size_t *);
+CUresult cuCtxSetLimit(int, size_t);
 CUresult cuMemcpyHtoD_v2(CUdeviceptr, const void *, size_t);
 CUresult cuMemcpyDtoH_v2(void *, CUdeviceptr, size_t);
 
@@ -40,7 +44,11 @@ CUresult cuLinkDestroy(struct link *);
 
 static const char image[] = PTX ".visible .entry spin_ns(.param .u64 nanos) { ret; }\n"
                                 ".visible .entry fault() { ret; }\n"
-                                ".visible .entry assert_false() { ret; }\n";
+                                ".visible .entry assert_false() { ret; }\n"
+                                ".visible .entry local_512() { ret; }\n"
+                                ".visible .entry local_8192() { ret; }\n"
+                                ".visible .entry local_65536() { ret; }\n"
+                                ".visible .entry _Z6changePj() { ret; }\n";
 
 #define MEBIBYTES ((size_t)1 << 20)
 
@@ -80,7 +88,7 @@ static float time_of(unsigned kernels, uint64_t nanos, unsigned blocks, struct s
 
 static bool kernels_of_a_stream_run_one_after_the_other(void) {
   // The first launch waits for none; what the program takes between launches is less than the kernels'.
-  return start() && is_near(time_of(200, 1000000, 132, NULL), 200, 20);
+  return start() && is_near(time_of(200, 1000000, 16, NULL), 200, 20);
 }
 
 static bool small_kernels_of_two_streams_run_beside_each_other(void) {
@@ -93,7 +101,7 @@ static bool small_kernels_of_two_streams_run_beside_each_other(void) {
   }
   if (cuEventRecord(begin, streams[0])) return false;
   for (int i = 0; i < 2; i++) {
-    if (launch(spin, 300000000, 60, streams[i]) || cuEventRecord(ends[i], streams[i])) return false;
+    if (launch(spin, 300000000, 8, streams[i]) || cuEventRecord(ends[i], streams[i])) return false;
   }
   if (cuCtxSynchronize()) return false;
   for (int i = 0; i < 2; i++) {
@@ -156,6 +164,111 @@ static bool assertion_is_told_on_standard_error(void) {
   return result == CUDA_ERROR_ASSERT && bytes > 0 && strstr(text, "assert_false") && strstr(text, "Assertion");
 }
 
+static bool kernel_acts_on_whole_words_of_its_name(void) {
+  struct function *change;
+  return start() && !cuModuleGetFunction(&change, module, "_Z6changePj") && !launch(change, 0, 1, NULL) &&
+         !cuCtxSynchronize() && name_says("hang", "hang") && name_says("_Z9will_hangPj", "hang") &&
+         name_says("_ZN3one4hangEv", "hang") && name_says("_ZL4hangv", "hang") && !name_says("hanging", "hang") &&
+         !name_says("_Z7defaultv", "fault") && !name_says("_ZN7default3runEv", "fault");
+}
+
+static const char variables[] = PTX ".global .attribute(.managed) .align 4 .u32 managed = 41;\n"
+                                    ".const .align 4 .f32 reals[2] = {0f3F800000, 0fC0000000};\n"
+                                    ".visible .global .align 1 .b8 bytes[4] = {1, -1, 0x10};\n"
+                                    ".global .align 8 .u64 pointers[2] = {generic(bytes), 7};\n"
+                                    ".global .align 4 .b8 empty[1200];\n";
+
+static bool variables_begin_as_the_image_says(void) {
+  static const struct {
+    const char *name;
+    size_t bytes;
+    unsigned char first[8];
+  } wanted[] = {
+      {"managed", 4, {41}},
+      {"reals", 8, {0, 0, 0x80, 0x3f, 0, 0, 0, 0xc0}},
+      {"bytes", 4, {1, 0xff, 0x10}},
+      {"pointers", 16, {0}},
+      {"empty", 1200, {0}},
+  };
+  if (!start() || cuModuleLoadDataEx(&module, variables, 0, NULL, NULL)) return false;
+  for (size_t i = 0; i < sizeof wanted / sizeof *wanted; i++) {
+    CUdeviceptr address;
+    size_t bytes;
+    unsigned char found[8] = {0};
+    size_t compared = wanted[i].bytes < sizeof found ? wanted[i].bytes : sizeof found;
+    if (cuModuleGetGlobal_v2(&address, &bytes, module, wanted[i].name) || bytes != wanted[i].bytes ||
+        cuMemcpyDtoH_v2(found, address, compared) || memcmp(found, wanted[i].first, compared)) {
+      printf("%s: %zu bytes, first %x\n", wanted[i].name, bytes, found[0]);
+      return false;
+    }
+  }
+  return true;
+}
+
+static const char bounded[] =
+    PTX ".visible .entry bounded(.param .u64 to)\n.maxntid 16, 8, 1\n{\n.shared .align 4 .b8 tile[32768];\n"
+        ".shared .align 8 .u64 one;\n{ ret; }\n}\n.visible .entry free() { ret; }\n";
+
+static bool limits_of_a_kernel_are_those_of_its_text(void) {
+  struct function *function;
+  int threads, shared, blocks, tooMany;
+  if (!start() || cuModuleLoadDataEx(&module, bounded, 0, NULL, NULL) ||
+      cuModuleGetFunction(&function, module, "bounded")) {
+    return false;
+  }
+  bool told = !cuFuncGetAttribute(&threads, 0, function) && !cuFuncGetAttribute(&shared, 1, function) &&
+              !cuOccupancyMaxActiveBlocksPerMultiprocessor(&blocks, function, 128, 0) &&
+              !cuOccupancyMaxActiveBlocksPerMultiprocessor(&tooMany, function, 129, 0);
+  printf("%d threads, %d bytes, %d blocks, %d\n", threads, shared, blocks, tooMany);
+  return told && threads == 128 && shared == 32776 && blocks == 6 && tooMany == 0 &&
+         !cuModuleGetFunction(&function, module, "free") && !cuFuncGetAttribute(&threads, 0, function) &&
+         threads == 1024;
+}
+
+static bool small_memory_of_another_process_is_opened(void) {
+  struct handle {
+    char bytes[64];
+  } handle;
+  CUresult cuIpcGetMemHandle(void *, CUdeviceptr), cuIpcOpenMemHandle_v2(CUdeviceptr *, struct handle, unsigned),
+      cuIpcCloseMemHandle(CUdeviceptr);
+  int ends[2];
+  if (pipe(ends)) return false;
+  pid_t child = fork();
+  if (!child) {
+    CUdeviceptr first, second;
+    bool good = start() && !cuMemAlloc_v2(&first, 100) && !cuMemAlloc_v2(&second, 4) &&
+                !cuMemcpyHtoD_v2(second, "shared", 4) && !cuIpcGetMemHandle(&handle, second);
+    if (!good || write(ends[1], &handle, sizeof handle) != sizeof handle) _exit(1);
+    while (1) pause();
+  }
+  CUdeviceptr opened;
+  char text[4] = "";
+  bool good = read(ends[0], &handle, sizeof handle) == sizeof handle && start() &&
+              !cuIpcOpenMemHandle_v2(&opened, handle, 1) && !cuMemcpyDtoH_v2(text, opened, sizeof text) &&
+              !memcmp(text, "shar", sizeof text) && cuMemcpyDtoH_v2(text, opened + 4, 1) &&
+              !cuIpcCloseMemHandle(opened) && cuMemcpyDtoH_v2(text, opened, 1);
+  kill(child, SIGKILL);
+  waitpid(child, NULL, 0);
+  return good;
+}
+
+static bool mappings_behind_each_other_are_unmapped_at_once(void) {
+  CUresult cuMemAddressReserve(CUdeviceptr *, size_t, size_t, CUdeviceptr, unsigned long long),
+      cuMemCreate(void **, size_t, const int *, unsigned long long),
+      cuMemMap(CUdeviceptr, size_t, size_t, void *, unsigned long long), cuMemUnmap(CUdeviceptr, size_t);
+  const size_t step = 2 * MEBIBYTES;
+  const int pinned[8] = {1, 0, 1, 0};
+  CUdeviceptr base;
+  if (!start() || cuMemAddressReserve(&base, 4 * step, 0, 0, 0)) return false;
+  for (size_t i = 0; i < 3; i++) {
+    void *piece;
+    if (cuMemCreate(&piece, step, pinned, 0) || cuMemMap(base + i * step, step, 0, piece, 0)) return false;
+  }
+  return cuMemUnmap(base, step / 2) == CUDA_ERROR_INVALID_VALUE &&
+         cuMemUnmap(base, 4 * step) == CUDA_ERROR_INVALID_VALUE && !cuMemUnmap(base + step, 2 * step) &&
+         cuMemUnmap(base + step, step) == CUDA_ERROR_INVALID_VALUE && !cuMemUnmap(base, step);
+}
+
 static bool memory_is_taken_in_blocks_and_by_contexts(void) {
   size_t before, after, total;
   CUdeviceptr small, odd;
@@ -166,6 +279,27 @@ static bool memory_is_taken_in_blocks_and_by_contexts(void) {
   CUresult full = cuMemAlloc_v2(&small, after + 1);
   return full == CUDA_ERROR_OUT_OF_MEMORY && !cuMemFree_v2(odd) && !cuMemGetInfo_v2(&after, &total) &&
          before - after == 2 * MEBIBYTES;
+}
+
+static size_t taken(void) {
+  size_t left = 0, total = 0;
+  return cuMemGetInfo_v2(&left, &total) ? 0 : total - left;
+}
+
+static bool heaps_and_local_memory_take_memory_of_the_card(void) {
+  struct function *small, *large, *huge;
+  if (!start() || cuModuleGetFunction(&small, module, "local_512") ||
+      cuModuleGetFunction(&large, module, "local_8192") || cuModuleGetFunction(&huge, module, "local_65536")) {
+    return false;
+  }
+  size_t before = taken(), local = (size_t)(8192 - 1024) * 2048 * 16;
+  enum { MALLOC_HEAP = 2 };
+  bool heap = !cuCtxSetLimit(MALLOC_HEAP, 72 * MEBIBYTES) && taken() == before + 64 * MEBIBYTES &&
+              !cuCtxSetLimit(MALLOC_HEAP, 8 * MEBIBYTES) && taken() == before;
+  bool usual = !launch(small, 0, 1, NULL) && taken() == before;
+  bool more = !launch(large, 0, 1, NULL) && taken() == before + local;
+  return heap && usual && more && launch(huge, 0, 1, NULL) == CUDA_ERROR_OUT_OF_MEMORY && taken() == before + local &&
+         cuCtxSetLimit(MALLOC_HEAP, 4096 * MEBIBYTES) == CUDA_ERROR_OUT_OF_MEMORY && taken() == before + local;
 }
 
 static bool copies_are_real(void) {
@@ -275,7 +409,13 @@ static const struct {
     CASE(full_queue_holds_the_launch_until_a_place_is_free),
     CASE(fault_stays),
     CASE(assertion_is_told_on_standard_error),
+    CASE(kernel_acts_on_whole_words_of_its_name),
+    CASE(variables_begin_as_the_image_says),
+    CASE(limits_of_a_kernel_are_those_of_its_text),
+    CASE(small_memory_of_another_process_is_opened),
+    CASE(mappings_behind_each_other_are_unmapped_at_once),
     CASE(memory_is_taken_in_blocks_and_by_contexts),
+    CASE(heaps_and_local_memory_take_memory_of_the_card),
     CASE(copies_are_real),
     CASE(texts_linked_with_each_other_have_the_kernels_of_both),
     CASE(file_is_there_for_workers_of_other_users),
@@ -287,7 +427,7 @@ static const struct {
 int main(void) {
   char told[128];
   int failures = 0;
-  snprintf(told, sizeof told, "mem=1Gi,code=0,name=test-%d", getpid());
+  snprintf(told, sizeof told, "mem=1Gi,code=0,sm=16,name=test-%d", getpid());
   setenv("GPUPOOL_MODEL", told, 1);
   snprintf(file, sizeof file, "/dev/shm/gpupool-model-test-%d-0", getpid());
   for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {

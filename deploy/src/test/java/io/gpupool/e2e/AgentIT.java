@@ -3,6 +3,7 @@ package io.gpupool.e2e;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
+import io.gpupool.control.v1.LeaseInfo;
 import java.io.IOException;
 import java.io.UncheckedIOException;
 import java.net.StandardProtocolFamily;
@@ -42,6 +43,26 @@ class AgentIT {
       Program.Ended ended =
           agent.program(CPrograms.example("vector_add"), Distribution.KERNELS).run();
       assertThat(ended.output()).as(ended.toString()).contains("512 MiB").contains("OK");
+      pool.awaitFreeBytes(GPU_BYTES);
+    }
+  }
+
+  @Test
+  void program_ofAClass_hasALeaseOfItOrIsRefused(@TempDir Path folder) {
+    try (Agent agent = Agent.start(pool, folder)) {
+      try (Program serving =
+          agent.program(Distribution.LOAD, "kernels").with("GPUPOOL_CLASS", "latency").start()) {
+        serving.send("how much?");
+        serving.awaitLine(line -> line.startsWith("load kernels"));
+        assertThat(pool.leases()).extracting(LeaseInfo::getClass_).containsExactly("latency");
+      }
+      Program.Ended refused =
+          agent
+              .program(CPrograms.example("vector_add"), Distribution.KERNELS)
+              .with("GPUPOOL_CLASS", "gold")
+              .run();
+      assertThat(refused.status()).isNotZero();
+      assertThat(refused.errors()).contains("no class 'gold' of leases; give batch or latency");
       pool.awaitFreeBytes(GPU_BYTES);
     }
   }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.gpupool.e2e;
 
+import static org.assertj.core.api.Assertions.assertThat;
 import static org.awaitility.Awaitility.await;
 
 import io.gpupool.control.v1.GrantUse;
@@ -53,6 +54,25 @@ record BusyPrograms(Pool pool) {
         .filter(session -> session.getLeaseId().equals(lease))
         .findFirst()
         .orElseThrow(() -> new AssertionError("no session of\n" + program.report()));
+  }
+
+  /** Changes a program's lease while it runs. */
+  void update(Program program, String... options) {
+    List<String> command = new ArrayList<>(List.of("lease", "update", leaseOf(program).getId()));
+    command.addAll(List.of(options));
+    Program.Ended ended = pool.gpupool(command.toArray(String[]::new));
+    assertThat(ended.status()).as("%s", ended).isZero();
+  }
+
+  /** Two that have half of the GPU each get other shares, and have those a second later. */
+  void requireOtherSharesOnceUpdated(Program one, Program other) throws InterruptedException {
+    assertThat(partOfBoth(one, other, 1000 * MILLI)).isBetween(0.4, 0.6);
+    update(other, "--compute", "20");
+    update(one, "--compute", "80");
+    Thread.sleep(1000);
+    assertThat(partOfBoth(one, other, 2000 * MILLI)).isBetween(0.7, 0.9);
+    assertThat(useOf(one).getGrant().getComputePercent()).isEqualTo(80);
+    assertThat(useOf(other).getGrant().getComputePercent()).isEqualTo(20);
   }
 
   private LeaseInfo leaseOf(Program program) {

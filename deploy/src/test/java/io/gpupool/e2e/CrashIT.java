@@ -4,6 +4,7 @@ package io.gpupool.e2e;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.awaitility.Awaitility.await;
 
+import io.gpupool.control.v1.LeaseInfo;
 import io.gpupool.control.v1.ListTenantsRequest;
 import io.gpupool.control.v1.ReleaseLeaseRequest;
 import io.grpc.StatusRuntimeException;
@@ -96,6 +97,39 @@ class CrashIT {
                 () -> assertThat(second.leases()).anyMatch(l -> l.getState().equals("held")));
         assertThat(second.leases().getFirst().getId()).isEqualTo(lease);
         assertThat(second.freeBytes()).isEqualTo(512L << 20);
+        program.endInput();
+        assertThat(program.awaitEnd().status()).isZero();
+        second.awaitIdle();
+      }
+    }
+  }
+
+  @Test
+  void lease_updatedBeforeTheServerIsKilled_isAsItWasChanged() throws Exception {
+    String[] options = {"--state", folder.toString()};
+    Pool first = Pool.start("soft:1,mem=1Gi", options);
+    String[] half = {"-p", "0.5"};
+    try (Program program = first.run(half, "sh", "-c", "echo started; exec cat").start()) {
+      program.awaitLine("started"::equals);
+      String lease = first.leases().getFirst().getId();
+      Program.Ended updated =
+          first.gpupool("lease", "update", lease, "--compute", "80", "--hard", "--latency");
+      assertThat(updated.output()).contains(lease).contains("80%").contains("hard");
+      assertThat(first.gpupool("lease", "update", lease, "--compute", "80").status()).isZero();
+      first.server().kill();
+      first.close();
+      try (Pool second = Pool.startAt(first.controlPort(), "soft:1,mem=1Gi", options)) {
+        await()
+            .atMost(Duration.ofSeconds(20))
+            .untilAsserted(
+                () -> assertThat(second.leases()).anyMatch(l -> l.getState().equals("held")));
+        LeaseInfo after = second.leases().getFirst();
+        assertThat(after.getId()).isEqualTo(lease);
+        assertThat(after.getClass_()).isEqualTo("latency");
+        assertThat(after.getGrants(0).getGrant().getComputePercent()).isEqualTo(80);
+        assertThat(after.getGrants(0).getGrant().getHard()).isTrue();
+        assertThat(second.gpus().getFirst().getFreeComputePercent()).isEqualTo(20);
+        assertThat(second.gpupool("audit").output()).contains("lease.update");
         program.endInput();
         assertThat(program.awaitEnd().status()).isZero();
         second.awaitIdle();

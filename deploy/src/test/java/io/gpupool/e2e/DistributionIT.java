@@ -86,6 +86,7 @@ class DistributionIT {
     assertThat(Files.readSymbolicLink(home.resolve("lib/shim/libcuda.so")))
         .isEqualTo(Path.of("libcuda.so.1"));
     assertThat(home.resolve("lib/model/libcuda.so.1")).isRegularFile();
+    assertThat(home.resolve("lib/model/libnvidia-ml.so.1")).isRegularFile();
   }
 
   /** With nothing in the environment but where the system's own programs are. */

@@ -3,8 +3,6 @@ package io.gpupool.e2e;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
-import java.nio.file.Path;
-import java.util.Map;
 import org.junit.jupiter.api.AfterAll;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeAll;
@@ -18,22 +16,22 @@ import org.junit.jupiter.api.Test;
  */
 class ModelSharesIT {
   private static final long MILLI = BusyPrograms.MILLI;
-  private static final Path MODEL = Distribution.HOME.resolve("lib/model/libcuda.so.1");
 
+  private static ModelGpu gpu;
   private static Pool pool;
   private static BusyPrograms busy;
 
   @BeforeAll
   static void startPool() {
-    Map<String, String> model = Map.of("GPUPOOL_MODEL", "mem=4Gi,context=16Mi,queue=1024");
-    pool = Pool.startIn(model, "all", "--libcuda", MODEL.toString());
+    gpu = ModelGpu.start("mem=4Gi,context=16Mi,queue=1024");
+    pool = gpu.pool();
     busy = new BusyPrograms(pool);
   }
 
   @AfterAll
   static void stopPool() {
-    if (pool != null) {
-      pool.close();
+    if (gpu != null) {
+      gpu.close();
     }
   }
 
@@ -47,7 +45,7 @@ class ModelSharesIT {
     try (Program large = busy.start("eager 20000000", 70);
         Program small = busy.start("eager 200000", 30)) {
       assertThat(busy.partOfBoth(large, small, 3000 * MILLI)).isBetween(0.6, 0.8);
-      assertThat(busy.useOf(small).getThrottledNanos()).isPositive();
+      assertThat(busy.useOf(small).getWaitedNanos()).isPositive();
     }
   }
 
@@ -60,10 +58,55 @@ class ModelSharesIT {
   }
 
   @Test
+  void latencyProgram_alwaysBusy_getsItsShareAndNoMore() {
+    try (Program batch = busy.start("eager 5000000", 70);
+        Program serving = busy.start("eager 200000", 30, "--latency")) {
+      assertThat(busy.partOfBoth(batch, serving, 3000 * MILLI)).isBetween(0.6, 0.8);
+    }
+  }
+
+  @Test
+  void busyPrograms_leasesUpdated_shareTheTimeAsTheyAreThen() throws InterruptedException {
+    try (Program one = busy.start("eager 2000000", 50);
+        Program other = busy.start("eager 2000000", 50)) {
+      busy.requireOtherSharesOnceUpdated(one, other);
+    }
+  }
+
+  @Test
   void worker_stoppedOrKilledInItsTurn_holdsNobodyUp() {
     try (Program victim = busy.start("eager 200000", 50);
         Program other = busy.start("eager 200000", 50)) {
       busy.awaitProgressWithout(victim, other);
+    }
+  }
+
+  @Test
+  void kernel_thatDoesNotEnd_holdsNobodyUp() {
+    try (Program other = busy.start("eager 200000", 50);
+        Program hung =
+            pool.run(
+                    new String[] {"-m", "64Mi", "--compute", "50"},
+                    CPrograms.fixture("hung_kernel"))
+                .start()) {
+      hung.awaitLine(line -> line.equals("hangs"));
+      busy.awaitUsed(other, busy.usedNanos(other) + 500 * MILLI);
+      hung.endInput();
+      assertThat(hung.awaitEnd().status()).isZero();
+      busy.awaitUsed(other, busy.usedNanos(other) + 500 * MILLI);
+    }
+  }
+
+  @Test
+  void leaseThatServesRequests_besideLongKernels_goesFirst() {
+    try (Program batch = busy.start("eager 5000000", 80);
+        Program requests = busy.start("serve 1000000", 20, "--latency")) {
+      long before = busy.useOf(requests).getWaitedNanos();
+      busy.awaitUsed(requests, busy.usedNanos(requests) + 100 * MILLI);
+      double waited = busy.useOf(requests).getWaitedNanos() - before;
+      // A hundred requests: what is under way, one kernel more, and a millisecond, on average.
+      assertThat(waited / 100).isLessThan(20 * MILLI);
+      assertThat(busy.usedNanos(batch)).isPositive();
     }
   }
 

@@ -27,7 +27,7 @@ import org.junit.jupiter.api.io.TempDir;
 class PageIT {
   private static final Path PICTURES = Distribution.DEPLOY.resolve("target/screenshots");
   private static final List<String> VIEWS =
-      List.of("pool", "leases", "queue", "sessions", "tenants", "activity");
+      List.of("pool", "usage", "leases", "queue", "sessions", "tenants", "activity");
   private static final int HEIGHT = 860;
   private static final int DESK = 1280;
   private static final int TELEPHONE = 390;

@@ -31,11 +31,7 @@ record PoolMemory(Map<String, Message> entries) {
     Map<String, Integer> leasesOf = new TreeMap<>();
     for (LeaseInfo lease :
         clients.pool().listLeases(ListRequest.getDefaultInstance()).getLeasesList()) {
-      LeaseInfo.Builder remembered =
-          lease.toBuilder().clearState().clearAgeMillis().clearIdleMillis().clearSessions();
-      // Where the server is now, at a port of its choosing here, it says when it starts.
-      remembered.getGrantsBuilderList().forEach(use -> use.getGrantBuilder().clearAddress());
-      entries.put("lease " + lease.getId(), remembered.build());
+      entries.put("lease " + lease.getId(), withoutUse(lease));
       leasesOf.merge(lease.getTenant(), 1, Integer::sum);
       for (GrantUse use : lease.getGrantsList()) {
         leasedBytes.merge(
@@ -77,6 +73,23 @@ record PoolMemory(Map<String, Message> entries) {
       entries.put("token " + token.getId(), token);
     }
     return new PoolMemory(entries);
+  }
+
+  /** The lease and its grants, without their use and the time that has passed. */
+  private static LeaseInfo withoutUse(LeaseInfo lease) {
+    LeaseInfo.Builder remembered =
+        lease.toBuilder()
+            .clearState()
+            .clearAgeMillis()
+            .clearIdleMillis()
+            .clearSessions()
+            .clearGrants();
+    for (GrantUse use : lease.getGrantsList()) {
+      // The server chooses a port when it starts.
+      remembered.addGrants(
+          GrantUse.newBuilder().setGrant(use.getGrant().toBuilder().clearAddress()));
+    }
+    return remembered.build();
   }
 
   static String partition(PartitionRef ref) {

@@ -19,7 +19,7 @@ import org.junit.jupiter.api.io.TempDir;
  * -Dgpupool.fuzz.rest=N} says.
  */
 class RestFuzzIT {
-  private static final int REQUESTS = Integer.getInteger("gpupool.fuzz.rest", 250);
+  private static final int REQUESTS = Integer.getInteger("gpupool.fuzz.rest", 1000);
   private static final long SEED = Long.getLong("gpupool.fuzz.seed", 1);
   private static final Pattern TOKEN = Pattern.compile("gpupool_[-_A-Za-z0-9]+");
 

@@ -4,6 +4,7 @@ package io.gpupool.e2e;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.awaitility.Awaitility.await;
 
+import io.gpupool.control.v1.LeaseInfo;
 import io.gpupool.control.v1.SessionInfo;
 import io.gpupool.server.FreePort;
 import io.gpupool.server.state.etcd.Cut;
@@ -171,6 +172,33 @@ class SeveralServersIT {
       String path = "/api/v1/sessions/" + session.getId();
       assertThat(rest(here, "DELETE", path, "").statusCode()).isEqualTo(204);
       await().atMost(DRAIN).until(() -> there.sessions().isEmpty() && here.sessions().isEmpty());
+    }
+    await().atMost(DRAIN).until(() -> here.freeBytes() == SERVERS * GPU_BYTES);
+  }
+
+  @Test
+  void lease_onAnotherServersGpu_isUpdatedThroughThisOneAndSeenEverywhere() throws Exception {
+    Pool here = servers.get(0);
+    Pool third = servers.get(2);
+    try (Tenant tenant = Tenant.start(here, "-m", "1Gi", "--select", "server=s1")) {
+      String id = here.leases().getFirst().getId();
+      String path = "/api/v1/leases/" + id;
+      String change = "{\"computePercent\":80,\"hard\":true,\"class\":\"latency\"}";
+      assertThat(rest(third, "PATCH", path, change).statusCode()).isEqualTo(200);
+      for (Pool server : servers) {
+        await()
+            .atMost(Duration.ofSeconds(10))
+            .untilAsserted(() -> {
+              LeaseInfo lease = server.leases().getFirst();
+              assertThat(lease.getId()).isEqualTo(id);
+              assertThat(lease.getClass_()).isEqualTo("latency");
+              assertThat(lease.getGrants(0).getGrant().getComputePercent()).isEqualTo(80);
+              assertThat(lease.getGrants(0).getGrant().getHard()).isTrue();
+            });
+      }
+      HttpResponse<String> tooMuch = rest(third, "PATCH", path, "{\"computePercent\":0.5}");
+      assertThat(tooMuch.statusCode()).isEqualTo(400);
+      assertThat(servers.get(1).sessionOf(tenant.pid()).getState()).isEqualTo("attached");
     }
     await().atMost(DRAIN).until(() -> here.freeBytes() == SERVERS * GPU_BYTES);
   }

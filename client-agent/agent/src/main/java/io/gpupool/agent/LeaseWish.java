@@ -28,6 +28,7 @@ public record LeaseWish(
     boolean hard,
     boolean spread,
     boolean oneServer,
+    Optional<String> leaseClass,
     Optional<String> idleTimeout,
     Optional<String> timeLimit) {
   public static final LeaseWish NOTHING =
@@ -43,6 +44,7 @@ public record LeaseWish(
           false,
           false,
           false,
+          Optional.empty(),
           Optional.empty(),
           Optional.empty());
   private static final Pattern NUMBER = Pattern.compile("\\d{1,9}(\\.\\d{0,18})?|\\.\\d{1,18}");
@@ -66,6 +68,7 @@ public record LeaseWish(
         false,
         false,
         false,
+        values.apply("class"),
         values.apply("idle_timeout"),
         values.apply("time_limit"));
   }
@@ -90,6 +93,7 @@ public record LeaseWish(
         hard || other.hard,
         spread || other.spread,
         oneServer || other.oneServer,
+        leaseClass.or(() -> other.leaseClass),
         idleTimeout.or(() -> other.idleTimeout),
         timeLimit.or(() -> other.timeLimit));
   }
@@ -115,6 +119,7 @@ public record LeaseWish(
     waitLimit.ifPresent(text -> request.setWaitMillis(duration(text).toMillis()));
     priority.ifPresent(request::setPriority);
     request.setHard(hard).setSpread(spread).setOneServer(oneServer);
+    leaseClass.ifPresent(text -> request.setClass_(text.strip()));
     idleTimeout.ifPresent(text -> request.setIdleTimeoutMillis(duration(text).toMillis()));
     timeLimit.ifPresent(text -> request.setTimeLimitMillis(duration(text).toMillis()));
     return request.build();

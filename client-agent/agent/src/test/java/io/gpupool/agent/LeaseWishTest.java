@@ -35,6 +35,17 @@ class LeaseWishTest {
   }
 
   @Test
+  void class_isAskedForAsItIsNamed() {
+    LeaseWish latency = wish(Map.of("class", "latency"));
+    Holder holder = Holder.getDefaultInstance();
+    assertThat(latency.request(holder).getClass_()).isEqualTo("latency");
+    assertThat(wish(Map.of()).orElse(latency).request(holder).getClass_()).isEqualTo("latency");
+    LeaseWish batch = wish(Map.of("class", "batch"));
+    assertThat(batch.orElse(latency).request(holder).getClass_()).isEqualTo("batch");
+    assertThat(LeaseWish.NOTHING.request(holder).getClass_()).isEmpty();
+  }
+
+  @Test
   void duration_formsPeopleWrite_areRead() {
     assertThat(LeaseWish.duration("90")).isEqualTo(Duration.ofSeconds(90));
     assertThat(LeaseWish.duration("500ms")).isEqualTo(Duration.ofMillis(500));

@@ -36,6 +36,17 @@ final class Amounts {
     return seconds < 48 * 3600 ? seconds / 3600 + "h" : seconds / 86400 + "d";
   }
 
+  /** Times of GPUs, which are short at first. */
+  static String time(long nanos) {
+    double millis = nanos / 1e6;
+    if (millis < 1000) {
+      return String.format(Locale.ROOT, millis < 10 ? "%.1fms" : "%.0fms", millis);
+    }
+    return millis < 120_000
+        ? String.format(Locale.ROOT, "%.1fs", millis / 1000)
+        : age((long) millis);
+  }
+
   static String rate(double perSecond) {
     return perSecond < 1000
         ? String.format(Locale.ROOT, "%.0f/s", perSecond)

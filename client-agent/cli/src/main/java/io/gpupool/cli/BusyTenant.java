@@ -15,11 +15,12 @@ import java.util.regex.Pattern;
 
 /** A program of {@code gpupool bench shares}: keeps its share of a GPU busy until it is closed. */
 final class BusyTenant implements AutoCloseable {
-  private static final Pattern ANSWER = Pattern.compile("load .*: (\\d+) units in .*");
+  private static final Pattern ANSWER =
+      Pattern.compile("load .*: (\\d+) units in .* s(?:, wait p99 (\\d+) us)?");
   private static final long END_SECONDS = 10;
 
-  /** Room for contexts on a card, which counts them. */
-  private static final String MEMORY = "64Mi";
+  /** What each of its processes needs beside a context. */
+  private static final long MEMORY_BYTES = 64 << 20;
 
   private final Process process;
   private final BufferedReader output;
@@ -32,23 +33,25 @@ final class BusyTenant implements AutoCloseable {
    * @param load a kind of load that {@code lib/bench/load} knows
    * @param kernelNanos how long each of its kernels takes; 0 for loads that are not timed
    * @param processes that share its lease and do the same
+   * @param latency whether its lease is of the class that serves requests
    */
-  record Plan(double percent, String load, long kernelNanos, int processes, boolean hard) {
+  record Plan(
+      double percent, String load, long kernelNanos, int processes, boolean hard, boolean latency) {
     private static final Pattern FORM =
         Pattern.compile(
             "(?<percent>\\d{1,3}(?:\\.\\d{1,2})?)"
-                + "(?::(?!hard)(?<load>[a-z]+)(?:=(?<count>\\d{1,9})(?<unit>ns|us|ms))?)?"
-                + "(?:\\*(?<processes>1[0-6]|[1-9]))?(?<hard>:hard)?");
+                + "(?::(?!hard|latency)(?<load>[a-z]+)(?:=(?<count>\\d{1,9})(?<unit>ns|us|ms))?)?"
+                + "(?:\\*(?<processes>1[0-6]|[1-9]))?(?<hard>:hard)?(?<latency>:latency)?");
     private static final Map<String, Integer> UNITS = Map.of("ns", 1, "us", 1000, "ms", 1_000_000);
 
-    /** Reads {@code PERCENT[:LOAD[=TIME]][*PROCESSES][:hard]}. */
+    /** Reads {@code PERCENT[:LOAD[=TIME]][*PROCESSES][:hard][:latency]}. */
     static Plan parse(String text) {
       Matcher form = FORM.matcher(text);
       if (!form.matches()) {
         throw new IllegalArgumentException(
             "'"
                 + text
-                + "' is no tenant; write PERCENT[:LOAD[=TIME]][*PROCESSES][:hard], such as"
+                + "' is no tenant; write PERCENT[:LOAD[=TIME]][*PROCESSES][:hard][:latency], such as"
                 + " 30:flood:hard or 70:eager=50us*3");
       }
       String load = form.group("load") == null ? "kernels" : form.group("load");
@@ -63,7 +66,8 @@ final class BusyTenant implements AutoCloseable {
           load,
           nanos,
           processes,
-          form.group("hard") != null);
+          form.group("hard") != null,
+          form.group("latency") != null);
     }
 
     /** Its load, as it is written. */
@@ -81,7 +85,7 @@ final class BusyTenant implements AutoCloseable {
 
     @Override
     public String toString() {
-      return Amounts.percent(percent) + (hard ? " hard" : "");
+      return Amounts.percent(percent) + (hard ? " hard" : "") + (latency ? " latency" : "");
     }
   }
 
@@ -91,14 +95,23 @@ final class BusyTenant implements AutoCloseable {
     input = process.outputWriter(StandardCharsets.UTF_8);
   }
 
-  static BusyTenant start(Installation installation, PoolAddress pool, Plan plan)
+  /**
+   * Starts it.
+   *
+   * @param contextBytes memory of the GPU that each of its processes takes by itself
+   */
+  static BusyTenant start(Installation installation, PoolAddress pool, Plan plan, long contextBytes)
       throws IOException {
     List<String> line = new ArrayList<>();
     line.add(installation.home().resolve("bin/gpupool").toString());
-    line.addAll(List.of("run", "--pool", pool.toString(), "-m", MEMORY));
+    long memoryBytes = plan.processes() * (contextBytes + MEMORY_BYTES);
+    line.addAll(List.of("run", "--pool", pool.toString(), "-m", Long.toString(memoryBytes)));
     line.addAll(List.of("--compute", Double.toString(plan.percent())));
     if (plan.hard()) {
       line.add("--hard");
+    }
+    if (plan.latency()) {
+      line.add("--latency");
     }
     line.addAll(
         List.of(
@@ -116,14 +129,25 @@ final class BusyTenant implements AutoCloseable {
     return process.pid();
   }
 
-  /** What it has done so far, in units of its own; waits until it has begun. */
-  long units() throws IOException {
+  /**
+   * What a tenant says of itself.
+   *
+   * @param units that it has done so far, of its own
+   * @param waitP99Micros what 99 of 100 requests waited at most since it was asked before; 0 of
+   *     loads that serve none
+   */
+  record Answer(long units, long waitP99Micros) {}
+
+  /** Asks it; waits until it has begun. */
+  Answer ask() throws IOException {
     input.write("\n");
     input.flush();
     for (String line = output.readLine(); line != null; line = output.readLine()) {
       Matcher answer = ANSWER.matcher(line);
       if (answer.matches()) {
-        return Long.parseLong(answer.group(1));
+        return new Answer(
+            Long.parseLong(answer.group(1)),
+            answer.group(2) == null ? 0 : Long.parseLong(answer.group(2)));
       }
       System.err.println(line);
     }

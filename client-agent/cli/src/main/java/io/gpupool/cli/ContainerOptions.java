@@ -13,6 +13,7 @@ import java.util.Locale;
 import java.util.Map;
 import java.util.Optional;
 import java.util.function.Function;
+import picocli.CommandLine.Mixin;
 import picocli.CommandLine.Option;
 
 /** Which agent a container's programs are to find, and what they ask it for. */
@@ -48,6 +49,8 @@ final class ContainerOptions {
       paramLabel = "PERCENT",
       description = "the part of each GPU's time (GPUPOOL_COMPUTE)")
   private Optional<String> compute = Optional.empty();
+
+  @Mixin private ClassOptions classes = new ClassOptions();
 
   @Option(
       names = "--idle-timeout",
@@ -97,6 +100,7 @@ final class ContainerOptions {
     wish.put("fraction", fraction);
     wish.put("memory", memory);
     wish.put("compute", compute);
+    wish.put("class", classes.name());
     wish.put("idle_timeout", idleTimeout);
     wish.put("time_limit", timeLimit);
     Function<String, Optional<String>> values = name -> wish.getOrDefault(name, Optional.empty());

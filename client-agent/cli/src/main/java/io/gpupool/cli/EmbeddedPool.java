@@ -48,6 +48,7 @@ final class EmbeddedPool implements AutoCloseable {
                 0,
                 Optional.empty(),
                 Optional.empty(),
+                Optional.empty(),
                 TlsFiles.NONE,
                 Optional.empty(),
                 false,

@@ -31,7 +31,7 @@ final class Environment {
 
   /**
    * What {@code GPUPOOL_GPUS}, {@code _FRACTION}, {@code _MEMORY}, {@code _COMPUTE}, {@code
-   * _IDLE_TIMEOUT} and {@code _TIME_LIMIT} ask for.
+   * _CLASS}, {@code _IDLE_TIMEOUT} and {@code _TIME_LIMIT} ask for.
    */
   static LeaseWish wish() {
     return LeaseWish.from(

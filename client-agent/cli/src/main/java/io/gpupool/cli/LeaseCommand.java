@@ -16,12 +16,13 @@ import picocli.CommandLine.Parameters;
 /** {@code gpupool lease}. */
 @Command(
     name = "lease",
-    description = "Shows leases and who waits for one, and ends leases.",
+    description = "Shows leases and who waits for one, changes and ends leases.",
     subcommands = {
       LeaseCommand.Listing.class,
       LeaseCommand.Queue.class,
       LeaseCommand.Get.class,
       LeaseRequestCommand.class,
+      LeaseUpdateCommand.class,
       LeaseCommand.Release.class
     },
     synopsisSubcommandLabel = "COMMAND")
@@ -39,7 +40,16 @@ final class LeaseCommand {
       }
       Table table =
           new Table(
-              "LEASE", "STATE", "TENANT", "GPU", "MEMORY", "USED", "HOLDER", "SESSIONS", "AGE");
+              "LEASE",
+              "STATE",
+              "TENANT",
+              "GPU",
+              "MEMORY",
+              "USED",
+              "CLASS",
+              "HOLDER",
+              "SESSIONS",
+              "AGE");
       for (LeaseInfo lease : leases) {
         for (GrantUse use : lease.getGrantsList()) {
           table.row(
@@ -49,6 +59,7 @@ final class LeaseCommand {
               use.getGrant().getServer() + "/" + use.getGrant().getGpu(),
               Amounts.bytes(use.getGrant().getMemoryBytes()),
               Amounts.bytes(use.getUsedMemoryBytes()),
+              lease.getClass_(),
               TopCommand.holder(lease.getHolder()),
               lease.getSessions(),
               Amounts.age(lease.getAgeMillis()));
@@ -91,11 +102,20 @@ final class LeaseCommand {
     private static String describe(LeaseInfo lease, List<SessionInfo> sessions) {
       Table head =
           new Table(
-              "LEASE", "STATE", "TENANT", "HOLDER", "AGE", "IDLE", "IDLE TIMEOUT", "TIME LIMIT");
+              "LEASE",
+              "STATE",
+              "TENANT",
+              "CLASS",
+              "HOLDER",
+              "AGE",
+              "IDLE",
+              "IDLE TIMEOUT",
+              "TIME LIMIT");
       head.row(
           lease.getId(),
           lease.getState(),
           lease.getTenant(),
+          lease.getClass_(),
           TopCommand.holder(lease.getHolder()),
           Amounts.age(lease.getAgeMillis()),
           Amounts.age(lease.getIdleMillis()),

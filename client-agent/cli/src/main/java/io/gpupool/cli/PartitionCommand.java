@@ -76,7 +76,7 @@ final class PartitionCommand {
     PartitionSize message() {
       PartitionSize.Builder size = PartitionSize.newBuilder();
       memory.ifPresent(text -> size.setMemoryBytes(ByteSize.parse(text).bytes()));
-      compute.ifPresent(size::setComputePercent);
+      compute.ifPresent(percent -> size.setComputePercent(ComputePercent.checked(percent)));
       return size.build();
     }
   }

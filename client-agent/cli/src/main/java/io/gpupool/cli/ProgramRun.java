@@ -24,6 +24,7 @@ import java.net.InetAddress;
 import java.nio.file.Path;
 import java.util.List;
 import java.util.Optional;
+import java.util.OptionalLong;
 import java.util.UUID;
 import java.util.concurrent.CompletionException;
 import java.util.function.BiConsumer;
@@ -66,7 +67,10 @@ final class ProgramRun {
               installation,
               options.embeddedGpus(),
               new DriverOptions(
-                  options.libcuda().map(Path::of), Optional.empty(), Sharing.timeslice),
+                  options.libcuda().map(Path::of),
+                  Optional.empty(),
+                  OptionalLong.empty(),
+                  Sharing.timeslice),
               options.missingPtx())) {
         return withOwnAgent(own.address(), ClientSecurity.DEFAULT, request, command, loops);
       }

@@ -53,6 +53,8 @@ final class RunOptions {
       description = "no more of a GPU's time than that, even if the rest of it is idle")
   private boolean hard;
 
+  @Mixin private ClassOptions classes = new ClassOptions();
+
   @Option(
       names = "--select",
       paramLabel = "KEY=VALUE",
@@ -190,6 +192,7 @@ final class RunOptions {
             hard,
             spread,
             oneServer,
+            classes.name(),
             idleTimeout,
             timeLimit)
         .orElse(Environment.wish());

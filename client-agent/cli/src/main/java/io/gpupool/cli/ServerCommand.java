@@ -15,6 +15,7 @@ import io.gpupool.server.sandbox.OomScore;
 import io.gpupool.server.state.etcd.EtcdOptions;
 import io.gpupool.transport.Signals;
 import io.gpupool.transport.tls.TlsFiles;
+import io.gpupool.wire.ByteSize;
 import java.io.IOException;
 import java.net.InetAddress;
 import java.net.InetSocketAddress;
@@ -23,6 +24,7 @@ import java.time.Duration;
 import java.util.LinkedHashMap;
 import java.util.Map;
 import java.util.Optional;
+import java.util.OptionalLong;
 import java.util.concurrent.Callable;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.TimeUnit;
@@ -79,6 +81,16 @@ final class ServerCommand implements Callable<Integer> {
         "(default: nowhere, they are forgotten when the server ends)"
       })
   private Optional<String> state = Optional.empty();
+
+  @Option(
+      names = "--history",
+      paramLabel = "DIR",
+      description = {
+        "where this server keeps what the time and memory of its GPUs went to in the last day, a",
+        "folder of its own (default: that of --state; with etcd nowhere, it begins anew when the",
+        "server does)"
+      })
+  private Optional<Path> history = Optional.empty();
 
   @ArgGroup(exclusive = false, heading = "Reaching etcd:%n")
   private EtcdFiles etcd = new EtcdFiles();
@@ -182,6 +194,15 @@ final class ServerCommand implements Callable<Integer> {
   private Optional<Path> libnvml = Optional.empty();
 
   @Option(
+      names = "--context-memory",
+      paramLabel = "SIZE",
+      description = {
+        "memory of an NVIDIA GPU that each program's context takes by itself, such as 600Mi: counted",
+        "against its lease (default: measured when the server starts)"
+      })
+  private Optional<String> contextMemory = Optional.empty();
+
+  @Option(
       names = "--sharing",
       paramLabel = "timeslice|mps|driver",
       defaultValue = "timeslice",
@@ -191,6 +212,16 @@ final class ServerCommand implements Callable<Integer> {
         "driver does by itself, whatever their shares are (default: ${DEFAULT-VALUE})"
       })
   private Sharing sharing = Sharing.timeslice;
+
+  @Option(
+      names = "--turn-bound",
+      paramLabel = "MILLIS",
+      defaultValue = "" + DriverOptions.TURN_BOUND_MILLIS,
+      description = {
+        "how long the work of one lease may take that is under way on an NVIDIA GPU while another lease",
+        "wants it, 1 to 1000; a kernel that takes longer is under way alone (default: ${DEFAULT-VALUE})"
+      })
+  private int turnBoundMillis;
 
   @Mixin private SandboxServerOptions sandbox = new SandboxServerOptions();
 
@@ -239,6 +270,12 @@ final class ServerCommand implements Callable<Integer> {
       })
   private Optional<Path> drainNotice = Optional.empty();
 
+  private OptionalLong contextBytes() {
+    return contextMemory
+        .map(text -> OptionalLong.of(ByteSize.parse(text).bytes()))
+        .orElseGet(OptionalLong::empty);
+  }
+
   @Override
   public Integer call() throws Exception {
     logFormat.ifPresent(format -> LogConfiguration.setFormat(format.name()));
@@ -254,6 +291,7 @@ final class ServerCommand implements Callable<Integer> {
             dataPort,
             state.filter(place -> !isEtcd(place)).map(Path::of),
             state.filter(ServerCommand::isEtcd).map(etcd::options),
+            history,
             new TlsFiles(tlsCertificate, tlsKey, tlsClientRoots),
             tlsPeerRoots,
             clearCallStreams,
@@ -263,7 +301,7 @@ final class ServerCommand implements Callable<Integer> {
             name,
             host,
             labels,
-            new DriverOptions(libcuda, libnvml, sharing),
+            new DriverOptions(libcuda, libnvml, contextBytes(), sharing, turnBoundMillis),
             spares,
             true,
             missingPtx,

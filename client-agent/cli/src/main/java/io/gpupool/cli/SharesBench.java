@@ -5,9 +5,7 @@ import io.gpupool.agent.ClientSecurity;
 import io.gpupool.agent.PoolAddress;
 import io.gpupool.agent.PoolClient;
 import io.gpupool.cli.BusyTenant.Plan;
-import io.gpupool.control.v1.GrantUse;
-import io.gpupool.control.v1.LeaseInfo;
-import io.gpupool.control.v1.ListRequest;
+import io.gpupool.cli.SharesMeasurement.Figures;
 import io.gpupool.server.ServerOptions;
 import io.gpupool.server.driver.DriverOptions;
 import io.gpupool.server.driver.DriverOptions.Sharing;
@@ -20,6 +18,7 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.Locale;
 import java.util.Optional;
+import java.util.OptionalLong;
 import java.util.StringJoiner;
 import java.util.concurrent.Callable;
 import picocli.CommandLine.Command;
@@ -33,13 +32,13 @@ import picocli.CommandLine.Parameters;
     description = {
       "Runs busy programs side by side on one GPU of a pool, and shows what part of its time each",
       "was granted and got. Loads: kernels, long, tiny, awaited, flood, copies, graphs, spinning,",
-      "cooperative, hostcopies; and of kernels that take the TIME that is said, such as eager=50us:",
+      "cooperative, hostcopies, devicecopies; and of kernels that take the TIME that is said, such as eager=50us:",
       "eager, one after the other; graph, a hundred in a graph; each, awaited one by one; rarely, for",
-      "a twentieth of the time; queue, a hundred thousand at a time."
+      "a twentieth of the time; queue, a hundred thousand at a time; serve, one every 20 ms."
     })
 final class SharesBench implements Callable<Integer> {
-  private static final double NANOS_A_SECOND = 1e9;
-  private static final int SETTLE_MILLIS = 2000;
+  /** After this the shares of a new neighbour are right. */
+  private static final int SETTLE_MILLIS = 1000;
 
   @Option(
       names = "--pool",
@@ -71,44 +70,99 @@ final class SharesBench implements Callable<Integer> {
   @Option(names = "--output", description = "table or json", defaultValue = "table")
   private PoolCommand.Output output = PoolCommand.Output.table;
 
+  @Option(
+      names = "--suite",
+      description = {
+        "runs the list of cases by which shares are judged instead, --runs times each, and prints a",
+        "row for each: what its tenants are to get, what they got, and how far off that is at most.",
+        "For a driver's GPUs; ends with status 1 if a case is further off than it may be"
+      })
+  private boolean suite;
+
+  @Option(
+      names = "--faults",
+      description = {
+        "measures how long a tenant stands still instead when its neighbour on the GPU is stopped,",
+        "killed, or hangs in a kernel while it has the turn, --runs times each"
+      })
+  private boolean faults;
+
+  @Option(
+      names = "--cost",
+      description = {
+        "measures what turns cost a tenant that is alone instead: --runs pairs of runs on a driver's",
+        "GPU, with turns and with --sharing driver, and the median of their throughputs' ratios",
+        "(default: kernels of 50 us, and empty ones)"
+      })
+  private boolean cost;
+
   @Parameters(
-      paramLabel = "PERCENT[:LOAD[=TIME]][*PROCESSES][:hard]",
+      paramLabel = "PERCENT[:LOAD[=TIME]][*PROCESSES][:hard][:latency]",
       description = "a program, its share and what it does (default: 70 and 30, kernels)")
   private List<String> tenants = new ArrayList<>();
 
-  /** What a tenant has had by a time. */
-  private record Reading(long atNanos, long usedNanos, long throttledNanos, long units) {}
-
-  /**
-   * What a tenant had in a run, in percent: of the time, and of what all had together.
-   *
-   * @param counted of the time, as it counts its own kernels; NaN if they are not timed
-   */
-  private record Figures(
-      Plan plan, double ofTime, double counted, double ofUsed, double throttled, long units) {}
-
   @Override
   public Integer call() throws Exception {
-    List<Plan> plans =
-        (tenants.isEmpty() ? List.of("70", "30") : tenants).stream().map(Plan::parse).toList();
     Installation installation = Installation.find();
     EventLoopGroup loops = EventLoops.create("gpupool-bench", 1);
+    if (cost) {
+      return measureCost(installation, loops);
+    }
+    List<Plan> plans = plans("70", "30");
+    if (faults && pool.isPresent()) {
+      throw new IllegalArgumentException(
+          "--faults stops and kills workers of a pool of its own: give no --pool");
+    }
     if (pool.isPresent()) {
       try (PoolClient client = client(PoolAddress.parse(pool.get()), security.once(), loops)) {
-        measure(installation, client, plans);
-      }
-    } else {
-      try (EmbeddedPool own =
-              EmbeddedPool.start(
-                  EmbeddedPool.Purpose.measurement,
-                  installation,
-                  libcuda.isPresent() ? new GpuSpec("all") : new GpuSpec("soft:1,mem=4Gi"),
-                  new DriverOptions(libcuda.map(Path::of), Optional.empty(), sharing),
-                  ServerOptions.MissingPtx.fail);
-          PoolClient client = client(own.address(), ClientSecurity.DEFAULT, loops)) {
-        measure(installation, client, plans);
+        return measure(installation, client, plans);
       }
     }
+    try (EmbeddedPool own = ownPool(installation, sharing);
+        PoolClient client = client(own.address(), ClientSecurity.DEFAULT, loops)) {
+      return measure(installation, client, plans);
+    }
+  }
+
+  private List<Plan> plans(String... usual) {
+    return (tenants.isEmpty() ? List.of(usual) : tenants).stream().map(Plan::parse).toList();
+  }
+
+  private EmbeddedPool ownPool(Installation installation, Sharing with) throws Exception {
+    return EmbeddedPool.start(
+        EmbeddedPool.Purpose.measurement,
+        installation,
+        libcuda.isPresent() ? new GpuSpec("all") : new GpuSpec("soft:1,mem=4Gi"),
+        new DriverOptions(libcuda.map(Path::of), Optional.empty(), OptionalLong.empty(), with),
+        ServerOptions.MissingPtx.fail);
+  }
+
+  /** A row for each tenant, alone. */
+  private int measureCost(Installation installation, EventLoopGroup loops) throws Exception {
+    if (pool.isPresent() || libcuda.isEmpty()) {
+      throw new IllegalArgumentException(
+          "--cost compares pools of its own with a driver's GPUs: give --libcuda, and no --pool");
+    }
+    Table table = new Table("LOAD", "PAIRS", "WITH TURNS / WITHOUT", "LEAST TO MOST");
+    for (Plan plan : plans("100:eager=50us", "100:eager=1ns")) {
+      TurnCost pairs = new TurnCost(plan);
+      for (int pair = 0; pair < runs; pair++) {
+        pairs.measurePair(
+            pair,
+            (tenant, takesTurns) -> {
+              Sharing with = takesTurns ? Sharing.timeslice : Sharing.driver;
+              try (EmbeddedPool own = ownPool(installation, with);
+                  PoolClient client = client(own.address(), ClientSecurity.DEFAULT, loops);
+                  SharesMeasurement measurement =
+                      new SharesMeasurement(installation, client, List.of(tenant))) {
+                Thread.sleep(SETTLE_MILLIS);
+                return measurement.run(seconds).getFirst();
+              }
+            });
+      }
+      table.row(pairs.row());
+    }
+    System.out.println(table);
     return 0;
   }
 
@@ -116,75 +170,46 @@ final class SharesBench implements Callable<Integer> {
     return new PoolClient(address, Environment.token(), with, loops);
   }
 
-  private void measure(Installation installation, PoolClient client, List<Plan> plans)
+  private int measure(Installation installation, PoolClient client, List<Plan> plans)
       throws IOException, InterruptedException {
-    List<BusyTenant> running = new ArrayList<>();
-    try {
-      for (Plan plan : plans) {
-        running.add(BusyTenant.start(installation, client.address(), plan));
-      }
-      readings(running, client);
+    if (suite) {
+      return judge(installation, client);
+    }
+    if (faults) {
+      Table table = new Table("NEIGHBOUR", "RUNS", "LONGEST PAUSE");
+      new TurnFaults(installation, client).rows(runs).forEach(table::row);
+      System.out.println(table);
+      return 0;
+    }
+    try (SharesMeasurement measurement = new SharesMeasurement(installation, client, plans)) {
       Thread.sleep(SETTLE_MILLIS);
       for (int run = 1; run <= runs; run++) {
-        List<Reading> before = readings(running, client);
-        Thread.sleep((long) (seconds * 1000));
-        show(run, figures(plans, before, readings(running, client)));
-      }
-    } finally {
-      for (BusyTenant tenant : running) {
-        tenant.close();
+        show(run, measurement.run(seconds));
       }
     }
+    return 0;
   }
 
-  private static List<Reading> readings(List<BusyTenant> tenants, PoolClient client)
-      throws IOException {
-    List<Long> units = new ArrayList<>();
-    for (BusyTenant tenant : tenants) {
-      units.add(tenant.units());
+  /** The whole list of cases, a row each; 1 if one of them is not as it should be. */
+  private int judge(Installation installation, PoolClient client)
+      throws IOException, InterruptedException {
+    Table table = new Table("CASE", "TENANTS", "EXPECTED", "GOT", "FURTHEST OFF", "WAIT P99");
+    boolean holds = true;
+    for (SharesSuite.Case judged : SharesSuite.cases()) {
+      SharesSuite.Result result = new SharesSuite.Result(judged);
+      try (SharesMeasurement measurement =
+          new SharesMeasurement(installation, client, judged.plans())) {
+        Thread.sleep(SETTLE_MILLIS);
+        for (int run = 1; run <= runs; run++) {
+          result.add(measurement.run(seconds));
+        }
+      }
+      holds &= result.holds();
+      table.row(result.row());
+      System.err.println(judged.name() + ": furthest off " + rounded(result.mostOff()));
     }
-    List<LeaseInfo> leases =
-        client.blocking().listLeases(ListRequest.getDefaultInstance()).getLeasesList();
-    long now = System.nanoTime();
-    List<Reading> readings = new ArrayList<>();
-    for (int i = 0; i < units.size(); i++) {
-      long pid = tenants.get(i).pid();
-      GrantUse use =
-          leases.stream()
-              .filter(lease -> lease.getHolder().getPid() == pid)
-              .findFirst()
-              .orElseThrow(() -> new IOException("the lease of process " + pid + " is gone"))
-              .getGrants(0);
-      readings.add(new Reading(now, use.getUsedGpuNanos(), use.getThrottledNanos(), units.get(i)));
-    }
-    return readings;
-  }
-
-  private static List<Figures> figures(
-      List<Plan> plans, List<Reading> before, List<Reading> after) {
-    double all = 0;
-    for (int i = 0; i < plans.size(); i++) {
-      all += after.get(i).usedNanos - before.get(i).usedNanos;
-    }
-    List<Figures> figures = new ArrayList<>();
-    for (int i = 0; i < plans.size(); i++) {
-      Reading first = before.get(i);
-      Reading last = after.get(i);
-      double passed = last.atNanos - first.atNanos;
-      double used = last.usedNanos - first.usedNanos;
-      long kernelNanos = plans.get(i).kernelNanos();
-      double counted =
-          kernelNanos == 0 ? Double.NaN : (double) (last.units - first.units) * kernelNanos;
-      figures.add(
-          new Figures(
-              plans.get(i),
-              100 * used / passed,
-              100 * counted / passed,
-              100 * used / Math.max(all, 1),
-              (last.throttledNanos - first.throttledNanos) / NANOS_A_SECOND,
-              last.units - first.units));
-    }
-    return figures;
+    System.out.println(table);
+    return holds ? 0 : 1;
   }
 
   private void show(int run, List<Figures> figures) {
@@ -200,18 +225,20 @@ final class SharesBench implements Callable<Integer> {
             "OF THE TIME",
             "COUNTED",
             "OF ALL USED",
-            "THROTTLED",
+            "WAITED",
+            "WAIT P99",
             "UNITS");
     for (Figures one : figures) {
       table.row(
           run,
-          one.plan,
-          one.plan.described(),
-          rounded(one.ofTime) + "%",
-          Double.isNaN(one.counted) ? "-" : rounded(one.counted) + "%",
-          rounded(one.ofUsed) + "%",
-          rounded(one.throttled) + "s",
-          one.units);
+          one.plan(),
+          one.plan().described(),
+          rounded(one.ofTime()) + "%",
+          Double.isNaN(one.counted()) ? "-" : rounded(one.counted()) + "%",
+          rounded(one.ofUsed()) + "%",
+          rounded(one.waited()) + "s",
+          one.waitP99Micros() == 0 ? "-" : rounded(one.waitP99Micros() / 1e3) + "ms",
+          one.units());
     }
     System.out.println(table);
   }
@@ -220,16 +247,17 @@ final class SharesBench implements Callable<Integer> {
     StringJoiner lines = new StringJoiner(",", "{\"run\":" + run + ",\"tenants\":[", "]}");
     for (Figures one : figures) {
       lines.add(
-          "{\"granted\":%s,\"hard\":%s,\"load\":\"%s\",\"ofTime\":%s,\"counted\":%s,\"ofUsed\":%s,\"throttledSeconds\":%s,\"units\":%d}"
+          "{\"granted\":%s,\"hard\":%s,\"load\":\"%s\",\"ofTime\":%s,\"counted\":%s,\"ofUsed\":%s,\"waitedSeconds\":%s,\"waitP99Micros\":%d,\"units\":%d}"
               .formatted(
-                  one.plan.percent(),
-                  one.plan.hard(),
-                  one.plan.described(),
-                  rounded(one.ofTime),
-                  Double.isNaN(one.counted) ? "null" : rounded(one.counted),
-                  rounded(one.ofUsed),
-                  rounded(one.throttled),
-                  one.units));
+                  one.plan().percent(),
+                  one.plan().hard(),
+                  one.plan().described(),
+                  rounded(one.ofTime()),
+                  Double.isNaN(one.counted()) ? "null" : rounded(one.counted()),
+                  rounded(one.ofUsed()),
+                  rounded(one.waited()),
+                  one.waitP99Micros(),
+                  one.units()));
     }
     return lines.toString();
   }

@@ -48,6 +48,9 @@ final class TopCommand extends PoolCommand {
     text.append(servers(pool)).append('\n').append(gpus(pool));
     if (details) {
       text.append('\n').append(pool.leases().isEmpty() ? "no leases\n" : leases(pool));
+      if (!pool.leases().isEmpty()) {
+        text.append('\n').append(GpuTimes.table(pool));
+      }
     }
     if (!pool.queue().isEmpty()) {
       text.append('\n').append(LeaseCommand.Queue.table(pool.queue()));
@@ -123,7 +126,7 @@ final class TopCommand extends PoolCommand {
             lease.getTenant(),
             use.getGrant().getServer() + "/" + use.getGrant().getGpu(),
             Amounts.bytes(use.getGrant().getMemoryBytes()),
-            compute(use),
+            compute(lease, use),
             Amounts.bytes(use.getUsedMemoryBytes()),
             holder(lease.getHolder()),
             Amounts.rate(callsPerSecond(pool, lease)),
@@ -138,8 +141,7 @@ final class TopCommand extends PoolCommand {
               session.getServer(),
               "",
               "",
-              Amounts.bytes(
-                  session.getUsedMemoryBytesList().stream().mapToLong(Long::longValue).sum()),
+              memory(session),
               holder(session.getClient()),
               Amounts.rate(session.getCallsPerSecond()),
               Amounts.age(session.getAgeMillis()),
@@ -148,6 +150,15 @@ final class TopCommand extends PoolCommand {
       }
     }
     return leases;
+  }
+
+  /** What a program uses of its GPUs, and how much of it the driver takes by itself. */
+  private static String memory(SessionInfo session) {
+    String used =
+        Amounts.bytes(session.getUsedMemoryBytesList().stream().mapToLong(Long::longValue).sum());
+    return session.getDriverMemoryBytes() == 0
+        ? used
+        : used + ", driver " + Amounts.bytes(session.getDriverMemoryBytes());
   }
 
   /** How many GPUs are leased, a fraction counting as the larger of its memory and compute. */
@@ -162,10 +173,11 @@ final class TopCommand extends PoolCommand {
     return 1 - Math.min(memory, gpu.getFreeComputePercent() / 100);
   }
 
-  /** Granted, and used in the last seconds. */
-  private static String compute(GrantUse use) {
+  /** Granted, in which way, and used in the last seconds. */
+  private static String compute(LeaseInfo lease, GrantUse use) {
     return Amounts.percent(use.getGrant().getComputePercent())
         + (use.getGrant().getHard() ? " hard" : "")
+        + (lease.getClass_().equals("latency") ? " latency" : "")
         + ", used "
         + Amounts.percent(Math.round(use.getUsedComputePercent()));
   }

@@ -13,17 +13,26 @@ import org.junit.jupiter.params.provider.ValueSource;
 class BusyTenantTest {
   @ParameterizedTest
   @CsvSource({
-    "70, 70, kernels, 0, 1, false",
-    "12.5:flood, 12.5, flood, 0, 1, false",
-    "30:hard, 30, kernels, 0, 1, true",
-    "30:eager=50us, 30, eager, 50000, 1, false",
-    "30:each=200ms:hard, 30, each, 200000000, 1, true",
-    "70:queue=900ns*3, 70, queue, 900, 3, false",
-    "70*16:hard, 70, kernels, 0, 16, true",
+    "70, 70, kernels, 0, 1, false, false",
+    "12.5:flood, 12.5, flood, 0, 1, false, false",
+    "30:hard, 30, kernels, 0, 1, true, false",
+    "30:eager=50us, 30, eager, 50000, 1, false, false",
+    "30:each=200ms:hard, 30, each, 200000000, 1, true, false",
+    "70:queue=900ns*3, 70, queue, 900, 3, false, false",
+    "70*16:hard, 70, kernels, 0, 16, true, false",
+    "20:serve=1ms:latency, 20, serve, 1000000, 1, false, true",
+    "20:hard:latency, 20, kernels, 0, 1, true, true",
   })
   void plan_asWritten_isRead(
-      String text, double percent, String load, long nanos, int processes, boolean hard) {
-    assertThat(Plan.parse(text)).isEqualTo(new Plan(percent, load, nanos, processes, hard));
+      String text,
+      double percent,
+      String load,
+      long nanos,
+      int processes,
+      boolean hard,
+      boolean latency) {
+    assertThat(Plan.parse(text))
+        .isEqualTo(new Plan(percent, load, nanos, processes, hard, latency));
   }
 
   @ParameterizedTest
@@ -37,7 +46,8 @@ class BusyTenantTest {
         "30:*3",
         "30*0",
         "30*17",
-        "30:hard:x"
+        "30:hard:x",
+        "30:latency:hard"
       })
   void plan_thatIsNone_isRefusedWithAnExample(String text) {
     assertThatIllegalArgumentException()

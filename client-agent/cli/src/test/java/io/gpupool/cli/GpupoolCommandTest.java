@@ -2,6 +2,7 @@
 package io.gpupool.cli;
 
 import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import io.gpupool.control.v1.GpuInfo;
 import io.gpupool.control.v1.Grant;
@@ -9,14 +10,19 @@ import io.gpupool.control.v1.GrantUse;
 import io.gpupool.control.v1.Holder;
 import io.gpupool.control.v1.LeaseInfo;
 import io.gpupool.control.v1.QueueInfo;
+import io.gpupool.control.v1.SessionInfo;
 import java.io.ByteArrayOutputStream;
 import java.io.PrintStream;
 import java.io.PrintWriter;
 import java.io.StringWriter;
 import java.nio.charset.StandardCharsets;
+import java.util.ArrayList;
+import java.util.Arrays;
 import java.util.List;
+import java.util.Optional;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.CsvSource;
 import org.junit.jupiter.params.provider.ValueSource;
 import picocli.CommandLine;
 
@@ -75,6 +81,36 @@ class GpupoolCommandTest {
     assertThat(printed.toString(StandardCharsets.UTF_8)).contains("partition").contains("tenant");
   }
 
+  @ParameterizedTest
+  @CsvSource(
+      delimiter = '|',
+      value = {
+        "'' | nothing is to be changed; give --compute, --hard or --lendable, --class or --latency",
+        "--compute 0 | --compute 0.0: give 1 to 100 percent",
+        "--compute 101 | --compute 101.0: give 1 to 100 percent",
+        "--compute NaN | --compute NaN: give 1 to 100 percent",
+        "--hard --lendable | give one",
+        "--latency --class batch | give one",
+        "--class gold | expected one of [batch, latency]",
+      })
+  void leaseUpdate_optionsThatCannotBe_areNamedBeforeAnythingIsAsked(String options, String says) {
+    List<String> arguments = new ArrayList<>(List.of("lease", "update", "L12"));
+    arguments.addAll(options.isEmpty() ? List.of() : List.of(options.split(" ")));
+
+    PrintStream before = System.err;
+    ByteArrayOutputStream printed = new ByteArrayOutputStream();
+    System.setErr(new PrintStream(printed, true, StandardCharsets.UTF_8));
+    int status;
+    try {
+      status = execute(arguments.toArray(String[]::new));
+    } finally {
+      System.setErr(before);
+    }
+
+    assertThat(status).isEqualTo(2);
+    assertThat(errors + printed.toString(StandardCharsets.UTF_8)).contains(says);
+  }
+
   @Test
   void version_saysWhatItSpeaks() {
     assertThat(new VersionCommand().getVersion()[0]).contains("gpupool").contains("CUDA");
@@ -108,6 +144,67 @@ class GpupoolCommandTest {
     assertThat(errors.toString()).contains("COMMAND");
   }
 
+  @ParameterizedTest
+  @ValueSource(strings = {"0", "-1", "1001", "4.5", "soon"})
+  void server_turnBoundThatCannotBe_isRefusedByName(String millis) {
+    String[] line = {"server", "--gpus", "soft:1", "--listen", "127.0.0.1"};
+    assertThat(wrongUsage(line, "--turn-bound=" + millis))
+        .contains("--turn-bound")
+        .contains(millis);
+  }
+
+  @ParameterizedTest
+  @ValueSource(strings = {"0", "-1", "100.5", "101", "NaN"})
+  void partition_computeThatCannotBe_isRefusedByName(String percent) {
+    for (String change : List.of("create", "resize")) {
+      String[] line = {"partition", change, "0/a", "-m", "1Gi", "--pool", "127.0.0.1:1"};
+      assertThat(wrongUsage(line, "--compute=" + percent))
+          .contains("--compute " + Double.parseDouble(percent), "give 1 to 100");
+    }
+  }
+
+  /** What a command line that is wrong is told. */
+  private String wrongUsage(String[] line, String option) {
+    PrintStream before = System.err;
+    ByteArrayOutputStream printed = new ByteArrayOutputStream();
+    System.setErr(new PrintStream(printed, true, StandardCharsets.UTF_8));
+    try {
+      String[] whole = Arrays.copyOf(line, line.length + 1);
+      whole[line.length] = option;
+      assertThat(execute(whole)).isEqualTo(2);
+    } finally {
+      System.setErr(before);
+    }
+    return errors + printed.toString(StandardCharsets.UTF_8);
+  }
+
+  @ParameterizedTest
+  @ValueSource(strings = {"run", "container options"})
+  void class_thatThereIsNot_isRefusedWithThoseThereAre(String command) {
+    List<String> line = new ArrayList<>(List.of(command.split(" ")));
+    line.addAll(List.of("--class", "gold", "true"));
+    assertThat(execute(line.toArray(new String[0]))).isEqualTo(2);
+    assertThat(errors.toString()).contains("'--class'", "[batch, latency]", "'gold'");
+  }
+
+  @Test
+  void class_saidInTwoWays_isRefusedIfTheyDiffer() {
+    assertThat(classOf("--latency")).contains("latency");
+    assertThat(classOf("--latency", "--class", "latency")).contains("latency");
+    assertThat(classOf("--class", "batch")).contains("batch");
+    assertThat(classOf()).isEmpty();
+    assertThatThrownBy(() -> classOf("--latency", "--class", "batch"))
+        .isInstanceOf(IllegalArgumentException.class)
+        .hasMessageContaining("--latency")
+        .hasMessageContaining("--class batch");
+  }
+
+  private static Optional<String> classOf(String... arguments) {
+    ClassOptions options = new ClassOptions();
+    CommandLine.ParseResult ignored = new CommandLine(options).parseArgs(arguments);
+    return options.name();
+  }
+
   @Test
   void unknownCommand_isWrongUsage() {
     assertThat(execute("lend")).isEqualTo(2);
@@ -127,6 +224,7 @@ class GpupoolCommandTest {
         LeaseInfo.newBuilder()
             .setId("L1")
             .setState("held")
+            .setClass_("latency")
             .setHolder(
                 Holder.newBuilder().setUser("user").setHost("pc").setPid(7).setProgram("train"))
             .addGrants(
@@ -136,7 +234,20 @@ class GpupoolCommandTest {
                             .setServer("one")
                             .setMemoryBytes(2L << 30)
                             .setComputePercent(25))
-                    .setUsedMemoryBytes(1536L << 20))
+                    .setUsedMemoryBytes(1536L << 20)
+                    .setGrantedGpuNanos(90_000_000_000L)
+                    .setUsedGpuNanos(7_250_000_000L)
+                    .setWaitedNanos(300_000_000_000L)
+                    .setThrottledNanos(45_000_000)
+                    .setDebtGpuNanos(1_500_000))
+            .build();
+    SessionInfo session =
+        SessionInfo.newBuilder()
+            .setLeaseId("L1")
+            .setServer("one")
+            .setClient(Holder.newBuilder().setPid(8).setProgram("worker"))
+            .setGrantedGpuNanos(2_000_000_000L)
+            .setGpuNanos(1_000_000_000L)
             .build();
 
     QueueInfo waiting =
@@ -144,7 +255,8 @@ class GpupoolCommandTest {
 
     String text =
         TopCommand.draw(
-            new PoolSnapshot(List.of(), List.of(gpu), List.of(lease), List.of(waiting), List.of()),
+            new PoolSnapshot(
+                List.of(), List.of(gpu), List.of(lease), List.of(waiting), List.of(session)),
             true);
 
     assertThat(text)
@@ -152,7 +264,11 @@ class GpupoolCommandTest {
         .contains("L1")
         .contains("2 GiB")
         .contains("1.5 GiB")
+        .contains("25% latency, used 0%")
         .contains("user@pc 7 train")
+        .containsPattern("LEASE +GPU +GRANTED +USED +WAITED +THROTTLED +DEBT +PROGRAM")
+        .containsPattern("L1 +one/0 +90.0s +7.3s +5m +45ms +1.5ms +-")
+        .containsPattern("program +one +2.0s +1.0s +0.0ms +0.0ms +0.0ms +8 worker")
         .containsPattern("1 +Q9 .*1 GPU at 0.5");
   }
 

@@ -196,7 +196,7 @@ class ChartTest {
             .values("server: {gpus: {count: 4}, resources: {limits: {memory: 8Gi}}}")
             .release();
     assertThat(Release.arguments(release.server()))
-        .contains("--gpus=all", "--state=/var/lib/gpupool/state", "--kubernetes")
+        .contains("--gpus=all", "--turn-bound=4", "--state=/var/lib/gpupool/state", "--kubernetes")
         .contains("--kubernetes-admin=gpupool-system/gpupool-controller");
     assertThat(Release.container(release.server()).getResources().getLimits())
         .hasEntrySatisfying("nvidia.com/gpu", count -> assertThat(count).hasToString("4"))
@@ -209,7 +209,9 @@ class ChartTest {
   @Test
   void servers_inSoftware_askTheClusterForNone() {
     Release release = Chart.of("1.20.2").values(ValueSets.ALL.getLast()).release();
-    assertThat(Release.arguments(release.server())).contains("--gpus=soft:1,mem=4Gi");
+    assertThat(Release.arguments(release.server()))
+        .contains("--gpus=soft:1,mem=4Gi")
+        .doesNotContain("--turn-bound=4");
     assertThat(Release.container(release.server()).getResources().getLimits()).isNullOrEmpty();
     StatefulSet servers = release.only(StatefulSet.class, "gpupool-server");
     assertThat(servers.getSpec().getVolumeClaimTemplates()).isEmpty();
@@ -299,6 +301,9 @@ class ChartTest {
         "server: {gpus: {memory: lots}}",
         "server: {etcd: {endpoints: [\"https://e1:2379\"]}}",
         "server: {sharing: mig}",
+        "server: {turnBoundMillis: 0}",
+        "server: {turnBoundMillis: 1001}",
+        "server: {turnBoundMillis: soon}",
         "server: {sandbox: maybe}",
         "webhook: {failurePolicy: Maybe}",
         "webhook: {timeoutSeconds: 60}",

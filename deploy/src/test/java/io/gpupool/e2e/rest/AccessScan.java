@@ -180,13 +180,16 @@ public final class AccessScan {
             .getAsJsonObject("schema")
             .get("$ref")
             .getAsString();
-    JsonObject properties =
+    JsonObject rule =
         document
             .getAsJsonObject("components")
             .getAsJsonObject("schemas")
-            .getAsJsonObject(schema.substring(schema.lastIndexOf('/') + 1))
-            .getAsJsonObject("properties");
-    return properties.has("tenant") ? "{\"tenant\":\"blue\"}" : "{}";
+            .getAsJsonObject(schema.substring(schema.lastIndexOf('/') + 1));
+    if (rule.getAsJsonObject("properties").has("tenant")) {
+      return "{\"tenant\":\"blue\"}";
+    }
+    // A change that changes nothing is refused whoever asks.
+    return rule.has("minProperties") ? "{\"hard\":true}" : "{}";
   }
 
   private HttpResponse<InputStream> send(String method, String path, String token, String body)

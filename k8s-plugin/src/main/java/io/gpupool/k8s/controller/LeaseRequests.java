@@ -45,6 +45,7 @@ final class LeaseRequests {
             .putAllSelectors(asked.select())
             .setTenant(tenant)
             .setPriority(priority)
+            .setClass_(asked.leaseClass().wish())
             .setWaitMillis(WAIT_MILLIS)
             .setHolder(
                 Holder.newBuilder()

@@ -128,6 +128,7 @@ final class ClaimPool implements ClaimLeases.Pool, AutoCloseable {
             .setPartition(options.partition())
             .putSelectors("uuid", device.gpu().getUuid())
             .setTenant(device.tenant())
+            .setClass_(wanted.leaseClass().wish())
             .setWaitMillis(WAIT.toMillis())
             .setGraceMillis(options.grace().toMillis())
             .setRequestId(ids.of("claim/" + wanted.uid() + "/" + wanted.pod().uid()))

@@ -3,10 +3,10 @@ package io.gpupool.k8s.dra;
 
 import io.fabric8.kubernetes.api.model.Quantity;
 import io.fabric8.kubernetes.api.model.resource.v1.AllocationResult;
-import io.fabric8.kubernetes.api.model.resource.v1.DeviceAllocationConfiguration;
 import io.fabric8.kubernetes.api.model.resource.v1.DeviceRequestAllocationResult;
 import io.fabric8.kubernetes.api.model.resource.v1.ResourceClaim;
 import io.fabric8.kubernetes.api.model.resource.v1.ResourceClaimConsumerReference;
+import io.gpupool.k8s.request.LeaseClass;
 import java.math.BigDecimal;
 import java.util.List;
 import java.util.Map;
@@ -25,6 +25,7 @@ sealed interface ClaimReading {
   /**
    * A device of which a pod is to have so much.
    *
+   * @param leaseClass what the pod does with its time
    * @param other the last of the pods that use the claim, too, and cannot: it stays the first one's
    */
   record Wanted(
@@ -35,6 +36,7 @@ sealed interface ClaimReading {
       String device,
       OptionalLong memoryBytes,
       OptionalInt computePercent,
+      LeaseClass leaseClass,
       Optional<Refused> other)
       implements ClaimReading {}
 
@@ -73,11 +75,14 @@ sealed interface ClaimReading {
               + own.size()
               + "; for several GPUs ask with gpupool.io/gpu in the container's resources");
     }
-    if (configured(allocation)) {
-      return new Refused(
-          pod, "gpupool.io knows no parameters: leave out the claim's opaque config");
-    }
     DeviceRequestAllocationResult result = own.getFirst();
+    LeaseClass leaseClass;
+    try {
+      leaseClass =
+          ClaimParameters.leaseClass(allocation.getDevices().getConfig(), result.getRequest());
+    } catch (IllegalArgumentException e) {
+      return new Refused(pod, e.getMessage());
+    }
     if (Boolean.TRUE.equals(result.getAdminAccess())) {
       return new Refused(pod, "gpupool.io has no admin access: leave out adminAccess");
     }
@@ -93,20 +98,12 @@ sealed interface ClaimReading {
         result.getDevice(),
         memory.map(bytes -> OptionalLong.of(bytes.longValue())).orElse(OptionalLong.empty()),
         compute.map(part -> OptionalInt.of(part.intValue())).orElse(OptionalInt.empty()),
+        leaseClass,
         users.size() > 1 ? Optional.of(other) : Optional.empty());
   }
 
   private static Pod pod(ResourceClaim claim, ResourceClaimConsumerReference user) {
     return new Pod(user.getUid(), claim.getMetadata().getNamespace(), user.getName());
-  }
-
-  private static boolean configured(AllocationResult allocation) {
-    for (DeviceAllocationConfiguration config : allocation.getDevices().getConfig()) {
-      if (config.getOpaque() != null && DraNames.DRIVER.equals(config.getOpaque().getDriver())) {
-        return true;
-      }
-    }
-    return false;
   }
 
   /** Names may have the driver's domain before them. */

@@ -19,7 +19,13 @@ record Annotations(Map<String, String> texts) {
   private static final String COUNT_OF = Names.GPU_COUNT + ".";
   private static final Set<String> KNOWN =
       Set.of(
-          Names.REQUEST, Names.LEASES, Names.GPU_COUNT, Names.SELECT, Names.PRIORITY, Names.CLAIMS);
+          Names.REQUEST,
+          Names.LEASES,
+          Names.GPU_COUNT,
+          Names.SELECT,
+          Names.PRIORITY,
+          Names.CLASS,
+          Names.CLAIMS);
   private static final Set<String> AS_ALL = Set.of("all", "injection", "y", "yes", "true", "on");
   private static final Pattern COUNT = Pattern.compile("[0-9]{1,9}");
   private static final Pattern PRIORITY = Pattern.compile("[+-]?[0-9]{1,9}");
@@ -124,6 +130,24 @@ record Annotations(Map<String, String> texts) {
     return Integer.parseInt(digits);
   }
 
+  /** What the pod's programs do with a GPU's time. */
+  LeaseClass leaseClass() throws RefusedException {
+    Optional<String> text = text(Names.CLASS);
+    if (text.isEmpty()) {
+      return LeaseClass.BATCH;
+    }
+    return LeaseClass.of(text.get().strip())
+        .orElseThrow(() ->
+            RefusedException.wrong(
+                "Annotation "
+                    + Names.CLASS
+                    + ": '"
+                    + Shapes.shortened(text.get())
+                    + "' is no class of leases; write "
+                    + LeaseClass.ALL
+                    + "."));
+  }
+
   /** Names that gpupool has none of, and counts for containers that the pod has not. */
   void checkNames(Set<String> containers) throws RefusedException {
     for (String name : texts.keySet()) {
@@ -147,6 +171,8 @@ record Annotations(Map<String, String> texts) {
                 + Names.SELECT
                 + ", "
                 + Names.PRIORITY
+                + ", "
+                + Names.CLASS
                 + " and "
                 + Names.CLAIMS
                 + ".");

@@ -21,6 +21,9 @@ public final class Names {
   public static final String SELECT = PREFIX + "select";
   public static final String PRIORITY = PREFIX + "priority";
 
+  /** Annotation: what the pod's programs do with a GPU's time, {@code batch} or {@code latency}. */
+  public static final String CLASS = PREFIX + "class";
+
   /** Annotation of pods that use claims of dynamic resource allocation: {@code true}. */
   public static final String CLAIMS = PREFIX + "claims";
 

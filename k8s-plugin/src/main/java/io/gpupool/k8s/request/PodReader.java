@@ -64,15 +64,19 @@ public final class PodReader {
     collect(this::readEphemeral);
     Map<String, String> select = new LinkedHashMap<>();
     int[] priority = {0};
+    LeaseClass[] leaseClass = {LeaseClass.BATCH};
     if (!asked.isEmpty()) {
       collect(() -> select.putAll(annotations.select(warnings)));
       collect(() -> priority[0] = annotations.priority());
+      collect(() -> leaseClass[0] = annotations.leaseClass());
       collect(() -> annotations.checkNames(names));
     } else if (annotations.wouldAsk() && refusals.isEmpty()) {
       warn("annotations ask for no GPU by themselves; write " + Names.GPU + " in a container");
     }
     PodRequest request =
-        asked.isEmpty() ? PodRequest.NOTHING : new PodRequest(asked, select, priority[0]);
+        asked.isEmpty()
+            ? PodRequest.NOTHING
+            : new PodRequest(asked, select, priority[0], leaseClass[0]);
     return new Reading(request, refusals, shortened(), kept, touched, commands);
   }
 

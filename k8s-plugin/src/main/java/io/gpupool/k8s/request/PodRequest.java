@@ -10,7 +10,7 @@ import java.util.Optional;
  * What a pod asks for, exactly; it stands as JSON in the annotation {@link Names#REQUEST}:
  *
  * <pre>{"containers":{"main":{"gpus":1,"fraction":0.5,"computePercent":30}},
- *  "select":{"model":"*H100*"},"priority":5}</pre>
+ *  "select":{"model":"*H100*"},"priority":5,"class":"latency"}</pre>
  *
  * with {@code memoryBytes} in place of {@code fraction} where that is asked for; what is not asked
  * for is left out.
@@ -18,15 +18,24 @@ import java.util.Optional;
  * @param containers by name, in the order of the pod; those that ask for nothing are missing
  * @param select which GPUs will do, as the pool's lease requests have it
  * @param priority who waits goes by it, -1000 to 1000: larger is sooner
+ * @param leaseClass what the programs do with a GPU's time
  */
 public record PodRequest(
-    Map<String, GpuRequest> containers, Map<String, String> select, int priority) {
+    Map<String, GpuRequest> containers,
+    Map<String, String> select,
+    int priority,
+    LeaseClass leaseClass) {
   public static final PodRequest NOTHING = new PodRequest(Map.of(), Map.of(), 0);
   public static final int MAX_PRIORITY = 1000;
 
   public PodRequest {
     containers = Collections.unmodifiableMap(new LinkedHashMap<>(containers));
     select = Collections.unmodifiableMap(new LinkedHashMap<>(select));
+  }
+
+  /** Of the usual class. */
+  public PodRequest(Map<String, GpuRequest> containers, Map<String, String> select, int priority) {
+    this(containers, select, priority, LeaseClass.BATCH);
   }
 
   public boolean isNothing() {

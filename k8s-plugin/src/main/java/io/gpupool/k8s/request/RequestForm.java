@@ -48,6 +48,9 @@ final class RequestForm {
     if (request.priority() != 0) {
       root.put("priority", request.priority());
     }
+    if (request.leaseClass() != LeaseClass.BATCH) {
+      root.put("class", request.leaseClass().text());
+    }
     return root.toString();
   }
 
@@ -63,7 +66,7 @@ final class RequestForm {
   }
 
   private static PodRequest request(JsonNode root) {
-    requireOnly(root, Set.of("containers", "select", "priority"));
+    requireOnly(root, Set.of("containers", "select", "priority", "class"));
     Map<String, GpuRequest> containers = new LinkedHashMap<>();
     JsonNode asked = root.path("containers");
     require(asked.isObject() && !asked.isEmpty());
@@ -82,7 +85,11 @@ final class RequestForm {
     }
     int priority = root.has("priority") ? integer(root.path("priority")) : 0;
     require(Math.abs(priority) <= PodRequest.MAX_PRIORITY);
-    return new PodRequest(containers, select, priority);
+    LeaseClass leaseClass =
+        root.has("class")
+            ? LeaseClass.of(root.path("class").asText()).orElseThrow(IllegalArgumentException::new)
+            : LeaseClass.BATCH;
+    return new PodRequest(containers, select, priority, leaseClass);
   }
 
   private static GpuRequest container(JsonNode node) {

@@ -6,7 +6,9 @@ import static org.assertj.core.api.Assertions.assertThat;
 import io.fabric8.kubernetes.api.model.resource.v1.DeviceRequestAllocationResultBuilder;
 import io.fabric8.kubernetes.api.model.resource.v1.ResourceClaim;
 import io.fabric8.kubernetes.api.model.resource.v1.ResourceClaimBuilder;
+import io.gpupool.k8s.request.LeaseClass;
 import java.util.List;
+import java.util.Map;
 import java.util.Optional;
 import java.util.OptionalInt;
 import java.util.OptionalLong;
@@ -28,6 +30,7 @@ class ClaimReadingTest {
                 "gpu-0",
                 OptionalLong.of(8L << 30),
                 OptionalInt.of(30),
+                LeaseClass.BATCH,
                 Optional.empty()));
   }
 
@@ -100,21 +103,50 @@ class ClaimReadingTest {
             List.of(new DeviceRequestAllocationResultBuilder(share).withAdminAccess(true).build()),
             "train"),
         "leave out adminAccess");
+    assertRefused(configured("gpupool.io", Map.of()), "write class: batch or class: latency");
     assertRefused(
-        new ResourceClaimBuilder(Claims.claim("one", List.of(share), "train"))
-            .editStatus()
-            .editAllocation()
-            .editDevices()
-            .addNewConfig()
-            .withNewOpaque()
-            .withDriver("gpupool.io")
-            .endOpaque()
-            .endConfig()
-            .endDevices()
-            .endAllocation()
-            .endStatus()
-            .build(),
-        "leave out the claim's opaque config");
+        configured("gpupool.io", Map.of("class", "gold")),
+        "parameter class: 'gold' is no class of leases; write batch or latency");
+    assertRefused(configured("gpupool.io", Map.of("class", 1)), "class: latency");
+    assertRefused(
+        configured("gpupool.io", Map.of("class", "latency", "speed", "high")),
+        "no parameter 'speed'; there is class, which is batch or latency");
+  }
+
+  @Test
+  void claim_withAClass_isWantedForALeaseOfIt() {
+    assertClass(configured("gpupool.io", Map.of("class", "latency")), LeaseClass.LATENCY);
+    assertClass(configured("gpupool.io", Map.of("class", "latency"), "gpu"), LeaseClass.LATENCY);
+    assertClass(configured("gpupool.io", Map.of("class", "batch")), LeaseClass.BATCH);
+    assertClass(configured("gpupool.io", Map.of("class", "latency"), "nic"), LeaseClass.BATCH);
+    assertClass(configured("net.example.com", Map.of("class", "gold")), LeaseClass.BATCH);
+  }
+
+  private static ResourceClaim configured(
+      String driver, Map<String, Object> parameters, String... requests) {
+    var share = Claims.share("a", "gpu-0", "8Gi", "30");
+    return new ResourceClaimBuilder(Claims.claim("one", List.of(share), "train"))
+        .editStatus()
+        .editAllocation()
+        .editDevices()
+        .addNewConfig()
+        .withRequests(requests)
+        .withNewOpaque()
+        .withDriver(driver)
+        .withParameters(parameters)
+        .endOpaque()
+        .endConfig()
+        .endDevices()
+        .endAllocation()
+        .endStatus()
+        .build();
+  }
+
+  private static void assertClass(ResourceClaim claim, LeaseClass leaseClass) {
+    assertThat(ClaimReading.of(claim))
+        .isInstanceOfSatisfying(
+            ClaimReading.Wanted.class,
+            wanted -> assertThat(wanted.leaseClass()).isEqualTo(leaseClass));
   }
 
   private static void assertRefused(ResourceClaim claim, String why) {

@@ -25,6 +25,9 @@ final class Body {
   private static final int MAX_FAULTS = 5;
   private static final String JSON = "application/json";
 
+  /** What RFC 7396 calls a body that says what is to be different. */
+  private static final String PATCH = "application/merge-patch+json";
+
   private Body() {}
 
   /** An empty object where nothing is expected. */
@@ -32,7 +35,8 @@ final class Body {
     if (operation.body().isEmpty()) {
       return new JsonObject();
     }
-    checkType(exchange.getRequestHeaders().getFirst("Content-Type"));
+    checkType(
+        exchange.getRequestHeaders().getFirst("Content-Type"), operation.method().equals("PATCH"));
     byte[] bytes = exchange.getRequestBody().readNBytes(MAX_BYTES + 1);
     if (bytes.length > MAX_BYTES) {
       throw new Problem(413, "the body has over " + MAX_BYTES + " bytes");
@@ -40,13 +44,13 @@ final class Body {
     return checked(parse(bytes), operation.body().get());
   }
 
-  private static void checkType(String header) throws Problem {
+  private static void checkType(String header, boolean isPatch) throws Problem {
     String type = header == null ? "" : header.split(";", 2)[0].strip().toLowerCase(Locale.ROOT);
-    if (!type.equals(JSON)) {
+    if (!type.equals(JSON) && !(isPatch && type.equals(PATCH))) {
       throw new Problem(
           415,
           "the body is to be JSON; say so with 'Content-Type: application/json'",
-          Map.of("Accept", JSON));
+          isPatch ? Map.of("Accept", JSON, "Accept-Patch", PATCH) : Map.of("Accept", JSON));
     }
   }
 

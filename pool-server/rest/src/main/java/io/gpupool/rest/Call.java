@@ -3,6 +3,8 @@ package io.gpupool.rest;
 
 import com.google.gson.JsonObject;
 import com.google.protobuf.Message;
+import io.gpupool.server.history.GpuHistory;
+import io.gpupool.server.history.Window;
 import io.gpupool.server.identity.Caller;
 import io.gpupool.server.service.PoolSnapshot;
 import io.grpc.MethodDescriptor;
@@ -61,6 +63,11 @@ record Call(
       throw unknownCaller();
     }
     return snapshot.get();
+  }
+
+  /** What a GPU was used for, as the caller may see it; empty if it is another server's. */
+  Optional<GpuHistory> history(String gpu, Window window) throws Problem {
+    return pool.history(token, gpu, window);
   }
 
   /** Why no program can be served now. */

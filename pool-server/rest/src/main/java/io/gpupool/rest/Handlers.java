@@ -23,6 +23,7 @@ final class Handlers {
     add(AdminList.audit);
     byId.putAll(Writes.byId());
     byId.putAll(new LeaseAsks().byId());
+    byId.put("gpu_history", HistoryAnswer::answer);
     byId.put("events", events::answer);
     byId.put("openapi", call -> Answer.text(200, JSON, OpenApi.get().text(), Map.of()));
     // That the control thread answers is all it takes to live.

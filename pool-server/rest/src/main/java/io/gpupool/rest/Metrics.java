@@ -30,6 +30,7 @@ import java.util.stream.Stream;
 final class Metrics {
   static final String TYPE = MetricPage.TYPE;
   private static final double MILLIS_PER_SECOND = 1000;
+  private static final double NANOS_PER_SECOND = 1e9;
   private static final double PERCENT = 100;
   private static final double MILLIWATTS_PER_WATT = 1000;
   private static final double HERTZ_PER_MEGAHERTZ = 1e6;
@@ -98,6 +99,7 @@ final class Metrics {
   private void gpus() {
     Map<Labels, Double> usedBytes = sum(GrantUse::getUsedMemoryBytes);
     Map<Labels, Double> usedPercent = sum(GrantUse::getUsedComputePercent);
+    Map<Labels, Double> debtNanos = sum(GrantUse::getDebtGpuNanos);
     each(pool.gpus(), Metrics::of, "gpupool_gpu_memory_bytes", "Size", GpuInfo::getMemoryBytes);
     each(
         pool.gpus(),
@@ -123,6 +125,12 @@ final class Metrics {
         "gpupool_gpu_compute_used_ratio",
         "The part of its time that its leases had in the last seconds",
         gpu -> usedPercent.getOrDefault(of(gpu), 0.0) / PERCENT);
+    each(
+        pool.gpus(),
+        Metrics::of,
+        "gpupool_gpu_debt_seconds",
+        "Time that its leases have had beyond what their shares allow by now",
+        gpu -> debtNanos.getOrDefault(of(gpu), 0.0) / NANOS_PER_SECOND);
     each(
         pool.gpus(),
         Metrics::of,

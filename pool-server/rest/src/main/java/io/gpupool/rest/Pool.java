@@ -2,6 +2,8 @@
 package io.gpupool.rest;
 
 import io.gpupool.server.calls.Calls;
+import io.gpupool.server.history.GpuHistory;
+import io.gpupool.server.history.Window;
 import io.gpupool.server.identity.Caller;
 import io.gpupool.server.service.PoolReader;
 import io.gpupool.server.service.PoolSnapshot;
@@ -34,6 +36,10 @@ record Pool(PoolReader reader, Calls calls) {
 
   Optional<PoolSnapshot> snapshot(Optional<String> token) throws Problem {
     return await(reader.read(token));
+  }
+
+  Optional<GpuHistory> history(Optional<String> token, String gpu, Window window) throws Problem {
+    return await(reader.history(token, gpu, window));
   }
 
   Optional<String> trouble() throws Problem {

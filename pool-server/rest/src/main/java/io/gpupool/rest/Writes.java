@@ -18,6 +18,7 @@ import io.gpupool.control.v1.ResizePartitionRequest;
 import io.gpupool.control.v1.RevokeTokenRequest;
 import io.gpupool.control.v1.SetQuotaRequest;
 import io.gpupool.control.v1.UncordonServerRequest;
+import io.gpupool.control.v1.UpdateLeaseRequest;
 import io.grpc.MethodDescriptor;
 import java.util.HashMap;
 import java.util.Map;
@@ -46,6 +47,7 @@ final class Writes {
             AdminList.tokens,
             PoolAdminGrpc.getRevokeTokenMethod(),
             (id, call) -> RevokeTokenRequest.newBuilder().setId(id).build()));
+    byId.put("update_leases", Writes::updateLease);
     byId.put("delete_leases", releasing(Kind.leases));
     byId.put("delete_queue", releasing(Kind.queue));
     byId.put(
@@ -162,6 +164,15 @@ final class Writes {
             Answer.path(AdminList.tokens, made.getInfo().getId()),
             "Cache-Control",
             "no-store"));
+  }
+
+  private static Answer updateLease(Call call) throws Problem {
+    Resource lease = new Listing(Kind.leases).find(call);
+    return changed(
+        Kind.leases,
+        call.ask(
+            PoolGrpc.getUpdateLeaseMethod(),
+            call.into(UpdateLeaseRequest.newBuilder()).setLeaseId(lease.id()).build()));
   }
 
   private static Handler releasing(Kind kind) {

@@ -31,10 +31,16 @@ record Client(HttpClient http, int port) {
   /** A request with the sample's token, JSON and further headers. */
   HttpResponse<String> put(String method, String path, String json, String... headers)
       throws IOException, InterruptedException {
+    return as("application/json", method, path, json, headers);
+  }
+
+  /** The same with a body that is told to be of some type. */
+  HttpResponse<String> as(String type, String method, String path, String body, String... headers)
+      throws IOException, InterruptedException {
     return http.send(
         HttpRequest.newBuilder(URI.create("http://127.0.0.1:" + port + path))
-            .method(method, HttpRequest.BodyPublishers.ofString(json))
-            .header("Content-Type", "application/json")
+            .method(method, HttpRequest.BodyPublishers.ofString(body))
+            .header("Content-Type", type)
             .headers(withToken(headers))
             .build(),
         BodyHandlers.ofString());

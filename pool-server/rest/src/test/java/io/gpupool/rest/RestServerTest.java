@@ -7,7 +7,9 @@ import static org.assertj.core.api.Assertions.assertThatThrownBy;
 import com.google.gson.JsonElement;
 import com.google.gson.JsonObject;
 import com.google.gson.JsonParser;
+import io.gpupool.control.v1.UpdateLeaseRequest;
 import io.gpupool.rest.schema.Schema;
+import io.grpc.Status;
 import java.io.IOException;
 import java.net.InetAddress;
 import java.net.InetSocketAddress;
@@ -115,6 +117,95 @@ class RestServerTest {
     assertThat(answer.statusCode()).isEqualTo(status);
     assertThat(answer.headers().firstValue("Content-Type")).contains("application/problem+json");
     assertThat(Client.json(answer).get("detail").getAsString()).contains(detail);
+  }
+
+  @ParameterizedTest
+  @CsvSource(
+      delimiter = '|',
+      value = {
+        "leases | {\"class\":\"gold\"} | $.class 'gold' is none; it is one of batch, latency",
+        "leases | {\"class\":\"Latency\"} | $.class 'Latency' is none; it is one of batch, latency",
+        "leases | {\"class\":1} | $.class is to be a string",
+        "leases | {\"computePercent\":0} | $.computePercent is below 1",
+        "leases | {\"computePercent\":101} | $.computePercent is over 100",
+        "partitions | {\"ref\":{\"gpu\":0,\"name\":\"a\"},\"size\":{\"memoryBytes\":1048576,\"computePercent\":0}}"
+            + " | $.size.computePercent is below 1",
+        "partitions | {\"ref\":{\"gpu\":0,\"name\":\"a\"},\"size\":{\"memoryBytes\":1048576,\"computePercent\":101}}"
+            + " | $.size.computePercent is over 100",
+      })
+  void post_valueThatCannotBe_isNamedAndGoesNoFurther(String kind, String body, String detail)
+      throws Exception {
+    pool.plane =
+        request -> {
+          throw new AssertionError(request);
+        };
+    HttpResponse<String> answer = client.put("POST", "/api/v1/" + kind, body);
+    assertThat(answer.statusCode()).isEqualTo(400);
+    assertThat(answer.body()).contains(detail);
+  }
+
+  @ParameterizedTest
+  @CsvSource(
+      delimiter = '|',
+      value = {
+        "{} | $ is empty; give some of computePercent (1 to 100), hard (true or false), class (batch or latency)",
+        "{\"computePercent\":0} | $.computePercent is below 1 (given: 0; give 1 to 100)",
+        "{\"computePercent\":101} | $.computePercent is over 100 (given: 101; give 1 to 100)",
+        "{\"computePercent\":\"NaN\"} | $.computePercent is to be a number",
+        "{\"computePercent\":NaN} | the body is no JSON",
+        "{\"computePercent\":null} | $.computePercent is to be a number",
+        "{\"hard\":\"yes\"} | $.hard is to be true or false",
+        "{\"class\":\"gold\"} | $.class 'gold' is none; it is one of batch, latency",
+        "{\"class\":\"\"} | $.class '' is none; it is one of batch, latency",
+        "{\"leaseId\":\"L2\",\"hard\":true} | $.leaseId is not known; there are computePercent, hard, class",
+      })
+  void patch_ofALease_valueThatCannotBe_isNamedAndGoesNoFurther(String body, String detail)
+      throws Exception {
+    pool.plane =
+        request -> {
+          throw new AssertionError(request);
+        };
+    HttpResponse<String> answer = client.put("PATCH", "/api/v1/leases/L1", body);
+    assertThat(answer.statusCode()).isEqualTo(400);
+    assertThat(Client.json(answer).get("detail").getAsString()).contains(detail);
+  }
+
+  @ParameterizedTest
+  @ValueSource(strings = {"application/json", "application/merge-patch+json; charset=utf-8"})
+  void patch_ofALease_asksForWhatIsThereAndAnswersTheLease(String type) throws Exception {
+    List<Object> asked = new ArrayList<>();
+    pool.plane =
+        request -> {
+          asked.add(request);
+          return SamplePool.lease(1).toBuilder().setClass_("latency").build();
+        };
+    HttpResponse<String> answer =
+        client.as(type, "PATCH", "/api/v1/leases/L1", "{\"computePercent\":12.5,\"hard\":false}");
+    assertThat(answer.statusCode()).isEqualTo(200);
+    assertThat(Client.json(answer).get("class").getAsString()).isEqualTo("latency");
+    assertThat(asked)
+        .containsExactly(
+            UpdateLeaseRequest.newBuilder()
+                .setLeaseId("L1")
+                .setComputePercent(12.5)
+                .setHard(false)
+                .build());
+  }
+
+  @Test
+  void patch_ofALease_thatIsRefusedOrNotThere_saysWhy() throws Exception {
+    String body = "{\"computePercent\":80}";
+    pool.plane =
+        request -> {
+          throw Status.FAILED_PRECONDITION.withDescription("20 % is free").asRuntimeException();
+        };
+    HttpResponse<String> full = client.put("PATCH", "/api/v1/leases/L1", body);
+    assertThat(full.statusCode()).isEqualTo(409);
+    assertThat(Client.json(full).get("detail").getAsString()).isEqualTo("20 % is free");
+    assertThat(client.put("PATCH", "/api/v1/leases/L99", body).statusCode()).isEqualTo(404);
+    HttpResponse<String> typed = client.as("text/plain", "PATCH", "/api/v1/leases/L1", body);
+    assertThat(typed.statusCode()).isEqualTo(415);
+    assertThat(typed.headers().firstValue("Accept-Patch")).contains("application/merge-patch+json");
   }
 
   @ParameterizedTest

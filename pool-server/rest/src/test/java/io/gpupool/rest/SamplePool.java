@@ -16,6 +16,11 @@ import io.gpupool.control.v1.ServerInfo;
 import io.gpupool.control.v1.SessionInfo;
 import io.gpupool.control.v1.TenantInfo;
 import io.gpupool.server.calls.Calls;
+import io.gpupool.server.history.GpuHistory;
+import io.gpupool.server.history.LeaseName;
+import io.gpupool.server.history.Portion;
+import io.gpupool.server.history.Sample;
+import io.gpupool.server.history.Window;
 import io.gpupool.server.identity.Caller;
 import io.gpupool.server.identity.Role;
 import io.gpupool.server.service.PoolReader;
@@ -125,6 +130,7 @@ final class SamplePool implements PoolReader, Calls {
         .setHolder(HOLDER)
         .setTenant(number % 3 == 0 ? "audio" : "vision")
         .setAgeMillis(1000L * number)
+        .setClass_(number % 2 == 0 ? "latency" : "batch")
         .addGrants(
             GrantUse.newBuilder()
                 .setGrant(
@@ -224,6 +230,18 @@ final class SamplePool implements PoolReader, Calls {
   @Override
   public CompletableFuture<Optional<PoolSnapshot>> read(Optional<String> token) {
     return caller(token).thenApply(caller -> caller.map(c -> snapshot));
+  }
+
+  @Override
+  public CompletableFuture<Optional<GpuHistory>> history(
+      Optional<String> token, String gpu, Window window) {
+    LeaseName lease = new LeaseName("L2", "vision", "train", "ada@pc");
+    Sample sample =
+        new Sample(90_000, 10_000, List.of(new Portion(lease, 5, 4, 3, 1L << 30, 1L << 31)));
+    return CompletableFuture.completedFuture(
+        gpu.equals("GPU-01")
+            ? Optional.of(new GpuHistory(gpu, 8L << 30, window, 95_000, List.of(sample)))
+            : Optional.empty());
   }
 
   @Override

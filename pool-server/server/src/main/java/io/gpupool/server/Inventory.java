@@ -196,7 +196,8 @@ final class Inventory {
         Integer.parseUnsignedInt(fields.getOrDefault("multiprocessors", "0")),
         Integer.parseUnsignedInt(fields.getOrDefault("clock", "0")),
         Integer.parseUnsignedInt(fields.getOrDefault("memoryClock", "0")),
-        Integer.parseUnsignedInt(fields.getOrDefault("bus", "0")));
+        Integer.parseUnsignedInt(fields.getOrDefault("bus", "0")),
+        Long.parseUnsignedLong(fields.getOrDefault("context", "0")));
   }
 
   private static String read(java.io.InputStream stream) {

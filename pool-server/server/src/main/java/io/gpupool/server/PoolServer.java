@@ -9,6 +9,7 @@ import io.gpupool.server.capacity.Membership;
 import io.gpupool.server.capacity.Partitions;
 import io.gpupool.server.control.ControlThread;
 import io.gpupool.server.control.PatientStore;
+import io.gpupool.server.driver.DriverOptions;
 import io.gpupool.server.driver.DriverOptions.Sharing;
 import io.gpupool.server.driver.MpsControl;
 import io.gpupool.server.elasticity.ExternalScalerService;
@@ -17,12 +18,14 @@ import io.gpupool.server.gpu.GpuSpec;
 import io.gpupool.server.health.GpuHealth;
 import io.gpupool.server.health.GpuTrial;
 import io.gpupool.server.health.GpuWatch;
+import io.gpupool.server.history.UseHistory;
 import io.gpupool.server.host.HeapTrim;
 import io.gpupool.server.host.LinuxMemory;
 import io.gpupool.server.lease.Drains;
 import io.gpupool.server.lease.Grants;
 import io.gpupool.server.lease.Idleness;
 import io.gpupool.server.lease.LeaseQueue;
+import io.gpupool.server.lease.LeaseUpdates;
 import io.gpupool.server.lease.Leases;
 import io.gpupool.server.lease.PoolSync;
 import io.gpupool.server.lease.TimeTable;
@@ -303,6 +306,10 @@ public final class PoolServer implements AutoCloseable {
     return new RecordStore(store, Kinds.ALL);
   }
 
+  private static boolean isMps(ServerOptions options, GpuSpec served) {
+    return !served.isSoft() && options.driver().sharing() == Sharing.mps;
+  }
+
   private Workers openWorkers(ServerOptions options, GpuSpec served, Optional<List<Gpu>> driver)
       throws IOException {
     Optional<MpsControl> mps =
@@ -328,7 +335,7 @@ public final class PoolServer implements AutoCloseable {
             new WorkerLaunch(
                 options.worker(),
                 workerAddress.text(),
-                options.backendArguments(served),
+                workerArguments(options, served, driver.orElse(List.of())),
                 mps.map(MpsControl::environment).orElse(Map.of()),
                 start,
                 sandbox),
@@ -390,6 +397,9 @@ public final class PoolServer implements AutoCloseable {
     GpuHealth health = openHealth(options, served, records);
     Bulletins bulletins = new Bulletins(records, capacity.members(), name, control);
     leases.restore();
+    UseHistory history = UseHistory.open(gpus, leases, control, options.historyFolder(), disk);
+    control.execute(history::start);
+    onClose.add(() -> await(done -> control.execute(() -> close(history, done))));
     drains.start();
     CallStreamPort port =
         new CallStreamPort(
@@ -416,7 +426,8 @@ public final class PoolServer implements AutoCloseable {
             health,
             bulletins,
             records,
-            control);
+            control,
+            history);
     AdminView adminView = new AdminView(capacity, partitions, tenants, tokens);
     CallThreads threads = new CallThreads(control, control.looks());
     reader = new ControlReader(threads.looks(), tokens, view, adminView, workers, records);
@@ -448,6 +459,7 @@ public final class PoolServer implements AutoCloseable {
                 new PoolService(
                     queue,
                     leases,
+                    new LeaseUpdates(leases, records, audit, capacity, isMps(options, served)),
                     sessions,
                     bulletins,
                     view,
@@ -492,13 +504,25 @@ public final class PoolServer implements AutoCloseable {
                         gpus,
                         control.wallMillis(),
                         dataPort,
-                        streamTls(options).isPresent()))));
+                        streamTls(options).isPresent(),
+                        isMps(options, served)))));
     LOG.info(
         "serving {} GPU(s): control {}:{}, call streams {}",
         gpus.size(),
         host,
         controlPort,
         dataPort);
+  }
+
+  /** With the memory that the probe has seen a context take, if the operator does not say it. */
+  private static List<String> workerArguments(
+      ServerOptions options, GpuSpec served, List<Gpu> gpus) {
+    List<String> arguments = new ArrayList<>(options.backendArguments(served));
+    long contextBytes = gpus.stream().mapToLong(gpu -> gpu.facts().contextBytes()).max().orElse(0);
+    if (contextBytes > 0 && options.driver().contextBytes().isEmpty()) {
+      arguments.addAll(DriverOptions.contextArguments(contextBytes));
+    }
+    return arguments;
   }
 
   /** Watches GPUs of the driver; those in software have no faults of their own. */
@@ -544,6 +568,11 @@ public final class PoolServer implements AutoCloseable {
               members.leave();
               done.run();
             })));
+  }
+
+  private void close(UseHistory history, Runnable done) {
+    history.close();
+    disk.execute(done);
   }
 
   private static void close(TimeTable times) {

@@ -27,6 +27,7 @@ import java.util.regex.Pattern;
  * @param dataPort call streams; 0 takes a free one
  * @param state where the pool remembers what lasts; empty: nowhere, it is forgotten at the end
  * @param etcd where a pool of several servers remembers it, instead of in a folder
+ * @param history where this server keeps what its GPUs were used for; empty: beside its state
  * @param tls what all ports speak TLS with; none: they do not
  * @param peerRoots where the certificates of the pool's other servers come from; empty: from those
  *     roots of which certificates are asked of clients, else from those that the machine trusts
@@ -51,6 +52,7 @@ public record ServerOptions(
     int dataPort,
     Optional<Path> state,
     Optional<EtcdOptions> etcd,
+    Optional<Path> history,
     TlsFiles tls,
     Optional<Path> peerRoots,
     boolean clearCallStreams,
@@ -123,6 +125,11 @@ public record ServerOptions(
   /** What connections to the pool's other servers speak TLS with; none: they do not. */
   TlsFiles peerTls() {
     return new TlsFiles(tls.certificate(), tls.key(), peerRoots.or(tls::trusted));
+  }
+
+  /** Where it keeps what its GPUs were used for; empty: nowhere, it is forgotten at the end. */
+  Optional<Path> historyFolder() {
+    return history.or(() -> state);
   }
 
   /** Where a token is left for the first admin. */

@@ -24,6 +24,7 @@ import io.gpupool.control.v1.PoolGrpc;
 import io.gpupool.control.v1.ReleaseLeaseRequest;
 import io.gpupool.control.v1.RevokeTokenRequest;
 import io.gpupool.control.v1.SessionInfo;
+import io.gpupool.control.v1.UpdateLeaseRequest;
 import io.gpupool.wire.ServerHello;
 import io.gpupool.wire.SessionId;
 import io.grpc.CallOptions;
@@ -146,8 +147,8 @@ class AccessIT {
     assertThat(usable)
         .as("what takes a lease needs its secret, too")
         .containsAll(readable)
-        .contains("RequestLease", "CloseSession", "ReleaseLease", "EndSession")
-        .hasSize(readable.size() + 4);
+        .contains("RequestLease", "CloseSession", "ReleaseLease", "UpdateLease", "EndSession")
+        .hasSize(readable.size() + 5);
   }
 
   /** Requests name all that the tenant blue has, by the names of their fields. */
@@ -166,13 +167,22 @@ class AccessIT {
     RequestOf request =
         new RequestOf(
             Map.of(
-                "lease_id", lease.getId(),
-                "secret", lease.getSecret(),
-                "id", sessionId,
-                "session_id", session.getSessionId(),
-                "session_key", ByteString.copyFrom(new byte[32]),
-                "tenant", "blue",
-                "name", "blue"));
+                "lease_id",
+                lease.getId(),
+                "secret",
+                lease.getSecret(),
+                "id",
+                sessionId,
+                "session_id",
+                session.getSessionId(),
+                "session_key",
+                ByteString.copyFrom(new byte[32]),
+                "tenant",
+                "blue",
+                "class",
+                "batch",
+                "name",
+                "blue"));
     for (io.gpupool.control.v1.Role role : List.of(ROLE_USER, ROLE_READ_ONLY)) {
       Optional<String> red = Optional.of("Bearer " + token("red", role, 0).getToken());
       Map<String, Ended> answers = new TreeMap<>();
@@ -261,6 +271,12 @@ class AccessIT {
         .hasMessageContaining("NOT_FOUND");
     assertDenied(
         () -> red.requestLease(LeaseRequest.newBuilder().setTenant("blue").build()).next());
+    UpdateLeaseRequest update =
+        UpdateLeaseRequest.newBuilder().setLeaseId(lease.getId()).setComputePercent(10).build();
+    assertThatThrownBy(() -> red.updateLease(update))
+        .hasMessageContaining("NOT_FOUND")
+        .hasMessageContaining("of yours");
+    assertThat(blue.updateLease(update).getGrants(0).getGrant().getComputePercent()).isEqualTo(10);
     blue.releaseLease(bySecret.toBuilder().clearSecret().build());
     assertThat(events.next().getEnded().getReason()).contains("released by blue/");
   }

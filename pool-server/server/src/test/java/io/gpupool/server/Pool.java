@@ -121,6 +121,7 @@ public final class Pool implements AutoCloseable {
                 0,
                 state,
                 etcd,
+                Optional.empty(),
                 tls,
                 Optional.empty(),
                 false,

@@ -9,6 +9,7 @@ import io.gpupool.control.v1.Cause;
 import io.gpupool.control.v1.CloseSessionRequest;
 import io.gpupool.control.v1.HoldRequest;
 import io.gpupool.control.v1.LeaseEvent;
+import io.gpupool.control.v1.LeaseInfo;
 import io.gpupool.control.v1.LeaseRequest;
 import io.gpupool.control.v1.ListRequest;
 import io.gpupool.control.v1.OpenSessionReply;
@@ -16,13 +17,16 @@ import io.gpupool.control.v1.OpenSessionRequest;
 import io.gpupool.control.v1.PoolGrpc;
 import io.gpupool.control.v1.ReleaseLeaseRequest;
 import io.gpupool.control.v1.SessionInfo;
+import io.gpupool.control.v1.UpdateLeaseRequest;
 import io.gpupool.control.v1.VersionRequest;
 import io.gpupool.server.lease.Leases;
 import io.gpupool.wire.ServerHello;
+import io.grpc.Context;
 import io.grpc.Status;
 import io.grpc.StatusRuntimeException;
 import io.grpc.stub.StreamObserver;
 import java.time.Duration;
+import java.util.Iterator;
 import java.util.List;
 import java.util.concurrent.BlockingQueue;
 import java.util.concurrent.LinkedBlockingQueue;
@@ -242,6 +246,94 @@ class PoolServerIT {
         .isInstanceOfSatisfying(
             StatusRuntimeException.class,
             e -> assertThat(e.getStatus().getCode()).isEqualTo(Status.Code.PERMISSION_DENIED));
+  }
+
+  @Test
+  void updateLease_whileItsProgramRuns_isSeenAtOnceAndTheProgramGoesOn() throws Exception {
+    Pool.Held held = pool.lease(0.5);
+    UpdateLeaseRequest.Builder request =
+        UpdateLeaseRequest.newBuilder().setLeaseId(held.lease().getId());
+    try (Pool.Stream stream = pool.connect(pool.session(held.lease()))) {
+      assertThat(stream.answer().isAccepted()).isTrue();
+      LeaseInfo changed =
+          pool.stub.updateLease(
+              request.setComputePercent(80).setHard(true).setClass_("latency").build());
+      LeaseInfo listed = pool.stub.listLeases(list()).getLeases(0);
+      for (LeaseInfo lease : List.of(changed, listed)) {
+        assertThat(lease.getId()).isEqualTo(held.lease().getId());
+        assertThat(lease.getState()).isEqualTo("held");
+        assertThat(lease.getClass_()).isEqualTo("latency");
+        assertThat(lease.getGrants(0).getGrant().getComputePercent()).isEqualTo(80);
+        assertThat(lease.getGrants(0).getGrant().getHard()).isTrue();
+      }
+      assertThat(pool.stub.listGpus(list()).getGpus(0).getFreeComputePercent()).isEqualTo(20);
+      assertThat(stream.say("echo alive")).isEqualTo("alive");
+    }
+    release(held);
+    assertThatThrownBy(() -> pool.stub.updateLease(request.build()))
+        .hasMessageContaining("NOT_FOUND")
+        .hasMessageContaining("it may have ended");
+  }
+
+  @Test
+  void updateLease_thatCannotBe_saysWhyAndChangesNothing() throws Exception {
+    Pool.Held held = pool.lease(0.5);
+    Pool.Held other = pool.lease(0.25);
+    String id = held.lease().getId();
+    LeaseInfo before = info(id);
+    UpdateLeaseRequest nothing = UpdateLeaseRequest.newBuilder().setLeaseId(id).build();
+    assertRefused(nothing, Status.Code.INVALID_ARGUMENT, "give compute_percent (1 to 100)");
+    assertRefused(
+        nothing.toBuilder().setComputePercent(Double.NaN).setHard(true).build(),
+        Status.Code.INVALID_ARGUMENT,
+        "compute_percent is NaN; give 1 to 100");
+    assertRefused(
+        nothing.toBuilder().setClass_("gold").setComputePercent(10).build(),
+        Status.Code.INVALID_ARGUMENT,
+        "class is 'gold'; give batch or latency");
+    assertRefused(
+        nothing.toBuilder().setComputePercent(90).setHard(true).build(),
+        Status.Code.FAILED_PRECONDITION,
+        "25 % is free beside the 50 % that it has; give 75 % at most");
+    assertThat(info(id).getGrants(0).getGrant()).isEqualTo(before.getGrants(0).getGrant());
+    assertThat(info(id).getClass_()).isEqualTo(before.getClass_());
+    release(held);
+    release(other);
+  }
+
+  @Test
+  void updateLease_ofARequestThatWaits_saysSo() throws Exception {
+    Pool.Held held = pool.lease(1);
+    Context.CancellableContext stream = Context.current().withCancellation();
+    Context before = stream.attach();
+    Iterator<LeaseEvent> events =
+        pool.stub.requestLease(
+            LeaseRequest.newBuilder().setFraction(0.5).setWaitMillis(60_000).build());
+    stream.detach(before);
+    assertThat(events.next().hasQueued()).isTrue();
+    String id = pool.stub.listQueue(list()).getRequests(0).getId();
+    assertRefused(
+        UpdateLeaseRequest.newBuilder().setLeaseId(id).setHard(true).build(),
+        Status.Code.FAILED_PRECONDITION,
+        "request " + id + " waits and has no lease yet");
+    stream.cancel(null);
+    await().atMost(FREE_LIMIT).until(() -> pool.stub.listQueue(list()).getRequestsCount() == 0);
+    release(held);
+  }
+
+  private static LeaseInfo info(String id) {
+    return pool.stub.listLeases(list()).getLeasesList().stream()
+        .filter(lease -> lease.getId().equals(id))
+        .findFirst()
+        .orElseThrow();
+  }
+
+  private static void assertRefused(UpdateLeaseRequest request, Status.Code code, String why) {
+    assertThatThrownBy(() -> pool.stub.updateLease(request))
+        .isInstanceOf(StatusRuntimeException.class)
+        .hasMessageContaining(why)
+        .extracting(e -> ((StatusRuntimeException) e).getStatus().getCode())
+        .isEqualTo(code);
   }
 
   private static void release(Pool.Held held) {

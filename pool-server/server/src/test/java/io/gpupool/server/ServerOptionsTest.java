@@ -93,6 +93,7 @@ class ServerOptionsTest {
         0,
         Optional.empty(),
         Optional.empty(),
+        Optional.empty(),
         tls,
         Optional.empty(),
         false,
@@ -126,12 +127,13 @@ class ServerOptionsTest {
         Inventory.parse(
                 "ordinal=0 uuid=GPU-1 memory=42 cc=9.0 driver=13000 pci=0000:3b:00.0 bus=5120"
                     + " clock=1980000 memoryClock=2619000 multiprocessors=132 version=580.65.06"
-                    + " name=NVIDIA H100\n",
+                    + " context=419430400 name=NVIDIA H100\n",
                 "s")
             .getFirst();
 
     assertThat(gpu.facts())
-        .isEqualTo(new GpuFacts("580.65.06", "0000:3b:00.0", 132, 1980000, 2619000, 5120));
+        .isEqualTo(
+            new GpuFacts("580.65.06", "0000:3b:00.0", 132, 1980000, 2619000, 5120, 400 << 20));
   }
 
   @Test

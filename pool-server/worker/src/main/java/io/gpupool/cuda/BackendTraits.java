@@ -7,6 +7,12 @@ import java.util.Optional;
 
 /** What a session must know of a backend, or can use of it, besides the driver calls. */
 public interface BackendTraits {
+  /** Not told by the driver. */
+  long NOT_TOLD = -1;
+
+  /** What allocations are aligned to, at least. */
+  long MIN_BLOCK_BYTES = 512;
+
   /** Answer of {@link #launchHostTask}: the backend calls native functions instead. */
   int NATIVE_HOST_FUNCTIONS = -1;
 
@@ -113,6 +119,37 @@ public interface BackendTraits {
    */
   default long heapBytes() {
     return 0;
+  }
+
+  /**
+   * Memory that a context takes of a GPU before anything is allocated in it, as far as it is known
+   * before one is made; 0 where contexts take none.
+   */
+  default long contextBytes() {
+    return 0;
+  }
+
+  /**
+   * Memory that this process has of a GPU as its driver counts it, for whatever purpose, or {@link
+   * #NOT_TOLD}.
+   *
+   * @param gpu the backend's ordinal
+   */
+  default long usedMemoryBytes(int gpu) {
+    return NOT_TOLD;
+  }
+
+  /**
+   * Whether GPUs have memory that processes share, of which {@code cuMemGetInfo} tells the rest for
+   * all of them.
+   */
+  default boolean isSharedCard() {
+    return false;
+  }
+
+  /** Blocks in which device memory is given out; small allocations share one. */
+  default long memoryBlockBytes() {
+    return MIN_BLOCK_BYTES;
   }
 
   /**
@@ -228,11 +265,14 @@ public interface BackendTraits {
 
   /** Takes bytes that a kernel printed; may be called from any thread. */
   interface PrintSink {
+    /** Stream of lines that say why something failed, which go to the program's standard error. */
+    int DIAGNOSTICS = 3;
+
     /**
      * Takes bytes.
      *
      * @param stream 0 for the program's standard output, 1 for its standard error, 2 for that if
-     *     the program asked for reports
+     *     the program asked for reports, {@link #DIAGNOSTICS}
      * @param bytes the sink's afterwards
      */
     void print(int stream, byte[] bytes);

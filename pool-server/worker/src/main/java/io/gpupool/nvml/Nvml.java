@@ -28,6 +28,12 @@ public final class Nvml {
   private static final int ECC_CORRECTED = 0;
   private static final int ECC_UNCORRECTED = 1;
   private static final int ECC_SINCE_START = 0;
+
+  /** nvmlProcessInfo_t: pid, bytes, and the instances of a divided card. */
+  private static final int PROCESS_BYTES = 24;
+
+  private static final int PROCESS_USED_BYTES = 8;
+  private static final int MAX_PROCESSES = 512;
   private static final int P2P_READ = 0;
   private static final int P2P_WRITE = 1;
   private static final int P2P_OK = 0;
@@ -35,6 +41,7 @@ public final class Nvml {
   private final LibNvml library;
   private final Arena arena = Arena.ofAuto();
   private final MemorySegment scratch = arena.allocate(SCRATCH_BYTES, 8);
+  private final MemorySegment processes = arena.allocate(MAX_PROCESSES * PROCESS_BYTES, 8);
 
   private Nvml(LibNvml library) {
     this.library = library;
@@ -156,6 +163,29 @@ public final class Nvml {
         clock(card, CLOCK_SM),
         clock(card, CLOCK_MEMORY),
         clock(card, CLOCK_VIDEO));
+  }
+
+  /**
+   * Device memory that a process has of a GPU, in bytes; empty if the driver does not tell, or
+   * knows no process of that number.
+   */
+  public OptionalLong usedBytes(Device device, long pid) {
+    scratch.set(JAVA_INT, 0, MAX_PROCESSES);
+    int result =
+        library.call(
+            "nvmlDeviceGetComputeRunningProcesses_v3",
+            device.handle(),
+            scratch.address(),
+            processes.address());
+    int count =
+        result == LibNvml.SUCCESS ? Math.clamp(scratch.get(JAVA_INT, 0), 0, MAX_PROCESSES) : 0;
+    for (long at = 0; at < (long) count * PROCESS_BYTES; at += PROCESS_BYTES) {
+      long bytes = processes.get(JAVA_LONG, at + PROCESS_USED_BYTES);
+      if (processes.get(JAVA_INT, at) == pid && bytes >= 0) {
+        return OptionalLong.of(bytes);
+      }
+    }
+    return OptionalLong.empty();
   }
 
   private OptionalInt clock(long card, int type) {

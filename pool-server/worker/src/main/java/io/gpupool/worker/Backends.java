@@ -11,6 +11,7 @@ import java.lang.management.ManagementFactory;
 
 /** Makes the backend that a worker's options ask for. */
 final class Backends {
+
   private Backends() {}
 
   /**
@@ -30,7 +31,7 @@ final class Backends {
       throw new IllegalArgumentException(
           "--gpus is all or soft:N[,mem=SIZE][,cc=X.Y], not '" + options.gpus() + "'");
     }
-    return NvidiaDriver.start(options.libcuda(), options.takesTurns());
+    return NvidiaDriver.start(options);
   }
 
   private static long hostMemoryBytes() {

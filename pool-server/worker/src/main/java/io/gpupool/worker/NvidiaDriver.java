@@ -13,6 +13,7 @@ import java.util.Map;
 /** Start of NVIDIA's driver in this process, with advice where it fails. */
 final class NvidiaDriver {
   private static final int SYSTEM_NOT_READY = 802;
+  private static final long NANOS_PER_MILLI = 1_000_000;
 
   /** What causes errors of cuInit on machines that have a GPU, and what to do. */
   private static final Map<Integer, String> ADVICE =
@@ -58,21 +59,26 @@ final class NvidiaDriver {
   /**
    * Loads and initialises the driver.
    *
-   * @param library a path, or a name for the dynamic linker
-   * @param takesTurns whether leases take turns on its GPUs
+   * @param options which libraries, and how GPUs are shared
    * @throws DriverException if it is not there or does not start; says why, and what to do
    */
-  static Backend start(String library, boolean takesTurns) throws DriverException {
+  static Backend start(WorkerOptions options) throws DriverException {
     DriverAddresses.reserve(0);
     try {
-      LibCuda.open(library);
+      LibCuda.open(options.libcuda());
     } catch (FileNotFoundException e) {
       throw new DriverException(Stage.NOT_FOUND, "there is no NVIDIA driver: " + e.getMessage());
     } catch (IOException e) {
       throw new DriverException(
           Stage.BROKEN, "the NVIDIA driver's library cannot be loaded: " + e.getMessage());
     }
-    Backend backend = new NvidiaGpus(takesTurns);
+    Backend backend =
+        new NvidiaGpus(
+            new NvidiaGpus.Options(
+                options.takesTurns(),
+                options.turnBoundMillis() * NANOS_PER_MILLI,
+                options.libnvml(),
+                options.contextBytes()));
     int result = backend.cuInit(0);
     if (result != 0) {
       String advice = ADVICE.get(result);

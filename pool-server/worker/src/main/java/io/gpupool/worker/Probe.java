@@ -84,6 +84,11 @@ final class Probe {
       }
     });
     if (backend instanceof NvidiaBackend) {
+      long contextBytes =
+          backend.contextBytes() > 0
+              ? backend.contextBytes()
+              : ContextMemory.measure(backend, ordinal);
+      line.append(" context=").append(contextBytes);
       driverText().ifPresent(text -> line.append(" version=").append(text));
     }
     return line.append(" name=").append(name).toString();

@@ -13,6 +13,8 @@ import java.util.Optional;
  * @param libnvml the driver's management library
  * @param skipMissingPtx whether launches without PTX are skipped rather than refused
  * @param takesTurns whether the leases of a GPU of the driver take turns
+ * @param turnBoundMillis what of a lease may be under way there while another wants the GPU
+ * @param contextBytes memory of a GPU that a context takes by itself; 0 if it is not known
  * @param late whether the driver is first used when a session is assigned, which says what of the
  *     driver it sees
  * @param undivided whether a probe asks the driver even where cards are divided (MIG), because the
@@ -26,12 +28,17 @@ record WorkerOptions(
     String libnvml,
     boolean skipMissingPtx,
     boolean takesTurns,
+    int turnBoundMillis,
+    long contextBytes,
     boolean late,
     boolean undivided) {
   static final String USAGE =
       "usage: WorkerMain (--control @NAME [--late] | --probe [--undivided] | --watch | --trial) --gpus"
           + " all|soft:N[,mem=SIZE][,cc=X.Y] [--libcuda PATH] [--libnvml PATH]"
-          + " [--no-turns] [--soft-missing-ptx=fail|skip]";
+          + " [--no-turns | --turn-bound MILLIS] [--context-memory BYTES]"
+          + " [--soft-missing-ptx=fail|skip]";
+  private static final int TURN_BOUND_MILLIS = 4;
+  private static final int MAX_TURN_BOUND_MILLIS = 1000;
   private static final String MISSING_PTX = "--soft-missing-ptx=";
 
   /** What a worker process does. */
@@ -59,6 +66,8 @@ record WorkerOptions(
     String libnvml = "libnvidia-ml.so.1";
     boolean skip = false;
     boolean takesTurns = true;
+    int turnBoundMillis = TURN_BOUND_MILLIS;
+    long contextBytes = 0;
     boolean late = false;
     boolean undivided = false;
     for (int i = 0; i < arguments.length; i++) {
@@ -73,6 +82,8 @@ record WorkerOptions(
         }
         case "--late" -> late = true;
         case "--no-turns" -> takesTurns = false;
+        case "--turn-bound" -> turnBoundMillis = turnBound(value(arguments, ++i));
+        case "--context-memory" -> contextBytes = Long.parseUnsignedLong(value(arguments, ++i));
         case "--undivided" -> undivided = true;
         case "--gpus" -> gpus = value(arguments, ++i);
         case "--libcuda" -> libcuda = value(arguments, ++i);
@@ -95,6 +106,8 @@ record WorkerOptions(
         libnvml,
         skip,
         takesTurns,
+        turnBoundMillis,
+        contextBytes,
         late,
         undivided);
   }
@@ -109,6 +122,19 @@ record WorkerOptions(
           "one of --control, --probe, --watch and --trial, not several; " + USAGE);
     }
     return Optional.of(mode);
+  }
+
+  private static int turnBound(String millis) {
+    try {
+      int bound = Integer.parseInt(millis);
+      if (bound >= 1 && bound <= MAX_TURN_BOUND_MILLIS) {
+        return bound;
+      }
+    } catch (NumberFormatException e) {
+      // Told below.
+    }
+    throw new IllegalArgumentException(
+        "--turn-bound is 1 to " + MAX_TURN_BOUND_MILLIS + " milliseconds, not " + millis);
   }
 
   private static boolean isSkip(String value) {

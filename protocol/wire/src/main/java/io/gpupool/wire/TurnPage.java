@@ -23,12 +23,15 @@ package io.gpupool.wire;
  *          56: u64 sessions        session slots that are or were taken: below this
  *          64: u64 measured        nanoseconds of a driver's work, as the driver measured them
  *          72: u64 charged         how much of that is charged
+ *          80: u64 latency         1: it serves requests and goes first while it has credit
+ *          88: u64 throttled       of what it waited, while its own limit alone kept it from the GPU
  *         128: u64 activeUntil[64] until when each session is taken to have work
  *         640: u64 underWay[64]    until when it is taken to have submitted work that is not done
  * </pre>
  *
- * The pool-server writes weight, hard, leases and sessions, and clears what a dead worker left;
- * workers write the rest.
+ * The pool-server writes weight, hard, latency, leases and sessions, and clears what a dead worker
+ * left; workers write the rest. Where it changes a weight it changes with it how far virtualTime
+ * and notBefore are ahead.
  */
 public final class TurnPage {
   public static final int MAX_LEASES = 128;
@@ -50,6 +53,8 @@ public final class TurnPage {
   public static final int SESSIONS = 56;
   public static final int MEASURED = 64;
   public static final int CHARGED = 72;
+  public static final int LATENCY = 80;
+  public static final int THROTTLED = 88;
   private static final int ACTIVE_UNTIL = 128;
   private static final int UNDER_WAY = ACTIVE_UNTIL + 8 * MAX_SESSIONS;
   private static final int LEASE_BYTES = UNDER_WAY + 8 * MAX_SESSIONS;

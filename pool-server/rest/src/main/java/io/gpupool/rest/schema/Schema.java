@@ -7,6 +7,7 @@ import com.google.gson.JsonPrimitive;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
+import java.util.stream.Collectors;
 
 /**
  * A schema of a document.
@@ -66,7 +67,11 @@ public record Schema(JsonObject document, JsonObject rule) {
       return;
     }
     JsonObject object = json.getAsJsonObject();
-    checkCount(at, now, "Properties", object.size(), faults);
+    if (object.isEmpty() && now.has("minProperties") && now.has("properties")) {
+      faults.add(at + " is empty; give some of " + choices(now.getAsJsonObject("properties")));
+    } else {
+      checkCount(at, now, "Properties", object.size(), faults);
+    }
     if (now.has("required")) {
       for (JsonElement name : now.getAsJsonArray("required")) {
         if (!object.has(name.getAsString())) {
@@ -87,6 +92,12 @@ public record Schema(JsonObject document, JsonObject rule) {
         faults.add(place + " is not known; there are " + String.join(", ", properties.keySet()));
       }
     }
+  }
+
+  private static String choices(JsonObject properties) {
+    return properties.entrySet().stream()
+        .map(one -> one.getKey() + " (" + Value.choice(one.getValue().getAsJsonObject()) + ")")
+        .collect(Collectors.joining(", "));
   }
 
   private static void checkCount(

@@ -9,6 +9,7 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.Optional;
 import java.util.regex.Pattern;
+import java.util.stream.Collectors;
 
 /** Checks strings, numbers and truths. */
 final class Value {
@@ -38,7 +39,12 @@ final class Value {
       for (JsonElement name : rule.getAsJsonArray("enum")) {
         names.add(name.getAsString());
       }
-      faults.add(at + " is one of " + String.join(", ", names));
+      faults.add(
+          at
+              + " '"
+              + brief(value.getAsString())
+              + "' is none; it is one of "
+              + String.join(", ", names));
     }
   }
 
@@ -69,11 +75,33 @@ final class Value {
       return;
     }
     if (rule.has("minimum") && number.get().compareTo(rule.get("minimum").getAsBigDecimal()) < 0) {
-      faults.add(at + " is below " + rule.get("minimum"));
+      faults.add(at + " is below " + rule.get("minimum") + range(rule, value));
     }
     if (rule.has("maximum") && number.get().compareTo(rule.get("maximum").getAsBigDecimal()) > 0) {
-      faults.add(at + " is over " + rule.get("maximum"));
+      faults.add(at + " is over " + rule.get("maximum") + range(rule, value));
     }
+  }
+
+  /** What a value may be, in few words. */
+  static String choice(JsonObject rule) {
+    if (rule.has("enum")) {
+      return rule.getAsJsonArray("enum").asList().stream()
+          .map(JsonElement::getAsString)
+          .collect(Collectors.joining(" or "));
+    }
+    if (rule.has("minimum") && rule.has("maximum")) {
+      return rule.get("minimum") + " to " + rule.get("maximum");
+    }
+    String type = rule.has("type") ? rule.get("type").getAsString() : "object";
+    return type.equals("boolean") ? "true or false" : type;
+  }
+
+  /** What was given, and what may be. */
+  private static String range(JsonObject rule, JsonPrimitive value) {
+    String given = " (given: " + brief(value.getAsString());
+    return given
+        + (rule.has("minimum") && rule.has("maximum") ? "; give " + choice(rule) : "")
+        + ")";
   }
 
   /** Empty for what is none, or one that nobody writes in earnest. */

@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.gpupool.server.driver;
 
+import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Optional;
+import java.util.OptionalLong;
 import java.util.stream.Stream;
 
 /**
@@ -12,12 +14,47 @@ import java.util.stream.Stream;
  *
  * @param libcuda the driver's library, where it is not on the usual path
  * @param libnvml its management library, likewise
+ * @param contextBytes memory of a GPU that each context takes by itself; empty: it is measured
  * @param sharing how the programs of several leases run on one GPU
+ * @param turnBoundMillis how long the work of one lease may take that is under way while another
+ *     wants the GPU, where they take turns; longer for a single operation that takes longer
  */
-public record DriverOptions(Optional<Path> libcuda, Optional<Path> libnvml, Sharing sharing) {
+public record DriverOptions(
+    Optional<Path> libcuda,
+    Optional<Path> libnvml,
+    OptionalLong contextBytes,
+    Sharing sharing,
+    int turnBoundMillis) {
+  /** The bound unless it is given. */
+  public static final int TURN_BOUND_MILLIS = 4;
+
+  private static final int MAX_TURN_BOUND_MILLIS = 1000;
+  private static final String LIBNVML = "libnvidia-ml.so.1";
+
   /** Libraries on the usual path, GPUs by turns. */
   public static final DriverOptions USUAL =
-      new DriverOptions(Optional.empty(), Optional.empty(), Sharing.timeslice);
+      new DriverOptions(
+          Optional.empty(), Optional.empty(), OptionalLong.empty(), Sharing.timeslice);
+
+  /** A driver that is named has its management library beside it, unless that is named, too. */
+  public DriverOptions {
+    libnvml =
+        libnvml.or(() -> libcuda.map(path -> path.resolveSibling(LIBNVML)).filter(Files::exists));
+    if (turnBoundMillis < 1 || turnBoundMillis > MAX_TURN_BOUND_MILLIS) {
+      throw new IllegalArgumentException(
+          "--turn-bound "
+              + turnBoundMillis
+              + ": give 1 to "
+              + MAX_TURN_BOUND_MILLIS
+              + " milliseconds");
+    }
+  }
+
+  /** The usual bound. */
+  public DriverOptions(
+      Optional<Path> libcuda, Optional<Path> libnvml, OptionalLong contextBytes, Sharing sharing) {
+    this(libcuda, libnvml, contextBytes, sharing, TURN_BOUND_MILLIS);
+  }
 
   /** How the programs of several leases run on one GPU. */
   public enum Sharing {
@@ -34,10 +71,18 @@ public record DriverOptions(Optional<Path> libcuda, Optional<Path> libnvml, Shar
     List<String> arguments = new ArrayList<>();
     libcuda.ifPresent(path -> arguments.addAll(List.of("--libcuda", path.toString())));
     libnvml.ifPresent(path -> arguments.addAll(List.of("--libnvml", path.toString())));
+    contextBytes.ifPresent(bytes -> arguments.addAll(contextArguments(bytes)));
     if (sharing != Sharing.timeslice) {
       arguments.add("--no-turns");
+    } else if (turnBoundMillis != TURN_BOUND_MILLIS) {
+      arguments.addAll(List.of("--turn-bound", Integer.toString(turnBoundMillis)));
     }
     return arguments;
+  }
+
+  /** What tells a worker process how much memory a context takes. */
+  public static List<String> contextArguments(long bytes) {
+    return List.of("--context-memory", Long.toString(bytes));
   }
 
   /** The libraries that are named. */

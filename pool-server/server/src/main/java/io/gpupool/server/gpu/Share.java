@@ -59,6 +59,17 @@ public record Share(long memoryBytes, int computeBasisPoints) {
     return computeBasisPoints / 100.0;
   }
 
+  /** What it comes to of some time. */
+  public long nanosOf(long nanos) {
+    return partOf(nanos, computeBasisPoints);
+  }
+
+  /** So many hundredths of a percent of some time, however long that is. */
+  public static long partOf(long nanos, int basisPoints) {
+    return nanos / WHOLE_COMPUTE * basisPoints
+        + nanos % WHOLE_COMPUTE * basisPoints / WHOLE_COMPUTE;
+  }
+
   @Override
   public String toString() {
     return new ByteSize(memoryBytes)

@@ -177,8 +177,8 @@ public final class Drains {
     List<Lease> left =
         leases.all().stream()
             .filter(lease -> lease.state != Lease.State.ENDING)
-            .filter(
-                lease -> lease.parts.stream().anyMatch(part -> part.gpu().server().equals(server)))
+            .filter(lease ->
+                lease.parts().stream().anyMatch(part -> part.gpu().server().equals(server)))
             .toList();
     LOG.info("the time to drain is over: {} leases are ended", left.size());
     left.forEach(lease ->

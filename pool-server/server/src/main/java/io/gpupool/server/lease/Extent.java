@@ -5,6 +5,7 @@ import io.gpupool.server.capacity.Members;
 import io.gpupool.server.placement.Placement.Part;
 import java.util.List;
 import java.util.OptionalInt;
+import java.util.stream.IntStream;
 
 /**
  * Over which servers a lease reaches, as one of them sees it. A server takes in its own parts only;
@@ -34,6 +35,16 @@ public record Extent(List<Part> parts, List<String> servers, OptionalInt place, 
             ? OptionalInt.empty()
             : OptionalInt.of(servers.indexOf(server(own.getFirst())));
     return new Extent(parts, servers, place, own);
+  }
+
+  /** With other shares of the same GPUs. */
+  Extent with(List<Part> otherParts) {
+    List<Part> otherOwn =
+        IntStream.range(0, parts.size())
+            .filter(part -> ownIndex(part).isPresent())
+            .mapToObj(otherParts::get)
+            .toList();
+    return new Extent(otherParts, servers, place, otherOwn);
   }
 
   /** Whether it has GPUs of several servers. */

@@ -80,6 +80,7 @@ public final class Grants {
             .toList(),
         timers.wallMillis(),
         request.limits(),
+        request.leaseClass(),
         Optional.empty());
   }
 

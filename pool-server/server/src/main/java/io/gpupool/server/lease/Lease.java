@@ -2,6 +2,7 @@
 package io.gpupool.server.lease;
 
 import io.gpupool.server.control.Timers;
+import io.gpupool.server.gpu.LeaseClass;
 import io.gpupool.server.identity.HolderName;
 import io.gpupool.server.identity.LeasePod;
 import io.gpupool.server.identity.LeaseSecret;
@@ -45,8 +46,8 @@ public final class Lease {
   /** Whose it is, if one's. */
   public final Optional<LeasePod> pod;
 
-  public final List<Part> parts;
-  public final Extent extent;
+  private LeaseClass leaseClass;
+  private Extent extent;
   public final LeaseLedger ledger;
   public final LeaseTime time;
   public final LeaseClock clock;
@@ -75,6 +76,7 @@ public final class Lease {
       String tenant,
       Optional<TokenHash> token,
       Optional<LeasePod> pod,
+      LeaseClass leaseClass,
       Extent extent,
       LeaseLedger ledger,
       LeaseTime time,
@@ -86,8 +88,8 @@ public final class Lease {
     this.tenant = tenant;
     this.token = token;
     this.pod = pod;
+    this.leaseClass = leaseClass;
     this.extent = extent;
-    parts = extent.parts();
     this.ledger = ledger;
     this.time = time;
     this.clock = clock;
@@ -96,6 +98,28 @@ public final class Lease {
 
   public State state() {
     return state;
+  }
+
+  /** What its programs do with a GPU's time. */
+  public LeaseClass leaseClass() {
+    return leaseClass;
+  }
+
+  /** Over which servers it reaches. */
+  public Extent extent() {
+    return extent;
+  }
+
+  /** What it has of each of its GPUs, in the order in which its programs see them. */
+  public List<Part> parts() {
+    return extent.parts();
+  }
+
+  /** Has other shares of the same GPUs from now on, or is of another class. */
+  void change(List<Part> otherParts, LeaseClass otherClass, long nowNanos) {
+    extent = extent.with(otherParts);
+    leaseClass = otherClass;
+    time.change(extent.own(), leaseClass, nowNanos);
   }
 
   /** Whether somebody holds it, through this server. */

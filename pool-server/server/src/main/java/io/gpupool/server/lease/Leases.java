@@ -69,6 +69,7 @@ public final class Leases {
   private Optional<LeaseId> inTheMaking = Optional.empty();
 
   private Runnable freed = () -> {};
+  private Consumer<Lease> ending = lease -> {};
 
   public Leases(Grants grants, Capacity capacity, Timers timers, TimeTable times) {
     this.grants = grants;
@@ -80,6 +81,11 @@ public final class Leases {
 
   /** A lease that has just been granted, and the secret that nobody can tell later. */
   public record Granted(Lease lease, LeaseSecret secret) {}
+
+  /** Has {@code action} see each lease for the last time, with what it has used. */
+  public void whenEnding(Consumer<Lease> action) {
+    ending = action;
+  }
 
   /** Has {@code action} run whenever fractions have become free. */
   void whenFreed(Runnable action) {
@@ -216,7 +222,7 @@ public final class Leases {
       return;
     }
     LOG.debug("lease {}: its holder's connection has ended", lease.id);
-    if (!lease.extent.isHome() && lease.clock.limits().graceMillis() > 0) {
+    if (!lease.extent().isHome() && lease.clock.limits().graceMillis() > 0) {
       sendHome(lease);
       return;
     }
@@ -231,11 +237,11 @@ public final class Leases {
   /** Has the other servers know that the lease's holder is connected to this one. */
   private void holdHere(Lease lease) {
     if (members().isAlone()
-        || grants.heldAt(lease.id, lease.extent.home()).equals(grants.server())) {
+        || grants.heldAt(lease.id, lease.extent().home()).equals(grants.server())) {
       return;
     }
     try {
-      grants.holdHere(lease.id, lease.extent.isHome());
+      grants.holdHere(lease.id, lease.extent().isHome());
     } catch (StateException e) {
       LOG.warn("lease {} cannot be held here yet: {}", lease.id, e.getMessage());
       timers.after(
@@ -254,12 +260,12 @@ public final class Leases {
    */
   private void sendHome(Lease lease) {
     lease.state = Lease.State.GRACE;
-    if (!members().lives(lease.extent.home())) {
+    if (!members().lives(lease.extent().home())) {
       startGrace(lease, lease.clock.limits().graceMillis(), "its holder did not renew it");
       return;
     }
     try {
-      grants.sendHome(lease.id, lease.extent.home());
+      grants.sendHome(lease.id, lease.extent().home());
       if (lease.isElsewhere()) {
         drop(lease);
       } else {
@@ -310,7 +316,7 @@ public final class Leases {
     if (members().isAlone()) {
       return false;
     }
-    String at = grants.heldAt(lease.id, lease.extent.home());
+    String at = grants.heldAt(lease.id, lease.extent().home());
     return !at.equals(grants.server()) && members().lives(at);
   }
 
@@ -340,6 +346,7 @@ public final class Leases {
               .orElse("it was ended at another server"));
       return;
     }
+    change(lease, record.get());
     Optional<String> over = partners.whyOver(lease);
     if (over.isPresent() && !lease.isElsewhere()) {
       end(lease, over.get());
@@ -367,7 +374,7 @@ public final class Leases {
   /** Whether its holder is gone, as far as anyone knows, and this server is the one to say so. */
   private boolean isToSeeToHolder(Lease lease) {
     return !isHeldElsewhere(lease)
-        && (lease.extent.isHome()
+        && (lease.extent().isHome()
             || lease.isElsewhere()
             || grants.heldAt(lease.id, "").equals(grants.server()));
   }
@@ -379,7 +386,7 @@ public final class Leases {
       return false;
     }
     lease.holdRevision = revision;
-    return lease.extent.isHome()
+    return lease.extent().isHome()
         && lease.clock.limits().graceMillis() > 0
         && lease.holds.isEmpty()
         && grants.heldAt(lease.id, "").equals(grants.server());
@@ -430,6 +437,28 @@ public final class Leases {
     lease.holds.clear();
     holds.forEach(LeaseHold::sentAway);
     close(lease);
+  }
+
+  /** Has a lease go on as is written down of it, if that was changed. */
+  void change(Lease lease, GrantRecord record) {
+    List<Part> parts = new ArrayList<>();
+    for (int i = 0; i < Math.min(lease.parts().size(), record.parts().size()); i++) {
+      Part part = lease.parts().get(i);
+      GrantRecord.PartRecord written = record.parts().get(i);
+      parts.add(new Part(part.gpu(), part.partition(), written.share(), written.hard()));
+    }
+    if (parts.size() < lease.parts().size()
+        || (parts.equals(lease.parts()) && record.leaseClass() == lease.leaseClass())) {
+      return;
+    }
+    lease.change(parts, record.leaseClass(), timers.nowNanos());
+    told(lease)
+        .log("lease {} is of class {}: {}", lease.id, lease.leaseClass().text(), describe(parts));
+  }
+
+  /** Something of a GPU may be free that was not. */
+  void freed() {
+    freed.run();
   }
 
   /** Whose lease it is, on whichever server's GPUs. */
@@ -567,7 +596,7 @@ public final class Leases {
       if (lease.isElsewhere()) {
         drop(lease);
       } else {
-        end(lease, lease.extent.spans() ? reason + " (" + grants.server() + ")" : reason);
+        end(lease, lease.extent().spans() ? reason + " (" + grants.server() + ")" : reason);
       }
     }
   }
@@ -599,13 +628,14 @@ public final class Leases {
       return;
     }
     leases.remove(lease.id);
-    tally(tally, lease);
+    tally(tally, lease, timers.nowNanos());
     close(lease);
     told(lease).log("lease {} is gone", lease.id);
     freed.run();
   }
 
-  private static void close(Lease lease) {
+  private void close(Lease lease) {
+    ending.accept(lease);
     lease.time.close();
     try {
       lease.ledger.close();
@@ -615,12 +645,15 @@ public final class Leases {
   }
 
   /** Counts the time that a lease had of its GPUs. */
-  public static void tally(Tally tally, Lease lease) {
-    for (int i = 0; i < lease.extent.own().size(); i++) {
-      Gpu gpu = lease.extent.own().get(i).gpu();
+  public static void tally(Tally tally, Lease lease, long nowNanos) {
+    for (int i = 0; i < lease.extent().own().size(); i++) {
+      Gpu gpu = lease.extent().own().get(i).gpu();
       String[] labels = {lease.tenant, gpu.server(), Integer.toString(gpu.ordinal())};
-      tally.add(Count.GPU_NANOS, lease.time.use(i).usedNanos(), labels);
-      tally.add(Count.THROTTLED_NANOS, lease.time.use(i).waitedNanos(), labels);
+      TimeTable.Use use = lease.time.use(i);
+      tally.add(Count.GRANTED_NANOS, lease.time.grantedNanos(i, nowNanos), labels);
+      tally.add(Count.GPU_NANOS, use.usedNanos(), labels);
+      tally.add(Count.WAITED_NANOS, use.waitedNanos(), labels);
+      tally.add(Count.THROTTLED_NANOS, use.throttledNanos(), labels);
     }
   }
 
@@ -691,7 +724,7 @@ public final class Leases {
     LeaseTime time =
         elsewhere
             ? LeaseTime.elsewhere(times)
-            : new LeaseTime(times, extent.own(), timers.nowNanos());
+            : new LeaseTime(times, extent.own(), record.leaseClass(), timers.nowNanos());
     LeaseLedger ledger = elsewhere ? LeaseLedger.elsewhere() : ledger(id, extent.own(), time);
     Lease lease = make(id, record, extent, time, ledger);
     lease.holdRevision = grants.holdRevision(id);
@@ -709,6 +742,7 @@ public final class Leases {
         record.tenant(),
         record.token(),
         record.pod(),
+        record.leaseClass(),
         extent,
         ledger,
         time,
@@ -718,7 +752,7 @@ public final class Leases {
 
   /** Ends a lease once it has reached a limit; one of several servers is its home's to end. */
   private void watch(Lease lease) {
-    if (!lease.extent.isHome()) {
+    if (!lease.extent().isHome()) {
       return;
     }
     lease.limitTimer =
@@ -758,7 +792,8 @@ public final class Leases {
             part.share()
                 + " of "
                 + part.partition().map(name -> "partition '" + name + "' of ").orElse("")
-                + part.gpu().label())
+                + part.gpu().label()
+                + (part.hard() ? " (hard)" : ""))
         .collect(Collectors.joining(", "));
   }
 }

@@ -36,7 +36,7 @@ final class Partners {
 
   /** Why the lease is over, if one of its servers has been gone for long enough. */
   Optional<String> whyOver(Lease lease) {
-    Extent extent = lease.extent;
+    Extent extent = lease.extent();
     List<String> gone =
         extent.spans()
             ? extent.servers().stream().filter(server -> !isThere(server)).toList()
@@ -67,7 +67,7 @@ final class Partners {
 
   /** Shows a lease's clock what its programs have done at the other servers, as far as is told. */
   void noteWork(Lease lease) {
-    for (String server : lease.extent.servers()) {
+    for (String server : lease.extent().servers()) {
       Optional<Bulletin> told =
           members.isThis(server)
               ? Optional.empty()

@@ -44,7 +44,7 @@ record Shortage(Outcome.Full full, Request request) {
     }
     String holders =
         leases.stream()
-            .filter(lease -> lease.parts.stream().anyMatch(full.best()::holds))
+            .filter(lease -> lease.parts().stream().anyMatch(full.best()::holds))
             .limit(MOST_NAMED)
             .map(this::described)
             .collect(Collectors.joining(" or "));
@@ -81,7 +81,7 @@ record Shortage(Outcome.Full full, Request request) {
   }
 
   private static Share on(Lease lease, Gpu gpu) {
-    return lease.parts.stream()
+    return lease.parts().stream()
         .filter(part -> part.gpu().equals(gpu))
         .map(Part::share)
         .reduce(Share.NONE, Share::plus);

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.gpupool.server.lease;
 
+import io.gpupool.server.gpu.LeaseClass;
+import io.gpupool.server.gpu.Share;
 import io.gpupool.wire.TurnPage;
 import io.netty.channel.unix.FileDescriptor;
 import java.io.IOException;
@@ -22,10 +24,16 @@ public final class TimeTable implements AutoCloseable {
   private final Entry[][] entries;
 
   /** What a lease may have of a GPU: {@code sessions} are the slots that were taken, below this. */
-  private record Entry(int weight, boolean hard, int sessions) {}
+  private record Entry(int weight, boolean hard, LeaseClass leaseClass, int sessions) {}
 
-  /** A lease's use of a GPU's time since it was granted, in nanoseconds. */
-  public record Use(long usedNanos, long waitedNanos) {}
+  /**
+   * A lease's use of a GPU's time since it was entered, in nanoseconds.
+   *
+   * @param throttledNanos of what it waited, while nobody had the GPU and its limit kept it away
+   */
+  public record Use(long usedNanos, long waitedNanos, long throttledNanos) {
+    static final Use NONE = new Use(0, 0, 0);
+  }
 
   public TimeTable(int gpus) throws IOException {
     memory = new SharedMemory("gpupool-turns", (long) gpus * TurnPage.BYTES);
@@ -44,16 +52,18 @@ public final class TimeTable implements AutoCloseable {
    * @return its number on that GPU
    * @throws IOException if the GPU has as many leases as there can be
    */
-  int enter(int gpu, int weightBasisPoints, boolean hard) throws IOException {
+  int enter(int gpu, int weightBasisPoints, boolean hard, LeaseClass leaseClass)
+      throws IOException {
     for (int lease = 0; lease < TurnPage.MAX_LEASES; lease++) {
       if (entries[gpu][lease] == null) {
         put(gpu, lease, TurnPage.VIRTUAL_TIME, get(gpu, TurnPage.VIRTUAL_NOW));
         put(gpu, lease, TurnPage.NOT_BEFORE, 0);
         put(gpu, lease, TurnPage.USED, 0);
         put(gpu, lease, TurnPage.WAITED, 0);
+        put(gpu, lease, TurnPage.THROTTLED, 0);
         put(gpu, lease, TurnPage.MEASURED, 0);
         put(gpu, lease, TurnPage.CHARGED, 0);
-        entries[gpu][lease] = new Entry(Math.max(1, weightBasisPoints), hard, 0);
+        entries[gpu][lease] = new Entry(Math.max(1, weightBasisPoints), hard, leaseClass, 0);
         restore(gpu, lease);
         return lease;
       }
@@ -61,18 +71,44 @@ public final class TimeTable implements AutoCloseable {
     throw new IOException("GPU " + gpu + " has " + TurnPage.MAX_LEASES + " leases");
   }
 
-  /** Changes what a lease may have, at once. */
-  void change(int gpu, int lease, int weightBasisPoints, boolean hard) {
-    int sessions = entries[gpu][lease].sessions;
-    entries[gpu][lease] = new Entry(Math.max(1, weightBasisPoints), hard, sessions);
+  /**
+   * Has a lease use the GPU with another weight, or otherwise. How long it has to wait for what it
+   * had already goes by its new share, so that it gets that at once.
+   */
+  void change(
+      int gpu,
+      int lease,
+      int weightBasisPoints,
+      boolean hard,
+      LeaseClass leaseClass,
+      long nowNanos) {
+    Entry before = entries[gpu][lease];
+    Entry after = new Entry(Math.max(1, weightBasisPoints), hard, leaseClass, before.sessions);
+    entries[gpu][lease] = after;
+    double factor = (double) before.weight / after.weight;
+    stretch(gpu, lease, TurnPage.VIRTUAL_TIME, get(gpu, TurnPage.VIRTUAL_NOW), factor);
+    stretch(gpu, lease, TurnPage.NOT_BEFORE, nowNanos, factor);
     restore(gpu, lease);
+  }
+
+  /**
+   * Brings a time nearer to one before it, or away from it, unless a worker changes it just now.
+   */
+  private void stretch(int gpu, int lease, int word, long since, double factor) {
+    long at = at(gpu, TurnPage.leaseWord(lease, word));
+    long time = (long) WORD.getVolatile(pages, at);
+    if (time > since && factor != 1) {
+      long changed = since + (long) ((time - since) * factor);
+      boolean ignored = WORD.compareAndSet(pages, at, time, changed);
+    }
   }
 
   /** Makes room for a session of a lease. */
   void enterSession(int gpu, int lease, int session) {
     Entry before = entries[gpu][lease];
     entries[gpu][lease] =
-        new Entry(before.weight, before.hard, Math.max(before.sessions, session + 1));
+        new Entry(
+            before.weight, before.hard, before.leaseClass, Math.max(before.sessions, session + 1));
     restore(gpu, lease);
   }
 
@@ -80,6 +116,8 @@ public final class TimeTable implements AutoCloseable {
   void restore(int gpu, int lease) {
     Entry entry = entries[gpu][lease];
     set(gpu, TurnPage.leaseWord(lease, TurnPage.HARD), entry.hard ? 1 : 0);
+    boolean latency = entry.leaseClass == LeaseClass.LATENCY;
+    set(gpu, TurnPage.leaseWord(lease, TurnPage.LATENCY), latency ? 1 : 0);
     set(gpu, TurnPage.leaseWord(lease, TurnPage.SESSIONS), entry.sessions);
     set(gpu, TurnPage.leaseWord(lease, TurnPage.WEIGHT), entry.weight);
     set(gpu, TurnPage.LEASES, leases(gpu));
@@ -114,7 +152,21 @@ public final class TimeTable implements AutoCloseable {
   Use use(int gpu, int lease) {
     return new Use(
         get(gpu, TurnPage.leaseWord(lease, TurnPage.USED)),
-        get(gpu, TurnPage.leaseWord(lease, TurnPage.WAITED)));
+        get(gpu, TurnPage.leaseWord(lease, TurnPage.WAITED)),
+        get(gpu, TurnPage.leaseWord(lease, TurnPage.THROTTLED)));
+  }
+
+  /**
+   * GPU time that a lease has had beyond what its share allows by now: how far its virtual time is
+   * ahead of the GPU's, or what a hard lease's time until its next turn is worth.
+   */
+  long debtNanos(int gpu, int lease, long nowNanos) {
+    Entry entry = entries[gpu][lease];
+    long ahead =
+        get(gpu, TurnPage.leaseWord(lease, TurnPage.VIRTUAL_TIME)) - get(gpu, TurnPage.VIRTUAL_NOW);
+    long notBefore = get(gpu, TurnPage.leaseWord(lease, TurnPage.NOT_BEFORE));
+    long barred = entry.hard ? notBefore - nowNanos : 0;
+    return Share.partOf(Math.max(0, Math.max(ahead, barred)), entry.weight);
   }
 
   @Override

@@ -57,12 +57,7 @@ public record Division(List<Partition> partitions, List<Allocation> allocations)
 
   /** With this allocation; empty if it does not fit. */
   public Optional<Division> take(Allocation allocation, Share whole) {
-    Share limit =
-        allocation
-            .partition()
-            .map(name -> partition(name).map(Partition::limit).orElse(Share.NONE))
-            .orElseGet(() -> rest(whole));
-    if (!limit.less(granted(allocation.partition())).covers(allocation.share())) {
+    if (!free(allocation.partition(), whole).covers(allocation.share())) {
       return Optional.empty();
     }
     List<Allocation> more = new ArrayList<>(allocations);
@@ -70,14 +65,48 @@ public record Division(List<Partition> partitions, List<Allocation> allocations)
     return Optional.of(new Division(partitions, more));
   }
 
+  /** What of a partition, or of the rest, can still be granted. */
+  public Share free(Optional<String> partition, Share whole) {
+    Share limit =
+        partition
+            .map(name -> partition(name).map(Partition::limit).orElse(Share.NONE))
+            .orElseGet(() -> rest(whole));
+    return limit.less(granted(partition));
+  }
+
+  /**
+   * With another part of the compute for what has some already; empty if there is no room for more.
+   * Partitions that waited for less shrink.
+   */
+  public Optional<Division> change(
+      LeaseId lease, Optional<String> partition, int computeBasisPoints, Share whole) {
+    List<Allocation> changed = new ArrayList<>(allocations);
+    for (int i = 0; i < changed.size(); i++) {
+      Allocation before = changed.get(i);
+      if (before.lease().equals(lease) && before.partition().equals(partition)) {
+        int more = computeBasisPoints - before.share().computeBasisPoints();
+        if (more > 0 && free(partition, whole).computeBasisPoints() < more) {
+          return Optional.empty();
+        }
+        Share share = new Share(before.share().memoryBytes(), computeBasisPoints);
+        changed.set(i, new Allocation(lease, partition, share));
+      }
+    }
+    return Optional.of(new Division(partitions, changed).settled());
+  }
+
   /** Without what this lease has; partitions that waited for it shrink or go. */
   public Division release(LeaseId lease) {
-    Division without =
-        new Division(
-            partitions, allocations.stream().filter(a -> !a.lease().equals(lease)).toList());
+    return new Division(
+            partitions, allocations.stream().filter(a -> !a.lease().equals(lease)).toList())
+        .settled();
+  }
+
+  /** With partitions that wait for their leases as small as these allow. */
+  private Division settled() {
     List<Partition> settled = new ArrayList<>();
     for (Partition partition : partitions) {
-      Share granted = without.granted(Optional.of(partition.name()));
+      Share granted = granted(Optional.of(partition.name()));
       if (partition.leaving()) {
         if (!granted.equals(Share.NONE)) {
           settled.add(partition.withSize(granted, Optional.empty(), true));
@@ -88,7 +117,7 @@ public record Division(List<Partition> partitions, List<Allocation> allocations)
         settled.add(partition);
       }
     }
-    return new Division(settled, without.allocations);
+    return new Division(settled, allocations);
   }
 
   public Division create(Partition partition, Gpu gpu) throws RefusedException {

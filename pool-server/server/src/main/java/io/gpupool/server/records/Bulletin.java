@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.gpupool.server.records;
 
+import io.gpupool.control.v1.GrantUse;
 import io.gpupool.control.v1.LeaseInfo;
 import io.gpupool.control.v1.ServerInfo;
 import io.gpupool.control.v1.SessionInfo;
@@ -29,10 +30,16 @@ public record Bulletin(
     return new Bulletin(
         0,
         server.toBuilder().clearUpMillis().clearIdleMillis().build(),
-        leases.stream()
-            .map(lease -> lease.toBuilder().clearAgeMillis().clearIdleMillis().build())
-            .toList(),
-        sessions.stream().map(session -> session.toBuilder().clearAgeMillis().build()).toList());
+        leases.stream().map(Bulletin::withoutAges).toList(),
+        sessions.stream()
+            .map(session -> session.toBuilder().clearAgeMillis().clearGrantedGpuNanos().build())
+            .toList());
+  }
+
+  private static LeaseInfo withoutAges(LeaseInfo lease) {
+    LeaseInfo.Builder steady = lease.toBuilder().clearAgeMillis().clearIdleMillis();
+    steady.getGrantsBuilderList().forEach(GrantUse.Builder::clearGrantedGpuNanos);
+    return steady.build();
   }
 
   /** The same as it is at a later time, as far as is known. */
@@ -41,15 +48,29 @@ public record Bulletin(
     return new Bulletin(
         nowMillis,
         server,
-        leases.stream()
-            .map(lease ->
-                lease.getIdleMillis() == 0
-                    ? lease
-                    : lease.toBuilder().setIdleMillis(lease.getIdleMillis() + passed).build())
-            .toList(),
-        sessions.stream()
-            .map(session ->
-                session.toBuilder().setAgeMillis(session.getAgeMillis() + passed).build())
-            .toList());
+        leases.stream().map(lease -> later(lease, passed)).toList(),
+        sessions.stream().map(session -> later(session, passed)).toList());
+  }
+
+  /** What is granted grows by its share of the time. */
+  private static LeaseInfo later(LeaseInfo lease, long passedMillis) {
+    LeaseInfo.Builder later = lease.toBuilder();
+    if (lease.getIdleMillis() > 0) {
+      later.setIdleMillis(lease.getIdleMillis() + passedMillis);
+    }
+    for (GrantUse.Builder use : later.getGrantsBuilderList()) {
+      double nanos = use.getGrant().getComputePercent() / 100 * passedMillis * 1_000_000;
+      use.setGrantedGpuNanos(use.getGrantedGpuNanos() + (long) nanos);
+    }
+    return later.build();
+  }
+
+  /** What is granted grows as the session does. */
+  private static SessionInfo later(SessionInfo session, long passedMillis) {
+    double growth = 1 + (double) passedMillis / Math.max(1, session.getAgeMillis());
+    return session.toBuilder()
+        .setAgeMillis(session.getAgeMillis() + passedMillis)
+        .setGrantedGpuNanos((long) (session.getGrantedGpuNanos() * growth))
+        .build();
   }
 }

@@ -2,6 +2,7 @@
 package io.gpupool.server.records;
 
 import io.gpupool.server.gpu.GpuKey;
+import io.gpupool.server.gpu.LeaseClass;
 import io.gpupool.server.gpu.Share;
 import io.gpupool.server.identity.HolderName;
 import io.gpupool.server.identity.LeasePod;
@@ -19,6 +20,7 @@ import java.util.function.Predicate;
  * @param token with which it was asked for
  * @param grantedAtMillis since 1970
  * @param limits when it ends by itself
+ * @param leaseClass what its programs do with a GPU's time
  * @param pod whose it is, if one's
  * @param parts of one that has ended: those whose servers have not given them back
  * @param ending why it has ended, and only its workers may still be alive; empty: it has not
@@ -32,6 +34,7 @@ public record GrantRecord(
     List<PartRecord> parts,
     long grantedAtMillis,
     LeaseLimits limits,
+    LeaseClass leaseClass,
     Optional<String> ending) {
   public GrantRecord {
     parts = List.copyOf(parts);
@@ -47,17 +50,35 @@ public record GrantRecord(
 
   /** Ended for a reason, unless it was before for another. */
   public GrantRecord nowEnding(String reason) {
-    return with(parts, ending.or(() -> Optional.of(reason)));
+    return with(parts, leaseClass, ending.or(() -> Optional.of(reason)));
+  }
+
+  /** With other shares of the same GPUs, or of another class. */
+  public GrantRecord with(List<PartRecord> otherParts, LeaseClass otherClass) {
+    return with(otherParts, otherClass, ending);
   }
 
   /** Without the parts that are on some servers. */
   public GrantRecord without(Predicate<String> servers) {
-    return with(parts.stream().filter(part -> !servers.test(part.gpu().server())).toList(), ending);
+    return with(
+        parts.stream().filter(part -> !servers.test(part.gpu().server())).toList(),
+        leaseClass,
+        ending);
   }
 
-  private GrantRecord with(List<PartRecord> otherParts, Optional<String> otherEnding) {
+  private GrantRecord with(
+      List<PartRecord> otherParts, LeaseClass otherClass, Optional<String> otherEnding) {
     return new GrantRecord(
-        secretHash, holder, tenant, token, pod, otherParts, grantedAtMillis, limits, otherEnding);
+        secretHash,
+        holder,
+        tenant,
+        token,
+        pod,
+        otherParts,
+        grantedAtMillis,
+        limits,
+        otherClass,
+        otherEnding);
   }
 
   public boolean isOn(String server) {

@@ -2,6 +2,7 @@
 package io.gpupool.server.records;
 
 import io.gpupool.control.v1.LeaseRequest;
+import io.gpupool.server.gpu.LeaseClass;
 import io.gpupool.server.gpu.Share;
 import io.gpupool.server.identity.Actor;
 import io.gpupool.server.identity.HolderName;
@@ -21,6 +22,7 @@ public final class LeaseTerms {
   private static final int MAX_SELECTORS = 16;
   private static final int MAX_SELECTOR_LENGTH = 128;
   private static final int MAX_TENANT_LENGTH = 64;
+  private static final int MAX_CLASS_LENGTH = 64;
   private static final int MAX_PRIORITY = 1000;
   private static final long MAX_WAIT_MILLIS = 30L * 24 * 3600 * 1000;
   private static final double MIN_FRACTION = 0.01;
@@ -75,6 +77,7 @@ public final class LeaseTerms {
         actor,
         tenant(request, actor),
         limits(request),
+        leaseClass(request),
         pod(request));
   }
 
@@ -82,6 +85,20 @@ public final class LeaseTerms {
     try {
       return new LeaseLimits(
           request.getIdleTimeoutMillis(), request.getTimeLimitMillis(), request.getGraceMillis());
+    } catch (IllegalArgumentException e) {
+      throw new InvalidRequestException(e.getMessage());
+    }
+  }
+
+  private static LeaseClass leaseClass(LeaseRequest request) throws InvalidRequestException {
+    String text = request.getClass_();
+    require(
+        text.length() <= MAX_CLASS_LENGTH && HolderName.plain(text).equals(text),
+        "the class has over "
+            + MAX_CLASS_LENGTH
+            + " characters, or some that cannot be printed; give batch or latency");
+    try {
+      return LeaseClass.of(text);
     } catch (IllegalArgumentException e) {
       throw new InvalidRequestException(e.getMessage());
     }

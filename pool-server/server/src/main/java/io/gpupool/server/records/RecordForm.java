@@ -25,6 +25,7 @@ import io.gpupool.control.v1.ServerInfo;
 import io.gpupool.server.gpu.Gpu;
 import io.gpupool.server.gpu.GpuFacts;
 import io.gpupool.server.gpu.GpuKey;
+import io.gpupool.server.gpu.LeaseClass;
 import io.gpupool.server.gpu.Share;
 import io.gpupool.server.identity.Actor;
 import io.gpupool.server.identity.HolderName;
@@ -107,6 +108,7 @@ public final class RecordForm {
             .setIdleTimeoutMillis(grant.limits().idleMillis())
             .setTimeLimitMillis(grant.limits().timeMillis())
             .setGraceMillis(grant.limits().graceMillis())
+            .setClass_(grant.leaseClass() == LeaseClass.BATCH ? "" : grant.leaseClass().text())
             .setEnding(grant.isEnding())
             .setEndReason(grant.ending().orElse(""));
     grant.pod().ifPresent(pod -> record.setPod(pod(pod)));
@@ -142,6 +144,7 @@ public final class RecordForm {
         record.getGrantedAtMillis(),
         new LeaseLimits(
             record.getIdleTimeoutMillis(), record.getTimeLimitMillis(), record.getGraceMillis()),
+        LeaseClass.of(record.getClass_()),
         record.getEnding() ? Optional.of(record.getEndReason()) : Optional.empty());
   }
 
@@ -273,7 +276,8 @@ public final class RecordForm {
             .setBackend(entry.backend())
             .setSinceMillis(entry.sinceMillis())
             .setCallStreamPort(entry.callStreamPort())
-            .setTls(entry.tls());
+            .setTls(entry.tls())
+            .setMps(entry.mps());
     for (Gpu gpu : entry.gpus()) {
       record.addGpus(
           GpuRecord.newBuilder()
@@ -289,7 +293,8 @@ public final class RecordForm {
               .setMultiprocessors(gpu.facts().multiprocessors())
               .setClockKilohertz(gpu.facts().clockKilohertz())
               .setMemoryClockKilohertz(gpu.facts().memoryClockKilohertz())
-              .setMemoryBusBits(gpu.facts().memoryBusBits()));
+              .setMemoryBusBits(gpu.facts().memoryBusBits())
+              .setContextBytes(gpu.facts().contextBytes()));
     }
     return record.build();
   }
@@ -319,11 +324,13 @@ public final class RecordForm {
                         gpu.getMultiprocessors(),
                         gpu.getClockKilohertz(),
                         gpu.getMemoryClockKilohertz(),
-                        gpu.getMemoryBusBits())))
+                        gpu.getMemoryBusBits(),
+                        gpu.getContextBytes())))
             .toList(),
         record.getSinceMillis(),
         record.getCallStreamPort(),
-        record.getTls());
+        record.getTls(),
+        record.getMps());
   }
 
   static RequestRecord waiting(WaitingRequest waiting) {

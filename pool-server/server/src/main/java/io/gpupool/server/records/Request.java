@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.gpupool.server.records;
 
+import io.gpupool.server.gpu.LeaseClass;
 import io.gpupool.server.identity.Actor;
 import io.gpupool.server.identity.HolderName;
 import io.gpupool.server.identity.LeasePod;
@@ -18,6 +19,7 @@ import java.util.Optional;
  * @param actor who asked
  * @param tenant under whose name; empty: nobody's
  * @param limits when the lease ends by itself
+ * @param leaseClass what its programs do with a GPU's time
  * @param pod whose lease it will be
  */
 public record Request(
@@ -28,6 +30,7 @@ public record Request(
     Actor actor,
     String tenant,
     LeaseLimits limits,
+    LeaseClass leaseClass,
     Optional<LeasePod> pod) {
   public Request(
       Ask ask,
@@ -37,7 +40,16 @@ public record Request(
       Actor actor,
       String tenant,
       LeaseLimits limits) {
-    this(ask, priority, waitMillis, holder, actor, tenant, limits, Optional.empty());
+    this(
+        ask,
+        priority,
+        waitMillis,
+        holder,
+        actor,
+        tenant,
+        limits,
+        LeaseClass.BATCH,
+        Optional.empty());
   }
 
   public Request(

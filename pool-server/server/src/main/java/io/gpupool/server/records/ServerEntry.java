@@ -12,6 +12,8 @@ import java.util.List;
  * @param sinceMillis when it came, since 1970
  * @param callStreamPort at the host of {@code address}
  * @param tls whether its ports speak TLS
+ * @param mps whether its GPUs are shared through MPS, so that what a program has of one stays as it
+ *     was when the program started
  */
 public record ServerEntry(
     String name,
@@ -21,7 +23,8 @@ public record ServerEntry(
     List<Gpu> gpus,
     long sinceMillis,
     int callStreamPort,
-    boolean tls) {
+    boolean tls,
+    boolean mps) {
   public ServerEntry {
     gpus = List.copyOf(gpus);
   }

@@ -284,7 +284,7 @@ public final class AdminService extends PoolAdminGrpc.PoolAdminImplBase {
     try {
       answer = call.run();
     } catch (RefusedException e) {
-      reply.onError(status(e.why()).withDescription(e.getMessage()).asRuntimeException());
+      reply.onError(CallStatus.of(e).asRuntimeException());
       return;
     } catch (StateException e) {
       reply.onError(Status.RESOURCE_EXHAUSTED.withDescription(e.getMessage()).asRuntimeException());
@@ -292,16 +292,5 @@ public final class AdminService extends PoolAdminGrpc.PoolAdminImplBase {
     }
     reply.onNext(answer);
     reply.onCompleted();
-  }
-
-  private static Status status(RefusedException.Why why) {
-    return switch (why) {
-      case INVALID -> Status.INVALID_ARGUMENT;
-      case NOT_FOUND -> Status.NOT_FOUND;
-      case EXISTS -> Status.ALREADY_EXISTS;
-      case IN_USE -> Status.FAILED_PRECONDITION;
-      case CHANGED -> Status.ABORTED;
-      case DENIED -> Status.PERMISSION_DENIED;
-    };
   }
 }

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.gpupool.server.service;
 
+import io.gpupool.server.history.GpuHistory;
+import io.gpupool.server.history.Window;
 import io.gpupool.server.identity.Caller;
 import io.gpupool.server.session.Workers;
 import io.gpupool.server.state.RecordStore;
@@ -51,6 +53,16 @@ public record ControlReader(
         .ready(token)
         .thenApplyAsync(
             ready -> tokens.authenticate(token).map(actor -> view.snapshot(actor, admin)), control);
+  }
+
+  @Override
+  public CompletableFuture<Optional<GpuHistory>> history(
+      Optional<String> token, String gpu, Window window) {
+    return tokens
+        .ready(token)
+        .thenApplyAsync(
+            ready -> tokens.authenticate(token).flatMap(actor -> view.history(actor, gpu, window)),
+            control);
   }
 
   @Override

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.gpupool.server.service;
 
+import io.gpupool.server.history.GpuHistory;
+import io.gpupool.server.history.Window;
 import io.gpupool.server.identity.Caller;
 import java.util.Optional;
 import java.util.concurrent.CompletableFuture;
@@ -20,6 +22,13 @@ public interface PoolReader {
 
   /** All that who shows this token may see; empty if nobody is known by it. */
   CompletableFuture<Optional<PoolSnapshot>> read(Optional<String> token);
+
+  /**
+   * What a GPU of this server was used for, as who shows this token may see it; empty if the GPU is
+   * another server's, or nobody is known by the token.
+   */
+  CompletableFuture<Optional<GpuHistory>> history(
+      Optional<String> token, String gpu, Window window);
 
   /** Why no program can be served now, in a sentence; empty if one can. */
   CompletableFuture<Optional<String>> trouble();

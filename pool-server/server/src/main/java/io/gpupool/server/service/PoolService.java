@@ -12,6 +12,7 @@ import io.gpupool.control.v1.EndSessionRequest;
 import io.gpupool.control.v1.Held;
 import io.gpupool.control.v1.HoldRequest;
 import io.gpupool.control.v1.LeaseEvent;
+import io.gpupool.control.v1.LeaseInfo;
 import io.gpupool.control.v1.LeaseRequest;
 import io.gpupool.control.v1.ListGpusReply;
 import io.gpupool.control.v1.ListLeasesReply;
@@ -26,6 +27,7 @@ import io.gpupool.control.v1.Queued;
 import io.gpupool.control.v1.Refused;
 import io.gpupool.control.v1.ReleaseLeaseReply;
 import io.gpupool.control.v1.ReleaseLeaseRequest;
+import io.gpupool.control.v1.UpdateLeaseRequest;
 import io.gpupool.control.v1.VersionReply;
 import io.gpupool.control.v1.VersionRequest;
 import io.gpupool.server.identity.Actor;
@@ -34,10 +36,13 @@ import io.gpupool.server.identity.LeaseSecret;
 import io.gpupool.server.identity.Role;
 import io.gpupool.server.lease.Lease;
 import io.gpupool.server.lease.LeaseQueue;
+import io.gpupool.server.lease.LeaseUpdates;
 import io.gpupool.server.lease.Leases;
+import io.gpupool.server.records.LeaseChange;
 import io.gpupool.server.records.LeaseTerms;
 import io.gpupool.server.records.Request;
 import io.gpupool.server.refusal.InvalidRequestException;
+import io.gpupool.server.refusal.RefusedException;
 import io.gpupool.server.session.Bulletins;
 import io.gpupool.server.session.Session;
 import io.gpupool.server.session.Sessions;
@@ -71,6 +76,7 @@ public final class PoolService extends PoolGrpc.PoolImplBase {
 
   private final LeaseQueue queue;
   private final Leases leases;
+  private final LeaseUpdates updates;
   private final Sessions sessions;
   private final Bulletins bulletins;
   private final PoolView view;
@@ -81,6 +87,7 @@ public final class PoolService extends PoolGrpc.PoolImplBase {
   public PoolService(
       LeaseQueue queue,
       Leases leases,
+      LeaseUpdates updates,
       Sessions sessions,
       Bulletins bulletins,
       PoolView view,
@@ -89,6 +96,7 @@ public final class PoolService extends PoolGrpc.PoolImplBase {
       boolean clearCallStreams) {
     this.queue = queue;
     this.leases = leases;
+    this.updates = updates;
     this.sessions = sessions;
     this.bulletins = bulletins;
     this.view = view;
@@ -217,6 +225,43 @@ public final class PoolService extends PoolGrpc.PoolImplBase {
     answer(reply, ReleaseLeaseReply.getDefaultInstance());
   }
 
+  @Override
+  public void updateLease(UpdateLeaseRequest request, StreamObserver<LeaseInfo> reply) {
+    Actor actor = Access.actor();
+    LeaseInfo changed;
+    try {
+      LeaseChange change = LeaseChange.of(request);
+      if (waits(request.getLeaseId(), actor)) {
+        throw new RefusedException(
+            RefusedException.Why.IN_USE,
+            "request "
+                + HolderName.plain(request.getLeaseId())
+                + " waits and has no lease yet; change the lease once it is granted, or release the"
+                + " request and ask for another");
+      }
+      changed = view.lease(updates.update(request.getLeaseId(), change, actor));
+    } catch (InvalidRequestException e) {
+      reply.onError(Status.INVALID_ARGUMENT.withDescription(e.getMessage()).asRuntimeException());
+      return;
+    } catch (RefusedException e) {
+      reply.onError(CallStatus.of(e).asRuntimeException());
+      return;
+    } catch (StateException e) {
+      reply.onError(Status.RESOURCE_EXHAUSTED.withDescription(e.getMessage()).asRuntimeException());
+      return;
+    }
+    answer(reply, changed);
+  }
+
+  /** Whether this is a request of the caller's that waits. */
+  private boolean waits(String id, Actor actor) {
+    return queue.find(id).filter(e -> actor.mayUse(e.request.tenant())).isPresent()
+        || queue
+            .findElsewhere(id)
+            .filter(e -> actor.mayUse(e.waiting().request().tenant()))
+            .isPresent();
+  }
+
   private static String because(String reason) {
     return reason.isBlank() ? "" : ": " + HolderName.plain(reason);
   }
@@ -243,7 +288,7 @@ public final class PoolService extends PoolGrpc.PoolImplBase {
       reply.onError(unknownLease(request.getLeaseId(), actor));
       return;
     }
-    List<String> servers = lease.get().extent.servers();
+    List<String> servers = lease.get().extent().servers();
     String wanted =
         !request.getServer().isEmpty()
             ? request.getServer()

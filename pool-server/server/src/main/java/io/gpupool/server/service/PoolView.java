@@ -22,13 +22,18 @@ import io.gpupool.server.gpu.Share;
 import io.gpupool.server.health.Faults;
 import io.gpupool.server.health.GpuHealth;
 import io.gpupool.server.health.Reading;
+import io.gpupool.server.history.GpuHistory;
+import io.gpupool.server.history.UseHistory;
+import io.gpupool.server.history.Window;
 import io.gpupool.server.identity.Actor;
 import io.gpupool.server.identity.HolderName;
 import io.gpupool.server.lease.Drains;
 import io.gpupool.server.lease.Idleness;
 import io.gpupool.server.lease.Lease;
 import io.gpupool.server.lease.LeaseQueue;
+import io.gpupool.server.lease.LeaseTime;
 import io.gpupool.server.lease.Leases;
+import io.gpupool.server.lease.TimeTable;
 import io.gpupool.server.placement.Ask;
 import io.gpupool.server.placement.Placement.Part;
 import io.gpupool.server.records.Ailment;
@@ -76,6 +81,7 @@ public final class PoolView {
   private final Bulletins bulletins;
   private final RecordStore records;
   private final Timers timers;
+  private final UseHistory history;
   private final long startedAtNanos;
 
   public PoolView(
@@ -94,7 +100,8 @@ public final class PoolView {
       GpuHealth health,
       Bulletins bulletins,
       RecordStore records,
-      Timers timers) {
+      Timers timers,
+      UseHistory history) {
     this.server = server;
     this.address = address;
     this.version = version;
@@ -111,6 +118,7 @@ public final class PoolView {
     this.bulletins = bulletins;
     this.records = records;
     this.timers = timers;
+    this.history = history;
     startedAtNanos = timers.nowNanos();
   }
 
@@ -124,12 +132,12 @@ public final class PoolView {
 
   /** The servers that have a lease's GPUs, in its order. */
   List<LeaseServer> serversOf(Lease lease) {
-    return lease.extent.servers().stream()
+    return lease.extent().servers().stream()
         .map(name ->
             LeaseServer.newBuilder()
                 .setName(name)
                 .setAddress(addressOf(name).orElse(""))
-                .setGpus(lease.extent.gpusOf(name))
+                .setGpus(lease.extent().gpusOf(name))
                 .build())
         .toList();
   }
@@ -151,7 +159,7 @@ public final class PoolView {
         io.gpupool.control.v1.Lease.newBuilder()
             .setId(lease.id.text())
             .setSecret(granted.secret().reveal());
-    lease.parts.forEach(part -> message.addGrants(grant(part)));
+    lease.parts().forEach(part -> message.addGrants(grant(part)));
     return message.build();
   }
 
@@ -171,10 +179,15 @@ public final class PoolView {
         leases.tally().waits());
   }
 
+  /** What one of this server's GPUs was used for; empty if it is not this server's. */
+  Optional<GpuHistory> history(Actor actor, String gpu, Window window) {
+    return history.of(gpu, window, actor::maySee);
+  }
+
   /** What has happened so far, with what goes on. */
   private Tally tally() {
     Tally tally = leases.tally().copy();
-    leases.all().forEach(lease -> Leases.tally(tally, lease));
+    leases.all().forEach(lease -> Leases.tally(tally, lease, timers.nowNanos()));
     sessions.all().forEach(session -> Sessions.tally(tally, session));
     tally.add(Count.WORKERS_STARTED, workers.started(), server);
     tally.add(Count.WORKERS_FAILED, workers.failed(), server);
@@ -282,6 +295,7 @@ public final class PoolView {
             .setClockKilohertz(gpu.facts().clockKilohertz())
             .setMemoryClockKilohertz(gpu.facts().memoryClockKilohertz())
             .setMemoryBusBits(gpu.facts().memoryBusBits())
+            .setContextMemoryBytes(gpu.facts().contextBytes())
             .setHealth(ailment.isPresent() ? "unhealthy" : "healthy")
             .setProblem(ailment.map(Ailment::problem).orElse(""));
     health.sample(gpu).ifPresent(sample -> measure(info, sample));
@@ -293,7 +307,7 @@ public final class PoolView {
   DescribeLeaseReply describe(Lease lease) {
     Map<String, Bulletin> told = bulletins.all();
     DescribeLeaseReply.Builder reply = DescribeLeaseReply.newBuilder().setLease(info(lease, told));
-    for (Part part : lease.parts) {
+    for (Part part : lease.parts()) {
       reply.addGpus(
           capacity.gpus().stream()
               .filter(gpu ->
@@ -353,10 +367,15 @@ public final class PoolView {
     return reply.build();
   }
 
+  /** One lease as lists have it. */
+  LeaseInfo lease(Lease lease) {
+    return info(lease, bulletins.all()).build();
+  }
+
   /** With what the other servers that have GPUs of it tell. */
   private LeaseInfo.Builder info(Lease lease, Map<String, Bulletin> told) {
     LeaseInfo.Builder info = info(lease);
-    for (String other : lease.extent.servers()) {
+    for (String other : lease.extent().servers()) {
       Optional.ofNullable(told.get(other))
           .flatMap(bulletin -> bulletin.lease(lease.id))
           .ifPresent(there -> use(info, lease, other, there));
@@ -377,11 +396,15 @@ public final class PoolView {
             .setIdleMillis(lease.clock.idleMillis(timers.nowNanos()))
             .setIdleTimeoutMillis(lease.clock.limits().idleMillis())
             .setTimeLimitMillis(lease.clock.limits().timeMillis())
-            .setGraceMillis(lease.clock.limits().graceMillis());
+            .setGraceMillis(lease.clock.limits().graceMillis())
+            .setClass_(lease.leaseClass().text());
     lease.pod.ifPresent(pod -> info.setPod(pod.message()));
-    for (int i = 0; i < lease.parts.size(); i++) {
-      GrantUse.Builder use = GrantUse.newBuilder().setGrant(grant(lease.parts.get(i)));
-      lease.extent.ownIndex(i).ifPresent(own -> use(use, lease, own));
+    for (int i = 0; i < lease.parts().size(); i++) {
+      GrantUse.Builder use =
+          GrantUse.newBuilder()
+              .setGrant(grant(lease.parts().get(i)))
+              .setGrantedGpuNanos(grantedElsewhereNanos(lease, lease.parts().get(i)));
+      lease.extent().ownIndex(i).ifPresent(own -> use(use, lease, own));
       info.addGrants(use);
     }
     return info;
@@ -389,24 +412,40 @@ public final class PoolView {
 
   /** Of one of this server's own GPUs. */
   private void use(GrantUse.Builder use, Lease lease, int own) {
+    TimeTable.Use time = lease.time.use(own);
     use.setUsedMemoryBytes(lease.ledger.usedBytes(own))
         .setUsedComputePercent(lease.time.recentPercent(own, timers.nowNanos()))
-        .setUsedGpuNanos(lease.time.use(own).usedNanos())
-        .setThrottledNanos(lease.time.use(own).waitedNanos());
+        .setGrantedGpuNanos(lease.time.grantedNanos(own, timers.nowNanos()))
+        .setUsedGpuNanos(time.usedNanos())
+        .setWaitedNanos(time.waitedNanos())
+        .setThrottledNanos(time.throttledNanos())
+        .setDebtGpuNanos(lease.time.debtNanos(own, timers.nowNanos()));
+  }
+
+  /** What another server does not tell before programs use it; 0: the GPU is this server's. */
+  private long grantedElsewhereNanos(Lease lease, Part part) {
+    ServerEntry other = capacity.members().others().get(part.gpu().server());
+    if (other == null) {
+      return 0;
+    }
+    long upMillis = Math.max(0, timers.wallMillis() - other.sinceMillis());
+    long millis = Math.min(millisSince(lease.grantedAtNanos), upMillis);
+    return part.share().nanosOf(millis * NANOS_PER_MILLI);
   }
 
   /** What another server that has GPUs of a lease tells of their use. */
   private static void use(LeaseInfo.Builder info, Lease lease, String other, LeaseInfo there) {
     info.setSessions(info.getSessions() + there.getSessions());
-    boolean isFirst = lease.isElsewhere() && other.equals(lease.extent.home());
+    boolean isFirst = lease.isElsewhere() && other.equals(lease.extent().home());
     info.setIdleMillis(
         isFirst ? there.getIdleMillis() : Math.min(info.getIdleMillis(), there.getIdleMillis()));
-    if (!lease.isHeldHere() && other.equals(lease.extent.home())) {
+    if (!lease.isHeldHere() && other.equals(lease.extent().home())) {
       info.setState(there.getState());
     }
     for (int i = 0; i < Math.min(info.getGrantsCount(), there.getGrantsCount()); i++) {
       if (info.getGrants(i).getGrant().getServer().equals(other)) {
-        info.setGrants(i, there.getGrants(i).toBuilder().setGrant(info.getGrants(i).getGrant()));
+        GrantUse.Builder here = info.getGrantsBuilder(i);
+        info.setGrants(i, there.getGrants(i).toBuilder().setGrant(here.getGrant()));
       }
     }
   }
@@ -498,11 +537,17 @@ public final class PoolView {
             .setPeerSentBytes(stats.peerSentBytes())
             .setServer(server)
             .setGpuNanos(stats.gpuNanos())
+            .setWaitedNanos(stats.waitedNanos())
             .setThrottledNanos(stats.throttledNanos())
+            .setDriverMemoryBytes(stats.driverMemoryBytes())
             .setLastError(stats.lastError())
             .setAgeMillis(millisSince(session.openedAtNanos));
-    for (int i = 0; i < session.lease.extent.own().size(); i++) {
-      info.addUsedMemoryBytes(session.lease.ledger.usedBytes(i, session.slot()));
+    LeaseTime time = session.lease.time;
+    long now = timers.nowNanos();
+    for (int i = 0; i < session.lease.extent().own().size(); i++) {
+      info.addUsedMemoryBytes(session.lease.ledger.usedBytes(i, session.slot()))
+          .setGrantedGpuNanos(info.getGrantedGpuNanos() + session.grantedNanos(i, now))
+          .setDebtGpuNanos(info.getDebtGpuNanos() + time.debtNanos(i, now));
     }
     return info.build();
   }

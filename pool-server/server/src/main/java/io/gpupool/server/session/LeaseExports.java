@@ -84,7 +84,7 @@ final class LeaseExports {
   /** Returns whether the descriptor is kept. */
   private boolean offer(Session from, TextMessage message, OptionalInt descriptor)
       throws WireException {
-    int gpu = (int) message.requireNumber("gpu", lease.parts.size() - 1L);
+    int gpu = (int) message.requireNumber("gpu", lease.parts().size() - 1L);
     long bytes = message.requireNumber("bytes", Long.MAX_VALUE);
     String handle = message.require("handle");
     if (handle.length() > MAX_HANDLE_DIGITS) {

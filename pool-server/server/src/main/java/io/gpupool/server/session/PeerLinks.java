@@ -58,7 +58,7 @@ final class PeerLinks {
     }
     session.peers.add(link.getAsInt());
     dialer
-        .dial(session.lease.extent.servers().get(link.getAsInt()), hello)
+        .dial(session.lease.extent().servers().get(link.getAsInt()), hello)
         .whenComplete((stream, failure) ->
             control.execute(() -> {
               if (failure == null) {
@@ -99,7 +99,7 @@ final class PeerLinks {
 
   /** Why a session has no connection with this place of its lease, from there or to there. */
   private static Optional<String> whyNot(Session session, int link, boolean fromThere) {
-    Extent extent = session.lease.extent;
+    Extent extent = session.lease.extent();
     int own = extent.place().orElseThrow();
     if (link < 0 || link >= extent.servers().size() || (fromThere ? link <= own : link >= own)) {
       return Optional.of(
@@ -126,7 +126,7 @@ final class PeerLinks {
 
   private static void failed(Session session, int link, Throwable failure) {
     Throwable inner = failure instanceof CompletionException ? failure.getCause() : failure;
-    String server = session.lease.extent.servers().get(link);
+    String server = session.lease.extent().servers().get(link);
     LOG.warn(
         "lease {} session {}: no connection to the program's worker at {}: {}",
         session.lease.id,
@@ -144,7 +144,7 @@ final class PeerLinks {
     return new ClientHello(
         Versions.CALL_STREAM_MIN,
         Versions.CALL_STREAM_MAX,
-        session.lease.extent.place(),
+        session.lease.extent().place(),
         SessionId.ofBytes(id),
         SessionKey.ofBytes(key));
   }

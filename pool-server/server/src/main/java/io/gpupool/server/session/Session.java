@@ -21,6 +21,7 @@ import java.util.Set;
 import java.util.concurrent.Executor;
 import java.util.function.BiConsumer;
 import java.util.stream.Collectors;
+import java.util.stream.IntStream;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 import org.slf4j.event.Level;
@@ -64,6 +65,10 @@ public final class Session implements LeasedSession {
   private final DriverEnvironment environment;
   final Actor actor;
   public final long openedAtNanos;
+
+  /** What the lease had been granted of each of its GPUs when this was opened. */
+  private final List<Long> grantedBefore;
+
   private final WorkerStarts starts;
   private final Timers timers;
   private final Executor control;
@@ -118,7 +123,16 @@ public final class Session implements LeasedSession {
     this.cache = cache;
     this.onGone = onGone;
     openedAtNanos = timers.nowNanos();
+    grantedBefore =
+        IntStream.range(0, lease.extent().own().size())
+            .mapToObj(part -> lease.time.grantedNanos(part, openedAtNanos))
+            .toList();
     connectTimer = timers.after(CONNECT_LIMIT_MILLIS, () -> end("its program never connected"));
+  }
+
+  /** What its lease's share of a GPU's time comes to since it was opened. */
+  public long grantedNanos(int part, long nowNanos) {
+    return Math.max(0, lease.time.grantedNanos(part, nowNanos) - grantedBefore.get(part));
   }
 
   /** Process id of its worker; 0: it has none yet. */
@@ -291,7 +305,7 @@ public final class Session implements LeasedSession {
         .put("visible", taken.seesAssigned ? Optional.of(uuids()) : Optional.empty())
         .put(
             "uuids",
-            lease.extent.own().stream()
+            lease.extent().own().stream()
                 .map(part -> part.gpu().uuid())
                 .collect(Collectors.joining(",")))
         .put("threads", taken.seesAssigned ? Optional.of(smallestPart()) : Optional.empty())
@@ -301,13 +315,13 @@ public final class Session implements LeasedSession {
         .put("environment", environment.text())
         .put("slot", slot)
         .put("inbox", 1)
-        .put("addressSlot", lease.extent.place().orElseThrow())
+        .put("addressSlot", lease.extent().place().orElseThrow())
         .put(
             "numbers",
             lease.time.numbers().stream().map(String::valueOf).collect(Collectors.joining(",")))
         .put(
             "gpus",
-            lease.extent.own().stream()
+            lease.extent().own().stream()
                 .map(part ->
                     part.gpu().ordinal()
                         + ":"
@@ -319,13 +333,13 @@ public final class Session implements LeasedSession {
   }
 
   private String uuids() {
-    return lease.parts.stream().map(part -> part.gpu().uuid()).collect(Collectors.joining(","));
+    return lease.parts().stream().map(part -> part.gpu().uuid()).collect(Collectors.joining(","));
   }
 
   /** MPS has one figure for all GPUs of a process. */
   private String smallestPart() {
     double percent =
-        lease.parts.stream().mapToDouble(part -> part.share().computePercent()).min().orElse(100);
+        lease.parts().stream().mapToDouble(part -> part.share().computePercent()).min().orElse(100);
     return Long.toString(Math.max(1, Math.round(percent)));
   }
 }

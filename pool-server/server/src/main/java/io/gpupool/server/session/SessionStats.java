@@ -11,6 +11,7 @@ import io.gpupool.wire.TextMessage;
  * @param fencedCalls those of the calls that were answered
  * @param peerReceivedBytes from the program's workers at other servers
  * @param memoryRefused allocations beyond the lease's memory
+ * @param driverMemoryBytes of its memory, what the driver takes by itself
  * @param callsPerSecond between this report and the one before
  * @param waiting whether its program waits for the GPU
  */
@@ -24,11 +25,14 @@ public record SessionStats(
     long peerReceivedBytes,
     long peerSentBytes,
     long gpuNanos,
+    long waitedNanos,
     long throttledNanos,
     long memoryRefused,
+    long driverMemoryBytes,
     boolean waiting,
     String lastError) {
-  static final SessionStats NONE = new SessionStats(0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, false, "");
+  static final SessionStats NONE =
+      new SessionStats(0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, false, "");
 
   /** Takes in a {@code stats} message; fields that are missing or unreadable count as 0. */
   SessionStats next(TextMessage message, long nowNanos) {
@@ -45,8 +49,10 @@ public record SessionStats(
         number(message, "peerBytesIn"),
         number(message, "peerBytesOut"),
         number(message, "gpuNanos"),
+        number(message, "waitedNanos"),
         number(message, "throttledNanos"),
         number(message, "refused"),
+        number(message, "driverMemory"),
         number(message, "waits") > 0,
         HolderName.plain(message.get("lastError").orElse("")));
   }

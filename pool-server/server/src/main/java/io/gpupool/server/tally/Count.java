@@ -20,11 +20,23 @@ public enum Count {
       "gpupool_session_peer_sent_bytes", "To programs' GPUs at other servers", "tenant"),
   MEMORY_REFUSED(
       "gpupool_session_memory_refused", "Allocations beyond the memory of a lease", "tenant"),
+  GRANTED_NANOS(
+      "gpupool_lease_granted_seconds",
+      "What the shares of leases come to of a GPU's time",
+      "tenant",
+      "server",
+      "gpu"),
   GPU_NANOS(
       "gpupool_lease_gpu_seconds", "Time in which a GPU was a lease's", "tenant", "server", "gpu"),
+  WAITED_NANOS(
+      "gpupool_lease_waited_seconds",
+      "Time in which a lease had work and waited for its turn",
+      "tenant",
+      "server",
+      "gpu"),
   THROTTLED_NANOS(
       "gpupool_lease_throttled_seconds",
-      "Time in which a lease had work and waited for its turn",
+      "Of that, time in which the GPU was free and only the limit of a hard share kept it away",
       "tenant",
       "server",
       "gpu"),

@@ -95,6 +95,7 @@ public final class Access implements ServerInterceptor {
         Role.USER,
         PoolGrpc.getRequestLeaseMethod(),
         PoolGrpc.getHoldLeaseMethod(),
+        PoolGrpc.getUpdateLeaseMethod(),
         PoolGrpc.getReleaseLeaseMethod(),
         PoolGrpc.getDescribeLeaseMethod(),
         PoolGrpc.getOpenSessionMethod(),

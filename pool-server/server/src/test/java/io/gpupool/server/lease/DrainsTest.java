@@ -157,7 +157,7 @@ class DrainsTest {
     second.drains.start();
     first.drains.drain(Actor.ANYONE, "gpu-2", OptionalLong.of(10_000));
     Lease here = held(first);
-    assertThat(here.parts).extracting(part -> part.gpu().server()).containsExactly(HERE);
+    assertThat(here.parts()).extracting(part -> part.gpu().server()).containsExactly(HERE);
     timers.pass(20_000);
     assertThat(ended).isEmpty();
     assertThat(second.drains.state("gpu-2")).isEqualTo("drained");

@@ -5,8 +5,10 @@ import static org.assertj.core.api.Assertions.assertThat;
 
 import io.gpupool.server.control.ManualTimers;
 import io.gpupool.server.gpu.Gpu;
+import io.gpupool.server.gpu.LeaseClass;
 import io.gpupool.server.gpu.Share;
 import io.gpupool.server.identity.Actor;
+import io.gpupool.server.limits.LeaseLimits;
 import io.gpupool.server.placement.Allocation;
 import io.gpupool.server.placement.Ask;
 import io.gpupool.server.placement.LeaseId;
@@ -15,6 +17,7 @@ import io.gpupool.server.placement.Placement.Outcome;
 import io.gpupool.server.placement.PlacementTest;
 import io.gpupool.server.records.Kinds;
 import io.gpupool.server.records.Quota;
+import io.gpupool.server.records.Request;
 import io.gpupool.server.refusal.RefusedException;
 import io.gpupool.server.state.Change;
 import io.gpupool.server.state.Commit;
@@ -146,6 +149,21 @@ class GrantsTest {
   }
 
   @Test
+  void restore_afterARestart_leasesAreOfTheirClass() throws Exception {
+    LocalStore store = LocalStore.inMemory();
+    Ground before = new Ground(store, new ManualTimers(), List.of(first), "host:7642");
+    LeaseId batch = grant(before, 0.5).lease().id;
+    LeaseId serving = grant(before, 0.25, LeaseClass.LATENCY).lease().id;
+
+    Ground after = new Ground(store, new ManualTimers(), List.of(first), "host:7642");
+    after.leases.restore();
+    assertThat(after.leases.find(batch.text()).orElseThrow().leaseClass())
+        .isEqualTo(LeaseClass.BATCH);
+    assertThat(after.leases.find(serving.text()).orElseThrow().leaseClass())
+        .isEqualTo(LeaseClass.LATENCY);
+  }
+
+  @Test
   void restore_gpuIsGone_itsLeasesAre() throws Exception {
     LocalStore store = LocalStore.inMemory();
     grant(new Ground(store, new ManualTimers(), List.of(first), "host:7642"), 0.5);
@@ -191,9 +209,25 @@ class GrantsTest {
   }
 
   private static Leases.Granted grant(Ground ground, double part) throws Exception {
+    return grant(ground, part, LeaseClass.BATCH);
+  }
+
+  private static Leases.Granted grant(Ground ground, double part, LeaseClass leaseClass)
+      throws Exception {
     Ask ask = new Ask(1, new Ask.Size.Fraction(part), OptionalInt.empty(), Map.of());
     Outcome.Placed placed = (Outcome.Placed) Placement.place(ask, "", ground.capacity.snapshot());
-    return ground.leases.grant(Ground.request(ask, ""), placed.parts());
+    Request request =
+        new Request(
+            ask,
+            0,
+            0,
+            Ground.HOLDER,
+            Actor.ANYONE,
+            "",
+            LeaseLimits.NONE,
+            leaseClass,
+            Optional.empty());
+    return ground.leases.grant(request, placed.parts());
   }
 
   /** A store that can be kept from writing. */

@@ -96,7 +96,9 @@ public final class Ground {
             leases,
             queue,
             own,
-            () -> new ServerEntry(server, server + ":7642", "1", "soft", gpus, 0, 7641, false));
+            () ->
+                new ServerEntry(
+                    server, server + ":7642", "1", "soft", gpus, 0, 7641, false, false));
     membership.ifPresent(m -> queue.share(new Waitlist(records, m, server, own)));
   }
 

@@ -129,7 +129,8 @@ class SeveralServersTest {
   void ask_byALabelOfAnotherServersGpu_isGrantedThere() {
     LeaseRequest.Builder there =
         LeaseRequest.newBuilder().putSelectors("label.zone", "eu/b=1").setGpus(1);
-    assertThat(new Client(ID).ask(a, there).lease().parts.getFirst().gpu().server()).isEqualTo("b");
+    assertThat(new Client(ID).ask(a, there).lease().parts().getFirst().gpu().server())
+        .isEqualTo("b");
     assertThat(
             new Client("f" + ID.substring(1))
                 .ask(a, LeaseRequest.newBuilder().putSelectors("label.zone", "us/*"))
@@ -307,7 +308,7 @@ class SeveralServersTest {
                 .ask(a, LeaseRequest.newBuilder().setGpus(2).setOneServer(true))
                 .refused)
         .contains(Cause.CAUSE_NO_MATCH);
-    assertThat(new Client(ID).ask(a, LeaseRequest.newBuilder().setGpus(2)).lease().parts)
+    assertThat(new Client(ID).ask(a, LeaseRequest.newBuilder().setGpus(2)).lease().parts())
         .extracting(part -> part.gpu().server())
         .containsExactly("a", "b");
   }

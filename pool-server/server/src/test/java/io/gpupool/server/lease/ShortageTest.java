@@ -4,6 +4,7 @@ package io.gpupool.server.lease;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import io.gpupool.control.v1.Cause;
+import io.gpupool.server.gpu.LeaseClass;
 import io.gpupool.server.identity.Actor;
 import io.gpupool.server.identity.HolderName;
 import io.gpupool.server.identity.LeasePod;
@@ -62,6 +63,7 @@ class ShortageTest {
             Actor.ANYONE,
             "",
             LeaseLimits.NONE,
+            LeaseClass.BATCH,
             Optional.of(
                 new LeasePod("uid-" + pod, namespace, pod, List.of("main"), Optional.empty())));
     var unused = ground.queue.ask(request, asker);

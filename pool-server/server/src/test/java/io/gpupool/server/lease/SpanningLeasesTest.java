@@ -2,21 +2,25 @@
 package io.gpupool.server.lease;
 
 import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import io.gpupool.control.v1.LeaseInfo;
 import io.gpupool.control.v1.ServerInfo;
 import io.gpupool.server.control.ManualTimers;
 import io.gpupool.server.gpu.Gpu;
+import io.gpupool.server.gpu.LeaseClass;
 import io.gpupool.server.gpu.Share;
 import io.gpupool.server.identity.Actor;
 import io.gpupool.server.limits.LeaseLimits;
 import io.gpupool.server.placement.Ask;
+import io.gpupool.server.placement.LeaseId;
 import io.gpupool.server.placement.Placement;
 import io.gpupool.server.placement.Placement.Outcome;
 import io.gpupool.server.placement.PlacementTest;
 import io.gpupool.server.records.Bulletin;
 import io.gpupool.server.records.GrantRecord;
 import io.gpupool.server.records.Kinds;
+import io.gpupool.server.records.LeaseChange;
 import io.gpupool.server.records.Quota;
 import io.gpupool.server.records.Request;
 import io.gpupool.server.records.Use;
@@ -26,6 +30,7 @@ import io.gpupool.server.state.StateException;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
+import java.util.Optional;
 import java.util.OptionalInt;
 import java.util.OptionalLong;
 import java.util.Random;
@@ -89,14 +94,14 @@ class SpanningLeasesTest {
     a.leases.hold(atA, hold);
     timers.pass(100);
     Lease atB = at(b, atA);
-    assertThat(atB.extent.servers()).containsExactly("a", "b");
-    assertThat(atA.extent.own())
+    assertThat(atB.extent().servers()).containsExactly("a", "b");
+    assertThat(atA.extent().own())
         .extracting(part -> part.gpu().label())
         .containsExactly("GPU 0 of a", "GPU 1 of a");
-    assertThat(atB.extent.own())
+    assertThat(atB.extent().own())
         .extracting(part -> part.gpu().label())
         .containsExactly("GPU 0 of b", "GPU 1 of b");
-    assertThat(List.of(atA.extent.isHome(), atB.extent.isHome())).containsExactly(true, false);
+    assertThat(List.of(atA.extent().isHome(), atB.extent().isHome())).containsExactly(true, false);
     timers.pass(60 * MINUTE_MILLIS);
     assertThat(List.of(atA.state, atB.state)).containsExactly(Lease.State.HELD, Lease.State.HELD);
 
@@ -121,6 +126,53 @@ class SpanningLeasesTest {
     b.leases.sessionGone(program.lease(), program);
     timers.pass(100);
     requireAllFree();
+  }
+
+  @Test
+  void update_atEitherServer_isAtBothInOne() throws Exception {
+    Lease atA = grant(a, 4, LeaseLimits.NONE);
+    a.leases.hold(atA, new Hold());
+    timers.pass(100);
+    Lease atB = at(b, atA);
+    LeaseUpdates updates = new LeaseUpdates(b.leases, b.records, b.audit, b.capacity, false);
+    updates.update(
+        atA.id.text(),
+        new LeaseChange(OptionalInt.of(3000), Optional.of(true), Optional.of(LeaseClass.LATENCY)),
+        Actor.ANYONE);
+    timers.pass(100);
+    for (Lease lease : List.of(atA, atB)) {
+      assertThat(lease.parts()).hasSize(4);
+      assertThat(lease.parts())
+          .allMatch(part -> part.share().computeBasisPoints() == 3000 && part.hard());
+      assertThat(lease.extent().own()).hasSize(2).isSubsetOf(lease.parts());
+      assertThat(lease.leaseClass()).isEqualTo(LeaseClass.LATENCY);
+    }
+    for (Ground server : List.of(a, b)) {
+      assertThat(server.capacity.free(gpu(name(server), 1)).computeBasisPoints()).isEqualTo(7000);
+    }
+    long before = atA.time.grantedNanos(1, timers.nowNanos());
+    timers.pass(1000);
+    assertThat(atA.time.grantedNanos(1, timers.nowNanos()) - before).isEqualTo(300_000_000L);
+  }
+
+  @Test
+  void update_oneGpuHasNoRoom_changesNone() throws Exception {
+    Lease atA = grant(a, 4, LeaseLimits.NONE);
+    a.leases.hold(atA, new Hold());
+    LeaseUpdates updates = new LeaseUpdates(a.leases, a.records, a.audit, a.capacity, false);
+    updates.update(atA.id.text(), compute(1000), Actor.ANYONE);
+    Placement.Part last =
+        new Placement.Part(gpu("b", 1), Optional.empty(), new Share(0, 9000), false);
+    LeaseId other = b.take(List.of(last));
+    assertThatThrownBy(() -> updates.update(atA.id.text(), compute(2000), Actor.ANYONE))
+        .hasMessageContaining("of GPU 1 of b: 0 % is free");
+    assertThat(atA.parts()).allMatch(part -> part.share().computeBasisPoints() == 1000);
+    assertThat(a.capacity.free(gpu("a", 0)).computeBasisPoints()).isEqualTo(9000);
+    b.giveBack(other);
+  }
+
+  private static LeaseChange compute(int basisPoints) {
+    return new LeaseChange(OptionalInt.of(basisPoints), Optional.empty(), Optional.empty());
   }
 
   @Test
@@ -155,7 +207,7 @@ class SpanningLeasesTest {
 
   private void requireEndsWith(Ground dying, Ground living) throws Exception {
     Lease there = grant(living, 4, LeaseLimits.NONE);
-    assertThat(there.extent.home()).isEqualTo("a");
+    assertThat(there.extent().home()).isEqualTo("a");
     Hold hold = new Hold();
     living.leases.hold(there, hold);
     timers.pass(100);
@@ -240,7 +292,7 @@ class SpanningLeasesTest {
   void holder_isAtAThirdServerThatDies_hasTenSecondsToComeToOneOfTheLease() throws Exception {
     Ground c = server("c");
     Lease atC = grant(c, 4, LeaseLimits.NONE);
-    assertThat(atC.extent.servers()).containsExactly("a", "b");
+    assertThat(atC.extent().servers()).containsExactly("a", "b");
     c.leases.hold(atC, new Hold());
     timers.pass(100);
     c.die();
@@ -449,7 +501,7 @@ class SpanningLeasesTest {
   private static void requireNothingIsOverGranted(Ground[] servers, List<List<Running>> programs) {
     for (int i = 0; i < servers.length; i++) {
       for (Running program : programs.get(i)) {
-        for (Placement.Part part : program.lease().extent.own()) {
+        for (Placement.Part part : program.lease().extent().own()) {
           assertThat(servers[i].capacity.division(part.gpu()).allocations())
               .as("what a living worker of %s uses", program.lease().id)
               .singleElement()

@@ -6,6 +6,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import io.gpupool.server.gpu.Gpu;
+import io.gpupool.server.gpu.LeaseClass;
 import io.gpupool.server.gpu.Share;
 import io.gpupool.server.placement.Placement.Part;
 import io.gpupool.server.placement.PlacementTest;
@@ -61,14 +62,16 @@ class TimeTableTest {
   @Test
   void enter_leaseAndSession_areWhereWorkersLook() throws IOException {
     put(1, TurnPage.VIRTUAL_NOW, 77);
-    int first = table.enter(1, 2500, false);
-    int second = table.enter(1, 3000, true);
+    int first = table.enter(1, 2500, false, LeaseClass.BATCH);
+    int second = table.enter(1, 3000, true, LeaseClass.LATENCY);
     table.enterSession(1, second, 5);
     table.enterSession(1, second, 2);
     assertThat(List.of(first, second)).containsExactly(0, 1);
     assertThat(word(1, TurnPage.LEASES)).isEqualTo(2);
     assertThat(word(1, TurnPage.leaseWord(1, TurnPage.WEIGHT))).isEqualTo(3000);
     assertThat(word(1, TurnPage.leaseWord(1, TurnPage.HARD))).isEqualTo(1);
+    assertThat(word(1, TurnPage.leaseWord(0, TurnPage.LATENCY))).isZero();
+    assertThat(word(1, TurnPage.leaseWord(1, TurnPage.LATENCY))).isEqualTo(1);
     assertThat(word(1, TurnPage.leaseWord(1, TurnPage.VIRTUAL_TIME))).isEqualTo(77);
     assertThat(word(1, TurnPage.leaseWord(1, TurnPage.SESSIONS))).isEqualTo(6);
     assertThat(word(0, TurnPage.LEASES)).isZero();
@@ -76,7 +79,7 @@ class TimeTableTest {
 
   @Test
   void leave_itsTurn_isNobodysAndTheNumberIsFree() throws IOException {
-    int lease = table.enter(0, 2500, false);
+    int lease = table.enter(0, 2500, false, LeaseClass.BATCH);
     table.enterSession(0, lease, 3);
     put(0, TurnPage.activeUntil(lease, 3), Long.MAX_VALUE);
     put(0, TurnPage.TURN, 0x1234_00 + lease + 1);
@@ -85,14 +88,14 @@ class TimeTableTest {
     table.leave(0, lease);
     assertThat(word(0, TurnPage.activeUntil(lease, 3))).isZero();
     assertThat(word(0, TurnPage.TURN)).isEqualTo(0x1234_00);
-    assertThat(table.enter(0, 100, false)).isEqualTo(lease);
-    assertThat(table.use(0, lease)).isEqualTo(new TimeTable.Use(0, 0));
+    assertThat(table.enter(0, 100, false, LeaseClass.BATCH)).isEqualTo(lease);
+    assertThat(table.use(0, lease)).isEqualTo(TimeTable.Use.NONE);
   }
 
   @Test
   void leave_anothersTurn_staysIts() throws IOException {
-    int lease = table.enter(0, 2500, false);
-    int other = table.enter(0, 2500, false);
+    int lease = table.enter(0, 2500, false, LeaseClass.BATCH);
+    int other = table.enter(0, 2500, false, LeaseClass.BATCH);
     put(0, TurnPage.TURN, 0x1234_00 + other + 1);
     table.leave(0, lease);
     assertThat(word(0, TurnPage.TURN)).isEqualTo(0x1234_00 + other + 1);
@@ -101,17 +104,18 @@ class TimeTableTest {
   @Test
   void enter_moreLeasesThanThereIsRoomFor_isRefused() throws IOException {
     for (int i = 0; i < TurnPage.MAX_LEASES; i++) {
-      table.enter(0, 100, false);
+      table.enter(0, 100, false, LeaseClass.BATCH);
     }
-    assertThatThrownBy(() -> table.enter(0, 100, false)).hasMessageContaining("128 leases");
-    assertThat(table.enter(1, 100, false)).isZero();
+    assertThatThrownBy(() -> table.enter(0, 100, false, LeaseClass.BATCH))
+        .hasMessageContaining("128 leases");
+    assertThat(table.enter(1, 100, false, LeaseClass.BATCH)).isZero();
   }
 
   @Test
   void recentPercent_someSecondsOfUse_isTheirsAlone() throws IOException {
     Gpu gpu = PlacementTest.gpu("host", 1, 1L << 30);
     List<Part> parts = List.of(new Part(gpu, Optional.empty(), new Share(1L << 20, 3000), false));
-    LeaseTime time = new LeaseTime(table, parts, 0);
+    LeaseTime time = new LeaseTime(table, parts, LeaseClass.BATCH, 0);
     int used = TurnPage.leaseWord(time.numbers().getFirst(), TurnPage.USED);
     for (int second = 1; second <= 60; second++) {
       put(1, used, word(1, used) + SECOND / (second < 50 ? 1 : 4));
@@ -123,19 +127,125 @@ class TimeTableTest {
   }
 
   @Test
+  void lease_thatServesRequests_isMarkedOnEachOfItsGpus() throws IOException {
+    List<Part> parts =
+        List.of(
+            new Part(
+                PlacementTest.gpu("host", 0, 1L << 30),
+                Optional.empty(),
+                new Share(1L << 20, 3000),
+                false),
+            new Part(
+                PlacementTest.gpu("host", 1, 1L << 30),
+                Optional.empty(),
+                new Share(1L << 20, 3000),
+                false));
+    LeaseTime serving = new LeaseTime(table, parts, LeaseClass.LATENCY, 0);
+    assertThat(word(0, TurnPage.leaseWord(0, TurnPage.LATENCY))).isEqualTo(1);
+    assertThat(word(1, TurnPage.leaseWord(0, TurnPage.LATENCY))).isEqualTo(1);
+    serving.close();
+    assertThat(new LeaseTime(table, parts, LeaseClass.BATCH, 0).numbers()).containsExactly(0, 0);
+    assertThat(word(0, TurnPage.leaseWord(0, TurnPage.LATENCY))).isZero();
+  }
+
+  @Test
+  void debtNanos_ofALeaseAheadOfTheOthers_isItsShareOfThat() throws IOException {
+    put(0, TurnPage.VIRTUAL_NOW, 5 * SECOND);
+    int lease = table.enter(0, 2500, false, LeaseClass.BATCH);
+    assertThat(table.debtNanos(0, lease, SECOND)).isZero();
+    put(0, TurnPage.leaseWord(lease, TurnPage.VIRTUAL_TIME), 9 * SECOND);
+    assertThat(table.debtNanos(0, lease, SECOND)).isEqualTo(SECOND);
+    put(0, TurnPage.VIRTUAL_NOW, 10 * SECOND);
+    assertThat(table.debtNanos(0, lease, SECOND)).isZero();
+  }
+
+  @Test
+  void debtNanos_ofAHardLease_isWhatItsTimeUntilTheNextTurnIsWorth() throws IOException {
+    int lease = table.enter(0, 2500, true, LeaseClass.BATCH);
+    put(0, TurnPage.leaseWord(lease, TurnPage.NOT_BEFORE), 5 * SECOND);
+    assertThat(table.debtNanos(0, lease, SECOND)).isEqualTo(SECOND);
+    assertThat(table.debtNanos(0, lease, 6 * SECOND)).isZero();
+    int lendable = table.enter(0, 2500, false, LeaseClass.BATCH);
+    put(0, TurnPage.leaseWord(lendable, TurnPage.NOT_BEFORE), 5 * SECOND);
+    assertThat(table.debtNanos(0, lendable, SECOND)).isZero();
+  }
+
+  @Test
+  void debtNanos_ofAPageThatAWorkerHasWrittenOver_isNeverLessThanNone() throws IOException {
+    int lease = table.enter(0, 2500, true, LeaseClass.BATCH);
+    for (long word : new long[] {-1, Long.MIN_VALUE, Long.MAX_VALUE}) {
+      put(0, TurnPage.leaseWord(lease, TurnPage.VIRTUAL_TIME), word);
+      put(0, TurnPage.leaseWord(lease, TurnPage.NOT_BEFORE), word);
+      assertThat(table.debtNanos(0, lease, SECOND)).isNotNegative();
+    }
+  }
+
+  @Test
+  void grantedNanos_ofALease_areItsShareOfTheTimeThatPasses() throws IOException {
+    Gpu gpu = PlacementTest.gpu("host", 1, 1L << 30);
+    List<Part> parts = List.of(new Part(gpu, Optional.empty(), new Share(1L << 20, 3000), false));
+    try (LeaseTime time = new LeaseTime(table, parts, LeaseClass.BATCH, 10 * SECOND)) {
+      assertThat(time.grantedNanos(0, 20 * SECOND)).isEqualTo(3 * SECOND);
+      long years = 100_000_000L * SECOND;
+      assertThat(time.grantedNanos(0, 10 * SECOND + years)).isEqualTo(years / 10 * 3);
+    }
+  }
+
+  @Test
+  void change_ofALease_isWhereWorkersLookAndIsRestored() throws IOException {
+    int lease = table.enter(0, 5000, false, LeaseClass.BATCH);
+    table.enterSession(0, lease, 4);
+    table.change(0, lease, 2000, true, LeaseClass.LATENCY, SECOND);
+    put(0, TurnPage.leaseWord(lease, TurnPage.LATENCY), 0);
+    table.restore(0, lease);
+    assertThat(word(0, TurnPage.leaseWord(lease, TurnPage.WEIGHT))).isEqualTo(2000);
+    assertThat(word(0, TurnPage.leaseWord(lease, TurnPage.HARD))).isEqualTo(1);
+    assertThat(word(0, TurnPage.leaseWord(lease, TurnPage.LATENCY))).isEqualTo(1);
+    assertThat(word(0, TurnPage.leaseWord(lease, TurnPage.SESSIONS))).isEqualTo(5);
+    table.change(0, lease, 8000, false, LeaseClass.BATCH, SECOND);
+    assertThat(word(0, TurnPage.leaseWord(lease, TurnPage.WEIGHT))).isEqualTo(8000);
+    assertThat(word(0, TurnPage.leaseWord(lease, TurnPage.HARD))).isZero();
+    assertThat(word(0, TurnPage.leaseWord(lease, TurnPage.LATENCY))).isZero();
+  }
+
+  @Test
+  void change_ofALeaseThatIsAhead_owesTheSameTime() throws IOException {
+    put(0, TurnPage.VIRTUAL_NOW, 5 * SECOND);
+    int lease = table.enter(0, 100, true, LeaseClass.BATCH);
+    put(0, TurnPage.leaseWord(lease, TurnPage.VIRTUAL_TIME), 9 * SECOND);
+    put(0, TurnPage.leaseWord(lease, TurnPage.NOT_BEFORE), 6 * SECOND);
+    table.change(0, lease, 8000, true, LeaseClass.BATCH, 2 * SECOND);
+    assertThat(word(0, TurnPage.leaseWord(lease, TurnPage.VIRTUAL_TIME)))
+        .isEqualTo(5 * SECOND + SECOND / 20);
+    assertThat(word(0, TurnPage.leaseWord(lease, TurnPage.NOT_BEFORE)))
+        .isEqualTo(2 * SECOND + SECOND / 20);
+    assertThat(table.debtNanos(0, lease, 2 * SECOND)).isEqualTo(SECOND / 25);
+  }
+
+  @Test
+  void change_ofALeaseThatIsBehind_leavesItThere() throws IOException {
+    put(0, TurnPage.VIRTUAL_NOW, 5 * SECOND);
+    int lease = table.enter(0, 5000, false, LeaseClass.BATCH);
+    put(0, TurnPage.leaseWord(lease, TurnPage.VIRTUAL_TIME), SECOND);
+    table.change(0, lease, 1000, false, LeaseClass.BATCH, 2 * SECOND);
+    assertThat(word(0, TurnPage.leaseWord(lease, TurnPage.VIRTUAL_TIME))).isEqualTo(SECOND);
+  }
+
+  @Test
   void page_thatAWorkerWritesOver_hidesNoFreeNumberAndIsRestored() throws IOException {
-    int lease = table.enter(0, 2500, true);
+    int lease = table.enter(0, 2500, true, LeaseClass.BATCH);
     table.enterSession(0, lease, 1);
     for (int at = 0; at < TurnPage.BYTES; at += Long.BYTES) {
       put(0, at, -1);
     }
 
-    assertThat(table.enter(0, 3000, false)).isEqualTo(lease + 1);
+    assertThat(table.enter(0, 3000, false, LeaseClass.BATCH)).isEqualTo(lease + 1);
     table.restore(0, lease);
 
     assertThat(word(0, TurnPage.LEASES)).isEqualTo(2);
     assertThat(word(0, TurnPage.leaseWord(lease, TurnPage.WEIGHT))).isEqualTo(2500);
     assertThat(word(0, TurnPage.leaseWord(lease, TurnPage.HARD))).isEqualTo(1);
     assertThat(word(0, TurnPage.leaseWord(lease, TurnPage.SESSIONS))).isEqualTo(2);
+    assertThat(word(0, TurnPage.leaseWord(lease, TurnPage.LATENCY))).isZero();
   }
 }

@@ -26,13 +26,13 @@ class DivisionTest {
   /** Whatever is asked of it in whatever order. */
   @Test
   void changes_anyInAnyOrder_neverGiveMoreThanThereIs() {
-    int[] done = new int[8];
+    int[] done = new int[9];
     for (int seed = 0; seed < 400; seed++) {
       Random random = new Random(seed);
       Division division = Division.UNDIVIDED;
       List<LeaseId> live = new ArrayList<>();
       for (int step = 0; step < 120; step++) {
-        int what = random.nextInt(8);
+        int what = random.nextInt(9);
         String name = "p" + random.nextInt(4);
         Division before = division;
         try {
@@ -55,6 +55,12 @@ class DivisionTest {
                 live.add(lease);
               }
             }
+            case 7 -> {
+              if (!live.isEmpty()) {
+                division =
+                    withOtherCompute(division, live.get(random.nextInt(live.size())), random);
+              }
+            }
             default -> {
               if (!live.isEmpty()) {
                 division = division.release(live.remove(random.nextInt(live.size())));
@@ -75,6 +81,22 @@ class DivisionTest {
       assertSound(division, List.of());
     }
     assertThat(done).as("each kind of change took place").doesNotContain(0);
+  }
+
+  private static Division withOtherCompute(Division division, LeaseId lease, Random random) {
+    Allocation has =
+        division.allocations().stream().filter(a -> a.lease().equals(lease)).findFirst().get();
+    int free = division.free(has.partition(), GPU.whole()).computeBasisPoints();
+    int wanted = 100 + random.nextInt(6000);
+    Optional<Division> after = division.change(lease, has.partition(), wanted, GPU.whole());
+    assertThat(after.isPresent())
+        .isEqualTo(wanted <= Math.max(0, free) + has.share().computeBasisPoints());
+    after.ifPresent(changed ->
+        assertThat(changed.allocations())
+            .contains(
+                new Allocation(
+                    lease, has.partition(), new Share(has.share().memoryBytes(), wanted))));
+    return after.orElse(division);
   }
 
   private static void assertSound(Division division, List<LeaseId> live) {

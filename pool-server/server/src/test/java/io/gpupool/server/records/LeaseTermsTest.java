@@ -7,6 +7,7 @@ import static org.assertj.core.api.Assertions.assertThatThrownBy;
 import com.google.protobuf.InvalidProtocolBufferException;
 import io.gpupool.control.v1.LeaseRequest;
 import io.gpupool.server.capacity.Capacity;
+import io.gpupool.server.gpu.LeaseClass;
 import io.gpupool.server.identity.Actor;
 import io.gpupool.server.identity.HolderName;
 import io.gpupool.server.lease.Ground;
@@ -28,6 +29,16 @@ class LeaseTermsTest {
   }
 
   @Test
+  void check_class_isBatchUnlessItIsNamed() throws Exception {
+    assertThat(LeaseTerms.check(request().build(), Actor.ANYONE).leaseClass())
+        .isEqualTo(LeaseClass.BATCH);
+    assertThat(LeaseTerms.check(request().setClass_("batch").build(), Actor.ANYONE).leaseClass())
+        .isEqualTo(LeaseClass.BATCH);
+    assertThat(LeaseTerms.check(request().setClass_("latency").build(), Actor.ANYONE).leaseClass())
+        .isEqualTo(LeaseClass.LATENCY);
+  }
+
+  @Test
   void check_valuesOutOfBounds_saysTheBound() {
     assertInvalid(request().setGpus(65), "1 to 64");
     assertInvalid(request().setGpus(-1), "4294967295");
@@ -38,7 +49,11 @@ class LeaseTermsTest {
     assertInvalid(request().setMemoryBytes(1), "1 MiB");
     assertInvalid(request().setMemoryBytes(-1), "8 EiB");
     assertInvalid(request().setComputePercent(0.5), "1 to 100");
+    assertInvalid(request().setComputePercent(0), "1 to 100");
     assertInvalid(request().setComputePercent(101), "1 to 100");
+    assertInvalid(request().setClass_("gold"), "no class 'gold' of leases; give batch or latency");
+    assertInvalid(request().setClass_("Latency"), "batch or latency");
+    assertInvalid(request().setClass_("x".repeat(65)), "batch or latency");
     assertInvalid(request().setComputePercent(Double.NaN), "1 to 100");
     assertInvalid(request().putSelectors("colour", "red"), "model, server");
     assertInvalid(request().putSelectors("model", "x".repeat(129)), "128");

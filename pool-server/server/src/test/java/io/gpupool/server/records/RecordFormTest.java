@@ -12,6 +12,7 @@ import io.gpupool.control.v1.LeaseInfo;
 import io.gpupool.control.v1.ServerInfo;
 import io.gpupool.control.v1.SessionInfo;
 import io.gpupool.server.gpu.GpuKey;
+import io.gpupool.server.gpu.LeaseClass;
 import io.gpupool.server.gpu.Share;
 import io.gpupool.server.identity.HolderName;
 import io.gpupool.server.identity.LeasePod;
@@ -65,6 +66,7 @@ class RecordFormTest {
               List.of(),
               random.nextLong(1L << 42),
               random.nextInt(65536),
+              random.nextBoolean(),
               random.nextBoolean()));
       assertRoundTrip(Kinds.ENDINGS, new Ending(text(), text()));
     }
@@ -152,6 +154,7 @@ class RecordFormTest {
             5000 + random.nextInt(1 << 20),
             random.nextBoolean() ? 0 : 86_400_000,
             random.nextBoolean() ? 0 : 60_000),
+        random.nextBoolean() ? LeaseClass.BATCH : LeaseClass.LATENCY,
         maybe(this::text));
   }
 

@@ -72,6 +72,13 @@ final class Batch {
     expectedNanos += nanos;
   }
 
+  /** Adds operations like one that was added. */
+  void addMore(Cost cost, int count) {
+    counts[indexOf(cost)] += count;
+    operations += count;
+    expectedNanos += count * cost.nanosOr(0);
+  }
+
   /** One of its operations was not submitted after all. */
   void fail() {
     failed = true;

@@ -12,11 +12,11 @@ final class DriverEvents implements TimingEvents {
   private static final int NOT_READY = 600;
   private static final double NANOS_PER_MILLI = 1e6;
 
-  private final NvidiaGpus driver;
+  private final NvidiaContexts driver;
   private final Map<Long, ArrayDeque<Long>> idle = new HashMap<>();
   private final long out = Arena.global().allocate(Long.BYTES, Long.BYTES).address();
 
-  DriverEvents(NvidiaGpus driver) {
+  DriverEvents(NvidiaContexts driver) {
     this.driver = driver;
   }
 

@@ -13,7 +13,7 @@ import java.util.concurrent.locks.LockSupport;
  * Gate before one GPU's driver: operations are submitted while it is the lease's turn, and no more
  * of them than a turn may outlast. Any thread may call it.
  */
-final class GpuGate {
+final class GpuGate implements Passage {
   /*
    * A driver cannot be told to stop what was submitted. So what is under way is bounded in time: by
    * the cost of each operation, which is learned from timing events around batches of them. When the
@@ -22,7 +22,8 @@ final class GpuGate {
    * of each would measure the other's work as well.
    *
    * A lease that is alone on its GPU has large batches and a bound that it does not notice. It is
-   * still bounded, for a neighbour that comes has to wait for what is under way then.
+   * still bounded, for a neighbour that comes has to wait for what is under way then. A thread that
+   * submits the same operation over and over does so without the lock (Express).
    *
    * What does not end in a multiple of its expected time stops holding up others: it may be hung, or
    * wait for a host function, for another process, or for work that is still before this gate. The
@@ -34,9 +35,11 @@ final class GpuGate {
   private static final long LOOK_NANOS = 50_000;
   private static final long WATCH_NANOS = 100_000;
   private static final long WATCH_ALONE_NANOS = 1_000_000;
+  private static final long HARVEST_ALONE_NANOS = 5_000_000;
   private static final long WATCH_IDLE_NANOS = 20_000_000;
 
   private static final int BATCHES_IN_BOUND = 8;
+  private static final int MAX_EXPRESS = 1 << 20;
   private static final long ALONE_BATCH_NANOS = 10_000_000;
   private static final long ALONE_BOUND_NANOS = 50_000_000;
 
@@ -57,6 +60,7 @@ final class GpuGate {
   private final TimingEvents events;
   private final Caller caller;
   private final long boundNanos;
+  private final long aloneBoundNanos;
   private final long overdueNanos;
   private final DeviceTime.Use use;
   private final Thread watcher;
@@ -77,9 +81,14 @@ final class GpuGate {
   private boolean busy;
   private boolean turning;
   private volatile Hold hold = Hold.ALONE;
+  private long latestKey;
+  private Express given;
+  private Cost givenCost;
+  private volatile Express express;
   private long previousEnd;
   private long previousContext;
   private long progressNanos;
+  private long harvestedAt;
   private long quietNanos;
   private boolean parked;
 
@@ -98,7 +107,11 @@ final class GpuGate {
    *     expected to take long
    */
   record Limits(long boundNanos, long overdueNanos) {
-    static final Limits USUAL = new Limits(4_000_000, 100_000_000);
+    private static final long OVERDUE_NANOS = 100_000_000;
+
+    static Limits of(long boundNanos) {
+      return new Limits(boundNanos, OVERDUE_NANOS);
+    }
   }
 
   /** Makes the gate, and the thread that looks after it. */
@@ -107,6 +120,7 @@ final class GpuGate {
     this.events = events;
     this.caller = caller;
     boundNanos = limits.boundNanos;
+    aloneBoundNanos = Math.max(ALONE_BOUND_NANOS, boundNanos);
     overdueNanos = limits.overdueNanos;
     use =
         () -> {
@@ -117,14 +131,20 @@ final class GpuGate {
   }
 
   /**
-   * Waits until an operation may be submitted; {@link #exit} must follow.
+   * Waits until an operation may be submitted; {@link Passage#exit} must follow.
    *
    * @param key of its cost
    */
-  void enter(long context, long stream, long key) {
+  Passage enter(long context, long stream, long key) {
+    Express permission = express;
+    if (permission != null
+        && !caller.hasHostFunctions()
+        && permission.admits(context, stream, key)) {
+      return permission;
+    }
     Step step = admit(context, stream, key, 0);
     if (step == Step.GO) {
-      return;
+      return this;
     }
     waiting.incrementAndGet();
     try {
@@ -132,6 +152,7 @@ final class GpuGate {
     } finally {
       int ignored = waiting.decrementAndGet();
     }
+    return this;
   }
 
   private void await(long context, long stream, long key, Step first) {
@@ -151,8 +172,8 @@ final class GpuGate {
     }
   }
 
-  /** The call returned. */
-  void exit(int result) {
+  @Override
+  public void exit(int result) {
     if (result != 0) {
       synchronized (this) {
         if (open != null) {
@@ -176,6 +197,7 @@ final class GpuGate {
   synchronized void streamEnds(long stream) {
     if (open != null && open.touches(stream) && !closeOpen(System.nanoTime())) {
       // Another thread's call is under way: this stream's work goes on, and is not measured.
+      given = null;
       open = null;
     }
   }
@@ -183,6 +205,8 @@ final class GpuGate {
   /** A context is about to be destroyed, with its streams and events. */
   synchronized void contextEnds(long context) {
     if (open != null && open.context == context) {
+      boolean ignored = takeBack();
+      given = null;
       open = null;
     }
     underWay.removeIf(batch -> {
@@ -208,6 +232,9 @@ final class GpuGate {
       return Step.BEGIN;
     }
     Cost cost = costs.of(key);
+    if (!takeBack()) {
+      return Step.WAIT;
+    }
     boolean alone = hold == Hold.ALONE;
     if (!alone && isOver()) {
       return awaitEnd();
@@ -217,8 +244,42 @@ final class GpuGate {
       return Step.WAIT;
     }
     open.add(events, stream, cost, nanos);
+    if (alone && key == latestKey && cost.isKnown()) {
+      give(context, stream, key, cost);
+    }
+    latestKey = key;
     int ignored = calls.incrementAndGet();
     return Step.GO;
+  }
+
+  /** Lets the calling thread go on with an operation until the open batch is full. */
+  private void give(long context, long stream, long key, Cost cost) {
+    long each = Math.max(1, cost.nanosOr(1));
+    long times = (ALONE_BATCH_NANOS - open.expectedNanos()) / each;
+    if (times > 1) {
+      given = new Express(context, stream, key, (int) Math.min(times, MAX_EXPRESS));
+      givenCost = cost;
+      express = given;
+    }
+  }
+
+  /** Has the open batch count what was submitted without the lock; false while something is. */
+  private boolean takeBack() {
+    if (given == null) {
+      return true;
+    }
+    express = null;
+    if (!given.revoke()) {
+      return false;
+    }
+    if (open != null) {
+      open.addMore(givenCost, given.count());
+      if (given.hasFailed()) {
+        open.fail();
+      }
+    }
+    given = null;
+    return true;
   }
 
   private boolean isOver() {
@@ -243,7 +304,7 @@ final class GpuGate {
 
   private boolean hasRoom(long nanos, long waitedNanos) {
     boolean alone = hold == Hold.ALONE;
-    long boundNow = alone ? ALONE_BOUND_NANOS : boundNanos;
+    long boundNow = alone ? aloneBoundNanos : boundNanos;
     if (isInTime(nanos, boundNow) && isInCount()) {
       return true;
     }
@@ -293,7 +354,7 @@ final class GpuGate {
 
   /** False while a call is in the driver: its work would be behind the batch's last event. */
   private boolean closeOpen(long now) {
-    if (calls.get() > 0) {
+    if (calls.get() > 0 || !takeBack()) {
       return false;
     }
     if (open == null) {
@@ -397,7 +458,7 @@ final class GpuGate {
     turning = false;
     busy = true;
     hold = time.hold(System.nanoTime());
-    if (parked) {
+    if (parked || hold == Hold.SHARED) {
       parked = false;
       LockSupport.unpark(watcher);
     }
@@ -425,6 +486,10 @@ final class GpuGate {
       return parked ? 0 : WATCH_ALONE_NANOS;
     }
     boolean alone = hold == Hold.ALONE;
+    if (alone && now - harvestedAt < HARVEST_ALONE_NANOS) {
+      return hold(now);
+    }
+    harvestedAt = now;
     if (open != null && now - open.openedNanos > (alone ? ALONE_BATCH_NANOS : WATCH_NANOS)) {
       boolean ignored = closeOpen(now);
     }
@@ -437,7 +502,16 @@ final class GpuGate {
       time.end(now);
       return alone ? WATCH_ALONE_NANOS : WATCH_NANOS;
     }
+    return hold(now);
+  }
+
+  /** Sees whether others want the GPU; returns when to look again. */
+  private long hold(long now) {
     hold = time.hold(now);
-    return hold == Hold.ALONE ? WATCH_ALONE_NANOS : WATCH_NANOS;
+    if (hold == Hold.ALONE) {
+      return WATCH_ALONE_NANOS;
+    }
+    boolean ignored = takeBack();
+    return WATCH_NANOS;
   }
 }

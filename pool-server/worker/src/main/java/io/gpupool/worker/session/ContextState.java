@@ -46,6 +46,9 @@ final class ContextState {
   /** How often a primary context is retained. */
   int retains = 1;
 
+  /** The most local memory of a thread, among the functions that were launched. */
+  long localBytes;
+
   /** What the heap of its kernels is counted with. */
   private long heapBytes;
 

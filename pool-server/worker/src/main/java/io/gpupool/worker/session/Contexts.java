@@ -5,6 +5,7 @@ import io.gpupool.cuda.ContextOps;
 import io.gpupool.worker.os.Memory;
 import java.util.Arrays;
 import java.util.List;
+import java.util.function.LongToIntFunction;
 
 /** The contexts of the client, and which one is current. Used by the session's thread alone. */
 final class Contexts implements ContextOps {
@@ -69,13 +70,19 @@ final class Contexts implements ContextOps {
     int known = state.backend.cuCtxGetLimit(out, limit);
     long before = Memory.getLong(out);
     int result = state.backend.cuCtxSetLimit(limit, value);
-    if (result == 0 && !state.current.countHeap(state.quota, state.backend.heapBytes())) {
+    if (result == 0 && !hasRoomForHeap()) {
       if (known == 0) {
         state.backend.cuCtxSetLimit(limit, before);
       }
       result = CudaResult.OUT_OF_MEMORY;
     }
     state.reply(tag, result);
+  }
+
+  private boolean hasRoomForHeap() {
+    return !state.current.exists()
+        || state.current.countHeap(state.quota, state.backend.heapBytes())
+            && state.quota.measure(state.current.gpu);
   }
 
   @Override
@@ -96,18 +103,23 @@ final class Contexts implements ContextOps {
       return;
     }
     int device = devices.get(gpu);
-    long out = state.out();
     if (!known.exists() && flags != 0) {
       // An older driver than 7.0 would lack it; then the flags are the driver's own.
       state.backend.cuDevicePrimaryCtxSetFlags_v2(device, flags);
     }
-    int result = state.backend.cuDevicePrimaryCtxRetain(out, device);
-    if (result == 0 && known.exists()) {
-      known.retains++;
-    } else if (result == 0) {
-      put(Memory.getLong(out), gpu, device, true);
+    if (known.exists()) {
+      int result = state.backend.cuDevicePrimaryCtxRetain(state.out(), device);
+      known.retains += result == 0 ? 1 : 0;
+      state.reply(tag, result);
+      return;
     }
-    state.reply(tag, result);
+    state.reply(
+        tag,
+        make(
+            gpu,
+            true,
+            out -> state.backend.cuDevicePrimaryCtxRetain(out, device),
+            made -> state.backend.cuDevicePrimaryCtxRelease_v2(device)));
   }
 
   @Override
@@ -119,12 +131,18 @@ final class Contexts implements ContextOps {
     return limit.call(
         context,
         () -> {
-          if (context.retains == 1) {
+          boolean isLast = context.retains == 1;
+          if (isLast) {
             end(context);
           } else {
             context.retains--;
           }
-          return blocking.call(() -> state.backend.cuDevicePrimaryCtxRelease_v2(context.device));
+          int result =
+              blocking.call(() -> state.backend.cuDevicePrimaryCtxRelease_v2(context.device));
+          if (isLast) {
+            state.quota.contextEnded(context.gpu);
+          }
+          return result;
         });
   }
 
@@ -165,12 +183,33 @@ final class Contexts implements ContextOps {
       return;
     }
     int device = devices.get(gpu);
-    long out = state.out();
-    int result = state.backend.cuCtxCreate_v2(out, flags, device);
-    if (result == 0) {
-      put(Memory.getLong(out), gpu, device, false);
+    state.reply(
+        tag,
+        make(
+            gpu,
+            false,
+            out -> state.backend.cuCtxCreate_v2(out, flags, device),
+            state.backend::cuCtxDestroy_v2));
+  }
+
+  /** Makes a context, if the lease has room for what it takes by itself. */
+  private int make(int gpu, boolean primary, LongToIntFunction making, LongToIntFunction ending) {
+    if (!state.quota.reserveContext(gpu)) {
+      return CudaResult.OUT_OF_MEMORY;
     }
-    state.reply(tag, result);
+    long out = state.out();
+    int result = making.applyAsInt(out);
+    long handle = Memory.getLong(out);
+    if (result == 0 && !state.quota.measure(gpu)) {
+      int ignored = ending.applyAsInt(handle);
+      result = CudaResult.OUT_OF_MEMORY;
+    }
+    if (result == 0) {
+      put(handle, gpu, devices.get(gpu), primary);
+    } else {
+      state.quota.contextEnded(gpu);
+    }
+    return result;
   }
 
   @Override
@@ -183,7 +222,9 @@ final class Contexts implements ContextOps {
         context,
         () -> {
           end(context);
-          return blocking.call(() -> state.backend.cuCtxDestroy_v2(context.handle));
+          int result = blocking.call(() -> state.backend.cuCtxDestroy_v2(context.handle));
+          state.quota.contextEnded(context.gpu);
+          return result;
         });
   }
 

@@ -227,7 +227,7 @@ final class CudaArrays implements ArrayOps {
     if (refused == 0 && lengthBytes < 0) {
       refused = CudaResult.INVALID_VALUE;
     }
-    if (refused == 0 && !state.quota.reserve(context.gpu, lengthBytes)) {
+    if (refused == 0 && !state.quota.reserveBlock(context.gpu, lengthBytes)) {
       refused = CudaResult.OUT_OF_MEMORY;
     }
     if (refused != 0) {
@@ -242,12 +242,12 @@ final class CudaArrays implements ArrayOps {
       place.handles.put(place.number, Memory.getLong(out), counted);
       place.counts.put(place.number, counted);
     } else {
-      state.quota.release(counted.context.gpu, counted.lengthBytes);
+      state.quota.releaseBlock(counted.context.gpu, counted.lengthBytes);
     }
     state.reply(tag, result);
   }
 
   private void release(Counted counted) {
-    state.quota.releaseAfterWork(counted.context.gpu, counted.lengthBytes);
+    state.quota.releaseBlockAfterWork(counted.context.gpu, counted.lengthBytes);
   }
 }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.gpupool.worker.session;
 
+import io.gpupool.cuda.Backend;
 import io.gpupool.cuda.MemoryOps;
 import io.gpupool.cuda.SessionServices;
 import io.gpupool.worker.os.Memory;
@@ -20,7 +21,7 @@ final class DeviceMemory implements MemoryOps {
   private static final int MAX_ALLOCATIONS = 1 << 20;
 
   /** What a driver hands out at least; smaller allocations count as much. */
-  private static final long GRANULE_BYTES = 512;
+  private static final long GRANULE_BYTES = Backend.MIN_BLOCK_BYTES;
 
   private static final int ADDRESS_BYTES = 8;
 
@@ -63,9 +64,10 @@ final class DeviceMemory implements MemoryOps {
       state.waits.poll();
     }
     pools.memory(gpu).settle();
+    boolean ignored = state.quota.measure(gpu);
     int length = 0;
     if (freeWanted) {
-      Memory.putLong(out, state.ledger.freeBytes(gpu));
+      Memory.putLong(out, Math.min(state.ledger.freeBytes(gpu), cardFreeBytes()));
       length = 8;
     }
     if (totalWanted) {
@@ -73,6 +75,14 @@ final class DeviceMemory implements MemoryOps {
       length += 8;
     }
     state.reply(tag, 0, out, length);
+  }
+
+  /** What the current GPU has left for all its leases, if its driver tells. */
+  private long cardFreeBytes() {
+    long out = state.in();
+    return state.backend.isSharedCard() && state.backend.cuMemGetInfo_v2(out, out + 8) == 0
+        ? Memory.getLong(out)
+        : Long.MAX_VALUE;
   }
 
   @Override
@@ -84,8 +94,16 @@ final class DeviceMemory implements MemoryOps {
       return;
     }
     long out = state.out();
-    int result = blocking.call(() -> state.backend.cuMemAlloc_v2(out, lengthBytes));
+    int result = allocate(() -> state.backend.cuMemAlloc_v2(out, lengthBytes));
     finish(tag, result, out, ADDRESS_BYTES, ofCurrentContext(counted));
+  }
+
+  /** A card may lack memory that pools keep: what the lease may have it shall have. */
+  private int allocate(IntSupplier allocating) {
+    int result = blocking.call(allocating);
+    return result == CudaResult.OUT_OF_MEMORY && state.quota.reclaim(state.current.gpu)
+        ? blocking.call(allocating)
+        : result;
   }
 
   @Override
@@ -110,7 +128,7 @@ final class DeviceMemory implements MemoryOps {
     }
     long out = state.out();
     int result =
-        blocking.call(
+        allocate(
             () -> state.backend.cuMemAllocPitch_v2(out, out + 8, widthBytes, height, elementBytes));
     finish(tag, result, out, 16, ofCurrentContext(counted));
   }
@@ -234,7 +252,7 @@ final class DeviceMemory implements MemoryOps {
   }
 
   private int reserve(int gpu, long counted) {
-    return reserve(gpu, counted, bytes -> state.quota.reserve(gpu, bytes));
+    return reserve(gpu, counted, bytes -> state.quota.reserveBlock(gpu, bytes));
   }
 
   private int reserve(int gpu, long counted, LongPredicate reserving) {
@@ -275,7 +293,7 @@ final class DeviceMemory implements MemoryOps {
     if (allocation.context == null) {
       pools.memory(allocation.gpu).gone(allocation.lengthBytes);
     } else {
-      state.quota.release(allocation.gpu, allocation.lengthBytes);
+      state.quota.releaseBlock(allocation.gpu, allocation.lengthBytes);
     }
   }
 }

@@ -199,9 +199,16 @@ final class GraphWork {
     if (!inBounds || lengthBytes != fixed + Frames.padded(parameterBytes)) {
       throw new RefusedException(CudaResult.INVALID_VALUE);
     }
-    long function = state.functions.get(source.i32(0));
+    int number = source.i32(0);
+    long function = state.functions.get(number);
     if (function == SessionServices.NO_HANDLE) {
       throw new RefusedException(CudaResult.INVALID_HANDLE);
+    }
+    if (state.firstLaunches.isFirst(number)) {
+      int refused = state.firstLaunches.admit(state.current, number, function);
+      if (refused != 0) {
+        throw new RefusedException(refused);
+      }
     }
     long params = state.in();
     long extra = params + PARAMS_BYTES;

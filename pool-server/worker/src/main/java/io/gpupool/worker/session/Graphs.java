@@ -263,6 +263,7 @@ final class Graphs implements GraphOps {
     }
     if (graph.failure == 0) {
       graph.exec = Memory.getLong(out);
+      state.firstLaunches.measure(state.current);
     }
     int length = 0;
     if (statusWanted) {

@@ -80,11 +80,25 @@ final class Launches implements LaunchOps {
             != FIXED_BYTES + (long) ATTRIBUTE_BYTES * attributeCount + Frames.padded(bytes)) {
       return Dispatcher.MALFORMED;
     }
-    long function = state.functions.get(Memory.getInt(frame + FUNCTION));
+    int number = Memory.getInt(frame + FUNCTION);
+    long function = state.functions.get(number);
     long stream = state.stream(Memory.getInt(frame + STREAM));
     if (function == SessionServices.NO_HANDLE || stream == SessionServices.NO_HANDLE) {
       return CudaResult.INVALID_HANDLE;
     }
+    if (!state.firstLaunches.isFirst(number)) {
+      return launch(frame, function, stream, attributeCount, bytes);
+    }
+    int refused = state.firstLaunches.admit(state.current, number, function);
+    if (refused != 0) {
+      return refused;
+    }
+    int result = launch(frame, function, stream, attributeCount, bytes);
+    state.firstLaunches.measure(state.current);
+    return result;
+  }
+
+  private int launch(long frame, long function, long stream, int attributeCount, int bytes) {
     Memory.putLong(extraAddress, frame + FIXED_BYTES + (long) ATTRIBUTE_BYTES * attributeCount);
     Memory.putLong(paramBytes, bytes);
     if (attributeCount != 0 || Memory.getInt(frame + FLAGS) != 0) {

@@ -116,6 +116,16 @@ public final class Ledger {
     }
   }
 
+  /** Counts what has been taken already, even beyond the quota; a negative length takes it back. */
+  void charge(int gpu, long lengthBytes) {
+    release(gpu, -lengthBytes);
+  }
+
+  /** Whether more is counted than the lease may have. */
+  boolean isExceeded(int gpu) {
+    return (long) WORD.getVolatile(words, totalOffset(gpu)) > quotaBytes[gpu];
+  }
+
   /** Takes back what {@link #reserve} counted. */
   void release(int gpu, long lengthBytes) {
     WORD.getAndAdd(words, slotOffset(gpu), -lengthBytes);

@@ -25,7 +25,15 @@ final class MemoryQuota {
   private static final long LOOK_MILLIS = 1;
   private static final long NEVER = -1;
 
+  /** After so many bytes it is measured what the driver takes, near the quota sooner. */
+  private static final long MEASURED_EVERY_BYTES = 256L << 20;
+
+  private static final int MEASURED_EVERY_PART_OF_FREE = 8;
+
   private final Ledger ledger;
+  private final DriverOverhead overhead;
+  private final OutOfMemoryReport report;
+  private final BlockCount blocks;
   private final Backend backend;
   private final Waits waits;
   private final Answers answers;
@@ -40,18 +48,31 @@ final class MemoryQuota {
   /** By GPU: freed and not gone yet; guarded by this. */
   private final long[] leaving;
 
+  /** By GPU: counted since it was last measured what the driver takes. */
+  private final long[] unmeasured;
+
   /**
    * Makes the session's view of a ledger.
    *
    * @param readAhead see {@link BlockingCalls}
    */
-  MemoryQuota(Ledger ledger, Backend backend, Waits waits, Answers answers, Runnable readAhead) {
+  MemoryQuota(
+      Ledger ledger,
+      DriverOverhead overhead,
+      Backend backend,
+      Waits waits,
+      Answers answers,
+      Runnable readAhead) {
     this.ledger = ledger;
+    this.overhead = overhead;
+    report = new OutOfMemoryReport(answers, ledger);
     this.backend = backend;
     this.waits = waits;
     this.answers = answers;
     this.readAhead = readAhead;
     leaving = new long[ledger.gpus()];
+    unmeasured = new long[ledger.gpus()];
+    blocks = new BlockCount(backend.memoryBlockBytes(), ledger.gpus());
   }
 
   /** Sets how memory is had back that is kept for later allocations. */
@@ -63,15 +84,84 @@ final class MemoryQuota {
    * Counts memory; waits for what is leaving if there is room only then. False if there is none.
    */
   boolean reserve(int gpu, long lengthBytes) {
+    measureInTime(gpu, lengthBytes);
     if (ledger.tryReserve(gpu, lengthBytes)
         || awaitRoom(gpu, lengthBytes)
         // What was leaving at the first try may have gone before the wait looked at it.
         || ledger.tryReserve(gpu, lengthBytes)
-        || reclaim.test(gpu) && ledger.tryReserve(gpu, lengthBytes)) {
+        || reclaim.test(gpu) && ledger.tryReserve(gpu, lengthBytes)
+        || measure(gpu) && ledger.tryReserve(gpu, lengthBytes)) {
       return true;
     }
     ledger.refuse();
+    report.allocation(gpu, lengthBytes, overhead.bytes(gpu));
     return false;
+  }
+
+  private void measureInTime(int gpu, long lengthBytes) {
+    unmeasured[gpu] += Math.max(0, lengthBytes);
+    if (unmeasured[gpu] > MEASURED_EVERY_BYTES
+        || unmeasured[gpu] > ledger.freeBytes(gpu) / MEASURED_EVERY_PART_OF_FREE) {
+      unmeasured[gpu] = 0;
+      boolean ignored = measure(gpu);
+    }
+  }
+
+  /**
+   * Counts what the driver has taken beyond what was allocated; false if the lease exceeds its
+   * quota by it.
+   */
+  boolean measure(int gpu) {
+    return overhead.measure(gpu, leaving(gpu) == 0);
+  }
+
+  /** Counts a context that is to be made; false if the lease has no room for it. */
+  boolean reserveContext(int gpu) {
+    boolean reserved = overhead.reserveContext(gpu) || reclaim(gpu) && overhead.reserveContext(gpu);
+    if (!reserved) {
+      report.context(gpu, backend.contextBytes());
+    }
+    return reserved;
+  }
+
+  /** Counts local memory that a kernel is about to need; false if the lease has no room for it. */
+  boolean reserveLocalMemory(int gpu, long lengthBytes) {
+    boolean reserved =
+        overhead.reserve(gpu, lengthBytes) || reclaim(gpu) && overhead.reserve(gpu, lengthBytes);
+    if (!reserved) {
+      report.localMemory(gpu, lengthBytes);
+    }
+    return reserved;
+  }
+
+  /** A context has ended, or was not made. */
+  void contextEnded(int gpu) {
+    overhead.contextEnded(gpu, leaving(gpu) == 0);
+  }
+
+  /** Counts an allocation as {@link #reserve} does, by the driver's blocks. */
+  boolean reserveBlock(int gpu, long lengthBytes) {
+    long taken = blocks.add(gpu, lengthBytes);
+    boolean reserved = reserve(gpu, taken);
+    if (!reserved) {
+      long ignored = blocks.remove(gpu, lengthBytes);
+    }
+    return reserved;
+  }
+
+  /** Takes back what {@link #reserveBlock} counted. */
+  void releaseBlock(int gpu, long lengthBytes) {
+    release(gpu, blocks.remove(gpu, lengthBytes));
+  }
+
+  /** The same once all that has been submitted to the current context is done. */
+  void releaseBlockAfterWork(int gpu, long lengthBytes) {
+    leave(gpu, lengthBytes, backend::afterWork, () -> releaseBlock(gpu, lengthBytes));
+  }
+
+  /** Has memory back that is kept for later allocations; false if there is none. */
+  boolean reclaim(int gpu) {
+    return reclaim.test(gpu);
   }
 
   /** Takes back what was counted, of memory that is gone. */

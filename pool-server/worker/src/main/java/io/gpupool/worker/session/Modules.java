@@ -278,9 +278,11 @@ final class Modules implements ModuleOps {
       state.backend.cuModuleUnload(handle);
       return CudaResult.OUT_OF_MEMORY;
     }
-    if (!state.current.countHeap(state.quota, state.backend.heapBytes())) {
+    if (!state.current.countHeap(state.quota, state.backend.heapBytes())
+        || !state.quota.measure(state.current.gpu)) {
       state.quota.release(state.current.gpu, bytes);
       state.backend.cuModuleUnload(handle);
+      boolean ignored = state.quota.measure(state.current.gpu);
       return CudaResult.OUT_OF_MEMORY;
     }
     LoadedModule owner = new LoadedModule(state.current, module, functions, bytes);
@@ -302,6 +304,8 @@ final class Modules implements ModuleOps {
     }
     module.countedGlobals.add(address);
     module.countedBytes += lengthBytes;
+    // It was the driver's until now.
+    boolean ignored = state.quota.measure(module.context.gpu);
     return CudaResult.SUCCESS;
   }
 
@@ -322,6 +326,7 @@ final class Modules implements ModuleOps {
     module.knownGlobals.forEach(state.owned::remove);
     state.quota.releaseAfterWork(module.context.gpu, module.countedBytes);
     state.functions.removeOwnedBy(module);
+    state.firstLaunches.forget();
     state.modules.remove(module.number);
   }
 

@@ -166,6 +166,7 @@ public final class Session {
         answers.sentBytes(),
         peers.receivedBytes(),
         peers.sentBytes(),
+        state.overhead.bytes(),
         waits.size(),
         lastError);
   }

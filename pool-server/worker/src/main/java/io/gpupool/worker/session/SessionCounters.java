@@ -10,6 +10,7 @@ package io.gpupool.worker.session;
  * @param bytesOut sent
  * @param peerBytesIn of copies, received from other workers of the program
  * @param peerBytesOut of copies, sent to them
+ * @param driverMemoryBytes of GPUs, that the driver takes for it beyond its allocations
  * @param waits fences and copies that are not answered yet
  * @param lastError the last error of a posted call, as text; empty if there was none
  */
@@ -20,5 +21,6 @@ public record SessionCounters(
     long bytesOut,
     long peerBytesIn,
     long peerBytesOut,
+    long driverMemoryBytes,
     int waits,
     String lastError) {}

@@ -25,7 +25,9 @@ final class SessionState {
   final Waits waits;
   final List<LeasedGpu> gpus;
   final Ledger ledger;
+  final DriverOverhead overhead;
   final MemoryQuota quota;
+  final FirstLaunches firstLaunches;
   final StreamFrees frees;
   final Exports exports;
   final OwnedMemory owned;
@@ -59,7 +61,9 @@ final class SessionState {
     this.waits = waits;
     this.gpus = gpus;
     this.ledger = ledger;
-    quota = new MemoryQuota(ledger, backend, waits, answers, readAhead);
+    overhead = new DriverOverhead(backend, ledger, gpus);
+    quota = new MemoryQuota(ledger, overhead, backend, waits, answers, readAhead);
+    firstLaunches = new FirstLaunches(backend, quota);
     frees = new StreamFrees(this);
     this.exports = exports;
     owned = new OwnedMemory(backend);

@@ -17,6 +17,13 @@ final class FairShares {
    * A hard lease may also have only so much of the time that passes: after a turn it waits until
    * its share of the time since then is what the turn took (as the virtual scheduling algorithm of
    * ATM's generic cell rate does).
+   *
+   * A latency lease serves requests: it has work now and then, and somebody waits for it. While it
+   * has credit, which is while its virtual time is not above that of the lease that was served last,
+   * it goes before all that have none, and has their turns given back at once. It pays like
+   * everybody, and such turns do not advance the virtual time of the GPU. So one that uses less than
+   * its share, pauses included, always has credit; one that wants more has its share and what it may
+   * make up for, then stands in line.
    */
 
   /** In this time each of the leases that share a whole GPU has one turn. */
@@ -44,6 +51,9 @@ final class FairShares {
     long weight(int lease);
 
     boolean isHard(int lease);
+
+    /** Whether it serves requests, and so goes first while it has credit. */
+    boolean isLatency(int lease);
 
     long virtualTime(int lease);
 
@@ -81,15 +91,19 @@ final class FairShares {
   static int next(Leases leases, long nowNanos, int holder, long heldNanos) {
     int best = NOBODY;
     long least = Long.MAX_VALUE;
+    boolean bestIsPrompt = false;
     int count = leases.count();
     for (int lease = 0; lease < count; lease++) {
       long weight = leases.weight(lease);
       if (weight > 0 && leases.isActive(lease, nowNanos)) {
         long held = lease == holder ? heldNanos : 0;
         long standing = standing(leases, lease, held);
-        if (standing < least && mayRun(leases, lease, nowNanos, held)) {
+        boolean prompt = isPrompt(leases, lease, standing);
+        boolean better = prompt == bestIsPrompt ? standing < least : prompt;
+        if (better && mayRun(leases, lease, nowNanos, held)) {
           least = standing;
           best = lease;
+          bestIsPrompt = prompt;
         }
       }
     }
@@ -97,17 +111,39 @@ final class FairShares {
   }
 
   /**
-   * Whether a lease may ask the turn back from another: it is over, or the other is ahead by more
-   * than it would be if both always had work.
+   * Whether a lease may ask the turn back from another: it goes before the other, the turn is over,
+   * or the other is ahead by more than it would be if both always had work.
    */
   static boolean asksBack(Leases leases, int lease, long nowNanos, int holder, long heldNanos) {
-    if (heldNanos < MIN_TURN_NANOS || !mayRun(leases, lease, nowNanos, 0)) {
+    if (!mayRun(leases, lease, nowNanos, 0)) {
+      return false;
+    }
+    if (goesBefore(leases, lease, holder, heldNanos)) {
+      return true;
+    }
+    if (heldNanos < MIN_TURN_NANOS) {
       return false;
     }
     long weight = leases.weight(holder);
     return weight == 0
         || heldNanos >= turnNanos(weight)
         || standing(leases, lease, 0) + ROUND_NANOS < standing(leases, holder, heldNanos);
+  }
+
+  /** Whether a lease does not have to wait for the end of another's turn. */
+  static boolean goesBefore(Leases leases, int lease, int holder, long heldNanos) {
+    return isPrompt(leases, lease, standing(leases, lease, 0))
+        && !isPrompt(leases, holder, standing(leases, holder, heldNanos));
+  }
+
+  /** Whether one has work that does not have to wait for the end of the holder's turn. */
+  static boolean givesWay(Leases leases, long nowNanos, int holder, long heldNanos) {
+    int next = next(leases, nowNanos, holder, heldNanos);
+    return next >= 0 && next != holder && goesBefore(leases, next, holder, heldNanos);
+  }
+
+  private static boolean isPrompt(Leases leases, int lease, long standing) {
+    return leases.isLatency(lease) && standing <= leases.virtualNow();
   }
 
   /** Whether its share of the time allows a lease to have a turn. */

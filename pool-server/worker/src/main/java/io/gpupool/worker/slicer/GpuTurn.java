@@ -30,6 +30,10 @@ public final class GpuTurn implements DriverTime {
    * worker on a busy machine notices that its work is done. What two sessions of one lease measure at
    * the same time is the same time: each adds its part of it.
    *
+   * To a latency lease that has credit (FairShares) a turn goes as soon as it can: whoever holds it
+   * looks at the recall at once, does not keep it in a pause, and on a driver's GPU has no more under
+   * way than it can give up soon, even while no request is there.
+   *
    * Other tenants' workers write to the page, too: whatever is in it, nothing here fails or waits for
    * ever (Trust).
    */
@@ -40,6 +44,7 @@ public final class GpuTurn implements DriverTime {
   /** How long a thread waits before it looks for other devices' work. */
   private static final long BOUND_NANOS = 4_000_000;
 
+  private static final long LOOK_SOON_NANOS = 100_000;
   private static final long LOOK_NANOS = 500_000;
   private static final long LOOK_SELDOM_NANOS = 2_000_000;
   private static final long LOOK_LAST_NANOS = 20_000_000;
@@ -57,13 +62,21 @@ public final class GpuTurn implements DriverTime {
   private final AtomicInteger waiting = new AtomicInteger();
   private final AtomicBoolean watched = new AtomicBoolean();
   private final LongAdder waitedNanos = new LongAdder();
+  private final LongAdder throttledNanos = new LongAdder();
   private final LongAdder measuredNanos = new LongAdder();
   private final Trust trust;
+  private final Company company = new Company();
 
   /** The turn under which threads run; 0 for none. */
   private volatile long turn;
 
   private volatile long untilNanos;
+
+  /** Since when the lease has had the GPU, over turns that follow each other. */
+  private volatile long heldSince;
+
+  /** When the driver last measured work of this session. */
+  private volatile long measuredAt;
 
   /** What this session had used when its turn began. */
   private volatile long usedBeforeNanos;
@@ -104,6 +117,11 @@ public final class GpuTurn implements DriverTime {
   /** Time in which it had work and waited for its turn. */
   public long waitedNanos() {
     return waitedNanos.sum();
+  }
+
+  /** Of that, the time in which the GPU was free, and only the lease's own limit kept it away. */
+  public long throttledNanos() {
+    return throttledNanos.sum();
   }
 
   @Override
@@ -159,7 +177,7 @@ public final class GpuTurn implements DriverTime {
     // Said before the count says so: who comes to a count of 0 then says more, and has the last
     // word.
     boolean ending = users.isLast() && waiting.get() == 0;
-    boolean passing = ending && isMeasured() && isSpent(turns.turn(), now);
+    boolean passing = ending && mayPass(turns.turn(), now);
     if (passing) {
       turns.activeUntil(lease, session, now);
     } else if (ending) {
@@ -176,6 +194,11 @@ public final class GpuTurn implements DriverTime {
     }
   }
 
+  /** A turn that was not measured is kept for the next use, unless one waits that goes before. */
+  private boolean mayPass(long current, long now) {
+    return isMeasured() ? isSpent(current, now) : isRecalledBefore(current, now);
+  }
+
   private boolean isMeasured() {
     return measuredNanos.sum() > 0;
   }
@@ -188,12 +211,12 @@ public final class GpuTurn implements DriverTime {
         || turns.othersUnderWay(lease, session, now) > 0) {
       return;
     }
-    long held = now - SharedTurns.startNanos(current);
+    long held = uncharged(current, now);
     int next = FairShares.next(turns, now, lease, held);
     long following = SharedTurns.turnOf(next, now);
     if (next >= 0 && next != lease && turns.turn(current, following)) {
       turns.chargeTurn(lease, held, now);
-      boolean ignored = given(next, lease, following);
+      boolean ignored = given(next, lease, following, now);
     }
   }
 
@@ -240,12 +263,13 @@ public final class GpuTurn implements DriverTime {
     if (trust.isAlone()) {
       return Hold.ALONE;
     }
+    company.look(turns.othersUnderWay(lease, session, now));
     long current = turns.turn();
     if (SharedTurns.holder(current) != lease) {
       return Hold.OVER;
     }
     if (isSpent(current, now)) {
-      long held = Math.max(0, now - SharedTurns.startNanos(current));
+      long held = uncharged(current, now);
       if (FairShares.next(turns, now, lease, held) != lease) {
         return Hold.OVER;
       }
@@ -256,13 +280,15 @@ public final class GpuTurn implements DriverTime {
         return Hold.SHARED;
       }
       turns.chargeTurn(lease, held, now);
-      turns.serve(lease);
+      turns.serve(lease, now);
       current = following;
     }
     if (turn != current) {
       adopt(current);
     }
-    return turns.isHard(lease) || turns.othersActive(lease, now) ? Hold.SHARED : Hold.ALONE;
+    boolean shared =
+        turns.isHard(lease) || turns.othersActive(lease, now) || turns.othersServe(lease);
+    return shared ? Hold.SHARED : Hold.ALONE;
   }
 
   @Override
@@ -273,15 +299,37 @@ public final class GpuTurn implements DriverTime {
   @Override
   public void used(long nanos) {
     measuredNanos.add(nanos);
-    int others = turns.othersUnderWay(lease, session, System.nanoTime());
-    turns.addMeasured(lease, nanos / (1 + others));
+    measuredAt = System.nanoTime();
+    company.look(turns.othersUnderWay(lease, session, System.nanoTime()));
+    turns.addMeasured(lease, company.partOf(nanos));
+  }
+
+  /**
+   * How long this lease has had the GPU beyond what is in the books. What is measured goes there
+   * first: a kernel that was longer than several turns counts before the next one begins.
+   */
+  private long uncharged(long current, long now) {
+    if (!isMeasured()) {
+      return Math.max(0, now - SharedTurns.startNanos(current));
+    }
+    turns.chargeMeasured(lease, now);
+    return Math.max(0, Math.min(now - heldSince, now - measuredAt));
   }
 
   /** Whether a turn is over, or is to be given back. */
   private boolean isSpent(long current, long now) {
     long held = now - SharedTurns.startNanos(current);
     return held >= FairShares.turnNanos(turns.weight(lease))
-        || turns.recall() == current && held >= FairShares.MIN_TURN_NANOS;
+        || turns.recall() == current && held >= FairShares.MIN_TURN_NANOS
+        || isRecalledBefore(current, now);
+  }
+
+  /** Whether a turn is asked back for a lease that need not wait for its end. */
+  private boolean isRecalledBefore(long current, long now) {
+    return turns.recall() == current
+        && SharedTurns.holder(current) == lease
+        && FairShares.givesWay(
+            turns, now, lease, Math.max(0, now - SharedTurns.startNanos(current)));
   }
 
   /** Goes on with the turn or takes it, if it is this lease's; else sees that somebody has it. */
@@ -293,12 +341,13 @@ public final class GpuTurn implements DriverTime {
       long held = Math.max(0, now - SharedTurns.startNanos(current));
       if (holder == lease) {
         if (!isSpent(current, now)) {
-          adopt(current);
+          begin(current);
           return true;
         }
+        held = uncharged(current, now);
       } else if (holder >= 0) {
         long until = turns.activeUntil(holder, now);
-        if (until - now > 0) {
+        if (until - now > 0 && !isPausingFor(holder, held, until, now)) {
           return false;
         }
         held = Math.clamp(until - SharedTurns.startNanos(current), 0, held);
@@ -315,23 +364,36 @@ public final class GpuTurn implements DriverTime {
         if (holder >= 0) {
           turns.chargeTurn(holder, held, now);
         }
-        return given(next, holder, following);
+        return given(next, holder, following, now);
       }
     }
   }
 
-  private boolean given(int next, int before, long following) {
+  /** Whether the holder only keeps its turn for work to come, and this lease goes before it. */
+  private boolean isPausingFor(int holder, long heldNanos, long activeUntil, long now) {
+    return activeUntil - now <= Pauses.MOST_NANOS
+        && turns.isLatency(lease)
+        && FairShares.goesBefore(turns, lease, holder, heldNanos)
+        && FairShares.next(turns, now, holder, heldNanos) == lease;
+  }
+
+  private boolean given(int next, int before, long following, long now) {
     if (next != FairShares.NOBODY) {
-      turns.serve(next);
+      turns.serve(next, now);
     }
     if (next == lease) {
-      adopt(following);
+      begin(following);
       return true;
     }
     if (next >= 0 && next != before) {
       turns.openGate(next);
     }
     return false;
+  }
+
+  private void begin(long current) {
+    heldSince = SharedTurns.startNanos(current);
+    adopt(current);
   }
 
   private void adopt(long current) {
@@ -351,10 +413,14 @@ public final class GpuTurn implements DriverTime {
     leave(since);
     boolean watching = false;
     long watchedSince = since;
+    Throttling throttling = new Throttling(turns, lease);
     try {
       while (true) {
         int gate = turns.gate(lease);
         long now = System.nanoTime();
+        if (watching) {
+          throttling.look(now);
+        }
         if (take(now) || trust.isAlone() || trust.isExhausted(now, owedNanos(now))) {
           return true;
         }
@@ -364,6 +430,7 @@ public final class GpuTurn implements DriverTime {
         if (!watching && watched.compareAndSet(false, true)) {
           watching = true;
           watchedSince = now;
+          throttling.look(now);
         }
         turns.awaitGate(lease, gate, watching ? watch(now) : LOOK_LAST_NANOS);
       }
@@ -373,6 +440,8 @@ public final class GpuTurn implements DriverTime {
       if (watching) {
         waitedNanos.add(now - watchedSince);
         turns.addWaited(lease, now - watchedSince);
+        throttledNanos.add(throttling.nanos());
+        turns.addThrottled(lease, throttling.nanos());
         watched.set(false);
       }
       if (waiting.decrementAndGet() > 0 && watching) {
@@ -403,9 +472,13 @@ public final class GpuTurn implements DriverTime {
     if (FairShares.asksBack(turns, lease, now, holder, held)) {
       turns.recall(current);
     }
+    if (turns.isLatency(lease) && FairShares.goesBefore(turns, lease, holder, held)) {
+      return LOOK_SOON_NANOS;
+    }
     boolean isNext = FairShares.next(turns, now, holder, AN_HOUR_NANOS) == lease;
     long look = isNext ? LOOK_NANOS : LOOK_SELDOM_NANOS;
     long rest = FairShares.turnNanos(turns.weight(holder)) - held;
-    return rest > 0 ? Math.min(rest, look) : look;
+    long pause = Math.max(turns.activeUntil(holder, now) - now, LOOK_NANOS / 10);
+    return Math.min(pause, rest > 0 ? Math.min(rest, look) : look);
   }
 }

@@ -16,6 +16,8 @@ import java.lang.invoke.VarHandle;
  * call it; nothing is locked, so nothing stays locked when a worker dies.
  */
 final class SharedTurns implements FairShares.Leases {
+  private static final long JUST_BEFORE_NANOS = 5_000_000;
+
   private static final VarHandle WORD = JAVA_LONG.varHandle();
   private static final VarHandle GATE = JAVA_INT.varHandle();
   private static final int HOLDER_BITS = 8;
@@ -86,6 +88,11 @@ final class SharedTurns implements FairShares.Leases {
   }
 
   @Override
+  public boolean isLatency(int lease) {
+    return get(word(lease, TurnPage.LATENCY)) != 0;
+  }
+
+  @Override
   public long virtualTime(int lease) {
     return get(word(lease, TurnPage.VIRTUAL_TIME));
   }
@@ -131,6 +138,17 @@ final class SharedTurns implements FairShares.Leases {
     return false;
   }
 
+  /** Whether another lease has programs that serve requests, be they idle or not. */
+  boolean othersServe(int lease) {
+    int count = count();
+    for (int other = 0; other < count; other++) {
+      if (other != lease && isLatency(other) && weight(other) > 0 && sessions(other) > 0) {
+        return true;
+      }
+    }
+    return false;
+  }
+
   void activeUntil(int lease, int session, long nanos) {
     WORD.setRelease(page, (long) TurnPage.activeUntil(lease, session), nanos);
   }
@@ -160,12 +178,23 @@ final class SharedTurns implements FairShares.Leases {
 
   /** Puts a turn of a lease into the books: what was measured since the last one, if that is. */
   void chargeTurn(int lease, long heldNanos, long nowNanos) {
-    long measured = get(word(lease, TurnPage.MEASURED));
-    if (measured == 0) {
+    if (get(word(lease, TurnPage.MEASURED)) == 0) {
       charge(lease, heldNanos, nowNanos);
     } else {
-      long before = (long) WORD.getAndSet(page, word(lease, TurnPage.CHARGED), measured);
-      charge(lease, measured - before, nowNanos);
+      chargeMeasured(lease, nowNanos);
+    }
+  }
+
+  /**
+   * Puts into the books what was measured since the last time. Where less is measured than is
+   * charged, since a pause was shorter than it was taken to be, later work is free until then.
+   */
+  void chargeMeasured(int lease, long nowNanos) {
+    long measured = get(word(lease, TurnPage.MEASURED));
+    long charged = get(word(lease, TurnPage.CHARGED));
+    if (measured - charged > 0
+        && WORD.compareAndSet(page, word(lease, TurnPage.CHARGED), charged, measured)) {
+      charge(lease, measured - charged, nowNanos);
     }
   }
 
@@ -191,9 +220,19 @@ final class SharedTurns implements FairShares.Leases {
     }
   }
 
-  /** Notes that a lease is served. */
-  void serve(int lease) {
+  /**
+   * Notes that a lease is served. The GPU's virtual time does not pass a lease that had work just
+   * before: one whose program is late by a moment would lose what it has yet to get, and wait for a
+   * kernel of any length besides.
+   */
+  void serve(int lease, long nowNanos) {
     long time = virtualTime(lease);
+    int count = count();
+    for (int other = 0; other < count; other++) {
+      if (other != lease && weight(other) > 0 && isActive(other, nowNanos - JUST_BEFORE_NANOS)) {
+        time = Math.min(time, virtualTime(other));
+      }
+    }
     long now = virtualNow();
     while (time > now && !WORD.compareAndSet(page, (long) TurnPage.VIRTUAL_NOW, now, time)) {
       now = virtualNow();
@@ -202,6 +241,10 @@ final class SharedTurns implements FairShares.Leases {
 
   void addWaited(int lease, long nanos) {
     add(word(lease, TurnPage.WAITED), nanos);
+  }
+
+  void addThrottled(int lease, long nanos) {
+    add(word(lease, TurnPage.THROTTLED), nanos);
   }
 
   // Waiting for it.

@@ -35,14 +35,12 @@ public final class SoftBackend
         SoftGraphCalls,
         SoftLinkCalls,
         AutoCloseable {
-  /** The tag of OUTPUT frames with diagnostics. */
-  private static final int DIAGNOSTICS = 3;
-
   private final SoftState state;
   private volatile PrintSink printSink = (stream, bytes) -> {};
   private final Diagnostics diagnostics =
       new Diagnostics(
-          System.err, line -> printSink.print(DIAGNOSTICS, line.getBytes(StandardCharsets.UTF_8)));
+          System.err,
+          line -> printSink.print(PrintSink.DIAGNOSTICS, line.getBytes(StandardCharsets.UTF_8)));
 
   /** Makes the devices of {@code spec} for this session. */
   public SoftBackend(DeviceSpec spec, SoftGpu.MissingPtx missingPtx) {

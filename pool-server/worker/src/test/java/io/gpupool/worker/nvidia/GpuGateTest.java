@@ -199,6 +199,21 @@ class GpuGateTest {
   }
 
   @Test
+  void operations_underAnotherBound_areFewerOrMore() throws Exception {
+    gate = new GpuGate(0, turn, driver, caller, Limits.of(2 * MILLI));
+    teach(KERNEL, MILLI);
+    staysAt(submitMany(6, KERNEL), 2);
+    driver.finishAll = true;
+    for (Thread thread : threads) {
+      thread.join();
+    }
+    driver.finishAll = false;
+    gate = new GpuGate(0, turn, driver, caller, Limits.of(8 * MILLI));
+    teach(KERNEL, MILLI);
+    staysAt(submitMany(12, KERNEL), 8);
+  }
+
+  @Test
   void operation_longerThanTheBound_goesAlone() throws Exception {
     teach(KERNEL, 50 * MILLI);
     AtomicInteger submitted = submitMany(2, KERNEL);

@@ -135,6 +135,91 @@ class FairSharesTest {
     assertThat(busy.usedNanos - before).isCloseTo(SECOND / 2, within(SECOND / 30));
   }
 
+  /** Work for so long of each period. */
+  private static Demand requests(long nanos, long periodNanos) {
+    return now -> now % periodNanos < nanos;
+  }
+
+  @Test
+  void latencyLease_withinItsShare_isServedAtOnce() {
+    for (int seed = 0; seed < SEEDS; seed++) {
+      Random random = new Random(seed);
+      SimulatedGpu gpu = new SimulatedGpu();
+      Simulated serving = gpu.serving(2000, requests(3_000_000, 20_000_000));
+      int[] weights = weights(random, 2 + random.nextInt(6));
+      for (int weight : weights) {
+        gpu.busy(Math.max(100, weight * 8 / 10));
+      }
+      gpu.run(WINDOW);
+      assertThat(serving.longestWaitNanos).as("seed %d", seed).isZero();
+      assertThat(percent(serving)).isCloseTo(15, within(0.2));
+    }
+  }
+
+  @Test
+  void latencyLease_thatIsAlwaysBusy_getsItsShareAndWaitsInLine() {
+    SimulatedGpu gpu = new SimulatedGpu();
+    Simulated serving = gpu.serving(2000, nanos -> true);
+    Simulated busy = gpu.busy(8000);
+    gpu.run(WINDOW);
+    assertThat(percent(serving)).isCloseTo(20, within(1.0));
+    assertThat(percent(busy)).isCloseTo(80, within(1.0));
+    assertThat(serving.longestWaitNanos).isGreaterThan(FairShares.turnNanos(8000) / 2);
+  }
+
+  @Test
+  void latencyLeases_whateverTheyAskFor_leaveOthersTheirShares() {
+    for (int seed = 0; seed < 10 * SEEDS; seed++) {
+      Random random = new Random(seed);
+      SimulatedGpu gpu = new SimulatedGpu();
+      int[] weights = weights(random, 2 + random.nextInt(5));
+      Simulated busy = gpu.busy(weights[0]);
+      for (int i = 1; i < weights.length; i++) {
+        gpu.serving(weights[i], random.nextInt(4) == 0 ? nanos -> true : onAndOff(random));
+      }
+      gpu.run(WINDOW);
+      assertThat(percent(busy)).as("seed %d", seed).isGreaterThan(weightOf(busy) - 1.5);
+    }
+  }
+
+  @Test
+  void latencyLease_backFromIdle_goesFirstForItsCreditAndNoLonger() {
+    SimulatedGpu gpu = new SimulatedGpu();
+    Simulated busy = gpu.busy(8000);
+    Simulated serving = gpu.serving(2000, nanos -> nanos > 2 * SECOND);
+    gpu.run(SECOND);
+    long before = busy.usedNanos;
+    gpu.run(50_000_000);
+    long credit = FairShares.CREDIT_NANOS * 2000 / FairShares.WHOLE;
+    long share = 50_000_000L * 2000 / FairShares.WHOLE;
+    long turn = FairShares.turnNanos(2000);
+    assertThat(serving.usedNanos).isBetween(share, share + credit + turn);
+    assertThat(busy.usedNanos - before).isEqualTo(50_000_000 - serving.usedNanos);
+  }
+
+  @Test
+  void latencyLeases_amongEachOther_shareByWeight() {
+    SimulatedGpu gpu = new SimulatedGpu();
+    Simulated one = gpu.serving(6000, nanos -> true);
+    Simulated other = gpu.serving(2000, nanos -> true);
+    gpu.run(WINDOW);
+    assertThat(percent(one)).isCloseTo(75, within(1.0));
+    assertThat(percent(other)).isCloseTo(25, within(1.0));
+  }
+
+  @Test
+  void latencyLease_asksBack_fromBatchAtOnceAndFromItsLikeByTheRules() {
+    SimulatedGpu gpu = new SimulatedGpu();
+    gpu.busy(4000);
+    gpu.serving(3000, nanos -> true);
+    gpu.serving(3000, nanos -> true);
+    assertThat(FairShares.asksBack(gpu, 1, SECOND, 0, 0)).isTrue();
+    assertThat(FairShares.asksBack(gpu, 1, SECOND, 2, 0)).isFalse();
+    assertThat(FairShares.asksBack(gpu, 0, SECOND, 1, 0)).isFalse();
+    assertThat(FairShares.givesWay(gpu, SECOND, 0, 0)).isTrue();
+    assertThat(FairShares.givesWay(gpu, SECOND, 1, 0)).isFalse();
+  }
+
   private static Demand onAndOff(Random random) {
     long period = 1_000_000L + random.nextInt(200_000_000);
     double part = random.nextDouble();

@@ -128,6 +128,46 @@ class GpuTurnTest {
   }
 
   @Test
+  void throttledNanos_ofAHardLeaseThatIsAlone_areAboutAllThatItWaited()
+      throws InterruptedException {
+    GpuTurn turn = session(0, 0, 1000, true);
+    keepBusy(turn);
+    awaitUsed(20 * MILLI);
+    stop();
+    assertThat(turn.throttledNanos()).isBetween(turn.waitedNanos() / 2, turn.waitedNanos());
+    assertThat(turn.throttledNanos()).isPositive().isEqualTo(throttledNanos(0));
+  }
+
+  @Test
+  void throttledNanos_ofALendableLease_areNone() throws InterruptedException {
+    GpuTurn turn = session(0, 0, 5000, false);
+    keepBusy(turn);
+    keepBusy(session(1, 0, 5000, false));
+    awaitUsed(100 * MILLI);
+    stop();
+    assertThat(turn.waitedNanos()).isPositive();
+    assertThat(turn.throttledNanos()).isZero();
+  }
+
+  @Test
+  void throttledNanos_whileAnotherHasTheGpu_areNone() throws InterruptedException {
+    GpuTurn hard = session(0, 0, 1000, true);
+    session(1, 0, 5000, false);
+    put(TurnPage.leaseWord(0, TurnPage.NOT_BEFORE), System.nanoTime() + AN_HOUR_NANOS);
+    beActive(1);
+    keepTurnYoung(1);
+    keepBusy(hard);
+    Thread.sleep(50);
+    stop();
+    assertThat(hard.waitedNanos()).isPositive();
+    assertThat(hard.throttledNanos()).isZero();
+  }
+
+  private long throttledNanos(int lease) {
+    return page.get(JAVA_LONG, TurnPage.leaseWord(lease, TurnPage.THROTTLED));
+  }
+
+  @Test
   void begin_holderGivesNoSignOfLife_goesOnWithoutIt() {
     GpuTurn silent = session(0, 0, 5000, false);
     GpuTurn other = session(1, 0, 5000, false);
@@ -240,6 +280,46 @@ class GpuTurnTest {
   }
 
   @Test
+  void hold_afterAKernelLongerThanSeveralTurns_countsItBeforeTheNextBegins() {
+    session(1, 0, 5000, false);
+    GpuTurn turn = holder(0, 0);
+    beActive(1);
+    // By what is in the books it is this lease's turn for long.
+    put(TurnPage.leaseWord(1, TurnPage.VIRTUAL_TIME), 50 * MILLI);
+    makeTurnOld(0);
+    assertThat(turn.hold(System.nanoTime())).isEqualTo(DriverTime.Hold.SHARED);
+    turn.used(50 * MILLI);
+    makeTurnOld(0);
+    assertThat(turn.hold(System.nanoTime())).isEqualTo(DriverTime.Hold.OVER);
+  }
+
+  @Test
+  void virtualTime_ofTheGpu_doesNotPassALeaseThatHadWorkJustBefore() {
+    session(0, 0, 7000, false);
+    session(1, 0, 3000, false);
+    put(TurnPage.leaseWord(0, TurnPage.VIRTUAL_TIME), 300 * MILLI);
+    put(TurnPage.leaseWord(1, TurnPage.VIRTUAL_TIME), 200 * MILLI);
+    long now = System.nanoTime();
+    turns.activeUntil(1, 0, now - MILLI);
+    turns.serve(0, now);
+    assertThat(turns.virtualNow()).isEqualTo(200 * MILLI);
+    turns.serve(0, now + 10 * MILLI);
+    assertThat(turns.virtualNow()).isEqualTo(300 * MILLI);
+  }
+
+  @Test
+  void measuredTime_lessThanWasCharged_makesLaterWorkFree() {
+    GpuTurn turn = holder(0, 0);
+    turn.used(10 * MILLI);
+    turns.chargeMeasured(0, System.nanoTime());
+    turns.addMeasured(0, -4 * MILLI);
+    turns.chargeMeasured(0, System.nanoTime());
+    turn.used(5 * MILLI);
+    turns.chargeMeasured(0, System.nanoTime());
+    assertThat(usedNanos(0)).isEqualTo(11 * MILLI);
+  }
+
+  @Test
   void hold_ofAHardLeaseThatIsAlone_endsWithTheTurn() {
     GpuTurn turn = session(0, 0, 3000, true);
     long began = turn.begin(DeviceTime.ALWAYS, System.nanoTime());
@@ -279,12 +359,89 @@ class GpuTurnTest {
     }
   }
 
+  /** A session of a lease that serves requests. */
+  private GpuTurn serving(int lease) {
+    GpuTurn turn = session(lease, 0, 5000, false);
+    put(TurnPage.leaseWord(lease, TurnPage.LATENCY), 1);
+    return turn;
+  }
+
+  @Test
+  void hold_besideALatencyLeaseWithoutWork_isShared() {
+    GpuTurn turn = holder(0, 0);
+    assertThat(turn.hold(System.nanoTime())).isEqualTo(DriverTime.Hold.ALONE);
+    GpuTurn ignored = serving(1);
+    assertThat(turn.hold(System.nanoTime())).isEqualTo(DriverTime.Hold.SHARED);
+  }
+
+  @Test
+  void turn_askedBackByALatencyLease_isOverAtOnce() {
+    GpuTurn latency = serving(1);
+    GpuTurn turn = holder(0, 0);
+    keepTurnYoung(0);
+    beActive(0);
+    threads.add(Thread.ofPlatform().start(() -> latency.pass(() -> !stopped)));
+    while (turns.recall() != turns.turn()) {
+      Thread.onSpinWait();
+    }
+    assertThat(turn.hold(System.nanoTime())).isEqualTo(DriverTime.Hold.OVER);
+    turn.finished();
+    threads.add(Thread.ofPlatform().start(() -> turn.pass(() -> !stopped)));
+    awaitHolder(1);
+    stopped = true;
+  }
+
+  @Test
+  void turn_askedBackTooSoonByABatchLease_goesOn() {
+    session(1, 0, 5000, false);
+    GpuTurn turn = holder(0, 0);
+    beActive(1);
+    keepTurnYoung(0);
+    put(TurnPage.RECALL, turns.turn());
+    assertThat(turn.hold(System.nanoTime())).isEqualTo(DriverTime.Hold.SHARED);
+    assertThat(turn.pass(DeviceTime.ALWAYS)).isZero();
+  }
+
+  @Test
+  void turn_askedBackForALatencyLeaseWithoutCredit_goesOn() {
+    GpuTurn ignored = serving(1);
+    put(TurnPage.leaseWord(1, TurnPage.VIRTUAL_TIME), AN_HOUR_NANOS);
+    GpuTurn turn = holder(0, 0);
+    beActive(1);
+    keepTurnYoung(0);
+    put(TurnPage.RECALL, turns.turn());
+    assertThat(turn.hold(System.nanoTime())).isEqualTo(DriverTime.Hold.SHARED);
+  }
+
+  @Test
+  void turn_keptInAPause_isALatencyLeasesForTheAsking() {
+    GpuTurn latency = serving(1);
+    GpuTurn turn = holder(0, 0);
+    long now = System.nanoTime();
+    turn.end(now);
+    assertThat(latency.begin(() -> false, now)).isEqualTo(now);
+    assertThat(turn.isOver()).isTrue();
+    assertThat(latency.isOver()).isFalse();
+  }
+
+  @Test
+  void end_whileALatencyLeaseAsksForTheTurn_passesItOn() {
+    GpuTurn ignored = serving(1);
+    GpuTurn turn = holder(0, 0);
+    beActive(1);
+    put(TurnPage.RECALL, turns.turn());
+    turn.end(System.nanoTime());
+    assertThat(SharedTurns.holder(turns.turn())).isEqualTo(1);
+  }
+
   @Test
   void measuredTime_ofTwoSessionsAtOnce_countsOnceForTheirLease() {
     GpuTurn first = holder(0, 0);
     GpuTurn second = holder(0, 1);
     assertThat(first.hold(System.nanoTime())).isNotNull();
     assertThat(second.hold(System.nanoTime())).isNotNull();
+    first.used(0);
+    second.used(0);
     first.used(2 * MILLI);
     second.used(2 * MILLI);
     makeTurnOld(0);

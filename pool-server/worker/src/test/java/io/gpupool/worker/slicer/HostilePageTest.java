@@ -77,6 +77,24 @@ class HostilePageTest {
               test.put(TurnPage.TURN, SharedTurns.turnOf(HOSTILE, System.nanoTime()));
               test.put(TurnPage.activeUntil(HOSTILE, 0), System.nanoTime() + FAR);
             }),
+        page(
+            "another serves requests and never uses up its credit",
+            test -> {
+              test.put(TurnPage.leaseWord(HOSTILE, TurnPage.LATENCY), 1);
+              test.put(TurnPage.leaseWord(HOSTILE, TurnPage.VIRTUAL_TIME), Long.MIN_VALUE / 2);
+              test.put(TurnPage.TURN, SharedTurns.turnOf(HOSTILE, System.nanoTime()));
+              test.put(TurnPage.activeUntil(HOSTILE, 0), System.nanoTime() + FAR);
+            }),
+        page(
+            "everybody serves requests, and every turn is asked back",
+            test -> {
+              test.put(TurnPage.leaseWord(VICTIM, TurnPage.LATENCY), -1);
+              test.put(TurnPage.leaseWord(HOSTILE, TurnPage.LATENCY), -1);
+              test.put(TurnPage.VIRTUAL_NOW, Long.MAX_VALUE);
+              test.put(TurnPage.TURN, SharedTurns.turnOf(VICTIM, System.nanoTime()));
+              test.put(TurnPage.RECALL, SharedTurns.turnOf(VICTIM, System.nanoTime()));
+              test.put(TurnPage.activeUntil(HOSTILE, 0), System.nanoTime() + FAR);
+            }),
         page("there is no lease", test -> test.put(TurnPage.LEASES, 0)),
         page(
             "the victim has no weight",
@@ -120,6 +138,7 @@ class HostilePageTest {
                 long value = random.nextBoolean() ? random.nextLong() : random.nextInt(4) - 1;
                 put(8 * word, value);
                 put(TurnPage.TURN, random.nextLong());
+                put(TurnPage.leaseWord(HOSTILE, TurnPage.LATENCY), random.nextInt(2));
                 put(TurnPage.leaseWord(VICTIM, TurnPage.WEIGHT), random.nextInt(2));
                 Thread.yield();
               }

@@ -26,6 +26,7 @@ final class SimulatedGpu implements FairShares.Leases {
     final Demand demand;
     long usedNanos;
     long longestWaitNanos;
+    boolean latency;
     private long virtualTime;
     private long notBefore;
     private long waitsSince;
@@ -42,6 +43,13 @@ final class SimulatedGpu implements FairShares.Leases {
     lease.virtualTime = virtualNow;
     lease.waitsSince = now;
     leases.add(lease);
+    return lease;
+  }
+
+  /** One that serves requests. */
+  Simulated serving(int weight, Demand demand) {
+    Simulated lease = add(weight, false, demand);
+    lease.latency = true;
     return lease;
   }
 
@@ -108,6 +116,11 @@ final class SimulatedGpu implements FairShares.Leases {
   @Override
   public boolean isHard(int lease) {
     return leases.get(lease).hard;
+  }
+
+  @Override
+  public boolean isLatency(int lease) {
+    return leases.get(lease).latency;
   }
 
   @Override

@@ -3,6 +3,7 @@
 // left alone, so that focus, selection and open menus outlive an update.
 
 const TEXT = '#text';
+const SVG = 'http://www.w3.org/2000/svg';
 const made = new WeakMap();
 
 /**
@@ -31,7 +32,7 @@ export function patch(parent, ...wanted) {
   for (const value of list) {
     const key = keyOf(value);
     const old = key === undefined ? at : keyed.get(key);
-    const node = old && fits(old, value) ? old : create(value);
+    const node = old && fits(old, value) ? old : create(value, parent);
     if (node === at) {
       at = at.nextSibling;
     } else {
@@ -62,9 +63,13 @@ function fits(node, value) {
   return was !== undefined && was.tag === value.tag && keyOf(was) === keyOf(value);
 }
 
-function create(value) {
-  return value.tag === TEXT
-    ? document.createTextNode(value.text)
+/** What is in a drawing is of the drawing. */
+function create(value, parent) {
+  if (value.tag === TEXT) {
+    return document.createTextNode(value.text);
+  }
+  return value.tag === 'svg' || parent.namespaceURI === SVG
+    ? document.createElementNS(SVG, value.tag)
     : document.createElement(value.tag);
 }
 

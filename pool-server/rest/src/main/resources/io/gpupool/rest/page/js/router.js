@@ -7,8 +7,9 @@ import { overview } from './views/overview.js';
 import { queue } from './views/queue.js';
 import { sessions } from './views/sessions.js';
 import { tenants } from './views/tenants.js';
+import { usage } from './views/usage.js';
 
-export const VIEWS = { pool: overview, leases, queue, sessions, tenants, activity };
+export const VIEWS = { pool: overview, usage, leases, queue, sessions, tenants, activity };
 
 /** "#/leases/L1": the view's name, and the id of what is open in it. */
 export function route() {

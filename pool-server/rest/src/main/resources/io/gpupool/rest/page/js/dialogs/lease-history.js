@@ -6,7 +6,7 @@ import { h } from '../dom.js';
 import { moment } from '../format.js';
 import { mayAdminister } from '../me.js';
 
-const WORDS = { 'lease.grant': 'granted to', 'lease.end': 'ended:' };
+const WORDS = { 'lease.grant': 'granted to', 'lease.update': 'changed to', 'lease.end': 'ended:' };
 
 /** The history of one lease; `redraw` is called when there is more of it. */
 export class LeaseHistory {

@@ -67,6 +67,7 @@ function details(lease) {
   const facts = [
     ['State', lease.state],
     ['Tenant', lease.tenant],
+    ['Class', lease.class],
     ['Program', `${lease.holder.program}, process ${lease.holder.pid}`],
     ['Holder', holder(lease.holder)],
     ['Age', limited(lease, 'ageMillis', lease.timeLimitMillis)],
@@ -125,7 +126,9 @@ function share(use, tenant) {
     h(
       'p',
       { class: 'muted' },
-      `${nanos(use.usedGpuNanos)} of GPU time so far, held back for ${nanos(use.throttledNanos)}`,
+      `GPU time: ${nanos(use.grantedGpuNanos)} granted, ${nanos(use.usedGpuNanos)} used; ` +
+        `${nanos(use.waitedNanos)} waited, of which ${nanos(use.throttledNanos)} throttled` +
+        (use.debtGpuNanos > 0 ? `; ${nanos(use.debtGpuNanos)} ahead of its share` : ''),
     ),
   );
 }

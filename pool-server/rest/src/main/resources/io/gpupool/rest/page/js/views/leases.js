@@ -28,6 +28,7 @@ const table = sortable({
     lease.id,
     lease.state,
     lease.tenant,
+    lease.class,
     lease.holder.program,
     holder(lease.holder),
     ...lease.grants.map((use) => place(use.grant)),
@@ -48,6 +49,7 @@ const table = sortable({
         lease.tenant,
       ],
     },
+    { head: 'Class', order: (lease) => lease.class, cell: (lease) => lease.class },
     {
       head: 'Program',
       order: (lease) => lease.holder.program,

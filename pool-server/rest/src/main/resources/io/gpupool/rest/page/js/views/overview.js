@@ -4,6 +4,7 @@
 import { byName, cards, sharesOf } from '../cards.js';
 import { h } from '../dom.js';
 import { bytes, duration, percent, plural } from '../format.js';
+import { more } from '../parts/more.js';
 import { gpuCard } from './gpu-card.js';
 import { serverActions } from './server-actions.js';
 
@@ -28,20 +29,10 @@ export const overview = {
       pool.asOf > 0 && summary(pool, all),
       servers.length === 0 && h('p', { class: 'empty', key: 'empty' }, emptiness(pool)),
       found.slice(0, shown).map((server) => serverSection(pool, server, all)),
-      found.length > shown &&
-        h(
-          'button',
-          {
-            key: 'more',
-            type: 'button',
-            class: 'more',
-            onclick: () => {
-              shown += AT_A_TIME;
-              redraw();
-            },
-          },
-          `Show more of the ${plural(found.length, 'server')}`,
-        ),
+      more(shown, found.length, 'server', () => {
+        shown += AT_A_TIME;
+        redraw();
+      }),
     ];
   },
 };

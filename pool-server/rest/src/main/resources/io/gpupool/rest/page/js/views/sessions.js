@@ -72,7 +72,15 @@ const table = sortable({
       order: peers,
       cell: (session) => bytes(peers(session)),
     },
-    { head: 'Memory', class: 'number', order: memory, cell: (session) => bytes(memory(session)) },
+    {
+      head: 'Memory',
+      class: 'number',
+      order: memory,
+      cell: (session) => [
+        bytes(memory(session)),
+        session.driverMemoryBytes > 0 && ` (driver ${bytes(session.driverMemoryBytes)})`,
+      ],
+    },
     {
       head: 'GPU time',
       class: 'number',
@@ -80,10 +88,10 @@ const table = sortable({
       cell: (session) => nanos(session.gpuNanos),
     },
     {
-      head: 'Held back',
+      head: 'Waited',
       class: 'number',
-      order: (session) => session.throttledNanos,
-      cell: (session) => nanos(session.throttledNanos),
+      order: (session) => session.waitedNanos,
+      cell: (session) => nanos(session.waitedNanos),
     },
     {
       head: 'Age',

@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: Apache-2.0
+package io.gpupool.cli;
+
+import java.util.Optional;
+import picocli.CommandLine.Option;
+
+/** Options that say what a lease's programs do with a GPU's time. */
+final class ClassOptions {
+  /** The classes there are. */
+  enum LeaseClass {
+    batch,
+    latency
+  }
+
+  @Option(
+      names = "--class",
+      paramLabel = "batch|latency",
+      description = {
+        "what the programs do: those of class latency serve requests, and their turns of a GPU come as",
+        "soon as they can while they use less than their share (else GPUPOOL_CLASS; default: batch)"
+      })
+  private Optional<LeaseClass> named = Optional.empty();
+
+  @Option(names = "--latency", description = "short for --class latency")
+  private boolean latency;
+
+  /**
+   * Its name, if it was given.
+   *
+   * @throws IllegalArgumentException if two are
+   */
+  Optional<String> name() {
+    return name(named, latency);
+  }
+
+  /**
+   * The class that two options name together, if one of them was given.
+   *
+   * @param named by {@code --class}
+   * @param latency whether {@code --latency} was given
+   * @throws IllegalArgumentException if they name two
+   */
+  static Optional<String> name(Optional<LeaseClass> named, boolean latency) {
+    if (latency && named.equals(Optional.of(LeaseClass.batch))) {
+      throw new IllegalArgumentException(
+          "--latency is short for --class latency, and --class batch was given, too; give one");
+    }
+    return (latency ? Optional.of(LeaseClass.latency) : named).map(LeaseClass::name);
+  }
+}

@@ -1,0 +1,19 @@
+// SPDX-License-Identifier: Apache-2.0
+package io.gpupool.cli;
+
+/** The value of {@code --compute} where it cannot be left open: a part of a GPU's time. */
+final class ComputePercent {
+  private ComputePercent() {}
+
+  /**
+   * Checks it before the pool is asked, which takes 0 for what is left open.
+   *
+   * @throws IllegalArgumentException if it is not from 1 to 100
+   */
+  static double checked(double percent) {
+    if (percent >= 1 && percent <= 100) {
+      return percent;
+    }
+    throw new IllegalArgumentException("--compute " + percent + ": give 1 to 100 percent");
+  }
+}

@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: Apache-2.0
+package io.gpupool.server.history;
+
+import io.gpupool.server.lease.Lease;
+import io.gpupool.server.lease.LeaseTime;
+import io.gpupool.server.lease.TimeTable;
+import io.gpupool.server.placement.Placement.Part;
+
+/**
+ * What one lease has had of one of its GPUs since it was last asked. What workers count is not
+ * trusted: it never goes back, and nobody has used more time than has passed.
+ */
+final class LeaseMeter {
+  private final LeaseName name;
+  private long grantedNanos;
+  private long usedNanos;
+  private long waitedNanos;
+
+  LeaseMeter(Lease lease) {
+    name = LeaseName.of(lease.id.text(), lease.tenant, lease.holder);
+  }
+
+  /**
+   * Reads it.
+   *
+   * @param own which of the lease's GPUs on this server
+   */
+  Portion read(Lease lease, int own, long nowNanos) {
+    LeaseTime time = lease.time;
+    TimeTable.Use use = time.use(own);
+    long age = time.ageNanos(nowNanos);
+    long granted = Math.max(grantedNanos, time.grantedNanos(own, nowNanos));
+    long used = Math.clamp(use.usedNanos(), usedNanos, Math.max(usedNanos, age));
+    long waited =
+        Math.clamp(use.waitedNanos(), waitedNanos, Math.max(waitedNanos, age * Lease.MAX_SESSIONS));
+    Part part = lease.extent().own().get(own);
+    Portion portion =
+        new Portion(
+            name,
+            granted - grantedNanos,
+            used - usedNanos,
+            waited - waitedNanos,
+            Math.min(lease.ledger.usedBytes(own), part.share().memoryBytes()),
+            part.share().memoryBytes());
+    grantedNanos = granted;
+    usedNanos = used;
+    waitedNanos = waited;
+    return portion;
+  }
+}

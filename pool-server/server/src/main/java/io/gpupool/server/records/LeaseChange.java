@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: Apache-2.0
+package io.gpupool.server.records;
+
+import io.gpupool.control.v1.UpdateLeaseRequest;
+import io.gpupool.server.gpu.LeaseClass;
+import io.gpupool.server.identity.HolderName;
+import io.gpupool.server.refusal.InvalidRequestException;
+import java.math.BigDecimal;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Optional;
+import java.util.OptionalInt;
+
+/**
+ * What is to be different of a lease; what is empty stays.
+ *
+ * @param computeBasisPoints of each of its GPUs
+ * @param hard whether it never gets more compute than that
+ */
+public record LeaseChange(
+    OptionalInt computeBasisPoints, Optional<Boolean> hard, Optional<LeaseClass> leaseClass) {
+  private static final int MAX_SHOWN = 64;
+
+  /** Reads what is asked for; what cannot be is named with what can. */
+  public static LeaseChange of(UpdateLeaseRequest request) throws InvalidRequestException {
+    if (!request.hasComputePercent() && !request.hasHard() && !request.hasClass_()) {
+      throw new InvalidRequestException(
+          "nothing is to be changed; give compute_percent (1 to 100), hard (true or false) or class"
+              + " (batch or latency)");
+    }
+    return new LeaseChange(
+        compute(request),
+        request.hasHard() ? Optional.of(request.getHard()) : Optional.empty(),
+        leaseClass(request));
+  }
+
+  private static OptionalInt compute(UpdateLeaseRequest request) throws InvalidRequestException {
+    if (!request.hasComputePercent()) {
+      return OptionalInt.empty();
+    }
+    double percent = request.getComputePercent();
+    if (!(percent >= 1 && percent <= 100)) {
+      throw new InvalidRequestException("compute_percent is " + percent + "; give 1 to 100");
+    }
+    return OptionalInt.of((int) Math.round(percent * 100));
+  }
+
+  private static Optional<LeaseClass> leaseClass(UpdateLeaseRequest request)
+      throws InvalidRequestException {
+    if (!request.hasClass_()) {
+      return Optional.empty();
+    }
+    String text = request.getClass_();
+    try {
+      if (!text.isEmpty()) {
+        return Optional.of(LeaseClass.of(text));
+      }
+    } catch (IllegalArgumentException e) {
+      // Its message would repeat whatever was sent.
+    }
+    String shown = HolderName.plain(text.substring(0, Math.min(MAX_SHOWN, text.length())));
+    throw new InvalidRequestException("class is '" + shown + "'; give batch or latency");
+  }
+
+  /** How the record of changes has it. */
+  public String text() {
+    List<String> words = new ArrayList<>();
+    computeBasisPoints.ifPresent(points -> words.add(percent(points) + " compute"));
+    hard.ifPresent(is -> words.add(is ? "hard" : "lendable"));
+    leaseClass.ifPresent(now -> words.add("class " + now.text()));
+    return String.join(", ", words);
+  }
+
+  /** Hundredths of a percent as people write them. */
+  public static String percent(int basisPoints) {
+    return BigDecimal.valueOf(basisPoints, 2).stripTrailingZeros().toPlainString() + " %";
+  }
+}

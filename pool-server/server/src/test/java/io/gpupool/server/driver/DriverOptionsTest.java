@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: Apache-2.0
+package io.gpupool.server.driver;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
+
+import io.gpupool.server.driver.DriverOptions.Sharing;
+import java.util.Optional;
+import java.util.OptionalLong;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.ValueSource;
+
+class DriverOptionsTest {
+  private static DriverOptions options(Sharing sharing, int turnBoundMillis) {
+    return new DriverOptions(
+        Optional.empty(), Optional.empty(), OptionalLong.empty(), sharing, turnBoundMillis);
+  }
+
+  @Test
+  void arguments_tellWorkersHowLeasesShareTheTime() {
+    assertThat(DriverOptions.USUAL.arguments()).isEmpty();
+    assertThat(options(Sharing.timeslice, 12).arguments()).containsExactly("--turn-bound", "12");
+    assertThat(options(Sharing.mps, 12).arguments()).containsExactly("--no-turns");
+  }
+
+  @ParameterizedTest
+  @ValueSource(ints = {0, -4, 1001})
+  void turnBound_thatCannotBe_isRefusedByName(int millis) {
+    assertThatThrownBy(() -> options(Sharing.timeslice, millis))
+        .isInstanceOf(IllegalArgumentException.class)
+        .hasMessage("--turn-bound " + millis + ": give 1 to 1000 milliseconds");
+  }
+}

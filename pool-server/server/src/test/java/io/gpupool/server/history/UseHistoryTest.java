@@ -1,0 +1,118 @@
+// SPDX-License-Identifier: Apache-2.0
+package io.gpupool.server.history;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import io.gpupool.server.gpu.Gpu;
+import io.gpupool.server.identity.Actor;
+import io.gpupool.server.lease.Ground;
+import io.gpupool.server.lease.Leases.Granted;
+import io.gpupool.server.placement.Ask;
+import io.gpupool.server.placement.Placement.Part;
+import io.gpupool.server.placement.PlacementTest;
+import io.gpupool.server.records.Request;
+import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Map;
+import java.util.Optional;
+import java.util.OptionalInt;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
+
+class UseHistoryTest {
+  private static final long SECOND = 1_000_000_000;
+
+  private final Gpu gpu = PlacementTest.gpu("host:7642", 0, 1L << 30);
+  private final Ground ground = new Ground(List.of(gpu));
+  private final List<Map<String, Map<Window, List<Sample>>>> saved = new ArrayList<>();
+  private final UseHistory history =
+      new UseHistory(List.of(gpu), ground.leases, ground.timers, Map.of(), saved::add);
+
+  @TempDir private Path folder;
+
+  private Granted grant(String tenant, double part) throws Exception {
+    Request request =
+        Ground.request(
+            new Ask(1, new Ask.Size.Fraction(part), OptionalInt.empty(), Map.of()), tenant);
+    return ground.leases.grant(request, parts(request));
+  }
+
+  private List<Part> parts(Request request) {
+    return List.of(new Part(gpu, Optional.empty(), request.ask().shareOf(gpu), false));
+  }
+
+  private List<Sample> hour() {
+    return history.of(gpu.uuid(), Window.hour, tenant -> true).orElseThrow().samples();
+  }
+
+  @Test
+  void sample_everyTenSeconds_hasWhatEachLeaseWasGranted() throws Exception {
+    history.start();
+    Granted half = grant("a", 0.5);
+    ground.timers.pass(5000);
+    Granted quarter = grant("b", 0.25);
+    ground.timers.pass(15_000);
+    assertThat(hour()).hasSize(2);
+    assertThat(hour().getFirst().portions())
+        .extracting(portion -> portion.lease().id())
+        .containsExactly(half.lease().id.text(), quarter.lease().id.text());
+    assertThat(hour().getFirst().portions())
+        .extracting(Portion::grantedNanos)
+        .containsExactly(5 * SECOND, 5 * SECOND / 4);
+    assertThat(hour().getLast().portions())
+        .extracting(Portion::grantedNanos)
+        .containsExactly(5 * SECOND, 10 * SECOND / 4);
+    assertThat(hour().getLast().portions().getFirst().grantedBytes()).isEqualTo(1L << 29);
+    assertThat(hour().getLast().portions().getFirst().lease())
+        .isEqualTo(new LeaseName(half.lease().id.text(), "a", Ground.HOLDER.program(), "ann@box"));
+  }
+
+  @Test
+  void sample_ofALeaseThatHasEndedSince_hasItsLastPartWithoutMemory() throws Exception {
+    history.start();
+    Granted lease = grant("a", 0.5);
+    ground.timers.pass(4000);
+    ground.leases.release(lease.lease(), Actor.ANYONE, "done");
+    ground.timers.pass(16_000);
+    assertThat(hour()).hasSize(2);
+    assertThat(hour().getFirst().portions())
+        .containsExactly(
+            new Portion(
+                new LeaseName(lease.lease().id.text(), "a", Ground.HOLDER.program(), "ann@box"),
+                2 * SECOND,
+                0,
+                0,
+                0,
+                0));
+    assertThat(hour().getLast().portions()).isEmpty();
+  }
+
+  @Test
+  void save_onceAMinuteAndAtTheEnd_isAllThereIs() {
+    history.start();
+    ground.timers.pass(59_000);
+    assertThat(saved).isEmpty();
+    ground.timers.pass(126_000);
+    assertThat(saved).hasSize(3);
+    history.close();
+    assertThat(saved).hasSize(4);
+    assertThat(saved.getLast().get(gpu.uuid()).get(Window.hour)).hasSize(19);
+  }
+
+  @Test
+  void open_afterARestart_goesOnWithWhatThereWas() {
+    UseHistory first =
+        UseHistory.open(
+            List.of(gpu), ground.leases, ground.timers, Optional.of(folder), Runnable::run);
+    first.start();
+    ground.timers.pass(100_000);
+    first.close();
+    UseHistory second =
+        UseHistory.open(
+            List.of(gpu), ground.leases, ground.timers, Optional.of(folder), Runnable::run);
+    assertThat(second.of(gpu.uuid(), Window.hour, tenant -> true).orElseThrow().samples())
+        .hasSize(10);
+    assertThat(second.of("GPU-of-another-server", Window.hour, tenant -> true)).isEmpty();
+  }
+}

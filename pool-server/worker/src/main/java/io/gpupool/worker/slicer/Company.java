@@ -1,0 +1,25 @@
+// SPDX-License-Identifier: Apache-2.0
+package io.gpupool.worker.slicer;
+
+/**
+ * How many sessions of a lease have had work on the GPU at the same time, on average between two
+ * measurements: what one of them measures is in part the others' time. Any thread may call it.
+ */
+final class Company {
+  private double parts;
+  private int looks;
+
+  /** Notes how many others there are now. */
+  synchronized void look(int others) {
+    parts += 1.0 / (1 + others);
+    looks++;
+  }
+
+  /** The part of a measured time that is this session's, by the looks since the one before. */
+  synchronized long partOf(long nanos) {
+    double part = looks == 0 ? 1 : parts / looks;
+    parts = 0;
+    looks = 0;
+    return (long) (nanos * part);
+  }
+}
