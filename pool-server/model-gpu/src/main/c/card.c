@@ -337,6 +337,7 @@ int64_t card_offset(const struct card *card, uint32_t block) {
 // Time
 
 void card_ask(struct card *card, uint64_t ready) {
+  if (options.isMpsClient) return;
   struct state *state = card->state;
   lock(card);
   struct process *mine = &state->processes[card->slot];
@@ -353,6 +354,7 @@ void card_ask(struct card *card, uint64_t ready) {
 }
 
 void card_idle(struct card *card, uint64_t since) {
+  if (options.isMpsClient) return;
   struct state *state = card->state;
   lock(card);
   state->processes[card->slot].askedAt = 0;
@@ -363,6 +365,7 @@ void card_idle(struct card *card, uint64_t since) {
 struct segment card_segment(struct card *card, uint64_t from, uint64_t until) {
   struct state *state = card->state;
   struct segment segment = {until, false};
+  if (options.isMpsClient) return (struct segment){until, true};
   lock(card);
   let_end(card, until);
   struct process *mine = &state->processes[card->slot];
@@ -390,6 +393,7 @@ bool card_is_wanted(struct card *card) {
 }
 
 uint64_t card_slice_end(struct card *card) {
+  if (options.isMpsClient) return UINT64_MAX;
   lock(card);
   uint64_t end = card->state->holder == NOBODY ? card_now() : card->state->slice.end;
   unlock(card);

@@ -19,7 +19,7 @@ struct card_usage {
   uint64_t copyNanos;     // in which a copy of it ran
 };
 
-/** A piece of time in which a process has the card for its kernels, or has not. */
+/** A piece of time in which a process has the card for its kernels, or has not. MPS clients always have it. */
 struct segment {
   uint64_t end;
   bool held;

@@ -10,7 +10,9 @@
 #define MEBIBYTES (1ull << 20)
 #define GIBIBYTES (1ull << 30)
 
-struct options options = {
+struct options options;
+
+static const struct options usual = {
     .gpus = 1,
     .version = 13000,
     .multiprocessors = 132,
@@ -96,10 +98,24 @@ static void choose_name(const char *text) {
   snprintf(options.name, sizeof options.name, "%016llx", (unsigned long long)hash);
 }
 
+static const char *join_mps(void) {
+  const char *text = getenv("CUDA_MPS_ACTIVE_THREAD_PERCENTAGE");
+  uint64_t percent;
+  if (!text) return NULL;
+  if (!read_number(text, &percent) || percent < 1 || percent > 100) {
+    return "CUDA_MPS_ACTIVE_THREAD_PERCENTAGE is a number from 1 to 100";
+  }
+  uint32_t part = (uint32_t)(options.multiprocessors * percent / 100);
+  options.multiprocessors = part ? part : 1;
+  options.isMpsClient = true;
+  return NULL;
+}
+
 const char *options_read(const char *text) {
   char copy[1024];
+  options = usual;
   choose_name(text ? text : "");
-  if (!text) return NULL;
+  if (!text) return join_mps();
   if (strlen(text) >= sizeof copy) return "GPUPOOL_MODEL is too long";
   strcpy(copy, text);
   for (char *rest = copy, *word; (word = strsep(&rest, ","));) {
@@ -108,5 +124,5 @@ const char *options_read(const char *text) {
     const char *problem = set(key, word ? word : "");
     if (problem) return problem;
   }
-  return NULL;
+  return join_mps();
 }

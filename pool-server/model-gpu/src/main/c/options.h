@@ -21,13 +21,17 @@ struct options {
   uint64_t switchNanos;        // switch=: which takes so long
   uint64_t copyBytesPerSecond; // copy=: between host and card, in each direction
   uint64_t fillBytesPerSecond; // fill=: of fills and copies on the card
+
+  // CUDA_MPS_ACTIVE_THREAD_PERCENTAGE makes a process an MPS client: it has that part of the multiprocessors, and
+  // its kernels run beside those of others. The card slices its time among the other processes.
+  bool isMpsClient;
 };
 
 /** Those of this process. */
 extern struct options options;
 
 /**
- * Reads them; what is not said is as usual.
+ * Reads them, and the environment of MPS; what is not said is as usual.
  *
  * @return NULL, or what cannot be understood
  */

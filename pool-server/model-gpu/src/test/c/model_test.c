@@ -12,6 +12,7 @@
 
 struct event;
 CUresult cuInit(unsigned);
+CUresult cuDeviceGetAttribute(int *, int, int);
 CUresult cuDevicePrimaryCtxRetain(struct context **, int);
 CUresult cuCtxSetCurrent(struct context *);
 CUresult cuCtxSynchronize(void);
@@ -381,6 +382,26 @@ static bool two_processes_have_equal_time(void) {
   return first > 0 && is_near(100 * first / (first + second), 50, 15);
 }
 
+static bool mps_clients_run_beside_each_other_on_their_part(void) {
+  int ends[2], multiprocessors;
+  char both[2];
+  pid_t children[2];
+  if (pipe(ends) || setenv("CUDA_MPS_ACTIVE_THREAD_PERCENTAGE", "25", 1)) return false;
+  for (int i = 0; i < 2; i++) children[i] = start_worker(8, ends[1]);
+  if (read(ends[0], both, 1) != 1 || read(ends[0], both + 1, 1) != 1) return false;
+  bool isPart = !cuInit(0) && !cuDeviceGetAttribute(&multiprocessors, 16, 0) && multiprocessors == 4;
+  struct card *card = card_look(0);
+  uint64_t from[2], to[2];
+  usleep(200000);
+  uint64_t since = card_now();
+  for (int i = 0; i < 2; i++) from[i] = busy(card, children[i]);
+  usleep(1000000);
+  for (int i = 0; i < 2; i++) to[i] = busy(card, children[i]);
+  double passed = (double)(card_now() - since);
+  for (int i = 0; i < 2; i++) end(children[i]);
+  return isPart && (double)(to[0] - from[0]) > 0.7 * passed && (double)(to[1] - from[1]) > 0.7 * passed;
+}
+
 static bool killed_process_gives_back_all_that_it_had(void) {
   int ends[2];
   char byte;
@@ -420,6 +441,7 @@ static const struct {
     CASE(texts_linked_with_each_other_have_the_kernels_of_both),
     CASE(file_is_there_for_workers_of_other_users),
     CASE(two_processes_have_equal_time),
+    CASE(mps_clients_run_beside_each_other_on_their_part),
     CASE(killed_process_gives_back_all_that_it_had),
     CASE(options_that_are_wrong_are_refused),
 };

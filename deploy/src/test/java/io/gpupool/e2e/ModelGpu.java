@@ -11,6 +11,7 @@ import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
+import java.util.TreeMap;
 import java.util.UUID;
 import java.util.regex.Matcher;
 import java.util.regex.Pattern;
@@ -45,8 +46,14 @@ final class ModelGpu implements AutoCloseable {
    * @param options of the server
    */
   static ModelGpu start(String model, String... options) {
+    return startIn(Map.of(), model, options);
+  }
+
+  /** Serves them with these variables of the environment. */
+  static ModelGpu startIn(Map<String, String> variables, String model, String... options) {
     String name = "test-" + UUID.randomUUID();
-    Map<String, String> environment = Map.of(VARIABLE, model + ",name=" + name);
+    Map<String, String> environment = new TreeMap<>(variables);
+    environment.put(VARIABLE, model + ",name=" + name);
     List<String> all = new ArrayList<>(List.of("--libcuda", LIBCUDA.toString()));
     all.addAll(List.of(options));
     return new ModelGpu(

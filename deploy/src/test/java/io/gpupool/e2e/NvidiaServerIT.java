@@ -9,7 +9,6 @@ import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.nio.file.StandardOpenOption;
-import java.nio.file.attribute.PosixFilePermissions;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.Arrays;
@@ -108,16 +107,11 @@ class NvidiaServerIT {
   @Test
   void sharingByMps_workers_reachTheServersOwnDaemonWithTheirPartOfTheGpu() throws IOException {
     tell("gpu " + FIRST, "gpu " + SECOND);
-    Path daemon = folder.resolve("nvidia-cuda-mps-control");
-    Files.writeString(
-        daemon,
-        "#!/bin/sh\n{ echo \"$CUDA_MPS_PIPE_DIRECTORY $*\"; cat; } >> " + folder + "/said\n");
-    Files.setPosixFilePermissions(daemon, PosixFilePermissions.fromString("rwxr-xr-x"));
-    Map<String, String> path = Map.of("PATH", folder + ":" + System.getenv("PATH"));
-    try (Pool pool = start(path, "--sharing", "mps")) {
+    MpsDaemon daemon = MpsDaemon.in(folder);
+    try (Pool pool = start(daemon.environment(), "--sharing", "mps")) {
       assertThat(device(pool, "-p", "0.3")).contains(", 30 % of threads");
     }
-    List<String> said = Files.readAllLines(folder.resolve("said"));
+    List<String> said = daemon.said();
     assertThat(said).hasSize(3);
     assertThat(said.get(0)).startsWith("/tmp/gpupool-mps-").endsWith(" -d");
     assertThat(said.get(2)).isEqualTo("quit");

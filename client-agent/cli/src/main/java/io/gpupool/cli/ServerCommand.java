@@ -16,6 +16,7 @@ import io.gpupool.server.state.etcd.EtcdOptions;
 import io.gpupool.transport.Signals;
 import io.gpupool.transport.tls.TlsFiles;
 import io.gpupool.wire.ByteSize;
+import io.gpupool.wire.TurnBound;
 import java.io.IOException;
 import java.net.InetAddress;
 import java.net.InetSocketAddress;
@@ -207,19 +208,21 @@ final class ServerCommand implements Callable<Integer> {
       paramLabel = "timeslice|mps|driver",
       defaultValue = "timeslice",
       description = {
-        "how the leases of an NVIDIA GPU share its time: one after the other, each for its share; at",
-        "the same time through NVIDIA's Multi-Process Service, which this server then starts; or as the",
-        "driver does by itself, whatever their shares are (default: ${DEFAULT-VALUE})"
+        "how the leases of an NVIDIA GPU share it: one after the other, each for its share of the time; at",
+        "the same time through NVIDIA's Multi-Process Service, which this server then starts, each on its",
+        "share of the multiprocessors, where its programs take turns; or as the driver does by itself,",
+        "whatever their shares are (default: ${DEFAULT-VALUE})"
       })
   private Sharing sharing = Sharing.timeslice;
 
   @Option(
       names = "--turn-bound",
       paramLabel = "MILLIS",
-      defaultValue = "" + DriverOptions.TURN_BOUND_MILLIS,
+      defaultValue = "" + TurnBound.USUAL_MILLIS,
       description = {
         "how long the work of one lease may take that is under way on an NVIDIA GPU while another lease",
-        "wants it, 1 to 1000; a kernel that takes longer is under way alone (default: ${DEFAULT-VALUE})"
+        "(by MPS: another program of the lease) wants it, 1 to 1000; a kernel that takes longer is under",
+        "way alone (default: ${DEFAULT-VALUE})"
       })
   private int turnBoundMillis;
 

@@ -365,7 +365,10 @@ public final class PoolServer implements AutoCloseable {
     Optional<Logins> logins = Logins.of(options.oidc(), options.kubernetes());
     logins.ifPresent(opened -> onClose.add(opened::close));
     Tokens tokens = new Tokens(records, audit, control, options.needsTokens(), logins);
-    TimeTable times = new TimeTable(gpus.size());
+    TimeTable times =
+        isMps(options, served)
+            ? TimeTable.ofPrograms(gpus.size())
+            : TimeTable.ofLeases(gpus.size());
     // Last of all, when no session is left that would be taken out of it.
     onClose.addFirst(() -> close(times));
     Leases leases = new Leases(new Grants(records, audit, control, name), capacity, control, times);

@@ -3,7 +3,6 @@ package io.gpupool.worker;
 
 import io.gpupool.wire.DriverEnvironment;
 import io.gpupool.wire.TextMessage;
-import io.gpupool.wire.TurnPage;
 import io.gpupool.wire.WireException;
 import io.gpupool.worker.os.ServerFile;
 import io.gpupool.worker.peer.PeerConnections;
@@ -12,7 +11,6 @@ import io.gpupool.worker.session.Ledger;
 import io.gpupool.worker.slicer.GpuTurn;
 import java.io.IOException;
 import java.util.ArrayList;
-import java.util.Arrays;
 import java.util.List;
 import java.util.Map;
 import java.util.Optional;
@@ -27,8 +25,8 @@ import java.util.TreeMap;
  * @param uuids theirs, as the server knows them; empty if it does not say
  * @param ledgerFile of its lease
  * @param slot the session's place in the ledger
- * @param turnsFile in which the GPUs' leases take turns; empty if they do not
- * @param leaseNumbers the lease's number on each of its GPUs, for that file
+ * @param turnsFile in which turns of the GPUs are taken; empty if they are not
+ * @param turns where the session takes those of each of its GPUs, in that file
  * @param addressSlot which part of the addresses the memory of its GPUs is to have; 0 where it is
  *     the only server of its lease, or the first
  * @param environment what the driver is to find in the environment of the process when it starts;
@@ -42,7 +40,7 @@ record Assignment(
     ServerFile ledgerFile,
     int slot,
     Optional<ServerFile> turnsFile,
-    List<Integer> leaseNumbers,
+    List<TurnPlace> turns,
     int addressSlot,
     Map<String, String> environment) {
   private static final int MAX_GPUS = 256;
@@ -50,7 +48,7 @@ record Assignment(
 
   /** How many descriptors follow the message: of the ledger, and of the turns if there are any. */
   static int descriptors(TextMessage message) {
-    return message.get("numbers").isPresent() ? 2 : 1;
+    return message.get("turns").isPresent() ? 2 : 1;
   }
 
   /** What a message says, with the descriptors that followed it. */
@@ -74,7 +72,7 @@ record Assignment(
         files.getFirst(),
         (int) message.requireNumber("slot", Ledger.SLOTS - 1),
         files.size() > 1 ? Optional.of(files.get(1)) : Optional.empty(),
-        leaseNumbers(message, gpus.size()),
+        turns(message, gpus.size()),
         message.get("addressSlot").isEmpty()
             ? 0
             : (int) message.requireNumber("addressSlot", PeerConnections.MAX_LINKS - 1),
@@ -112,21 +110,18 @@ record Assignment(
     return environment;
   }
 
-  private static List<Integer> leaseNumbers(TextMessage message, int gpus) throws WireException {
-    if (message.get("numbers").isEmpty()) {
+  private static List<TurnPlace> turns(TextMessage message, int gpus) throws WireException {
+    if (message.get("turns").isEmpty()) {
       return List.of();
     }
-    String text = message.require("numbers");
-    try {
-      List<Integer> numbers = Arrays.stream(text.split(",")).map(Integer::valueOf).toList();
-      if (numbers.size() == gpus
-          && numbers.stream().allMatch(n -> n >= 0 && n < TurnPage.MAX_LEASES)) {
-        return numbers;
-      }
-    } catch (NumberFormatException e) {
-      throw new WireException("not numbers of a lease on its GPUs: " + text);
+    List<TurnPlace> places = new ArrayList<>();
+    for (String place : message.require("turns").split(",", MAX_GPUS + 1)) {
+      places.add(TurnPlace.parse(place));
     }
-    throw new WireException("not numbers of a lease on " + gpus + " GPUs: " + text);
+    if (places.size() != gpus) {
+      throw new WireException("not turns of " + gpus + " GPUs: " + places);
+    }
+    return List.copyOf(places);
   }
 
   /** The GPUs as the driver counts them, which starts with the first that it is to see. */
@@ -143,12 +138,12 @@ record Assignment(
 
   /** The session's part in the turns of each GPU; empty if they take none. */
   List<GpuTurn> joinTurns() throws IOException {
-    List<GpuTurn> turns = new ArrayList<>();
-    for (int i = 0; i < leaseNumbers.size(); i++) {
-      ServerFile file = turnsFile.orElseThrow();
-      turns.add(GpuTurn.join(file, gpus.get(i).ordinal(), leaseNumbers.get(i), slot));
+    List<GpuTurn> joined = new ArrayList<>();
+    for (TurnPlace place : turns) {
+      joined.add(
+          GpuTurn.join(turnsFile.orElseThrow(), place.page(), place.number(), place.session()));
     }
-    return turns;
+    return joined;
   }
 
   Ledger openLedger() throws IOException {

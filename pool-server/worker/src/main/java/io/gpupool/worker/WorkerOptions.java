@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.gpupool.worker;
 
+import io.gpupool.wire.TurnBound;
 import java.util.Optional;
 
 /**
@@ -12,8 +13,8 @@ import java.util.Optional;
  * @param libcuda the driver library
  * @param libnvml the driver's management library
  * @param skipMissingPtx whether launches without PTX are skipped rather than refused
- * @param takesTurns whether the leases of a GPU of the driver take turns
- * @param turnBoundMillis what of a lease may be under way there while another wants the GPU
+ * @param takesTurns whether turns of the driver's GPUs are taken
+ * @param turnBoundMillis what may be under way there while another waits for its turn
  * @param contextBytes memory of a GPU that a context takes by itself; 0 if it is not known
  * @param late whether the driver is first used when a session is assigned, which says what of the
  *     driver it sees
@@ -37,8 +38,6 @@ record WorkerOptions(
           + " all|soft:N[,mem=SIZE][,cc=X.Y] [--libcuda PATH] [--libnvml PATH]"
           + " [--no-turns | --turn-bound MILLIS] [--context-memory BYTES]"
           + " [--soft-missing-ptx=fail|skip]";
-  private static final int TURN_BOUND_MILLIS = 4;
-  private static final int MAX_TURN_BOUND_MILLIS = 1000;
   private static final String MISSING_PTX = "--soft-missing-ptx=";
 
   /** What a worker process does. */
@@ -66,7 +65,7 @@ record WorkerOptions(
     String libnvml = "libnvidia-ml.so.1";
     boolean skip = false;
     boolean takesTurns = true;
-    int turnBoundMillis = TURN_BOUND_MILLIS;
+    int turnBoundMillis = TurnBound.USUAL_MILLIS;
     long contextBytes = 0;
     boolean late = false;
     boolean undivided = false;
@@ -82,7 +81,7 @@ record WorkerOptions(
         }
         case "--late" -> late = true;
         case "--no-turns" -> takesTurns = false;
-        case "--turn-bound" -> turnBoundMillis = turnBound(value(arguments, ++i));
+        case "--turn-bound" -> turnBoundMillis = TurnBound.parse(value(arguments, ++i));
         case "--context-memory" -> contextBytes = Long.parseUnsignedLong(value(arguments, ++i));
         case "--undivided" -> undivided = true;
         case "--gpus" -> gpus = value(arguments, ++i);
@@ -122,19 +121,6 @@ record WorkerOptions(
           "one of --control, --probe, --watch and --trial, not several; " + USAGE);
     }
     return Optional.of(mode);
-  }
-
-  private static int turnBound(String millis) {
-    try {
-      int bound = Integer.parseInt(millis);
-      if (bound >= 1 && bound <= MAX_TURN_BOUND_MILLIS) {
-        return bound;
-      }
-    } catch (NumberFormatException e) {
-      // Told below.
-    }
-    throw new IllegalArgumentException(
-        "--turn-bound is 1 to " + MAX_TURN_BOUND_MILLIS + " milliseconds, not " + millis);
   }
 
   private static boolean isSkip(String value) {

@@ -28,6 +28,6 @@ class WorkerOptionsTest {
   void turnBound_thatCannotBe_isRefusedByName(String millis) {
     assertThatThrownBy(() -> parse("--turn-bound", millis))
         .isInstanceOf(IllegalArgumentException.class)
-        .hasMessage("--turn-bound is 1 to 1000 milliseconds, not " + millis);
+        .hasMessage("--turn-bound " + millis + ": give 1 to 1000 milliseconds");
   }
 }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.gpupool.server.driver;
 
+import io.gpupool.wire.TurnBound;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.ArrayList;
@@ -16,8 +17,8 @@ import java.util.stream.Stream;
  * @param libnvml its management library, likewise
  * @param contextBytes memory of a GPU that each context takes by itself; empty: it is measured
  * @param sharing how the programs of several leases run on one GPU
- * @param turnBoundMillis how long the work of one lease may take that is under way while another
- *     wants the GPU, where they take turns; longer for a single operation that takes longer
+ * @param turnBoundMillis how long the work may take that is under way while another lease, or
+ *     program, waits for its turn; longer for a single operation that takes longer
  */
 public record DriverOptions(
     Optional<Path> libcuda,
@@ -25,10 +26,6 @@ public record DriverOptions(
     OptionalLong contextBytes,
     Sharing sharing,
     int turnBoundMillis) {
-  /** The bound unless it is given. */
-  public static final int TURN_BOUND_MILLIS = 4;
-
-  private static final int MAX_TURN_BOUND_MILLIS = 1000;
   private static final String LIBNVML = "libnvidia-ml.so.1";
 
   /** Libraries on the usual path, GPUs by turns. */
@@ -40,27 +37,23 @@ public record DriverOptions(
   public DriverOptions {
     libnvml =
         libnvml.or(() -> libcuda.map(path -> path.resolveSibling(LIBNVML)).filter(Files::exists));
-    if (turnBoundMillis < 1 || turnBoundMillis > MAX_TURN_BOUND_MILLIS) {
-      throw new IllegalArgumentException(
-          "--turn-bound "
-              + turnBoundMillis
-              + ": give 1 to "
-              + MAX_TURN_BOUND_MILLIS
-              + " milliseconds");
-    }
+    int ignored = TurnBound.check(turnBoundMillis);
   }
 
   /** The usual bound. */
   public DriverOptions(
       Optional<Path> libcuda, Optional<Path> libnvml, OptionalLong contextBytes, Sharing sharing) {
-    this(libcuda, libnvml, contextBytes, sharing, TURN_BOUND_MILLIS);
+    this(libcuda, libnvml, contextBytes, sharing, TurnBound.USUAL_MILLIS);
   }
 
   /** How the programs of several leases run on one GPU. */
   public enum Sharing {
     /** One after the other, each for its share of the time. */
     timeslice,
-    /** At the same time, through NVIDIA's Multi-Process Service. */
+    /**
+     * At the same time, through NVIDIA's Multi-Process Service, each on its part of the
+     * multiprocessors; programs of one lease one after the other.
+     */
     mps,
     /** As the driver does by itself: equally, whatever their shares are. */
     driver
@@ -72,9 +65,9 @@ public record DriverOptions(
     libcuda.ifPresent(path -> arguments.addAll(List.of("--libcuda", path.toString())));
     libnvml.ifPresent(path -> arguments.addAll(List.of("--libnvml", path.toString())));
     contextBytes.ifPresent(bytes -> arguments.addAll(contextArguments(bytes)));
-    if (sharing != Sharing.timeslice) {
+    if (sharing == Sharing.driver) {
       arguments.add("--no-turns");
-    } else if (turnBoundMillis != TURN_BOUND_MILLIS) {
+    } else if (turnBoundMillis != TurnBound.USUAL_MILLIS) {
       arguments.addAll(List.of("--turn-bound", Integer.toString(turnBoundMillis)));
     }
     return arguments;

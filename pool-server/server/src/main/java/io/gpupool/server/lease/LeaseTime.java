@@ -12,13 +12,15 @@ import java.util.Deque;
 import java.util.List;
 import java.util.concurrent.TimeUnit;
 
-/** A lease's places in the {@link TimeTable}, one a GPU. Owned by the control thread. */
+/**
+ * A lease's GPU time: its turns on each of its GPUs, and what they came to. Owned by the control
+ * thread.
+ */
 public final class LeaseTime implements AutoCloseable {
   private static final long SPACING_NANOS = TimeUnit.MILLISECONDS.toNanos(500);
   private static final long RECENT_NANOS = TimeUnit.SECONDS.toNanos(5);
 
   private final TimeTable table;
-  private final List<Integer> gpus;
   private final long sinceNanos;
   private List<Part> parts;
 
@@ -26,7 +28,7 @@ public final class LeaseTime implements AutoCloseable {
   private long changedNanos;
 
   private List<Long> grantedBefore;
-  private final List<Integer> numbers = new ArrayList<>();
+  private final List<LeaseTurns> turns = new ArrayList<>();
   private final Deque<Sample> samples = new ArrayDeque<>();
 
   /** What was used by then, by GPU. */
@@ -44,11 +46,9 @@ public final class LeaseTime implements AutoCloseable {
     sinceNanos = nowNanos;
     changedNanos = nowNanos;
     grantedBefore = Collections.nCopies(parts.size(), 0L);
-    gpus = parts.stream().map(part -> part.gpu().ordinal()).toList();
     try {
       for (Part part : parts) {
-        int weight = part.share().computeBasisPoints();
-        numbers.add(table.enter(part.gpu().ordinal(), weight, part.hard(), leaseClass));
+        turns.add(table.enter(part, leaseClass));
       }
     } catch (IOException e) {
       close();
@@ -63,7 +63,6 @@ public final class LeaseTime implements AutoCloseable {
     parts = List.of();
     sinceNanos = 0;
     grantedBefore = List.of();
-    gpus = List.of();
   }
 
   static LeaseTime elsewhere(TimeTable table) {
@@ -75,24 +74,17 @@ public final class LeaseTime implements AutoCloseable {
     return table.share();
   }
 
-  /** The lease's number on each of its GPUs. */
-  public List<Integer> numbers() {
-    return List.copyOf(numbers);
+  /** Where a session takes its turns on each of the lease's GPUs. */
+  public List<TurnPlace> places(int slot) {
+    return turns.stream().map(part -> part.place(slot)).toList();
   }
 
   /** Goes on with other shares of the same GPUs, or as one of another class. */
   void change(List<Part> otherParts, LeaseClass leaseClass, long nowNanos) {
     List<Long> granted = new ArrayList<>();
-    for (int i = 0; i < numbers.size(); i++) {
+    for (int i = 0; i < turns.size(); i++) {
       granted.add(grantedNanos(i, nowNanos));
-      Part part = otherParts.get(i);
-      table.change(
-          gpus.get(i),
-          numbers.get(i),
-          part.share().computeBasisPoints(),
-          part.hard(),
-          leaseClass,
-          nowNanos);
+      turns.get(i).change(otherParts.get(i), leaseClass, nowNanos);
     }
     parts = List.copyOf(otherParts);
     grantedBefore = List.copyOf(granted);
@@ -100,21 +92,22 @@ public final class LeaseTime implements AutoCloseable {
   }
 
   void enterSession(int slot) {
-    for (int i = 0; i < numbers.size(); i++) {
-      table.enterSession(gpus.get(i), numbers.get(i), slot);
-    }
+    turns.forEach(part -> part.enterSession(slot));
   }
 
   /** A session's worker is dead. */
   void leaveSession(int slot) {
-    for (int i = 0; i < numbers.size(); i++) {
-      table.leaveSession(gpus.get(i), numbers.get(i), slot);
-    }
+    turns.forEach(part -> part.leaveSession(slot));
   }
 
   /** What the lease had of one of its GPUs. */
   public TimeTable.Use use(int part) {
-    return numbers.isEmpty() ? TimeTable.Use.NONE : table.use(gpus.get(part), numbers.get(part));
+    return turns.isEmpty() ? TimeTable.Use.NONE : turns.get(part).use();
+  }
+
+  /** The GPU time that a session is charged for while it has a GPU of the lease. */
+  public long charge(long heldNanos) {
+    return turns.isEmpty() ? heldNanos : turns.getFirst().charge(heldNanos);
   }
 
   /** For how long this server has had the lease. */
@@ -124,19 +117,19 @@ public final class LeaseTime implements AutoCloseable {
 
   /** What its shares of a GPU's time come to since this server has had the lease. */
   public long grantedNanos(int part, long nowNanos) {
-    return numbers.isEmpty()
+    return turns.isEmpty()
         ? 0
         : grantedBefore.get(part) + parts.get(part).share().nanosOf(nowNanos - changedNanos);
   }
 
   /** GPU time that it has had beyond what its share allows by now. */
   public long debtNanos(int part, long nowNanos) {
-    return numbers.isEmpty() ? 0 : table.debtNanos(gpus.get(part), numbers.get(part), nowNanos);
+    return turns.isEmpty() ? 0 : turns.get(part).debtNanos(nowNanos);
   }
 
   /** Its part of a GPU's time in the last seconds, in percent; notes what it has had by now. */
   public double recentPercent(int part, long nowNanos) {
-    if (numbers.isEmpty()) {
+    if (turns.isEmpty()) {
       return 0;
     }
     note(nowNanos);
@@ -150,9 +143,7 @@ public final class LeaseTime implements AutoCloseable {
   public void note(long nowNanos) {
     if (nowNanos - samples.getLast().atNanos >= SPACING_NANOS) {
       samples.add(sample(nowNanos));
-      for (int i = 0; i < numbers.size(); i++) {
-        table.restore(gpus.get(i), numbers.get(i));
-      }
+      turns.forEach(LeaseTurns::restore);
     }
     while (samples.size() > 2 && nowNanos - samples.getFirst().atNanos > RECENT_NANOS) {
       samples.removeFirst();
@@ -161,17 +152,11 @@ public final class LeaseTime implements AutoCloseable {
 
   @Override
   public void close() {
-    for (int i = 0; i < numbers.size(); i++) {
-      table.leave(gpus.get(i), numbers.get(i));
-    }
-    numbers.clear();
+    turns.forEach(LeaseTurns::close);
+    turns.clear();
   }
 
   private Sample sample(long nowNanos) {
-    List<TimeTable.Use> uses = new ArrayList<>();
-    for (int i = 0; i < numbers.size(); i++) {
-      uses.add(use(i));
-    }
-    return new Sample(nowNanos, uses);
+    return new Sample(nowNanos, turns.stream().map(LeaseTurns::use).toList());
   }
 }

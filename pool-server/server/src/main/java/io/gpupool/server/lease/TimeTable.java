@@ -3,18 +3,21 @@ package io.gpupool.server.lease;
 
 import io.gpupool.server.gpu.LeaseClass;
 import io.gpupool.server.gpu.Share;
+import io.gpupool.server.placement.Placement.Part;
 import io.gpupool.wire.TurnPage;
 import io.netty.channel.unix.FileDescriptor;
 import java.io.IOException;
 import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
 import java.lang.invoke.VarHandle;
+import java.util.BitSet;
 
 /**
- * The {@link TurnPage}s of this server's GPUs, in a file that lives in memory alone: who may use
- * them, with which weight, and what each lease had. Owned by the control thread; the turns
- * themselves are taken by the workers. Since these can write to all of it, what the server itself
- * decides is kept here, too, and put back into the pages now and then.
+ * {@link TurnPage}s of this server's GPUs, in a file that lives in memory alone: who may use them,
+ * with which weight, and what each had. A GPU whose time is sliced has one page, for its leases;
+ * where leases use a GPU at the same time each has a page, for its sessions. Owned by the control
+ * thread; the turns themselves are taken by the workers. Since these can write to all of it, what
+ * the server itself decides is kept here, too, and put back into the pages now and then.
  */
 public final class TimeTable implements AutoCloseable {
   private static final VarHandle WORD = ValueLayout.JAVA_LONG.varHandle();
@@ -22,28 +25,79 @@ public final class TimeTable implements AutoCloseable {
   private final SharedMemory memory;
   private final MemorySegment pages;
   private final Entry[][] entries;
+  private final boolean isPerLease;
+  private final BitSet leasePages = new BitSet();
 
-  /** What a lease may have of a GPU: {@code sessions} are the slots that were taken, below this. */
+  /**
+   * What an entry may have of a GPU: {@code sessions} are the slots that were taken, below this.
+   */
   private record Entry(int weight, boolean hard, LeaseClass leaseClass, int sessions) {}
 
   /**
-   * A lease's use of a GPU's time since it was entered, in nanoseconds.
+   * Use of a GPU's time since the entry was made, in nanoseconds.
    *
    * @param throttledNanos of what it waited, while nobody had the GPU and its limit kept it away
    */
   public record Use(long usedNanos, long waitedNanos, long throttledNanos) {
     static final Use NONE = new Use(0, 0, 0);
+
+    Use plus(Use other) {
+      return new Use(
+          usedNanos + other.usedNanos,
+          waitedNanos + other.waitedNanos,
+          throttledNanos + other.throttledNanos);
+    }
   }
 
-  public TimeTable(int gpus) throws IOException {
-    memory = new SharedMemory("gpupool-turns", (long) gpus * TurnPage.BYTES);
-    pages = memory.bytes();
-    entries = new Entry[gpus][TurnPage.MAX_LEASES];
+  private TimeTable(int pages, boolean isPerLease) throws IOException {
+    this.isPerLease = isPerLease;
+    memory = new SharedMemory("gpupool-turns", (long) pages * TurnPage.BYTES);
+    this.pages = memory.bytes();
+    entries = new Entry[pages][];
+  }
+
+  /** A table for GPUs whose leases take turns. */
+  public static TimeTable ofLeases(int gpus) throws IOException {
+    return new TimeTable(gpus, false);
+  }
+
+  /** A table for GPUs that leases use at the same time. The programs of one lease take turns. */
+  public static TimeTable ofPrograms(int gpus) throws IOException {
+    return new TimeTable(gpus * TurnPage.MAX_LEASES, true);
+  }
+
+  /**
+   * Enters a lease.
+   *
+   * @throws IOException if the GPU has as many leases as there can be
+   */
+  LeaseTurns enter(Part part, LeaseClass leaseClass) throws IOException {
+    return isPerLease ? new MpsTurns(this, part) : new SlicedTurns(this, part, leaseClass);
   }
 
   /** A descriptor for a worker, which the caller must close. */
   FileDescriptor share() {
     return memory.share();
+  }
+
+  /**
+   * Takes a page for a lease.
+   *
+   * @throws IOException if the GPU has as many leases as there can be
+   */
+  int takePage(int gpu) throws IOException {
+    int first = gpu * TurnPage.MAX_LEASES;
+    int page = leasePages.nextClearBit(first);
+    if (page >= first + TurnPage.MAX_LEASES) {
+      throw tooMany(gpu);
+    }
+    leasePages.set(page);
+    return page;
+  }
+
+  /** Gives a page back that has no entries any more. */
+  void givePage(int page) {
+    leasePages.clear(page);
   }
 
   /**
@@ -55,20 +109,36 @@ public final class TimeTable implements AutoCloseable {
   int enter(int gpu, int weightBasisPoints, boolean hard, LeaseClass leaseClass)
       throws IOException {
     for (int lease = 0; lease < TurnPage.MAX_LEASES; lease++) {
-      if (entries[gpu][lease] == null) {
-        put(gpu, lease, TurnPage.VIRTUAL_TIME, get(gpu, TurnPage.VIRTUAL_NOW));
-        put(gpu, lease, TurnPage.NOT_BEFORE, 0);
-        put(gpu, lease, TurnPage.USED, 0);
-        put(gpu, lease, TurnPage.WAITED, 0);
-        put(gpu, lease, TurnPage.THROTTLED, 0);
-        put(gpu, lease, TurnPage.MEASURED, 0);
-        put(gpu, lease, TurnPage.CHARGED, 0);
-        entries[gpu][lease] = new Entry(Math.max(1, weightBasisPoints), hard, leaseClass, 0);
-        restore(gpu, lease);
+      if (entry(gpu, lease) == null) {
+        enter(gpu, lease, weightBasisPoints, hard, leaseClass);
         return lease;
       }
     }
-    throw new IOException("GPU " + gpu + " has " + TurnPage.MAX_LEASES + " leases");
+    throw tooMany(gpu);
+  }
+
+  private static IOException tooMany(int gpu) {
+    return new IOException("GPU " + gpu + " has " + TurnPage.MAX_LEASES + " leases");
+  }
+
+  /** Enters a lease, or a session, by a number that is free. */
+  void enter(int page, int number, int weightBasisPoints, boolean hard, LeaseClass leaseClass) {
+    put(page, number, TurnPage.VIRTUAL_TIME, get(page, TurnPage.VIRTUAL_NOW));
+    put(page, number, TurnPage.NOT_BEFORE, 0);
+    put(page, number, TurnPage.USED, 0);
+    put(page, number, TurnPage.WAITED, 0);
+    put(page, number, TurnPage.THROTTLED, 0);
+    put(page, number, TurnPage.MEASURED, 0);
+    put(page, number, TurnPage.CHARGED, 0);
+    if (entries[page] == null) {
+      entries[page] = new Entry[TurnPage.MAX_LEASES];
+    }
+    entries[page][number] = new Entry(Math.max(1, weightBasisPoints), hard, leaseClass, 0);
+    restore(page, number);
+  }
+
+  private Entry entry(int page, int number) {
+    return entries[page] == null ? null : entries[page][number];
   }
 
   /**
@@ -76,26 +146,26 @@ public final class TimeTable implements AutoCloseable {
    * had already goes by its new share, so that it gets that at once.
    */
   void change(
-      int gpu,
+      int page,
       int lease,
       int weightBasisPoints,
       boolean hard,
       LeaseClass leaseClass,
       long nowNanos) {
-    Entry before = entries[gpu][lease];
+    Entry before = entries[page][lease];
     Entry after = new Entry(Math.max(1, weightBasisPoints), hard, leaseClass, before.sessions);
-    entries[gpu][lease] = after;
+    entries[page][lease] = after;
     double factor = (double) before.weight / after.weight;
-    stretch(gpu, lease, TurnPage.VIRTUAL_TIME, get(gpu, TurnPage.VIRTUAL_NOW), factor);
-    stretch(gpu, lease, TurnPage.NOT_BEFORE, nowNanos, factor);
-    restore(gpu, lease);
+    stretch(page, lease, TurnPage.VIRTUAL_TIME, get(page, TurnPage.VIRTUAL_NOW), factor);
+    stretch(page, lease, TurnPage.NOT_BEFORE, nowNanos, factor);
+    restore(page, lease);
   }
 
   /**
    * Brings a time nearer to one before it, or away from it, unless a worker changes it just now.
    */
-  private void stretch(int gpu, int lease, int word, long since, double factor) {
-    long at = at(gpu, TurnPage.leaseWord(lease, word));
+  private void stretch(int page, int lease, int word, long since, double factor) {
+    long at = at(page, TurnPage.leaseWord(lease, word));
     long time = (long) WORD.getVolatile(pages, at);
     if (time > since && factor != 1) {
       long changed = since + (long) ((time - since) * factor);
@@ -104,67 +174,68 @@ public final class TimeTable implements AutoCloseable {
   }
 
   /** Makes room for a session of a lease. */
-  void enterSession(int gpu, int lease, int session) {
-    Entry before = entries[gpu][lease];
-    entries[gpu][lease] =
+  void enterSession(int page, int lease, int session) {
+    Entry before = entries[page][lease];
+    entries[page][lease] =
         new Entry(
             before.weight, before.hard, before.leaseClass, Math.max(before.sessions, session + 1));
-    restore(gpu, lease);
+    restore(page, lease);
   }
 
   /** Puts back what the server has decided for a lease, if a worker has written over it. */
-  void restore(int gpu, int lease) {
-    Entry entry = entries[gpu][lease];
-    set(gpu, TurnPage.leaseWord(lease, TurnPage.HARD), entry.hard ? 1 : 0);
+  void restore(int page, int lease) {
+    Entry entry = entries[page][lease];
+    set(page, TurnPage.leaseWord(lease, TurnPage.HARD), entry.hard ? 1 : 0);
     boolean latency = entry.leaseClass == LeaseClass.LATENCY;
-    set(gpu, TurnPage.leaseWord(lease, TurnPage.LATENCY), latency ? 1 : 0);
-    set(gpu, TurnPage.leaseWord(lease, TurnPage.SESSIONS), entry.sessions);
-    set(gpu, TurnPage.leaseWord(lease, TurnPage.WEIGHT), entry.weight);
-    set(gpu, TurnPage.LEASES, leases(gpu));
+    set(page, TurnPage.leaseWord(lease, TurnPage.LATENCY), latency ? 1 : 0);
+    set(page, TurnPage.leaseWord(lease, TurnPage.SESSIONS), entry.sessions);
+    set(page, TurnPage.leaseWord(lease, TurnPage.WEIGHT), entry.weight);
+    set(page, TurnPage.LEASES, leases(page));
   }
 
   /** Lease numbers that are taken: below this. */
-  private int leases(int gpu) {
+  private int leases(int page) {
     int count = TurnPage.MAX_LEASES;
-    while (count > 0 && entries[gpu][count - 1] == null) {
+    while (count > 0 && entry(page, count - 1) == null) {
       count--;
     }
     return count;
   }
 
   /** Takes a session out whose worker is dead. */
-  void leaveSession(int gpu, int lease, int session) {
-    put(gpu, TurnPage.activeUntil(lease, session), 0);
-    put(gpu, TurnPage.underWay(lease, session), 0);
+  void leaveSession(int page, int lease, int session) {
+    put(page, TurnPage.activeUntil(lease, session), 0);
+    put(page, TurnPage.underWay(lease, session), 0);
   }
 
-  /** Takes a lease out; its sessions have left. */
-  void leave(int gpu, int lease) {
-    entries[gpu][lease] = null;
-    put(gpu, lease, TurnPage.WEIGHT, 0);
-    long turn = get(gpu, TurnPage.TURN);
+  /** Takes an entry out; its sessions have left. */
+  void leave(int page, int lease) {
+    entries[page][lease] = null;
+    put(page, lease, TurnPage.WEIGHT, 0);
+    long turn = get(page, TurnPage.TURN);
     if ((turn & TurnPage.HOLDER_MASK) == lease + 1) {
       boolean ignored =
-          WORD.compareAndSet(pages, at(gpu, TurnPage.TURN), turn, turn & ~TurnPage.HOLDER_MASK);
+          WORD.compareAndSet(pages, at(page, TurnPage.TURN), turn, turn & ~TurnPage.HOLDER_MASK);
     }
   }
 
-  Use use(int gpu, int lease) {
+  Use use(int page, int lease) {
     return new Use(
-        get(gpu, TurnPage.leaseWord(lease, TurnPage.USED)),
-        get(gpu, TurnPage.leaseWord(lease, TurnPage.WAITED)),
-        get(gpu, TurnPage.leaseWord(lease, TurnPage.THROTTLED)));
+        get(page, TurnPage.leaseWord(lease, TurnPage.USED)),
+        get(page, TurnPage.leaseWord(lease, TurnPage.WAITED)),
+        get(page, TurnPage.leaseWord(lease, TurnPage.THROTTLED)));
   }
 
   /**
    * GPU time that a lease has had beyond what its share allows by now: how far its virtual time is
    * ahead of the GPU's, or what a hard lease's time until its next turn is worth.
    */
-  long debtNanos(int gpu, int lease, long nowNanos) {
-    Entry entry = entries[gpu][lease];
+  long debtNanos(int page, int lease, long nowNanos) {
+    Entry entry = entries[page][lease];
     long ahead =
-        get(gpu, TurnPage.leaseWord(lease, TurnPage.VIRTUAL_TIME)) - get(gpu, TurnPage.VIRTUAL_NOW);
-    long notBefore = get(gpu, TurnPage.leaseWord(lease, TurnPage.NOT_BEFORE));
+        get(page, TurnPage.leaseWord(lease, TurnPage.VIRTUAL_TIME))
+            - get(page, TurnPage.VIRTUAL_NOW);
+    long notBefore = get(page, TurnPage.leaseWord(lease, TurnPage.NOT_BEFORE));
     long barred = entry.hard ? notBefore - nowNanos : 0;
     return Share.partOf(Math.max(0, Math.max(ahead, barred)), entry.weight);
   }
@@ -174,26 +245,26 @@ public final class TimeTable implements AutoCloseable {
     memory.close();
   }
 
-  private long get(int gpu, int word) {
-    return (long) WORD.getVolatile(pages, at(gpu, word));
+  private long get(int page, int word) {
+    return (long) WORD.getVolatile(pages, at(page, word));
   }
 
-  private void put(int gpu, int word, long value) {
-    WORD.setVolatile(pages, at(gpu, word), value);
+  private void put(int page, int word, long value) {
+    WORD.setVolatile(pages, at(page, word), value);
   }
 
   /** Writes what is not there already, so that other processors keep their copy of the rest. */
-  private void set(int gpu, int word, long value) {
-    if (get(gpu, word) != value) {
-      put(gpu, word, value);
+  private void set(int page, int word, long value) {
+    if (get(page, word) != value) {
+      put(page, word, value);
     }
   }
 
-  private void put(int gpu, int lease, int word, long value) {
-    put(gpu, TurnPage.leaseWord(lease, word), value);
+  private void put(int page, int lease, int word, long value) {
+    put(page, TurnPage.leaseWord(lease, word), value);
   }
 
-  private static long at(int gpu, int word) {
-    return (long) gpu * TurnPage.BYTES + word;
+  private static long at(int page, int word) {
+    return (long) page * TurnPage.BYTES + word;
   }
 }

@@ -536,7 +536,7 @@ public final class PoolView {
             .setPeerReceivedBytes(stats.peerReceivedBytes())
             .setPeerSentBytes(stats.peerSentBytes())
             .setServer(server)
-            .setGpuNanos(stats.gpuNanos())
+            .setGpuNanos(session.lease.time.charge(stats.gpuNanos()))
             .setWaitedNanos(stats.waitedNanos())
             .setThrottledNanos(stats.throttledNanos())
             .setDriverMemoryBytes(stats.driverMemoryBytes())

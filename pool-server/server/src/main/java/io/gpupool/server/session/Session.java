@@ -6,6 +6,7 @@ import io.gpupool.server.identity.Actor;
 import io.gpupool.server.identity.HolderName;
 import io.gpupool.server.lease.Lease;
 import io.gpupool.server.lease.LeasedSession;
+import io.gpupool.server.lease.TurnPlace;
 import io.gpupool.transport.Detaching;
 import io.gpupool.wire.DriverEnvironment;
 import io.gpupool.wire.ServerHello;
@@ -317,8 +318,10 @@ public final class Session implements LeasedSession {
         .put("inbox", 1)
         .put("addressSlot", lease.extent().place().orElseThrow())
         .put(
-            "numbers",
-            lease.time.numbers().stream().map(String::valueOf).collect(Collectors.joining(",")))
+            "turns",
+            lease.time.places(slot).stream()
+                .map(TurnPlace::toString)
+                .collect(Collectors.joining(",")))
         .put(
             "gpus",
             lease.extent().own().stream()

@@ -21,7 +21,8 @@ class DriverOptionsTest {
   void arguments_tellWorkersHowLeasesShareTheTime() {
     assertThat(DriverOptions.USUAL.arguments()).isEmpty();
     assertThat(options(Sharing.timeslice, 12).arguments()).containsExactly("--turn-bound", "12");
-    assertThat(options(Sharing.mps, 12).arguments()).containsExactly("--no-turns");
+    assertThat(options(Sharing.mps, 12).arguments()).containsExactly("--turn-bound", "12");
+    assertThat(options(Sharing.driver, 12).arguments()).containsExactly("--no-turns");
   }
 
   @ParameterizedTest

@@ -26,7 +26,7 @@ import org.junit.jupiter.api.Test;
 class TimeTableTest {
   private static final long SECOND = 1_000_000_000;
 
-  private final TimeTable table = new TimeTable(2);
+  private final TimeTable table = TimeTable.ofLeases(2);
   private final MemorySegment words;
 
   TimeTableTest() throws IOException {
@@ -40,7 +40,7 @@ class TimeTableTest {
   /** One for tests of other things. */
   static TimeTable table(int gpus) {
     try {
-      return new TimeTable(gpus);
+      return TimeTable.ofLeases(gpus);
     } catch (IOException e) {
       throw new UncheckedIOException(e);
     }
@@ -116,7 +116,7 @@ class TimeTableTest {
     Gpu gpu = PlacementTest.gpu("host", 1, 1L << 30);
     List<Part> parts = List.of(new Part(gpu, Optional.empty(), new Share(1L << 20, 3000), false));
     LeaseTime time = new LeaseTime(table, parts, LeaseClass.BATCH, 0);
-    int used = TurnPage.leaseWord(time.numbers().getFirst(), TurnPage.USED);
+    int used = TurnPage.leaseWord(time.places(0).getFirst().number(), TurnPage.USED);
     for (int second = 1; second <= 60; second++) {
       put(1, used, word(1, used) + SECOND / (second < 50 ? 1 : 4));
       time.note(second * SECOND);
@@ -144,7 +144,8 @@ class TimeTableTest {
     assertThat(word(0, TurnPage.leaseWord(0, TurnPage.LATENCY))).isEqualTo(1);
     assertThat(word(1, TurnPage.leaseWord(0, TurnPage.LATENCY))).isEqualTo(1);
     serving.close();
-    assertThat(new LeaseTime(table, parts, LeaseClass.BATCH, 0).numbers()).containsExactly(0, 0);
+    assertThat(new LeaseTime(table, parts, LeaseClass.BATCH, 0).places(3))
+        .containsExactly(new TurnPlace(0, 0, 3), new TurnPlace(1, 0, 3));
     assertThat(word(0, TurnPage.leaseWord(0, TurnPage.LATENCY))).isZero();
   }
 

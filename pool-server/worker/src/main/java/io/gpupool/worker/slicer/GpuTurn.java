@@ -98,14 +98,14 @@ public final class GpuTurn implements DriverTime {
   /**
    * Joins in the turns of a GPU.
    *
-   * @param file the pool-server's, with a page for each of its GPUs
-   * @param gpu the GPU's number there
-   * @param lease the lease's number on that GPU
-   * @param session the session's slot in the lease
+   * @param file the pool-server's, of pages
+   * @param page the number of the page
+   * @param lease the number there of the lease, or of what else takes turns
+   * @param session the session's slot in that
    * @throws IOException if there is no such page
    */
-  public static GpuTurn join(ServerFile file, int gpu, int lease, int session) throws IOException {
-    return new GpuTurn(SharedTurns.open(file, gpu), lease, session);
+  public static GpuTurn join(ServerFile file, int page, int lease, int session) throws IOException {
+    return new GpuTurn(SharedTurns.open(file, page), lease, session);
   }
 
   /** Time in which this session had the GPU and used it. */

@@ -30,12 +30,12 @@ final class SharedTurns implements FairShares.Leases {
   }
 
   /**
-   * Maps the page of a GPU.
+   * Maps a page.
    *
    * @throws IOException if the file cannot be mapped or is too short
    */
-  static SharedTurns open(ServerFile file, int gpu) throws IOException {
-    return new SharedTurns(file.map((long) gpu * TurnPage.BYTES, TurnPage.BYTES));
+  static SharedTurns open(ServerFile file, int page) throws IOException {
+    return new SharedTurns(file.map((long) page * TurnPage.BYTES, TurnPage.BYTES));
   }
 
   // The turn: one word, so that it changes hands at once or not at all.

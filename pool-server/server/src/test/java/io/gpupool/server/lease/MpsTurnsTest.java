@@ -1,0 +1,143 @@
+// SPDX-License-Identifier: Apache-2.0
+package io.gpupool.server.lease;
+
+import static java.lang.foreign.ValueLayout.JAVA_LONG;
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
+
+import io.gpupool.server.gpu.LeaseClass;
+import io.gpupool.server.gpu.Share;
+import io.gpupool.server.placement.Placement.Part;
+import io.gpupool.server.placement.PlacementTest;
+import io.gpupool.wire.TurnPage;
+import java.io.IOException;
+import java.lang.foreign.Arena;
+import java.lang.foreign.MemorySegment;
+import java.nio.channels.FileChannel;
+import java.nio.file.Path;
+import java.nio.file.StandardOpenOption;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Optional;
+import java.util.Set;
+import java.util.TreeSet;
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.Test;
+
+class MpsTurnsTest {
+  private static final long SECOND = 1_000_000_000;
+
+  private final TimeTable table = TimeTable.ofPrograms(2);
+  private final MemorySegment words;
+
+  MpsTurnsTest() throws IOException {
+    Path path = Path.of("/proc/self/fd/" + table.share().intValue());
+    try (FileChannel file =
+        FileChannel.open(path, StandardOpenOption.READ, StandardOpenOption.WRITE)) {
+      words = file.map(FileChannel.MapMode.READ_WRITE, 0, file.size(), Arena.ofAuto());
+    }
+  }
+
+  @AfterEach
+  void close() throws IOException {
+    table.close();
+  }
+
+  private LeaseTime lease(int gpu, int basisPoints) throws IOException {
+    Part part =
+        new Part(
+            PlacementTest.gpu("host", gpu, 1L << 30),
+            Optional.empty(),
+            new Share(1L << 20, basisPoints),
+            false);
+    return new LeaseTime(table, List.of(part), LeaseClass.BATCH, 0);
+  }
+
+  private long at(TurnPlace place, int word) {
+    return (long) place.page() * TurnPage.BYTES + TurnPage.leaseWord(place.number(), word);
+  }
+
+  private long get(TurnPlace place, int word) {
+    return words.get(JAVA_LONG, at(place, word));
+  }
+
+  private void put(TurnPlace place, int word, long value) {
+    words.set(JAVA_LONG, at(place, word), value);
+  }
+
+  @Test
+  void sessions_ofOneLease_takeTurnsAsEqualsOnAPageOfTheirOwn() throws IOException {
+    LeaseTime lease = lease(1, 3000);
+    LeaseTime other = lease(1, 5000);
+    lease.enterSession(0);
+    lease.enterSession(2);
+    other.enterSession(0);
+    TurnPlace first = lease.places(0).getFirst();
+    TurnPlace second = lease.places(2).getFirst();
+    assertThat(second.page()).isEqualTo(first.page());
+    assertThat(second.number()).isNotEqualTo(first.number());
+    assertThat(other.places(0).getFirst().page()).isNotEqualTo(first.page());
+    assertThat(get(first, TurnPage.WEIGHT)).isEqualTo(get(second, TurnPage.WEIGHT)).isPositive();
+    assertThat(get(first, TurnPage.HARD)).isZero();
+    assertThat(get(second, TurnPage.SESSIONS)).isEqualTo(1);
+  }
+
+  @Test
+  void use_ofALease_isItsPartOfWhatItsSessionsHadAlsoOfThoseThatLeft() throws IOException {
+    LeaseTime lease = lease(0, 3000);
+    lease.enterSession(0);
+    lease.enterSession(1);
+    put(lease.places(0).getFirst(), TurnPage.USED, 6 * SECOND);
+    put(lease.places(1).getFirst(), TurnPage.USED, 4 * SECOND);
+    put(lease.places(1).getFirst(), TurnPage.WAITED, SECOND);
+    assertThat(lease.use(0).usedNanos()).isEqualTo(3 * SECOND);
+    lease.leaveSession(0);
+    assertThat(lease.use(0)).isEqualTo(new TimeTable.Use(3 * SECOND, SECOND, 0));
+    lease.enterSession(0);
+    assertThat(get(lease.places(0).getFirst(), TurnPage.USED)).isZero();
+    assertThat(lease.use(0).usedNanos()).isEqualTo(3 * SECOND);
+    assertThat(lease.charge(10 * SECOND)).isEqualTo(3 * SECOND);
+    assertThat(lease.debtNanos(0, SECOND)).isZero();
+  }
+
+  @Test
+  void leaveSession_thatHasTheTurn_givesItBack() throws IOException {
+    LeaseTime lease = lease(0, 3000);
+    lease.enterSession(4);
+    TurnPlace place = lease.places(4).getFirst();
+    long turn = (long) place.page() * TurnPage.BYTES + TurnPage.TURN;
+    words.set(JAVA_LONG, turn, 0x1234_00 + place.number() + 1);
+    lease.leaveSession(4);
+    assertThat(words.get(JAVA_LONG, turn)).isEqualTo(0x1234_00);
+    assertThat(get(place, TurnPage.WEIGHT)).isZero();
+  }
+
+  @Test
+  void page_thatAWorkerWritesOver_isRestored() throws IOException {
+    LeaseTime lease = lease(0, 3000);
+    lease.enterSession(1);
+    TurnPlace place = lease.places(1).getFirst();
+    for (int at = 0; at < TurnPage.BYTES; at += Long.BYTES) {
+      words.set(JAVA_LONG, (long) place.page() * TurnPage.BYTES + at, -1);
+    }
+    lease.note(SECOND);
+    assertThat(get(place, TurnPage.WEIGHT)).isEqualTo(Share.WHOLE_COMPUTE);
+    assertThat(get(place, TurnPage.HARD)).isZero();
+    assertThat(get(place, TurnPage.SESSIONS)).isEqualTo(1);
+  }
+
+  @Test
+  void leases_moreThanThereIsRoomFor_areRefusedUntilOneEnds() throws IOException {
+    List<LeaseTime> leases = new ArrayList<>();
+    Set<Integer> pages = new TreeSet<>();
+    for (int i = 0; i < TurnPage.MAX_LEASES; i++) {
+      leases.add(lease(0, 100));
+      pages.add(leases.getLast().places(0).getFirst().page());
+    }
+    assertThat(pages).hasSize(TurnPage.MAX_LEASES);
+    assertThatThrownBy(() -> lease(0, 100)).hasMessageContaining("GPU 0 has 128 leases");
+    assertThat(pages).doesNotContain(lease(1, 100).places(0).getFirst().page());
+    leases.getFirst().close();
+    assertThat(lease(0, 100).places(0).getFirst().page()).isIn(pages);
+  }
+}

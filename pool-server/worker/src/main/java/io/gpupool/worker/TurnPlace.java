@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: Apache-2.0
+package io.gpupool.worker;
+
+import io.gpupool.wire.TurnPage;
+import io.gpupool.wire.WireException;
+
+/**
+ * Words of the file of turns by which a session takes its turns of one GPU.
+ *
+ * @param page number of the {@link TurnPage}
+ * @param number of the entry that takes turns with the others of the page
+ * @param session slot in that entry
+ */
+record TurnPlace(int page, int number, int session) {
+  private static final int MAX_PAGES = 1 << 16;
+
+  /** Of {@code page:number:session}. */
+  static TurnPlace parse(String text) throws WireException {
+    String[] parts = text.split(":", -1);
+    try {
+      if (parts.length == 3) {
+        return new TurnPlace(
+            number(parts[0], MAX_PAGES),
+            number(parts[1], TurnPage.MAX_LEASES),
+            number(parts[2], TurnPage.MAX_SESSIONS));
+      }
+    } catch (NumberFormatException e) {
+      throw new WireException("not turns of a GPU (page:number:session): " + text);
+    }
+    throw new WireException("not turns of a GPU (page:number:session): " + text);
+  }
+
+  private static int number(String text, int limit) {
+    int number = Integer.parseInt(text);
+    if (number < 0 || number >= limit) {
+      throw new NumberFormatException();
+    }
+    return number;
+  }
+}
