@@ -160,8 +160,9 @@ static int32_t next_asking(const struct state *state, int32_t after) {
   return NOBODY;
 }
 
-/** Gives the card to the next that asks for it, or to nobody. */
-static void pass_on(struct state *state, uint64_t at) {
+/** Gives the card to the next that asks for it, or to nobody. The caller's own process sees it without being woken. */
+static void pass_on(const struct card *card, uint64_t at) {
+  struct state *state = card->state;
   int32_t next = next_asking(state, state->lastHolder);
   state->holder = next;
   state->freeAt = at;
@@ -171,7 +172,7 @@ static void pass_on(struct state *state, uint64_t at) {
   if (next != state->lastHolder) begin += options.switchNanos;
   state->slice = (struct span){begin, begin + options.sliceNanos};
   state->lastHolder = next;
-  wake(&state->processes[next]);
+  if (next != card->slot) wake(&state->processes[next]);
 }
 
 /** Takes note of a slice that its process, which is slow, will look at later. */
@@ -198,7 +199,7 @@ static void let_go(const struct card *card, int32_t slot, uint64_t now) {
   process->askedAt = 0;
   process->taken = 0;
   process->blocks = process->missed = 0;
-  if (state->holder == slot) pass_on(state, now);
+  if (state->holder == slot) pass_on(card, now);
 }
 
 /** Frees what processes had that have died. The lock is held. */
@@ -228,7 +229,7 @@ static void let_end(const struct card *card, uint64_t now) {
     if (state->processes[holder].missed == MISSED) bury(card);
     if (state->holder != holder) continue;
     keep_for_later(&state->processes[holder], state->slice);
-    pass_on(state, state->slice.end);
+    pass_on(card, state->slice.end);
   }
 }
 
@@ -345,7 +346,7 @@ void card_ask(struct card *card, uint64_t ready) {
     mine->askedAt = ready;
     let_end(card, card_now());
     if (state->holder == NOBODY) {
-      pass_on(state, state->freeAt);
+      pass_on(card, state->freeAt);
     } else if (state->holder != card->slot) {
       wake(&state->processes[state->holder]);
     }
@@ -358,7 +359,7 @@ void card_idle(struct card *card, uint64_t since) {
   struct state *state = card->state;
   lock(card);
   state->processes[card->slot].askedAt = 0;
-  if (state->holder == card->slot) pass_on(state, since);
+  if (state->holder == card->slot) pass_on(card, since);
   unlock(card);
 }
 

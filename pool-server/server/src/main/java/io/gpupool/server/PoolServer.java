@@ -29,6 +29,7 @@ import io.gpupool.server.lease.LeaseUpdates;
 import io.gpupool.server.lease.Leases;
 import io.gpupool.server.lease.PoolSync;
 import io.gpupool.server.lease.TimeTable;
+import io.gpupool.server.lease.TimeTable.Levels;
 import io.gpupool.server.lease.Waitlist;
 import io.gpupool.server.oidc.Logins;
 import io.gpupool.server.records.Kinds;
@@ -310,6 +311,14 @@ public final class PoolServer implements AutoCloseable {
     return !served.isSoft() && options.driver().sharing() == Sharing.mps;
   }
 
+  /** Programs of one lease share a software GPU at any moment, as its cores do. */
+  private static Levels levels(ServerOptions options, GpuSpec served) {
+    if (served.isSoft()) {
+      return Levels.LEASES;
+    }
+    return isMps(options, served) ? Levels.PROGRAMS : Levels.LEASES_AND_PROGRAMS;
+  }
+
   private Workers openWorkers(ServerOptions options, GpuSpec served, Optional<List<Gpu>> driver)
       throws IOException {
     Optional<MpsControl> mps =
@@ -365,10 +374,7 @@ public final class PoolServer implements AutoCloseable {
     Optional<Logins> logins = Logins.of(options.oidc(), options.kubernetes());
     logins.ifPresent(opened -> onClose.add(opened::close));
     Tokens tokens = new Tokens(records, audit, control, options.needsTokens(), logins);
-    TimeTable times =
-        isMps(options, served)
-            ? TimeTable.ofPrograms(gpus.size())
-            : TimeTable.ofLeases(gpus.size());
+    TimeTable times = new TimeTable(gpus.size(), levels(options, served));
     // Last of all, when no session is left that would be taken out of it.
     onClose.addFirst(() -> close(times));
     Leases leases = new Leases(new Grants(records, audit, control, name), capacity, control, times);

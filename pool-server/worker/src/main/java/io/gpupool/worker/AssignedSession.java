@@ -11,7 +11,7 @@ import io.gpupool.worker.session.Ledger;
 import io.gpupool.worker.session.Session;
 import io.gpupool.worker.session.SessionCounters;
 import io.gpupool.worker.session.SessionPlan;
-import io.gpupool.worker.slicer.GpuTurn;
+import io.gpupool.worker.slicer.SessionTurn;
 import java.io.IOException;
 import java.util.List;
 import java.util.Optional;
@@ -131,7 +131,7 @@ final class AssignedSession {
     Ready parts = ready.join();
     confinement.complete();
     Ledger ledger = assignment.openLedger();
-    List<GpuTurn> turns = assignment.joinTurns();
+    List<SessionTurn> turns = assignment.joinTurns();
     List<LeasedGpu> gpus = assignment.driverGpus();
     for (int i = 0; i < turns.size(); i++) {
       boolean ignored = parts.backend.share(gpus.get(i).ordinal(), turns.get(i));
@@ -186,7 +186,8 @@ final class AssignedSession {
     }
   }
 
-  private static TextMessage stats(SessionCounters counters, Ledger ledger, List<GpuTurn> turns) {
+  private static TextMessage stats(
+      SessionCounters counters, Ledger ledger, List<SessionTurn> turns) {
     StringJoiner memory = new StringJoiner(",");
     for (int gpu = 0; gpu < ledger.gpus(); gpu++) {
       memory.add(Long.toString(ledger.sessionBytes(gpu)));
@@ -201,9 +202,9 @@ final class AssignedSession {
         .put("bytesOut", counters.bytesOut())
         .put("peerBytesIn", counters.peerBytesIn())
         .put("peerBytesOut", counters.peerBytesOut())
-        .put("gpuNanos", turns.stream().mapToLong(GpuTurn::usedNanos).sum())
-        .put("waitedNanos", turns.stream().mapToLong(GpuTurn::waitedNanos).sum())
-        .put("throttledNanos", turns.stream().mapToLong(GpuTurn::throttledNanos).sum())
+        .put("gpuNanos", turns.stream().mapToLong(SessionTurn::usedNanos).sum())
+        .put("waitedNanos", turns.stream().mapToLong(SessionTurn::waitedNanos).sum())
+        .put("throttledNanos", turns.stream().mapToLong(SessionTurn::throttledNanos).sum())
         .put("waits", counters.waits())
         .put("lastError", counters.lastError())
         .build();

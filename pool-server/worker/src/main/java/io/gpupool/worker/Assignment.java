@@ -9,6 +9,9 @@ import io.gpupool.worker.peer.PeerConnections;
 import io.gpupool.worker.session.LeasedGpu;
 import io.gpupool.worker.session.Ledger;
 import io.gpupool.worker.slicer.GpuTurn;
+import io.gpupool.worker.slicer.NestedTurn;
+import io.gpupool.worker.slicer.SessionTurn;
+import io.gpupool.worker.slicer.TurnPlace;
 import java.io.IOException;
 import java.util.ArrayList;
 import java.util.List;
@@ -26,7 +29,9 @@ import java.util.TreeMap;
  * @param ledgerFile of its lease
  * @param slot the session's place in the ledger
  * @param turnsFile in which turns of the GPUs are taken; empty if they are not
- * @param turns where the session takes those of each of its GPUs, in that file
+ * @param leaseTurns where the session takes its lease's turns of each of its GPUs, in that file;
+ *     empty where leases take none
+ * @param programTurns likewise, those of the lease's programs
  * @param addressSlot which part of the addresses the memory of its GPUs is to have; 0 where it is
  *     the only server of its lease, or the first
  * @param environment what the driver is to find in the environment of the process when it starts;
@@ -40,15 +45,19 @@ record Assignment(
     ServerFile ledgerFile,
     int slot,
     Optional<ServerFile> turnsFile,
-    List<TurnPlace> turns,
+    List<TurnPlace> leaseTurns,
+    List<TurnPlace> programTurns,
     int addressSlot,
     Map<String, String> environment) {
   private static final int MAX_GPUS = 256;
+  private static final String LEASE_TURNS = "leaseTurns";
+  private static final String PROGRAM_TURNS = "programTurns";
   private static final String VISIBLE = "CUDA_VISIBLE_DEVICES";
 
   /** How many descriptors follow the message: of the ledger, and of the turns if there are any. */
   static int descriptors(TextMessage message) {
-    return message.get("turns").isPresent() ? 2 : 1;
+    boolean turns = message.get(LEASE_TURNS).isPresent() || message.get(PROGRAM_TURNS).isPresent();
+    return turns ? 2 : 1;
   }
 
   /** What a message says, with the descriptors that followed it. */
@@ -72,7 +81,8 @@ record Assignment(
         files.getFirst(),
         (int) message.requireNumber("slot", Ledger.SLOTS - 1),
         files.size() > 1 ? Optional.of(files.get(1)) : Optional.empty(),
-        turns(message, gpus.size()),
+        turns(message, LEASE_TURNS, gpus.size()),
+        turns(message, PROGRAM_TURNS, gpus.size()),
         message.get("addressSlot").isEmpty()
             ? 0
             : (int) message.requireNumber("addressSlot", PeerConnections.MAX_LINKS - 1),
@@ -110,12 +120,13 @@ record Assignment(
     return environment;
   }
 
-  private static List<TurnPlace> turns(TextMessage message, int gpus) throws WireException {
-    if (message.get("turns").isEmpty()) {
+  private static List<TurnPlace> turns(TextMessage message, String key, int gpus)
+      throws WireException {
+    if (message.get(key).isEmpty()) {
       return List.of();
     }
     List<TurnPlace> places = new ArrayList<>();
-    for (String place : message.require("turns").split(",", MAX_GPUS + 1)) {
+    for (String place : message.require(key).split(",", MAX_GPUS + 1)) {
       places.add(TurnPlace.parse(place));
     }
     if (places.size() != gpus) {
@@ -137,11 +148,19 @@ record Assignment(
   }
 
   /** The session's part in the turns of each GPU; empty if they take none. */
-  List<GpuTurn> joinTurns() throws IOException {
-    List<GpuTurn> joined = new ArrayList<>();
-    for (TurnPlace place : turns) {
-      joined.add(
-          GpuTurn.join(turnsFile.orElseThrow(), place.page(), place.number(), place.session()));
+  List<SessionTurn> joinTurns() throws IOException {
+    List<SessionTurn> joined = new ArrayList<>();
+    for (int gpu = 0; gpu < Math.max(leaseTurns.size(), programTurns.size()); gpu++) {
+      ServerFile file = turnsFile.orElseThrow();
+      if (leaseTurns.isEmpty()) {
+        joined.add(GpuTurn.join(file, programTurns.get(gpu)));
+      } else {
+        GpuTurn lease = GpuTurn.join(file, leaseTurns.get(gpu));
+        joined.add(
+            programTurns.isEmpty()
+                ? lease
+                : new NestedTurn(lease, GpuTurn.join(file, programTurns.get(gpu))));
+      }
     }
     return joined;
   }

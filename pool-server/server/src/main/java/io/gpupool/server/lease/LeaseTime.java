@@ -74,9 +74,14 @@ public final class LeaseTime implements AutoCloseable {
     return table.share();
   }
 
-  /** Where a session takes its turns on each of the lease's GPUs. */
-  public List<TurnPlace> places(int slot) {
-    return turns.stream().map(part -> part.place(slot)).toList();
+  /** Where a session takes its lease's turns of each GPU; empty where leases take none. */
+  public List<TurnPlace> leasePlaces(int slot) {
+    return turns.stream().flatMap(gpu -> gpu.leasePlace(slot).stream()).toList();
+  }
+
+  /** Where a session takes its turns among the lease's programs; empty where these take none. */
+  public List<TurnPlace> programPlaces(int slot) {
+    return turns.stream().flatMap(gpu -> gpu.programPlace(slot).stream()).toList();
   }
 
   /** Goes on with other shares of the same GPUs, or as one of another class. */

@@ -11,13 +11,14 @@ import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
 import java.lang.invoke.VarHandle;
 import java.util.BitSet;
+import java.util.Optional;
 
 /**
- * {@link TurnPage}s of this server's GPUs, in a file that lives in memory alone: who may use them,
- * with which weight, and what each had. A GPU whose time is sliced has one page, for its leases;
- * where leases use a GPU at the same time each has a page, for its sessions. Owned by the control
- * thread; the turns themselves are taken by the workers. Since these can write to all of it, what
- * the server itself decides is kept here, too, and put back into the pages now and then.
+ * {@link TurnPage}s of this server's GPUs, in a file that lives in memory alone: who takes turns,
+ * with which weight, and how much time each had. Each GPU has a page for its leases, and each of
+ * its leases one for its programs. Owned by the control thread; the turns themselves are taken by
+ * the workers. Since these can write to all of it, what the server itself decides is kept here,
+ * too, and put back into the pages now and then.
  */
 public final class TimeTable implements AutoCloseable {
   private static final VarHandle WORD = ValueLayout.JAVA_LONG.varHandle();
@@ -25,8 +26,19 @@ public final class TimeTable implements AutoCloseable {
   private final SharedMemory memory;
   private final MemorySegment pages;
   private final Entry[][] entries;
-  private final boolean isPerLease;
-  private final BitSet leasePages = new BitSet();
+  private final int gpus;
+  private final Levels levels;
+  private final BitSet programPages = new BitSet();
+
+  /** Who takes turns of a GPU. */
+  public enum Levels {
+    /** Its leases. The programs of one use it side by side. */
+    LEASES,
+    /** Its leases, and within the turn of one the programs of that. */
+    LEASES_AND_PROGRAMS,
+    /** The programs of each lease. Leases use it side by side. */
+    PROGRAMS
+  }
 
   /**
    * What an entry may have of a GPU: {@code sessions} are the slots that were taken, below this.
@@ -49,21 +61,14 @@ public final class TimeTable implements AutoCloseable {
     }
   }
 
-  private TimeTable(int pages, boolean isPerLease) throws IOException {
-    this.isPerLease = isPerLease;
-    memory = new SharedMemory("gpupool-turns", (long) pages * TurnPage.BYTES);
-    this.pages = memory.bytes();
-    entries = new Entry[pages][];
-  }
-
-  /** A table for GPUs whose leases take turns. */
-  public static TimeTable ofLeases(int gpus) throws IOException {
-    return new TimeTable(gpus, false);
-  }
-
-  /** A table for GPUs that leases use at the same time. The programs of one lease take turns. */
-  public static TimeTable ofPrograms(int gpus) throws IOException {
-    return new TimeTable(gpus * TurnPage.MAX_LEASES, true);
+  /** Makes the table. */
+  public TimeTable(int gpus, Levels levels) throws IOException {
+    this.gpus = gpus;
+    this.levels = levels;
+    int count = levels == Levels.LEASES ? gpus : gpus * (1 + TurnPage.MAX_LEASES);
+    memory = new SharedMemory("gpupool-turns", (long) count * TurnPage.BYTES);
+    pages = memory.bytes();
+    entries = new Entry[count][];
   }
 
   /**
@@ -72,7 +77,15 @@ public final class TimeTable implements AutoCloseable {
    * @throws IOException if the GPU has as many leases as there can be
    */
   LeaseTurns enter(Part part, LeaseClass leaseClass) throws IOException {
-    return isPerLease ? new MpsTurns(this, part) : new SlicedTurns(this, part, leaseClass);
+    int gpu = part.gpu().ordinal();
+    Optional<Integer> number =
+        levels == Levels.PROGRAMS
+            ? Optional.empty()
+            : Optional.of(enter(gpu, part.share().computeBasisPoints(), part.hard(), leaseClass));
+    // With a number there is a page, for both are as many.
+    Optional<ProgramTurns> programs =
+        levels == Levels.LEASES ? Optional.empty() : Optional.of(new ProgramTurns(this, gpu));
+    return new LeaseTurns(this, part, number, programs);
   }
 
   /** A descriptor for a worker, which the caller must close. */
@@ -81,23 +94,23 @@ public final class TimeTable implements AutoCloseable {
   }
 
   /**
-   * Takes a page for a lease.
+   * Takes a page for the programs of a lease.
    *
    * @throws IOException if the GPU has as many leases as there can be
    */
   int takePage(int gpu) throws IOException {
-    int first = gpu * TurnPage.MAX_LEASES;
-    int page = leasePages.nextClearBit(first);
+    int first = gpus + gpu * TurnPage.MAX_LEASES;
+    int page = programPages.nextClearBit(first);
     if (page >= first + TurnPage.MAX_LEASES) {
       throw tooMany(gpu);
     }
-    leasePages.set(page);
+    programPages.set(page);
     return page;
   }
 
   /** Gives a page back that has no entries any more. */
   void givePage(int page) {
-    leasePages.clear(page);
+    programPages.clear(page);
   }
 
   /**

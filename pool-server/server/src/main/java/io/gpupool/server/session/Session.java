@@ -317,11 +317,8 @@ public final class Session implements LeasedSession {
         .put("slot", slot)
         .put("inbox", 1)
         .put("addressSlot", lease.extent().place().orElseThrow())
-        .put(
-            "turns",
-            lease.time.places(slot).stream()
-                .map(TurnPlace::toString)
-                .collect(Collectors.joining(",")))
+        .put("leaseTurns", text(lease.time.leasePlaces(slot)))
+        .put("programTurns", text(lease.time.programPlaces(slot)))
         .put(
             "gpus",
             lease.extent().own().stream()
@@ -333,6 +330,10 @@ public final class Session implements LeasedSession {
                         + Math.max(1, Math.round(part.share().computePercent())))
                 .collect(Collectors.joining(",")))
         .build();
+  }
+
+  private static Optional<String> text(List<TurnPlace> places) {
+    return places.stream().map(TurnPlace::toString).reduce((left, right) -> left + "," + right);
   }
 
   private String uuids() {

@@ -8,6 +8,7 @@ import static org.assertj.core.api.Assertions.assertThatThrownBy;
 import io.gpupool.server.gpu.Gpu;
 import io.gpupool.server.gpu.LeaseClass;
 import io.gpupool.server.gpu.Share;
+import io.gpupool.server.lease.TimeTable.Levels;
 import io.gpupool.server.placement.Placement.Part;
 import io.gpupool.server.placement.PlacementTest;
 import io.gpupool.wire.TurnPage;
@@ -26,7 +27,7 @@ import org.junit.jupiter.api.Test;
 class TimeTableTest {
   private static final long SECOND = 1_000_000_000;
 
-  private final TimeTable table = TimeTable.ofLeases(2);
+  private final TimeTable table = new TimeTable(2, Levels.LEASES);
   private final MemorySegment words;
 
   TimeTableTest() throws IOException {
@@ -40,7 +41,7 @@ class TimeTableTest {
   /** One for tests of other things. */
   static TimeTable table(int gpus) {
     try {
-      return TimeTable.ofLeases(gpus);
+      return new TimeTable(gpus, Levels.LEASES);
     } catch (IOException e) {
       throw new UncheckedIOException(e);
     }
@@ -116,7 +117,7 @@ class TimeTableTest {
     Gpu gpu = PlacementTest.gpu("host", 1, 1L << 30);
     List<Part> parts = List.of(new Part(gpu, Optional.empty(), new Share(1L << 20, 3000), false));
     LeaseTime time = new LeaseTime(table, parts, LeaseClass.BATCH, 0);
-    int used = TurnPage.leaseWord(time.places(0).getFirst().number(), TurnPage.USED);
+    int used = TurnPage.leaseWord(time.leasePlaces(0).getFirst().number(), TurnPage.USED);
     for (int second = 1; second <= 60; second++) {
       put(1, used, word(1, used) + SECOND / (second < 50 ? 1 : 4));
       time.note(second * SECOND);
@@ -144,7 +145,7 @@ class TimeTableTest {
     assertThat(word(0, TurnPage.leaseWord(0, TurnPage.LATENCY))).isEqualTo(1);
     assertThat(word(1, TurnPage.leaseWord(0, TurnPage.LATENCY))).isEqualTo(1);
     serving.close();
-    assertThat(new LeaseTime(table, parts, LeaseClass.BATCH, 0).places(3))
+    assertThat(new LeaseTime(table, parts, LeaseClass.BATCH, 0).leasePlaces(3))
         .containsExactly(new TurnPlace(0, 0, 3), new TurnPlace(1, 0, 3));
     assertThat(word(0, TurnPage.leaseWord(0, TurnPage.LATENCY))).isZero();
   }

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.gpupool.worker.slicer;
 
-import io.gpupool.cuda.DriverTime;
 import io.gpupool.worker.os.ServerFile;
 import java.io.IOException;
 import java.util.concurrent.atomic.AtomicBoolean;
@@ -12,7 +11,7 @@ import java.util.concurrent.atomic.LongAdder;
  * This session's part in the turns of a GPU: its threads run while it is its lease's turn, and wait
  * while it is another's. Any thread may call it.
  */
-public final class GpuTurn implements DriverTime {
+public final class GpuTurn implements SessionTurn {
   /*
    * The turn is one word of shared memory, and whoever finds that it may go to another lease passes
    * it on by compare-and-set: the holder, when its time is over and others have work; else one who
@@ -96,30 +95,27 @@ public final class GpuTurn implements DriverTime {
   }
 
   /**
-   * Joins in the turns of a GPU.
+   * Joins in the turns of a page: those of the leases of a GPU, or of the programs of a lease.
    *
    * @param file the pool-server's, of pages
-   * @param page the number of the page
-   * @param lease the number there of the lease, or of what else takes turns
-   * @param session the session's slot in that
    * @throws IOException if there is no such page
    */
-  public static GpuTurn join(ServerFile file, int page, int lease, int session) throws IOException {
-    return new GpuTurn(SharedTurns.open(file, page), lease, session);
+  public static GpuTurn join(ServerFile file, TurnPlace place) throws IOException {
+    return new GpuTurn(SharedTurns.open(file, place.page()), place.number(), place.session());
   }
 
-  /** Time in which this session had the GPU and used it. */
+  @Override
   public long usedNanos() {
     long measured = measuredNanos.sum();
     return measured == 0 ? users.busyNanos(System.nanoTime()) : measured;
   }
 
-  /** Time in which it had work and waited for its turn. */
+  @Override
   public long waitedNanos() {
     return waitedNanos.sum();
   }
 
-  /** Of that, the time in which the GPU was free, and only the lease's own limit kept it away. */
+  @Override
   public long throttledNanos() {
     return throttledNanos.sum();
   }
@@ -286,9 +282,12 @@ public final class GpuTurn implements DriverTime {
     if (turn != current) {
       adopt(current);
     }
-    boolean shared =
-        turns.isHard(lease) || turns.othersActive(lease, now) || turns.othersServe(lease);
-    return shared ? Hold.SHARED : Hold.ALONE;
+    return isContended(now) ? Hold.SHARED : Hold.ALONE;
+  }
+
+  /** Whether another wants the GPU, may want it at once, or a limit holds. */
+  boolean isContended(long now) {
+    return turns.isHard(lease) || turns.othersActive(lease, now) || turns.othersServe(lease);
   }
 
   @Override

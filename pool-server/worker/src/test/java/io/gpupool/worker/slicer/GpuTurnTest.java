@@ -231,9 +231,9 @@ class GpuTurnTest {
   void join_fileTooShort_saysSo(@TempDir Path folder) throws IOException {
     Path file = Files.write(folder.resolve("turns"), new byte[TurnPage.BYTES]);
     try (ServerFile handed = TestFiles.open(file)) {
-      GpuTurn first = GpuTurn.join(handed, 0, 0, 0);
+      GpuTurn first = GpuTurn.join(handed, new TurnPlace(0, 0, 0));
       assertThat(first.isOver()).isTrue();
-      assertThatThrownBy(() -> GpuTurn.join(handed, 1, 0, 0))
+      assertThatThrownBy(() -> GpuTurn.join(handed, new TurnPlace(1, 0, 0)))
           .isInstanceOf(IOException.class)
           .hasMessageContaining("the server's file has " + TurnPage.BYTES + " bytes");
     }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-package io.gpupool.worker;
+package io.gpupool.worker.slicer;
 
 import io.gpupool.wire.TurnPage;
 import io.gpupool.wire.WireException;
@@ -11,11 +11,15 @@ import io.gpupool.wire.WireException;
  * @param number of the entry that takes turns with the others of the page
  * @param session slot in that entry
  */
-record TurnPlace(int page, int number, int session) {
+public record TurnPlace(int page, int number, int session) {
   private static final int MAX_PAGES = 1 << 16;
 
-  /** Of {@code page:number:session}. */
-  static TurnPlace parse(String text) throws WireException {
+  /**
+   * Reads {@code page:number:session}.
+   *
+   * @throws WireException if it is none
+   */
+  public static TurnPlace parse(String text) throws WireException {
     String[] parts = text.split(":", -1);
     try {
       if (parts.length == 3) {

@@ -7,6 +7,7 @@ import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import io.gpupool.server.gpu.LeaseClass;
 import io.gpupool.server.gpu.Share;
+import io.gpupool.server.lease.TimeTable.Levels;
 import io.gpupool.server.placement.Placement.Part;
 import io.gpupool.server.placement.PlacementTest;
 import io.gpupool.wire.TurnPage;
@@ -24,13 +25,13 @@ import java.util.TreeSet;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
 
-class MpsTurnsTest {
+class ProgramTurnsTest {
   private static final long SECOND = 1_000_000_000;
 
-  private final TimeTable table = TimeTable.ofPrograms(2);
+  private final TimeTable table = new TimeTable(2, Levels.PROGRAMS);
   private final MemorySegment words;
 
-  MpsTurnsTest() throws IOException {
+  ProgramTurnsTest() throws IOException {
     Path path = Path.of("/proc/self/fd/" + table.share().intValue());
     try (FileChannel file =
         FileChannel.open(path, StandardOpenOption.READ, StandardOpenOption.WRITE)) {
@@ -72,11 +73,11 @@ class MpsTurnsTest {
     lease.enterSession(0);
     lease.enterSession(2);
     other.enterSession(0);
-    TurnPlace first = lease.places(0).getFirst();
-    TurnPlace second = lease.places(2).getFirst();
+    TurnPlace first = lease.programPlaces(0).getFirst();
+    TurnPlace second = lease.programPlaces(2).getFirst();
     assertThat(second.page()).isEqualTo(first.page());
     assertThat(second.number()).isNotEqualTo(first.number());
-    assertThat(other.places(0).getFirst().page()).isNotEqualTo(first.page());
+    assertThat(other.programPlaces(0).getFirst().page()).isNotEqualTo(first.page());
     assertThat(get(first, TurnPage.WEIGHT)).isEqualTo(get(second, TurnPage.WEIGHT)).isPositive();
     assertThat(get(first, TurnPage.HARD)).isZero();
     assertThat(get(second, TurnPage.SESSIONS)).isEqualTo(1);
@@ -87,14 +88,14 @@ class MpsTurnsTest {
     LeaseTime lease = lease(0, 3000);
     lease.enterSession(0);
     lease.enterSession(1);
-    put(lease.places(0).getFirst(), TurnPage.USED, 6 * SECOND);
-    put(lease.places(1).getFirst(), TurnPage.USED, 4 * SECOND);
-    put(lease.places(1).getFirst(), TurnPage.WAITED, SECOND);
+    put(lease.programPlaces(0).getFirst(), TurnPage.USED, 6 * SECOND);
+    put(lease.programPlaces(1).getFirst(), TurnPage.USED, 4 * SECOND);
+    put(lease.programPlaces(1).getFirst(), TurnPage.WAITED, SECOND);
     assertThat(lease.use(0).usedNanos()).isEqualTo(3 * SECOND);
     lease.leaveSession(0);
     assertThat(lease.use(0)).isEqualTo(new TimeTable.Use(3 * SECOND, SECOND, 0));
     lease.enterSession(0);
-    assertThat(get(lease.places(0).getFirst(), TurnPage.USED)).isZero();
+    assertThat(get(lease.programPlaces(0).getFirst(), TurnPage.USED)).isZero();
     assertThat(lease.use(0).usedNanos()).isEqualTo(3 * SECOND);
     assertThat(lease.charge(10 * SECOND)).isEqualTo(3 * SECOND);
     assertThat(lease.debtNanos(0, SECOND)).isZero();
@@ -104,7 +105,7 @@ class MpsTurnsTest {
   void leaveSession_thatHasTheTurn_givesItBack() throws IOException {
     LeaseTime lease = lease(0, 3000);
     lease.enterSession(4);
-    TurnPlace place = lease.places(4).getFirst();
+    TurnPlace place = lease.programPlaces(4).getFirst();
     long turn = (long) place.page() * TurnPage.BYTES + TurnPage.TURN;
     words.set(JAVA_LONG, turn, 0x1234_00 + place.number() + 1);
     lease.leaveSession(4);
@@ -116,7 +117,7 @@ class MpsTurnsTest {
   void page_thatAWorkerWritesOver_isRestored() throws IOException {
     LeaseTime lease = lease(0, 3000);
     lease.enterSession(1);
-    TurnPlace place = lease.places(1).getFirst();
+    TurnPlace place = lease.programPlaces(1).getFirst();
     for (int at = 0; at < TurnPage.BYTES; at += Long.BYTES) {
       words.set(JAVA_LONG, (long) place.page() * TurnPage.BYTES + at, -1);
     }
@@ -132,12 +133,31 @@ class MpsTurnsTest {
     Set<Integer> pages = new TreeSet<>();
     for (int i = 0; i < TurnPage.MAX_LEASES; i++) {
       leases.add(lease(0, 100));
-      pages.add(leases.getLast().places(0).getFirst().page());
+      pages.add(leases.getLast().programPlaces(0).getFirst().page());
     }
     assertThat(pages).hasSize(TurnPage.MAX_LEASES);
     assertThatThrownBy(() -> lease(0, 100)).hasMessageContaining("GPU 0 has 128 leases");
-    assertThat(pages).doesNotContain(lease(1, 100).places(0).getFirst().page());
+    assertThat(pages).doesNotContain(lease(1, 100).programPlaces(0).getFirst().page());
     leases.getFirst().close();
-    assertThat(lease(0, 100).places(0).getFirst().page()).isIn(pages);
+    assertThat(lease(0, 100).programPlaces(0).getFirst().page()).isIn(pages);
+  }
+
+  @Test
+  void lease_whoseProgramsTakeTurnsWithinItsOwn_hasBothAndTheUseOfItsOwn() throws IOException {
+    try (TimeTable both = new TimeTable(2, Levels.LEASES_AND_PROGRAMS)) {
+      Part part =
+          new Part(
+              PlacementTest.gpu("host", 1, 1L << 30),
+              Optional.empty(),
+              new Share(1L << 20, 3000),
+              false);
+      LeaseTime lease = new LeaseTime(both, List.of(part), LeaseClass.BATCH, 0);
+      lease.enterSession(2);
+      assertThat(lease.leasePlaces(2)).containsExactly(new TurnPlace(1, 0, 2));
+      TurnPlace program = lease.programPlaces(2).getFirst();
+      assertThat(program.page()).isEqualTo(2 + TurnPage.MAX_LEASES);
+      assertThat(program.number()).isEqualTo(2);
+      assertThat(lease.charge(SECOND)).isEqualTo(SECOND);
+    }
   }
 }

@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: Apache-2.0
+package io.gpupool.server.lease;
+
+import io.gpupool.server.gpu.LeaseClass;
+import io.gpupool.server.gpu.Share;
+import io.gpupool.server.lease.TimeTable.Use;
+import java.io.IOException;
+import java.util.BitSet;
+
+/**
+ * Turns of one GPU among the programs of a lease: a page of the {@link TimeTable} with an entry for
+ * each session, all of equal weight. Owned by the control thread.
+ */
+final class ProgramTurns implements AutoCloseable {
+  private final TimeTable table;
+  private final int page;
+  private final BitSet slots = new BitSet();
+  private Use left = Use.NONE;
+
+  /**
+   * Takes the page.
+   *
+   * @throws IOException if the GPU has as many leases as there can be
+   */
+  ProgramTurns(TimeTable table, int gpu) throws IOException {
+    this.table = table;
+    page = table.takePage(gpu);
+  }
+
+  TurnPlace place(int slot) {
+    return new TurnPlace(page, slot, 0);
+  }
+
+  void enterSession(int slot) {
+    table.enter(page, slot, Share.WHOLE_COMPUTE, false, LeaseClass.BATCH);
+    table.enterSession(page, slot, 0);
+    slots.set(slot);
+  }
+
+  /** Removes a session. Its worker is dead. */
+  void leaveSession(int slot) {
+    left = left.plus(table.use(page, slot));
+    slots.clear(slot);
+    table.leaveSession(page, slot, 0);
+    table.leave(page, slot);
+  }
+
+  /** Puts back what a worker may have overwritten. */
+  void restore() {
+    slots.stream().forEach(slot -> table.restore(page, slot));
+  }
+
+  /** The use by all sessions, also by those that have left. */
+  Use use() {
+    Use all = left;
+    for (int slot : slots.stream().toArray()) {
+      all = all.plus(table.use(page, slot));
+    }
+    return all;
+  }
+
+  @Override
+  public void close() {
+    table.givePage(page);
+  }
+}

@@ -1,0 +1,16 @@
+// SPDX-License-Identifier: Apache-2.0
+package io.gpupool.worker.slicer;
+
+import io.gpupool.cuda.DriverTime;
+
+/** A session's time of one GPU. Any thread may call it. Times are in nanoseconds. */
+public interface SessionTurn extends DriverTime {
+  /** Time in which this session had the GPU and used it. */
+  long usedNanos();
+
+  /** Time in which it had work and waited for its turn. */
+  long waitedNanos();
+
+  /** Of that, the time in which the GPU was free, and only the lease's own limit kept it away. */
+  long throttledNanos();
+}
