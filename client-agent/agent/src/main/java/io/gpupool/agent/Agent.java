@@ -29,7 +29,7 @@ public final class Agent implements AutoCloseable {
   private final UnixAddress address;
   private final PoolClients clients;
   private final LeasePrograms leasePrograms = new LeasePrograms();
-  private final OwnLeases leases = new OwnLeases(leasePrograms);
+  private final ImplicitLeases leases = new ImplicitLeases(leasePrograms);
   private final LeaseViews views = new LeaseViews();
   private final ConnectionShares podConnections = ConnectionShares.ofPods();
   private final UserConnections userConnections = new UserConnections(System::nanoTime);
@@ -99,7 +99,7 @@ public final class Agent implements AutoCloseable {
 
   /** Tells the programs of a lease that it has ended, which ends what they wait for. */
   public void leaseEnded(HeldLease lease, String reason) {
-    loops.execute(() -> leasePrograms.ended(AttachRequest.Ticket.of(lease), reason));
+    loops.execute(() -> leasePrograms.ended(AttachRequest.LeaseHandle.of(lease), reason));
   }
 
   /**

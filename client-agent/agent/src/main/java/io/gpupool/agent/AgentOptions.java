@@ -22,7 +22,7 @@ public record AgentOptions(
     Optional<PoolAddress> pool,
     Optional<String> token,
     ClientSecurity security,
-    LeaseWish wish,
+    LeaseOptions wish,
     boolean relay,
     Optional<PodPrograms> pods,
     boolean anyUser) {

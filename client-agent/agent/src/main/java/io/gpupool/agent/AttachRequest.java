@@ -19,8 +19,8 @@ import java.util.TreeMap;
 record AttachRequest(
     int pid,
     String program,
-    Optional<Ticket> ticket,
-    LeaseWish wish,
+    Optional<LeaseHandle> ticket,
+    LeaseOptions wish,
     Optional<String> token,
     Optional<PoolAddress> pool,
     Map<String, String> driverEnvironment) {
@@ -33,38 +33,39 @@ record AttachRequest(
    *
    * @param secret empty for those of the program's own pod
    */
-  record Ticket(String leaseId, String secret) {
+  record LeaseHandle(String leaseId, String secret) {
     private static final String OF_POD = "pod/";
 
     /** The one lease that the program's pod has. */
-    static final Ticket ONLY_OF_POD = new Ticket(OF_POD, "");
+    static final LeaseHandle ONLY_OF_POD = new LeaseHandle(OF_POD, "");
 
-    static Ticket parse(String text) {
+    static LeaseHandle parse(String text) {
       if (text.startsWith(OF_POD)) {
-        return new Ticket(text, "");
+        return new LeaseHandle(text, "");
       }
       int dot = text.indexOf('.');
       if (dot <= 0 || dot == text.length() - 1) {
-        throw new Refusal(Refusal.Cause.REFUSED, "GPUPOOL_LEASE is not ID.SECRET; was it cut off?");
+        throw new PoolRequestException(
+            PoolRequestException.Cause.REFUSED, "GPUPOOL_LEASE is not ID.SECRET; was it cut off?");
       }
-      return new Ticket(text.substring(0, dot), text.substring(dot + 1));
+      return new LeaseHandle(text.substring(0, dot), text.substring(dot + 1));
     }
 
-    static Ticket of(HeldLease held) {
-      return new Ticket(held.lease().getId(), held.lease().getSecret());
+    static LeaseHandle of(HeldLease held) {
+      return new LeaseHandle(held.lease().getId(), held.lease().getSecret());
     }
   }
 
   /**
    * The pool that the program names, or else the agent's.
    *
-   * @throws Refusal if there is neither
+   * @throws PoolRequestException if there is neither
    */
   PoolAddress pool(AgentOptions options) {
     return pool.or(options::pool)
         .orElseThrow(() ->
-            new Refusal(
-                Refusal.Cause.UNREACHABLE,
+            new PoolRequestException(
+                PoolRequestException.Cause.UNREACHABLE,
                 "no pool is configured: set GPUPOOL_POOL=HOST or start the agent with --pool HOST"));
   }
 
@@ -81,16 +82,17 @@ record AttachRequest(
   /**
    * Reads an attach message, or the first of NVML's questions, which says the same.
    *
-   * @throws Refusal if it is something else, or a value has the wrong form
+   * @throws PoolRequestException if it is something else, or a value has the wrong form
    */
   static AttachRequest of(TextMessage message) {
     if (!message.type().equals("attach") && !message.type().equals("nvml")) {
-      throw new Refusal(Refusal.Cause.PROTOCOL, "the agent knows attach, nvml and status only");
+      throw new PoolRequestException(
+          PoolRequestException.Cause.PROTOCOL, "the agent knows attach, nvml and status only");
     }
     String protocol = message.get("protocol").orElse("");
     if (!protocol.equals(Integer.toString(Versions.LOCAL_PROTOCOL))) {
-      throw new Refusal(
-          Refusal.Cause.PROTOCOL,
+      throw new PoolRequestException(
+          PoolRequestException.Cause.PROTOCOL,
           "the shim speaks protocol "
               + (protocol.isEmpty() ? "of an unknown version" : protocol)
               + ", this agent "
@@ -101,15 +103,16 @@ record AttachRequest(
       return new AttachRequest(
           Integer.parseInt(message.get("pid").orElse("0")),
           message.get("program").orElse(""),
-          message.get("lease").map(Ticket::parse),
-          LeaseWish.from(message::get),
+          message.get("lease").map(LeaseHandle::parse),
+          LeaseOptions.from(message::get),
           message.get("token"),
           message.get("pool").map(PoolAddress::parse),
           driverEnvironment(message));
     } catch (NumberFormatException e) {
-      throw new Refusal(Refusal.Cause.PROTOCOL, "the shim's pid is no number");
+      throw new PoolRequestException(
+          PoolRequestException.Cause.PROTOCOL, "the shim's pid is no number");
     } catch (IllegalArgumentException e) {
-      throw new Refusal(Refusal.Cause.REFUSED, e.getMessage());
+      throw new PoolRequestException(PoolRequestException.Cause.REFUSED, e.getMessage());
     }
   }
 

@@ -43,7 +43,7 @@ final class Attachment extends ChannelInboundHandlerAdapter {
   private final EpollDomainSocketChannel channel;
   private final AgentOptions options;
   private final PoolClients clients;
-  private final OwnLeases leases;
+  private final ImplicitLeases leases;
   private final LeaseViews views;
   private final LeasePrograms programs;
   private final ConnectionShares podConnections;
@@ -52,7 +52,7 @@ final class Attachment extends ChannelInboundHandlerAdapter {
   private ScheduledFuture<?> limit;
   private boolean asked;
   private Optional<PodPrograms.Pod> pod = Optional.empty();
-  private Optional<Refusal> noPod = Optional.empty();
+  private Optional<PoolRequestException> noPod = Optional.empty();
   private Optional<String> countedAs = Optional.empty();
   private boolean gone;
   private boolean relayed;
@@ -63,7 +63,7 @@ final class Attachment extends ChannelInboundHandlerAdapter {
   private boolean goesOnAlone;
   private PoolCredentials credentials = PoolCredentials.toOtherPool(Optional.empty());
   private Optional<PoolClient> client = Optional.empty();
-  private Optional<OwnLeases.Use> ownLease = Optional.empty();
+  private Optional<ImplicitLeases.Reference> ownLease = Optional.empty();
   private Optional<LeaseSessions> sessions = Optional.empty();
   private List<CompletableFuture<EpollSocketChannel>> streams = List.of();
   private Optional<ProgramStreams> handedOver = Optional.empty();
@@ -72,7 +72,7 @@ final class Attachment extends ChannelInboundHandlerAdapter {
       EpollDomainSocketChannel channel,
       AgentOptions options,
       PoolClients clients,
-      OwnLeases leases,
+      ImplicitLeases leases,
       LeaseViews views,
       LeasePrograms programs,
       ConnectionShares podConnections,
@@ -107,12 +107,13 @@ final class Attachment extends ChannelInboundHandlerAdapter {
       podConnections.enter(found.uid());
       countedAs = Optional.of(found.uid());
       pod = Optional.of(found);
-    } catch (Refusal e) {
+    } catch (PoolRequestException e) {
       refuseOnceAsked(e);
     } catch (IOException e) {
       refuseOnceAsked(
-          new Refusal(
-              Refusal.Cause.INTERNAL, "the node does not tell whose program this is: " + e));
+          new PoolRequestException(
+              PoolRequestException.Cause.INTERNAL,
+              "the node does not tell whose program this is: " + e));
     }
   }
 
@@ -126,7 +127,7 @@ final class Attachment extends ChannelInboundHandlerAdapter {
     }
   }
 
-  private void refuseOnceAsked(Refusal refusal) {
+  private void refuseOnceAsked(PoolRequestException refusal) {
     noPod = Optional.of(refusal);
     if (podConnections.enterRefused()) {
       countedAs = Optional.of(ConnectionShares.REFUSED);
@@ -163,7 +164,7 @@ final class Attachment extends ChannelInboundHandlerAdapter {
     if (ownLease.isPresent() && ownLease.get().isLast()) {
       ownLease.get().release().whenCompleteAsync((done, failure) -> forget(), channel.eventLoop());
     } else {
-      ownLease.ifPresent(OwnLeases.Use::release);
+      ownLease.ifPresent(ImplicitLeases.Reference::release);
       sessions
           .filter(open -> !(goesOnAlone && agentEnds.getAsBoolean()))
           .map(LeaseSessions::end)
@@ -177,7 +178,7 @@ final class Attachment extends ChannelInboundHandlerAdapter {
     Throwable inner = cause.getCause() == null ? cause : cause.getCause();
     if (inner instanceof WireException && !asked) {
       asked = true;
-      refuse(new Refusal(Refusal.Cause.PROTOCOL, inner.getMessage()));
+      refuse(new PoolRequestException(PoolRequestException.Cause.PROTOCOL, inner.getMessage()));
     } else {
       LOG.debug("connection of a program: {}", cause.getMessage());
       context.close();
@@ -200,7 +201,7 @@ final class Attachment extends ChannelInboundHandlerAdapter {
       if (message.type().equals("ended")) {
         message
             .get("lease")
-            .map(AttachRequest.Ticket::parse)
+            .map(AttachRequest.LeaseHandle::parse)
             .ifPresent(ended -> programs.ended(ended, message.get("message").orElse("")));
         channel.close();
         return;
@@ -209,54 +210,55 @@ final class Attachment extends ChannelInboundHandlerAdapter {
       if (noPod.isPresent()) {
         throw noPod.get();
       }
-      Standing standing = Standing.of(request, options, pod);
+      PoolIdentity identity = PoolIdentity.of(request, options, pod);
       if (message.type().equals("nvml")) {
-        Watch watch = new Watch(channel, request, standing, peer, options, clients, leases, views);
+        NvmlConnection watch =
+            new NvmlConnection(channel, request, identity, peer, options, clients, leases, views);
         channel.pipeline().replace(this, null, watch);
         watch.answer(message);
       } else {
-        attach(request, standing, peer);
+        attach(request, identity, peer);
       }
-    } catch (Refusal e) {
+    } catch (PoolRequestException e) {
       refuse(e);
     } catch (IOException | IllegalArgumentException e) {
-      refuse(new Refusal(Refusal.Cause.REFUSED, e.getMessage()));
+      refuse(new PoolRequestException(PoolRequestException.Cause.REFUSED, e.getMessage()));
     }
   }
 
-  private void attach(AttachRequest request, Standing standing, PeerCredentials peer) {
-    PoolAddress pool = standing.pool();
-    credentials = standing.credentials();
-    inPod = standing.inPod();
+  private void attach(AttachRequest request, PoolIdentity identity, PeerCredentials peer) {
+    PoolAddress pool = identity.pool();
+    credentials = identity.credentials();
+    inPod = identity.inPod();
     driverEnvironment = request.driverEnvironment();
     PoolClient to = clients.take(pool, credentials);
     client = Optional.of(to);
     Holder holder = request.holder(peer);
-    ticket(request, standing, peer, to, holder)
+    ticket(request, identity, peer, to, holder)
         .thenCompose(
             ticket -> inPod ? openWhenGranted(ticket, to, holder) : open(ticket, to, holder))
         .whenCompleteAsync(
             (attached, failure) -> {
               if (failure != null) {
-                refuse(Refusal.of(failure, pool));
+                refuse(PoolRequestException.of(failure, pool));
               }
             },
             channel.eventLoop());
   }
 
-  private CompletableFuture<AttachRequest.Ticket> ticket(
+  private CompletableFuture<AttachRequest.LeaseHandle> ticket(
       AttachRequest request,
-      Standing standing,
+      PoolIdentity identity,
       PeerCredentials peer,
       PoolClient to,
       Holder holder) {
-    if (standing.ticket().isPresent()) {
-      return CompletableFuture.completedFuture(standing.ticket().get());
+    if (identity.ticket().isPresent()) {
+      return CompletableFuture.completedFuture(identity.ticket().get());
     }
-    OwnLeases.Use own =
+    ImplicitLeases.Reference own =
         leases.take(peer.pid(), to, request.wish().orElse(options.wish()).request(holder));
     ownLease = Optional.of(own);
-    return own.lease().thenApply(AttachRequest.Ticket::of);
+    return own.lease().thenApply(AttachRequest.LeaseHandle::of);
   }
 
   /**
@@ -265,7 +267,7 @@ final class Attachment extends ChannelInboundHandlerAdapter {
    * which start anew by themselves and whose names the cluster then has to learn.
    */
   private CompletableFuture<Void> openWhenGranted(
-      AttachRequest.Ticket ticket, PoolClient to, Holder holder) {
+      AttachRequest.LeaseHandle ticket, PoolClient to, Holder holder) {
     CompletableFuture<Void> attached = new CompletableFuture<>();
     openWhenGranted(ticket, to, holder, attached);
     return attached;
@@ -273,7 +275,10 @@ final class Attachment extends ChannelInboundHandlerAdapter {
 
   /** Each time anew: futures that wait for the next time's would become more with each. */
   private void openWhenGranted(
-      AttachRequest.Ticket ticket, PoolClient to, Holder holder, CompletableFuture<Void> attached) {
+      AttachRequest.LeaseHandle ticket,
+      PoolClient to,
+      Holder holder,
+      CompletableFuture<Void> attached) {
     open(ticket, to, holder)
         .whenCompleteAsync(
             (done, failure) -> {
@@ -302,7 +307,10 @@ final class Attachment extends ChannelInboundHandlerAdapter {
   }
 
   private void openAgain(
-      AttachRequest.Ticket ticket, PoolClient to, Holder holder, CompletableFuture<Void> attached) {
+      AttachRequest.LeaseHandle ticket,
+      PoolClient to,
+      Holder holder,
+      CompletableFuture<Void> attached) {
     channel
         .eventLoop()
         .schedule(
@@ -315,10 +323,11 @@ final class Attachment extends ChannelInboundHandlerAdapter {
             TimeUnit.MILLISECONDS);
   }
 
-  private CompletableFuture<Void> open(AttachRequest.Ticket ticket, PoolClient to, Holder holder) {
+  private CompletableFuture<Void> open(
+      AttachRequest.LeaseHandle ticket, PoolClient to, Holder holder) {
     if (gone) {
       return CompletableFuture.failedFuture(
-          new Refusal(Refusal.Cause.INTERNAL, "the program has left"));
+          new PoolRequestException(PoolRequestException.Cause.INTERNAL, "the program has left"));
     }
     LeaseSessions opening =
         new LeaseSessions(
@@ -329,7 +338,8 @@ final class Attachment extends ChannelInboundHandlerAdapter {
         .thenComposeAsync(
             opened -> {
               if (gone) {
-                throw new Refusal(Refusal.Cause.INTERNAL, "the program has left");
+                throw new PoolRequestException(
+                    PoolRequestException.Cause.INTERNAL, "the program has left");
               }
               streams =
                   opened.stream()
@@ -345,7 +355,7 @@ final class Attachment extends ChannelInboundHandlerAdapter {
 
   /** All call streams are connected. */
   private CompletableFuture<Void> hand(
-      List<OpenedSession> opened, AttachRequest.Ticket ticket, PoolClient to) {
+      List<OpenedSession> opened, AttachRequest.LeaseHandle ticket, PoolClient to) {
     List<EpollSocketChannel> connected = streams.stream().map(CompletableFuture::join).toList();
     handed = true;
     try {
@@ -360,19 +370,20 @@ final class Attachment extends ChannelInboundHandlerAdapter {
       return handing.hand();
     } catch (IOException e) {
       return CompletableFuture.failedFuture(
-          new Refusal(
-              Refusal.Cause.INTERNAL, "the agent has no descriptors left: " + e.getMessage()));
+          new PoolRequestException(
+              PoolRequestException.Cause.INTERNAL,
+              "the agent has no descriptors left: " + e.getMessage()));
     }
   }
 
-  private void refuse(Refusal refusal) {
-    Watch.refuse(channel, refusal);
+  private void refuse(PoolRequestException refusal) {
+    NvmlConnection.refuse(channel, refusal);
   }
 
   private void checkUser(PeerCredentials peer) {
     if (!options.anyUser() && peer.uid() != 0 && peer.uid() != LocalNames.USER_ID) {
-      throw new Refusal(
-          Refusal.Cause.DENIED,
+      throw new PoolRequestException(
+          PoolRequestException.Cause.DENIED,
           "this agent serves the programs of user "
               + LocalNames.user(LocalNames.USER_ID)
               + " only; start one of your own, or that one with --any-user");

@@ -50,13 +50,14 @@ final class ConnectionShares {
   /**
    * Lets one more in.
    *
-   * @throws Refusal if the pod or user has too many
+   * @throws PoolRequestException if the pod or user has too many
    */
   void enter(String member) {
     int count = counts.getOrDefault(member, 0);
     if (count >= MOST || (all >= MANY && count >= FEW)) {
-      throw new Refusal(
-          Refusal.Cause.REFUSED, own.formatted(count) + ", and " + together.formatted(all));
+      throw new PoolRequestException(
+          PoolRequestException.Cause.REFUSED,
+          own.formatted(count) + ", and " + together.formatted(all));
     }
     add(member);
   }

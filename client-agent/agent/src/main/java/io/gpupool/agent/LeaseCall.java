@@ -148,7 +148,7 @@ final class LeaseCall implements HeldLease {
     }
   }
 
-  private void hear(LeaseEvent event) {
+  private void onEvent(LeaseEvent event) {
     heard = true;
     switch (event.getEventCase()) {
       case QUEUED -> {
@@ -164,7 +164,8 @@ final class LeaseCall implements HeldLease {
       }
       case REFUSED ->
           granted.completeExceptionally(
-              new Refusal(Refusal.Cause.REFUSED, event.getRefused().getReason()));
+              new PoolRequestException(
+                  PoolRequestException.Cause.REFUSED, event.getRefused().getReason()));
       case ENDED -> {
         if (!released) {
           ended.complete(event.getEnded().getReason());
@@ -261,7 +262,7 @@ final class LeaseCall implements HeldLease {
 
     @Override
     public void onNext(LeaseEvent event) {
-      hear(event);
+      onEvent(event);
     }
 
     @Override
@@ -271,7 +272,10 @@ final class LeaseCall implements HeldLease {
 
     @Override
     public void onCompleted() {
-      closed(new Refusal(Refusal.Cause.INTERNAL, "the pool closed the request without an answer"));
+      closed(
+          new PoolRequestException(
+              PoolRequestException.Cause.INTERNAL,
+              "the pool closed the request without an answer"));
     }
   }
 }

@@ -12,19 +12,19 @@ import java.util.function.Consumer;
  * ended. Runs on the agent's event loop.
  */
 final class LeasePrograms {
-  private final Map<AttachRequest.Ticket, List<Consumer<String>>> programs = new HashMap<>();
+  private final Map<AttachRequest.LeaseHandle, List<Consumer<String>>> programs = new HashMap<>();
 
   /**
    * Adds a program.
    *
    * @param onEnded takes the reason when the lease ends
    */
-  void add(AttachRequest.Ticket lease, Consumer<String> onEnded) {
+  void add(AttachRequest.LeaseHandle lease, Consumer<String> onEnded) {
     programs.computeIfAbsent(lease, none -> new ArrayList<>()).add(onEnded);
   }
 
   /** Removes a program that was added. */
-  void remove(AttachRequest.Ticket lease, Consumer<String> onEnded) {
+  void remove(AttachRequest.LeaseHandle lease, Consumer<String> onEnded) {
     programs.computeIfPresent(
         lease,
         (key, listeners) -> {
@@ -34,7 +34,7 @@ final class LeasePrograms {
   }
 
   /** Tells all programs of a lease that it has ended. */
-  void ended(AttachRequest.Ticket lease, String reason) {
+  void ended(AttachRequest.LeaseHandle lease, String reason) {
     List.copyOf(programs.getOrDefault(lease, List.of()))
         .forEach(program -> program.accept("the lease has ended: " + reason));
   }

@@ -16,7 +16,7 @@ import java.util.concurrent.CompletionException;
  * event loop.
  */
 final class LeaseSessions {
-  private final AttachRequest.Ticket ticket;
+  private final AttachRequest.LeaseHandle ticket;
   private final Holder holder;
   private final Map<String, String> driverEnvironment;
   private final PoolCredentials credentials;
@@ -35,7 +35,7 @@ final class LeaseSessions {
    * @param pool whichever server of it is asked first; stays the caller's
    */
   LeaseSessions(
-      AttachRequest.Ticket ticket,
+      AttachRequest.LeaseHandle ticket,
       Holder holder,
       Map<String, String> driverEnvironment,
       PoolCredentials credentials,
@@ -61,7 +61,7 @@ final class LeaseSessions {
   private CompletableFuture<OpenedSession> openAt(PoolClient client, String server) {
     if (ended) {
       return CompletableFuture.failedFuture(
-          new Refusal(Refusal.Cause.INTERNAL, "the program has left"));
+          new PoolRequestException(PoolRequestException.Cause.INTERNAL, "the program has left"));
     }
     CompletableFuture<OpenedSession> opening =
         client.openSession(ticket.leaseId(), ticket.secret(), holder, server, driverEnvironment);
@@ -72,7 +72,7 @@ final class LeaseSessions {
   /** One of the pool's other servers, which have the GPUs, is asked in the same way. */
   private CompletableFuture<OpenedSession> openElsewhere(Throwable failure) {
     Throwable inner = failure instanceof CompletionException ? failure.getCause() : failure;
-    return inner instanceof Elsewhere other
+    return inner instanceof RedirectException other
         ? openAt(at(other.address()), "")
         : CompletableFuture.failedFuture(failure);
   }
@@ -81,8 +81,8 @@ final class LeaseSessions {
     List<LeaseServer> servers = first.servers();
     if (servers.size() > ClientHello.MAX_LINKS) {
       return CompletableFuture.failedFuture(
-          new Refusal(
-              Refusal.Cause.PROTOCOL,
+          new PoolRequestException(
+              PoolRequestException.Cause.PROTOCOL,
               "the lease's GPUs are of "
                   + servers.size()
                   + " servers; a program can use those of "
@@ -102,8 +102,8 @@ final class LeaseSessions {
   private CompletableFuture<OpenedSession> openAt(LeaseServer server) {
     if (server.getAddress().isEmpty()) {
       return CompletableFuture.failedFuture(
-          new Refusal(
-              Refusal.Cause.UNREACHABLE,
+          new PoolRequestException(
+              PoolRequestException.Cause.UNREACHABLE,
               "server "
                   + server.getName()
                   + ", which has "
@@ -114,7 +114,7 @@ final class LeaseSessions {
     return openAt(there, server.getName())
         .exceptionallyCompose(failure ->
             CompletableFuture.failedFuture(
-                Refusal.of(failure, there.address()).at(server.getName())));
+                PoolRequestException.of(failure, there.address()).at(server.getName())));
   }
 
   private PoolClient at(String text) {

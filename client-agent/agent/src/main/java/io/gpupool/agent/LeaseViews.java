@@ -14,7 +14,7 @@ import java.util.concurrent.TimeUnit;
 final class LeaseViews {
   private static final long FRESH_NANOS = TimeUnit.MILLISECONDS.toNanos(200);
 
-  private record Key(PoolClient pool, AttachRequest.Ticket ticket) {}
+  private record Key(PoolClient pool, AttachRequest.LeaseHandle ticket) {}
 
   private record Entry(long askedAtNanos, CompletableFuture<DescribeLeaseReply> reply) {
     boolean isFresh(long nowNanos) {
@@ -24,7 +24,7 @@ final class LeaseViews {
 
   private final Map<Key, Entry> entries = new HashMap<>();
 
-  CompletableFuture<DescribeLeaseReply> of(PoolClient pool, AttachRequest.Ticket ticket) {
+  CompletableFuture<DescribeLeaseReply> of(PoolClient pool, AttachRequest.LeaseHandle ticket) {
     long nowNanos = System.nanoTime();
     entries.values().removeIf(entry -> entry.reply.isDone() && !entry.isFresh(nowNanos));
     return entries

@@ -42,8 +42,8 @@ final class LeaseWait {
       return Optional.of(
           Objects.requireNonNullElse(status.getDescription(), "the pod has no lease"));
     }
-    Refusal refusal = Refusal.of(inner, pool);
-    if (refusal.why() != Refusal.Cause.UNREACHABLE) {
+    PoolRequestException refusal = PoolRequestException.of(inner, pool);
+    if (refusal.why() != PoolRequestException.Cause.UNREACHABLE) {
       return Optional.empty();
     }
     long nowNanos = System.nanoTime();
@@ -55,7 +55,7 @@ final class LeaseWait {
   }
 
   /** So the shim knows that it is not forgotten; once more only when it has heard the last. */
-  void tell(String why, AttachRequest.Ticket ticket, Holder holder) {
+  void tell(String why, AttachRequest.LeaseHandle ticket, Holder holder) {
     if (!told.equals(Optional.of(why))) {
       told = Optional.of(why);
       LOG.info(

@@ -27,7 +27,7 @@ public interface PodPrograms {
    *
    * @param pid as the kernel tells it of a socket's other end
    * @param thereTicks when it was there; one that has started later is another
-   * @throws Refusal if it is in no pod, or in one that has no token
+   * @throws PoolRequestException if it is in no pod, or in one that has no token
    */
   Pod podOf(int pid, long thereTicks);
 }

@@ -104,7 +104,7 @@ public final class PoolClient implements AutoCloseable {
   /**
    * Asks for a lease; cancelling the future withdraws the request.
    *
-   * @return the lease, held from then on; fails with what {@link Refusal#of} can tell
+   * @return the lease, held from then on; fails with what {@link PoolRequestException#of} can tell
    */
   public CompletableFuture<HeldLease> requestLease(
       LeaseRequest request, Consumer<Queued> onQueued) {
@@ -125,7 +125,7 @@ public final class PoolClient implements AutoCloseable {
    *
    * @param server of the lease; empty: whichever is asked
    * @param driverEnvironment what of the program's environment its driver is to find
-   * @return fails with {@link Elsewhere} where another server is to be asked
+   * @return fails with {@link RedirectException} where another server is to be asked
    */
   CompletableFuture<OpenedSession> openSession(
       String leaseId,
@@ -155,7 +155,7 @@ public final class PoolClient implements AutoCloseable {
               return;
             }
             if (!reply.getElsewhere().isEmpty()) {
-              opened.completeExceptionally(new Elsewhere(reply.getElsewhere()));
+              opened.completeExceptionally(new RedirectException(reply.getElsewhere()));
               return;
             }
             // The very address that answered, so that a name with several addresses is no trouble.
@@ -277,7 +277,8 @@ public final class PoolClient implements AutoCloseable {
           reply.getServersList(),
           Objects.checkIndex(reply.getPlace(), reply.getServersCount()));
     } catch (WireException | IllegalArgumentException | IndexOutOfBoundsException e) {
-      throw new Refusal(Refusal.Cause.PROTOCOL, "the pool's answer is wrong: " + e.getMessage());
+      throw new PoolRequestException(
+          PoolRequestException.Cause.PROTOCOL, "the pool's answer is wrong: " + e.getMessage());
     }
   }
 
@@ -291,8 +292,8 @@ public final class PoolClient implements AutoCloseable {
             return InetAddress.getByName(host);
           } catch (UnknownHostException e) {
             throw new CompletionException(
-                new Refusal(
-                    Refusal.Cause.UNREACHABLE,
+                new PoolRequestException(
+                    PoolRequestException.Cause.UNREACHABLE,
                     "the pool's call streams are at '" + host + "', which has no address here"));
           }
         },

@@ -34,7 +34,7 @@ final class ProgramStreams {
 
   private final EpollDomainSocketChannel program;
   private final boolean relay;
-  private final AttachRequest.Ticket lease;
+  private final AttachRequest.LeaseHandle lease;
   private final PoolAddress pool;
   private final List<OpenedSession> sessions;
   private final List<EpollSocketChannel> connections;
@@ -51,7 +51,7 @@ final class ProgramStreams {
   ProgramStreams(
       EpollDomainSocketChannel program,
       boolean relay,
-      AttachRequest.Ticket lease,
+      AttachRequest.LeaseHandle lease,
       PoolAddress pool,
       List<OpenedSession> sessions,
       List<EpollSocketChannel> connections)
@@ -72,7 +72,7 @@ final class ProgramStreams {
       throw e;
     }
     looking =
-        Optional.of(program.eventLoop().scheduleAtFixedRate(this::look, 1, 1, TimeUnit.SECONDS));
+        Optional.of(program.eventLoop().scheduleAtFixedRate(this::check, 1, 1, TimeUnit.SECONDS));
   }
 
   /** Whether the program talks to its workers itself. */
@@ -127,7 +127,7 @@ final class ProgramStreams {
     guarded.clear();
   }
 
-  private void look() {
+  private void check() {
     long nowNanos = System.nanoTime();
     guarded.stream()
         .filter(stream -> stream.isSilent(nowNanos))

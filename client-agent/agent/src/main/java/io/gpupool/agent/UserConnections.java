@@ -77,17 +77,18 @@ final class UserConnections {
   /**
    * A connection has asked, and may stay.
    *
-   * @throws Refusal if its user has too many that have asked
+   * @throws PoolRequestException if its user has too many that have asked
    */
   void ask(Channel channel) {
     Peer peer = silent.remove(channel);
     if (peer == null) {
-      throw new Refusal(Refusal.Cause.REFUSED, "others have asked sooner; try again");
+      throw new PoolRequestException(
+          PoolRequestException.Cause.REFUSED, "others have asked sooner; try again");
     }
     String user = Integer.toUnsignedString(peer.uid());
     try {
       shares.enter(user);
-    } catch (Refusal e) {
+    } catch (PoolRequestException e) {
       warn(peer, "{} is refused: the limit is {} connections", ConnectionShares.MOST);
       throw e;
     }

@@ -219,7 +219,7 @@ class AgentIT {
             Optional.empty(),
             Optional.empty(),
             ClientSecurity.DEFAULT,
-            LeaseWish.NOTHING,
+            LeaseOptions.NOTHING,
             false,
             Optional.empty(),
             false);
@@ -315,7 +315,7 @@ class AgentIT {
         to,
         Optional.empty(),
         ClientSecurity.DEFAULT,
-        LeaseWish.NOTHING,
+        LeaseOptions.NOTHING,
         relay,
         Optional.empty(),
         false);

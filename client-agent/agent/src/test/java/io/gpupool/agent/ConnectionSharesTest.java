@@ -16,12 +16,12 @@ class ConnectionSharesTest {
       connections.enter("greedy");
     }
     assertThatThrownBy(() -> connections.enter("greedy"))
-        .isInstanceOf(Refusal.class)
+        .isInstanceOf(PoolRequestException.class)
         .hasMessageContaining("connections to the node's agent already");
     assertThatCode(() -> connections.enter("other")).doesNotThrowAnyException();
     connections.leave("greedy");
     assertThatCode(() -> connections.enter("greedy")).doesNotThrowAnyException();
-    assertThatThrownBy(() -> connections.enter("greedy")).isInstanceOf(Refusal.class);
+    assertThatThrownBy(() -> connections.enter("greedy")).isInstanceOf(PoolRequestException.class);
   }
 
   @Test
@@ -29,11 +29,12 @@ class ConnectionSharesTest {
     for (int i = 0; i < ConnectionShares.MANY; i++) {
       connections.enter("greedy-" + i % 4);
     }
-    assertThatThrownBy(() -> connections.enter("greedy-0")).isInstanceOf(Refusal.class);
+    assertThatThrownBy(() -> connections.enter("greedy-0"))
+        .isInstanceOf(PoolRequestException.class);
     for (int i = 0; i < ConnectionShares.FEW; i++) {
       connections.enter("other");
     }
-    assertThatThrownBy(() -> connections.enter("other")).isInstanceOf(Refusal.class);
+    assertThatThrownBy(() -> connections.enter("other")).isInstanceOf(PoolRequestException.class);
     connections.leave("greedy-1");
     assertThatCode(() -> connections.enter("another")).doesNotThrowAnyException();
   }

@@ -120,7 +120,7 @@ class LeaseEndIT {
             Optional.of(address()),
             Optional.empty(),
             ClientSecurity.DEFAULT,
-            LeaseWish.NOTHING,
+            LeaseOptions.NOTHING,
             relay,
             Optional.empty(),
             false),

@@ -125,7 +125,7 @@ class LentCredentialsIT {
                 Optional.of(pool),
                 Optional.of("agents-token"),
                 security,
-                LeaseWish.NOTHING,
+                LeaseOptions.NOTHING,
                 false,
                 Optional.empty(),
                 true),

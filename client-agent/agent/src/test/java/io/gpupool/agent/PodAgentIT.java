@@ -224,7 +224,7 @@ class PodAgentIT {
             Optional.of(new PoolAddress("127.0.0.1", pool.server.controlPort())),
             Optional.empty(),
             ClientSecurity.DEFAULT,
-            LeaseWish.NOTHING,
+            LeaseOptions.NOTHING,
             false,
             Optional.of(new OnePod()),
             true),
@@ -260,7 +260,8 @@ class PodAgentIT {
     @Override
     public Pod podOf(int pid, long thereTicks) {
       if (podUid.isEmpty()) {
-        throw new Refusal(Refusal.Cause.DENIED, "process " + pid + " is in no pod");
+        throw new PoolRequestException(
+            PoolRequestException.Cause.DENIED, "process " + pid + " is in no pod");
       }
       assertThat(thereTicks).isEqualTo(7);
       assertThat((long) pid).isEqualTo(ProcessHandle.current().pid());

@@ -70,7 +70,7 @@ class SeveralStreamsIT {
                   Optional.of(address),
                   Optional.empty(),
                   security,
-                  LeaseWish.NOTHING,
+                  LeaseOptions.NOTHING,
                   relay,
                   Optional.empty(),
                   false),

@@ -57,7 +57,7 @@ class UserConnectionsTest {
     }
     EmbeddedChannel last = enter(1000);
     assertThatThrownBy(() -> connections.ask(last))
-        .isInstanceOf(Refusal.class)
+        .isInstanceOf(PoolRequestException.class)
         .hasMessageContaining("the programs of this user have 1024 connections");
     EmbeddedChannel other = enter(7);
     assertThatCode(() -> connections.ask(other)).doesNotThrowAnyException();

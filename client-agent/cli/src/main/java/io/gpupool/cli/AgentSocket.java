@@ -2,7 +2,7 @@
 package io.gpupool.cli;
 
 import io.gpupool.agent.HeldLease;
-import io.gpupool.agent.Refusal;
+import io.gpupool.agent.PoolRequestException;
 import io.gpupool.transport.TextMessageDecoder;
 import io.gpupool.transport.UnixAddress;
 import io.gpupool.wire.TextMessage;
@@ -61,8 +61,8 @@ final class AgentSocket {
    * What the agent says of itself; empty when nobody listens there, or one that serves the pods of
    * a node of Kubernetes alone.
    *
-   * @throws Refusal if somebody does and gives no answer: to go on without would be to use GPUs
-   *     that were not meant
+   * @throws PoolRequestException if somebody does and gives no answer: to go on without would be to
+   *     use GPUs that were not meant
    */
   static Optional<TextMessage> status(UnixAddress address, EventLoopGroup loops) {
     CompletableFuture<TextMessage> status = new CompletableFuture<>();
@@ -121,9 +121,9 @@ final class AgentSocket {
         });
   }
 
-  private static Refusal silent(UnixAddress address, String what) {
-    return new Refusal(
-        Refusal.Cause.UNREACHABLE,
+  private static PoolRequestException silent(UnixAddress address, String what) {
+    return new PoolRequestException(
+        PoolRequestException.Cause.UNREACHABLE,
         "the agent at " + address + " " + what + "; restart it, or name a pool with --pool");
   }
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.gpupool.cli;
 
-import io.gpupool.agent.LeaseWish;
+import io.gpupool.agent.LeaseOptions;
 import io.gpupool.agent.container.ContainerWiring;
 import io.gpupool.control.v1.Holder;
 import io.gpupool.transport.UnixAddress;
@@ -105,7 +105,7 @@ final class ContainerOptions {
     wish.put("time_limit", timeLimit);
     Function<String, Optional<String>> values = name -> wish.getOrDefault(name, Optional.empty());
     // Wrong forms are better told here than by each program.
-    LeaseWish.from(values).request(Holder.getDefaultInstance());
+    LeaseOptions.from(values).request(Holder.getDefaultInstance());
     Map<String, String> environment = new LinkedHashMap<>(every);
     wish.forEach((name, value) ->
         value.ifPresent(text -> environment.put("GPUPOOL_" + name.toUpperCase(Locale.ROOT), text)));

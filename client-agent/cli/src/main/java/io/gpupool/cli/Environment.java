@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.gpupool.cli;
 
-import io.gpupool.agent.LeaseWish;
+import io.gpupool.agent.LeaseOptions;
 import java.io.IOException;
 import java.io.UncheckedIOException;
 import java.nio.file.Files;
@@ -33,8 +33,8 @@ final class Environment {
    * What {@code GPUPOOL_GPUS}, {@code _FRACTION}, {@code _MEMORY}, {@code _COMPUTE}, {@code
    * _CLASS}, {@code _IDLE_TIMEOUT} and {@code _TIME_LIMIT} ask for.
    */
-  static LeaseWish wish() {
-    return LeaseWish.from(
+  static LeaseOptions wish() {
+    return LeaseOptions.from(
         name -> variable("GPUPOOL_" + name.toUpperCase(Locale.ROOT)).filter(v -> !isSpec(v)));
   }
 

@@ -2,7 +2,7 @@
 package io.gpupool.cli;
 
 import io.gpupool.agent.PoolAddress;
-import io.gpupool.agent.Refusal;
+import io.gpupool.agent.PoolRequestException;
 import java.io.IOException;
 import java.io.UncheckedIOException;
 import java.util.LinkedHashMap;
@@ -85,15 +85,18 @@ public final class GpupoolCommand {
   private static IExecutionExceptionHandler tellInOneLine() {
     return (failure, line, parsed) -> {
       boolean told =
-          failure instanceof Refusal
+          failure instanceof PoolRequestException
               || failure instanceof IllegalArgumentException
               || failure instanceof IOException
               || failure instanceof UncheckedIOException;
-      String message = told ? failure.getMessage() : Refusal.of(failure, poolOf(line)).getMessage();
+      String message =
+          told ? failure.getMessage() : PoolRequestException.of(failure, poolOf(line)).getMessage();
       System.err.println("gpupool: " + message);
       return switch (failure) {
-        case Refusal refusal when refusal.why() == Refusal.Cause.UNREACHABLE -> RunCommand.NO_POOL;
-        case Refusal refusal -> RunCommand.NO_LEASE;
+        case PoolRequestException refusal
+            when refusal.why() == PoolRequestException.Cause.UNREACHABLE ->
+            RunCommand.NO_POOL;
+        case PoolRequestException refusal -> RunCommand.NO_LEASE;
         case IllegalArgumentException wrong -> CommandLine.ExitCode.USAGE;
         default -> CommandLine.ExitCode.SOFTWARE;
       };

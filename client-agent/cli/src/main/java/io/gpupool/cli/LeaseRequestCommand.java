@@ -5,7 +5,7 @@ import io.gpupool.agent.HeldLease;
 import io.gpupool.agent.LocalNames;
 import io.gpupool.agent.PoolAddress;
 import io.gpupool.agent.PoolClient;
-import io.gpupool.agent.Refusal;
+import io.gpupool.agent.PoolRequestException;
 import io.gpupool.control.v1.Grant;
 import io.gpupool.control.v1.Holder;
 import io.gpupool.control.v1.Queued;
@@ -57,7 +57,7 @@ final class LeaseRequestCommand implements Callable<Integer> {
     try {
       return client.requestLease(options.wish().request(holder), this::tellPlace).join();
     } catch (CompletionException e) {
-      throw Refusal.of(e, client.address());
+      throw PoolRequestException.of(e, client.address());
     }
   }
 

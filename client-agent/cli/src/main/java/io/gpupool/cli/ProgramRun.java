@@ -5,10 +5,10 @@ import io.gpupool.agent.Agent;
 import io.gpupool.agent.AgentOptions;
 import io.gpupool.agent.ClientSecurity;
 import io.gpupool.agent.HeldLease;
-import io.gpupool.agent.LeaseWish;
+import io.gpupool.agent.LeaseOptions;
 import io.gpupool.agent.PoolAddress;
 import io.gpupool.agent.PoolClient;
-import io.gpupool.agent.Refusal;
+import io.gpupool.agent.PoolRequestException;
 import io.gpupool.control.v1.Grant;
 import io.gpupool.control.v1.Holder;
 import io.gpupool.control.v1.LeaseRequest;
@@ -48,7 +48,7 @@ final class ProgramRun {
    * Runs the program.
    *
    * @return its exit status, 128 + N when signal N ended it
-   * @throws Refusal if no lease is granted
+   * @throws PoolRequestException if no lease is granted
    */
   int run(List<String> command) throws IOException, InterruptedException {
     SupervisedProgram.ignoreQuit();
@@ -104,7 +104,7 @@ final class ProgramRun {
             Optional.of(pool),
             Environment.token(),
             security,
-            LeaseWish.NOTHING,
+            LeaseOptions.NOTHING,
             options.relay(),
             Optional.empty(),
             false);
@@ -175,12 +175,12 @@ final class ProgramRun {
     try {
       return client.requestLease(request, ProgramRun::tellPlace).join();
     } catch (CompletionException e) {
-      Refusal refusal = Refusal.of(e, client.address());
+      PoolRequestException refusal = PoolRequestException.of(e, client.address());
       String told =
-          refusal.why() == Refusal.Cause.REFUSED
+          refusal.why() == PoolRequestException.Cause.REFUSED
               ? "the lease is refused: " + refusal.getMessage()
               : refusal.getMessage();
-      throw new Refusal(refusal.why(), told);
+      throw new PoolRequestException(refusal.why(), told);
     }
   }
 

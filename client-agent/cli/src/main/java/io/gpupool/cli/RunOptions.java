@@ -2,7 +2,7 @@
 package io.gpupool.cli;
 
 import io.gpupool.agent.ClientSecurity;
-import io.gpupool.agent.LeaseWish;
+import io.gpupool.agent.LeaseOptions;
 import io.gpupool.agent.PoolAddress;
 import io.gpupool.server.ServerOptions.MissingPtx;
 import io.gpupool.server.gpu.GpuSpec;
@@ -179,8 +179,8 @@ final class RunOptions {
     return libcuda;
   }
 
-  LeaseWish wish() {
-    return new LeaseWish(
+  LeaseOptions wish() {
+    return new LeaseOptions(
             gpus,
             fraction,
             memory,

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.gpupool.cli;
 
-import io.gpupool.agent.LeaseWish;
+import io.gpupool.agent.LeaseOptions;
 import io.gpupool.rest.HealthServer;
 import io.gpupool.rest.RestServer;
 import io.gpupool.server.PoolServer;
@@ -285,7 +285,7 @@ final class ServerCommand implements Callable<Integer> {
     LogConfiguration.forService();
     ServerOptions.checkPort(httpPort);
     healthPort.ifPresent(ServerOptions::checkPort);
-    Duration limit = LeaseWish.duration(drainLimit);
+    Duration limit = LeaseOptions.duration(drainLimit);
     ServerOptions options =
         new ServerOptions(
             new GpuSpec(gpus),

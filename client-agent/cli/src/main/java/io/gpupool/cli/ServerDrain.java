@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.gpupool.cli;
 
-import io.gpupool.agent.LeaseWish;
+import io.gpupool.agent.LeaseOptions;
 import io.gpupool.agent.PoolClient;
 import io.gpupool.control.v1.DrainServerRequest;
 import io.gpupool.control.v1.ServerInfo;
@@ -36,7 +36,7 @@ final class ServerDrain {
     @Override
     int ask(PoolClient client) {
       DrainServerRequest.Builder request = DrainServerRequest.newBuilder().setName(name);
-      deadline.ifPresent(text -> request.setDeadlineMillis(LeaseWish.duration(text).toMillis()));
+      deadline.ifPresent(text -> request.setDeadlineMillis(LeaseOptions.duration(text).toMillis()));
       ServerInfo server = client.admin().drainServer(request.build());
       print(server, () -> table(server));
       return 0;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.gpupool.cli;
 
-import io.gpupool.agent.LeaseWish;
+import io.gpupool.agent.LeaseOptions;
 import io.gpupool.agent.PoolClient;
 import io.gpupool.control.v1.CreateTokenReply;
 import io.gpupool.control.v1.CreateTokenRequest;
@@ -91,7 +91,7 @@ final class TokenCommand {
                       .setTenant(tenant)
                       .setRole(role(role))
                       .setValidMillis(
-                          expires.map(text -> LeaseWish.duration(text).toMillis()).orElse(0L))
+                          expires.map(text -> LeaseOptions.duration(text).toMillis()).orElse(0L))
                       .setNote(note)
                       .build());
       print(made, () -> made.getToken() + "\n");

@@ -2,7 +2,7 @@
 package io.gpupool.k8s.command;
 
 import io.fabric8.kubernetes.client.KubernetesClient;
-import io.gpupool.agent.LeaseWish;
+import io.gpupool.agent.LeaseOptions;
 import io.gpupool.k8s.certificates.Lifetimes;
 import io.gpupool.k8s.certificates.RootsFile;
 import io.gpupool.k8s.dra.DraOptions;
@@ -142,7 +142,7 @@ final class ControllerCommand implements Callable<Integer> {
             Environment.port("--webhook-port", webhookPort),
             Environment.port("--health-port", healthPort),
             cluster,
-            LeaseWish.duration(grace),
+            LeaseOptions.duration(grace),
             certificates == Certificates.own
                 ? Optional.of(Lifetimes.ofDays(caDays, certificateDays))
                 : Optional.empty(),

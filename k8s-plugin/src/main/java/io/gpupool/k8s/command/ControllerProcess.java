@@ -4,7 +4,7 @@ package io.gpupool.k8s.command;
 import io.fabric8.kubernetes.client.KubernetesClient;
 import io.gpupool.k8s.admission.Admission.Outcome;
 import io.gpupool.k8s.certificates.Lifetimes;
-import io.gpupool.k8s.controller.Figures;
+import io.gpupool.k8s.controller.ControllerStats;
 import io.gpupool.k8s.controller.LeaseController;
 import io.gpupool.k8s.metrics.Counter;
 import io.gpupool.k8s.metrics.Durations;
@@ -30,7 +30,7 @@ final class ControllerProcess implements AutoCloseable {
   private final Webhook webhook;
   private final Leadership leadership;
   private final HealthPort health;
-  private volatile Optional<Term> term = Optional.empty();
+  private volatile Optional<LeaderTasks> term = Optional.empty();
 
   /** What it is started with; see {@link ControllerCommand}. */
   record Setup(
@@ -43,8 +43,8 @@ final class ControllerProcess implements AutoCloseable {
       Optional<Lifetimes> lifetimes,
       Path webhookTls,
       Optional<String> claims) {
-    Term.Plan plan() {
-      return new Term.Plan(release, namespace, lifetimes, cluster, grace, claims);
+    LeaderTasks.Plan plan() {
+      return new LeaderTasks.Plan(release, namespace, lifetimes, cluster, grace, claims);
     }
   }
 
@@ -80,7 +80,7 @@ final class ControllerProcess implements AutoCloseable {
         Leadership.start(
             election,
             new ElectionLock(setup.namespace(), setup.release() + "-controller", identity()),
-            () -> begin(Term.begin(client, pool, setup.plan())));
+            () -> begin(LeaderTasks.begin(client, pool, setup.plan())));
     List<Meter> meters = new ArrayList<>(List.of(api.requests(), reviews, answers));
     meters.addAll(gauges());
     health = HealthPort.open(setup.healthPort(), Optional::empty, webhook::unready, meters);
@@ -107,7 +107,7 @@ final class ControllerProcess implements AutoCloseable {
     return health.port();
   }
 
-  private Term begin(Term begun) {
+  private LeaderTasks begin(LeaderTasks begun) {
     term = Optional.of(begun);
     return begun;
   }
@@ -121,13 +121,15 @@ final class ControllerProcess implements AutoCloseable {
         new Gauge(
             "gpupool_k8s_pods",
             "pods that ask for GPUs and have not ended; this and the next two at the leader alone",
-            figure(Figures::pods)),
+            figure(ControllerStats::pods)),
         new Gauge(
             "gpupool_k8s_leases_waiting",
             "leases of pods that are asked for and not granted",
-            figure(Figures::waiting)),
+            figure(ControllerStats::waiting)),
         new Gauge(
-            "gpupool_k8s_leases_held", "leases of pods that are held", figure(Figures::granted)),
+            "gpupool_k8s_leases_held",
+            "leases of pods that are held",
+            figure(ControllerStats::granted)),
         new Gauge(
             "gpupool_k8s_pool_reached",
             "1 if the pool has answered the last time, else 0",
@@ -138,11 +140,11 @@ final class ControllerProcess implements AutoCloseable {
             webhook::certificateEnd));
   }
 
-  private Supplier<OptionalDouble> figure(ToDoubleFunction<Figures> of) {
+  private Supplier<OptionalDouble> figure(ToDoubleFunction<ControllerStats> of) {
     return () -> {
-      Optional<Figures> figures =
+      Optional<ControllerStats> figures =
           leadership.isLeading()
-              ? term.flatMap(Term::leases).flatMap(LeaseController::figures)
+              ? term.flatMap(LeaderTasks::leases).flatMap(LeaseController::figures)
               : Optional.empty();
       return figures.isPresent()
           ? OptionalDouble.of(of.applyAsDouble(figures.get()))

@@ -65,7 +65,7 @@ final class Leadership implements AutoCloseable {
   private void run() {
     try {
       while (true) {
-        stand();
+        campaign();
       }
     } catch (InterruptedException e) {
       // Closed.
@@ -73,7 +73,7 @@ final class Leadership implements AutoCloseable {
   }
 
   /** Until it was elected and is not any more. */
-  private void stand() throws InterruptedException {
+  private void campaign() throws InterruptedException {
     CompletableFuture<Boolean> elected = new CompletableFuture<>();
     LeaderElector elector =
         client

@@ -3,12 +3,12 @@ package io.gpupool.k8s.command;
 
 import io.gpupool.agent.Agent;
 import io.gpupool.agent.AgentOptions;
-import io.gpupool.agent.LeaseWish;
+import io.gpupool.agent.LeaseOptions;
 import io.gpupool.agent.container.CdiSpec;
+import io.gpupool.k8s.deviceplugin.ContainerAllocation;
 import io.gpupool.k8s.deviceplugin.DevicePlugin;
 import io.gpupool.k8s.deviceplugin.PluginOptions;
 import io.gpupool.k8s.deviceplugin.PoolGpus;
-import io.gpupool.k8s.deviceplugin.Wiring;
 import io.gpupool.k8s.dra.DraPlugin;
 import io.gpupool.k8s.identity.PodProcesses;
 import io.gpupool.k8s.identity.PodTokens;
@@ -78,12 +78,12 @@ final class NodeProcess implements AutoCloseable {
     }
 
     PluginOptions plugin() {
-      Wiring wiring =
-          new Wiring(
+      ContainerAllocation allocation =
+          new ContainerAllocation(
               shimFolder,
               agentFolder,
               cdiFolder.map(folder -> CdiSpec.KIND + "=" + CdiSpec.SHARED));
-      PluginOptions usual = PluginOptions.of(wiring);
+      PluginOptions usual = PluginOptions.of(allocation);
       return new PluginOptions(
           usual.resource(),
           kubeletFolder.resolve("device-plugins"),
@@ -92,7 +92,7 @@ final class NodeProcess implements AutoCloseable {
           usual.patience(),
           usual.lookEvery(),
           usual.unwatched(),
-          wiring);
+          allocation);
     }
   }
 
@@ -109,7 +109,7 @@ final class NodeProcess implements AutoCloseable {
                 Optional.of(pool.address()),
                 Optional.empty(),
                 pool.security(),
-                LeaseWish.from(name -> Optional.empty()),
+                LeaseOptions.from(name -> Optional.empty()),
                 false,
                 Optional.of(new PodTokens(new PodProcesses(setup.proc()), setup.kubeletFolder())),
                 true),

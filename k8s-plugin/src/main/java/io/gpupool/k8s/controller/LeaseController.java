@@ -25,7 +25,7 @@ public final class LeaseController implements AutoCloseable {
   private final Loop loop = new Loop();
   private final Api api;
   private final PoolConnections connections;
-  private final Contact contact;
+  private final ApiServerHealth contact;
   private final Pods pods;
   private final NamespaceTenants tenants;
   private final Nodes nodes;
@@ -67,7 +67,7 @@ public final class LeaseController implements AutoCloseable {
             options,
             () -> isReady() && !pods.isApart());
     port.sweep = sweep;
-    contact = new Contact(api, calls, loop, times, new OfContact(sweep));
+    contact = new ApiServerHealth(api, calls, loop, times, new OfContact(sweep));
     informers = Optional.of(Informers.start(client, loop, new Watched()));
     loop.execute(() -> {
       contact.start();
@@ -113,8 +113,8 @@ public final class LeaseController implements AutoCloseable {
   }
 
   /** How it stands; empty if it is too busy to tell. */
-  public Optional<Figures> figures() {
-    CompletableFuture<Figures> told = new CompletableFuture<>();
+  public Optional<ControllerStats> figures() {
+    CompletableFuture<ControllerStats> told = new CompletableFuture<>();
     loop.execute(() -> told.complete(pods.figures(api.calls())));
     return Optional.ofNullable(
         told.completeOnTimeout(null, ANSWER_SECONDS, TimeUnit.SECONDS).join());
@@ -125,7 +125,7 @@ public final class LeaseController implements AutoCloseable {
   public void close() {
     loop.execute(() -> {
       contact.close();
-      pods.letGo();
+      pods.releaseHold();
       connections.close();
     });
     loop.close();
@@ -158,7 +158,7 @@ public final class LeaseController implements AutoCloseable {
   }
 
   /** What follows from the API server's absence. */
-  private final class OfContact implements Contact.Listener {
+  private final class OfContact implements ApiServerHealth.Listener {
     private final Sweep sweep;
 
     private OfContact(Sweep sweep) {
@@ -172,7 +172,7 @@ public final class LeaseController implements AutoCloseable {
 
     @Override
     public void apart() {
-      pods.letGo();
+      pods.releaseHold();
     }
 
     @Override

@@ -22,7 +22,7 @@ import java.util.Set;
  *
  * @param own init containers that have leases of their own, or use such a one
  */
-record LeasePlan(List<Wanted> leases, Set<String> own) {
+record LeasePlan(List<RequiredLease> leases, Set<String> own) {
   LeasePlan {
     leases = List.copyOf(leases);
     own = Set.copyOf(own);
@@ -68,7 +68,7 @@ record LeasePlan(List<Wanted> leases, Set<String> own) {
         .findFirst();
   }
 
-  private static List<Wanted> leases(
+  private static List<RequiredLease> leases(
       PodRequest request,
       List<InPod> containers,
       Map<String, List<String>> users,
@@ -78,14 +78,14 @@ record LeasePlan(List<Wanted> leases, Set<String> own) {
     for (int i = 0; i < containers.size(); i++) {
       lastOwn = own.contains(containers.get(i).name()) ? i : lastOwn;
     }
-    List<Wanted> leases = new ArrayList<>();
+    List<RequiredLease> leases = new ArrayList<>();
     for (int i = 0; i < containers.size(); i++) {
       String name = containers.get(i).name();
       if (users.containsKey(name)) {
         boolean init = owners.contains(name);
         boolean early = containers.get(i).kind() == Kind.SIDECAR && i < lastOwn;
         leases.add(
-            new Wanted(
+            new RequiredLease(
                 name,
                 request.containers().get(name),
                 users.get(name),

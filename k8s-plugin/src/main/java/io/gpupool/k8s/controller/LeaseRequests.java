@@ -38,7 +38,7 @@ final class LeaseRequests {
     return Math.min(priority, most.orElse(priority));
   }
 
-  LeaseRequest of(PodKey pod, PodRequest asked, Wanted wanted, String tenant, int priority) {
+  LeaseRequest of(PodKey pod, PodRequest asked, RequiredLease wanted, String tenant, int priority) {
     LeaseRequest.Builder request =
         LeaseRequest.newBuilder()
             .setGpus(wanted.request().gpus())

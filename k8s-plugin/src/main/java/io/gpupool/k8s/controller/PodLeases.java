@@ -34,7 +34,7 @@ final class PodLeases {
   final PodKey key;
   private final Surroundings around;
   private final LeasePlan plan;
-  private final List<Claim> claims;
+  private final List<PodLease> claims;
   private final PodEvents events;
   private final Pause partialPauses;
   private PodFacts facts;
@@ -58,7 +58,7 @@ final class PodLeases {
   PodLeases(
       PodFacts facts,
       PodRequest request,
-      Function<Wanted, LeaseRequest> requests,
+      Function<RequiredLease, LeaseRequest> requests,
       Surroundings around) {
     this.facts = facts;
     this.around = around;
@@ -77,7 +77,7 @@ final class PodLeases {
     claims =
         plan.leases().stream()
             .map(wanted ->
-                new Claim(
+                new PodLease(
                     wanted,
                     around.pool,
                     around.timers,
@@ -92,7 +92,7 @@ final class PodLeases {
     return facts;
   }
 
-  List<Claim> claims() {
+  List<PodLease> claims() {
     return claims;
   }
 
@@ -107,7 +107,7 @@ final class PodLeases {
 
   /** Whether all is given back that it had. */
   boolean isAtRest() {
-    return claims.stream().allMatch(Claim::isAtRest);
+    return claims.stream().allMatch(PodLease::isAtRest);
   }
 
   /**
@@ -129,10 +129,10 @@ final class PodLeases {
   }
 
   /** Leaves what it has to the pool's grace; {@link #update} asks for it again. */
-  void letGo() {
+  void releaseHold() {
     mayAsk = false;
     stopLooking();
-    claims.forEach(Claim::letGo);
+    claims.forEach(PodLease::releaseHold);
   }
 
   private void update() {
@@ -153,7 +153,7 @@ final class PodLeases {
   private void settle() {
     unplaced = unplaced && facts.node().isEmpty();
     boolean first = isFirst();
-    for (Claim claim : claims) {
+    for (PodLease claim : claims) {
       if (over || !isNeeded(claim, first)) {
         if (!claim.isAtRest()) {
           claim.giveBack(over ? "its pod has ended" : "its container has ended");
@@ -179,11 +179,11 @@ final class PodLeases {
 
   /** Leases of a pod that no node has room for would only keep others from running. */
   private void awaitPlace() {
-    List<Claim> held = needed();
+    List<PodLease> held = needed();
     if (held.isEmpty() || facts.isGated() || !facts.node().isEmpty()) {
       return;
     }
-    long sinceNanos = held.stream().mapToLong(Claim::sinceNanos).max().orElseThrow();
+    long sinceNanos = held.stream().mapToLong(PodLease::sinceNanos).max().orElseThrow();
     long leftNanos =
         around.times.unplaced().toNanos()
             - (around.timers.nowNanos() - Math.max(sinceNanos, ungatedNanos));
@@ -207,7 +207,7 @@ final class PodLeases {
         .anyMatch(container -> plan.own().contains(container.name()) && !container.done());
   }
 
-  private boolean isNeeded(Claim claim, boolean first) {
+  private boolean isNeeded(PodLease claim, boolean first) {
     if (!(first ? claim.wanted.first() : claim.wanted.last())) {
       return false;
     }
@@ -218,26 +218,30 @@ final class PodLeases {
             .anyMatch(container -> !container.done());
   }
 
-  private List<Claim> needed() {
+  private List<PodLease> needed() {
     boolean first = isFirst();
     return claims.stream().filter(claim -> isNeeded(claim, first)).toList();
   }
 
-  private static boolean isHeld(Claim claim) {
-    return claim.state() == Claim.State.HELD;
+  private static boolean isHeld(PodLease claim) {
+    return claim.state() == PodLease.State.HELD;
   }
 
   /** Two pods that have each a part of what the other waits for would wait for ever. */
   private void breakPartial() {
     look.cancel();
-    List<Claim> needed = needed();
+    List<PodLease> needed = needed();
     if (!isUnused()
         || needed.stream().noneMatch(PodLeases::isHeld)
         || needed.stream().noneMatch(PodLeases::isWaiting)) {
       return;
     }
     long sinceNanos =
-        needed.stream().filter(PodLeases::isHeld).mapToLong(Claim::sinceNanos).min().orElseThrow();
+        needed.stream()
+            .filter(PodLeases::isHeld)
+            .mapToLong(PodLease::sinceNanos)
+            .min()
+            .orElseThrow();
     long leftNanos =
         around.times.partial().toNanos()
             - (around.timers.nowNanos() - Math.max(sinceNanos, notHeldSinceNanos));
@@ -257,8 +261,8 @@ final class PodLeases {
             });
   }
 
-  private static boolean isWaiting(Claim claim) {
-    return claim.state() == Claim.State.QUEUED || claim.state() == Claim.State.REFUSED;
+  private static boolean isWaiting(PodLease claim) {
+    return claim.state() == PodLease.State.QUEUED || claim.state() == PodLease.State.REFUSED;
   }
 
   /** Whether no program can be on its leases yet. */
@@ -291,7 +295,7 @@ final class PodLeases {
 
   private Map<String, String> leases() {
     return claims.stream()
-        .filter(claim -> claim.lease().isPresent() && claim.state() != Claim.State.RETURNED)
+        .filter(claim -> claim.lease().isPresent() && claim.state() != PodLease.State.RETURNED)
         .collect(
             Collectors.toMap(
                 claim -> claim.wanted.container(),
@@ -300,14 +304,14 @@ final class PodLeases {
                 LinkedHashMap::new));
   }
 
-  private final class Owner implements Claim.Owner {
+  private final class Owner implements PodLease.Owner {
     @Override
     public void changed() {
       update();
     }
 
     @Override
-    public void lost(Claim claim, String lease, String reason) {
+    public void lost(PodLease claim, String lease, String reason) {
       if (!over) {
         events.lost(key, claim.wanted.container(), lease, reason, facts.hasStarted());
       }

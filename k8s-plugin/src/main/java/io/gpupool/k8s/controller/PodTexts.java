@@ -14,7 +14,8 @@ final class PodTexts {
   private PodTexts() {}
 
   /** Empty while nothing is known. */
-  static Optional<PodState> state(List<Claim> claims, boolean pausing, Map<String, String> leases) {
+  static Optional<PodState> state(
+      List<PodLease> claims, boolean pausing, Map<String, String> leases) {
     if (pausing) {
       return Optional.of(
           new PodState(
@@ -27,7 +28,7 @@ final class PodTexts {
     if (claims.isEmpty()) {
       return Optional.of(new PodState(Reason.GRANTED, "it needs no lease any more", leases, true));
     }
-    if (claims.stream().allMatch(claim -> claim.state() == Claim.State.HELD)) {
+    if (claims.stream().allMatch(claim -> claim.state() == PodLease.State.HELD)) {
       return Optional.of(
           new PodState(
               Reason.GRANTED,
@@ -38,12 +39,12 @@ final class PodTexts {
               leases,
               true));
     }
-    return state(claims, Claim.State.REFUSED, Reason.REFUSED, Claim::reason, leases)
-        .or(() -> state(claims, Claim.State.AWAY, Reason.UNREACHABLE, Claim::reason, leases))
+    return state(claims, PodLease.State.REFUSED, Reason.REFUSED, PodLease::reason, leases)
+        .or(() -> state(claims, PodLease.State.AWAY, Reason.UNREACHABLE, PodLease::reason, leases))
         .or(() ->
             state(
                 claims,
-                Claim.State.QUEUED,
+                PodLease.State.QUEUED,
                 Reason.QUEUED,
                 claim -> "place " + claim.place() + " in the queue: " + claim.reason(),
                 leases));
@@ -61,18 +62,19 @@ final class PodTexts {
   }
 
   private static Optional<PodState> state(
-      List<Claim> claims,
-      Claim.State state,
+      List<PodLease> claims,
+      PodLease.State state,
       Reason reason,
-      Function<Claim, String> text,
+      Function<PodLease, String> text,
       Map<String, String> leases) {
-    List<Claim> those = claims.stream().filter(claim -> claim.state() == state).toList();
+    List<PodLease> those = claims.stream().filter(claim -> claim.state() == state).toList();
     return those.isEmpty()
         ? Optional.empty()
         : Optional.of(new PodState(reason, texts(claims, those, text), leases, false));
   }
 
-  private static String texts(List<Claim> all, List<Claim> those, Function<Claim, String> text) {
+  private static String texts(
+      List<PodLease> all, List<PodLease> those, Function<PodLease, String> text) {
     return those.stream()
         .map(claim ->
             all.size() == 1

@@ -100,7 +100,7 @@ final class Pods {
   }
 
   private PodLeases leases(PodFacts facts, PodRequest request) {
-    Function<Wanted, LeaseRequest> asked =
+    Function<RequiredLease, LeaseRequest> asked =
         wanted ->
             requests.of(
                 facts.key(),
@@ -172,10 +172,10 @@ final class Pods {
   }
 
   /** Leaves all leases to the pool's grace. */
-  void letGo() {
+  void releaseHold() {
     apart = true;
     nodes.forgetMissing();
-    byUid.values().forEach(pod -> pod.leases.letGo());
+    byUid.values().forEach(pod -> pod.leases.releaseHold());
   }
 
   /** Asks for all leases again. */
@@ -191,13 +191,13 @@ final class Pods {
     return pods;
   }
 
-  Figures figures(long apiCalls) {
+  ControllerStats figures(long apiCalls) {
     int granted = 0;
     int waiting = 0;
     int alive = 0;
     for (Managed pod : byUid.values()) {
       alive += pod.leases.isOver() ? 0 : 1;
-      for (Claim claim : pod.leases.claims()) {
+      for (PodLease claim : pod.leases.claims()) {
         switch (claim.state()) {
           case HELD -> granted++;
           case ASKED, QUEUED, REFUSED, AWAY -> waiting++;
@@ -205,6 +205,6 @@ final class Pods {
         }
       }
     }
-    return new Figures(alive, waiting, granted, apiCalls, !apart);
+    return new ControllerStats(alive, waiting, granted, apiCalls, !apart);
   }
 }

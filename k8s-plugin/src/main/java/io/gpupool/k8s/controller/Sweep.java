@@ -101,12 +101,15 @@ final class Sweep {
       ask(lease.getId(), new PodKey(ref.getUid(), ref.getNamespace(), ref.getName()));
       return;
     }
-    Optional<Claim> claim =
+    Optional<PodLease> claim =
         pod.get().claims().stream()
             .filter(c -> c.wanted.container().equals(lease.getHolder().getProgram()))
             .findFirst();
     boolean own =
-        claim.flatMap(Claim::lease).filter(held -> held.getId().equals(lease.getId())).isPresent();
+        claim
+            .flatMap(PodLease::lease)
+            .filter(held -> held.getId().equals(lease.getId()))
+            .isPresent();
     if (own) {
       return;
     }
@@ -115,7 +118,7 @@ final class Sweep {
       return;
     }
     boolean settled =
-        claim.get().state() == Claim.State.HELD || claim.get().state() == Claim.State.QUEUED;
+        claim.get().state() == PodLease.State.HELD || claim.get().state() == PodLease.State.QUEUED;
     if (!settled) {
       return;
     }

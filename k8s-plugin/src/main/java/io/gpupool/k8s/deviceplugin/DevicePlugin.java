@@ -17,24 +17,24 @@ public final class DevicePlugin implements AutoCloseable {
 
   private final PluginOptions options;
   private final EventLoopGroup loops;
-  private final SeatService service;
-  private final PoolTruth.Subscription subscription;
+  private final DevicePluginService service;
+  private final PoolState.Subscription subscription;
   private final Thread thread;
   private volatile boolean closed;
   private volatile boolean serving;
 
   // The rest is the thread's.
   private final KubeletRegistration registration;
-  private final Saying saying = new Saying(LOG);
+  private final StateChangeLogger saying = new StateChangeLogger(LOG);
   private Optional<PluginSocket> socket = Optional.empty();
   private boolean served;
 
-  private DevicePlugin(PoolTruth truth, PluginOptions options, EventLoopGroup loops) {
+  private DevicePlugin(PoolState poolState, PluginOptions options, EventLoopGroup loops) {
     this.options = options;
     this.loops = loops;
-    service = new SeatService(truth, options);
+    service = new DevicePluginService(poolState, options);
     registration = new KubeletRegistration(options, loops);
-    subscription = truth.onChange(service::refresh);
+    subscription = poolState.onChange(service::refresh);
     thread = Thread.ofPlatform().name("device-plugin").daemon().unstarted(this::run);
   }
 
@@ -43,8 +43,9 @@ public final class DevicePlugin implements AutoCloseable {
    *
    * @param loops for its connections; not closed with it
    */
-  public static DevicePlugin start(PoolTruth truth, PluginOptions options, EventLoopGroup loops) {
-    DevicePlugin plugin = new DevicePlugin(truth, options, loops);
+  public static DevicePlugin start(
+      PoolState poolState, PluginOptions options, EventLoopGroup loops) {
+    DevicePlugin plugin = new DevicePlugin(poolState, options, loops);
     plugin.thread.start();
     return plugin;
   }

@@ -26,7 +26,8 @@ final class KubeletRegistration {
   private final long unwatchedNanos;
   private final EventLoopGroup loops;
   private final BackOff backOff;
-  private final Saying saying = new Saying(LoggerFactory.getLogger(KubeletRegistration.class));
+  private final StateChangeLogger saying =
+      new StateChangeLogger(LoggerFactory.getLogger(KubeletRegistration.class));
   private Optional<FileIdentity> known = Optional.empty();
   private boolean registered;
   private long lastWatchedNanos;
@@ -42,7 +43,7 @@ final class KubeletRegistration {
             .setVersion("v1beta1")
             .setEndpoint(options.socketName())
             .setResourceName(options.resource())
-            .setOptions(SeatService.OPTIONS)
+            .setOptions(DevicePluginService.OPTIONS)
             .build();
   }
 

@@ -27,7 +27,7 @@ public record PluginOptions(
     Duration patience,
     Duration lookEvery,
     Duration unwatched,
-    Wiring wiring) {
+    ContainerAllocation wiring) {
   public static final String RESOURCE = "gpupool.io/gpu-percent";
   public static final Path FOLDER = Path.of("/var/lib/kubelet/device-plugins");
 
@@ -36,7 +36,7 @@ public record PluginOptions(
 
   /** Throws {@link IllegalArgumentException} for what cannot be; the message is for people. */
   public PluginOptions {
-    if (maxSeats < Seats.PER_GPU) {
+    if (maxSeats < DeviceList.PER_GPU) {
       throw new IllegalArgumentException(
           "at most " + maxSeats + " devices are not even one GPU's: give 100 or more");
     }
@@ -53,7 +53,7 @@ public record PluginOptions(
   }
 
   /** As on any node. */
-  public static PluginOptions of(Wiring wiring) {
+  public static PluginOptions of(ContainerAllocation wiring) {
     return new PluginOptions(
         RESOURCE,
         FOLDER,

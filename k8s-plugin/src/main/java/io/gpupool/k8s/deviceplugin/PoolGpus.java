@@ -21,7 +21,7 @@ import org.slf4j.LoggerFactory;
  * Asks a pool's control plane for its GPUs time and again. Runs on an event loop; what it knows is
  * for any thread.
  */
-public final class PoolGpus implements PoolTruth, AutoCloseable {
+public final class PoolGpus implements PoolState, AutoCloseable {
   private static final long CALL_SECONDS = 10;
 
   private final ManagedChannel channel;
@@ -29,7 +29,8 @@ public final class PoolGpus implements PoolTruth, AutoCloseable {
   private final EventLoop loop;
   private final long everyNanos;
   private final List<Runnable> listeners = new CopyOnWriteArrayList<>();
-  private final Saying saying = new Saying(LoggerFactory.getLogger(PoolGpus.class));
+  private final StateChangeLogger saying =
+      new StateChangeLogger(LoggerFactory.getLogger(PoolGpus.class));
   private volatile OptionalInt healthyGpus = OptionalInt.empty();
   private volatile boolean closed;
   private volatile Future<?> next;

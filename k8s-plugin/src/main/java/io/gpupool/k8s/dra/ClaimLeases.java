@@ -41,7 +41,7 @@ final class ClaimLeases {
 
   /** A stream that holds a lease, or waits for one. */
   interface Hold {
-    void letGo();
+    void releaseHold();
   }
 
   /** What becomes of a request; each comes on the driver's thread. */
@@ -129,7 +129,7 @@ final class ClaimLeases {
 
   /** Lets go without ending anything. */
   void close() {
-    entries.values().forEach(Entry::letGo);
+    entries.values().forEach(Entry::releaseHold);
     entries.clear();
   }
 
@@ -197,13 +197,13 @@ final class ClaimLeases {
       pool.later(failures++, this::ask);
     }
 
-    void letGo() {
+    void releaseHold() {
       over = true;
-      hold.ifPresent(Hold::letGo);
+      hold.ifPresent(Hold::releaseHold);
     }
 
     void end() {
-      letGo();
+      releaseHold();
       lease.ifPresent(id -> pool.release(id, "its claim has ended"));
     }
   }

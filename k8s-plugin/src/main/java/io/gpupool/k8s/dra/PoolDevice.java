@@ -25,12 +25,12 @@ record PoolDevice(
     String tenant,
     long memoryMebibytes,
     int computePercent,
-    Optional<Ailment> ailment) {
+    Optional<TaintReason> ailment) {
   // What can be had in part has at least two steps.
   private static final int LEAST = 2;
 
   /** Why nothing more is allocated. */
-  enum Ailment {
+  enum TaintReason {
     unhealthy,
     draining
   }
@@ -78,10 +78,10 @@ record PoolDevice(
     if (memory < LEAST || compute < LEAST) {
       return Optional.empty();
     }
-    Optional<Ailment> ailment =
+    Optional<TaintReason> ailment =
         !gpu.getHealth().equals("healthy")
-            ? Optional.of(Ailment.unhealthy)
-            : server.equals("ready") ? Optional.empty() : Optional.of(Ailment.draining);
+            ? Optional.of(TaintReason.unhealthy)
+            : server.equals("ready") ? Optional.empty() : Optional.of(TaintReason.draining);
     return Optional.of(new PoolDevice(gpu, part.getTenants(0), memory, compute, ailment));
   }
 }

@@ -111,7 +111,7 @@ public final class NodeDrains implements AutoCloseable {
     try {
       StatefulSet servers = client.apps().statefulSets().inNamespace(namespace).withName(set).get();
       if (servers != null) {
-        heed(
+        drainLeavingNodes(
             Drained.parse(
                 Optional.ofNullable(servers.getMetadata().getAnnotations())
                     .map(annotations -> annotations.get(Drained.ANNOTATION))));
@@ -130,7 +130,7 @@ public final class NodeDrains implements AutoCloseable {
     }
   }
 
-  private void heed(Drained before) {
+  private void drainLeavingNodes(Drained before) {
     Map<String, String> places = places();
     Drained now = before;
     for (Map.Entry<String, String> place : places.entrySet()) {

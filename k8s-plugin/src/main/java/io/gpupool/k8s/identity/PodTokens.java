@@ -2,8 +2,8 @@
 package io.gpupool.k8s.identity;
 
 import io.gpupool.agent.PodPrograms;
-import io.gpupool.agent.Refusal;
-import io.gpupool.agent.Refusal.Cause;
+import io.gpupool.agent.PoolRequestException;
+import io.gpupool.agent.PoolRequestException.Cause;
 import io.gpupool.agent.TokenFile;
 import java.io.IOException;
 import java.nio.file.Files;
@@ -40,7 +40,7 @@ public final class PodTokens implements PodPrograms {
   public Pod podOf(int pid, long thereTicks) {
     return switch (processes.ownerOf(pid, thereTicks)) {
       case Owner.Unknown(String reason) ->
-          throw new Refusal(Cause.DENIED, "GPUs here are for pods alone: " + reason);
+          throw new PoolRequestException(Cause.DENIED, "GPUs here are for pods alone: " + reason);
       case Owner.InPod(PodUid pod, ContainerId _) -> new Pod(pod.text(), token(pod));
     };
   }
@@ -49,21 +49,22 @@ public final class PodTokens implements PodPrograms {
     Path file = pods.resolve(pod.text()).resolve(TOKEN);
     try {
       if (Files.size(file) > MAX_TOKEN_BYTES) {
-        throw new Refusal(Cause.DENIED, "the token of pod " + pod + " is no token: it is too long");
+        throw new PoolRequestException(
+            Cause.DENIED, "the token of pod " + pod + " is no token: it is too long");
       }
       if (Files.readString(file).isBlank()) {
-        throw new Refusal(Cause.DENIED, "the token of pod " + pod + " is empty");
+        throw new PoolRequestException(Cause.DENIED, "the token of pod " + pod + " is empty");
       }
       return new TokenFile(file);
     } catch (NoSuchFileException e) {
-      throw new Refusal(
+      throw new PoolRequestException(
           Cause.DENIED,
           "the pod "
               + pod
               + " has no gpupool token: was it created while the webhook was not there? It has to"
               + " ask for GPUs (gpupool.io/gpu: 0.5) when it is created");
     } catch (IOException e) {
-      throw new Refusal(
+      throw new PoolRequestException(
           Cause.INTERNAL, "the token of pod " + pod + " cannot be read by the node's agent: " + e);
     }
   }

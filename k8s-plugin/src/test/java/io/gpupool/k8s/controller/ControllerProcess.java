@@ -46,7 +46,7 @@ final class ControllerProcess implements AutoCloseable {
             process
                 .inputReader()
                 .lines()
-                .filter(line -> line.startsWith("Figures"))
+                .filter(line -> line.startsWith("ControllerStats"))
                 .forEach(told::add));
   }
 

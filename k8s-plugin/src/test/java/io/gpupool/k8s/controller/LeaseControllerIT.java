@@ -65,7 +65,7 @@ class LeaseControllerIT {
         .untilAsserted(() -> assertThat(cluster.events("train")).containsExactly("LeaseGranted"));
     assertThat(controller.figures().orElseThrow())
         .as("two patches and an event")
-        .isEqualTo(new Figures(1, 0, 1, 3, true));
+        .isEqualTo(new ControllerStats(1, 0, 1, 3, true));
     LeaseInfo lease = pool.leases().getFirst();
     assertThat(lease.getPod().getUid()).isEqualTo(pod.getMetadata().getUid());
     assertThat(lease.getPod().getContainersList()).containsExactly("main");

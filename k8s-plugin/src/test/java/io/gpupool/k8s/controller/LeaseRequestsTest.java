@@ -24,7 +24,7 @@ class LeaseRequestsTest {
     return requests.of(
         new PodKey("uid-1", "team", "serve"),
         new PodRequest(Map.of("main", HALF), Map.of("model", "*H100*"), 0, leaseClass),
-        new Wanted("main", HALF, List.of("main"), true, true),
+        new RequiredLease("main", HALF, List.of("main"), true, true),
         "team",
         5);
   }

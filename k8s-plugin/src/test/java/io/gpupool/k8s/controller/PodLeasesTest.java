@@ -216,7 +216,7 @@ class PodLeasesTest {
   @Test
   void pod_isLeftAloneWhileItPauses_asksAgain() {
     pause();
-    pod.letGo();
+    pod.releaseHold();
     timers.pass(Duration.ofMinutes(30));
     update(false);
     assertThat(pool.open).containsOnlyKeys("main", "side");
@@ -304,7 +304,7 @@ class PodLeasesTest {
   void pod_isLeftAloneAndTakenUpAgain_hasTheSameLease() {
     begin(1);
     pool.grant("main");
-    pod.letGo();
+    pod.releaseHold();
     assertThat(pool.open).isEmpty();
     assertThat(pool.releasing).isEmpty();
     update(false);
@@ -347,11 +347,12 @@ class PodLeasesTest {
     String container = open.isEmpty() ? "" : open.get(random.nextInt(open.size()));
     boolean held =
         pod.claims().stream()
-            .anyMatch(c -> c.wanted.container().equals(container) && c.state() == Claim.State.HELD);
+            .anyMatch(
+                c -> c.wanted.container().equals(container) && c.state() == PodLease.State.HELD);
     switch (random.nextInt(9)) {
       case 0 -> timers.pass(Duration.ofMillis(random.nextInt(90_000)));
       case 1 -> timers.pass(Duration.ofMillis(random.nextInt(500)));
-      case 2 -> pod.letGo();
+      case 2 -> pod.releaseHold();
       case 3 -> {
         containers =
             List.of(

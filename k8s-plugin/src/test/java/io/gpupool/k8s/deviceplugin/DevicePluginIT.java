@@ -33,8 +33,9 @@ import org.junit.jupiter.api.io.TempDir;
 import org.slf4j.LoggerFactory;
 
 class DevicePluginIT {
-  private static final Wiring WIRING =
-      new Wiring(Path.of("/opt/gpupool/shim"), Path.of("/run/gpupool"), Optional.empty());
+  private static final ContainerAllocation WIRING =
+      new ContainerAllocation(
+          Path.of("/opt/gpupool/shim"), Path.of("/run/gpupool"), Optional.empty());
   private static final Duration LONG = Duration.ofMinutes(10);
 
   @TempDir Path temporary;
@@ -69,10 +70,10 @@ class DevicePluginIT {
                 .setVersion("v1beta1")
                 .setEndpoint("gpupool.sock")
                 .setResourceName("gpupool.io/gpu-percent")
-                .setOptions(SeatService.OPTIONS)
+                .setOptions(DevicePluginService.OPTIONS)
                 .build());
     assertThat(kubelet.plugin().getDevicePluginOptions(Empty.getDefaultInstance()))
-        .isEqualTo(SeatService.OPTIONS);
+        .isEqualTo(DevicePluginService.OPTIONS);
   }
 
   @Test
@@ -287,7 +288,7 @@ class DevicePluginIT {
     assertThat(PluginSocket.isServed(folder.resolve("gpupool.sock"))).isFalse();
   }
 
-  private void start(PoolTruth truth, Duration patience, Duration unwatched) {
+  private void start(PoolState truth, Duration patience, Duration unwatched) {
     plugin = Optional.of(DevicePlugin.start(truth, options(patience, unwatched), loops));
   }
 
@@ -327,6 +328,6 @@ class DevicePluginIT {
   }
 
   private static List<String> ids(int from, int to) {
-    return IntStream.range(from, to).mapToObj(SeatId::of).toList();
+    return IntStream.range(from, to).mapToObj(DeviceId::of).toList();
   }
 }

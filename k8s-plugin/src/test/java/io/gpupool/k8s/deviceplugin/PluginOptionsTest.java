@@ -10,8 +10,8 @@ import java.util.Optional;
 import org.junit.jupiter.api.Test;
 
 class PluginOptionsTest {
-  private static final Wiring WIRING =
-      new Wiring(Path.of("/shim"), Path.of("/agent"), Optional.empty());
+  private static final ContainerAllocation WIRING =
+      new ContainerAllocation(Path.of("/shim"), Path.of("/agent"), Optional.empty());
   private static final Duration SECOND = Duration.ofSeconds(1);
 
   @Test

@@ -63,7 +63,7 @@ class PoolGpusIT {
   void gpus_poolAnswersFailsAndAnswersAgain_areKnownUnknownAndKnown() {
     try (PoolGpus gpus = PoolGpus.ask(channel, Duration.ofMillis(100), loops.next())) {
       List<OptionalInt> told = new CopyOnWriteArrayList<>();
-      PoolTruth.Subscription subscription = gpus.onChange(() -> told.add(gpus.healthyGpus()));
+      PoolState.Subscription subscription = gpus.onChange(() -> told.add(gpus.healthyGpus()));
       pool.reply(List.of("healthy", "unhealthy", "healthy"));
       await().until(() -> gpus.healthyGpus().equals(OptionalInt.of(2)));
       pool.fail();

@@ -6,7 +6,7 @@ import java.util.OptionalInt;
 import java.util.concurrent.CopyOnWriteArrayList;
 
 /** A pool that is as a test says. */
-final class SettableTruth implements PoolTruth {
+final class SettableTruth implements PoolState {
   private final List<Runnable> listeners = new CopyOnWriteArrayList<>();
   private volatile OptionalInt gpus;
 

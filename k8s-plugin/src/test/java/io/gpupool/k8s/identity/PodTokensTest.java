@@ -5,7 +5,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import io.gpupool.agent.PodPrograms.Pod;
-import io.gpupool.agent.Refusal;
+import io.gpupool.agent.PoolRequestException;
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
@@ -49,7 +49,7 @@ class PodTokensTest {
   void pod_noToken_isRefusedAndAsksForTheWebhook() throws IOException {
     PodTokens tokens = tokens();
     assertThatThrownBy(() -> tokens.podOf(42, 1000))
-        .isInstanceOf(Refusal.class)
+        .isInstanceOf(PoolRequestException.class)
         .hasMessageContaining(UID)
         .hasMessageContaining("no gpupool token")
         .hasMessageContaining("webhook");
@@ -60,11 +60,11 @@ class PodTokensTest {
     PodTokens tokens = tokens();
     Files.writeString(folder().resolve("token"), "\n");
     assertThatThrownBy(() -> tokens.podOf(42, 1000))
-        .isInstanceOf(Refusal.class)
+        .isInstanceOf(PoolRequestException.class)
         .hasMessageContaining("empty");
     Files.writeString(folder().resolve("token"), "x".repeat(100_000));
     assertThatThrownBy(() -> tokens.podOf(42, 1000))
-        .isInstanceOf(Refusal.class)
+        .isInstanceOf(PoolRequestException.class)
         .hasMessageContaining("too long");
   }
 
@@ -73,10 +73,10 @@ class PodTokensTest {
     PodTokens tokens = tokens();
     Files.writeString(folder().resolve("token"), "token");
     assertThatThrownBy(() -> tokens.podOf(43, 1000))
-        .isInstanceOf(Refusal.class)
+        .isInstanceOf(PoolRequestException.class)
         .hasMessageContaining("for pods alone");
     assertThatThrownBy(() -> tokens.podOf(42, 999))
-        .isInstanceOf(Refusal.class)
+        .isInstanceOf(PoolRequestException.class)
         .hasMessageContaining("another one by now");
   }
 }

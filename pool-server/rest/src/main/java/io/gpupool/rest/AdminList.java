@@ -13,14 +13,14 @@ import java.util.List;
 enum AdminList implements Source {
   tokens {
     @Override
-    List<? extends Message> ask(Call call) throws Problem {
+    List<? extends Message> ask(Call call) throws ProblemException {
       return call.ask(PoolAdminGrpc.getListTokensMethod(), ListTokensRequest.getDefaultInstance())
           .getTokensList();
     }
   },
   audit {
     @Override
-    List<? extends Message> ask(Call call) throws Problem {
+    List<? extends Message> ask(Call call) throws ProblemException {
       return call.ask(
               PoolAdminGrpc.getListAuditMethod(),
               ListAuditRequest.newBuilder().setLimit(Integer.MAX_VALUE).build())
@@ -34,7 +34,7 @@ enum AdminList implements Source {
     }
   };
 
-  abstract List<? extends Message> ask(Call call) throws Problem;
+  abstract List<? extends Message> ask(Call call) throws ProblemException;
 
   static Resource resource(Message message) {
     JsonObject json = JsonForm.of(message);
@@ -43,7 +43,7 @@ enum AdminList implements Source {
   }
 
   @Override
-  public List<Resource> read(Call call) throws Problem {
+  public List<Resource> read(Call call) throws ProblemException {
     return ask(call).stream()
         .map(AdminList::resource)
         .sorted(Comparator.comparing(Resource::place, order()))

@@ -31,7 +31,8 @@ final class Body {
   private Body() {}
 
   /** An empty object where nothing is expected. */
-  static JsonObject of(HttpExchange exchange, Operation operation) throws IOException, Problem {
+  static JsonObject of(HttpExchange exchange, Operation operation)
+      throws IOException, ProblemException {
     if (operation.body().isEmpty()) {
       return new JsonObject();
     }
@@ -39,35 +40,35 @@ final class Body {
         exchange.getRequestHeaders().getFirst("Content-Type"), operation.method().equals("PATCH"));
     byte[] bytes = exchange.getRequestBody().readNBytes(MAX_BYTES + 1);
     if (bytes.length > MAX_BYTES) {
-      throw new Problem(413, "the body has over " + MAX_BYTES + " bytes");
+      throw new ProblemException(413, "the body has over " + MAX_BYTES + " bytes");
     }
     return checked(parse(bytes), operation.body().get());
   }
 
-  private static void checkType(String header, boolean isPatch) throws Problem {
+  private static void checkType(String header, boolean isPatch) throws ProblemException {
     String type = header == null ? "" : header.split(";", 2)[0].strip().toLowerCase(Locale.ROOT);
     if (!type.equals(JSON) && !(isPatch && type.equals(PATCH))) {
-      throw new Problem(
+      throw new ProblemException(
           415,
           "the body is to be JSON; say so with 'Content-Type: application/json'",
           isPatch ? Map.of("Accept", JSON, "Accept-Patch", PATCH) : Map.of("Accept", JSON));
     }
   }
 
-  private static JsonElement parse(byte[] bytes) throws Problem {
+  private static JsonElement parse(byte[] bytes) throws ProblemException {
     try {
       String text = StandardCharsets.UTF_8.newDecoder().decode(ByteBuffer.wrap(bytes)).toString();
       JsonReader reader = new JsonReader(new StringReader(text));
       reader.setStrictness(Strictness.STRICT);
       JsonElement json = JsonParser.parseReader(reader);
       if (reader.peek() != JsonToken.END_DOCUMENT) {
-        throw new Problem(400, "there is more after the body's JSON");
+        throw new ProblemException(400, "there is more after the body's JSON");
       }
       return json;
     } catch (CharacterCodingException e) {
-      throw new Problem(400, "the body is not UTF-8");
+      throw new ProblemException(400, "the body is not UTF-8");
     } catch (JsonParseException | IOException e) {
-      throw new Problem(400, "the body is no JSON: " + firstLine(e));
+      throw new ProblemException(400, "the body is no JSON: " + firstLine(e));
     }
   }
 
@@ -77,10 +78,10 @@ final class Body {
     return message.lines().findFirst().orElse("");
   }
 
-  private static JsonObject checked(JsonElement json, Schema schema) throws Problem {
+  private static JsonObject checked(JsonElement json, Schema schema) throws ProblemException {
     List<String> faults = schema.faults(json);
     if (!faults.isEmpty()) {
-      throw new Problem(
+      throw new ProblemException(
           400,
           "the body does not fit: "
               + String.join("; ", faults.subList(0, Math.min(MAX_FAULTS, faults.size())))

@@ -48,7 +48,7 @@ record Call(
   }
 
   /** Who calls. */
-  Caller caller() throws Problem {
+  Caller caller() throws ProblemException {
     Optional<Caller> caller = pool.caller(token);
     if (caller.isEmpty()) {
       throw unknownCaller();
@@ -57,7 +57,7 @@ record Call(
   }
 
   /** All that the caller may see now. */
-  PoolSnapshot snapshot() throws Problem {
+  PoolSnapshot snapshot() throws ProblemException {
     Optional<PoolSnapshot> snapshot = pool.snapshot(token);
     if (snapshot.isEmpty()) {
       throw unknownCaller();
@@ -66,17 +66,17 @@ record Call(
   }
 
   /** What a GPU was used for, as the caller may see it; empty if it is another server's. */
-  Optional<GpuHistory> history(String gpu, Window window) throws Problem {
+  Optional<GpuHistory> history(String gpu, Window window) throws ProblemException {
     return pool.history(token, gpu, window);
   }
 
   /** Why no program can be served now. */
-  Optional<String> trouble() throws Problem {
+  Optional<String> trouble() throws ProblemException {
     return pool.trouble();
   }
 
   /** Has the control plane do something with the caller's rights. */
-  <Q, A> A ask(MethodDescriptor<Q, A> method, Q request) throws Problem {
+  <Q, A> A ask(MethodDescriptor<Q, A> method, Q request) throws ProblemException {
     return pool.ask(method, token, request);
   }
 
@@ -86,8 +86,8 @@ record Call(
     return message;
   }
 
-  private Problem unknownCaller() throws Problem {
-    return new Problem(
+  private ProblemException unknownCaller() throws ProblemException {
+    return new ProblemException(
         401,
         token.isEmpty()
             ? "a token is needed, as in 'Authorization: Bearer TOKEN'; an admin makes one with"

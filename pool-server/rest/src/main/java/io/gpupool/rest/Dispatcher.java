@@ -58,24 +58,24 @@ final class Dispatcher implements HttpHandler {
         authorise(call, operation.role().get());
       }
       return handlers.get(operation.id()).answer(call.with(Body.of(exchange, operation)));
-    } catch (Problem e) {
+    } catch (ProblemException e) {
       return isWrongToken(exchange, e) ? wrongToken(exchange, e) : e.answer();
     } catch (RuntimeException e) {
       LOG.error("{} {} failed", exchange.getRequestMethod(), exchange.getRequestURI(), e);
-      return new Problem(500, "the server has failed; its log says how").answer();
+      return new ProblemException(500, "the server has failed; its log says how").answer();
     }
   }
 
-  private static boolean isWrongToken(HttpExchange exchange, Problem problem) {
+  private static boolean isWrongToken(HttpExchange exchange, ProblemException problem) {
     return problem.status() == 401 && token(exchange.getRequestHeaders()).isPresent();
   }
 
   /** Late, where its address has shown many. */
-  private Answer wrongToken(HttpExchange exchange, Problem problem) {
+  private Answer wrongToken(HttpExchange exchange, ProblemException problem) {
     switch (wrong.note(Optional.of(exchange.getRemoteAddress()), System.nanoTime())) {
       case NOW -> {}
       case TOO_MANY -> {
-        return new Problem(
+        return new ProblemException(
                 429,
                 "too many wrong tokens come from this address; try again later",
                 Map.of("Retry-After", "60"))
@@ -94,7 +94,7 @@ final class Dispatcher implements HttpHandler {
     return problem.answer();
   }
 
-  private Call check(HttpExchange exchange) throws Problem {
+  private Call check(HttpExchange exchange) throws ProblemException {
     List<String> segments = List.of(exchange.getRequestURI().getRawPath().split("/", -1));
     String method = exchange.getRequestMethod();
     Operation operation = operation(segments, method);
@@ -104,7 +104,8 @@ final class Dispatcher implements HttpHandler {
     }
     if (!operation.mediaTypes().isEmpty()
         && !Accepted.anyOf(operation.mediaTypes(), headers.getOrDefault("Accept", List.of()))) {
-      throw new Problem(406, "this is to be had as " + String.join(", ", operation.mediaTypes()));
+      throw new ProblemException(
+          406, "this is to be had as " + String.join(", ", operation.mediaTypes()));
     }
     return new Call(
         operation,
@@ -116,13 +117,14 @@ final class Dispatcher implements HttpHandler {
         pool);
   }
 
-  private static Operation operation(List<String> segments, String method) throws Problem {
+  private static Operation operation(List<String> segments, String method) throws ProblemException {
     List<Operation> here =
         OpenApi.get().operations().stream()
             .filter(operation -> operation.matches(segments))
             .toList();
     if (here.isEmpty()) {
-      throw new Problem(404, "there is no such path; /api/v1/openapi.json lists those there are");
+      throw new ProblemException(
+          404, "there is no such path; /api/v1/openapi.json lists those there are");
     }
     Set<String> allowed = new TreeSet<>();
     for (Operation operation : here) {
@@ -135,20 +137,22 @@ final class Dispatcher implements HttpHandler {
       allowed.add("HEAD");
     }
     String names = String.join(", ", allowed);
-    throw new Problem(405, "what can be done with this is " + names, Map.of("Allow", names));
+    throw new ProblemException(
+        405, "what can be done with this is " + names, Map.of("Allow", names));
   }
 
-  private static void authorise(Call call, Role least) throws Problem {
+  private static void authorise(Call call, Role least) throws ProblemException {
     Role role = call.caller().role();
     if (!role.covers(least)) {
-      throw new Problem(
+      throw new ProblemException(
           403,
           "the role of the token is " + role.text() + ", and this takes " + least.text(),
           Map.of("WWW-Authenticate", "Bearer error=\"insufficient_scope\""));
     }
   }
 
-  private static Map<String, String> query(Operation operation, String raw) throws Problem {
+  private static Map<String, String> query(Operation operation, String raw)
+      throws ProblemException {
     Map<String, String> query = new LinkedHashMap<>();
     if (raw == null || raw.isEmpty()) {
       return query;
@@ -159,7 +163,7 @@ final class Dispatcher implements HttpHandler {
       String value = parts.length == 2 ? URLDecoder.decode(parts[1], StandardCharsets.UTF_8) : "";
       operation.parameter(name).check(value);
       if (query.put(name, value) != null) {
-        throw new Problem(400, name + " is given twice");
+        throw new ProblemException(400, name + " is given twice");
       }
     }
     return query;

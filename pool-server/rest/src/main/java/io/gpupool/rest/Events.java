@@ -25,7 +25,7 @@ final class Events {
   private final CallerSlots open =
       new CallerSlots("streams of events", MAX_STREAMS, PER_TENANT, PER_TOKEN, FOR_ADMINS);
 
-  Answer answer(Call call) throws Problem {
+  Answer answer(Call call) throws ProblemException {
     PoolSnapshot first = call.snapshot();
     String wanted = call.query().get("kind");
     List<Kind> kinds =
@@ -35,7 +35,7 @@ final class Events {
     Caller caller = call.caller();
     Optional<String> refusal = open.take(caller);
     if (refusal.isPresent()) {
-      throw new Problem(503, refusal.get());
+      throw new ProblemException(503, refusal.get());
     }
     return Answer.stream(
         "text/event-stream",
@@ -70,7 +70,7 @@ final class Events {
       }
     } catch (InterruptedException e) {
       Thread.currentThread().interrupt();
-    } catch (Problem e) {
+    } catch (ProblemException e) {
       write(out, ": " + e.getMessage() + "\n\n");
     }
   }

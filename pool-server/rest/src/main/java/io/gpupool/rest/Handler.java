@@ -3,5 +3,5 @@ package io.gpupool.rest;
 
 /** Answers the calls of one operation; called by many threads. */
 interface Handler {
-  Answer answer(Call call) throws Problem;
+  Answer answer(Call call) throws ProblemException;
 }

@@ -22,7 +22,7 @@ final class Handlers {
     add(AdminList.tokens);
     add(AdminList.audit);
     byId.putAll(Writes.byId());
-    byId.putAll(new LeaseAsks().byId());
+    byId.putAll(new LeaseRequestTracker().byId());
     byId.put("gpu_history", HistoryAnswer::answer);
     byId.put("events", events::answer);
     byId.put("openapi", call -> Answer.text(200, JSON, OpenApi.get().text(), Map.of()));
@@ -38,7 +38,7 @@ final class Handlers {
         call -> {
           Optional<String> trouble = call.trouble();
           if (trouble.isPresent()) {
-            throw new Problem(503, trouble.get());
+            throw new ProblemException(503, trouble.get());
           }
           return OK;
         });

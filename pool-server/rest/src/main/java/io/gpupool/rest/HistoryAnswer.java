@@ -18,13 +18,13 @@ final class HistoryAnswer {
 
   private HistoryAnswer() {}
 
-  static Answer answer(Call call) throws Problem {
+  static Answer answer(Call call) throws ProblemException {
     Resource gpu = new Listing(Kind.gpus).find(call);
     Window window = Window.valueOf(call.query().getOrDefault("window", Window.hour.name()));
     GpuHistory history =
         call.history(gpu.id(), window)
             .orElseThrow(() ->
-                new Problem(
+                new ProblemException(
                     404,
                     "the history of this GPU is kept by its server alone; ask "
                         + gpu.json().get("server").getAsString()));

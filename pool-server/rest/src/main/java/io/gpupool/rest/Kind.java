@@ -55,7 +55,7 @@ enum Kind implements Source {
   }
 
   @Override
-  public List<Resource> read(Call call) throws Problem {
+  public List<Resource> read(Call call) throws ProblemException {
     return in(call.snapshot());
   }
 

@@ -14,7 +14,7 @@ import java.util.Optional;
 record Listing(Source source) {
   private static final int DEFAULT_LIMIT = 100;
 
-  Answer page(Call call) throws Problem {
+  Answer page(Call call) throws ProblemException {
     Optional<Place> after = after(call);
     int limit =
         Optional.ofNullable(call.query().get("limit")).map(Integer::parseInt).orElse(DEFAULT_LIMIT);
@@ -43,18 +43,18 @@ record Listing(Source source) {
     return tagged(whole, Tag.of(lasting.toString()), call);
   }
 
-  Answer one(Call call) throws Problem {
+  Answer one(Call call) throws ProblemException {
     Resource resource = find(call);
     return tagged(resource.json(), resource.tag(), call);
   }
 
   /** What the call's path names. */
-  Resource find(Call call) throws Problem {
+  Resource find(Call call) throws ProblemException {
     return source.read(call).stream()
         .filter(candidate -> candidate.id().equals(call.id()))
         .findFirst()
         .orElseThrow(() ->
-            new Problem(
+            new ProblemException(
                 404,
                 "there is none by this id, or it is not for you to see; GET /api/v1/"
                     + source.name()
@@ -74,7 +74,7 @@ record Listing(Source source) {
         .encodeToString(last.place().name().getBytes(StandardCharsets.UTF_8));
   }
 
-  private static Optional<Place> after(Call call) throws Problem {
+  private static Optional<Place> after(Call call) throws ProblemException {
     String cursor = call.query().get("cursor");
     if (cursor == null) {
       return Optional.empty();
@@ -83,7 +83,7 @@ record Listing(Source source) {
       byte[] name = Base64.getUrlDecoder().decode(cursor);
       return Optional.of(new Place(new String(name, StandardCharsets.UTF_8)));
     } catch (IllegalArgumentException e) {
-      throw new Problem(400, "cursor is not one; take `next` of the page before");
+      throw new ProblemException(400, "cursor is not one; take `next` of the page before");
     }
   }
 

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.gpupool.rest;
 
-import io.gpupool.server.tally.Count;
-import io.gpupool.server.tally.Row;
-import io.gpupool.server.tally.Waits;
+import io.gpupool.server.tally.Metric;
+import io.gpupool.server.tally.MetricSample;
+import io.gpupool.server.tally.WaitHistogram;
 import io.prometheus.metrics.expositionformats.PrometheusTextFormatWriter;
 import io.prometheus.metrics.model.snapshots.ClassicHistogramBuckets;
 import io.prometheus.metrics.model.snapshots.CounterSnapshot;
@@ -42,10 +42,10 @@ final class MetricPage {
     metrics.metricSnapshot(gauge.build());
   }
 
-  void counter(Count count, List<Row> rows) {
+  void counter(Metric count, List<MetricSample> rows) {
     CounterSnapshot.Builder counter =
         CounterSnapshot.builder().name(count.metric()).help(count.help());
-    for (Row row : rows) {
+    for (MetricSample row : rows) {
       if (row.count() == count) {
         counter.dataPoint(
             CounterDataPointSnapshot.builder()
@@ -57,11 +57,13 @@ final class MetricPage {
     metrics.metricSnapshot(counter.build());
   }
 
-  void histogram(String name, String help, Waits waits) {
+  void histogram(String name, String help, WaitHistogram waits) {
     ClassicHistogramBuckets.Builder buckets = ClassicHistogramBuckets.builder();
     for (int i = 0; i < waits.counts().size(); i++) {
       buckets.bucket(
-          i < Waits.BOUNDS_SECONDS.size() ? Waits.BOUNDS_SECONDS.get(i) : Double.POSITIVE_INFINITY,
+          i < WaitHistogram.BOUNDS_SECONDS.size()
+              ? WaitHistogram.BOUNDS_SECONDS.get(i)
+              : Double.POSITIVE_INFINITY,
           waits.counts().get(i));
     }
     metrics.metricSnapshot(

@@ -9,7 +9,7 @@ import io.gpupool.control.v1.ServerInfo;
 import io.gpupool.control.v1.SessionInfo;
 import io.gpupool.control.v1.TenantInfo;
 import io.gpupool.server.service.PoolSnapshot;
-import io.gpupool.server.tally.Count;
+import io.gpupool.server.tally.Metric;
 import io.prometheus.metrics.model.snapshots.Labels;
 import java.util.HashMap;
 import java.util.List;
@@ -55,7 +55,7 @@ final class Metrics {
     metrics.leases();
     metrics.queue();
     metrics.tenants();
-    for (Count count : Count.values()) {
+    for (Metric count : Metric.values()) {
       metrics.page.counter(count, pool.counts());
     }
     metrics.page.histogram(

@@ -51,12 +51,12 @@ record Operation(
     return variables;
   }
 
-  Parameter parameter(String name) throws Problem {
+  Parameter parameter(String name) throws ProblemException {
     return parameters.stream()
         .filter(parameter -> parameter.name().equals(name))
         .findFirst()
         .orElseThrow(() ->
-            new Problem(
+            new ProblemException(
                 400,
                 "there is no such parameter; there are: "
                     + parameters.stream().map(Parameter::name).collect(Collectors.joining(", "))));

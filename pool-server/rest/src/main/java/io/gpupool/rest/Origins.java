@@ -27,20 +27,20 @@ record Origins(boolean open, boolean loopback) {
    *
    * @param changes whether it may change something
    */
-  void check(Headers headers, boolean changes) throws Problem {
+  void check(Headers headers, boolean changes) throws ProblemException {
     if (!open) {
       return;
     }
     String host = headers.getFirst("Host");
     if (loopback && (host == null || !THIS_MACHINE.matcher(lower(host)).matches())) {
-      throw new Problem(
+      throw new ProblemException(
           421,
           "this server takes any caller of its own machine, and so answers to localhost only; ask"
               + " http://localhost:PORT");
     }
     String origin = headers.getFirst("Origin");
     if (changes && origin != null && !isSame(origin, host)) {
-      throw new Problem(
+      throw new ProblemException(
           403,
           "a page of another site may not change this pool; open the page of this server, or start"
               + " the server with --auth tokens");

@@ -39,12 +39,12 @@ record Parameter(
   }
 
   /** Refuses a value that the document does not allow. */
-  void check(String value) throws Problem {
+  void check(String value) throws ProblemException {
     if (!values.isEmpty() && !values.contains(value)) {
-      throw new Problem(400, name + " is one of " + String.join(", ", values));
+      throw new ProblemException(400, name + " is one of " + String.join(", ", values));
     }
     if (number ? !isWithinBounds(value) : value.length() > maximum) {
-      throw new Problem(
+      throw new ProblemException(
           400,
           number
               ? name + " is a number from " + minimum + " to " + maximum

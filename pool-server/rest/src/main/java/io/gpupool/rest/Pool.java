@@ -26,46 +26,48 @@ record Pool(PoolReader reader, Calls calls) {
       "what keeps the pool's state does not answer, so it is not known whether this was done; look"
           + " again";
 
-  Optional<Caller> caller(Optional<String> token) throws Problem {
+  Optional<Caller> caller(Optional<String> token) throws ProblemException {
     return await(reader.caller(token));
   }
 
-  String refusal(Optional<String> token) throws Problem {
+  String refusal(Optional<String> token) throws ProblemException {
     return await(reader.refusal(token));
   }
 
-  Optional<PoolSnapshot> snapshot(Optional<String> token) throws Problem {
+  Optional<PoolSnapshot> snapshot(Optional<String> token) throws ProblemException {
     return await(reader.read(token));
   }
 
-  Optional<GpuHistory> history(Optional<String> token, String gpu, Window window) throws Problem {
+  Optional<GpuHistory> history(Optional<String> token, String gpu, Window window)
+      throws ProblemException {
     return await(reader.history(token, gpu, window));
   }
 
-  Optional<String> trouble() throws Problem {
+  Optional<String> trouble() throws ProblemException {
     return await(reader.trouble());
   }
 
   /** Calls a method of the control plane; what it refuses becomes a problem. */
-  <Q, A> A ask(MethodDescriptor<Q, A> method, Optional<String> token, Q request) throws Problem {
+  <Q, A> A ask(MethodDescriptor<Q, A> method, Optional<String> token, Q request)
+      throws ProblemException {
     return await(calls.call(method, token, request), CHANGE_MILLIS, NOT_KNOWN_YET);
   }
 
-  private static <T> T await(CompletableFuture<T> answer) throws Problem {
+  private static <T> T await(CompletableFuture<T> answer) throws ProblemException {
     return await(answer, PATIENCE_MILLIS, "the server's control thread does not answer");
   }
 
   private static <T> T await(CompletableFuture<T> answer, long millis, String otherwise)
-      throws Problem {
+      throws ProblemException {
     try {
       return answer.get(millis, TimeUnit.MILLISECONDS);
     } catch (TimeoutException e) {
       answer.cancel(false);
-      throw new Problem(503, otherwise);
+      throw new ProblemException(503, otherwise);
     } catch (InterruptedException e) {
       Thread.currentThread().interrupt();
       answer.cancel(false);
-      throw new Problem(503, "the server is stopping");
+      throw new ProblemException(503, "the server is stopping");
     } catch (ExecutionException e) {
       if (e.getCause() instanceof StatusRuntimeException refusal) {
         throw Refusals.problem(refusal.getStatus());

@@ -9,20 +9,20 @@ final class Refusals {
   private Refusals() {}
 
   /** What becomes of a request for a lease that is not granted. */
-  static Problem problem(Refused refused) {
+  static ProblemException problem(Refused refused) {
     int status =
         switch (refused.getCause()) {
           case CAUSE_INVALID, CAUSE_NO_MATCH -> 422;
           case CAUSE_DENIED -> 403;
           default -> 409;
         };
-    return new Problem(status, refused.getReason());
+    return new ProblemException(status, refused.getReason());
   }
 
-  static Problem problem(Status status) {
+  static ProblemException problem(Status status) {
     String reason =
         status.getDescription() == null ? status.getCode().name() : status.getDescription();
-    return new Problem(
+    return new ProblemException(
         switch (status.getCode()) {
           case INVALID_ARGUMENT, OUT_OF_RANGE -> 422;
           case UNAUTHENTICATED -> 401;

@@ -28,7 +28,7 @@ record RequestKey(String id, String body) {
 
   /** Of the same caller, key and body it is the same; without a key there is no other. */
   static RequestKey of(Optional<String> token, Optional<String> key, LeaseRequest request)
-      throws Problem {
+      throws ProblemException {
     byte[] id = new byte[ID_BYTES];
     if (key.isEmpty()) {
       RANDOM.nextBytes(id);
@@ -40,7 +40,7 @@ record RequestKey(String id, String body) {
                       .getBytes(StandardCharsets.UTF_8)),
               ID_BYTES);
     } else {
-      throw new Problem(
+      throw new ProblemException(
           400, "an Idempotency-Key has 1 to 255 characters that can be printed, and no blanks");
     }
     return new RequestKey(

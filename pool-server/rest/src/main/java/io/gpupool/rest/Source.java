@@ -10,7 +10,7 @@ interface Source {
   String name();
 
   /** All that the caller may see, in order. */
-  List<Resource> read(Call call) throws Problem;
+  List<Resource> read(Call call) throws ProblemException;
 
   default Comparator<Place> order() {
     return Comparator.naturalOrder();

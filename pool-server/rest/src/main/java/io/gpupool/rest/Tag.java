@@ -43,9 +43,9 @@ record Tag(String opaque, OptionalLong revision) {
    *
    * @return 0: whatever it is
    */
-  long required(List<String> headers) throws Problem {
+  long required(List<String> headers) throws ProblemException {
     if (headers.isEmpty()) {
-      throw new Problem(
+      throw new ProblemException(
           428,
           "say which state of it you mean: 'If-Match:' with the ETag of its GET, or 'If-Match: *'"
               + " for whatever it is");
@@ -56,7 +56,7 @@ record Tag(String opaque, OptionalLong revision) {
     }
     long now = revision.orElseThrow();
     if (known.stream().noneMatch(tag -> tag.startsWith("\"" + now + "-"))) {
-      throw new Problem(
+      throw new ProblemException(
           412, "it has changed since (its ETag is " + opaque + " now); get it again and look");
     }
     return now;

@@ -59,7 +59,7 @@ final class Writes {
     return byId;
   }
 
-  private static Answer drain(Call call) throws Problem {
+  private static Answer drain(Call call) throws ProblemException {
     Resource server = new Listing(Kind.servers).find(call);
     return changed(
         Kind.servers,
@@ -68,7 +68,7 @@ final class Writes {
             call.into(DrainServerRequest.newBuilder()).setName(server.id()).build()));
   }
 
-  private static Answer uncordon(Call call) throws Problem {
+  private static Answer uncordon(Call call) throws ProblemException {
     Resource server = new Listing(Kind.servers).find(call);
     return changed(
         Kind.servers,
@@ -77,7 +77,7 @@ final class Writes {
             UncordonServerRequest.newBuilder().setName(server.id()).build()));
   }
 
-  private static Answer createPartition(Call call) throws Problem {
+  private static Answer createPartition(Call call) throws ProblemException {
     return created(
         Kind.partitions,
         call.ask(
@@ -85,7 +85,7 @@ final class Writes {
             call.into(CreatePartitionRequest.newBuilder()).build()));
   }
 
-  private static Answer resizePartition(Call call) throws Problem {
+  private static Answer resizePartition(Call call) throws ProblemException {
     Resource partition = new Listing(Kind.partitions).find(call);
     long revision = partition.tag().required(call.headers().of("If-Match"));
     return changed(
@@ -99,7 +99,7 @@ final class Writes {
                 .build()));
   }
 
-  private static Answer deletePartition(Call call) throws Problem {
+  private static Answer deletePartition(Call call) throws ProblemException {
     Resource partition = new Listing(Kind.partitions).find(call);
     long revision = partition.tag().required(call.headers().of("If-Match"));
     boolean gone =
@@ -120,7 +120,7 @@ final class Writes {
     return ref.build();
   }
 
-  private static Answer createTenant(Call call) throws Problem {
+  private static Answer createTenant(Call call) throws ProblemException {
     return created(
         Kind.tenants,
         call.ask(
@@ -128,7 +128,7 @@ final class Writes {
             call.into(CreateTenantRequest.newBuilder()).build()));
   }
 
-  private static Answer setQuota(Call call) throws Problem {
+  private static Answer setQuota(Call call) throws ProblemException {
     Resource tenant = new Listing(Kind.tenants).find(call);
     long revision = tenant.tag().required(call.headers().of("If-Match"));
     return changed(
@@ -141,7 +141,7 @@ final class Writes {
                 .build()));
   }
 
-  private static Answer deleteTenant(Call call) throws Problem {
+  private static Answer deleteTenant(Call call) throws ProblemException {
     Resource tenant = new Listing(Kind.tenants).find(call);
     long revision = tenant.tag().required(call.headers().of("If-Match"));
     call.ask(
@@ -150,7 +150,7 @@ final class Writes {
     return Answer.nothing(204);
   }
 
-  private static Answer createToken(Call call) throws Problem {
+  private static Answer createToken(Call call) throws ProblemException {
     CreateTokenReply made =
         call.ask(
             PoolAdminGrpc.getCreateTokenMethod(),
@@ -166,7 +166,7 @@ final class Writes {
             "no-store"));
   }
 
-  private static Answer updateLease(Call call) throws Problem {
+  private static Answer updateLease(Call call) throws ProblemException {
     Resource lease = new Listing(Kind.leases).find(call);
     return changed(
         Kind.leases,

@@ -25,9 +25,9 @@ import io.gpupool.server.identity.Caller;
 import io.gpupool.server.identity.Role;
 import io.gpupool.server.service.PoolReader;
 import io.gpupool.server.service.PoolSnapshot;
-import io.gpupool.server.tally.Count;
-import io.gpupool.server.tally.Row;
-import io.gpupool.server.tally.Waits;
+import io.gpupool.server.tally.Metric;
+import io.gpupool.server.tally.MetricSample;
+import io.gpupool.server.tally.WaitHistogram;
 import io.grpc.MethodDescriptor;
 import io.grpc.Status;
 import io.grpc.StatusRuntimeException;
@@ -113,13 +113,13 @@ final class SamplePool implements PoolReader, Calls {
                     .setRevision(3)
                     .build()),
             counts(),
-            new Waits(List.of(1L, 0L, 2L, 0L, 0L, 0L, 0L, 0L, 0L, 1L), 4000.5));
+            new WaitHistogram(List.of(1L, 0L, 2L, 0L, 0L, 0L, 0L, 0L, 0L, 1L), 4000.5));
   }
 
   /** One row of everything that is counted. */
-  private static List<Row> counts() {
-    return Arrays.stream(Count.values())
-        .map(count -> new Row(count, count.labels(), 2_500_000_000L))
+  private static List<MetricSample> counts() {
+    return Arrays.stream(Metric.values())
+        .map(count -> new MetricSample(count, count.labels(), 2_500_000_000L))
         .toList();
   }
 

@@ -7,8 +7,8 @@ import io.gpupool.server.calls.LocalCalls;
 import io.gpupool.server.capacity.Capacity;
 import io.gpupool.server.capacity.Membership;
 import io.gpupool.server.capacity.Partitions;
+import io.gpupool.server.control.AsyncStateStore;
 import io.gpupool.server.control.ControlThread;
-import io.gpupool.server.control.PatientStore;
 import io.gpupool.server.driver.DriverOptions;
 import io.gpupool.server.driver.DriverOptions.Sharing;
 import io.gpupool.server.driver.MpsControl;
@@ -23,7 +23,7 @@ import io.gpupool.server.host.HeapTrim;
 import io.gpupool.server.host.LinuxMemory;
 import io.gpupool.server.lease.Drains;
 import io.gpupool.server.lease.Grants;
-import io.gpupool.server.lease.Idleness;
+import io.gpupool.server.lease.IdleServerTracker;
 import io.gpupool.server.lease.LeaseQueue;
 import io.gpupool.server.lease.LeaseUpdates;
 import io.gpupool.server.lease.Leases;
@@ -32,24 +32,24 @@ import io.gpupool.server.lease.TimeTable;
 import io.gpupool.server.lease.TimeTable.Levels;
 import io.gpupool.server.lease.Waitlist;
 import io.gpupool.server.oidc.Logins;
-import io.gpupool.server.records.Kinds;
+import io.gpupool.server.records.RecordTypes;
 import io.gpupool.server.records.ServerEntry;
 import io.gpupool.server.sandbox.Sandbox;
 import io.gpupool.server.sandbox.SandboxScope;
 import io.gpupool.server.service.AdminService;
 import io.gpupool.server.service.AdminView;
-import io.gpupool.server.service.CallThreads;
+import io.gpupool.server.service.CallExecutors;
 import io.gpupool.server.service.ControlReader;
 import io.gpupool.server.service.PoolReader;
 import io.gpupool.server.service.PoolService;
 import io.gpupool.server.service.PoolView;
 import io.gpupool.server.service.ScalerWatch;
 import io.gpupool.server.service.ServerMode;
-import io.gpupool.server.session.Bulletins;
 import io.gpupool.server.session.CallStreamPort;
 import io.gpupool.server.session.DriverStart;
 import io.gpupool.server.session.PeerDialer;
 import io.gpupool.server.session.Sessions;
+import io.gpupool.server.session.StatusPublisher;
 import io.gpupool.server.session.WorkerLaunch;
 import io.gpupool.server.session.WorkerSocket;
 import io.gpupool.server.session.Workers;
@@ -299,12 +299,12 @@ public final class PoolServer implements AutoCloseable {
   private RecordStore openState(ServerOptions options) throws IOException {
     StateStore store =
         options.etcd().isPresent()
-            ? new PatientStore(EtcdStore.open(options.etcd().get(), name), control)
+            ? new AsyncStateStore(EtcdStore.open(options.etcd().get(), name), control)
             : options.state().isPresent()
                 ? LocalStore.open(options.state().get())
                 : LocalStore.inMemory();
     onClose.add(store::close);
-    return new RecordStore(store, Kinds.ALL);
+    return new RecordStore(store, RecordTypes.ALL);
   }
 
   private static boolean isMps(ServerOptions options, GpuSpec served) {
@@ -399,12 +399,12 @@ public final class PoolServer implements AutoCloseable {
     if (options.needsTokens()) {
       adminToken = FirstAdmin.ensure(records, tokens, control, options.adminFolder());
     }
-    Idleness idleness = new Idleness(capacity, control);
+    IdleServerTracker idleServers = new IdleServerTracker(capacity, control);
     control.execute(new HeapTrim(control)::start);
-    records.whenChanged(Kinds.GRANTS, () -> control.execute(idleness::note));
-    records.whenChanged(Kinds.AILMENTS, () -> control.execute(queue::settle));
+    records.whenChanged(RecordTypes.GRANTS, () -> control.execute(idleServers::note));
+    records.whenChanged(RecordTypes.GPU_FAULTS, () -> control.execute(queue::settle));
     GpuHealth health = openHealth(options, served, records);
-    Bulletins bulletins = new Bulletins(records, capacity.members(), name, control);
+    StatusPublisher statuses = new StatusPublisher(records, capacity.members(), name, control);
     leases.restore();
     UseHistory history = UseHistory.open(gpus, leases, control, options.historyFolder(), disk);
     control.execute(history::start);
@@ -431,15 +431,15 @@ public final class PoolServer implements AutoCloseable {
             sessions,
             workers,
             drains,
-            idleness,
+            idleServers,
             health,
-            bulletins,
+            statuses,
             records,
             control,
             history);
     AdminView adminView = new AdminView(capacity, partitions, tenants, tokens);
-    CallThreads threads = new CallThreads(control, control.looks());
-    reader = new ControlReader(threads.looks(), tokens, view, adminView, workers, records);
+    CallExecutors threads = new CallExecutors(control, control.readOnlyExecutor());
+    reader = new ControlReader(threads.readOnly(), tokens, view, adminView, workers, records);
     ControlConnections connections = new ControlConnections();
     Access access = new Access(tokens, control, control, connections::proven);
     NettyServerBuilder builder =
@@ -470,7 +470,7 @@ public final class PoolServer implements AutoCloseable {
                     leases,
                     new LeaseUpdates(leases, records, audit, capacity, isMps(options, served)),
                     sessions,
-                    bulletins,
+                    statuses,
                     view,
                     audit,
                     dataPort,
@@ -494,7 +494,7 @@ public final class PoolServer implements AutoCloseable {
               queue.drain("the server is stopping");
               done.run();
             })));
-    membership.ifPresent(m -> exchange(bulletins, records, sessions, view));
+    membership.ifPresent(m -> exchange(statuses, records, sessions, view));
     membership.ifPresent(m ->
         join(
             m,
@@ -543,7 +543,9 @@ public final class PoolServer implements AutoCloseable {
     if (!served.isSoft()) {
       GpuWatch watch =
           new GpuWatch(
-              options.worker(), backend, reading -> control.execute(() -> health.hear(reading)));
+              options.worker(),
+              backend,
+              reading -> control.execute(() -> health.onReading(reading)));
       onClose.add(watch::close);
       watch.start();
       control.execute(health::start);
@@ -552,7 +554,7 @@ public final class PoolServer implements AutoCloseable {
   }
 
   /** Calls are begun on the threads of the network, and go to their own at once. */
-  private static ServerCallExecutorSupplier switching(CallThreads threads) {
+  private static ServerCallExecutorSupplier switching(CallExecutors threads) {
     return new ServerCallExecutorSupplier() {
       @Override
       public <Q, A> Executor getExecutor(ServerCall<Q, A> call, Metadata headers) {
@@ -563,9 +565,11 @@ public final class PoolServer implements AutoCloseable {
 
   /** Has the other servers know what only this one does, and heeds what they say. */
   private void exchange(
-      Bulletins bulletins, RecordStore records, Sessions sessions, PoolView view) {
-    records.whenChanged(Kinds.ENDINGS, () -> control.execute(() -> bulletins.heed(sessions)));
-    control.execute(() -> bulletins.start(view::bulletin));
+      StatusPublisher statuses, RecordStore records, Sessions sessions, PoolView view) {
+    records.whenChanged(
+        RecordTypes.SESSION_TERMINATIONS,
+        () -> control.execute(() -> statuses.applyTerminations(sessions)));
+    control.execute(() -> statuses.start(view::bulletin));
   }
 
   /** Comes into a pool of several servers, and leaves it before anything is closed. */

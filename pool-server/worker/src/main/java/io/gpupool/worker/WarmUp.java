@@ -68,7 +68,7 @@ final class WarmUp {
    * @param enough asked now and then; true once a real session is there, which needs the processor
    */
   static void run(boolean soft, BooleanSupplier enough) {
-    rehearse(new RehearsalBackend(), BATCHES, enough);
+    rehearse(new WarmUpBackend(), BATCHES, enough);
     if (soft && !enough.getAsBoolean()) {
       DeviceSpec spec = new DeviceSpec(1, QUOTA_BYTES, DeviceSpec.DEFAULT_COMPUTE_CAPABILITY);
       try (SoftBackend backend = new SoftBackend(spec, MissingPtx.SKIP)) {
@@ -108,7 +108,7 @@ final class WarmUp {
       int fd, int batches, BooleanSupplier enough, CompletableFuture<Long> allocated) {
     try (Arena arena = Arena.ofConfined()) {
       MemorySegment out = arena.allocate(BUFFER_BYTES);
-      RehearsalFrames frames = new RehearsalFrames();
+      WarmUpFrames frames = new WarmUpFrames();
       frames.fenced(Ops.ctxRetainPrimary, TAG, 0, 0);
       frames.posted(Ops.imageBegin, 1, PTX.length() + 1);
       frames.postedText(Ops.imageData, PTX + "\0", 1);
@@ -137,7 +137,7 @@ final class WarmUp {
     }
   }
 
-  private static void send(int fd, MemorySegment out, RehearsalFrames frames) {
+  private static void send(int fd, MemorySegment out, WarmUpFrames frames) {
     byte[] bytes = frames.take();
     MemorySegment.copy(bytes, 0, out, JAVA_BYTE, 0, bytes.length);
     Posix.sendAll(fd, out.address(), bytes.length, false);

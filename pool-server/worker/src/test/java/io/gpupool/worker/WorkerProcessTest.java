@@ -61,7 +61,7 @@ class WorkerProcessTest {
   }
 
   /** A worker on the test driver with a kernel that ends with an error, which stays. */
-  private int startFaulty(String afterFault, RehearsalFrames frames) throws Throwable {
+  private int startFaulty(String afterFault, WarmUpFrames frames) throws Throwable {
     startSpareIn(
         Map.of("TESTCUDA_AFTER_FAULT", afterFault),
         "--gpus",
@@ -152,11 +152,11 @@ class WorkerProcessTest {
    *
    * @return what kernels printed meanwhile
    */
-  private static String exchange(int fd, RehearsalFrames frames) {
+  private static String exchange(int fd, WarmUpFrames frames) {
     return exchange(fd, frames, 0);
   }
 
-  private static String exchange(int fd, RehearsalFrames frames, int lastResult) {
+  private static String exchange(int fd, WarmUpFrames frames, int lastResult) {
     StringBuilder printed = new StringBuilder();
     byte[] bytes = frames.take();
     long buffer = Posix.map(1 << 20);
@@ -193,7 +193,7 @@ class WorkerProcessTest {
   void session_fromReadyToGoodbye_isServedCountedAndReported() throws Throwable {
     startSpare();
     int stream = attach();
-    RehearsalFrames frames = new RehearsalFrames();
+    WarmUpFrames frames = new WarmUpFrames();
     frames.fenced(Ops.ctxRetainPrimary, 1, 0, 0);
     frames.fenced(Ops.memAlloc, 2, 5000, 1);
     frames.fenced(Ops.ctxSynchronize, 9);
@@ -225,7 +225,7 @@ class WorkerProcessTest {
     startSpare("--gpus", "all", "--libcuda", TestDriver.library().toString());
     int stream = attach();
     String image = "testcuda\nkernel print 8\nkernel sleep 8\n";
-    RehearsalFrames frames = new RehearsalFrames();
+    WarmUpFrames frames = new WarmUpFrames();
     frames.fenced(Ops.ctxRetainPrimary, 1, 0, 0);
     frames.posted(Ops.imageBegin, 1, image.length());
     frames.postedText(Ops.imageData, image, 1);
@@ -250,7 +250,7 @@ class WorkerProcessTest {
     startSpare("--gpus", "all", "--libcuda", TestDriver.library().toString());
     int stream = attach();
     String image = "testcuda\nkernel print 8\n";
-    RehearsalFrames frames = new RehearsalFrames();
+    WarmUpFrames frames = new WarmUpFrames();
     frames.fenced(Ops.ctxRetainPrimary, 1, 0, 0);
     frames.posted(Ops.imageBegin, 1, image.length());
     frames.postedText(Ops.imageData, image, 1);
@@ -273,7 +273,7 @@ class WorkerProcessTest {
     startSpare("--gpus", "all", "--libcuda", TestDriver.library().toString());
     int stream = attach();
     String image = "testcuda\nkernel assert\n";
-    RehearsalFrames frames = new RehearsalFrames();
+    WarmUpFrames frames = new WarmUpFrames();
     frames.fenced(Ops.ctxRetainPrimary, 1, 0, 0);
     frames.posted(Ops.imageBegin, 1, image.length());
     frames.postedText(Ops.imageData, image, 1);
@@ -290,7 +290,7 @@ class WorkerProcessTest {
 
   @Test
   void kernelsFault_thatNoResetEnds_isAnsweredByAllCalls() throws Throwable {
-    RehearsalFrames frames = new RehearsalFrames();
+    WarmUpFrames frames = new WarmUpFrames();
     int stream = startFaulty("stays", frames);
     frames.launch(Ops.launch, 20, 0);
     frames.fenced(Ops.ctxSynchronize, 9);
@@ -311,7 +311,7 @@ class WorkerProcessTest {
   @Test
   void contextWithAFault_thatTheDriverDoesNotTakeDown_endsTheSessionWithTheReason()
       throws Throwable {
-    RehearsalFrames frames = new RehearsalFrames();
+    WarmUpFrames frames = new WarmUpFrames();
     int stream = startFaulty("hangs", frames);
     frames.launch(Ops.launch, 20, 0);
     frames.fenced(Ops.ctxSynchronize, 9);
@@ -334,7 +334,7 @@ class WorkerProcessTest {
   @Test
   void program_thatGoesWhileItsContextWaitsForAKernelWithoutEnd_takesTheWorkerWithIt()
       throws Throwable {
-    RehearsalFrames frames = new RehearsalFrames();
+    WarmUpFrames frames = new WarmUpFrames();
     int stream = startFaulty("goes", frames);
     frames.launch(Ops.launch, 21, 3_600_000_000L);
     frames.fenced(Ops.ctxSynchronize, 9);

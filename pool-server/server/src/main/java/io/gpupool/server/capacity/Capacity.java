@@ -6,8 +6,8 @@ import io.gpupool.server.gpu.GpuKey;
 import io.gpupool.server.gpu.Share;
 import io.gpupool.server.placement.Division;
 import io.gpupool.server.placement.Placement;
-import io.gpupool.server.records.Ailment;
-import io.gpupool.server.records.Kinds;
+import io.gpupool.server.records.GpuFault;
+import io.gpupool.server.records.RecordTypes;
 import io.gpupool.server.state.RecordStore;
 import io.gpupool.server.state.Versioned;
 import java.util.List;
@@ -45,7 +45,7 @@ public final class Capacity {
 
   public Division division(Gpu gpu) {
     return records
-        .get(Kinds.DIVISIONS, GpuKey.of(gpu).text())
+        .get(RecordTypes.DIVISIONS, GpuKey.of(gpu).text())
         .map(Versioned::value)
         .orElse(Division.UNDIVIDED);
   }
@@ -55,8 +55,8 @@ public final class Capacity {
    * drain, nor on those that are ill.
    */
   public List<Placement.Offer> snapshot() {
-    Set<String> drained = records.all(Kinds.DRAINS).keySet();
-    Set<String> ill = records.all(Kinds.AILMENTS).keySet();
+    Set<String> drained = records.all(RecordTypes.DRAINS).keySet();
+    Set<String> ill = records.all(RecordTypes.GPU_FAULTS).keySet();
     Predicate<Gpu> isOpen =
         gpu ->
             members.lives(gpu.server())
@@ -75,7 +75,7 @@ public final class Capacity {
 
   /** Whether a server grants nothing more. */
   public boolean isDraining(String server) {
-    return records.get(Kinds.DRAINS, server).isPresent();
+    return records.get(RecordTypes.DRAINS, server).isPresent();
   }
 
   /** Whether a lease has something of a server's GPUs. */
@@ -86,8 +86,8 @@ public final class Capacity {
   }
 
   /** Why nothing of a GPU is granted, if it is ill. */
-  public Optional<Ailment> ailment(Gpu gpu) {
-    return records.get(Kinds.AILMENTS, GpuKey.of(gpu).text()).map(Versioned::value);
+  public Optional<GpuFault> ailment(Gpu gpu) {
+    return records.get(RecordTypes.GPU_FAULTS, GpuKey.of(gpu).text()).map(Versioned::value);
   }
 
   /** What of a GPU nobody has, in partitions or outside. */

@@ -2,7 +2,7 @@
 package io.gpupool.server.capacity;
 
 import io.gpupool.server.gpu.Gpu;
-import io.gpupool.server.records.Kinds;
+import io.gpupool.server.records.RecordTypes;
 import io.gpupool.server.records.ServerEntry;
 import io.gpupool.server.state.RecordStore;
 import io.gpupool.server.state.StateException;
@@ -42,7 +42,8 @@ public final class Membership implements Members {
   /** Looks at who is there. */
   public void refresh() {
     Map<String, ServerEntry> now = new TreeMap<>();
-    for (Map.Entry<String, Versioned<ServerEntry>> e : records.all(Kinds.SERVERS).entrySet()) {
+    for (Map.Entry<String, Versioned<ServerEntry>> e :
+        records.all(RecordTypes.SERVERS).entrySet()) {
       now.put(e.getKey(), e.getValue().value());
     }
     registered = now.remove(name) != null;
@@ -78,8 +79,8 @@ public final class Membership implements Members {
     if (leaving) {
       return;
     }
-    records.transact(draft -> {
-      draft.putBound(Kinds.SERVERS, name, self);
+    records.transact(transaction -> {
+      transaction.putBound(RecordTypes.SERVERS, name, self);
       return null;
     });
     registered = true;
@@ -90,8 +91,8 @@ public final class Membership implements Members {
   public void leave() {
     leaving = true;
     try {
-      records.transact(draft -> {
-        draft.delete(Kinds.SERVERS, name);
+      records.transact(transaction -> {
+        transaction.delete(RecordTypes.SERVERS, name);
         return null;
       });
     } catch (StateException e) {

@@ -4,15 +4,15 @@ package io.gpupool.server.capacity;
 import io.gpupool.server.gpu.Gpu;
 import io.gpupool.server.gpu.GpuKey;
 import io.gpupool.server.gpu.Share;
-import io.gpupool.server.identity.Actor;
 import io.gpupool.server.identity.HolderName;
+import io.gpupool.server.identity.Principal;
 import io.gpupool.server.placement.Division;
 import io.gpupool.server.placement.Partition;
-import io.gpupool.server.records.Kinds;
+import io.gpupool.server.records.RecordTypes;
 import io.gpupool.server.refusal.RefusedException;
-import io.gpupool.server.state.Draft;
 import io.gpupool.server.state.RecordStore;
 import io.gpupool.server.state.StateException;
+import io.gpupool.server.state.Transaction;
 import io.gpupool.server.tenant.Audit;
 import io.gpupool.server.tenant.Names;
 import io.gpupool.server.tenant.Tenants;
@@ -42,7 +42,7 @@ public final class Partitions {
 
   public Seen see(Gpu gpu) {
     return records
-        .get(Kinds.DIVISIONS, GpuKey.of(gpu).text())
+        .get(RecordTypes.DIVISIONS, GpuKey.of(gpu).text())
         .map(v -> new Seen(v.value(), v.revision()))
         .orElse(new Seen(Division.UNDIVIDED, 0));
   }
@@ -63,7 +63,7 @@ public final class Partitions {
   }
 
   public void create(
-      Actor actor, Gpu gpu, String name, Wanted wanted, boolean hard, Set<String> tenants)
+      Principal principal, Gpu gpu, String name, Wanted wanted, boolean hard, Set<String> tenants)
       throws RefusedException, StateException {
     Names.check("a partition", name);
     if (wanted.memoryBytes().isEmpty()) {
@@ -72,36 +72,36 @@ public final class Partitions {
     }
     Share size = size(gpu, wanted, Share.NONE);
     edit(
-        actor,
+        principal,
         gpu,
         name,
         "partition.create",
         size.toString(),
         0,
-        (draft, division) -> {
+        (transaction, division) -> {
           if (division.partitions().size() >= MAX_PARTITIONS) {
             throw new RefusedException(
                 RefusedException.Why.INVALID,
                 gpu.label() + " has " + MAX_PARTITIONS + " partitions already");
           }
           for (String tenant : tenants) {
-            Tenants.refer(draft, tenant);
+            Tenants.refer(transaction, tenant);
           }
           return division.create(new Partition(name, size, hard, tenants), gpu);
         });
   }
 
   public void resize(
-      Actor actor, Gpu gpu, String name, Wanted wanted, boolean wait, long ifRevision)
+      Principal principal, Gpu gpu, String name, Wanted wanted, boolean wait, long ifRevision)
       throws RefusedException, StateException {
     edit(
-        actor,
+        principal,
         gpu,
         name,
         "partition.resize",
         wanted.memoryBytes().isPresent() ? size(gpu, wanted, Share.NONE).toString() : "",
         ifRevision,
-        (draft, division) -> {
+        (transaction, division) -> {
           Share before =
               division.partition(name).map(p -> p.target().orElse(p.size())).orElse(Share.NONE);
           return division.resize(name, size(gpu, wanted, before), wait, gpu);
@@ -109,30 +109,36 @@ public final class Partitions {
   }
 
   /** True when it is gone, false when it waits for its leases to end. */
-  public boolean delete(Actor actor, Gpu gpu, String name, boolean wait, long ifRevision)
+  public boolean delete(Principal principal, Gpu gpu, String name, boolean wait, long ifRevision)
       throws RefusedException, StateException {
     edit(
-        actor,
+        principal,
         gpu,
         name,
         "partition.delete",
         wait ? "when its leases have ended" : "",
         ifRevision,
-        (draft, division) -> division.delete(name, wait, gpu));
+        (transaction, division) -> division.delete(name, wait, gpu));
     return see(gpu).division().partition(name).isEmpty();
   }
 
   /** A change of how a GPU is divided. */
   private interface Edit {
-    Division apply(Draft draft, Division division) throws RefusedException;
+    Division apply(Transaction transaction, Division division) throws RefusedException;
   }
 
   private void edit(
-      Actor actor, Gpu gpu, String name, String action, String detail, long ifRevision, Edit edit)
+      Principal principal,
+      Gpu gpu,
+      String name,
+      String action,
+      String detail,
+      long ifRevision,
+      Edit edit)
       throws RefusedException, StateException {
     String key = GpuKey.of(gpu).text();
-    records.transact(draft -> {
-      long revision = draft.revision(Kinds.DIVISIONS, key);
+    records.transact(transaction -> {
+      long revision = transaction.revision(RecordTypes.DIVISIONS, key);
       if (ifRevision != 0 && ifRevision != revision) {
         throw new RefusedException(
             RefusedException.Why.CHANGED,
@@ -145,13 +151,15 @@ public final class Partitions {
                 + "); look again");
       }
       Division after =
-          edit.apply(draft, draft.get(Kinds.DIVISIONS, key).orElse(Division.UNDIVIDED));
+          edit.apply(
+              transaction, transaction.get(RecordTypes.DIVISIONS, key).orElse(Division.UNDIVIDED));
       if (after.equals(Division.UNDIVIDED)) {
-        draft.delete(Kinds.DIVISIONS, key);
+        transaction.delete(RecordTypes.DIVISIONS, key);
       } else {
-        draft.put(Kinds.DIVISIONS, key, after);
+        transaction.put(RecordTypes.DIVISIONS, key, after);
       }
-      audit.note(draft, actor, action, gpu.server() + "/" + gpu.ordinal() + "/" + name, detail);
+      audit.note(
+          transaction, principal, action, gpu.server() + "/" + gpu.ordinal() + "/" + name, detail);
       return null;
     });
   }

@@ -49,14 +49,14 @@ public final class ControlThread implements Executor, Timers {
    * Runs what writes nothing down on the same thread, even while that awaits something: then what
    * such a task sees is a change in the making, of which nothing is written yet or all is.
    */
-  public Executor looks() {
+  public Executor readOnlyExecutor() {
     return task -> {
       looks.add(logged(task));
-      thread.execute(this::look);
+      thread.execute(this::runReadOnlyTasks);
     };
   }
 
-  private void look() {
+  private void runReadOnlyTasks() {
     for (Runnable task = looks.poll(); task != null; task = looks.poll()) {
       task.run();
       if (task != WAKE) {

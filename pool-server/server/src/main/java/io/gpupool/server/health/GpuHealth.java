@@ -4,8 +4,8 @@ package io.gpupool.server.health;
 import io.gpupool.server.control.Timers;
 import io.gpupool.server.gpu.Gpu;
 import io.gpupool.server.gpu.GpuKey;
-import io.gpupool.server.records.Ailment;
-import io.gpupool.server.records.Kinds;
+import io.gpupool.server.records.GpuFault;
+import io.gpupool.server.records.RecordTypes;
 import io.gpupool.server.state.RecordStore;
 import io.gpupool.server.state.StateException;
 import java.util.HashMap;
@@ -61,7 +61,7 @@ public final class GpuHealth {
 
   /** Looks from now on which GPUs are to be tried. */
   public void start() {
-    timers.after(LOOK_MILLIS, this::look);
+    timers.after(LOOK_MILLIS, this::check);
   }
 
   /** What this server's GPU measured last; empty if it is not watched. */
@@ -75,7 +75,7 @@ public final class GpuHealth {
   }
 
   /** The watching process tells something. */
-  public void hear(Reading reading) {
+  public void onReading(Reading reading) {
     String uuid = normal(reading.uuid());
     Gpu gpu = byUuid.get(uuid);
     if (gpu == null) {
@@ -97,7 +97,7 @@ public final class GpuHealth {
     write(gpu, condition);
   }
 
-  private void look() {
+  private void check() {
     conditions.forEach((uuid, condition) -> {
       if (condition.isToBeTried(timers.wallMillis()) && onTrial.add(uuid)) {
         Thread.ofVirtual()
@@ -107,7 +107,7 @@ public final class GpuHealth {
             });
       }
     });
-    timers.after(LOOK_MILLIS, this::look);
+    timers.after(LOOK_MILLIS, this::check);
   }
 
   private void tried(String uuid, Optional<String> failure) {
@@ -125,18 +125,22 @@ public final class GpuHealth {
   /** What others see of it; a record that cannot be written is tried again at the next reading. */
   private void write(Gpu gpu, Condition condition) {
     String key = GpuKey.of(gpu).text();
-    Optional<String> known = records.get(Kinds.AILMENTS, key).map(v -> v.value().problem());
+    Optional<String> known = records.get(RecordTypes.GPU_FAULTS, key).map(v -> v.value().problem());
     if (known.equals(condition.problem())) {
       return;
     }
     try {
-      records.transact(draft -> {
+      records.transact(transaction -> {
         if (condition.problem().isPresent()) {
           long since =
-              draft.get(Kinds.AILMENTS, key).map(Ailment::sinceMillis).orElse(timers.wallMillis());
-          draft.putBound(Kinds.AILMENTS, key, new Ailment(condition.problem().get(), since));
+              transaction
+                  .get(RecordTypes.GPU_FAULTS, key)
+                  .map(GpuFault::sinceMillis)
+                  .orElse(timers.wallMillis());
+          transaction.putBound(
+              RecordTypes.GPU_FAULTS, key, new GpuFault(condition.problem().get(), since));
         } else {
-          draft.delete(Kinds.AILMENTS, key);
+          transaction.delete(RecordTypes.GPU_FAULTS, key);
         }
         return null;
       });

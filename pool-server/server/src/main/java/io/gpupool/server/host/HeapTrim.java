@@ -44,10 +44,10 @@ public final class HeapTrim {
 
   /** Begins to look once a minute. */
   public void start() {
-    timers.after(LOOK_MILLIS, this::look);
+    timers.after(LOOK_MILLIS, this::check);
   }
 
-  private void look() {
+  private void check() {
     long committed = heap.committedBytes();
     if (committed > knownBytes) {
       tries = 0;

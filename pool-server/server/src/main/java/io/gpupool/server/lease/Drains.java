@@ -3,10 +3,10 @@ package io.gpupool.server.lease;
 
 import io.gpupool.server.capacity.Capacity;
 import io.gpupool.server.control.Timers;
-import io.gpupool.server.identity.Actor;
 import io.gpupool.server.identity.HolderName;
+import io.gpupool.server.identity.Principal;
 import io.gpupool.server.records.Drain;
-import io.gpupool.server.records.Kinds;
+import io.gpupool.server.records.RecordTypes;
 import io.gpupool.server.refusal.RefusedException;
 import io.gpupool.server.state.RecordStore;
 import io.gpupool.server.state.StateException;
@@ -58,8 +58,8 @@ public final class Drains {
 
   /** Heeds what was said before this server started, and what is said from now on. */
   public void start() {
-    records.whenChanged(Kinds.DRAINS, () -> timers.after(0, this::heed));
-    heed();
+    records.whenChanged(RecordTypes.DRAINS, () -> timers.after(0, this::applyDrain));
+    applyDrain();
   }
 
   /**
@@ -67,7 +67,7 @@ public final class Drains {
    *
    * @param deadlineMillis when its leases are ended, from now on; empty: not at all
    */
-  public void drain(Actor actor, String name, OptionalLong deadlineMillis)
+  public void drain(Principal principal, String name, OptionalLong deadlineMillis)
       throws RefusedException, StateException {
     requireKnown(name);
     if (deadlineMillis.orElse(0) < 0 || deadlineMillis.orElse(0) > MAX_DEADLINE_MILLIS) {
@@ -79,12 +79,16 @@ public final class Drains {
         deadlineMillis.isPresent()
             ? OptionalLong.of(nowMillis + deadlineMillis.getAsLong())
             : OptionalLong.empty();
-    records.transact(draft -> {
-      long sinceMillis = draft.get(Kinds.DRAINS, name).map(Drain::sinceMillis).orElse(nowMillis);
-      draft.put(Kinds.DRAINS, name, new Drain(actor.text(), sinceMillis, deadlineAtMillis, false));
+    records.transact(transaction -> {
+      long sinceMillis =
+          transaction.get(RecordTypes.DRAINS, name).map(Drain::sinceMillis).orElse(nowMillis);
+      transaction.put(
+          RecordTypes.DRAINS,
+          name,
+          new Drain(principal.text(), sinceMillis, deadlineAtMillis, false));
       audit.note(
-          draft,
-          actor,
+          transaction,
+          principal,
           "server.drain",
           name,
           deadlineAtMillis.isPresent()
@@ -95,12 +99,12 @@ public final class Drains {
   }
 
   /** Has it grant again; nothing happens if it does. */
-  public void uncordon(Actor actor, String name) throws RefusedException, StateException {
+  public void uncordon(Principal principal, String name) throws RefusedException, StateException {
     requireKnown(name);
-    records.transact(draft -> {
-      if (draft.get(Kinds.DRAINS, name).isPresent()) {
-        draft.delete(Kinds.DRAINS, name);
-        audit.note(draft, actor, "server.uncordon", name, "");
+    records.transact(transaction -> {
+      if (transaction.get(RecordTypes.DRAINS, name).isPresent()) {
+        transaction.delete(RecordTypes.DRAINS, name);
+        audit.note(transaction, principal, "server.uncordon", name, "");
       }
       return null;
     });
@@ -115,12 +119,12 @@ public final class Drains {
     stopping = true;
     queue.stopGranting("the server is stopping");
     try {
-      records.transact(draft -> {
-        if (draft.get(Kinds.DRAINS, server).isEmpty()) {
-          draft.putBound(
-              Kinds.DRAINS,
+      records.transact(transaction -> {
+        if (transaction.get(RecordTypes.DRAINS, server).isEmpty()) {
+          transaction.putBound(
+              RecordTypes.DRAINS,
               server,
-              new Drain(Actor.POOL.text(), timers.wallMillis(), OptionalLong.empty(), true));
+              new Drain(Principal.POOL.text(), timers.wallMillis(), OptionalLong.empty(), true));
         }
         return null;
       });
@@ -132,7 +136,7 @@ public final class Drains {
 
   /** What was said of a server. */
   public Optional<Drain> of(String name) {
-    return records.get(Kinds.DRAINS, name).map(Versioned::value);
+    return records.get(RecordTypes.DRAINS, name).map(Versioned::value);
   }
 
   public boolean isStopping() {
@@ -162,7 +166,7 @@ public final class Drains {
     }
   }
 
-  private void heed() {
+  private void applyDrain() {
     eviction.ifPresent(Timers.Cancellable::cancel);
     eviction =
         of(server).stream()

@@ -6,23 +6,23 @@ import io.gpupool.server.capacity.Members;
 import io.gpupool.server.control.Timers;
 import io.gpupool.server.gpu.Gpu;
 import io.gpupool.server.gpu.GpuKey;
-import io.gpupool.server.identity.Actor;
 import io.gpupool.server.identity.LeaseSecret;
+import io.gpupool.server.identity.Principal;
 import io.gpupool.server.identity.TokenHash;
 import io.gpupool.server.placement.Allocation;
 import io.gpupool.server.placement.Division;
 import io.gpupool.server.placement.LeaseId;
 import io.gpupool.server.placement.Placement.Part;
 import io.gpupool.server.records.GrantRecord;
-import io.gpupool.server.records.Kinds;
-import io.gpupool.server.records.Numbers;
-import io.gpupool.server.records.Request;
+import io.gpupool.server.records.IdAllocator;
+import io.gpupool.server.records.LeaseSpec;
+import io.gpupool.server.records.RecordTypes;
+import io.gpupool.server.records.ResourceUsage;
 import io.gpupool.server.records.Tenant;
-import io.gpupool.server.records.Use;
 import io.gpupool.server.refusal.RefusedException;
-import io.gpupool.server.state.Draft;
 import io.gpupool.server.state.RecordStore;
 import io.gpupool.server.state.StateException;
+import io.gpupool.server.state.Transaction;
 import io.gpupool.server.state.Versioned;
 import io.gpupool.server.tenant.Audit;
 import java.util.ArrayList;
@@ -44,25 +44,25 @@ public final class Grants {
   private final Audit audit;
   private final Timers timers;
   private final String server;
-  private final Numbers numbers;
+  private final IdAllocator ids;
 
   public Grants(RecordStore records, Audit audit, Timers timers, String server) {
     this.records = records;
     this.audit = audit;
     this.timers = timers;
     this.server = server;
-    numbers = new Numbers(records, "lease");
+    ids = new IdAllocator(records, "lease");
   }
 
-  Partners partners(Members members) {
-    return new Partners(records, members, timers);
+  PeerServerMonitor partners(Members members) {
+    return new PeerServerMonitor(records, members, timers);
   }
 
   LeaseId nextId() throws StateException {
-    return new LeaseId("L" + numbers.next());
+    return new LeaseId("L" + ids.next());
   }
 
-  GrantRecord record(Request request, LeaseSecret.Hash secret, List<Part> parts) {
+  GrantRecord record(LeaseSpec request, LeaseSecret.Hash secret, List<Part> parts) {
     return new GrantRecord(
         secret,
         request.holder(),
@@ -76,7 +76,7 @@ public final class Grants {
                     part.partition(),
                     part.share(),
                     part.hard(),
-                    Use.gpuMillis(part.gpu(), part.share())))
+                    ResourceUsage.milliGpus(part.gpu(), part.share())))
             .toList(),
         timers.wallMillis(),
         request.limits(),
@@ -86,36 +86,36 @@ public final class Grants {
 
   /** What is written in the same commit as a lease. */
   interface Beside {
-    void write(Draft draft) throws RefusedException;
+    void write(Transaction transaction) throws RefusedException;
   }
 
-  void add(LeaseId id, GrantRecord grant, List<Part> parts, Actor actor)
+  void add(LeaseId id, GrantRecord grant, List<Part> parts, Principal principal)
       throws StateException, RefusedException {
-    add(id, grant, parts, actor, draft -> {});
+    add(id, grant, parts, principal, transaction -> {});
   }
 
-  void add(LeaseId id, GrantRecord grant, List<Part> parts, Actor actor, Beside beside)
+  void add(LeaseId id, GrantRecord grant, List<Part> parts, Principal principal, Beside beside)
       throws StateException, RefusedException {
-    records.transact(draft -> {
-      beside.write(draft);
-      requireToken(draft, grant);
+    records.transact(transaction -> {
+      beside.write(transaction);
+      requireToken(transaction, grant);
       for (Part part : parts) {
-        requireOpen(draft, part.gpu());
+        requireOpen(transaction, part.gpu());
         String key = GpuKey.of(part.gpu()).text();
         Division after =
-            draft
-                .get(Kinds.DIVISIONS, key)
+            transaction
+                .get(RecordTypes.DIVISIONS, key)
                 .orElse(Division.UNDIVIDED)
                 .take(new Allocation(id, part.partition(), part.share()), part.gpu().whole())
                 .orElseThrow(() ->
                     new RefusedException(
                         RefusedException.Why.CHANGED,
                         part.gpu().label() + " has been granted to another meanwhile"));
-        draft.put(Kinds.DIVISIONS, key, after);
+        transaction.put(RecordTypes.DIVISIONS, key, after);
       }
-      count(draft, grant);
-      draft.put(Kinds.GRANTS, id.text(), grant);
-      audit.note(draft, actor, "lease.grant", id.text(), grant.holder().toString());
+      count(transaction, grant);
+      transaction.put(RecordTypes.GRANTS, id.text(), grant);
+      audit.note(transaction, principal, "lease.grant", id.text(), grant.holder().toString());
       return null;
     });
   }
@@ -127,34 +127,34 @@ public final class Grants {
    * @param dead servers, by name, where its workers are dead
    * @return whether it had not ended before
    */
-  boolean end(LeaseId id, Predicate<String> dead, Actor actor, String reason)
+  boolean end(LeaseId id, Predicate<String> dead, Principal principal, String reason)
       throws StateException {
-    return records.transact(draft -> {
-      Optional<GrantRecord> grant = draft.get(Kinds.GRANTS, id.text());
-      return grant.isPresent() && end(draft, id, grant.get(), dead, actor, reason);
+    return records.transact(transaction -> {
+      Optional<GrantRecord> grant = transaction.get(RecordTypes.GRANTS, id.text());
+      return grant.isPresent() && end(transaction, id, grant.get(), dead, principal, reason);
     });
   }
 
   private boolean end(
-      Draft draft,
+      Transaction transaction,
       LeaseId id,
       GrantRecord grant,
       Predicate<String> dead,
-      Actor actor,
+      Principal principal,
       String reason) {
     if (!grant.isEnding()) {
-      audit.note(draft, actor, "lease.end", id.text(), reason);
+      audit.note(transaction, principal, "lease.end", id.text(), reason);
     }
     GrantRecord ended = grant.nowEnding(reason);
-    free(draft, id, ended, dead);
+    free(transaction, id, ended, dead);
     GrantRecord left = ended.without(dead);
     if (left.parts().isEmpty()) {
-      draft.delete(Kinds.GRANTS, id.text());
-      if (draft.get(Kinds.HOLDS, id.text()).isPresent()) {
-        draft.delete(Kinds.HOLDS, id.text());
+      transaction.delete(RecordTypes.GRANTS, id.text());
+      if (transaction.get(RecordTypes.HOLDS, id.text()).isPresent()) {
+        transaction.delete(RecordTypes.HOLDS, id.text());
       }
     } else if (!left.equals(grant)) {
-      draft.put(Kinds.GRANTS, id.text(), left);
+      transaction.put(RecordTypes.GRANTS, id.text(), left);
     }
     return !grant.isEnding();
   }
@@ -165,12 +165,12 @@ public final class Grants {
   }
 
   Optional<GrantRecord> get(LeaseId id) {
-    return records.get(Kinds.GRANTS, id.text()).map(Versioned::value);
+    return records.get(RecordTypes.GRANTS, id.text()).map(Versioned::value);
   }
 
   /** The lease with this secret; looks at all, so it is not for every day. */
   Optional<LeaseId> find(LeaseSecret.Hash secret) {
-    return records.all(Kinds.GRANTS).entrySet().stream()
+    return records.all(RecordTypes.GRANTS).entrySet().stream()
         .filter(e -> e.getValue().value().secretHash().equals(secret))
         .map(e -> new LeaseId(e.getKey()))
         .findFirst();
@@ -178,7 +178,7 @@ public final class Grants {
 
   /** Leases of a pod that its container may use; looks at all. */
   List<LeaseId> ofPod(String uid, String container) {
-    return records.all(Kinds.GRANTS).entrySet().stream()
+    return records.all(RecordTypes.GRANTS).entrySet().stream()
         .filter(e -> e.getValue().value().pod().filter(p -> p.serves(uid, container)).isPresent())
         .filter(e -> !e.getValue().value().isEnding())
         .map(e -> new LeaseId(e.getKey()))
@@ -186,28 +186,28 @@ public final class Grants {
   }
 
   void forEach(BiConsumer<LeaseId, GrantRecord> action) {
-    records.all(Kinds.GRANTS).forEach((id, v) -> action.accept(new LeaseId(id), v.value()));
+    records.all(RecordTypes.GRANTS).forEach((id, v) -> action.accept(new LeaseId(id), v.value()));
   }
 
   boolean knows(TokenHash token) {
-    return records.get(Kinds.TOKENS, token.text()).isPresent();
+    return records.get(RecordTypes.TOKENS, token.text()).isPresent();
   }
 
   /** The server to which a lease's holder is connected. */
   String heldAt(LeaseId id, String home) {
-    return records.get(Kinds.HOLDS, id.text()).map(Versioned::value).orElse(home);
+    return records.get(RecordTypes.HOLDS, id.text()).map(Versioned::value).orElse(home);
   }
 
   /** Of the commit that last said where its holder is; 0: it is at the server of its GPUs. */
   long holdRevision(LeaseId id) {
-    return records.get(Kinds.HOLDS, id.text()).map(Versioned::revision).orElse(0L);
+    return records.get(RecordTypes.HOLDS, id.text()).map(Versioned::revision).orElse(0L);
   }
 
   /** Its holder has just been here, and is now the affair of the server of its GPUs. */
   void sendHome(LeaseId id, String home) throws StateException {
-    records.transact(draft -> {
-      if (draft.get(Kinds.GRANTS, id.text()).isPresent()) {
-        draft.put(Kinds.HOLDS, id.text(), home);
+    records.transact(transaction -> {
+      if (transaction.get(RecordTypes.GRANTS, id.text()).isPresent()) {
+        transaction.put(RecordTypes.HOLDS, id.text(), home);
       }
       return null;
     });
@@ -215,12 +215,12 @@ public final class Grants {
 
   /** From now on the lease's holder is connected to this server. */
   void holdHere(LeaseId id, boolean home) throws StateException {
-    records.transact(draft -> {
-      if (draft.get(Kinds.GRANTS, id.text()).isPresent()) {
+    records.transact(transaction -> {
+      if (transaction.get(RecordTypes.GRANTS, id.text()).isPresent()) {
         if (home) {
-          draft.delete(Kinds.HOLDS, id.text());
+          transaction.delete(RecordTypes.HOLDS, id.text());
         } else {
-          draft.put(Kinds.HOLDS, id.text(), server);
+          transaction.put(RecordTypes.HOLDS, id.text(), server);
         }
       }
       return null;
@@ -229,10 +229,16 @@ public final class Grants {
 
   /** Ends a lease and frees what it had of a server that is gone, unless that has come back. */
   void endOfGone(LeaseId id, String gone) throws StateException {
-    records.transact(draft -> {
-      Optional<GrantRecord> grant = draft.get(Kinds.GRANTS, id.text());
-      if (grant.isPresent() && draft.get(Kinds.SERVERS, gone).isEmpty()) {
-        end(draft, id, grant.get(), gone::equals, Actor.POOL, "server " + gone + " is gone");
+    records.transact(transaction -> {
+      Optional<GrantRecord> grant = transaction.get(RecordTypes.GRANTS, id.text());
+      if (grant.isPresent() && transaction.get(RecordTypes.SERVERS, gone).isEmpty()) {
+        end(
+            transaction,
+            id,
+            grant.get(),
+            gone::equals,
+            Principal.POOL,
+            "server " + gone + " is gone");
       }
       return null;
     });
@@ -241,7 +247,7 @@ public final class Grants {
   /** All leases that have a part on this server. */
   Map<LeaseId, GrantRecord> all() {
     Map<LeaseId, GrantRecord> mine = new LinkedHashMap<>();
-    for (Map.Entry<String, Versioned<GrantRecord>> e : records.all(Kinds.GRANTS).entrySet()) {
+    for (Map.Entry<String, Versioned<GrantRecord>> e : records.all(RecordTypes.GRANTS).entrySet()) {
       GrantRecord grant = e.getValue().value();
       if (grant.isOn(server)) {
         mine.put(new LeaseId(e.getKey()), grant);
@@ -263,61 +269,67 @@ public final class Grants {
     return Optional.of(parts);
   }
 
-  private static void requireOpen(Draft draft, Gpu gpu) throws RefusedException {
-    if (draft.get(Kinds.DRAINS, gpu.server()).isPresent()) {
+  private static void requireOpen(Transaction transaction, Gpu gpu) throws RefusedException {
+    if (transaction.get(RecordTypes.DRAINS, gpu.server()).isPresent()) {
       throw new RefusedException(
           RefusedException.Why.CHANGED, "server " + gpu.server() + " drains since a moment ago");
     }
   }
 
-  private static void requireToken(Draft draft, GrantRecord grant) throws RefusedException {
+  private static void requireToken(Transaction transaction, GrantRecord grant)
+      throws RefusedException {
     if (grant.token().isPresent()
-        && draft.get(Kinds.TOKENS, grant.token().get().text()).isEmpty()) {
+        && transaction.get(RecordTypes.TOKENS, grant.token().get().text()).isEmpty()) {
       throw new RefusedException(
           RefusedException.Why.DENIED, "the token was revoked while the request waited");
     }
   }
 
-  private static void count(Draft draft, GrantRecord grant) throws RefusedException {
+  private static void count(Transaction transaction, GrantRecord grant) throws RefusedException {
     String tenant = grant.tenant();
     if (tenant.isEmpty()) {
       return;
     }
-    Use after = draft.get(Kinds.USES, tenant).orElse(Use.NONE).plus(grant.use());
+    ResourceUsage after =
+        transaction.get(RecordTypes.USAGES, tenant).orElse(ResourceUsage.NONE).plus(grant.use());
     Optional<String> limit =
-        draft.get(Kinds.TENANTS, tenant).map(Tenant::quota).flatMap(q -> q.exceededBy(after));
+        transaction
+            .get(RecordTypes.TENANTS, tenant)
+            .map(Tenant::quota)
+            .flatMap(q -> q.exceededBy(after));
     if (limit.isPresent()) {
       throw new RefusedException(
           RefusedException.Why.CHANGED, "tenant '" + tenant + "' may hold " + limit.get());
     }
-    draft.put(Kinds.USES, tenant, after);
+    transaction.put(RecordTypes.USAGES, tenant, after);
   }
 
-  private static void free(Draft draft, LeaseId id, GrantRecord grant, Predicate<String> servers) {
+  private static void free(
+      Transaction transaction, LeaseId id, GrantRecord grant, Predicate<String> servers) {
     for (GrantRecord.PartRecord part : grant.parts()) {
       String key = part.gpu().text();
       if (!servers.test(part.gpu().server())) {
         continue;
       }
-      draft
-          .get(Kinds.DIVISIONS, key)
+      transaction
+          .get(RecordTypes.DIVISIONS, key)
           .map(division -> division.release(id))
           .ifPresent(after -> {
             if (after.equals(Division.UNDIVIDED)) {
-              draft.delete(Kinds.DIVISIONS, key);
+              transaction.delete(RecordTypes.DIVISIONS, key);
             } else {
-              draft.put(Kinds.DIVISIONS, key, after);
+              transaction.put(RecordTypes.DIVISIONS, key, after);
             }
           });
     }
-    Use less = grant.use().minus(grant.without(servers).use());
-    Optional<Use> use = draft.get(Kinds.USES, grant.tenant());
-    if (use.isPresent() && !less.equals(Use.NONE)) {
-      Use after = use.get().minus(less);
+    ResourceUsage less = grant.use().minus(grant.without(servers).use());
+    Optional<ResourceUsage> use = transaction.get(RecordTypes.USAGES, grant.tenant());
+    if (use.isPresent() && !less.equals(ResourceUsage.NONE)) {
+      ResourceUsage after = use.get().minus(less);
       if (after.leases() == 0) {
-        draft.delete(Kinds.USES, grant.tenant());
+        transaction.delete(RecordTypes.USAGES, grant.tenant());
       } else {
-        draft.put(Kinds.USES, grant.tenant(), after);
+        transaction.put(RecordTypes.USAGES, grant.tenant(), after);
       }
     }
   }

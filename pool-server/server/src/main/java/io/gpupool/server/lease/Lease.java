@@ -47,7 +47,7 @@ public final class Lease {
   public final Optional<LeasePod> pod;
 
   private LeaseClass leaseClass;
-  private Extent extent;
+  private LeaseTopology topology;
   public final LeaseLedger ledger;
   public final LeaseTime time;
   public final LeaseClock clock;
@@ -77,7 +77,7 @@ public final class Lease {
       Optional<TokenHash> token,
       Optional<LeasePod> pod,
       LeaseClass leaseClass,
-      Extent extent,
+      LeaseTopology topology,
       LeaseLedger ledger,
       LeaseTime time,
       LeaseClock clock,
@@ -89,7 +89,7 @@ public final class Lease {
     this.token = token;
     this.pod = pod;
     this.leaseClass = leaseClass;
-    this.extent = extent;
+    this.topology = topology;
     this.ledger = ledger;
     this.time = time;
     this.clock = clock;
@@ -106,20 +106,20 @@ public final class Lease {
   }
 
   /** Over which servers it reaches. */
-  public Extent extent() {
-    return extent;
+  public LeaseTopology extent() {
+    return topology;
   }
 
   /** What it has of each of its GPUs, in the order in which its programs see them. */
   public List<Part> parts() {
-    return extent.parts();
+    return topology.parts();
   }
 
   /** Has other shares of the same GPUs from now on, or is of another class. */
   void change(List<Part> otherParts, LeaseClass otherClass, long nowNanos) {
-    extent = extent.with(otherParts);
+    topology = topology.with(otherParts);
     leaseClass = otherClass;
-    time.change(extent.own(), leaseClass, nowNanos);
+    time.change(topology.own(), leaseClass, nowNanos);
   }
 
   /** Whether somebody holds it, through this server. */
@@ -129,7 +129,7 @@ public final class Lease {
 
   /** Whether its GPUs are other servers', and this one only has its holder. */
   public boolean isElsewhere() {
-    return extent.isElsewhere();
+    return topology.isElsewhere();
   }
 
   /** A copy, so that sessions may end while a caller goes through it. */
@@ -145,7 +145,7 @@ public final class Lease {
       done += session.calls();
       busy |= session.isWaiting();
     }
-    for (int part = 0; part < extent.own().size(); part++) {
+    for (int part = 0; part < topology.own().size(); part++) {
       done += time.use(part).usedNanos();
     }
     clock.note(done, busy, nowNanos);

@@ -7,5 +7,5 @@ public interface LeaseHold {
   void ended(String reason);
 
   /** The lease goes on, but it is to be held at another server; nothing is called after that. */
-  default void sentAway() {}
+  default void redirected() {}
 }

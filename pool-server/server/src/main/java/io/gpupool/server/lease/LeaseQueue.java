@@ -7,15 +7,15 @@ import io.gpupool.server.capacity.Capacity;
 import io.gpupool.server.control.Timers;
 import io.gpupool.server.identity.LeaseSecret;
 import io.gpupool.server.identity.TokenHash;
-import io.gpupool.server.lease.Turns.Turn;
-import io.gpupool.server.lease.Turns.Waiting;
+import io.gpupool.server.lease.QueueScheduler.Decision;
+import io.gpupool.server.lease.QueueScheduler.Pending;
 import io.gpupool.server.limits.QueueLimits;
-import io.gpupool.server.records.Numbers;
-import io.gpupool.server.records.Request;
+import io.gpupool.server.records.IdAllocator;
+import io.gpupool.server.records.LeaseSpec;
 import io.gpupool.server.records.WaitingRequest;
 import io.gpupool.server.refusal.RefusedException;
 import io.gpupool.server.state.StateException;
-import io.gpupool.server.tally.Count;
+import io.gpupool.server.tally.Metric;
 import io.gpupool.server.tenant.Tenants;
 import java.io.IOException;
 import java.time.Duration;
@@ -59,7 +59,7 @@ public final class LeaseQueue {
   private final Timers timers;
   private final QueuePlaces entries;
   private Optional<Shared> shared = Optional.empty();
-  private final Map<Long, Standing> standingElsewhere = new HashMap<>();
+  private final Map<Long, QueuePosition> standingElsewhere = new HashMap<>();
   private long sharedSinceNanos;
   private long lastNumber;
   private boolean draining;
@@ -75,7 +75,7 @@ public final class LeaseQueue {
     void refused(Cause cause, String reason);
 
     /** This server cannot serve it any more; another one that it asks again may. */
-    default void sentAway(String reason) {
+    default void redirected(String reason) {
       refused(Cause.CAUSE_DRAINING, reason);
     }
   }
@@ -85,35 +85,37 @@ public final class LeaseQueue {
    *
    * @param key what others may know of the id: its hash
    */
-  public record Known(LeaseSecret id, LeaseRequest message, boolean resumed, String key) {
-    public Known(LeaseSecret id, LeaseRequest message, boolean resumed) {
+  public record ResumableRequest(
+      LeaseSecret id, LeaseRequest message, boolean resumed, String key) {
+    public ResumableRequest(LeaseSecret id, LeaseRequest message, boolean resumed) {
       this(id, message, resumed, TokenHash.of(id.reveal()).text());
     }
   }
 
   /** The queue of a pool of several servers. */
-  private record Shared(Waitlist list, Numbers numbers) {}
+  private record Shared(Waitlist list, IdAllocator numbers) {}
 
   /** How one fares that waits at another server. */
-  private record Standing(int place, Turn turn) {}
+  private record QueuePosition(int place, Decision turn) {}
 
   /**
    * A request that waits at another server.
    *
    * @param isOverQuota whether it waits for its tenant's other leases, not for GPUs
    */
-  public record Elsewhere(WaitingRequest waiting, int place, String reason, boolean isOverQuota) {
+  public record RemoteRequest(
+      WaitingRequest waiting, int place, String reason, boolean isOverQuota) {
     public String id() {
       return "Q" + waiting.number();
     }
   }
 
   /** A place in the queue. */
-  public static final class Entry {
-    public final Request request;
-    private final Waiting waiting;
+  public static final class QueuedRequest {
+    public final LeaseSpec request;
+    private final Pending waiting;
     private final Asker asker;
-    private final Optional<Known> known;
+    private final Optional<ResumableRequest> known;
     private Optional<Timers.Cancellable> limit = Optional.empty();
     private int place;
     private Supplier<String> reason = () -> "";
@@ -124,7 +126,8 @@ public final class LeaseQueue {
       return waiting.number();
     }
 
-    private Entry(Request request, Waiting waiting, Asker asker, Optional<Known> known) {
+    private QueuedRequest(
+        LeaseSpec request, Pending waiting, Asker asker, Optional<ResumableRequest> known) {
       this.request = request;
       this.waiting = waiting;
       this.asker = asker;
@@ -170,16 +173,16 @@ public final class LeaseQueue {
   }
 
   /** Asks for a lease; the asker is told at once or later. */
-  public Entry ask(Request request, Asker asker) {
+  public QueuedRequest ask(LeaseSpec request, Asker asker) {
     return ask(request, asker, Optional.empty());
   }
 
   /** The same of a request that can be made again, at any server. */
-  public Entry ask(Request request, Asker asker, Optional<Known> known) {
+  public QueuedRequest ask(LeaseSpec request, Asker asker, Optional<ResumableRequest> known) {
     long number;
     try {
       if (known.isPresent() && known.get().resumed()) {
-        Optional<Entry> resumed = resume(request, asker, known.get());
+        Optional<QueuedRequest> resumed = resume(request, asker, known.get());
         if (resumed.isPresent()) {
           return resumed.get();
         }
@@ -190,16 +193,16 @@ public final class LeaseQueue {
       }
       number = shared.isPresent() ? shared.get().numbers().next() : ++lastNumber;
     } catch (StateException e) {
-      Entry entry = new Entry(request, waiting(0, request), asker, known);
-      sendAway(entry, e.getMessage());
+      QueuedRequest entry = new QueuedRequest(request, waiting(0, request), asker, known);
+      redirect(entry, e.getMessage());
       return entry;
     }
-    Entry entry = new Entry(request, waiting(number, request), asker, known);
+    QueuedRequest entry = new QueuedRequest(request, waiting(number, request), asker, known);
     if (draining) {
       refuse(entry, Cause.CAUSE_DRAINING, "this server is stopping and grants nothing more");
       return entry;
     }
-    Optional<String> tooImportant = tenants.whyNot(request.tenant(), request.priority());
+    Optional<String> tooImportant = tenants.rejectionReason(request.tenant(), request.priority());
     if (tooImportant.isPresent()) {
       refuse(entry, Cause.CAUSE_DENIED, tooImportant.get());
       return entry;
@@ -216,7 +219,7 @@ public final class LeaseQueue {
         entries.remove(entry);
         refuse(entry, entry.cause, entry.reason());
       } else {
-        leases.tally().add(Count.REQUESTS_QUEUED, 1, request.tenant());
+        leases.tally().add(Metric.REQUESTS_QUEUED, 1, request.tenant());
         limit(entry, request.waitMillis());
         write(entry);
       }
@@ -224,26 +227,27 @@ public final class LeaseQueue {
     return entry;
   }
 
-  private Waiting waiting(long number, Request request) {
-    return new Waiting(
+  private Pending waiting(long number, LeaseSpec request) {
+    return new Pending(
         number, request.ask(), request.tenant(), request.priority(), timers.nowNanos());
   }
 
-  private void limit(Entry entry, long millis) {
+  private void limit(QueuedRequest entry, long millis) {
     entry.limit = Optional.of(timers.after(millis, () -> expire(entry)));
   }
 
   /** Lets a request go on that was made before; empty if nobody knows it. */
-  private Optional<Entry> resume(Request request, Asker asker, Known known) throws StateException {
-    Optional<Entry> here = shared.isEmpty() ? waitingHere(known) : Optional.empty();
+  private Optional<QueuedRequest> resume(LeaseSpec request, Asker asker, ResumableRequest known)
+      throws StateException {
+    Optional<QueuedRequest> here = shared.isEmpty() ? waitingHere(known) : Optional.empty();
     if (here.isPresent()) {
       return Optional.of(goOn(here.get(), request, asker, known));
     }
     Optional<WaitingRequest> found =
         shared.isPresent() ? shared.get().list().attach(known.key()) : Optional.empty();
     if (found.isPresent()) {
-      Waiting waiting = shared.get().list().waiting(found.get());
-      Entry entry = new Entry(request, waiting, asker, Optional.of(known));
+      Pending waiting = shared.get().list().waiting(found.get());
+      QueuedRequest entry = new QueuedRequest(request, waiting, asker, Optional.of(known));
       entries.put(entry);
       long waitedMillis = (timers.nowNanos() - waiting.sinceNanos()) / 1_000_000;
       limit(entry, Math.max(0, request.waitMillis() - waitedMillis));
@@ -255,35 +259,36 @@ public final class LeaseQueue {
         .find(known.id())
         .map(granted -> {
           asker.granted(granted);
-          return new Entry(request, waiting(0, request), asker, Optional.of(known));
+          return new QueuedRequest(request, waiting(0, request), asker, Optional.of(known));
         });
   }
 
-  private Optional<Entry> waitingHere(Known known) {
+  private Optional<QueuedRequest> waitingHere(ResumableRequest known) {
     return entries.all().stream()
         .filter(e -> e.known.filter(k -> k.key().equals(known.key())).isPresent())
         .findFirst();
   }
 
   /** Its client has come again before its first connection was seen to be gone. */
-  private Entry goOn(Entry before, Request request, Asker asker, Known known) {
-    Entry entry = new Entry(request, before.waiting, asker, Optional.of(known));
+  private QueuedRequest goOn(
+      QueuedRequest before, LeaseSpec request, Asker asker, ResumableRequest known) {
+    QueuedRequest entry = new QueuedRequest(request, before.waiting, asker, Optional.of(known));
     before.limit.ifPresent(Timers.Cancellable::cancel);
     entries.put(entry);
     long waitedMillis = (timers.nowNanos() - before.sinceNanos()) / 1_000_000;
     limit(entry, Math.max(0, request.waitMillis() - waitedMillis));
-    before.asker.sentAway("it goes on on another connection");
+    before.asker.redirected("it goes on on another connection");
     settleSoon();
     return entry;
   }
 
   /** Has the other servers know that it waits. */
-  private void write(Entry entry) {
+  private void write(QueuedRequest entry) {
     if (shared.isEmpty() || entry.known.isEmpty()) {
       return;
     }
     try {
-      Known known = entry.known.get();
+      ResumableRequest known = entry.known.get();
       WaitingRequest ignored =
           shared
               .get()
@@ -298,27 +303,27 @@ public final class LeaseQueue {
                       entry.request));
     } catch (StateException e) {
       entries.remove(entry);
-      sendAway(entry, e.getMessage());
+      redirect(entry, e.getMessage());
     }
   }
 
-  private void sendAway(Entry entry, String reason) {
+  private void redirect(QueuedRequest entry, String reason) {
     entry.limit.ifPresent(Timers.Cancellable::cancel);
     if (shared.isPresent() && entry.known.isPresent()) {
-      entry.asker.sentAway(reason);
+      entry.asker.redirected(reason);
     } else {
       refuse(entry, Cause.CAUSE_NO_CAPACITY, "the server cannot grant it: " + reason);
     }
   }
 
   /** Does what follows from what other servers have written. */
-  void follow() {
+  void reconcile() {
     if (shared.isEmpty()) {
       return;
     }
     Waitlist list = shared.get().list();
     Set<String> here = new HashSet<>();
-    for (Entry entry : entries.copy()) {
+    for (QueuedRequest entry : entries.copy()) {
       if (entry.known.isPresent()) {
         String key = entry.known.get().key();
         here.add(key);
@@ -326,7 +331,7 @@ public final class LeaseQueue {
           if (list.find(key).isEmpty()) {
             refuse(entry, Cause.CAUSE_CANCELLED, "it was taken out of the queue");
           } else {
-            entry.asker.sentAway("it goes on at another server");
+            entry.asker.redirected("it goes on at another server");
           }
         }
       }
@@ -336,11 +341,11 @@ public final class LeaseQueue {
   }
 
   /** Has all who wait ask another server, since this one can grant nothing. */
-  void sendAway(String reason) {
-    for (Entry entry : entries.copy()) {
+  void redirect(String reason) {
+    for (QueuedRequest entry : entries.copy()) {
       if (entry.known.isPresent()) {
         entries.remove(entry);
-        sendAway(entry, reason);
+        redirect(entry, reason);
       }
     }
   }
@@ -367,7 +372,7 @@ public final class LeaseQueue {
   }
 
   /** Takes a request back; one that was granted or refused is left as it is. */
-  public void withdraw(Entry entry) {
+  public void withdraw(QueuedRequest entry) {
     // One that may be made again is forgotten only when that does not happen.
     boolean absent = shared.isPresent() && entry.known.isPresent();
     if (absent ? take(entry) : remove(entry)) {
@@ -377,12 +382,12 @@ public final class LeaseQueue {
   }
 
   /** One that waits. */
-  public Optional<Entry> find(String id) {
+  public Optional<QueuedRequest> find(String id) {
     return entries.all().stream().filter(entry -> entry.id().equals(id)).findFirst();
   }
 
   /** Takes a request out of the queue although its asker is still there. */
-  public void cancel(Entry entry, String reason) {
+  public void cancel(QueuedRequest entry, String reason) {
     if (remove(entry)) {
       refuse(entry, Cause.CAUSE_CANCELLED, reason);
       settleInTime();
@@ -390,12 +395,12 @@ public final class LeaseQueue {
   }
 
   /** All that wait, in the order of their places. */
-  public List<Entry> all() {
-    return entries.all().stream().sorted(Comparator.comparingInt(Entry::place)).toList();
+  public List<QueuedRequest> all() {
+    return entries.all().stream().sorted(Comparator.comparingInt(QueuedRequest::place)).toList();
   }
 
   /** Those that wait at other servers. */
-  public List<Elsewhere> elsewhere() {
+  public List<RemoteRequest> elsewhere() {
     if (shared.isEmpty()) {
       return List.of();
     }
@@ -416,7 +421,7 @@ public final class LeaseQueue {
             .findFirst());
   }
 
-  private static boolean isFor(Request request, String podUid, String container) {
+  private static boolean isFor(LeaseSpec request, String podUid, String container) {
     return request.pod().filter(pod -> pod.serves(podUid, container)).isPresent();
   }
 
@@ -425,7 +430,7 @@ public final class LeaseQueue {
   }
 
   /** One of those that wait at other servers. */
-  public Optional<Elsewhere> findElsewhere(String id) {
+  public Optional<RemoteRequest> findElsewhere(String id) {
     return shared.isEmpty() || !id.startsWith("Q")
         ? Optional.empty()
         : shared.get().list().requestsElsewhere().stream()
@@ -434,20 +439,20 @@ public final class LeaseQueue {
             .map(this::elsewhere);
   }
 
-  private Elsewhere elsewhere(WaitingRequest waiting) {
-    Standing standing = standingElsewhere.get(waiting.number());
+  private RemoteRequest elsewhere(WaitingRequest waiting) {
+    QueuePosition standing = standingElsewhere.get(waiting.number());
     if (standing == null) {
-      return new Elsewhere(waiting, 1, "it has just come", false);
+      return new RemoteRequest(waiting, 1, "it has just come", false);
     }
-    return new Elsewhere(
+    return new RemoteRequest(
         waiting,
         Math.max(1, standing.place()),
         reason(standing.turn(), waiting.request()),
-        standing.turn() instanceof Turn.Barred);
+        standing.turn() instanceof Decision.OverQuota);
   }
 
   /** Takes a request out of the queue whose asker is at another server, which tells it. */
-  public void cancel(Elsewhere entry) throws StateException {
+  public void cancel(RemoteRequest entry) throws StateException {
     shared.orElseThrow().list().cancel(entry.waiting());
     settle();
   }
@@ -462,16 +467,16 @@ public final class LeaseQueue {
   void stopGranting(String reason) {
     draining = true;
     if (shared.isPresent()) {
-      sendAway(reason);
-      leases.sendAwayThoseElsewhere();
+      redirect(reason);
+      leases.redirectRemoteHolders();
     }
-    for (Entry entry : entries.copy()) {
+    for (QueuedRequest entry : entries.copy()) {
       remove(entry);
       refuse(entry, Cause.CAUSE_DRAINING, reason);
     }
   }
 
-  private void expire(Entry entry) {
+  private void expire(QueuedRequest entry) {
     if (remove(entry)) {
       refuse(
           entry,
@@ -483,27 +488,27 @@ public final class LeaseQueue {
 
   /** Gives turns; to be called whenever something may have become free. */
   public void settle() {
-    List<Waiting> waiting = new ArrayList<>();
+    List<Pending> waiting = new ArrayList<>();
     entries.all().forEach(entry -> waiting.add(entry.waiting));
     shared.ifPresent(s -> waiting.addAll(s.list().others()));
-    List<Entry> moved = new ArrayList<>();
+    List<QueuedRequest> moved = new ArrayList<>();
     standingElsewhere.clear();
     int place = 0;
-    for (Turn turn : turns(waiting)) {
-      Entry entry = entries.find(turn.waiting().number()).orElse(null);
+    for (Decision turn : turns(waiting)) {
+      QueuedRequest entry = entries.find(turn.waiting().number()).orElse(null);
       if (entry == null) {
         // Its turn is for the server to see to at which it waits.
-        place += turn instanceof Turn.Now ? 0 : 1;
-        standingElsewhere.put(turn.waiting().number(), new Standing(place, turn));
+        place += turn instanceof Decision.Grant ? 0 : 1;
+        standingElsewhere.put(turn.waiting().number(), new QueuePosition(place, turn));
         continue;
       }
       switch (turn) {
-        case Turn.Now now -> grant(entry, now);
-        case Turn.Never never -> {
+        case Decision.Grant now -> grant(entry, now);
+        case Decision.Unsatisfiable never -> {
           if (mayBeMissingServers(entry)) {
             entry.cause = Cause.CAUSE_NO_MATCH;
             entry.reason = () -> reason(never, entry.request);
-            if (stand(entry, ++place)) {
+            if (updatePosition(entry, ++place)) {
               moved.add(entry);
             }
           } else {
@@ -511,30 +516,30 @@ public final class LeaseQueue {
             refuse(entry, Cause.CAUSE_NO_MATCH, reason(never, entry.request));
           }
         }
-        case Turn.Later later -> {
+        case Decision.NoCapacity later -> {
           entry.cause =
               capacity.isDraining(later.full().best().gpu().server())
                   ? Cause.CAUSE_DRAINING
                   : Cause.CAUSE_NO_CAPACITY;
           entry.reason = () -> reason(later, entry.request);
-          if (stand(entry, ++place)) {
+          if (updatePosition(entry, ++place)) {
             moved.add(entry);
           }
         }
-        case Turn.Barred barred -> {
+        case Decision.OverQuota barred -> {
           entry.cause = Cause.CAUSE_DENIED;
           entry.reason = () -> reason(barred, entry.request);
           if (barred.ever()) {
             remove(entry);
             refuse(entry, Cause.CAUSE_DENIED, barred.reason());
-          } else if (stand(entry, ++place)) {
+          } else if (updatePosition(entry, ++place)) {
             moved.add(entry);
           }
         }
-        case Turn.Behind behind -> {
+        case Decision.Reserved behind -> {
           entry.cause = Cause.CAUSE_NO_CAPACITY;
           entry.reason = () -> reason(behind, entry.request);
-          if (stand(entry, ++place)) {
+          if (updatePosition(entry, ++place)) {
             moved.add(entry);
           }
         }
@@ -543,14 +548,14 @@ public final class LeaseQueue {
     moved.forEach(entry -> entry.asker.queued(entry.place, entry.reason()));
   }
 
-  private String reason(Turn turn, Request request) {
+  private String reason(Decision turn, LeaseSpec request) {
     return switch (turn) {
-      case Turn.Now now -> "it is its turn";
-      case Turn.Never never ->
+      case Decision.Grant now -> "it is its turn";
+      case Decision.Unsatisfiable never ->
           never.reason() + (never.tooLarge() ? "; " + request.howToAskForLess() : "");
-      case Turn.Later later -> leases.whyNot(later.full(), request);
-      case Turn.Barred barred -> barred.reason();
-      case Turn.Behind behind ->
+      case Decision.NoCapacity later -> leases.rejectionReason(later.full(), request);
+      case Decision.OverQuota barred -> barred.reason();
+      case Decision.Reserved behind ->
           "what is free is kept for a request that has waited longer (Q"
               + behind.first().number()
               + ")";
@@ -558,7 +563,7 @@ public final class LeaseQueue {
   }
 
   /** A server that has just started does not know those that were there before and come again. */
-  private boolean mayBeMissingServers(Entry entry) {
+  private boolean mayBeMissingServers(QueuedRequest entry) {
     return shared.isPresent()
         && entry.known.isPresent()
         && entry.known.get().resumed()
@@ -566,7 +571,7 @@ public final class LeaseQueue {
   }
 
   /** Notes a place; true if it is news to one who waits. */
-  private boolean stand(Entry entry, int place) {
+  private boolean updatePosition(QueuedRequest entry, int place) {
     boolean moved = entry.place != place && entry.request.waitMillis() > 0;
     // Far behind, every step is no news.
     boolean told =
@@ -581,13 +586,13 @@ public final class LeaseQueue {
     return told;
   }
 
-  private List<Turn> turns(List<Waiting> waiting) {
+  private List<Decision> turns(List<Pending> waiting) {
     return waiting.isEmpty()
         ? List.of()
-        : Turns.decide(waiting, capacity.snapshot(), tenants.budgets(), timers.nowNanos());
+        : QueueScheduler.decide(waiting, capacity.snapshot(), tenants.budgets(), timers.nowNanos());
   }
 
-  private void grant(Entry entry, Turn.Now now) {
+  private void grant(QueuedRequest entry, Decision.Grant now) {
     entries.remove(entry);
     try {
       Leases.Granted granted =
@@ -610,7 +615,7 @@ public final class LeaseQueue {
       }
     } catch (StateException e) {
       LOG.warn("request {} cannot be granted: {}", entry.id(), e.getMessage());
-      sendAway(entry, e.getMessage());
+      redirect(entry, e.getMessage());
     } catch (IOException e) {
       LOG.error("request {} cannot be granted: {}", entry.id(), e.getMessage());
       entry.limit.ifPresent(Timers.Cancellable::cancel);
@@ -619,14 +624,14 @@ public final class LeaseQueue {
   }
 
   /** One that has been written down as waiting is granted only if it still waits here. */
-  private Grants.Beside taking(Entry entry) {
+  private Grants.Beside taking(QueuedRequest entry) {
     String key = entry.known.orElseThrow().key();
     return shared.isPresent() && entry.limit.isPresent()
         ? shared.get().list().taking(key)
-        : draft -> {};
+        : transaction -> {};
   }
 
-  private boolean remove(Entry entry) {
+  private boolean remove(QueuedRequest entry) {
     if (!take(entry)) {
       return false;
     }
@@ -640,27 +645,28 @@ public final class LeaseQueue {
     return true;
   }
 
-  private boolean take(Entry entry) {
+  private boolean take(QueuedRequest entry) {
     entry.limit.ifPresent(Timers.Cancellable::cancel);
     return entries.remove(entry);
   }
 
   /** Refuses what has no place in the queue without a number, a look at the GPUs, or a log line. */
-  private Entry refuseCheaply(Request request, Asker asker, Optional<Known> known, String reason) {
-    Entry entry = new Entry(request, waiting(0, request), asker, known);
+  private QueuedRequest refuseCheaply(
+      LeaseSpec request, Asker asker, Optional<ResumableRequest> known, String reason) {
+    QueuedRequest entry = new QueuedRequest(request, waiting(0, request), asker, known);
     tell(entry, Cause.CAUSE_NO_CAPACITY, reason);
     return entry;
   }
 
-  private void refuse(Entry entry, Cause cause, String reason) {
+  private void refuse(QueuedRequest entry, Cause cause, String reason) {
     LOG.info("lease refused: asked for {}; {}", entry.request.ask().describe(), reason);
     tell(entry, cause, reason);
   }
 
-  private void tell(Entry entry, Cause cause, String reason) {
+  private void tell(QueuedRequest entry, Cause cause, String reason) {
     String text = "asked for " + entry.request.ask().describe() + "; " + reason;
     String label = cause.name().substring("CAUSE_".length()).toLowerCase(Locale.ROOT);
-    leases.tally().add(Count.REQUESTS_REFUSED, 1, entry.request.tenant(), label);
+    leases.tally().add(Metric.REQUESTS_REFUSED, 1, entry.request.tenant(), label);
     entry.asker.refused(cause, text);
   }
 

@@ -5,23 +5,23 @@ import io.gpupool.server.capacity.Capacity;
 import io.gpupool.server.gpu.Gpu;
 import io.gpupool.server.gpu.GpuKey;
 import io.gpupool.server.gpu.Share;
-import io.gpupool.server.identity.Actor;
 import io.gpupool.server.identity.HolderName;
+import io.gpupool.server.identity.Principal;
 import io.gpupool.server.placement.Allocation;
 import io.gpupool.server.placement.Division;
 import io.gpupool.server.placement.LeaseId;
 import io.gpupool.server.placement.Partition;
 import io.gpupool.server.records.GrantRecord;
 import io.gpupool.server.records.GrantRecord.PartRecord;
-import io.gpupool.server.records.Kinds;
 import io.gpupool.server.records.LeaseChange;
+import io.gpupool.server.records.RecordTypes;
+import io.gpupool.server.records.ResourceUsage;
 import io.gpupool.server.records.ServerEntry;
 import io.gpupool.server.records.Tenant;
-import io.gpupool.server.records.Use;
 import io.gpupool.server.refusal.RefusedException;
-import io.gpupool.server.state.Draft;
 import io.gpupool.server.state.RecordStore;
 import io.gpupool.server.state.StateException;
+import io.gpupool.server.state.Transaction;
 import io.gpupool.server.tenant.Audit;
 import java.util.ArrayList;
 import java.util.List;
@@ -55,22 +55,24 @@ public final class LeaseUpdates {
   }
 
   /** Changes a lease that the actor may use, all of it or nothing. */
-  public Lease update(String id, LeaseChange change, Actor actor)
+  public Lease update(String id, LeaseChange change, Principal principal)
       throws RefusedException, StateException {
     LeaseId key = new LeaseId(id);
-    GrantRecord written = records.transact(draft -> update(draft, key, change, actor));
+    GrantRecord written =
+        records.transact(transaction -> update(transaction, key, change, principal));
     Lease lease = leases.find(id).orElseThrow(() -> unknown(id));
     leases.change(lease, written);
     leases.freed();
     return lease;
   }
 
-  private GrantRecord update(Draft draft, LeaseId id, LeaseChange change, Actor actor)
+  private GrantRecord update(
+      Transaction transaction, LeaseId id, LeaseChange change, Principal principal)
       throws RefusedException {
     GrantRecord before =
-        draft
-            .get(Kinds.GRANTS, id.text())
-            .filter(grant -> actor.mayUse(grant.tenant()))
+        transaction
+            .get(RecordTypes.GRANTS, id.text())
+            .filter(grant -> principal.mayUse(grant.tenant()))
             .orElseThrow(() -> unknown(id.text()));
     if (before.isEnding()) {
       throw new RefusedException(
@@ -83,18 +85,20 @@ public final class LeaseUpdates {
     }
     List<PartRecord> parts = new ArrayList<>();
     for (PartRecord part : before.parts()) {
-      parts.add(update(draft, id, part, change));
+      parts.add(update(transaction, id, part, change));
     }
     GrantRecord after = before.with(parts, change.leaseClass().orElse(before.leaseClass()));
-    count(draft, before, after);
-    draft.put(Kinds.GRANTS, id.text(), after);
-    audit.note(draft, actor, "lease.update", id.text(), change.text());
+    count(transaction, before, after);
+    transaction.put(RecordTypes.GRANTS, id.text(), after);
+    audit.note(transaction, principal, "lease.update", id.text(), change.text());
     return after;
   }
 
-  private PartRecord update(Draft draft, LeaseId id, PartRecord part, LeaseChange change)
+  private PartRecord update(
+      Transaction transaction, LeaseId id, PartRecord part, LeaseChange change)
       throws RefusedException {
-    Division division = draft.get(Kinds.DIVISIONS, part.gpu().text()).orElse(Division.UNDIVIDED);
+    Division division =
+        transaction.get(RecordTypes.DIVISIONS, part.gpu().text()).orElse(Division.UNDIVIDED);
     boolean hard = change.hard().orElse(part.hard());
     Optional<Partition> partition = part.partition().flatMap(division::partition);
     if (!hard && partition.filter(Partition::hard).isPresent()) {
@@ -107,7 +111,7 @@ public final class LeaseUpdates {
               + "', whose leases are hard");
     }
     if (change.computeBasisPoints().isEmpty()) {
-      return new PartRecord(part.gpu(), part.partition(), part.share(), hard, part.gpuMillis());
+      return new PartRecord(part.gpu(), part.partition(), part.share(), hard, part.milliGpus());
     }
     int compute = change.computeBasisPoints().getAsInt();
     requireTurns(id, part.gpu().server());
@@ -116,22 +120,31 @@ public final class LeaseUpdates {
         division
             .change(id, part.partition(), compute, gpu.whole())
             .orElseThrow(() -> noRoom(id, part, division, compute, gpu));
-    draft.put(Kinds.DIVISIONS, part.gpu().text(), after);
+    transaction.put(RecordTypes.DIVISIONS, part.gpu().text(), after);
     Share share = new Share(part.share().memoryBytes(), compute);
-    return new PartRecord(part.gpu(), part.partition(), share, hard, Use.gpuMillis(gpu, share));
+    return new PartRecord(
+        part.gpu(), part.partition(), share, hard, ResourceUsage.milliGpus(gpu, share));
   }
 
   /** Who holds less may always do so, whatever his quota has become. */
-  private static void count(Draft draft, GrantRecord before, GrantRecord after)
+  private static void count(Transaction transaction, GrantRecord before, GrantRecord after)
       throws RefusedException {
     String tenant = before.tenant();
     if (tenant.isEmpty() || after.use().equals(before.use())) {
       return;
     }
-    Use use = draft.get(Kinds.USES, tenant).orElse(Use.NONE).minus(before.use()).plus(after.use());
+    ResourceUsage use =
+        transaction
+            .get(RecordTypes.USAGES, tenant)
+            .orElse(ResourceUsage.NONE)
+            .minus(before.use())
+            .plus(after.use());
     Optional<String> limit =
-        draft.get(Kinds.TENANTS, tenant).map(Tenant::quota).flatMap(quota -> quota.exceededBy(use));
-    if (limit.isPresent() && after.use().gpuMillis() > before.use().gpuMillis()) {
+        transaction
+            .get(RecordTypes.TENANTS, tenant)
+            .map(Tenant::quota)
+            .flatMap(quota -> quota.exceededBy(use));
+    if (limit.isPresent() && after.use().milliGpus() > before.use().milliGpus()) {
       throw new RefusedException(
           RefusedException.Why.IN_USE,
           "tenant '"
@@ -139,10 +152,10 @@ public final class LeaseUpdates {
               + "' may hold "
               + limit.get()
               + ", and would hold "
-              + use.gpuMillis() / 1000.0
+              + use.milliGpus() / 1000.0
               + " GPUs; ask for less, or release other leases");
     }
-    draft.put(Kinds.USES, tenant, use);
+    transaction.put(RecordTypes.USAGES, tenant, use);
   }
 
   /** Elsewhere what a program has of the GPU is given to it when it starts. */

@@ -5,21 +5,21 @@ import io.gpupool.server.capacity.Capacity;
 import io.gpupool.server.capacity.Members;
 import io.gpupool.server.control.Timers;
 import io.gpupool.server.gpu.Gpu;
-import io.gpupool.server.identity.Actor;
 import io.gpupool.server.identity.LeaseSecret;
+import io.gpupool.server.identity.Principal;
 import io.gpupool.server.identity.TokenHash;
 import io.gpupool.server.limits.LeaseClock;
 import io.gpupool.server.placement.LeaseId;
 import io.gpupool.server.placement.Placement.Outcome;
 import io.gpupool.server.placement.Placement.Part;
 import io.gpupool.server.records.GrantRecord;
-import io.gpupool.server.records.Kinds;
-import io.gpupool.server.records.Request;
+import io.gpupool.server.records.LeaseSpec;
+import io.gpupool.server.records.RecordTypes;
 import io.gpupool.server.refusal.RefusedException;
-import io.gpupool.server.state.Draft;
 import io.gpupool.server.state.StateException;
-import io.gpupool.server.tally.Count;
-import io.gpupool.server.tally.Tally;
+import io.gpupool.server.state.Transaction;
+import io.gpupool.server.tally.Metric;
+import io.gpupool.server.tally.ServerMetrics;
 import java.io.IOException;
 import java.security.SecureRandom;
 import java.util.ArrayList;
@@ -59,14 +59,14 @@ public final class Leases {
   private final Capacity capacity;
   private final Timers timers;
   private final TimeTable times;
-  private final Partners partners;
+  private final PeerServerMonitor peers;
   private final SecureRandom random = new SecureRandom();
   private final Map<LeaseId, Lease> leases = new LinkedHashMap<>();
   private Map<LeaseId, Long> goneSinceNanos = Map.of();
-  private final Tally tally = new Tally();
+  private final ServerMetrics tally = new ServerMetrics();
 
   /** One that is being written down; whoever looks meanwhile may find it written already. */
-  private Optional<LeaseId> inTheMaking = Optional.empty();
+  private Optional<LeaseId> pendingGrant = Optional.empty();
 
   private Runnable freed = () -> {};
   private Consumer<Lease> ending = lease -> {};
@@ -76,7 +76,7 @@ public final class Leases {
     this.capacity = capacity;
     this.timers = timers;
     this.times = times;
-    partners = grants.partners(capacity.members());
+    peers = grants.partners(capacity.members());
   }
 
   /** A lease that has just been granted, and the secret that nobody can tell later. */
@@ -100,9 +100,9 @@ public final class Leases {
     for (Map.Entry<LeaseId, GrantRecord> granted : grants.all().entrySet()) {
       GrantRecord record = granted.getValue();
       Optional<List<Part>> parts = grants.parts(record, capacity);
-      Optional<String> over = whyOverAtRestart(record, parts);
+      Optional<String> over = expiryReasonAtRestart(record, parts);
       if (over.isPresent()) {
-        boolean ignored = grants.end(granted.getKey(), here(), Actor.POOL, over.get());
+        boolean ignored = grants.end(granted.getKey(), here(), Principal.POOL, over.get());
         LOG.info("lease {} is gone: {}", granted.getKey(), over.get());
         continue;
       }
@@ -120,7 +120,7 @@ public final class Leases {
     }
   }
 
-  private Optional<String> whyOverAtRestart(GrantRecord record, Optional<List<Part>> parts) {
+  private Optional<String> expiryReasonAtRestart(GrantRecord record, Optional<List<Part>> parts) {
     if (record.isEnding()) {
       return Optional.of("it had ended");
     }
@@ -138,7 +138,7 @@ public final class Leases {
   }
 
   /** What has happened to leases of this server, and to their sessions. */
-  public Tally tally() {
+  public ServerMetrics tally() {
     return tally;
   }
 
@@ -147,22 +147,22 @@ public final class Leases {
   }
 
   /** How somebody shows that he may use a lease. */
-  public sealed interface Claim {
+  public sealed interface LeaseCredential {
     /** He knows its secret. */
-    record BySecret(String lease, String secret) implements Claim {}
+    record BySecret(String lease, String secret) implements LeaseCredential {}
 
     /**
      * He is the pod whose it is.
      *
      * @param container empty: the pod has one lease only, for whichever container
      */
-    record ByPod(String uid, String container) implements Claim {}
+    record ByPod(String uid, String container) implements LeaseCredential {}
   }
 
-  private Optional<Lease> find(Claim claim) {
+  private Optional<Lease> find(LeaseCredential claim) {
     return switch (claim) {
-      case Claim.BySecret(String lease, String secret) -> find(lease, secret);
-      case Claim.ByPod(String uid, String container) -> {
+      case LeaseCredential.BySecret(String lease, String secret) -> find(lease, secret);
+      case LeaseCredential.ByPod(String uid, String container) -> {
         List<Lease> found =
             grants.ofPod(uid, container).stream().flatMap(id -> find(id.text()).stream()).toList();
         yield found.size() == 1 ? Optional.of(found.getFirst()) : Optional.empty();
@@ -174,21 +174,21 @@ public final class Leases {
   public Optional<Lease> find(String id) {
     LeaseId key = new LeaseId(id);
     return Optional.ofNullable(leases.get(key))
-        .or(() -> members().isAlone() ? Optional.empty() : meet(key))
+        .or(() -> members().isAlone() ? Optional.empty() : adopt(key))
         .filter(lease -> lease.state != Lease.State.ENDING);
   }
 
   /** The same of one that another server may have granted a moment ago. */
-  public void findSoon(Claim claim, Consumer<Optional<Lease>> then) {
-    findSoon(claim, LOOKS, then);
+  public void findWithRetry(LeaseCredential claim, Consumer<Optional<Lease>> then) {
+    findWithRetry(claim, LOOKS, then);
   }
 
-  private void findSoon(Claim claim, int looks, Consumer<Optional<Lease>> then) {
+  private void findWithRetry(LeaseCredential claim, int looks, Consumer<Optional<Lease>> then) {
     Optional<Lease> lease = find(claim);
     if (lease.isPresent() || looks == 0 || members().isAlone()) {
       then.accept(lease);
     } else {
-      timers.after(LOOK_MILLIS, () -> findSoon(claim, looks - 1, then));
+      timers.after(LOOK_MILLIS, () -> findWithRetry(claim, looks - 1, then));
     }
   }
 
@@ -217,7 +217,7 @@ public final class Leases {
   }
 
   /** A stream that held the lease has ended, without the lease being released. */
-  public void letGo(Lease lease, LeaseHold hold) {
+  public void releaseHold(Lease lease, LeaseHold hold) {
     if (!lease.holds.remove(hold) || !lease.holds.isEmpty() || lease.state != Lease.State.HELD) {
       return;
     }
@@ -321,21 +321,21 @@ public final class Leases {
   }
 
   /** Does what follows from what other servers have written. */
-  void follow() {
+  void reconcile() {
     for (Lease lease : all()) {
       if (lease.state != Lease.State.ENDING) {
-        follow(lease);
+        reconcile(lease);
       }
     }
     grants.forEach((id, record) -> {
       if (!leases.containsKey(id)
           && (record.isOn(grants.server()) || grants.heldAt(id, "").equals(grants.server()))) {
-        Optional<Lease> ignored = meet(id);
+        Optional<Lease> ignored = adopt(id);
       }
     });
   }
 
-  private void follow(Lease lease) {
+  private void reconcile(Lease lease) {
     Optional<GrantRecord> record = grants.get(lease.id);
     if (record.isEmpty() || record.get().isEnding()) {
       finish(
@@ -347,7 +347,7 @@ public final class Leases {
       return;
     }
     change(lease, record.get());
-    Optional<String> over = partners.whyOver(lease);
+    Optional<String> over = peers.expiryReason(lease);
     if (over.isPresent() && !lease.isElsewhere()) {
       end(lease, over.get());
     } else if (lease.token.isPresent() && !grants.knows(lease.token.get())) {
@@ -358,7 +358,7 @@ public final class Leases {
     } else if (lease.holds.isEmpty() && lease.state == Lease.State.HELD) {
       if (lease.isElsewhere() && isHeldElsewhere(lease)) {
         drop(lease);
-      } else if (isToSeeToHolder(lease)) {
+      } else if (isResponsibleForHolder(lease)) {
         startGrace(
             lease,
             grace(lease, RESTART_GRACE_MILLIS),
@@ -372,7 +372,7 @@ public final class Leases {
   }
 
   /** Whether its holder is gone, as far as anyone knows, and this server is the one to say so. */
-  private boolean isToSeeToHolder(Lease lease) {
+  private boolean isResponsibleForHolder(Lease lease) {
     return !isHeldElsewhere(lease)
         && (lease.extent().isHome()
             || lease.isElsewhere()
@@ -396,9 +396,9 @@ public final class Leases {
    * A lease that another server has granted, or that this one was not told of. It is taken in if it
    * is on this server's GPUs, or to be held here.
    */
-  private Optional<Lease> meet(LeaseId id) {
+  private Optional<Lease> adopt(LeaseId id) {
     Optional<GrantRecord> record =
-        grants.get(id).filter(r -> !r.parts().isEmpty() && !inTheMaking.equals(Optional.of(id)));
+        grants.get(id).filter(r -> !r.parts().isEmpty() && !pendingGrant.equals(Optional.of(id)));
     Optional<List<Part>> parts = record.flatMap(r -> grants.parts(r, capacity));
     if (parts.isEmpty()) {
       return Optional.empty();
@@ -406,7 +406,7 @@ public final class Leases {
     try {
       if (record.get().isEnding()) {
         if (!leases.containsKey(id)) {
-          boolean ignored = grants.end(id, here(), Actor.POOL, "");
+          boolean ignored = grants.end(id, here(), Principal.POOL, "");
         }
         return Optional.empty();
       }
@@ -415,7 +415,7 @@ public final class Leases {
         leases.put(id, lease);
         watch(lease);
         LOG.info("lease {} of {} was granted by another server", id, lease.holder);
-        if (isToSeeToHolder(lease)) {
+        if (isResponsibleForHolder(lease)) {
           startGrace(lease, grace(lease, RESTART_GRACE_MILLIS), "its holder did not come");
         }
       }
@@ -427,7 +427,7 @@ public final class Leases {
   }
 
   /** Has the holders of leases on other servers' GPUs go to another server. */
-  void sendAwayThoseElsewhere() {
+  void redirectRemoteHolders() {
     all().stream().filter(Lease::isElsewhere).forEach(this::drop);
   }
 
@@ -435,7 +435,7 @@ public final class Leases {
     leases.remove(lease.id, lease);
     List<LeaseHold> holds = List.copyOf(lease.holds);
     lease.holds.clear();
-    holds.forEach(LeaseHold::sentAway);
+    holds.forEach(LeaseHold::redirected);
     close(lease);
   }
 
@@ -452,7 +452,7 @@ public final class Leases {
       return;
     }
     lease.change(parts, record.leaseClass(), timers.nowNanos());
-    told(lease)
+    leaseLog(lease)
         .log("lease {} is of class {}: {}", lease.id, lease.leaseClass().text(), describe(parts));
   }
 
@@ -479,7 +479,7 @@ public final class Leases {
     if (!members().isAlone()) {
       grants.forEach((id, record) -> {
         if (!leases.containsKey(id) && !record.isOn(grants.server())) {
-          meet(id).ifPresent(others::add);
+          adopt(id).ifPresent(others::add);
         }
       });
     }
@@ -487,7 +487,7 @@ public final class Leases {
   }
 
   /** Whether the pool knows all whose workers live, so that nothing of theirs is granted again. */
-  boolean areThosePoolKnows() {
+  boolean allLeasesKnownToPool() {
     return leases.values().stream()
         .allMatch(lease ->
             lease.isElsewhere()
@@ -495,7 +495,7 @@ public final class Leases {
   }
 
   /** Ends leases on the GPUs of servers that have been gone for long. */
-  void clearAwayThoseOfTheGone() {
+  void reapLeasesOfDeadServers() {
     Map<LeaseId, Long> since = new HashMap<>();
     grants.forEach((id, record) -> {
       List<String> gone =
@@ -534,11 +534,11 @@ public final class Leases {
    *
    * @throws StateException if that cannot be written down; then the lease goes on
    */
-  public void release(Lease lease, Actor actor, String reason) throws StateException {
+  public void release(Lease lease, Principal principal, String reason) throws StateException {
     if (lease.state != Lease.State.ENDING) {
       Predicate<String> dead = lease.sessions().isEmpty() ? here() : server -> false;
-      if (grants.end(lease.id, dead, actor, reason)) {
-        tally.add(Count.LEASES_ENDED, 1, lease.tenant, cause(lease, actor));
+      if (grants.end(lease.id, dead, principal, reason)) {
+        tally.add(Metric.LEASES_ENDED, 1, lease.tenant, cause(lease, principal));
       }
       finish(lease, reason);
     }
@@ -547,21 +547,21 @@ public final class Leases {
   /** Ends a lease whatever the disk says. */
   public void end(Lease lease, String reason) {
     try {
-      release(lease, Actor.POOL, reason);
+      release(lease, Principal.POOL, reason);
     } catch (StateException e) {
       LOG.error("lease {} ends, which cannot be written down yet: {}", lease.id, e.getMessage());
-      tally.add(Count.LEASES_ENDED, 1, lease.tenant, cause(lease, Actor.POOL));
+      tally.add(Metric.LEASES_ENDED, 1, lease.tenant, cause(lease, Principal.POOL));
       finish(lease, reason);
     }
   }
 
   /** A line of the log that has the lease and its tenant as fields, too. */
-  private static LoggingEventBuilder told(Lease lease) {
+  private static LoggingEventBuilder leaseLog(Lease lease) {
     return LOG.atInfo().addKeyValue("lease", lease.id.text()).addKeyValue("tenant", lease.tenant);
   }
 
-  private static String cause(Lease lease, Actor actor) {
-    if (!actor.equals(Actor.POOL)) {
+  private static String cause(Lease lease, Principal principal) {
+    if (!principal.equals(Principal.POOL)) {
       return "released";
     }
     return lease.state == Lease.State.GRACE ? "holder_gone" : "pool";
@@ -572,7 +572,7 @@ public final class Leases {
     lease.endReason = reason;
     lease.graceTimer.ifPresent(Timers.Cancellable::cancel);
     lease.limitTimer.ifPresent(Timers.Cancellable::cancel);
-    told(lease).log("lease {} ends: {}", lease.id, reason);
+    leaseLog(lease).log("lease {} ends: {}", lease.id, reason);
     List<LeaseHold> holds = List.copyOf(lease.holds);
     lease.holds.clear();
     holds.forEach(hold -> hold.ended(reason));
@@ -602,7 +602,7 @@ public final class Leases {
   }
 
   /** Ends what was asked for with a token. */
-  public void endThoseOf(TokenHash token, String reason) {
+  public void endLeasesOf(TokenHash token, String reason) {
     for (Lease lease : all()) {
       if (lease.token.equals(Optional.of(token)) && lease.state != Lease.State.ENDING) {
         end(lease, reason);
@@ -621,7 +621,7 @@ public final class Leases {
       return;
     }
     try {
-      boolean ignored = grants.end(lease.id, here(), Actor.POOL, lease.endReason);
+      boolean ignored = grants.end(lease.id, here(), Principal.POOL, lease.endReason);
     } catch (StateException e) {
       LOG.error("lease {} cannot be forgotten yet: {}", lease.id, e.getMessage());
       timers.after(RETRY_MILLIS, () -> freeIfEmpty(lease));
@@ -630,7 +630,7 @@ public final class Leases {
     leases.remove(lease.id);
     tally(tally, lease, timers.nowNanos());
     close(lease);
-    told(lease).log("lease {} is gone", lease.id);
+    leaseLog(lease).log("lease {} is gone", lease.id);
     freed.run();
   }
 
@@ -645,15 +645,15 @@ public final class Leases {
   }
 
   /** Counts the time that a lease had of its GPUs. */
-  public static void tally(Tally tally, Lease lease, long nowNanos) {
+  public static void tally(ServerMetrics tally, Lease lease, long nowNanos) {
     for (int i = 0; i < lease.extent().own().size(); i++) {
       Gpu gpu = lease.extent().own().get(i).gpu();
       String[] labels = {lease.tenant, gpu.server(), Integer.toString(gpu.ordinal())};
       TimeTable.Use use = lease.time.use(i);
-      tally.add(Count.GRANTED_NANOS, lease.time.grantedNanos(i, nowNanos), labels);
-      tally.add(Count.GPU_NANOS, use.usedNanos(), labels);
-      tally.add(Count.WAITED_NANOS, use.waitedNanos(), labels);
-      tally.add(Count.THROTTLED_NANOS, use.throttledNanos(), labels);
+      tally.add(Metric.GRANTED_NANOS, lease.time.grantedNanos(i, nowNanos), labels);
+      tally.add(Metric.GPU_NANOS, use.usedNanos(), labels);
+      tally.add(Metric.WAITED_NANOS, use.waitedNanos(), labels);
+      tally.add(Metric.THROTTLED_NANOS, use.throttledNanos(), labels);
     }
   }
 
@@ -663,12 +663,12 @@ public final class Leases {
    * @throws IOException if the server cannot, for want of files or disk
    * @throws RefusedException if they are not free any more, or the tenant may not
    */
-  public Granted grant(Request request, List<Part> parts) throws IOException, RefusedException {
-    return grant(request, parts, LeaseSecret.random(random), draft -> {});
+  public Granted grant(LeaseSpec request, List<Part> parts) throws IOException, RefusedException {
+    return grant(request, parts, LeaseSecret.random(random), transaction -> {});
   }
 
   /** The same with a secret of the caller's choice. */
-  Granted grant(Request request, List<Part> parts, LeaseSecret secret, Grants.Beside beside)
+  Granted grant(LeaseSpec request, List<Part> parts, LeaseSecret secret, Grants.Beside beside)
       throws IOException, RefusedException {
     if (leases.size() >= MAX_LEASES) {
       throw new IOException("it has " + MAX_LEASES + " leases");
@@ -676,50 +676,51 @@ public final class Leases {
     LeaseId id = grants.nextId();
     GrantRecord record = grants.record(request, secret.hash(), parts);
     Lease lease = live(id, record, parts);
-    inTheMaking = Optional.of(id);
+    pendingGrant = Optional.of(id);
     try {
       grants.add(
           id,
           record,
           parts,
           request.actor(),
-          draft -> {
-            beside.write(draft);
-            dependOnServers(draft, id, parts);
+          transaction -> {
+            beside.write(transaction);
+            dependOnServers(transaction, id, parts);
           });
     } catch (StateException | RefusedException | RuntimeException e) {
       lease.time.close();
       lease.ledger.close();
       throw e;
     } finally {
-      inTheMaking = Optional.empty();
+      pendingGrant = Optional.empty();
     }
     leases.put(id, lease);
     watch(lease);
-    tally.add(Count.LEASES_GRANTED, 1, lease.tenant);
-    told(lease).log("lease {} granted to {}: {}", id, request.holder(), describe(parts));
+    tally.add(Metric.LEASES_GRANTED, 1, lease.tenant);
+    leaseLog(lease).log("lease {} granted to {}: {}", id, request.holder(), describe(parts));
     return new Granted(lease, secret);
   }
 
   /** Another server's GPUs are granted only while it lives. */
-  private void dependOnServers(Draft draft, LeaseId id, List<Part> parts) throws RefusedException {
+  private void dependOnServers(Transaction transaction, LeaseId id, List<Part> parts)
+      throws RefusedException {
     for (Part part : parts) {
       String server = part.gpu().server();
       if (members().isThis(server)) {
         continue;
       }
-      if (draft.get(Kinds.SERVERS, server).isEmpty()) {
+      if (transaction.get(RecordTypes.SERVERS, server).isEmpty()) {
         throw new RefusedException(
             RefusedException.Why.CHANGED, "server " + server + " has left the pool meanwhile");
       }
     }
     if (!members().isThis(parts.getFirst().gpu().server())) {
-      draft.put(Kinds.HOLDS, id.text(), grants.server());
+      transaction.put(RecordTypes.HOLDS, id.text(), grants.server());
     }
   }
 
   private Lease live(LeaseId id, GrantRecord record, List<Part> parts) throws IOException {
-    Extent extent = Extent.of(parts, members());
+    LeaseTopology extent = LeaseTopology.of(parts, members());
     boolean elsewhere = extent.isElsewhere();
     LeaseTime time =
         elsewhere
@@ -732,7 +733,7 @@ public final class Leases {
   }
 
   private Lease make(
-      LeaseId id, GrantRecord record, Extent extent, LeaseTime time, LeaseLedger ledger) {
+      LeaseId id, GrantRecord record, LeaseTopology extent, LeaseTime time, LeaseLedger ledger) {
     long grantedAtNanos =
         timers.nowNanos() - 1_000_000 * Math.max(0, timers.wallMillis() - record.grantedAtMillis());
     return new Lease(
@@ -757,13 +758,13 @@ public final class Leases {
     }
     lease.limitTimer =
         lease.clock.nextLookMillis(timers.nowNanos()).stream()
-            .mapToObj(millis -> timers.after(millis, () -> look(lease)))
+            .mapToObj(millis -> timers.after(millis, () -> check(lease)))
             .findFirst();
   }
 
-  private void look(Lease lease) {
+  private void check(Lease lease) {
     lease.noteWork(timers.nowNanos());
-    partners.noteWork(lease);
+    peers.noteWork(lease);
     lease
         .clock
         .over(timers.nowNanos())
@@ -781,7 +782,7 @@ public final class Leases {
   }
 
   /** Why a request finds no room, and what its holder can do. */
-  String whyNot(Outcome.Full full, Request request) {
+  String rejectionReason(Outcome.Full full, LeaseSpec request) {
     return new Shortage(full, request)
         .explain(capacity.isDraining(full.best().gpu().server()), leases.values());
   }

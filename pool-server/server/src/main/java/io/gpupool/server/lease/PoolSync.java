@@ -3,7 +3,7 @@ package io.gpupool.server.lease;
 
 import io.gpupool.server.capacity.Membership;
 import io.gpupool.server.control.Timers;
-import io.gpupool.server.records.Kinds;
+import io.gpupool.server.records.RecordTypes;
 import io.gpupool.server.records.ServerEntry;
 import io.gpupool.server.state.RecordStore;
 import io.gpupool.server.state.StateException;
@@ -61,33 +61,33 @@ public final class PoolSync {
           }
         };
     // Nothing follows from what is for people to see.
-    Kinds.ALL.stream()
-        .filter(kind -> kind != Kinds.BULLETINS)
+    RecordTypes.ALL.stream()
+        .filter(kind -> kind != RecordTypes.SERVER_STATUSES)
         .forEach(kind -> records.whenChanged(kind, plan));
     control.execute(this::eachSecond);
   }
 
   private void changed() {
     planned.set(false);
-    look();
+    check();
   }
 
   private void eachSecond() {
     timers.after(EACH_MILLIS, this::eachSecond);
-    look();
+    check();
   }
 
-  private void look() {
+  private void check() {
     long beganNanos = timers.nowNanos();
     doWhatFollows();
     pauseMillis = REST_FACTOR * TimeUnit.NANOSECONDS.toMillis(timers.nowNanos() - beganNanos);
   }
 
   private void doWhatFollows() {
-    records.trouble().ifPresent(queue::sendAway);
+    records.trouble().ifPresent(queue::redirect);
     members.refresh();
-    leases.follow();
-    if (!members.isRegistered() && leases.areThosePoolKnows()) {
+    leases.reconcile();
+    if (!members.isRegistered() && leases.allLeasesKnownToPool()) {
       try {
         members.register(self.get());
       } catch (StateException e) {
@@ -95,8 +95,8 @@ public final class PoolSync {
       }
     }
     if (members.isFirst()) {
-      leases.clearAwayThoseOfTheGone();
+      leases.reapLeasesOfDeadServers();
     }
-    queue.follow();
+    queue.reconcile();
   }
 }

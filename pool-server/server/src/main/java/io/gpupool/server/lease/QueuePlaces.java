@@ -2,9 +2,9 @@
 package io.gpupool.server.lease;
 
 import io.gpupool.server.identity.Role;
-import io.gpupool.server.lease.LeaseQueue.Entry;
+import io.gpupool.server.lease.LeaseQueue.QueuedRequest;
 import io.gpupool.server.limits.QueueLimits;
-import io.gpupool.server.records.Request;
+import io.gpupool.server.records.LeaseSpec;
 import java.util.Collection;
 import java.util.HashMap;
 import java.util.LinkedHashMap;
@@ -18,7 +18,7 @@ import java.util.Optional;
  */
 final class QueuePlaces {
   private final QueueLimits limits;
-  private final Map<Long, Entry> entries = new LinkedHashMap<>();
+  private final Map<Long, QueuedRequest> entries = new LinkedHashMap<>();
   private final Map<String, Integer> byTenant = new HashMap<>();
   private final Map<String, Integer> byCaller = new HashMap<>();
 
@@ -27,7 +27,7 @@ final class QueuePlaces {
   }
 
   /** Why one more request has no place. */
-  Optional<String> refusal(Request request) {
+  Optional<String> refusal(LeaseSpec request) {
     int own = byTenant.getOrDefault(request.tenant(), 0);
     boolean admin = request.actor().role() == Role.ADMIN;
     int limit = admin ? limits.perTenantByAdmin() : limits.perTenant();
@@ -55,12 +55,12 @@ final class QueuePlaces {
     return Optional.empty();
   }
 
-  Optional<Entry> find(long number) {
+  Optional<QueuedRequest> find(long number) {
     return Optional.ofNullable(entries.get(number));
   }
 
   /** Adds an entry, in place of the one with its number. */
-  void put(Entry entry) {
+  void put(QueuedRequest entry) {
     find(entry.number()).ifPresent(this::remove);
     entries.put(entry.number(), entry);
     byTenant.merge(entry.request.tenant(), 1, Integer::sum);
@@ -68,7 +68,7 @@ final class QueuePlaces {
   }
 
   /** Whether it was there. */
-  boolean remove(Entry entry) {
+  boolean remove(QueuedRequest entry) {
     if (!entries.remove(entry.number(), entry)) {
       return false;
     }
@@ -77,7 +77,7 @@ final class QueuePlaces {
     return true;
   }
 
-  boolean contains(Entry entry) {
+  boolean contains(QueuedRequest entry) {
     return entries.get(entry.number()) == entry;
   }
 
@@ -85,12 +85,12 @@ final class QueuePlaces {
     return entries.size();
   }
 
-  Collection<Entry> all() {
+  Collection<QueuedRequest> all() {
     return entries.values();
   }
 
   /** A copy, so that entries may leave while a caller goes through it. */
-  List<Entry> copy() {
+  List<QueuedRequest> copy() {
     return List.copyOf(entries.values());
   }
 

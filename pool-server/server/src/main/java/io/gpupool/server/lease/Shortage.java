@@ -6,7 +6,7 @@ import io.gpupool.server.gpu.Share;
 import io.gpupool.server.identity.LeasePod;
 import io.gpupool.server.placement.Placement.Outcome;
 import io.gpupool.server.placement.Placement.Part;
-import io.gpupool.server.records.Request;
+import io.gpupool.server.records.LeaseSpec;
 import java.util.Collection;
 import java.util.Optional;
 import java.util.stream.Collectors;
@@ -15,7 +15,7 @@ import java.util.stream.Collectors;
  * A request that finds no room now. Explains it to people, and names nobody whom they may not see.
  * Used by the control thread.
  */
-record Shortage(Outcome.Full full, Request request) {
+record Shortage(Outcome.Full full, LeaseSpec request) {
   private static final int MOST_NAMED = 3;
 
   /**

@@ -3,9 +3,9 @@ package io.gpupool.server.lease;
 
 import io.gpupool.server.capacity.Members;
 import io.gpupool.server.control.Timers;
-import io.gpupool.server.lease.Turns.Waiting;
-import io.gpupool.server.records.Kinds;
-import io.gpupool.server.records.Numbers;
+import io.gpupool.server.lease.QueueScheduler.Pending;
+import io.gpupool.server.records.IdAllocator;
+import io.gpupool.server.records.RecordTypes;
 import io.gpupool.server.records.WaitingRequest;
 import io.gpupool.server.refusal.RefusedException;
 import io.gpupool.server.state.RecordStore;
@@ -43,7 +43,7 @@ public final class Waitlist {
   }
 
   Optional<WaitingRequest> find(String key) {
-    return records.get(Kinds.QUEUE, key).map(Versioned::value);
+    return records.get(RecordTypes.QUEUE, key).map(Versioned::value);
   }
 
   /** Whether a request waits at this server. */
@@ -57,27 +57,31 @@ public final class Waitlist {
    * @return the one that waits
    */
   WaitingRequest add(String key, WaitingRequest waiting) throws StateException {
-    return records.transact(draft -> {
-      WaitingRequest now = draft.get(Kinds.QUEUE, key).orElse(waiting).at(server);
-      draft.put(Kinds.QUEUE, key, now);
+    return records.transact(transaction -> {
+      WaitingRequest now = transaction.get(RecordTypes.QUEUE, key).orElse(waiting).at(server);
+      transaction.put(RecordTypes.QUEUE, key, now);
       return now;
     });
   }
 
   /** Takes over a request that waits; empty if there is none. */
   Optional<WaitingRequest> attach(String key) throws StateException {
-    return records.transact(draft -> {
-      Optional<WaitingRequest> waiting = draft.get(Kinds.QUEUE, key).map(w -> w.at(server));
-      waiting.ifPresent(w -> draft.put(Kinds.QUEUE, key, w));
+    return records.transact(transaction -> {
+      Optional<WaitingRequest> waiting =
+          transaction.get(RecordTypes.QUEUE, key).map(w -> w.at(server));
+      waiting.ifPresent(w -> transaction.put(RecordTypes.QUEUE, key, w));
       return waiting;
     });
   }
 
   /** Forgets a request, unless it waits at another server now. */
   void remove(String key) throws StateException {
-    records.transact(draft -> {
-      if (draft.get(Kinds.QUEUE, key).filter(w -> w.server().equals(server)).isPresent()) {
-        draft.delete(Kinds.QUEUE, key);
+    records.transact(transaction -> {
+      if (transaction
+          .get(RecordTypes.QUEUE, key)
+          .filter(w -> w.server().equals(server))
+          .isPresent()) {
+        transaction.delete(RecordTypes.QUEUE, key);
       }
       return null;
     });
@@ -85,11 +89,12 @@ public final class Waitlist {
 
   /** Forgets a request wherever it waits; the server there sees it. */
   void cancel(WaitingRequest request) throws StateException {
-    for (Map.Entry<String, Versioned<WaitingRequest>> e : records.all(Kinds.QUEUE).entrySet()) {
+    for (Map.Entry<String, Versioned<WaitingRequest>> e :
+        records.all(RecordTypes.QUEUE).entrySet()) {
       if (e.getValue().value().number() == request.number()) {
-        records.transact(draft -> {
-          if (draft.get(Kinds.QUEUE, e.getKey()).isPresent()) {
-            draft.delete(Kinds.QUEUE, e.getKey());
+        records.transact(transaction -> {
+          if (transaction.get(RecordTypes.QUEUE, e.getKey()).isPresent()) {
+            transaction.delete(RecordTypes.QUEUE, e.getKey());
           }
           return null;
         });
@@ -99,30 +104,33 @@ public final class Waitlist {
 
   /** Has a request's end be part of its grant, which comes to nothing if it waits here no more. */
   Grants.Beside taking(String key) {
-    return draft -> {
-      if (draft.get(Kinds.QUEUE, key).filter(w -> w.server().equals(server)).isEmpty()) {
+    return transaction -> {
+      if (transaction
+          .get(RecordTypes.QUEUE, key)
+          .filter(w -> w.server().equals(server))
+          .isEmpty()) {
         throw new RefusedException(
             RefusedException.Why.CHANGED, "its client waits at another server now");
       }
-      draft.delete(Kinds.QUEUE, key);
+      transaction.delete(RecordTypes.QUEUE, key);
     };
   }
 
   /** Those that wait at other servers. */
-  List<Waiting> others() {
+  List<Pending> others() {
     return requestsElsewhere().stream().map(this::waiting).toList();
   }
 
   List<WaitingRequest> requestsElsewhere() {
-    return records.all(Kinds.QUEUE).values().stream()
+    return records.all(RecordTypes.QUEUE).values().stream()
         .map(Versioned::value)
         .filter(waiting -> !waiting.server().equals(server))
         .toList();
   }
 
-  Waiting waiting(WaitingRequest record) {
+  Pending waiting(WaitingRequest record) {
     long ageNanos = (timers.wallMillis() - record.sinceMillis()) * NANOS_PER_MILLI;
-    return new Waiting(
+    return new Pending(
         record.number(),
         record.request().ask(),
         record.request().tenant(),
@@ -134,7 +142,7 @@ public final class Waitlist {
   void forgetAbsent(Predicate<String> hasClient) {
     Map<String, Long> since = new HashMap<>();
     records
-        .all(Kinds.QUEUE)
+        .all(RecordTypes.QUEUE)
         .forEach((key, record) -> {
           String at = record.value().server();
           boolean absent =
@@ -153,9 +161,12 @@ public final class Waitlist {
 
   private void forget(String key, String at) {
     try {
-      records.transact(draft -> {
-        if (draft.get(Kinds.QUEUE, key).filter(w -> w.server().equals(at)).isPresent()) {
-          draft.delete(Kinds.QUEUE, key);
+      records.transact(transaction -> {
+        if (transaction
+            .get(RecordTypes.QUEUE, key)
+            .filter(w -> w.server().equals(at))
+            .isPresent()) {
+          transaction.delete(RecordTypes.QUEUE, key);
         }
         return null;
       });
@@ -164,7 +175,7 @@ public final class Waitlist {
     }
   }
 
-  Numbers numbers() {
-    return new Numbers(records, "request");
+  IdAllocator numbers() {
+    return new IdAllocator(records, "request");
   }
 }

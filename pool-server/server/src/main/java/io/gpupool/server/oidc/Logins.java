@@ -122,7 +122,7 @@ public final class Logins implements AutoCloseable {
   }
 
   /** Why a token that was verified is not believed. */
-  public String whyNot(String token) {
+  public String rejectionReason(String token) {
     return verdict(digest(token)).map(Verdict::why).orElse("it was not verified in time");
   }
 

@@ -40,17 +40,17 @@ final class Candidates {
           .thenComparingDouble(c -> -c.left())
           .thenComparingInt(Candidate::ordinal);
 
-  private final Ask ask;
+  private final GpuRequirements requirements;
   private final List<Offer> snapshot;
   private final Comparator<Candidate> order;
   private final Map<String, Server> servers = new HashMap<>();
   private Optional<Server> current = Optional.empty();
   private int gpus;
 
-  Candidates(Ask ask, List<Offer> snapshot) {
-    this.ask = ask;
+  Candidates(GpuRequirements requirements, List<Offer> snapshot) {
+    this.requirements = requirements;
     this.snapshot = snapshot;
-    order = ask.spread() ? SPREAD : PACKED;
+    order = requirements.spread() ? SPREAD : PACKED;
   }
 
   /**
@@ -159,9 +159,11 @@ final class Candidates {
   /** How many GPUs have room, on no more servers than the request may be. */
   int gpus() {
     // As many servers as there are GPUs asked for are enough.
-    return servers.size() <= ask.maxServers() || ask.gpus() <= ask.maxServers()
+    return servers.size() <= requirements.maxServers()
+            || requirements.gpus() <= requirements.maxServers()
         ? gpus
-        : mostOf(servers.values().stream().map(s -> s.candidates.size()), ask.maxServers());
+        : mostOf(
+            servers.values().stream().map(s -> s.candidates.size()), requirements.maxServers());
   }
 
   /** The sum of the largest ones. */
@@ -172,15 +174,16 @@ final class Candidates {
   /** As many offers as are asked for, of different GPUs; there must be enough. */
   List<Offer> choose() {
     Collection<Server> able = servers.values();
-    able.forEach(server -> server.sort(order, ask.gpus()));
-    return (ask.spread() ? spread(able) : packed(able)).stream().map(Candidate::offer).toList();
+    able.forEach(server -> server.sort(order, requirements.gpus()));
+    return (requirements.spread() ? spread(able) : packed(able))
+        .stream().map(Candidate::offer).toList();
   }
 
   private List<Candidate> packed(Collection<Server> able) {
     List<Server> rest = new ArrayList<>(able);
     List<Candidate> chosen = new ArrayList<>();
-    while (chosen.size() < ask.gpus()) {
-      int missing = ask.gpus() - chosen.size();
+    while (chosen.size() < requirements.gpus()) {
+      int missing = requirements.gpus() - chosen.size();
       Server next =
           rest.stream()
               .filter(server -> server.candidates.size() >= missing)
@@ -208,7 +211,7 @@ final class Candidates {
             .thenComparing(server -> server.name));
     List<Server> chosen = enough(emptiestFirst);
     int[] taken = new int[chosen.size()];
-    for (int count = 0, at = 0; count < ask.gpus(); at = (at + 1) % taken.length) {
+    for (int count = 0, at = 0; count < requirements.gpus(); at = (at + 1) % taken.length) {
       if (taken[at] < chosen.get(at).candidates.size()) {
         taken[at]++;
         count++;
@@ -222,18 +225,18 @@ final class Candidates {
 
   /** The first servers, as many as may be, without those that would leave too little room. */
   private List<Server> enough(List<Server> inOrder) {
-    if (ask.gpus() <= ask.maxServers()) {
-      return inOrder.subList(0, Math.min(ask.gpus(), inOrder.size()));
+    if (requirements.gpus() <= requirements.maxServers()) {
+      return inOrder.subList(0, Math.min(requirements.gpus(), inOrder.size()));
     }
     List<Server> chosen = new ArrayList<>();
     int room = 0;
-    for (int i = 0; i < inOrder.size() && chosen.size() < ask.maxServers(); i++) {
+    for (int i = 0; i < inOrder.size() && chosen.size() < requirements.maxServers(); i++) {
       Server server = inOrder.get(i);
       int with = room + server.candidates.size();
-      int missing = ask.maxServers() - chosen.size() - 1;
-      if (with >= ask.gpus()
+      int missing = requirements.maxServers() - chosen.size() - 1;
+      if (with >= requirements.gpus()
           || with + mostOf(inOrder.stream().skip(i + 1).map(s -> s.candidates.size()), missing)
-              >= ask.gpus()) {
+              >= requirements.gpus()) {
         chosen.add(server);
         room = with;
       }
@@ -249,7 +252,7 @@ final class Candidates {
     if (!offer.tenants().isEmpty()) {
       return 0;
     }
-    return offer.hard() && !ask.hard() && ask.partition().isEmpty() ? 2 : 1;
+    return offer.hard() && !requirements.hard() && requirements.partition().isEmpty() ? 2 : 1;
   }
 
   private static double left(Offer offer, Share share) {

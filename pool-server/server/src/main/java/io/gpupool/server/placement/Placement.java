@@ -48,16 +48,16 @@ public final class Placement {
     }
 
     /** Whether a tenant's request may be served from it, if it is large enough. */
-    public boolean suits(Ask ask, String tenant, Selection selection) {
+    public boolean suits(GpuRequirements requirements, String tenant, Selection selection) {
       return selection.accepts(gpu)
           // A process sees one slice of a card at a time.
-          && (ask.gpus() == 1 || !gpu.isSlice())
-          && (ask.partition().isEmpty() || ask.partition().equals(partition))
+          && (requirements.gpus() == 1 || !gpu.isSlice())
+          && (requirements.partition().isEmpty() || requirements.partition().equals(partition))
           && (tenants.isEmpty() || tenants.contains(tenant));
     }
 
-    public boolean canEverServe(Ask ask) {
-      return whole.covers(ask.shareOf(this));
+    public boolean canEverServe(GpuRequirements requirements) {
+      return whole.covers(requirements.shareOf(this));
     }
 
     public boolean holds(Part part) {
@@ -101,67 +101,80 @@ public final class Placement {
    *
    * @param snapshot of which the offers of one GPU follow each other, and the GPUs of one server
    */
-  public static Outcome place(Ask ask, String tenant, List<Offer> snapshot) {
-    Selection selection = new Selection(ask.selectors());
-    Candidates candidates = new Candidates(ask, snapshot);
-    Share least = ask.least();
+  public static Outcome place(GpuRequirements requirements, String tenant, List<Offer> snapshot) {
+    Selection selection = new Selection(requirements.selectors());
+    Candidates candidates = new Candidates(requirements, snapshot);
+    Share least = requirements.least();
     for (int i = 0; i < snapshot.size(); i++) {
       Offer offer = snapshot.get(i);
       // In a pool that is in use most have no room, and more need not be looked at of those.
-      if (offer.free().covers(least) && offer.suits(ask, tenant, selection)) {
-        Share share = ask.shareOf(offer);
+      if (offer.free().covers(least) && offer.suits(requirements, tenant, selection)) {
+        Share share = requirements.shareOf(offer);
         if (offer.free().covers(share) && offer.whole().covers(share)) {
           candidates.add(i, share);
         }
       }
     }
-    if (candidates.gpus() < ask.gpus()) {
-      return whyNot(ask, tenant, selection, snapshot, candidates.gpus());
+    if (candidates.gpus() < requirements.gpus()) {
+      return explainRejection(requirements, tenant, selection, snapshot, candidates.gpus());
     }
     return new Outcome.Placed(
         candidates.choose().stream()
-            .map(o -> new Part(o.gpu(), o.partition(), ask.shareOf(o), o.hard() || ask.hard()))
+            .map(o ->
+                new Part(
+                    o.gpu(),
+                    o.partition(),
+                    requirements.shareOf(o),
+                    o.hard() || requirements.hard()))
             .toList());
   }
 
-  private static Outcome whyNot(
-      Ask ask, String tenant, Selection selection, List<Offer> snapshot, int fitting) {
+  private static Outcome explainRejection(
+      GpuRequirements requirements,
+      String tenant,
+      Selection selection,
+      List<Offer> snapshot,
+      int fitting) {
     boolean suits = false;
     Map<String, Integer> able = new HashMap<>();
     Gpu lastAble = null;
     for (Offer offer : snapshot) {
-      if (offer.gpu() != lastAble && offer.suits(ask, tenant, selection)) {
+      if (offer.gpu() != lastAble && offer.suits(requirements, tenant, selection)) {
         suits = true;
-        if (offer.canEverServe(ask)) {
+        if (offer.canEverServe(requirements)) {
           lastAble = offer.gpu();
           able.merge(lastAble.server(), 1, Integer::sum);
         }
       }
     }
     if (!suits) {
-      return new Outcome.Impossible(noneSuits(ask, snapshot), false);
+      return new Outcome.Impossible(noneSuits(requirements, snapshot), false);
     }
-    int most = Candidates.mostOf(able.values().stream(), ask.maxServers());
-    if (most >= ask.gpus()) {
-      return new Outcome.Full(closest(ask, tenant, selection, snapshot), fitting);
+    int most = Candidates.mostOf(able.values().stream(), requirements.maxServers());
+    if (most >= requirements.gpus()) {
+      return new Outcome.Full(closest(requirements, tenant, selection, snapshot), fitting);
     }
     return new Outcome.Impossible(
-        most == 0 ? tooLarge(suiting(ask, tenant, snapshot)) : tooFew(ask, most, able), most == 0);
+        most == 0
+            ? tooLarge(suiting(requirements, tenant, snapshot))
+            : tooFew(requirements, most, able),
+        most == 0);
   }
 
-  private static String tooFew(Ask ask, int most, Map<String, Integer> able) {
+  private static String tooFew(GpuRequirements requirements, int most, Map<String, Integer> able) {
     String gpus = most + (most == 1 ? " GPU" : " GPUs");
-    if (able.size() <= ask.maxServers()) {
+    if (able.size() <= requirements.maxServers()) {
       return "only " + gpus + " can serve it";
     }
-    return ask.oneServer()
+    return requirements.oneServer()
         ? "no server has more than " + gpus + " that can serve it; it may do without --one-server"
-        : "only " + gpus + " of any " + ask.maxServers() + " servers can serve it";
+        : "only " + gpus + " of any " + requirements.maxServers() + " servers can serve it";
   }
 
-  private static List<Offer> suiting(Ask ask, String tenant, List<Offer> snapshot) {
-    Selection selection = new Selection(ask.selectors());
-    return snapshot.stream().filter(o -> o.suits(ask, tenant, selection)).toList();
+  private static List<Offer> suiting(
+      GpuRequirements requirements, String tenant, List<Offer> snapshot) {
+    Selection selection = new Selection(requirements.selectors());
+    return snapshot.stream().filter(o -> o.suits(requirements, tenant, selection)).toList();
   }
 
   private static String tooLarge(List<Offer> suiting) {
@@ -175,19 +188,21 @@ public final class Placement {
             + largest.label();
   }
 
-  private static String noneSuits(Ask ask, List<Offer> snapshot) {
+  private static String noneSuits(GpuRequirements requirements, List<Offer> snapshot) {
     if (snapshot.isEmpty()) {
       return "the pool has no GPUs";
     }
-    if (ask.partition().isPresent()) {
+    if (requirements.partition().isPresent()) {
       return "no GPU that matches has a partition '"
-          + ask.partition().get()
+          + requirements.partition().get()
           + "' that this tenant may use";
     }
-    Selection selection = new Selection(ask.selectors());
+    Selection selection = new Selection(requirements.selectors());
     List<Gpu> matching =
         snapshot.stream().map(Offer::gpu).filter(selection::accepts).distinct().toList();
-    if (ask.gpus() > 1 && !matching.isEmpty() && matching.stream().allMatch(Gpu::isSlice)) {
+    if (requirements.gpus() > 1
+        && !matching.isEmpty()
+        && matching.stream().allMatch(Gpu::isSlice)) {
       return "what matches are slices of cards (MIG), of which a program can use one; ask for one";
     }
     return !matching.isEmpty()
@@ -196,17 +211,18 @@ public final class Placement {
   }
 
   /** Of those that could ever serve it, the one that has most of what is asked for. */
-  private static Offer closest(Ask ask, String tenant, Selection selection, List<Offer> snapshot) {
+  private static Offer closest(
+      GpuRequirements requirements, String tenant, Selection selection, List<Offer> snapshot) {
     Offer best = snapshot.getFirst();
     double most = -1;
-    double leastCompute = ask.least().computeBasisPoints();
+    double leastCompute = requirements.least().computeBasisPoints();
     for (Offer offer : snapshot) {
       Share free = offer.free();
       if (free.computeBasisPoints() / leastCompute <= most
-          || !offer.suits(ask, tenant, selection)) {
+          || !offer.suits(requirements, tenant, selection)) {
         continue;
       }
-      Share share = ask.shareOf(offer);
+      Share share = requirements.shareOf(offer);
       double part =
           Math.min(
               (double) free.memoryBytes() / Math.max(1, share.memoryBytes()),

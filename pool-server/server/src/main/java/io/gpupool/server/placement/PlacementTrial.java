@@ -84,9 +84,9 @@ public final class PlacementTrial {
     double granted = 0;
     int full = 0;
     for (int i = -WARM_UP; i < decisions; i++) {
-      Ask ask = ask();
+      GpuRequirements requirements = ask();
       long start = clock.getCurrentThreadCpuTime();
-      Outcome outcome = Placement.place(ask, "", snapshot);
+      Outcome outcome = Placement.place(requirements, "", snapshot);
       if (i >= 0) {
         nanos[i] = clock.getCurrentThreadCpuTime() - start;
       }
@@ -169,18 +169,18 @@ public final class PlacementTrial {
    * Mostly parts of a GPU and single GPUs, some training on several: much as published traces of
    * shared clusters have it.
    */
-  private Ask ask() {
+  private GpuRequirements ask() {
     int kind = random.nextInt(100);
     int gpus = 1;
-    Ask.Size size;
+    GpuRequirements.Size size;
     OptionalInt compute = OptionalInt.empty();
     if (kind < 40) {
-      size = new Ask.Size.Fraction((1 + random.nextInt(10)) / 20.0);
+      size = new GpuRequirements.Size.Fraction((1 + random.nextInt(10)) / 20.0);
     } else if (kind < 60) {
-      size = new Ask.Size.Memory((2L + random.nextInt(30)) * GIB);
+      size = new GpuRequirements.Size.Memory((2L + random.nextInt(30)) * GIB);
       compute = OptionalInt.of(500 * (1 + random.nextInt(10)));
     } else {
-      size = new Ask.Size.Fraction(1);
+      size = new GpuRequirements.Size.Fraction(1);
       gpus = kind < 85 ? 1 : kind < 92 ? 2 : kind < 97 ? 4 : 8;
     }
     Map<String, String> selectors =
@@ -190,6 +190,7 @@ public final class PlacementTrial {
           default -> Map.of();
         };
     boolean spread = random.nextInt(20) == 0;
-    return new Ask(gpus, size, compute, selectors, Optional.empty(), false, spread, false);
+    return new GpuRequirements(
+        gpus, size, compute, selectors, Optional.empty(), false, spread, false);
   }
 }

@@ -42,7 +42,7 @@ public record GrantRecord(
 
   /** One GPU's part, as the pool remembers it whether the GPU is there or not. */
   public record PartRecord(
-      GpuKey gpu, Optional<String> partition, Share share, boolean hard, int gpuMillis) {}
+      GpuKey gpu, Optional<String> partition, Share share, boolean hard, int milliGpus) {}
 
   public boolean isEnding() {
     return ending.isPresent();
@@ -86,9 +86,9 @@ public record GrantRecord(
   }
 
   /** What it counts for its tenant; nothing once it has no parts. */
-  public Use use() {
-    return new Use(
-        parts.stream().mapToLong(PartRecord::gpuMillis).sum(),
+  public ResourceUsage use() {
+    return new ResourceUsage(
+        parts.stream().mapToLong(PartRecord::milliGpus).sum(),
         parts.stream().mapToLong(part -> part.share().memoryBytes()).sum(),
         parts.isEmpty() ? 0 : 1);
   }

@@ -9,17 +9,17 @@ import java.util.OptionalLong;
 /**
  * What a tenant may hold at a time; what is empty limits nothing.
  *
- * @param gpuMillis thousandths of a GPU, fractions counting as such
+ * @param milliGpus thousandths of a GPU, fractions counting as such
  */
 public record Quota(
-    OptionalLong gpuMillis, OptionalLong memoryBytes, OptionalInt leases, OptionalInt maxPriority) {
+    OptionalLong milliGpus, OptionalLong memoryBytes, OptionalInt leases, OptionalInt maxPriority) {
   public static final Quota UNLIMITED =
       new Quota(
           OptionalLong.empty(), OptionalLong.empty(), OptionalInt.empty(), OptionalInt.empty());
 
   public String describe() {
     StringBuilder text = new StringBuilder();
-    gpuMillis.ifPresent(millis -> text.append(millis / 1000.0).append(" GPUs "));
+    milliGpus.ifPresent(millis -> text.append(millis / 1000.0).append(" GPUs "));
     memoryBytes.ifPresent(bytes -> text.append(new ByteSize(bytes)).append(' '));
     leases.ifPresent(count -> text.append(count).append(" leases "));
     maxPriority.ifPresent(priority -> text.append("priority ").append(priority));
@@ -27,15 +27,15 @@ public record Quota(
   }
 
   /** Why a tenant may not hold this much; empty if it may. */
-  public Optional<String> exceededBy(Use use) {
+  public Optional<String> exceededBy(ResourceUsage use) {
     if (leases.isPresent() && use.leases() > leases.getAsInt()) {
       return Optional.of("at most " + leases.getAsInt() + " leases");
     }
     if (memoryBytes.isPresent() && use.memoryBytes() > memoryBytes.getAsLong()) {
       return Optional.of("at most " + new ByteSize(memoryBytes.getAsLong()) + " of GPU memory");
     }
-    if (gpuMillis.isPresent() && use.gpuMillis() > gpuMillis.getAsLong()) {
-      return Optional.of("at most " + gpuMillis.getAsLong() / 1000.0 + " GPUs");
+    if (milliGpus.isPresent() && use.milliGpus() > milliGpus.getAsLong()) {
+      return Optional.of("at most " + milliGpus.getAsLong() / 1000.0 + " GPUs");
     }
     return Optional.empty();
   }

@@ -27,10 +27,10 @@ import io.gpupool.server.gpu.GpuFacts;
 import io.gpupool.server.gpu.GpuKey;
 import io.gpupool.server.gpu.LeaseClass;
 import io.gpupool.server.gpu.Share;
-import io.gpupool.server.identity.Actor;
 import io.gpupool.server.identity.HolderName;
 import io.gpupool.server.identity.LeasePod;
 import io.gpupool.server.identity.LeaseSecret;
+import io.gpupool.server.identity.Principal;
 import io.gpupool.server.identity.Role;
 import io.gpupool.server.identity.Token;
 import io.gpupool.server.identity.TokenHash;
@@ -120,7 +120,7 @@ public final class RecordForm {
               .setPartition(part.partition().orElse(""))
               .setShare(share(part.share()))
               .setHard(part.hard())
-              .setGpuMillis(part.gpuMillis()));
+              .setGpuMillis(part.milliGpus()));
     }
     return record.build();
   }
@@ -173,7 +173,7 @@ public final class RecordForm {
             .setCreatedAtMillis(tenant.createdAtMillis())
             .setQuotaManager(tenant.quotaManager());
     Quota quota = tenant.quota();
-    quota.gpuMillis().ifPresent(millis -> record.setGpuMillis(Math.toIntExact(millis)));
+    quota.milliGpus().ifPresent(millis -> record.setGpuMillis(Math.toIntExact(millis)));
     quota.memoryBytes().ifPresent(record::setMemoryBytes);
     quota.leases().ifPresent(record::setLeases);
     quota.maxPriority().ifPresent(record::setMaxPriority);
@@ -195,16 +195,16 @@ public final class RecordForm {
         record.getQuotaManager());
   }
 
-  static UseRecord use(Use use) {
+  static UseRecord use(ResourceUsage use) {
     return UseRecord.newBuilder()
-        .setGpuMillis(use.gpuMillis())
+        .setGpuMillis(use.milliGpus())
         .setMemoryBytes(use.memoryBytes())
         .setLeases(use.leases())
         .build();
   }
 
-  static Use use(UseRecord record) {
-    return new Use(record.getGpuMillis(), record.getMemoryBytes(), record.getLeases());
+  static ResourceUsage use(UseRecord record) {
+    return new ResourceUsage(record.getGpuMillis(), record.getMemoryBytes(), record.getLeases());
   }
 
   static TokenRecord token(Token token) {
@@ -334,23 +334,23 @@ public final class RecordForm {
   }
 
   static RequestRecord waiting(WaitingRequest waiting) {
-    Actor actor = waiting.request().actor();
+    Principal principal = waiting.request().actor();
     return RequestRecord.newBuilder()
         .setNumber(waiting.number())
         .setServer(waiting.server())
         .setSinceMillis(waiting.sinceMillis())
         .setRequest(waiting.message().toByteString())
-        .setActorTenant(actor.tenant())
-        .setActorRole(role(actor.role()))
-        .setActorToken(actor.token().map(TokenHash::text).orElse(""))
+        .setActorTenant(principal.tenant())
+        .setActorRole(role(principal.role()))
+        .setActorToken(principal.token().map(TokenHash::text).orElse(""))
         .build();
   }
 
   static WaitingRequest waiting(RequestRecord record) {
     try {
       LeaseRequest message = LeaseRequest.parseFrom(record.getRequest());
-      Actor actor =
-          new Actor(
+      Principal principal =
+          new Principal(
               record.getActorTenant(),
               role(record.getActorRole()),
               named(record.getActorToken()).map(TokenHash::new));
@@ -359,29 +359,26 @@ public final class RecordForm {
           record.getServer(),
           record.getSinceMillis(),
           message,
-          LeaseTerms.check(message, actor));
+          LeaseRequestValidator.check(message, principal));
     } catch (InvalidProtocolBufferException | InvalidRequestException e) {
       throw new IllegalArgumentException(e.getMessage(), e);
     }
   }
 
-  public static BulletinRecord bulletin(Bulletin bulletin) {
+  public static BulletinRecord bulletin(ServerStatus status) {
     return BulletinRecord.newBuilder()
-        .setAtMillis(bulletin.atMillis())
-        .setServer(bulletin.server().toByteString())
+        .setAtMillis(status.atMillis())
+        .setServer(status.server().toByteString())
         .setLeases(
-            ListLeasesReply.newBuilder().addAllLeases(bulletin.leases()).build().toByteString())
+            ListLeasesReply.newBuilder().addAllLeases(status.leases()).build().toByteString())
         .setSessions(
-            ListSessionsReply.newBuilder()
-                .addAllSessions(bulletin.sessions())
-                .build()
-                .toByteString())
+            ListSessionsReply.newBuilder().addAllSessions(status.sessions()).build().toByteString())
         .build();
   }
 
-  static Bulletin bulletin(BulletinRecord record) {
+  static ServerStatus bulletin(BulletinRecord record) {
     try {
-      return new Bulletin(
+      return new ServerStatus(
           record.getAtMillis(),
           ServerInfo.parseFrom(record.getServer()),
           ListLeasesReply.parseFrom(record.getLeases()).getLeasesList(),

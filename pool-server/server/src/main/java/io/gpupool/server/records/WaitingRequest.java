@@ -13,7 +13,7 @@ import io.gpupool.control.v1.LeaseRequest;
  * @param request what it asks for
  */
 public record WaitingRequest(
-    long number, String server, long sinceMillis, LeaseRequest message, Request request) {
+    long number, String server, long sinceMillis, LeaseRequest message, LeaseSpec request) {
   public WaitingRequest at(String other) {
     return new WaitingRequest(number, other, sinceMillis, message, request);
   }

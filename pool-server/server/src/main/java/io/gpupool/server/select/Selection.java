@@ -9,10 +9,10 @@ import java.util.Optional;
 
 /** All selectors of a request. Remembers what it has looked at; for one thread. */
 public final class Selection {
-  private final List<Known> selectors = new ArrayList<>();
+  private final List<CachedSelector> selectors = new ArrayList<>();
 
   /** A selector and the values it has judged; pools have few models and many GPUs. */
-  private record Known(Selector selector, Map<String, Boolean> judged) {
+  private record CachedSelector(Selector selector, Map<String, Boolean> judged) {
     boolean accepts(Optional<String> value) {
       return value.isPresent() && judged.computeIfAbsent(value.get(), selector::accepts);
     }
@@ -24,8 +24,8 @@ public final class Selection {
    * @throws IllegalArgumentException if one is none
    */
   public Selection(Map<String, String> selectors) {
-    selectors.forEach(
-        (key, value) -> this.selectors.add(new Known(Selector.of(key, value), new HashMap<>())));
+    selectors.forEach((key, value) ->
+        this.selectors.add(new CachedSelector(Selector.of(key, value), new HashMap<>())));
   }
 
   /** What selectors look at. */
@@ -37,7 +37,7 @@ public final class Selection {
   /** Whether a GPU will do. */
   public boolean accepts(Properties gpu) {
     for (int i = 0; i < selectors.size(); i++) {
-      Known known = selectors.get(i);
+      CachedSelector known = selectors.get(i);
       if (!known.accepts(gpu.property(known.selector.property()))) {
         return false;
       }

@@ -218,7 +218,7 @@ public final class AdminService extends PoolAdminGrpc.PoolAdminImplBase {
         reply,
         () -> {
           TokenHash revoked = tokens.revoke(Access.actor(), request.getId());
-          leases.endThoseOf(revoked, "its token was revoked");
+          leases.endLeasesOf(revoked, "its token was revoked");
           return RevokeTokenReply.getDefaultInstance();
         });
   }

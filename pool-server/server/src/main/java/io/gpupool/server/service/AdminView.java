@@ -14,15 +14,15 @@ import io.gpupool.server.capacity.Partitions;
 import io.gpupool.server.capacity.Partitions.Wanted;
 import io.gpupool.server.gpu.Gpu;
 import io.gpupool.server.gpu.Share;
-import io.gpupool.server.identity.Actor;
+import io.gpupool.server.identity.Principal;
 import io.gpupool.server.identity.Role;
 import io.gpupool.server.identity.Token;
 import io.gpupool.server.identity.TokenHash;
 import io.gpupool.server.placement.LeaseId;
 import io.gpupool.server.placement.Partition;
 import io.gpupool.server.records.Quota;
+import io.gpupool.server.records.ResourceUsage;
 import io.gpupool.server.records.Tenant;
-import io.gpupool.server.records.Use;
 import io.gpupool.server.refusal.RefusedException;
 import io.gpupool.server.state.Versioned;
 import io.gpupool.server.tenant.Tenants;
@@ -49,12 +49,13 @@ public final class AdminView {
   }
 
   /** Those that this caller may use or see; an admin sees all. */
-  ListPartitionsReply partitions(Actor actor) {
+  ListPartitionsReply partitions(Principal principal) {
     ListPartitionsReply.Builder reply = ListPartitionsReply.newBuilder();
     for (Gpu gpu : capacity.gpus()) {
       Partitions.Seen seen = partitions.see(gpu);
       for (Partition partition : seen.division().partitions()) {
-        if (partition.tenants().isEmpty() || partition.tenants().stream().anyMatch(actor::maySee)) {
+        if (partition.tenants().isEmpty()
+            || partition.tenants().stream().anyMatch(principal::maySee)) {
           reply.addPartitions(info(gpu, seen, partition));
         }
       }
@@ -67,15 +68,15 @@ public final class AdminView {
     return info(gpu, seen, seen.division().partition(name).orElseThrow());
   }
 
-  ListTenantsReply tenants(Actor actor) {
-    return tenants(actor, "");
+  ListTenantsReply tenants(Principal principal) {
+    return tenants(principal, "");
   }
 
   /** The tenant of this name alone; of an empty name: all. */
-  ListTenantsReply tenants(Actor actor, String name) {
+  ListTenantsReply tenants(Principal principal, String name) {
     ListTenantsReply.Builder reply = ListTenantsReply.newBuilder();
     for (Map.Entry<String, Versioned<Tenant>> tenant : tenants.all().entrySet()) {
-      if (actor.maySee(tenant.getKey()) && (name.isEmpty() || name.equals(tenant.getKey()))) {
+      if (principal.maySee(tenant.getKey()) && (name.isEmpty() || name.equals(tenant.getKey()))) {
         reply.addTenants(info(tenant.getKey(), tenant.getValue()));
       }
     }
@@ -170,15 +171,15 @@ public final class AdminView {
   private TenantInfo info(String name, Versioned<Tenant> tenant) {
     Quota quota = tenant.value().quota();
     io.gpupool.control.v1.Quota.Builder message = io.gpupool.control.v1.Quota.newBuilder();
-    quota.gpuMillis().ifPresent(millis -> message.setGpus(millis / 1000.0));
+    quota.milliGpus().ifPresent(millis -> message.setGpus(millis / 1000.0));
     quota.memoryBytes().ifPresent(message::setMemoryBytes);
     quota.leases().ifPresent(message::setLeases);
     quota.maxPriority().ifPresent(message::setMaxPriority);
-    Use use = tenants.use(name);
+    ResourceUsage use = tenants.use(name);
     return TenantInfo.newBuilder()
         .setName(name)
         .setQuota(message)
-        .setUsedGpus(use.gpuMillis() / 1000.0)
+        .setUsedGpus(use.milliGpus() / 1000.0)
         .setUsedMemoryBytes(use.memoryBytes())
         .setUsedLeases(use.leases())
         .setCreatedAtMillis(tenant.value().createdAtMillis())

@@ -44,7 +44,7 @@ public record ControlReader(
 
   @Override
   public CompletableFuture<String> refusal(Optional<String> token) {
-    return tokens.ready(token).thenApplyAsync(ready -> tokens.whyNot(token), control);
+    return tokens.ready(token).thenApplyAsync(ready -> tokens.rejectionReason(token), control);
   }
 
   @Override

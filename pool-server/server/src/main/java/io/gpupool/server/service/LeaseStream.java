@@ -16,7 +16,7 @@ final class LeaseStream implements LeaseHold {
   }
 
   @Override
-  public void sentAway() {
+  public void redirected() {
     if (!events.isCancelled()) {
       events.onError(
           Status.UNAVAILABLE

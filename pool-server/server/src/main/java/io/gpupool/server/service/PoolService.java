@@ -30,22 +30,22 @@ import io.gpupool.control.v1.ReleaseLeaseRequest;
 import io.gpupool.control.v1.UpdateLeaseRequest;
 import io.gpupool.control.v1.VersionReply;
 import io.gpupool.control.v1.VersionRequest;
-import io.gpupool.server.identity.Actor;
 import io.gpupool.server.identity.HolderName;
 import io.gpupool.server.identity.LeaseSecret;
+import io.gpupool.server.identity.Principal;
 import io.gpupool.server.identity.Role;
 import io.gpupool.server.lease.Lease;
 import io.gpupool.server.lease.LeaseQueue;
 import io.gpupool.server.lease.LeaseUpdates;
 import io.gpupool.server.lease.Leases;
 import io.gpupool.server.records.LeaseChange;
-import io.gpupool.server.records.LeaseTerms;
-import io.gpupool.server.records.Request;
+import io.gpupool.server.records.LeaseRequestValidator;
+import io.gpupool.server.records.LeaseSpec;
 import io.gpupool.server.refusal.InvalidRequestException;
 import io.gpupool.server.refusal.RefusedException;
-import io.gpupool.server.session.Bulletins;
 import io.gpupool.server.session.Session;
 import io.gpupool.server.session.Sessions;
+import io.gpupool.server.session.StatusPublisher;
 import io.gpupool.server.state.StateException;
 import io.gpupool.server.tenant.Access;
 import io.gpupool.server.tenant.Audit;
@@ -78,7 +78,7 @@ public final class PoolService extends PoolGrpc.PoolImplBase {
   private final Leases leases;
   private final LeaseUpdates updates;
   private final Sessions sessions;
-  private final Bulletins bulletins;
+  private final StatusPublisher statuses;
   private final PoolView view;
   private final Audit audit;
   private final int dataPort;
@@ -89,7 +89,7 @@ public final class PoolService extends PoolGrpc.PoolImplBase {
       Leases leases,
       LeaseUpdates updates,
       Sessions sessions,
-      Bulletins bulletins,
+      StatusPublisher statuses,
       PoolView view,
       Audit audit,
       int dataPort,
@@ -98,7 +98,7 @@ public final class PoolService extends PoolGrpc.PoolImplBase {
     this.leases = leases;
     this.updates = updates;
     this.sessions = sessions;
-    this.bulletins = bulletins;
+    this.statuses = statuses;
     this.view = view;
     this.audit = audit;
     this.dataPort = dataPort;
@@ -120,9 +120,9 @@ public final class PoolService extends PoolGrpc.PoolImplBase {
   @Override
   public void requestLease(LeaseRequest request, StreamObserver<LeaseEvent> reply) {
     ServerCallStreamObserver<LeaseEvent> events = (ServerCallStreamObserver<LeaseEvent>) reply;
-    Request checked;
+    LeaseSpec checked;
     try {
-      checked = LeaseTerms.check(request, Access.actor());
+      checked = LeaseRequestValidator.check(request, Access.actor());
     } catch (InvalidRequestException e) {
       refuse(events, Cause.CAUSE_INVALID, e.getMessage());
       return;
@@ -153,11 +153,11 @@ public final class PoolService extends PoolGrpc.PoolImplBase {
     new RequestCall(events).ask(checked, known(request));
   }
 
-  private static Optional<LeaseQueue.Known> known(LeaseRequest request) {
+  private static Optional<LeaseQueue.ResumableRequest> known(LeaseRequest request) {
     return request.getRequestId().isEmpty()
         ? Optional.empty()
         : Optional.of(
-            new LeaseQueue.Known(
+            new LeaseQueue.ResumableRequest(
                 LeaseSecret.of(request.getRequestId()), request, request.getResumed()));
   }
 
@@ -169,12 +169,12 @@ public final class PoolService extends PoolGrpc.PoolImplBase {
 
   @Override
   public void releaseLease(ReleaseLeaseRequest request, StreamObserver<ReleaseLeaseReply> reply) {
-    Actor actor = Access.actor();
-    Optional<LeaseQueue.Entry> waiting =
-        queue.find(request.getLeaseId()).filter(e -> actor.mayUse(e.request.tenant()));
+    Principal principal = Access.actor();
+    Optional<LeaseQueue.QueuedRequest> waiting =
+        queue.find(request.getLeaseId()).filter(e -> principal.mayUse(e.request.tenant()));
     if (waiting.isPresent()) {
-      LeaseQueue.Entry entry = waiting.get();
-      String reason = "cancelled by " + actor.text() + because(request.getReason());
+      LeaseQueue.QueuedRequest entry = waiting.get();
+      String reason = "cancelled by " + principal.text() + because(request.getReason());
       audited(
           reply,
           "request.cancel",
@@ -184,12 +184,12 @@ public final class PoolService extends PoolGrpc.PoolImplBase {
           ReleaseLeaseReply.getDefaultInstance());
       return;
     }
-    Optional<LeaseQueue.Elsewhere> elsewhere =
+    Optional<LeaseQueue.RemoteRequest> elsewhere =
         queue
             .findElsewhere(request.getLeaseId())
-            .filter(e -> actor.mayUse(e.waiting().request().tenant()));
+            .filter(e -> principal.mayUse(e.waiting().request().tenant()));
     if (elsewhere.isPresent()) {
-      LeaseQueue.Elsewhere entry = elsewhere.get();
+      LeaseQueue.RemoteRequest entry = elsewhere.get();
       audited(
           reply,
           "request.cancel",
@@ -202,7 +202,7 @@ public final class PoolService extends PoolGrpc.PoolImplBase {
     // Who has no secret says so by leaving it out, and needs a right to the lease instead.
     Optional<Lease> lease =
         request.getSecret().isEmpty()
-            ? leases.find(request.getLeaseId()).filter(l -> actor.mayUse(l.tenant))
+            ? leases.find(request.getLeaseId()).filter(l -> principal.mayUse(l.tenant))
             : find(request.getLeaseId(), request.getSecret());
     if (lease.isEmpty()) {
       reply.onError(
@@ -214,9 +214,9 @@ public final class PoolService extends PoolGrpc.PoolImplBase {
     try {
       leases.release(
           lease.get(),
-          actor,
+          principal,
           request.getSecret().isEmpty()
-              ? "released by " + actor.text() + because(request.getReason())
+              ? "released by " + principal.text() + because(request.getReason())
               : "released" + because(request.getReason()));
     } catch (StateException e) {
       reply.onError(Status.RESOURCE_EXHAUSTED.withDescription(e.getMessage()).asRuntimeException());
@@ -227,11 +227,11 @@ public final class PoolService extends PoolGrpc.PoolImplBase {
 
   @Override
   public void updateLease(UpdateLeaseRequest request, StreamObserver<LeaseInfo> reply) {
-    Actor actor = Access.actor();
+    Principal principal = Access.actor();
     LeaseInfo changed;
     try {
       LeaseChange change = LeaseChange.of(request);
-      if (waits(request.getLeaseId(), actor)) {
+      if (waits(request.getLeaseId(), principal)) {
         throw new RefusedException(
             RefusedException.Why.IN_USE,
             "request "
@@ -239,7 +239,7 @@ public final class PoolService extends PoolGrpc.PoolImplBase {
                 + " waits and has no lease yet; change the lease once it is granted, or release the"
                 + " request and ask for another");
       }
-      changed = view.lease(updates.update(request.getLeaseId(), change, actor));
+      changed = view.lease(updates.update(request.getLeaseId(), change, principal));
     } catch (InvalidRequestException e) {
       reply.onError(Status.INVALID_ARGUMENT.withDescription(e.getMessage()).asRuntimeException());
       return;
@@ -254,11 +254,11 @@ public final class PoolService extends PoolGrpc.PoolImplBase {
   }
 
   /** Whether this is a request of the caller's that waits. */
-  private boolean waits(String id, Actor actor) {
-    return queue.find(id).filter(e -> actor.mayUse(e.request.tenant())).isPresent()
+  private boolean waits(String id, Principal principal) {
+    return queue.find(id).filter(e -> principal.mayUse(e.request.tenant())).isPresent()
         || queue
             .findElsewhere(id)
-            .filter(e -> actor.mayUse(e.waiting().request().tenant()))
+            .filter(e -> principal.mayUse(e.waiting().request().tenant()))
             .isPresent();
   }
 
@@ -268,24 +268,24 @@ public final class PoolService extends PoolGrpc.PoolImplBase {
 
   @Override
   public void openSession(OpenSessionRequest request, StreamObserver<OpenSessionReply> reply) {
-    Actor actor = Access.actor();
-    leases.findSoon(
-        claim(request.getLeaseId(), request.getSecret(), actor),
+    Principal principal = Access.actor();
+    leases.findWithRetry(
+        claim(request.getLeaseId(), request.getSecret(), principal),
         found ->
             openSession(
                 request,
-                found.filter(lease -> actor.mayUse(lease.tenant, lease.pod)),
-                actor,
+                found.filter(lease -> principal.mayUse(lease.tenant, lease.pod)),
+                principal,
                 reply));
   }
 
   private void openSession(
       OpenSessionRequest request,
       Optional<Lease> lease,
-      Actor actor,
+      Principal principal,
       StreamObserver<OpenSessionReply> reply) {
     if (lease.isEmpty()) {
-      reply.onError(unknownLease(request.getLeaseId(), actor));
+      reply.onError(unknownLease(request.getLeaseId(), principal));
       return;
     }
     List<String> servers = lease.get().extent().servers();
@@ -327,7 +327,7 @@ public final class PoolService extends PoolGrpc.PoolImplBase {
           DriverEnvironment.of(
               request.getDriverEnvironmentMap(), (name, value) -> tellIgnored(lease.get(), name));
       Session session =
-          sessions.open(lease.get(), HolderName.of(request.getClient()), actor, environment);
+          sessions.open(lease.get(), HolderName.of(request.getClient()), principal, environment);
       answer(
           reply,
           OpenSessionReply.newBuilder()
@@ -369,14 +369,14 @@ public final class PoolService extends PoolGrpc.PoolImplBase {
 
   @Override
   public void endSession(EndSessionRequest request, StreamObserver<EndSessionReply> reply) {
-    Actor actor = Access.actor();
+    Principal principal = Access.actor();
     Optional<Session> session =
         sessions.all().stream()
             .filter(s -> s.id.toString().equals(request.getId()))
-            .filter(s -> s.state() != Session.State.ENDING && actor.mayUse(s.lease.tenant))
+            .filter(s -> s.state() != Session.State.ENDING && principal.mayUse(s.lease.tenant))
             .findFirst();
     if (session.isEmpty()) {
-      endSessionElsewhere(request.getId(), actor, reply);
+      endSessionElsewhere(request.getId(), principal, reply);
       return;
     }
     Session found = session.get();
@@ -385,15 +385,16 @@ public final class PoolService extends PoolGrpc.PoolImplBase {
         "session.end",
         found.lease.id.text() + "/" + found.id,
         found.client.toString(),
-        () -> found.end("it was ended by " + actor.text()),
+        () -> found.end("it was ended by " + principal.text()),
         EndSessionReply.getDefaultInstance());
   }
 
-  private void endSessionElsewhere(String id, Actor actor, StreamObserver<EndSessionReply> reply) {
-    bulletins
+  private void endSessionElsewhere(
+      String id, Principal principal, StreamObserver<EndSessionReply> reply) {
+    statuses
         .session(id)
         .filter(s -> !s.getState().equals("ending"))
-        .filter(s -> leases.tenantOf(s.getLeaseId()).filter(actor::mayUse).isPresent())
+        .filter(s -> leases.tenantOf(s.getLeaseId()).filter(principal::mayUse).isPresent())
         .ifPresentOrElse(
             session ->
                 audited(
@@ -401,7 +402,7 @@ public final class PoolService extends PoolGrpc.PoolImplBase {
                     "session.end",
                     session.getLeaseId() + "/" + session.getId(),
                     HolderName.of(session.getClient()).toString(),
-                    () -> bulletins.end(id, "it was ended by " + actor.text()),
+                    () -> statuses.end(id, "it was ended by " + principal.text()),
                     EndSessionReply.getDefaultInstance()),
             () -> reply.onError(unknown("session", id, "it may have ended")));
   }
@@ -462,15 +463,15 @@ public final class PoolService extends PoolGrpc.PoolImplBase {
   @Override
   public void describeLease(
       DescribeLeaseRequest request, StreamObserver<DescribeLeaseReply> reply) {
-    Actor actor = Access.actor();
-    leases.findSoon(
-        claim(request.getLeaseId(), request.getSecret(), actor),
+    Principal principal = Access.actor();
+    leases.findWithRetry(
+        claim(request.getLeaseId(), request.getSecret(), principal),
         found ->
             found
-                .filter(lease -> actor.mayUse(lease.tenant, lease.pod))
+                .filter(lease -> principal.mayUse(lease.tenant, lease.pod))
                 .ifPresentOrElse(
                     lease -> answer(reply, view.describe(lease)),
-                    () -> reply.onError(unknownLease(request.getLeaseId(), actor))));
+                    () -> reply.onError(unknownLease(request.getLeaseId(), principal))));
   }
 
   /** A lease whose secret the caller knows, and whose tenant's it is. */
@@ -492,23 +493,24 @@ public final class PoolService extends PoolGrpc.PoolImplBase {
   }
 
   /** How a caller means a lease: by its secret, or as the pod's own. */
-  private static Leases.Claim claim(String id, String secret, Actor actor) {
-    return actor
+  private static Leases.LeaseCredential claim(String id, String secret, Principal principal) {
+    return principal
         .podUid()
         .filter(uid -> id.startsWith(OF_POD))
-        .<Leases.Claim>map(uid -> new Leases.Claim.ByPod(uid, id.substring(OF_POD.length())))
-        .orElseGet(() -> new Leases.Claim.BySecret(id, secret));
+        .<Leases.LeaseCredential>map(
+            uid -> new Leases.LeaseCredential.ByPod(uid, id.substring(OF_POD.length())))
+        .orElseGet(() -> new Leases.LeaseCredential.BySecret(id, secret));
   }
 
   /** To a pod it is told how long it is to wait; the lease it is about may come yet. */
-  private StatusRuntimeException unknownLease(String id, Actor actor) {
-    if (actor.podUid().isEmpty() || !id.startsWith(OF_POD)) {
+  private StatusRuntimeException unknownLease(String id, Principal principal) {
+    if (principal.podUid().isEmpty() || !id.startsWith(OF_POD)) {
       return unknownLease(id);
     }
     String container = id.substring(OF_POD.length());
     String why =
         queue
-            .waitingFor(actor.podUid().get(), container)
+            .waitingFor(principal.podUid().get(), container)
             .orElse("the pod has no lease, or several of which the container's is not named");
     return Status.NOT_FOUND.withDescription(why).asRuntimeException();
   }
@@ -535,8 +537,8 @@ public final class PoolService extends PoolGrpc.PoolImplBase {
       events.setOnCancelHandler(() -> giveUp.run());
     }
 
-    void ask(Request request, Optional<LeaseQueue.Known> known) {
-      LeaseQueue.Entry entry = queue.ask(request, this, known);
+    void ask(LeaseSpec request, Optional<LeaseQueue.ResumableRequest> known) {
+      LeaseQueue.QueuedRequest entry = queue.ask(request, this, known);
       if (!answered) {
         giveUp = () -> queue.withdraw(entry);
       }
@@ -554,7 +556,7 @@ public final class PoolService extends PoolGrpc.PoolImplBase {
     public void granted(Leases.Granted granted) {
       Lease lease = granted.lease();
       answered = true;
-      giveUp = () -> leases.letGo(lease, hold);
+      giveUp = () -> leases.releaseHold(lease, hold);
       leases.hold(lease, hold);
       events.onNext(LeaseEvent.newBuilder().setGranted(view.granted(granted)).build());
     }
@@ -566,7 +568,7 @@ public final class PoolService extends PoolGrpc.PoolImplBase {
     }
 
     @Override
-    public void sentAway(String reason) {
+    public void redirected(String reason) {
       answered = true;
       events.onError(Status.UNAVAILABLE.withDescription(reason).asRuntimeException());
     }
@@ -582,7 +584,7 @@ public final class PoolService extends PoolGrpc.PoolImplBase {
     HoldCall(ServerCallStreamObserver<LeaseEvent> events) {
       this.events = events;
       hold = new LeaseStream(events);
-      events.setOnCancelHandler(this::letGo);
+      events.setOnCancelHandler(this::releaseHold);
     }
 
     @Override
@@ -590,16 +592,16 @@ public final class PoolService extends PoolGrpc.PoolImplBase {
       if (lease.isPresent() || refused) {
         return;
       }
-      Actor actor = Access.actor();
+      Principal principal = Access.actor();
       if (request.getSecret().isEmpty()) {
         hold(
             request.getLeaseId(),
-            leases.find(request.getLeaseId()).filter(l -> actor.mayUse(l.tenant)));
+            leases.find(request.getLeaseId()).filter(l -> principal.mayUse(l.tenant)));
         return;
       }
-      leases.findSoon(
-          new Leases.Claim.BySecret(request.getLeaseId(), request.getSecret()),
-          found -> hold(request.getLeaseId(), found.filter(l -> actor.mayUse(l.tenant))));
+      leases.findWithRetry(
+          new Leases.LeaseCredential.BySecret(request.getLeaseId(), request.getSecret()),
+          found -> hold(request.getLeaseId(), found.filter(l -> principal.mayUse(l.tenant))));
     }
 
     private void hold(String id, Optional<Lease> found) {
@@ -618,12 +620,12 @@ public final class PoolService extends PoolGrpc.PoolImplBase {
 
     @Override
     public void onError(Throwable cause) {
-      letGo();
+      releaseHold();
     }
 
     @Override
     public void onCompleted() {
-      letGo();
+      releaseHold();
       if (!refused
           && lease.map(l -> l.state() != Lease.State.ENDING).orElse(true)
           && !events.isCancelled()) {
@@ -631,8 +633,8 @@ public final class PoolService extends PoolGrpc.PoolImplBase {
       }
     }
 
-    private void letGo() {
-      lease.ifPresent(l -> leases.letGo(l, hold));
+    private void releaseHold() {
+      lease.ifPresent(l -> leases.releaseHold(l, hold));
     }
   }
 }

@@ -8,8 +8,8 @@ import io.gpupool.control.v1.QueueInfo;
 import io.gpupool.control.v1.ServerInfo;
 import io.gpupool.control.v1.SessionInfo;
 import io.gpupool.control.v1.TenantInfo;
-import io.gpupool.server.tally.Row;
-import io.gpupool.server.tally.Waits;
+import io.gpupool.server.tally.MetricSample;
+import io.gpupool.server.tally.WaitHistogram;
 import java.util.List;
 import java.util.Set;
 
@@ -31,8 +31,8 @@ public record PoolSnapshot(
     List<SessionInfo> sessions,
     List<PartitionInfo> partitions,
     List<TenantInfo> tenants,
-    List<Row> counts,
-    Waits waits) {
+    List<MetricSample> counts,
+    WaitHistogram waits) {
   /**
    * Without other servers and their GPUs, leases, sessions and requests. Tenants are the pool's.
    */

@@ -25,33 +25,33 @@ import io.gpupool.server.health.Reading;
 import io.gpupool.server.history.GpuHistory;
 import io.gpupool.server.history.UseHistory;
 import io.gpupool.server.history.Window;
-import io.gpupool.server.identity.Actor;
 import io.gpupool.server.identity.HolderName;
+import io.gpupool.server.identity.Principal;
 import io.gpupool.server.lease.Drains;
-import io.gpupool.server.lease.Idleness;
+import io.gpupool.server.lease.IdleServerTracker;
 import io.gpupool.server.lease.Lease;
 import io.gpupool.server.lease.LeaseQueue;
 import io.gpupool.server.lease.LeaseTime;
 import io.gpupool.server.lease.Leases;
 import io.gpupool.server.lease.TimeTable;
-import io.gpupool.server.placement.Ask;
+import io.gpupool.server.placement.GpuRequirements;
 import io.gpupool.server.placement.Placement.Part;
-import io.gpupool.server.records.Ailment;
-import io.gpupool.server.records.Bulletin;
-import io.gpupool.server.records.Request;
+import io.gpupool.server.records.GpuFault;
+import io.gpupool.server.records.LeaseSpec;
+import io.gpupool.server.records.ResourceUsage;
 import io.gpupool.server.records.ServerEntry;
-import io.gpupool.server.records.Use;
+import io.gpupool.server.records.ServerStatus;
 import io.gpupool.server.records.WaitingRequest;
 import io.gpupool.server.refusal.RefusedException;
 import io.gpupool.server.select.Selection;
-import io.gpupool.server.session.Bulletins;
 import io.gpupool.server.session.Session;
 import io.gpupool.server.session.SessionStats;
 import io.gpupool.server.session.Sessions;
+import io.gpupool.server.session.StatusPublisher;
 import io.gpupool.server.session.Workers;
 import io.gpupool.server.state.RecordStore;
-import io.gpupool.server.tally.Count;
-import io.gpupool.server.tally.Tally;
+import io.gpupool.server.tally.Metric;
+import io.gpupool.server.tally.ServerMetrics;
 import java.util.ArrayList;
 import java.util.Comparator;
 import java.util.List;
@@ -76,9 +76,9 @@ public final class PoolView {
   private final Sessions sessions;
   private final Workers workers;
   private final Drains drains;
-  private final Idleness idleness;
+  private final IdleServerTracker idleServers;
   private final GpuHealth health;
-  private final Bulletins bulletins;
+  private final StatusPublisher statuses;
   private final RecordStore records;
   private final Timers timers;
   private final UseHistory history;
@@ -96,9 +96,9 @@ public final class PoolView {
       Sessions sessions,
       Workers workers,
       Drains drains,
-      Idleness idleness,
+      IdleServerTracker idleServers,
       GpuHealth health,
-      Bulletins bulletins,
+      StatusPublisher statuses,
       RecordStore records,
       Timers timers,
       UseHistory history) {
@@ -113,9 +113,9 @@ public final class PoolView {
     this.sessions = sessions;
     this.workers = workers;
     this.drains = drains;
-    this.idleness = idleness;
+    this.idleServers = idleServers;
     this.health = health;
-    this.bulletins = bulletins;
+    this.statuses = statuses;
     this.records = records;
     this.timers = timers;
     this.history = history;
@@ -164,36 +164,36 @@ public final class PoolView {
   }
 
   /** All that this caller may see. */
-  PoolSnapshot snapshot(Actor actor, AdminView admin) {
+  PoolSnapshot snapshot(Principal principal, AdminView admin) {
     return new PoolSnapshot(
         server,
         servers().getServersList(),
         gpus().getGpusList(),
-        leases(actor).getLeasesList(),
-        queue(actor).getRequestsList(),
-        queue.all().stream().map(LeaseQueue.Entry::id).collect(Collectors.toSet()),
-        sessions(actor).getSessionsList(),
-        admin.partitions(actor).getPartitionsList(),
-        admin.tenants(actor).getTenantsList(),
-        tally().rows(actor::maySee),
+        leases(principal).getLeasesList(),
+        queue(principal).getRequestsList(),
+        queue.all().stream().map(LeaseQueue.QueuedRequest::id).collect(Collectors.toSet()),
+        sessions(principal).getSessionsList(),
+        admin.partitions(principal).getPartitionsList(),
+        admin.tenants(principal).getTenantsList(),
+        tally().rows(principal::maySee),
         leases.tally().waits());
   }
 
   /** What one of this server's GPUs was used for; empty if it is not this server's. */
-  Optional<GpuHistory> history(Actor actor, String gpu, Window window) {
-    return history.of(gpu, window, actor::maySee);
+  Optional<GpuHistory> history(Principal principal, String gpu, Window window) {
+    return history.of(gpu, window, principal::maySee);
   }
 
   /** What has happened so far, with what goes on. */
-  private Tally tally() {
-    Tally tally = leases.tally().copy();
+  private ServerMetrics tally() {
+    ServerMetrics tally = leases.tally().copy();
     leases.all().forEach(lease -> Leases.tally(tally, lease, timers.nowNanos()));
     sessions.all().forEach(session -> Sessions.tally(tally, session));
-    tally.add(Count.WORKERS_STARTED, workers.started(), server);
-    tally.add(Count.WORKERS_FAILED, workers.failed(), server);
-    tally.add(Count.STATE_COMMITS, records.commits(), server);
-    tally.add(Count.STATE_CONFLICTS, records.conflicts(), server);
-    tally.add(Count.STATE_FAILURES, records.failures(), server);
+    tally.add(Metric.WORKERS_STARTED, workers.started(), server);
+    tally.add(Metric.WORKERS_FAILED, workers.failed(), server);
+    tally.add(Metric.STATE_COMMITS, records.commits(), server);
+    tally.add(Metric.STATE_CONFLICTS, records.conflicts(), server);
+    tally.add(Metric.STATE_FAILURES, records.failures(), server);
     return tally;
   }
 
@@ -214,7 +214,7 @@ public final class PoolView {
         .setSpareWorkers(workers.spareCount())
         .setUpMillis(millisSince(startedAtNanos))
         .setBackend(backend)
-        .setIdleMillis(idleness.idleMillis(server))
+        .setIdleMillis(idleServers.idleMillis(server))
         .setState(drains.state(server))
         .setDrainDeadlineAtMillis(drainDeadlineAtMillis(server))
         .setDevelopment(mode.development())
@@ -224,9 +224,9 @@ public final class PoolView {
 
   /** What is known here of another server. */
   private ServerInfo info(String name, ServerEntry other) {
-    return bulletins
+    return statuses
         .of(name)
-        .map(bulletin -> bulletin.server().toBuilder())
+        .map(status -> status.server().toBuilder())
         .orElseGet(ServerInfo::newBuilder)
         .setName(name)
         .setAddress(other.address())
@@ -236,7 +236,7 @@ public final class PoolView {
         .setUpMillis(Math.max(0, timers.wallMillis() - other.sinceMillis()))
         .setBackend(other.backend())
         .setState(drains.state(name))
-        .setIdleMillis(idleness.idleMillis(name))
+        .setIdleMillis(idleServers.idleMillis(name))
         .setDrainDeadlineAtMillis(drainDeadlineAtMillis(name))
         .build();
   }
@@ -276,7 +276,7 @@ public final class PoolView {
 
   private GpuInfo info(Gpu gpu) {
     Share free = capacity.free(gpu);
-    Optional<Ailment> ailment = capacity.ailment(gpu);
+    Optional<GpuFault> ailment = capacity.ailment(gpu);
     GpuInfo.Builder info =
         GpuInfo.newBuilder()
             .setServer(gpu.server())
@@ -297,7 +297,7 @@ public final class PoolView {
             .setMemoryBusBits(gpu.facts().memoryBusBits())
             .setContextMemoryBytes(gpu.facts().contextBytes())
             .setHealth(ailment.isPresent() ? "unhealthy" : "healthy")
-            .setProblem(ailment.map(Ailment::problem).orElse(""));
+            .setProblem(ailment.map(GpuFault::problem).orElse(""));
     health.sample(gpu).ifPresent(sample -> measure(info, sample));
     Faults faults = health.faults(gpu);
     return info.setFaults(faults.count()).addAllLastFaults(faults.last()).build();
@@ -305,7 +305,7 @@ public final class PoolView {
 
   /** One lease, with its GPUs and programs. */
   DescribeLeaseReply describe(Lease lease) {
-    Map<String, Bulletin> told = bulletins.all();
+    Map<String, ServerStatus> told = statuses.all();
     DescribeLeaseReply.Builder reply = DescribeLeaseReply.newBuilder().setLease(info(lease, told));
     for (Part part : lease.parts()) {
       reply.addGpus(
@@ -320,7 +320,7 @@ public final class PoolView {
         .filter(session -> session.lease == lease)
         .forEach(session -> reply.addSessions(info(session)));
     told.values().stream()
-        .flatMap(bulletin -> bulletin.sessions().stream())
+        .flatMap(status -> status.sessions().stream())
         .filter(session -> session.getLeaseId().equals(lease.id.text()))
         .forEach(reply::addSessions);
     return reply.build();
@@ -343,24 +343,25 @@ public final class PoolView {
   }
 
   /** How many GPUs a request counts, if it gets the largest that will do. */
-  private double gpus(Ask ask) {
-    Selection selection = new Selection(ask.selectors());
-    return ask.gpus()
+  private double gpus(GpuRequirements requirements) {
+    Selection selection = new Selection(requirements.selectors());
+    return requirements.gpus()
         * capacity.gpus().stream()
             .filter(gpu -> selection.accepts(gpu::property))
             .max(Comparator.comparingLong(Gpu::memoryBytes))
-            .map(gpu -> Math.min(1, Use.gpuMillis(gpu, ask.shareOf(gpu)) / 1000.0))
+            .map(gpu ->
+                Math.min(1, ResourceUsage.milliGpus(gpu, requirements.shareOf(gpu)) / 1000.0))
             .orElse(1.0);
   }
 
   /** Those of the caller's tenant, or of the pods of the caller's node; an admin sees all. */
-  ListLeasesReply leases(Actor actor) {
+  ListLeasesReply leases(Principal principal) {
     ListLeasesReply.Builder reply = ListLeasesReply.newBuilder();
     List<Lease> all = new ArrayList<>(leases.all());
     all.addAll(leases.ofOthers());
-    Map<String, Bulletin> told = bulletins.all();
+    Map<String, ServerStatus> told = statuses.all();
     for (Lease lease : all) {
-      if (actor.maySee(lease.tenant, lease.pod)) {
+      if (principal.maySee(lease.tenant, lease.pod)) {
         reply.addLeases(info(lease, told));
       }
     }
@@ -369,15 +370,15 @@ public final class PoolView {
 
   /** One lease as lists have it. */
   LeaseInfo lease(Lease lease) {
-    return info(lease, bulletins.all()).build();
+    return info(lease, statuses.all()).build();
   }
 
   /** With what the other servers that have GPUs of it tell. */
-  private LeaseInfo.Builder info(Lease lease, Map<String, Bulletin> told) {
+  private LeaseInfo.Builder info(Lease lease, Map<String, ServerStatus> told) {
     LeaseInfo.Builder info = info(lease);
     for (String other : lease.extent().servers()) {
       Optional.ofNullable(told.get(other))
-          .flatMap(bulletin -> bulletin.lease(lease.id))
+          .flatMap(status -> status.lease(lease.id))
           .ifPresent(there -> use(info, lease, other, there));
     }
     return info;
@@ -450,10 +451,10 @@ public final class PoolView {
     }
   }
 
-  ListQueueReply queue(Actor actor) {
+  ListQueueReply queue(Principal principal) {
     ListQueueReply.Builder reply = ListQueueReply.newBuilder();
-    for (LeaseQueue.Entry entry : queue.all()) {
-      if (!actor.maySee(entry.request.tenant(), entry.request.pod())) {
+    for (LeaseQueue.QueuedRequest entry : queue.all()) {
+      if (!principal.maySee(entry.request.tenant(), entry.request.pod())) {
         continue;
       }
       QueueInfo.Builder info =
@@ -473,18 +474,18 @@ public final class PoolView {
       entry.request.pod().ifPresent(pod -> info.setPod(pod.message()));
       reply.addRequests(info);
     }
-    for (LeaseQueue.Elsewhere entry : queue.elsewhere()) {
-      Request request = entry.waiting().request();
-      if (actor.maySee(request.tenant(), request.pod())) {
+    for (LeaseQueue.RemoteRequest entry : queue.elsewhere()) {
+      LeaseSpec request = entry.waiting().request();
+      if (principal.maySee(request.tenant(), request.pod())) {
         reply.addRequests(info(entry));
       }
     }
     return reply.build();
   }
 
-  private QueueInfo info(LeaseQueue.Elsewhere entry) {
+  private QueueInfo info(LeaseQueue.RemoteRequest entry) {
     WaitingRequest waiting = entry.waiting();
-    Ask ask = waiting.request().ask();
+    GpuRequirements requirements = waiting.request().ask();
     QueueInfo.Builder info =
         QueueInfo.newBuilder()
             .setId(entry.id())
@@ -492,27 +493,27 @@ public final class PoolView {
             .setPriority(waiting.request().priority())
             .setHolder(waiting.request().holder().message())
             .setTenant(waiting.request().tenant())
-            .setWanted(ask.describe())
+            .setWanted(requirements.describe())
             .setReason(entry.reason())
             .setWaitedMillis(Math.max(0, timers.wallMillis() - waiting.sinceMillis()))
             .setWaitLimitMillis(waiting.request().waitMillis())
-            .setGpus(gpus(ask))
-            .setModel(ask.selectors().getOrDefault("model", ""))
+            .setGpus(gpus(requirements))
+            .setModel(requirements.selectors().getOrDefault("model", ""))
             .setOverQuota(entry.isOverQuota());
     waiting.request().pod().ifPresent(pod -> info.setPod(pod.message()));
     return info.build();
   }
 
-  ListSessionsReply sessions(Actor actor) {
+  ListSessionsReply sessions(Principal principal) {
     ListSessionsReply.Builder reply = ListSessionsReply.newBuilder();
     for (Session session : sessions.all()) {
-      if (actor.maySee(session.lease.tenant)) {
+      if (principal.maySee(session.lease.tenant)) {
         reply.addSessions(info(session));
       }
     }
-    for (Bulletin bulletin : bulletins.all().values()) {
-      for (SessionInfo session : bulletin.sessions()) {
-        if (leases.tenantOf(session.getLeaseId()).filter(actor::maySee).isPresent()) {
+    for (ServerStatus status : statuses.all().values()) {
+      for (SessionInfo session : status.sessions()) {
+        if (leases.tenantOf(session.getLeaseId()).filter(principal::maySee).isPresent()) {
           reply.addSessions(session);
         }
       }
@@ -553,8 +554,8 @@ public final class PoolView {
   }
 
   /** What the other servers are told of this one. */
-  public Bulletin bulletin() {
-    return new Bulletin(
+  public ServerStatus bulletin() {
+    return new ServerStatus(
         timers.wallMillis(),
         info(),
         leases.all().stream()

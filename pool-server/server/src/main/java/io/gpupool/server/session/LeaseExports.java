@@ -43,7 +43,7 @@ final class LeaseExports {
   }
 
   /** A worker's message of type {@code share}. */
-  void hear(Session from, TextMessage message) {
+  void onMessage(Session from, TextMessage message) {
     try {
       switch (message.require("what")) {
         case "offer" -> offer(from, message);

@@ -2,8 +2,8 @@
 package io.gpupool.server.session;
 
 import io.gpupool.server.control.Timers;
-import io.gpupool.server.identity.Actor;
 import io.gpupool.server.identity.HolderName;
+import io.gpupool.server.identity.Principal;
 import io.gpupool.server.lease.Lease;
 import io.gpupool.server.lease.LeasedSession;
 import io.gpupool.server.lease.TurnPlace;
@@ -64,7 +64,7 @@ public final class Session implements LeasedSession {
   private final int slot;
   public final HolderName client;
   private final DriverEnvironment environment;
-  final Actor actor;
+  final Principal actor;
   public final long openedAtNanos;
 
   /** What the lease had been granted of each of its GPUs when this was opened. */
@@ -100,7 +100,7 @@ public final class Session implements LeasedSession {
       int slot,
       HolderName client,
       DriverEnvironment environment,
-      Actor actor,
+      Principal actor,
       WorkerStarts starts,
       Timers timers,
       Executor control,
@@ -216,7 +216,7 @@ public final class Session implements LeasedSession {
   }
 
   /** The worker has said something after its hello. */
-  void hear(TextMessage message) {
+  void onMessage(TextMessage message) {
     switch (message.type()) {
       case "stats" -> {
         stats = stats.next(message, timers.nowNanos());
@@ -228,8 +228,8 @@ public final class Session implements LeasedSession {
           onPeerAsked.accept(this, message);
         }
       }
-      case "share" -> exports.hear(this, message);
-      case "cache" -> cache.hear(worker(), lease.tenant, message);
+      case "share" -> exports.onMessage(this, message);
+      case "cache" -> cache.onMessage(worker(), lease.tenant, message);
       case "ended" -> end(HolderName.plain(message.get("reason").orElse("the worker ended it")));
       default -> LOG.debug("lease {} session {}: worker says {}", lease.id, id.brief(), message);
     }
@@ -241,7 +241,7 @@ public final class Session implements LeasedSession {
     if (state == State.ENDING) {
       return;
     }
-    told(Level.INFO).log("lease {} session {} ends: {}", lease.id, id.brief(), reason);
+    sessionLog(Level.INFO).log("lease {} session {} ends: {}", lease.id, id.brief(), reason);
     state = State.ENDING;
     connectTimer.cancel();
     refuseJoining("the session has ended: " + reason);
@@ -259,7 +259,7 @@ public final class Session implements LeasedSession {
       state = State.ENDING;
       String reason = status == 0 ? "its program has left" : "its worker died, status " + status;
       if (status == 0) {
-        told(Level.INFO).log("lease {} session {} ends: {}", lease.id, id.brief(), reason);
+        sessionLog(Level.INFO).log("lease {} session {} ends: {}", lease.id, id.brief(), reason);
       } else {
         LOG.error("lease {} session {} ends: {}", lease.id, id.brief(), reason);
       }
@@ -274,7 +274,7 @@ public final class Session implements LeasedSession {
       end("its program's connection broke: " + failure.getMessage());
     } else if (state == State.JOINING) {
       state = State.ATTACHED;
-      told(Level.INFO)
+      sessionLog(Level.INFO)
           .log(
               "lease {} session {}: {} attached to worker {}",
               lease.id,
@@ -289,7 +289,7 @@ public final class Session implements LeasedSession {
   }
 
   /** A line of the log that has session, lease and tenant as fields, too. */
-  private LoggingEventBuilder told(Level level) {
+  private LoggingEventBuilder sessionLog(Level level) {
     return LOG.atLevel(level)
         .addKeyValue("session", id.toString())
         .addKeyValue("lease", lease.id.text())

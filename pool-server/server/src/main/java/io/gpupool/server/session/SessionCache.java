@@ -50,7 +50,7 @@ final class SessionCache {
   }
 
   /** A worker's message of type {@code cache}. */
-  void hear(Worker worker, String tenant, TextMessage message) {
+  void onMessage(Worker worker, String tenant, TextMessage message) {
     try {
       Optional<TenantFiles> files =
           Optional.ofNullable(kinds.get(message.require("kind"))).filter(kind -> hasPlace(worker));

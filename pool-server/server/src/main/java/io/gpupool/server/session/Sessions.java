@@ -4,14 +4,14 @@ package io.gpupool.server.session;
 import io.gpupool.server.cache.TenantFiles;
 import io.gpupool.server.control.Timers;
 import io.gpupool.server.host.HostMemory;
-import io.gpupool.server.identity.Actor;
 import io.gpupool.server.identity.HolderName;
+import io.gpupool.server.identity.Principal;
 import io.gpupool.server.lease.Lease;
 import io.gpupool.server.lease.Leases;
 import io.gpupool.server.limits.SessionLimits;
 import io.gpupool.server.refusal.InvalidRequestException;
-import io.gpupool.server.tally.Count;
-import io.gpupool.server.tally.Tally;
+import io.gpupool.server.tally.Metric;
+import io.gpupool.server.tally.ServerMetrics;
 import io.gpupool.server.tenant.Tokens;
 import io.gpupool.wire.ClientHello;
 import io.gpupool.wire.DriverEnvironment;
@@ -40,7 +40,7 @@ public final class Sessions {
   private final SessionAdmission admission;
   private final Timers timers;
   private final Executor control;
-  private final PeerLinks peers;
+  private final PeerConnector peers;
   private final SessionCache cache;
   private final SecureRandom random = new SecureRandom();
   private final Map<SessionId, Session> sessions = new LinkedHashMap<>();
@@ -69,17 +69,18 @@ public final class Sessions {
     admission = new SessionAdmission(limits, memory, timers);
     this.timers = timers;
     this.control = control;
-    peers = new PeerLinks(dialer, control);
+    peers = new PeerConnector(dialer, control);
     cache = new SessionCache(files, control, disk);
   }
 
   /** Opens a session on a lease that is not ending, if it is within all limits. */
-  public Session open(Lease lease, HolderName client, Actor actor, DriverEnvironment environment)
+  public Session open(
+      Lease lease, HolderName client, Principal actor, DriverEnvironment environment)
       throws InvalidRequestException {
     try {
       admission.admit(lease, sessions.values());
     } catch (InvalidRequestException e) {
-      leases.tally().add(Count.SESSIONS_REFUSED, 1, lease.tenant);
+      leases.tally().add(Metric.SESSIONS_REFUSED, 1, lease.tenant);
       throw e;
     }
     int slot = lease.freeSlot().orElseThrow();
@@ -102,7 +103,7 @@ public final class Sessions {
             cache,
             () -> gone(id));
     sessions.put(id, session);
-    leases.tally().add(Count.SESSIONS_OPENED, 1, lease.tenant);
+    leases.tally().add(Metric.SESSIONS_OPENED, 1, lease.tenant);
     lease.add(session);
     return session;
   }
@@ -181,16 +182,16 @@ public final class Sessions {
   }
 
   /** Counts what a session has done, as its worker last told. */
-  public static void tally(Tally tally, Session session) {
+  public static void tally(ServerMetrics tally, Session session) {
     SessionStats stats = session.stats();
     String tenant = session.lease.tenant;
-    tally.add(Count.SESSION_CALLS, stats.fencedCalls(), tenant, "fenced");
-    tally.add(Count.SESSION_CALLS, stats.calls() - stats.fencedCalls(), tenant, "posted");
-    tally.add(Count.RECEIVED_BYTES, stats.receivedBytes(), tenant);
-    tally.add(Count.SENT_BYTES, stats.sentBytes(), tenant);
-    tally.add(Count.PEER_RECEIVED_BYTES, stats.peerReceivedBytes(), tenant);
-    tally.add(Count.PEER_SENT_BYTES, stats.peerSentBytes(), tenant);
-    tally.add(Count.MEMORY_REFUSED, stats.memoryRefused(), tenant);
+    tally.add(Metric.SESSION_CALLS, stats.fencedCalls(), tenant, "fenced");
+    tally.add(Metric.SESSION_CALLS, stats.calls() - stats.fencedCalls(), tenant, "posted");
+    tally.add(Metric.RECEIVED_BYTES, stats.receivedBytes(), tenant);
+    tally.add(Metric.SENT_BYTES, stats.sentBytes(), tenant);
+    tally.add(Metric.PEER_RECEIVED_BYTES, stats.peerReceivedBytes(), tenant);
+    tally.add(Metric.PEER_SENT_BYTES, stats.peerSentBytes(), tenant);
+    tally.add(Metric.MEMORY_REFUSED, stats.memoryRefused(), tenant);
   }
 
   private void gone(SessionId id) {

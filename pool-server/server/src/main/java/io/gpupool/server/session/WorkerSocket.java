@@ -76,7 +76,7 @@ public final class WorkerSocket {
       }
       control.execute(() -> {
         try {
-          hear(message, pid);
+          onMessage(message, pid);
         } finally {
           unheard.decrementAndGet();
           readOnIfHeard();
@@ -103,7 +103,7 @@ public final class WorkerSocket {
       context.close();
     }
 
-    private void hear(TextMessage message, int pid) {
+    private void onMessage(TextMessage message, int pid) {
       if (worker.isEmpty()) {
         worker =
             message.type().equals("hello")
@@ -114,7 +114,7 @@ public final class WorkerSocket {
       } else if (message.type().equals("ready")) {
         workers.ready(worker.get());
       } else {
-        worker.get().session().ifPresent(session -> session.hear(message));
+        worker.get().session().ifPresent(session -> session.onMessage(message));
       }
     }
 

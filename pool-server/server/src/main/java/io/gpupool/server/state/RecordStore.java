@@ -21,7 +21,7 @@ public final class RecordStore implements AutoCloseable {
   private static final Logger LOG = LoggerFactory.getLogger(RecordStore.class);
 
   private final StateStore store;
-  private final List<Kind<?>> kinds;
+  private final List<RecordType<?>> kinds;
   private final ConcurrentNavigableMap<String, Versioned<?>> records =
       new ConcurrentSkipListMap<>();
   private final LongAdder commits = new LongAdder();
@@ -33,7 +33,7 @@ public final class RecordStore implements AutoCloseable {
 
   /** Reads and writes through a draft, without any other effect: it may run several times. */
   public interface Edit<T, E extends Exception> {
-    T apply(Draft draft) throws E;
+    T apply(Transaction transaction) throws E;
   }
 
   /**
@@ -41,25 +41,25 @@ public final class RecordStore implements AutoCloseable {
    *
    * @throws StateException if something cannot be read
    */
-  public RecordStore(StateStore store, List<Kind<?>> kinds) throws StateException {
+  public RecordStore(StateStore store, List<RecordType<?>> kinds) throws StateException {
     this.store = store;
     this.kinds = List.copyOf(kinds);
     // Changes that come meanwhile wait until what was listed is in.
     synchronized (this) {
-      for (Entry entry : store.watch("", this::follow).entries()) {
+      for (Entry entry : store.watch("", this::applyChanges).entries()) {
         records.put(entry.key(), decode(entry));
       }
     }
   }
 
-  public <T> Optional<Versioned<T>> get(Kind<T> kind, String id) {
+  public <T> Optional<Versioned<T>> get(RecordType<T> kind, String id) {
     @SuppressWarnings("unchecked")
     Versioned<T> record = (Versioned<T>) records.get(kind.key(id));
     return Optional.ofNullable(record);
   }
 
   /** All records of a kind by id, in the order of their ids. */
-  public <T> Map<String, Versioned<T>> all(Kind<T> kind) {
+  public <T> Map<String, Versioned<T>> all(RecordType<T> kind) {
     Map<String, Versioned<T>> all = new TreeMap<>();
     of(kind)
         .forEach((key, record) -> {
@@ -70,12 +70,12 @@ public final class RecordStore implements AutoCloseable {
     return all;
   }
 
-  public int count(Kind<?> kind) {
+  public int count(RecordType<?> kind) {
     return of(kind).size();
   }
 
   /** The ids that come first in their order, at most this many. */
-  public List<String> first(Kind<?> kind, int limit) {
+  public List<String> first(RecordType<?> kind, int limit) {
     return of(kind).keySet().stream()
         .limit(limit)
         .map(key -> key.substring(kind.prefix().length()))
@@ -91,13 +91,13 @@ public final class RecordStore implements AutoCloseable {
    */
   public <T, E extends Exception> T transact(Edit<T, E> edit) throws E, StateException {
     for (int attempt = 0; attempt < MAX_ATTEMPTS; attempt++) {
-      Draft draft = new Draft(this);
-      T result = edit.apply(draft);
-      List<Write> writes = draft.writes();
+      Transaction transaction = new Transaction(this);
+      T result = edit.apply(transaction);
+      List<Write> writes = transaction.writes();
       if (writes.isEmpty()) {
         return result;
       }
-      if (commit(draft, writes)) {
+      if (commit(transaction, writes)) {
         commits.increment();
         return result;
       }
@@ -111,9 +111,9 @@ public final class RecordStore implements AutoCloseable {
     return store.trouble();
   }
 
-  private boolean commit(Draft draft, List<Write> writes) throws StateException {
+  private boolean commit(Transaction transaction, List<Write> writes) throws StateException {
     try {
-      return store.commit(draft.conditions(), writes) instanceof Commit.Done;
+      return store.commit(transaction.conditions(), writes) instanceof Commit.Done;
     } catch (StateException e) {
       failures.increment();
       throw e;
@@ -139,7 +139,7 @@ public final class RecordStore implements AutoCloseable {
    * Has an action run after every change of records of a kind, whoever made it: on the thread that
    * brought it, which must not be kept.
    */
-  public synchronized void whenChanged(Kind<?> kind, Runnable action) {
+  public synchronized void whenChanged(RecordType<?> kind, Runnable action) {
     listeners.add(new Listener(kind.prefix(), action));
   }
 
@@ -148,11 +148,11 @@ public final class RecordStore implements AutoCloseable {
     store.close();
   }
 
-  private Map<String, Versioned<?>> of(Kind<?> kind) {
+  private Map<String, Versioned<?>> of(RecordType<?> kind) {
     return records.subMap(kind.prefix(), kind.prefix() + Character.MAX_VALUE);
   }
 
-  private synchronized void follow(List<Change> changes) {
+  private synchronized void applyChanges(List<Change> changes) {
     for (Change change : changes) {
       try {
         if (change.entry().isPresent()) {
@@ -172,7 +172,7 @@ public final class RecordStore implements AutoCloseable {
   }
 
   private Versioned<?> decode(Entry entry) throws StateException {
-    for (Kind<?> kind : kinds) {
+    for (RecordType<?> kind : kinds) {
       if (entry.key().startsWith(kind.prefix())) {
         try {
           return new Versioned<>(kind.decoder().decode(entry.value()), entry.revision());

@@ -5,7 +5,7 @@ import io.gpupool.control.keda.ExternalScalerGrpc;
 import io.gpupool.control.v1.PoolAdminGrpc;
 import io.gpupool.control.v1.PoolGrpc;
 import io.gpupool.server.control.Timers;
-import io.gpupool.server.identity.Actor;
+import io.gpupool.server.identity.Principal;
 import io.gpupool.server.identity.Role;
 import io.grpc.Context;
 import io.grpc.Contexts;
@@ -32,7 +32,7 @@ import org.slf4j.LoggerFactory;
  */
 public final class Access implements ServerInterceptor {
   /** Who calls; set for every call that needs a token. */
-  private static final Context.Key<Actor> ACTOR = Context.key("actor");
+  private static final Context.Key<Principal> ACTOR = Context.key("actor");
 
   private static final Metadata.Key<String> AUTHORIZATION =
       Metadata.Key.of("authorization", Metadata.ASCII_STRING_MARSHALLER);
@@ -127,7 +127,7 @@ public final class Access implements ServerInterceptor {
   }
 
   /** The caller of the call that is being served. */
-  public static Actor actor() {
+  public static Principal actor() {
     return ACTOR.get();
   }
 
@@ -173,7 +173,7 @@ public final class Access implements ServerInterceptor {
       ServerCallHandler<Q, A> next,
       Optional<String> shown,
       Role least) {
-    Optional<Actor> actor = tokens.authenticate(shown);
+    Optional<Principal> actor = tokens.authenticate(shown);
     if (actor.isEmpty()) {
       return refuseUnknown(call, shown);
     }
@@ -201,7 +201,7 @@ public final class Access implements ServerInterceptor {
   /** Late, where its address has shown many wrong tokens. */
   private <Q, A> ServerCall.Listener<Q> refuseUnknown(
       ServerCall<Q, A> call, Optional<String> shown) {
-    String reason = tokens.whyNot(shown);
+    String reason = tokens.rejectionReason(shown);
     SocketAddress remote = OpenCalls.remote(call);
     if (shown.isEmpty()
         || remote == null

@@ -2,12 +2,12 @@
 package io.gpupool.server.tenant;
 
 import io.gpupool.server.control.Timers;
-import io.gpupool.server.identity.Actor;
+import io.gpupool.server.identity.Principal;
 import io.gpupool.server.records.AuditEntry;
-import io.gpupool.server.records.Kinds;
-import io.gpupool.server.state.Draft;
+import io.gpupool.server.records.RecordTypes;
 import io.gpupool.server.state.RecordStore;
 import io.gpupool.server.state.StateException;
+import io.gpupool.server.state.Transaction;
 import io.gpupool.server.state.Versioned;
 import java.util.ArrayDeque;
 import java.util.Deque;
@@ -38,24 +38,25 @@ public final class Audit {
   }
 
   /** Notes a change in the draft that makes it. */
-  public void note(Draft draft, Actor actor, String action, String subject, String detail) {
+  public void note(
+      Transaction transaction, Principal principal, String action, String subject, String detail) {
     long nowMillis = timers.wallMillis();
     // Several a millisecond keep their order.
     lastMicros = Math.max(lastMicros + 1, nowMillis * 1000);
-    draft.put(
-        Kinds.AUDIT,
+    transaction.put(
+        RecordTypes.AUDIT,
         String.format(Locale.ROOT, "%016x-%s", lastMicros, server),
-        new AuditEntry(nowMillis, actor.text(), action, subject, detail));
+        new AuditEntry(nowMillis, principal.text(), action, subject, detail));
     if (notes++ % NOTES_A_COUNT == 0) {
-      tooMany().forEach(old -> draft.delete(Kinds.AUDIT, old));
+      tooMany().forEach(old -> transaction.delete(RecordTypes.AUDIT, old));
     }
   }
 
   /** Notes what changed nothing that is written down. */
-  public void note(Actor actor, String action, String subject, String detail)
+  public void note(Principal principal, String action, String subject, String detail)
       throws StateException {
-    records.transact(draft -> {
-      note(draft, actor, action, subject, detail);
+    records.transact(transaction -> {
+      note(transaction, principal, action, subject, detail);
       return null;
     });
   }
@@ -66,7 +67,8 @@ public final class Audit {
   /** The last lines, the latest first. */
   public List<Line> latest(int limit) {
     Deque<Line> lines = new ArrayDeque<>();
-    for (Map.Entry<String, Versioned<AuditEntry>> line : records.all(Kinds.AUDIT).entrySet()) {
+    for (Map.Entry<String, Versioned<AuditEntry>> line :
+        records.all(RecordTypes.AUDIT).entrySet()) {
       lines.addFirst(new Line(line.getKey(), line.getValue().value()));
       if (lines.size() > limit) {
         lines.removeLast();
@@ -76,9 +78,9 @@ public final class Audit {
   }
 
   private List<String> tooMany() {
-    int count = records.count(Kinds.AUDIT);
+    int count = records.count(RecordTypes.AUDIT);
     return count <= KEPT
         ? List.of()
-        : records.first(Kinds.AUDIT, Math.min(count - KEPT, NOTES_A_COUNT));
+        : records.first(RecordTypes.AUDIT, Math.min(count - KEPT, NOTES_A_COUNT));
   }
 }

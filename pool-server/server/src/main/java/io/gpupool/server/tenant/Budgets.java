@@ -2,13 +2,13 @@
 package io.gpupool.server.tenant;
 
 import io.gpupool.server.records.Quota;
-import io.gpupool.server.records.Use;
+import io.gpupool.server.records.ResourceUsage;
 import java.util.HashMap;
 import java.util.Map;
 import java.util.Optional;
 
 /** What tenants may hold and what they hold. A value. */
-public record Budgets(Map<String, Quota> quotas, Map<String, Use> uses) {
+public record Budgets(Map<String, Quota> quotas, Map<String, ResourceUsage> uses) {
   public static final Budgets NONE = new Budgets(Map.of(), Map.of());
 
   public Budgets {
@@ -17,19 +17,19 @@ public record Budgets(Map<String, Quota> quotas, Map<String, Use> uses) {
   }
 
   /** Why a tenant may not have this beside what it has; empty if it may. */
-  public Optional<String> whyNot(String tenant, Use more) {
+  public Optional<String> rejectionReason(String tenant, ResourceUsage more) {
     return quota(tenant)
         .exceededBy(use(tenant).plus(more))
         .map(limit -> "tenant '" + tenant + "' may hold " + limit + ", with what it holds already");
   }
 
-  public boolean neverAllows(String tenant, Use use) {
+  public boolean neverAllows(String tenant, ResourceUsage use) {
     return quota(tenant).exceededBy(use).isPresent();
   }
 
   /** When a tenant has got this, too. */
-  public Budgets with(String tenant, Use more) {
-    Map<String, Use> after = new HashMap<>(uses);
+  public Budgets with(String tenant, ResourceUsage more) {
+    Map<String, ResourceUsage> after = new HashMap<>(uses);
     after.put(tenant, use(tenant).plus(more));
     return new Budgets(quotas, after);
   }
@@ -38,7 +38,7 @@ public record Budgets(Map<String, Quota> quotas, Map<String, Use> uses) {
     return quotas.getOrDefault(tenant, Quota.UNLIMITED);
   }
 
-  private Use use(String tenant) {
-    return uses.getOrDefault(tenant, Use.NONE);
+  private ResourceUsage use(String tenant) {
+    return uses.getOrDefault(tenant, ResourceUsage.NONE);
   }
 }

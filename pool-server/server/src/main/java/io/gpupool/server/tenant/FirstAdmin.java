@@ -2,10 +2,10 @@
 package io.gpupool.server.tenant;
 
 import io.gpupool.server.control.Timers;
-import io.gpupool.server.identity.Actor;
+import io.gpupool.server.identity.Principal;
 import io.gpupool.server.identity.Role;
-import io.gpupool.server.records.Kinds;
 import io.gpupool.server.records.Quota;
+import io.gpupool.server.records.RecordTypes;
 import io.gpupool.server.records.Tenant;
 import io.gpupool.server.state.RecordStore;
 import io.gpupool.server.state.StateException;
@@ -35,7 +35,7 @@ public final class FirstAdmin {
   public static Optional<Path> ensure(
       RecordStore records, Tokens tokens, Timers timers, Path folder) throws StateException {
     boolean known =
-        records.all(Kinds.TOKENS).values().stream()
+        records.all(RecordTypes.TOKENS).values().stream()
             .map(Versioned::value)
             .anyMatch(t -> t.role() == Role.ADMIN && !t.isExpired(timers.wallMillis()));
     if (known) {
@@ -49,11 +49,12 @@ public final class FirstAdmin {
     } catch (IOException e) {
       throw new StateException("the admin's token cannot be written to " + file, e);
     }
-    records.transact(draft -> {
-      if (draft.get(Kinds.TENANTS, TENANT).isEmpty()) {
-        draft.put(Kinds.TENANTS, TENANT, new Tenant(Quota.UNLIMITED, timers.wallMillis()));
+    records.transact(transaction -> {
+      if (transaction.get(RecordTypes.TENANTS, TENANT).isEmpty()) {
+        transaction.put(
+            RecordTypes.TENANTS, TENANT, new Tenant(Quota.UNLIMITED, timers.wallMillis()));
       }
-      tokens.add(draft, Actor.POOL, made, TENANT, Role.ADMIN, 0, "made by the server");
+      tokens.add(transaction, Principal.POOL, made, TENANT, Role.ADMIN, 0, "made by the server");
       return null;
     });
     return Optional.of(file);

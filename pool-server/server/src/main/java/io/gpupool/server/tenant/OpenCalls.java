@@ -2,7 +2,7 @@
 package io.gpupool.server.tenant;
 
 import io.gpupool.server.control.Timers;
-import io.gpupool.server.identity.Actor;
+import io.gpupool.server.identity.Principal;
 import io.gpupool.server.identity.Role;
 import io.grpc.ForwardingServerCallListener.SimpleForwardingServerCallListener;
 import io.grpc.Grpc;
@@ -59,11 +59,11 @@ final class OpenCalls {
 
   /** Begins a call of somebody known. */
   <Q, A> ServerCall.Listener<Q> proven(
-      ServerCall<Q, A> call, Actor actor, Supplier<ServerCall.Listener<Q>> start) {
-    if (remote(call) == null || actor.role() == Role.ADMIN) {
+      ServerCall<Q, A> call, Principal principal, Supplier<ServerCall.Listener<Q>> start) {
+    if (remote(call) == null || principal.role() == Role.ADMIN) {
       return start.get();
     }
-    String caller = actor.text();
+    String caller = principal.text();
     if (byCaller.getOrDefault(caller, 0) >= PER_CALLER) {
       return refuse(
           call,

@@ -2,18 +2,18 @@
 package io.gpupool.server.tenant;
 
 import io.gpupool.server.control.Timers;
-import io.gpupool.server.identity.Actor;
 import io.gpupool.server.identity.HolderName;
+import io.gpupool.server.identity.Principal;
 import io.gpupool.server.placement.Division;
 import io.gpupool.server.placement.Partition;
-import io.gpupool.server.records.Kinds;
 import io.gpupool.server.records.Quota;
+import io.gpupool.server.records.RecordTypes;
+import io.gpupool.server.records.ResourceUsage;
 import io.gpupool.server.records.Tenant;
-import io.gpupool.server.records.Use;
 import io.gpupool.server.refusal.RefusedException;
-import io.gpupool.server.state.Draft;
 import io.gpupool.server.state.RecordStore;
 import io.gpupool.server.state.StateException;
+import io.gpupool.server.state.Transaction;
 import io.gpupool.server.state.Versioned;
 import java.util.HashMap;
 import java.util.Map;
@@ -32,26 +32,26 @@ public final class Tenants {
   }
 
   public Map<String, Versioned<Tenant>> all() {
-    return records.all(Kinds.TENANTS);
+    return records.all(RecordTypes.TENANTS);
   }
 
-  public Use use(String name) {
-    return records.get(Kinds.USES, name).map(Versioned::value).orElse(Use.NONE);
+  public ResourceUsage use(String name) {
+    return records.get(RecordTypes.USAGES, name).map(Versioned::value).orElse(ResourceUsage.NONE);
   }
 
   /** What all may hold and hold, for whoever decides about a grant. */
   public Budgets budgets() {
     Map<String, Quota> quotas = new HashMap<>();
     all().forEach((name, tenant) -> quotas.put(name, tenant.value().quota()));
-    Map<String, Use> uses = new HashMap<>();
-    records.all(Kinds.USES).forEach((name, use) -> uses.put(name, use.value()));
+    Map<String, ResourceUsage> uses = new HashMap<>();
+    records.all(RecordTypes.USAGES).forEach((name, use) -> uses.put(name, use.value()));
     return new Budgets(quotas, uses);
   }
 
   /** Why a tenant may not ask with this priority; empty if it may. */
-  public Optional<String> whyNot(String tenant, int priority) {
+  public Optional<String> rejectionReason(String tenant, int priority) {
     return records
-        .get(Kinds.TENANTS, tenant)
+        .get(RecordTypes.TENANTS, tenant)
         .map(Versioned::value)
         .filter(t -> t.quota().maxPriority().isPresent())
         .filter(t -> priority > t.quota().maxPriority().getAsInt())
@@ -63,9 +63,9 @@ public final class Tenants {
   }
 
   /** Makes one whose quota is set by hand. */
-  public void create(Actor actor, String name, Quota quota)
+  public void create(Principal principal, String name, Quota quota)
       throws RefusedException, StateException {
-    create(actor, name, quota, "");
+    create(principal, name, quota, "");
   }
 
   /**
@@ -73,24 +73,25 @@ public final class Tenants {
    *
    * @param quotaManager the program that keeps the quota as it is; empty: none
    */
-  public void create(Actor actor, String name, Quota quota, String quotaManager)
+  public void create(Principal principal, String name, Quota quota, String quotaManager)
       throws RefusedException, StateException {
     Names.check("a tenant", name);
-    records.transact(draft -> {
-      if (draft.get(Kinds.TENANTS, name).isPresent()) {
+    records.transact(transaction -> {
+      if (transaction.get(RecordTypes.TENANTS, name).isPresent()) {
         throw new RefusedException(
             RefusedException.Why.EXISTS, "there is a tenant '" + name + "' already");
       }
-      draft.put(Kinds.TENANTS, name, new Tenant(quota, timers.wallMillis(), quotaManager));
-      audit.note(draft, actor, "tenant.create", name, "");
+      transaction.put(
+          RecordTypes.TENANTS, name, new Tenant(quota, timers.wallMillis(), quotaManager));
+      audit.note(transaction, principal, "tenant.create", name, "");
       return null;
     });
   }
 
   /** Sets all limits anew, by hand. */
-  public void setQuota(Actor actor, String name, Quota quota, long ifRevision)
+  public void setQuota(Principal principal, String name, Quota quota, long ifRevision)
       throws RefusedException, StateException {
-    setQuota(actor, name, quota, "", ifRevision);
+    setQuota(principal, name, quota, "", ifRevision);
   }
 
   /**
@@ -98,50 +99,52 @@ public final class Tenants {
    *
    * @param quotaManager the program that keeps the quota as it is; empty: none
    */
-  public void setQuota(Actor actor, String name, Quota quota, String quotaManager, long ifRevision)
+  public void setQuota(
+      Principal principal, String name, Quota quota, String quotaManager, long ifRevision)
       throws RefusedException, StateException {
-    records.transact(draft -> {
-      Tenant before = require(draft, name);
-      requireUnchanged(draft, name, ifRevision);
-      draft.put(Kinds.TENANTS, name, new Tenant(quota, before.createdAtMillis(), quotaManager));
-      audit.note(draft, actor, "tenant.quota", name, quota.describe());
+    records.transact(transaction -> {
+      Tenant before = require(transaction, name);
+      requireUnchanged(transaction, name, ifRevision);
+      transaction.put(
+          RecordTypes.TENANTS, name, new Tenant(quota, before.createdAtMillis(), quotaManager));
+      audit.note(transaction, principal, "tenant.quota", name, quota.describe());
       return null;
     });
   }
 
-  public void delete(Actor actor, String name, long ifRevision)
+  public void delete(Principal principal, String name, long ifRevision)
       throws RefusedException, StateException {
-    records.transact(draft -> {
-      require(draft, name);
-      requireUnchanged(draft, name, ifRevision);
-      int leases = draft.get(Kinds.USES, name).orElse(Use.NONE).leases();
+    records.transact(transaction -> {
+      require(transaction, name);
+      requireUnchanged(transaction, name, ifRevision);
+      int leases = transaction.get(RecordTypes.USAGES, name).orElse(ResourceUsage.NONE).leases();
       if (leases > 0) {
         throw new RefusedException(
             RefusedException.Why.IN_USE,
             "tenant '" + name + "' holds " + leases + " leases; end them first");
       }
       // From here on whoever lets something refer to it comes between, and this is repeated.
-      draft.get(Kinds.COUNTERS, references(name));
-      for (Versioned<Division> gpu : records.all(Kinds.DIVISIONS).values()) {
+      transaction.get(RecordTypes.COUNTERS, references(name));
+      for (Versioned<Division> gpu : records.all(RecordTypes.DIVISIONS).values()) {
         requireUnreserved(gpu.value(), name);
       }
       records
-          .all(Kinds.TOKENS)
+          .all(RecordTypes.TOKENS)
           .forEach((hash, token) -> {
             if (token.value().tenant().equals(name)) {
-              draft.delete(Kinds.TOKENS, hash);
+              transaction.delete(RecordTypes.TOKENS, hash);
             }
           });
-      draft.delete(Kinds.COUNTERS, references(name));
-      draft.delete(Kinds.TENANTS, name);
-      audit.note(draft, actor, "tenant.delete", name, "");
+      transaction.delete(RecordTypes.COUNTERS, references(name));
+      transaction.delete(RecordTypes.TENANTS, name);
+      audit.note(transaction, principal, "tenant.delete", name, "");
       return null;
     });
   }
 
-  private static void requireUnchanged(Draft draft, String name, long ifRevision)
+  private static void requireUnchanged(Transaction transaction, String name, long ifRevision)
       throws RefusedException {
-    long revision = draft.revision(Kinds.TENANTS, name);
+    long revision = transaction.revision(RecordTypes.TENANTS, name);
     if (ifRevision != 0 && ifRevision != revision) {
       throw new RefusedException(
           RefusedException.Why.CHANGED,
@@ -164,10 +167,13 @@ public final class Tenants {
   }
 
   /** Lets something refer to a tenant, which then cannot be deleted at the same time. */
-  public static void refer(Draft draft, String name) throws RefusedException {
-    require(draft, name);
+  public static void refer(Transaction transaction, String name) throws RefusedException {
+    require(transaction, name);
     String counter = references(name);
-    draft.put(Kinds.COUNTERS, counter, draft.get(Kinds.COUNTERS, counter).orElse(0L) + 1);
+    transaction.put(
+        RecordTypes.COUNTERS,
+        counter,
+        transaction.get(RecordTypes.COUNTERS, counter).orElse(0L) + 1);
   }
 
   private static String references(String name) {
@@ -175,9 +181,9 @@ public final class Tenants {
   }
 
   /** The tenant, on which the draft then depends. */
-  static Tenant require(Draft draft, String name) throws RefusedException {
-    return draft
-        .get(Kinds.TENANTS, name)
+  static Tenant require(Transaction transaction, String name) throws RefusedException {
+    return transaction
+        .get(RecordTypes.TENANTS, name)
         .orElseThrow(() ->
             new RefusedException(
                 RefusedException.Why.NOT_FOUND,

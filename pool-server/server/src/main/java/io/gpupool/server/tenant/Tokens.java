@@ -2,18 +2,18 @@
 package io.gpupool.server.tenant;
 
 import io.gpupool.server.control.Timers;
-import io.gpupool.server.identity.Actor;
 import io.gpupool.server.identity.HolderName;
+import io.gpupool.server.identity.Principal;
 import io.gpupool.server.identity.Role;
 import io.gpupool.server.identity.Token;
 import io.gpupool.server.identity.TokenHash;
 import io.gpupool.server.oidc.Login;
 import io.gpupool.server.oidc.Logins;
-import io.gpupool.server.records.Kinds;
+import io.gpupool.server.records.RecordTypes;
 import io.gpupool.server.refusal.RefusedException;
-import io.gpupool.server.state.Draft;
 import io.gpupool.server.state.RecordStore;
 import io.gpupool.server.state.StateException;
+import io.gpupool.server.state.Transaction;
 import io.gpupool.server.state.Versioned;
 import java.security.SecureRandom;
 import java.util.Base64;
@@ -87,9 +87,9 @@ public final class Tokens {
   }
 
   /** Who shows this token, which must be {@link #ready}; empty if nobody is known by it. */
-  public Optional<Actor> authenticate(Optional<String> token) {
+  public Optional<Principal> authenticate(Optional<String> token) {
     if (!required) {
-      return Optional.of(Actor.ANYONE);
+      return Optional.of(Principal.ANYONE);
     }
     if (logins.isPresent() && token.filter(Logins::isFor).isPresent()) {
       return logins
@@ -97,7 +97,7 @@ public final class Tokens {
           .find(token.get())
           .filter(this::isOfUse)
           .map(login ->
-              new Actor(
+              new Principal(
                   login.tenant(),
                   login.podUid().isEmpty() ? Role.highestOf(login.roles()) : Role.POD,
                   Optional.empty(),
@@ -106,28 +106,29 @@ public final class Tokens {
     return token
         .map(TokenHash::of)
         .flatMap(hash ->
-            valid(hash).map(known -> new Actor(known.tenant(), known.role(), Optional.of(hash))));
+            valid(hash)
+                .map(known -> new Principal(known.tenant(), known.role(), Optional.of(hash))));
   }
 
   /** Whether what was proved earlier would be believed now. */
-  public boolean stillHolds(Actor actor) {
-    if (actor.podUid().isPresent()) {
+  public boolean stillHolds(Principal principal) {
+    if (principal.podUid().isPresent()) {
       // Its lease ends with the pod, whose tokens are short-lived: programs outlive them.
       return true;
     }
-    if (actor.login().isPresent()) {
-      return timers.wallMillis() < actor.login().get().validUntilMillis()
-          && isOfUse(actor.login().get());
+    if (principal.login().isPresent()) {
+      return timers.wallMillis() < principal.login().get().validUntilMillis()
+          && isOfUse(principal.login().get());
     }
-    return actor.token().isEmpty() || valid(actor.token().get()).isPresent();
+    return principal.token().isEmpty() || valid(principal.token().get()).isPresent();
   }
 
   /** Until when what the actor has shown is believed, since 1970; empty: there is no such time. */
-  public OptionalLong expiresAtMillis(Actor actor) {
-    if (actor.login().isPresent()) {
-      return OptionalLong.of(actor.login().get().validUntilMillis());
+  public OptionalLong expiresAtMillis(Principal principal) {
+    if (principal.login().isPresent()) {
+      return OptionalLong.of(principal.login().get().validUntilMillis());
     }
-    return actor
+    return principal
         .token()
         .flatMap(this::valid)
         .map(Token::expiresAtMillis)
@@ -135,7 +136,7 @@ public final class Tokens {
   }
 
   /** Why nobody is known by what was shown, and what to do. */
-  public String whyNot(Optional<String> token) {
+  public String rejectionReason(Optional<String> token) {
     if (token.isEmpty()) {
       return "a token is needed: set GPUPOOL_TOKEN or GPUPOOL_TOKEN_FILE; an admin makes one with"
           + " 'gpupool tenant token create'";
@@ -151,7 +152,8 @@ public final class Tokens {
             "the login is of tenant '"
                 + HolderName.plain(login.tenant())
                 + "', which the pool does not have; an admin makes it with 'gpupool tenant create'")
-        .orElseGet(() -> "the login is not valid here: " + logins.get().whyNot(token.get()));
+        .orElseGet(
+            () -> "the login is not valid here: " + logins.get().rejectionReason(token.get()));
   }
 
   /** Whether the pool has its tenant; who comes from a cluster needs none. */
@@ -160,19 +162,19 @@ public final class Tokens {
   }
 
   private boolean exists(String tenant) {
-    return records.get(Kinds.TENANTS, tenant).isPresent();
+    return records.get(RecordTypes.TENANTS, tenant).isPresent();
   }
 
   private Optional<Token> valid(TokenHash hash) {
     return records
-        .get(Kinds.TOKENS, hash.text())
+        .get(RecordTypes.TOKENS, hash.text())
         .map(Versioned::value)
         .filter(token -> !token.isExpired(timers.wallMillis()))
         .filter(token -> exists(token.tenant()));
   }
 
   public Map<String, Versioned<Token>> all() {
-    return records.all(Kinds.TOKENS);
+    return records.all(RecordTypes.TOKENS);
   }
 
   /**
@@ -180,7 +182,7 @@ public final class Tokens {
    *
    * @param validMillis 0: until it is revoked
    */
-  public Made create(Actor actor, String tenant, Role role, long validMillis, String note)
+  public Made create(Principal principal, String tenant, Role role, long validMillis, String note)
       throws RefusedException, StateException {
     if (validMillis < 0 || validMillis > MAX_VALID_MILLIS) {
       throw new RefusedException(
@@ -191,10 +193,10 @@ public final class Tokens {
           RefusedException.Why.INVALID, "the note has over " + MAX_NOTE + " characters");
     }
     Made made = random();
-    records.transact(draft -> {
-      Tenants.refer(draft, tenant);
+    records.transact(transaction -> {
+      Tenants.refer(transaction, tenant);
       requireFew(tenant);
-      add(draft, actor, made, tenant, role, validMillis, HolderName.plain(note));
+      add(transaction, principal, made, tenant, role, validMillis, HolderName.plain(note));
       return null;
     });
     return made;
@@ -218,16 +220,16 @@ public final class Tokens {
 
   /** In a draft that has seen the tenant. */
   void add(
-      Draft draft,
-      Actor actor,
+      Transaction transaction,
+      Principal principal,
       Made made,
       String tenant,
       Role role,
       long validMillis,
       String note) {
     long nowMillis = timers.wallMillis();
-    draft.put(
-        Kinds.TOKENS,
+    transaction.put(
+        RecordTypes.TOKENS,
         made.hash().text(),
         new Token(
             tenant,
@@ -235,14 +237,15 @@ public final class Tokens {
             nowMillis,
             validMillis == 0 ? OptionalLong.empty() : OptionalLong.of(nowMillis + validMillis),
             note));
-    audit.note(draft, actor, "token.create", tenant + "/" + made.hash().id(), role.text());
+    audit.note(
+        transaction, principal, "token.create", tenant + "/" + made.hash().id(), role.text());
   }
 
   /** From now on nobody is known by it. */
-  public TokenHash revoke(Actor actor, String id) throws RefusedException, StateException {
-    return records.transact(draft -> {
+  public TokenHash revoke(Principal principal, String id) throws RefusedException, StateException {
+    return records.transact(transaction -> {
       String hash =
-          records.all(Kinds.TOKENS).keySet().stream()
+          records.all(RecordTypes.TOKENS).keySet().stream()
               .filter(key -> new TokenHash(key).id().equals(id))
               .findFirst()
               .orElseThrow(() ->
@@ -251,9 +254,14 @@ public final class Tokens {
                       "there is no token '"
                           + HolderName.plain(id)
                           + "'; 'gpupool tenant token list' shows the ids"));
-      Optional<Token> token = draft.get(Kinds.TOKENS, hash);
-      draft.delete(Kinds.TOKENS, hash);
-      audit.note(draft, actor, "token.revoke", token.map(Token::tenant).orElse("") + "/" + id, "");
+      Optional<Token> token = transaction.get(RecordTypes.TOKENS, hash);
+      transaction.delete(RecordTypes.TOKENS, hash);
+      audit.note(
+          transaction,
+          principal,
+          "token.revoke",
+          token.map(Token::tenant).orElse("") + "/" + id,
+          "");
       return new TokenHash(hash);
     });
   }

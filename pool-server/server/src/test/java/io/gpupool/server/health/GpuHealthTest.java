@@ -8,8 +8,8 @@ import io.gpupool.server.capacity.Capacity;
 import io.gpupool.server.control.ManualTimers;
 import io.gpupool.server.gpu.Gpu;
 import io.gpupool.server.placement.Placement;
-import io.gpupool.server.records.Ailment;
-import io.gpupool.server.records.Kinds;
+import io.gpupool.server.records.GpuFault;
+import io.gpupool.server.records.RecordTypes;
 import io.gpupool.server.state.LocalStore;
 import io.gpupool.server.state.RecordStore;
 import io.gpupool.server.state.StateException;
@@ -30,16 +30,16 @@ class GpuHealthTest {
   private final GpuHealth health;
 
   GpuHealthTest() throws StateException {
-    records = new RecordStore(LocalStore.inMemory(), Kinds.ALL);
+    records = new RecordStore(LocalStore.inMemory(), RecordTypes.ALL);
     capacity = new Capacity(List.of(FIRST, SECOND), records);
     health = new GpuHealth(List.of(FIRST, SECOND), uuid -> verdict, records, timers, later::add);
   }
 
   @Test
   void fault_ofOneGpu_leavesNothingOfItToBeGranted() {
-    hear("fault uuid=gpu-A xid=79");
+    onReading("fault uuid=gpu-A xid=79");
 
-    assertThat(capacity.ailment(FIRST).map(Ailment::problem))
+    assertThat(capacity.ailment(FIRST).map(GpuFault::problem))
         .hasValue("XID 79: the GPU has fallen off the bus");
     assertThat(capacity.free(FIRST).memoryBytes()).isZero();
     assertThat(capacity.snapshot())
@@ -50,11 +50,11 @@ class GpuHealthTest {
 
   @Test
   void faults_ofTheGpuItself_areCountedAndTheLastKept() {
-    hear("fault uuid=GPU-a xid=31");
+    onReading("fault uuid=GPU-a xid=31");
     assertThat(health.faults(FIRST)).isEqualTo(new Faults(0, List.of()));
 
     for (int xid : new int[] {94, 48, 0, 79, 79, 62, 61, 95, 74}) {
-      hear("fault uuid=gpu-A xid=" + xid);
+      onReading("fault uuid=gpu-A xid=" + xid);
     }
 
     assertThat(health.faults(FIRST))
@@ -65,12 +65,12 @@ class GpuHealthTest {
   @Test
   void rested_andTrialPassed_isGrantedAgain() {
     health.start();
-    hear("sample uuid=GPU-a condition=ok");
-    hear("fault uuid=GPU-a xid=79");
+    onReading("sample uuid=GPU-a condition=ok");
+    onReading("fault uuid=GPU-a xid=79");
 
     verdict = Optional.of("a trial failed: no");
     afterTrial(Condition.REST_MILLIS);
-    assertThat(capacity.ailment(FIRST).map(Ailment::problem)).hasValue("a trial failed: no");
+    assertThat(capacity.ailment(FIRST).map(GpuFault::problem)).hasValue("a trial failed: no");
 
     verdict = Optional.empty();
     afterTrial(2 * Condition.REST_MILLIS);
@@ -82,13 +82,13 @@ class GpuHealthTest {
   void linesThatAreNone_andOtherGpus_areNotHeard() {
     assertThat(Reading.parse("Warning: something")).isEmpty();
     assertThat(Reading.parse("fault xid=79")).isEmpty();
-    hear("fault uuid=GPU-c xid=79");
+    onReading("fault uuid=GPU-c xid=79");
 
-    assertThat(records.all(Kinds.AILMENTS)).isEmpty();
+    assertThat(records.all(RecordTypes.GPU_FAULTS)).isEmpty();
   }
 
-  private void hear(String line) {
-    health.hear(Reading.parse(line).orElseThrow());
+  private void onReading(String line) {
+    health.onReading(Reading.parse(line).orElseThrow());
   }
 
   /** Lets this time and a little more pass, and one trial. */

@@ -4,13 +4,13 @@ package io.gpupool.server.history;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import io.gpupool.server.gpu.Gpu;
-import io.gpupool.server.identity.Actor;
+import io.gpupool.server.identity.Principal;
 import io.gpupool.server.lease.Ground;
 import io.gpupool.server.lease.Leases.Granted;
-import io.gpupool.server.placement.Ask;
+import io.gpupool.server.placement.GpuRequirements;
 import io.gpupool.server.placement.Placement.Part;
 import io.gpupool.server.placement.PlacementTest;
-import io.gpupool.server.records.Request;
+import io.gpupool.server.records.LeaseSpec;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
@@ -32,13 +32,15 @@ class UseHistoryTest {
   @TempDir private Path folder;
 
   private Granted grant(String tenant, double part) throws Exception {
-    Request request =
+    LeaseSpec request =
         Ground.request(
-            new Ask(1, new Ask.Size.Fraction(part), OptionalInt.empty(), Map.of()), tenant);
+            new GpuRequirements(
+                1, new GpuRequirements.Size.Fraction(part), OptionalInt.empty(), Map.of()),
+            tenant);
     return ground.leases.grant(request, parts(request));
   }
 
-  private List<Part> parts(Request request) {
+  private List<Part> parts(LeaseSpec request) {
     return List.of(new Part(gpu, Optional.empty(), request.ask().shareOf(gpu), false));
   }
 
@@ -73,7 +75,7 @@ class UseHistoryTest {
     history.start();
     Granted lease = grant("a", 0.5);
     ground.timers.pass(4000);
-    ground.leases.release(lease.lease(), Actor.ANYONE, "done");
+    ground.leases.release(lease.lease(), Principal.ANYONE, "done");
     ground.timers.pass(16_000);
     assertThat(hour()).hasSize(2);
     assertThat(hour().getFirst().portions())

@@ -7,11 +7,11 @@ import static org.assertj.core.api.Assertions.assertThatThrownBy;
 import io.gpupool.control.v1.Cause;
 import io.gpupool.server.control.ManualTimers;
 import io.gpupool.server.gpu.Gpu;
-import io.gpupool.server.identity.Actor;
-import io.gpupool.server.placement.Ask;
+import io.gpupool.server.identity.Principal;
+import io.gpupool.server.placement.GpuRequirements;
 import io.gpupool.server.placement.Placement;
 import io.gpupool.server.placement.PlacementTest;
-import io.gpupool.server.records.Request;
+import io.gpupool.server.records.LeaseSpec;
 import io.gpupool.server.refusal.RefusedException;
 import io.gpupool.server.state.LocalStore;
 import java.nio.file.Path;
@@ -60,7 +60,7 @@ class DrainsTest {
   void drain_serverWithLease_grantsNothingMoreAndLetsTheLeaseGoOn() throws Exception {
     Ground ground = ground(LocalStore.inMemory(), List.of(GPU));
     Lease lease = held(ground);
-    ground.drains.drain(Actor.ANYONE, HERE, OptionalLong.empty());
+    ground.drains.drain(Principal.ANYONE, HERE, OptionalLong.empty());
     Asker impatient = ask(ground, 0);
     assertThat(impatient.cause).isEqualTo(Cause.CAUSE_DRAINING);
     assertThat(impatient.reason).contains("gpupool server uncordon gpu-1");
@@ -73,7 +73,7 @@ class DrainsTest {
     ground.leases.end(lease, "done");
     assertThat(ground.drains.state(HERE)).isEqualTo("drained");
     assertThat(waiting.lease).isNull();
-    ground.drains.uncordon(Actor.ANYONE, HERE);
+    ground.drains.uncordon(Principal.ANYONE, HERE);
     timers.pass(1);
     assertThat(waiting.lease).isNotNull();
     assertThat(ground.drains.state(HERE)).isEqualTo("ready");
@@ -83,9 +83,9 @@ class DrainsTest {
   void drain_deadlinePasses_leasesAreEndedAndNotBefore() throws Exception {
     Ground ground = ground(LocalStore.inMemory(), List.of(GPU));
     held(ground);
-    ground.drains.drain(Actor.ANYONE, HERE, OptionalLong.of(60_000));
+    ground.drains.drain(Principal.ANYONE, HERE, OptionalLong.of(60_000));
     timers.pass(30_000);
-    ground.drains.drain(Actor.ANYONE, HERE, OptionalLong.of(60_000));
+    ground.drains.drain(Principal.ANYONE, HERE, OptionalLong.of(60_000));
     timers.pass(59_999);
     assertThat(ended).isEmpty();
     timers.pass(2);
@@ -97,8 +97,8 @@ class DrainsTest {
   void drain_undoneBeforeItsDeadline_endsNothing() throws Exception {
     Ground ground = ground(LocalStore.inMemory(), List.of(GPU));
     held(ground);
-    ground.drains.drain(Actor.ANYONE, HERE, OptionalLong.of(60_000));
-    ground.drains.uncordon(Actor.ANYONE, HERE);
+    ground.drains.drain(Principal.ANYONE, HERE, OptionalLong.of(60_000));
+    ground.drains.uncordon(Principal.ANYONE, HERE);
     timers.pass(120_000);
     assertThat(ended).isEmpty();
   }
@@ -109,7 +109,7 @@ class DrainsTest {
     try (LocalStore store = LocalStore.open(folder)) {
       Ground before = ground(store, List.of(GPU));
       held(before);
-      before.drains.drain(Actor.ANYONE, HERE, OptionalLong.of(60_000));
+      before.drains.drain(Principal.ANYONE, HERE, OptionalLong.of(60_000));
       timers.pass(1);
     }
     ManualTimers later = new ManualTimers();
@@ -155,7 +155,7 @@ class DrainsTest {
     Ground first = ground(store, List.of(GPU, OTHER));
     Ground second = new Ground(store, timers, List.of(GPU, OTHER), "gpu-2");
     second.drains.start();
-    first.drains.drain(Actor.ANYONE, "gpu-2", OptionalLong.of(10_000));
+    first.drains.drain(Principal.ANYONE, "gpu-2", OptionalLong.of(10_000));
     Lease here = held(first);
     assertThat(here.parts()).extracting(part -> part.gpu().server()).containsExactly(HERE);
     timers.pass(20_000);
@@ -168,10 +168,12 @@ class DrainsTest {
   void grant_serverDrainsBetweenDecisionAndCommit_isNotGranted() throws Exception {
     LocalStore store = LocalStore.inMemory();
     Ground ground = ground(store, List.of(GPU));
-    Ask ask = new Ask(1, new Ask.Size.Fraction(1), OptionalInt.empty(), Map.of());
-    var placed = (Placement.Outcome.Placed) Placement.place(ask, "", ground.capacity.snapshot());
-    ground.drains.drain(Actor.ANYONE, HERE, OptionalLong.empty());
-    assertThatThrownBy(() -> ground.leases.grant(Ground.request(ask, ""), placed.parts()))
+    GpuRequirements requirements =
+        new GpuRequirements(1, new GpuRequirements.Size.Fraction(1), OptionalInt.empty(), Map.of());
+    var placed =
+        (Placement.Outcome.Placed) Placement.place(requirements, "", ground.capacity.snapshot());
+    ground.drains.drain(Principal.ANYONE, HERE, OptionalLong.empty());
+    assertThatThrownBy(() -> ground.leases.grant(Ground.request(requirements, ""), placed.parts()))
         .isInstanceOf(RefusedException.class)
         .hasMessageContaining("drains");
     assertThat(ground.capacity.isLeased(HERE)).isFalse();
@@ -180,7 +182,7 @@ class DrainsTest {
   @Test
   void drain_unknownServer_saysWhereTheNamesAre() {
     Ground ground = ground(LocalStore.inMemory(), List.of(GPU));
-    assertThatThrownBy(() -> ground.drains.drain(Actor.ANYONE, "gpu-9", OptionalLong.empty()))
+    assertThatThrownBy(() -> ground.drains.drain(Principal.ANYONE, "gpu-9", OptionalLong.empty()))
         .isInstanceOf(RefusedException.class)
         .hasMessageContaining("no server 'gpu-9'")
         .hasMessageContaining("gpupool top");
@@ -200,8 +202,10 @@ class DrainsTest {
 
   private static Asker ask(Ground ground, long waitMillis) {
     Asker asker = new Asker();
-    Ask ask = new Ask(1, new Ask.Size.Fraction(1), OptionalInt.empty(), Map.of());
-    ground.queue.ask(new Request(ask, 0, waitMillis, Ground.HOLDER, Actor.ANYONE, ""), asker);
+    GpuRequirements requirements =
+        new GpuRequirements(1, new GpuRequirements.Size.Fraction(1), OptionalInt.empty(), Map.of());
+    ground.queue.ask(
+        new LeaseSpec(requirements, 0, waitMillis, Ground.HOLDER, Principal.ANYONE, ""), asker);
     return asker;
   }
 }

@@ -7,17 +7,17 @@ import io.gpupool.server.control.ManualTimers;
 import io.gpupool.server.gpu.Gpu;
 import io.gpupool.server.gpu.LeaseClass;
 import io.gpupool.server.gpu.Share;
-import io.gpupool.server.identity.Actor;
+import io.gpupool.server.identity.Principal;
 import io.gpupool.server.limits.LeaseLimits;
 import io.gpupool.server.placement.Allocation;
-import io.gpupool.server.placement.Ask;
+import io.gpupool.server.placement.GpuRequirements;
 import io.gpupool.server.placement.LeaseId;
 import io.gpupool.server.placement.Placement;
 import io.gpupool.server.placement.Placement.Outcome;
 import io.gpupool.server.placement.PlacementTest;
-import io.gpupool.server.records.Kinds;
+import io.gpupool.server.records.LeaseSpec;
 import io.gpupool.server.records.Quota;
-import io.gpupool.server.records.Request;
+import io.gpupool.server.records.RecordTypes;
 import io.gpupool.server.refusal.RefusedException;
 import io.gpupool.server.state.Change;
 import io.gpupool.server.state.Commit;
@@ -53,7 +53,7 @@ class GrantsTest {
     List<Gpu> gpus = List.of(first, second);
     Ground admin = new Ground(store, new ManualTimers(), gpus, "admin");
     admin.tenants.create(
-        Actor.ANYONE,
+        Principal.ANYONE,
         "blue",
         new Quota(
             OptionalLong.empty(), OptionalLong.empty(), OptionalInt.of(3), OptionalInt.empty()));
@@ -72,9 +72,9 @@ class GrantsTest {
     }
     assertThat(wrong).isEmpty();
     assertThat(granted).isGreaterThan(200);
-    assertThat(admin.records.all(Kinds.GRANTS)).isEmpty();
-    assertThat(admin.records.all(Kinds.DIVISIONS)).isEmpty();
-    assertThat(admin.records.all(Kinds.USES)).isEmpty();
+    assertThat(admin.records.all(RecordTypes.GRANTS)).isEmpty();
+    assertThat(admin.records.all(RecordTypes.DIVISIONS)).isEmpty();
+    assertThat(admin.records.all(RecordTypes.USAGES)).isEmpty();
   }
 
   private static int work(Ground server, int seed) throws Exception {
@@ -86,17 +86,17 @@ class GrantsTest {
         server.leases.end(held.remove(random.nextInt(held.size())), "done");
         continue;
       }
-      Ask ask =
-          new Ask(
+      GpuRequirements requirements =
+          new GpuRequirements(
               1 + random.nextInt(2),
-              new Ask.Size.Fraction((1 + random.nextInt(50)) / 100.0),
+              new GpuRequirements.Size.Fraction((1 + random.nextInt(50)) / 100.0),
               OptionalInt.empty(),
               Map.of());
       String tenant = random.nextBoolean() ? "blue" : "";
-      if (Placement.place(ask, tenant, server.capacity.snapshot())
+      if (Placement.place(requirements, tenant, server.capacity.snapshot())
           instanceof Outcome.Placed(List<Placement.Part> parts)) {
         try {
-          held.add(server.leases.grant(Ground.request(ask, tenant), parts).lease());
+          held.add(server.leases.grant(Ground.request(requirements, tenant), parts).lease());
           granted++;
         } catch (RefusedException e) {
           assertThat(e.why()).isEqualTo(RefusedException.Why.CHANGED);
@@ -130,7 +130,8 @@ class GrantsTest {
     Leases.Granted left = grant(before, 0.25);
     LeaseId ending = grant(before, 0.25).lease().id;
     boolean ignored =
-        before.grants.end(ending, s -> false, Actor.ANYONE, "killed while its workers were dying");
+        before.grants.end(
+            ending, s -> false, Principal.ANYONE, "killed while its workers were dying");
 
     Ground after = new Ground(store, new ManualTimers(), List.of(first), "host:7642");
     after.leases.restore();
@@ -170,8 +171,8 @@ class GrantsTest {
     Ground after = new Ground(store, new ManualTimers(), List.of(second), "host:7642");
     after.leases.restore();
     assertThat(after.leases.all()).isEmpty();
-    assertThat(after.records.all(Kinds.GRANTS)).isEmpty();
-    assertThat(after.records.all(Kinds.DIVISIONS)).isEmpty();
+    assertThat(after.records.all(RecordTypes.GRANTS)).isEmpty();
+    assertThat(after.records.all(RecordTypes.DIVISIONS)).isEmpty();
   }
 
   @Test
@@ -183,7 +184,7 @@ class GrantsTest {
     assertThat(attempt(() -> grant(ground, 0.25))).isInstanceOf(StateException.class);
     assertThat(
             attempt(() -> {
-              ground.leases.release(granted.lease(), Actor.ANYONE, "released");
+              ground.leases.release(granted.lease(), Principal.ANYONE, "released");
               return null;
             }))
         .isInstanceOf(StateException.class);
@@ -214,15 +215,18 @@ class GrantsTest {
 
   private static Leases.Granted grant(Ground ground, double part, LeaseClass leaseClass)
       throws Exception {
-    Ask ask = new Ask(1, new Ask.Size.Fraction(part), OptionalInt.empty(), Map.of());
-    Outcome.Placed placed = (Outcome.Placed) Placement.place(ask, "", ground.capacity.snapshot());
-    Request request =
-        new Request(
-            ask,
+    GpuRequirements requirements =
+        new GpuRequirements(
+            1, new GpuRequirements.Size.Fraction(part), OptionalInt.empty(), Map.of());
+    Outcome.Placed placed =
+        (Outcome.Placed) Placement.place(requirements, "", ground.capacity.snapshot());
+    LeaseSpec request =
+        new LeaseSpec(
+            requirements,
             0,
             0,
             Ground.HOLDER,
-            Actor.ANYONE,
+            Principal.ANYONE,
             "",
             LeaseLimits.NONE,
             leaseClass,

@@ -7,15 +7,15 @@ import io.gpupool.server.capacity.Partitions;
 import io.gpupool.server.control.ManualTimers;
 import io.gpupool.server.control.Timers;
 import io.gpupool.server.gpu.Gpu;
-import io.gpupool.server.identity.Actor;
 import io.gpupool.server.identity.HolderName;
 import io.gpupool.server.identity.LeaseSecret;
+import io.gpupool.server.identity.Principal;
 import io.gpupool.server.limits.QueueLimits;
-import io.gpupool.server.placement.Ask;
+import io.gpupool.server.placement.GpuRequirements;
 import io.gpupool.server.placement.LeaseId;
 import io.gpupool.server.placement.Placement.Part;
-import io.gpupool.server.records.Kinds;
-import io.gpupool.server.records.Request;
+import io.gpupool.server.records.LeaseSpec;
+import io.gpupool.server.records.RecordTypes;
 import io.gpupool.server.records.ServerEntry;
 import io.gpupool.server.refusal.RefusedException;
 import io.gpupool.server.state.LocalStore;
@@ -72,7 +72,7 @@ public final class Ground {
     this.server = server;
     Timers own = new Mortal(timers);
     try {
-      records = new RecordStore(store, Kinds.ALL);
+      records = new RecordStore(store, RecordTypes.ALL);
     } catch (StateException e) {
       throw new AssertionError(e);
     }
@@ -151,8 +151,8 @@ public final class Ground {
   /** Is given up by those that keep the state. */
   void loseRecord() {
     try {
-      records.transact(draft -> {
-        draft.delete(Kinds.SERVERS, server);
+      records.transact(transaction -> {
+        transaction.delete(RecordTypes.SERVERS, server);
         return null;
       });
     } catch (StateException e) {
@@ -163,14 +163,17 @@ public final class Ground {
   /** Takes these parts as a lease of nobody's would. */
   public LeaseId take(List<Part> parts) {
     LeaseId id = new LeaseId("T" + ++given);
-    Request request =
-        request(new Ask(1, new Ask.Size.Fraction(1), OptionalInt.empty(), Map.of()), "");
+    LeaseSpec request =
+        request(
+            new GpuRequirements(
+                1, new GpuRequirements.Size.Fraction(1), OptionalInt.empty(), Map.of()),
+            "");
     try {
       grants.add(
           id,
           grants.record(request, LeaseSecret.random(new SecureRandom()).hash(), parts),
           parts,
-          Actor.ANYONE);
+          Principal.ANYONE);
     } catch (StateException | RefusedException e) {
       throw new AssertionError(e);
     }
@@ -179,13 +182,13 @@ public final class Ground {
 
   public void giveBack(LeaseId id) {
     try {
-      boolean ignored = grants.end(id, s -> true, Actor.ANYONE, "given back");
+      boolean ignored = grants.end(id, s -> true, Principal.ANYONE, "given back");
     } catch (StateException e) {
       throw new AssertionError(e);
     }
   }
 
-  public static Request request(Ask ask, String tenant) {
-    return new Request(ask, 0, 0, HOLDER, Actor.ANYONE, tenant);
+  public static LeaseSpec request(GpuRequirements requirements, String tenant) {
+    return new LeaseSpec(requirements, 0, 0, HOLDER, Principal.ANYONE, tenant);
   }
 }

@@ -7,13 +7,13 @@ import io.gpupool.control.v1.Cause;
 import io.gpupool.server.capacity.Capacity;
 import io.gpupool.server.control.ManualTimers;
 import io.gpupool.server.gpu.Gpu;
-import io.gpupool.server.identity.Actor;
+import io.gpupool.server.identity.Principal;
 import io.gpupool.server.identity.Role;
 import io.gpupool.server.identity.TokenHash;
 import io.gpupool.server.limits.QueueLimits;
-import io.gpupool.server.placement.Ask;
+import io.gpupool.server.placement.GpuRequirements;
 import io.gpupool.server.placement.PlacementTest;
-import io.gpupool.server.records.Request;
+import io.gpupool.server.records.LeaseSpec;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
@@ -35,7 +35,7 @@ class LeaseQueueTest {
   /** Writes down what it is told. */
   private static final class Asker implements LeaseQueue.Asker {
     final List<Integer> places = new ArrayList<>();
-    LeaseQueue.Entry entry;
+    LeaseQueue.QueuedRequest entry;
     Lease lease;
     Cause cause;
     String reason = "";
@@ -63,7 +63,7 @@ class LeaseQueueTest {
   @Test
   void ask_noRoomAndNoWait_isRefusedWithWhatIsFreeAndWhoHoldsTheRest() {
     ask(0.75, 0, 0);
-    Asker second = ask(new Ask.Size.Memory(4 * GIB), 0, 0);
+    Asker second = ask(new GpuRequirements.Size.Memory(4 * GIB), 0, 0);
     assertThat(second.cause).isEqualTo(Cause.CAUSE_NO_CAPACITY);
     assertThat(second.reason)
         .isEqualTo(
@@ -76,7 +76,7 @@ class LeaseQueueTest {
 
   @Test
   void ask_moreThanAnyGpuHas_isRefusedAtOnceHoweverLongItWouldWait() {
-    Asker asker = ask(new Ask.Size.Memory(9 * GIB), 0, HOUR_MILLIS);
+    Asker asker = ask(new GpuRequirements.Size.Memory(9 * GIB), 0, HOUR_MILLIS);
     assertThat(asker.cause).isEqualTo(Cause.CAUSE_NO_MATCH);
     assertThat(asker.reason).contains("9.0 GiB").contains("8.0 GiB");
   }
@@ -93,7 +93,7 @@ class LeaseQueueTest {
     assertThat(first.lease).isNotNull();
     assertThat(second.lease).isNull();
     assertThat(second.places).containsExactly(2, 1);
-    assertThat(queue.all()).extracting(LeaseQueue.Entry::id).containsExactly("Q3");
+    assertThat(queue.all()).extracting(LeaseQueue.QueuedRequest::id).containsExactly("Q3");
   }
 
   @Test
@@ -186,7 +186,7 @@ class LeaseQueueTest {
   @Test
   void ask_placesOfTheTokenAndTheTenantAreTaken_isRefusedAndOthersWait() {
     ask(1, 0, 0);
-    Actor first = user("blue", "1");
+    Principal first = user("blue", "1");
     for (int i = 0; i < QueueLimits.USUAL.perCaller(); i++) {
       assertThat(ask(first).cause).isNull();
     }
@@ -196,7 +196,7 @@ class LeaseQueueTest {
         .contains("'blue/1111")
         .contains("' has 512 requests in the queue")
         .contains("--tenant-requests");
-    Actor second = user("blue", "2");
+    Principal second = user("blue", "2");
     for (int i = 0; i < QueueLimits.USUAL.perCaller(); i++) {
       assertThat(ask(second).cause).isNull();
     }
@@ -216,34 +216,39 @@ class LeaseQueueTest {
         ask(user("t" + tenant, Integer.toString(i % 2)));
       }
     }
-    Actor late = user("late", "9");
+    Principal late = user("late", "9");
     for (int i = 0; i < QueueLimits.USUAL.guaranteed(); i++) {
       assertThat(ask(late).cause).isNull();
     }
     assertThat(ask(late).reason).contains("all 8192 places in this server's queue are taken");
   }
 
-  private static Actor user(String tenant, String digit) {
-    return new Actor(tenant, Role.USER, Optional.of(new TokenHash(digit.repeat(64))));
+  private static Principal user(String tenant, String digit) {
+    return new Principal(tenant, Role.USER, Optional.of(new TokenHash(digit.repeat(64))));
   }
 
-  private Asker ask(Actor actor) {
+  private Asker ask(Principal principal) {
     Asker asker = new Asker();
-    Ask all = new Ask(1, new Ask.Size.Fraction(1), OptionalInt.empty(), Map.of());
+    GpuRequirements all =
+        new GpuRequirements(1, new GpuRequirements.Size.Fraction(1), OptionalInt.empty(), Map.of());
     asker.entry =
-        queue.ask(new Request(all, 0, HOUR_MILLIS, Ground.HOLDER, actor, actor.tenant()), asker);
+        queue.ask(
+            new LeaseSpec(all, 0, HOUR_MILLIS, Ground.HOLDER, principal, principal.tenant()),
+            asker);
     return asker;
   }
 
   private Asker ask(double part, int priority, long waitMillis) {
-    return ask(new Ask.Size.Fraction(part), priority, waitMillis);
+    return ask(new GpuRequirements.Size.Fraction(part), priority, waitMillis);
   }
 
-  private Asker ask(Ask.Size size, int priority, long waitMillis) {
+  private Asker ask(GpuRequirements.Size size, int priority, long waitMillis) {
     Asker asker = new Asker();
-    Ask ask = new Ask(1, size, OptionalInt.empty(), Map.of());
+    GpuRequirements requirements = new GpuRequirements(1, size, OptionalInt.empty(), Map.of());
     asker.entry =
-        queue.ask(new Request(ask, priority, waitMillis, Ground.HOLDER, Actor.ANYONE, ""), asker);
+        queue.ask(
+            new LeaseSpec(requirements, priority, waitMillis, Ground.HOLDER, Principal.ANYONE, ""),
+            asker);
     return asker;
   }
 }

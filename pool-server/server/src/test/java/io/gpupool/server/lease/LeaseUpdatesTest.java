@@ -10,17 +10,17 @@ import io.gpupool.server.control.ManualTimers;
 import io.gpupool.server.gpu.Gpu;
 import io.gpupool.server.gpu.LeaseClass;
 import io.gpupool.server.gpu.Share;
-import io.gpupool.server.identity.Actor;
+import io.gpupool.server.identity.Principal;
 import io.gpupool.server.identity.Role;
-import io.gpupool.server.placement.Ask;
+import io.gpupool.server.placement.GpuRequirements;
 import io.gpupool.server.placement.Placement;
 import io.gpupool.server.placement.Placement.Outcome;
 import io.gpupool.server.placement.PlacementTest;
-import io.gpupool.server.records.Kinds;
 import io.gpupool.server.records.LeaseChange;
+import io.gpupool.server.records.LeaseSpec;
 import io.gpupool.server.records.Quota;
-import io.gpupool.server.records.Request;
-import io.gpupool.server.records.Use;
+import io.gpupool.server.records.RecordTypes;
+import io.gpupool.server.records.ResourceUsage;
 import io.gpupool.server.refusal.RefusedException;
 import io.gpupool.server.state.LocalStore;
 import java.util.ArrayList;
@@ -56,10 +56,10 @@ class LeaseUpdatesTest {
   }
 
   private Lease grant(double part, String tenant, Optional<String> partition) throws Exception {
-    Ask ask =
-        new Ask(
+    GpuRequirements requirements =
+        new GpuRequirements(
             1,
-            new Ask.Size.Fraction(part),
+            new GpuRequirements.Size.Fraction(part),
             OptionalInt.empty(),
             Map.of(),
             partition,
@@ -67,8 +67,8 @@ class LeaseUpdatesTest {
             false,
             false);
     Outcome.Placed placed =
-        (Outcome.Placed) Placement.place(ask, tenant, ground.capacity.snapshot());
-    return ground.leases.grant(Ground.request(ask, tenant), placed.parts()).lease();
+        (Outcome.Placed) Placement.place(requirements, tenant, ground.capacity.snapshot());
+    return ground.leases.grant(Ground.request(requirements, tenant), placed.parts()).lease();
   }
 
   private Lease grant(double part) throws Exception {
@@ -76,13 +76,13 @@ class LeaseUpdatesTest {
   }
 
   private void requireRefused(Lease lease, LeaseChange change, String reason) {
-    var before = ground.records.get(Kinds.GRANTS, lease.id.text());
+    var before = ground.records.get(RecordTypes.GRANTS, lease.id.text());
     Share free = ground.capacity.free(gpu);
     List<Placement.Part> parts = lease.parts();
-    assertThatThrownBy(() -> updates.update(lease.id.text(), change, Actor.ANYONE))
+    assertThatThrownBy(() -> updates.update(lease.id.text(), change, Principal.ANYONE))
         .isInstanceOf(RefusedException.class)
         .hasMessageContaining(reason);
-    assertThat(ground.records.get(Kinds.GRANTS, lease.id.text())).isEqualTo(before);
+    assertThat(ground.records.get(RecordTypes.GRANTS, lease.id.text())).isEqualTo(before);
     assertThat(ground.capacity.free(gpu)).isEqualTo(free);
     assertThat(lease.parts()).isEqualTo(parts);
   }
@@ -92,7 +92,7 @@ class LeaseUpdatesTest {
     Lease lease = grant(0.5);
     LeaseChange change =
         new LeaseChange(OptionalInt.of(8050), Optional.of(true), Optional.of(LeaseClass.LATENCY));
-    assertThat(updates.update(lease.id.text(), change, Actor.ANYONE)).isSameAs(lease);
+    assertThat(updates.update(lease.id.text(), change, Principal.ANYONE)).isSameAs(lease);
     assertThat(lease.parts())
         .containsExactly(new Placement.Part(gpu, Optional.empty(), new Share(4 * GIB, 8050), true));
     assertThat(lease.leaseClass()).isEqualTo(LeaseClass.LATENCY);
@@ -111,18 +111,18 @@ class LeaseUpdatesTest {
     assertThat(after.parts()).isEqualTo(lease.parts());
     assertThat(after.leaseClass()).isEqualTo(LeaseClass.LATENCY);
     ground.leases.end(lease, "done");
-    assertThat(ground.records.all(Kinds.DIVISIONS)).isEmpty();
+    assertThat(ground.records.all(RecordTypes.DIVISIONS)).isEmpty();
   }
 
   @Test
   void update_ofOneThing_leavesTheRest() throws Exception {
     Lease lease = grant(0.5);
-    updates.update(lease.id.text(), hard(true), Actor.ANYONE);
-    updates.update(lease.id.text(), compute(20), Actor.ANYONE);
+    updates.update(lease.id.text(), hard(true), Principal.ANYONE);
+    updates.update(lease.id.text(), compute(20), Principal.ANYONE);
     assertThat(lease.parts().getFirst().hard()).isTrue();
     assertThat(lease.parts().getFirst().share()).isEqualTo(new Share(4 * GIB, 2000));
     assertThat(lease.leaseClass()).isEqualTo(LeaseClass.BATCH);
-    updates.update(lease.id.text(), hard(false), Actor.ANYONE);
+    updates.update(lease.id.text(), hard(false), Principal.ANYONE);
     assertThat(lease.parts().getFirst().hard()).isFalse();
     assertThat(lease.parts().getFirst().share().computeBasisPoints()).isEqualTo(2000);
   }
@@ -134,14 +134,14 @@ class LeaseUpdatesTest {
     requireRefused(
         lease, compute(76), "25 % is free beside the 50 % that it has; give 75 % at most");
     requireRefused(lease, compute(76), "or wait for leases " + other.id);
-    updates.update(lease.id.text(), compute(75), Actor.ANYONE);
+    updates.update(lease.id.text(), compute(75), Principal.ANYONE);
     assertThat(ground.capacity.free(gpu).computeBasisPoints()).isZero();
   }
 
   @Test
   void update_inAPartition_takesFromThatAlone() throws Exception {
     ground.partitions.create(
-        Actor.ANYONE,
+        Principal.ANYONE,
         gpu,
         "small",
         new Partitions.Wanted(OptionalLong.of(4 * GIB), Optional.of(4000)),
@@ -151,14 +151,14 @@ class LeaseUpdatesTest {
     requireRefused(lease, compute(41), "of partition 'small' of " + gpu.label());
     requireRefused(lease, compute(41), "give 40 % at most");
     requireRefused(lease, hard(false), "of partition 'small', whose leases are hard");
-    updates.update(lease.id.text(), compute(40), Actor.ANYONE);
+    updates.update(lease.id.text(), compute(40), Principal.ANYONE);
     assertThat(lease.parts().getFirst().hard()).isTrue();
   }
 
   @Test
   void update_inAPartitionThatShrinks_letsItShrinkAndNeverGrows() throws Exception {
     ground.partitions.create(
-        Actor.ANYONE,
+        Principal.ANYONE,
         gpu,
         "p",
         new Partitions.Wanted(OptionalLong.of(4 * GIB), Optional.of(5000)),
@@ -166,14 +166,14 @@ class LeaseUpdatesTest {
         Set.of());
     Lease lease = grant(1, "", Optional.of("p"));
     ground.partitions.resize(
-        Actor.ANYONE,
+        Principal.ANYONE,
         gpu,
         "p",
         new Partitions.Wanted(OptionalLong.of(4 * GIB), Optional.of(1000)),
         true,
         0);
     requireRefused(lease, compute(51), "0 % is free");
-    updates.update(lease.id.text(), compute(5), Actor.ANYONE);
+    updates.update(lease.id.text(), compute(5), Principal.ANYONE);
     assertThat(ground.capacity.division(gpu).partition("p").orElseThrow().size())
         .isEqualTo(new Share(4 * GIB, 1000));
   }
@@ -183,58 +183,59 @@ class LeaseUpdatesTest {
     Quota quota =
         new Quota(
             OptionalLong.of(600), OptionalLong.empty(), OptionalInt.empty(), OptionalInt.empty());
-    ground.tenants.create(Actor.ANYONE, "blue", quota);
+    ground.tenants.create(Principal.ANYONE, "blue", quota);
     Lease lease = grant(0.5, "blue", Optional.empty());
     requireRefused(lease, compute(61), "tenant 'blue' may hold at most 0.6 GPUs");
-    updates.update(lease.id.text(), compute(60), Actor.ANYONE);
-    assertThat(ground.tenants.use("blue")).isEqualTo(new Use(600, 4 * GIB, 1));
+    updates.update(lease.id.text(), compute(60), Principal.ANYONE);
+    assertThat(ground.tenants.use("blue")).isEqualTo(new ResourceUsage(600, 4 * GIB, 1));
     ground.tenants.setQuota(
-        Actor.ANYONE,
+        Principal.ANYONE,
         "blue",
         new Quota(
             OptionalLong.of(100), OptionalLong.empty(), OptionalInt.empty(), OptionalInt.empty()),
         "",
         0);
-    updates.update(lease.id.text(), compute(55), Actor.ANYONE);
-    assertThat(ground.tenants.use("blue").gpuMillis()).isEqualTo(550);
+    updates.update(lease.id.text(), compute(55), Principal.ANYONE);
+    assertThat(ground.tenants.use("blue").milliGpus()).isEqualTo(550);
     ground.leases.end(lease, "done");
-    assertThat(ground.tenants.use("blue")).isEqualTo(Use.NONE);
+    assertThat(ground.tenants.use("blue")).isEqualTo(ResourceUsage.NONE);
   }
 
   @Test
   void update_byAnother_findsNoSuchLease() throws Exception {
-    ground.tenants.create(Actor.ANYONE, "blue", Quota.UNLIMITED);
+    ground.tenants.create(Principal.ANYONE, "blue", Quota.UNLIMITED);
     Lease lease = grant(0.5, "blue", Optional.empty());
-    for (Actor actor :
+    for (Principal principal :
         List.of(
-            new Actor("red", Role.USER, Optional.empty()),
-            new Actor("blue", Role.READ_ONLY, Optional.empty()))) {
-      assertThatThrownBy(() -> updates.update(lease.id.text(), compute(10), actor))
+            new Principal("red", Role.USER, Optional.empty()),
+            new Principal("blue", Role.READ_ONLY, Optional.empty()))) {
+      assertThatThrownBy(() -> updates.update(lease.id.text(), compute(10), principal))
           .hasMessageContaining("there is no lease '" + lease.id + "' of yours");
     }
-    updates.update(lease.id.text(), compute(10), new Actor("blue", Role.USER, Optional.empty()));
+    updates.update(
+        lease.id.text(), compute(10), new Principal("blue", Role.USER, Optional.empty()));
     assertThat(lease.parts().getFirst().share().computeBasisPoints()).isEqualTo(1000);
   }
 
   @Test
   void update_ofNoneOrOfOneThatEnds_saysSo() throws Exception {
-    assertThatThrownBy(() -> updates.update("L99", compute(10), Actor.ANYONE))
+    assertThatThrownBy(() -> updates.update("L99", compute(10), Principal.ANYONE))
         .hasMessageContaining("there is no lease 'L99' of yours");
     Lease lease = grant(0.5);
-    boolean ignored = ground.grants.end(lease.id, s -> false, Actor.ANYONE, "released by ann");
+    boolean ignored = ground.grants.end(lease.id, s -> false, Principal.ANYONE, "released by ann");
     requireRefused(lease, compute(10), "is ending: released by ann");
   }
 
   @Test
   void update_whereProgramsKeepWhatTheyStartedWith_changesNoCompute() throws Exception {
     Lease lease = grant(0.5);
-    assertThatThrownBy(() -> updates(true).update(lease.id.text(), compute(10), Actor.ANYONE))
+    assertThatThrownBy(() -> updates(true).update(lease.id.text(), compute(10), Principal.ANYONE))
         .hasMessageContaining("--sharing mps");
     updates(true)
         .update(
             lease.id.text(),
             new LeaseChange(OptionalInt.empty(), Optional.empty(), Optional.of(LeaseClass.LATENCY)),
-            Actor.ANYONE);
+            Principal.ANYONE);
     assertThat(lease.leaseClass()).isEqualTo(LeaseClass.LATENCY);
   }
 
@@ -242,7 +243,7 @@ class LeaseUpdatesTest {
   void update_ofTheShare_grantsTheOldUntilThenAndTheNewFromThenOn() throws Exception {
     Lease lease = grant(0.5);
     timers.pass(10_000);
-    updates.update(lease.id.text(), compute(20), Actor.ANYONE);
+    updates.update(lease.id.text(), compute(20), Principal.ANYONE);
     timers.pass(10_000);
     assertThat(lease.time.grantedNanos(0, timers.nowNanos())).isEqualTo(7 * SECOND);
   }
@@ -251,9 +252,11 @@ class LeaseUpdatesTest {
   void update_thatMakesRoom_grantsWhoWaits() throws Exception {
     Lease lease = grant(0.5);
     List<Lease> granted = new ArrayList<>();
-    Ask ask = new Ask(1, new Ask.Size.Memory(GIB), OptionalInt.of(7000), Map.of());
+    GpuRequirements requirements =
+        new GpuRequirements(
+            1, new GpuRequirements.Size.Memory(GIB), OptionalInt.of(7000), Map.of());
     ground.queue.ask(
-        new Request(ask, 0, 60_000, Ground.HOLDER, Actor.ANYONE, ""),
+        new LeaseSpec(requirements, 0, 60_000, Ground.HOLDER, Principal.ANYONE, ""),
         new LeaseQueue.Asker() {
           @Override
           public void queued(int place, String reason) {}
@@ -269,7 +272,7 @@ class LeaseUpdatesTest {
           }
         });
     assertThat(granted).isEmpty();
-    updates.update(lease.id.text(), compute(30), Actor.ANYONE);
+    updates.update(lease.id.text(), compute(30), Principal.ANYONE);
     assertThat(granted).hasSize(1);
   }
 }

@@ -6,15 +6,15 @@ import static org.assertj.core.api.Assertions.assertThat;
 import io.gpupool.server.capacity.Capacity;
 import io.gpupool.server.control.ManualTimers;
 import io.gpupool.server.gpu.Gpu;
-import io.gpupool.server.identity.Actor;
 import io.gpupool.server.identity.LeaseSecret;
+import io.gpupool.server.identity.Principal;
 import io.gpupool.server.limits.LeaseLimits;
-import io.gpupool.server.placement.Ask;
+import io.gpupool.server.placement.GpuRequirements;
 import io.gpupool.server.placement.LeaseId;
 import io.gpupool.server.placement.Placement;
 import io.gpupool.server.placement.Placement.Outcome;
 import io.gpupool.server.placement.PlacementTest;
-import io.gpupool.server.records.Request;
+import io.gpupool.server.records.LeaseSpec;
 import io.gpupool.server.refusal.RefusedException;
 import java.io.IOException;
 import java.nio.file.Path;
@@ -40,7 +40,7 @@ class LeasesTest {
   void letGo_holderComesBackInTime_leaseLives() {
     Lease lease = grant(1);
     LeaseHold first = hold(lease);
-    leases.letGo(lease, first);
+    leases.releaseHold(lease, first);
     assertThat(lease.state).isEqualTo(Lease.State.GRACE);
     timers.pass(900);
     hold(lease);
@@ -54,14 +54,14 @@ class LeasesTest {
     Lease lease = grant(1);
     LeaseHold first = hold(lease);
     hold(lease);
-    leases.letGo(lease, first);
+    leases.releaseHold(lease, first);
     assertThat(lease.state).isEqualTo(Lease.State.HELD);
   }
 
   @Test
   void letGo_nobodyComesBack_everythingIsFree() {
     Lease lease = grant(1);
-    leases.letGo(lease, hold(lease));
+    leases.releaseHold(lease, hold(lease));
     timers.pass(Leases.GRACE_MILLIS);
     assertThat(leases.all()).isEmpty();
     assertThat(capacity.free(gpu)).isEqualTo(gpu.whole());
@@ -132,12 +132,15 @@ class LeasesTest {
   }
 
   private Lease grant(double part, LeaseLimits limits) {
-    Ask ask = new Ask(1, new Ask.Size.Fraction(part), OptionalInt.empty(), Map.of());
-    Outcome.Placed placed = (Outcome.Placed) Placement.place(ask, "", capacity.snapshot());
+    GpuRequirements requirements =
+        new GpuRequirements(
+            1, new GpuRequirements.Size.Fraction(part), OptionalInt.empty(), Map.of());
+    Outcome.Placed placed = (Outcome.Placed) Placement.place(requirements, "", capacity.snapshot());
     try {
       Leases.Granted granted =
           leases.grant(
-              new Request(ask, 0, 0, Ground.HOLDER, Actor.ANYONE, "", limits), placed.parts());
+              new LeaseSpec(requirements, 0, 0, Ground.HOLDER, Principal.ANYONE, "", limits),
+              placed.parts());
       secrets.put(granted.lease().id, granted.secret());
       return granted.lease();
     } catch (IOException | RefusedException e) {

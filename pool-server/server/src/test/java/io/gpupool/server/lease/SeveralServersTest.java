@@ -7,11 +7,11 @@ import io.gpupool.control.v1.Cause;
 import io.gpupool.control.v1.LeaseRequest;
 import io.gpupool.server.control.ManualTimers;
 import io.gpupool.server.gpu.Gpu;
-import io.gpupool.server.identity.Actor;
 import io.gpupool.server.identity.LeaseSecret;
+import io.gpupool.server.identity.Principal;
 import io.gpupool.server.placement.PlacementTest;
-import io.gpupool.server.records.Kinds;
-import io.gpupool.server.records.LeaseTerms;
+import io.gpupool.server.records.LeaseRequestValidator;
+import io.gpupool.server.records.RecordTypes;
 import io.gpupool.server.refusal.InvalidRequestException;
 import io.gpupool.server.state.LocalStore;
 import io.gpupool.server.state.StateException;
@@ -43,7 +43,7 @@ class SeveralServersTest {
   private static final class Client implements LeaseQueue.Asker {
     final List<Integer> places = new ArrayList<>();
     final String id;
-    LeaseQueue.Entry entry;
+    LeaseQueue.QueuedRequest entry;
     Optional<Leases.Granted> granted = Optional.empty();
     Optional<Cause> refused = Optional.empty();
     boolean sentAway;
@@ -69,7 +69,7 @@ class SeveralServersTest {
     }
 
     @Override
-    public void sentAway(String reason) {
+    public void redirected(String reason) {
       sentAway = true;
     }
 
@@ -79,10 +79,11 @@ class SeveralServersTest {
       try {
         entry =
             server.queue.ask(
-                LeaseTerms.check(message, Actor.ANYONE),
+                LeaseRequestValidator.check(message, Principal.ANYONE),
                 this,
                 Optional.of(
-                    new LeaseQueue.Known(LeaseSecret.of(id), message, message.getResumed())));
+                    new LeaseQueue.ResumableRequest(
+                        LeaseSecret.of(id), message, message.getResumed())));
       } catch (InvalidRequestException e) {
         throw new AssertionError(e);
       }
@@ -117,7 +118,7 @@ class SeveralServersTest {
     assertThat(there.state).as("its holder is at a").isEqualTo(Lease.State.HELD);
     assertThat(new Client("f" + ID.substring(1)).ask(b, on("b")).refused).isPresent();
 
-    a.leases.letGo(here, hold);
+    a.leases.releaseHold(here, hold);
     timers.pass(2000);
     assertThat(there.state).isEqualTo(Lease.State.ENDING);
     assertThat(b.leases.all()).isEmpty();
@@ -147,11 +148,11 @@ class SeveralServersTest {
     Lease there = b.leases.find(here.id.text(), ID).orElseThrow();
     Hold second = new Hold();
     b.leases.hold(there, second);
-    a.leases.letGo(here, first);
+    a.leases.releaseHold(here, first);
     timers.pass(60_000);
     assertThat(there.state).isEqualTo(Lease.State.HELD);
     assertThat(a.leases.all()).isEmpty();
-    b.leases.letGo(there, second);
+    b.leases.releaseHold(there, second);
     timers.pass(2000);
     assertThat(b.leases.all()).isEmpty();
   }
@@ -162,7 +163,7 @@ class SeveralServersTest {
     Hold hold = new Hold();
     b.leases.hold(atB, hold);
     timers.pass(100);
-    a.leases.release(a.leases.find(atB.id.text()).orElseThrow(), Actor.ANYONE, "released");
+    a.leases.release(a.leases.find(atB.id.text()).orElseThrow(), Principal.ANYONE, "released");
     timers.pass(100);
     assertThat(hold.ended).isEqualTo("released");
     assertThat(b.capacity.free(gpu("b"))).isEqualTo(gpu("b").whole());
@@ -231,12 +232,12 @@ class SeveralServersTest {
     timers.pass(1000);
     assertThat(again.places).containsExactly(1);
     assertThat(again.entry.id()).isEqualTo(first.entry.id());
-    a.leases.letGo(running, hold);
+    a.leases.releaseHold(running, hold);
     timers.pass(2000);
     assertThat(again.granted).isPresent();
     assertThat(second.granted).isEmpty();
     assertThat(first.granted).isEmpty();
-    assertThat(a.records.count(Kinds.QUEUE)).isEqualTo(1);
+    assertThat(a.records.count(RecordTypes.QUEUE)).isEqualTo(1);
   }
 
   @Test
@@ -249,7 +250,7 @@ class SeveralServersTest {
     Client next = new Client("2" + ID.substring(1)).ask(b, on("b").setWaitMillis(HOUR_MILLIS));
     timers.pass(1000);
     a.queue.withdraw(gone.entry);
-    a.leases.letGo(running, hold);
+    a.leases.releaseHold(running, hold);
     timers.pass(2000);
     assertThat(next.granted).as("the place is kept for a while").isEmpty();
     timers.pass(Waitlist.ABSENT_MILLIS + 2000);
@@ -266,7 +267,7 @@ class SeveralServersTest {
     b.queue.cancel(b.queue.elsewhere().getFirst());
     timers.pass(1000);
     assertThat(waiting.refused).contains(Cause.CAUSE_CANCELLED);
-    assertThat(a.records.count(Kinds.QUEUE)).isZero();
+    assertThat(a.records.count(RecordTypes.QUEUE)).isZero();
   }
 
   @Test
@@ -288,7 +289,7 @@ class SeveralServersTest {
   private void come(Lease lease) {
     Hold hold = new Hold();
     a.leases.hold(lease, hold);
-    a.leases.letGo(lease, hold);
+    a.leases.releaseHold(lease, hold);
   }
 
   @Test

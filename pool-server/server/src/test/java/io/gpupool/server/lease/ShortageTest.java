@@ -5,13 +5,13 @@ import static org.assertj.core.api.Assertions.assertThat;
 
 import io.gpupool.control.v1.Cause;
 import io.gpupool.server.gpu.LeaseClass;
-import io.gpupool.server.identity.Actor;
 import io.gpupool.server.identity.HolderName;
 import io.gpupool.server.identity.LeasePod;
+import io.gpupool.server.identity.Principal;
 import io.gpupool.server.limits.LeaseLimits;
-import io.gpupool.server.placement.Ask;
+import io.gpupool.server.placement.GpuRequirements;
 import io.gpupool.server.placement.PlacementTest;
-import io.gpupool.server.records.Request;
+import io.gpupool.server.records.LeaseSpec;
 import java.util.List;
 import java.util.Map;
 import java.util.Optional;
@@ -21,7 +21,7 @@ import org.junit.jupiter.api.Test;
 /** Requests that a cluster's controller, an admin, makes for pods of several namespaces. */
 class ShortageTest {
   private static final long GIB = 1L << 30;
-  private static final Ask.Size WHOLE = new Ask.Size.Fraction(1);
+  private static final GpuRequirements.Size WHOLE = new GpuRequirements.Size.Fraction(1);
 
   private final Ground ground = new Ground(List.of(PlacementTest.gpu("host:7642", 0, 8 * GIB)));
 
@@ -42,25 +42,25 @@ class ShortageTest {
   @Test
   void pod_gpuIsHeldByItsOwnNamespace_isToldByWhichPod() {
     ask("kubernetes/one", "team", "holder", WHOLE);
-    assertThat(ask("kubernetes/one", "team", "next", new Ask.Size.Memory(GIB)))
+    assertThat(ask("kubernetes/one", "team", "next", new GpuRequirements.Size.Memory(GIB)))
         .contains("lower gpupool.io/gpu-memory or wait for lease L1 (pod team/holder, 8.0 GiB");
   }
 
   @Test
   void pod_asksForMoreThanThereIs_isToldWhichResourceToLower() {
-    assertThat(ask("kubernetes/one", "team", "large", new Ask.Size.Memory(9 * GIB)))
+    assertThat(ask("kubernetes/one", "team", "large", new GpuRequirements.Size.Memory(9 * GIB)))
         .endsWith("; lower gpupool.io/gpu-memory");
   }
 
-  private String ask(String user, String namespace, String pod, Ask.Size size) {
+  private String ask(String user, String namespace, String pod, GpuRequirements.Size size) {
     Asker asker = new Asker();
-    Request request =
-        new Request(
-            new Ask(1, size, OptionalInt.empty(), Map.of()),
+    LeaseSpec request =
+        new LeaseSpec(
+            new GpuRequirements(1, size, OptionalInt.empty(), Map.of()),
             0,
             0,
             new HolderName(namespace + "/" + pod, 0, "main", user),
-            Actor.ANYONE,
+            Principal.ANYONE,
             "",
             LeaseLimits.NONE,
             LeaseClass.BATCH,

@@ -10,20 +10,20 @@ import io.gpupool.server.control.ManualTimers;
 import io.gpupool.server.gpu.Gpu;
 import io.gpupool.server.gpu.LeaseClass;
 import io.gpupool.server.gpu.Share;
-import io.gpupool.server.identity.Actor;
+import io.gpupool.server.identity.Principal;
 import io.gpupool.server.limits.LeaseLimits;
-import io.gpupool.server.placement.Ask;
+import io.gpupool.server.placement.GpuRequirements;
 import io.gpupool.server.placement.LeaseId;
 import io.gpupool.server.placement.Placement;
 import io.gpupool.server.placement.Placement.Outcome;
 import io.gpupool.server.placement.PlacementTest;
-import io.gpupool.server.records.Bulletin;
 import io.gpupool.server.records.GrantRecord;
-import io.gpupool.server.records.Kinds;
 import io.gpupool.server.records.LeaseChange;
+import io.gpupool.server.records.LeaseSpec;
 import io.gpupool.server.records.Quota;
-import io.gpupool.server.records.Request;
-import io.gpupool.server.records.Use;
+import io.gpupool.server.records.RecordTypes;
+import io.gpupool.server.records.ResourceUsage;
+import io.gpupool.server.records.ServerStatus;
 import io.gpupool.server.refusal.RefusedException;
 import io.gpupool.server.state.LocalStore;
 import io.gpupool.server.state.StateException;
@@ -105,7 +105,7 @@ class SpanningLeasesTest {
     timers.pass(60 * MINUTE_MILLIS);
     assertThat(List.of(atA.state, atB.state)).containsExactly(Lease.State.HELD, Lease.State.HELD);
 
-    a.leases.letGo(atA, hold);
+    a.leases.releaseHold(atA, hold);
     timers.pass(2000);
     requireAllFree();
   }
@@ -116,7 +116,7 @@ class SpanningLeasesTest {
     a.leases.hold(atA, new Hold());
     timers.pass(100);
     Running program = run(at(b, atA));
-    a.leases.release(atA, Actor.ANYONE, "released");
+    a.leases.release(atA, Principal.ANYONE, "released");
     timers.pass(1000);
     assertThat(program.reasons).containsExactly("its lease has ended: released");
     assertThat(a.capacity.free(gpu("a", 1))).isEqualTo(gpu("a", 1).whole());
@@ -138,7 +138,7 @@ class SpanningLeasesTest {
     updates.update(
         atA.id.text(),
         new LeaseChange(OptionalInt.of(3000), Optional.of(true), Optional.of(LeaseClass.LATENCY)),
-        Actor.ANYONE);
+        Principal.ANYONE);
     timers.pass(100);
     for (Lease lease : List.of(atA, atB)) {
       assertThat(lease.parts()).hasSize(4);
@@ -160,11 +160,11 @@ class SpanningLeasesTest {
     Lease atA = grant(a, 4, LeaseLimits.NONE);
     a.leases.hold(atA, new Hold());
     LeaseUpdates updates = new LeaseUpdates(a.leases, a.records, a.audit, a.capacity, false);
-    updates.update(atA.id.text(), compute(1000), Actor.ANYONE);
+    updates.update(atA.id.text(), compute(1000), Principal.ANYONE);
     Placement.Part last =
         new Placement.Part(gpu("b", 1), Optional.empty(), new Share(0, 9000), false);
     LeaseId other = b.take(List.of(last));
-    assertThatThrownBy(() -> updates.update(atA.id.text(), compute(2000), Actor.ANYONE))
+    assertThatThrownBy(() -> updates.update(atA.id.text(), compute(2000), Principal.ANYONE))
         .hasMessageContaining("of GPU 1 of b: 0 % is free");
     assertThat(atA.parts()).allMatch(part -> part.share().computeBasisPoints() == 1000);
     assertThat(a.capacity.free(gpu("a", 0)).computeBasisPoints()).isEqualTo(9000);
@@ -178,20 +178,20 @@ class SpanningLeasesTest {
   @Test
   void release_ofATenantsLease_countsLessAsItsServersGiveItsGpusBack() throws Exception {
     a.tenants.create(
-        Actor.ANYONE,
+        Principal.ANYONE,
         "blue",
         new Quota(
             OptionalLong.empty(), OptionalLong.empty(), OptionalInt.of(3), OptionalInt.empty()));
     Lease atA = grant(a, 4, LeaseLimits.NONE, "blue");
     timers.pass(100);
     Running program = run(at(b, atA));
-    assertThat(a.tenants.use("blue")).isEqualTo(new Use(4000, 32 * GIB, 1));
-    a.leases.release(atA, Actor.ANYONE, "released");
+    assertThat(a.tenants.use("blue")).isEqualTo(new ResourceUsage(4000, 32 * GIB, 1));
+    a.leases.release(atA, Principal.ANYONE, "released");
     timers.pass(100);
-    assertThat(a.tenants.use("blue")).isEqualTo(new Use(2000, 16 * GIB, 1));
+    assertThat(a.tenants.use("blue")).isEqualTo(new ResourceUsage(2000, 16 * GIB, 1));
     b.leases.sessionGone(program.lease(), program);
     timers.pass(100);
-    assertThat(a.tenants.use("blue")).isEqualTo(Use.NONE);
+    assertThat(a.tenants.use("blue")).isEqualTo(ResourceUsage.NONE);
     requireAllFree();
   }
 
@@ -213,7 +213,7 @@ class SpanningLeasesTest {
     timers.pass(100);
     Running program = run(there);
     dying.die();
-    timers.pass(Partners.GONE_MILLIS - 1000);
+    timers.pass(PeerServerMonitor.GONE_MILLIS - 1000);
     assertThat(hold.ended).as("etcd may have been away").isEmpty();
     timers.pass(3000);
     String reason = "server " + name(dying) + ", which had 2 of its 4 GPUs, is gone";
@@ -280,10 +280,10 @@ class SpanningLeasesTest {
     Lease atB = at(b, atA);
     Hold second = new Hold();
     b.leases.hold(atB, second);
-    a.leases.letGo(atA, first);
+    a.leases.releaseHold(atA, first);
     timers.pass(60 * MINUTE_MILLIS);
     assertThat(List.of(atA.state, atB.state)).containsExactly(Lease.State.HELD, Lease.State.HELD);
-    b.leases.letGo(atB, second);
+    b.leases.releaseHold(atB, second);
     timers.pass(3000);
     requireAllFree();
   }
@@ -303,7 +303,7 @@ class SpanningLeasesTest {
     assertThat(at(b, atC).state).isEqualTo(Lease.State.HELD);
 
     Lease atB = at(b, atC);
-    b.leases.letGo(atB, atB.holds.iterator().next());
+    b.leases.releaseHold(atB, atB.holds.iterator().next());
     timers.pass(3000);
     requireAllFree();
   }
@@ -325,7 +325,7 @@ class SpanningLeasesTest {
   private static void come(Ground server, Lease lease) {
     Hold hold = new Hold();
     server.leases.hold(lease, hold);
-    server.leases.letGo(lease, hold);
+    server.leases.releaseHold(lease, hold);
   }
 
   @Test
@@ -348,11 +348,11 @@ class SpanningLeasesTest {
 
   /** What a server tells of a lease whose programs did something there so long ago. */
   private void tell(Ground server, Lease lease, long idleMillis) throws Exception {
-    server.records.transact(draft -> {
-      draft.put(
-          Kinds.BULLETINS,
+    server.records.transact(transaction -> {
+      transaction.put(
+          RecordTypes.SERVER_STATUSES,
           name(server),
-          new Bulletin(
+          new ServerStatus(
               timers.wallMillis(),
               ServerInfo.newBuilder().setName(name(server)).build(),
               List.of(
@@ -378,17 +378,18 @@ class SpanningLeasesTest {
 
   @Test
   void grant_aServerDiesBetweenDecisionAndCommit_nothingIsGranted() throws Exception {
-    Ask ask = ask(4);
-    Outcome.Placed placed = (Outcome.Placed) Placement.place(ask, "", a.capacity.snapshot());
+    GpuRequirements requirements = ask(4);
+    Outcome.Placed placed =
+        (Outcome.Placed) Placement.place(requirements, "", a.capacity.snapshot());
     b.loseRecord();
     try {
-      a.leases.grant(Ground.request(ask, ""), placed.parts());
+      a.leases.grant(Ground.request(requirements, ""), placed.parts());
       throw new AssertionError("granted");
     } catch (RefusedException e) {
       assertThat(e.getMessage()).contains("server b has left the pool");
     }
-    assertThat(a.records.all(Kinds.DIVISIONS)).isEmpty();
-    assertThat(a.records.all(Kinds.GRANTS)).isEmpty();
+    assertThat(a.records.all(RecordTypes.DIVISIONS)).isEmpty();
+    assertThat(a.records.all(RecordTypes.GRANTS)).isEmpty();
   }
 
   /**
@@ -459,14 +460,14 @@ class SpanningLeasesTest {
     for (int i = 0; i < names.length; i++) {
       Ground server = servers[i];
       for (Lease lease : server.leases.all()) {
-        List.copyOf(lease.holds).forEach(hold -> server.leases.letGo(lease, hold));
+        List.copyOf(lease.holds).forEach(hold -> server.leases.releaseHold(lease, hold));
       }
       programs.get(i).forEach(program -> server.leases.sessionGone(program.lease(), program));
     }
     timers.pass(3 * MINUTE_MILLIS);
-    assertThat(servers[0].records.all(Kinds.GRANTS)).isEmpty();
-    assertThat(servers[0].records.all(Kinds.DIVISIONS)).isEmpty();
-    assertThat(servers[0].records.all(Kinds.HOLDS)).isEmpty();
+    assertThat(servers[0].records.all(RecordTypes.GRANTS)).isEmpty();
+    assertThat(servers[0].records.all(RecordTypes.DIVISIONS)).isEmpty();
+    assertThat(servers[0].records.all(RecordTypes.HOLDS)).isEmpty();
     for (Ground server : servers) {
       assertThat(server.leases.all()).isEmpty();
     }
@@ -494,7 +495,7 @@ class SpanningLeasesTest {
   }
 
   private static void release(Ground server, Lease lease) throws StateException {
-    server.leases.release(lease, Actor.ANYONE, "released");
+    server.leases.release(lease, Principal.ANYONE, "released");
   }
 
   /** A GPU is one lease's, and as long as a worker of it lives, that one's. */
@@ -508,7 +509,7 @@ class SpanningLeasesTest {
               .satisfies(a -> assertThat(a.lease()).isEqualTo(program.lease().id));
         }
       }
-      assertThat(servers[i].records.all(Kinds.DIVISIONS).values())
+      assertThat(servers[i].records.all(RecordTypes.DIVISIONS).values())
           .allSatisfy(d -> assertThat(d.value().allocations()).hasSize(1));
     }
   }
@@ -520,10 +521,10 @@ class SpanningLeasesTest {
   }
 
   private void requireNothingIsWritten() {
-    assertThat(a.records.all(Kinds.GRANTS)).isEmpty();
-    assertThat(a.records.all(Kinds.DIVISIONS)).isEmpty();
-    assertThat(a.records.all(Kinds.HOLDS)).isEmpty();
-    assertThat(a.records.all(Kinds.USES)).isEmpty();
+    assertThat(a.records.all(RecordTypes.GRANTS)).isEmpty();
+    assertThat(a.records.all(RecordTypes.DIVISIONS)).isEmpty();
+    assertThat(a.records.all(RecordTypes.HOLDS)).isEmpty();
+    assertThat(a.records.all(RecordTypes.USAGES)).isEmpty();
   }
 
   private String name(Ground server) {
@@ -540,17 +541,20 @@ class SpanningLeasesTest {
 
   private static Lease grant(Ground server, int gpus, LeaseLimits limits, String tenant)
       throws Exception {
-    Ask ask = ask(gpus);
+    GpuRequirements requirements = ask(gpus);
     Outcome.Placed placed =
-        (Outcome.Placed) Placement.place(ask, tenant, server.capacity.snapshot());
+        (Outcome.Placed) Placement.place(requirements, tenant, server.capacity.snapshot());
     return server
         .leases
-        .grant(new Request(ask, 0, 0, Ground.HOLDER, Actor.ANYONE, tenant, limits), placed.parts())
+        .grant(
+            new LeaseSpec(requirements, 0, 0, Ground.HOLDER, Principal.ANYONE, tenant, limits),
+            placed.parts())
         .lease();
   }
 
-  private static Ask ask(int gpus) {
-    return new Ask(gpus, new Ask.Size.Fraction(1), OptionalInt.empty(), Map.of());
+  private static GpuRequirements ask(int gpus) {
+    return new GpuRequirements(
+        gpus, new GpuRequirements.Size.Fraction(1), OptionalInt.empty(), Map.of());
   }
 
   private static Gpu gpu(String server, int ordinal) {

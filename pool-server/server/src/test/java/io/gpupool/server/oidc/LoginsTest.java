@@ -206,7 +206,8 @@ class LoginsTest {
             .mapToObj(i ->
                 logins
                     .verified(token)
-                    .thenApply(known -> logins.find(token).isEmpty() ? logins.whyNot(token) : ""))
+                    .thenApply(
+                        known -> logins.find(token).isEmpty() ? logins.rejectionReason(token) : ""))
             .toList();
     for (CompletableFuture<String> answer : answers) {
       assertThat(answer.get(10, TimeUnit.SECONDS)).isEmpty();
@@ -276,7 +277,7 @@ class LoginsTest {
 
   private void assertRefused(String token, String why) throws Exception {
     assertThat(login(token)).as(why).isEmpty();
-    assertThat(logins.whyNot(token)).contains(why);
+    assertThat(logins.rejectionReason(token)).contains(why);
   }
 
   private static long nowSeconds() {

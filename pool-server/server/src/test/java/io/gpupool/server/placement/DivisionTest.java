@@ -161,29 +161,32 @@ class DivisionTest {
             .create(new Partition("ours", HALF, true, Set.of("blue")), GPU)
             .create(new Partition("any", new Share(250 * MIB, 2500), false, Set.of()), GPU);
     List<Offer> offers = division.offers(GPU);
-    Ask fifth = ask(new Ask.Size.Memory(200 * MIB), Optional.empty());
+    GpuRequirements fifth = ask(new GpuRequirements.Size.Memory(200 * MIB), Optional.empty());
     assertThat(placed(fifth, "blue", offers).partition()).contains("ours");
     assertThat(placed(fifth, "blue", offers).hard()).isTrue();
     assertThat(placed(fifth, "red", offers).partition()).isNotEqualTo(Optional.of("ours"));
-    Ask named = ask(new Ask.Size.Fraction(1), Optional.of("ours"));
+    GpuRequirements named = ask(new GpuRequirements.Size.Fraction(1), Optional.of("ours"));
     assertThat(placed(named, "blue", offers).share()).isEqualTo(HALF);
     assertThat(Placement.place(named, "red", offers))
         .isEqualTo(
             new Outcome.Impossible(
                 "no GPU that matches has a partition 'ours' that this tenant may use", false));
-    Ask half = ask(new Ask.Size.Fraction(0.5), Optional.of("any"));
+    GpuRequirements half = ask(new GpuRequirements.Size.Fraction(0.5), Optional.of("any"));
     assertThat(placed(half, "red", offers).share()).isEqualTo(new Share(125 * MIB, 1250));
-    assertThat(Placement.place(ask(new Ask.Size.Fraction(1), Optional.empty()), "blue", offers))
+    assertThat(
+            Placement.place(
+                ask(new GpuRequirements.Size.Fraction(1), Optional.empty()), "blue", offers))
         .as("the whole of a GPU that is cut")
         .isInstanceOf(Outcome.Impossible.class);
   }
 
-  private static Placement.Part placed(Ask ask, String tenant, List<Offer> offers) {
-    return ((Outcome.Placed) Placement.place(ask, tenant, offers)).parts().getFirst();
+  private static Placement.Part placed(
+      GpuRequirements requirements, String tenant, List<Offer> offers) {
+    return ((Outcome.Placed) Placement.place(requirements, tenant, offers)).parts().getFirst();
   }
 
-  private static Ask ask(Ask.Size size, Optional<String> partition) {
-    return new Ask(1, size, OptionalInt.empty(), Map.of(), partition, false);
+  private static GpuRequirements ask(GpuRequirements.Size size, Optional<String> partition) {
+    return new GpuRequirements(1, size, OptionalInt.empty(), Map.of(), partition, false);
   }
 
   private static Allocation allocation(String lease, String partition, Share share) {

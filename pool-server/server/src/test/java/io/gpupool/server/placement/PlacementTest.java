@@ -42,24 +42,27 @@ public class PlacementTest {
           live.remove(ended);
           ground.giveBack(ended);
         } else {
-          Ask ask = ask(random);
+          GpuRequirements requirements = ask(random);
           List<Offer> snapshot = capacity.snapshot();
-          switch (Placement.place(ask, "", snapshot)) {
+          switch (Placement.place(requirements, "", snapshot)) {
             case Outcome.Placed(List<Part> parts) -> {
-              assertThat(parts).hasSize(ask.gpus());
-              assertThat(parts.stream().map(Part::gpu).distinct()).hasSize(ask.gpus());
+              assertThat(parts).hasSize(requirements.gpus());
+              assertThat(parts.stream().map(Part::gpu).distinct()).hasSize(requirements.gpus());
               live.put(ground.take(parts), parts);
             }
             case Outcome.Full full ->
                 assertThat(
                         snapshot.stream()
-                            .filter(o -> o.free().covers(ask.shareOf(o.gpu())))
+                            .filter(o -> o.free().covers(requirements.shareOf(o.gpu())))
                             .count())
                     .isEqualTo(full.fitting())
-                    .isLessThan(ask.gpus());
+                    .isLessThan(requirements.gpus());
             case Outcome.Impossible impossible ->
-                assertThat(gpus.stream().filter(g -> g.whole().covers(ask.shareOf(g))).count())
-                    .isLessThan(ask.gpus());
+                assertThat(
+                        gpus.stream()
+                            .filter(g -> g.whole().covers(requirements.shareOf(g)))
+                            .count())
+                    .isLessThan(requirements.gpus());
           }
         }
         for (Gpu gpu : gpus) {
@@ -115,16 +118,26 @@ public class PlacementTest {
     Ground ground = new Ground(List.of(gpu("s", 0, GIB)));
     Capacity capacity = ground.capacity;
     ground.take(List.of(part(gpu("s", 0, GIB), new Share(1 << 20, 9500))));
-    Ask ask = new Ask(1, new Ask.Size.Memory(1 << 20), OptionalInt.of(600), Map.of());
-    assertThat(Placement.place(ask, "", capacity.snapshot())).isInstanceOf(Outcome.Full.class);
+    GpuRequirements requirements =
+        new GpuRequirements(
+            1, new GpuRequirements.Size.Memory(1 << 20), OptionalInt.of(600), Map.of());
+    assertThat(Placement.place(requirements, "", capacity.snapshot()))
+        .isInstanceOf(Outcome.Full.class);
   }
 
   @Test
   void place_selectors_chooseOrSayWhatThereIs() {
     Capacity capacity = new Ground(List.of(gpu("a", 0, GIB), gpu("b", 0, GIB))).capacity;
-    Ask onB = new Ask(1, new Ask.Size.Fraction(1), OptionalInt.empty(), Map.of("server", "B"));
+    GpuRequirements onB =
+        new GpuRequirements(
+            1, new GpuRequirements.Size.Fraction(1), OptionalInt.empty(), Map.of("server", "B"));
     assertThat(placed(onB, capacity).getFirst().gpu().server()).isEqualTo("b");
-    Ask none = new Ask(1, new Ask.Size.Fraction(1), OptionalInt.empty(), Map.of("model", "*A100*"));
+    GpuRequirements none =
+        new GpuRequirements(
+            1,
+            new GpuRequirements.Size.Fraction(1),
+            OptionalInt.empty(),
+            Map.of("model", "*A100*"));
     assertThat(((Outcome.Impossible) Placement.place(none, "", capacity.snapshot())).reason())
         .contains("NVIDIA H100");
   }
@@ -182,10 +195,10 @@ public class PlacementTest {
       }
       boolean spread = random.nextInt(3) == 0;
       boolean one = random.nextInt(3) == 0;
-      Ask ask = several(1 + random.nextInt(8), spread, one);
-      int fewest = fewest(free, ask.gpus());
-      if (Placement.place(ask, "", snapshot) instanceof Outcome.Placed(List<Part> parts)) {
-        assertThat(parts.stream().map(Part::gpu).distinct()).hasSize(ask.gpus());
+      GpuRequirements requirements = several(1 + random.nextInt(8), spread, one);
+      int fewest = fewest(free, requirements.gpus());
+      if (Placement.place(requirements, "", snapshot) instanceof Outcome.Placed(List<Part> parts)) {
+        assertThat(parts.stream().map(Part::gpu).distinct()).hasSize(requirements.gpus());
         assertThat(parts).allMatch(part -> isFree(snapshot, part));
         List<String> servers = parts.stream().map(part -> part.gpu().server()).toList();
         List<String> inOrder = new ArrayList<>();
@@ -197,11 +210,11 @@ public class PlacementTest {
         assertThat(inOrder).doesNotHaveDuplicates();
         int able = (int) Arrays.stream(free).filter(count -> count > 0).count();
         assertThat(inOrder)
-            .as("%s of %s", ask.describe(), Arrays.toString(free))
-            .hasSize(one ? 1 : spread ? Math.min(able, ask.gpus()) : fewest);
+            .as("%s of %s", requirements.describe(), Arrays.toString(free))
+            .hasSize(one ? 1 : spread ? Math.min(able, requirements.gpus()) : fewest);
         across += inOrder.size() > 1 ? 1 : 0;
       } else {
-        assertThat(fewest).isGreaterThan(ask.maxServers());
+        assertThat(fewest).isGreaterThan(requirements.maxServers());
       }
     }
     assertThat(across).isGreaterThan(50);
@@ -250,10 +263,10 @@ public class PlacementTest {
     }
   }
 
-  private static Ask several(int gpus, boolean spread, boolean oneServer) {
-    return new Ask(
+  private static GpuRequirements several(int gpus, boolean spread, boolean oneServer) {
+    return new GpuRequirements(
         gpus,
-        new Ask.Size.Fraction(1),
+        new GpuRequirements.Size.Fraction(1),
         OptionalInt.empty(),
         Map.of(),
         Optional.empty(),
@@ -269,7 +282,7 @@ public class PlacementTest {
     Offer rest = Offer.ofRest(gpu, half, half);
     Offer hard = Offer.of(gpu, new Partition("hard", half, true, Set.of()), half);
     Offer reserved = Offer.of(gpu, new Partition("ours", half, true, Set.of("red")), half);
-    Ask quarter = fraction(1, 0.25);
+    GpuRequirements quarter = fraction(1, 0.25);
     assertThat(partition(quarter, "", hard, rest)).isEmpty();
     assertThat(partition(quarter, "", hard)).contains("hard");
     assertThat(partition(quarter, "red", rest, hard, reserved)).contains("ours");
@@ -288,18 +301,18 @@ public class PlacementTest {
     assertThat(chosen(Map.of("model", "*b200", "server", "b"), old, fresh)).isEqualTo(fresh);
   }
 
-  private static List<Part> placed(Ask ask, Capacity capacity) {
-    return ((Outcome.Placed) Placement.place(ask, "", capacity.snapshot())).parts();
+  private static List<Part> placed(GpuRequirements requirements, Capacity capacity) {
+    return ((Outcome.Placed) Placement.place(requirements, "", capacity.snapshot())).parts();
   }
 
-  private static Ask ask(Random random) {
+  private static GpuRequirements ask(Random random) {
     OptionalInt compute =
         random.nextInt(4) == 0 ? OptionalInt.of(100 + random.nextInt(9901)) : OptionalInt.empty();
-    Ask.Size size =
+    GpuRequirements.Size size =
         random.nextBoolean()
-            ? new Ask.Size.Fraction((1 + random.nextInt(100)) / 100.0)
-            : new Ask.Size.Memory((1 + random.nextInt(100_000)) * (1L << 20));
-    return new Ask(1 + random.nextInt(3), size, compute, Map.of());
+            ? new GpuRequirements.Size.Fraction((1 + random.nextInt(100)) / 100.0)
+            : new GpuRequirements.Size.Memory((1 + random.nextInt(100_000)) * (1L << 20));
+    return new GpuRequirements(1 + random.nextInt(3), size, compute, Map.of());
   }
 
   static Part part(Gpu gpu, Share share) {
@@ -307,21 +320,24 @@ public class PlacementTest {
   }
 
   private static Gpu chosen(Map<String, String> selectors, Gpu... gpus) {
-    Ask ask = new Ask(1, new Ask.Size.Fraction(1), OptionalInt.empty(), selectors);
-    return placed(ask, new Ground(List.of(gpus)).capacity).getFirst().gpu();
+    GpuRequirements requirements =
+        new GpuRequirements(
+            1, new GpuRequirements.Size.Fraction(1), OptionalInt.empty(), selectors);
+    return placed(requirements, new Ground(List.of(gpus)).capacity).getFirst().gpu();
   }
 
-  private static Optional<String> partition(Ask ask, String tenant, Offer... offers) {
-    return ((Outcome.Placed) Placement.place(ask, tenant, List.of(offers)))
+  private static Optional<String> partition(
+      GpuRequirements requirements, String tenant, Offer... offers) {
+    return ((Outcome.Placed) Placement.place(requirements, tenant, List.of(offers)))
         .parts()
         .getFirst()
         .partition();
   }
 
-  private static Ask spread(int gpus) {
-    return new Ask(
+  private static GpuRequirements spread(int gpus) {
+    return new GpuRequirements(
         gpus,
-        new Ask.Size.Fraction(0.25),
+        new GpuRequirements.Size.Fraction(0.25),
         OptionalInt.empty(),
         Map.of(),
         Optional.empty(),
@@ -330,8 +346,9 @@ public class PlacementTest {
         false);
   }
 
-  private static Ask fraction(int gpus, double part) {
-    return new Ask(gpus, new Ask.Size.Fraction(part), OptionalInt.empty(), Map.of());
+  private static GpuRequirements fraction(int gpus, double part) {
+    return new GpuRequirements(
+        gpus, new GpuRequirements.Size.Fraction(part), OptionalInt.empty(), Map.of());
   }
 
   public static Gpu gpu(String server, int ordinal, long memory) {

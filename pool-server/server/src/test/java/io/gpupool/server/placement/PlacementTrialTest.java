@@ -38,10 +38,10 @@ class PlacementTrialTest {
       return gpus * (memory + compute);
     }
 
-    Ask ask() {
-      return new Ask(
+    GpuRequirements ask() {
+      return new GpuRequirements(
           gpus,
-          new Ask.Size.Memory(memory * MEMORY / TENTHS),
+          new GpuRequirements.Size.Memory(memory * MEMORY / TENTHS),
           OptionalInt.of(compute * Share.WHOLE_COMPUTE / TENTHS),
           Map.of());
     }

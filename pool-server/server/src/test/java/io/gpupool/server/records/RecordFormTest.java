@@ -25,9 +25,9 @@ import io.gpupool.server.placement.Allocation;
 import io.gpupool.server.placement.Division;
 import io.gpupool.server.placement.LeaseId;
 import io.gpupool.server.placement.Partition;
-import io.gpupool.server.state.Kind;
 import io.gpupool.server.state.LocalStore;
 import io.gpupool.server.state.RecordStore;
+import io.gpupool.server.state.RecordType;
 import io.gpupool.server.state.StateException;
 import io.gpupool.server.state.Write;
 import java.util.ArrayList;
@@ -46,18 +46,20 @@ class RecordFormTest {
   @Test
   void records_ofEveryKind_areReadAsTheyWereWritten() throws Exception {
     for (int i = 0; i < 500; i++) {
-      assertRoundTrip(Kinds.DIVISIONS, division());
-      assertRoundTrip(Kinds.GRANTS, grant());
-      assertRoundTrip(Kinds.TENANTS, new Tenant(quota(), random.nextLong(1L << 42), text()));
+      assertRoundTrip(RecordTypes.DIVISIONS, division());
+      assertRoundTrip(RecordTypes.GRANTS, grant());
+      assertRoundTrip(RecordTypes.TENANTS, new Tenant(quota(), random.nextLong(1L << 42), text()));
       assertRoundTrip(
-          Kinds.USES, new Use(random.nextInt(9999), random.nextLong(1L << 50), random.nextInt(99)));
-      assertRoundTrip(Kinds.TOKENS, token());
-      assertRoundTrip(Kinds.COUNTERS, random.nextLong(Long.MAX_VALUE));
+          RecordTypes.USAGES,
+          new ResourceUsage(random.nextInt(9999), random.nextLong(1L << 50), random.nextInt(99)));
+      assertRoundTrip(RecordTypes.TOKENS, token());
+      assertRoundTrip(RecordTypes.COUNTERS, random.nextLong(Long.MAX_VALUE));
       assertRoundTrip(
-          Kinds.AUDIT, new AuditEntry(random.nextLong(1L << 42), text(), text(), text(), text()));
-      assertRoundTrip(Kinds.BULLETINS, bulletin());
+          RecordTypes.AUDIT,
+          new AuditEntry(random.nextLong(1L << 42), text(), text(), text(), text()));
+      assertRoundTrip(RecordTypes.SERVER_STATUSES, bulletin());
       assertRoundTrip(
-          Kinds.SERVERS,
+          RecordTypes.SERVERS,
           new ServerEntry(
               text(),
               text(),
@@ -68,12 +70,12 @@ class RecordFormTest {
               random.nextInt(65536),
               random.nextBoolean(),
               random.nextBoolean()));
-      assertRoundTrip(Kinds.ENDINGS, new Ending(text(), text()));
+      assertRoundTrip(RecordTypes.SESSION_TERMINATIONS, new SessionTermination(text(), text()));
     }
   }
 
-  private Bulletin bulletin() {
-    return new Bulletin(
+  private ServerStatus bulletin() {
+    return new ServerStatus(
         random.nextLong(1L << 42),
         ServerInfo.newBuilder().setName(text()).setSessions(random.nextInt(9)).build(),
         List.of(LeaseInfo.newBuilder().setId(text()).setSessions(random.nextInt(9)).build()),
@@ -96,7 +98,7 @@ class RecordFormTest {
             inside.toByteString())) {
       LocalStore store = LocalStore.inMemory();
       store.commit(List.of(), List.of(new Write.Put("gpus/s/c", bytes, false)));
-      assertThatThrownBy(() -> new RecordStore(store, Kinds.ALL))
+      assertThatThrownBy(() -> new RecordStore(store, RecordTypes.ALL))
           .isInstanceOf(StateException.class)
           .hasMessageContaining("gpus/s/c")
           .hasMessageContaining("later version");
@@ -107,16 +109,17 @@ class RecordFormTest {
   void record_ofAnUnknownKindOrDamaged_isRefused() throws Exception {
     LocalStore unknown = LocalStore.inMemory();
     unknown.commit(List.of(), List.of(new Write.Put("quarks/up", ByteString.EMPTY, false)));
-    assertThatThrownBy(() -> new RecordStore(unknown, Kinds.ALL)).hasMessageContaining("quarks/up");
+    assertThatThrownBy(() -> new RecordStore(unknown, RecordTypes.ALL))
+        .hasMessageContaining("quarks/up");
     LocalStore damaged = LocalStore.inMemory();
     damaged.commit(
         List.of(), List.of(new Write.Put("tokens/x", ByteString.copyFromUtf8("zzz"), false)));
-    assertThatThrownBy(() -> new RecordStore(damaged, Kinds.ALL))
+    assertThatThrownBy(() -> new RecordStore(damaged, RecordTypes.ALL))
         .hasMessageContaining("tokens/x")
         .hasMessageContaining("damaged");
   }
 
-  private static <T> void assertRoundTrip(Kind<T> kind, T value) throws StateException {
+  private static <T> void assertRoundTrip(RecordType<T> kind, T value) throws StateException {
     assertThat(kind.decoder().decode(kind.encoder().apply(value))).isEqualTo(value);
   }
 

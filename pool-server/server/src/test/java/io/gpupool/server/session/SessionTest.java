@@ -6,16 +6,16 @@ import static org.assertj.core.api.Assertions.assertThat;
 import io.gpupool.server.capacity.Capacity;
 import io.gpupool.server.control.ManualTimers;
 import io.gpupool.server.gpu.Gpu;
-import io.gpupool.server.identity.Actor;
+import io.gpupool.server.identity.Principal;
 import io.gpupool.server.lease.Ground;
 import io.gpupool.server.lease.Lease;
 import io.gpupool.server.lease.Leases;
 import io.gpupool.server.limits.LeaseLimits;
-import io.gpupool.server.placement.Ask;
+import io.gpupool.server.placement.GpuRequirements;
 import io.gpupool.server.placement.Placement;
 import io.gpupool.server.placement.Placement.Outcome;
 import io.gpupool.server.placement.PlacementTest;
-import io.gpupool.server.records.Request;
+import io.gpupool.server.records.LeaseSpec;
 import io.gpupool.server.refusal.RefusedException;
 import io.gpupool.server.sandbox.Sandbox;
 import io.gpupool.wire.DriverEnvironment;
@@ -114,12 +114,12 @@ class SessionTest {
     leases.hold(lease, ended::add);
     Session session = joined(lease);
     timers.pass(6000);
-    session.hear(TextMessage.ofType("stats").put("calls", 7).build());
+    session.onMessage(TextMessage.ofType("stats").put("calls", 7).build());
     timers.pass(6000);
-    session.hear(TextMessage.ofType("stats").put("calls", 7).put("waits", 1).build());
+    session.onMessage(TextMessage.ofType("stats").put("calls", 7).put("waits", 1).build());
     timers.pass(12_000);
     assertThat(ended).as("its program waits for the GPU").isEmpty();
-    session.hear(TextMessage.ofType("stats").put("calls", 7).put("waits", 0).build());
+    session.onMessage(TextMessage.ofType("stats").put("calls", 7).put("waits", 0).build());
     timers.pass(10_000);
     assertThat(ended).containsExactly("it was idle for 8s");
   }
@@ -129,11 +129,15 @@ class SessionTest {
   }
 
   private Lease grant(double part, LeaseLimits limits) {
-    Ask ask = new Ask(1, new Ask.Size.Fraction(part), OptionalInt.empty(), Map.of());
-    Outcome.Placed placed = (Outcome.Placed) Placement.place(ask, "", capacity.snapshot());
+    GpuRequirements requirements =
+        new GpuRequirements(
+            1, new GpuRequirements.Size.Fraction(part), OptionalInt.empty(), Map.of());
+    Outcome.Placed placed = (Outcome.Placed) Placement.place(requirements, "", capacity.snapshot());
     try {
       return leases
-          .grant(new Request(ask, 0, 0, Ground.HOLDER, Actor.ANYONE, "", limits), placed.parts())
+          .grant(
+              new LeaseSpec(requirements, 0, 0, Ground.HOLDER, Principal.ANYONE, "", limits),
+              placed.parts())
           .lease();
     } catch (IOException | RefusedException e) {
       throw new AssertionError(e);
@@ -173,7 +177,7 @@ class SessionTest {
             lease.freeSlot().orElseThrow(),
             Ground.HOLDER,
             DriverEnvironment.NONE,
-            Actor.ANYONE,
+            Principal.ANYONE,
             starts,
             timers,
             Runnable::run,

@@ -6,17 +6,17 @@ import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import io.gpupool.server.gpu.Gpu;
 import io.gpupool.server.host.HostMemory;
-import io.gpupool.server.identity.Actor;
+import io.gpupool.server.identity.Principal;
 import io.gpupool.server.identity.Role;
 import io.gpupool.server.lease.Ground;
 import io.gpupool.server.lease.Lease;
 import io.gpupool.server.limits.SessionLimits;
-import io.gpupool.server.placement.Ask;
+import io.gpupool.server.placement.GpuRequirements;
 import io.gpupool.server.placement.Placement;
 import io.gpupool.server.placement.Placement.Outcome;
 import io.gpupool.server.placement.PlacementTest;
+import io.gpupool.server.records.LeaseSpec;
 import io.gpupool.server.records.Quota;
-import io.gpupool.server.records.Request;
 import io.gpupool.server.refusal.InvalidRequestException;
 import io.gpupool.server.sandbox.Sandbox;
 import io.gpupool.server.tenant.Tokens;
@@ -85,14 +85,14 @@ class SessionsTest {
   void open_noMemoryForAnotherWorker_isRefusedWithTheOption() throws Exception {
     Lease lease = lease("blue", HOUR_MILLIS);
     memory.available = SessionLimits.RESERVED_BYTES + 2 * SessionLimits.WORKER_BYTES - 1;
-    Session first = sessions.open(lease, Ground.HOLDER, Actor.ANYONE, DriverEnvironment.NONE);
+    Session first = sessions.open(lease, Ground.HOLDER, Principal.ANYONE, DriverEnvironment.NONE);
     assertThatThrownBy(
-            () -> sessions.open(lease, Ground.HOLDER, Actor.ANYONE, DriverEnvironment.NONE))
+            () -> sessions.open(lease, Ground.HOLDER, Principal.ANYONE, DriverEnvironment.NONE))
         .isInstanceOf(InvalidRequestException.class)
         .hasMessageContaining("memory left for workers")
         .hasMessageContaining("--worker-memory");
     first.end("test");
-    assertThat(sessions.open(lease, Ground.HOLDER, Actor.ANYONE, DriverEnvironment.NONE))
+    assertThat(sessions.open(lease, Ground.HOLDER, Principal.ANYONE, DriverEnvironment.NONE))
         .isNotNull();
   }
 
@@ -106,7 +106,7 @@ class SessionsTest {
     while (refusal.isEmpty()) {
       try {
         Session ignored =
-            sessions.open(greedy, Ground.HOLDER, Actor.ANYONE, DriverEnvironment.NONE);
+            sessions.open(greedy, Ground.HOLDER, Principal.ANYONE, DriverEnvironment.NONE);
         opened++;
       } catch (InvalidRequestException e) {
         refusal = e.getMessage();
@@ -114,7 +114,7 @@ class SessionsTest {
     }
     assertThat(opened).isEqualTo(6);
     assertThat(refusal).contains("tenant 'blue' has 6 sessions").contains("other tenants");
-    assertThat(sessions.open(other, Ground.HOLDER, Actor.ANYONE, DriverEnvironment.NONE))
+    assertThat(sessions.open(other, Ground.HOLDER, Principal.ANYONE, DriverEnvironment.NONE))
         .isNotNull();
   }
 
@@ -122,36 +122,39 @@ class SessionsTest {
   void open_fasterThanTheRate_isRefusedUntilTimeHasPassed() throws Exception {
     Lease lease = lease("blue", HOUR_MILLIS);
     for (int i = 0; i < 4 * SessionLimits.USUAL.perSecond(); i++) {
-      sessions.open(lease, Ground.HOLDER, Actor.ANYONE, DriverEnvironment.NONE).end("test");
+      sessions.open(lease, Ground.HOLDER, Principal.ANYONE, DriverEnvironment.NONE).end("test");
     }
     assertThatThrownBy(
-            () -> sessions.open(lease, Ground.HOLDER, Actor.ANYONE, DriverEnvironment.NONE))
+            () -> sessions.open(lease, Ground.HOLDER, Principal.ANYONE, DriverEnvironment.NONE))
         .hasMessageContaining("--session-rate");
     ground.timers.pass(1000);
-    assertThat(sessions.open(lease, Ground.HOLDER, Actor.ANYONE, DriverEnvironment.NONE))
+    assertThat(sessions.open(lease, Ground.HOLDER, Principal.ANYONE, DriverEnvironment.NONE))
         .isNotNull();
   }
 
   private Lease lease(String tenant, long validMillis) throws Exception {
-    ground.tenants.create(Actor.ANYONE, tenant, Quota.UNLIMITED);
-    ground.tokens.create(Actor.ANYONE, tenant, Role.USER, validMillis, "");
-    return grant(tenant, Actor.ANYONE);
+    ground.tenants.create(Principal.ANYONE, tenant, Quota.UNLIMITED);
+    ground.tokens.create(Principal.ANYONE, tenant, Role.USER, validMillis, "");
+    return grant(tenant, Principal.ANYONE);
   }
 
   private Session session(long validMillis) throws Exception {
-    ground.tenants.create(Actor.ANYONE, "blue", Quota.UNLIMITED);
-    Tokens.Made token = ground.tokens.create(Actor.ANYONE, "blue", Role.USER, validMillis, "");
-    Actor actor = ground.tokens.authenticate(Optional.of(token.text())).orElseThrow();
-    return sessions.open(grant("blue", actor), Ground.HOLDER, actor, DriverEnvironment.NONE);
+    ground.tenants.create(Principal.ANYONE, "blue", Quota.UNLIMITED);
+    Tokens.Made token = ground.tokens.create(Principal.ANYONE, "blue", Role.USER, validMillis, "");
+    Principal principal = ground.tokens.authenticate(Optional.of(token.text())).orElseThrow();
+    return sessions.open(
+        grant("blue", principal), Ground.HOLDER, principal, DriverEnvironment.NONE);
   }
 
-  private Lease grant(String tenant, Actor actor) throws Exception {
-    Ask ask = new Ask(1, new Ask.Size.Fraction(0.25), OptionalInt.empty(), Map.of());
+  private Lease grant(String tenant, Principal principal) throws Exception {
+    GpuRequirements requirements =
+        new GpuRequirements(
+            1, new GpuRequirements.Size.Fraction(0.25), OptionalInt.empty(), Map.of());
     Outcome.Placed placed =
-        (Outcome.Placed) Placement.place(ask, tenant, ground.capacity.snapshot());
+        (Outcome.Placed) Placement.place(requirements, tenant, ground.capacity.snapshot());
     return ground
         .leases
-        .grant(new Request(ask, 0, 0, Ground.HOLDER, actor, tenant), placed.parts())
+        .grant(new LeaseSpec(requirements, 0, 0, Ground.HOLDER, principal, tenant), placed.parts())
         .lease();
   }
 

@@ -7,17 +7,17 @@ import static org.assertj.core.api.Assertions.assertThatThrownBy;
 import io.gpupool.control.v1.Cause;
 import io.gpupool.server.capacity.Partitions;
 import io.gpupool.server.gpu.Gpu;
-import io.gpupool.server.identity.Actor;
+import io.gpupool.server.identity.Principal;
 import io.gpupool.server.identity.Role;
 import io.gpupool.server.lease.Ground;
 import io.gpupool.server.lease.LeaseQueue;
 import io.gpupool.server.lease.Leases;
-import io.gpupool.server.placement.Ask;
+import io.gpupool.server.placement.GpuRequirements;
 import io.gpupool.server.placement.PlacementTest;
-import io.gpupool.server.records.Kinds;
+import io.gpupool.server.records.LeaseSpec;
 import io.gpupool.server.records.Quota;
-import io.gpupool.server.records.Request;
-import io.gpupool.server.records.Use;
+import io.gpupool.server.records.RecordTypes;
+import io.gpupool.server.records.ResourceUsage;
 import io.gpupool.server.refusal.RefusedException;
 import io.gpupool.server.refusal.RefusedException.Why;
 import java.nio.file.Files;
@@ -44,30 +44,30 @@ class TenantsTest {
   @Test
   void token_whileItIsValid_saysWhoCalls() throws Exception {
     Tokens.Made made = token("blue", Role.USER, HOUR_MILLIS);
-    Actor actor = ground.tokens.authenticate(Optional.of(made.text())).orElseThrow();
-    assertThat(actor).isEqualTo(new Actor("blue", Role.USER, Optional.of(made.hash())));
+    Principal principal = ground.tokens.authenticate(Optional.of(made.text())).orElseThrow();
+    assertThat(principal).isEqualTo(new Principal("blue", Role.USER, Optional.of(made.hash())));
     assertThat(made.text()).startsWith("gpupool_").hasSize(51);
     assertThat(made.toString()).doesNotContain(made.text());
     assertThat(ground.tokens.authenticate(Optional.of(made.text() + "x"))).isEmpty();
     assertThat(ground.tokens.authenticate(Optional.empty())).isEmpty();
-    assertThat(actor.mayUse("blue")).isTrue();
-    assertThat(actor.mayUse("red")).isFalse();
-    assertThat(actor.mayUse("")).isFalse();
+    assertThat(principal.mayUse("blue")).isTrue();
+    assertThat(principal.mayUse("red")).isFalse();
+    assertThat(principal.mayUse("")).isFalse();
     ground.timers.pass(HOUR_MILLIS);
     assertThat(ground.tokens.authenticate(Optional.of(made.text()))).isEmpty();
-    assertThat(ground.tokens.stillHolds(actor)).isFalse();
+    assertThat(ground.tokens.stillHolds(principal)).isFalse();
   }
 
   @Test
   void token_revokedOrItsTenantDeleted_letsNobodyIn() throws Exception {
     Tokens.Made revoked = token("blue", Role.ADMIN, 0);
-    Tokens.Made other = ground.tokens.create(Actor.ANYONE, "blue", Role.USER, 0, "");
-    ground.tokens.revoke(Actor.ANYONE, revoked.hash().id());
+    Tokens.Made other = ground.tokens.create(Principal.ANYONE, "blue", Role.USER, 0, "");
+    ground.tokens.revoke(Principal.ANYONE, revoked.hash().id());
     assertThat(ground.tokens.authenticate(Optional.of(revoked.text()))).isEmpty();
     assertThat(ground.tokens.authenticate(Optional.of(other.text()))).isPresent();
-    ground.tenants.delete(Actor.ANYONE, "blue", 0);
+    ground.tenants.delete(Principal.ANYONE, "blue", 0);
     assertThat(ground.tokens.authenticate(Optional.of(other.text()))).isEmpty();
-    ground.tenants.create(Actor.ANYONE, "blue", Quota.UNLIMITED);
+    ground.tenants.create(Principal.ANYONE, "blue", Quota.UNLIMITED);
     assertThat(ground.tokens.authenticate(Optional.of(other.text())))
         .as("a tenant of the same name is another")
         .isEmpty();
@@ -79,18 +79,18 @@ class TenantsTest {
     Leases.Granted granted = ask("blue", 0.5).granted;
     ground
         .records
-        .all(Kinds.TOKENS)
+        .all(RecordTypes.TOKENS)
         .keySet()
         .forEach(key -> assertThat(made.text()).doesNotContain(key));
-    assertThat(ground.records.all(Kinds.GRANTS).toString())
+    assertThat(ground.records.all(RecordTypes.GRANTS).toString())
         .doesNotContain(granted.secret().reveal());
-    assertThat(ground.records.all(Kinds.TOKENS).toString()).doesNotContain(made.text());
+    assertThat(ground.records.all(RecordTypes.TOKENS).toString()).doesNotContain(made.text());
     assertThat(granted.lease().secretHash.matches(granted.secret().reveal())).isTrue();
   }
 
   @Test
   void quota_reached_nextOneWaitsAndIsGrantedWhenTheFirstEnds() throws Exception {
-    ground.tenants.create(Actor.ANYONE, "blue", ONE_LEASE);
+    ground.tenants.create(Principal.ANYONE, "blue", ONE_LEASE);
     Asked first = ask("blue", 0.25);
     Asked second = ask("blue", 0.25, HOUR_MILLIS, 0);
     assertThat(second.granted).isNull();
@@ -98,33 +98,35 @@ class TenantsTest {
     Asked refused = ask("blue", 0.25);
     assertThat(refused.cause).isEqualTo(Cause.CAUSE_DENIED);
     assertThat(ask("red", 0.25).granted).as("another tenant").isNotNull();
-    assertThatThrownBy(() -> ground.tenants.delete(Actor.ANYONE, "blue", 0))
+    assertThatThrownBy(() -> ground.tenants.delete(Principal.ANYONE, "blue", 0))
         .hasMessageContaining("holds 1 leases");
     ground.leases.end(first.granted.lease(), "released");
     assertThat(second.granted).isNotNull();
     ground.leases.end(second.granted.lease(), "released");
-    assertThat(ground.tenants.use("blue")).isEqualTo(Use.NONE);
-    ground.tenants.delete(Actor.ANYONE, "blue", 0);
+    assertThat(ground.tenants.use("blue")).isEqualTo(ResourceUsage.NONE);
+    ground.tenants.delete(Principal.ANYONE, "blue", 0);
   }
 
   @Test
   void token_tenantHasManyAlready_isRefused() throws Exception {
-    ground.tenants.create(Actor.ANYONE, "blue", Quota.UNLIMITED);
+    ground.tenants.create(Principal.ANYONE, "blue", Quota.UNLIMITED);
     for (int i = 0; i < 64; i++) {
-      ground.tokens.create(Actor.ANYONE, "blue", Role.USER, 0, "");
+      ground.tokens.create(Principal.ANYONE, "blue", Role.USER, 0, "");
     }
-    assertRefused(Why.INVALID, () -> ground.tokens.create(Actor.ANYONE, "blue", Role.USER, 0, ""));
-    ground.tenants.delete(Actor.ANYONE, "blue", 0);
+    assertRefused(
+        Why.INVALID, () -> ground.tokens.create(Principal.ANYONE, "blue", Role.USER, 0, ""));
+    ground.tenants.delete(Principal.ANYONE, "blue", 0);
     assertThat(ground.tokens.all()).isEmpty();
   }
 
   @Test
   void refusal_gpuHeldByAnotherTenant_doesNotSayWhatItRuns() throws Exception {
-    Actor red = new Actor("red", Role.USER, Optional.empty());
+    Principal red = new Principal("red", Role.USER, Optional.empty());
     ask("blue", 1);
     Asked asked = new Asked();
-    Ask whole = new Ask(1, new Ask.Size.Fraction(1), OptionalInt.empty(), Map.of());
-    ground.queue.ask(new Request(whole, 0, 0, Ground.HOLDER, red, "red"), asked);
+    GpuRequirements whole =
+        new GpuRequirements(1, new GpuRequirements.Size.Fraction(1), OptionalInt.empty(), Map.of());
+    ground.queue.ask(new LeaseSpec(whole, 0, 0, Ground.HOLDER, red, "red"), asked);
     assertThat(asked.reason)
         .contains("lease L1 (another tenant's, 8.0 GiB")
         .doesNotContain("python");
@@ -144,7 +146,7 @@ class TenantsTest {
         new Quota(none(), none(), OptionalInt.empty(), OptionalInt.of(-1)),
         "priority of at most -1");
     ground.tenants.create(
-        Actor.ANYONE,
+        Principal.ANYONE,
         "exact",
         new Quota(
             OptionalLong.of(500), OptionalLong.of(4 * GIB), OptionalInt.of(1), OptionalInt.of(0)));
@@ -152,32 +154,36 @@ class TenantsTest {
   }
 
   private void assertLimit(Quota quota, String reason) throws Exception {
-    ground.tenants.create(Actor.ANYONE, "small", quota);
+    ground.tenants.create(Principal.ANYONE, "small", quota);
     Asked asked = ask("small", 0.5, HOUR_MILLIS, 0);
     assertThat(asked.cause).as(reason).isEqualTo(Cause.CAUSE_DENIED);
     assertThat(asked.reason).contains(reason);
-    ground.tenants.delete(Actor.ANYONE, "small", 0);
+    ground.tenants.delete(Principal.ANYONE, "small", 0);
   }
 
   @Test
   void changes_thatCannotBe_sayWhy() throws Exception {
-    ground.tenants.create(Actor.ANYONE, "blue", Quota.UNLIMITED);
-    assertRefused(Why.EXISTS, () -> ground.tenants.create(Actor.ANYONE, "blue", ONE_LEASE));
-    assertRefused(Why.INVALID, () -> ground.tenants.create(Actor.ANYONE, "Blue!", ONE_LEASE));
-    assertRefused(Why.NOT_FOUND, () -> ground.tenants.setQuota(Actor.ANYONE, "red", ONE_LEASE, 0));
-    assertRefused(Why.CHANGED, () -> ground.tenants.setQuota(Actor.ANYONE, "blue", ONE_LEASE, 99));
-    assertRefused(Why.NOT_FOUND, () -> ground.tokens.create(Actor.ANYONE, "red", Role.USER, 0, ""));
-    assertRefused(Why.NOT_FOUND, () -> ground.tokens.revoke(Actor.ANYONE, "000000000000"));
+    ground.tenants.create(Principal.ANYONE, "blue", Quota.UNLIMITED);
+    assertRefused(Why.EXISTS, () -> ground.tenants.create(Principal.ANYONE, "blue", ONE_LEASE));
+    assertRefused(Why.INVALID, () -> ground.tenants.create(Principal.ANYONE, "Blue!", ONE_LEASE));
+    assertRefused(
+        Why.NOT_FOUND, () -> ground.tenants.setQuota(Principal.ANYONE, "red", ONE_LEASE, 0));
+    assertRefused(
+        Why.CHANGED, () -> ground.tenants.setQuota(Principal.ANYONE, "blue", ONE_LEASE, 99));
+    assertRefused(
+        Why.NOT_FOUND, () -> ground.tokens.create(Principal.ANYONE, "red", Role.USER, 0, ""));
+    assertRefused(Why.NOT_FOUND, () -> ground.tokens.revoke(Principal.ANYONE, "000000000000"));
     Partitions.Wanted half = new Partitions.Wanted(OptionalLong.of(4 * GIB), Optional.empty());
     assertRefused(
         Why.NOT_FOUND,
-        () -> ground.partitions.create(Actor.ANYONE, gpu, "p", half, false, Set.of("red")));
-    ground.partitions.create(Actor.ANYONE, gpu, "p", half, false, Set.of("blue"));
-    assertRefused(Why.IN_USE, () -> ground.tenants.delete(Actor.ANYONE, "blue", 0));
-    assertRefused(Why.CHANGED, () -> ground.partitions.delete(Actor.ANYONE, gpu, "p", false, 1));
+        () -> ground.partitions.create(Principal.ANYONE, gpu, "p", half, false, Set.of("red")));
+    ground.partitions.create(Principal.ANYONE, gpu, "p", half, false, Set.of("blue"));
+    assertRefused(Why.IN_USE, () -> ground.tenants.delete(Principal.ANYONE, "blue", 0));
+    assertRefused(
+        Why.CHANGED, () -> ground.partitions.delete(Principal.ANYONE, gpu, "p", false, 1));
     assertThat(
             ground.partitions.delete(
-                Actor.ANYONE, gpu, "p", false, ground.partitions.see(gpu).revision()))
+                Principal.ANYONE, gpu, "p", false, ground.partitions.see(gpu).revision()))
         .isTrue();
     assertThat(ground.audit.latest(3))
         .extracting(line -> line.entry().action())
@@ -191,7 +197,7 @@ class TenantsTest {
         FirstAdmin.ensure(ground.records, ground.tokens, ground.timers, folder).orElseThrow();
     assertThat(Files.getPosixFilePermissions(file))
         .isEqualTo(PosixFilePermissions.fromString("rw-------"));
-    Actor admin =
+    Principal admin =
         ground.tokens.authenticate(Optional.of(Files.readString(file).strip())).orElseThrow();
     assertThat(admin.role()).isEqualTo(Role.ADMIN);
     assertThat(FirstAdmin.ensure(ground.records, ground.tokens, ground.timers, folder)).isEmpty();
@@ -203,8 +209,8 @@ class TenantsTest {
   void audit_moreLinesThanAreKept_theOldestGo() throws Exception {
     for (int i = 0; i < Audit.KEPT + 200; i++) {
       String subject = "s" + i;
-      ground.records.transact(draft -> {
-        ground.audit.note(draft, Actor.ANYONE, "test", subject, "");
+      ground.records.transact(transaction -> {
+        ground.audit.note(transaction, Principal.ANYONE, "test", subject, "");
         return null;
       });
     }
@@ -214,8 +220,8 @@ class TenantsTest {
   }
 
   private Tokens.Made token(String tenant, Role role, long validMillis) throws Exception {
-    ground.tenants.create(Actor.ANYONE, tenant, Quota.UNLIMITED);
-    return ground.tokens.create(Actor.ANYONE, tenant, role, validMillis, "a note");
+    ground.tenants.create(Principal.ANYONE, tenant, Quota.UNLIMITED);
+    return ground.tokens.create(Principal.ANYONE, tenant, role, validMillis, "a note");
   }
 
   private static OptionalLong none() {
@@ -229,12 +235,13 @@ class TenantsTest {
   private Asked ask(String tenant, double part, long waitMillis, int priority) {
     Asked asked = new Asked();
     ground.queue.ask(
-        new Request(
-            new Ask(1, new Ask.Size.Fraction(part), OptionalInt.empty(), Map.of()),
+        new LeaseSpec(
+            new GpuRequirements(
+                1, new GpuRequirements.Size.Fraction(part), OptionalInt.empty(), Map.of()),
             priority,
             waitMillis,
             Ground.HOLDER,
-            Actor.ANYONE,
+            Principal.ANYONE,
             tenant),
         asked);
     return asked;

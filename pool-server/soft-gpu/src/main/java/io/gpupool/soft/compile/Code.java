@@ -13,7 +13,7 @@ import io.gpupool.soft.exec.MemoryBarriers;
 import io.gpupool.soft.exec.Raw;
 import io.gpupool.soft.exec.SmallFloats;
 import io.gpupool.soft.exec.ThreadBlock;
-import io.gpupool.soft.exec.Videos;
+import io.gpupool.soft.exec.VideoInstructions;
 import io.gpupool.soft.ptx.SpecialRegisters;
 import io.gpupool.soft.ptx.Type;
 import java.lang.classfile.CodeBuilder;
@@ -38,7 +38,7 @@ final class Code {
   static final ClassDesc HALVES = desc(Halves.class);
   static final ClassDesc CONVERSIONS = desc(Conversions.class);
   static final ClassDesc SMALL_FLOATS = desc(SmallFloats.class);
-  static final ClassDesc VIDEOS = desc(Videos.class);
+  static final ClassDesc VIDEOS = desc(VideoInstructions.class);
   static final ClassDesc BARRIERS = desc(MemoryBarriers.class);
   static final ClassDesc CLUSTER_MEMORY = desc(ClusterMemory.class);
   static final ClassDesc FLOAT = ConstantDescs.CD_Float;

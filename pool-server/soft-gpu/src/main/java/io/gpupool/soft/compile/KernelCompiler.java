@@ -85,7 +85,7 @@ public final class KernelCompiler {
     Loops.addLatches(graph);
     Liveness.compute(graph);
     if (!graph.hasCalls()) {
-      Rematerial.apply(graph);
+      Rematerializer.apply(graph);
       Liveness.compute(graph);
     }
     RegisterKinds.decide(graph);

@@ -40,7 +40,7 @@ final class RegionMethod extends BlockMethod {
 
   private final Region region;
   private final boolean waits;
-  private final EvenAccesses even;
+  private final StridedAccesses even;
   private final Map<BasicBlock, Label> labels = new HashMap<>();
   private Label threadDone;
 
@@ -58,8 +58,8 @@ final class RegionMethod extends BlockMethod {
     this.waits = waits;
     even =
         MethodPlan.weight(graph, region.blocks()) <= MAX_TWICE_BYTES
-            ? EvenAccesses.of(graph, region)
-            : EvenAccesses.NONE;
+            ? StridedAccesses.of(graph, region)
+            : StridedAccesses.NONE;
     threadDone = cb.newLabel();
     freeLocal =
         graph.registers().stream()

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.gpupool.soft.compile;
 
-import io.gpupool.soft.exec.Videos;
+import io.gpupool.soft.exec.VideoInstructions;
 import io.gpupool.soft.ptx.Operand;
 import io.gpupool.soft.ptx.Type;
 import java.lang.classfile.CodeBuilder;
@@ -50,7 +50,7 @@ final class VideoCode {
     if (isSet(op)) {
       for (String modifier : op.modifiers()) {
         if (COMPARISONS.contains(modifier)) {
-          return Videos.SET + COMPARISONS.indexOf(modifier);
+          return VideoInstructions.SET + COMPARISONS.indexOf(modifier);
         }
       }
       throw new RefusedException(op.source(), "names no comparison");
@@ -64,12 +64,12 @@ final class VideoCode {
 
   private static int then(Op op) {
     if (op.has("add")) {
-      return Videos.THEN_ADD;
+      return VideoInstructions.THEN_ADD;
     }
     if (op.has("min")) {
-      return Videos.THEN_MIN;
+      return VideoInstructions.THEN_MIN;
     }
-    return op.has("max") ? Videos.THEN_MAX : Videos.THEN_NOTHING;
+    return op.has("max") ? VideoInstructions.THEN_MAX : VideoInstructions.THEN_NOTHING;
   }
 
   private static String selector(Op op, int operand) {
@@ -82,7 +82,7 @@ final class VideoCode {
     int operation = operation(op);
     pushPart(op, 0);
     pushPart(op, 1);
-    if (operation == Videos.SHL || operation == Videos.SHR) {
+    if (operation == VideoInstructions.SHL || operation == VideoInstructions.SHR) {
       // The amount was pushed as a number that is not negative.
       cb.l2i();
       cb.loadConstant(op.has("wrap") ? 31 : 32);

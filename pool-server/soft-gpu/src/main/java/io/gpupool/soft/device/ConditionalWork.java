@@ -24,7 +24,7 @@ final class ConditionalWork extends ContextWork {
   @Override
   boolean run() {
     for (Optional<GraphRun> body = next(); body.isPresent(); body = next()) {
-      Ending ending = new Ending();
+      CompletionHandoff ending = new CompletionHandoff();
       begun = true;
       body.get()
           .start(context())

@@ -3,7 +3,7 @@ package io.gpupool.soft.device;
 
 import io.gpupool.soft.CudaStatus;
 import io.gpupool.soft.exec.FaultPlace;
-import io.gpupool.soft.exec.KernelFault;
+import io.gpupool.soft.exec.KernelFaultException;
 import io.gpupool.soft.memory.DeviceMemory;
 import io.gpupool.soft.ptx.PtxModule;
 import java.nio.charset.StandardCharsets;
@@ -12,7 +12,8 @@ import java.nio.charset.StandardCharsets;
 final class FaultReport {
   private FaultReport() {}
 
-  static byte[] of(KernelFault fault, String kernel, PtxModule module, DeviceMemory memory) {
+  static byte[] of(
+      KernelFaultException fault, String kernel, PtxModule module, DeviceMemory memory) {
     String head = "gpupool check: " + CudaStatus.of(fault.cudaResult());
     StringBuilder text = new StringBuilder(head).append(": ").append(fault.getMessage());
     fault.place().ifPresent(place -> append(text, place, kernel, module, memory));

@@ -28,7 +28,7 @@ record GraphRun(List<Node> nodes) {
               does instanceof GraphOperation.Conditional conditional
                   ? Optional.of(new ConditionalWork(conditional, bodies))
                   : does.work())
-          .orElseGet(() -> new GateWork(scheduler));
+          .orElseGet(() -> new EmptyWork(scheduler));
     }
   }
 
@@ -60,7 +60,7 @@ record GraphRun(List<Node> nodes) {
       endMarks(scheduler, works);
       throw e;
     }
-    return new Works(works, awaited, new GateWork(scheduler));
+    return new Works(works, awaited, new EmptyWork(scheduler));
   }
 
   /** Events that were recorded by a launch that does not come about: nobody may wait for ever. */
@@ -104,7 +104,7 @@ record GraphRun(List<Node> nodes) {
   Completion start(SoftContext context) {
     Scheduler scheduler = context.device().gpu().scheduler();
     Works run = works(scheduler);
-    Work begin = new GateWork(scheduler);
+    Work begin = new EmptyWork(scheduler);
     synchronized (scheduler.lock()) {
       scheduler.enqueue(begin);
       link(scheduler, begin, run);

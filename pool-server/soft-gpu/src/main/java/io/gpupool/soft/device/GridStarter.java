@@ -7,7 +7,7 @@ import io.gpupool.soft.exec.CompiledKernel;
 import io.gpupool.soft.exec.DeviceRuntime;
 import io.gpupool.soft.exec.GridExecution;
 import io.gpupool.soft.exec.GridServices;
-import io.gpupool.soft.exec.KernelFault;
+import io.gpupool.soft.exec.KernelFaultException;
 import io.gpupool.soft.exec.Launch;
 import io.gpupool.soft.exec.PrintfSink;
 import io.gpupool.soft.memory.DeviceHeap;
@@ -79,7 +79,7 @@ final class GridStarter {
   GpuException fault(String kernel, Throwable failure) {
     Throwable cause = failure instanceof CompletionException ? failure.getCause() : failure;
     return switch (cause) {
-      case KernelFault fault -> {
+      case KernelFaultException fault -> {
         SoftDevice device = context.device();
         byte[] report = FaultReport.of(fault, kernel, module, device.memory());
         device.gpu().printf().print(PrintfSink.Stream.REPORT, report);

@@ -13,7 +13,7 @@ final class KernelWork extends ContextWork {
   private final CompiledKernel kernel;
   private final Launch launch;
   private final byte[] params;
-  private final Ending ending = new Ending();
+  private final CompletionHandoff ending = new CompletionHandoff();
 
   /**
    * A launch.

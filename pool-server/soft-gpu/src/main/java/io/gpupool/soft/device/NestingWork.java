@@ -20,7 +20,7 @@ final class NestingWork extends ContextWork {
   private final Launch launch;
   private final byte[] params;
   private final LaunchPool pool;
-  private final Ending ending = new Ending();
+  private final CompletionHandoff ending = new CompletionHandoff();
 
   /**
    * A launch.

@@ -64,7 +64,7 @@ public final class SoftArray {
    * @param x in bytes
    * @throws GpuException INVALID_VALUE if it is not of whole elements, or not all in the array
    */
-  public Rows rows(long x, long y, long z, Rows.Extent extent) {
+  public PitchedRegion rows(long x, long y, long z, PitchedRegion.Extent extent) {
     int element = shape.format().bytes();
     boolean inside =
         isWithin(x, extent.width(), shape.rowBytes())
@@ -78,7 +78,7 @@ public final class SoftArray {
     long slice = shape.rowBytes() * shape.rows();
     long span = extent.span(shape.rowBytes(), slice);
     long start = address + z * slice + y * shape.rowBytes() + x;
-    return new Rows(context.view(start, span), shape.rowBytes(), slice, extent);
+    return new PitchedRegion(context.view(start, span), shape.rowBytes(), slice, extent);
   }
 
   private static boolean isWithin(long start, long length, long end) {

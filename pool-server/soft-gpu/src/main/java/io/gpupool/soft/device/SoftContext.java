@@ -287,13 +287,14 @@ public final class SoftContext {
    * @param rows of a slice
    * @throws GpuException INVALID_VALUE if it is not within one allocation
    */
-  public Rows rows(long address, long pitchBytes, long rows, Rows.Extent extent) {
+  public PitchedRegion rows(long address, long pitchBytes, long rows, PitchedRegion.Extent extent) {
     if (pitchBytes < 0 || rows < 0 || pitchBytes != 0 && rows > Long.MAX_VALUE / pitchBytes) {
       throw new GpuException(
           CudaStatus.INVALID_VALUE, "slices of " + rows + " rows of " + pitchBytes + " bytes");
     }
     long slice = pitchBytes * rows;
-    return new Rows(view(address, extent.span(pitchBytes, slice)), pitchBytes, slice, extent);
+    return new PitchedRegion(
+        view(address, extent.span(pitchBytes, slice)), pitchBytes, slice, extent);
   }
 
   /**

@@ -79,7 +79,7 @@ public final class SoftGraphExec {
     List<SoftCondition> conditions = run.conditions().filter(SoftCondition::assigned).toList();
     Work begin =
         conditions.isEmpty()
-            ? new GateWork(scheduler)
+            ? new EmptyWork(scheduler)
             : new MemoryWork(
                 context,
                 (long) SoftCondition.BYTES * conditions.size(),

@@ -115,7 +115,7 @@ public final class SoftStream {
    *
    * @param source is read before this returns, or copied; so it may be used again at once
    */
-  public Completion write(Rows target, Rows source) {
+  public Completion write(PitchedRegion target, PitchedRegion source) {
     context.requireUsable();
     long length = source.extent().lengthBytes();
     if (isIdle()) {
@@ -126,7 +126,7 @@ public final class SoftStream {
       return completion;
     }
     HostBuffer staged = new HostBuffer(length);
-    Rows copy = Rows.tight(staged.segment(), source.extent());
+    PitchedRegion copy = PitchedRegion.tight(staged.segment(), source.extent());
     source.copyTo(DeviceTime.UNSHARED, copy);
     return submit(stagedWork(staged, length, time -> copy.copyTo(time, target)));
   }
@@ -136,7 +136,7 @@ public final class SoftStream {
    *
    * @param target stays there until the stream has got here
    */
-  public Completion copy(Rows target, Rows source) {
+  public Completion copy(PitchedRegion target, PitchedRegion source) {
     context.requireUsable();
     return submit(work(source.extent().lengthBytes(), false, time -> source.copyTo(time, target)));
   }
@@ -440,7 +440,7 @@ public final class SoftStream {
     private final SoftContext context;
     private final HostTask task;
     private final boolean evenAfterFault;
-    private final Ending ending = new Ending();
+    private final CompletionHandoff ending = new CompletionHandoff();
     private final AtomicBoolean ended = new AtomicBoolean();
 
     HostWork(SoftContext context, HostTask task, boolean evenAfterFault) {

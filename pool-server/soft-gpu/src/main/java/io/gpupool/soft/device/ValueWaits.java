@@ -35,13 +35,13 @@ final class ValueWaits {
     scheduler.addHostFunctions(1);
     if (!running) {
       running = true;
-      Thread thread = new Thread(this::look, "soft-value-waits");
+      Thread thread = new Thread(this::check, "soft-value-waits");
       thread.setDaemon(true);
       thread.start();
     }
   }
 
-  private void look() {
+  private void check() {
     while (true) {
       List<Waiting> done = takeReached();
       for (Waiting one : done) {

@@ -13,7 +13,7 @@ final class Assertions {
   private static final int MAX_POLLS = 1 << 14;
 
   private final ThreadBlock block;
-  private Optional<DeviceFault> first = Optional.empty();
+  private Optional<DeviceFaultException> first = Optional.empty();
   private int polls;
 
   Assertions(ThreadBlock block) {
@@ -25,7 +25,7 @@ final class Assertions {
     polls = 0;
   }
 
-  Optional<DeviceFault> first() {
+  Optional<DeviceFaultException> first() {
     return first;
   }
 
@@ -63,7 +63,7 @@ final class Assertions {
             + Printf.string(block, thread, message)
             + "` failed.";
     if (first.isEmpty()) {
-      first = Optional.of(DeviceFault.assertion(thread, text));
+      first = Optional.of(DeviceFaultException.assertion(thread, text));
     }
     return text + "\n";
   }

@@ -101,8 +101,8 @@ final class Barriers {
 
   private void count(int thread, int id, int count) {
     if (id < 0 || id >= COUNT || count < 0 || count > 1024 + 31) {
-      throw new DeviceFault(
-          KernelFault.ILLEGAL_INSTRUCTION, "barrier " + id + " for " + count + " threads");
+      throw new DeviceFaultException(
+          KernelFaultException.ILLEGAL_INSTRUCTION, "barrier " + id + " for " + count + " threads");
     }
     inUse = true;
     arrived[id]++;

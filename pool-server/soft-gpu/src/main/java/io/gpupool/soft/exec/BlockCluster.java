@@ -123,8 +123,8 @@ final class BlockCluster {
         }
       }
       if (stood && !moved) {
-        throw new DeviceFault(
-            KernelFault.LAUNCH_TIMEOUT,
+        throw new DeviceFaultException(
+            KernelFaultException.LAUNCH_TIMEOUT,
             "deadlock: the remaining " + left + " blocks of a cluster wait for each other");
       }
       if (!moved) {

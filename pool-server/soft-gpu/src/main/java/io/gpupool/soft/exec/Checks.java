@@ -175,8 +175,8 @@ public final class Checks {
   public static long alloca(long taken, long bytes, int align) {
     long start = -(-taken & -(long) Math.max(align, 8));
     if (bytes < 0 || bytes > STACK_BYTES - start) {
-      throw new DeviceFault(
-          KernelFault.ILLEGAL_ADDRESS,
+      throw new DeviceFaultException(
+          KernelFaultException.ILLEGAL_ADDRESS,
           "alloca of " + bytes + " bytes where " + taken + " of " + STACK_BYTES + " are taken");
     }
     return start;

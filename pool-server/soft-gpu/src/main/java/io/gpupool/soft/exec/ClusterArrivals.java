@@ -60,8 +60,9 @@ final class ClusterArrivals {
   /** Returns whether the thread may go on at once. */
   boolean await(int thread) {
     if (thread >= places.length || places[thread] == AWAY) {
-      throw new DeviceFault(
-          KernelFault.ILLEGAL_INSTRUCTION, "wait at the cluster's barrier without an arrival");
+      throw new DeviceFaultException(
+          KernelFaultException.ILLEGAL_INSTRUCTION,
+          "wait at the cluster's barrier without an arrival");
     }
     if (places[thread] == PASSED) {
       places[thread] = AWAY;

@@ -59,8 +59,8 @@ public final class ClusterMemory {
     ThreadBlock home =
         address >>> RANK_SHIFT == 0 ? block : block.cluster().resident(rank(block, address));
     if (home == null || address >>> 32 != 0) {
-      throw new DeviceFault(
-          KernelFault.ILLEGAL_ADDRESS,
+      throw new DeviceFaultException(
+          KernelFaultException.ILLEGAL_ADDRESS,
           "access to shared::cluster address 0x"
               + Long.toHexString(address)
               + ", where no block of the cluster is, or is any more");
@@ -72,8 +72,8 @@ public final class ClusterMemory {
   private static ThreadBlock target(ThreadBlock block, int rank) {
     ThreadBlock target = block.cluster().resident(rank);
     if (target == null) {
-      throw new DeviceFault(
-          KernelFault.ILLEGAL_ADDRESS,
+      throw new DeviceFaultException(
+          KernelFaultException.ILLEGAL_ADDRESS,
           "multicast to block " + rank + " of the cluster, which is not there or has ended");
     }
     return target;

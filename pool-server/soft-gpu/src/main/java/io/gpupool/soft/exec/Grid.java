@@ -35,7 +35,7 @@ final class Grid implements DeviceTime.Use {
   private final AtomicLong next = new AtomicLong();
   private final AtomicLong unfinished;
   private final AtomicInteger inside = new AtomicInteger();
-  private final AtomicReference<KernelFault> fault = new AtomicReference<>();
+  private final AtomicReference<KernelFaultException> fault = new AtomicReference<>();
   private final LongAdder busyNanos = new LongAdder();
 
   /** Clusters whose threads only spin; they wait for others that are not finished. */
@@ -158,7 +158,8 @@ final class Grid implements DeviceTime.Use {
 
   private void throwIfCancelled() {
     if (stopped) {
-      throw new DeviceFault(KernelFault.LAUNCH_TIMEOUT, "the launch was cancelled");
+      throw new DeviceFaultException(
+          KernelFaultException.LAUNCH_TIMEOUT, "the launch was cancelled");
     }
   }
 
@@ -178,7 +179,7 @@ final class Grid implements DeviceTime.Use {
   }
 
   /** Stops the grid with a fault; only the first one counts. */
-  void stop(KernelFault reason) {
+  void stop(KernelFaultException reason) {
     fault.compareAndSet(null, reason);
     stopped = true;
     inside.incrementAndGet();
@@ -262,7 +263,9 @@ final class Grid implements DeviceTime.Use {
     try {
       return BlockCluster.of(this, pool);
     } catch (OutOfMemoryError | RuntimeException e) {
-      fail(new KernelFault(KernelFault.LAUNCH_FAILED, "kernel " + kernel.name() + ": " + e));
+      fail(
+          new KernelFaultException(
+              KernelFaultException.LAUNCH_FAILED, "kernel " + kernel.name() + ": " + e));
       return null;
     }
   }
@@ -281,22 +284,26 @@ final class Grid implements DeviceTime.Use {
   private boolean advance(BlockCluster cluster) {
     try {
       return cluster.advance();
-    } catch (DeviceFault e) {
+    } catch (DeviceFaultException e) {
       ThreadBlock block = cluster.running();
-      DeviceFault first = block.assertions().first().orElse(e);
-      fail(new KernelFault(first.cudaResult(), describe(block, first), place(block, first)));
+      DeviceFaultException first = block.assertions().first().orElse(e);
+      fail(
+          new KernelFaultException(
+              first.cudaResult(), describe(block, first), place(block, first)));
     } catch (VirtualMachineError | RuntimeException e) {
-      fail(new KernelFault(KernelFault.LAUNCH_FAILED, describe(cluster.running(), e)));
+      fail(
+          new KernelFaultException(
+              KernelFaultException.LAUNCH_FAILED, describe(cluster.running(), e)));
     }
     return true;
   }
 
-  private void fail(KernelFault reason) {
+  private void fail(KernelFaultException reason) {
     fault.compareAndSet(null, reason);
     stopped = true;
   }
 
-  private Optional<FaultPlace> place(ThreadBlock block, DeviceFault fault) {
+  private Optional<FaultPlace> place(ThreadBlock block, DeviceFaultException fault) {
     int thread = fault.thread().orElse(block.faulted);
     Optional<String> coordinates =
         thread < 0 ? Optional.empty() : Optional.of(block.coordinates(thread));
@@ -322,7 +329,7 @@ final class Grid implements DeviceTime.Use {
     if (line > 0) {
       text.append(", PTX line ").append(line);
     }
-    boolean expected = problem instanceof DeviceFault;
+    boolean expected = problem instanceof DeviceFaultException;
     return text.append(": ").append(expected ? problem.getMessage() : problem).toString();
   }
 

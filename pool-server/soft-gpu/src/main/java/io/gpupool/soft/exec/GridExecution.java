@@ -16,7 +16,7 @@ public final class GridExecution {
 
   /**
    * Completes when the last block is done and no thread runs any more; fails with a {@link
-   * KernelFault}. Dependent actions run on a worker thread and must be short.
+   * KernelFaultException}. Dependent actions run on a worker thread and must be short.
    */
   public CompletableFuture<Void> completion() {
     return completion;
@@ -25,11 +25,13 @@ public final class GridExecution {
   /**
    * Stops the grid: blocks not yet started never start, running threads stop within some loop turns
    * or at their next wait. {@link #completion()} then fails with {@link
-   * KernelFault#LAUNCH_TIMEOUT}.
+   * KernelFaultException#LAUNCH_TIMEOUT}.
    */
   public void cancel() {
     if (!finished.get()) {
-      grid.stop(new KernelFault(KernelFault.LAUNCH_TIMEOUT, "the launch was cancelled"));
+      grid.stop(
+          new KernelFaultException(
+              KernelFaultException.LAUNCH_TIMEOUT, "the launch was cancelled"));
     }
   }
 
@@ -52,7 +54,7 @@ public final class GridExecution {
     return true;
   }
 
-  void complete(KernelFault fault) {
+  void complete(KernelFaultException fault) {
     if (fault == null) {
       completion.complete(null);
     } else {

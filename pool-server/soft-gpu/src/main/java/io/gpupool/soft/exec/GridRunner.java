@@ -73,7 +73,7 @@ public final class GridRunner implements AutoCloseable {
   /**
    * Runs a grid to its end; the calling thread takes part, so a small grid costs no thread hop.
    *
-   * @throws KernelFault if the kernel faults or is cancelled
+   * @throws KernelFaultException if the kernel faults or is cancelled
    */
   public void run(
       CompiledKernel kernel,
@@ -81,7 +81,7 @@ public final class GridRunner implements AutoCloseable {
       MemorySegment params,
       MemoryMap memory,
       GridServices services)
-      throws KernelFault {
+      throws KernelFaultException {
     Grid grid = new Grid(kernel, launch, params, memory, services, threads.size(), this::wake);
     enqueue(grid);
     BlockPool pool = callerPools.poll();
@@ -97,18 +97,19 @@ public final class GridRunner implements AutoCloseable {
     await(grid.execution());
   }
 
-  private static void await(GridExecution execution) throws KernelFault {
+  private static void await(GridExecution execution) throws KernelFaultException {
     try {
       execution.completion().get();
     } catch (ExecutionException e) {
-      if (e.getCause() instanceof KernelFault fault) {
+      if (e.getCause() instanceof KernelFaultException fault) {
         throw fault;
       }
       throw new CompletionException(e.getCause());
     } catch (InterruptedException e) {
       execution.cancel();
       Thread.currentThread().interrupt();
-      throw new KernelFault(KernelFault.LAUNCH_TIMEOUT, "interrupted while waiting for a kernel");
+      throw new KernelFaultException(
+          KernelFaultException.LAUNCH_TIMEOUT, "interrupted while waiting for a kernel");
     }
   }
 

@@ -134,8 +134,8 @@ public final class Matrices {
    */
   void compute(int operation, int first, int lanes) {
     if (lanes != -1) {
-      throw new DeviceFault(
-          KernelFault.ILLEGAL_INSTRUCTION,
+      throw new DeviceFaultException(
+          KernelFaultException.ILLEGAL_INSTRUCTION,
           "matrix instruction by lanes 0x%08x only; all 32 threads of a warp must execute it"
               .formatted(lanes));
     }

@@ -20,8 +20,8 @@ public final class MemoryBarriers {
 
   public static void init(long address, int count) {
     if (count < 1 || count > COUNT_MASK) {
-      throw new DeviceFault(
-          KernelFault.ILLEGAL_INSTRUCTION, "mbarrier.init for " + count + " arrivals");
+      throw new DeviceFaultException(
+          KernelFaultException.ILLEGAL_INSTRUCTION, "mbarrier.init for " + count + " arrivals");
     }
     Raw.putLong(address, pack(0, 0, count, count));
   }
@@ -69,8 +69,8 @@ public final class MemoryBarriers {
 
   private static void store(long address, long before, long bytes, long expected, long pending) {
     if (pending < 0 || expected < 0) {
-      throw new DeviceFault(
-          KernelFault.ILLEGAL_INSTRUCTION, "more arrivals at an mbarrier than it expects");
+      throw new DeviceFaultException(
+          KernelFaultException.ILLEGAL_INSTRUCTION, "more arrivals at an mbarrier than it expects");
     }
     long phase = before >>> 63;
     boolean complete = pending == 0 && bytes == 0;

@@ -21,8 +21,8 @@ public final class Reductions {
   static void apply(TensorElement element, long address, long bits, int operation) {
     int atomic = atomic(element, operation);
     if (atomic < 0) {
-      throw new DeviceFault(
-          KernelFault.ILLEGAL_INSTRUCTION,
+      throw new DeviceFaultException(
+          KernelFaultException.ILLEGAL_INSTRUCTION,
           "no copy has " + NAMES.get(operation) + " of elements of type " + element);
     }
     switch (element.bytes()) {

@@ -137,8 +137,8 @@ public final class TensorCopies {
         TensorMap.read(copy)
             .filter(one -> one.rank() == rank)
             .orElseThrow(() ->
-                new DeviceFault(
-                    KernelFault.ILLEGAL_INSTRUCTION,
+                new DeviceFaultException(
+                    KernelFaultException.ILLEGAL_INSTRUCTION,
                     "there is no tensor map of "
                         + rank
                         + " dimensions at 0x"

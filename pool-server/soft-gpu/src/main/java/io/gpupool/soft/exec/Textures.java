@@ -230,8 +230,8 @@ public final class Textures {
       int outside) {
     Surface found = surface(block, surface);
     if ((x & bytes - 1) != 0) {
-      throw new DeviceFault(
-          KernelFault.MISALIGNED_ADDRESS,
+      throw new DeviceFaultException(
+          KernelFaultException.MISALIGNED_ADDRESS,
           "surface access of " + bytes + " bytes at byte " + x + " of a row");
     }
     long offset = found.offset(Geometry.of(geometry), layer, x, y, z, bytes, outside == CLAMP);
@@ -239,8 +239,8 @@ public final class Textures {
       return found.texels().address(offset, bytes);
     }
     if (outside == TRAP) {
-      throw new DeviceFault(
-          KernelFault.LAUNCH_FAILED,
+      throw new DeviceFaultException(
+          KernelFaultException.LAUNCH_FAILED,
           "surface access of "
               + bytes
               + " bytes at (byte "
@@ -282,7 +282,7 @@ public final class Textures {
         bound instanceof ReferenceTable.Unusable(String reason)
             ? "the " + what + " reference cannot be used: " + reason
             : "0x" + Long.toHexString(value) + " is no " + what + " object or bound reference";
-    throw new DeviceFault(KernelFault.ILLEGAL_ADDRESS, why);
+    throw new DeviceFaultException(KernelFaultException.ILLEGAL_ADDRESS, why);
   }
 
   private static void requireLive(ThreadBlock block, Texels texels) {
@@ -291,8 +291,9 @@ public final class Textures {
         Long.compareUnsigned(offset, block.memoryBytes) < 0
             && Raw.getByte(block.granules + (offset >>> MemoryMap.GRANULE_SHIFT)) == 0;
     if (dead || texels.isGone()) {
-      throw new DeviceFault(
-          KernelFault.ILLEGAL_ADDRESS, "access of a texture or surface whose memory was freed");
+      throw new DeviceFaultException(
+          KernelFaultException.ILLEGAL_ADDRESS,
+          "access of a texture or surface whose memory was freed");
     }
   }
 }

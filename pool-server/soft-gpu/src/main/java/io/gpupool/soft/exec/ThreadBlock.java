@@ -390,7 +390,8 @@ public final class ThreadBlock {
   }
 
   public int badCall() {
-    throw new DeviceFault(KernelFault.INVALID_PC, "call of an address that is no function's");
+    throw new DeviceFaultException(
+        KernelFaultException.INVALID_PC, "call of an address that is no function's");
   }
 
   public int smid() {
@@ -442,14 +443,14 @@ public final class ThreadBlock {
   /** Device {@code free}. */
   public void free(long address) {
     if (address != 0 && !grid.services().heap().free(address)) {
-      throw new DeviceFault(
-          KernelFault.ILLEGAL_ADDRESS,
+      throw new DeviceFaultException(
+          KernelFaultException.ILLEGAL_ADDRESS,
           "free of 0x" + Long.toHexString(address) + ", which malloc did not give");
     }
   }
 
   public void trap() {
-    throw new DeviceFault(KernelFault.LAUNCH_FAILED, "trap");
+    throw new DeviceFaultException(KernelFaultException.LAUNCH_FAILED, "trap");
   }
 
   public int vprintf(int thread, long format, long arguments) {
@@ -475,8 +476,8 @@ public final class ThreadBlock {
         Long.compareUnsigned(offset, memoryBytes) < 0
             && Raw.getByte(granules + (offset >>> MemoryMap.GRANULE_SHIFT)) != 0;
     boolean misaligned = allocated && (address & (bytes - 1)) != 0;
-    return new DeviceFault(
-        misaligned ? KernelFault.MISALIGNED_ADDRESS : KernelFault.ILLEGAL_ADDRESS,
+    return new DeviceFaultException(
+        misaligned ? KernelFaultException.MISALIGNED_ADDRESS : KernelFaultException.ILLEGAL_ADDRESS,
         (misaligned ? "misaligned access of " : "access of ")
             + bytes
             + " bytes to global address 0x"
@@ -486,8 +487,8 @@ public final class ThreadBlock {
 
   static RuntimeException badAddress(String space, long address, int bytes) {
     boolean misaligned = (address & (bytes - 1)) != 0;
-    return new DeviceFault(
-        misaligned ? KernelFault.MISALIGNED_ADDRESS : KernelFault.ILLEGAL_ADDRESS,
+    return new DeviceFaultException(
+        misaligned ? KernelFaultException.MISALIGNED_ADDRESS : KernelFaultException.ILLEGAL_ADDRESS,
         (misaligned ? "misaligned access of " : "access of ")
             + bytes
             + " bytes to "

@@ -114,8 +114,9 @@ final class Waiting {
   void enter(int thread, int returnTo) {
     int depth = depths[thread];
     if (depth + 1 >= maxDepth) {
-      throw new DeviceFault(
-          KernelFault.LAUNCH_FAILED, "stack overflow: more than " + maxDepth + " nested calls");
+      throw new DeviceFaultException(
+          KernelFaultException.LAUNCH_FAILED,
+          "stack overflow: more than " + maxDepth + " nested calls");
     }
     returns[thread * (maxDepth - 1) + depth] = returnTo;
     depths[thread] = depth + 1;
@@ -240,8 +241,8 @@ final class Waiting {
   /** No thread can go on by itself: that is right as long as one waits for other blocks. */
   private void requireOthers() {
     if (block.cluster().shape().blocks() == 1 || !cluster.isWaitedFor()) {
-      throw new DeviceFault(
-          KernelFault.LAUNCH_TIMEOUT,
+      throw new DeviceFaultException(
+          KernelFaultException.LAUNCH_TIMEOUT,
           "deadlock: all "
               + alive
               + " remaining threads of a block wait at barriers or warp operations");

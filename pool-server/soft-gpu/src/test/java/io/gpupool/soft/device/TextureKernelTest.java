@@ -74,8 +74,9 @@ final class TextureKernelTest {
     for (int i = 0; i < SIDE * SIDE; i++) {
       host.putFloat(4 * i, i);
     }
-    Rows.Extent all = new Rows.Extent(4 * SIDE, SIDE, 1);
-    stream.write(array.rows(0, 0, 0, all), Rows.tight(MemorySegment.ofArray(host.array()), all));
+    PitchedRegion.Extent all = new PitchedRegion.Extent(4 * SIDE, SIDE, 1);
+    stream.write(
+        array.rows(0, 0, 0, all), PitchedRegion.tight(MemorySegment.ofArray(host.array()), all));
   }
 
   @AfterEach

@@ -56,7 +56,7 @@ class FrameRoomTest {
         }
       } finally {
         block.release();
-        grid.stop(new KernelFault(KernelFault.LAUNCH_TIMEOUT, "never run"));
+        grid.stop(new KernelFaultException(KernelFaultException.LAUNCH_TIMEOUT, "never run"));
       }
     }
   }

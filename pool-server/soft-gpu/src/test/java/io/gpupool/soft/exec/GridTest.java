@@ -77,7 +77,7 @@ final class GridTest {
       Thread late = Thread.ofPlatform().start(() -> took.complete(grid.work(second, SLICE_NANOS)));
       time.asked.await();
 
-      grid.stop(new KernelFault(KernelFault.LAUNCH_TIMEOUT, "stopped"));
+      grid.stop(new KernelFaultException(KernelFaultException.LAUNCH_TIMEOUT, "stopped"));
 
       late.join();
       return took.get();

@@ -52,7 +52,9 @@ class NativeAccessTest {
           Map.entry("memory/Pages", "the pages that it has mapped"),
           Map.entry("memory/HostBuffer", "the bytes that it has allocated"),
           Map.entry("memory/SharedMarks", "the marks of a file that it has mapped"),
-          Map.entry("device/Rows", "memory of the worker that holds what a copy brings or takes"));
+          Map.entry(
+              "device/PitchedRegion",
+              "memory of the worker that holds what a copy brings or takes"));
 
   /** Classes that emit reads and writes of native memory into the code of kernels. */
   private static final Map<String, String> EMITTERS =

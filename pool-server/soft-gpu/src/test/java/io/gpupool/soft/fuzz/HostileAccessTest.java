@@ -4,7 +4,7 @@ package io.gpupool.soft.fuzz;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import io.gpupool.soft.exec.ClusterShape;
-import io.gpupool.soft.exec.KernelFault;
+import io.gpupool.soft.exec.KernelFaultException;
 import io.gpupool.soft.exec.Launch;
 import io.gpupool.soft.kernel.TestGpu;
 import io.gpupool.soft.ptx.InstructionForm;
@@ -81,7 +81,7 @@ class HostileAccessTest {
       try {
         gpu.run("k", launch(random), out, address, number);
         ran++;
-      } catch (KernelFault e) {
+      } catch (KernelFaultException e) {
         assertThat(e.getMessage()).as("%s", what).doesNotContain("java.lang.Internal");
         faulted++;
       }

@@ -95,7 +95,7 @@ final class SlowThread {
         continue;
       }
       if (++steps > MAX_STEPS) {
-        throw new EndlessKernel();
+        throw new EndlessKernelException();
       }
       Statement statement = frame.function.body().get(frame.pc++);
       if (statement instanceof Instruction instruction && guard(instruction)) {
@@ -110,7 +110,7 @@ final class SlowThread {
   }
 
   /** A kernel that takes too long to be interpreted. */
-  static final class EndlessKernel extends RuntimeException {}
+  static final class EndlessKernelException extends RuntimeException {}
 
   private boolean guard(Instruction instruction) {
     return instruction.guard().isEmpty()

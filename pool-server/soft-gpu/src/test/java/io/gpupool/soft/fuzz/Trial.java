@@ -3,7 +3,7 @@ package io.gpupool.soft.fuzz;
 
 import io.gpupool.soft.compile.CompileException;
 import io.gpupool.soft.compile.SmallMethods;
-import io.gpupool.soft.exec.KernelFault;
+import io.gpupool.soft.exec.KernelFaultException;
 import io.gpupool.soft.kernel.TestGpu;
 import io.gpupool.soft.ptx.PtxException;
 import io.gpupool.soft.ptx.PtxModule;
@@ -85,7 +85,7 @@ final class Trial {
     MemorySegment atom = copied(gpu, common);
     try {
       interpret(gpu.module(), program, input, output, common, struct);
-    } catch (SlowThread.EndlessKernel e) {
+    } catch (SlowThread.EndlessKernelException e) {
       endless++;
       return Optional.empty();
     } catch (IllegalStateException e) {
@@ -96,7 +96,7 @@ final class Trial {
         gpu.install(SmallMethods.compile(gpu.module(), program.name(), gpu.globalAddresses()));
       }
       gpu.run(program.name(), program.launch(), in, out, atom, 12345, struct);
-    } catch (KernelFault | CompileException | RuntimeException | LinkageError e) {
+    } catch (KernelFaultException | CompileException | RuntimeException | LinkageError e) {
       return Optional.of("does not run: " + e);
     }
     Optional<String> differs = compare("output", output, out);

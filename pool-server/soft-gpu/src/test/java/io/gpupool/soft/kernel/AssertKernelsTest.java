@@ -4,7 +4,7 @@ package io.gpupool.soft.kernel;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.catchThrowableOfType;
 
-import io.gpupool.soft.exec.KernelFault;
+import io.gpupool.soft.exec.KernelFaultException;
 import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
 import java.util.regex.MatchResult;
@@ -67,11 +67,11 @@ class AssertKernelsTest {
   private static int fails(String ptx, int limit, String... threads) throws Exception {
     try (TestGpu gpu = TestGpu.withPtx(ptx)) {
       MemorySegment out = gpu.allocate(4);
-      KernelFault fault =
+      KernelFaultException fault =
           catchThrowableOfType(
-              KernelFault.class, () -> gpu.run("k", TestGpu.blocks(1, 64), out, limit));
+              KernelFaultException.class, () -> gpu.run("k", TestGpu.blocks(1, 64), out, limit));
 
-      assertThat(fault.cudaResult()).as(fault.getMessage()).isEqualTo(KernelFault.ASSERT);
+      assertThat(fault.cudaResult()).as(fault.getMessage()).isEqualTo(KernelFaultException.ASSERT);
       assertThat(fault.place().orElseThrow().thread()).contains(threads[0] + ",0,0");
       assertThat(MESSAGE.matcher(gpu.printed()).replaceAll("")).isEmpty();
       assertThat(MESSAGE.matcher(gpu.printed()).results().map(AssertKernelsTest::thread))

@@ -4,7 +4,7 @@ package io.gpupool.soft.kernel;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.catchThrowableOfType;
 
-import io.gpupool.soft.exec.KernelFault;
+import io.gpupool.soft.exec.KernelFaultException;
 import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
 import org.junit.jupiter.api.Test;
@@ -79,11 +79,11 @@ class CallKernelsTest {
               ret;
             }
             """)) {
-      KernelFault fault =
+      KernelFaultException fault =
           catchThrowableOfType(
-              KernelFault.class, () -> gpu.run("k", TestGpu.blocks(1, 1), 0x1234L));
+              KernelFaultException.class, () -> gpu.run("k", TestGpu.blocks(1, 1), 0x1234L));
 
-      assertThat(fault.cudaResult()).isEqualTo(KernelFault.INVALID_PC);
+      assertThat(fault.cudaResult()).isEqualTo(KernelFaultException.INVALID_PC);
     }
   }
 
@@ -98,10 +98,11 @@ class CallKernelsTest {
             .func f() { call f; ret; }
             .visible .entry k() { call f; ret; }
             """)) {
-      KernelFault fault =
-          catchThrowableOfType(KernelFault.class, () -> gpu.run("k", TestGpu.blocks(1, 4)));
+      KernelFaultException fault =
+          catchThrowableOfType(
+              KernelFaultException.class, () -> gpu.run("k", TestGpu.blocks(1, 4)));
 
-      assertThat(fault.cudaResult()).isEqualTo(KernelFault.LAUNCH_FAILED);
+      assertThat(fault.cudaResult()).isEqualTo(KernelFaultException.LAUNCH_FAILED);
       assertThat(fault).hasMessageContaining("stack overflow");
     }
   }

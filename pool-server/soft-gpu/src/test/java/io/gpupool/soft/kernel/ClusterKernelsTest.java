@@ -5,7 +5,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import io.gpupool.soft.exec.ClusterShape;
-import io.gpupool.soft.exec.KernelFault;
+import io.gpupool.soft.exec.KernelFaultException;
 import io.gpupool.soft.exec.Launch;
 import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
@@ -42,7 +42,7 @@ class ClusterKernelsTest {
   }
 
   @Test
-  void registers_ofEachBlock_tellItsPlace() throws KernelFault {
+  void registers_ofEachBlock_tellItsPlace() throws KernelFaultException {
     MemorySegment out = gpu.ints(new int[10 * 6 * 4]);
     ClusterShape cluster = new ClusterShape(3, 2, 1, true);
 
@@ -63,7 +63,8 @@ class ClusterKernelsTest {
 
   @ParameterizedTest
   @CsvSource({"8, 32, 4", "16, 64, 8", "32, 1, 16", "6, 33, 2", "4, 7, 1"})
-  void numbers_handedRoundACluster_comeBack(int grid, int threads, int cluster) throws KernelFault {
+  void numbers_handedRoundACluster_comeBack(int grid, int threads, int cluster)
+      throws KernelFaultException {
     MemorySegment out = gpu.ints(new int[2 * grid * threads]);
 
     gpu.run("ring", clusters(grid, threads, cluster), out);
@@ -79,7 +80,7 @@ class ClusterKernelsTest {
   }
 
   @Test
-  void storesAndArrivals_atAnotherBlocksBarrier_letItGoOn() throws KernelFault {
+  void storesAndArrivals_atAnotherBlocksBarrier_letItGoOn() throws KernelFaultException {
     MemorySegment out = gpu.ints(new int[26]);
 
     gpu.run("arrivals", clusters(4, 1, 4), out);
@@ -93,7 +94,7 @@ class ClusterKernelsTest {
   }
 
   @Test
-  void copies_toSeveralBlocksAndFromOneToAnother_arrive() throws KernelFault {
+  void copies_toSeveralBlocksAndFromOneToAnother_arrive() throws KernelFaultException {
     int[] words = new int[16];
     for (int i = 0; i < words.length; i++) {
       words[i] = 300 + i;
@@ -112,8 +113,8 @@ class ClusterKernelsTest {
     assertThatThrownBy(
             () -> gpu.run("multicast", clusters(4, 1, 4), gpu.ints(new int[16]), out, 0b10011))
         .isInstanceOfSatisfying(
-            KernelFault.class,
-            fault -> assertThat(fault.cudaResult()).isEqualTo(KernelFault.ILLEGAL_ADDRESS))
+            KernelFaultException.class,
+            fault -> assertThat(fault.cudaResult()).isEqualTo(KernelFaultException.ILLEGAL_ADDRESS))
         .hasMessageContaining("block 4 of the cluster");
   }
 
@@ -136,7 +137,7 @@ class ClusterKernelsTest {
 
     assertThatThrownBy(() -> gpu.run("reach", clusters(2, 1, 2), flag, rank, offset, cta))
         .as(reason)
-        .isInstanceOf(KernelFault.class);
+        .isInstanceOf(KernelFaultException.class);
     assertThat(ints(flag)[1]).isZero();
   }
 
@@ -146,13 +147,13 @@ class ClusterKernelsTest {
     MemorySegment flag = gpu.ints(1, 0);
 
     assertThatThrownBy(() -> gpu.run("reach", TestGpu.blocks(1, 1), flag, rank, 0, cta))
-        .isInstanceOf(KernelFault.class);
+        .isInstanceOf(KernelFaultException.class);
     assertThat(ints(flag)[1]).isZero();
   }
 
   @ParameterizedTest
   @CsvSource({"0, 77", "1, 78"})
-  void access_toTheOwnMemoryByItsRank_isMade(int cta, int expected) throws KernelFault {
+  void access_toTheOwnMemoryByItsRank_isMade(int cta, int expected) throws KernelFaultException {
     MemorySegment flag = gpu.ints(0, 0);
 
     gpu.run("reach", clusters(2, 1, 2), flag, 0, 124, cta);
@@ -161,7 +162,7 @@ class ClusterKernelsTest {
   }
 
   @Test
-  void addresses_ofBlocks_areToldApart() throws KernelFault {
+  void addresses_ofBlocks_areToldApart() throws KernelFaultException {
     MemorySegment out = gpu.ints(new int[6]);
 
     gpu.run("spaces", clusters(2, 1, 2), out);
@@ -172,7 +173,7 @@ class ClusterKernelsTest {
   @Test
   void blocks_thatWaitForEachOtherForEver_fault() {
     assertThatThrownBy(() -> gpu.run("deadlock", clusters(2, 64, 2)))
-        .isInstanceOf(KernelFault.class)
+        .isInstanceOf(KernelFaultException.class)
         .hasMessageContaining("deadlock");
   }
 

@@ -4,7 +4,7 @@ package io.gpupool.soft.kernel;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.catchThrowableOfType;
 
-import io.gpupool.soft.exec.KernelFault;
+import io.gpupool.soft.exec.KernelFaultException;
 import io.gpupool.soft.exec.Launch;
 import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
@@ -97,14 +97,14 @@ class EvenKernelsTest {
       long before = sign.equals("s") ? first * 4L : Integer.toUnsignedLong(first) * 4L;
       MemorySegment out = gpu.allocate(THREADS * 4L);
 
-      KernelFault fault =
+      KernelFaultException fault =
           catchThrowableOfType(
-              KernelFault.class,
+              KernelFaultException.class,
               () ->
                   gpu.run(
                       "k", TestGpu.blocks(1, THREADS), out, in.address() - before, first, THREADS));
 
-      assertThat(fault.cudaResult()).isEqualTo(KernelFault.ILLEGAL_ADDRESS);
+      assertThat(fault.cudaResult()).isEqualTo(KernelFaultException.ILLEGAL_ADDRESS);
       for (int i = 0; i < 32; i++) {
         assertThat(out.getAtIndex(ValueLayout.JAVA_INT, i)).isEqualTo(1000 + i);
       }
@@ -123,9 +123,9 @@ class EvenKernelsTest {
       MemorySegment in = counting(gpu, THREADS);
       MemorySegment out = gpu.allocate(THREADS * 4L);
 
-      KernelFault fault =
+      KernelFaultException fault =
           catchThrowableOfType(
-              KernelFault.class,
+              KernelFaultException.class,
               () ->
                   gpu.run(
                       "k",
@@ -135,7 +135,7 @@ class EvenKernelsTest {
                       0,
                       THREADS));
 
-      assertThat(fault.cudaResult()).isEqualTo(KernelFault.ILLEGAL_ADDRESS);
+      assertThat(fault.cudaResult()).isEqualTo(KernelFaultException.ILLEGAL_ADDRESS);
       assertThat(out.getAtIndex(ValueLayout.JAVA_INT, 0)).isEqualTo(1000 + THREADS - 1);
       assertThat(out.getAtIndex(ValueLayout.JAVA_INT, 1)).isZero();
     }
@@ -162,12 +162,12 @@ class EvenKernelsTest {
       MemorySegment in = counting(gpu, 128 * 40);
       MemorySegment out = gpu.allocate(THREADS * 4L);
 
-      KernelFault fault =
+      KernelFaultException fault =
           catchThrowableOfType(
-              KernelFault.class,
+              KernelFaultException.class,
               () -> gpu.run("k", TestGpu.blocks(1, THREADS), out, in, 0, THREADS));
 
-      assertThat(fault.cudaResult()).isEqualTo(KernelFault.ILLEGAL_ADDRESS);
+      assertThat(fault.cudaResult()).isEqualTo(KernelFaultException.ILLEGAL_ADDRESS);
       assertThat(fault).hasMessageContaining("line ");
       assertThat(out.getAtIndex(ValueLayout.JAVA_INT, 39)).isEqualTo(1000 + 128 * 39);
     }
@@ -180,12 +180,12 @@ class EvenKernelsTest {
       MemorySegment out = gpu.allocate(THREADS * 4L);
       gpu.free(in.asSlice(128 * 4 * 20, 512));
 
-      KernelFault fault =
+      KernelFaultException fault =
           catchThrowableOfType(
-              KernelFault.class,
+              KernelFaultException.class,
               () -> gpu.run("k", TestGpu.blocks(1, THREADS), out, in, 0, THREADS));
 
-      assertThat(fault.cudaResult()).isEqualTo(KernelFault.ILLEGAL_ADDRESS);
+      assertThat(fault.cudaResult()).isEqualTo(KernelFaultException.ILLEGAL_ADDRESS);
     }
   }
 
@@ -195,12 +195,12 @@ class EvenKernelsTest {
       MemorySegment in = counting(gpu, THREADS + 1);
       MemorySegment out = gpu.allocate(THREADS * 4L);
 
-      KernelFault fault =
+      KernelFaultException fault =
           catchThrowableOfType(
-              KernelFault.class,
+              KernelFaultException.class,
               () -> gpu.run("k", TestGpu.blocks(1, THREADS), out, in.address() + 2, 0, THREADS));
 
-      assertThat(fault.cudaResult()).isEqualTo(KernelFault.MISALIGNED_ADDRESS);
+      assertThat(fault.cudaResult()).isEqualTo(KernelFaultException.MISALIGNED_ADDRESS);
     }
   }
 

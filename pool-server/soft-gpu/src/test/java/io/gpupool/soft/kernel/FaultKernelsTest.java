@@ -5,7 +5,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.catchThrowableOfType;
 
 import io.gpupool.soft.exec.GridExecution;
-import io.gpupool.soft.exec.KernelFault;
+import io.gpupool.soft.exec.KernelFaultException;
 import io.gpupool.soft.exec.Launch;
 import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
@@ -17,8 +17,10 @@ import org.junit.jupiter.api.Timeout;
 /** Kernels that go wrong end with the right CUDA error, and harm nothing else. */
 @Timeout(60)
 class FaultKernelsTest {
-  private static KernelFault fault(TestGpu gpu, String kernel, Launch launch, Object... arguments) {
-    return catchThrowableOfType(KernelFault.class, () -> gpu.run(kernel, launch, arguments));
+  private static KernelFaultException fault(
+      TestGpu gpu, String kernel, Launch launch, Object... arguments) {
+    return catchThrowableOfType(
+        KernelFaultException.class, () -> gpu.run(kernel, launch, arguments));
   }
 
   @Test
@@ -26,7 +28,7 @@ class FaultKernelsTest {
     try (TestGpu gpu = TestGpu.load("faults")) {
       MemorySegment p = gpu.allocate(512);
       for (long index : new long[] {128, -1, 1L << 40, -(1L << 45), Long.MIN_VALUE / 4}) {
-        KernelFault fault = fault(gpu, "outOfRange", TestGpu.blocks(1, 1), p, index);
+        KernelFaultException fault = fault(gpu, "outOfRange", TestGpu.blocks(1, 1), p, index);
 
         assertThat(fault.cudaResult()).as("index %d", index).isEqualTo(700);
         assertThat(fault).hasMessageContaining("kernel outOfRange").hasMessageContaining("line ");
@@ -39,9 +41,9 @@ class FaultKernelsTest {
   @Test
   void outOfRange_nullPointer_isIllegalAddress() throws Exception {
     try (TestGpu gpu = TestGpu.load("faults")) {
-      KernelFault fault = fault(gpu, "outOfRange", TestGpu.blocks(1, 1), 0L, 0L);
+      KernelFaultException fault = fault(gpu, "outOfRange", TestGpu.blocks(1, 1), 0L, 0L);
 
-      assertThat(fault.cudaResult()).isEqualTo(KernelFault.ILLEGAL_ADDRESS);
+      assertThat(fault.cudaResult()).isEqualTo(KernelFaultException.ILLEGAL_ADDRESS);
     }
   }
 
@@ -52,27 +54,28 @@ class FaultKernelsTest {
       gpu.run("outOfRange", TestGpu.blocks(1, 1), p, 5L);
       gpu.free(p);
 
-      KernelFault fault = fault(gpu, "outOfRange", TestGpu.blocks(1, 1), p, 5L);
+      KernelFaultException fault = fault(gpu, "outOfRange", TestGpu.blocks(1, 1), p, 5L);
 
-      assertThat(fault.cudaResult()).isEqualTo(KernelFault.ILLEGAL_ADDRESS);
+      assertThat(fault.cudaResult()).isEqualTo(KernelFaultException.ILLEGAL_ADDRESS);
     }
   }
 
   @Test
   void misaligned_word_isMisalignedAddress() throws Exception {
     try (TestGpu gpu = TestGpu.load("faults")) {
-      KernelFault fault = fault(gpu, "misaligned", TestGpu.blocks(1, 1), gpu.allocate(64));
+      KernelFaultException fault = fault(gpu, "misaligned", TestGpu.blocks(1, 1), gpu.allocate(64));
 
-      assertThat(fault.cudaResult()).isEqualTo(KernelFault.MISALIGNED_ADDRESS);
+      assertThat(fault.cudaResult()).isEqualTo(KernelFaultException.MISALIGNED_ADDRESS);
     }
   }
 
   @Test
   void sharedOverrun_beyondTheBlocksMemory_isIllegalAddress() throws Exception {
     try (TestGpu gpu = TestGpu.load("faults")) {
-      KernelFault fault = fault(gpu, "sharedOverrun", TestGpu.blocks(1, 8), gpu.allocate(64), 8);
+      KernelFaultException fault =
+          fault(gpu, "sharedOverrun", TestGpu.blocks(1, 8), gpu.allocate(64), 8);
 
-      assertThat(fault.cudaResult()).isEqualTo(KernelFault.ILLEGAL_ADDRESS);
+      assertThat(fault.cudaResult()).isEqualTo(KernelFaultException.ILLEGAL_ADDRESS);
       assertThat(fault).hasMessageContaining("shared");
     }
   }
@@ -82,18 +85,18 @@ class FaultKernelsTest {
     try (TestGpu gpu = TestGpu.load("faults")) {
       gpu.run("trap", TestGpu.blocks(1, 1), 2);
 
-      KernelFault fault = fault(gpu, "trap", TestGpu.blocks(1, 1), 3);
+      KernelFaultException fault = fault(gpu, "trap", TestGpu.blocks(1, 1), 3);
 
-      assertThat(fault.cudaResult()).isEqualTo(KernelFault.LAUNCH_FAILED);
+      assertThat(fault.cudaResult()).isEqualTo(KernelFaultException.LAUNCH_FAILED);
     }
   }
 
   @Test
   void deadlock_barrierNobodyElseReaches_isToldInsteadOfHanging() throws Exception {
     try (TestGpu gpu = TestGpu.load("faults")) {
-      KernelFault fault = fault(gpu, "deadlock", TestGpu.blocks(1, 64));
+      KernelFaultException fault = fault(gpu, "deadlock", TestGpu.blocks(1, 64));
 
-      assertThat(fault.cudaResult()).isEqualTo(KernelFault.LAUNCH_TIMEOUT);
+      assertThat(fault.cudaResult()).isEqualTo(KernelFaultException.LAUNCH_TIMEOUT);
       assertThat(fault).hasMessageContaining("deadlock");
     }
   }
@@ -126,8 +129,9 @@ class FaultKernelsTest {
               ExecutionException.class, () -> execution.completion().get(30, TimeUnit.SECONDS));
       assertThat(thrown.getCause())
           .isInstanceOfSatisfying(
-              KernelFault.class,
-              fault -> assertThat(fault.cudaResult()).isEqualTo(KernelFault.LAUNCH_TIMEOUT));
+              KernelFaultException.class,
+              fault ->
+                  assertThat(fault.cudaResult()).isEqualTo(KernelFaultException.LAUNCH_TIMEOUT));
     }
   }
 
@@ -151,8 +155,8 @@ class FaultKernelsTest {
     try (TestGpu gpu = TestGpu.load("faults")) {
       MemorySegment flag = gpu.ints(0);
       GridExecution spinning = gpu.start("spin", TestGpu.blocks(2, 32), flag);
-      KernelFault fault = fault(gpu, "outOfRange", TestGpu.blocks(1, 1), 0L, 0L);
-      assertThat(fault.cudaResult()).isEqualTo(KernelFault.ILLEGAL_ADDRESS);
+      KernelFaultException fault = fault(gpu, "outOfRange", TestGpu.blocks(1, 1), 0L, 0L);
+      assertThat(fault.cudaResult()).isEqualTo(KernelFaultException.ILLEGAL_ADDRESS);
 
       flag.set(ValueLayout.JAVA_INT, 0, 1);
       spinning.completion().get(30, TimeUnit.SECONDS);

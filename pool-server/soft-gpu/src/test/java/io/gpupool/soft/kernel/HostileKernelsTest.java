@@ -6,7 +6,7 @@ import static org.assertj.core.api.Assertions.assertThatThrownBy;
 import static org.assertj.core.api.Assertions.catchThrowableOfType;
 
 import io.gpupool.soft.compile.CompileException;
-import io.gpupool.soft.exec.KernelFault;
+import io.gpupool.soft.exec.KernelFaultException;
 import io.gpupool.soft.tensor.TensorMap;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
@@ -85,7 +85,7 @@ class HostileKernelsTest {
       gpu.run("k", TestGpu.blocks(1, 1), out, 0L, 7L);
       assertThat(out.get(ValueLayout.JAVA_LONG, 0)).isZero();
       for (long offset : new long[] {16, 32, 1L << 31, -16}) {
-        expectFault(gpu, 1, KernelFault.ILLEGAL_ADDRESS, out, offset, 7L);
+        expectFault(gpu, 1, KernelFaultException.ILLEGAL_ADDRESS, out, offset, 7L);
       }
     }
   }
@@ -193,15 +193,15 @@ class HostileKernelsTest {
         """;
     try (TestGpu gpu = TestGpu.withPtx(ptx)) {
       for (int threads : new int[] {16, 64, 1024}) {
-        expectFault(gpu, threads, KernelFault.LAUNCH_FAILED, SECRET);
+        expectFault(gpu, threads, KernelFaultException.LAUNCH_FAILED, SECRET);
       }
     }
   }
 
   private static void expectFault(TestGpu gpu, int threads, int result, Object... arguments) {
-    KernelFault fault =
+    KernelFaultException fault =
         catchThrowableOfType(
-            KernelFault.class, () -> gpu.run("k", TestGpu.blocks(1, threads), arguments));
+            KernelFaultException.class, () -> gpu.run("k", TestGpu.blocks(1, threads), arguments));
 
     assertThat(fault).isNotNull();
     assertThat(fault.cudaResult()).as(fault.getMessage()).isEqualTo(result);
@@ -246,7 +246,12 @@ class HostileKernelsTest {
       MemorySegment out = gpu.allocate(128);
 
       expectFault(
-          gpu, 32, KernelFault.ILLEGAL_INSTRUCTION, out, secret.address() + 128, 0xDEADBEEFL);
+          gpu,
+          32,
+          KernelFaultException.ILLEGAL_INSTRUCTION,
+          out,
+          secret.address() + 128,
+          0xDEADBEEFL);
 
       for (int i = 0; i < SECRET_WORDS; i++) {
         assertThat(secret.getAtIndex(ValueLayout.JAVA_LONG, i)).isEqualTo(SECRET);
@@ -264,8 +269,8 @@ class HostileKernelsTest {
                 .replace("match.any.sync.b64 %m, %x, 0xffffffff;", ""))) {
       MemorySegment out = gpu.allocate(128);
       gpu.run("k", TestGpu.blocks(1, 32), out, 0L, 0L);
-      expectFault(gpu, 4, KernelFault.ILLEGAL_INSTRUCTION, out, 0L, 0L);
-      expectFault(gpu, 36, KernelFault.ILLEGAL_INSTRUCTION, out, 0L, 0L);
+      expectFault(gpu, 4, KernelFaultException.ILLEGAL_INSTRUCTION, out, 0L, 0L);
+      expectFault(gpu, 36, KernelFaultException.ILLEGAL_INSTRUCTION, out, 0L, 0L);
     }
   }
 
@@ -327,7 +332,7 @@ class HostileKernelsTest {
         long at = random.nextInt(8) == 0 ? random.nextLong() : random.nextInt(5) - 1;
         try {
           gpu.run("k", TestGpu.blocks(1, 1), out, map.address(), at);
-        } catch (KernelFault e) {
+        } catch (KernelFaultException e) {
           faults++;
         }
         expectWhole(gpu);
@@ -385,11 +390,11 @@ class HostileKernelsTest {
       MemorySegment text = gpu.allocate(512).fill((byte) 's');
       text.setString(0, "%s%d%*.*f");
       for (long pointer : new long[] {below, above, 1, -1, Long.MIN_VALUE, text.address() + 2048}) {
-        expectFault(gpu, 1, KernelFault.ILLEGAL_ADDRESS, 0L, pointer, pointer);
+        expectFault(gpu, 1, KernelFaultException.ILLEGAL_ADDRESS, 0L, pointer, pointer);
       }
       if (call.contains("vprintf")) {
         for (long arguments : new long[] {below, above - 4, 0, -8}) {
-          expectFault(gpu, 1, KernelFault.ILLEGAL_ADDRESS, 0L, text.address(), arguments);
+          expectFault(gpu, 1, KernelFaultException.ILLEGAL_ADDRESS, 0L, text.address(), arguments);
         }
       }
       assertThat(gpu.printed()).doesNotContain(String.valueOf((char) (TestGpu.GUARD & 255)));

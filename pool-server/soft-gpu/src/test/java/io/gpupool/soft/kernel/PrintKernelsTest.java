@@ -4,7 +4,7 @@ package io.gpupool.soft.kernel;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.catchThrowableOfType;
 
-import io.gpupool.soft.exec.KernelFault;
+import io.gpupool.soft.exec.KernelFaultException;
 import java.lang.foreign.MemorySegment;
 import java.nio.charset.StandardCharsets;
 import org.junit.jupiter.api.Test;
@@ -41,11 +41,11 @@ class PrintKernelsTest {
       gpu.run("checked", TestGpu.blocks(1, 8), 8);
       assertThat(gpu.printed()).isEmpty();
 
-      KernelFault fault =
+      KernelFaultException fault =
           catchThrowableOfType(
-              KernelFault.class, () -> gpu.run("checked", TestGpu.blocks(1, 8), 7));
+              KernelFaultException.class, () -> gpu.run("checked", TestGpu.blocks(1, 8), 7));
 
-      assertThat(fault.cudaResult()).isEqualTo(KernelFault.ASSERT);
+      assertThat(fault.cudaResult()).isEqualTo(KernelFaultException.ASSERT);
       assertThat(gpu.printed())
           .contains("print.cu:")
           .contains("block: [0,0,0], thread: [7,0,0] Assertion `threadIdx.x < limit` failed.");

@@ -4,7 +4,7 @@ package io.gpupool.soft.kernel;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.catchThrowableOfType;
 
-import io.gpupool.soft.exec.KernelFault;
+import io.gpupool.soft.exec.KernelFaultException;
 import io.gpupool.soft.tensor.TensorElement;
 import io.gpupool.soft.tensor.TensorMap;
 import java.lang.foreign.MemorySegment;
@@ -180,7 +180,7 @@ class TensorKernelsTest {
 
   private static void run(
       TestGpu gpu, byte[] map, MemorySegment box, MemorySegment tensor, int bytes, int[] c)
-      throws KernelFault {
+      throws KernelFaultException {
     gpu.run("copy", TestGpu.blocks(1, 1), map, box, tensor, bytes, c[0], c[1], c[2], c[3], c[4]);
   }
 
@@ -394,8 +394,9 @@ class TensorKernelsTest {
       damaged[0]++;
       run(gpu, map, box, tensor, 512, new int[5]);
 
-      assertThat(fault(gpu, damaged, box, tensor, 0)).isEqualTo(KernelFault.ILLEGAL_INSTRUCTION);
-      assertThat(fault(gpu, map, box, tensor, 30)).isEqualTo(KernelFault.ILLEGAL_ADDRESS);
+      assertThat(fault(gpu, damaged, box, tensor, 0))
+          .isEqualTo(KernelFaultException.ILLEGAL_INSTRUCTION);
+      assertThat(fault(gpu, map, box, tensor, 30)).isEqualTo(KernelFaultException.ILLEGAL_ADDRESS);
     }
     Shape large =
         new Shape(
@@ -409,14 +410,15 @@ class TensorKernelsTest {
       MemorySegment tensor = gpu.allocate(256 * 256);
       MemorySegment box = gpu.allocate(8 + SHARED_BYTES);
       assertThat(fault(gpu, large.map(tensor, false), box, tensor, 0))
-          .isEqualTo(KernelFault.ILLEGAL_ADDRESS);
+          .isEqualTo(KernelFaultException.ILLEGAL_ADDRESS);
     }
   }
 
   private static int fault(
       TestGpu gpu, byte[] map, MemorySegment box, MemorySegment tensor, int y) {
     int[] start = {0, y, 0, 0, 0};
-    return catchThrowableOfType(KernelFault.class, () -> run(gpu, map, box, tensor, 0, start))
+    return catchThrowableOfType(
+            KernelFaultException.class, () -> run(gpu, map, box, tensor, 0, start))
         .cudaResult();
   }
 }

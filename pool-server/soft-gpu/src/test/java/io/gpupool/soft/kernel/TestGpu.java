@@ -7,7 +7,7 @@ import io.gpupool.soft.exec.CompiledKernel;
 import io.gpupool.soft.exec.GridExecution;
 import io.gpupool.soft.exec.GridRunner;
 import io.gpupool.soft.exec.GridServices;
-import io.gpupool.soft.exec.KernelFault;
+import io.gpupool.soft.exec.KernelFaultException;
 import io.gpupool.soft.exec.Launch;
 import io.gpupool.soft.memory.MemoryMap;
 import io.gpupool.soft.ptx.GlobalVariable;
@@ -180,7 +180,7 @@ public final class TestGpu implements AutoCloseable {
   }
 
   /** Runs a kernel; arguments are segments (their address), numbers of the parameter's size. */
-  public void run(String name, Launch launch, Object... arguments) throws KernelFault {
+  public void run(String name, Launch launch, Object... arguments) throws KernelFaultException {
     runner.run(
         kernel(name),
         launch,

@@ -34,14 +34,14 @@ final class BoxParams {
     if (!from.is(COPY_BYTES)) {
       throw new RefusedException(CudaResult.INVALID_VALUE);
     }
-    Box box = new Box(from.u64(EXTENT), from.u64(EXTENT + 8), from.u64(EXTENT + 16));
+    Copy3D box = new Copy3D(from.u64(EXTENT), from.u64(EXTENT + 8), from.u64(EXTENT + 16));
     if (!box.isGood()) {
       throw new RefusedException(CudaResult.INVALID_VALUE);
     }
     return box.describe(to, side(state, box, from, SIDE_BYTES), side(state, box, from, 0));
   }
 
-  private static Box.Side side(SessionState state, Box box, WireStruct from, long at)
+  private static Copy3D.Side side(SessionState state, Copy3D box, WireStruct from, long at)
       throws RefusedException {
     if (from.i32(at + 32) != DEVICE) {
       throw new RefusedException(CudaResult.INVALID_VALUE);
@@ -49,16 +49,16 @@ final class BoxParams {
     long x = from.u64(at);
     long y = from.u64(at + 8);
     long z = from.u64(at + 16);
-    Box.Side corner =
-        new Box.Side(0, from.u64(at + 48), 0, 0, 0, from.u64(at + 72), from.u64(at + 80));
+    Copy3D.Side corner =
+        new Copy3D.Side(0, from.u64(at + 48), 0, 0, 0, from.u64(at + 72), from.u64(at + 80));
     // The whole from the address to the box's end: each factor is bounded before it is multiplied.
-    Box reach =
-        new Box(
+    Copy3D reach =
+        new Copy3D(
             box.width() + Math.max(0, x),
             box.height() + Math.max(0, y),
             box.depth() + Math.max(0, z));
     boolean sound = x >= 0 && y >= 0 && z >= 0 && reach.isGood() && corner.isGood(reach);
-    Box.Side side = sound ? corner.at(x, y, z) : corner;
+    Copy3D.Side side = sound ? corner.at(x, y, z) : corner;
     if (!sound || !state.owns(side, box)) {
       throw new RefusedException(CudaResult.INVALID_VALUE);
     }

@@ -75,8 +75,8 @@ final class Downloads implements DownloadOps {
       long height,
       long depth,
       int stream) {
-    Box.Side from = state.side(array, address, x, y, z, pitch, rows);
-    Box box = new Box(width, height, depth);
+    Copy3D.Side from = state.side(array, address, x, y, z, pitch, rows);
+    Copy3D box = new Copy3D(width, height, depth);
     ContextState context = state.current;
     int refused = check(context, stream, 0, 0);
     if (refused == 0 && from.array() == SessionServices.NO_HANDLE) {

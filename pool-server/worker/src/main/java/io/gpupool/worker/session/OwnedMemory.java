@@ -55,8 +55,8 @@ final class OwnedMemory {
     boolean countable =
         elements > 0
             && rows > 0
-            && elements <= Box.MAX_BYTES / elementBytes
-            && (rows == 1 || pitchBytes >= 0 && pitchBytes <= Box.MAX_BYTES / rows);
+            && elements <= Copy3D.MAX_BYTES / elementBytes
+            && (rows == 1 || pitchBytes >= 0 && pitchBytes <= Copy3D.MAX_BYTES / rows);
     return countable
         && owns(address, (rows == 1 ? 0 : pitchBytes * (rows - 1)) + elements * elementBytes);
   }

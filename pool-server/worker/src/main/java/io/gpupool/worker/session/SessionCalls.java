@@ -45,7 +45,7 @@ final class SessionCalls implements SessionTopics, SessionOps {
   private final Peers peers;
   private final Images images;
   private final Modules modules;
-  private final Links links;
+  private final JitLinker links;
   private final MemoryPools pools;
   private final DeviceMemory memory;
   private final VirtualMemory virtual;
@@ -62,7 +62,7 @@ final class SessionCalls implements SessionTopics, SessionOps {
   private final Graphs graphs;
   private final HostCallbacks callbacks;
   private final BlockingCalls blocking;
-  private final Tickets tickets;
+  private final CrossServerFences tickets;
 
   /**
    * Makes the parts.
@@ -88,7 +88,7 @@ final class SessionCalls implements SessionTopics, SessionOps {
     peers = new Peers(state, contexts, devices);
     images = new Images(state, new ImageCache(imageStore));
     modules = new Modules(state, blocking, images);
-    links = new Links(state, images);
+    links = new JitLinker(state, images);
     pools = new MemoryPools(state, devices);
     memory = new DeviceMemory(state, blocking, pools);
     virtual = new VirtualMemory(state, devices);
@@ -103,7 +103,7 @@ final class SessionCalls implements SessionTopics, SessionOps {
     tensorMaps = new TensorMaps(state);
     references = new References(state);
     graphs = new Graphs(state, contexts, blocking);
-    tickets = new Tickets(state, peerConnections, abort);
+    tickets = new CrossServerFences(state, peerConnections, abort);
   }
 
   /** Lets go of memory; the backend's things go down with the process. */

@@ -88,14 +88,14 @@ final class SessionState {
   }
 
   /** One end of a copy, of numbers as they travel: array 0 is memory. */
-  Box.Side side(int array, long address, long x, long y, long z, long pitch, long rows) {
+  Copy3D.Side side(int array, long address, long x, long y, long z, long pitch, long rows) {
     return array == 0
-        ? new Box.Side(0, address, 0, 0, 0, pitch, rows)
-        : new Box.Side(arrays.get(array), 0, x, y, z, 0, 0);
+        ? new Copy3D.Side(0, address, 0, 0, 0, pitch, rows)
+        : new Copy3D.Side(arrays.get(array), 0, x, y, z, 0, 0);
   }
 
   /** Whether the memory of a box is the session's; an array is, by its number. */
-  boolean owns(Box.Side side, Box box) {
+  boolean owns(Copy3D.Side side, Copy3D box) {
     return side.array() != 0 || owned.owns(side.address(), side.spanBytes(box));
   }
 

@@ -76,9 +76,9 @@ final class Uploads implements UploadOps {
       long height,
       long depth,
       int stream) {
-    Box.Side to = state.side(toArray, toAddress, toX, toY, toZ, toPitch, toRows);
-    Box.Side from = state.side(fromArray, fromAddress, fromX, fromY, fromZ, fromPitch, fromRows);
-    Box box = new Box(width, height, depth);
+    Copy3D.Side to = state.side(toArray, toAddress, toX, toY, toZ, toPitch, toRows);
+    Copy3D.Side from = state.side(fromArray, fromAddress, fromX, fromY, fromZ, fromPitch, fromRows);
+    Copy3D box = new Copy3D(width, height, depth);
     if (!state.current.exists()) {
       return CudaResult.INVALID_CONTEXT;
     }
@@ -109,8 +109,8 @@ final class Uploads implements UploadOps {
       int stream,
       long source,
       long lengthBytes) {
-    Box.Side to = state.side(array, address, x, y, z, pitch, rows);
-    Box box = new Box(width, height, depth);
+    Copy3D.Side to = state.side(array, address, x, y, z, pitch, rows);
+    Copy3D box = new Copy3D(width, height, depth);
     ContextState context = state.current;
     if (!context.exists()) {
       return CudaResult.INVALID_CONTEXT;
@@ -135,11 +135,11 @@ final class Uploads implements UploadOps {
         block -> writeAtOnce(to, box, block, streamHandle));
   }
 
-  private boolean isGood(Box.Side side, Box box) {
+  private boolean isGood(Copy3D.Side side, Copy3D box) {
     return side.isGood(box) && state.owns(side, box);
   }
 
-  private int writeAtOnce(Box.Side to, Box box, long source, long streamHandle) {
+  private int writeAtOnce(Copy3D.Side to, Copy3D box, long source, long streamHandle) {
     return state.backend.cuMemcpy3DAsync_v2(
         box.describeFromHost(state.in(), to, source), streamHandle);
   }

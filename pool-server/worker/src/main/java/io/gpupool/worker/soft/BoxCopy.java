@@ -3,7 +3,7 @@ package io.gpupool.worker.soft;
 
 import io.gpupool.soft.CudaStatus;
 import io.gpupool.soft.GpuException;
-import io.gpupool.soft.device.Rows;
+import io.gpupool.soft.device.PitchedRegion;
 import io.gpupool.soft.device.SoftArray;
 import io.gpupool.soft.device.SoftStream;
 import io.gpupool.worker.os.Memory;
@@ -21,19 +21,21 @@ final class BoxCopy {
 
   private final Handles handles;
   private final long description;
-  private final Rows.Extent extent;
+  private final PitchedRegion.Extent extent;
 
   BoxCopy(Handles handles, long description) {
     this.handles = handles;
     this.description = description;
     long at = description + EXTENT;
-    extent = new Rows.Extent(Memory.getLong(at), Memory.getLong(at + 8), Memory.getLong(at + 16));
+    extent =
+        new PitchedRegion.Extent(
+            Memory.getLong(at), Memory.getLong(at + 8), Memory.getLong(at + 16));
   }
 
   /** Submits the copy; memory of the host that is read may be used again at once. */
   void submit(SoftStream stream) {
-    Rows target = rows(stream, DESTINATION);
-    Rows source = rows(stream, SOURCE);
+    PitchedRegion target = rows(stream, DESTINATION);
+    PitchedRegion source = rows(stream, SOURCE);
     if (Memory.getInt(description + SOURCE + 32) == HOST) {
       stream.write(target, source);
     } else {
@@ -41,7 +43,7 @@ final class BoxCopy {
     }
   }
 
-  private Rows rows(SoftStream stream, int side) {
+  private PitchedRegion rows(SoftStream stream, int side) {
     long at = description + side;
     long x = Memory.getLong(at);
     long y = Memory.getLong(at + 8);
@@ -54,7 +56,8 @@ final class BoxCopy {
     long rows = Math.max(Memory.getLong(at + 80), y + extent.height());
     long offset = (z * rows + y) * pitch + x;
     return switch (type) {
-      case HOST -> Rows.ofHost(Memory.getLong(at + 40) + offset, pitch, pitch * rows, extent);
+      case HOST ->
+          PitchedRegion.ofHost(Memory.getLong(at + 40) + offset, pitch, pitch * rows, extent);
       case DEVICE -> stream.context().rows(Memory.getLong(at + 48) + offset, pitch, rows, extent);
       default ->
           throw new GpuException(CudaStatus.INVALID_VALUE, "there is no memory type " + type);

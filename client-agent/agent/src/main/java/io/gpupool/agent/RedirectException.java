@@ -1,0 +1,23 @@
+// SPDX-License-Identifier: Apache-2.0
+package io.gpupool.agent;
+
+/** That another server of the pool is to be asked, which has the lease's GPUs. */
+final class RedirectException extends RuntimeException {
+  private static final long serialVersionUID = 1L;
+
+  private final String address;
+
+  /**
+   * Of the server's answer.
+   *
+   * @param address {@code HOST:PORT}
+   */
+  RedirectException(String address) {
+    super("the lease's GPUs are at " + address, null, false, false);
+    this.address = address;
+  }
+
+  String address() {
+    return address;
+  }
+}

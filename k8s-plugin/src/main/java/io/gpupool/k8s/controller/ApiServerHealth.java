@@ -1,0 +1,88 @@
+// SPDX-License-Identifier: Apache-2.0
+package io.gpupool.k8s.controller;
+
+import java.time.Duration;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+
+/**
+ * Whether the API server answers. When it has not for long, what the controller knows of pods is
+ * worth nothing any more. Owned by the controller's thread.
+ */
+final class ApiServerHealth {
+  private static final int NO_ANSWER = 0;
+  private static final int SERVER_ERROR = 500;
+  private static final Logger LOG = LoggerFactory.getLogger(ApiServerHealth.class);
+
+  /** What follows from it. */
+  interface Listener {
+    /** Whether all changes are told again. */
+    boolean isWatching();
+
+    void apart();
+
+    void back();
+  }
+
+  private final Api api;
+  private final ApiCalls calls;
+  private final Timers timers;
+  private final Duration patience;
+  private final Duration every;
+  private final Listener listener;
+  private long heardAtNanos;
+  private boolean apart;
+  private boolean closed;
+
+  ApiServerHealth(
+      Api api, ApiCalls calls, Timers timers, ControllerOptions.Times times, Listener listener) {
+    this.api = api;
+    this.calls = calls;
+    this.timers = timers;
+    patience = times.apart();
+    every = times.contact();
+    this.listener = listener;
+    heardAtNanos = timers.nowNanos();
+  }
+
+  void start() {
+    ask();
+  }
+
+  void close() {
+    closed = true;
+  }
+
+  private void ask() {
+    calls.run(
+        () -> {
+          api.touch();
+          return true;
+        },
+        answered -> told(true),
+        // Whatever it says, it is there, unless that is said by something before it.
+        failure -> told(failure.getCode() != NO_ANSWER && failure.getCode() < SERVER_ERROR));
+  }
+
+  private void told(boolean answered) {
+    if (closed) {
+      return;
+    }
+    long nowNanos = timers.nowNanos();
+    if (answered && listener.isWatching()) {
+      heardAtNanos = nowNanos;
+      if (apart) {
+        apart = false;
+        LOG.info("the API server is back");
+        listener.back();
+      }
+    } else if (!apart && nowNanos - heardAtNanos >= patience.toNanos()) {
+      apart = true;
+      LOG.warn(
+          "the API server could not be reached for {}; leases are left to the pool's grace",
+          patience);
+      listener.apart();
+    }
+    timers.after(every, this::ask);
+  }
+}

@@ -1,0 +1,267 @@
+// SPDX-License-Identifier: Apache-2.0
+package io.gpupool.k8s.controller;
+
+import io.gpupool.control.v1.Cause;
+import io.gpupool.control.v1.Lease;
+import io.gpupool.control.v1.LeaseRequest;
+import java.time.Duration;
+import java.util.Optional;
+import java.util.function.Supplier;
+import java.util.random.RandomGenerator;
+
+/**
+ * One lease that a pod needs, from when it is asked for until it is given back. At no time is there
+ * more than one stream for it. Owned by the controller's thread.
+ */
+final class PodLease {
+  /** After so long a lease was a good one. */
+  private static final long GOOD_NANOS = Duration.ofSeconds(10).toNanos();
+
+  /** How it stands. */
+  enum State {
+    /** Not asked for. */
+    IDLE,
+    /** Nothing was answered yet. */
+    ASKED,
+    QUEUED,
+    HELD,
+    /** It is asked for again later. */
+    REFUSED,
+    /** The pool does not answer; it is asked again soon. */
+    AWAY,
+    /** Its lease is being ended. */
+    RETURNED
+  }
+
+  /** What follows for the pod. */
+  interface Owner {
+    void changed();
+
+    /** A lease has ended that was to go on. */
+    void lost(PodLease claim, String lease, String reason);
+  }
+
+  final RequiredLease wanted;
+  private final LeasePool pool;
+  private final Timers timers;
+  private final Supplier<LeaseRequest> request;
+  private final Owner owner;
+  private final Pause retry;
+  private final Pause refusals;
+  private State state = State.IDLE;
+  private Optional<Lease> lease = Optional.empty();
+  private String reason = "";
+  private int place;
+  private long sinceNanos;
+  private boolean givenBack;
+  private Optional<Hearing> hearing = Optional.empty();
+  private Timers.Cancellable again = Timers.Cancellable.NOTHING;
+
+  PodLease(
+      RequiredLease wanted,
+      LeasePool pool,
+      Timers timers,
+      ControllerOptions.Times times,
+      RandomGenerator random,
+      Supplier<LeaseRequest> request,
+      Owner owner) {
+    this.wanted = wanted;
+    this.pool = pool;
+    this.timers = timers;
+    this.request = request;
+    this.owner = owner;
+    retry = new Pause(times.retry(), times.longestRetry(), random);
+    refusals = new Pause(times.refused(), times.longestRefused(), random);
+  }
+
+  State state() {
+    return state;
+  }
+
+  /** The lease that it has, as far as is known. */
+  Optional<Lease> lease() {
+    return lease;
+  }
+
+  /** Why it waits, is refused, or cannot be asked for. */
+  String reason() {
+    return reason;
+  }
+
+  int place() {
+    return place;
+  }
+
+  /** Since when its state is what it is. */
+  long sinceNanos() {
+    return sinceNanos;
+  }
+
+  /** Whether nothing is asked for, and nothing is there to be given back. */
+  boolean isAtRest() {
+    return state == State.IDLE && lease.isEmpty();
+  }
+
+  /** Whether whatever the pool has for it is to end. */
+  boolean isGivenBack() {
+    return givenBack;
+  }
+
+  /** Asks for the lease, unless that is done already. */
+  void ask() {
+    if (state == State.IDLE) {
+      open();
+    }
+  }
+
+  private void open() {
+    again.cancel();
+    givenBack = false;
+    turn(State.ASKED);
+    Hearing heard = new Hearing();
+    hearing = Optional.of(heard);
+    heard.stream = Optional.of(pool.ask(request.get(), heard));
+    if (hearing.filter(heard::equals).isEmpty()) {
+      heard.cancel();
+    }
+  }
+
+  /** Gives back what it has, and asks for no more. */
+  void giveBack(String why) {
+    boolean asked = state != State.IDLE && state != State.REFUSED;
+    boolean returned = state == State.RETURNED;
+    givenBack = true;
+    releaseHold();
+    if (returned) {
+      state = State.RETURNED;
+    } else if (lease.isPresent()) {
+      turn(State.RETURNED);
+      pool.release(lease.get().getId(), why, this::returned);
+    } else if (asked) {
+      // It may be granted at this very moment.
+      pool.sweepSoon();
+    }
+  }
+
+  private void returned() {
+    if (state == State.RETURNED) {
+      lease = Optional.empty();
+      turn(State.IDLE);
+      owner.changed();
+    }
+  }
+
+  /** Leaves the lease to the pool's grace, if it has one. */
+  void releaseHold() {
+    hearing.ifPresent(Hearing::cancel);
+    hearing = Optional.empty();
+    again.cancel();
+    if (state != State.RETURNED) {
+      turn(State.IDLE);
+    }
+  }
+
+  private void turn(State next) {
+    if (state != next) {
+      state = next;
+      sinceNanos = timers.nowNanos();
+    }
+  }
+
+  private void lose(String why) {
+    lease.ifPresent(before -> {
+      lease = Optional.empty();
+      owner.lost(this, before.getId(), why);
+    });
+  }
+
+  private void askAgain(Duration pause) {
+    again = timers.after(pause, this::open);
+  }
+
+  /** What one stream answers. */
+  private final class Hearing implements LeasePool.Answers {
+    private Optional<LeasePool.Stream> stream = Optional.empty();
+
+    void cancel() {
+      stream.ifPresent(LeasePool.Stream::cancel);
+    }
+
+    private boolean isOver() {
+      return hearing.filter(this::equals).isEmpty();
+    }
+
+    private void end() {
+      hearing = Optional.empty();
+    }
+
+    @Override
+    public void queued(int at, String why) {
+      if (isOver()) {
+        return;
+      }
+      retry.reset();
+      place = at;
+      reason = why;
+      turn(State.QUEUED);
+      lose("the pool had ended it while it could not be reached");
+      owner.changed();
+    }
+
+    @Override
+    public void granted(Lease granted) {
+      if (isOver()) {
+        return;
+      }
+      retry.reset();
+      refusals.reset();
+      turn(State.HELD);
+      if (lease.filter(before -> before.getId().equals(granted.getId())).isEmpty()) {
+        lose("the pool had ended it while it could not be reached");
+      }
+      lease = Optional.of(granted);
+      owner.changed();
+    }
+
+    @Override
+    public void refused(Cause cause, String why) {
+      if (isOver()) {
+        return;
+      }
+      end();
+      reason = why;
+      boolean draining = cause == Cause.CAUSE_DRAINING;
+      turn(draining ? State.AWAY : State.REFUSED);
+      lose(why);
+      askAgain(draining ? retry.next() : refusals.next());
+      owner.changed();
+    }
+
+    @Override
+    public void ended(String why) {
+      if (isOver()) {
+        return;
+      }
+      end();
+      reason = "its lease has ended: " + why;
+      boolean good = timers.nowNanos() - sinceNanos > GOOD_NANOS;
+      turn(State.AWAY);
+      lose(why);
+      // A lease that ends as soon as it is granted would else be asked for without end.
+      askAgain(good ? retry.next() : refusals.next());
+      owner.changed();
+    }
+
+    @Override
+    public void broken(String why) {
+      if (isOver()) {
+        return;
+      }
+      end();
+      reason = "the pool does not answer: " + why;
+      turn(State.AWAY);
+      askAgain(retry.next());
+      owner.changed();
+    }
+  }
+}

@@ -1,0 +1,20 @@
+// SPDX-License-Identifier: Apache-2.0
+package io.gpupool.k8s.controller;
+
+import io.gpupool.k8s.request.GpuRequest;
+import java.util.List;
+
+/**
+ * A lease that a pod needs.
+ *
+ * @param container after which it is named
+ * @param containers that may use it, that one among them
+ * @param first whether it is needed while init containers with a lease of their own still run
+ * @param last whether it is needed when they have ended
+ */
+record RequiredLease(
+    String container, GpuRequest request, List<String> containers, boolean first, boolean last) {
+  RequiredLease {
+    containers = List.copyOf(containers);
+  }
+}

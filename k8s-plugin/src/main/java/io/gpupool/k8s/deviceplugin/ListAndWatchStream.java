@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: Apache-2.0
+package io.gpupool.k8s.deviceplugin;
+
+import io.gpupool.k8s.deviceplugin.v1beta1.ListAndWatchResponse;
+import io.grpc.stub.ServerCallStreamObserver;
+
+/**
+ * A kubelet's ListAndWatch: is sent the newest seats as soon as it takes them, and none twice in a
+ * row. For any thread.
+ */
+final class ListAndWatchStream {
+  private final ServerCallStreamObserver<ListAndWatchResponse> kubelet;
+  private DeviceList sent;
+  private DeviceList newest;
+
+  /** Only while the call is being taken. */
+  ListAndWatchStream(ServerCallStreamObserver<ListAndWatchResponse> kubelet, DeviceList first) {
+    this.kubelet = kubelet;
+    newest = first;
+    kubelet.setOnReadyHandler(this::send);
+  }
+
+  void show(DeviceList devices) {
+    synchronized (this) {
+      newest = devices;
+    }
+    send();
+  }
+
+  private synchronized void send() {
+    if (!newest.equals(sent) && kubelet.isReady()) {
+      sent = newest;
+      kubelet.onNext(sent.message());
+    }
+  }
+}

@@ -1,0 +1,19 @@
+// SPDX-License-Identifier: Apache-2.0
+package io.gpupool.k8s.deviceplugin;
+
+import java.util.OptionalInt;
+
+/** What the pool says of itself. For any thread; answers at once. */
+public interface PoolState {
+  /** Empty: not known at the moment. */
+  OptionalInt healthyGpus();
+
+  /** Has the listener run after every change, on any thread, until the answer is closed. */
+  Subscription onChange(Runnable listener);
+
+  /** A listener's place. */
+  interface Subscription extends AutoCloseable {
+    @Override
+    void close();
+  }
+}

@@ -1,0 +1,83 @@
+// SPDX-License-Identifier: Apache-2.0
+package io.gpupool.server.lease;
+
+import io.gpupool.control.v1.LeaseInfo;
+import io.gpupool.server.capacity.Members;
+import io.gpupool.server.control.Timers;
+import io.gpupool.server.records.RecordTypes;
+import io.gpupool.server.records.ServerStatus;
+import io.gpupool.server.state.RecordStore;
+import io.gpupool.server.state.Versioned;
+import java.util.List;
+import java.util.Optional;
+
+/**
+ * What follows for a lease from the other servers that have GPUs of it: whether one of them is
+ * gone, and whether its programs are at work there. Owned by the control thread.
+ */
+final class PeerServerMonitor {
+  /** How long one may be away, as it is when etcd has been; its programs have failed by then. */
+  static final long GONE_MILLIS = 5000;
+
+  /** What a server tells of its leases may be as old as that. */
+  static final long TOLD_MILLIS = 4000;
+
+  private static final long NANOS_PER_MILLI = 1_000_000;
+
+  private final RecordStore records;
+  private final Members members;
+  private final Timers timers;
+
+  PeerServerMonitor(RecordStore records, Members members, Timers timers) {
+    this.records = records;
+    this.members = members;
+    this.timers = timers;
+  }
+
+  /** Why the lease is over, if one of its servers has been gone for long enough. */
+  Optional<String> expiryReason(Lease lease) {
+    LeaseTopology topology = lease.extent();
+    List<String> gone =
+        topology.spans()
+            ? topology.servers().stream().filter(server -> !isThere(server)).toList()
+            : List.of();
+    if (gone.isEmpty()) {
+      lease.partnerGoneSinceNanos = Optional.empty();
+      return Optional.empty();
+    }
+    long nowNanos = timers.nowNanos();
+    long sinceNanos = lease.partnerGoneSinceNanos.orElse(nowNanos);
+    lease.partnerGoneSinceNanos = Optional.of(sinceNanos);
+    String first = gone.getFirst();
+    return nowNanos - sinceNanos < GONE_MILLIS * NANOS_PER_MILLI
+        ? Optional.empty()
+        : Optional.of(
+            "server "
+                + first
+                + ", which had "
+                + topology.gpusOf(first)
+                + " of its "
+                + topology.parts().size()
+                + " GPUs, is gone");
+  }
+
+  private boolean isThere(String server) {
+    return members.isThis(server) || members.lives(server);
+  }
+
+  /** Shows a lease's clock what its programs have done at the other servers, as far as is told. */
+  void noteWork(Lease lease) {
+    for (String server : lease.extent().servers()) {
+      Optional<ServerStatus> told =
+          members.isThis(server)
+              ? Optional.empty()
+              : records.get(RecordTypes.SERVER_STATUSES, server).map(Versioned::value);
+      Optional<LeaseInfo> there = told.flatMap(status -> status.lease(lease.id));
+      if (there.isPresent()) {
+        long ageMillis = timers.wallMillis() - told.get().atMillis();
+        long idleMillis = there.get().getIdleMillis() + ageMillis - TOLD_MILLIS;
+        lease.clock.noteElsewhere(Math.max(0, idleMillis), timers.nowNanos());
+      }
+    }
+  }
+}

@@ -1,0 +1,144 @@
+// SPDX-License-Identifier: Apache-2.0
+package io.gpupool.server.placement;
+
+import io.gpupool.server.gpu.Gpu;
+import io.gpupool.server.gpu.Share;
+import io.gpupool.server.placement.Placement.Offer;
+import io.gpupool.wire.ByteSize;
+import io.gpupool.wire.ClientHello;
+import java.util.Map;
+import java.util.Optional;
+import java.util.OptionalInt;
+
+/**
+ * What a lease request wants, checked.
+ *
+ * @param gpus how many different GPUs
+ * @param size how much memory of each
+ * @param computeBasisPoints how much time of each; empty: the same part as the memory
+ * @param selectors which GPUs will do
+ * @param partition only partitions of this name
+ * @param hard whether it is to get no more time than that even if the rest is idle
+ * @param spread whether it is to share GPUs and servers with as few others as possible
+ * @param oneServer whether all GPUs must be of one server
+ */
+public record GpuRequirements(
+    int gpus,
+    Size size,
+    OptionalInt computeBasisPoints,
+    Map<String, String> selectors,
+    Optional<String> partition,
+    boolean hard,
+    boolean spread,
+    boolean oneServer) {
+  public static final int MAX_GPUS = 64;
+
+  /** How the memory is asked for. */
+  public sealed interface Size {
+    /** A part of whatever GPU it is, over 0 to 1. */
+    record Fraction(double part) implements Size {}
+
+    record Memory(long bytes) implements Size {}
+  }
+
+  public GpuRequirements {
+    selectors = Map.copyOf(selectors);
+  }
+
+  GpuRequirements(
+      int gpus,
+      Size size,
+      OptionalInt computeBasisPoints,
+      Map<String, String> selectors,
+      Optional<String> partition,
+      boolean hard) {
+    this(gpus, size, computeBasisPoints, selectors, partition, hard, false, false);
+  }
+
+  /** From any part of any GPU. */
+  public GpuRequirements(
+      int gpus, Size size, OptionalInt computeBasisPoints, Map<String, String> selectors) {
+    this(gpus, size, computeBasisPoints, selectors, Optional.empty(), false);
+  }
+
+  /** Of how many servers the GPUs may be. */
+  int maxServers() {
+    return oneServer ? 1 : ClientHello.MAX_LINKS;
+  }
+
+  /**
+   * What is asked of this offer, which may be more than it has. Fractions are of the GPU, and of
+   * the partition where partitions are asked for.
+   */
+  Share shareOf(Offer offer) {
+    return shareOf(partition.isPresent() ? offer.whole() : offer.gpu().whole());
+  }
+
+  /** What is asked of any offer is at least this. */
+  Share least() {
+    int compute =
+        switch (size) {
+          case Size.Fraction(double part) when partition.isEmpty() ->
+              fractionOf(part, Share.WHOLE_COMPUTE);
+          default -> Share.MIN_COMPUTE;
+        };
+    long bytes = size instanceof Size.Memory(long wanted) ? wanted : 0;
+    return new Share(bytes, computeBasisPoints.orElse(compute));
+  }
+
+  public Share shareOf(Gpu gpu) {
+    return shareOf(gpu.whole());
+  }
+
+  private Share shareOf(Share whole) {
+    return switch (size) {
+      case Size.Fraction(double part) ->
+          new Share(
+              part == 1 ? whole.memoryBytes() : wholeMegabytes((long) (part * whole.memoryBytes())),
+              computeBasisPoints.orElse(fractionOf(part, whole.computeBasisPoints())));
+      case Size.Memory(long bytes) ->
+          new Share(bytes, computeBasisPoints.orElse(proportional(bytes, whole)));
+    };
+  }
+
+  private static int fractionOf(double part, int computeBasisPoints) {
+    return Math.max(Share.MIN_COMPUTE, (int) Math.round(part * computeBasisPoints));
+  }
+
+  private static long wholeMegabytes(long bytes) {
+    return Math.max(bytes & -Share.MIN_MEMORY_BYTES, Share.MIN_MEMORY_BYTES);
+  }
+
+  private static int proportional(long bytes, Share whole) {
+    double part = Math.min(1, (double) bytes / whole.memoryBytes());
+    return Math.max(Share.MIN_COMPUTE, (int) (part * whole.computeBasisPoints()));
+  }
+
+  /** How messages repeat it: {@code 1 GPU with 4.0 GiB}. */
+  public String describe() {
+    StringBuilder text = new StringBuilder(gpus == 1 ? "1 GPU" : gpus + " GPUs");
+    switch (size) {
+      case Size.Fraction(double part) -> {
+        if (part == 1) {
+          text.insert(0, gpus == 1 ? "all of " : "all of each of ");
+        } else {
+          text.append(" at ").append(part);
+        }
+      }
+      case Size.Memory(long bytes) -> text.append(" with ").append(new ByteSize(bytes));
+    }
+    computeBasisPoints.ifPresent(c -> text.append(" and ").append(c / 100.0).append(" % compute"));
+    partition.ifPresent(name -> text.append(" of partition '").append(name).append('\''));
+    if (!selectors.isEmpty()) {
+      text.append(" where");
+      selectors.forEach((key, value) -> text.append(' ').append(key).append('=').append(value));
+    }
+    if (spread) {
+      text.append(", spread");
+    }
+    if (oneServer && gpus > 1) {
+      text.append(", on one server");
+    }
+    return text.toString();
+  }
+}

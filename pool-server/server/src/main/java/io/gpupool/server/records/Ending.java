@@ -1,9 +1,0 @@
-// SPDX-License-Identifier: Apache-2.0
-package io.gpupool.server.records;
-
-/**
- * That a session is to end, said at another server.
- *
- * @param server that has the session
- */
-public record Ending(String server, String reason) {}

@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: Apache-2.0
+package io.gpupool.server.records;
+
+import io.gpupool.server.gpu.LeaseClass;
+import io.gpupool.server.identity.HolderName;
+import io.gpupool.server.identity.LeasePod;
+import io.gpupool.server.identity.Principal;
+import io.gpupool.server.limits.LeaseLimits;
+import io.gpupool.server.placement.GpuRequirements;
+import java.util.Optional;
+
+/**
+ * A request for a lease, checked.
+ *
+ * @param ask what is wanted
+ * @param priority who goes first; larger is sooner
+ * @param waitMillis how long it may wait for others to end; 0: not at all
+ * @param holder on whose behalf
+ * @param actor who asked
+ * @param tenant under whose name; empty: nobody's
+ * @param limits when the lease ends by itself
+ * @param leaseClass what its programs do with a GPU's time
+ * @param pod whose lease it will be
+ */
+public record LeaseSpec(
+    GpuRequirements ask,
+    int priority,
+    long waitMillis,
+    HolderName holder,
+    Principal actor,
+    String tenant,
+    LeaseLimits limits,
+    LeaseClass leaseClass,
+    Optional<LeasePod> pod) {
+  public LeaseSpec(
+      GpuRequirements ask,
+      int priority,
+      long waitMillis,
+      HolderName holder,
+      Principal actor,
+      String tenant,
+      LeaseLimits limits) {
+    this(
+        ask,
+        priority,
+        waitMillis,
+        holder,
+        actor,
+        tenant,
+        limits,
+        LeaseClass.BATCH,
+        Optional.empty());
+  }
+
+  public LeaseSpec(
+      GpuRequirements ask,
+      int priority,
+      long waitMillis,
+      HolderName holder,
+      Principal actor,
+      String tenant) {
+    this(ask, priority, waitMillis, holder, actor, tenant, LeaseLimits.NONE);
+  }
+
+  /** What its holder can do to ask for less, in the words of the interface it was made with. */
+  public String howToAskForLess() {
+    if (pod.isEmpty()) {
+      return "ask for less (-m or -p)";
+    }
+    if (ask.partition().isPresent()) {
+      return "lower the capacity that the claim requests";
+    }
+    return ask.size() instanceof GpuRequirements.Size.Memory
+        ? "lower gpupool.io/gpu-memory"
+        : "lower gpupool.io/gpu";
+  }
+}

@@ -1,0 +1,162 @@
+// SPDX-License-Identifier: Apache-2.0
+package io.gpupool.server.records;
+
+import com.google.protobuf.ByteString;
+import com.google.protobuf.InvalidProtocolBufferException;
+import com.google.protobuf.Message;
+import com.google.protobuf.Parser;
+import io.gpupool.control.state.v1.AilmentRecord;
+import io.gpupool.control.state.v1.AuditRecord;
+import io.gpupool.control.state.v1.BulletinRecord;
+import io.gpupool.control.state.v1.CounterRecord;
+import io.gpupool.control.state.v1.DivisionRecord;
+import io.gpupool.control.state.v1.DrainRecord;
+import io.gpupool.control.state.v1.EndingRecord;
+import io.gpupool.control.state.v1.HoldRecord;
+import io.gpupool.control.state.v1.LeaseRecord;
+import io.gpupool.control.state.v1.RequestRecord;
+import io.gpupool.control.state.v1.ServerRecord;
+import io.gpupool.control.state.v1.TenantRecord;
+import io.gpupool.control.state.v1.TokenRecord;
+import io.gpupool.control.state.v1.UseRecord;
+import io.gpupool.server.identity.Token;
+import io.gpupool.server.placement.Division;
+import io.gpupool.server.state.RecordType;
+import io.gpupool.server.state.StateException;
+import java.util.List;
+import java.util.Map;
+import java.util.function.Function;
+
+/** The kinds of record that a pool remembers. */
+public final class RecordTypes {
+  /** By GPU. */
+  public static final RecordType<Division> DIVISIONS =
+      kind("gpus/", RecordForm::division, DivisionRecord.parser(), RecordForm::division);
+
+  /** By lease. */
+  public static final RecordType<GrantRecord> GRANTS =
+      kind("leases/", RecordForm::grant, LeaseRecord.parser(), RecordForm::grant);
+
+  /** By name. */
+  public static final RecordType<Tenant> TENANTS =
+      kind("tenants/", RecordForm::tenant, TenantRecord.parser(), RecordForm::tenant);
+
+  /** By tenant, for those that hold leases. */
+  public static final RecordType<ResourceUsage> USAGES =
+      kind("use/", RecordForm::use, UseRecord.parser(), RecordForm::use);
+
+  /** By hash. */
+  public static final RecordType<Token> TOKENS =
+      kind("tokens/", RecordForm::token, TokenRecord.parser(), RecordForm::token);
+
+  public static final RecordType<Long> COUNTERS =
+      kind(
+          "counters/",
+          next -> CounterRecord.newBuilder().setNext(next).build(),
+          CounterRecord.parser(),
+          CounterRecord::getNext);
+
+  /** By time and server. */
+  public static final RecordType<AuditEntry> AUDIT =
+      kind("audit/", RecordForm::audit, AuditRecord.parser(), RecordForm::audit);
+
+  /** By server. */
+  public static final RecordType<Drain> DRAINS =
+      kind("drains/", RecordForm::drain, DrainRecord.parser(), RecordForm::drain);
+
+  /** By GPU, for those that are not to be relied on. */
+  public static final RecordType<GpuFault> GPU_FAULTS =
+      kind(
+          "ailments/",
+          fault ->
+              AilmentRecord.newBuilder()
+                  .setProblem(fault.problem())
+                  .setSinceMillis(fault.sinceMillis())
+                  .build(),
+          AilmentRecord.parser(),
+          record -> new GpuFault(record.getProblem(), record.getSinceMillis()));
+
+  /** By lease: the server to which its holder is connected, unless it is that of its GPUs. */
+  public static final RecordType<String> HOLDS =
+      kind(
+          "holds/",
+          server -> HoldRecord.newBuilder().setServer(server).build(),
+          HoldRecord.parser(),
+          HoldRecord::getServer);
+
+  /** By name. */
+  public static final RecordType<ServerEntry> SERVERS =
+      kind("servers/", RecordForm::server, ServerRecord.parser(), RecordForm::server);
+
+  /** By the hash of the request's id. */
+  public static final RecordType<WaitingRequest> QUEUE =
+      kind("queue/", RecordForm::waiting, RequestRecord.parser(), RecordForm::waiting);
+
+  /** By server. */
+  public static final RecordType<ServerStatus> SERVER_STATUSES =
+      kind("bulletins/", RecordForm::bulletin, BulletinRecord.parser(), RecordForm::bulletin);
+
+  /** By session. */
+  public static final RecordType<SessionTermination> SESSION_TERMINATIONS =
+      kind(
+          "endings/",
+          termination ->
+              EndingRecord.newBuilder()
+                  .setServer(termination.server())
+                  .setReason(termination.reason())
+                  .build(),
+          EndingRecord.parser(),
+          record -> new SessionTermination(record.getServer(), record.getReason()));
+
+  public static final List<RecordType<?>> ALL =
+      List.of(
+          DIVISIONS,
+          GRANTS,
+          TENANTS,
+          USAGES,
+          TOKENS,
+          COUNTERS,
+          AUDIT,
+          DRAINS,
+          HOLDS,
+          SERVERS,
+          QUEUE,
+          SERVER_STATUSES,
+          SESSION_TERMINATIONS,
+          GPU_FAULTS);
+
+  private RecordTypes() {}
+
+  private static <T, M extends Message> RecordType<T> kind(
+      String prefix, Function<T, M> write, Parser<M> parser, Function<M, T> read) {
+    return new RecordType<>(
+        prefix, value -> write.apply(value).toByteString(), bytes -> read(bytes, parser, read));
+  }
+
+  private static <T, M extends Message> T read(
+      ByteString bytes, Parser<M> parser, Function<M, T> read) throws StateException {
+    try {
+      M message = parser.parseFrom(bytes);
+      requireKnown(message);
+      return read.apply(message);
+    } catch (InvalidProtocolBufferException | IllegalArgumentException e) {
+      throw new StateException("it is damaged (" + e.getMessage() + ")", e);
+    }
+  }
+
+  /** A field of a later version must not be lost by writing the record again. */
+  private static void requireKnown(Message message) throws StateException {
+    if (!message.getUnknownFields().asMap().isEmpty()) {
+      throw new StateException(
+          "it was written by a later version of gpupool; run that one, or restore a backup");
+    }
+    for (Map.Entry<?, Object> field : message.getAllFields().entrySet()) {
+      List<?> values = field.getValue() instanceof List<?> list ? list : List.of(field.getValue());
+      for (Object value : values) {
+        if (value instanceof Message inner) {
+          requireKnown(inner);
+        }
+      }
+    }
+  }
+}

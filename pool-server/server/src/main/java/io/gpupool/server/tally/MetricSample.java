@@ -1,0 +1,15 @@
+// SPDX-License-Identifier: Apache-2.0
+package io.gpupool.server.tally;
+
+import java.util.List;
+
+/**
+ * How much of something there was.
+ *
+ * @param labels values of the count's labels, in their order
+ */
+public record MetricSample(Metric count, List<String> labels, long amount) {
+  public MetricSample {
+    labels = List.copyOf(labels);
+  }
+}

@@ -1,0 +1,136 @@
+// SPDX-License-Identifier: Apache-2.0
+package io.gpupool.server.records;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
+
+import com.google.protobuf.InvalidProtocolBufferException;
+import io.gpupool.control.v1.LeaseRequest;
+import io.gpupool.server.capacity.Capacity;
+import io.gpupool.server.gpu.LeaseClass;
+import io.gpupool.server.identity.HolderName;
+import io.gpupool.server.identity.Principal;
+import io.gpupool.server.lease.Ground;
+import io.gpupool.server.placement.GpuRequirements;
+import io.gpupool.server.placement.Placement;
+import io.gpupool.server.placement.PlacementTest;
+import io.gpupool.server.refusal.InvalidRequestException;
+import java.util.List;
+import java.util.Map;
+import java.util.OptionalInt;
+import java.util.Random;
+import org.junit.jupiter.api.Test;
+
+class LeaseRequestValidatorTest {
+  @Test
+  void check_emptyRequest_isOneWholeGpu() throws Exception {
+    assertThat(
+            LeaseRequestValidator.check(LeaseRequest.getDefaultInstance(), Principal.ANYONE).ask())
+        .isEqualTo(
+            new GpuRequirements(
+                1, new GpuRequirements.Size.Fraction(1), OptionalInt.empty(), Map.of()));
+  }
+
+  @Test
+  void check_class_isBatchUnlessItIsNamed() throws Exception {
+    assertThat(LeaseRequestValidator.check(request().build(), Principal.ANYONE).leaseClass())
+        .isEqualTo(LeaseClass.BATCH);
+    assertThat(
+            LeaseRequestValidator.check(request().setClass_("batch").build(), Principal.ANYONE)
+                .leaseClass())
+        .isEqualTo(LeaseClass.BATCH);
+    assertThat(
+            LeaseRequestValidator.check(request().setClass_("latency").build(), Principal.ANYONE)
+                .leaseClass())
+        .isEqualTo(LeaseClass.LATENCY);
+  }
+
+  @Test
+  void check_valuesOutOfBounds_saysTheBound() {
+    assertInvalid(request().setGpus(65), "1 to 64");
+    assertInvalid(request().setGpus(-1), "4294967295");
+    assertInvalid(request().setFraction(0), "0.01 to 1");
+    assertInvalid(request().setFraction(1.5), "-n");
+    assertInvalid(request().setFraction(Double.NaN), "NaN");
+    assertInvalid(request().setFraction(Double.POSITIVE_INFINITY), "Infinity");
+    assertInvalid(request().setMemoryBytes(1), "1 MiB");
+    assertInvalid(request().setMemoryBytes(-1), "8 EiB");
+    assertInvalid(request().setComputePercent(0.5), "1 to 100");
+    assertInvalid(request().setComputePercent(0), "1 to 100");
+    assertInvalid(request().setComputePercent(101), "1 to 100");
+    assertInvalid(request().setClass_("gold"), "no class 'gold' of leases; give batch or latency");
+    assertInvalid(request().setClass_("Latency"), "batch or latency");
+    assertInvalid(request().setClass_("x".repeat(65)), "batch or latency");
+    assertInvalid(request().setComputePercent(Double.NaN), "1 to 100");
+    assertInvalid(request().putSelectors("colour", "red"), "model, server");
+    assertInvalid(request().putSelectors("model", "x".repeat(129)), "128");
+    assertInvalid(request().putSelectors("model>", "8.0"), "no selector 'model>'");
+    assertInvalid(request().putSelectors("label.", "x"), "label.NAME");
+    assertInvalid(request().putSelectors("cc>", "new"), "no version");
+    assertInvalid(request().setIdleTimeoutMillis(10), "5 s to 366 days");
+    assertInvalid(request().setIdleTimeoutMillis(-1), "over 366 days");
+    assertInvalid(request().setTimeLimitMillis(Long.MAX_VALUE), "366 days");
+    assertInvalid(request().setTenant("x".repeat(65)), "64");
+    assertInvalid(request().setPartition("x".repeat(65)), "such a name");
+    assertInvalid(request().setPriority(Integer.MIN_VALUE), "1000");
+    assertInvalid(request().setWaitMillis(-1), "30 days");
+  }
+
+  @Test
+  void check_randomMessages_giveAnAskThatCanBePlacedOrAReason() {
+    Random random = new Random(3);
+    Capacity capacity = new Ground(List.of(PlacementTest.gpu("s", 0, 8L << 30))).capacity;
+    int asks = 0;
+    for (int i = 0; i < 100_000; i++) {
+      byte[] bytes = randomRequest(random).toByteArray();
+      for (int flips = random.nextInt(3); flips > 0 && bytes.length > 0; flips--) {
+        bytes[random.nextInt(bytes.length)] = (byte) random.nextInt();
+      }
+      try {
+        GpuRequirements requirements =
+            LeaseRequestValidator.check(LeaseRequest.parseFrom(bytes), Principal.ANYONE).ask();
+        assertThat(Placement.place(requirements, "", capacity.snapshot())).isNotNull();
+        assertThat(requirements.describe()).doesNotContain("\n");
+        asks++;
+      } catch (InvalidProtocolBufferException e) {
+        // gRPC answers this one
+      } catch (InvalidRequestException e) {
+        assertThat(e.getMessage()).isNotBlank().doesNotContain("\n");
+      }
+    }
+    assertThat(asks).isGreaterThan(1000);
+  }
+
+  @Test
+  void plain_controlCharactersAndLength_areCut() {
+    assertThat(HolderName.plain("a\u001b[31m\nb\u202e")).isEqualTo("a[31mb");
+    assertThat(HolderName.plain("x".repeat(1000))).hasSize(128);
+  }
+
+  private static LeaseRequest randomRequest(Random random) {
+    LeaseRequest.Builder request = request().setGpus(random.nextInt(4));
+    switch (random.nextInt(4)) {
+      case 0 -> request.setFraction(random.nextDouble() * 1.1);
+      case 1 -> request.setMemoryBytes(random.nextLong() >> random.nextInt(64));
+      case 2 -> request.setFraction(Double.longBitsToDouble(random.nextLong()));
+      default -> request.clearSize();
+    }
+    if (random.nextInt(4) == 0) {
+      request.setComputePercent(Double.longBitsToDouble(random.nextLong()));
+    }
+    if (random.nextInt(4) == 0) {
+      request.putSelectors(random.nextBoolean() ? "model" : "uuid", "*" + random.nextInt() + "\n");
+    }
+    return request.build();
+  }
+
+  private static LeaseRequest.Builder request() {
+    return LeaseRequest.newBuilder();
+  }
+
+  private static void assertInvalid(LeaseRequest.Builder request, String reason) {
+    assertThatThrownBy(() -> LeaseRequestValidator.check(request.build(), Principal.ANYONE))
+        .isInstanceOf(InvalidRequestException.class)
+        .hasMessageContaining(reason);
+  }
+}
