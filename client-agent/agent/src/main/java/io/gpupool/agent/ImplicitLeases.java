@@ -9,9 +9,9 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
- * The leases of programs that were started without one. A process that asks twice for the same, for
- * its GPUs and for what NVML shows of them, gets one lease, which ends when it needs it no more.
- * Runs on the agent's event loop.
+ * Leases of programs that were started without one. A process that asks twice for the same, for its
+ * GPUs and for what NVML shows of them, gets one lease, which ends when it needs it no more. Runs
+ * on the agent's event loop.
  */
 final class ImplicitLeases {
   private static final Logger LOG = LoggerFactory.getLogger(ImplicitLeases.class);

@@ -13,8 +13,8 @@ import java.util.regex.Matcher;
 import java.util.regex.Pattern;
 
 /**
- * What someone asks of the pool, as options and environment variables say it; checked for form
- * here, for sense by the pool.
+ * Options of a lease request, from the command line and environment variables. Their form is
+ * checked here, their meaning by the pool.
  */
 public record LeaseOptions(
     Optional<String> gpus,

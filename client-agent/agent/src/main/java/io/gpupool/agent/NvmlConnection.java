@@ -17,8 +17,9 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
- * One program that looks at its lease through NVML: answers its questions one after the other for
- * as long as it is connected. Opens no session. Runs on its channel's event loop.
+ * Connection of a program that reads its lease through NVML. It answers requests one after the
+ * other for as long as the program is connected. Opens no session. Runs on its channel's event
+ * loop.
  */
 final class NvmlConnection extends ChannelInboundHandlerAdapter {
   private static final Logger LOG = LoggerFactory.getLogger(NvmlConnection.class);

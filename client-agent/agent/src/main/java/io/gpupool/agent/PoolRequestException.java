@@ -9,7 +9,7 @@ import java.util.Optional;
 import java.util.concurrent.CompletionException;
 
 /**
- * Why a program does not get a GPU, told as it can be told to the person who started it.
+ * Reason why a program gets no GPU, in words for the person who started it.
  *
  * <p>The message is one line: what was wrong and what to do.
  */

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.gpupool.agent;
 
-/** That another server of the pool is to be asked, which has the lease's GPUs. */
+/** Redirect to the server that has the lease's GPUs. */
 final class RedirectException extends RuntimeException {
   private static final long serialVersionUID = 1L;
 

@@ -18,8 +18,8 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
- * What the leader does: certificates, leases, and draining servers whose nodes go. Begins with the
- * leases once all that they need is there. Its thread is its own; for any.
+ * Tasks of the leader: certificates, leases, and draining servers of nodes that leave. It starts
+ * with the leases once all that they need is there. Runs on its own thread; any thread may call it.
  */
 final class LeaderTasks implements AutoCloseable {
   private static final Logger LOG = LoggerFactory.getLogger(LeaderTasks.class);

@@ -6,8 +6,8 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
- * Whether the API server answers. When it has not for long, what the controller knows of pods is
- * worth nothing any more. Owned by the controller's thread.
+ * Health of the API server. After a long outage the controller no longer trusts what it knows of
+ * pods. Owned by the controller's thread.
  */
 final class ApiServerHealth {
   private static final int NO_ANSWER = 0;

@@ -2,7 +2,7 @@
 package io.gpupool.k8s.controller;
 
 /**
- * What a controller has to do with.
+ * Counts of what a controller works on.
  *
  * @param pods that have not ended
  * @param waiting leases that are asked for and not granted, whyever

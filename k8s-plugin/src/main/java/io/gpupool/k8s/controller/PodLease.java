@@ -10,8 +10,8 @@ import java.util.function.Supplier;
 import java.util.random.RandomGenerator;
 
 /**
- * One lease that a pod needs, from when it is asked for until it is given back. At no time is there
- * more than one stream for it. Owned by the controller's thread.
+ * Lease that a pod needs, from its request to its release. It has one stream at most at any time.
+ * Owned by the controller's thread.
  */
 final class PodLease {
   /** After so long a lease was a good one. */

@@ -5,7 +5,7 @@ import io.gpupool.k8s.request.GpuRequest;
 import java.util.List;
 
 /**
- * A lease that a pod needs.
+ * Lease that a pod requires.
  *
  * @param container after which it is named
  * @param containers that may use it, that one among them

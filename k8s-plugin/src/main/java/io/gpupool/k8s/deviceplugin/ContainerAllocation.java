@@ -9,7 +9,7 @@ import java.nio.file.Path;
 import java.util.Optional;
 
 /**
- * What every container gets that has seats, as the kubelet is told.
+ * Allocation that every container with devices gets, as the kubelet is told.
  *
  * @param container from the node
  * @param cdiDevice VENDOR/CLASS=NAME of a device that the container runtime is to add, where it

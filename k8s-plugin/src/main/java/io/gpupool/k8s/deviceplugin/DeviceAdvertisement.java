@@ -8,8 +8,9 @@ import java.util.OptionalInt;
 import java.util.Set;
 
 /**
- * Which seats are shown: those of the pool's healthy GPUs, and when it is not known any more the
- * same for a while, then the same as unhealthy. Its owner lets one thread in at a time.
+ * Devices that the plugin advertises: those of the pool's healthy GPUs; while the pool is
+ * unreachable the same for a while, then the same as unhealthy. Its owner lets one thread in at a
+ * time.
  */
 final class DeviceAdvertisement {
   private final int maxSeats;

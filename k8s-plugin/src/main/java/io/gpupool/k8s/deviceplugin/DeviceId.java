@@ -5,7 +5,7 @@ import java.util.OptionalInt;
 import java.util.regex.Matcher;
 import java.util.regex.Pattern;
 
-/** A seat's name for the kubelet: gpupool-0 and on. */
+/** Device ID for the kubelet: gpupool-0 and on. */
 final class DeviceId {
   private static final String PREFIX = "gpupool-";
   private static final Pattern FORM = Pattern.compile(PREFIX + "(0|[1-9][0-9]{0,8})");

@@ -5,8 +5,8 @@ import io.gpupool.k8s.deviceplugin.v1beta1.ListAndWatchResponse;
 import io.grpc.stub.ServerCallStreamObserver;
 
 /**
- * A kubelet's ListAndWatch: is sent the newest seats as soon as it takes them, and none twice in a
- * row. For any thread.
+ * Stream of a kubelet's ListAndWatch call. It sends the newest devices as soon as the kubelet
+ * accepts them, and never the same list twice in a row. For any thread.
  */
 final class ListAndWatchStream {
   private final ServerCallStreamObserver<ListAndWatchResponse> kubelet;

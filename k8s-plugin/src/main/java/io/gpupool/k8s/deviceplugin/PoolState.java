@@ -3,7 +3,7 @@ package io.gpupool.k8s.deviceplugin;
 
 import java.util.OptionalInt;
 
-/** What the pool says of itself. For any thread; answers at once. */
+/** State of the pool, as it reports it. For any thread; answers at once. */
 public interface PoolState {
   /** Empty: not known at the moment. */
   OptionalInt healthyGpus();

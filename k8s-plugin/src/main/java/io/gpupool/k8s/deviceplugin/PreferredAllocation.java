@@ -7,8 +7,8 @@ import java.util.List;
 import java.util.SequencedSet;
 
 /**
- * Which seats a container should get: the lowest, because the highest are the first to go when the
- * pool gets smaller.
+ * Preferred devices of a container: the lowest, since the highest are the first to go when the pool
+ * shrinks.
  */
 final class PreferredAllocation {
   private PreferredAllocation() {}

@@ -4,7 +4,7 @@ package io.gpupool.k8s.deviceplugin;
 import org.slf4j.Logger;
 import org.slf4j.event.Level;
 
-/** Logs what is the case, once until something else is. Of one thread. */
+/** Logger that writes a state once, until it changes. For one thread. */
 final class StateChangeLogger {
   private final Logger log;
   private String said = "";

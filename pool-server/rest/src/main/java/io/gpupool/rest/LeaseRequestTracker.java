@@ -18,8 +18,8 @@ import java.util.regex.Matcher;
 import java.util.regex.Pattern;
 
 /**
- * Asks for leases on behalf of callers that do not stay connected, and remembers for a day what it
- * asked for, so that who repeats a request is told what came of it. For any thread.
+ * Tracker of lease requests by callers that do not stay connected. It remembers them for a day, so
+ * that a repeated request gets the same result. For any thread.
  */
 final class LeaseRequestTracker {
   private static final String JSON = "application/json";

@@ -12,10 +12,7 @@ import java.util.concurrent.ExecutionException;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.TimeoutException;
 
-/**
- * A request for a lease as it stands. The control plane's thread tells it what happens, others wait
- * for that.
- */
+/** State of a lease request. The control plane's thread updates it, and others wait for updates. */
 final class TrackedLeaseRequest {
   final String body;
   final long sinceNanos = System.nanoTime();

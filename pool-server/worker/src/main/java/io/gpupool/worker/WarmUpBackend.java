@@ -4,7 +4,7 @@ package io.gpupool.worker;
 import io.gpupool.cuda.Backend;
 import io.gpupool.worker.os.Memory;
 
-/** Says yes to the calls of a {@link WarmUp} and does nothing. */
+/** Backend that accepts the calls of a {@link WarmUp} and does nothing. */
 final class WarmUpBackend implements Backend {
   private static final int HANDLE = 16;
 

@@ -5,7 +5,7 @@ import java.nio.ByteBuffer;
 import java.nio.ByteOrder;
 import java.nio.charset.StandardCharsets;
 
-/** Writes request frames of one context, as a program's shim does. */
+/** Writer of request frames of one context, as a program's shim sends them. */
 final class WarmUpFrames {
   private static final int CONTEXT = 1;
   private static final int HEADER_BYTES = 8;

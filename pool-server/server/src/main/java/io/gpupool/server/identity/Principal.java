@@ -5,7 +5,7 @@ import io.gpupool.server.oidc.Login;
 import java.util.Optional;
 
 /**
- * Who calls.
+ * Authenticated caller.
  *
  * @param tenant whose token it showed; empty: a server without tokens takes any caller
  * @param token of the pool with which it proved it

@@ -10,8 +10,8 @@ import java.util.Map;
 import java.util.Set;
 
 /**
- * Since when servers have no lease, as far as this one has seen; a start of it begins the time
- * anew. Owned by the control thread.
+ * Tracker of the time since which each server has no lease, as far as this one has seen. The time
+ * starts again when this server does. Owned by the control thread.
  */
 public final class IdleServerTracker {
   private static final long SOON_MILLIS = 100;

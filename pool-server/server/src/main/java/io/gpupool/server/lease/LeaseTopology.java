@@ -8,9 +8,9 @@ import java.util.OptionalInt;
 import java.util.stream.IntStream;
 
 /**
- * Over which servers a lease reaches, as one of them sees it. A server takes in its own parts only;
- * the first of the servers is the lease's home, which ends it when its holder is gone or it has
- * reached a limit.
+ * Servers and GPUs of a lease, as one of the servers sees them. A server takes in its own parts
+ * only; the first of the servers is the lease's home, which ends it when its holder is gone or it
+ * has reached a limit.
  *
  * @param parts in the order in which the program sees its devices; those of a server together
  * @param servers in the same order

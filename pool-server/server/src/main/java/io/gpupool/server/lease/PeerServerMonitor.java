@@ -12,8 +12,8 @@ import java.util.List;
 import java.util.Optional;
 
 /**
- * What follows for a lease from the other servers that have GPUs of it: whether one of them is
- * gone, and whether its programs are at work there. Owned by the control thread.
+ * Monitor of the other servers that have GPUs of a lease: whether one of them is gone, and whether
+ * programs of the lease are at work there. Owned by the control thread.
  */
 final class PeerServerMonitor {
   /** How long one may be away, as it is when etcd has been; its programs have failed by then. */

@@ -19,7 +19,7 @@ import java.util.Optional;
 import java.util.concurrent.TimeUnit;
 
 /**
- * Whose turn it is: a pure function over those who wait and what is free.
+ * Scheduler of the lease queue: a pure function of the pending requests and of what is free.
  *
  * <p>Priority first, then who came first; but waiting counts as priority does, so that nobody waits
  * for ever behind a stream of more important requests. Who does not fit lets others pass, for a

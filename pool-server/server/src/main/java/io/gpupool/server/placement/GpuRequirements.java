@@ -11,7 +11,7 @@ import java.util.Optional;
 import java.util.OptionalInt;
 
 /**
- * What a lease request wants, checked.
+ * Requirements of a lease request, checked.
  *
  * @param gpus how many different GPUs
  * @param size how much memory of each

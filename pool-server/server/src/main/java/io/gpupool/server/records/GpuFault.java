@@ -2,7 +2,7 @@
 package io.gpupool.server.records;
 
 /**
- * That a GPU is not to be relied on, so that nothing of it is granted. Goes with its server.
+ * Fault that takes a GPU out of scheduling. Deleted when its server leaves the pool.
  *
  * @param problem what is wrong, for people
  * @param sinceMillis since 1970

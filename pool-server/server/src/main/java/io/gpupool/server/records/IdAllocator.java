@@ -5,8 +5,8 @@ import io.gpupool.server.state.RecordStore;
 import io.gpupool.server.state.StateException;
 
 /**
- * Numbers of which the pool gives each once: a server takes a block of them at a time. Owned by the
- * control thread.
+ * Allocator of numbers that are unique in the pool. A server takes a block of them at a time. Owned
+ * by the control thread.
  */
 public final class IdAllocator {
   private static final int BLOCK = 64;

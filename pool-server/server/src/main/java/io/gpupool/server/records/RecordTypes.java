@@ -27,7 +27,7 @@ import java.util.List;
 import java.util.Map;
 import java.util.function.Function;
 
-/** The kinds of record that a pool remembers. */
+/** Types of the records that a pool keeps. */
 public final class RecordTypes {
   /** By GPU. */
   public static final RecordType<Division> DIVISIONS =

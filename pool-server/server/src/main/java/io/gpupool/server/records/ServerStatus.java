@@ -10,7 +10,7 @@ import java.util.List;
 import java.util.Optional;
 
 /**
- * What only a server knows of itself, as it was at a time, for people who look through another.
+ * Status of a server that only it knows, at one time, for callers of the other servers.
  *
  * @param leases those on its GPUs that programs have used
  */

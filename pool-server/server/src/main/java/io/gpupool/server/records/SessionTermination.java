@@ -2,7 +2,7 @@
 package io.gpupool.server.records;
 
 /**
- * That a session is to end, said at another server.
+ * Order to end a session of another server.
  *
  * @param server that has the session
  */

@@ -8,8 +8,8 @@ import java.util.Set;
 import java.util.concurrent.Executor;
 
 /**
- * Where methods of the control plane are run. Those that look at the pool, or tell it that a holder
- * is there, need not wait for a change that is being written down.
+ * Executors of the methods of the control plane. Those that read, or report that a holder is there,
+ * need not wait for a pending commit.
  *
  * @param readOnly runs tasks on the same thread as {@code control}, even while that waits
  */

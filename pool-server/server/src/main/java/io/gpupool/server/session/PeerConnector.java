@@ -20,7 +20,7 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
- * Connects the workers of programs whose GPUs are of several servers. Of two, the one with the
+ * Connector of the workers of programs whose GPUs are on several servers. Of two, the one with the
  * later place in the lease asks its server, which connects to the other's server and shows the peer
  * key of the session there; each worker gets its end. Owned by the control thread.
  */

@@ -19,8 +19,8 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
- * What the servers of a pool tell each other for people to see: how their sessions fare, and what
- * is used of their GPUs; and sessions that are to end. Owned by the control thread.
+ * Publisher of what the servers of a pool tell each other: the state of their sessions, the use of
+ * their GPUs, and orders to end sessions. Owned by the control thread.
  */
 public final class StatusPublisher {
   private static final long EACH_MILLIS = 2000;

@@ -5,7 +5,7 @@ import com.google.protobuf.ByteString;
 import java.util.function.Function;
 
 /**
- * A kind of record: under which keys it is kept and how it is written down.
+ * Type of a record: the prefix of its keys and its encoding.
  *
  * @param prefix of its keys, ending with a slash
  */

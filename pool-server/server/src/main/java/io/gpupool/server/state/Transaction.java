@@ -8,8 +8,8 @@ import java.util.Map;
 import java.util.Optional;
 
 /**
- * A commit in the making: what it reads becomes its conditions. A record that was read in no draft
- * may be put or deleted blindly. Owned by the edit that it was made for.
+ * Pending commit: what it reads becomes its conditions. A record that it has not read may be put or
+ * deleted unconditionally. Owned by the edit that it was made for.
  */
 public final class Transaction {
   private final RecordStore records;

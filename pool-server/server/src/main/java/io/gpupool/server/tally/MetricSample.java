@@ -4,7 +4,7 @@ package io.gpupool.server.tally;
 import java.util.List;
 
 /**
- * How much of something there was.
+ * Value of a counter for one set of labels.
  *
  * @param labels values of the count's labels, in their order
  */

@@ -8,8 +8,8 @@ import java.util.Map;
 import java.util.function.Predicate;
 
 /**
- * What has happened on a server since its start, counted. Names that callers give are counted apart
- * up to a limit, and those beyond it together. Owned by the control thread.
+ * Counters of what has happened on a server since its start. Names that callers give are counted
+ * apart up to a limit, and those beyond it together. Owned by the control thread.
  */
 public final class ServerMetrics {
   static final int MAX_ROWS = 1000;

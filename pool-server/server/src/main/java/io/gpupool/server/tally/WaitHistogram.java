@@ -4,7 +4,7 @@ package io.gpupool.server.tally;
 import java.util.List;
 
 /**
- * How long requests waited until they were granted.
+ * Histogram of how long requests waited until they were granted.
  *
  * @param counts of those that waited as long as the bound of {@link #BOUNDS_SECONDS} at the same
  *     place at most, and longer than the one before; the last: of those beyond

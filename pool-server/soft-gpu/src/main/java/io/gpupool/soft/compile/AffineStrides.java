@@ -8,9 +8,9 @@ import java.util.Map;
 import java.util.OptionalLong;
 
 /**
- * By how much values change from one thread to its neighbour in a row of a block, where that is a
- * number known at compile time. All of it is arithmetic modulo the width of the register; where 32
- * bits are widened to 64, it holds only if the narrow value does not wrap within the row.
+ * Strides of values from one thread to its neighbour in a row of a block, where they are known at
+ * compile time. All of it is arithmetic modulo the width of the register; where 32 bits are widened
+ * to 64, it holds only if the narrow value does not wrap within the row.
  */
 final class AffineStrides {
   private static final OptionalLong NONE = OptionalLong.empty();

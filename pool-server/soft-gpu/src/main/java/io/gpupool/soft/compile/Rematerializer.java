@@ -7,9 +7,9 @@ import java.util.List;
 import java.util.Set;
 
 /**
- * Computes again behind a wait what is cheaper to compute than to keep in a frame: numbers that
- * follow from the kernel's parameters and the thread's place alone, addresses above all. The JIT
- * compiler then also sees how they depend on the thread's number.
+ * Pass that computes again behind a wait what is cheaper to compute than to keep in a frame:
+ * numbers that follow from the kernel's parameters and the thread's place alone, addresses above
+ * all. The JIT compiler then also sees how they depend on the thread's number.
  */
 final class Rematerializer {
   /** Most operations spent on a value that is the same for all threads of a block. */

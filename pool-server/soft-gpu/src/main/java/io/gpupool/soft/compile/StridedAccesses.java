@@ -11,8 +11,8 @@ import java.util.OptionalLong;
 import java.util.Set;
 
 /**
- * The loads and stores of a region whose addresses grow evenly along a row of threads, so that all
- * of a row's can be checked before its first thread runs.
+ * Loads and stores of a region whose addresses grow evenly along a row of threads, so that all of a
+ * row's can be checked before its first thread runs.
  *
  * @param slopes of each access, bytes from thread to thread
  * @param steps what computes the addresses, in the graph's order, from nothing but the steps

@@ -4,8 +4,8 @@ package io.gpupool.soft.device;
 import java.util.concurrent.atomic.AtomicReference;
 
 /**
- * Settles who follows up an operation that is begun by one thread and ended by another: the
- * beginner if it ended while being begun, else the ender.
+ * Handoff of the work that follows an operation begun by one thread and ended by another: to the
+ * first if the operation ended while being begun, else to the second.
  */
 final class CompletionHandoff {
   private enum State {

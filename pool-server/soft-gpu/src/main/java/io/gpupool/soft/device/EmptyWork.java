@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.gpupool.soft.device;
 
-/** Nothing, in its place among others. */
+/** Work that does nothing but keep its place in the order. */
 final class EmptyWork extends Work {
   EmptyWork(Scheduler scheduler) {
     super(scheduler);

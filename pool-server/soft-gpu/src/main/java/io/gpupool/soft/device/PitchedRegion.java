@@ -7,7 +7,7 @@ import io.gpupool.soft.exec.DeviceTime;
 import java.lang.foreign.MemorySegment;
 
 /**
- * A box of bytes somewhere: in device memory, in an array or on the host.
+ * Three-dimensional region of bytes in device memory, in an array or on the host.
  *
  * @param bytes from the first byte of the box to the last
  * @param pitchBytes from row to row

@@ -2,8 +2,8 @@
 package io.gpupool.soft.exec;
 
 /**
- * The video instructions: arithmetic on bytes and halves of registers, with saturation and a second
- * operation. Called by generated code with constant codes, so that the switches fold.
+ * Video instructions of PTX: arithmetic on bytes and halves of registers, with saturation and a
+ * second operation. Called by generated code with constant codes, so that the switches fold.
  */
 public final class VideoInstructions {
   public static final int ADD = 0;

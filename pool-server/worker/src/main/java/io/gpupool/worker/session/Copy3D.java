@@ -4,8 +4,8 @@ package io.gpupool.worker.session;
 import io.gpupool.worker.os.Memory;
 
 /**
- * A box of bytes and how it goes over the call stream: as a whole, or in pieces whose rows lie one
- * after the other.
+ * Three-dimensional copy and its transfer over the call stream: as a whole, or in pieces of
+ * consecutive rows.
  *
  * @param width in bytes
  * @param height in rows

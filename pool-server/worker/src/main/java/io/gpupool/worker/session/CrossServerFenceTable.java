@@ -5,7 +5,10 @@ import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
 
-/** Tickets that have come and are not waited for yet, and those that are awaited. Any thread. */
+/**
+ * Table of the fences that have arrived and are not awaited yet, and of those that are. For any
+ * thread.
+ */
 final class CrossServerFenceTable {
   private static final int MAX_KEPT = 1 << 20;
 

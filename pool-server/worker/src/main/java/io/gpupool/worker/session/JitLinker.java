@@ -10,7 +10,7 @@ import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
 
-/** What the client links at run time. Used by the session's thread alone. */
+/** Linker of the code that the client links at run time. Used by the session's thread alone. */
 final class JitLinker implements LinkOps {
   private static final int MAX_LINKS = 1024;
   private static final int MAX_NAME_BYTES = 4096;

@@ -9,8 +9,8 @@ import java.util.HashMap;
 import java.util.Map;
 
 /**
- * Holds streams at a point, and hears when they come to one. Used by the session's thread; streams
- * come to gates, and gates are opened, in any thread.
+ * Barriers that hold streams at a point and report when one is reached. Used by the session's
+ * thread; streams reach barriers, and barriers are opened, in any thread.
  */
 final class StreamBarriers {
   /*
