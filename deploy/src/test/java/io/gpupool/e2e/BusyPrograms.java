@@ -22,7 +22,8 @@ record BusyPrograms(Pool pool) {
    * @param load a kind of load, with the length of its kernels in nanoseconds if it has one
    */
   Program start(String load, int percent, String... options) {
-    List<String> share = new ArrayList<>(List.of("-m", "64Mi"));
+    // Room for a few processes, with what a driver takes for each.
+    List<String> share = new ArrayList<>(List.of("-m", "128Mi"));
     share.addAll(List.of("--compute", Integer.toString(percent)));
     share.addAll(List.of(options));
     List<Object> command = new ArrayList<>(List.of(Distribution.LOAD));
