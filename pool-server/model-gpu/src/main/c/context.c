@@ -38,7 +38,7 @@ enum { LIMIT_STACK, LIMIT_PRINTF_FIFO, LIMIT_MALLOC_HEAP, THREADS = 2048 };
 
 static uint64_t more(uint64_t bytes, uint64_t usual) { return bytes > usual ? bytes - usual : 0; }
 
-/** What a context takes: usual limits are part of context=, local memory is for all threads at a time. */
+/** Blocks that a context takes: usual limits are part of context=, local memory is for all threads at a time. */
 static uint32_t blocks_needed(const struct context *context) {
   const size_t *limits = context->limits;
   uint64_t local = context->localBytes > limits[LIMIT_STACK] ? context->localBytes : limits[LIMIT_STACK];

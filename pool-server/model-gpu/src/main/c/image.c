@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What images say of their kernels and variables: ELF files, and fat binaries of them and of PTX.
+// Kernels and variables of images: ELF files, and fat binaries of them and of PTX.
 #include "module.h"
 
 #include <dlfcn.h>

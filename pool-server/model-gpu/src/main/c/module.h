@@ -46,7 +46,7 @@ bool ptx_read(struct module *module, const char *text);
 struct function *module_add_function(struct module *module, const char *name, size_t length);
 struct variable *module_add_variable(struct module *module, const char *name, size_t length, uint64_t bytes);
 
-/** What PTX says behind the `=` of a variable whose elements have so many bytes; its user frees it. */
+/** Initial value that PTX gives a variable whose elements have so many bytes. The caller frees it. */
 void *ptx_values(const char *text, uint64_t elementBytes, uint64_t bytes);
 
 /** Whether a word is one of those of a kernel's name: of `_Z9will_hangv` they are `will` and `hang`. */

@@ -84,17 +84,12 @@ class CrashIT {
   void run_serverKilledAndStartedAgain_keepsItsLease() throws Exception {
     String[] options = {"--state", folder.toString()};
     Pool first = Pool.start("soft:1,mem=1Gi", options);
-    String[] half = {"-p", "0.5"};
-    try (Program program = first.run(half, "sh", "-c", "echo started; exec cat").start()) {
-      program.awaitLine("started"::equals);
+    try (Program program = startOnHalf(first)) {
       String lease = first.leases().getFirst().getId();
       first.server().kill();
       first.close();
       try (Pool second = Pool.startAt(first.controlPort(), "soft:1,mem=1Gi", options)) {
-        await()
-            .atMost(Duration.ofSeconds(20))
-            .untilAsserted(
-                () -> assertThat(second.leases()).anyMatch(l -> l.getState().equals("held")));
+        awaitHeld(second);
         assertThat(second.leases().getFirst().getId()).isEqualTo(lease);
         assertThat(second.freeBytes()).isEqualTo(512L << 20);
         program.endInput();
@@ -108,9 +103,7 @@ class CrashIT {
   void lease_updatedBeforeTheServerIsKilled_isAsItWasChanged() throws Exception {
     String[] options = {"--state", folder.toString()};
     Pool first = Pool.start("soft:1,mem=1Gi", options);
-    String[] half = {"-p", "0.5"};
-    try (Program program = first.run(half, "sh", "-c", "echo started; exec cat").start()) {
-      program.awaitLine("started"::equals);
+    try (Program program = startOnHalf(first)) {
       String lease = first.leases().getFirst().getId();
       Program.Ended updated =
           first.gpupool("lease", "update", lease, "--compute", "80", "--hard", "--latency");
@@ -119,10 +112,7 @@ class CrashIT {
       first.server().kill();
       first.close();
       try (Pool second = Pool.startAt(first.controlPort(), "soft:1,mem=1Gi", options)) {
-        await()
-            .atMost(Duration.ofSeconds(20))
-            .untilAsserted(
-                () -> assertThat(second.leases()).anyMatch(l -> l.getState().equals("held")));
+        awaitHeld(second);
         LeaseInfo after = second.leases().getFirst();
         assertThat(after.getId()).isEqualTo(lease);
         assertThat(after.getClass_()).isEqualTo("latency");
@@ -135,6 +125,20 @@ class CrashIT {
         second.awaitIdle();
       }
     }
+  }
+
+  /** A program that runs until its input ends. */
+  private static Program startOnHalf(Pool pool) {
+    String[] half = {"-p", "0.5"};
+    Program program = pool.run(half, "sh", "-c", "echo started; exec cat").start();
+    program.awaitLine("started"::equals);
+    return program;
+  }
+
+  private static void awaitHeld(Pool pool) {
+    await()
+        .atMost(Duration.ofSeconds(20))
+        .untilAsserted(() -> assertThat(pool.leases()).anyMatch(l -> l.getState().equals("held")));
   }
 
   /** True if it was done; false if the server refused it. */

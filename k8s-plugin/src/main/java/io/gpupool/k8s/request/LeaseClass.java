@@ -5,7 +5,7 @@ import java.util.Arrays;
 import java.util.Locale;
 import java.util.Optional;
 
-/** What programs do with a GPU's time, as the pool's lease requests have it. */
+/** Class of a lease, as the pool's lease requests name it. */
 public enum LeaseClass {
   BATCH,
   /** They serve requests: their turns of a GPU come as soon as they can. */

@@ -3,6 +3,7 @@ package io.gpupool.worker;
 
 import io.gpupool.wire.DriverEnvironment;
 import io.gpupool.wire.TextMessage;
+import io.gpupool.wire.TurnPlace;
 import io.gpupool.wire.WireException;
 import io.gpupool.worker.os.ServerFile;
 import io.gpupool.worker.peer.PeerConnections;
@@ -11,7 +12,6 @@ import io.gpupool.worker.session.Ledger;
 import io.gpupool.worker.slicer.GpuTurn;
 import io.gpupool.worker.slicer.NestedTurn;
 import io.gpupool.worker.slicer.SessionTurn;
-import io.gpupool.worker.slicer.TurnPlace;
 import java.io.IOException;
 import java.util.ArrayList;
 import java.util.List;

@@ -3,6 +3,7 @@ package io.gpupool.server.lease;
 
 import io.gpupool.server.gpu.LeaseClass;
 import io.gpupool.server.placement.Placement.Part;
+import io.gpupool.wire.TurnPlace;
 import io.netty.channel.unix.FileDescriptor;
 import java.io.IOException;
 import java.util.ArrayDeque;

@@ -4,6 +4,7 @@ package io.gpupool.server.lease;
 import io.gpupool.server.gpu.LeaseClass;
 import io.gpupool.server.lease.TimeTable.Use;
 import io.gpupool.server.placement.Placement.Part;
+import io.gpupool.wire.TurnPlace;
 import java.util.Optional;
 
 /**

@@ -4,6 +4,7 @@ package io.gpupool.server.lease;
 import io.gpupool.server.gpu.LeaseClass;
 import io.gpupool.server.gpu.Share;
 import io.gpupool.server.lease.TimeTable.Use;
+import io.gpupool.wire.TurnPlace;
 import java.io.IOException;
 import java.util.BitSet;
 

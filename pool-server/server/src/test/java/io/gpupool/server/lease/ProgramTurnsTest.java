@@ -11,12 +11,9 @@ import io.gpupool.server.lease.TimeTable.Levels;
 import io.gpupool.server.placement.Placement.Part;
 import io.gpupool.server.placement.PlacementTest;
 import io.gpupool.wire.TurnPage;
+import io.gpupool.wire.TurnPlace;
 import java.io.IOException;
-import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
-import java.nio.channels.FileChannel;
-import java.nio.file.Path;
-import java.nio.file.StandardOpenOption;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Optional;
@@ -32,11 +29,7 @@ class ProgramTurnsTest {
   private final MemorySegment words;
 
   ProgramTurnsTest() throws IOException {
-    Path path = Path.of("/proc/self/fd/" + table.share().intValue());
-    try (FileChannel file =
-        FileChannel.open(path, StandardOpenOption.READ, StandardOpenOption.WRITE)) {
-      words = file.map(FileChannel.MapMode.READ_WRITE, 0, file.size(), Arena.ofAuto());
-    }
+    words = TimeTableTest.words(table);
   }
 
   @AfterEach

@@ -12,6 +12,7 @@ import io.gpupool.server.lease.TimeTable.Levels;
 import io.gpupool.server.placement.Placement.Part;
 import io.gpupool.server.placement.PlacementTest;
 import io.gpupool.wire.TurnPage;
+import io.gpupool.wire.TurnPlace;
 import java.io.IOException;
 import java.io.UncheckedIOException;
 import java.lang.foreign.Arena;
@@ -31,10 +32,15 @@ class TimeTableTest {
   private final MemorySegment words;
 
   TimeTableTest() throws IOException {
+    words = words(table);
+  }
+
+  /** The bytes of a table as workers have them. */
+  static MemorySegment words(TimeTable table) throws IOException {
     Path path = Path.of("/proc/self/fd/" + table.share().intValue());
     try (FileChannel file =
         FileChannel.open(path, StandardOpenOption.READ, StandardOpenOption.WRITE)) {
-      words = file.map(FileChannel.MapMode.READ_WRITE, 0, file.size(), Arena.ofAuto());
+      return file.map(FileChannel.MapMode.READ_WRITE, 0, file.size(), Arena.ofAuto());
     }
   }
 

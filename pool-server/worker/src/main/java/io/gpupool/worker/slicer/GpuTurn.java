@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.gpupool.worker.slicer;
 
+import io.gpupool.wire.TurnPlace;
 import io.gpupool.worker.os.ServerFile;
 import java.io.IOException;
 import java.util.concurrent.atomic.AtomicBoolean;

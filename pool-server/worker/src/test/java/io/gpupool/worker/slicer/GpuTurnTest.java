@@ -8,6 +8,7 @@ import static org.assertj.core.api.Assertions.assertThatThrownBy;
 import io.gpupool.cuda.DriverTime;
 import io.gpupool.soft.exec.DeviceTime;
 import io.gpupool.wire.TurnPage;
+import io.gpupool.wire.TurnPlace;
 import io.gpupool.worker.os.ServerFile;
 import io.gpupool.worker.os.TestFiles;
 import java.io.IOException;

@@ -1,13 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-package io.gpupool.worker.slicer;
-
-import io.gpupool.wire.TurnPage;
-import io.gpupool.wire.WireException;
+package io.gpupool.wire;
 
 /**
- * Words of the file of turns by which a session takes its turns of one GPU.
+ * Place of a session in the file of {@link TurnPage}s, by which it takes its turns of one GPU.
  *
- * @param page number of the {@link TurnPage}
+ * @param page number of the page
  * @param number of the entry that takes turns with the others of the page
  * @param session slot in that entry
  */
@@ -29,9 +26,13 @@ public record TurnPlace(int page, int number, int session) {
             number(parts[2], TurnPage.MAX_SESSIONS));
       }
     } catch (NumberFormatException e) {
-      throw new WireException("not turns of a GPU (page:number:session): " + text);
+      throw refusal(text);
     }
-    throw new WireException("not turns of a GPU (page:number:session): " + text);
+    throw refusal(text);
+  }
+
+  private static WireException refusal(String text) {
+    return new WireException("not turns of a GPU (page:number:session): " + text);
   }
 
   private static int number(String text, int limit) {
@@ -40,5 +41,10 @@ public record TurnPlace(int page, int number, int session) {
       throw new NumberFormatException();
     }
     return number;
+  }
+
+  @Override
+  public String toString() {
+    return page + ":" + number + ":" + session;
   }
 }
