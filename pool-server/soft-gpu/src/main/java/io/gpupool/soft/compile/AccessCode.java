@@ -101,7 +101,7 @@ final class AccessCode {
     if (!ordered && (moved == Type.F32 || moved == Type.F64)) {
       code.push(value, moved);
     } else {
-      moved = Lowering.bitsOfWidth(type.bytes());
+      moved = Type.bitsOfWidth(type.bytes());
       pushBits(value, type);
     }
     write(moved, ordered);
@@ -111,7 +111,7 @@ final class AccessCode {
   void pushBits(Value value, Type type) {
     boolean converts = value instanceof Value.Int && (type == Type.F32 || type == Type.F64);
     if (!converts) {
-      code.push(value, Lowering.bitsOfWidth(type.bytes()));
+      code.push(value, Type.bitsOfWidth(type.bytes()));
       return;
     }
     code.push(value, type);

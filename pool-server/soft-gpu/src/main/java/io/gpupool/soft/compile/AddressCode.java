@@ -6,7 +6,6 @@ import io.gpupool.soft.ptx.Type;
 import java.lang.classfile.CodeBuilder;
 import java.lang.constant.ConstantDescs;
 import java.util.HashMap;
-import java.util.List;
 import java.util.Map;
 
 /**
@@ -43,58 +42,11 @@ final class AddressCode {
     cb = code.cb();
   }
 
-  static Space space(Op op) {
-    for (String modifier : op.modifiers()) {
-      switch (modifier) {
-        case "global" -> {
-          return Space.GLOBAL;
-        }
-        case "shared", "shared::cta", "shared::cluster" -> {
-          return Space.SHARED;
-        }
-        case "local" -> {
-          return Space.LOCAL;
-        }
-        case "const" -> {
-          return Space.CONST;
-        }
-        case "param", "param::entry", "param::func" -> {
-          return Space.PARAM;
-        }
-        default -> {}
-      }
-    }
-    return Space.GENERIC;
-  }
-
-  /** Bytes that a load or store touches. */
-  static int bytes(Op op) {
-    int count = op.opcode().equals("st") ? stored(op).size() : op.results().size();
-    int named = op.has("v2") ? 2 : op.has("v4") ? 4 : op.has("v8") ? 8 : 1;
-    int needed = op.type() == Type.B128 ? 2 * named : named;
-    if (count != needed) {
-      throw new RefusedException(
-          op.source(), "has " + count + " elements where " + needed + " are moved");
-    }
-    return elementType(op).bytes() * count;
-  }
-
   /** The checks take an access to be no longer than what it is aligned to. */
   private static void requireWidth(Op op, int bytes) {
     if (bytes < 1 || bytes > MAX_BYTES || Integer.bitCount(bytes) != 1) {
       throw new RefusedException(op.source(), "accesses " + bytes + " bytes at once");
     }
-  }
-
-  /** A register of 128 bits is two of 64. */
-  static Type elementType(Op op) {
-    return op.type() == Type.B128 ? Type.B64 : op.type();
-  }
-
-  static List<Value> stored(Op op) {
-    return op.args().get(1) instanceof Value.Vector(List<Value> elements)
-        ? elements
-        : List.of(op.args().get(1));
   }
 
   /** Pushes the address that a load or store names, unchecked. */
@@ -122,7 +74,7 @@ final class AddressCode {
   void push(Op op) {
     EvenAddress even = checked.get(op);
     if (even == null) {
-      push(op, op.args().get(0), space(op), bytes(op));
+      push(op, op.args().get(0), op.space(), op.accessedBytes());
       return;
     }
     cb.lload(even.local());

@@ -25,7 +25,7 @@ final class AtomicCode {
     Type type = op.type();
     List<Value> args = op.args();
     if (type == Type.B128) {
-      addresses.push(op, args.get(0), AddressCode.space(op), type.bytes());
+      addresses.push(op, args.get(0), op.space(), type.bytes());
       wide.atomic(op);
       return true;
     }
@@ -36,7 +36,7 @@ final class AtomicCode {
       elements(op, type, elements);
       return true;
     }
-    Space space = AddressCode.space(op);
+    Space space = op.space();
     Type bits = type.bits() == 64 ? Type.B64 : type.bits() == 32 ? Type.B32 : Type.B16;
     String width = String.valueOf(type.bits());
     String kind = type.bits() == 64 ? "J" : "I";
@@ -60,7 +60,7 @@ final class AtomicCode {
     Type bits = type.bits() == 64 ? Type.B64 : type.bits() == 32 ? Type.B32 : Type.B16;
     String kind = type.bits() == 64 ? "J" : "I";
     int count = elements.size();
-    addresses.push(op, op.args().get(0), AddressCode.space(op), type.bytes() * count);
+    addresses.push(op, op.args().get(0), op.space(), type.bytes() * count);
     for (int i = 0; i < count; i++) {
       if (i + 1 < count) {
         cb.dup2();

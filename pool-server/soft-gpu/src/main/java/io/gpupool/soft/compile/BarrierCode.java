@@ -90,7 +90,7 @@ final class BarrierCode {
   }
 
   private void pushBarrier(Op op, Value address) {
-    addresses.push(op, address, AddressCode.space(op), Long.BYTES);
+    addresses.push(op, address, op.space(), Long.BYTES);
   }
 
   /** Copies that end at a barrier; all copies are made at once, so that no wait takes any time. */
@@ -158,7 +158,7 @@ final class BarrierCode {
     if (op.opcode().equals("red")) {
       atomics.emit(op);
     } else {
-      List<Value> values = AddressCode.stored(op);
+      List<Value> values = op.stored();
       bytes *= values.size();
       addresses.push(op, args.get(0), Space.SHARED, bytes);
       store(op.type().bits() == 64, values);

@@ -127,7 +127,7 @@ final class BuiltInLowering {
     lowering.current(again);
     VReg done = graph.newRegister("done", Type.PRED);
     lowering.append(
-        new Op(instruction, "call", List.of(RuntimeCode.LAUNCHES_DONE), List.of(done), List.of()));
+        new Op(instruction, "call", List.of(Op.LAUNCHES_DONE), List.of(done), List.of()));
     again.end(new Terminator.Branch(done, false, after, again));
     lowering.current(after);
   }
@@ -142,7 +142,7 @@ final class BuiltInLowering {
   private void addPieces(
       Instance caller, Instruction instruction, Operand operand, char kind, List<Value> to) {
     int width = RuntimeFunction.pieceBytes(kind);
-    Type type = Lowering.bitsOfWidth(width);
+    Type type = Type.bitsOfWidth(width);
     for (int i = 0; i < RuntimeFunction.pieces(kind); i++) {
       long offset = (long) i * width;
       VReg piece = piece(caller, operand, offset);

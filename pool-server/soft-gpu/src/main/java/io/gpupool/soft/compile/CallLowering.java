@@ -140,7 +140,7 @@ final class CallLowering {
     if (formal.sizeBytes() > 8) {
       throw new RefusedException(call, "passes a register for an array");
     }
-    Type type = Lowering.bitsOfWidth((int) formal.sizeBytes());
+    Type type = Type.bitsOfWidth((int) formal.sizeBytes());
     VReg piece = graph.newRegister(formal.name(), type);
     instance.placements().put(formal, new Placement.InRegisters(Map.of(0L, piece)));
     if (actual != null) {
@@ -260,7 +260,7 @@ final class CallLowering {
                 lowering.append(FrameOps.put(call, type, offset + at, temporary, true));
               });
       case null, default -> {
-        Type type = Lowering.bitsOfWidth(sizeOf(formal));
+        Type type = Type.bitsOfWidth(sizeOf(formal));
         Value value = operands.value(caller, call, actual);
         lowering.append(FrameOps.put(call, type, offset, value, true));
       }
@@ -303,7 +303,7 @@ final class CallLowering {
     int at = 0;
     for (int width = 8; width > 0; width /= 2) {
       for (; bytes - at >= width; at += width) {
-        action.accept(at, Lowering.bitsOfWidth(width));
+        action.accept(at, Type.bitsOfWidth(width));
       }
     }
   }

@@ -111,7 +111,7 @@ final class FloatCode {
 
   private void pushFlushed(Op op, int index, Type type) {
     Type mixed = op.type();
-    if (OpCode.isHalf(mixed) && index + 1 < op.args().size()) {
+    if (mixed.isHalf() && index + 1 < op.args().size()) {
       // Mixed precision: all operands but the last are halves.
       code.push(op.args().get(index), Type.B16);
       cb.loadConstant(HalfCode.isBrain(mixed) ? Halves.BF16 : Halves.F16);

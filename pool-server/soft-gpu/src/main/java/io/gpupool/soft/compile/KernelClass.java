@@ -88,12 +88,12 @@ final class KernelClass {
             ThreadMethod.emitDispatcher(
                 cb,
                 plan,
-                KernelCompiler.waits(graph, plan),
+                plan.waits(graph),
                 part -> cb.invokestatic(self, THREAD + part, THREAD_TYPE)));
   }
 
   private void regionMethods(ClassBuilder builder) {
-    boolean waits = KernelCompiler.waits(graph, plan);
+    boolean waits = plan.waits(graph);
     for (Region region : regions) {
       builder.withMethodBody(
           REGION + region.start().resumeId(),

@@ -8,7 +8,6 @@ import io.gpupool.soft.ptx.PtxModule;
 import io.gpupool.soft.ptx.SharedLayout;
 import java.util.List;
 import java.util.Map;
-import java.util.function.Predicate;
 
 /** Turns one kernel of a module into JVM bytecode. */
 public final class KernelCompiler {
@@ -92,7 +91,7 @@ public final class KernelCompiler {
     FrameRegisters.choose(graph);
     String className = PACKAGE + function.name();
     Written written = write(className, function, graph, maxMethodBytes);
-    boolean waits = waits(graph, written.plan());
+    boolean waits = written.plan().waits(graph);
     int localBytes = -(-graph.localBytes() & -16);
     int perActivation = localBytes + graph.frameBytes();
     int maxDepth =
@@ -108,22 +107,6 @@ public final class KernelCompiler {
         graph.frameBytes(),
         maxDepth,
         waits ? Region.table(written.regions(), written.plan()) : RegionTable.EMPTY);
-  }
-
-  /** Whether the threads of a block take turns, each with a frame of its own. */
-  static boolean waits(Graph graph, MethodPlan plan) {
-    return graph.hasCalls() || plan.resumable().stream().anyMatch(isWaitEnd());
-  }
-
-  private static Predicate<BasicBlock> isWaitEnd() {
-    return block ->
-        block.predecessors().stream()
-            .anyMatch(predecessor ->
-                switch (predecessor.terminator()) {
-                  case Terminator.Wait _ -> true;
-                  case Terminator.Latch latch -> latch.yields();
-                  default -> false;
-                });
   }
 
   private record Written(byte[] bytes, MethodPlan plan, List<Region> regions) {}

@@ -77,7 +77,7 @@ final class Loops {
         .anyMatch(op ->
             switch (op.opcode()) {
               case "atom", "membar", "fence", "mbarrier" -> true;
-              case "call" -> op.has(RuntimeCode.LAUNCHES_DONE);
+              case "call" -> op.has(Op.LAUNCHES_DONE);
               case "ld" ->
                   op.has("volatile") || op.has("relaxed") || op.has("acquire") || op.has("mmio");
               // Until a time has passed: as many threads as there are can wait for that at once.

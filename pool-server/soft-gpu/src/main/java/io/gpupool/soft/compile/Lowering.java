@@ -154,17 +154,9 @@ final class Lowering {
     use.pieces()
         .forEach((offset, width) ->
             pieces.put(
-                offset, graph.newRegister(variable.name() + "+" + offset, bitsOfWidth(width))));
+                offset,
+                graph.newRegister(variable.name() + "+" + offset, Type.bitsOfWidth(width))));
     return new Placement.InRegisters(pieces);
-  }
-
-  static Type bitsOfWidth(int bytes) {
-    return switch (bytes) {
-      case 1 -> Type.B8;
-      case 2 -> Type.B16;
-      case 4 -> Type.B32;
-      default -> Type.B64;
-    };
   }
 
   Placement local(Variable variable) {

@@ -5,7 +5,6 @@ import io.gpupool.soft.exec.Matrices;
 import io.gpupool.soft.exec.MatrixShape;
 import io.gpupool.soft.exec.MatrixType;
 import io.gpupool.soft.ptx.Space;
-import io.gpupool.soft.ptx.Statement.Instruction;
 import io.gpupool.soft.ptx.Type;
 import java.lang.classfile.CodeBuilder;
 import java.lang.classfile.Label;
@@ -23,15 +22,6 @@ final class MatrixCode {
     this.code = code;
     this.addresses = addresses;
     cb = code.cb();
-  }
-
-  /** Whether all lanes of a warp must come together for it. */
-  static boolean isWait(Instruction instruction) {
-    return switch (instruction.opcode()) {
-      case "mma", "ldmatrix", "stmatrix", "movmatrix" -> true;
-      case "wmma" -> instruction.has("mma");
-      default -> false;
-    };
   }
 
   /** Number of the warp's operation. */
@@ -153,7 +143,7 @@ final class MatrixCode {
     }
     code.pushBlock();
     code.pushThread();
-    addresses.push(op, op.args().getFirst(), AddressCode.space(op), ROW_BYTES);
+    addresses.push(op, op.args().getFirst(), op.space(), ROW_BYTES);
     code.callBlock("row", "(IJ)V");
     cb.labelBinding(none);
   }
@@ -204,7 +194,7 @@ final class MatrixCode {
     if (!(op.args().getFirst() instanceof Value.Memory(Value base, long offset))) {
       throw new RefusedException(op.source(), "has no memory operand where one is needed");
     }
-    boolean shared = AddressCode.space(op) == Space.SHARED;
+    boolean shared = op.space() == Space.SHARED;
     code.pushBlock();
     code.pushThread();
     cb.loadConstant(shared ? 1 : 0);

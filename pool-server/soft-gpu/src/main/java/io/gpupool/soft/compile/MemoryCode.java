@@ -76,7 +76,7 @@ final class MemoryCode {
       code.pop(op.results().get(0), moved);
       return;
     }
-    Type type = AddressCode.elementType(op);
+    Type type = op.elementType();
     boolean ordered = isOrdered(op);
     addresses.push(op);
     if (op.results().size() > 1) {
@@ -89,8 +89,8 @@ final class MemoryCode {
   }
 
   private void store(Op op) {
-    Type type = AddressCode.elementType(op);
-    List<Value> values = AddressCode.stored(op);
+    Type type = op.elementType();
+    List<Value> values = op.stored();
     boolean ordered = isOrdered(op);
     addresses.push(op);
     if (values.size() > 1) {

@@ -7,6 +7,7 @@ import java.util.LinkedHashSet;
 import java.util.List;
 import java.util.Map;
 import java.util.Set;
+import java.util.function.Predicate;
 
 /**
  * How the blocks of a graph are shared out among JVM methods, and the blocks at which a method can
@@ -138,5 +139,21 @@ record MethodPlan(
   /** The blocks of one method that can be entered. */
   List<BasicBlock> resumableIn(int part) {
     return resumable.stream().filter(block -> partOf.get(block) == part).toList();
+  }
+
+  /** Whether the threads of a block take turns, each with a frame of its own. */
+  boolean waits(Graph graph) {
+    return graph.hasCalls() || resumable.stream().anyMatch(isWaitEnd());
+  }
+
+  private static Predicate<BasicBlock> isWaitEnd() {
+    return block ->
+        block.predecessors().stream()
+            .anyMatch(predecessor ->
+                switch (predecessor.terminator()) {
+                  case Terminator.Wait _ -> true;
+                  case Terminator.Latch latch -> latch.yields();
+                  default -> false;
+                });
   }
 }

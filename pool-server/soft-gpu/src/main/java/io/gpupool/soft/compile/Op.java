@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.gpupool.soft.compile;
 
+import io.gpupool.soft.ptx.Space;
 import io.gpupool.soft.ptx.Statement.Instruction;
 import io.gpupool.soft.ptx.Type;
 import java.util.ArrayList;
@@ -19,6 +20,9 @@ record Op(
     List<String> modifiers,
     List<VReg> results,
     List<Value> args) {
+
+  /** Asks whether the launches of the calling block are done; a name that no PTX can have. */
+  static final String LAUNCHES_DONE = "@launchesDone";
 
   boolean has(String modifier) {
     return modifiers.contains(modifier);
@@ -40,6 +44,55 @@ record Op(
       throw new RefusedException(source, "has no type");
     }
     return types.get(types.size() - 1);
+  }
+
+  /** The state space that a modifier names. */
+  Space space() {
+    for (String modifier : modifiers) {
+      switch (modifier) {
+        case "global" -> {
+          return Space.GLOBAL;
+        }
+        case "shared", "shared::cta", "shared::cluster" -> {
+          return Space.SHARED;
+        }
+        case "local" -> {
+          return Space.LOCAL;
+        }
+        case "const" -> {
+          return Space.CONST;
+        }
+        case "param", "param::entry", "param::func" -> {
+          return Space.PARAM;
+        }
+        default -> {}
+      }
+    }
+    return Space.GENERIC;
+  }
+
+  /** Bytes that a load or store touches. */
+  int accessedBytes() {
+    int count = opcode.equals("st") ? stored().size() : results.size();
+    int named = has("v2") ? 2 : has("v4") ? 4 : has("v8") ? 8 : 1;
+    int needed = type() == Type.B128 ? 2 * named : named;
+    if (count != needed) {
+      throw new RefusedException(
+          source, "has " + count + " elements where " + needed + " are moved");
+    }
+    return elementType().bytes() * count;
+  }
+
+  /** A register of 128 bits is two of 64. */
+  Type elementType() {
+    return type() == Type.B128 ? Type.B64 : type();
+  }
+
+  /** The values that a store writes. */
+  List<Value> stored() {
+    return args.get(1) instanceof Value.Vector(List<Value> elements)
+        ? elements
+        : List.of(args.get(1));
   }
 
   /** Registers read. */

@@ -84,7 +84,7 @@ final class OpCode {
           bit.emit(op);
       case "clz", "popc", "prmt", "lop3", "bmsk", "szext", "fns", "dp4a", "dp2a" -> bit.emit(op);
       case "sqrt", "rsqrt", "rcp", "sin", "cos", "lg2", "copysign", "testp" -> floating.emit(op);
-      case "ex2", "tanh" -> isHalf(op.type()) ? half.emit(op) : floating.emit(op);
+      case "ex2", "tanh" -> op.type().isHalf() ? half.emit(op) : floating.emit(op);
       case "setp", "set" -> compare.emit(op);
       case "cvt" -> convert.emit(op);
       case "ld", "ldu" -> memory.emit(op);
@@ -127,17 +127,13 @@ final class OpCode {
     if (op.types().getFirst() == Type.F32 || type == Type.F32X2) {
       return floating.emit(op);
     }
-    if (isHalf(type)) {
+    if (type.isHalf()) {
       return half.emit(op);
     }
     if (type == Type.U16X2 || type == Type.S16X2) {
       return packed.emit(op);
     }
     return type == Type.F32 || type == Type.F64 ? floating.emit(op) : integer.emit(op);
-  }
-
-  static boolean isHalf(Type type) {
-    return type == Type.F16 || type == Type.BF16 || type == Type.F16X2 || type == Type.BF16X2;
   }
 
   private boolean builtIn(Op op) {

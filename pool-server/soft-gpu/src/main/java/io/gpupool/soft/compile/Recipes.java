@@ -132,7 +132,7 @@ final class Recipes {
   static boolean isParameter(Op op) {
     return op.results().size() == 1
         && op.results().get(0) != null
-        && AddressCode.space(op) == io.gpupool.soft.ptx.Space.PARAM
+        && op.space() == io.gpupool.soft.ptx.Space.PARAM
         && op.args().get(0) instanceof Value.Memory(Value.Int _, long _);
   }
 }

@@ -151,7 +151,7 @@ final class RegionMethod extends BlockMethod {
     ops.addresses().pushUnchecked(op);
     cb.lstore(local);
     code.pushBlock();
-    cb.lload(local).loadConstant(slope).iload(STEPS_LOCAL).loadConstant(AddressCode.bytes(op));
+    cb.lload(local).loadConstant(slope).iload(STEPS_LOCAL).loadConstant(op.accessedBytes());
     code.call(Code.CHECKS, "row", "(" + AddressCode.block() + "JJII)Z");
     cb.ifeq(oneByOne);
     if (slope != 0) {

@@ -10,9 +10,6 @@ import java.util.Optional;
 
 /** Emits calls of CUDA's device runtime. */
 final class RuntimeCode {
-  /** Asks whether the launches of the calling block are done; a name that no PTX can have. */
-  static final String LAUNCHES_DONE = "@launchesDone";
-
   private static final ClassDesc CALLS = Code.desc(RuntimeCalls.class);
 
   private final Code code;
@@ -24,7 +21,7 @@ final class RuntimeCode {
   /** Emits a call; false if it is of no function of the device runtime. */
   boolean emit(Op op) {
     String name = op.modifiers().getFirst();
-    if (name.equals(LAUNCHES_DONE)) {
+    if (name.equals(Op.LAUNCHES_DONE)) {
       code.pushBlock();
       code.call(CALLS, "launchesDone", "(" + AddressCode.block() + ")I");
       code.giveWayUnlessDone();

@@ -42,7 +42,7 @@ record StridedAccesses(Map<Op, Long> slopes, List<Op> steps, Set<Op> needed, Aff
           OptionalLong slope = values.of(base);
           List<Op> made = slope.isPresent() ? made(recipes, base) : List.of();
           if (slope.isPresent()
-              && slope.getAsLong() % AddressCode.bytes(op) == 0
+              && slope.getAsLong() % op.accessedBytes() == 0
               && Math.abs(slope.getAsLong()) <= MAX_SLOPE_BYTES
               && before.containsAll(made)
               && made.stream().noneMatch(StridedAccesses::isInFrame)) {
@@ -95,7 +95,7 @@ record StridedAccesses(Map<Op, Long> slopes, List<Op> steps, Set<Op> needed, Aff
   private static boolean isGlobal(Op op) {
     return switch (op.opcode()) {
       case "ld", "ldu", "st" ->
-          switch (AddressCode.space(op)) {
+          switch (op.space()) {
             case GLOBAL, CONST, GENERIC -> true;
             default -> false;
           };

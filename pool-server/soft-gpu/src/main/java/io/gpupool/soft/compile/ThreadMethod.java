@@ -35,7 +35,7 @@ final class ThreadMethod extends BlockMethod {
   private final Label dispatch;
 
   ThreadMethod(CodeBuilder cb, Graph graph, MethodPlan plan, int part) {
-    super(cb, graph, !graph.hasCalls() && KernelCompiler.waits(graph, plan));
+    super(cb, graph, !graph.hasCalls() && plan.waits(graph));
     this.plan = plan;
     this.part = part;
     alone = plan.parts().size() == 1;

@@ -36,7 +36,7 @@ final class VectorCode {
       return;
     }
     if (bytes < WIDE_BYTES) {
-      access.read(Lowering.bitsOfWidth(bytes), ordered);
+      access.read(Type.bitsOfWidth(bytes), ordered);
       unpack(results, type);
       return;
     }
@@ -77,7 +77,7 @@ final class VectorCode {
       }
     } else if (bytes < WIDE_BYTES) {
       pack(values, type);
-      access.write(Lowering.bitsOfWidth(bytes), ordered);
+      access.write(Type.bitsOfWidth(bytes), ordered);
     } else {
       int each = PIECE_BYTES / type.bytes();
       pack(values.subList(0, each), type);

@@ -11,7 +11,16 @@ final class Waits {
     return switch (instruction.opcode()) {
       case "shfl", "vote", "match", "redux", "activemask", "nanosleep", "elect" -> true;
       case "bar", "barrier" -> !instruction.has("arrive");
-      default -> MatrixCode.isWait(instruction);
+      default -> isMatrixWait(instruction);
+    };
+  }
+
+  /** Whether an instruction multiplies or moves matrices, for which all lanes come together. */
+  static boolean isMatrixWait(Instruction instruction) {
+    return switch (instruction.opcode()) {
+      case "mma", "ldmatrix", "stmatrix", "movmatrix" -> true;
+      case "wmma" -> instruction.has("mma");
+      default -> false;
     };
   }
 }

@@ -43,7 +43,7 @@ final class WarpCode {
         }
         yield isForAll(op) ? RegionTable.BARRIER : RegionTable.OTHER;
       }
-      default -> MatrixCode.isWait(op.source()) ? RegionTable.WARP : RegionTable.OTHER;
+      default -> Waits.isMatrixWait(op.source()) ? RegionTable.WARP : RegionTable.OTHER;
     };
   }
 
@@ -273,7 +273,7 @@ final class WarpCode {
 
   /** Stores what a wait brought. */
   boolean take(Op op) {
-    if (MatrixCode.isWait(op.source())) {
+    if (Waits.isMatrixWait(op.source())) {
       return matrices.take(op);
     }
     for (int i = 0; i < op.results().size(); i++) {

@@ -91,4 +91,19 @@ public enum Type {
   public boolean isSigned() {
     return kind == Kind.SIGNED;
   }
+
+  /** Whether it is one number of 16 bits, or a pair of such. */
+  public boolean isHalf() {
+    return this == F16 || this == BF16 || this == F16X2 || this == BF16X2;
+  }
+
+  /** The type of untyped bits of a width of 1, 2, 4 or 8 bytes. */
+  public static Type bitsOfWidth(int bytes) {
+    return switch (bytes) {
+      case 1 -> B8;
+      case 2 -> B16;
+      case 4 -> B32;
+      default -> B64;
+    };
+  }
 }
