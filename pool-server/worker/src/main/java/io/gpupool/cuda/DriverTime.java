@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.gpupool.cuda;
 
-import io.gpupool.soft.exec.DeviceTime;
+import io.gpupool.soft.exec.launch.DeviceTime;
 
 /**
  * A GPU's time as far as it is this process's, for a driver: work that was submitted to it cannot

@@ -3,9 +3,9 @@ package io.gpupool.worker;
 
 import com.sun.management.OperatingSystemMXBean;
 import io.gpupool.cuda.Backend;
-import io.gpupool.soft.compile.KernelCache;
-import io.gpupool.soft.device.DeviceSpec;
+import io.gpupool.soft.compile.cache.KernelCache;
 import io.gpupool.soft.device.SoftGpu.MissingPtx;
+import io.gpupool.soft.device.spec.DeviceSpec;
 import io.gpupool.worker.soft.SoftBackend;
 import java.lang.management.ManagementFactory;
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.gpupool.worker;
 
-import io.gpupool.soft.compile.KernelStore;
+import io.gpupool.soft.compile.cache.KernelStore;
 import io.gpupool.wire.TextMessage;
 import io.gpupool.worker.os.Memory;
 import io.gpupool.worker.os.Posix;

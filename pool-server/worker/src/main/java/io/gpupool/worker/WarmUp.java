@@ -5,13 +5,13 @@ import static java.lang.foreign.ValueLayout.JAVA_BYTE;
 
 import io.gpupool.cuda.Backend;
 import io.gpupool.cuda.Ops;
-import io.gpupool.soft.compile.CompileException;
-import io.gpupool.soft.compile.KernelCache;
-import io.gpupool.soft.compile.KernelStore;
-import io.gpupool.soft.device.DeviceSpec;
+import io.gpupool.soft.compile.cache.KernelCache;
+import io.gpupool.soft.compile.cache.KernelStore;
+import io.gpupool.soft.compile.ir.CompileException;
 import io.gpupool.soft.device.SoftGpu.MissingPtx;
+import io.gpupool.soft.device.spec.DeviceSpec;
 import io.gpupool.soft.ptx.PtxException;
-import io.gpupool.soft.ptx.PtxModule;
+import io.gpupool.soft.ptx.module.PtxModule;
 import io.gpupool.worker.os.Memory;
 import io.gpupool.worker.os.Posix;
 import io.gpupool.worker.session.LeasedGpu;

@@ -3,7 +3,7 @@ package io.gpupool.worker;
 
 import io.gpupool.cuda.Backend;
 import io.gpupool.nvml.Nvml;
-import io.gpupool.soft.compile.KernelCache;
+import io.gpupool.soft.compile.cache.KernelCache;
 import io.gpupool.wire.TextMessage;
 import io.gpupool.wire.WireException;
 import io.gpupool.worker.os.Posix;

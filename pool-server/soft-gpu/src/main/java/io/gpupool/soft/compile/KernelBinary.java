@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.gpupool.soft.compile;
 
-import io.gpupool.soft.exec.BlockTime;
+import io.gpupool.soft.compile.emit.MemoryAccess;
 import io.gpupool.soft.exec.CompiledKernel;
 import io.gpupool.soft.exec.KernelCode;
-import io.gpupool.soft.exec.RegionTable;
+import io.gpupool.soft.exec.launch.BlockTime;
+import io.gpupool.soft.exec.launch.RegionTable;
 import java.io.DataInput;
 import java.io.DataOutput;
 import java.io.IOException;
@@ -14,7 +15,7 @@ import java.io.IOException;
  *
  * @param className name of the class, in a loader of its own
  */
-record KernelBinary(
+public record KernelBinary(
     String name,
     String className,
     byte[] classFile,
@@ -28,7 +29,7 @@ record KernelBinary(
   private static final int MAX_CLASS_BYTES = 64 << 20;
 
   /** Defines the class. */
-  CompiledKernel load() {
+  public CompiledKernel load() {
     try {
       KernelCode code =
           (KernelCode)
@@ -49,7 +50,7 @@ record KernelBinary(
     }
   }
 
-  void write(DataOutput out) throws IOException {
+  public void write(DataOutput out) throws IOException {
     out.writeUTF(name);
     out.writeUTF(className);
     out.writeBoolean(waits);
@@ -69,7 +70,7 @@ record KernelBinary(
     out.write(classFile);
   }
 
-  static KernelBinary read(DataInput in) throws IOException {
+  public static KernelBinary read(DataInput in) throws IOException {
     String name = in.readUTF();
     String className = in.readUTF();
     boolean waits = in.readBoolean();

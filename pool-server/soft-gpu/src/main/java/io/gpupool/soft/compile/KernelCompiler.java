@@ -1,11 +1,25 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.gpupool.soft.compile;
 
+import io.gpupool.soft.compile.emit.Code;
+import io.gpupool.soft.compile.ir.CompileException;
+import io.gpupool.soft.compile.ir.Graph;
+import io.gpupool.soft.compile.ir.RefusedException;
+import io.gpupool.soft.compile.lowering.Lowering;
+import io.gpupool.soft.compile.method.KernelClass;
+import io.gpupool.soft.compile.method.MethodPlan;
+import io.gpupool.soft.compile.method.Region;
+import io.gpupool.soft.compile.passes.FrameRegisters;
+import io.gpupool.soft.compile.passes.Liveness;
+import io.gpupool.soft.compile.passes.LocalSlots;
+import io.gpupool.soft.compile.passes.Loops;
+import io.gpupool.soft.compile.passes.RegisterKinds;
+import io.gpupool.soft.compile.passes.Rematerializer;
 import io.gpupool.soft.exec.CompiledKernel;
-import io.gpupool.soft.exec.RegionTable;
+import io.gpupool.soft.exec.launch.RegionTable;
 import io.gpupool.soft.ptx.Function;
-import io.gpupool.soft.ptx.PtxModule;
-import io.gpupool.soft.ptx.SharedLayout;
+import io.gpupool.soft.ptx.module.PtxModule;
+import io.gpupool.soft.ptx.module.SharedLayout;
 import java.util.List;
 import java.util.Map;
 
@@ -34,8 +48,8 @@ public final class KernelCompiler {
   }
 
   /** What {@link #load} takes. */
-  static KernelBinary translate(PtxModule module, String kernel, Map<String, Long> globalAddresses)
-      throws CompileException {
+  public static KernelBinary translate(
+      PtxModule module, String kernel, Map<String, Long> globalAddresses) throws CompileException {
     return translate(module, kernel, globalAddresses, MAX_METHOD_BYTES);
   }
 
@@ -47,7 +61,7 @@ public final class KernelCompiler {
   }
 
   /** Loads what was made of a kernel of a module; only then the JVM looks at its types. */
-  static CompiledKernel load(PtxModule module, KernelBinary binary) throws CompileException {
+  public static CompiledKernel load(PtxModule module, KernelBinary binary) throws CompileException {
     try {
       return binary.load();
     } catch (VerifyError e) {

@@ -3,7 +3,8 @@ package io.gpupool.soft.device;
 
 import io.gpupool.soft.CudaStatus;
 import io.gpupool.soft.GpuException;
-import io.gpupool.soft.exec.ClusterShape;
+import io.gpupool.soft.device.spec.LaunchShape;
+import io.gpupool.soft.exec.launch.ClusterShape;
 import io.gpupool.soft.ptx.ClusterDemand;
 
 /** Which clusters a launch is made in, by the launch's attributes and the kernel's. */

@@ -3,26 +3,28 @@ package io.gpupool.soft.device;
 
 import io.gpupool.soft.CudaStatus;
 import io.gpupool.soft.GpuException;
-import io.gpupool.soft.exec.DeviceTime;
+import io.gpupool.soft.device.work.Transfer;
+import io.gpupool.soft.device.work.Work;
+import io.gpupool.soft.exec.launch.DeviceTime;
 
 /** A work that a context's fault prevents, and whose own failure is its context's fault. */
-abstract class ContextWork extends Work {
+public abstract class ContextWork extends Work {
   private final SoftContext context;
 
-  ContextWork(SoftContext context) {
+  public ContextWork(SoftContext context) {
     super(context.device().gpu().scheduler());
     this.context = context;
   }
 
-  SoftContext context() {
+  protected SoftContext context() {
     return context;
   }
 
   /** As {@link #start}, in a context without fault. */
-  abstract boolean run();
+  protected abstract boolean run();
 
   /** Copies or fills something in the device's time. */
-  final void transfer(long lengthBytes, Transfer transfer) {
+  protected final void transfer(long lengthBytes, Transfer transfer) {
     SoftDevice device = context.device();
     DeviceTime time = device.time();
     time.await(System.nanoTime());
@@ -35,15 +37,15 @@ abstract class ContextWork extends Work {
   }
 
   @Override
-  boolean touchesMemory() {
+  protected boolean touchesMemory() {
     return true;
   }
 
   /** Instead of {@link #run} where the context has a fault. */
-  void skip() {}
+  protected void skip() {}
 
   @Override
-  final boolean start() {
+  protected final boolean start() {
     if (context.fault().isPresent()) {
       skip();
       return true;

@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.gpupool.soft.device;
 
+import io.gpupool.soft.device.spec.ComputeLimits;
+import io.gpupool.soft.device.spec.TextureLimits;
+import io.gpupool.soft.device.work.Scheduler;
 import java.util.Arrays;
 
 /**

@@ -2,10 +2,10 @@
 package io.gpupool.soft.device;
 
 import io.gpupool.soft.CudaStatus;
-import io.gpupool.soft.exec.FaultPlace;
-import io.gpupool.soft.exec.KernelFaultException;
+import io.gpupool.soft.exec.launch.FaultPlace;
+import io.gpupool.soft.exec.launch.KernelFaultException;
 import io.gpupool.soft.memory.DeviceMemory;
-import io.gpupool.soft.ptx.PtxModule;
+import io.gpupool.soft.ptx.module.PtxModule;
 import java.nio.charset.StandardCharsets;
 
 /** What a program that asked for it is told when a kernel of its faults. */

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.gpupool.soft.device;
 
+import io.gpupool.soft.device.work.CompletionHandoff;
 import io.gpupool.soft.exec.CompiledKernel;
-import io.gpupool.soft.exec.DeviceRuntime;
 import io.gpupool.soft.exec.GridExecution;
-import io.gpupool.soft.exec.Launch;
+import io.gpupool.soft.exec.launch.Launch;
+import io.gpupool.soft.exec.runtime.DeviceRuntime;
 import java.lang.foreign.MemorySegment;
 
 /** A launch, in its stream, of a kernel that launches no others. */
@@ -34,7 +35,7 @@ final class KernelWork extends ContextWork {
   }
 
   @Override
-  boolean run() {
+  protected boolean run() {
     Workspace workspace = Workspace.of(launch, context().device().memory());
     GridExecution execution =
         starter.start(

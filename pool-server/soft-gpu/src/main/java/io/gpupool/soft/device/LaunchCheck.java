@@ -3,7 +3,9 @@ package io.gpupool.soft.device;
 
 import io.gpupool.soft.CudaStatus;
 import io.gpupool.soft.GpuException;
-import io.gpupool.soft.exec.Launch;
+import io.gpupool.soft.device.spec.ComputeLimits;
+import io.gpupool.soft.device.spec.LaunchShape;
+import io.gpupool.soft.exec.launch.Launch;
 
 /** What a launch must satisfy before it is queued; the rules of {@code cuLaunchKernel}. */
 final class LaunchCheck {

@@ -3,12 +3,13 @@ package io.gpupool.soft.device;
 
 import io.gpupool.soft.CudaStatus;
 import io.gpupool.soft.GpuException;
-import io.gpupool.soft.exec.BlockRuntime.Box;
-import io.gpupool.soft.exec.BlockRuntime.ChildLaunch;
-import io.gpupool.soft.exec.DeviceQueries;
-import io.gpupool.soft.exec.DeviceRuntime;
+import io.gpupool.soft.device.spec.LaunchShape;
 import io.gpupool.soft.exec.GridExecution;
-import io.gpupool.soft.exec.RuntimeCallException;
+import io.gpupool.soft.exec.runtime.BlockRuntime.Box;
+import io.gpupool.soft.exec.runtime.BlockRuntime.ChildLaunch;
+import io.gpupool.soft.exec.runtime.DeviceQueries;
+import io.gpupool.soft.exec.runtime.DeviceRuntime;
+import io.gpupool.soft.exec.runtime.RuntimeCallException;
 import io.gpupool.soft.nested.Child;
 import io.gpupool.soft.nested.ChildKernels;
 import java.lang.foreign.MemorySegment;

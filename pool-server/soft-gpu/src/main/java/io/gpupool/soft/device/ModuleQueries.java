@@ -2,8 +2,8 @@
 package io.gpupool.soft.device;
 
 import io.gpupool.soft.GpuException;
-import io.gpupool.soft.exec.DeviceQueries;
-import io.gpupool.soft.exec.RuntimeCallException;
+import io.gpupool.soft.exec.runtime.DeviceQueries;
+import io.gpupool.soft.exec.runtime.RuntimeCallException;
 import java.util.List;
 import java.util.function.Supplier;
 

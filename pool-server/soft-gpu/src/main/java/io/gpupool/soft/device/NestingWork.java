@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.gpupool.soft.device;
 
+import io.gpupool.soft.device.work.CompletionHandoff;
 import io.gpupool.soft.exec.CompiledKernel;
-import io.gpupool.soft.exec.Launch;
+import io.gpupool.soft.exec.launch.Launch;
 import io.gpupool.soft.nested.Child;
 import io.gpupool.soft.nested.LaunchPool;
 import io.gpupool.soft.nested.LaunchTree;
@@ -39,7 +40,7 @@ final class NestingWork extends ContextWork {
   }
 
   @Override
-  boolean run() {
+  protected boolean run() {
     Workspace workspace = Workspace.of(launch, context().device().memory());
     ModuleKernels kernels = new ModuleKernels(module, starter, workspace.address());
     new LaunchTree(

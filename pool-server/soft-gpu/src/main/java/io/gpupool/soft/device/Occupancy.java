@@ -3,6 +3,8 @@ package io.gpupool.soft.device;
 
 import io.gpupool.soft.CudaStatus;
 import io.gpupool.soft.GpuException;
+import io.gpupool.soft.device.spec.ComputeLimits;
+import io.gpupool.soft.device.spec.LaunchShape;
 
 /** How many blocks a multiprocessor of the presented compute capability holds at once. */
 public final class Occupancy {

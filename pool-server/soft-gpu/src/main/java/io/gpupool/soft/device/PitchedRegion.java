@@ -3,7 +3,8 @@ package io.gpupool.soft.device;
 
 import io.gpupool.soft.CudaStatus;
 import io.gpupool.soft.GpuException;
-import io.gpupool.soft.exec.DeviceTime;
+import io.gpupool.soft.device.work.Copying;
+import io.gpupool.soft.exec.launch.DeviceTime;
 import java.lang.foreign.MemorySegment;
 
 /**

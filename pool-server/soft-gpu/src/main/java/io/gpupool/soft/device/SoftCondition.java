@@ -11,15 +11,15 @@ import java.lang.foreign.ValueLayout;
  * @param defaultValue its value when a graph is launched, if {@code assigned}
  */
 public record SoftCondition(SoftContext context, long handle, int defaultValue, boolean assigned) {
-  static final int BYTES = 4;
+  public static final int BYTES = 4;
 
   /** As the kernels that are done left it. */
-  int value() {
+  public int value() {
     return context.view(handle, BYTES).get(ValueLayout.JAVA_INT_UNALIGNED, 0);
   }
 
   /** What the launch of a graph begins with. */
-  void assign() {
+  public void assign() {
     if (assigned) {
       context.view(handle, BYTES).set(ValueLayout.JAVA_INT_UNALIGNED, 0, defaultValue);
     }

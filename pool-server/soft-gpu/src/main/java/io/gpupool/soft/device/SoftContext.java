@@ -3,6 +3,12 @@ package io.gpupool.soft.device;
 
 import io.gpupool.soft.CudaStatus;
 import io.gpupool.soft.GpuException;
+import io.gpupool.soft.device.spec.ArrayShape;
+import io.gpupool.soft.device.spec.Limits;
+import io.gpupool.soft.device.work.AfterWork;
+import io.gpupool.soft.device.work.Completion;
+import io.gpupool.soft.device.work.Scheduler;
+import io.gpupool.soft.device.work.Work;
 import io.gpupool.soft.image.DeviceImage;
 import io.gpupool.soft.memory.Allocation;
 import io.gpupool.soft.memory.SharedMarks;
@@ -494,7 +500,7 @@ public final class SoftContext {
   }
 
   /** The bytes of a range of any device's memory. */
-  MemorySegment view(long address, long lengthBytes) {
+  public MemorySegment view(long address, long lengthBytes) {
     SoftDevice home = device.gpu().deviceOf(address);
     if (home == null) {
       throw new GpuException(
@@ -539,7 +545,7 @@ public final class SoftContext {
   }
 
   /** Puts a work where its stream wants it; with the scheduler's lock held. */
-  void order(SoftStream stream, Work work) {
+  public void order(SoftStream stream, Work work) {
     if (stream.kind() == SoftStream.Kind.LEGACY) {
       for (SoftStream other : streams) {
         if (other.kind() == SoftStream.Kind.BLOCKING) {

@@ -3,7 +3,10 @@ package io.gpupool.soft.device;
 
 import io.gpupool.soft.CudaStatus;
 import io.gpupool.soft.GpuException;
-import io.gpupool.soft.exec.DeviceTime;
+import io.gpupool.soft.device.spec.ComputeLimits;
+import io.gpupool.soft.device.spec.DeviceSpec;
+import io.gpupool.soft.device.work.Work;
+import io.gpupool.soft.exec.launch.DeviceTime;
 import io.gpupool.soft.memory.DeviceMemory;
 import java.io.IOException;
 import java.nio.charset.StandardCharsets;
@@ -187,7 +190,7 @@ public final class SoftDevice {
     }
   }
 
-  SoftGpu gpu() {
+  public SoftGpu gpu() {
     return gpu;
   }
 
@@ -219,7 +222,7 @@ public final class SoftDevice {
     }
     return new Work(gpu.scheduler()) {
       @Override
-      boolean start() {
+      protected boolean start() {
         memory.free(address);
         freeDone();
         return true;

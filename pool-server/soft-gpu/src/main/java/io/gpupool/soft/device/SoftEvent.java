@@ -3,6 +3,9 @@ package io.gpupool.soft.device;
 
 import io.gpupool.soft.CudaStatus;
 import io.gpupool.soft.GpuException;
+import io.gpupool.soft.device.work.Completion;
+import io.gpupool.soft.device.work.Scheduler;
+import io.gpupool.soft.device.work.Work;
 import io.gpupool.soft.memory.SharedMarks;
 import java.util.Optional;
 
@@ -85,16 +88,16 @@ public final class SoftEvent {
     return context;
   }
 
-  Mark newMark() {
+  public Mark newMark() {
     return new Mark(context.device().gpu().scheduler(), shared);
   }
 
-  void record(Mark newest) {
+  public void record(Mark newest) {
     mark = newest;
   }
 
   /** The most recent record, of whatever process; null if it was never recorded. */
-  Work lastMark() {
+  public Work lastMark() {
     Mark own = mark;
     if (shared.isEmpty()) {
       return own;
@@ -114,7 +117,7 @@ public final class SoftEvent {
     Work theirs =
         new Work(scheduler) {
           @Override
-          boolean start() {
+          protected boolean start() {
             gpu.valueWaits().add(() -> marks.isDone(number), this);
             return false;
           }
@@ -139,7 +142,7 @@ public final class SoftEvent {
   }
 
   /** One record of an event. Written by the thread that runs it, before it is done. */
-  static final class Mark extends Work {
+  public static final class Mark extends Work {
     private final Optional<SharedMarks> shared;
 
     /** Among all processes' records; 0 if only this one knows the event. */
@@ -154,7 +157,7 @@ public final class SoftEvent {
     }
 
     @Override
-    boolean start() {
+    protected boolean start() {
       nanos = System.nanoTime();
       shared.ifPresent(marks -> marks.done(number));
       return true;

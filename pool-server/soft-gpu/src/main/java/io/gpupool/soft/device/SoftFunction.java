@@ -3,16 +3,19 @@ package io.gpupool.soft.device;
 
 import io.gpupool.soft.CudaStatus;
 import io.gpupool.soft.GpuException;
-import io.gpupool.soft.compile.CompileException;
-import io.gpupool.soft.exec.ClusterShape;
+import io.gpupool.soft.compile.ir.CompileException;
+import io.gpupool.soft.device.spec.ComputeLimits;
+import io.gpupool.soft.device.spec.LaunchShape;
+import io.gpupool.soft.device.work.Work;
 import io.gpupool.soft.exec.CompiledKernel;
-import io.gpupool.soft.exec.Launch;
+import io.gpupool.soft.exec.launch.ClusterShape;
+import io.gpupool.soft.exec.launch.Launch;
 import io.gpupool.soft.memory.DeviceHeap;
 import io.gpupool.soft.nested.Child;
 import io.gpupool.soft.ptx.ClusterDemand;
 import io.gpupool.soft.ptx.KernelInfo;
 import io.gpupool.soft.ptx.ParamInfo;
-import io.gpupool.soft.ptx.PtxModule;
+import io.gpupool.soft.ptx.module.PtxModule;
 import java.lang.foreign.MemorySegment;
 import java.util.List;
 import java.util.Map;
@@ -165,7 +168,7 @@ public final class SoftFunction {
   }
 
   /** A checked launch; empty if there is no code and that is to be passed over. */
-  Optional<Work> work(LaunchShape shape, MemorySegment params) {
+  public Optional<Work> work(LaunchShape shape, MemorySegment params) {
     Launch launch = LaunchCheck.check(this, shape);
     byte[] block = copyParams(params);
     if (module.image().ptx().isEmpty()) {

@@ -3,9 +3,12 @@ package io.gpupool.soft.device;
 
 import io.gpupool.soft.CudaStatus;
 import io.gpupool.soft.GpuException;
-import io.gpupool.soft.compile.KernelCache;
+import io.gpupool.soft.compile.cache.KernelCache;
+import io.gpupool.soft.device.spec.DeviceSpec;
+import io.gpupool.soft.device.work.Scheduler;
+import io.gpupool.soft.device.work.ValueWaits;
 import io.gpupool.soft.exec.GridRunner;
-import io.gpupool.soft.exec.PrintfSink;
+import io.gpupool.soft.exec.launch.PrintfSink;
 import io.gpupool.soft.memory.VirtualSpace;
 import io.gpupool.soft.texture.TextureTable;
 import java.util.List;
@@ -134,7 +137,7 @@ public final class SoftGpu implements AutoCloseable {
     return scheduler.hasRoom();
   }
 
-  Scheduler scheduler() {
+  public Scheduler scheduler() {
     return scheduler;
   }
 

@@ -3,6 +3,8 @@ package io.gpupool.soft.device;
 
 import io.gpupool.soft.CudaStatus;
 import io.gpupool.soft.GpuException;
+import io.gpupool.soft.device.spec.ArrayShape;
+import io.gpupool.soft.device.spec.TextureLimits;
 import java.util.ArrayList;
 import java.util.List;
 

@@ -3,13 +3,14 @@ package io.gpupool.soft.device;
 
 import io.gpupool.soft.CudaStatus;
 import io.gpupool.soft.GpuException;
-import io.gpupool.soft.exec.DeviceTime;
+import io.gpupool.soft.device.work.Copying;
+import io.gpupool.soft.exec.launch.DeviceTime;
 import io.gpupool.soft.image.DeviceImage;
 import io.gpupool.soft.ptx.GlobalVariable;
 import io.gpupool.soft.ptx.KernelInfo;
-import io.gpupool.soft.ptx.PtxModule;
 import io.gpupool.soft.ptx.Relocation;
 import io.gpupool.soft.ptx.VariableKind;
+import io.gpupool.soft.ptx.module.PtxModule;
 import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
 import java.util.ArrayList;

@@ -5,7 +5,16 @@ import static java.util.Objects.requireNonNull;
 
 import io.gpupool.soft.CudaStatus;
 import io.gpupool.soft.GpuException;
-import io.gpupool.soft.exec.DeviceTime;
+import io.gpupool.soft.device.spec.LaunchShape;
+import io.gpupool.soft.device.work.Completion;
+import io.gpupool.soft.device.work.CompletionHandoff;
+import io.gpupool.soft.device.work.Copying;
+import io.gpupool.soft.device.work.HostTask;
+import io.gpupool.soft.device.work.Scheduler;
+import io.gpupool.soft.device.work.Transfer;
+import io.gpupool.soft.device.work.ValueWait;
+import io.gpupool.soft.device.work.Work;
+import io.gpupool.soft.exec.launch.DeviceTime;
 import io.gpupool.soft.memory.HostBuffer;
 import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
@@ -35,7 +44,7 @@ public final class SoftStream {
   private final Scheduler scheduler;
 
   /** The last operation submitted; guarded by the scheduler's lock. */
-  Work tail;
+  public Work tail;
 
   /** How a stream relates to the legacy default stream. */
   enum Kind {
@@ -156,7 +165,7 @@ public final class SoftStream {
           }
 
           @Override
-          boolean start() {
+          protected boolean start() {
             if (isReached()) {
               return true;
             }
@@ -363,14 +372,14 @@ public final class SoftStream {
     scheduler.addQueuedBytes(lengthBytes);
     return new ContextWork(context) {
       @Override
-      boolean run() {
+      protected boolean run() {
         transfer(lengthBytes, transfer);
         release();
         return true;
       }
 
       @Override
-      void skip() {
+      protected void skip() {
         release();
       }
 
@@ -380,7 +389,7 @@ public final class SoftStream {
       }
 
       @Override
-      boolean isShort() {
+      protected boolean isShort() {
         return lengthBytes <= SHORT_BYTES;
       }
     };
@@ -389,13 +398,13 @@ public final class SoftStream {
   private Work work(long lengthBytes, boolean onThisThread, Transfer transfer) {
     return new ContextWork(context) {
       @Override
-      boolean run() {
+      protected boolean run() {
         transfer(lengthBytes, transfer);
         return true;
       }
 
       @Override
-      boolean isShort() {
+      protected boolean isShort() {
         return onThisThread || lengthBytes <= SHORT_BYTES;
       }
     };
@@ -430,7 +439,7 @@ public final class SoftStream {
     }
 
     @Override
-    boolean start() {
+    protected boolean start() {
       return true;
     }
   }
@@ -451,7 +460,7 @@ public final class SoftStream {
     }
 
     @Override
-    boolean start() {
+    protected boolean start() {
       CudaStatus status = context.fault().map(GpuException::status).orElse(CudaStatus.SUCCESS);
       if (status != CudaStatus.SUCCESS && !evenAfterFault) {
         return true;

@@ -3,6 +3,8 @@ package io.gpupool.soft.device;
 
 import io.gpupool.soft.CudaStatus;
 import io.gpupool.soft.GpuException;
+import io.gpupool.soft.device.spec.ArrayShape;
+import io.gpupool.soft.device.spec.TextureLimits;
 import io.gpupool.soft.texture.Sampler;
 import io.gpupool.soft.texture.TexelFormat;
 import io.gpupool.soft.texture.Texels;

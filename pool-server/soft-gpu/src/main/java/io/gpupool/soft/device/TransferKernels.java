@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.gpupool.soft.device;
 
-import io.gpupool.soft.compile.CompileException;
-import io.gpupool.soft.exec.BlockRuntime.Box;
+import io.gpupool.soft.compile.ir.CompileException;
 import io.gpupool.soft.exec.CompiledKernel;
-import io.gpupool.soft.exec.Launch;
-import io.gpupool.soft.exec.RuntimeCallException;
+import io.gpupool.soft.exec.launch.Launch;
+import io.gpupool.soft.exec.runtime.BlockRuntime.Box;
+import io.gpupool.soft.exec.runtime.RuntimeCallException;
 import io.gpupool.soft.nested.Child;
 import io.gpupool.soft.nested.ChildKernels.Prepared;
 import io.gpupool.soft.ptx.PtxException;
-import io.gpupool.soft.ptx.PtxModule;
+import io.gpupool.soft.ptx.module.PtxModule;
 import java.lang.foreign.MemorySegment;
 import java.util.HashMap;
 import java.util.Map;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.gpupool.soft.device;
 
-import io.gpupool.soft.exec.GridServices;
-import io.gpupool.soft.exec.Launch;
+import io.gpupool.soft.exec.launch.GridServices;
+import io.gpupool.soft.exec.launch.Launch;
 import io.gpupool.soft.memory.DeviceMemory;
 import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.gpupool.soft.exec;
 
+import io.gpupool.soft.exec.runtime.BlockRuntime;
+
 /**
  * What a block has of the device runtime once a thread of it has called: its streams, and the last
  * error of each thread. Owned by the worker thread that runs the block.

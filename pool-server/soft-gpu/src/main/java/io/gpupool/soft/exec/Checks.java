@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.gpupool.soft.exec;
 
+import io.gpupool.soft.exec.launch.KernelFaultException;
+import io.gpupool.soft.exec.memory.Raw;
 import io.gpupool.soft.memory.MemoryMap;
 
 /**

@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.gpupool.soft.exec;
 
+import io.gpupool.soft.exec.launch.KernelFaultException;
+import io.gpupool.soft.exec.memory.Raw;
+
 /**
  * Shared memory of the blocks of a cluster. An address of the {@code shared::cluster} space is one
  * of the block's own memory, or has the rank of another block, plus one, in the bits from {@value

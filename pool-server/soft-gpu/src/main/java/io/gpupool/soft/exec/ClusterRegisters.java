@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.gpupool.soft.exec;
 
+import io.gpupool.soft.exec.launch.ClusterShape;
+
 /**
  * The special registers that tell a block's place in its cluster, and its cluster's in the grid.
  * Called by generated code, with the number of an axis.

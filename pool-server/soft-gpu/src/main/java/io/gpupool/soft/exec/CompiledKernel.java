@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.gpupool.soft.exec;
 
+import io.gpupool.soft.exec.launch.BlockTime;
+import io.gpupool.soft.exec.launch.RegionTable;
+
 /**
  * A kernel ready to run. Dropping it lets its class unload.
  *

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.gpupool.soft.exec;
 
+import io.gpupool.soft.exec.memory.Raw;
+
 /**
  * A lane's part of a matrix of {@code wmma} on its way from memory or into it. The elements of a
  * matrix lie in the lanes' registers one lane after the other, over and over where lanes hold more

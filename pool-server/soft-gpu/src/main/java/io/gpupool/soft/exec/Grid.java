@@ -1,6 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.gpupool.soft.exec;
 
+import io.gpupool.soft.exec.launch.BlockTime;
+import io.gpupool.soft.exec.launch.DeviceTime;
+import io.gpupool.soft.exec.launch.FaultPlace;
+import io.gpupool.soft.exec.launch.GridServices;
+import io.gpupool.soft.exec.launch.KernelFaultException;
+import io.gpupool.soft.exec.launch.Launch;
+import io.gpupool.soft.exec.launch.PrintfSink;
 import io.gpupool.soft.memory.HostBuffer;
 import io.gpupool.soft.memory.MemoryMap;
 import io.gpupool.soft.texture.ReferenceTable;

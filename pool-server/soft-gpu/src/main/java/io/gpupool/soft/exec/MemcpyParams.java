@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.gpupool.soft.exec;
 
-import io.gpupool.soft.exec.BlockRuntime.Box;
+import io.gpupool.soft.exec.runtime.BlockRuntime.Box;
+import io.gpupool.soft.exec.runtime.RuntimeCallException;
 import java.util.function.LongUnaryOperator;
 
 /** A {@code cudaMemcpy3DParms} between places in linear memory. */

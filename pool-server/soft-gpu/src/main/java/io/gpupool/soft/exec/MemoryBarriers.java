@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.gpupool.soft.exec;
 
+import io.gpupool.soft.exec.launch.KernelFaultException;
+import io.gpupool.soft.exec.memory.Raw;
+
 /**
  * The {@code mbarrier} objects in a block's shared memory, at checked native addresses. Only the
  * worker thread that runs the block touches them. Called by generated code.

@@ -1,9 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.gpupool.soft.exec;
 
-import io.gpupool.soft.exec.BlockRuntime.Box;
-import io.gpupool.soft.exec.BlockRuntime.ChildLaunch;
-import io.gpupool.soft.exec.DeviceQueries.FunctionAttributes;
+import io.gpupool.soft.exec.memory.Raw;
+import io.gpupool.soft.exec.runtime.BlockRuntime;
+import io.gpupool.soft.exec.runtime.BlockRuntime.Box;
+import io.gpupool.soft.exec.runtime.BlockRuntime.ChildLaunch;
+import io.gpupool.soft.exec.runtime.DeviceQueries;
+import io.gpupool.soft.exec.runtime.DeviceQueries.FunctionAttributes;
+import io.gpupool.soft.exec.runtime.RuntimeCallException;
 import java.util.function.ToIntFunction;
 import java.util.function.ToLongFunction;
 

@@ -1,6 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.gpupool.soft.exec;
 
+import io.gpupool.soft.exec.launch.KernelFaultException;
+import io.gpupool.soft.exec.launch.Launch;
+import io.gpupool.soft.exec.launch.PrintfSink;
+import io.gpupool.soft.exec.memory.Raw;
 import io.gpupool.soft.memory.MemoryMap;
 import io.gpupool.soft.memory.Pages;
 import io.gpupool.soft.texture.ReferenceTable;

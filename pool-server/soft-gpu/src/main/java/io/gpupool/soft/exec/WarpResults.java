@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.gpupool.soft.exec;
 
+import io.gpupool.soft.exec.arithmetic.Integers;
+
 /** What each lane gets from a warp-wide operation, once all have arrived. */
 public final class WarpResults {
   public static final int SYNC = 0;

@@ -6,8 +6,8 @@ import io.gpupool.soft.GpuException;
 import io.gpupool.soft.ptx.GlobalVariable;
 import io.gpupool.soft.ptx.KernelInfo;
 import io.gpupool.soft.ptx.PtxException;
-import io.gpupool.soft.ptx.PtxModule;
-import io.gpupool.soft.ptx.PtxUnit;
+import io.gpupool.soft.ptx.module.PtxModule;
+import io.gpupool.soft.ptx.module.PtxUnit;
 import java.lang.foreign.MemorySegment;
 import java.util.ArrayList;
 import java.util.Comparator;
@@ -59,8 +59,8 @@ public record DeviceImage(
 
   private static final String MACHINE_CODE_ONLY =
       "the image holds machine code only; build it with PTX (nvcc -gencode"
-          + " arch=compute_NN,code=compute_NN; NVRTC --gpu-architecture=compute_NN) to run it on the"
-          + " software GPU";
+          + " arch=compute_NN,code=compute_NN; NVRTC --gpu-architecture=compute_NN) to run it on"
+          + " the software GPU";
 
   private static DeviceImage fromText(Bytes bytes, int computeCapability) {
     requirePtxLength(bytes);

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.gpupool.soft.nested;
 
-import io.gpupool.soft.exec.BlockRuntime;
-import io.gpupool.soft.exec.DeviceQueries;
-import io.gpupool.soft.exec.RuntimeCallException;
+import io.gpupool.soft.exec.runtime.BlockRuntime;
+import io.gpupool.soft.exec.runtime.DeviceQueries;
+import io.gpupool.soft.exec.runtime.RuntimeCallException;
 import java.lang.foreign.MemorySegment;
 import java.util.HashMap;
 import java.util.Map;

@@ -2,7 +2,7 @@
 package io.gpupool.soft.nested;
 
 import io.gpupool.soft.exec.CompiledKernel;
-import io.gpupool.soft.exec.Launch;
+import io.gpupool.soft.exec.launch.Launch;
 
 /**
  * A checked launch, the parameters aside.

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.gpupool.soft.nested;
 
-import io.gpupool.soft.exec.BlockRuntime.Box;
-import io.gpupool.soft.exec.BlockRuntime.ChildLaunch;
-import io.gpupool.soft.exec.DeviceQueries;
-import io.gpupool.soft.exec.DeviceRuntime;
 import io.gpupool.soft.exec.GridExecution;
+import io.gpupool.soft.exec.runtime.BlockRuntime.Box;
+import io.gpupool.soft.exec.runtime.BlockRuntime.ChildLaunch;
+import io.gpupool.soft.exec.runtime.DeviceQueries;
+import io.gpupool.soft.exec.runtime.DeviceRuntime;
 import java.lang.foreign.MemorySegment;
 
 /**
@@ -16,7 +16,7 @@ public interface ChildKernels {
   /**
    * Checks a launch.
    *
-   * @throws io.gpupool.soft.exec.RuntimeCallException if it is not possible
+   * @throws io.gpupool.soft.exec.runtime.RuntimeCallException if it is not possible
    */
   Child check(ChildLaunch launch);
 

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.gpupool.soft.nested;
 
-import io.gpupool.soft.exec.BlockRuntime;
-import io.gpupool.soft.exec.DeviceRuntime;
-import io.gpupool.soft.exec.RuntimeCallException;
+import io.gpupool.soft.exec.runtime.BlockRuntime;
+import io.gpupool.soft.exec.runtime.DeviceRuntime;
+import io.gpupool.soft.exec.runtime.RuntimeCallException;
 import java.util.HashMap;
 import java.util.Map;
 import java.util.Queue;

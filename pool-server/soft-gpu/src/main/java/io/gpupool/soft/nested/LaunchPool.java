@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.gpupool.soft.nested;
 
-import io.gpupool.soft.exec.RuntimeCallException;
+import io.gpupool.soft.exec.runtime.RuntimeCallException;
 import io.gpupool.soft.memory.DeviceHeap;
 import java.lang.foreign.MemorySegment;
 

@@ -2,7 +2,7 @@
 package io.gpupool.soft.nested;
 
 import io.gpupool.soft.exec.GridExecution;
-import io.gpupool.soft.exec.RuntimeCallException;
+import io.gpupool.soft.exec.runtime.RuntimeCallException;
 import java.lang.foreign.MemorySegment;
 import java.util.ArrayDeque;
 import java.util.Deque;

@@ -17,15 +17,15 @@ public record ClusterDemand(int x, int y, int z, int maxBlocks, boolean explicit
     return x > 0;
   }
 
-  ClusterDemand withSize(int newX, int newY, int newZ) {
+  public ClusterDemand withSize(int newX, int newY, int newZ) {
     return new ClusterDemand(newX, newY, newZ, maxBlocks, explicit);
   }
 
-  ClusterDemand withMaxBlocks(int blocks) {
+  public ClusterDemand withMaxBlocks(int blocks) {
     return new ClusterDemand(x, y, z, blocks, explicit);
   }
 
-  ClusterDemand asExplicit() {
+  public ClusterDemand asExplicit() {
     return new ClusterDemand(x, y, z, maxBlocks, true);
   }
 }

@@ -25,7 +25,7 @@ public final class DeviceFunctions {
    * Whether a function is of the device runtime, for which launches from kernels are made. A kernel
    * that calls one is refused when it is compiled, so that others of its module can run.
    */
-  static boolean isOfRuntime(String name) {
+  public static boolean isOfRuntime(String name) {
     return name.startsWith("cuda") || name.startsWith("__cuda");
   }
 }

@@ -14,7 +14,7 @@ public final class Label {
   private List<Label> targets = List.of();
   private Function prototype;
 
-  Label(String name) {
+  public Label(String name) {
     this.name = name;
     definition = this;
   }
@@ -38,15 +38,15 @@ public final class Label {
     return Optional.ofNullable(definition().prototype);
   }
 
-  void define(Label actual) {
+  public void define(Label actual) {
     definition = actual;
   }
 
-  void listTargets(List<Label> labels) {
+  public void listTargets(List<Label> labels) {
     targets = List.copyOf(labels);
   }
 
-  void declarePrototype(Function function) {
+  public void declarePrototype(Function function) {
     prototype = function;
   }
 

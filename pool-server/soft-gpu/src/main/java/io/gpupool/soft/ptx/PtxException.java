@@ -39,16 +39,16 @@ public final class PtxException extends Exception {
   }
 
   /** Units that do not fit together; belongs to no line, and so has line and column 0. */
-  static PtxException linking(String problem) {
+  public static PtxException linking(String problem) {
     return new PtxException(problem);
   }
 
-  static PtxException unsupportedVersion(int line, int column, String problem) {
+  public static PtxException unsupportedVersion(int line, int column, String problem) {
     return new PtxException(line, column, problem, true);
   }
 
   /** The same problem, with the function named that has the line. */
-  PtxException inFunction(String name) {
+  public PtxException inFunction(String name) {
     return new PtxException(this, " (in function '" + name + "')");
   }
 

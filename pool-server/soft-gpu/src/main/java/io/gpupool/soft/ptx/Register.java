@@ -6,7 +6,7 @@ public final class Register {
   private final String name;
   private final Type type;
 
-  Register(String name, Type type) {
+  public Register(String name, Type type) {
     this.name = name;
     this.type = type;
   }

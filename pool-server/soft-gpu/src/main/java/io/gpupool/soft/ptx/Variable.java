@@ -12,7 +12,7 @@ public final class Variable {
   private final int alignBytes;
   private final boolean external;
 
-  Variable(String name, Space space, long sizeBytes, int alignBytes, boolean external) {
+  public Variable(String name, Space space, long sizeBytes, int alignBytes, boolean external) {
     this.name = name;
     this.space = space;
     this.sizeBytes = sizeBytes;

@@ -9,7 +9,7 @@ public enum VariableKind {
   SURFACE;
 
   /** By the word that stands where a type does. */
-  static VariableKind of(String type) {
+  public static VariableKind of(String type) {
     return switch (type) {
       case ".texref" -> TEXTURE;
       case ".samplerref" -> SAMPLER;

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.gpupool.soft.compile;
 
+import io.gpupool.soft.compile.ir.CompileException;
 import io.gpupool.soft.exec.CompiledKernel;
-import io.gpupool.soft.ptx.PtxModule;
+import io.gpupool.soft.ptx.module.PtxModule;
 import java.util.Map;
 
 /** Compiles kernels into many JVM methods, as is done with those that are too large for one. */

@@ -3,7 +3,8 @@ package io.gpupool.soft.compile;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
-import io.gpupool.soft.exec.Launch;
+import io.gpupool.soft.compile.ir.CompileException;
+import io.gpupool.soft.exec.launch.Launch;
 import io.gpupool.soft.kernel.TestGpu;
 import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;

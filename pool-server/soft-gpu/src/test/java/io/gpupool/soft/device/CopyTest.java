@@ -6,6 +6,7 @@ import static io.gpupool.soft.device.TestGpu.readBytes;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import io.gpupool.soft.CudaStatus;
+import io.gpupool.soft.device.work.Completion;
 import java.lang.foreign.MemorySegment;
 import java.nio.ByteBuffer;
 import java.nio.ByteOrder;

@@ -5,7 +5,9 @@ import static io.gpupool.soft.device.TestGpu.assertStatus;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import io.gpupool.soft.CudaStatus;
-import io.gpupool.soft.exec.PrintfSink;
+import io.gpupool.soft.device.spec.DeviceSpec;
+import io.gpupool.soft.device.spec.LaunchShape;
+import io.gpupool.soft.exec.launch.PrintfSink;
 import io.gpupool.soft.image.DeviceImage;
 import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;

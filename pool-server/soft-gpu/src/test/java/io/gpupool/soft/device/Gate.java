@@ -2,6 +2,7 @@
 package io.gpupool.soft.device;
 
 import io.gpupool.soft.CudaStatus;
+import io.gpupool.soft.device.work.HostTask;
 
 /** A host task that lasts until a test opens it. */
 final class Gate implements HostTask {

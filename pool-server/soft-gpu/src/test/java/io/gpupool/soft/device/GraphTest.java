@@ -1,15 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.gpupool.soft.device;
 
-import static io.gpupool.soft.device.GraphOperation.Choice.IF;
-import static io.gpupool.soft.device.GraphOperation.Choice.SWITCH;
-import static io.gpupool.soft.device.GraphOperation.Choice.WHILE;
 import static io.gpupool.soft.device.TestGpu.assertStatus;
 import static io.gpupool.soft.device.TestGpu.readBytes;
+import static io.gpupool.soft.device.graph.GraphOperation.Choice.IF;
+import static io.gpupool.soft.device.graph.GraphOperation.Choice.SWITCH;
+import static io.gpupool.soft.device.graph.GraphOperation.Choice.WHILE;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import io.gpupool.soft.CudaStatus;
 import io.gpupool.soft.GpuException;
+import io.gpupool.soft.device.graph.GraphOperation;
+import io.gpupool.soft.device.graph.SoftGraph;
+import io.gpupool.soft.device.graph.SoftGraphExec;
+import io.gpupool.soft.device.work.Completion;
 import java.util.Arrays;
 import java.util.List;
 import org.junit.jupiter.api.AfterEach;

@@ -6,7 +6,8 @@ import static java.nio.charset.StandardCharsets.US_ASCII;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import io.gpupool.soft.CudaStatus;
-import io.gpupool.soft.exec.ClusterShape;
+import io.gpupool.soft.device.spec.LaunchShape;
+import io.gpupool.soft.exec.launch.ClusterShape;
 import io.gpupool.soft.image.DeviceImage;
 import io.gpupool.soft.image.SampleImages;
 import java.lang.foreign.MemorySegment;

@@ -6,6 +6,9 @@ import static io.gpupool.soft.device.TestGpu.readBytes;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import io.gpupool.soft.CudaStatus;
+import io.gpupool.soft.device.spec.LaunchShape;
+import io.gpupool.soft.device.spec.Limits;
+import io.gpupool.soft.device.work.Completion;
 import io.gpupool.soft.image.DeviceImage;
 import java.io.IOException;
 import java.io.InputStream;

@@ -6,6 +6,8 @@ import static io.gpupool.soft.device.TestGpu.readBytes;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import io.gpupool.soft.CudaStatus;
+import io.gpupool.soft.device.spec.DeviceSpec;
+import io.gpupool.soft.device.spec.LaunchShape;
 import io.gpupool.soft.image.DeviceImage;
 import java.lang.foreign.MemorySegment;
 import java.nio.ByteBuffer;

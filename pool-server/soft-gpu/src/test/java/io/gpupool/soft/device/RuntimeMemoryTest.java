@@ -4,6 +4,8 @@ package io.gpupool.soft.device;
 import static io.gpupool.soft.device.TestGpu.readBytes;
 import static org.assertj.core.api.Assertions.assertThat;
 
+import io.gpupool.soft.device.spec.LaunchShape;
+import io.gpupool.soft.device.spec.Limits;
 import io.gpupool.soft.image.DeviceImage;
 import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;

@@ -4,6 +4,7 @@ package io.gpupool.soft.device;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import io.gpupool.soft.CudaStatus;
+import io.gpupool.soft.device.work.Completion;
 import java.util.ArrayList;
 import java.util.Collections;
 import java.util.List;

@@ -4,7 +4,7 @@ package io.gpupool.soft.exec;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import io.gpupool.soft.memory.DeviceMemory;
-import io.gpupool.soft.ptx.PtxModule;
+import io.gpupool.soft.ptx.module.PtxModule;
 import java.util.List;
 import org.junit.jupiter.api.Test;
 

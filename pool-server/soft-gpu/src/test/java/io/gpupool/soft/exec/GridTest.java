@@ -3,6 +3,11 @@ package io.gpupool.soft.exec;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
+import io.gpupool.soft.exec.launch.DeviceTime;
+import io.gpupool.soft.exec.launch.GridServices;
+import io.gpupool.soft.exec.launch.KernelFaultException;
+import io.gpupool.soft.exec.launch.Launch;
+import io.gpupool.soft.exec.runtime.DeviceRuntime;
 import io.gpupool.soft.kernel.TestGpu;
 import io.gpupool.soft.memory.MemoryMap;
 import io.gpupool.soft.memory.Pages;

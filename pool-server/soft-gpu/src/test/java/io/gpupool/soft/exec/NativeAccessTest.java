@@ -3,6 +3,7 @@ package io.gpupool.soft.exec;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
+import io.gpupool.soft.exec.memory.Raw;
 import java.io.IOException;
 import java.lang.classfile.ClassFile;
 import java.lang.classfile.ClassModel;
@@ -27,10 +28,10 @@ class NativeAccessTest {
   /** Classes that use {@link Raw}, and where their addresses come from. */
   private static final Map<String, String> RAW =
       Map.ofEntries(
-          Map.entry("exec/Raw", "is it"),
+          Map.entry("exec/memory/Raw", "is it"),
           Map.entry("exec/Checks", "its own checks"),
-          Map.entry("exec/Atomics", "AddressCode, Textures, Reductions"),
-          Map.entry("exec/WideAtomics", "AddressCode"),
+          Map.entry("exec/memory/Atomics", "AddressCode, Textures, Reductions"),
+          Map.entry("exec/memory/WideAtomics", "AddressCode"),
           Map.entry("exec/MemoryBarriers", "AddressCode"),
           Map.entry("exec/Matrices", "AddressCode for rows"),
           Map.entry("exec/Fragments", "Checks for each piece of a matrix"),
@@ -41,12 +42,12 @@ class NativeAccessTest {
           Map.entry("exec/Textures", "the memory of the texels"),
           Map.entry("exec/ThreadBlock", "the block's own pages, and the map of granules"),
           Map.entry("exec/Printf", "Checks for each byte and argument"),
-          Map.entry("compile/Code", "names it"));
+          Map.entry("compile/emit/Code", "names it"));
 
   /** Classes that make segments of addresses. */
   private static final Map<String, String> SEGMENTS =
       Map.ofEntries(
-          Map.entry("exec/Raw", "see above"),
+          Map.entry("exec/memory/Raw", "see above"),
           Map.entry("texture/Texels", "bounded by the texels' memory"),
           Map.entry("memory/Mapping", "the addresses that it has reserved"),
           Map.entry("memory/Pages", "the pages that it has mapped"),
@@ -59,14 +60,14 @@ class NativeAccessTest {
   /** Classes that emit reads and writes of native memory into the code of kernels. */
   private static final Map<String, String> EMITTERS =
       Map.ofEntries(
-          Map.entry("compile/MemoryAccess", "is what they call"),
-          Map.entry("compile/AccessCode", "addresses of AddressCode"),
-          Map.entry("compile/Code", "registers in frames"),
-          Map.entry("compile/FrameCode", "what functions are passed, within the frame"));
+          Map.entry("compile/emit/MemoryAccess", "is what they call"),
+          Map.entry("compile/emit/AccessCode", "addresses of AddressCode"),
+          Map.entry("compile/emit/Code", "registers in frames"),
+          Map.entry("compile/method/FrameCode", "what functions are passed, within the frame"));
 
   @Test
   void raw_isUsedByTheClassesListedAlone() throws Exception {
-    assertThat(users(entry -> isClass(entry, "io/gpupool/soft/exec/Raw")))
+    assertThat(users(entry -> isClass(entry, "io/gpupool/soft/exec/memory/Raw")))
         .isEqualTo(new TreeSet<>(RAW.keySet()));
   }
 
@@ -78,12 +79,12 @@ class NativeAccessTest {
 
   @Test
   void accessesInKernels_areEmittedByTheClassesListedAlone() throws Exception {
-    String access = "io/gpupool/soft/compile/MemoryAccess";
+    String access = "io/gpupool/soft/compile/emit/MemoryAccess";
     Set<String> users =
         users(entry ->
             isMember(entry, access, "raw")
-                || isMember(entry, "io/gpupool/soft/compile/Code", "RAW"));
-    users.add("compile/MemoryAccess");
+                || isMember(entry, "io/gpupool/soft/compile/emit/Code", "RAW"));
+    users.add("compile/emit/MemoryAccess");
     assertThat(users).isEqualTo(new TreeSet<>(EMITTERS.keySet()));
   }
 

@@ -3,10 +3,10 @@ package io.gpupool.soft.fuzz;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
-import io.gpupool.soft.compile.CompileException;
 import io.gpupool.soft.compile.KernelCompiler;
+import io.gpupool.soft.compile.ir.CompileException;
 import io.gpupool.soft.ptx.PtxException;
-import io.gpupool.soft.ptx.PtxModule;
+import io.gpupool.soft.ptx.module.PtxModule;
 import java.util.HashMap;
 import java.util.Map;
 import java.util.Random;

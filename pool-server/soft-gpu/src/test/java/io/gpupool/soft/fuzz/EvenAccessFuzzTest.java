@@ -3,7 +3,7 @@ package io.gpupool.soft.fuzz;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
-import io.gpupool.soft.exec.Launch;
+import io.gpupool.soft.exec.launch.Launch;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Random;

@@ -3,13 +3,13 @@ package io.gpupool.soft.fuzz;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
-import io.gpupool.soft.exec.ClusterShape;
-import io.gpupool.soft.exec.KernelFaultException;
-import io.gpupool.soft.exec.Launch;
+import io.gpupool.soft.exec.launch.ClusterShape;
+import io.gpupool.soft.exec.launch.KernelFaultException;
+import io.gpupool.soft.exec.launch.Launch;
 import io.gpupool.soft.kernel.TestGpu;
-import io.gpupool.soft.ptx.InstructionForm;
-import io.gpupool.soft.ptx.InstructionForms;
 import io.gpupool.soft.ptx.PtxException;
+import io.gpupool.soft.ptx.instruction.InstructionForm;
+import io.gpupool.soft.ptx.instruction.InstructionForms;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;

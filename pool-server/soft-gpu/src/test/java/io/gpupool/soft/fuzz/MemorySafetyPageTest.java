@@ -3,8 +3,8 @@ package io.gpupool.soft.fuzz;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
-import io.gpupool.soft.ptx.InstructionForm;
-import io.gpupool.soft.ptx.InstructionForms;
+import io.gpupool.soft.ptx.instruction.InstructionForm;
+import io.gpupool.soft.ptx.instruction.InstructionForms;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.ArrayList;

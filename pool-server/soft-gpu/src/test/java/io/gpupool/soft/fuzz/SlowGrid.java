@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.gpupool.soft.fuzz;
 
-import io.gpupool.soft.exec.Launch;
+import io.gpupool.soft.exec.launch.Launch;
 import io.gpupool.soft.ptx.Function;
 import io.gpupool.soft.ptx.GlobalVariable;
 import io.gpupool.soft.ptx.Label;
-import io.gpupool.soft.ptx.PtxModule;
 import io.gpupool.soft.ptx.Relocation;
+import io.gpupool.soft.ptx.module.PtxModule;
 import java.util.ArrayList;
 import java.util.HashMap;
 import java.util.List;

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.gpupool.soft.fuzz;
 
-import io.gpupool.soft.compile.CompileException;
 import io.gpupool.soft.compile.SmallMethods;
-import io.gpupool.soft.exec.KernelFaultException;
+import io.gpupool.soft.compile.ir.CompileException;
+import io.gpupool.soft.exec.launch.KernelFaultException;
 import io.gpupool.soft.kernel.TestGpu;
 import io.gpupool.soft.ptx.PtxException;
-import io.gpupool.soft.ptx.PtxModule;
+import io.gpupool.soft.ptx.module.PtxModule;
 import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
 import java.nio.ByteBuffer;

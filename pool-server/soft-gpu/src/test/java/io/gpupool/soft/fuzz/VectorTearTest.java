@@ -4,9 +4,9 @@ package io.gpupool.soft.fuzz;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import io.gpupool.soft.kernel.TestGpu;
-import io.gpupool.soft.ptx.InstructionForm;
-import io.gpupool.soft.ptx.InstructionForms;
 import io.gpupool.soft.ptx.Type;
+import io.gpupool.soft.ptx.instruction.InstructionForm;
+import io.gpupool.soft.ptx.instruction.InstructionForms;
 import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
 import java.util.ArrayList;

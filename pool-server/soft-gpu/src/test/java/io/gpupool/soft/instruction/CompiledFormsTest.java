@@ -6,9 +6,9 @@ import static org.assertj.core.api.Assertions.assertThatCode;
 
 import io.gpupool.soft.compile.KernelCompiler;
 import io.gpupool.soft.ptx.GlobalVariable;
-import io.gpupool.soft.ptx.InstructionForms;
 import io.gpupool.soft.ptx.KernelInfo;
-import io.gpupool.soft.ptx.PtxModule;
+import io.gpupool.soft.ptx.instruction.InstructionForms;
+import io.gpupool.soft.ptx.module.PtxModule;
 import java.io.IOException;
 import java.net.URISyntaxException;
 import java.nio.file.Files;

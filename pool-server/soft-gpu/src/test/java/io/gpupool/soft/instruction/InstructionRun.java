@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.gpupool.soft.instruction;
 
-import io.gpupool.soft.exec.Launch;
+import io.gpupool.soft.exec.launch.Launch;
 import io.gpupool.soft.kernel.TestGpu;
 import io.gpupool.soft.ptx.Type;
 import java.lang.foreign.MemorySegment;

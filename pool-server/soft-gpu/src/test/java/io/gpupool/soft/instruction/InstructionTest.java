@@ -3,9 +3,9 @@ package io.gpupool.soft.instruction;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
-import io.gpupool.soft.ptx.InstructionForm;
-import io.gpupool.soft.ptx.InstructionForm.Status;
-import io.gpupool.soft.ptx.InstructionForms;
+import io.gpupool.soft.ptx.instruction.InstructionForm;
+import io.gpupool.soft.ptx.instruction.InstructionForm.Status;
+import io.gpupool.soft.ptx.instruction.InstructionForms;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.stream.Stream;

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.gpupool.soft.instruction;
 
-import io.gpupool.soft.ptx.InstructionForm;
-import io.gpupool.soft.ptx.InstructionForm.Group;
 import io.gpupool.soft.ptx.Type;
+import io.gpupool.soft.ptx.instruction.InstructionForm;
+import io.gpupool.soft.ptx.instruction.InstructionForm.Group;
 import java.util.ArrayList;
 import java.util.List;
 

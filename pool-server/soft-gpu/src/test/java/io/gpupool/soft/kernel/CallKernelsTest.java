@@ -4,7 +4,7 @@ package io.gpupool.soft.kernel;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.catchThrowableOfType;
 
-import io.gpupool.soft.exec.KernelFaultException;
+import io.gpupool.soft.exec.launch.KernelFaultException;
 import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
 import org.junit.jupiter.api.Test;

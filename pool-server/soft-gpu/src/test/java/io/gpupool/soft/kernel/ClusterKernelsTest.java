@@ -4,9 +4,9 @@ package io.gpupool.soft.kernel;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
-import io.gpupool.soft.exec.ClusterShape;
-import io.gpupool.soft.exec.KernelFaultException;
-import io.gpupool.soft.exec.Launch;
+import io.gpupool.soft.exec.launch.ClusterShape;
+import io.gpupool.soft.exec.launch.KernelFaultException;
+import io.gpupool.soft.exec.launch.Launch;
 import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
 import java.util.Arrays;

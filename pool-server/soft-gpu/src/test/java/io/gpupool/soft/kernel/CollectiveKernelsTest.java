@@ -3,7 +3,7 @@ package io.gpupool.soft.kernel;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
-import io.gpupool.soft.exec.Launch;
+import io.gpupool.soft.exec.launch.Launch;
 import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
 import java.util.Arrays;

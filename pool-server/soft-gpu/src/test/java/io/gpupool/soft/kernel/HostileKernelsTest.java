@@ -5,8 +5,8 @@ import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 import static org.assertj.core.api.Assertions.catchThrowableOfType;
 
-import io.gpupool.soft.compile.CompileException;
-import io.gpupool.soft.exec.KernelFaultException;
+import io.gpupool.soft.compile.ir.CompileException;
+import io.gpupool.soft.exec.launch.KernelFaultException;
 import io.gpupool.soft.tensor.TensorMap;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;

@@ -1,21 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.gpupool.soft.kernel;
 
-import io.gpupool.soft.compile.CompileException;
 import io.gpupool.soft.compile.KernelCompiler;
+import io.gpupool.soft.compile.ir.CompileException;
 import io.gpupool.soft.exec.CompiledKernel;
 import io.gpupool.soft.exec.GridExecution;
 import io.gpupool.soft.exec.GridRunner;
-import io.gpupool.soft.exec.GridServices;
-import io.gpupool.soft.exec.KernelFaultException;
-import io.gpupool.soft.exec.Launch;
+import io.gpupool.soft.exec.launch.GridServices;
+import io.gpupool.soft.exec.launch.KernelFaultException;
+import io.gpupool.soft.exec.launch.Launch;
 import io.gpupool.soft.memory.MemoryMap;
 import io.gpupool.soft.ptx.GlobalVariable;
 import io.gpupool.soft.ptx.KernelInfo;
 import io.gpupool.soft.ptx.ParamInfo;
 import io.gpupool.soft.ptx.PtxException;
-import io.gpupool.soft.ptx.PtxModule;
 import io.gpupool.soft.ptx.Relocation;
+import io.gpupool.soft.ptx.module.PtxModule;
 import java.io.ByteArrayOutputStream;
 import java.io.IOException;
 import java.io.InputStream;

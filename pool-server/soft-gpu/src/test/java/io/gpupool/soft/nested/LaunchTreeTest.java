@@ -3,11 +3,11 @@ package io.gpupool.soft.nested;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
-import io.gpupool.soft.exec.BlockRuntime.Box;
-import io.gpupool.soft.exec.BlockRuntime.ChildLaunch;
-import io.gpupool.soft.exec.DeviceQueries;
-import io.gpupool.soft.exec.DeviceRuntime;
 import io.gpupool.soft.exec.GridExecution;
+import io.gpupool.soft.exec.runtime.BlockRuntime.Box;
+import io.gpupool.soft.exec.runtime.BlockRuntime.ChildLaunch;
+import io.gpupool.soft.exec.runtime.DeviceQueries;
+import io.gpupool.soft.exec.runtime.DeviceRuntime;
 import io.gpupool.soft.kernel.TestGpu;
 import io.gpupool.soft.nested.LaunchTree.Failure;
 import java.lang.foreign.MemorySegment;

@@ -4,7 +4,7 @@ package io.gpupool.worker.nvidia;
 import io.gpupool.cuda.BackendTraits.Caller;
 import io.gpupool.cuda.DriverTime;
 import io.gpupool.cuda.DriverTime.Hold;
-import io.gpupool.soft.exec.DeviceTime;
+import io.gpupool.soft.exec.launch.DeviceTime;
 import java.util.ArrayDeque;
 import java.util.concurrent.atomic.AtomicInteger;
 import java.util.concurrent.locks.LockSupport;

@@ -3,10 +3,10 @@ package io.gpupool.worker.soft;
 
 import io.gpupool.soft.CudaStatus;
 import io.gpupool.soft.GpuException;
-import io.gpupool.soft.device.GraphOperation;
 import io.gpupool.soft.device.SoftCondition;
 import io.gpupool.soft.device.SoftContext;
-import io.gpupool.soft.device.SoftGraph;
+import io.gpupool.soft.device.graph.GraphOperation;
+import io.gpupool.soft.device.graph.SoftGraph;
 import io.gpupool.worker.os.Memory;
 import java.lang.foreign.MemorySegment;
 import java.util.List;

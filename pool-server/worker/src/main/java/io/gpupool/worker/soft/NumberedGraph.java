@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.gpupool.worker.soft;
 
-import io.gpupool.soft.device.GraphOperation;
-import io.gpupool.soft.device.SoftGraph;
+import io.gpupool.soft.device.graph.GraphOperation;
+import io.gpupool.soft.device.graph.SoftGraph;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;

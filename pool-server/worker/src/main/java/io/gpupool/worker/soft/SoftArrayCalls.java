@@ -3,9 +3,9 @@ package io.gpupool.worker.soft;
 
 import io.gpupool.soft.CudaStatus;
 import io.gpupool.soft.GpuException;
-import io.gpupool.soft.device.ArrayShape;
 import io.gpupool.soft.device.SoftArray;
 import io.gpupool.soft.device.SoftMipmap;
+import io.gpupool.soft.device.spec.ArrayShape;
 import io.gpupool.worker.os.Memory;
 
 /** Driver calls that make arrays, and copies from and to them. */

@@ -2,11 +2,11 @@
 package io.gpupool.worker.soft;
 
 import io.gpupool.cuda.DriverTime;
-import io.gpupool.soft.compile.KernelCache;
-import io.gpupool.soft.device.DeviceSpec;
+import io.gpupool.soft.compile.cache.KernelCache;
 import io.gpupool.soft.device.SoftDevice;
 import io.gpupool.soft.device.SoftGpu;
-import io.gpupool.soft.exec.PrintfSink;
+import io.gpupool.soft.device.spec.DeviceSpec;
+import io.gpupool.soft.exec.launch.PrintfSink;
 import java.nio.charset.StandardCharsets;
 import java.util.List;
 import java.util.Optional;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.gpupool.worker.soft;
 
-import io.gpupool.soft.device.Completion;
 import io.gpupool.soft.device.SoftStream;
+import io.gpupool.soft.device.work.Completion;
 import java.lang.foreign.MemorySegment;
 
 /** Driver calls that copy and fill memory. */

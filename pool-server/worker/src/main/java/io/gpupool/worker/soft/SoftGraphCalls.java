@@ -3,11 +3,11 @@ package io.gpupool.worker.soft;
 
 import io.gpupool.soft.CudaStatus;
 import io.gpupool.soft.GpuException;
-import io.gpupool.soft.device.GraphOperation;
 import io.gpupool.soft.device.SoftContext;
 import io.gpupool.soft.device.SoftEvent;
-import io.gpupool.soft.device.SoftGraph;
-import io.gpupool.soft.device.SoftGraphExec;
+import io.gpupool.soft.device.graph.GraphOperation;
+import io.gpupool.soft.device.graph.SoftGraph;
+import io.gpupool.soft.device.graph.SoftGraphExec;
 import io.gpupool.worker.os.Memory;
 import java.util.List;
 import java.util.stream.IntStream;

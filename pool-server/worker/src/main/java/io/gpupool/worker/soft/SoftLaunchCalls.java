@@ -3,8 +3,8 @@ package io.gpupool.worker.soft;
 
 import io.gpupool.soft.CudaStatus;
 import io.gpupool.soft.GpuException;
-import io.gpupool.soft.device.LaunchShape;
 import io.gpupool.soft.device.SoftFunction;
+import io.gpupool.soft.device.spec.LaunchShape;
 import io.gpupool.soft.ptx.ParamInfo;
 import io.gpupool.worker.os.Memory;
 import java.lang.foreign.MemorySegment;

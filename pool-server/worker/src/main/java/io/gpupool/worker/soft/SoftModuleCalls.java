@@ -3,11 +3,11 @@ package io.gpupool.worker.soft;
 
 import io.gpupool.soft.CudaStatus;
 import io.gpupool.soft.GpuException;
-import io.gpupool.soft.device.LaunchShape;
 import io.gpupool.soft.device.Occupancy;
 import io.gpupool.soft.device.SoftContext;
 import io.gpupool.soft.device.SoftFunction;
 import io.gpupool.soft.device.SoftModule;
+import io.gpupool.soft.device.spec.LaunchShape;
 import io.gpupool.soft.image.DeviceImage;
 import io.gpupool.soft.ptx.ParamInfo;
 import io.gpupool.worker.os.Memory;

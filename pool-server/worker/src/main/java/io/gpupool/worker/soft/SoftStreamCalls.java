@@ -3,10 +3,10 @@ package io.gpupool.worker.soft;
 
 import io.gpupool.soft.CudaStatus;
 import io.gpupool.soft.GpuException;
-import io.gpupool.soft.device.Completion;
 import io.gpupool.soft.device.SoftContext;
 import io.gpupool.soft.device.SoftEvent;
 import io.gpupool.soft.device.SoftStream;
+import io.gpupool.soft.device.work.Completion;
 import io.gpupool.worker.os.Memory;
 
 /** Driver calls about streams and events. */

@@ -4,7 +4,7 @@ package io.gpupool.worker.soft;
 import io.gpupool.soft.CudaStatus;
 import io.gpupool.soft.GpuException;
 import io.gpupool.soft.device.SoftStream;
-import io.gpupool.soft.device.ValueWait;
+import io.gpupool.soft.device.work.ValueWait;
 import io.gpupool.worker.os.Memory;
 
 /**

@@ -3,7 +3,7 @@ package io.gpupool.worker.soft;
 
 import io.gpupool.soft.CudaStatus;
 import io.gpupool.soft.GpuException;
-import io.gpupool.soft.device.Completion;
+import io.gpupool.soft.device.work.Completion;
 
 /** Waits of driver calls. */
 final class Waiting {

@@ -4,8 +4,8 @@ package io.gpupool.worker.session;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import io.gpupool.cuda.Ops;
-import io.gpupool.soft.device.DeviceSpec;
 import io.gpupool.soft.device.SoftGpu.MissingPtx;
+import io.gpupool.soft.device.spec.DeviceSpec;
 import io.gpupool.worker.soft.SoftBackend;
 import java.nio.ByteBuffer;
 import java.nio.ByteOrder;

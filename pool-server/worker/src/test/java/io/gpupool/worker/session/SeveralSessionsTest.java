@@ -5,8 +5,8 @@ import static org.assertj.core.api.Assertions.assertThat;
 
 import io.gpupool.cuda.Backend;
 import io.gpupool.cuda.Ops;
-import io.gpupool.soft.device.DeviceSpec;
 import io.gpupool.soft.device.SoftGpu.MissingPtx;
+import io.gpupool.soft.device.spec.DeviceSpec;
 import io.gpupool.worker.os.Memory;
 import io.gpupool.worker.os.Posix;
 import io.gpupool.worker.peer.PeerConnections;

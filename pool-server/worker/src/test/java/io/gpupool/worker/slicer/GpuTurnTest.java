@@ -6,7 +6,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import io.gpupool.cuda.DriverTime;
-import io.gpupool.soft.exec.DeviceTime;
+import io.gpupool.soft.exec.launch.DeviceTime;
 import io.gpupool.wire.TurnPage;
 import io.gpupool.wire.TurnPlace;
 import io.gpupool.worker.os.ServerFile;

@@ -5,7 +5,7 @@ import static java.lang.foreign.ValueLayout.JAVA_LONG;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import io.gpupool.cuda.DriverTime.Hold;
-import io.gpupool.soft.exec.DeviceTime;
+import io.gpupool.soft.exec.launch.DeviceTime;
 import io.gpupool.wire.TurnPage;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;

@@ -6,13 +6,13 @@ import static java.lang.foreign.ValueLayout.JAVA_LONG;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import com.sun.management.OperatingSystemMXBean;
-import io.gpupool.soft.device.DeviceSpec;
-import io.gpupool.soft.device.LaunchShape;
 import io.gpupool.soft.device.SoftContext;
 import io.gpupool.soft.device.SoftFunction;
 import io.gpupool.soft.device.SoftGpu;
 import io.gpupool.soft.device.SoftStream;
-import io.gpupool.soft.exec.DeviceTime;
+import io.gpupool.soft.device.spec.DeviceSpec;
+import io.gpupool.soft.device.spec.LaunchShape;
+import io.gpupool.soft.exec.launch.DeviceTime;
 import io.gpupool.soft.image.DeviceImage;
 import io.gpupool.wire.TurnPage;
 import java.lang.foreign.Arena;

@@ -4,8 +4,8 @@ package io.gpupool.worker.soft;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import io.gpupool.cuda.Backend;
-import io.gpupool.soft.device.DeviceSpec;
 import io.gpupool.soft.device.SoftGpu;
+import io.gpupool.soft.device.spec.DeviceSpec;
 import io.gpupool.worker.os.Memory;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;

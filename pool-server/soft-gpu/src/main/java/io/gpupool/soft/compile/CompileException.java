@@ -1,9 +1,0 @@
-// SPDX-License-Identifier: Apache-2.0
-package io.gpupool.soft.compile;
-
-/** A kernel uses something that the compiler does not support; names the instruction and line. */
-public final class CompileException extends Exception {
-  public CompileException(String message) {
-    super(message);
-  }
-}

@@ -1,0 +1,23 @@
+// SPDX-License-Identifier: Apache-2.0
+package io.gpupool.soft.exec.launch;
+
+/**
+ * How long the blocks of a kernel took when it ran last, so that a grid that is over before another
+ * thread is awake wakes none. Any thread may call it; what two grids say at once is one of both.
+ */
+public final class BlockTime {
+  /** What waking a thread is worth. */
+  public static final long WAKING_NANOS = 30_000;
+
+  private volatile long nanosPerBlock = Long.MAX_VALUE;
+
+  /** Whether a grid is likely to be over before another thread could help. */
+  public boolean isShort(long blocks) {
+    return blocks < WAKING_NANOS / Math.max(1, nanosPerBlock);
+  }
+
+  /** A grid has ended. */
+  public void ran(long blocks, long nanos) {
+    nanosPerBlock = nanos / blocks;
+  }
+}
