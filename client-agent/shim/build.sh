@@ -90,6 +90,7 @@ write_stubs() {
 
 # compile SOURCE OBJECT: only when the source, a header or this script is newer.
 compile() {
+  mkdir -p "$(dirname "$2")"
   if [ -f "$2" ] && [ -z "$(find "$1" build.sh src "$sources" "$generated" "$objects/pins.h" -newer "$2" \
     \( -path "$1" -o -name '*.h' -o -name '*.inc' -o -name build.sh \) -print -quit 2>/dev/null)" ]; then
     return 0
@@ -98,15 +99,25 @@ compile() {
   $CC $flags ${CFLAGS:-} -c "$1" -o "$2"
 }
 
+library_sources() {
+  find "$generated" "$sources/main/c" -name '*.c' | LC_ALL=C sort
+}
+
+# object SOURCE: where its object lies, in the same folder below $objects as the source below its root.
+object() {
+  path=${1#"$generated/"}
+  path=${path#"$sources/main/c/"}
+  echo "$objects/${path%.c}.o"
+}
+
 compile_library() {
-  ls "$sources"/main/c/*.c >/dev/null 2>&1 || die "no sources in $sources/main/c"
+  [ -d "$sources/main/c" ] || die "no sources in $sources/main/c"
   mkdir -p "$objects" "$generated"
   write_pins
   # Two at a time: the big generated files beside the many small ones.
   jobs=''
-  for source in "$generated"/*.c "$sources"/main/c/*.c; do
-    [ -f "$source" ] || continue
-    compile "$source" "$objects/$(basename "$source" .c).o" &
+  for source in $(library_sources); do
+    compile "$source" "$(object "$source")" &
     jobs="$jobs $!"
     if [ "$(echo "$jobs" | wc -w)" -ge 2 ]; then
       first=${jobs# }
@@ -119,9 +130,7 @@ compile_library() {
 }
 
 library_objects() {
-  for source in "$generated"/*.c "$sources"/main/c/*.c; do
-    [ ! -f "$source" ] || echo "$objects/$(basename "$source" .c).o"
-  done
+  for source in $(library_sources); do object "$source"; done
 }
 
 link_library() {
@@ -311,7 +320,8 @@ case "${1:-}" in
     link_library
     check target/libcuda.so.1
     link_preload
-    link_nvml "$objects/agent.o $objects/text_message.o $objects/log.o" -Wl,--version-script=src/nvml.map
+    link_nvml "$objects/transport/agent.o $objects/transport/text_message.o $objects/core/log.o" \
+      -Wl,--version-script=src/nvml.map
     build_program src/main/exec/gpupool-exec.c target/gpupool-exec
     ;;
   test)

@@ -2,7 +2,7 @@
 // Sets of events: faults of the lease's GPUs, as the pool tells them.
 #include "answers.h"
 
-#include "log.h"
+#include "core/log.h"
 
 #include <errno.h>
 #include <pthread.h>

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "lease.h"
 
-#include "agent.h"
-#include "log.h"
-#include "text_message.h"
+#include "transport/agent.h"
+#include "core/log.h"
+#include "transport/text_message.h"
 
 #include <errno.h>
 #include <pthread.h>

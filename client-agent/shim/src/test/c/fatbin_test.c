@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What of a fatbin is sent to which GPUs, and the digest by which servers know it.
-#include "digest.h"
-#include "fatbin.h"
+#include "module/sha256.h"
+#include "module/fatbin.h"
 #include "harness.h"
 
 #include <string.h>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The library as programs meet it: opened at run time, closed too early, called while the process ends.
-#include "driver.h"
+#include "core/driver.h"
 #include "harness.h"
 #include "peer.h"
 #include "proc_table.h"

@@ -3,7 +3,7 @@
 #include "../../main/nvml/nvml.h"
 #include "../../main/nvml/usage.h"
 #include "harness.h"
-#include "text_message.h"
+#include "transport/text_message.h"
 
 #include <dlfcn.h>
 #include <pthread.h>

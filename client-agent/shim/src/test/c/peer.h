@@ -5,7 +5,7 @@
 #pragma once
 
 #include "ops.h"
-#include "text_message.h"
+#include "transport/text_message.h"
 
 #include <errno.h>
 #include <pthread.h>

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // Hostile bytes from the worker: whatever comes, the shim neither crashes nor waits, and at most ends the
 // session. The reader is driven directly, so that many cases fit into a second.
-#include "calls.h"
+#include "transport/calls.h"
 #include "harness.h"
-#include "log.h"
-#include "marshal.h"
+#include "core/log.h"
+#include "transport/marshal.h"
 
 #include <fcntl.h>
 #include <sys/resource.h>

@@ -3,7 +3,7 @@
 #include "exports.h"
 #include "harness.h"
 #include "peer.h"
-#include "link.h"
+#include "transport/connection.h"
 
 #include <sys/time.h>
 

@@ -35,10 +35,10 @@ final class ShimAutos {
 
   void emit(Path outputFolder) throws IOException {
     CSource source = new CSource("autos.c");
-    source.line("#include \"checks.h\"");
-    source.line("#include \"handles.h\"");
+    source.line("#include \"memory/memset_checks.h\"");
+    source.line("#include \"core/handles.h\"");
     source.line("#include \"ops.h\"");
-    source.line("#include \"route.h\"");
+    source.line("#include \"stream/route.h\"");
     source.line("#include \"shim.h\"");
     for (EntryPoint entryPoint : contract.entryPoints()) {
       if (entryPoint.isOp()) {

@@ -32,10 +32,10 @@ final class ShimExports {
 
   void emit(Path outputFolder) throws IOException {
     CSource prototypes = new CSource("shim.h");
-    prototypes.line("#include \"driver.h\"");
+    prototypes.line("#include \"core/driver.h\"");
     prototypes.line("");
     CSource exports = new CSource("exports.h");
-    exports.line("#include \"driver.h\"");
+    exports.line("#include \"core/driver.h\"");
     exports.line("");
     CSource map = new CSource("libcuda.map");
     map.line("{");
@@ -66,7 +66,7 @@ final class ShimExports {
 
   private static CSource topicSource(String topic) {
     CSource source = new CSource("exports_" + topic.replace('-', '_') + ".c");
-    source.line("#include \"export.h\"");
+    source.line("#include \"entry/export.h\"");
     source.line("#include \"exports.h\"");
     source.line("#include \"shim.h\"");
     source.line("");

@@ -23,7 +23,7 @@ final class ShimOps {
 
   void emit(Path outputFolder) throws IOException {
     CSource header = new CSource("ops.h");
-    header.line("#include \"marshal.h\"");
+    header.line("#include \"transport/marshal.h\"");
     header.line("");
     header.line("#define CONTRACT_DIGEST 0x%08xu", contract.digest());
     header.line("");

@@ -47,7 +47,7 @@ final class ShimProcTable {
     }
     source.line("};");
     CSource header = new CSource("proc_table.h");
-    header.line("#include \"driver.h\"");
+    header.line("#include \"core/driver.h\"");
     header.line("");
     header.line("struct proc {");
     header.line("  const char *name;");

@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: Apache-2.0
+// What belongs to one thread of the program: its stack of current contexts and its default streams.
+#pragma once
+
+#include "core/driver.h"
+
+struct context;
+struct stream;
+
+/** A context as it was made current: `id` tells a slot's later use from it. */
+struct current {
+  struct context *context;
+  uint64_t id;
+  struct context *lane;  // the green context that was made current, whose home `context` is; or NULL
+  uint64_t laneId;
+};
+
+struct own_stream {
+  uint64_t contextId;
+  struct stream *stream;
+  uint64_t streamId;
+};
+
+struct thread {
+  struct current *stack;
+  uint32_t depth, capacity;
+  struct own_stream *streams;
+  uint32_t streamCount;
+  int captureMode;
+};
+
+extern __thread struct thread *ownThread __attribute__((tls_model("initial-exec")));
+
+/** NULL if there is no memory. */
+struct thread *thread_create(void);
+
+static inline struct thread *thread_self(void) {
+  return LIKELY(ownThread != NULL) ? ownThread : thread_create();
+}
+
+/** The calling thread's own default stream in a context. */
+CUresult thread_stream(struct context *context, struct stream **stream);
+
+/** In a forked child. */
+void thread_reset(void);

@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: Apache-2.0
+// Handles are addresses of slots in arenas that are reserved once and never unmapped, so that a stale
+// or wild handle is told from a live one without touching foreign memory. Slots are used again late.
+#pragma once
+
+#include "core/driver.h"
+#include "core/lock.h"
+
+enum {
+  FIRST_NUMBER = 16,  // the client's numbers below are special ones
+  NUMBER_NULL = 0,
+  NUMBER_LEGACY_STREAM = 1,
+};
+
+/** Begins every handle's struct. */
+struct slot {
+  uint32_t live;      // the arena's mark while the handle is good
+  uint32_t number;    // the client's number for it on the call stream
+  uint32_t nextFree;  // index + 1
+};
+
+struct arena {
+  uint8_t *base;
+  uint32_t slotBytes, capacity, mark;
+  struct lock lock;
+  uint32_t used;  // slots ever used
+  uint32_t firstFree, lastFree, freeCount;
+};
+
+extern struct arena contexts, streams, events, modules, functions, libraries, kernels, pools, arrays,
+    mipmaps, references, blocks;
+extern struct arena graphs, graphNodes, graphExecs, userObjects;
+
+/** A zeroed slot that is not live yet, or NULL if there is no room. */
+void *arena_take(struct arena *arena);
+
+/** Makes a slot's handle good. */
+static inline void arena_publish(struct arena *arena, void *slot) {
+  __atomic_store_n(&((struct slot *)slot)->live, arena->mark, __ATOMIC_RELEASE);
+}
+
+/** Makes a handle bad; the slot is used again later. False if somebody else did. */
+bool arena_give(struct arena *arena, void *slot);
+
+/** How many slots, from the first on, were ever used. */
+static inline uint32_t arena_used(const struct arena *arena) {
+  return __atomic_load_n(&arena->used, __ATOMIC_ACQUIRE);
+}
+
+/** The slot of a handle, or NULL if it is not a live one. */
+static inline void *arena_find(const struct arena *arena, const void *handle) {
+  uint64_t used = arena_used(arena);
+  uint64_t offset = (uint64_t)(uintptr_t)handle - (uint64_t)(uintptr_t)arena->base;
+  if (offset >= used * arena->slotBytes || offset % arena->slotBytes) return NULL;
+  const struct slot *slot = handle;
+  return __atomic_load_n(&slot->live, __ATOMIC_ACQUIRE) == arena->mark ? (void *)handle : NULL;
+}
+
+/** The slot of this index, or NULL if it is not live: for walking over used slots. */
+static inline void *arena_at(const struct arena *arena, uint32_t index) {
+  return arena_find(arena, arena->base + (uint64_t)index * arena->slotBytes);
+}
+
+void handles_reset(void);
+
+struct context;
+
+// What generated marshalling resolves handles with. *context is the current context or NULL; the
+// handle's own takes its place if there is none.
+CUresult stream_number(CUstream handle, struct context **context, uint32_t *number);
+CUresult event_number(CUevent handle, struct context **context, uint32_t *number);
+CUresult function_number(CUfunction handle, struct context **context, uint32_t *number);
+CUresult pool_number(CUmemoryPool handle, struct context **context, uint32_t *number);
+
+CUresult context_or_none(struct context **context);
+
+#include "context/context.h"

@@ -1,0 +1,104 @@
+// SPDX-License-Identifier: Apache-2.0
+// cuGetProcAddress: for a name and a CUDA version, the newest variant that is not newer than that.
+#include "entry/proc_address.h"
+
+#include "core/log.h"
+#include "proc_table.h"
+#include "shim.h"
+#include "core/trace.h"
+
+#include <limits.h>
+#include <string.h>
+
+enum {
+  FLAG_LEGACY_STREAM = 1,
+  FLAG_PER_THREAD_STREAM = 2,
+  STATUS_FOUND = 0,
+  STATUS_NOT_FOUND = 1,
+  STATUS_VERSION_TOO_LOW = 2,
+  FIRST_PER_THREAD_STREAMS = 7000,
+};
+
+/** The first row of a name, or NULL. */
+static const struct proc *first_row(const char *name) {
+  int low = 0, high = PROC_COUNT;
+  while (low < high) {
+    int middle = (low + high) / 2;
+    if (strcmp(procTable[middle].name, name) < 0) {
+      low = middle + 1;
+    } else {
+      high = middle;
+    }
+  }
+  return low < PROC_COUNT && strcmp(procTable[low].name, name) == 0 ? &procTable[low] : NULL;
+}
+
+/** The newest CUDA that a caller was made for, as far as is known. */
+static int newestCaller;
+
+void proc_compare(int driverVersion) {
+  static int said;
+  int caller = __atomic_load_n(&newestCaller, __ATOMIC_RELAXED);
+  // Within a major version, newer programs run on older drivers.
+  if (caller / 1000 <= driverVersion / 1000 || __atomic_exchange_n(&said, 1, __ATOMIC_RELAXED)) return;
+  log_line(LOG_WARN,
+           "the program is made for CUDA %d.%d, and the driver of its GPU's server runs programs up to CUDA %d: use a"
+           " program made for that, or a GPU with a newer driver (gpupool run --select 'driver>=%d.0')",
+           caller / 1000, caller % 1000 / 10, driverVersion / 1000, caller / 1000);
+}
+
+static int driver = INT_MAX;
+
+void proc_limit(int driverVersion) { __atomic_store_n(&driver, driverVersion, __ATOMIC_RELAXED); }
+
+/** Whether to give out a row; callers take an entry point that is there as one that works. */
+static bool is_there(const struct proc *row) {
+  return !row->ofDriver || row->version <= __atomic_load_n(&driver, __ATOMIC_RELAXED);
+}
+
+static bool is_of(const struct proc *row, const char *name) {
+  return row && row < procTable + PROC_COUNT && strcmp(row->name, name) == 0;
+}
+
+/** The least version with which a name is given out. Streams of threads came with CUDA 7.0, for all that take streams. */
+static int least_version(const char *name, cuuint64_t flags) {
+  bool ofThreads = false;
+  for (const struct proc *row = first_row(name); is_of(row, name); row++) {
+    ofThreads |= flags == FLAG_PER_THREAD_STREAM && row->perThread != row->legacy;
+  }
+  return ofThreads ? FIRST_PER_THREAD_STREAMS : 0;
+}
+
+CUresult shim_cuGetProcAddress_v2(const char *symbol, void **pfn, int cudaVersion, cuuint64_t flags,
+                                  CUdriverProcAddressQueryResult *symbolStatus) {
+  if (!symbol || !pfn || flags > FLAG_PER_THREAD_STREAM) return CUDA_ERROR_INVALID_VALUE;
+  *pfn = NULL;
+  if (cudaVersion > __atomic_load_n(&newestCaller, __ATOMIC_RELAXED)) {
+    __atomic_store_n(&newestCaller, cudaVersion, __ATOMIC_RELAXED);
+  }
+  int status = STATUS_NOT_FOUND, least = least_version(symbol, flags);
+  for (const struct proc *row = first_row(symbol); is_of(row, symbol); row++) {
+    if (!is_there(row)) continue;
+    if (cudaVersion >= row->version && cudaVersion >= least) {
+      *pfn = flags == FLAG_PER_THREAD_STREAM ? row->perThread : row->legacy;
+      status = STATUS_FOUND;
+    } else if (status == STATUS_NOT_FOUND) {
+      status = STATUS_VERSION_TOO_LOW;
+    }
+  }
+  if (tracing() && status != STATUS_FOUND) {
+    trace_note("no entry point", "%s of CUDA %d", symbol, cudaVersion);
+  }
+  if (symbolStatus) *symbolStatus = status;
+  return CUDA_SUCCESS;
+}
+
+CUresult shim_cuGetProcAddress(const char *symbol, void **pfn, int cudaVersion, cuuint64_t flags) {
+  void *found;
+  if (!pfn) return CUDA_ERROR_INVALID_VALUE;
+  CUresult result = shim_cuGetProcAddress_v2(symbol, &found, cudaVersion, flags, NULL);
+  if (result) return result;
+  if (!found) return CUDA_ERROR_NOT_FOUND;
+  *pfn = found;
+  return CUDA_SUCCESS;
+}

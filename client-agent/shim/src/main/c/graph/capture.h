@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: Apache-2.0
+// Stream capture: what is put into a capturing stream becomes nodes of a graph and is not sent.
+#pragma once
+
+#include "module/launch.h"
+#include "stream/stream.h"
+
+struct event;
+
+/** How many captures are under way; read without the lock to pass over all that follows. */
+extern uint32_t capturesActive;
+
+static inline bool captures_active(void) {
+  return UNLIKELY(__atomic_load_n(&capturesActive, __ATOMIC_RELAXED) > 0);
+}
+
+struct stream *capture_find(CUstream handle);
+
+/** The stream of this handle if it is capturing, else NULL. */
+static inline struct stream *capture_stream(CUstream handle) {
+  return captures_active() ? capture_find(handle) : NULL;
+}
+
+/**
+ * Before a stream (NULL: the legacy one) is used by what cannot be captured: the error if it is
+ * capturing, or would wait for one that is. The captures end with an error then.
+ */
+CUresult capture_refuse_stream(const struct context *context, struct stream *stream);
+
+/** As capture_refuse_stream, for what waits for a whole context. */
+CUresult capture_refuse_context(const struct context *context);
+
+/** The error if the thread's capture mode forbids calls that no capture sees, such as allocating. */
+CUresult capture_refuse_unsafe(void);
+
+static inline CUresult capture_unsafe(void) {
+  return captures_active() ? capture_refuse_unsafe() : CUDA_SUCCESS;
+}
+
+/** Adds a node to what a stream captures. The work is freed or the node's after this. */
+CUresult capture_add(struct stream *stream, struct work *work);
+
+CUresult capture_kernel(struct stream *stream, CUfunction function, const struct launch *launch,
+                        void **parameters, const void *packed, size_t packedBytes);
+
+/** A copy in one row. waits: the caller wants it done when the call returns, which no capture can. */
+CUresult capture_copy(struct stream *stream, uint64_t destination, int destinationType,
+                      uint64_t source, int sourceType, size_t bytes, bool waits);
+
+CUresult capture_copy_3d(struct stream *stream, const CUDA_MEMCPY3D *copy, bool waits);
+
+CUresult capture_fill(struct stream *stream, CUdeviceptr destination, size_t pitch,
+                      unsigned int value, unsigned int elementBytes, size_t width, size_t height);
+
+CUresult capture_allocate(struct stream *stream, size_t bytes, CUdeviceptr *address);
+CUresult capture_free(struct stream *stream, CUdeviceptr address);
+CUresult capture_memory(struct stream *stream, const void *operations, unsigned int count);
+CUresult capture_host(struct stream *stream, CUhostFn function, void *userData);
+
+CUresult capture_record(struct stream *stream, CUevent handle, struct event *event,
+                        unsigned int flags);
+
+/** A wait in a stream that captures, or for an event that one has recorded. */
+CUresult capture_wait(struct stream *stream, CUevent eventHandle,
+                      struct event *event, unsigned int flags);
+
+/** The error if an event's latest record was captured, so that nobody can wait for it. */
+CUresult capture_refuse_event(const struct event *event);
+
+/**
+ * A stream goes. A capture that it began is dropped; one that it joined goes on without it, as long as
+ * its context stays, and needs what it has done joined like before.
+ */
+void capture_discard(struct stream *stream, bool withContext);
+
+void captures_reset(void);

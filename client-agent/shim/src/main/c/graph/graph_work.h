@@ -1,0 +1,97 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a node of a graph does.
+#pragma once
+
+#include "context/context.h"
+#include "graph/graph_types.h"
+#include "module/launch.h"
+
+struct graph;
+struct graph_memory;
+
+struct kernel_work {
+  CUfunction function;
+  CUkernel kernel;  // that the function is of a library's; or NULL
+  unsigned int grid[3], block[3];
+  unsigned int sharedBytes;
+  uint32_t attributeCount, parameterBytes, parameterCount;
+  struct launch_attribute *attributes;
+  uint8_t *parameters;  // laid out as the function's table says
+  void **pointers;      // to each of them; programs are given it, and may write to it
+  uint32_t *offsets;    // of each, in the memory behind the pointers
+};
+
+/** Points to each parameter anew, whatever the program has made of the pointers. */
+void kernel_point(struct kernel_work *kernel);
+
+struct alloc_work {
+  struct graph_memory *memory;
+  CUDA_MEM_ALLOC_NODE_PARAMS params;  // without access descriptors
+};
+
+/** Operations of CUstreamBatchMemOpParams_BYTES each. */
+struct memory_work {
+  unsigned int count;
+  void *operations;
+};
+
+struct conditional_work {
+  uint64_t handle;  // of the condition
+  int kind;         // CUgraphConditionalNodeType
+  unsigned int count;
+  struct graph **bodies;  // so many; or NULL, where only the rest counts
+};
+
+struct work {
+  int type;  // enum node_type
+  struct context *context;
+  uint64_t contextId;
+  union {
+    struct kernel_work kernel;
+    CUDA_MEMCPY3D copy;
+    CUDA_MEMSET_NODE_PARAMS fill;
+    CUDA_HOST_NODE_PARAMS host;
+    struct graph *child;
+    CUevent event;
+    struct alloc_work alloc;
+    CUdeviceptr freed;
+    struct memory_work memory;
+    struct conditional_work conditional;
+  };
+};
+
+/** Of the context that is current, or none. */
+struct work work_make(int type, struct context *context);
+
+/** false: no memory, and nothing is to be freed. The graph lock is held. */
+bool work_copy(struct work *to, const struct work *from);
+
+/** Frees what it has. The graph lock is held. */
+void work_clear(struct work *work);
+
+/** Whether two of the same type do the same. */
+bool work_equal(const struct work *one, const struct work *other);
+
+/** The context it is to run in; an error if that is gone or broken. */
+CUresult work_context(const struct work *work, struct context **context);
+
+/** Fills in a kernel, its parameters given one by one or packed. What it had before is not freed. */
+CUresult work_kernel(struct work *work, struct context *context, CUfunction handle,
+                     const struct launch *launch, void **parameters, const void *packed,
+                     size_t packedBytes);
+
+bool kernel_same_attributes(const struct kernel_work *one, const struct kernel_work *other);
+
+/** Gives new work of a kernel node the attributes that the node had. */
+void kernel_keep_attributes(struct kernel_work *after, struct kernel_work *before);
+
+/** Takes in operations that were checked; false: no memory. */
+bool work_memory(struct work *work, struct context *context, const void *operations,
+                 unsigned int count);
+
+/** The function of a kernel's work. */
+CUresult work_function(const struct work *work, struct function **function);
+
+/** A copy of bytes in one row; the memory types as CUmemorytype. */
+struct work work_copy_linear(struct context *context, uint64_t destination, int destinationType,
+                             uint64_t source, int sourceType, size_t bytes);

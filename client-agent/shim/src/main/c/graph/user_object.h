@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: Apache-2.0
+// User objects: things of the program that graphs keep alive. Their destructors run without any lock.
+#pragma once
+
+#include "core/handles.h"
+
+struct user_object {
+  struct slot slot;
+  uint64_t count;  // of references
+  CUhostFn destroy;
+  void *pointer;
+  struct user_object *nextDone;
+};
+
+/** One graph's references to an object. */
+struct user_reference {
+  struct user_reference *next;
+  struct user_object *object;
+  unsigned int count;
+};
+
+/** Takes the same references once more, one for each count; false: no memory. Graph lock held. */
+bool user_references_copy(struct user_reference **to, const struct user_reference *from);
+
+/** Gives all references back; destructors wait for user_objects_run. Graph lock held. */
+void user_references_drop(struct user_reference **references);
+
+/** Runs the destructors of what nobody refers to any more. Graph lock not held. */
+void user_objects_run(void);
+
+void user_objects_reset(void);

@@ -1,0 +1,412 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "memory/memcpy3d.h"
+
+#include "memory/array.h"
+#include "graph/capture.h"
+#include "transport/marshal.h"
+#include "memory/memory.h"
+#include "ops.h"
+#include "stream/route.h"
+#include "stream/stream.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+// CU_DEVICE_ATTRIBUTE_MAX_PITCH of every device.
+enum { MAX_PITCH_BYTES = INT32_MAX };
+
+/** One end of a copy: memory, host or device, or an array. */
+struct side {
+  bool device;          // in memory of a device, or in an array
+  struct array *array;  // NULL: in memory
+  uint64_t address;     // in memory: of the box's first byte
+  uint64_t pitch, rows, slicePitch;
+  uint64_t x, y, z;  // in an array: of the box's first byte
+};
+
+struct box {
+  struct side from, to;
+  uint64_t width, height, depth;
+};
+
+// The fields of a side on the call stream.
+#define SIDE(side) \
+  (side).array ? (side).array->slot.number : NUMBER_NULL, (side).address, (side).x, (side).y, \
+      (side).z, (side).pitch, (side).rows
+
+static bool within(uint64_t begin, uint64_t length, uint64_t end) {
+  return length <= end && begin <= end - length;
+}
+
+static CUresult side_in_array(const struct description *description, const struct box *box,
+                              struct side *side) {
+  struct array *array = array_find(description->array);
+  if (!array) return CUDA_ERROR_INVALID_VALUE;
+  *side = (struct side){.device = true,
+                        .array = array,
+                        .x = description->x,
+                        .y = description->y,
+                        .z = description->z};
+  uint64_t element = array->elementBytes;
+  if (!element) return CUDA_SUCCESS;  // the backend knows
+  const CUDA_ARRAY3D_DESCRIPTOR *shape = &array->descriptor;
+  bool inside = within(side->x, box->width, shape->Width * element) &&
+                within(side->y, box->height, shape->Height ? shape->Height : 1) &&
+                within(side->z, box->depth, shape->Depth ? shape->Depth : 1);
+  bool whole = side->x % element == 0 && box->width % element == 0;
+  return inside && whole ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
+}
+
+/** The bytes from the first to the last of a box in memory; false if there are too many to count. */
+static bool span(const struct box *box, const struct side *side, uint64_t *bytes) {
+  uint64_t slices, rows;
+  return !__builtin_mul_overflow(box->depth - 1, side->slicePitch, &slices) &&
+         !__builtin_mul_overflow(box->height - 1, side->pitch, &rows) &&
+         !__builtin_add_overflow(slices, rows, bytes) &&
+         !__builtin_add_overflow(*bytes, box->width, bytes);
+}
+
+static CUresult side_in_memory(const struct description *description, const struct box *box,
+                               uint64_t address, bool device, struct side *side) {
+  uint64_t width = description->x + box->width, height = description->y + box->height;
+  uint64_t pitch = description->pitch ? description->pitch : width;
+  uint64_t rows = description->sliceRows ? description->sliceRows : height;
+  bool several = box->height > 1 || description->y > 0 || box->depth > 1;
+  if (!address || width < box->width || height < box->height) return CUDA_ERROR_INVALID_VALUE;
+  if (several && (pitch < width || pitch > MAX_PITCH_BYTES)) return CUDA_ERROR_INVALID_VALUE;
+  if (box->depth > 1 && rows < height) return CUDA_ERROR_INVALID_VALUE;
+  *side = (struct side){.device = device, .pitch = pitch, .rows = rows};
+  uint64_t slices, bytes;
+  if (__builtin_mul_overflow(pitch, rows, &side->slicePitch) ||
+      __builtin_mul_overflow(description->z, side->slicePitch, &slices) ||
+      !span(box, side, &bytes)) {
+    return CUDA_ERROR_INVALID_VALUE;
+  }
+  side->address = address + slices + description->y * pitch + description->x;
+  bool unknown = false;
+  return device ? memory_check(side->address, bytes, &unknown) : CUDA_SUCCESS;
+}
+
+static CUresult side_of(const struct description *description, const struct box *box,
+                        struct side *side) {
+  CUdeviceptr device = description->device;
+  switch (description->memoryType) {
+    case CU_MEMORYTYPE_HOST:
+      return side_in_memory(description, box, (uintptr_t)description->host, false, side);
+    case CU_MEMORYTYPE_DEVICE:
+      return side_in_memory(description, box, device, true, side);
+    case CU_MEMORYTYPE_UNIFIED:
+      return side_in_memory(description, box, device, copy_place(device) == PLACE_DEVICE, side);
+    case CU_MEMORYTYPE_ARRAY:
+      return side_in_array(description, box, side);
+    default:
+      return CUDA_ERROR_INVALID_VALUE;
+  }
+}
+
+/** Rows, and then slices, that lie one after the other on both sides become one. */
+static void merge_rows(struct box *box) {
+  if (box->from.array || box->to.array) return;
+  if (box->from.pitch == box->width && box->to.pitch == box->width) {
+    box->width *= box->height;
+    box->height = 1;
+    if (box->depth > 1 && box->from.slicePitch == box->width && box->to.slicePitch == box->width) {
+      box->width *= box->depth;
+      box->depth = 1;
+    }
+  }
+}
+
+static bool is_row(const struct box *box) { return box->height == 1 && box->depth == 1; }
+
+static uint64_t row_at(const struct side *side, uint64_t y, uint64_t z) {
+  return side->address + z * side->slicePitch + y * side->pitch;
+}
+
+static CUresult copy_on_host(const struct box *box) {
+  for (uint64_t z = 0; z < box->depth; z++) {
+    for (uint64_t y = 0; y < box->height; y++) {
+      memmove((void *)(uintptr_t)row_at(&box->to, y, z),
+              (const void *)(uintptr_t)row_at(&box->from, y, z), box->width);
+    }
+  }
+  return CUDA_SUCCESS;
+}
+
+/** The part of a box that begins at (x, y, z) and is not larger than a frame can carry. */
+static struct extent piece_at(const struct box *box, uint64_t x, uint64_t y, uint64_t z) {
+  if (box->width > MAX_DATA_BYTES || x) {
+    uint64_t left = box->width - x;
+    return (struct extent){left < MAX_DATA_BYTES ? left : MAX_DATA_BYTES, 1, 1};
+  }
+  uint64_t rows = MAX_DATA_BYTES / box->width;
+  if (rows < box->height || y) {
+    uint64_t left = box->height - y;
+    return (struct extent){box->width, left < rows ? left : rows, 1};
+  }
+  uint64_t slices = rows / box->height, left = box->depth - z;
+  return (struct extent){box->width, box->height, left < slices ? left : slices};
+}
+
+static CUresult send_piece(struct context *context, uint32_t stream, const struct box *box,
+                           const struct extent *piece, uint64_t x, uint64_t y, uint64_t z,
+                           uint8_t *buffer) {
+  const struct side *from = &box->from;
+  struct side to = box->to;
+  if (to.array) {
+    to.x += x;
+    to.y += y;
+    to.z += z;
+  } else {
+    to.address = row_at(&to, y, z) + x;
+  }
+  const uint8_t *data = (const uint8_t *)(uintptr_t)(row_at(from, y, z) + x);
+  bool tight = (piece->height == 1 || from->pitch == piece->width) &&
+               (piece->depth == 1 || from->slicePitch == piece->width * piece->height);
+  if (!tight) {
+    uint8_t *at = buffer;
+    for (uint64_t slice = 0; slice < piece->depth; slice++) {
+      for (uint64_t row = 0; row < piece->height; row++, at += piece->width) {
+        memcpy(at, data + slice * from->slicePitch + row * from->pitch, piece->width);
+      }
+    }
+    data = buffer;
+  }
+  return op_boxWrite(context->number, SIDE(to), piece->width, piece->height, piece->depth, stream,
+                     data, piece->width * piece->height * piece->depth);
+}
+
+static CUresult copy_to_box(struct context *context, uint32_t stream, const struct box *box) {
+  uint8_t *buffer = NULL;
+  if (!is_row(box) && !(buffer = malloc(MAX_DATA_BYTES))) return CUDA_ERROR_OUT_OF_MEMORY;
+  CUresult result = CUDA_SUCCESS;
+  for (uint64_t x = 0, y = 0, z = 0; z < box->depth && !result;) {
+    struct extent piece = piece_at(box, x, y, z);
+    result = send_piece(context, stream, box, &piece, x, y, z, buffer);
+    x += piece.width;
+    if (x < box->width) continue;
+    x = 0;
+    y += piece.height;
+    if (y < box->height) continue;
+    y = 0;
+    z += piece.depth;
+  }
+  free(buffer);
+  return result;
+}
+
+/** Has the box fetched; it is there when the stream has come to here. */
+static CUresult copy_from_box(struct context *context, uint32_t stream, const struct box *box) {
+  const struct side *to = &box->to;
+  uint64_t bytes;
+  if (!span(box, to, &bytes)) return CUDA_ERROR_INVALID_VALUE;
+  struct rows rows = {.rowBytes = box->width,
+                      .pitch = to->pitch,
+                      .rowsPerSlice = box->height,
+                      .slicePitch = to->slicePitch,
+                      .packedBytes = box->width * box->height * box->depth};
+  struct call *copy = copy_open_rows(link_of(context->number),
+                                     (void *)(uintptr_t)to->address, bytes, &rows);
+  if (!copy) return CUDA_ERROR_OUT_OF_MEMORY;
+  return op_boxRead(context->number, copy->tag, SIDE(box->from), box->width, box->height,
+                    box->depth, stream);
+}
+
+static CUresult copy_in_stream(struct context *context, uint32_t stream, const struct box *box) {
+  const struct side *from = &box->from, *to = &box->to;
+  bool row = is_row(box) && !from->array && !to->array;
+  if (to->device && from->device) {
+    if (row) return copy_on_device(context, stream, to->address, from->address, box->width);
+    return op_boxCopy(context->number, SIDE(*to), SIDE(*from), box->width, box->height, box->depth,
+                      stream);
+  }
+  if (to->device) {
+    const void *source = (const void *)(uintptr_t)from->address;
+    if (row) return copy_to_device(context, stream, to->address, source, box->width);
+    return copy_to_box(context, stream, box);
+  }
+  void *destination = (void *)(uintptr_t)to->address;
+  if (row) return copy_from_device_posted(context, stream, destination, from->address, box->width);
+  return copy_from_box(context, stream, box);
+}
+
+/** patient: bytes for pageable memory may come later, as those for page-locked memory do. */
+static CUresult copy_here(const struct box *box, struct context *context, uint32_t stream, bool wait,
+                          bool patient) {
+  CUresult result = CUDA_SUCCESS;
+  bool toHost = !box->to.device, fromHost = !box->from.device;
+  if (toHost && fromHost) {
+    result = stream_wait(context, stream);
+    return result ? result : copy_on_host(box);
+  }
+  if (fromHost) {
+    uint64_t bytes;
+    if (!span(box, &box->from, &bytes)) return CUDA_ERROR_INVALID_VALUE;
+    result = copy_settle_source(context, stream, (const void *)(uintptr_t)box->from.address, bytes);
+  }
+  if (!result) result = copy_in_stream(context, stream, box);
+  if (result) return result;
+  if (toHost) {
+    bool pinned = copy_place(box->to.address) == PLACE_PINNED;
+    return wait || !(pinned || patient) ? stream_wait(context, stream) : CUDA_SUCCESS;
+  }
+  if (wait && !box->to.array && copy_is_seen(box->to.address)) return stream_wait(context, stream);
+  return fromHost && wait ? copy_to_device_done(context, stream, false) : CUDA_SUCCESS;
+}
+
+/** The context whose link a side is on, or otherwise. */
+static struct context *owner(const struct side *side, struct context *otherwise) {
+  if (!side->device) return NULL;
+  return side->array ? side->array->context : route_context(side->address, otherwise);
+}
+
+/** Memory in which a box lies row after row. */
+static CUresult make_tight(const struct box *box, struct context *context, uint32_t stream,
+                           struct side *tight) {
+  uint64_t bytes = box->width * box->height * box->depth;
+  *tight = (struct side){.device = true,
+                         .pitch = box->width,
+                         .rows = box->height,
+                         .slicePitch = box->width * box->height};
+  return context_result(context, op_memAllocAsync(context->number, bytes, NUMBER_NULL, stream,
+                                                  &tight->address));
+}
+
+/** From one link to another: gathered there, fetched, scattered here. */
+static CUresult across(const struct box *box, struct context *context, uint32_t stream,
+                       struct context *to, struct context *from) {
+  uint64_t bytes = box->width * box->height * box->depth;
+  if (is_row(box) && !box->from.array && !box->to.array) {
+    return route_copy(context, stream, box->to.address, to, box->from.address, from, bytes);
+  }
+  struct box gather = *box, scatter = *box;
+  uint32_t there, here;
+  CUresult result = route_guest(from, &there);
+  if (!result) result = route_guest(to, &here);
+  if (!result) result = make_tight(box, from, there, &gather.to);
+  if (result) return result;
+  result = make_tight(box, to, here, &scatter.from);
+  if (!result) {
+    result = route_after(from, there, context, stream);
+    if (!result) result = copy_in_stream(from, there, &gather);
+    if (!result) result = route_after(to, here, from, there);
+    if (!result) {
+      result = route_copy(to, here, scatter.from.address, to, gather.to.address, from, bytes);
+    }
+    if (!result) result = copy_in_stream(to, here, &scatter);
+    op_memFreeAsync(to->number, scatter.from.address, here);
+    route_after(from, there, to, here);
+    if (!result) result = route_after(context, stream, to, here);
+  }
+  op_memFreeAsync(from->number, gather.to.address, there);
+  return result;
+}
+
+static CUresult copy(struct box *box, struct context *context, uint32_t stream, bool wait,
+                     bool patient) {
+  merge_rows(box);
+  bool betweenDevices = wait && box->from.device && box->to.device;
+  if (!route_several() && !betweenDevices) return copy_here(box, context, stream, wait, patient);
+  struct context *to = owner(&box->to, context), *from = owner(&box->from, context);
+  if (betweenDevices && (to != context || from != context)) {
+    struct route ordered;
+    CUresult result = route_devices_begin(&ordered, context, stream, to, from);
+    if (!result) result = copy(box, ordered.context, ordered.stream, false, patient);
+    result = route_devices_end(&ordered, from, result);
+    return !result && copy_is_seen(box->to.address) ? stream_wait(context, stream) : result;
+  }
+  if (to && from && !link_same(to->number, from->number)) {
+    return across(box, context, stream, to, from);
+  }
+  struct route route;
+  CUresult result = route_begin(&route, context, stream, to ? to : from);
+  if (!result) {
+    // What comes on another link is not known to have come by fences on this one.
+    bool elsewhere = route.home && !to;
+    result = copy_here(box, route.context, route.stream, wait || elsewhere, patient && !elsewhere);
+  }
+  return route_end(&route, result);
+}
+
+/** A box with both its sides. */
+static CUresult box_of(const struct description *from, const struct description *to,
+                       const struct extent *extent, struct box *box) {
+  *box = (struct box){.width = extent->width, .height = extent->height, .depth = extent->depth};
+  CUresult result = side_of(from, box, &box->from);
+  return result ? result : side_of(to, box, &box->to);
+}
+
+static bool is_nothing(const struct extent *extent) {
+  return !extent->width || !extent->height || !extent->depth;
+}
+
+static CUDA_MEMCPY3D describe(const struct description *from, const struct description *to,
+                              const struct extent *extent) {
+  return (CUDA_MEMCPY3D){
+      .srcXInBytes = from->x,
+      .srcY = from->y,
+      .srcZ = from->z,
+      .srcMemoryType = from->memoryType,
+      .srcHost = from->host,
+      .srcDevice = from->device,
+      .srcArray = from->array,
+      .srcPitch = from->pitch,
+      .srcHeight = from->sliceRows,
+      .dstXInBytes = to->x,
+      .dstY = to->y,
+      .dstZ = to->z,
+      .dstMemoryType = to->memoryType,
+      .dstHost = (void *)(uintptr_t)to->host,
+      .dstDevice = to->device,
+      .dstArray = to->array,
+      .dstPitch = to->pitch,
+      .dstHeight = to->sliceRows,
+      .WidthInBytes = extent->width,
+      .Height = extent->height,
+      .Depth = extent->depth,
+  };
+}
+
+CUresult box_copy(const struct description *from, const struct description *to,
+                  const struct extent *extent, CUstream handle, bool wait) {
+  struct box box;
+  struct context *context;
+  uint32_t stream;
+  if (is_nothing(extent)) return CUDA_SUCCESS;
+  CUresult result = box_of(from, to, extent, &box);
+  if (result) return result;
+  struct stream *capturing = capture_stream(handle);
+  if (UNLIKELY(capturing != NULL)) {
+    CUDA_MEMCPY3D whole = describe(from, to, extent);
+    return capture_copy_3d(capturing, &whole, wait);
+  }
+  result = copy_begin(handle, &context, &stream);
+  return result ? result : copy(&box, context, stream, wait, false);
+}
+
+CUresult box_kind(const struct description *from, const struct description *to,
+                  const struct extent *extent, enum box_kind *kind) {
+  struct box box;
+  if (is_nothing(extent)) return CUDA_ERROR_INVALID_VALUE;
+  CUresult result = box_of(from, to, extent, &box);
+  if (result) return result;
+  bool linear = !box.from.array && !box.to.array;
+  *kind = box.from.device && box.to.device && linear  ? BOX_ON_DEVICE
+          : !box.from.device && !box.to.device        ? BOX_ON_HOST
+                                                      : BOX_IN_STREAM;
+  return CUDA_SUCCESS;
+}
+
+CUresult box_post(struct context *context, uint32_t stream, const struct description *from,
+                  const struct description *to, const struct extent *extent) {
+  struct box box;
+  CUresult result = box_of(from, to, extent, &box);
+  return result ? result : copy(&box, context, stream, false, true);
+}
+
+CUresult box_on_host(const struct description *from, const struct description *to,
+                     const struct extent *extent) {
+  struct box box;
+  CUresult result = box_of(from, to, extent, &box);
+  return result ? result : copy_on_host(&box);
+}

@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copies of boxes: width bytes, height rows, depth slices, from memory or an array to memory or an array.
+#pragma once
+
+#include "memory/memcpy.h"
+
+/** One end of a copy, as a program describes it. */
+struct description {
+  int memoryType;
+  const void *host;
+  CUdeviceptr device;
+  CUarray array;
+  uint64_t pitch, sliceRows;  // 0: as tight as can be
+  uint64_t x, y, z;           // x in bytes
+};
+
+struct extent {
+  uint64_t width, height, depth;
+};
+
+/**
+ * Copies in a stream. wait: returns as a synchronous copy does.
+ * CUDA_ERROR_INVALID_VALUE: a pitch is too small or larger than the device allows, a box is not within
+ * its array or not of whole elements, memory is NULL or ends too early, or a type is unknown.
+ */
+CUresult box_copy(const struct description *from, const struct description *to,
+                  const struct extent *extent, CUstream handle, bool wait);
+
+/** What a copy takes. */
+enum box_kind {
+  BOX_ON_DEVICE,  // between memory of devices
+  BOX_IN_STREAM,  // with an array, or between a device and the host
+  BOX_ON_HOST,
+};
+
+/** As box_copy checks; CUDA_ERROR_INVALID_VALUE, too, if there is nothing to copy. */
+CUresult box_kind(const struct description *from, const struct description *to,
+                  const struct extent *extent, enum box_kind *kind);
+
+/**
+ * Puts a copy with a device into a stream. A source on the host is read before this returns; what is
+ * for the host is there when a later fence says that the stream has come to here.
+ */
+CUresult box_post(struct context *context, uint32_t stream, const struct description *from,
+                  const struct description *to, const struct extent *extent);
+
+/** Copies from host to host, now. */
+CUresult box_on_host(const struct description *from, const struct description *to,
+                     const struct extent *extent);

@@ -1,0 +1,96 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copies of a run of bytes from and to one-dimensional arrays; of others, their first row.
+#include "memory/memcpy3d.h"
+#include "shim.h"
+
+static struct description in_array(CUarray array, size_t offset) {
+  return (struct description){.memoryType = CU_MEMORYTYPE_ARRAY, .array = array, .x = offset};
+}
+
+static struct description on_host(const void *host) {
+  return (struct description){.memoryType = CU_MEMORYTYPE_HOST, .host = host};
+}
+
+static struct description on_device(CUdeviceptr device) {
+  return (struct description){.memoryType = CU_MEMORYTYPE_DEVICE, .device = device};
+}
+
+static CUresult copy_run(struct description to, struct description from, size_t bytes,
+                         CUstream stream, bool wait) {
+  struct extent extent = {bytes, 1, 1};
+  return box_copy(&from, &to, &extent, stream, wait);
+}
+
+CUresult shim_cuMemcpyDtoA_v2(CUarray dstArray, size_t dstOffset, CUdeviceptr srcDevice,
+                              size_t ByteCount, CUstream implied) {
+  return copy_run(in_array(dstArray, dstOffset), on_device(srcDevice), ByteCount, implied, true);
+}
+
+CUresult shim_cuMemcpyAtoD_v2(CUdeviceptr dstDevice, CUarray srcArray, size_t srcOffset,
+                              size_t ByteCount, CUstream implied) {
+  return copy_run(on_device(dstDevice), in_array(srcArray, srcOffset), ByteCount, implied, true);
+}
+
+CUresult shim_cuMemcpyHtoA_v2(CUarray dstArray, size_t dstOffset, const void *srcHost,
+                              size_t ByteCount, CUstream implied) {
+  return copy_run(in_array(dstArray, dstOffset), on_host(srcHost), ByteCount, implied, true);
+}
+
+CUresult shim_cuMemcpyAtoH_v2(void *dstHost, CUarray srcArray, size_t srcOffset, size_t ByteCount,
+                              CUstream implied) {
+  return copy_run(on_host(dstHost), in_array(srcArray, srcOffset), ByteCount, implied, true);
+}
+
+CUresult shim_cuMemcpyAtoA_v2(CUarray dstArray, size_t dstOffset, CUarray srcArray,
+                              size_t srcOffset, size_t ByteCount, CUstream implied) {
+  return copy_run(in_array(dstArray, dstOffset), in_array(srcArray, srcOffset), ByteCount, implied,
+                  true);
+}
+
+CUresult shim_cuMemcpyHtoAAsync_v2(CUarray dstArray, size_t dstOffset, const void *srcHost,
+                                   size_t ByteCount, CUstream hStream) {
+  return copy_run(in_array(dstArray, dstOffset), on_host(srcHost), ByteCount, hStream, false);
+}
+
+CUresult shim_cuMemcpyAtoHAsync_v2(void *dstHost, CUarray srcArray, size_t srcOffset,
+                                   size_t ByteCount, CUstream hStream) {
+  return copy_run(on_host(dstHost), in_array(srcArray, srcOffset), ByteCount, hStream, false);
+}
+
+// From before CUDA 3.2
+
+CUresult shim_cuMemcpyDtoA(CUarray dstArray, unsigned int dstOffset, CUdeviceptr_v1 srcDevice,
+                           unsigned int ByteCount) {
+  return shim_cuMemcpyDtoA_v2(dstArray, dstOffset, srcDevice, ByteCount, CU_STREAM_LEGACY);
+}
+
+CUresult shim_cuMemcpyAtoD(CUdeviceptr_v1 dstDevice, CUarray srcArray, unsigned int srcOffset,
+                           unsigned int ByteCount) {
+  return shim_cuMemcpyAtoD_v2(dstDevice, srcArray, srcOffset, ByteCount, CU_STREAM_LEGACY);
+}
+
+CUresult shim_cuMemcpyHtoA(CUarray dstArray, unsigned int dstOffset, const void *srcHost,
+                           unsigned int ByteCount) {
+  return shim_cuMemcpyHtoA_v2(dstArray, dstOffset, srcHost, ByteCount, CU_STREAM_LEGACY);
+}
+
+CUresult shim_cuMemcpyAtoH(void *dstHost, CUarray srcArray, unsigned int srcOffset,
+                           unsigned int ByteCount) {
+  return shim_cuMemcpyAtoH_v2(dstHost, srcArray, srcOffset, ByteCount, CU_STREAM_LEGACY);
+}
+
+CUresult shim_cuMemcpyAtoA(CUarray dstArray, unsigned int dstOffset, CUarray srcArray,
+                           unsigned int srcOffset, unsigned int ByteCount) {
+  return shim_cuMemcpyAtoA_v2(dstArray, dstOffset, srcArray, srcOffset, ByteCount,
+                              CU_STREAM_LEGACY);
+}
+
+CUresult shim_cuMemcpyHtoAAsync(CUarray dstArray, unsigned int dstOffset, const void *srcHost,
+                                unsigned int ByteCount, CUstream hStream) {
+  return shim_cuMemcpyHtoAAsync_v2(dstArray, dstOffset, srcHost, ByteCount, hStream);
+}
+
+CUresult shim_cuMemcpyAtoHAsync(void *dstHost, CUarray srcArray, unsigned int srcOffset,
+                                unsigned int ByteCount, CUstream hStream) {
+  return shim_cuMemcpyAtoHAsync_v2(dstHost, srcArray, srcOffset, ByteCount, hStream);
+}

@@ -1,0 +1,230 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "memory/memory.h"
+
+#include "graph/capture.h"
+#include "graph/graph_memory.h"
+#include "memory/managed_memory.h"
+#include "ops.h"
+#include "memory/va_reservation.h"
+#include "memory/memory_pool.h"
+#include "stream/route.h"
+#include "shim.h"
+#include "stream/stream.h"
+
+struct ranges deviceRanges, hostRanges;
+
+static uint64_t lastId;
+
+uint64_t memory_next_id(void) { return __atomic_add_fetch(&lastId, 1, __ATOMIC_RELAXED); }
+
+/** Whether an address is of memory that another server gave. */
+static bool is_of_other(const struct context *context, uint64_t address) {
+  const struct context *owner = route_context(address, NULL);
+  return owner && !link_same(owner->number, context->number);
+}
+
+void memory_note(struct context *context, uint64_t base, uint64_t bytes, enum range_kind kind) {
+  if (route_several() && (is_of_other(context, base) || is_of_other(context, base + bytes - 1))) {
+    session_lose(CUDA_ERROR_DEVICE_UNAVAILABLE,
+                 "two servers gave the same device address, which only drivers do that were not made for "
+                 "each other; ask for GPUs of one server");
+    return;
+  }
+  if (kind != RANGE_MANAGED && !place_keep(base, bytes)) {
+    session_lose(CUDA_ERROR_OUT_OF_MEMORY,
+                 "the driver has put memory of a GPU where this program has memory of its own");
+    return;
+  }
+  struct range range = {.base = base,
+                        .bytes = bytes,
+                        .context = context->home,
+                        .contextId = context->home->id,
+                        .id = memory_next_id(),
+                        .kind = kind};
+  ranges_add(&deviceRanges, &range);
+}
+
+void memory_forget(struct context *context) { ranges_forget(&deviceRanges, context->id); }
+
+CUresult memory_check(CUdeviceptr address, uint64_t bytes, bool *unknown) {
+  struct range range;
+  if (!bytes) return CUDA_SUCCESS;
+  if (!ranges_find(&deviceRanges, address, &range)) {
+    *unknown = true;
+    return address ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
+  }
+  uint64_t there = range.base + range.bytes - address;
+  // Blocks that are mapped one after the other are as one.
+  while (there < bytes && range.kind == RANGE_VIRTUAL &&
+         ranges_find(&deviceRanges, range.base + range.bytes, &range) &&
+         range.kind == RANGE_VIRTUAL) {
+    there += range.bytes;
+  }
+  return bytes <= there ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
+}
+
+void memory_reset(void) { deviceRanges = hostRanges = (struct ranges){0}; }
+
+CUresult shim_cuMemGetInfo_v2(size_t *free, size_t *total) {
+  struct context *context;
+  if (!free || !total) return CUDA_ERROR_INVALID_VALUE;
+  CUresult result = context_current(&context);
+  if (result) return result;
+  uint64_t freeBytes = 0, totalBytes = 0;
+  result = context_result(context, op_memGetInfo(context->number, &freeBytes, &totalBytes));
+  if (result) return result;
+  *free = freeBytes;
+  *total = totalBytes;
+  return CUDA_SUCCESS;
+}
+
+CUresult shim_cuMemAlloc_v2(CUdeviceptr *dptr, size_t bytesize) {
+  struct context *context;
+  if (!dptr || !bytesize) return CUDA_ERROR_INVALID_VALUE;
+  CUresult result = context_current(&context);
+  if (!result) result = capture_unsafe();
+  if (result) return result;
+  uint64_t address = 0;
+  struct misfits misfits = {0};
+  do {
+    result = context_result(context, op_memAlloc(context->number, bytesize, &address));
+  } while (place_again(&misfits, address, bytesize, &result));
+  place_end(&misfits, context);
+  if (result) return result;
+  memory_note(context, address, bytesize, RANGE_ALLOCATED);
+  *dptr = address;
+  return CUDA_SUCCESS;
+}
+
+CUresult shim_cuMemAllocPitch_v2(CUdeviceptr *dptr, size_t *pPitch, size_t WidthInBytes,
+                                 size_t Height, unsigned int ElementSizeBytes) {
+  struct context *context;
+  bool element = ElementSizeBytes == 4 || ElementSizeBytes == 8 || ElementSizeBytes == 16;
+  if (!dptr || !pPitch || !WidthInBytes || !Height || !element) return CUDA_ERROR_INVALID_VALUE;
+  CUresult result = context_current(&context);
+  if (!result) result = capture_unsafe();
+  if (result) return result;
+  uint64_t address = 0, pitch = 0;
+  struct misfits misfits = {0};
+  do {
+    result = context_result(context, op_memAllocPitch(context->number, WidthInBytes, Height,
+                                                      ElementSizeBytes, &address, &pitch));
+  } while (place_again(&misfits, address, pitch * Height, &result));
+  place_end(&misfits, context);
+  if (result) return result;
+  memory_note(context, address, pitch * Height, RANGE_ALLOCATED);
+  *dptr = address;
+  *pPitch = pitch;
+  return CUDA_SUCCESS;
+}
+
+/** Whether a node of a graph allocates the memory at an address. */
+static bool is_of_graph(CUdeviceptr address) {
+  struct range range;
+  return ranges_find(&deviceRanges, address, &range) && range.kind == RANGE_GRAPH;
+}
+
+/** Whether it is of another process's pool, of which each process frees what it has opened. */
+static bool is_of_opened_pool(CUdeviceptr address) {
+  struct range range;
+  return ranges_find(&deviceRanges, address, &range) && range.kind == RANGE_OPENED_POOL;
+}
+
+/** Takes memory that the program may free out of the table; false if none begins here. */
+static bool take_allocated(CUdeviceptr address, struct range *range) {
+  return ranges_find(&deviceRanges, address, range) && range->base == address &&
+         range->kind != RANGE_GLOBAL && range->kind != RANGE_MAPPED &&
+         range->kind != RANGE_VIRTUAL && range->kind != RANGE_OPENED &&
+         ranges_remove(&deviceRanges, address, range);
+}
+
+CUresult shim_cuMemFree_v2(CUdeviceptr dptr) {
+  struct context *context;
+  struct range range;
+  CUresult result = context_or_none(&context);
+  if (!result) result = capture_unsafe();
+  if (result || !dptr) return result;
+  if (is_of_graph(dptr)) {
+    return graph_memory_free(dptr) ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
+  }
+  if (is_of_opened_pool(dptr)) return memory_close(dptr, RANGE_OPENED_POOL);
+  if (!take_allocated(dptr, &range)) return CUDA_ERROR_INVALID_VALUE;
+  return range.kind == RANGE_MANAGED ? managed_free(&range)
+                                     : op_memFree(range.context->number, dptr);
+}
+
+CUresult shim_cuMemGetAddressRange_v2(CUdeviceptr *pbase, size_t *psize, CUdeviceptr dptr) {
+  struct range range;
+  if (!ranges_find(&deviceRanges, dptr, &range) && !ranges_find(&hostRanges, dptr, &range)) {
+    return CUDA_ERROR_NOT_FOUND;
+  }
+  if (pbase) *pbase = range.base;
+  if (psize) *psize = range.bytes;
+  return CUDA_SUCCESS;
+}
+
+// Stream-ordered allocation
+
+static CUresult allocate_async(CUdeviceptr *dptr, size_t bytesize, CUmemoryPool pool,
+                               CUstream hStream) {
+  struct context *context;
+  uint32_t poolNumber = NUMBER_NULL, stream;
+  if (!dptr || !bytesize) return CUDA_ERROR_INVALID_VALUE;
+  struct stream *capturing = capture_stream(hStream);
+  if (UNLIKELY(capturing != NULL)) return capture_allocate(capturing, bytesize, dptr);
+  CUresult result = context_or_none(&context);
+  if (!result) result = stream_number(hStream, &context, &stream);
+  if (!result && !pool) pool = (CUmemoryPool)(void *)pool_of_device(context->device);
+  struct context *streamContext = context;
+  if (!result && pool) result = pool_number(pool, &context, &poolNumber);
+  if (result) return result;
+  // The pool has its memory on another server than the stream its work.
+  if (!link_same(context->number, streamContext->number)) return CUDA_ERROR_NOT_SUPPORTED;
+  uint64_t address = 0;
+  struct misfits misfits = {0};
+  do {
+    result = context_result(
+        context, op_memAllocAsync(context->number, bytesize, poolNumber, stream, &address));
+  } while (place_again(&misfits, address, bytesize, &result));
+  place_end(&misfits, context);
+  if (result) return result;
+  memory_note(context, address, bytesize, RANGE_ASYNC);
+  *dptr = address;
+  return CUDA_SUCCESS;
+}
+
+CUresult shim_cuMemAllocAsync(CUdeviceptr *dptr, size_t bytesize, CUstream hStream) {
+  return allocate_async(dptr, bytesize, NULL, hStream);
+}
+
+CUresult shim_cuMemAllocFromPoolAsync(CUdeviceptr *dptr, size_t bytesize, CUmemoryPool pool,
+                                      CUstream hStream) {
+  return pool ? allocate_async(dptr, bytesize, pool, hStream) : CUDA_ERROR_INVALID_VALUE;
+}
+
+CUresult shim_cuMemFreeAsync(CUdeviceptr dptr, CUstream hStream) {
+  struct context *context;
+  struct range range;
+  uint32_t stream;
+  struct stream *capturing = capture_stream(hStream);
+  if (UNLIKELY(capturing != NULL)) return capture_free(capturing, dptr);
+  CUresult result = context_or_none(&context);
+  if (!result) result = stream_number(hStream, &context, &stream);
+  if (result || !dptr) return result;
+  if (is_of_graph(dptr)) {
+    return graph_memory_free(dptr) ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
+  }
+  if (is_of_opened_pool(dptr)) {
+    result = stream_wait(context, stream);
+    return result ? result : memory_close(dptr, RANGE_OPENED_POOL);
+  }
+  if (!take_allocated(dptr, &range)) return CUDA_ERROR_INVALID_VALUE;
+  if (range.kind == RANGE_MANAGED) {
+    result = stream_wait(context, stream);
+    return result ? result : managed_free(&range);
+  }
+  struct route route;
+  result = route_begin(&route, context, stream, range.context);
+  if (result) return result;
+  return op_memFreeAsync(route.context->number, dptr, route.stream);
+}

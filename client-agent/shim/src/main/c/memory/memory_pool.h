@@ -1,0 +1,19 @@
+// SPDX-License-Identifier: Apache-2.0
+// Memory pools: each device's default one, and those that the program makes.
+#pragma once
+
+#include "core/handles.h"
+
+struct pool {
+  struct slot slot;
+  CUdevice device;
+  uint32_t number;          // on the call stream: 1 + the device's ordinal for a default pool
+  int handleTypes;          // CUmemAllocationHandleType, as asked for
+  uint64_t readers, writers;  // bit of a device: what other devices may do with its memory
+};
+
+/** The pool that stream-ordered allocations on a device come from. NULL: its default pool. */
+struct pool *pool_of_device(CUdevice device);
+
+/** In a forked child. */
+void pools_reset(void);

@@ -1,0 +1,515 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "memory/mirror.h"
+
+#include "memory/fingerprint.h"
+#include "ops.h"
+#include "stream/stream.h"
+
+#include <stdlib.h>
+#include <sys/mman.h>
+
+enum {
+  SMALL_BYTES = 64 << 10,
+  MEDIUM_BYTES = 4 << 20,
+  MAX_BLOCKS = 1 << 18,       // of one mirror
+  MAX_BUSY = 64,
+  OTHERS_WAITS = 64,
+  WORD_BYTES = 4,
+  FETCHES = 32,  // under way at the same time
+};
+
+struct mirror {
+  struct mirror *next;
+  uint8_t *host;
+  uint64_t device, bytes;
+  uint32_t blockBytes;
+  struct context *context;
+  uint64_t contextId;
+  // What both sides had when they last were the same: of mapped memory all of it, which tells what word
+  // the host changed; of other memory the fingerprints of the blocks, 0 where it is not known.
+  uint8_t *twin;
+  uint8_t *fetched;  // what the device had, while kernels run; NULL: it was not asked for yet
+  uint64_t *prints;
+  bool known;         // what the twin has, the device has had
+  bool always;        // looked through at every launch
+  bool hostMayWrite;  // since it was last looked through
+};
+
+/** A stream that was given work by a thread and may still be at it. */
+struct busy {
+  uint64_t contextId;
+  uint32_t stream;
+  const struct thread *thread;
+  uint64_t when;
+  uint32_t othersWaits;
+};
+
+uint32_t mirrorCount, mirrorTwinCount;
+
+static struct {
+  struct lock lock;  // held while contents are made equal
+  struct mirror *first;
+  uint64_t clock;
+  struct busy busy[MAX_BUSY];
+  uint32_t busyCount;
+  bool tooMany;  // streams to keep apart: then each wait collects
+} all;
+
+uint64_t mirrors_now(void) { return __atomic_load_n(&all.clock, __ATOMIC_SEQ_CST); }
+
+void mirrors_reset(void) {
+  // The parent's host memory stays as it is; what describes it is left alone, for malloc may be locked.
+  memset(&all, 0, sizeof all);
+  mirrorCount = mirrorTwinCount = 0;
+}
+
+static uint64_t blocks_of(const struct mirror *mirror) {
+  return (mirror->bytes + mirror->blockBytes - 1) / mirror->blockBytes;
+}
+
+static uint64_t block_bytes(const struct mirror *mirror, uint64_t block) {
+  uint64_t offset = block * mirror->blockBytes;
+  uint64_t left = mirror->bytes - offset;
+  return left < mirror->blockBytes ? left : mirror->blockBytes;
+}
+
+static uint64_t print_of(const struct mirror *mirror, uint64_t block) {
+  return fingerprint(mirror->host + block * mirror->blockBytes, block_bytes(mirror, block));
+}
+
+/** Small memory in small blocks: host and device may then change neighbouring bytes at the same time. */
+static uint32_t choose_block(uint64_t bytes) {
+  uint32_t block = bytes <= SMALL_BYTES ? 64 : bytes <= MEDIUM_BYTES ? 512 : 4096;
+  while (bytes / block >= MAX_BLOCKS) block *= 2;
+  return block;
+}
+
+/** A stream of our own in the context: contents travel in it. */
+static CUresult own_stream(struct context *context, uint32_t *number) {
+  return stream_internal(context, &context->mirrorStream, number);
+}
+
+/** Waits for the contents on their way in a context; NULL: there are none. */
+static CUresult settle(struct context *context) {
+  if (!context) return CUDA_SUCCESS;
+  return context_result(context, op_streamSynchronize(context->number, context->mirrorStream));
+}
+
+/** Zeroed memory that costs nothing until it is used; NULL if there is none. */
+static uint8_t *twin_of(const struct mirror *mirror) {
+  void *memory = mmap(NULL, mirror->bytes, PROT_READ | PROT_WRITE,
+                      MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  return memory == MAP_FAILED ? NULL : memory;
+}
+
+// Host to device
+
+static CUresult send(const struct mirror *mirror, uint64_t at, uint64_t end) {
+  const uint8_t *from = mirror->twin ? mirror->twin : mirror->host;
+  CUresult result = CUDA_SUCCESS;
+  while (at < end && !result) {
+    uint64_t part = end - at < MAX_DATA_BYTES ? end - at : MAX_DATA_BYTES;
+    result = op_mirrorWrite(mirror->context->number, mirror->device + at,
+                            mirror->context->mirrorStream, from + at, part);
+    at += part;
+  }
+  return result;
+}
+
+/** Whether the host changed a block; what it has now is what both sides are going to have. */
+static bool take_change(struct mirror *mirror, uint64_t block) {
+  if (mirror->twin) {
+    uint64_t at = block * mirror->blockBytes, bytes = block_bytes(mirror, block);
+    if (mirror->known && !memcmp(mirror->twin + at, mirror->host + at, bytes)) return false;
+    memcpy(mirror->twin + at, mirror->host + at, bytes);
+    return true;
+  }
+  // Taken before the block is sent: a change that comes in between is then noticed next time.
+  uint64_t print = print_of(mirror, block);
+  if (print == mirror->prints[block]) return false;
+  mirror->prints[block] = print;
+  return true;
+}
+
+/** Sends the runs of changed blocks. */
+static CUresult send_blocks(struct mirror *mirror, uint64_t *sent) {
+  uint64_t blocks = blocks_of(mirror), first = 0;
+  CUresult result = CUDA_SUCCESS;
+  bool run = false;
+  for (uint64_t block = 0; block <= blocks && !result; block++) {
+    bool changed = block < blocks && take_change(mirror, block);
+    if (changed && !run) first = block;
+    if (!changed && run) {
+      uint64_t end = block * mirror->blockBytes;
+      result = send(mirror, first * mirror->blockBytes, end < mirror->bytes ? end : mirror->bytes);
+      ++*sent;
+    }
+    run = changed;
+  }
+  if (!result) mirror->known = true;
+  return result;
+}
+
+/** Sends the runs of changed words of a block: what lies between them may be the device's to change. */
+static CUresult send_words(struct mirror *mirror, uint64_t block, uint64_t *sent) {
+  uint64_t at = block * mirror->blockBytes, end = at + block_bytes(mirror, block);
+  CUresult result = CUDA_SUCCESS;
+  if (!memcmp(mirror->twin + at, mirror->host + at, end - at)) return CUDA_SUCCESS;
+  uint64_t first = end;
+  for (; at <= end && !result; at += WORD_BYTES) {
+    uint64_t bytes = at >= end ? 0 : end - at < WORD_BYTES ? end - at : WORD_BYTES;
+    bool changed = bytes && memcmp(mirror->twin + at, mirror->host + at, bytes);
+    if (changed) {
+      memcpy(mirror->twin + at, mirror->host + at, bytes);
+      if (first == end) first = at;
+    } else if (first < end) {
+      result = send(mirror, first, at < end ? at : end);
+      first = end;
+      ++*sent;
+    }
+  }
+  if (first < end && !result) {
+    result = send(mirror, first, end);
+    ++*sent;
+  }
+  return result;
+}
+
+/**
+ * Sends what the host changed; all is locked. *unsettled is the context in whose stream contents are on
+ * their way, which one wait ends for all mirrors of it.
+ */
+static CUresult send_changed(struct mirror *mirror, struct context **unsettled) {
+  uint64_t sent = 0;
+  uint32_t number;
+  CUresult result = own_stream(mirror->context, &number);
+  if (mirror->twin && mirror->known && (all.busyCount || all.tooMany)) {
+    uint64_t blocks = blocks_of(mirror);
+    for (uint64_t block = 0; block < blocks && !result; block++) {
+      result = send_words(mirror, block, &sent);
+    }
+  } else if (!result) {
+    result = send_blocks(mirror, &sent);
+  }
+  mirror->hostMayWrite = result != CUDA_SUCCESS;
+  if (result || !sent || *unsettled == mirror->context) return result;
+  result = settle(*unsettled);
+  *unsettled = mirror->context;
+  return result;
+}
+
+/** Takes note of a stream that gets work; all is locked. */
+static void note_busy(const struct context *context, uint32_t stream) {
+  const struct thread *thread = ownThread;
+  uint64_t now = __atomic_add_fetch(&all.clock, 1, __ATOMIC_SEQ_CST);
+  struct busy *entry = all.busy;
+  struct busy *end = entry + all.busyCount;
+  while (entry < end && (entry->contextId != context->id || entry->stream != stream ||
+                         entry->thread != thread)) {
+    entry++;
+  }
+  if (entry == all.busy + MAX_BUSY) {
+    all.tooMany = true;
+    return;
+  }
+  if (entry == end) all.busyCount++;
+  *entry = (struct busy){context->id, stream, thread, now, 0};
+}
+
+CUresult mirrors_publish(struct context *context, uint32_t stream) {
+  CUresult result = CUDA_SUCCESS;
+  struct context *unsettled = NULL;
+  lock_take(&all.lock);
+  for (struct mirror *mirror = all.first; mirror && !result; mirror = mirror->next) {
+    bool due = mirror->hostMayWrite || mirror->always;
+    if (due && !mirror->context->sticky) result = send_changed(mirror, &unsettled);
+  }
+  if (!result) result = settle(unsettled);
+  if (stream) note_busy(context, stream);
+  lock_release(&all.lock);
+  return result;
+}
+
+// Device to host
+
+/** A mirror whose changes are on their way. */
+struct fetch {
+  struct mirror *mirror;
+  struct call call;
+  bool sent;
+};
+
+static uint64_t list_bytes(const struct mirror *mirror) { return (blocks_of(mirror) + 7) / 8; }
+
+/** Asks for the blocks that the device changed; all is locked. */
+static void fetch_begin(struct fetch *fetch, struct mirror *mirror, uint8_t *to) {
+  *fetch = (struct fetch){.mirror = mirror,
+                          .call = {.destination = to,
+                                   .destinationBytes = mirror->bytes,
+                                   .take = true}};
+  struct link *link = link_of(mirror->context->number);
+  call_open(link, &fetch->call);
+  uint64_t *slot = ring_begin(link, 40);
+  if (!slot) return;
+  slot[0] = FRAME(40, OP_mirrorRead, mirror->context->number);
+  slot[1] = fetch->call.tag;
+  slot[2] = mirror->device;
+  slot[3] = mirror->bytes;
+  slot[4] = list_bytes(mirror);
+  ring_post(link);
+  fetch->sent = true;
+}
+
+static void copy_word(uint8_t *to, const uint8_t *from, uint64_t bytes) {
+  if (bytes == 2 * WORD_BYTES && (uintptr_t)to % bytes == 0) {
+    uint64_t value;
+    memcpy(&value, from, sizeof value);
+    __atomic_store_n((uint64_t *)(void *)to, value, __ATOMIC_RELEASE);
+  } else if (bytes == WORD_BYTES && (uintptr_t)to % bytes == 0) {
+    uint32_t value;
+    memcpy(&value, from, sizeof value);
+    __atomic_store_n((uint32_t *)(void *)to, value, __ATOMIC_RELEASE);
+  } else {
+    memcpy(to, from, bytes);
+  }
+}
+
+/** Takes over the words of a fetched block that the device changed; the host may be writing to others. */
+static void merge(struct mirror *mirror, uint64_t block) {
+  uint64_t at = block * mirror->blockBytes, end = at + block_bytes(mirror, block), bytes;
+  for (; at < end; at += bytes) {
+    const uint8_t *now = mirror->fetched + at, *before = mirror->twin + at;
+    bytes = end - at < WORD_BYTES ? end - at : WORD_BYTES;
+    if (!memcmp(now, before, bytes)) continue;
+    // A value of two words is seen as a whole.
+    bool two = at % (2 * WORD_BYTES) == 0 && end - at >= 2 * WORD_BYTES &&
+               memcmp(now + WORD_BYTES, before + WORD_BYTES, WORD_BYTES) != 0;
+    if (two) bytes = 2 * WORD_BYTES;
+    copy_word(mirror->host + at, now, bytes);
+    memcpy(mirror->twin + at, now, bytes);
+  }
+}
+
+/** Waits for them. */
+static CUresult fetch_end(struct fetch *fetch) {
+  struct mirror *mirror = fetch->mirror;
+  struct call *call = &fetch->call;
+  if (!fetch->sent) return call_cancel(call);
+  call_await(call);
+  CUresult result = context_result(mirror->context, call->result);
+  struct variable changed = {.capacity = list_bytes(mirror)};
+  uint32_t used = 0;
+  reply_variable(call, &used, &changed);
+  if (!result && changed.length != changed.capacity) {
+    result = session_malformed("a list of changed blocks that is none");
+  }
+  uint64_t blocks = blocks_of(mirror);
+  for (uint64_t block = 0; block < blocks && !result; block++) {
+    if (!(changed.data[block / 8] >> block % 8 & 1)) continue;
+    if (call->destination == mirror->host) {
+      take_change(mirror, block);
+    } else {
+      merge(mirror, block);
+    }
+  }
+  free(call->payload);
+  return !result && call->faulted ? CUDA_ERROR_INVALID_VALUE : result;
+}
+
+/** Fetches what the device changed of several mirrors, from one on; *next is the first that is left. */
+static CUresult fetch_some(struct mirror *first, struct mirror **next) {
+  struct fetch fetches[FETCHES];
+  uint32_t count = 0;
+  CUresult result = CUDA_SUCCESS;
+  struct mirror *mirror = first;
+  for (; mirror && count < FETCHES; mirror = mirror->next) {
+    mirror->hostMayWrite = true;
+    // What another context's fault has ended stays as it is.
+    if (!mirror->context->sticky) fetch_begin(&fetches[count++], mirror, mirror->host);
+  }
+  *next = mirror;
+  links_flush();
+  // The last one first: whoever stops reading the stream wakes the thread of the latest call.
+  while (count) {
+    CUresult one = fetch_end(&fetches[--count]);
+    if (!result) result = one;
+  }
+  return result;
+}
+
+static CUresult fetch_changed(struct mirror *mirror, uint8_t *to) {
+  struct fetch fetch;
+  fetch_begin(&fetch, mirror, to);
+  links_flush();
+  return fetch_end(&fetch);
+}
+
+/** Blocks come whole: what the host wrote of mapped memory goes first, so that it comes back with them. */
+static CUresult send_words_first(void) {
+  struct context *unsettled = NULL;
+  CUresult result = CUDA_SUCCESS;
+  for (struct mirror *mirror = all.first; mirror && !result; mirror = mirror->next) {
+    if (mirror->twin && !mirror->context->sticky) result = send_changed(mirror, &unsettled);
+  }
+  return result ? result : settle(unsettled);
+}
+
+/** Forgets the streams that a wait has shown to be done; all is locked. */
+static void note_done(const struct context *context, uint32_t stream, uint64_t mark) {
+  bool whole = !stream || (stream == NUMBER_LEGACY_STREAM &&
+                           !__atomic_load_n(&context->nonBlocking, __ATOMIC_RELAXED));
+  for (uint32_t i = 0; i < all.busyCount;) {
+    struct busy *entry = &all.busy[i];
+    bool covered = entry->contextId == context->id && entry->when <= mark &&
+                   (whole || entry->stream == stream);
+    // Another thread may have taken note and not sent its work yet: its entry goes by its own waits,
+    // or after so many of others that it must have gone on.
+    bool gone = covered && (entry->thread == ownThread || ++entry->othersWaits > OTHERS_WAITS);
+    if (gone) {
+      *entry = all.busy[--all.busyCount];
+    } else {
+      i++;
+    }
+  }
+}
+
+CUresult mirrors_collect(struct context *context, uint32_t stream, uint64_t mark) {
+  CUresult result = CUDA_SUCCESS;
+  lock_take(&all.lock);
+  if (all.busyCount || all.tooMany) {
+    result = send_words_first();
+    for (struct mirror *mirror = all.first; mirror && !result;) {
+      result = fetch_some(mirror, &mirror);
+    }
+    if (!result) note_done(context, stream, mark);
+  }
+  lock_release(&all.lock);
+  return result;
+}
+
+CUresult mirrors_exchange(void) {
+  CUresult result = CUDA_SUCCESS;
+  lock_take(&all.lock);
+  if (all.busyCount || all.tooMany) {
+    result = send_words_first();
+    for (struct mirror *mirror = all.first; mirror && !result; mirror = mirror->next) {
+      if (!mirror->twin || mirror->context->sticky) continue;
+      if (!mirror->fetched) mirror->fetched = twin_of(mirror);
+      result = mirror->fetched ? fetch_changed(mirror, mirror->fetched) : CUDA_ERROR_OUT_OF_MEMORY;
+    }
+  }
+  lock_release(&all.lock);
+  return result;
+}
+
+// Which there are
+
+static void release(struct mirror *mirror) {
+  if (mirror->twin) munmap(mirror->twin, mirror->bytes);
+  if (mirror->fetched) munmap(mirror->fetched, mirror->bytes);
+  free(mirror->prints);
+  free(mirror);
+}
+
+CUresult mirror_add(struct context *context, void *host, uint64_t device, uint64_t bytes,
+                    unsigned int flags) {
+  struct mirror *mirror = calloc(1, sizeof *mirror);
+  if (!mirror) return CUDA_ERROR_OUT_OF_MEMORY;
+  *mirror = (struct mirror){.host = host,
+                            .device = device,
+                            .bytes = bytes,
+                            .blockBytes = choose_block(bytes),
+                            .context = context,
+                            .contextId = context->id,
+                            .always = flags & MIRROR_ALWAYS,
+                            .hostMayWrite = true};
+  uint64_t blocks = blocks_of(mirror);
+  if (flags & MIRROR_ALWAYS) {
+    mirror->twin = twin_of(mirror);
+    mirror->known = flags & MIRROR_ZEROED;
+  } else {
+    mirror->prints = calloc(blocks, sizeof *mirror->prints);
+  }
+  if (!mirror->prints && !mirror->twin) {
+    free(mirror);
+    return CUDA_ERROR_OUT_OF_MEMORY;
+  }
+  if (mirror->prints && flags & MIRROR_ZEROED) {
+    uint64_t whole = print_of(mirror, 0), last = print_of(mirror, blocks - 1);
+    for (uint64_t block = 0; block < blocks - 1; block++) mirror->prints[block] = whole;
+    mirror->prints[blocks - 1] = last;
+  }
+  uint32_t stream;
+  lock_take(&all.lock);
+  CUresult result = own_stream(context, &stream);
+  if (!result) {
+    result = op_mirrorCreate(context->number, device, bytes, mirror->blockBytes,
+                             (flags & MIRROR_ZEROED) != 0, stream);
+  }
+  if (!result) result = settle(context);
+  if (!result && flags & MIRROR_FETCHED) result = fetch_changed(mirror, mirror->host);
+  if (!result) {
+    mirror->next = all.first;
+    all.first = mirror;
+    __atomic_add_fetch(&mirrorCount, 1, __ATOMIC_SEQ_CST);
+    if (mirror->twin) __atomic_add_fetch(&mirrorTwinCount, 1, __ATOMIC_SEQ_CST);
+  }
+  lock_release(&all.lock);
+  if (result) release(mirror);
+  return result;
+}
+
+/** Takes one out of the list; all is locked. */
+static void take_out(struct mirror **at) {
+  struct mirror *mirror = *at;
+  *at = mirror->next;
+  __atomic_sub_fetch(&mirrorCount, 1, __ATOMIC_SEQ_CST);
+  if (mirror->twin) __atomic_sub_fetch(&mirrorTwinCount, 1, __ATOMIC_SEQ_CST);
+  release(mirror);
+}
+
+bool mirror_drop(uint64_t device) {
+  lock_take(&all.lock);
+  struct mirror **at = &all.first;
+  while (*at && (*at)->device != device) at = &(*at)->next;
+  bool found = *at != NULL;
+  if (found) {
+    op_mirrorDrop((*at)->context->number, device);
+    take_out(at);
+  }
+  lock_release(&all.lock);
+  return found;
+}
+
+void mirror_loosen(uint64_t device) {
+  lock_take(&all.lock);
+  for (struct mirror *mirror = all.first; mirror; mirror = mirror->next) {
+    if (mirror->device == device) mirror->always = true;
+  }
+  lock_release(&all.lock);
+}
+
+bool mirror_overlaps(const void *host, uint64_t bytes) {
+  if (!__atomic_load_n(&mirrorCount, __ATOMIC_RELAXED)) return false;
+  const uint8_t *begin = host;
+  bool overlap = false;
+  lock_take(&all.lock);
+  for (struct mirror *mirror = all.first; mirror && !overlap; mirror = mirror->next) {
+    overlap = begin < mirror->host + mirror->bytes && mirror->host < begin + bytes;
+  }
+  lock_release(&all.lock);
+  return overlap;
+}
+
+void mirrors_forget(struct context *context) {
+  lock_take(&all.lock);
+  for (struct mirror **at = &all.first; *at;) {
+    if ((*at)->contextId == context->id) {
+      take_out(at);
+    } else {
+      at = &(*at)->next;
+    }
+  }
+  context->mirrorStream = 0;
+  lock_release(&all.lock);
+}

@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: Apache-2.0
+// Module images: PTX text, cubins, fatbins. Each is sent to the worker once, in pieces.
+#pragma once
+
+#include "core/driver.h"
+#include "module/fatbin.h"
+
+struct jit;
+
+/**
+ * Where an image lies. Code that nvcc compiled apart (-rdc) comes as several fatbins that the driver
+ * links: they are sent one after the other as one image.
+ */
+struct context;
+
+struct image {
+  const void *first;
+  const void *const *more;  // fatbins after the first
+  uint32_t moreCount;
+  uint64_t firstBytes, totalBytes;
+  struct fatbin_choice choice;  // of the first, if it is a fatbin and the only one
+};
+
+/** Finds where an image lies and how long it is; CUDA_ERROR_INVALID_IMAGE if it is none. */
+CUresult image_find(const void *given, struct image *image);
+
+/** Leaves out of it what no GPU of the session would run, unless the program wants other code made of it. */
+void image_choose(struct image *image, const struct jit *jit);
+
+/** Whether there is memory; what a damaged header says of a length may not be so. */
+bool image_mapped(const struct piece *piece);
+
+/** Says once a program, if that is why an image was not loaded, that it is for other GPUs or drivers than this one. */
+void image_explain(const struct image *image, CUdevice device, CUresult result);
+
+/**
+ * Sends an image to a context's link, or with NULL to all links, unless the server keeps it from
+ * earlier; its number stands for it there from then on.
+ */
+CUresult image_send(const struct image *image, const struct context *context, uint32_t *number);
+
+/** Drops an image where it was sent. */
+void image_drop(uint32_t number, const struct context *context);
+
+/** Reads a file, with a zero byte after it; the caller frees it. bytes may be NULL. */
+CUresult image_read(const char *path, void **image, size_t *bytes);

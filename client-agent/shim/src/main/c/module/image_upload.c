@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: Apache-2.0
+// Sends images: those that a server keeps from earlier are named by their digest, and stay here.
+#include "context/context.h"
+#include "module/sha256.h"
+#include "module/image.h"
+#include "ops.h"
+
+/** Of what is shorter, asking takes as long as sending. */
+enum { ASK_BYTES = 16 << 10 };
+
+/** The stretches of which an image is made, one after the other; NULL after the last. */
+static const struct piece *next_piece(const struct image *image, uint32_t index, struct piece *piece) {
+  if (image->choice.pieceCount) {
+    return index < image->choice.pieceCount ? &image->choice.pieces[index] : NULL;
+  }
+  if (index > image->moreCount) return NULL;
+  *piece = index == 0 ? (struct piece){image->first, image->firstBytes}
+                      : (struct piece){image->more[index - 1], fatbin_bytes(image->more[index - 1])};
+  return piece;
+}
+
+/** The image's digest; false if it is not worth it, or not all of it is memory. */
+static bool image_digest(const struct image *image, uint8_t result[DIGEST_BYTES]) {
+  struct digest digest;
+  struct piece space;
+  const struct piece *piece;
+  if (image->totalBytes < ASK_BYTES) return false;
+  digest_begin(&digest);
+  for (uint32_t i = 0; (piece = next_piece(image, i, &space)); i++) {
+    if (!image_mapped(piece)) return false;
+    digest_add(&digest, piece->at, piece->bytes);
+  }
+  digest_end(&digest, result);
+  return true;
+}
+
+static CUresult send_piece(uint16_t to, uint32_t number, const struct piece *piece) {
+  const uint8_t *at = piece->at;
+  CUresult result = CUDA_SUCCESS;
+  for (uint64_t sent = 0; sent < piece->bytes && !result;) {
+    uint64_t left = piece->bytes - sent;
+    uint64_t part = left < MAX_DATA_BYTES ? left : MAX_DATA_BYTES;
+    result = op_imageData(to, number, at + sent, part);
+    sent += part;
+  }
+  return result;
+}
+
+/** Sends an image to one link, unless it is there by this digest, if it has one. */
+static CUresult send_to(uint16_t to, const struct image *image, const uint8_t *digest, uint32_t number) {
+  uint32_t found = 0;
+  struct piece space;
+  const struct piece *piece;
+  if (digest && !op_imageFind(to, number, digest, DIGEST_BYTES, image->totalBytes, &found) && found) {
+    return CUDA_SUCCESS;
+  }
+  CUresult result = op_imageBegin(to, number, image->totalBytes);
+  for (uint32_t i = 0; !result && (piece = next_piece(image, i, &space)); i++) {
+    result = send_piece(to, number, piece);
+  }
+  return result;
+}
+
+/** Whether an image that goes where a context is goes to a link. */
+static bool is_for(const struct context *context, uint32_t link) {
+  return !context || link_same(context->number, link_no_context(link));
+}
+
+CUresult image_send(const struct image *image, const struct context *context, uint32_t *number) {
+  static uint32_t lastNumber;
+  uint8_t digest[DIGEST_BYTES];
+  const uint8_t *known = image_digest(image, digest) ? digest : NULL;
+  CUresult result = CUDA_SUCCESS;
+  *number = __atomic_add_fetch(&lastNumber, 1, __ATOMIC_RELAXED);
+  for (uint32_t i = 0; i < linkCount && !result; i++) {
+    if (is_for(context, i)) result = send_to(link_no_context(i), image, known, *number);
+  }
+  return result;
+}
+
+void image_drop(uint32_t number, const struct context *context) {
+  for (uint32_t i = 0; i < linkCount; i++) {
+    if (is_for(context, i)) op_imageDrop(link_no_context(i), number);
+  }
+}

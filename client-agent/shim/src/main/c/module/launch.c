@@ -1,0 +1,285 @@
+// SPDX-License-Identifier: Apache-2.0
+// Kernel launches. Frame: docs/architecture.md, "launch".
+#include "module/launch.h"
+
+#include "stream/launch_blocking.h"
+#include "graph/capture.h"
+#include "context/context.h"
+#include "context/device.h"
+#include "module/library.h"
+#include "core/log.h"
+#include "memory/mapped_memory.h"
+#include "memory/memory.h"
+#include "memory/mirror.h"
+#include "ops.h"
+#include "shim.h"
+
+#include <string.h>
+
+enum {
+  HEAD_BYTES = 56,  // header and the twelve words after it
+  PROGRAMMATIC_EVENT = 7,
+  LAUNCH_COMPLETION_EVENT = 12,
+  CLUSTER_DIMENSION = 4,
+  NO_LAUNCH_ATTRIBUTE = 15,  // of all up to the last
+  LAST_LAUNCH_ATTRIBUTE = 16,
+  MAX_DYNAMIC_SHARED_BYTES = 8,  // of CUfunction_attribute
+  INVALID_CONFIGURATION = 9,     // of cudaError_t; CUresult has no name for it
+};
+
+// Of `extra`
+#define PARAMETERS_END ((void *)0)
+#define PARAMETERS_POINTER ((void *)1)
+#define PARAMETERS_SIZE ((void *)2)
+
+static bool fits(const struct context *context, const struct launch *launch) {
+  const int32_t *limits = device_find(context->device)->attributes;
+  uint64_t threads = 1;
+  for (int i = 0; i < 3; i++) {
+    if (!launch->grid[i] || launch->grid[i] > (uint32_t)limits[ATTRIBUTE_MAX_GRID_DIM_X + i] ||
+        !launch->block[i] || launch->block[i] > (uint32_t)limits[ATTRIBUTE_MAX_BLOCK_DIM_X + i]) {
+      return false;
+    }
+    threads *= launch->block[i];
+  }
+  return threads <= (uint32_t)limits[ATTRIBUTE_MAX_THREADS_PER_BLOCK];
+}
+
+/** Grid and block within the device's limits. */
+static CUresult check_dimensions(CUfunction handle, const struct context *context,
+                                 const struct launch *launch) {
+  if (LIKELY(fits(context, launch))) return CUDA_SUCCESS;
+  // libcudart launches kernels of libraries, and returns what it gets here as cudaLaunchKernel's error.
+  return arena_find(&kernels, handle) ? INVALID_CONFIGURATION : CUDA_ERROR_INVALID_VALUE;
+}
+
+/** Shared memory beyond what every kernel may have: only as much as the function was allowed. */
+static CUresult check_shared(const struct context *context, struct function *function,
+                             const struct launch *launch) {
+  const int32_t *limits = device_find(context->device)->attributes;
+  uint32_t shared = (uint32_t)limits[ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK];
+  if (LIKELY(launch->sharedBytes <= shared)) return CUDA_SUCCESS;
+  int32_t allowed = 0;
+  CUresult result = function_attribute(function, MAX_DYNAMIC_SHARED_BYTES, &allowed);
+  if (result) return result;
+  return launch->sharedBytes <= (uint32_t)allowed ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
+}
+
+CUresult launch_check(CUfunction handle, struct function *function, const struct launch *launch) {
+  CUresult result = check_dimensions(handle, function->context, launch);
+  return result ? result : check_shared(function->context, function, launch);
+}
+
+/** Whether a grid is made of whole clusters of this dimension. */
+static bool divides_grid(const struct launch_attribute *attribute, const struct launch *launch) {
+  uint32_t blocks[3];
+  memcpy(blocks, attribute->value, sizeof blocks);
+  for (int i = 0; i < 3; i++) {
+    if (!blocks[i] || launch->grid[i] % blocks[i]) return false;
+  }
+  return true;
+}
+
+CUresult launch_check_attributes(const struct launch *launch) {
+  if (launch->attributeCount > MAX_LAUNCH_ATTRIBUTES ||
+      (launch->attributeCount && !launch->attributes)) {
+    return CUDA_ERROR_INVALID_VALUE;
+  }
+  for (unsigned int i = 0; i < launch->attributeCount; i++) {
+    uint32_t id = launch->attributes[i].id;
+    if (id > LAST_LAUNCH_ATTRIBUTE || id == NO_LAUNCH_ATTRIBUTE) return CUDA_ERROR_INVALID_VALUE;
+    if (id == CLUSTER_DIMENSION && !divides_grid(&launch->attributes[i], launch)) {
+      return CUDA_ERROR_INVALID_CLUSTER_SIZE;
+    }
+    if (id == PROGRAMMATIC_EVENT || id == LAUNCH_COMPLETION_EVENT) {
+      static int warned;
+      if (!__atomic_exchange_n(&warned, 1, __ATOMIC_RELAXED)) {
+        log_line(LOG_WARN, "launch attribute %u is not supported (CUDA_ERROR_NOT_SUPPORTED)",
+                 id);
+      }
+      return CUDA_ERROR_NOT_SUPPORTED;
+    }
+  }
+  return CUDA_SUCCESS;
+}
+
+void launch_pack(const struct function_info *info, uint8_t *to, void **parameters) {
+  if (info->gaps) memset(to, 0, info->parameterBytes);
+  for (uint32_t i = 0; i < info->parameterCount; i++) {
+    const struct parameter *parameter = &info->parameters[i];
+    switch (parameter->bytes) {
+      case 8:
+        memcpy(to + parameter->offset, parameters[i], 8);
+        break;
+      case 4:
+        memcpy(to + parameter->offset, parameters[i], 4);
+        break;
+      default:
+        memcpy(to + parameter->offset, parameters[i], parameter->bytes);
+        break;
+    }
+  }
+}
+
+/** The words of a parameter that can be pointers: those at multiples of eight from its start. */
+static CUresult map_words(const uint8_t *bytes, size_t length, bool *moved) {
+  CUresult result = CUDA_SUCCESS;
+  for (size_t at = 0; at + 8 <= length && !result; at += 8) {
+    uint64_t word;
+    memcpy(&word, bytes + at, sizeof word);
+    result = mapped_make(word, moved);
+  }
+  return result;
+}
+
+/** Kernels may be given the program's own address of page-locked memory, however that was allocated. */
+static CUresult map_pinned(const struct function_info *info, void **parameters, const void *packed,
+                           size_t packedBytes, bool *moved) {
+  if (packed) return map_words(packed, packedBytes, moved);
+  CUresult result = CUDA_SUCCESS;
+  for (uint32_t i = 0; i < info->parameterCount && !result; i++) {
+    const struct parameter *parameter = &info->parameters[i];
+    if (parameter->offset % 8 == 0) {
+      result = map_words(parameters[i], parameter->bytes, moved);
+    }
+  }
+  return result;
+}
+
+static void translate_pinned(uint8_t *packed, size_t packedBytes) {
+  for (size_t at = 0; at + 8 <= packedBytes; at += 8) {
+    uint64_t word;
+    memcpy(&word, packed + at, sizeof word);
+    word = mapped_translate(word);
+    memcpy(packed + at, &word, sizeof word);
+  }
+}
+
+CUresult launch_kernel(CUfunction handle, const struct launch *launch, void **parameters,
+                       const void *packed, size_t packedBytes) {
+  struct context *context;
+  struct function *function;
+  uint32_t stream;
+  CUresult result = context_current(&context);
+  if (UNLIKELY(result)) return result;
+  result = function_find(handle, &context, &function);
+  if (UNLIKELY(result)) return result;
+  if (UNLIKELY(function->context != context)) return CUDA_ERROR_INVALID_HANDLE;
+  struct stream *capturing = capture_stream(launch->stream);
+  if (UNLIKELY(capturing != NULL)) {
+    return capture_kernel(capturing, handle, launch, parameters, packed, packedBytes);
+  }
+  result = stream_number(launch->stream, &context, &stream);
+  if (UNLIKELY(result)) return result;
+  // A stream of another link has brought its own context, a default stream may be a green one's.
+  if (UNLIKELY(function->context != context->home)) return CUDA_ERROR_INVALID_HANDLE;
+  const struct function_info *info = function->info;
+  uint32_t parameterBytes = packed ? (uint32_t)packedBytes : info->parameterBytes;
+  if (UNLIKELY(!packed && info->parameterCount && !parameters)) return CUDA_ERROR_INVALID_VALUE;
+  bool moved = false;
+  if (UNLIKELY(!ranges_empty(&hostRanges))) {
+    result = map_pinned(info, parameters, packed, packedBytes, &moved);
+  }
+  if (UNLIKELY(result)) return result;
+  result = mirror_before(context, stream);
+  if (UNLIKELY(result)) return result;
+  result = launch_check(handle, function, launch);
+  if (UNLIKELY(result)) return result;
+  uint32_t attributeBytes = launch->attributeCount * (uint32_t)sizeof(struct launch_attribute);
+  uint32_t length = HEAD_BYTES + attributeBytes + ((parameterBytes + 7) & ~7u);
+
+  struct link *link = link_of(context->number);
+  uint64_t *slot = ring_begin(link, length);
+  if (UNLIKELY(!slot)) return session_answer();
+  slot[0] = FRAME(length, OP_launch, context->number);
+  if (parameterBytes & 7) slot[length / 8 - 1] = 0;
+  uint32_t *word = (uint32_t *)(void *)(slot + 1);
+  word[0] = function->slot.number;
+  word[1] = stream;
+  for (int i = 0; i < 3; i++) {
+    word[2 + i] = launch->grid[i];
+    word[5 + i] = launch->block[i];
+  }
+  word[8] = launch->sharedBytes;
+  word[9] = launch->flags;
+  word[10] = parameterBytes;
+  word[11] = launch->attributeCount;
+  uint8_t *at = (uint8_t *)slot + HEAD_BYTES;
+  for (unsigned int i = 0; i < launch->attributeCount; i++) {
+    struct launch_attribute attribute = launch->attributes[i];
+    attribute.padding = 0;
+    memcpy(at, &attribute, sizeof attribute);
+    at += sizeof attribute;
+  }
+  if (packed) {
+    memcpy(at, packed, packedBytes);
+  } else {
+    launch_pack(info, at, parameters);
+  }
+  if (UNLIKELY(moved)) translate_pinned(at, parameterBytes);
+  return blocking_after(ring_post(link), launch->stream);
+}
+
+CUresult launch_extra(void **extra, const void **packed, size_t *packedBytes) {
+  *packed = NULL;
+  *packedBytes = 0;
+  if (LIKELY(!extra)) return CUDA_SUCCESS;
+  for (; *extra != PARAMETERS_END; extra += 2) {
+    if (*extra == PARAMETERS_POINTER) {
+      *packed = extra[1];
+    } else if (*extra == PARAMETERS_SIZE && extra[1]) {
+      *packedBytes = *(size_t *)extra[1];
+    } else {
+      return CUDA_ERROR_INVALID_VALUE;
+    }
+  }
+  return *packedBytes <= MAX_FRAME_BYTES / 4 ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
+}
+
+static CUresult launch_checked(CUfunction function, const struct launch *launch, void **parameters,
+                               void **extra) {
+  const void *packed;
+  size_t packedBytes;
+  if (UNLIKELY(parameters && extra)) return CUDA_ERROR_INVALID_VALUE;
+  CUresult result = launch_extra(extra, &packed, &packedBytes);
+  return result ? result : launch_kernel(function, launch, parameters, packed, packedBytes);
+}
+
+CUresult shim_cuLaunchKernel(CUfunction f, unsigned int gridDimX, unsigned int gridDimY,
+                             unsigned int gridDimZ, unsigned int blockDimX, unsigned int blockDimY,
+                             unsigned int blockDimZ, unsigned int sharedMemBytes, CUstream hStream,
+                             void **kernelParams, void **extra) {
+  struct launch launch = {.grid = {gridDimX, gridDimY, gridDimZ},
+                          .block = {blockDimX, blockDimY, blockDimZ},
+                          .sharedBytes = sharedMemBytes,
+                          .stream = hStream};
+  return launch_checked(f, &launch, kernelParams, extra);
+}
+
+CUresult shim_cuLaunchCooperativeKernel(CUfunction f, unsigned int gridDimX, unsigned int gridDimY,
+                                        unsigned int gridDimZ, unsigned int blockDimX,
+                                        unsigned int blockDimY, unsigned int blockDimZ,
+                                        unsigned int sharedMemBytes, CUstream hStream,
+                                        void **kernelParams) {
+  struct launch launch = {.grid = {gridDimX, gridDimY, gridDimZ},
+                          .block = {blockDimX, blockDimY, blockDimZ},
+                          .sharedBytes = sharedMemBytes,
+                          .flags = FLAG_COOPERATIVE,
+                          .stream = hStream};
+  return launch_checked(f, &launch, kernelParams, NULL);
+}
+
+CUresult shim_cuLaunchKernelEx(const CUlaunchConfig *config, CUfunction f, void **kernelParams,
+                               void **extra, CUstream implied) {
+  if (!config) return CUDA_ERROR_INVALID_VALUE;
+  struct launch launch = {
+      .grid = {config->gridDimX, config->gridDimY, config->gridDimZ},
+      .block = {config->blockDimX, config->blockDimY, config->blockDimZ},
+      .sharedBytes = config->sharedMemBytes,
+      .stream = config->hStream ? config->hStream : implied,
+      .attributes = config->attrs,
+      .attributeCount = config->numAttrs,
+  };
+  CUresult result = launch_check_attributes(&launch);
+  return result ? result : launch_checked(f, &launch, kernelParams, extra);
+}

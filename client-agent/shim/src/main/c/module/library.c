@@ -1,0 +1,377 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "module/library.h"
+
+#include "module/image.h"
+#include "memory/managed_memory.h"
+#include "ops.h"
+#include "shim.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+// CUlibraryOption
+enum { FUNCTION_TABLE = 0, BINARY_IS_PRESERVED = 1 };
+
+/** The library's module in a context, made at the first question; the library is locked. */
+static CUresult module_locked(struct library *library, struct context *context,
+                              struct module **module) {
+  struct library_module *entry = library->modules;
+  while (entry && entry->contextId != context->id) entry = entry->next;
+  if (!entry) {
+    entry = calloc(1, sizeof *entry);
+    if (!entry) return CUDA_ERROR_OUT_OF_MEMORY;
+    CUresult result = module_make(context, library->image, library->jit, &library->table, library,
+                                  &entry->module);
+    if (result) {
+      free(entry);
+      return result;
+    }
+    entry->contextId = context->id;
+    entry->next = library->modules;
+    library->modules = entry;
+  }
+  *module = entry->module;
+  return CUDA_SUCCESS;
+}
+
+static CUresult library_module(struct library *library, struct context *context,
+                               struct module **module) {
+  lock_take(&library->lock);
+  CUresult result = module_locked(library, context, module);
+  lock_release(&library->lock);
+  return result;
+}
+
+CUresult kernel_function(struct kernel *kernel, struct context *context,
+                         struct function **function) {
+  struct function *latest = __atomic_load_n(&kernel->latest, __ATOMIC_ACQUIRE);
+  if (LIKELY(latest && latest->context == context && latest->slot.live == functions.mark &&
+             latest->info == kernel->info)) {
+    *function = latest;
+    return CUDA_SUCCESS;
+  }
+  struct module *module;
+  CUresult result = library_module(kernel->library, context, &module);
+  if (!result) result = module_function(module, kernel->info, function);
+  if (!result) __atomic_store_n(&kernel->latest, *function, __ATOMIC_RELEASE);
+  return result;
+}
+
+void libraries_forget(struct context *context) {
+  for (uint32_t i = 0; i < arena_used(&libraries); i++) {
+    struct library *library = arena_at(&libraries, i);
+    if (!library) continue;
+    lock_take(&library->lock);
+    struct library_module **at = &library->modules;
+    while (*at && (*at)->contextId != context->id) at = &(*at)->next;
+    struct library_module *entry = *at;
+    if (entry) *at = entry->next;
+    lock_release(&library->lock);
+    if (entry) module_end(entry->module, false);
+    free(entry);
+  }
+}
+
+static void library_free(struct library *library) {
+  for (struct library_module *entry = library->modules; entry;) {
+    struct library_module *next = entry->next;
+    module_end(entry->module, true);
+    free(entry);
+    entry = next;
+  }
+  for (uint32_t i = 0; i < library->kernelCapacity; i++) {
+    if (library->kernels[i]) arena_give(&kernels, library->kernels[i]);
+  }
+  free(library->kernels);
+  free(library->jit);
+  table_free(&library->table);
+  image_drop(library->image, NULL);
+}
+
+static CUresult load(CUlibrary *handle, const void *given, unsigned int optionCount,
+                     CUjit_option *options, void **optionValues) {
+  struct image image;
+  struct context *context;
+  struct module *module;
+  if (!handle) return CUDA_ERROR_INVALID_VALUE;
+  CUresult result = image_find(given, &image);
+  if (result) return result;
+  struct jit *jit = malloc(sizeof *jit);
+  struct library *library = jit ? arena_take(&libraries) : NULL;
+  if (!library) {
+    free(jit);
+    return CUDA_ERROR_OUT_OF_MEMORY;
+  }
+  library->jit = jit;
+  arena_publish(&libraries, library);
+  result = jit_read(jit, optionCount, options, optionValues);
+  if (!result) {
+    image_choose(&image, jit);
+    result = image_send(&image, NULL, &library->image);
+  }
+  // Where there is a context, a bad image is found out now.
+  if (!result && context_current(&context) == CUDA_SUCCESS) {
+    result = library_module(library, context, &module);
+    image_explain(&image, context->device, result);
+  }
+  // The program's buffers are its own again.
+  jit->infoLog = jit->errorLog = NULL;
+  jit->infoFilled = jit->errorFilled = jit->wallTime = NULL;
+  jit->infoCapacity = jit->errorCapacity = 0;
+  if (result) {
+    library_free(library);
+    arena_give(&libraries, library);
+    return result;
+  }
+  *handle = (CUlibrary)(void *)library;
+  return CUDA_SUCCESS;
+}
+
+/** Options are hints; the one by which cuBLASLt says that an image stays where it is has no value. */
+static bool library_options(unsigned int count, const CUlibraryOption *options, void **values,
+                            bool inMemory) {
+  if (count && !options) return false;
+  for (unsigned int i = 0; i < count; i++) {
+    bool fits = options[i] == BINARY_IS_PRESERVED ? inMemory : options[i] == FUNCTION_TABLE && values;
+    if (!fits) return false;
+  }
+  return true;
+}
+
+CUresult shim_cuLibraryLoadData(CUlibrary *library, const void *code, CUjit_option *jitOptions,
+                                void **jitOptionsValues, unsigned int numJitOptions,
+                                CUlibraryOption *libraryOptions, void **libraryOptionValues,
+                                unsigned int numLibraryOptions) {
+  if (!library_options(numLibraryOptions, libraryOptions, libraryOptionValues, true)) {
+    return CUDA_ERROR_INVALID_VALUE;
+  }
+  return load(library, code, numJitOptions, jitOptions, jitOptionsValues);
+}
+
+CUresult shim_cuLibraryLoadFromFile(CUlibrary *library, const char *fileName,
+                                    CUjit_option *jitOptions, void **jitOptionsValues,
+                                    unsigned int numJitOptions, CUlibraryOption *libraryOptions,
+                                    void **libraryOptionValues, unsigned int numLibraryOptions) {
+  void *image;
+  if (!library_options(numLibraryOptions, libraryOptions, libraryOptionValues, false)) {
+    return CUDA_ERROR_INVALID_VALUE;
+  }
+  CUresult result = image_read(fileName, &image, NULL);
+  if (result) return result;
+  result = load(library, image, numJitOptions, jitOptions, jitOptionsValues);
+  free(image);
+  return result;
+}
+
+CUresult shim_cuLibraryUnload(CUlibrary handle) {
+  struct library *library = arena_find(&libraries, handle);
+  if (!library) return CUDA_ERROR_INVALID_HANDLE;
+  struct library own = *library;
+  if (!arena_give(&libraries, library)) return CUDA_ERROR_INVALID_HANDLE;
+  library_free(&own);
+  return CUDA_SUCCESS;
+}
+
+/** A context to look into the library with: the names of its kernels are known once it is loaded. */
+static CUresult look_into(struct library *library, struct module **module) {
+  struct context *context = context_any();
+  if (!context) return CUDA_ERROR_INVALID_CONTEXT;
+  return library_module(library, context, module);
+}
+
+/** The kernel of a function, made at the first question. */
+static CUresult kernel_of(struct library *library, struct function_info *info,
+                          struct kernel **kernel) {
+  CUresult result = CUDA_SUCCESS;
+  lock_take(&library->lock);
+  if (info->index >= library->kernelCapacity) {
+    uint32_t capacity = info->index + info->index / 2 + 16;
+    struct kernel **list = realloc(library->kernels, capacity * sizeof *list);
+    if (list) {
+      memset(list + library->kernelCapacity, 0,
+             (capacity - library->kernelCapacity) * sizeof *list);
+      library->kernels = list;
+      library->kernelCapacity = capacity;
+    } else {
+      result = CUDA_ERROR_OUT_OF_MEMORY;
+    }
+  }
+  if (!result && !library->kernels[info->index]) {
+    struct kernel *made = arena_take(&kernels);
+    if (made) {
+      made->library = library;
+      made->info = info;
+      arena_publish(&kernels, made);
+      library->kernels[info->index] = made;
+    } else {
+      result = CUDA_ERROR_OUT_OF_MEMORY;
+    }
+  }
+  if (!result) *kernel = library->kernels[info->index];
+  lock_release(&library->lock);
+  return result;
+}
+
+struct kernel *kernel_behind(const struct function *function) {
+  struct library *library = function->module->library;
+  struct kernel *kernel = NULL;
+  if (!library) return NULL;
+  lock_take(&library->lock);
+  if (function->info->index < library->kernelCapacity) {
+    kernel = library->kernels[function->info->index];
+  }
+  lock_release(&library->lock);
+  return kernel;
+}
+
+CUresult shim_cuLibraryGetKernel(CUkernel *pKernel, CUlibrary handle, const char *name) {
+  struct library *library = arena_find(&libraries, handle);
+  struct module *module;
+  struct function_info *info;
+  struct kernel *kernel;
+  if (!library) return CUDA_ERROR_INVALID_HANDLE;
+  if (!pKernel || !name) return CUDA_ERROR_INVALID_VALUE;
+  CUresult result = look_into(library, &module);
+  if (!result) result = module_info(module, name, &info);
+  if (!result) result = kernel_of(library, info, &kernel);
+  if (!result) *pKernel = (CUkernel)(void *)kernel;
+  return result;
+}
+
+CUresult shim_cuLibraryGetKernelCount(unsigned int *count, CUlibrary lib) {
+  struct library *library = arena_find(&libraries, lib);
+  struct module *module;
+  if (!library) return CUDA_ERROR_INVALID_HANDLE;
+  if (!count) return CUDA_ERROR_INVALID_VALUE;
+  CUresult result = look_into(library, &module);
+  if (!result) result = module_list(module);
+  if (!result) *count = library->table.count;
+  return result;
+}
+
+CUresult shim_cuLibraryEnumerateKernels(CUkernel *kernels, unsigned int numKernels,
+                                        CUlibrary lib) {
+  struct library *library = arena_find(&libraries, lib);
+  struct module *module;
+  if (!library) return CUDA_ERROR_INVALID_HANDLE;
+  if (!kernels || !numKernels) return CUDA_ERROR_INVALID_VALUE;
+  CUresult result = look_into(library, &module);
+  if (!result) result = module_list(module);
+  for (uint32_t i = 0; !result && i < numKernels && i < library->table.count; i++) {
+    struct kernel *kernel;
+    result = kernel_of(library, library->table.infos[i], &kernel);
+    if (!result) kernels[i] = (CUkernel)(void *)kernel;
+  }
+  return result;
+}
+
+CUresult shim_cuLibraryGetModule(CUmodule *pMod, CUlibrary handle) {
+  struct library *library = arena_find(&libraries, handle);
+  struct context *context;
+  struct module *module;
+  if (!library) return CUDA_ERROR_INVALID_HANDLE;
+  if (!pMod) return CUDA_ERROR_INVALID_VALUE;
+  CUresult result = context_current(&context);
+  if (!result) result = library_module(library, context, &module);
+  if (!result) *pMod = (CUmodule)(void *)module;
+  return result;
+}
+
+CUresult shim_cuLibraryGetGlobal(CUdeviceptr *dptr, size_t *bytes, CUlibrary handle,
+                                 const char *name) {
+  struct library *library = arena_find(&libraries, handle);
+  struct context *context;
+  struct module *module;
+  if (!library) return CUDA_ERROR_INVALID_HANDLE;
+  if (!name || (!dptr && !bytes)) return CUDA_ERROR_INVALID_VALUE;
+  CUresult result = context_current(&context);
+  if (!result) result = library_module(library, context, &module);
+  return result ? result : module_global(module, name, dptr, bytes);
+}
+
+CUresult shim_cuLibraryGetManaged(CUdeviceptr *dptr, size_t *bytes, CUlibrary handle,
+                                  const char *name) {
+  struct library *library = arena_find(&libraries, handle);
+  struct module *module;
+  CUdeviceptr address;
+  size_t length;
+  if (!library) return CUDA_ERROR_INVALID_HANDLE;
+  if (!name || (!dptr && !bytes)) return CUDA_ERROR_INVALID_VALUE;
+  CUresult result = look_into(library, &module);
+  if (!result) result = module_global(module, name, &address, &length);
+  if (!result) result = managed_variable(module->context, address, length);
+  if (result) return result;
+  if (dptr) *dptr = address;
+  if (bytes) *bytes = length;
+  return CUDA_SUCCESS;
+}
+
+CUresult shim_cuKernelGetFunction(CUfunction *pFunc, CUkernel handle) {
+  struct kernel *kernel = arena_find(&kernels, handle);
+  struct context *context;
+  struct function *function;
+  if (!kernel) return CUDA_ERROR_INVALID_HANDLE;
+  if (!pFunc) return CUDA_ERROR_INVALID_VALUE;
+  CUresult result = context_current(&context);
+  if (!result) result = kernel_function(kernel, context, &function);
+  if (!result) *pFunc = (CUfunction)(void *)function;
+  return result;
+}
+
+CUresult shim_cuKernelGetLibrary(CUlibrary *pLib, CUkernel handle) {
+  struct kernel *kernel = arena_find(&kernels, handle);
+  if (!kernel) return CUDA_ERROR_INVALID_HANDLE;
+  if (!pLib) return CUDA_ERROR_INVALID_VALUE;
+  *pLib = (CUlibrary)(void *)kernel->library;
+  return CUDA_SUCCESS;
+}
+
+/** What a kernel is on a device: in the current context if that is one of it, else its primary. */
+static CUresult on_device(CUkernel handle, CUdevice device, struct function **function) {
+  struct kernel *kernel = arena_find(&kernels, handle);
+  struct context *context;
+  if (!kernel) return CUDA_ERROR_INVALID_HANDLE;
+  CUresult result = context_or_none(&context);
+  if (result) return result;
+  if (!context || context->device != device) context = context_primary(device);
+  return context ? kernel_function(kernel, context, function) : CUDA_ERROR_INVALID_CONTEXT;
+}
+
+CUresult shim_cuKernelGetAttribute(int *pi, CUfunction_attribute attrib, CUkernel kernel,
+                                   CUdevice dev) {
+  struct function *function;
+  if (!pi) return CUDA_ERROR_INVALID_VALUE;
+  CUresult result = on_device(kernel, dev, &function);
+  return result ? result : function_attribute(function, attrib, pi);
+}
+
+CUresult shim_cuKernelSetAttribute(CUfunction_attribute attrib, int val, CUkernel kernel,
+                                   CUdevice dev) {
+  struct function *function;
+  CUresult result = on_device(kernel, dev, &function);
+  return result ? result : function_set_attribute(function, attrib, val);
+}
+
+CUresult shim_cuKernelSetCacheConfig(CUkernel kernel, CUfunc_cache config, CUdevice dev) {
+  struct function *function;
+  CUresult result = on_device(kernel, dev, &function);
+  return result ? result : shim_cuFuncSetCacheConfig((CUfunction)(void *)function, config);
+}
+
+CUresult shim_cuKernelGetName(const char **name, CUkernel hfunc) {
+  struct kernel *kernel = arena_find(&kernels, hfunc);
+  if (!kernel) return CUDA_ERROR_INVALID_HANDLE;
+  if (!name) return CUDA_ERROR_INVALID_VALUE;
+  *name = kernel->info->name;
+  return CUDA_SUCCESS;
+}
+
+CUresult shim_cuKernelGetParamInfo(CUkernel handle, size_t paramIndex, size_t *paramOffset,
+                                   size_t *paramSize) {
+  struct kernel *kernel = arena_find(&kernels, handle);
+  if (!kernel) return CUDA_ERROR_INVALID_HANDLE;
+  if (!paramOffset || paramIndex >= kernel->info->parameterCount) return CUDA_ERROR_INVALID_VALUE;
+  *paramOffset = kernel->info->parameters[paramIndex].offset;
+  if (paramSize) *paramSize = kernel->info->parameters[paramIndex].bytes;
+  return CUDA_SUCCESS;
+}

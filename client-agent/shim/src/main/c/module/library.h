@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: Apache-2.0
+// Libraries: images that belong to no context. A module is made of one in each context that needs it.
+#pragma once
+
+#include "core/handles.h"
+#include "module/module.h"
+
+struct library_module {
+  struct library_module *next;
+  uint64_t contextId;
+  struct module *module;
+};
+
+struct library {
+  struct slot slot;
+  struct lock lock;
+  uint32_t image;
+  struct jit *jit;
+  struct function_table table;
+  struct library_module *modules;
+  struct kernel **kernels;  // by index in the table
+  uint32_t kernelCapacity;
+};
+
+struct kernel {
+  struct slot slot;
+  struct library *library;
+  struct function_info *info;
+  struct function *latest;  // the function it last was
+};
+
+/** The function a kernel is in a context. */
+CUresult kernel_function(struct kernel *kernel, struct context *context,
+                         struct function **function);
+
+/** The kernel that a function of a library is in one context; NULL if nobody has asked for it. */
+struct kernel *kernel_behind(const struct function *function);
+
+/** A context's modules are gone. */
+void libraries_forget(struct context *context);

@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: Apache-2.0
+// Modules and their functions, in one context each.
+#pragma once
+
+#include "context/context.h"
+#include "module/function_table.h"
+#include "core/handles.h"
+#include "module/jit_options.h"
+
+struct library;
+struct legacy_launch;
+
+enum { CACHED_ATTRIBUTES = 17 };  // all of CUfunction_attribute
+
+struct function {
+  struct slot slot;
+  struct context *context;
+  struct module *module;
+  const struct function_info *info;
+  struct legacy_launch *legacy;
+  uint32_t cached;  // bit i: attribute i is known
+  uint32_t absent;  // bit i: there is no attribute i
+  int32_t attributes[CACHED_ATTRIBUTES];
+};
+
+struct module {
+  struct slot slot;
+  struct context *context;
+  struct function_table *table;
+  struct library *library;  // that owns the table, if the module is one of a library
+  struct lock lock;         // guards what follows
+  struct function **made;   // by index in the table
+  uint32_t madeCapacity;
+};
+
+/** Makes a module of an image that was sent. table: filled unless it is complete. */
+CUresult module_make(struct context *context, uint32_t image, const struct jit *jit,
+                     struct function_table *table, struct library *library,
+                     struct module **made);
+
+/** Ends a module and its functions; sent to the worker unless its context is gone. */
+CUresult module_end(struct module *module, bool send);
+
+/** Has the table list all functions of the module: those of a driver are asked for one by one until then. */
+CUresult module_list(struct module *module);
+
+/** What is known of a function by name; asks the worker if its list was not complete. */
+CUresult module_info(struct module *module, const char *name, struct function_info **info);
+
+/** The function of this module, made at the first question. */
+CUresult module_function(struct module *module, const struct function_info *info,
+                         struct function **function);
+
+CUresult module_global(struct module *module, const char *name, CUdeviceptr *address,
+                       size_t *bytes);
+
+/** The function behind a CUfunction or, in this context, a CUkernel. *context as in handles.h. */
+CUresult function_find(CUfunction handle, struct context **context, struct function **function);
+
+CUresult function_attribute(struct function *function, CUfunction_attribute attribute,
+                            int32_t *value);
+
+CUresult function_set_attribute(struct function *function, CUfunction_attribute attribute,
+                                int32_t value);
+
+/** In a forked child: no thread asks for attributes. */
+void functions_reset(void);
+
+/** All modules of a context become bad handles. */
+void modules_forget(struct context *context);

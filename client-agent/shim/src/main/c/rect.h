@@ -1,9 +1,0 @@
-// SPDX-License-Identifier: Apache-2.0
-// Copies of boxes as graphs have them: box.h for CUDA_MEMCPY3D.
-#pragma once
-
-#include "box.h"
-
-CUresult rect_kind(const CUDA_MEMCPY3D *copy, enum box_kind *kind);
-CUresult rect_post(struct context *context, uint32_t stream, const CUDA_MEMCPY3D *copy);
-CUresult rect_on_host(const CUDA_MEMCPY3D *copy);

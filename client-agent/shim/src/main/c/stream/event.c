@@ -1,0 +1,206 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "stream/event.h"
+
+#include "graph/capture.h"
+#include "context/context.h"
+#include "context/device.h"
+#include "memory/mirror.h"
+#include "memory/mirror_wait.h"
+#include "ops.h"
+#include "stream/route.h"
+#include "shim.h"
+
+enum { BLOCKING_SYNC = 1, DISABLE_TIMING = 2, INTERPROCESS = 4 };
+
+CUresult event_find(CUevent handle, struct context **context, struct event **event) {
+  *event = arena_find(&events, handle);
+  if (!*event) return CUDA_ERROR_INVALID_HANDLE;
+  if (!*context || !link_same((*context)->number, (*event)->context->number)) {
+    *context = (*event)->context;
+  }
+  return (*event)->context->sticky;
+}
+
+CUresult event_number(CUevent handle, struct context **context, uint32_t *number) {
+  struct event *event;
+  CUresult result = event_find(handle, context, &event);
+  // Whoever can do with a captured record finds the event itself.
+  if (!result && UNLIKELY(event->captureId)) result = capture_refuse_event(event);
+  if (!result) *number = event->slot.number;
+  return result;
+}
+
+/** Before a slot is given back. */
+static void forget_capture(struct event *event) {
+  if (!event->captureId) return;
+  lock_take(&graphLock);
+  edges_clear(&event->frontier);
+  event->captureId = 0;
+  lock_release(&graphLock);
+}
+
+void events_forget(struct context *context) {
+  for (uint32_t i = 0; i < arena_used(&events); i++) {
+    struct event *event = arena_at(&events, i);
+    if (!event || event->context != context) continue;
+    forget_capture(event);
+    arena_give(&events, event);
+  }
+}
+
+CUresult shim_cuEventCreate(CUevent *phEvent, unsigned int Flags) {
+  struct context *context;
+  if (!phEvent || Flags & ~(unsigned int)(BLOCKING_SYNC | DISABLE_TIMING | INTERPROCESS)) {
+    return CUDA_ERROR_INVALID_VALUE;
+  }
+  if (Flags & INTERPROCESS && !(Flags & DISABLE_TIMING)) return CUDA_ERROR_INVALID_VALUE;
+  CUresult result = context_current(&context);
+  if (result) return result;
+  if (Flags & INTERPROCESS && device_attribute(context->device, ATTRIBUTE_IPC_EVENT_SUPPORTED) <= 0) {
+    return CUDA_ERROR_NOT_SUPPORTED;
+  }
+  struct event *event = arena_take(&events);
+  if (!event) return CUDA_ERROR_OUT_OF_MEMORY;
+  event->flags = Flags;
+  event->context = context;
+  arena_publish(&events, event);
+  *phEvent = (CUevent)(void *)event;
+  return op_eventCreate(context->number, event->slot.number, Flags);
+}
+
+struct event *event_make_internal(struct context *context) {
+  struct event *event = arena_take(&events);
+  if (!event) return NULL;
+  event->flags = DISABLE_TIMING;
+  event->context = context;
+  arena_publish(&events, event);
+  op_eventCreate(context->number, event->slot.number, DISABLE_TIMING);
+  return event;
+}
+
+struct event *event_take_opened(struct context *context) {
+  struct event *event = arena_take(&events);
+  if (!event) return NULL;
+  event->flags = DISABLE_TIMING | INTERPROCESS;
+  event->context = context;
+  arena_publish(&events, event);
+  return event;
+}
+
+CUresult shim_cuEventDestroy_v2(CUevent hEvent) {
+  struct event *event = arena_find(&events, hEvent);
+  if (!event) return CUDA_ERROR_INVALID_HANDLE;
+  forget_capture(event);
+  CUresult result = op_eventDestroy(event->context->number, event->slot.number);
+  return arena_give(&events, event) ? result : CUDA_ERROR_INVALID_HANDLE;
+}
+
+CUresult shim_cuEventDestroy(CUevent hEvent) { return shim_cuEventDestroy_v2(hEvent); }
+
+/** The record must be there when another process hears of it, which has a call stream of its own. */
+static CUresult await_record(struct context *context, struct event *event) {
+  CUresult result =
+      context_result(context, op_eventQuery(context->number, event->slot.number));
+  return result == CUDA_ERROR_NOT_READY ? CUDA_SUCCESS : result;
+}
+
+CUresult shim_cuEventRecordWithFlags(CUevent hEvent, CUstream hStream, unsigned int flags) {
+  struct context *context;
+  struct event *event;
+  struct stream *capturing = capture_stream(hStream);
+  uint32_t stream;
+  if (flags & ~1u) return CUDA_ERROR_INVALID_VALUE;
+  CUresult result = context_or_none(&context);
+  struct context *owner = context;
+  if (!result) result = event_find(hEvent, &owner, &event);
+  if (result) return result;
+  if (!context) context = owner;
+  if (UNLIKELY(capturing != NULL)) return capture_record(capturing, hEvent, event, flags);
+  // The flag has a meaning in captures only.
+  if (flags) return CUDA_ERROR_INVALID_VALUE;
+  result = stream_number(hStream, &context, &stream);
+  if (result) return result;
+  if (!link_same(context->number, event->context->number)) return CUDA_ERROR_INVALID_HANDLE;
+  forget_capture(event);
+  result = op_eventRecord(context->number, event->slot.number, stream, flags);
+  event->stream = stream;
+  event->mark = mirror_mark();
+  return event->flags & INTERPROCESS && !result ? await_record(context, event) : result;
+}
+
+CUresult shim_cuEventRecord(CUevent hEvent, CUstream hStream) {
+  return shim_cuEventRecordWithFlags(hEvent, hStream, 0);
+}
+
+/** The stream has come to where the event was recorded. */
+static CUresult reached(CUevent handle) {
+  struct event *event = arena_find(&events, handle);
+  return event && event->stream ? mirror_after(event->context, event->stream, event->mark)
+                                : CUDA_SUCCESS;
+}
+
+CUresult shim_cuEventQuery(CUevent hEvent) {
+  struct context *context;
+  uint32_t event;
+  CUresult result = context_or_none(&context);
+  if (!result) result = event_number(hEvent, &context, &event);
+  if (result) return result;
+  result = context_result(context, op_eventQuery(context->number, event));
+  return result ? result : reached(hEvent);
+}
+
+CUresult shim_cuEventSynchronize(CUevent hEvent) {
+  struct context *context;
+  uint32_t event;
+  CUresult result = context_or_none(&context);
+  if (!result) result = event_number(hEvent, &context, &event);
+  if (result) return result;
+  bool waits = mirror_wait_begin();
+  result = context_result(context, op_eventSynchronize(context->number, event));
+  mirror_wait_end(waits);
+  return result ? result : reached(hEvent);
+}
+
+// Of all streams of a context
+
+static CUresult whole_context(CUcontext handle, CUevent hEvent, struct context **context,
+                              struct event **event) {
+  *context = arena_find(&contexts, handle);
+  *event = arena_find(&events, hEvent);
+  if (!*context) return CUDA_ERROR_INVALID_CONTEXT;
+  if (!*event) return CUDA_ERROR_INVALID_HANDLE;
+  if ((*context)->sticky) return (*context)->sticky;
+  return UNLIKELY((*event)->captureId) ? capture_refuse_event(*event) : CUDA_SUCCESS;
+}
+
+CUresult shim_cuCtxRecordEvent(CUcontext hCtx, CUevent hEvent) {
+  struct context *context;
+  struct event *event;
+  CUresult result = whole_context(hCtx, hEvent, &context, &event);
+  if (result) return result;
+  if (!link_same(context->number, event->context->number)) return CUDA_ERROR_INVALID_HANDLE;
+  return op_ctxRecordEvent(context->number, event->slot.number);
+}
+
+CUresult shim_cuCtxWaitEvent(CUcontext hCtx, CUevent hEvent) {
+  struct context *context;
+  struct event *event;
+  CUresult result = whole_context(hCtx, hEvent, &context, &event);
+  if (result) return result;
+  if (link_same(context->number, event->context->number)) {
+    return op_ctxWaitEvent(context->number, event->slot.number);
+  }
+  // By way of an event on the context's own link.
+  uint32_t guest;
+  result = route_guest(context, &guest);
+  if (!result) {
+    result = route_after_event(context, guest, event->context, event->slot.number);
+  }
+  struct event *own = result ? NULL : event_make_internal(context);
+  if (!own) return result ? result : CUDA_ERROR_OUT_OF_MEMORY;
+  op_eventRecord(context->number, own->slot.number, guest, 0);
+  result = op_ctxWaitEvent(context->number, own->slot.number);
+  op_eventDestroy(context->number, own->slot.number);
+  arena_give(&events, own);
+  return result;
+}

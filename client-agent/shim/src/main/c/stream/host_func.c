@@ -1,0 +1,211 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "stream/host_func.h"
+
+#include "graph/capture.h"
+#include "context/context.h"
+#include "core/lock.h"
+#include "core/log.h"
+#include "memory/mirror.h"
+#include "ops.h"
+#include "transport/replies.h"
+#include "shim.h"
+
+#include <pthread.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+
+enum callback_kind { HOST_FUNCTION, STREAM_CALLBACK };
+
+struct callback {
+  struct callback *next;
+  uint32_t number;
+  enum callback_kind kind;
+  CUhostFn function;
+  void *userData;
+  CUstream stream;
+  struct context *context;
+  uint32_t streamNumber;
+  CUresult result;
+};
+
+static struct {
+  struct lock lock;
+  uint32_t lastNumber;
+  uint32_t pending;           // waiting, queued and running
+  struct callback *waiting;   // for the worker to call
+  struct callback *queued;    // called, in order
+  struct callback **last;     // the end of that queue
+  struct call *watcher;       // the thread waits for a call
+  uint32_t work;              // futex: changes when there is something to wait for
+  bool started;
+} all;
+
+bool callbacks_pending(void) { return __atomic_load_n(&all.pending, __ATOMIC_ACQUIRE) > 0; }
+
+void callback_reset(void) { memset(&all, 0, sizeof all); }
+
+/** Takes a callback from those that wait; the list is locked. */
+static struct callback *take_waiting(uint32_t number) {
+  struct callback **at = &all.waiting;
+  while (*at && (*at)->number != number) at = &(*at)->next;
+  struct callback *callback = *at;
+  if (callback) *at = callback->next;
+  return callback;
+}
+
+bool callback_arrived(uint32_t number, CUresult result) {
+  lock_take(&all.lock);
+  struct callback *callback = take_waiting(number);
+  struct call *watcher = NULL;
+  if (callback) {
+    callback->result = result;
+    callback->next = NULL;
+    if (!all.queued) all.last = &all.queued;
+    *all.last = callback;
+    all.last = &callback->next;
+    watcher = all.watcher;
+    all.watcher = NULL;
+    // Told under the lock: the thread cannot leave with the watcher on its stack meanwhile.
+    if (watcher) call_tell(watcher);
+  }
+  lock_release(&all.lock);
+  return callback != NULL;
+}
+
+/** The next callback to run, or NULL when none is asked for any more. */
+static struct callback *next_callback(void) {
+  for (;;) {
+    struct call watcher = {.kind = CALL_WATCHER};
+    lock_take(&all.lock);
+    struct callback *callback = all.queued;
+    if (callback) {
+      all.queued = callback->next;
+      lock_release(&all.lock);
+      return callback;
+    }
+    if (!all.waiting || !session_alive()) {
+      lock_release(&all.lock);
+      return NULL;
+    }
+    call_open(link_of(all.waiting->context->number), &watcher);
+    all.watcher = &watcher;
+    lock_release(&all.lock);
+    // Nobody else may be reading the stream, so this thread does while it waits.
+    call_await(&watcher);
+    lock_take(&all.lock);
+    if (all.watcher == &watcher) all.watcher = NULL;
+    lock_release(&all.lock);
+  }
+}
+
+static void run(struct callback *callback) {
+  // The stream stands still: what its kernels wrote is the host's to read, and what the function writes
+  // is the next kernel's.
+  mirror_after(callback->context, callback->streamNumber, mirror_mark());
+  if (callback->kind == HOST_FUNCTION) {
+    ((void (*)(void *))callback->function)(callback->userData);
+  } else {
+    ((void (*)(CUstream, CUresult, void *))callback->function)(callback->stream, callback->result,
+                                                               callback->userData);
+  }
+  mirror_before(callback->context, 0);
+  struct link *link = link_of(callback->context->number);
+  op_callbackDone(callback->context->number & ~(LINK_CONTEXTS - 1), callback->number);
+  ring_flush(link);  // the stream waits for it
+  __atomic_sub_fetch(&all.pending, 1, __ATOMIC_ACQ_REL);
+  free(callback);
+}
+
+static void *callback_thread(void *nothing) {
+  (void)nothing;
+  prctl(PR_SET_NAME, "gpupool-calls");
+  for (;;) {
+    uint32_t work = __atomic_load_n(&all.work, __ATOMIC_SEQ_CST);
+    struct callback *callback = next_callback();
+    if (callback) {
+      run(callback);
+    } else {
+      futex_wait(&all.work, work, NULL);
+    }
+  }
+  return NULL;
+}
+
+static bool start(void) {
+  sigset_t every, before;
+  sigfillset(&every);
+  pthread_sigmask(SIG_SETMASK, &every, &before);
+  pthread_t thread;
+  bool started = pthread_create(&thread, NULL, callback_thread, NULL) == 0;
+  pthread_sigmask(SIG_SETMASK, &before, NULL);
+  if (started) pthread_detach(thread);
+  return started;
+}
+
+/** Takes note of a callback before the worker can call it. */
+static CUresult add(struct callback *callback, uint32_t *number) {
+  lock_take(&all.lock);
+  if (!all.started) all.started = start();
+  if (!all.started) {
+    lock_release(&all.lock);
+    return CUDA_ERROR_OPERATING_SYSTEM;
+  }
+  *number = callback->number = ++all.lastNumber;
+  callback->next = all.waiting;
+  all.waiting = callback;
+  __atomic_add_fetch(&all.pending, 1, __ATOMIC_ACQ_REL);
+  lock_release(&all.lock);
+  return CUDA_SUCCESS;
+}
+
+static CUresult enqueue(struct context *context, uint32_t stream, CUstream hStream,
+                        enum callback_kind kind, CUhostFn function, void *userData) {
+  struct callback *callback = malloc(sizeof *callback);
+  if (!callback) return CUDA_ERROR_OUT_OF_MEMORY;
+  *callback = (struct callback){
+      .kind = kind, .function = function, .userData = userData, .stream = hStream,
+      .context = context, .streamNumber = stream};
+  uint32_t number;
+  CUresult result = add(callback, &number);
+  if (result) {
+    free(callback);
+    return result;
+  }
+  result = op_streamHostFunction(context->number, stream, number, kind);
+  // The thread waits for it only now, when it is on its way.
+  __atomic_add_fetch(&all.work, 1, __ATOMIC_SEQ_CST);
+  futex_wake(&all.work, 1);
+  return result;
+}
+
+CUresult callback_launch(struct context *context, uint32_t stream, CUhostFn function,
+                         void *userData) {
+  return enqueue(context, stream, NULL, HOST_FUNCTION, function, userData);
+}
+
+static CUresult resolve(CUstream hStream, struct context **context, uint32_t *stream) {
+  CUresult result = context_or_none(context);
+  return result ? result : stream_number(hStream, context, stream);
+}
+
+CUresult shim_cuLaunchHostFunc(CUstream hStream, CUhostFn fn, void *userData) {
+  struct context *context;
+  uint32_t stream;
+  if (!fn) return CUDA_ERROR_INVALID_VALUE;
+  struct stream *capturing = capture_stream(hStream);
+  if (UNLIKELY(capturing != NULL)) return capture_host(capturing, fn, userData);
+  CUresult result = resolve(hStream, &context, &stream);
+  return result ? result : callback_launch(context, stream, fn, userData);
+}
+
+CUresult shim_cuStreamAddCallback(CUstream hStream, CUstreamCallback callback, void *userData,
+                                  unsigned int flags) {
+  struct context *context;
+  uint32_t stream;
+  if (flags || !callback) return CUDA_ERROR_INVALID_VALUE;
+  CUresult result = resolve(hStream, &context, &stream);
+  return result ? result
+                : enqueue(context, stream, hStream, STREAM_CALLBACK, (CUhostFn)callback, userData);
+}

@@ -1,0 +1,18 @@
+// SPDX-License-Identifier: Apache-2.0
+// Functions of the program that the worker calls back when a stream has come to them. They run on a
+// thread of their own, one after the other.
+#pragma once
+
+#include "context/context.h"
+
+/** A CALLBACK frame came. False: there is no such callback. Never blocks. */
+bool callback_arrived(uint32_t number, CUresult result);
+
+/** Whether any callback has been asked for and has not run to its end. */
+bool callbacks_pending(void);
+
+/** Puts a call of a function into a stream. */
+CUresult callback_launch(struct context *context, uint32_t stream, CUhostFn function,
+                         void *userData);
+
+void callback_reset(void);

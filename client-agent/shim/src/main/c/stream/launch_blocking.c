@@ -1,0 +1,16 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "stream/launch_blocking.h"
+
+#include "shim.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+bool launchBlocking;
+
+void blocking_configure(void) {
+  const char *value = getenv("CUDA_LAUNCH_BLOCKING");
+  launchBlocking = value && strcmp(value, "1") == 0;
+}
+
+CUresult blocking_wait(CUstream stream) { return shim_cuStreamSynchronize(stream); }

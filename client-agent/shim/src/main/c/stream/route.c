@@ -1,0 +1,102 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "stream/route.h"
+
+#include "memory/memory.h"
+#include "ops.h"
+#include "stream/stream.h"
+
+static uint64_t lastTicket;
+
+static uint64_t next_ticket(void) { return __atomic_add_fetch(&lastTicket, 1, __ATOMIC_RELAXED); }
+
+static uint32_t link_number(const struct context *context) { return context->number >> LINK_SHIFT; }
+
+static bool same_link(const struct context *context, const struct context *other) {
+  return link_same(context->number, other->number);
+}
+
+struct context *route_context(CUdeviceptr address, struct context *otherwise) {
+  struct range range;
+  bool known = ranges_find(&deviceRanges, address, &range) && range.context;
+  return known ? range.context : otherwise;
+}
+
+CUresult route_guest(struct context *context, uint32_t *stream) {
+  return stream_internal(context, &context->guestStream, stream);
+}
+
+CUresult route_after(struct context *context, uint32_t stream, struct context *before,
+                     uint32_t beforeStream) {
+  uint64_t ticket = next_ticket();
+  CUresult result = op_ticketMark(before->number, beforeStream, ticket, link_number(context));
+  return result ? result : op_ticketWait(context->number, stream, ticket, link_number(before));
+}
+
+CUresult route_after_event(struct context *context, uint32_t stream, struct context *eventContext,
+                           uint32_t event) {
+  uint64_t ticket = next_ticket();
+  CUresult result = op_ticketSend(eventContext->number, event, ticket, link_number(context));
+  return result ? result
+                : op_ticketWait(context->number, stream, ticket, link_number(eventContext));
+}
+
+CUresult route_begin(struct route *route, struct context *context, uint32_t stream,
+                     struct context *owner) {
+  *route = (struct route){.context = context, .stream = stream};
+  if (!owner || same_link(context, owner)) return CUDA_SUCCESS;
+  route->home = context;
+  route->homeStream = stream;
+  route->context = owner;
+  CUresult result = route_guest(owner, &route->stream);
+  return result ? result : route_after(owner, route->stream, context, stream);
+}
+
+CUresult route_end(const struct route *route, CUresult result) {
+  if (!route->home) return result;
+  CUresult back = route_after(route->home, route->homeStream, route->context, route->stream);
+  return result ? result : back;
+}
+
+CUresult route_devices_begin(struct route *route, struct context *context, uint32_t stream,
+                             struct context *to, struct context *from) {
+  *route = (struct route){.context = to, .home = context, .homeStream = stream};
+  CUresult result = route_guest(to, &route->stream);
+  if (!result) result = route_after(to, route->stream, context, stream);
+  if (!result) result = route_after(to, route->stream, to, NUMBER_LEGACY_STREAM);
+  return result ? result : route_after(to, route->stream, from, NUMBER_LEGACY_STREAM);
+}
+
+CUresult route_devices_end(const struct route *route, struct context *from, CUresult result) {
+  struct context *to = route->context;
+  if (result) return result;
+  result = route_after(route->home, route->homeStream, to, route->stream);
+  if (!result) result = route_after(to, NUMBER_LEGACY_STREAM, to, route->stream);
+  return result ? result : route_after(from, NUMBER_LEGACY_STREAM, to, route->stream);
+}
+
+CUresult route_copy(struct context *context, uint32_t stream, CUdeviceptr destination,
+                    struct context *to, CUdeviceptr source, struct context *from, uint64_t bytes) {
+  struct route route;
+  CUresult result = route_begin(&route, context, stream, to);
+  if (result || !bytes) return result;
+  if (same_link(to, from)) {
+    result = op_cuMemcpyDtoDAsync_v2(route.context->number, destination, source, bytes, route.stream);
+  } else {
+    uint64_t ticket = next_ticket();
+    result = op_peerAllow(from->number, ticket, link_number(to), source, bytes);
+    if (!result) {
+      result = op_peerPull(route.context->number, ticket, link_number(from), destination, bytes,
+                           route.stream);
+    }
+  }
+  return route_end(&route, result);
+}
+
+CUresult route_settle(const struct context *context) {
+  CUresult result = CUDA_SUCCESS;
+  for (uint32_t i = 0; i < linkCount && !result; i++) {
+    bool pending = __atomic_load_n(&links[i].calls.copies, __ATOMIC_RELAXED);
+    if (pending && i != link_number(context)) result = op_settle(link_no_context(i));
+  }
+  return result;
+}

@@ -1,0 +1,248 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "stream/stream.h"
+
+#include "graph/capture.h"
+#include "context/context.h"
+#include "context/device.h"
+#include "stream/event.h"
+#include "stream/green_context.h"
+#include "memory/mirror.h"
+#include "memory/mirror_wait.h"
+#include "ops.h"
+#include "stream/route.h"
+#include "shim.h"
+#include "context/thread.h"
+
+static uint64_t lastId = 2;  // 1 and 2 stand for the special handles
+
+CUresult stream_make(struct context *context, unsigned int flags, int priority,
+                     struct stream **made) {
+  struct stream *stream = arena_take(&streams);
+  if (!stream) return CUDA_ERROR_OUT_OF_MEMORY;
+  stream->flags = flags;
+  stream->priority = priority;
+  stream->context = context;
+  stream->id = __atomic_add_fetch(&lastId, 1, __ATOMIC_RELAXED);
+  arena_publish(&streams, stream);
+  if (flags & STREAM_NON_BLOCKING) __atomic_add_fetch(&context->nonBlocking, 1, __ATOMIC_RELAXED);
+  *made = stream;
+  return op_streamCreate(context->number, stream->slot.number, flags, priority);
+}
+
+static struct lock making;  // so that one asker alone makes a stream of the shim's own
+
+void streams_reset(void) { making.word = 0; }
+
+CUresult stream_internal(struct context *context, uint32_t *kept, uint32_t *number) {
+  CUresult result = CUDA_SUCCESS;
+  *number = __atomic_load_n(kept, __ATOMIC_ACQUIRE);
+  if (*number) return CUDA_SUCCESS;
+  lock_take(&making);
+  struct stream *stream = *kept ? NULL : arena_take(&streams);
+  if (!stream && !*kept) result = CUDA_ERROR_OUT_OF_MEMORY;
+  if (stream) {
+    stream->flags = STREAM_NON_BLOCKING;
+    stream->context = context;
+    arena_publish(&streams, stream);
+    result = op_streamCreate(context->number, stream->slot.number, STREAM_NON_BLOCKING, 0);
+    if (!result) __atomic_store_n(kept, stream->slot.number, __ATOMIC_RELEASE);
+  }
+  *number = *kept;
+  lock_release(&making);
+  return result;
+}
+
+CUresult stream_discard(struct stream *stream) {
+  capture_discard(stream, false);
+  struct context *context = stream->context;
+  uint32_t number = stream->slot.number;
+  bool nonBlocking = stream->flags & STREAM_NON_BLOCKING;
+  // Sent before the slot, and with it the number, can be used again.
+  CUresult result = op_streamDestroy(context->number, number);
+  if (!arena_give(&streams, stream)) return CUDA_ERROR_INVALID_HANDLE;
+  if (nonBlocking) __atomic_sub_fetch(&context->nonBlocking, 1, __ATOMIC_RELAXED);
+  return result;
+}
+
+CUresult stream_wait(struct context *context, uint32_t number) {
+  uint64_t mark = mirror_mark();
+  bool waits = mirror_wait_begin();
+  CUresult result = context_result(context, op_streamSynchronize(context->number, number));
+  mirror_wait_end(waits);
+  return result ? result : mirror_after(context, number, mark);
+}
+
+void streams_forget(struct context *context) {
+  for (uint32_t i = 0; i < arena_used(&streams); i++) {
+    struct stream *stream = arena_at(&streams, i);
+    if (!stream || stream->context != context) continue;
+    capture_discard(stream, true);
+    arena_give(&streams, stream);
+  }
+  context->guestStream = 0;
+}
+
+CUresult stream_find(CUstream handle, struct context **context, struct stream **stream) {
+  *stream = NULL;
+  if (handle == NULL || handle == CU_STREAM_LEGACY) {
+    if (*context) *context = context_lane(*context);
+    return *context ? CUDA_SUCCESS : CUDA_ERROR_INVALID_CONTEXT;
+  }
+  if (handle == CU_STREAM_PER_THREAD) {
+    return *context ? thread_stream(context_lane(*context), stream) : CUDA_ERROR_INVALID_CONTEXT;
+  }
+  *stream = arena_find(&streams, handle);
+  if (UNLIKELY(!*stream)) return CUDA_ERROR_INVALID_HANDLE;
+  // A stream of another link takes its work with it there.
+  if (!*context || !link_same((*context)->number, (*stream)->context->number)) {
+    *context = (*stream)->context;
+  }
+  return (*stream)->context->sticky;
+}
+
+CUresult stream_number(CUstream handle, struct context **context, uint32_t *number) {
+  struct stream *stream;
+  CUresult result = stream_find(handle, context, &stream);
+  // Whoever can be captured has asked before.
+  if (!result && captures_active()) result = capture_refuse_stream(*context, stream);
+  if (!result) *number = stream ? stream->slot.number : NUMBER_LEGACY_STREAM;
+  return result;
+}
+
+/** The current context, or none, and the stream of a handle. */
+static CUresult begin(CUstream handle, struct context **context, struct stream **stream) {
+  CUresult result = context_or_none(context);
+  return result ? result : stream_find(handle, context, stream);
+}
+
+CUresult stream_of(CUstream handle, struct context **context, struct stream **stream) {
+  return begin(handle, context, stream);
+}
+
+int stream_priority(const struct context *context, int priority) {
+  bool priorities = device_attribute(context->device, ATTRIBUTE_STREAM_PRIORITIES_SUPPORTED) > 0;
+  int greatest = priorities ? STREAM_GREATEST_PRIORITY : 0;
+  return priority > 0 ? 0 : priority < greatest ? greatest : priority;
+}
+
+CUresult shim_cuStreamCreateWithPriority(CUstream *phStream, unsigned int flags, int priority) {
+  struct context *context;
+  struct stream *stream;
+  if (!phStream || flags & ~(unsigned int)STREAM_NON_BLOCKING) return CUDA_ERROR_INVALID_VALUE;
+  CUresult result = context_current(&context);
+  if (result) return result;
+  context = context_lane(context);
+  result = stream_make(context, flags, stream_priority(context, priority), &stream);
+  if (!result) *phStream = (CUstream)(void *)stream;
+  return result;
+}
+
+CUresult shim_cuStreamCreate(CUstream *phStream, unsigned int Flags) {
+  return shim_cuStreamCreateWithPriority(phStream, Flags, 0);
+}
+
+CUresult shim_cuStreamDestroy_v2(CUstream hStream) {
+  struct stream *stream = arena_find(&streams, hStream);
+  return stream ? stream_discard(stream) : CUDA_ERROR_INVALID_HANDLE;
+}
+
+CUresult shim_cuStreamDestroy(CUstream hStream) { return shim_cuStreamDestroy_v2(hStream); }
+
+CUresult shim_cuStreamSynchronize(CUstream hStream) {
+  struct context *context;
+  uint32_t number;
+  CUresult result = context_or_none(&context);
+  if (!result) result = stream_number(hStream, &context, &number);
+  return result ? result : stream_wait(context, number);
+}
+
+CUresult shim_cuStreamQuery(CUstream hStream) {
+  struct context *context;
+  uint32_t number;
+  CUresult result = context_or_none(&context);
+  if (!result) result = stream_number(hStream, &context, &number);
+  if (result) return result;
+  uint64_t mark = mirror_mark();
+  result = context_result(context, op_streamQuery(context->number, number));
+  return result ? result : mirror_after(context, number, mark);
+}
+
+CUresult shim_cuStreamWaitEvent(CUstream hStream, CUevent hEvent, unsigned int Flags) {
+  struct context *context;
+  struct event *event;
+  struct stream *capturing = capture_stream(hStream);
+  uint32_t stream;
+  if (Flags & ~1u) return CUDA_ERROR_INVALID_VALUE;
+  CUresult result = context_or_none(&context);
+  struct context *owner = context;
+  if (!result) result = event_find(hEvent, &owner, &event);
+  if (result) return result;
+  if (!context) context = owner;
+  if (UNLIKELY(capturing || event->captureId)) {
+    struct stream *joining;
+    result = stream_find(hStream, &context, &joining);
+    return result ? result : capture_wait(joining, hEvent, event, Flags);
+  }
+  if (Flags) return CUDA_ERROR_INVALID_VALUE;
+  result = stream_number(hStream, &context, &stream);
+  if (result) return result;
+  if (!link_same(context->number, event->context->number)) {
+    return event->stream ? route_after_event(context, stream, event->context, event->slot.number)
+                         : CUDA_SUCCESS;
+  }
+  return op_streamWaitEvent(context->number, stream, event->slot.number, Flags);
+}
+
+CUresult shim_cuStreamGetPriority(CUstream hStream, int *priority) {
+  struct context *context;
+  struct stream *stream;
+  if (!priority) return CUDA_ERROR_INVALID_VALUE;
+  CUresult result = begin(hStream, &context, &stream);
+  if (!result) *priority = stream ? stream->priority : 0;
+  return result;
+}
+
+CUresult shim_cuStreamGetDevice(CUstream hStream, CUdevice *device) {
+  struct context *context;
+  struct stream *stream;
+  if (!device) return CUDA_ERROR_INVALID_VALUE;
+  CUresult result = begin(hStream, &context, &stream);
+  if (!result) *device = stream ? stream->context->device : context->device;
+  return result;
+}
+
+CUresult shim_cuStreamGetFlags(CUstream hStream, unsigned int *flags) {
+  struct context *context;
+  struct stream *stream;
+  if (!flags) return CUDA_ERROR_INVALID_VALUE;
+  CUresult result = begin(hStream, &context, &stream);
+  if (!result) *flags = stream ? stream->flags : 0;
+  return result;
+}
+
+CUresult shim_cuStreamGetId(CUstream hStream, unsigned long long *streamId) {
+  struct context *context;
+  struct stream *stream;
+  if (!streamId) return CUDA_ERROR_INVALID_VALUE;
+  CUresult result = begin(hStream, &context, &stream);
+  if (!result) *streamId = stream ? stream->id : 1;
+  return result;
+}
+
+CUresult shim_cuStreamGetCtx(CUstream hStream, CUcontext *pctx) {
+  struct context *context;
+  struct stream *stream;
+  if (!pctx) return CUDA_ERROR_INVALID_VALUE;
+  CUresult result = begin(hStream, &context, &stream);
+  if (!result) *pctx = (CUcontext)(void *)(stream ? stream->context : context);
+  return result;
+}
+
+CUresult shim_cuStreamGetCtx_v2(CUstream hStream, CUcontext *pCtx, CUgreenCtx *pGreenCtx) {
+  CUgreenCtx green;
+  CUresult result = shim_cuStreamGetGreenCtx(hStream, &green);
+  if (!result) result = shim_cuStreamGetCtx(hStream, pCtx);
+  if (!result && green) *pCtx = (CUcontext)(void *)green_find(green)->home;
+  if (!result && pGreenCtx) *pGreenCtx = green;
+  return result;
+}

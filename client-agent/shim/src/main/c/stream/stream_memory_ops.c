@@ -1,0 +1,121 @@
+// SPDX-License-Identifier: Apache-2.0
+// Memory operations in streams: waiting for a value and writing one. All of them travel as batches.
+#include "stream/stream_memory_ops.h"
+
+#include "graph/capture.h"
+#include "context/context.h"
+#include "core/handles.h"
+#include "memory/memory.h"
+#include "memory/mirror.h"
+#include "ops.h"
+#include "shim.h"
+
+enum operation { WAIT_32 = 1, WRITE_32, FLUSH_REMOTE_WRITES, WAIT_64, WRITE_64, BARRIER };
+
+enum { MAX_OPERATIONS = 256, WAIT_FLAGS = 3, WAIT_FLUSH = 1 << 30, WRITE_FLAGS = 1 };
+
+struct CUstreamBatchMemOpParams {
+  int operation;
+  CUdeviceptr address;
+  uint64_t value;
+  unsigned int flags;
+  CUdeviceptr alias;
+  uint64_t padding;
+};
+_Static_assert(sizeof(struct CUstreamBatchMemOpParams) == CUstreamBatchMemOpParams_BYTES, "operation");
+
+static CUresult check(const CUstreamBatchMemOpParams *one) {
+  bool unknown = false;
+  bool wait = one->operation == WAIT_32 || one->operation == WAIT_64;
+  bool wide = one->operation == WAIT_64 || one->operation == WRITE_64;
+  uint64_t bytes = wide ? 8 : 4;
+  if (one->operation == FLUSH_REMOTE_WRITES) return CUDA_ERROR_NOT_SUPPORTED;
+  if (one->operation == BARRIER) return CUDA_SUCCESS;
+  if (one->operation < WAIT_32 || one->operation > BARRIER || one->address % bytes) {
+    return CUDA_ERROR_INVALID_VALUE;
+  }
+  if (wait && one->flags & WAIT_FLUSH) return CUDA_ERROR_NOT_SUPPORTED;
+  if (one->flags & ~(unsigned int)(wait ? WAIT_FLAGS : WRITE_FLAGS)) return CUDA_ERROR_INVALID_VALUE;
+  return memory_check(one->address, bytes, &unknown);
+}
+
+CUresult stream_memory_check(const CUstreamBatchMemOpParams *operations, unsigned int count,
+                             unsigned int flags) {
+  if (!operations || !count || count > MAX_OPERATIONS || flags) return CUDA_ERROR_INVALID_VALUE;
+  CUresult result = CUDA_SUCCESS;
+  for (unsigned int i = 0; i < count && !result; i++) result = check(&operations[i]);
+  return result;
+}
+
+static CUresult submit(CUstream handle, const CUstreamBatchMemOpParams *operations,
+                       unsigned int count, unsigned int flags) {
+  struct context *context;
+  uint32_t stream;
+  CUresult result = stream_memory_check(operations, count, flags);
+  if (result) return result;
+  struct stream *capturing = capture_stream(handle);
+  if (UNLIKELY(capturing != NULL)) return capture_memory(capturing, operations, count);
+  result = context_or_none(&context);
+  if (!result) result = stream_number(handle, &context, &stream);
+  if (!result) result = mirror_before(context, stream);
+  if (result) return result;
+  return op_streamMemoryOperations(context->number, stream, operations,
+                                   count * sizeof *operations);
+}
+
+static CUresult submit_one(CUstream stream, enum operation operation, CUdeviceptr address,
+                           uint64_t value, unsigned int flags) {
+  CUstreamBatchMemOpParams one = {
+      .operation = operation, .address = address, .value = value, .flags = flags};
+  return submit(stream, &one, 1, 0);
+}
+
+CUresult shim_cuStreamWaitValue32_v2(CUstream stream, CUdeviceptr addr, cuuint32_t value,
+                                     unsigned int flags) {
+  return submit_one(stream, WAIT_32, addr, value, flags);
+}
+
+CUresult shim_cuStreamWaitValue32(CUstream stream, CUdeviceptr addr, cuuint32_t value,
+                                  unsigned int flags) {
+  return submit_one(stream, WAIT_32, addr, value, flags);
+}
+
+CUresult shim_cuStreamWaitValue64_v2(CUstream stream, CUdeviceptr addr, cuuint64_t value,
+                                     unsigned int flags) {
+  return submit_one(stream, WAIT_64, addr, value, flags);
+}
+
+CUresult shim_cuStreamWaitValue64(CUstream stream, CUdeviceptr addr, cuuint64_t value,
+                                  unsigned int flags) {
+  return submit_one(stream, WAIT_64, addr, value, flags);
+}
+
+CUresult shim_cuStreamWriteValue32_v2(CUstream stream, CUdeviceptr addr, cuuint32_t value,
+                                      unsigned int flags) {
+  return submit_one(stream, WRITE_32, addr, value, flags);
+}
+
+CUresult shim_cuStreamWriteValue32(CUstream stream, CUdeviceptr addr, cuuint32_t value,
+                                   unsigned int flags) {
+  return submit_one(stream, WRITE_32, addr, value, flags);
+}
+
+CUresult shim_cuStreamWriteValue64_v2(CUstream stream, CUdeviceptr addr, cuuint64_t value,
+                                      unsigned int flags) {
+  return submit_one(stream, WRITE_64, addr, value, flags);
+}
+
+CUresult shim_cuStreamWriteValue64(CUstream stream, CUdeviceptr addr, cuuint64_t value,
+                                   unsigned int flags) {
+  return submit_one(stream, WRITE_64, addr, value, flags);
+}
+
+CUresult shim_cuStreamBatchMemOp_v2(CUstream stream, unsigned int count,
+                                    CUstreamBatchMemOpParams *paramArray, unsigned int flags) {
+  return submit(stream, paramArray, count, flags);
+}
+
+CUresult shim_cuStreamBatchMemOp(CUstream stream, unsigned int count,
+                                 CUstreamBatchMemOpParams *paramArray, unsigned int flags) {
+  return submit(stream, paramArray, count, flags);
+}

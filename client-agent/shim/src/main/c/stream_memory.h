@@ -1,8 +1,0 @@
-// SPDX-License-Identifier: Apache-2.0
-#pragma once
-
-#include "driver.h"
-
-/** Whether a batch of memory operations is one that a stream takes. */
-CUresult stream_memory_check(const CUstreamBatchMemOpParams *operations, unsigned int count,
-                             unsigned int flags);

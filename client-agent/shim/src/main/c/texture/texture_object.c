@@ -1,0 +1,203 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "texture/texture_object.h"
+
+#include "memory/array.h"
+#include "ops.h"
+#include "shim.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum { BUCKETS = 256 };
+
+/** What an object was made of. */
+struct object {
+  struct object *next;
+  struct context *context;
+  uint64_t contextId;
+  uint64_t value;
+  bool surface, hasView;
+  CUDA_RESOURCE_DESC resource;
+  CUDA_TEXTURE_DESC texture;
+  CUDA_RESOURCE_VIEW_DESC view;
+};
+
+static struct {
+  struct lock lock;
+  struct object *buckets[BUCKETS];
+} objects;
+
+static struct object **bucket_of(uint64_t value) { return &objects.buckets[value % BUCKETS]; }
+
+static void insert(struct object *object) {
+  lock_take(&objects.lock);
+  struct object **bucket = bucket_of(object->value);
+  object->next = *bucket;
+  *bucket = object;
+  lock_release(&objects.lock);
+}
+
+/** Where the pointer to an object is, or NULL; the table is locked. */
+static struct object **locate(const struct context *context, uint64_t value, bool surface) {
+  for (struct object **at = bucket_of(value); *at; at = &(*at)->next) {
+    const struct object *object = *at;
+    if (object->value == value && object->surface == surface &&
+        (!context || object->contextId == context->id)) {
+      return at;
+    }
+  }
+  return NULL;
+}
+
+/** Copies an object of the current context, and takes it out of the table if asked to. */
+static CUresult find(uint64_t value, bool surface, bool remove, struct object *found) {
+  struct context *context;
+  CUresult result = context_or_none(&context);
+  if (result) return result;
+  lock_take(&objects.lock);
+  struct object **at = locate(context, value, surface);
+  struct object *object = at ? *at : NULL;
+  if (object) {
+    *found = *object;
+    if (remove) *at = object->next;
+  }
+  lock_release(&objects.lock);
+  if (object && remove) free(object);
+  return object ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
+}
+
+void textures_forget(struct context *context) {
+  lock_take(&objects.lock);
+  for (int i = 0; i < BUCKETS; i++) {
+    for (struct object **at = &objects.buckets[i]; *at;) {
+      struct object *object = *at;
+      if (object->contextId == context->id) {
+        *at = object->next;
+        free(object);
+      } else {
+        at = &object->next;
+      }
+    }
+  }
+  lock_release(&objects.lock);
+}
+
+void textures_reset(void) { memset(&objects, 0, sizeof objects); }
+
+CUresult texture_number(const CUDA_RESOURCE_DESC *given, CUDA_RESOURCE_DESC *numbered) {
+  *numbered = *given;
+  struct array *array;
+  struct mipmap *mipmap;
+  switch (given->resType) {
+    case RESOURCE_ARRAY:
+      array = array_find(given->res.array);
+      if (!array) return CUDA_ERROR_INVALID_HANDLE;
+      numbered->res.number = array->slot.number;
+      return CUDA_SUCCESS;
+    case RESOURCE_MIPMAPPED_ARRAY:
+      mipmap = mipmap_find(given->res.mipmap);
+      if (!mipmap) return CUDA_ERROR_INVALID_HANDLE;
+      numbered->res.number = mipmap->slot.number;
+      return CUDA_SUCCESS;
+    case RESOURCE_LINEAR:
+    case RESOURCE_PITCH2D:
+      return CUDA_SUCCESS;
+    default:
+      return CUDA_ERROR_INVALID_VALUE;
+  }
+}
+
+static CUresult create(uint64_t *value, bool surface, const CUDA_RESOURCE_DESC *resource,
+                       const CUDA_TEXTURE_DESC *texture, const CUDA_RESOURCE_VIEW_DESC *view) {
+  CUDA_RESOURCE_DESC numbered;
+  struct context *context;
+  CUresult result = context_current(&context);
+  if (!result) result = texture_number(resource, &numbered);
+  if (result) return result;
+  struct object *object = calloc(1, sizeof *object);
+  if (!object) return CUDA_ERROR_OUT_OF_MEMORY;
+  result = surface ? op_surfaceCreate(context->number, &numbered, sizeof numbered, &object->value)
+                   : op_textureCreate(context->number, &numbered, sizeof numbered, texture,
+                                      sizeof *texture, view, sizeof *view, &object->value);
+  result = context_result(context, result);
+  if (result) {
+    free(object);
+    return result;
+  }
+  object->context = context;
+  object->contextId = context->id;
+  object->surface = surface;
+  object->resource = *resource;
+  if (texture) object->texture = *texture;
+  object->hasView = view;
+  if (view) object->view = *view;
+  *value = object->value;
+  insert(object);
+  return CUDA_SUCCESS;
+}
+
+CUresult shim_cuTexObjectCreate(CUtexObject *pTexObject, const CUDA_RESOURCE_DESC *pResDesc,
+                                const CUDA_TEXTURE_DESC *pTexDesc,
+                                const CUDA_RESOURCE_VIEW_DESC *pResViewDesc) {
+  uint64_t value = 0;
+  if (!pTexObject || !pResDesc || !pTexDesc) return CUDA_ERROR_INVALID_VALUE;
+  CUresult result = create(&value, false, pResDesc, pTexDesc, pResViewDesc);
+  if (!result) *pTexObject = value;
+  return result;
+}
+
+CUresult shim_cuSurfObjectCreate(CUsurfObject *pSurfObject, const CUDA_RESOURCE_DESC *pResDesc) {
+  uint64_t value = 0;
+  if (!pSurfObject || !pResDesc || pResDesc->resType != RESOURCE_ARRAY) {
+    return CUDA_ERROR_INVALID_VALUE;
+  }
+  CUresult result = create(&value, true, pResDesc, NULL, NULL);
+  if (!result) *pSurfObject = value;
+  return result;
+}
+
+CUresult shim_cuTexObjectDestroy(CUtexObject texObject) {
+  struct object object;
+  CUresult result = find(texObject, false, true, &object);
+  return result ? result : op_textureDestroy(object.context->number, texObject);
+}
+
+CUresult shim_cuSurfObjectDestroy(CUsurfObject surfObject) {
+  struct object object;
+  CUresult result = find(surfObject, true, true, &object);
+  return result ? result : op_surfaceDestroy(object.context->number, surfObject);
+}
+
+CUresult shim_cuTexObjectGetResourceDesc(CUDA_RESOURCE_DESC *pResDesc, CUtexObject texObject) {
+  struct object object;
+  if (!pResDesc) return CUDA_ERROR_INVALID_VALUE;
+  CUresult result = find(texObject, false, false, &object);
+  if (!result) *pResDesc = object.resource;
+  return result;
+}
+
+CUresult shim_cuTexObjectGetTextureDesc(CUDA_TEXTURE_DESC *pTexDesc, CUtexObject texObject) {
+  struct object object;
+  if (!pTexDesc) return CUDA_ERROR_INVALID_VALUE;
+  CUresult result = find(texObject, false, false, &object);
+  if (!result) *pTexDesc = object.texture;
+  return result;
+}
+
+CUresult shim_cuTexObjectGetResourceViewDesc(CUDA_RESOURCE_VIEW_DESC *pResViewDesc,
+                                             CUtexObject texObject) {
+  struct object object;
+  if (!pResViewDesc) return CUDA_ERROR_INVALID_VALUE;
+  CUresult result = find(texObject, false, false, &object);
+  if (!result && !object.hasView) result = CUDA_ERROR_INVALID_VALUE;
+  if (!result) *pResViewDesc = object.view;
+  return result;
+}
+
+CUresult shim_cuSurfObjectGetResourceDesc(CUDA_RESOURCE_DESC *pResDesc, CUsurfObject surfObject) {
+  struct object object;
+  if (!pResDesc) return CUDA_ERROR_INVALID_VALUE;
+  CUresult result = find(surfObject, true, false, &object);
+  if (!result) *pResDesc = object.resource;
+  return result;
+}

@@ -1,0 +1,350 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "transport/agent.h"
+
+#include "core/log.h"
+#include "transport/text_message.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/time.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#define DEFAULT_SOCKET "/run/gpupool/agent.sock"
+#define PROTOCOL "1"
+
+int agent_patience(void) {
+  enum { DEFAULT_SECONDS = 60, MOST_SECONDS = 24 * 60 * 60 };
+  const char *configured = getenv("GPUPOOL_ATTACH_TIMEOUT");
+  char *end;
+  if (!configured || !*configured) return DEFAULT_SECONDS;
+  long seconds = strtol(configured, &end, 10);
+  if (!*end && seconds >= 0 && seconds <= MOST_SECONDS) return (int)seconds;
+  log_line(LOG_WARN, "GPUPOOL_ATTACH_TIMEOUT=%s is no number of seconds up to %d: %d are taken",
+           configured, MOST_SECONDS, DEFAULT_SECONDS);
+  return DEFAULT_SECONDS;
+}
+
+void agent_limit_waits(int descriptor, int seconds) {
+  struct timeval limit = {.tv_sec = seconds};
+  setsockopt(descriptor, SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof limit);
+  setsockopt(descriptor, SOL_SOCKET, SO_SNDTIMEO, &limit, sizeof limit);
+}
+
+/** Connects to a path, or to an abstract name after '@'; -1 and errno on failure. */
+static int connect_to(const char *name) {
+  struct sockaddr_un address = {.sun_family = AF_UNIX};
+  size_t length = strlen(name);
+  if (length == 0 || length >= sizeof address.sun_path) {
+    errno = ENAMETOOLONG;
+    return -1;
+  }
+  memcpy(address.sun_path, name, length);
+  socklen_t size = (socklen_t)(offsetof(struct sockaddr_un, sun_path) + length);
+  if (name[0] == '@') {
+    address.sun_path[0] = '\0';
+  } else {
+    size++;
+  }
+  int descriptor = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+  if (descriptor < 0) return -1;
+  agent_limit_waits(descriptor, agent_patience());
+  while (connect(descriptor, (struct sockaddr *)&address, size) != 0) {
+    if (errno == EINTR) continue;
+    int saved = errno;
+    close(descriptor);
+    errno = saved;
+    return -1;
+  }
+  return descriptor;
+}
+
+/** In a pod the agent is the node's, which is away for some seconds when it is replaced. */
+static int connect_in_pod(const char *name) {
+  enum { TRIES = 300, PAUSE_MICROSECONDS = 100000 };
+  const char *lease = getenv("GPUPOOL_LEASE");
+  int tries = lease && strncmp(lease, "pod/", 4) == 0 ? TRIES : 1;
+  int descriptor;
+  while ((descriptor = connect_to(name)) < 0 && (errno == ENOENT || errno == ECONNREFUSED) && --tries > 0) {
+    usleep(PAUSE_MICROSECONDS);
+  }
+  return descriptor;
+}
+
+int agent_connect(char *problem, size_t problemBytes) {
+  const char *configured = getenv("GPUPOOL_AGENT");
+  if (configured && *configured) {
+    int descriptor = connect_in_pod(configured);
+    if (descriptor < 0) {
+      snprintf(problem, problemBytes,
+               "no agent at %s (GPUPOOL_AGENT): %s; start one with 'gpupool agent', or run the program"
+               " with 'gpupool run -- PROGRAM'",
+               configured, strerror(errno));
+    }
+    return descriptor;
+  }
+  int descriptor = connect_to(DEFAULT_SOCKET);
+  int first = errno;
+  if (descriptor >= 0) return descriptor;
+  const char *runtime = getenv("XDG_RUNTIME_DIR");
+  if (runtime && *runtime) {
+    char path[512];
+    snprintf(path, sizeof path, "%s/gpupool/agent.sock", runtime);
+    descriptor = connect_to(path);
+    if (descriptor >= 0) return descriptor;
+  }
+  snprintf(problem, problemBytes,
+           "no agent at " DEFAULT_SOCKET ": %s; start one with 'gpupool agent', or run the program with"
+           " 'gpupool run -- PROGRAM'",
+           strerror(first));
+  return -1;
+}
+
+/** The name of the program's file. */
+static void program_name(char *name, size_t bytes) {
+  char path[4096];
+  ssize_t length = readlink("/proc/self/exe", path, sizeof path - 1);
+  path[length > 0 ? length : 0] = '\0';
+  const char *slash = strrchr(path, '/');
+  const char *last = slash ? slash + 1 : path;
+  size_t kept = strnlen(last, bytes - 1);
+  memcpy(name, last, kept);
+  name[kept] = '\0';
+}
+
+static void add_environment(struct text_message *message, const char *key, const char *variable) {
+  const char *value = getenv(variable);
+  if (value && *value) text_add(message, key, value);
+}
+
+static void add_token(struct text_message *message) {
+  const char *file = getenv("GPUPOOL_TOKEN_FILE");
+  const char *token = getenv("GPUPOOL_TOKEN");
+  if ((token && *token) || !file || !*file) {
+    add_environment(message, "token", "GPUPOOL_TOKEN");
+    return;
+  }
+  char line[4096] = "";
+  FILE *stream = fopen(file, "re");
+  if (!stream || !fgets(line, sizeof line, stream)) {
+    log_line(LOG_WARN, "cannot read the token in %s (GPUPOOL_TOKEN_FILE)", file);
+  }
+  if (stream) fclose(stream);
+  line[strcspn(line, "\r\n")] = '\0';
+  if (*line) text_add(message, "token", line);
+}
+
+void agent_describe(struct text_message *message, const char *type) {
+  char number[16], name[256];
+  snprintf(number, sizeof number, "%ld", (long)getpid());
+  program_name(name, sizeof name);
+  text_begin(message);
+  text_add(message, "type", type);
+  text_add(message, "protocol", PROTOCOL);
+  text_add(message, "pid", number);
+  text_add(message, "program", name);
+  add_environment(message, "lease", "GPUPOOL_LEASE");
+  add_environment(message, "gpus", "GPUPOOL_GPUS");
+  add_environment(message, "fraction", "GPUPOOL_FRACTION");
+  add_environment(message, "memory", "GPUPOOL_MEMORY");
+  add_environment(message, "compute", "GPUPOOL_COMPUTE");
+  add_environment(message, "class", "GPUPOOL_CLASS");
+  add_environment(message, "idle_timeout", "GPUPOOL_IDLE_TIMEOUT");
+  add_environment(message, "time_limit", "GPUPOOL_TIME_LIMIT");
+  add_token(message);
+  add_environment(message, "pool", "GPUPOOL_POOL");
+}
+
+/** Adds the variables that the driver on the server is to find. The server checks their values. */
+static void add_driver_environment(struct text_message *message) {
+  static const char *const names[] = {
+      "CUDA_AUTO_BOOST",
+      "CUDA_DEVICE_DEFAULT_PERSISTING_L2_CACHE_PERCENTAGE_LIMIT",
+      "CUDA_DEVICE_MAX_CONNECTIONS",
+      "CUDA_DISABLE_JIT",
+      "CUDA_DISABLE_PTX_JIT",
+      "CUDA_FORCE_JIT",
+      "CUDA_FORCE_PTX_JIT",
+      "CUDA_GRAPHS_USE_NODE_PRIORITY",
+      "CUDA_MODULE_DATA_LOADING",
+      "CUDA_MODULE_LOADING",
+      "CUDA_SCALE_LAUNCH_QUEUES",
+  };
+  enum { MAX_VALUE_BYTES = 16 };
+  for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+    const char *value = getenv(names[i]);
+    if (!value || !*value) continue;
+    if (strlen(value) <= MAX_VALUE_BYTES) {
+      text_add(message, names[i], value);
+    } else {
+      log_line(LOG_WARN, "%s is ignored: its value has more than %d characters", names[i], MAX_VALUE_BYTES);
+    }
+  }
+}
+
+/** Receives the byte that carries the call stream; -1 if none came. */
+static int receive_descriptor(int agent) {
+  char byte;
+  struct iovec vector = {&byte, 1};
+  union {
+    struct cmsghdr header;
+    char bytes[CMSG_SPACE(4 * sizeof(int))];
+  } control;
+  struct msghdr message = {
+      .msg_iov = &vector,
+      .msg_iovlen = 1,
+      .msg_control = &control,
+      .msg_controllen = sizeof control,
+  };
+  ssize_t count;
+  do {
+    count = recvmsg(agent, &message, MSG_CMSG_CLOEXEC);
+  } while (count < 0 && errno == EINTR);
+  int stream = -1;
+  if (count != 1) return stream;
+  for (struct cmsghdr *at = CMSG_FIRSTHDR(&message); at; at = CMSG_NXTHDR(&message, at)) {
+    if (at->cmsg_level != SOL_SOCKET || at->cmsg_type != SCM_RIGHTS) continue;
+    size_t descriptors = (at->cmsg_len - CMSG_LEN(0)) / sizeof(int);
+    for (size_t i = 0; i < descriptors; i++) {
+      int descriptor;
+      memcpy(&descriptor, CMSG_DATA(at) + i * sizeof descriptor, sizeof descriptor);
+      if (stream < 0) {
+        stream = descriptor;
+      } else {
+        close(descriptor);
+      }
+    }
+  }
+  return stream;
+}
+
+static void say_silent(char *problem, size_t problemBytes) {
+  snprintf(problem, problemBytes,
+           "the agent has been silent for %d s (GPUPOOL_ATTACH_TIMEOUT): look at the agent's log, and"
+           " start it again",
+           agent_patience());
+}
+
+/** A value of one link: the key alone, or with the link's number where there are several. */
+static void link_get(struct text_message *answer, const char *key, uint32_t link, char *value, size_t bytes) {
+  char numbered[32];
+  snprintf(numbered, sizeof numbered, link == UINT32_MAX ? "%s" : "%s.%u", key, link);
+  text_get(answer, numbered, value, bytes);
+}
+
+static void describe_link(struct text_message *answer, uint32_t link, struct attached_link *attached) {
+  link_get(answer, "server", link, attached->server, sizeof attached->server);
+  link_get(answer, "session", link, attached->session, sizeof attached->session);
+  link_get(answer, "stream", link, attached->address, sizeof attached->address);
+  link_get(answer, "peer_key", link, attached->peerKey, sizeof attached->peerKey);
+}
+
+/** Takes the agent's answer apart; the descriptor stays the caller's on failure. */
+static CUresult accept_answer(struct text_message *answer, struct attachment *attachment,
+                              char *problem, size_t problemBytes) {
+  char type[32], mode[32], cause[32], text[1024], protocol[16], streams[16];
+  text_get(answer, "type", type, sizeof type);
+  if (strcmp(type, "refused") == 0) {
+    text_get(answer, "cause", cause, sizeof cause);
+    text_get(answer, "message", text, sizeof text);
+    snprintf(problem, problemBytes, "%s", *text ? text : "the agent refused, and did not say why");
+    bool denied = strcmp(cause, "refused") == 0 || strcmp(cause, "denied") == 0;
+    return denied ? CUDA_ERROR_NO_DEVICE : CUDA_ERROR_SYSTEM_NOT_READY;
+  }
+  text_get(answer, "protocol", protocol, sizeof protocol);
+  if (strcmp(type, "attached") != 0 || strcmp(protocol, PROTOCOL) != 0) {
+    snprintf(problem, problemBytes,
+             "the agent speaks another protocol (type '%s', protocol '%s', wanted " PROTOCOL
+             "): use agent and shim of the same gpupool version",
+             type, protocol);
+    return CUDA_ERROR_SYSTEM_NOT_READY;
+  }
+  text_get(answer, "mode", mode, sizeof mode);
+  text_get(answer, "streams", streams, sizeof streams);
+  attachment->linkCount = *streams ? (uint32_t)strtoul(streams, NULL, 10) : 1;
+  bool relayed = strcmp(mode, "relay") == 0;
+  if (!attachment->linkCount || attachment->linkCount > (relayed ? 1 : MAX_LINKS)) {
+    snprintf(problem, problemBytes, "the agent offers %s call streams (mode '%s'): at most %d, or one that it relays",
+             streams, mode, MAX_LINKS);
+    attachment->linkCount = 0;
+    return CUDA_ERROR_SYSTEM_NOT_READY;
+  }
+  for (uint32_t i = 0; i < attachment->linkCount; i++) {
+    describe_link(answer, *streams ? i : UINT32_MAX, &attachment->links[i]);
+  }
+  if (relayed) {
+    attachment->links[0].stream = attachment->agent;
+    return CUDA_SUCCESS;
+  }
+  for (uint32_t i = 0; i < attachment->linkCount; i++) {
+    attachment->links[i].stream = receive_descriptor(attachment->agent);
+    if (attachment->links[i].stream >= 0) continue;
+    if (errno == EAGAIN) {
+      say_silent(problem, problemBytes);
+    } else {
+      snprintf(problem, problemBytes, "the agent sent %s call stream: look at the agent's log",
+               i ? "too few of the" : "no");
+    }
+    while (i) close(attachment->links[--i].stream);
+    return CUDA_ERROR_SYSTEM_NOT_READY;
+  }
+  return CUDA_SUCCESS;
+}
+
+/** The agent's answer; while a pod's lease is waited for, it says so now and then before it answers. */
+static bool receive_answer(struct text_message *message, int agent) {
+  char type[32], text[1024], said[1024] = "";
+  for (;;) {
+    if (!text_receive(message, agent)) return false;
+    text_get(message, "type", type, sizeof type);
+    if (strcmp(type, "waiting") != 0) return true;
+    text_get(message, "message", text, sizeof text);
+    if (strcmp(text, said) != 0) log_line(LOG_WARN, "waiting for the pod's lease: %s", text);
+    memcpy(said, text, sizeof said);
+  }
+}
+
+bool agent_reason(int agent, char *reason, size_t reasonBytes) {
+  char byte, type[32];
+  if (recv(agent, &byte, sizeof byte, MSG_PEEK | MSG_DONTWAIT) != sizeof byte) return false;
+  struct text_message *message = malloc(sizeof *message);
+  if (!message) return false;
+  agent_limit_waits(agent, 1);
+  bool received = text_receive(message, agent);
+  if (received) {
+    text_get(message, "type", type, sizeof type);
+    text_get(message, "message", reason, reasonBytes);
+  }
+  free(message);
+  return received && strcmp(type, "ended") == 0 && *reason;
+}
+
+CUresult agent_attach(struct attachment *attachment, char *problem, size_t problemBytes) {
+  memset(attachment, 0, sizeof *attachment);
+  attachment->agent = agent_connect(problem, problemBytes);
+  if (attachment->agent < 0) return CUDA_ERROR_SYSTEM_NOT_READY;
+  struct text_message *message = malloc(sizeof *message);
+  CUresult result = CUDA_ERROR_OUT_OF_MEMORY;
+  snprintf(problem, problemBytes, "no memory to ask the agent");
+  if (message) {
+    agent_describe(message, "attach");
+    add_driver_environment(message);
+    result = CUDA_ERROR_SYSTEM_NOT_READY;
+    snprintf(problem, problemBytes, "the agent hung up without an answer: look at the agent's log");
+    errno = 0;
+    if (text_send(message, attachment->agent) && receive_answer(message, attachment->agent)) {
+      errno = 0;
+      result = accept_answer(message, attachment, problem, problemBytes);
+    } else if (errno == EAGAIN) {
+      say_silent(problem, problemBytes);
+    }
+    free(message);
+  }
+  // It may be the call stream from now on, which waits for as long as work takes.
+  agent_limit_waits(attachment->agent, 0);
+  if (result) close(attachment->agent);
+  return result;
+}

@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: Apache-2.0
+// Asking the agent for a session. Protocol: docs/architecture.md, "Shim to agent".
+#pragma once
+
+#include "transport/connection.h"
+#include "transport/text_message.h"
+
+/** What the agent says of one link. */
+struct attached_link {
+  int stream;  // the call stream
+  char server[256];
+  char session[64];
+  char address[256];  // where other servers reach this one; of several links only
+  char peerKey[80];   // what they show it; of several links only
+};
+
+struct attachment {
+  int agent;  // the socket that tells the agent that this process lives; with one link perhaps its call stream
+  uint32_t linkCount;
+  struct attached_link links[MAX_LINKS];
+};
+
+/**
+ * Connects and attaches. On failure answers the CUresult for cuInit and says in `problem` what was
+ * wrong and what to do; no descriptor is left open.
+ */
+CUresult agent_attach(struct attachment *attachment, char *problem, size_t problemBytes);
+
+/**
+ * A connection to the machine's agent; -1 and what was wrong and what to do if there is none. Calls
+ * on it give up after agent_patience().
+ */
+int agent_connect(char *problem, size_t problemBytes);
+
+/** Begins a message of this type with what the agent must know of this program. */
+void agent_describe(struct text_message *message, const char *type);
+
+/** The reason for which the agent has ended the session, if it has given one. */
+bool agent_reason(int agent, char *reason, size_t reasonBytes);
+
+/** How long agent and worker may be silent while a session begins, in seconds; 0: as long as they like. */
+int agent_patience(void);
+
+/** Has calls on a socket give up with EAGAIN after so long; 0: never. */
+void agent_limit_waits(int descriptor, int seconds);

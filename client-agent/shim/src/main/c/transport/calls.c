@@ -1,0 +1,146 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "transport/calls.h"
+
+#include "transport/connection.h"
+
+#include "transport/session.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+static void insert(struct link *link, struct call *call) {
+  struct call_table *calls = &link->calls;
+  call->link = link;
+  lock_take(&calls->lock);
+  call->tag = ++calls->lastTag;
+  struct call **bucket = &calls->buckets[call->tag % CALL_BUCKETS];
+  call->nextInBucket = *bucket;
+  *bucket = call;
+  call->earlier = NULL;
+  call->later = calls->first;
+  if (calls->first) calls->first->earlier = call;
+  calls->first = call;
+  if (call->kind == CALL_COPY) calls->copies++;
+  lock_release(&calls->lock);
+}
+
+/** The table is locked. */
+static void unlink_call(struct call *call) {
+  struct call_table *calls = &call->link->calls;
+  struct call **at = &calls->buckets[call->tag % CALL_BUCKETS];
+  while (*at != call) at = &(*at)->nextInBucket;
+  *at = call->nextInBucket;
+  if (call->earlier) {
+    call->earlier->later = call->later;
+  } else {
+    calls->first = call->later;
+  }
+  if (call->later) call->later->earlier = call->earlier;
+  if (call->kind == CALL_COPY) calls->copies--;
+}
+
+/** The table is locked; a fenced call's memory may be gone after this. */
+static void finish(struct call *call, CUresult result) {
+  unlink_call(call);
+  if (call->kind == CALL_COPY) {
+    free(call);
+    return;
+  }
+  call->result = result;
+  if (__atomic_exchange_n(&call->word, WORD_DONE, __ATOMIC_SEQ_CST) == WORD_ASLEEP) {
+    futex_wake(&call->word, 1);
+  }
+}
+
+void call_open(struct link *link, struct call *call) { insert(link, call); }
+
+CUresult call_cancel(struct call *call) {
+  // The session is lost, so whoever reads ends every call, this one too: not before may its memory go.
+  call_await(call);
+  free(call->payload);
+  call->payload = NULL;
+  return session_answer();
+}
+
+void call_tell(struct call *watcher) {
+  struct call_table *calls = &watcher->link->calls;
+  lock_take(&calls->lock);
+  if (__atomic_load_n(&watcher->word, __ATOMIC_SEQ_CST) != WORD_DONE) finish(watcher, CUDA_SUCCESS);
+  lock_release(&calls->lock);
+}
+
+struct call *copy_open_rows(struct link *link, void *destination, uint64_t spanBytes, const struct rows *rows) {
+  struct call *copy = calloc(1, sizeof *copy);
+  if (!copy) return NULL;
+  copy->kind = CALL_COPY;
+  copy->destination = destination;
+  copy->destinationBytes = spanBytes;
+  copy->rows = *rows;
+  insert(link, copy);
+  return copy;
+}
+
+struct call *copy_open(struct link *link, void *destination, uint64_t bytes) {
+  return copy_open_rows(link, destination, bytes, &(struct rows){0});
+}
+
+static bool copies_pending_on(struct call_table *calls, const void *begin, uint64_t bytes) {
+  if (!__atomic_load_n(&calls->copies, __ATOMIC_RELAXED)) return false;
+  const uint8_t *from = begin;
+  bool pending = false;
+  lock_take(&calls->lock);
+  for (struct call *call = calls->first; call && !pending; call = call->later) {
+    pending = call->kind == CALL_COPY && call->destination < from + bytes &&
+              from < call->destination + call->destinationBytes;
+  }
+  lock_release(&calls->lock);
+  return pending;
+}
+
+bool copies_pending(const void *begin, uint64_t bytes) {
+  for (uint32_t i = 0; i < linkCount; i++) {
+    if (copies_pending_on(&links[i].calls, begin, bytes)) return true;
+  }
+  return false;
+}
+
+struct call *calls_find(struct link *link, uint32_t tag) {
+  struct call_table *calls = &link->calls;
+  lock_take(&calls->lock);
+  struct call *call = calls->buckets[tag % CALL_BUCKETS];
+  while (call && call->tag != tag) call = call->nextInBucket;
+  lock_release(&calls->lock);
+  return call;
+}
+
+void calls_finish(struct call *call, CUresult result) {
+  struct call_table *calls = &call->link->calls;
+  lock_take(&calls->lock);
+  finish(call, result);
+  lock_release(&calls->lock);
+}
+
+void calls_fail(struct link *link, CUresult result) {
+  struct call_table *calls = &link->calls;
+  lock_take(&calls->lock);
+  while (calls->first) finish(calls->first, result);
+  lock_release(&calls->lock);
+}
+
+void calls_appoint(struct link *link) {
+  struct call_table *calls = &link->calls;
+  lock_take(&calls->lock);
+  for (struct call *call = calls->first; call; call = call->later) {
+    if (call->kind == CALL_COPY) continue;
+    uint32_t word = __atomic_load_n(&call->word, __ATOMIC_SEQ_CST);
+    while (word == WORD_IDLE || word == WORD_ASLEEP) {
+      if (__atomic_compare_exchange_n(&call->word, &word, WORD_LEAD, false, __ATOMIC_SEQ_CST,
+                                      __ATOMIC_SEQ_CST)) {
+        if (word == WORD_ASLEEP) futex_wake(&call->word, 1);
+        word = WORD_LEAD;
+      }
+    }
+    break;  // that one has been told, now or before
+  }
+  lock_release(&calls->lock);
+}

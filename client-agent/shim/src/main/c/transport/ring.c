@@ -1,0 +1,281 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "transport/connection.h"
+
+#include "core/log.h"
+#include "transport/marshal.h"
+#include "transport/replies.h"
+#include "transport/session.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/socket.h>
+#include <sys/uio.h>
+
+enum {
+  SILENCE_NANOS = 200000,      // after this long the next frame leaves at once
+  GATHERED_BYTES = 256 << 10,  // more than this is not left to the writer thread
+  BIG_FRAME_BYTES = 4096,      // only such frames are asked how much has gathered
+};
+
+bool ring_open(struct link *link) {
+  struct ring *ring = &link->ring;
+  if (ring->bytes) return true;
+  void *bytes = mmap(NULL, RING_BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  if (bytes == MAP_FAILED) return false;
+  ring->bytes = bytes;
+  ring->skipFrom = UINT64_MAX;
+  return true;
+}
+
+/** Waits until the socket takes more; meanwhile answers are read, so that the worker can go on. */
+static void wait_writable(struct link *link) {
+  if (replies_begin(link)) {
+    if (link_poll(link, POLLIN | POLLOUT) & (POLLIN | POLLERR | POLLHUP)) replies_take(link);
+    replies_end(link);
+  } else {
+    // Somebody else reads, but may stop to.
+    link_poll(link, POLLOUT);
+  }
+}
+
+/** Moves past what has been sent. */
+static void advance(struct iovec **vector, int *count, size_t sent) {
+  while (*count > 0 && sent >= (*vector)->iov_len) {
+    sent -= (*vector)->iov_len;
+    (*vector)++;
+    (*count)--;
+  }
+  if (*count > 0) {
+    (*vector)->iov_base = (uint8_t *)(*vector)->iov_base + sent;
+    (*vector)->iov_len -= sent;
+  }
+}
+
+static ssize_t send_once(struct link *link, struct iovec *vector, int count) {
+  struct msghdr message = {.msg_iov = vector, .msg_iovlen = (size_t)count};
+  return sendmsg(link->stream, &message, MSG_NOSIGNAL | MSG_DONTWAIT);
+}
+
+/**
+ * After EFAULT: some memory of the program cannot be read. Sends at most one page of the first
+ * buffer, or zeros if that page is the one, so that the frame keeps its length.
+ */
+static ssize_t send_around_fault(struct link *link, struct iovec *vector, bool *faulted) {
+  static const uint8_t zeros[4096];
+  size_t toPageEnd = sizeof zeros - (uintptr_t)vector->iov_base % sizeof zeros;
+  size_t length = vector->iov_len < toPageEnd ? vector->iov_len : toPageEnd;
+  struct iovec piece = {vector->iov_base, length};
+  ssize_t sent = send_once(link, &piece, 1);
+  if (sent >= 0 || errno != EFAULT) return sent;
+  *faulted = true;
+  piece.iov_base = (void *)zeros;
+  return send_once(link, &piece, 1);
+}
+
+/** Writes these buffers; false if the session is lost. *faulted: part of them could not be read. */
+static bool write_all(struct link *link, struct iovec *vector, int count, bool *faulted) {
+  advance(&vector, &count, 0);
+  while (count > 0) {
+    if (!session_alive()) return false;
+    ssize_t sent = send_once(link, vector, count);
+    if (sent < 0 && errno == EFAULT) sent = send_around_fault(link, vector, faulted);
+    if (sent >= 0) {
+      advance(&vector, &count, (size_t)sent);
+    } else if (errno == EAGAIN || errno == EWOULDBLOCK) {
+      wait_writable(link);
+    } else if (errno != EINTR) {
+      session_broken(strerror(errno));
+      return false;
+    }
+  }
+  return true;
+}
+
+/** Describes what lies in the ring between tail and end. */
+static int ring_vector(struct link *link, uint64_t end, struct iovec vector[2]) {
+  struct ring *ring = &link->ring;
+  uint64_t from = ring->tail;
+  uint64_t skip = __atomic_load_n(&ring->skipFrom, __ATOMIC_RELAXED);
+  int count = 0;
+  if (skip >= from && skip < end) {
+    if (skip > from) {
+      vector[count++] = (struct iovec){ring->bytes + from % RING_BYTES, skip - from};
+    }
+    from = (skip / RING_BYTES + 1) * RING_BYTES;
+  }
+  uint64_t lapEnd = (from / RING_BYTES + 1) * RING_BYTES;
+  if (end > lapEnd) {
+    // A frame ended where the lap does: nothing was skipped.
+    vector[count++] = (struct iovec){ring->bytes + from % RING_BYTES, lapEnd - from};
+    from = lapEnd;
+  }
+  if (end > from) vector[count++] = (struct iovec){ring->bytes + from % RING_BYTES, end - from};
+  return count;
+}
+
+static void make_room(struct link *link, uint64_t tail) {
+  struct ring *ring = &link->ring;
+  __atomic_store_n(&ring->tail, tail, __ATOMIC_SEQ_CST);
+  if (__atomic_load_n(&ring->roomWanted, __ATOMIC_SEQ_CST)) {
+    __atomic_store_n(&ring->roomWanted, 0, __ATOMIC_SEQ_CST);
+    __atomic_add_fetch(&ring->room, 1, __ATOMIC_SEQ_CST);
+    futex_wake(&ring->room, INT_MAX);
+  }
+}
+
+/** Writes all that is in the ring, and then these. The role is held. */
+static bool write_gathered(struct link *link, uint64_t end, struct iovec *more, int moreCount, bool *faulted) {
+  struct ring *ring = &link->ring;
+  struct iovec vector[5];
+  int count = end > ring->tail ? ring_vector(link, end, vector) : 0;
+  for (int i = 0; i < moreCount; i++) vector[count++] = more[i];
+  if (!count) return true;
+  if (!write_all(link, vector, count, faulted)) return false;
+  if (end > ring->tail) make_room(link, end);
+  __atomic_store_n(&ring->lastSendNanos, now_nanos(), __ATOMIC_RELAXED);
+  return true;
+}
+
+/** After giving up the role: is there something that somebody waits for and nobody writes? */
+static bool left_behind(struct link *link) {
+  struct ring *ring = &link->ring;
+  return session_alive() && __atomic_load_n(&ring->wanted, __ATOMIC_SEQ_CST) >
+                                __atomic_load_n(&ring->tail, __ATOMIC_SEQ_CST);
+}
+
+static void drain_held(struct link *link) {
+  struct ring *ring = &link->ring;
+  bool faulted = false;
+  write_gathered(link, __atomic_load_n(&ring->published, __ATOMIC_ACQUIRE), NULL, 0, &faulted);
+}
+
+void ring_drain(struct link *link) {
+  struct ring *ring = &link->ring;
+  do {
+    if (!lock_try(&ring->role)) return;
+    drain_held(link);
+    lock_release(&ring->role);
+  } while (left_behind(link));
+}
+
+void ring_flush(struct link *link) {
+  struct ring *ring = &link->ring;
+  lock_take(&ring->lock);
+  __atomic_store_n(&ring->wanted, ring->head, __ATOMIC_SEQ_CST);
+  lock_release(&ring->lock);
+  ring_drain(link);
+}
+
+/** Waits until something has been written; the ring is not locked. */
+static void wait_for_room(struct link *link, uint64_t tail) {
+  struct ring *ring = &link->ring;
+  if (lock_try(&ring->role)) {
+    drain_held(link);
+    lock_release(&ring->role);
+    if (left_behind(link)) ring_drain(link);
+    return;
+  }
+  uint32_t seen = __atomic_load_n(&ring->room, __ATOMIC_SEQ_CST);
+  __atomic_store_n(&ring->roomWanted, 1, __ATOMIC_SEQ_CST);
+  if (__atomic_load_n(&ring->tail, __ATOMIC_SEQ_CST) == tail && session_alive()) {
+    // Whoever writes may be done by now and have left nothing to wake us: look again soon.
+    struct timespec soon = {0, 1000000};
+    futex_wait(&ring->room, seen, &soon);
+  }
+}
+
+void ring_lost(struct link *link) {
+  struct ring *ring = &link->ring;
+  __atomic_add_fetch(&ring->room, 1, __ATOMIC_SEQ_CST);
+  futex_wake(&ring->room, INT_MAX);
+}
+
+uint64_t *ring_begin(struct link *link, uint32_t bytes) {
+  struct ring *ring = &link->ring;
+  lock_take(&ring->lock);
+  for (;;) {
+    if (UNLIKELY(!session_alive())) {
+      lock_release(&ring->lock);
+      return NULL;
+    }
+    uint64_t lapLeft = RING_BYTES - ring->head % RING_BYTES;
+    uint64_t begin = bytes <= lapLeft ? ring->head : ring->head + lapLeft;
+    if (LIKELY(begin + bytes <= ring->tailSeen + RING_BYTES)) {
+      ring->begun = begin;
+      ring->end = begin + bytes;
+      return (uint64_t *)(void *)(ring->bytes + begin % RING_BYTES);
+    }
+    uint64_t tail = __atomic_load_n(&ring->tail, __ATOMIC_ACQUIRE);
+    if (tail != ring->tailSeen) {
+      ring->tailSeen = tail;
+      continue;
+    }
+    lock_release(&ring->lock);
+    wait_for_room(link, tail);
+    lock_take(&ring->lock);
+  }
+}
+
+/** Lets the writer see the frame begun. The ring stays locked. */
+static void publish(struct link *link) {
+  struct ring *ring = &link->ring;
+  if (ring->begun != ring->head) __atomic_store_n(&ring->skipFrom, ring->head, __ATOMIC_RELAXED);
+  ring->head = ring->end;
+  __atomic_store_n(&ring->published, ring->end, __ATOMIC_RELEASE);
+}
+
+/** The writer thread sleeps: send at once after a silence, else wake it. */
+static void post_unattended(struct link *link) {
+  struct ring *ring = &link->ring;
+  uint64_t now = now_nanos();
+  if (now - __atomic_load_n(&ring->lastSendNanos, __ATOMIC_RELAXED) > SILENCE_NANOS ||
+      !writer_wake(link)) {
+    ring_flush(link);
+  }
+}
+
+CUresult ring_post(struct link *link) {
+  struct ring *ring = &link->ring;
+  uint64_t end = ring->end;
+  bool big = end - ring->begun >= BIG_FRAME_BYTES;
+  publish(link);
+  lock_release(&ring->lock);
+  if (UNLIKELY(!writer_awake(&link->writer))) {
+    post_unattended(link);
+  } else if (UNLIKELY(big) &&
+             end - __atomic_load_n(&ring->tail, __ATOMIC_RELAXED) > GATHERED_BYTES) {
+    ring_drain(link);
+  }
+  return CUDA_SUCCESS;
+}
+
+void ring_post_now(struct link *link) {
+  struct ring *ring = &link->ring;
+  publish(link);
+  __atomic_store_n(&ring->wanted, ring->end, __ATOMIC_SEQ_CST);
+  lock_release(&ring->lock);
+  ring_drain(link);
+}
+
+CUresult ring_bulk(struct link *link, const void *head, uint32_t headBytes, const void *data, uint64_t dataBytes) {
+  struct ring *ring = &link->ring;
+  static const uint64_t zero;
+  lock_take(&ring->role);
+  lock_take(&ring->lock);
+  uint64_t end = ring->head;
+  lock_release(&ring->lock);
+  struct iovec more[3] = {
+      {(void *)head, headBytes},
+      {(void *)data, dataBytes},
+      {(void *)&zero, -dataBytes & 7},
+  };
+  // Nobody else can write meanwhile, so what others append now comes after.
+  bool faulted = false;
+  bool sent = session_alive() && write_gathered(link, end, more, 3, &faulted);
+  lock_release(&ring->role);
+  if (left_behind(link)) ring_drain(link);
+  if (!sent) return session_answer();
+  return faulted ? CUDA_ERROR_INVALID_VALUE : CUDA_SUCCESS;
+}

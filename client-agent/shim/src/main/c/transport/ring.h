@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: Apache-2.0
+// The send ring: all threads append frames, in the one order of the session, and whoever writes takes
+// all that has gathered. Appending allocates nothing and makes no system call while the writer is awake.
+#pragma once
+
+#include "core/driver.h"
+#include "core/lock.h"
+
+struct link;
+
+/** Room for one frame, or NULL if the session is lost. The ring stays locked until it is posted. */
+uint64_t *ring_begin(struct link *link, uint32_t bytes);
+
+/** Ends the frame begun: it leaves soon, or at once if nothing was sent for a while. */
+CUresult ring_post(struct link *link);
+
+/** Ends the frame begun and sees that it leaves now. */
+void ring_post_now(struct link *link);
+
+/** Sends a frame whose last field is big, straight from where it lies, in order with the others. */
+CUresult ring_bulk(struct link *link, const void *head, uint32_t headBytes, const void *data, uint64_t dataBytes);
+
+/** Sends all that has gathered. */
+void ring_flush(struct link *link);
+
+/** Reserves the ring; false if there is no memory. Called before there is a session. */
+bool ring_open(struct link *link);
+
+/** Wakes whoever waits for room, because the session is lost. */
+void ring_lost(struct link *link);
