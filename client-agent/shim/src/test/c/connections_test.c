@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A program with sessions on several servers: what goes over which link. The workers are of this process and know
+// A program with sessions on several servers: what goes over which connection. The workers are of this process and know
 // nothing of each other, so that tickets and copies between them are seen, not carried out.
 #include "harness.h"
 #include "peer.h"
@@ -7,42 +7,42 @@
 
 #include "exports.h"
 
-enum { LINKS = 2, MAX_SEEN = 64 };
+enum { CONNECTIONS = 2, MAX_SEEN = 64 };
 
 static struct peer peer;
 
-/** The frames that order links, as they came. */
+/** The frames that order connections, as they came. */
 static struct {
   uint16_t op;
-  uint32_t link;
+  uint32_t connection;
   uint64_t slot[5];
-} seen[LINKS][MAX_SEEN];
-static uint32_t seenCount[LINKS];
-static uint16_t firstOp[LINKS];
+} seen[CONNECTIONS][MAX_SEEN];
+static uint32_t seenCount[CONNECTIONS];
+static uint16_t firstOp[CONNECTIONS];
 
 static bool watch(struct peer_session *session, const struct frame *frame) {
-  uint32_t link = session->link;
-  if (!firstOp[link]) firstOp[link] = frame->op;
+  uint32_t connection = session->connection;
+  if (!firstOp[connection]) firstOp[connection] = frame->op;
   if (frame->op == OP_settle) peer_reply(session, frame, 0, NULL, 0);
   if (frame->op < OP_links || frame->op > OP_peerPull) return false;
-  uint32_t at = seenCount[link];
+  uint32_t at = seenCount[connection];
   if (at == MAX_SEEN) return true;
-  seen[link][at].op = frame->op;
-  seen[link][at].link = link;
-  size_t bytes = frame->length - 8u < sizeof seen[link][at].slot ? frame->length - 8u : sizeof seen[link][at].slot;
-  memcpy(seen[link][at].slot, frame->slot, bytes);
-  __atomic_store_n(&seenCount[link], at + 1, __ATOMIC_RELEASE);
+  seen[connection][at].op = frame->op;
+  seen[connection][at].connection = connection;
+  size_t bytes = frame->length - 8u < sizeof seen[connection][at].slot ? frame->length - 8u : sizeof seen[connection][at].slot;
+  memcpy(seen[connection][at].slot, frame->slot, bytes);
+  __atomic_store_n(&seenCount[connection], at + 1, __ATOMIC_RELEASE);
   return true;
 }
 
-static CUcontext contexts_of[LINKS];
+static CUcontext contexts_of[CONNECTIONS];
 
 static void begin(void) {
-  peer.links = LINKS;
+  peer.connections = CONNECTIONS;
   peer.handler = watch;
   peer_start(&peer);
   CHECK_OK(cuInit(0));
-  for (int device = LINKS - 1; device >= 0; device--) {
+  for (int device = CONNECTIONS - 1; device >= 0; device--) {
     CHECK_OK(cuDevicePrimaryCtxRetain(&contexts_of[device], device));
     CHECK_OK(cuCtxSetCurrent(contexts_of[device]));
   }
@@ -50,7 +50,7 @@ static void begin(void) {
 
 /** Waits until all that was posted has been seen. */
 static void settle(void) {
-  for (int device = LINKS - 1; device >= 0; device--) {
+  for (int device = CONNECTIONS - 1; device >= 0; device--) {
     CHECK_OK(cuCtxSetCurrent(contexts_of[device]));
     CHECK_OK(cuCtxSynchronize());
   }
@@ -63,12 +63,12 @@ static CUdeviceptr allocate(int device, size_t bytes) {
   return address;
 }
 
-static void devices_ofSeveralLinks_followEachOther(void) {
+static void devices_ofSeveralConnections_followEachOther(void) {
   begin();
   int count = 0, reaches = 1;
   char first[16], second[16];
   CHECK_OK(cuDeviceGetCount(&count));
-  CHECK(count == LINKS);
+  CHECK(count == CONNECTIONS);
   CHECK_OK(cuDeviceGetPCIBusId(first, sizeof first, 0));
   CHECK_OK(cuDeviceGetPCIBusId(second, sizeof second, 1));
   CHECK(strcmp(first, second) != 0);
@@ -80,9 +80,9 @@ static void devices_ofSeveralLinks_followEachOther(void) {
   CHECK(seen[0][0].slot[0] == 0 && seen[1][0].slot[0] == 1);
 }
 
-static void visibleDevices_ofAllLinks_areChosen(void) {
+static void visibleDevices_ofAllConnections_areChosen(void) {
   setenv("CUDA_VISIBLE_DEVICES", "1", 1);
-  peer.links = LINKS;
+  peer.connections = CONNECTIONS;
   peer.handler = watch;
   peer_start(&peer);
   int count = 0;
@@ -95,13 +95,13 @@ static void visibleDevices_ofAllLinks_areChosen(void) {
   CHECK_OK(cuMemAlloc_v2(&memory, 64));
 }
 
-static void kernels_ofOneLibrary_runOnTheLinkOfTheirContext(void) {
+static void kernels_ofOneLibrary_runOnTheConnectionOfTheirContext(void) {
   begin();
   CUlibrary library;
   CUkernel kernel;
   CHECK_OK(cuLibraryLoadData(&library, "a kernel", NULL, NULL, 0, NULL, NULL, 0));
   CHECK_OK(cuLibraryGetKernel(&kernel, library, "store"));
-  for (int device = 0; device < LINKS; device++) {
+  for (int device = 0; device < CONNECTIONS; device++) {
     CUdeviceptr memory = allocate(device, 4);
     uint32_t value = 40u + (uint32_t)device, back = 0;
     void *parameters[] = {&memory, &value};
@@ -111,7 +111,7 @@ static void kernels_ofOneLibrary_runOnTheLinkOfTheirContext(void) {
   }
 }
 
-static void waitForEvent_ofAnotherLink_isATicket(void) {
+static void waitForEvent_ofAnotherConnection_isATicket(void) {
   begin();
   CUevent event;
   CUstream stream;
@@ -129,7 +129,7 @@ static void waitForEvent_ofAnotherLink_isATicket(void) {
   CHECK(seen[1][1].slot[2] == 0 && seen[0][1].slot[2] == 1);
 }
 
-static void copy_betweenLinks_isAPullAtTheDestination(void) {
+static void copy_betweenConnections_isAPullAtTheDestination(void) {
   begin();
   CUdeviceptr from = allocate(0, 4096), to = allocate(1, 4096);
   CUstream stream;
@@ -152,7 +152,7 @@ static void copy_betweenLinks_isAPullAtTheDestination(void) {
   CHECK(seen[1][4].op == OP_ticketMark && seen[0][4].op == OP_ticketWait);
 }
 
-static void memory_ofAnotherLink_isWrittenAndReadThere(void) {
+static void memory_ofAnotherConnection_isWrittenAndReadThere(void) {
   begin();
   enum { BYTES = 100000 };
   CUdeviceptr there = allocate(1, BYTES);
@@ -168,11 +168,11 @@ static void memory_ofAnotherLink_isWrittenAndReadThere(void) {
 }
 
 static bool hang_up(struct peer_session *session, const struct frame *frame) {
-  if (frame->op == OP_ctxSynchronize && session->link == 1) shutdown(session->stream, SHUT_RDWR);
+  if (frame->op == OP_ctxSynchronize && session->connection == 1) shutdown(session->stream, SHUT_RDWR);
   return frame->op == OP_ctxSynchronize;
 }
 
-static void link_lost_isTheEndOfAll(void) {
+static void connection_lost_isTheEndOfAll(void) {
   begin();
   peer.handler = hang_up;
   CHECK_OK(cuCtxSetCurrent(contexts_of[1]));
@@ -188,7 +188,7 @@ static void *lose_the_other(void *nothing) {
   return nothing;
 }
 
-static void link_lostWhileAnotherIsWaitedFor_endsTheWait(void) {
+static void connection_lostWhileAnotherIsWaitedFor_endsTheWait(void) {
   begin();
   peer.handler = hang_up;
   pthread_t thread;
@@ -199,13 +199,13 @@ static void link_lostWhileAnotherIsWaitedFor_endsTheWait(void) {
 }
 
 int main(void) {
-  CASE(devices_ofSeveralLinks_followEachOther);
-  CASE(visibleDevices_ofAllLinks_areChosen);
-  CASE(kernels_ofOneLibrary_runOnTheLinkOfTheirContext);
-  CASE(waitForEvent_ofAnotherLink_isATicket);
-  CASE(copy_betweenLinks_isAPullAtTheDestination);
-  CASE(memory_ofAnotherLink_isWrittenAndReadThere);
-  CASE(link_lost_isTheEndOfAll);
-  CASE(link_lostWhileAnotherIsWaitedFor_endsTheWait);
+  CASE(devices_ofSeveralConnections_followEachOther);
+  CASE(visibleDevices_ofAllConnections_areChosen);
+  CASE(kernels_ofOneLibrary_runOnTheConnectionOfTheirContext);
+  CASE(waitForEvent_ofAnotherConnection_isATicket);
+  CASE(copy_betweenConnections_isAPullAtTheDestination);
+  CASE(memory_ofAnotherConnection_isWrittenAndReadThere);
+  CASE(connection_lost_isTheEndOfAll);
+  CASE(connection_lostWhileAnotherIsWaitedFor_endsTheWait);
   return test_result();
 }

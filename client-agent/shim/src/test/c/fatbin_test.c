@@ -103,13 +103,13 @@ static void choice_ofADamagedContainer_isAll(void) {
 }
 
 static void check_digest(const char *text, size_t times, const char *expected) {
-  struct digest digest;
-  uint8_t result[DIGEST_BYTES];
-  char hex[2 * DIGEST_BYTES + 1];
-  digest_begin(&digest);
-  for (size_t i = 0; i < times; i++) digest_add(&digest, text, strlen(text));
-  digest_end(&digest, result);
-  for (int i = 0; i < DIGEST_BYTES; i++) snprintf(hex + 2 * i, 3, "%02x", result[i]);
+  struct sha256 digest;
+  uint8_t result[SHA256_BYTES];
+  char hex[2 * SHA256_BYTES + 1];
+  sha256_begin(&digest);
+  for (size_t i = 0; i < times; i++) sha256_add(&digest, text, strlen(text));
+  sha256_end(&digest, result);
+  for (int i = 0; i < SHA256_BYTES; i++) snprintf(hex + 2 * i, 3, "%02x", result[i]);
   CHECK(strcmp(hex, expected) == 0);
 }
 

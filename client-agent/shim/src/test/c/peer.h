@@ -45,7 +45,7 @@ struct peer;
 struct peer_session {
   struct peer *peer;
   int stream, agent;
-  uint32_t link;
+  uint32_t connection;
   uint64_t frames, launches;
   char functions[PEER_MAX_FUNCTIONS];  // what kernel a function's number stands for
 };
@@ -59,7 +59,7 @@ struct peer {
   void (*welcome)(struct peer_session *session);
   const char *refusal;  // what the agent answers instead: the lines of its message
   bool relay;
-  uint32_t links;  // how many workers a program gets; 0 is 1
+  uint32_t connections;  // how many workers a program gets; 0 is 1
   uint32_t digestError;
   int sessions;  // accepted so far
   struct text_message asked;  // of the agent, last
@@ -359,21 +359,21 @@ static void peer_send_descriptor(int socket, int descriptor) {
   if (sendmsg(socket, &message, MSG_NOSIGNAL) != 1) perror("peer: sendmsg");
 }
 
-static void peer_describe_links(const struct peer *peer, struct text_message *message) {
+static void peer_describe_connections(const struct peer *peer, struct text_message *message) {
   static const char *const keys[] = {"server", "session", "stream", "peer_key"};
   char name[32], value[32];
-  snprintf(value, sizeof value, "%u", peer->links);
+  snprintf(value, sizeof value, "%u", peer->connections);
   text_add(message, "streams", value);
-  for (uint32_t link = 0; link < peer->links; link++) {
+  for (uint32_t connection = 0; connection < peer->connections; connection++) {
     for (int i = 0; i < 4; i++) {
-      snprintf(name, sizeof name, "%s.%u", keys[i], link);
-      snprintf(value, sizeof value, "%s-of-%u", keys[i], link);
+      snprintf(name, sizeof name, "%s.%u", keys[i], connection);
+      snprintf(value, sizeof value, "%s-of-%u", keys[i], connection);
       text_add(message, name, value);
     }
   }
 }
 
-static void peer_begin(struct peer *peer, int agent, uint32_t link);
+static void peer_begin(struct peer *peer, int agent, uint32_t connection);
 
 static void peer_accept(struct peer *peer, int agent) {
   struct text_message *message = calloc(1, sizeof *message);
@@ -397,16 +397,16 @@ static void peer_accept(struct peer *peer, int agent) {
   text_add(message, "mode", peer->relay ? "relay" : "descriptor");
   text_add(message, "session", "s1");
   text_add(message, "server", "test");
-  if (peer->links) peer_describe_links(peer, message);
+  if (peer->connections) peer_describe_connections(peer, message);
   text_send(message, agent);
   free(message);
   __atomic_add_fetch(&peer->sessions, 1, __ATOMIC_SEQ_CST);
-  for (uint32_t link = 0; link < (peer->links ? peer->links : 1); link++) peer_begin(peer, agent, link);
+  for (uint32_t connection = 0; connection < (peer->connections ? peer->connections : 1); connection++) peer_begin(peer, agent, connection);
 }
 
-static void peer_begin(struct peer *peer, int agent, uint32_t link) {
+static void peer_begin(struct peer *peer, int agent, uint32_t connection) {
   struct peer_session *session = calloc(1, sizeof *session);
-  session->link = link;
+  session->connection = connection;
   session->peer = peer;
   session->agent = agent;
   session->stream = agent;

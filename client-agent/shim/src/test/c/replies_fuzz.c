@@ -64,23 +64,23 @@ int main(void) {
   setrlimit(RLIMIT_AS, &memory);
   if (!freopen("/dev/null", "w", stdout)) return 1;
   logLevel = -1;
-  CHECK(ring_open(links) && replies_open(links));
+  CHECK(ring_open(connections) && replies_open(connections));
   static uint8_t stream[STREAM_BYTES], destination[COPY_BYTES + 64], pinned[COPY_BYTES + 64];
   for (uint32_t round = 0; round < CASES; round++) {
     int pair[2];
     CHECK(socketpair(AF_UNIX, SOCK_STREAM, 0, pair) == 0);
     session = (struct session){.state = SESSION_READY, .agent = pair[0]};
-    links[0].stream = pair[0];
+    connections[0].stream = pair[0];
     uint64_t reply[2];
     struct call fixed = {.reply = reply, .replyCapacity = sizeof reply};
     struct call taken = {.take = true};
     struct call copied = {.destination = destination, .destinationBytes = COPY_BYTES};
     struct call watcher = {.kind = CALL_WATCHER};
-    call_open(links, &fixed);
-    call_open(links, &taken);
-    call_open(links, &copied);
-    call_open(links, &watcher);
-    CHECK(copy_open(links, pinned, COPY_BYTES) != NULL);
+    call_open(connections, &fixed);
+    call_open(connections, &taken);
+    call_open(connections, &copied);
+    call_open(connections, &watcher);
+    CHECK(copy_open(connections, pinned, COPY_BYTES) != NULL);
     size_t used = 0;
     if (draw(8) == 0) {
       for (uint32_t i = 0; i < 64; i++) put(stream, &used, &(uint8_t){(uint8_t)draw(256)}, 1);
@@ -90,15 +90,15 @@ int main(void) {
       size_t part = 1 + draw((uint32_t)(used - sent));
       CHECK(send(pair[1], stream + sent, part, MSG_NOSIGNAL) == (ssize_t)part);
       sent += part;
-      CHECK(replies_begin(links));
-      replies_take(links);
-      replies_end(links);
+      CHECK(replies_begin(connections));
+      replies_take(connections);
+      replies_end(connections);
     }
     close(pair[1]);
     while (session_alive()) {
-      CHECK(replies_begin(links));
-      replies_take(links);
-      replies_end(links);
+      CHECK(replies_begin(connections));
+      replies_take(connections);
+      replies_end(connections);
     }
     struct call *calls[] = {&fixed, &taken, &copied, &watcher};
     for (int i = 0; i < 4; i++) call_await(calls[i]);
@@ -111,7 +111,7 @@ int main(void) {
     free(taken.payload);
     for (int i = 0; i < 64; i++) CHECK(!destination[COPY_BYTES + i] && !pinned[COPY_BYTES + i]);
     close(pair[0]);
-    links_reset();
+    connections_reset();
   }
   return 0;
 }

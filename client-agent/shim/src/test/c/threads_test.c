@@ -165,10 +165,10 @@ static void ringLap_filledToItsEnd_isSentWhole(void) {
   peer.handler = count_up;
   begin();
   pthread_t staller;
-  while (links[0].ring.head % FRAME_BYTES) CHECK_OK(op_goodbye(0));
+  while (connections[0].ring.head % FRAME_BYTES) CHECK_OK(op_goodbye(0));
   for (uint32_t i = 0; i < COUNT; i++) {
     if (i % 100000 == 0) pthread_create(&staller, NULL, stall_once, NULL);
-    while (links[0].ring.head % FRAME_BYTES) CHECK_OK(op_goodbye(0));
+    while (connections[0].ring.head % FRAME_BYTES) CHECK_OK(op_goodbye(0));
     CHECK_OK(op_streamWaitEvent(16, i, 0, 0));
   }
   CHECK_OK(cuCtxSynchronize());

@@ -28,7 +28,7 @@ static bool takes(char *place, uint32_t pages) {
 
 static void place_kept_isNotGivenToTheProgram(void) {
   char *place = free_pages(8);
-  CHECK(place_keep(address(place) + PAGE, 3 * PAGE));
+  CHECK(va_reserve(address(place) + PAGE, 3 * PAGE));
   CHECK(!takes(place + PAGE, 1) && !takes(place + 3 * PAGE, 1));
   CHECK(takes(place, 1) && takes(place + 4 * PAGE, 4));
 }
@@ -37,43 +37,43 @@ static void place_whereTheProgramHasMemory_isRefusedAndTheMemoryUnchanged(void) 
   char *place = free_pages(8);
   CHECK(takes(place + 3 * PAGE, 1));
   strcpy(place + 3 * PAGE, "of the program");
-  CHECK(!place_keep(address(place), 8 * PAGE));
-  CHECK(!place_map(address(place) + 3 * PAGE, PAGE));
+  CHECK(!va_reserve(address(place), 8 * PAGE));
+  CHECK(!va_make_accessible(address(place) + 3 * PAGE, PAGE));
   CHECK(strcmp(place + 3 * PAGE, "of the program") == 0);
 }
 
 static void allocations_thatShareAPage_haveOnePlace(void) {
   char *place = free_pages(8);
-  CHECK(place_keep(address(place) + 100, 200));
-  CHECK(place_keep(address(place) + 300, PAGE));
-  CHECK(place_keep(address(place) + 5 * PAGE, PAGE));
-  CHECK(place_keep(address(place) + 10, 8 * PAGE - 20));
+  CHECK(va_reserve(address(place) + 100, 200));
+  CHECK(va_reserve(address(place) + 300, PAGE));
+  CHECK(va_reserve(address(place) + 5 * PAGE, PAGE));
+  CHECK(va_reserve(address(place) + 10, 8 * PAGE - 20));
   CHECK(!takes(place, 1) && !takes(place + 3 * PAGE, 1) && !takes(place + 7 * PAGE, 1));
 }
 
 static void place_mapped_isOfProcessAndDeviceUntilItIsUnmapped(void) {
   char *place = free_pages(8);
-  CHECK(place_keep(address(place), 8 * PAGE));
-  CHECK(place_map(address(place) + 2 * PAGE, 2 * PAGE));
+  CHECK(va_reserve(address(place), 8 * PAGE));
+  CHECK(va_make_accessible(address(place) + 2 * PAGE, 2 * PAGE));
   memset(place + 2 * PAGE, 1, 2 * PAGE);
-  place_unmap(address(place) + 2 * PAGE, 2 * PAGE);
+  va_make_inaccessible(address(place) + 2 * PAGE, 2 * PAGE);
   CHECK(!takes(place + 2 * PAGE, 2));
-  CHECK(place_map(address(place) + 3 * PAGE, PAGE) && place[3 * PAGE] == 0);
+  CHECK(va_make_accessible(address(place) + 3 * PAGE, PAGE) && place[3 * PAGE] == 0);
 }
 
 static void place_left_isTheProgramsForEver(void) {
   char *place = free_pages(8);
-  CHECK(place_map(address(place), 8 * PAGE));
+  CHECK(va_make_accessible(address(place), 8 * PAGE));
   place[4 * PAGE] = 7;
-  place_leave(address(place) + 4 * PAGE, PAGE);
-  CHECK(!place_keep(address(place) + 4 * PAGE, 1) && !place_map(address(place), 8 * PAGE));
+  va_release(address(place) + 4 * PAGE, PAGE);
+  CHECK(!va_reserve(address(place) + 4 * PAGE, 1) && !va_make_accessible(address(place), 8 * PAGE));
   CHECK(place[4 * PAGE] == 7);
-  CHECK(place_keep(address(place), 4 * PAGE) && place_keep(address(place) + 5 * PAGE, 3 * PAGE));
+  CHECK(va_reserve(address(place), 4 * PAGE) && va_reserve(address(place) + 5 * PAGE, 3 * PAGE));
 }
 
 static void place_beyondWhatAProcessCanMap_needsNotBeKept(void) {
-  CHECK(place_keep(1ull << 50, 1 << 20));
-  CHECK(!place_map(1ull << 50, PAGE));
+  CHECK(va_reserve(1ull << 50, 1 << 20));
+  CHECK(!va_make_accessible(1ull << 50, PAGE));
 }
 
 int main(void) {

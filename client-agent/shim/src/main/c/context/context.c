@@ -34,7 +34,7 @@ enum { CTX_FLAGS_MASK = 0xff };
 static struct context *context_make(CUdevice device, unsigned int flags, unsigned int apiVersion) {
   struct context *context = arena_take(&contexts);
   if (!context) return NULL;
-  context->number = (uint16_t)(link_no_context(device_link(device)) | context->slot.number);
+  context->number = (uint16_t)(connection_no_context(device_connection(device)) | context->slot.number);
   context->device = device;
   context->flags = flags;
   context->apiVersion = apiVersion;
@@ -43,24 +43,24 @@ static struct context *context_make(CUdevice device, unsigned int flags, unsigne
   return context;
 }
 
-struct context *context_lane_make(struct context *home) {
-  struct context *lane = context_make(home->device, home->flags, home->apiVersion);
-  if (!lane) return NULL;
-  lane->home = home;
+struct context *context_make_green(struct context *home) {
+  struct context *green = context_make(home->device, home->flags, home->apiVersion);
+  if (!green) return NULL;
+  green->home = home;
   // Neither's default stream waits for streams of the other.
-  lane->nonBlocking = 1;
+  green->nonBlocking = 1;
   __atomic_add_fetch(&home->nonBlocking, 1, __ATOMIC_RELAXED);
-  return lane;
+  return green;
 }
 
-void context_lane_end(struct context *lane) {
+void context_end_green(struct context *green) {
   struct thread *thread = ownThread;
   struct current *top = thread && thread->depth ? &thread->stack[thread->depth - 1] : NULL;
-  if (top && top->lane == lane) thread->depth--;
-  streams_forget(lane);
-  mirrors_forget(lane);
-  __atomic_sub_fetch(&lane->home->nonBlocking, 1, __ATOMIC_RELAXED);
-  arena_give(&contexts, lane);
+  if (top && top->green == green) thread->depth--;
+  streams_forget(green);
+  mirrors_forget(green);
+  __atomic_sub_fetch(&green->home->nonBlocking, 1, __ATOMIC_RELAXED);
+  arena_give(&contexts, green);
 }
 
 /** Clears what the runtime library stored with a context and its green ones. */
@@ -72,10 +72,10 @@ static void stored_clear(const struct context *home) {
 }
 
 /** The green contexts of a primary context go with it. */
-static void lanes_end(const struct context *home) {
+static void greens_end(const struct context *home) {
   for (uint32_t i = 0; i < arena_used(&contexts); i++) {
-    struct context *lane = arena_at(&contexts, i);
-    if (lane && lane->home == home && lane != home) context_lane_end(lane);
+    struct context *green = arena_at(&contexts, i);
+    if (green && green->home == home && green != home) context_end_green(green);
   }
 }
 
@@ -84,7 +84,7 @@ static void lanes_end(const struct context *home) {
  * it has been cleared: that calls back, and must not meet a lock.
  */
 static void context_end(struct context *context) {
-  lanes_end(context);
+  greens_end(context);
   streams_forget(context);
   events_forget(context);
   libraries_forget(context);
@@ -122,36 +122,36 @@ struct context *context_primary(CUdevice device) {
   return device_find(device) && all.retained[device] ? all.primary[device] : NULL;
 }
 
-/** The current context, else any that lives, of a link or of all. */
-static struct context *any(uint32_t link, bool all) {
+/** The current context, else any that lives, of a connection or of all. */
+static struct context *any(uint32_t connection, bool all) {
   struct context *context;
-  uint16_t none = link_no_context(link);
-  if (context_current(&context) == CUDA_SUCCESS && (all || link_same(context->number, none))) {
+  uint16_t none = connection_no_context(connection);
+  if (context_current(&context) == CUDA_SUCCESS && (all || connection_same(context->number, none))) {
     return context;
   }
   for (uint32_t i = 0; i < arena_used(&contexts); i++) {
     context = arena_at(&contexts, i);
     bool lasting = context && context->home == context && !context->sticky;
-    if (lasting && (all || link_same(context->number, none))) return context;
+    if (lasting && (all || connection_same(context->number, none))) return context;
   }
   return NULL;
 }
 
 struct context *context_any(void) { return any(0, true); }
 
-/** Stand for no context of a link, for calls that need none. */
-static struct context nowhere[MAX_LINKS];
+/** Stand for no context of a connection, for calls that need none. */
+static struct context nowhere[MAX_CONNECTIONS];
 
-struct context *context_any_or_none(uint32_t link) {
-  struct context *context = any(link, false);
+struct context *context_any_or_none(uint32_t connection) {
+  struct context *context = any(connection, false);
   if (!context) {
-    context = &nowhere[link];
-    context->number = link_no_context(link);
+    context = &nowhere[connection];
+    context->number = connection_no_context(connection);
   }
   return context;
 }
 
-struct context *context_any_of(uint32_t link) { return any(link, false); }
+struct context *context_any_of(uint32_t connection) { return any(connection, false); }
 
 void contexts_reset(void) {
   memset(&all, 0, sizeof all);
@@ -164,7 +164,7 @@ void contexts_reset(void) {
 static struct current current_of(struct context *context) {
   struct context *home = context->home;
   if (home == context) return (struct current){.context = context, .id = context->id};
-  return (struct current){.context = home, .id = home->id, .lane = context, .laneId = context->id};
+  return (struct current){.context = home, .id = home->id, .green = context, .greenId = context->id};
 }
 
 static CUresult push(struct context *context) {
@@ -183,8 +183,8 @@ static CUresult push(struct context *context) {
 
 /** The handle that was made current; the primary context's where a green one has ended since. */
 static CUcontext handle_of(const struct current *current) {
-  bool green = current->lane && lane_is_live(current);
-  return (CUcontext)(void *)(green ? current->lane : current->context);
+  bool green = current->green && green_is_live(current);
+  return (CUcontext)(void *)(green ? current->green : current->context);
 }
 
 CUresult shim_cuCtxPushCurrent_v2(CUcontext ctx) {
@@ -375,7 +375,7 @@ CUresult shim_cuCtxAttach(CUcontext *pctx, unsigned int flags) {
   struct context *context;
   if (!pctx || flags) return CUDA_ERROR_INVALID_VALUE;
   CUresult result = context_current(&context);
-  if (!result) *pctx = (CUcontext)(void *)context_lane(context);
+  if (!result) *pctx = (CUcontext)(void *)context_or_green(context);
   return result;
 }
 

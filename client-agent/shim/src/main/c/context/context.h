@@ -48,26 +48,26 @@ static inline CUresult context_current(struct context **context) {
 }
 
 /** Whether the green context that was made current has not ended since. */
-static inline bool lane_is_live(const struct current *current) {
-  return current->lane->slot.live == contexts.mark && current->lane->id == current->laneId;
+static inline bool green_is_live(const struct current *current) {
+  return current->green->slot.live == contexts.mark && current->green->id == current->greenId;
 }
 
 /**
  * Whose default stream and new streams are meant where the calling thread's current context is: the green
  * context that was made current, if one was.
  */
-static inline struct context *context_lane(struct context *context) {
+static inline struct context *context_or_green(struct context *context) {
   struct thread *thread = ownThread;
   struct current *top = thread && thread->depth ? &thread->stack[thread->depth - 1] : NULL;
-  if (LIKELY(!top || !top->lane || top->context != context)) return context;
-  return lane_is_live(top) ? top->lane : context;
+  if (LIKELY(!top || !top->green || top->context != context)) return context;
+  return green_is_live(top) ? top->green : context;
 }
 
 /** A green context that is not known to the server yet; NULL if there is no room. */
-struct context *context_lane_make(struct context *home);
+struct context *context_make_green(struct context *home);
 
 /** Ends a green context, with its streams. */
-void context_lane_end(struct context *lane);
+void context_end_green(struct context *green);
 
 /** Takes note of a call's result: some errors end the context. */
 CUresult context_note(struct context *context, CUresult result);
@@ -82,11 +82,11 @@ struct context *context_primary(CUdevice device);
 /** The current context, else any that lives; NULL if none does. */
 struct context *context_any(void);
 
-/** As context_any, of a link. */
-struct context *context_any_of(uint32_t link);
+/** As context_any, of a connection. */
+struct context *context_any_of(uint32_t connection);
 
 /** As context_any_of, but one that stands for none if there is none: for calls that need no context. */
-struct context *context_any_or_none(uint32_t link);
+struct context *context_any_or_none(uint32_t connection);
 
 void contexts_reset(void);
 

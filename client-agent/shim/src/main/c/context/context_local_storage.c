@@ -25,7 +25,7 @@ static struct context *find_context(CUcontext handle) {
   return context;
 }
 
-/** The link to a value; the list is locked. */
+/** The connection to a value; the list is locked. */
 static struct stored **find_value(uint64_t contextId, void *key) {
   struct stored **at = &all;
   while (*at && ((*at)->contextId != contextId || (*at)->key != key)) at = &(*at)->next;

@@ -79,19 +79,19 @@ static void override(int32_t *attributes, uint32_t attributeCount) {
   }
 }
 
-/** Servers number their GPUs alike: those of further links are of PCI domains of their own. */
+/** Servers number their GPUs alike: those of further connections are of PCI domains of their own. */
 static void tell_apart(struct device *device, int32_t *attributes) {
   unsigned int domain;
   char rest[sizeof device->pciBusId];
   if (sscanf(device->pciBusId, "%x:%15s", &domain, rest) != 2) return;
-  domain = (domain & 0xfff) | device->link << 12;
+  domain = (domain & 0xfff) | device->connection << 12;
   snprintf(device->pciBusId, sizeof device->pciBusId, "%04x:%.10s", domain, rest);
   if (attributes[ATTRIBUTE_PCI_DOMAIN_ID] != ATTRIBUTE_UNSUPPORTED) {
     attributes[ATTRIBUTE_PCI_DOMAIN_ID] = (int32_t)domain;
   }
 }
 
-const char *devices_load(uint32_t link, const uint8_t *welcome, uint32_t bytes) {
+const char *devices_load(uint32_t connection, const uint8_t *welcome, uint32_t bytes) {
   if (bytes < WELCOME_HEADER_BYTES) return "the worker's first frame is too short";
   uint32_t driverVersion = word(welcome);
   uint32_t count = word(welcome + 4);
@@ -116,7 +116,7 @@ const char *devices_load(uint32_t link, const uint8_t *welcome, uint32_t bytes) 
   for (uint32_t i = 0; i < count; i++) {
     const uint8_t *at = welcome + WELCOME_HEADER_BYTES + i * deviceBytes;
     struct device *device = &devices.devices[devices.count++];
-    device->link = link;
+    device->connection = connection;
     device->ordinal = i;
     device->attributeCount = attributeCount;
     memcpy(device->name, at, sizeof device->name - 1);
@@ -127,7 +127,7 @@ const char *devices_load(uint32_t link, const uint8_t *welcome, uint32_t bytes) 
     memcpy(own, at + DEVICE_FIXED_BYTES, 4 * attributeCount);
     override(own, attributeCount);
     device->attributes = own;
-    if (link) tell_apart(device, own);
+    if (connection) tell_apart(device, own);
   }
   return NULL;
 }
@@ -144,11 +144,11 @@ const struct device *device_find(CUdevice ordinal) {
 
 uint32_t device_ordinal(CUdevice device) { return devices.devices[device].ordinal; }
 
-uint32_t device_link(CUdevice device) { return devices.devices[device].link; }
+uint32_t device_connection(CUdevice device) { return devices.devices[device].connection; }
 
-bool device_of_ordinal(uint32_t link, uint32_t ordinal, CUdevice *device) {
+bool device_of_ordinal(uint32_t connection, uint32_t ordinal, CUdevice *device) {
   for (uint32_t i = 0; i < devices.count; i++) {
-    if (devices.devices[i].link != link || devices.devices[i].ordinal != ordinal) continue;
+    if (devices.devices[i].connection != connection || devices.devices[i].ordinal != ordinal) continue;
     *device = (CUdevice)i;
     return true;
   }

@@ -7,8 +7,8 @@
 enum { MAX_DEVICES = 64, MIN_ATTRIBUTES = 98, MAX_ATTRIBUTES = 1024, ATTRIBUTE_UNSUPPORTED = INT32_MIN };
 
 struct device {
-  uint32_t link;     // of the session
-  uint32_t ordinal;  // on its link
+  uint32_t connection;     // of the session
+  uint32_t ordinal;  // on its connection
   uint32_t attributeCount;
   char name[256];
   uint8_t uuid[16];
@@ -17,8 +17,8 @@ struct device {
   const int32_t *attributes;
 };
 
-/** Takes the WELCOME of a link apart, whose devices follow those there are. NULL, or what is wrong with it. */
-const char *devices_load(uint32_t link, const uint8_t *welcome, uint32_t bytes);
+/** Takes the WELCOME of a connection apart, whose devices follow those there are. NULL, or what is wrong with it. */
+const char *devices_load(uint32_t connection, const uint8_t *welcome, uint32_t bytes);
 
 /** Leaves the devices that are to be seen; there may be none. */
 void devices_select(void);
@@ -28,14 +28,14 @@ uint32_t devices_count(void);
 /** NULL if there is no such device. */
 const struct device *device_find(CUdevice ordinal);
 
-/** The ordinal on its link of a device that there is. */
+/** The ordinal on its connection of a device that there is. */
 uint32_t device_ordinal(CUdevice device);
 
-/** The link of a device that there is. */
-uint32_t device_link(CUdevice device);
+/** The connection of a device that there is. */
+uint32_t device_connection(CUdevice device);
 
-/** The device of an ordinal of a link; false if the program does not see it. */
-bool device_of_ordinal(uint32_t link, uint32_t ordinal, CUdevice *device);
+/** The device of an ordinal of a connection; false if the program does not see it. */
+bool device_of_ordinal(uint32_t connection, uint32_t ordinal, CUdevice *device);
 
 /** The value of an attribute as programs see it; ATTRIBUTE_UNSUPPORTED if there is none. */
 int32_t device_attribute(CUdevice ordinal, int attribute);

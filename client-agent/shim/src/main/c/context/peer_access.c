@@ -36,12 +36,12 @@ static const uint8_t nativeAtomics[] = {
 
 static CUresult ask(CUdevice device, CUdevice peer, int attribute, int *value) {
   int32_t answer = 0;
-  if (device_link(device) != device_link(peer)) {
+  if (device_connection(device) != device_connection(peer)) {
     *value = 0;  // kernels cannot reach another server's memory, but copies do
     return CUDA_SUCCESS;
   }
   CUresult result =
-      op_peerAttribute(link_no_context(device_link(device)), device_ordinal(device), device_ordinal(peer), attribute, &answer);
+      op_peerAttribute(connection_no_context(device_connection(device)), device_ordinal(device), device_ordinal(peer), attribute, &answer);
   if (!result) *value = answer;
   return result;
 }
@@ -71,7 +71,7 @@ static CUresult begin(CUcontext handle, struct context **context, struct context
   *peer = arena_find(&contexts, handle);
   if (!*peer || *peer == *context) return CUDA_ERROR_INVALID_CONTEXT;
   bool reachable = (*peer)->device != (*context)->device &&
-                   link_same((*peer)->number, (*context)->number);
+                   connection_same((*peer)->number, (*context)->number);
   return reachable ? CUDA_SUCCESS : CUDA_ERROR_PEER_ACCESS_UNSUPPORTED;
 }
 
@@ -80,14 +80,14 @@ CUresult shim_cuCtxEnablePeerAccess(CUcontext peerContext, unsigned int Flags) {
   if (Flags) return CUDA_ERROR_INVALID_VALUE;
   CUresult result = begin(peerContext, &context, &peer);
   return result ? result
-                : context_result(context, op_ctxEnablePeer(context->number, link_context(peer->number)));
+                : context_result(context, op_ctxEnablePeer(context->number, connection_context(peer->number)));
 }
 
 CUresult shim_cuCtxDisablePeerAccess(CUcontext peerContext) {
   struct context *context, *peer;
   CUresult result = begin(peerContext, &context, &peer);
   return result ? result
-                : context_result(context, op_ctxDisablePeer(context->number, link_context(peer->number)));
+                : context_result(context, op_ctxDisablePeer(context->number, connection_context(peer->number)));
 }
 
 CUresult shim_cuDeviceGetP2PAtomicCapabilities(unsigned int *capabilities,

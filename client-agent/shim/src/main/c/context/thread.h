@@ -11,8 +11,8 @@ struct stream;
 struct current {
   struct context *context;
   uint64_t id;
-  struct context *lane;  // the green context that was made current, whose home `context` is; or NULL
-  uint64_t laneId;
+  struct context *green;  // the green context that was made current, whose home `context` is; or NULL
+  uint64_t greenId;
 };
 
 struct own_stream {

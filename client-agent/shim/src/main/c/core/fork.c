@@ -35,8 +35,8 @@
 static void forget(void) {
   trace_reset();
   session_reset();
-  links_reset();
-  callback_reset();
+  connections_reset();
+  host_func_reset();
   handles_reset();
   contexts_reset();
   devices_reset();
@@ -45,8 +45,8 @@ static void forget(void) {
   mirror_wait_reset();
   managed_reset();
   mapped_reset();
-  place_reset();
-  twins_reset();
+  va_reservations_reset();
+  va_maps_reset();
   virtual_reset();
   ipc_reset();
   pools_reset();

@@ -23,7 +23,7 @@ enum { REST = 1024 };  // so many others are given back before a slot is used ag
 #define ARENA(type, count, mark_) \
   { .slotBytes = (sizeof(struct type) + 63) / 64 * 64, .capacity = count, .mark = mark_ }
 
-struct arena contexts = ARENA(context, LINK_CONTEXTS - FIRST_NUMBER, 0x43545831);
+struct arena contexts = ARENA(context, CONNECTION_CONTEXTS - FIRST_NUMBER, 0x43545831);
 struct arena streams = ARENA(stream, 1 << 16, 0x53545231);
 struct arena events = ARENA(event, 1 << 20, 0x45565431);
 struct arena modules = ARENA(module, 1 << 16, 0x4d4f4431);

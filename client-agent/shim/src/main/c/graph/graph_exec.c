@@ -79,12 +79,12 @@ static CUresult choose_context(struct graph_exec *exec) {
   return result;
 }
 
-/** A graph is one server's: CUDA_ERROR_NOT_SUPPORTED if something of it belongs to another link than *link. */
-static CUresult check_owner(const struct context *owner, uint32_t *link) {
+/** A graph is one server's: CUDA_ERROR_NOT_SUPPORTED if something of it belongs to another connection than *connection. */
+static CUresult check_owner(const struct context *owner, uint32_t *connection) {
   if (!owner) return CUDA_SUCCESS;
-  uint32_t own = owner->number >> LINK_SHIFT;
-  if (*link == MAX_LINKS) *link = own;
-  return *link == own ? CUDA_SUCCESS : CUDA_ERROR_NOT_SUPPORTED;
+  uint32_t own = owner->number >> CONNECTION_SHIFT;
+  if (*connection == MAX_CONNECTIONS) *connection = own;
+  return *connection == own ? CUDA_SUCCESS : CUDA_ERROR_NOT_SUPPORTED;
 }
 
 static struct context *copied(int memoryType, CUdeviceptr device) {
@@ -92,7 +92,7 @@ static struct context *copied(int memoryType, CUdeviceptr device) {
   return address ? route_context(device, NULL) : NULL;
 }
 
-static CUresult check_links(const struct graph *graph, uint32_t *link) {
+static CUresult check_connections(const struct graph *graph, uint32_t *connection) {
   CUresult result = CUDA_SUCCESS;
   for (uint32_t i = 0; !result && i < graph->count; i++) {
     const struct work *work = &graph->nodes[i]->work;
@@ -100,30 +100,30 @@ static CUresult check_links(const struct graph *graph, uint32_t *link) {
     const struct event *event;
     struct context *own = NULL;
     if (work->type == NODE_CHILD) {
-      result = check_links(work->child, link);
+      result = check_connections(work->child, connection);
       continue;
     }
     if (work->context && work->type == NODE_KERNEL) result = work_context(work, &own);
-    if (!result) result = check_owner(own, link);
+    if (!result) result = check_owner(own, connection);
     if (!result && work->type == NODE_MEMCPY) {
-      result = check_owner(copied(copy->srcMemoryType, copy->srcDevice), link);
-      if (!result) result = check_owner(copied(copy->dstMemoryType, copy->dstDevice), link);
+      result = check_owner(copied(copy->srcMemoryType, copy->srcDevice), connection);
+      if (!result) result = check_owner(copied(copy->dstMemoryType, copy->dstDevice), connection);
     } else if (!result && work->type == NODE_MEMSET) {
-      result = check_owner(route_context(work->fill.dst, NULL), link);
+      result = check_owner(route_context(work->fill.dst, NULL), connection);
     } else if (!result && (work->type == NODE_EVENT_RECORD || work->type == NODE_EVENT_WAIT)) {
       event = arena_find(&events, work->event);
-      result = check_owner(event ? event->context : NULL, link);
+      result = check_owner(event ? event->context : NULL, connection);
     }
   }
   return result;
 }
 
-/** With several links, the context must be of the one that has all of the graph. */
-static CUresult settle_on_link(struct graph_exec *exec) {
-  uint32_t link = MAX_LINKS;
-  CUresult result = check_links(exec->graph, &link);
-  if (result || link == MAX_LINKS || link == exec->context->number >> LINK_SHIFT) return result;
-  exec->context = context_any_of(link);
+/** With several connections, the context must be of the one that has all of the graph. */
+static CUresult settle_on_connection(struct graph_exec *exec) {
+  uint32_t connection = MAX_CONNECTIONS;
+  CUresult result = check_connections(exec->graph, &connection);
+  if (result || connection == MAX_CONNECTIONS || connection == exec->context->number >> CONNECTION_SHIFT) return result;
+  exec->context = context_any_of(connection);
   if (!exec->context) return CUDA_ERROR_INVALID_CONTEXT;
   exec->contextId = exec->context->id;
   return CUDA_SUCCESS;
@@ -155,7 +155,7 @@ static CUresult take_copy(struct graph_exec *exec, CUgraph handle) {
 static CUresult build(struct graph_exec *exec, CUgraph handle, struct graph_node **fault) {
   CUresult result = take_copy(exec, handle);
   if (!result) result = choose_context(exec);
-  if (!result && route_several()) result = settle_on_link(exec);
+  if (!result && route_several()) result = settle_on_connection(exec);
   if (!result) result = plan_make(&exec->plan, exec->graph, fault);
   if (!result) result = conditional_plan(&exec->plan, fault);
   if (!result && exec->graph->conditions && exec->plan.phaseCount > 1 &&
@@ -263,30 +263,30 @@ CUresult shim_cuGraphExecDestroy(CUgraphExec hGraphExec) {
 // Launches
 
 static void copy_on_host(void *copy) {
-  rect_on_host(copy);
+  memcpy3d_on_host(copy);
   free(copy);
 }
 
 /** Puts what the host has to do into a stream. */
 static CUresult post_host(const struct graph_node *node, struct context *context, uint32_t stream) {
   const struct work *work = &node->work;
-  enum box_kind kind;
+  enum copy3d_kind kind;
   if (node->disabled) return CUDA_SUCCESS;
   if (work->type == NODE_HOST) {
-    return callback_launch(context, stream, work->host.fn, work->host.userData);
+    return host_func_launch(context, stream, work->host.fn, work->host.userData);
   }
   if (work->type == NODE_MEM_OPS) {
     return op_streamMemoryOperations(
         context->number, stream, work->memory.operations,
         (uint64_t)work->memory.count * CUstreamBatchMemOpParams_BYTES);
   }
-  CUresult result = rect_kind(&work->copy, &kind);
+  CUresult result = memcpy3d_kind(&work->copy, &kind);
   if (result) return result;
-  if (kind != BOX_ON_HOST) return rect_post(context, stream, &work->copy);
+  if (kind != COPY3D_ON_HOST) return memcpy3d_post(context, stream, &work->copy);
   CUDA_MEMCPY3D *copy = malloc(sizeof *copy);
   if (!copy) return CUDA_ERROR_OUT_OF_MEMORY;
   *copy = work->copy;
-  result = callback_launch(context, stream, (CUhostFn)copy_on_host, copy);
+  result = host_func_launch(context, stream, (CUhostFn)copy_on_host, copy);
   if (result) free(copy);
   return result;
 }
@@ -307,7 +307,7 @@ static CUresult post_phases(struct graph_exec *exec, struct context *context, ui
 
 /** Launches of one graph come one after the other, in whatever streams. */
 static CUresult post_in_order(struct graph_exec *exec, struct context *context, uint32_t stream) {
-  if (!link_same(context->number, exec->context->number)) return CUDA_ERROR_NOT_SUPPORTED;
+  if (!connection_same(context->number, exec->context->number)) return CUDA_ERROR_NOT_SUPPORTED;
   CUresult result = mirror_before(context, stream);
   if (result) return result;
   if (!exec->mixed || context != exec->context) return post_phases(exec, context, stream);
@@ -361,7 +361,7 @@ CUresult shim_cuGraphUpload(CUgraphExec hGraphExec, CUstream hStream) {
   if (!exec) return CUDA_ERROR_INVALID_VALUE;
   CUresult result = copy_begin(hStream, &context, &stream);
   if (result) return result;
-  if (!link_same(context->number, exec->context->number)) return CUDA_ERROR_NOT_SUPPORTED;
+  if (!connection_same(context->number, exec->context->number)) return CUDA_ERROR_NOT_SUPPORTED;
   lock_take(&exec->lock);
   for (uint32_t i = 0; i < exec->plan.phaseCount && !result; i++) {
     uint32_t graph = exec->plan.phases[i].graph;

@@ -42,10 +42,10 @@ CUresult params_kernel_v1(const CUDA_KERNEL_NODE_PARAMS_v1 *params, struct work 
 
 CUresult params_copy(const CUDA_MEMCPY3D *params, CUcontext given, struct work *work) {
   struct context *context;
-  enum box_kind kind;
+  enum copy3d_kind kind;
   if (!params) return CUDA_ERROR_INVALID_VALUE;
   CUresult result = params_context(given, &context);
-  if (!result) result = rect_kind(params, &kind);
+  if (!result) result = memcpy3d_kind(params, &kind);
   if (result) return result;
   *work = work_make(NODE_MEMCPY, context);
   work->copy = *params;

@@ -7,7 +7,7 @@
 #include <string.h>
 
 CUresult plan_kind(const struct work *work, enum step_kind *kind) {
-  enum box_kind copies;
+  enum copy3d_kind copies;
   CUresult result = CUDA_SUCCESS;
   switch (work->type) {
     case NODE_HOST:
@@ -21,8 +21,8 @@ CUresult plan_kind(const struct work *work, enum step_kind *kind) {
       *kind = STEP_NOTHING;
       break;
     case NODE_MEMCPY:
-      result = rect_kind(&work->copy, &copies);
-      *kind = !result && copies == BOX_ON_DEVICE ? STEP_DEVICE : STEP_HOST;
+      result = memcpy3d_kind(&work->copy, &copies);
+      *kind = !result && copies == COPY3D_ON_DEVICE ? STEP_DEVICE : STEP_HOST;
       break;
     default:
       *kind = STEP_DEVICE;

@@ -138,7 +138,7 @@ static CUresult append_step(struct buffer *buffer, const struct plan *plan,
   if (!nothing && work->context) {
     CUresult result = work_context(work, &own);
     if (result) return result;
-    record.context = link_context(own->number);
+    record.context = connection_context(own->number);
   }
   grow(buffer, sizeof record);
   for (uint32_t i = 0; i < step->afterCount; i++) {

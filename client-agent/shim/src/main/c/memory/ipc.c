@@ -30,7 +30,7 @@ CUresult shim_cuIpcGetMemHandle(CUipcMemHandle *pHandle, CUdeviceptr dptr) {
 /** Counts one more opening of memory that may be open already. */
 static CUresult note(struct context *context, uint64_t base, uint64_t bytes, enum range_kind kind) {
   struct range range;
-  if (!place_keep(base, bytes)) {
+  if (!va_reserve(base, bytes)) {
     op_memClose(context->number, base);
     return CUDA_ERROR_OUT_OF_MEMORY;
   }

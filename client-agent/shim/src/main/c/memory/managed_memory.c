@@ -89,13 +89,13 @@ CUresult shim_cuMemAllocManaged(CUdeviceptr *dptr, size_t bytesize, unsigned int
     return CUDA_ERROR_INVALID_VALUE;
   }
   CUresult result = context_current(&context);
-  if (!result) result = twin_allocate(context, bytesize, &address);
+  if (!result) result = va_map_allocate(context, bytesize, &address);
   if (result) return result;
   result = mirror_add(context, (void *)(uintptr_t)address, address, bytesize, MIRROR_ZEROED);
   if (!result && flags == ATTACH_HOST) mirror_loosen(address);
   if (!result && (result = note(context, address, bytesize))) mirror_drop(address);
   if (result) {
-    twin_free(address);
+    va_map_free(address);
     return result;
   }
   *dptr = address;
@@ -105,7 +105,7 @@ CUresult shim_cuMemAllocManaged(CUdeviceptr *dptr, size_t bytesize, unsigned int
 CUresult managed_free(const struct range *range) {
   mirror_drop(range->base);
   forget(range->base);
-  return twin_free(range->base);
+  return va_map_free(range->base);
 }
 
 /** Managed memory is gone with its context; what was allocated as the host's stays readable. */
@@ -114,11 +114,11 @@ static bool is_managed(uint64_t address) {
   return ranges_find(&deviceRanges, address, &range) && range.kind == RANGE_MANAGED;
 }
 
-void managed_forget(struct context *context) { twins_forget(context->id, is_managed); }
+void managed_forget(struct context *context) { va_maps_forget(context->id, is_managed); }
 
 CUresult managed_variable(struct context *context, uint64_t address, uint64_t bytes) {
   if (is_managed(address)) return CUDA_SUCCESS;
-  if (!twin_map(address, bytes)) {
+  if (!va_map_pages(address, bytes)) {
     log_line(LOG_WARN, "a __managed__ variable's address is taken in this process"
                        " (CUDA_ERROR_NOT_SUPPORTED)");
     return CUDA_ERROR_NOT_SUPPORTED;

@@ -38,12 +38,12 @@ static bool note(struct context *context, uint64_t host, uint64_t device, uint64
 
 CUresult mapped_allocate(struct context *context, uint64_t bytes, uint32_t flags, void **memory) {
   uint64_t address;
-  CUresult result = twin_allocate(context, bytes, &address);
+  CUresult result = va_map_allocate(context, bytes, &address);
   if (result) return result;
   void *host = (void *)(uintptr_t)address;
   result = mirror_add(context, host, address, bytes, MIRROR_ZEROED | MIRROR_ALWAYS);
   if (result) {
-    twin_free(address);
+    va_map_free(address);
     return result;
   }
   struct range range = {.base = address,
@@ -69,8 +69,8 @@ static CUresult make(const struct range *host, struct range *mapped) {
   struct misfits misfits = {0};
   do {
     result = context_result(context, op_memAlloc(context->number, host->bytes, &device));
-  } while (place_again(&misfits, device, host->bytes, &result));
-  place_end(&misfits, context);
+  } while (va_allocate_again(&misfits, device, host->bytes, &result));
+  va_misfits_free(&misfits, context);
   if (result) return result;
   void *memory = (void *)(uintptr_t)host->base;
   result = mirror_add(context, memory, device, host->bytes, MIRROR_ALWAYS);
@@ -93,7 +93,7 @@ bool mapped_forget(const struct range *host) {
     op_memFree(mapped.context->number, mapped.base);
     return false;
   }
-  return twin_free(mapped.base) == CUDA_SUCCESS;
+  return va_map_free(mapped.base) == CUDA_SUCCESS;
 }
 
 CUresult mapped_make(uint64_t address, bool *moved) {

@@ -42,9 +42,9 @@ CUresult copy_from_device(struct context *context, uint32_t stream, void *destin
                           uint64_t source, uint64_t bytes) {
   if (!bytes) return stream_wait(context, stream);
   struct call call = {.destination = destination, .destinationBytes = bytes};
-  struct link *link = link_of(context->number);
-  call_open(link, &call);
-  uint64_t *slot = ring_begin(link, 40);
+  struct connection *connection = connection_of(context->number);
+  call_open(connection, &call);
+  uint64_t *slot = ring_begin(connection, 40);
   if (!slot) return call_cancel(&call);
   slot[0] = FRAME(40, OP_memcpyDtoH, context->number);
   slot[1] = call.tag;
@@ -64,7 +64,7 @@ CUresult copy_from_device(struct context *context, uint32_t stream, void *destin
 CUresult copy_from_device_posted(struct context *context, uint32_t stream, void *destination,
                                  uint64_t source, uint64_t bytes) {
   if (!bytes) return CUDA_SUCCESS;
-  struct call *copy = copy_open(link_of(context->number), destination, bytes);
+  struct call *copy = copy_open(connection_of(context->number), destination, bytes);
   if (!copy) return CUDA_ERROR_OUT_OF_MEMORY;
   return op_memcpyDtoHPosted(context->number, copy->tag, source, bytes, stream);
 }
@@ -78,12 +78,12 @@ CUresult copy_on_device(struct context *context, uint32_t stream, uint64_t desti
 CUresult copy_settle_source(struct context *context, uint32_t stream, const void *source,
                             uint64_t bytes) {
   if (copies_pending(source, bytes)) return host_settle(source, bytes);
-  return callbacks_pending() || mirror_overlaps(source, bytes) ? stream_wait(context, stream) : CUDA_SUCCESS;
+  return host_funcs_pending() || mirror_overlaps(source, bytes) ? stream_wait(context, stream) : CUDA_SUCCESS;
 }
 
 CUresult copy_to_device_done(struct context *context, uint32_t stream, bool unknown) {
   // The legacy default stream orders itself before all others but the non-blocking ones.
-  // Other links know nothing of that.
+  // Other connections know nothing of that.
   bool ordered = stream == NUMBER_LEGACY_STREAM && !route_several() &&
                  __atomic_load_n(&context->nonBlocking, __ATOMIC_RELAXED) == 0;
   return ordered && !unknown ? CUDA_SUCCESS : stream_wait(context, stream);
@@ -140,7 +140,7 @@ static CUresult from_device(void *destination, CUdeviceptr source, size_t bytes,
   struct route route;
   if (!result) result = route_to(&route, context, stream, source);
   if (result) return result;
-  // What comes on another link is not known to have come by fences on this one.
+  // What comes on another connection is not known to have come by fences on this one.
   bool mayCome = !wait && !unknown && !route.home;
   if (mayCome && ranges_find(&hostRanges, (uintptr_t)destination, NULL)) {
     return copy_from_device_posted(context, stream, destination, source, bytes);
@@ -148,7 +148,7 @@ static CUresult from_device(void *destination, CUdeviceptr source, size_t bytes,
   return route_end(&route, copy_from_device(route.context, route.stream, destination, source, bytes));
 }
 
-/** A copy between devices of perhaps several links; the contexts are those of addresses that are not known. */
+/** A copy between devices of perhaps several connections; the contexts are those of addresses that are not known. */
 static CUresult on_devices(struct context *context, uint32_t stream, CUdeviceptr destination,
                            struct context *to, CUdeviceptr source, struct context *from,
                            uint64_t bytes, bool wait) {

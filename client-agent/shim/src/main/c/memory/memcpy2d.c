@@ -17,7 +17,7 @@
     if (!copy) return CUDA_ERROR_INVALID_VALUE; \
     struct description from = SIDE_2D(copy, src), to = SIDE_2D(copy, dst); \
     struct extent extent = {copy->WidthInBytes, copy->Height, 1}; \
-    return box_copy(&from, &to, &extent, handle, wait); \
+    return copy3d(&from, &to, &extent, handle, wait); \
   }
 
 #define COPY_3D(type, name) \
@@ -25,7 +25,7 @@
     if (!copy || copy->srcLOD || copy->dstLOD) return CUDA_ERROR_INVALID_VALUE; \
     struct description from = SIDE_3D(copy, src), to = SIDE_3D(copy, dst); \
     struct extent extent = {copy->WidthInBytes, copy->Height, copy->Depth}; \
-    return box_copy(&from, &to, &extent, handle, wait); \
+    return copy3d(&from, &to, &extent, handle, wait); \
   }
 
 /** A copy of graphs taken apart. */
@@ -39,20 +39,20 @@ static struct parts parts_of(const CUDA_MEMCPY3D *copy) {
       SIDE_3D(copy, src), SIDE_3D(copy, dst), {copy->WidthInBytes, copy->Height, copy->Depth}};
 }
 
-CUresult rect_kind(const CUDA_MEMCPY3D *copy, enum box_kind *kind) {
+CUresult memcpy3d_kind(const CUDA_MEMCPY3D *copy, enum copy3d_kind *kind) {
   struct parts parts = parts_of(copy);
   if (copy->srcLOD || copy->dstLOD) return CUDA_ERROR_INVALID_VALUE;
-  return box_kind(&parts.from, &parts.to, &parts.extent, kind);
+  return copy3d_kind(&parts.from, &parts.to, &parts.extent, kind);
 }
 
-CUresult rect_post(struct context *context, uint32_t stream, const CUDA_MEMCPY3D *copy) {
+CUresult memcpy3d_post(struct context *context, uint32_t stream, const CUDA_MEMCPY3D *copy) {
   struct parts parts = parts_of(copy);
-  return box_post(context, stream, &parts.from, &parts.to, &parts.extent);
+  return copy3d_post(context, stream, &parts.from, &parts.to, &parts.extent);
 }
 
-CUresult rect_on_host(const CUDA_MEMCPY3D *copy) {
+CUresult memcpy3d_on_host(const CUDA_MEMCPY3D *copy) {
   struct parts parts = parts_of(copy);
-  return box_on_host(&parts.from, &parts.to, &parts.extent);
+  return copy3d_on_host(&parts.from, &parts.to, &parts.extent);
 }
 
 COPY_2D(CUDA_MEMCPY2D, copy_2d)

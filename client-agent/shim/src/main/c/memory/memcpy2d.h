@@ -4,6 +4,6 @@
 
 #include "memory/memcpy3d.h"
 
-CUresult rect_kind(const CUDA_MEMCPY3D *copy, enum box_kind *kind);
-CUresult rect_post(struct context *context, uint32_t stream, const CUDA_MEMCPY3D *copy);
-CUresult rect_on_host(const CUDA_MEMCPY3D *copy);
+CUresult memcpy3d_kind(const CUDA_MEMCPY3D *copy, enum copy3d_kind *kind);
+CUresult memcpy3d_post(struct context *context, uint32_t stream, const CUDA_MEMCPY3D *copy);
+CUresult memcpy3d_on_host(const CUDA_MEMCPY3D *copy);

@@ -205,7 +205,7 @@ static CUresult copy_from_box(struct context *context, uint32_t stream, const st
                       .rowsPerSlice = box->height,
                       .slicePitch = to->slicePitch,
                       .packedBytes = box->width * box->height * box->depth};
-  struct call *copy = copy_open_rows(link_of(context->number),
+  struct call *copy = copy_open_rows(connection_of(context->number),
                                      (void *)(uintptr_t)to->address, bytes, &rows);
   if (!copy) return CUDA_ERROR_OUT_OF_MEMORY;
   return op_boxRead(context->number, copy->tag, SIDE(box->from), box->width, box->height,
@@ -254,7 +254,7 @@ static CUresult copy_here(const struct box *box, struct context *context, uint32
   return fromHost && wait ? copy_to_device_done(context, stream, false) : CUDA_SUCCESS;
 }
 
-/** The context whose link a side is on, or otherwise. */
+/** The context whose connection a side is on, or otherwise. */
 static struct context *owner(const struct side *side, struct context *otherwise) {
   if (!side->device) return NULL;
   return side->array ? side->array->context : route_context(side->address, otherwise);
@@ -272,7 +272,7 @@ static CUresult make_tight(const struct box *box, struct context *context, uint3
                                                   &tight->address));
 }
 
-/** From one link to another: gathered there, fetched, scattered here. */
+/** From one connection to another: gathered there, fetched, scattered here. */
 static CUresult across(const struct box *box, struct context *context, uint32_t stream,
                        struct context *to, struct context *from) {
   uint64_t bytes = box->width * box->height * box->depth;
@@ -315,13 +315,13 @@ static CUresult copy(struct box *box, struct context *context, uint32_t stream, 
     result = route_devices_end(&ordered, from, result);
     return !result && copy_is_seen(box->to.address) ? stream_wait(context, stream) : result;
   }
-  if (to && from && !link_same(to->number, from->number)) {
+  if (to && from && !connection_same(to->number, from->number)) {
     return across(box, context, stream, to, from);
   }
   struct route route;
   CUresult result = route_begin(&route, context, stream, to ? to : from);
   if (!result) {
-    // What comes on another link is not known to have come by fences on this one.
+    // What comes on another connection is not known to have come by fences on this one.
     bool elsewhere = route.home && !to;
     result = copy_here(box, route.context, route.stream, wait || elsewhere, patient && !elsewhere);
   }
@@ -367,7 +367,7 @@ static CUDA_MEMCPY3D describe(const struct description *from, const struct descr
   };
 }
 
-CUresult box_copy(const struct description *from, const struct description *to,
+CUresult copy3d(const struct description *from, const struct description *to,
                   const struct extent *extent, CUstream handle, bool wait) {
   struct box box;
   struct context *context;
@@ -384,27 +384,27 @@ CUresult box_copy(const struct description *from, const struct description *to,
   return result ? result : copy(&box, context, stream, wait, false);
 }
 
-CUresult box_kind(const struct description *from, const struct description *to,
-                  const struct extent *extent, enum box_kind *kind) {
+CUresult copy3d_kind(const struct description *from, const struct description *to,
+                  const struct extent *extent, enum copy3d_kind *kind) {
   struct box box;
   if (is_nothing(extent)) return CUDA_ERROR_INVALID_VALUE;
   CUresult result = box_of(from, to, extent, &box);
   if (result) return result;
   bool linear = !box.from.array && !box.to.array;
-  *kind = box.from.device && box.to.device && linear  ? BOX_ON_DEVICE
-          : !box.from.device && !box.to.device        ? BOX_ON_HOST
-                                                      : BOX_IN_STREAM;
+  *kind = box.from.device && box.to.device && linear  ? COPY3D_ON_DEVICE
+          : !box.from.device && !box.to.device        ? COPY3D_ON_HOST
+                                                      : COPY3D_IN_STREAM;
   return CUDA_SUCCESS;
 }
 
-CUresult box_post(struct context *context, uint32_t stream, const struct description *from,
+CUresult copy3d_post(struct context *context, uint32_t stream, const struct description *from,
                   const struct description *to, const struct extent *extent) {
   struct box box;
   CUresult result = box_of(from, to, extent, &box);
   return result ? result : copy(&box, context, stream, false, true);
 }
 
-CUresult box_on_host(const struct description *from, const struct description *to,
+CUresult copy3d_on_host(const struct description *from, const struct description *to,
                      const struct extent *extent) {
   struct box box;
   CUresult result = box_of(from, to, extent, &box);

@@ -23,27 +23,27 @@ struct extent {
  * CUDA_ERROR_INVALID_VALUE: a pitch is too small or larger than the device allows, a box is not within
  * its array or not of whole elements, memory is NULL or ends too early, or a type is unknown.
  */
-CUresult box_copy(const struct description *from, const struct description *to,
+CUresult copy3d(const struct description *from, const struct description *to,
                   const struct extent *extent, CUstream handle, bool wait);
 
 /** What a copy takes. */
-enum box_kind {
-  BOX_ON_DEVICE,  // between memory of devices
-  BOX_IN_STREAM,  // with an array, or between a device and the host
-  BOX_ON_HOST,
+enum copy3d_kind {
+  COPY3D_ON_DEVICE,  // between memory of devices
+  COPY3D_IN_STREAM,  // with an array, or between a device and the host
+  COPY3D_ON_HOST,
 };
 
-/** As box_copy checks; CUDA_ERROR_INVALID_VALUE, too, if there is nothing to copy. */
-CUresult box_kind(const struct description *from, const struct description *to,
-                  const struct extent *extent, enum box_kind *kind);
+/** As copy3d checks; CUDA_ERROR_INVALID_VALUE, too, if there is nothing to copy. */
+CUresult copy3d_kind(const struct description *from, const struct description *to,
+                  const struct extent *extent, enum copy3d_kind *kind);
 
 /**
  * Puts a copy with a device into a stream. A source on the host is read before this returns; what is
  * for the host is there when a later fence says that the stream has come to here.
  */
-CUresult box_post(struct context *context, uint32_t stream, const struct description *from,
+CUresult copy3d_post(struct context *context, uint32_t stream, const struct description *from,
                   const struct description *to, const struct extent *extent);
 
 /** Copies from host to host, now. */
-CUresult box_on_host(const struct description *from, const struct description *to,
+CUresult copy3d_on_host(const struct description *from, const struct description *to,
                      const struct extent *extent);

@@ -18,7 +18,7 @@ static struct description on_device(CUdeviceptr device) {
 static CUresult copy_run(struct description to, struct description from, size_t bytes,
                          CUstream stream, bool wait) {
   struct extent extent = {bytes, 1, 1};
-  return box_copy(&from, &to, &extent, stream, wait);
+  return copy3d(&from, &to, &extent, stream, wait);
 }
 
 CUresult shim_cuMemcpyDtoA_v2(CUarray dstArray, size_t dstOffset, CUdeviceptr srcDevice,

@@ -85,7 +85,7 @@ CUresult shim_cuMemcpy3DBatchAsync_v2(size_t numOps, CUDA_MEMCPY3D_BATCH_OP *opL
     if (empty || !is_order(copy->srcAccessOrder)) return CUDA_ERROR_INVALID_VALUE;
     result = describe(&copy->src, element, &from);
     if (!result) result = describe(&copy->dst, element, &to);
-    if (!result) result = box_copy(&from, &to, &extent, hStream, false);
+    if (!result) result = copy3d(&from, &to, &extent, hStream, false);
   }
   return result;
 }

@@ -20,7 +20,7 @@ uint64_t memory_next_id(void) { return __atomic_add_fetch(&lastId, 1, __ATOMIC_R
 /** Whether an address is of memory that another server gave. */
 static bool is_of_other(const struct context *context, uint64_t address) {
   const struct context *owner = route_context(address, NULL);
-  return owner && !link_same(owner->number, context->number);
+  return owner && !connection_same(owner->number, context->number);
 }
 
 void memory_note(struct context *context, uint64_t base, uint64_t bytes, enum range_kind kind) {
@@ -30,7 +30,7 @@ void memory_note(struct context *context, uint64_t base, uint64_t bytes, enum ra
                  "each other; ask for GPUs of one server");
     return;
   }
-  if (kind != RANGE_MANAGED && !place_keep(base, bytes)) {
+  if (kind != RANGE_MANAGED && !va_reserve(base, bytes)) {
     session_lose(CUDA_ERROR_OUT_OF_MEMORY,
                  "the driver has put memory of a GPU where this program has memory of its own");
     return;
@@ -88,8 +88,8 @@ CUresult shim_cuMemAlloc_v2(CUdeviceptr *dptr, size_t bytesize) {
   struct misfits misfits = {0};
   do {
     result = context_result(context, op_memAlloc(context->number, bytesize, &address));
-  } while (place_again(&misfits, address, bytesize, &result));
-  place_end(&misfits, context);
+  } while (va_allocate_again(&misfits, address, bytesize, &result));
+  va_misfits_free(&misfits, context);
   if (result) return result;
   memory_note(context, address, bytesize, RANGE_ALLOCATED);
   *dptr = address;
@@ -109,8 +109,8 @@ CUresult shim_cuMemAllocPitch_v2(CUdeviceptr *dptr, size_t *pPitch, size_t Width
   do {
     result = context_result(context, op_memAllocPitch(context->number, WidthInBytes, Height,
                                                       ElementSizeBytes, &address, &pitch));
-  } while (place_again(&misfits, address, pitch * Height, &result));
-  place_end(&misfits, context);
+  } while (va_allocate_again(&misfits, address, pitch * Height, &result));
+  va_misfits_free(&misfits, context);
   if (result) return result;
   memory_note(context, address, pitch * Height, RANGE_ALLOCATED);
   *dptr = address;
@@ -179,14 +179,14 @@ static CUresult allocate_async(CUdeviceptr *dptr, size_t bytesize, CUmemoryPool 
   if (!result && pool) result = pool_number(pool, &context, &poolNumber);
   if (result) return result;
   // The pool has its memory on another server than the stream its work.
-  if (!link_same(context->number, streamContext->number)) return CUDA_ERROR_NOT_SUPPORTED;
+  if (!connection_same(context->number, streamContext->number)) return CUDA_ERROR_NOT_SUPPORTED;
   uint64_t address = 0;
   struct misfits misfits = {0};
   do {
     result = context_result(
         context, op_memAllocAsync(context->number, bytesize, poolNumber, stream, &address));
-  } while (place_again(&misfits, address, bytesize, &result));
-  place_end(&misfits, context);
+  } while (va_allocate_again(&misfits, address, bytesize, &result));
+  va_misfits_free(&misfits, context);
   if (result) return result;
   memory_note(context, address, bytesize, RANGE_ASYNC);
   *dptr = address;

@@ -47,9 +47,9 @@ struct pool *pool_of_device(CUdevice device) {
 CUresult pool_number(CUmemoryPool handle, struct context **context, uint32_t *number) {
   struct pool *pool = arena_find(&pools, handle);
   if (!pool) return CUDA_ERROR_INVALID_VALUE;
-  uint32_t link = device_link(pool->device);
-  if (!*context || !link_same((*context)->number, link_no_context(link))) {
-    *context = context_any_or_none(link);
+  uint32_t connection = device_connection(pool->device);
+  if (!*context || !connection_same((*context)->number, connection_no_context(connection))) {
+    *context = context_any_or_none(connection);
   }
   *number = pool->number;
   return CUDA_SUCCESS;
@@ -137,7 +137,7 @@ CUresult shim_cuMemPoolCreate(CUmemoryPool *pool, const CUmemPoolProps *poolProp
   if (poolProps->handleTypes & ~(kinds > 0 ? kinds : 0) || !supported(device)) {
     return CUDA_ERROR_NOT_SUPPORTED;
   }
-  struct context *context = context_any_or_none(device_link(device));
+  struct context *context = context_any_or_none(device_connection(device));
   struct pool *made = arena_take(&pools);
   if (!made) return CUDA_ERROR_OUT_OF_MEMORY;
   made->device = device;
@@ -188,7 +188,7 @@ CUresult shim_cuMemPoolImportFromShareableHandle(CUmemoryPool *pool_out, void *h
   opened->number = FIRST_MADE + opened->slot.number;
   result = context_result(
       context, op_poolOpen(context->number, TOKEN_IN(token), opened->number, &ordinal));
-  if (!result && !device_of_ordinal((uint32_t)(context->number >> LINK_SHIFT), ordinal, &opened->device)) {
+  if (!result && !device_of_ordinal((uint32_t)(context->number >> CONNECTION_SHIFT), ordinal, &opened->device)) {
     op_poolDestroy(context->number, opened->number);
     result = CUDA_ERROR_INVALID_DEVICE;
   }
@@ -204,7 +204,7 @@ CUresult shim_cuMemPoolImportFromShareableHandle(CUmemoryPool *pool_out, void *h
 CUresult shim_cuMemPoolDestroy(CUmemoryPool pool) {
   struct pool *gone = arena_find(&pools, pool);
   if (!gone || gone->number < FIRST_MADE) return CUDA_ERROR_INVALID_VALUE;
-  struct context *context = context_any_of(device_link(gone->device));
+  struct context *context = context_any_of(device_connection(gone->device));
   if (!context) return CUDA_ERROR_INVALID_CONTEXT;
   struct pool *expected = gone;
   __atomic_compare_exchange_n(&all.chosen[gone->device], &expected, NULL, false, __ATOMIC_ACQ_REL,
@@ -229,7 +229,7 @@ CUresult shim_cuMemPoolSetAccess(CUmemoryPool pool, const CUmemAccessDesc *map, 
     // A device always has its own pool's memory.
     bool possible = device != own->device || flags == ACCESS_READ_WRITE;
     if (!known || !possible) return CUDA_ERROR_INVALID_VALUE;
-    if (device_link(device) != device_link(own->device)) {
+    if (device_connection(device) != device_connection(own->device)) {
       // No device reaches another server's memory.
       if (flags != ACCESS_NONE) return CUDA_ERROR_INVALID_DEVICE;
       continue;

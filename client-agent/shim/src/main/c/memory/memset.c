@@ -82,7 +82,7 @@ CUresult check_cuMemsetD2D32Async(CUdeviceptr dstDevice, size_t dstPitch, unsign
   return check_rows(dstDevice, dstPitch, 4, Width, Height, hStream);
 }
 
-// On several links: where the memory is.
+// On several connections: where the memory is.
 
 #define ROUTED_FILL(bits, type) \
   CUresult routed_cuMemsetD##bits##Async(struct context *context, uint32_t stream, \

@@ -36,7 +36,7 @@ CUresult capture_cuMemsetD2D32Async(struct stream *stream, CUdeviceptr dstDevice
                                     unsigned int value, size_t Width, size_t Height,
                                     CUstream hStream);
 
-// The same entry points of a session with several links, checked.
+// The same entry points of a session with several connections, checked.
 CUresult routed_cuMemcpyDtoDAsync_v2(struct context *context, uint32_t stream, CUdeviceptr dstDevice,
                                      CUdeviceptr srcDevice, size_t ByteCount, CUstream hStream);
 CUresult routed_cuMemsetD8Async(struct context *context, uint32_t stream, CUdeviceptr dstDevice,

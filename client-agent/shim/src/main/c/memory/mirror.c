@@ -27,10 +27,10 @@ struct mirror {
   uint64_t contextId;
   // What both sides had when they last were the same: of mapped memory all of it, which tells what word
   // the host changed; of other memory the fingerprints of the blocks, 0 where it is not known.
-  uint8_t *twin;
+  uint8_t *shadow;
   uint8_t *fetched;  // what the device had, while kernels run; NULL: it was not asked for yet
   uint64_t *prints;
-  bool known;         // what the twin has, the device has had
+  bool known;         // what the shadow has, the device has had
   bool always;        // looked through at every launch
   bool hostMayWrite;  // since it was last looked through
 };
@@ -44,7 +44,7 @@ struct busy {
   uint32_t othersWaits;
 };
 
-uint32_t mirrorCount, mirrorTwinCount;
+uint32_t mirrorCount, mirrorShadowCount;
 
 static struct {
   struct lock lock;  // held while contents are made equal
@@ -60,7 +60,7 @@ uint64_t mirrors_now(void) { return __atomic_load_n(&all.clock, __ATOMIC_SEQ_CST
 void mirrors_reset(void) {
   // The parent's host memory stays as it is; what describes it is left alone, for malloc may be locked.
   memset(&all, 0, sizeof all);
-  mirrorCount = mirrorTwinCount = 0;
+  mirrorCount = mirrorShadowCount = 0;
 }
 
 static uint64_t blocks_of(const struct mirror *mirror) {
@@ -96,7 +96,7 @@ static CUresult settle(struct context *context) {
 }
 
 /** Zeroed memory that costs nothing until it is used; NULL if there is none. */
-static uint8_t *twin_of(const struct mirror *mirror) {
+static uint8_t *make_shadow(const struct mirror *mirror) {
   void *memory = mmap(NULL, mirror->bytes, PROT_READ | PROT_WRITE,
                       MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
   return memory == MAP_FAILED ? NULL : memory;
@@ -105,7 +105,7 @@ static uint8_t *twin_of(const struct mirror *mirror) {
 // Host to device
 
 static CUresult send(const struct mirror *mirror, uint64_t at, uint64_t end) {
-  const uint8_t *from = mirror->twin ? mirror->twin : mirror->host;
+  const uint8_t *from = mirror->shadow ? mirror->shadow : mirror->host;
   CUresult result = CUDA_SUCCESS;
   while (at < end && !result) {
     uint64_t part = end - at < MAX_DATA_BYTES ? end - at : MAX_DATA_BYTES;
@@ -118,10 +118,10 @@ static CUresult send(const struct mirror *mirror, uint64_t at, uint64_t end) {
 
 /** Whether the host changed a block; what it has now is what both sides are going to have. */
 static bool take_change(struct mirror *mirror, uint64_t block) {
-  if (mirror->twin) {
+  if (mirror->shadow) {
     uint64_t at = block * mirror->blockBytes, bytes = block_bytes(mirror, block);
-    if (mirror->known && !memcmp(mirror->twin + at, mirror->host + at, bytes)) return false;
-    memcpy(mirror->twin + at, mirror->host + at, bytes);
+    if (mirror->known && !memcmp(mirror->shadow + at, mirror->host + at, bytes)) return false;
+    memcpy(mirror->shadow + at, mirror->host + at, bytes);
     return true;
   }
   // Taken before the block is sent: a change that comes in between is then noticed next time.
@@ -154,13 +154,13 @@ static CUresult send_blocks(struct mirror *mirror, uint64_t *sent) {
 static CUresult send_words(struct mirror *mirror, uint64_t block, uint64_t *sent) {
   uint64_t at = block * mirror->blockBytes, end = at + block_bytes(mirror, block);
   CUresult result = CUDA_SUCCESS;
-  if (!memcmp(mirror->twin + at, mirror->host + at, end - at)) return CUDA_SUCCESS;
+  if (!memcmp(mirror->shadow + at, mirror->host + at, end - at)) return CUDA_SUCCESS;
   uint64_t first = end;
   for (; at <= end && !result; at += WORD_BYTES) {
     uint64_t bytes = at >= end ? 0 : end - at < WORD_BYTES ? end - at : WORD_BYTES;
-    bool changed = bytes && memcmp(mirror->twin + at, mirror->host + at, bytes);
+    bool changed = bytes && memcmp(mirror->shadow + at, mirror->host + at, bytes);
     if (changed) {
-      memcpy(mirror->twin + at, mirror->host + at, bytes);
+      memcpy(mirror->shadow + at, mirror->host + at, bytes);
       if (first == end) first = at;
     } else if (first < end) {
       result = send(mirror, first, at < end ? at : end);
@@ -183,7 +183,7 @@ static CUresult send_changed(struct mirror *mirror, struct context **unsettled) 
   uint64_t sent = 0;
   uint32_t number;
   CUresult result = own_stream(mirror->context, &number);
-  if (mirror->twin && mirror->known && (all.busyCount || all.tooMany)) {
+  if (mirror->shadow && mirror->known && (all.busyCount || all.tooMany)) {
     uint64_t blocks = blocks_of(mirror);
     for (uint64_t block = 0; block < blocks && !result; block++) {
       result = send_words(mirror, block, &sent);
@@ -247,16 +247,16 @@ static void fetch_begin(struct fetch *fetch, struct mirror *mirror, uint8_t *to)
                           .call = {.destination = to,
                                    .destinationBytes = mirror->bytes,
                                    .take = true}};
-  struct link *link = link_of(mirror->context->number);
-  call_open(link, &fetch->call);
-  uint64_t *slot = ring_begin(link, 40);
+  struct connection *connection = connection_of(mirror->context->number);
+  call_open(connection, &fetch->call);
+  uint64_t *slot = ring_begin(connection, 40);
   if (!slot) return;
   slot[0] = FRAME(40, OP_mirrorRead, mirror->context->number);
   slot[1] = fetch->call.tag;
   slot[2] = mirror->device;
   slot[3] = mirror->bytes;
   slot[4] = list_bytes(mirror);
-  ring_post(link);
+  ring_post(connection);
   fetch->sent = true;
 }
 
@@ -278,7 +278,7 @@ static void copy_word(uint8_t *to, const uint8_t *from, uint64_t bytes) {
 static void merge(struct mirror *mirror, uint64_t block) {
   uint64_t at = block * mirror->blockBytes, end = at + block_bytes(mirror, block), bytes;
   for (; at < end; at += bytes) {
-    const uint8_t *now = mirror->fetched + at, *before = mirror->twin + at;
+    const uint8_t *now = mirror->fetched + at, *before = mirror->shadow + at;
     bytes = end - at < WORD_BYTES ? end - at : WORD_BYTES;
     if (!memcmp(now, before, bytes)) continue;
     // A value of two words is seen as a whole.
@@ -286,7 +286,7 @@ static void merge(struct mirror *mirror, uint64_t block) {
                memcmp(now + WORD_BYTES, before + WORD_BYTES, WORD_BYTES) != 0;
     if (two) bytes = 2 * WORD_BYTES;
     copy_word(mirror->host + at, now, bytes);
-    memcpy(mirror->twin + at, now, bytes);
+    memcpy(mirror->shadow + at, now, bytes);
   }
 }
 
@@ -328,7 +328,7 @@ static CUresult fetch_some(struct mirror *first, struct mirror **next) {
     if (!mirror->context->sticky) fetch_begin(&fetches[count++], mirror, mirror->host);
   }
   *next = mirror;
-  links_flush();
+  connections_flush();
   // The last one first: whoever stops reading the stream wakes the thread of the latest call.
   while (count) {
     CUresult one = fetch_end(&fetches[--count]);
@@ -340,7 +340,7 @@ static CUresult fetch_some(struct mirror *first, struct mirror **next) {
 static CUresult fetch_changed(struct mirror *mirror, uint8_t *to) {
   struct fetch fetch;
   fetch_begin(&fetch, mirror, to);
-  links_flush();
+  connections_flush();
   return fetch_end(&fetch);
 }
 
@@ -349,7 +349,7 @@ static CUresult send_words_first(void) {
   struct context *unsettled = NULL;
   CUresult result = CUDA_SUCCESS;
   for (struct mirror *mirror = all.first; mirror && !result; mirror = mirror->next) {
-    if (mirror->twin && !mirror->context->sticky) result = send_changed(mirror, &unsettled);
+    if (mirror->shadow && !mirror->context->sticky) result = send_changed(mirror, &unsettled);
   }
   return result ? result : settle(unsettled);
 }
@@ -393,8 +393,8 @@ CUresult mirrors_exchange(void) {
   if (all.busyCount || all.tooMany) {
     result = send_words_first();
     for (struct mirror *mirror = all.first; mirror && !result; mirror = mirror->next) {
-      if (!mirror->twin || mirror->context->sticky) continue;
-      if (!mirror->fetched) mirror->fetched = twin_of(mirror);
+      if (!mirror->shadow || mirror->context->sticky) continue;
+      if (!mirror->fetched) mirror->fetched = make_shadow(mirror);
       result = mirror->fetched ? fetch_changed(mirror, mirror->fetched) : CUDA_ERROR_OUT_OF_MEMORY;
     }
   }
@@ -405,7 +405,7 @@ CUresult mirrors_exchange(void) {
 // Which there are
 
 static void release(struct mirror *mirror) {
-  if (mirror->twin) munmap(mirror->twin, mirror->bytes);
+  if (mirror->shadow) munmap(mirror->shadow, mirror->bytes);
   if (mirror->fetched) munmap(mirror->fetched, mirror->bytes);
   free(mirror->prints);
   free(mirror);
@@ -425,12 +425,12 @@ CUresult mirror_add(struct context *context, void *host, uint64_t device, uint64
                             .hostMayWrite = true};
   uint64_t blocks = blocks_of(mirror);
   if (flags & MIRROR_ALWAYS) {
-    mirror->twin = twin_of(mirror);
+    mirror->shadow = make_shadow(mirror);
     mirror->known = flags & MIRROR_ZEROED;
   } else {
     mirror->prints = calloc(blocks, sizeof *mirror->prints);
   }
-  if (!mirror->prints && !mirror->twin) {
+  if (!mirror->prints && !mirror->shadow) {
     free(mirror);
     return CUDA_ERROR_OUT_OF_MEMORY;
   }
@@ -452,7 +452,7 @@ CUresult mirror_add(struct context *context, void *host, uint64_t device, uint64
     mirror->next = all.first;
     all.first = mirror;
     __atomic_add_fetch(&mirrorCount, 1, __ATOMIC_SEQ_CST);
-    if (mirror->twin) __atomic_add_fetch(&mirrorTwinCount, 1, __ATOMIC_SEQ_CST);
+    if (mirror->shadow) __atomic_add_fetch(&mirrorShadowCount, 1, __ATOMIC_SEQ_CST);
   }
   lock_release(&all.lock);
   if (result) release(mirror);
@@ -464,7 +464,7 @@ static void take_out(struct mirror **at) {
   struct mirror *mirror = *at;
   *at = mirror->next;
   __atomic_sub_fetch(&mirrorCount, 1, __ATOMIC_SEQ_CST);
-  if (mirror->twin) __atomic_sub_fetch(&mirrorTwinCount, 1, __ATOMIC_SEQ_CST);
+  if (mirror->shadow) __atomic_sub_fetch(&mirrorShadowCount, 1, __ATOMIC_SEQ_CST);
   release(mirror);
 }
 

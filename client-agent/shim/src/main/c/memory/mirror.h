@@ -19,7 +19,7 @@ enum mirror_flags {
 };
 
 extern uint32_t mirrorCount;
-extern uint32_t mirrorTwinCount;  // of mapped memory
+extern uint32_t mirrorShadowCount;  // of mapped memory
 
 /** Joins host and device memory. The contents of the two agree when this returns, or at the next launch. */
 CUresult mirror_add(struct context *context, void *host, uint64_t device, uint64_t bytes,

@@ -13,7 +13,7 @@ void mirror_wait_reset(void);
 
 /** Before a wait is sent; what it answers is for mirror_wait_end. */
 static inline bool mirror_wait_begin(void) {
-  if (LIKELY(!__atomic_load_n(&mirrorTwinCount, __ATOMIC_RELAXED))) return false;
+  if (LIKELY(!__atomic_load_n(&mirrorShadowCount, __ATOMIC_RELAXED))) return false;
   mirror_wait_enter();
   return true;
 }

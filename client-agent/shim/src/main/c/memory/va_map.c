@@ -10,8 +10,8 @@
 
 enum { DEVICE_ALIGNMENT = 256 };  // of what a driver allocates, at least
 
-struct twin {
-  struct twin *next;
+struct mapping {
+  struct mapping *next;
   uint64_t address, bytes;  // whole pages
   uint64_t allocation;      // the device's address that is to be freed
   struct context *context;
@@ -20,7 +20,7 @@ struct twin {
 
 static struct {
   struct lock lock;
-  struct twin *first;
+  struct mapping *first;
   struct ranges pages;  // mapped around variables
 } all;
 
@@ -28,85 +28,85 @@ static uint64_t page_bytes(void) { return (uint64_t)sysconf(_SC_PAGESIZE); }
 
 static uint64_t round_up(uint64_t value, uint64_t step) { return (value + step - 1) / step * step; }
 
-void twins_reset(void) {
+void va_maps_reset(void) {
   all.first = NULL;
   all.lock.word = 0;
 }
 
-static CUresult find_place(struct context *context, struct twin *twin) {
+static CUresult find_place(struct context *context, struct mapping *mapping) {
   struct misfits misfits = {0};
-  uint64_t whole = twin->bytes + page_bytes() - DEVICE_ALIGNMENT;
+  uint64_t whole = mapping->bytes + page_bytes() - DEVICE_ALIGNMENT;
   CUresult result;
   do {
-    result = context_result(context, op_memAlloc(context->number, whole, &twin->allocation));
-  } while (place_again(&misfits, twin->allocation, whole, &result));
-  place_end(&misfits, context);
+    result = context_result(context, op_memAlloc(context->number, whole, &mapping->allocation));
+  } while (va_allocate_again(&misfits, mapping->allocation, whole, &result));
+  va_misfits_free(&misfits, context);
   if (result) return result;
-  twin->address = round_up(twin->allocation, page_bytes());
-  if (place_map(twin->address, twin->bytes)) return CUDA_SUCCESS;
-  op_memFree(context->number, twin->allocation);
+  mapping->address = round_up(mapping->allocation, page_bytes());
+  if (va_make_accessible(mapping->address, mapping->bytes)) return CUDA_SUCCESS;
+  op_memFree(context->number, mapping->allocation);
   return CUDA_ERROR_OUT_OF_MEMORY;
 }
 
-CUresult twin_allocate(struct context *context, uint64_t bytes, uint64_t *address) {
+CUresult va_map_allocate(struct context *context, uint64_t bytes, uint64_t *address) {
   if (bytes > UINT64_MAX / 2) return CUDA_ERROR_OUT_OF_MEMORY;
-  struct twin *twin = calloc(1, sizeof *twin);
-  if (!twin) return CUDA_ERROR_OUT_OF_MEMORY;
-  twin->bytes = round_up(bytes, page_bytes());
-  twin->context = context;
-  twin->contextId = context->id;
-  CUresult result = find_place(context, twin);
+  struct mapping *mapping = calloc(1, sizeof *mapping);
+  if (!mapping) return CUDA_ERROR_OUT_OF_MEMORY;
+  mapping->bytes = round_up(bytes, page_bytes());
+  mapping->context = context;
+  mapping->contextId = context->id;
+  CUresult result = find_place(context, mapping);
   if (result) {
-    free(twin);
+    free(mapping);
     return result;
   }
-  *address = twin->address;
+  *address = mapping->address;
   lock_take(&all.lock);
-  twin->next = all.first;
-  all.first = twin;
+  mapping->next = all.first;
+  all.first = mapping;
   lock_release(&all.lock);
   return CUDA_SUCCESS;
 }
 
-CUresult twin_free(uint64_t address) {
+CUresult va_map_free(uint64_t address) {
   lock_take(&all.lock);
-  struct twin **at = &all.first;
+  struct mapping **at = &all.first;
   while (*at && (*at)->address != address) at = &(*at)->next;
-  struct twin *twin = *at;
-  if (twin) *at = twin->next;
+  struct mapping *mapping = *at;
+  if (mapping) *at = mapping->next;
   lock_release(&all.lock);
-  if (!twin) return CUDA_ERROR_INVALID_VALUE;
+  if (!mapping) return CUDA_ERROR_INVALID_VALUE;
   // Unmapped first: once the device's memory is free, another thread may be given the same place.
-  place_unmap(address, twin->bytes);
-  CUresult result = op_memFree(twin->context->number, twin->allocation);
-  free(twin);
+  va_make_inaccessible(address, mapping->bytes);
+  CUresult result = op_memFree(mapping->context->number, mapping->allocation);
+  free(mapping);
   return result;
 }
 
-bool twin_map(uint64_t address, uint64_t bytes) {
+bool va_map_pages(uint64_t address, uint64_t bytes) {
   uint64_t page = page_bytes();
   for (uint64_t at = address / page * page; at < address + bytes; at += page) {
     struct range range = {.base = at, .bytes = page};
     if (ranges_find(&all.pages, at, NULL)) continue;
-    if (!place_map(at, page) || !ranges_add(&all.pages, &range)) return false;
+    if (!va_make_accessible(at, page) || !ranges_add(&all.pages, &range)) return false;
   }
   return true;
 }
 
-void twins_forget(uint64_t contextId, bool (*unmap)(uint64_t address)) {
+void va_maps_forget(uint64_t contextId, bool (*unmap)(uint64_t address)) {
   lock_take(&all.lock);
-  for (struct twin **at = &all.first; *at;) {
-    struct twin *twin = *at;
-    if (twin->contextId == contextId) {
-      if (unmap(twin->address)) {
-        place_unmap(twin->address, twin->bytes);
+  for (struct mapping **at = &all.first; *at;) {
+    struct mapping *mapping = *at;
+    if (mapping->contextId == contextId) {
+      if (unmap(mapping->address)) {
+        va_make_inaccessible(mapping->address, mapping->bytes);
       } else {
-        place_leave(twin->address, twin->bytes);
+        va_release(mapping->address, mapping->bytes);
       }
-      *at = twin->next;
-      free(twin);
+      *at = mapping->next;
+      free(mapping);
     } else {
-      at = &twin->next;
+      at = &mapping->next;
     }
   }
   lock_release(&all.lock);

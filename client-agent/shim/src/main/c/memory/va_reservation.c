@@ -16,7 +16,7 @@
 static struct ranges kept;  // of whole pages
 static struct lock keeping;
 
-void place_reset(void) { kept.lock.word = keeping.word = 0; }
+void va_reservations_reset(void) { kept.lock.word = keeping.word = 0; }
 
 static uint64_t page_begin(uint64_t address) { return address & -(uint64_t)sysconf(_SC_PAGESIZE); }
 
@@ -48,7 +48,7 @@ static bool keep_pages(uint64_t base, uint64_t bytes) {
   return ranges_add(&kept, &range);
 }
 
-bool place_keep(uint64_t base, uint64_t bytes) {
+bool va_reserve(uint64_t base, uint64_t bytes) {
   uint64_t at = page_begin(base), end = page_end(base + bytes);
   bool ours = true;
   lock_take(&keeping);
@@ -66,17 +66,17 @@ bool place_keep(uint64_t base, uint64_t bytes) {
   return ours;
 }
 
-bool place_again(struct misfits *misfits, uint64_t base, uint64_t bytes, CUresult *result) {
-  if (*result || place_keep(base, bytes)) return false;
+bool va_allocate_again(struct misfits *misfits, uint64_t base, uint64_t bytes, CUresult *result) {
+  if (*result || va_reserve(base, bytes)) return false;
   misfits->addresses[misfits->count++] = base;
-  if (misfits->count < PLACE_ATTEMPTS) return true;
+  if (misfits->count < VA_ATTEMPTS) return true;
   log_line(LOG_WARN, "device memory lies where this program has memory of its own, however often it is"
                      " allocated (CUDA_ERROR_OUT_OF_MEMORY)");
   *result = CUDA_ERROR_OUT_OF_MEMORY;
   return false;
 }
 
-void place_end(struct misfits *misfits, struct context *context) {
+void va_misfits_free(struct misfits *misfits, struct context *context) {
   for (uint32_t i = 0; i < misfits->count; i++) op_memFree(context->number, misfits->addresses[i]);
 }
 
@@ -86,14 +86,14 @@ static bool is_kept(uint64_t base, uint64_t bytes) {
   return ranges_find(&kept, base, &there) && base + bytes <= there.base + there.bytes;
 }
 
-bool place_map(uint64_t base, uint64_t bytes) {
-  return place_keep(base, bytes) && is_kept(base, bytes) &&
+bool va_make_accessible(uint64_t base, uint64_t bytes) {
+  return va_reserve(base, bytes) && is_kept(base, bytes) &&
          map(base, bytes, PROT_READ | PROT_WRITE, MAP_FIXED);
 }
 
-void place_unmap(uint64_t base, uint64_t bytes) { map(base, bytes, PROT_NONE, MAP_FIXED); }
+void va_make_inaccessible(uint64_t base, uint64_t bytes) { map(base, bytes, PROT_NONE, MAP_FIXED); }
 
-void place_leave(uint64_t base, uint64_t bytes) {
+void va_release(uint64_t base, uint64_t bytes) {
   struct range there;
   lock_take(&keeping);
   if (ranges_find(&kept, base, &there) && ranges_remove(&kept, there.base, NULL)) {

@@ -5,34 +5,34 @@
 
 #include "context/context.h"
 
-enum { PLACE_ATTEMPTS = 16 };
+enum { VA_ATTEMPTS = 16 };
 
 /** Device memory that lies where the program has memory; kept until a better place is found. */
 struct misfits {
-  uint64_t addresses[PLACE_ATTEMPTS];
+  uint64_t addresses[VA_ATTEMPTS];
   uint32_t count;
 };
 
 /** Keeps the pages of a range for the device, for ever; false if the program has something there. */
-bool place_keep(uint64_t base, uint64_t bytes);
+bool va_reserve(uint64_t base, uint64_t bytes);
 
 /**
  * Whether an allocation has to be made once more because it lies where the program has memory. False,
  * with CUDA_ERROR_OUT_OF_MEMORY in *result, when it was made often enough, and if *result is an error.
  */
-bool place_again(struct misfits *misfits, uint64_t base, uint64_t bytes, CUresult *result);
+bool va_allocate_again(struct misfits *misfits, uint64_t base, uint64_t bytes, CUresult *result);
 
-/** Frees the misfits; to be called after the last place_again. */
-void place_end(struct misfits *misfits, struct context *context);
+/** Frees the misfits; to be called after the last va_allocate_again. */
+void va_misfits_free(struct misfits *misfits, struct context *context);
 
 /** Gives a place memory of this process, at the same addresses as the device's; false if it is taken. */
-bool place_map(uint64_t base, uint64_t bytes);
+bool va_make_accessible(uint64_t base, uint64_t bytes);
 
-/** Ends what place_map has begun; the place stays the device's. */
-void place_unmap(uint64_t base, uint64_t bytes);
+/** Ends what va_make_accessible has begun; the place stays the device's. */
+void va_make_inaccessible(uint64_t base, uint64_t bytes);
 
-/** Leaves what place_map has mapped to the program: no device memory may lie there any more. */
-void place_leave(uint64_t base, uint64_t bytes);
+/** Leaves what va_make_accessible has mapped to the program: no device memory may lie there any more. */
+void va_release(uint64_t base, uint64_t bytes);
 
 /** In a forked child. */
-void place_reset(void);
+void va_reservations_reset(void);

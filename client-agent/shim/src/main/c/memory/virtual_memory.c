@@ -14,7 +14,7 @@
 #include <string.h>
 
 static struct lock lock;  // guards the counts of blocks
-static struct ranges reserved;  // on several links: addresses, and in `host` the link
+static struct ranges reserved;  // on several connections: addresses, and in `host` the connection
 
 void virtual_reset(void) {
   lock.word = 0;
@@ -33,14 +33,14 @@ static CUresult begin(struct context **context) {
   return result;
 }
 
-/** As begin, to the link of a device. */
+/** As begin, to the connection of a device. */
 static CUresult begin_of(CUdevice device, struct context **context) {
   CUresult result = context_or_none(context);
-  if (!result) *context = context_any_or_none(device_link(device));
+  if (!result) *context = context_any_or_none(device_connection(device));
   return result;
 }
 
-/** As begin, to the link on which addresses were reserved. */
+/** As begin, to the connection on which addresses were reserved. */
 static CUresult begin_at(CUdeviceptr address, struct context **context) {
   struct range range;
   CUresult result = begin(context);
@@ -94,11 +94,11 @@ CUresult shim_cuMemAddressReserve(CUdeviceptr *ptr, size_t size, size_t alignmen
   uint64_t address = 0;
   result = context_result(context, op_vmReserve(context->number, size, alignment, addr, &address));
   if (result) return result;
-  if (!place_keep(address, size)) {
+  if (!va_reserve(address, size)) {
     op_vmFree(context->number, address, size);
     return CUDA_ERROR_OUT_OF_MEMORY;
   }
-  struct range range = {.base = address, .bytes = size, .host = context->number >> LINK_SHIFT};
+  struct range range = {.base = address, .bytes = size, .host = context->number >> CONNECTION_SHIFT};
   if (route_several() && !ranges_add(&reserved, &range)) return CUDA_ERROR_OUT_OF_MEMORY;
   *ptr = address;
   return CUDA_SUCCESS;
@@ -153,7 +153,7 @@ CUresult shim_cuMemRelease(CUmemGenericAllocationHandle handle) {
   if (!block || !block->handles) {
     result = CUDA_ERROR_INVALID_VALUE;
   } else if ((result = begin_of(block->device, &context))) {
-    // No context of its link is left.
+    // No context of its connection is left.
   } else if (--block->handles == 0) {
     result = op_vmRelease(context->number, block->slot.number);
     end_if_unused(block);
@@ -236,7 +236,7 @@ CUresult shim_cuMemImportFromShareableHandle(CUmemGenericAllocationHandle *handl
   uint32_t ordinal = 0;
   result = context_result(context, op_vmOpen(context->number, TOKEN_IN(token), block->slot.number,
                                              &ordinal, &block->bytes));
-  if (!result && !device_of_ordinal((uint32_t)(context->number >> LINK_SHIFT), ordinal, &block->device)) {
+  if (!result && !device_of_ordinal((uint32_t)(context->number >> CONNECTION_SHIFT), ordinal, &block->device)) {
     op_vmRelease(context->number, block->slot.number);
     result = CUDA_ERROR_INVALID_DEVICE;
   }
@@ -263,7 +263,7 @@ CUresult shim_cuMemMap(CUdeviceptr ptr, size_t size, size_t offset,
   struct block *block = find(handle);
   if (!block || !block->handles) {
     result = CUDA_ERROR_INVALID_VALUE;
-  } else if (!link_same(link_no_context(device_link(block->device)), context->number)) {
+  } else if (!connection_same(connection_no_context(device_connection(block->device)), context->number)) {
     result = CUDA_ERROR_NOT_SUPPORTED;  // the addresses are another server's
   } else {
     result = context_result(
@@ -311,7 +311,7 @@ CUresult shim_cuMemSetAccess(CUdeviceptr ptr, size_t size, const CUmemAccessDesc
     if (desc[i].location.type != LOCATION_DEVICE) return CUDA_ERROR_NOT_SUPPORTED;
     CUdevice device = desc[i].location.id;
     if (!device_find(device)) return CUDA_ERROR_INVALID_DEVICE;
-    if (!link_same(link_no_context(device_link(device)), context->number)) {
+    if (!connection_same(connection_no_context(device_connection(device)), context->number)) {
       return CUDA_ERROR_INVALID_DEVICE;  // it does not reach another server's memory
     }
     result = context_result(
@@ -331,7 +331,7 @@ CUresult shim_cuMemGetAccess(unsigned long long *flags, const CUmemLocation *loc
   CUresult result = begin_at(ptr, &context);
   if (result) return result;
   uint64_t value = 0;
-  bool reachable = link_same(link_no_context(device_link(given.id)), context->number);
+  bool reachable = connection_same(connection_no_context(device_connection(given.id)), context->number);
   if (!reachable) {
     *flags = 0;
     return CUDA_SUCCESS;

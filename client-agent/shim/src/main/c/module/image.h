@@ -34,7 +34,7 @@ bool image_mapped(const struct piece *piece);
 void image_explain(const struct image *image, CUdevice device, CUresult result);
 
 /**
- * Sends an image to a context's link, or with NULL to all links, unless the server keeps it from
+ * Sends an image to a context's connection, or with NULL to all connections, unless the server keeps it from
  * earlier; its number stands for it there from then on.
  */
 CUresult image_send(const struct image *image, const struct context *context, uint32_t *number);

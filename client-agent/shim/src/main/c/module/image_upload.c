@@ -20,17 +20,17 @@ static const struct piece *next_piece(const struct image *image, uint32_t index,
 }
 
 /** The image's digest; false if it is not worth it, or not all of it is memory. */
-static bool image_digest(const struct image *image, uint8_t result[DIGEST_BYTES]) {
-  struct digest digest;
+static bool image_digest(const struct image *image, uint8_t result[SHA256_BYTES]) {
+  struct sha256 digest;
   struct piece space;
   const struct piece *piece;
   if (image->totalBytes < ASK_BYTES) return false;
-  digest_begin(&digest);
+  sha256_begin(&digest);
   for (uint32_t i = 0; (piece = next_piece(image, i, &space)); i++) {
     if (!image_mapped(piece)) return false;
-    digest_add(&digest, piece->at, piece->bytes);
+    sha256_add(&digest, piece->at, piece->bytes);
   }
-  digest_end(&digest, result);
+  sha256_end(&digest, result);
   return true;
 }
 
@@ -46,12 +46,12 @@ static CUresult send_piece(uint16_t to, uint32_t number, const struct piece *pie
   return result;
 }
 
-/** Sends an image to one link, unless it is there by this digest, if it has one. */
+/** Sends an image to one connection, unless it is there by this digest, if it has one. */
 static CUresult send_to(uint16_t to, const struct image *image, const uint8_t *digest, uint32_t number) {
   uint32_t found = 0;
   struct piece space;
   const struct piece *piece;
-  if (digest && !op_imageFind(to, number, digest, DIGEST_BYTES, image->totalBytes, &found) && found) {
+  if (digest && !op_imageFind(to, number, digest, SHA256_BYTES, image->totalBytes, &found) && found) {
     return CUDA_SUCCESS;
   }
   CUresult result = op_imageBegin(to, number, image->totalBytes);
@@ -61,25 +61,25 @@ static CUresult send_to(uint16_t to, const struct image *image, const uint8_t *d
   return result;
 }
 
-/** Whether an image that goes where a context is goes to a link. */
-static bool is_for(const struct context *context, uint32_t link) {
-  return !context || link_same(context->number, link_no_context(link));
+/** Whether an image that goes where a context is goes to a connection. */
+static bool is_for(const struct context *context, uint32_t connection) {
+  return !context || connection_same(context->number, connection_no_context(connection));
 }
 
 CUresult image_send(const struct image *image, const struct context *context, uint32_t *number) {
   static uint32_t lastNumber;
-  uint8_t digest[DIGEST_BYTES];
+  uint8_t digest[SHA256_BYTES];
   const uint8_t *known = image_digest(image, digest) ? digest : NULL;
   CUresult result = CUDA_SUCCESS;
   *number = __atomic_add_fetch(&lastNumber, 1, __ATOMIC_RELAXED);
-  for (uint32_t i = 0; i < linkCount && !result; i++) {
-    if (is_for(context, i)) result = send_to(link_no_context(i), image, known, *number);
+  for (uint32_t i = 0; i < connectionCount && !result; i++) {
+    if (is_for(context, i)) result = send_to(connection_no_context(i), image, known, *number);
   }
   return result;
 }
 
 void image_drop(uint32_t number, const struct context *context) {
-  for (uint32_t i = 0; i < linkCount; i++) {
-    if (is_for(context, i)) op_imageDrop(link_no_context(i), number);
+  for (uint32_t i = 0; i < connectionCount; i++) {
+    if (is_for(context, i)) op_imageDrop(connection_no_context(i), number);
   }
 }

@@ -171,7 +171,7 @@ CUresult launch_kernel(CUfunction handle, const struct launch *launch, void **pa
   }
   result = stream_number(launch->stream, &context, &stream);
   if (UNLIKELY(result)) return result;
-  // A stream of another link has brought its own context, a default stream may be a green one's.
+  // A stream of another connection has brought its own context, a default stream may be a green one's.
   if (UNLIKELY(function->context != context->home)) return CUDA_ERROR_INVALID_HANDLE;
   const struct function_info *info = function->info;
   uint32_t parameterBytes = packed ? (uint32_t)packedBytes : info->parameterBytes;
@@ -188,8 +188,8 @@ CUresult launch_kernel(CUfunction handle, const struct launch *launch, void **pa
   uint32_t attributeBytes = launch->attributeCount * (uint32_t)sizeof(struct launch_attribute);
   uint32_t length = HEAD_BYTES + attributeBytes + ((parameterBytes + 7) & ~7u);
 
-  struct link *link = link_of(context->number);
-  uint64_t *slot = ring_begin(link, length);
+  struct connection *connection = connection_of(context->number);
+  uint64_t *slot = ring_begin(connection, length);
   if (UNLIKELY(!slot)) return session_answer();
   slot[0] = FRAME(length, OP_launch, context->number);
   if (parameterBytes & 7) slot[length / 8 - 1] = 0;
@@ -217,7 +217,7 @@ CUresult launch_kernel(CUfunction handle, const struct launch *launch, void **pa
     launch_pack(info, at, parameters);
   }
   if (UNLIKELY(moved)) translate_pinned(at, parameterBytes);
-  return blocking_after(ring_post(link), launch->stream);
+  return blocking_after(ring_post(connection), launch->stream);
 }
 
 CUresult launch_extra(void **extra, const void **packed, size_t *packedBytes) {

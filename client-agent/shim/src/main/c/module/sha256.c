@@ -17,7 +17,7 @@ static const uint32_t constants[ROUNDS] = {
     0x748f82ee, 0x78a5636f, 0x84c87814, 0x8cc70208, 0x90befffa, 0xa4506ceb, 0xbef9a3f7, 0xc67178f2,
 };
 
-void digest_begin(struct digest *digest) {
+void sha256_begin(struct sha256 *digest) {
   // Fractional parts of the square roots of the first 8 primes.
   static const uint32_t start[8] = {0x6a09e667, 0xbb67ae85, 0x3c6ef372, 0xa54ff53a,
                                     0x510e527f, 0x9b05688c, 0x1f83d9ab, 0x5be0cd19};
@@ -52,16 +52,16 @@ static void add_block(uint32_t state[8], const uint8_t *block) {
   for (int i = 0; i < 8; i++) state[i] += s[i];
 }
 
-void digest_add(struct digest *digest, const void *data, size_t bytes) {
+void sha256_add(struct sha256 *digest, const void *data, size_t bytes) {
   const uint8_t *at = data;
   while (bytes) {
-    size_t filled = digest->totalBytes % DIGEST_BLOCK_BYTES;
-    size_t taken = DIGEST_BLOCK_BYTES - filled < bytes ? DIGEST_BLOCK_BYTES - filled : bytes;
-    if (taken == DIGEST_BLOCK_BYTES) {
+    size_t filled = digest->totalBytes % SHA256_BLOCK_BYTES;
+    size_t taken = SHA256_BLOCK_BYTES - filled < bytes ? SHA256_BLOCK_BYTES - filled : bytes;
+    if (taken == SHA256_BLOCK_BYTES) {
       add_block(digest->state, at);
     } else {
       memcpy(digest->block + filled, at, taken);
-      if (filled + taken == DIGEST_BLOCK_BYTES) add_block(digest->state, digest->block);
+      if (filled + taken == SHA256_BLOCK_BYTES) add_block(digest->state, digest->block);
     }
     digest->totalBytes += taken;
     at += taken;
@@ -69,13 +69,13 @@ void digest_add(struct digest *digest, const void *data, size_t bytes) {
   }
 }
 
-void digest_end(struct digest *digest, uint8_t result[DIGEST_BYTES]) {
-  static const uint8_t padding[DIGEST_BLOCK_BYTES] = {0x80};
+void sha256_end(struct sha256 *digest, uint8_t result[SHA256_BYTES]) {
+  static const uint8_t padding[SHA256_BLOCK_BYTES] = {0x80};
   uint64_t bits = __builtin_bswap64(8 * digest->totalBytes);
-  size_t filled = digest->totalBytes % DIGEST_BLOCK_BYTES;
-  size_t room = DIGEST_BLOCK_BYTES - LENGTH_BYTES;
-  digest_add(digest, padding, filled < room ? room - filled : DIGEST_BLOCK_BYTES + room - filled);
-  digest_add(digest, &bits, sizeof bits);
+  size_t filled = digest->totalBytes % SHA256_BLOCK_BYTES;
+  size_t room = SHA256_BLOCK_BYTES - LENGTH_BYTES;
+  sha256_add(digest, padding, filled < room ? room - filled : SHA256_BLOCK_BYTES + room - filled);
+  sha256_add(digest, &bits, sizeof bits);
   for (int i = 0; i < 8; i++) {
     uint32_t word = __builtin_bswap32(digest->state[i]);
     memcpy(result + 4 * i, &word, 4);

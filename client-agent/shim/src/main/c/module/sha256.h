@@ -5,16 +5,16 @@
 #include <stddef.h>
 #include <stdint.h>
 
-enum { DIGEST_BYTES = 32, DIGEST_BLOCK_BYTES = 64 };
+enum { SHA256_BYTES = 32, SHA256_BLOCK_BYTES = 64 };
 
-struct digest {
+struct sha256 {
   uint32_t state[8];
   uint64_t totalBytes;
-  uint8_t block[DIGEST_BLOCK_BYTES];  // what does not fill one yet
+  uint8_t block[SHA256_BLOCK_BYTES];  // what does not fill one yet
 };
 
-void digest_begin(struct digest *digest);
+void sha256_begin(struct sha256 *digest);
 
-void digest_add(struct digest *digest, const void *data, size_t bytes);
+void sha256_add(struct sha256 *digest, const void *data, size_t bytes);
 
-void digest_end(struct digest *digest, uint8_t result[DIGEST_BYTES]);
+void sha256_end(struct sha256 *digest, uint8_t result[SHA256_BYTES]);

@@ -15,7 +15,7 @@ enum { BLOCKING_SYNC = 1, DISABLE_TIMING = 2, INTERPROCESS = 4 };
 CUresult event_find(CUevent handle, struct context **context, struct event **event) {
   *event = arena_find(&events, handle);
   if (!*event) return CUDA_ERROR_INVALID_HANDLE;
-  if (!*context || !link_same((*context)->number, (*event)->context->number)) {
+  if (!*context || !connection_same((*context)->number, (*event)->context->number)) {
     *context = (*event)->context;
   }
   return (*event)->context->sticky;
@@ -120,7 +120,7 @@ CUresult shim_cuEventRecordWithFlags(CUevent hEvent, CUstream hStream, unsigned 
   if (flags) return CUDA_ERROR_INVALID_VALUE;
   result = stream_number(hStream, &context, &stream);
   if (result) return result;
-  if (!link_same(context->number, event->context->number)) return CUDA_ERROR_INVALID_HANDLE;
+  if (!connection_same(context->number, event->context->number)) return CUDA_ERROR_INVALID_HANDLE;
   forget_capture(event);
   result = op_eventRecord(context->number, event->slot.number, stream, flags);
   event->stream = stream;
@@ -178,7 +178,7 @@ CUresult shim_cuCtxRecordEvent(CUcontext hCtx, CUevent hEvent) {
   struct event *event;
   CUresult result = whole_context(hCtx, hEvent, &context, &event);
   if (result) return result;
-  if (!link_same(context->number, event->context->number)) return CUDA_ERROR_INVALID_HANDLE;
+  if (!connection_same(context->number, event->context->number)) return CUDA_ERROR_INVALID_HANDLE;
   return op_ctxRecordEvent(context->number, event->slot.number);
 }
 
@@ -187,10 +187,10 @@ CUresult shim_cuCtxWaitEvent(CUcontext hCtx, CUevent hEvent) {
   struct event *event;
   CUresult result = whole_context(hCtx, hEvent, &context, &event);
   if (result) return result;
-  if (link_same(context->number, event->context->number)) {
+  if (connection_same(context->number, event->context->number)) {
     return op_ctxWaitEvent(context->number, event->slot.number);
   }
-  // By way of an event on the context's own link.
+  // By way of an event on the context's own connection.
   uint32_t guest;
   result = route_guest(context, &guest);
   if (!result) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Green contexts. Each is a lane of its GPU's primary context: memory, modules and events are the primary
-// context's; streams, the default one too, are the lane's, and go to the server under the lane's number.
+// Green contexts. Each is a part of its GPU's primary context: memory, modules and events are the primary
+// context's; streams, the default one too, are its own, and go to the server under its own number.
 #include "stream/green_context.h"
 
 #include "context/device.h"
@@ -107,7 +107,7 @@ CUresult shim_cuDeviceGetDevResource(CUdevice device, CUdevResource *resource, C
   struct variable answer = {.capacity = CUdevResource_BYTES};
   void *payload = NULL;
   uint32_t number = next_numbers(1);
-  CUresult result = op_resourceOfDevice(link_no_context(device_link(device)), device_ordinal(device), number,
+  CUresult result = op_resourceOfDevice(connection_no_context(device_connection(device)), device_ordinal(device), number,
                                         (uint32_t)type, &answer, &payload);
   return take(result, device, number, &answer, payload, resource);
 }
@@ -137,7 +137,7 @@ static CUresult count_groups(const struct resource *input, unsigned int *nbGroup
                              unsigned int minCount) {
   struct variable answer = {.capacity = sizeof(uint64_t)};
   void *payload = NULL;
-  CUresult result = op_resourceSplit(link_no_context(device_link(input->device)), input->number, NO_SPLIT, 0,
+  CUresult result = op_resourceSplit(connection_no_context(device_connection(input->device)), input->number, NO_SPLIT, 0,
                                      flags, minCount, &answer, &payload);
   if (!result && answer.length != sizeof(uint64_t)) result = CUDA_ERROR_UNKNOWN;
   if (!result) memcpy(nbGroups, answer.data, sizeof *nbGroups);
@@ -159,7 +159,7 @@ CUresult shim_cuDevSmResourceSplitByCount(CUdevResource *result, unsigned int *n
   struct variable answer = {.capacity = bytes};
   void *payload = NULL;
   uint32_t first = next_numbers(groups + 1), made = 0;
-  status = op_resourceSplit(link_no_context(device_link(from.device)), from.number, groups, first, useFlags,
+  status = op_resourceSplit(connection_no_context(device_connection(from.device)), from.number, groups, first, useFlags,
                             minCount, &answer, &payload);
   if (!status && answer.length != bytes) status = CUDA_ERROR_UNKNOWN;
   if (!status) memcpy(&made, answer.data, sizeof made);
@@ -194,7 +194,7 @@ CUresult shim_cuDevResourceGenerateDesc(CUdevResourceDesc *phDesc, CUdevResource
   }
   if (!result) {
     *descriptor = (struct descriptor){.device = resource.device, .number = next_numbers(1)};
-    result = op_resourceDescribe(link_no_context(device_link(resource.device)), descriptor->number, numbers,
+    result = op_resourceDescribe(connection_no_context(device_connection(resource.device)), descriptor->number, numbers,
                                  nbResources * sizeof *numbers);
   }
   free(numbers);
@@ -238,12 +238,12 @@ CUresult shim_cuGreenCtxCreate(CUgreenCtx *phCtx, CUdevResourceDesc desc, CUdevi
   if (!result && descriptor.device != dev) result = CUDA_ERROR_INVALID_VALUE;
   if (!result) result = shim_cuDevicePrimaryCtxRetain(&primary, dev);
   if (result) return result;
-  struct context *green = context_lane_make(arena_find(&contexts, primary));
+  struct context *green = context_make_green(arena_find(&contexts, primary));
   result = green ? op_greenCreate(green->number, device_ordinal(dev), descriptor.number, flags)
                  : CUDA_ERROR_OUT_OF_MEMORY;
   if (green) arena_publish(&contexts, green);
   if (result) {
-    if (green) context_lane_end(green);
+    if (green) context_end_green(green);
     shim_cuDevicePrimaryCtxRelease_v2(dev);
     return result;
   }
@@ -257,7 +257,7 @@ CUresult shim_cuGreenCtxDestroy(CUgreenCtx hCtx) {
   CUdevice device = green->device;
   storage_clear(green);
   CUresult result = op_greenDestroy(green->number);
-  context_lane_end(green);
+  context_end_green(green);
   CUresult released = shim_cuDevicePrimaryCtxRelease_v2(device);
   return result ? result : released;
 }

@@ -42,9 +42,9 @@ static struct {
   bool started;
 } all;
 
-bool callbacks_pending(void) { return __atomic_load_n(&all.pending, __ATOMIC_ACQUIRE) > 0; }
+bool host_funcs_pending(void) { return __atomic_load_n(&all.pending, __ATOMIC_ACQUIRE) > 0; }
 
-void callback_reset(void) { memset(&all, 0, sizeof all); }
+void host_func_reset(void) { memset(&all, 0, sizeof all); }
 
 /** Takes a callback from those that wait; the list is locked. */
 static struct callback *take_waiting(uint32_t number) {
@@ -55,7 +55,7 @@ static struct callback *take_waiting(uint32_t number) {
   return callback;
 }
 
-bool callback_arrived(uint32_t number, CUresult result) {
+bool host_func_arrived(uint32_t number, CUresult result) {
   lock_take(&all.lock);
   struct callback *callback = take_waiting(number);
   struct call *watcher = NULL;
@@ -89,7 +89,7 @@ static struct callback *next_callback(void) {
       lock_release(&all.lock);
       return NULL;
     }
-    call_open(link_of(all.waiting->context->number), &watcher);
+    call_open(connection_of(all.waiting->context->number), &watcher);
     all.watcher = &watcher;
     lock_release(&all.lock);
     // Nobody else may be reading the stream, so this thread does while it waits.
@@ -111,9 +111,9 @@ static void run(struct callback *callback) {
                                                                callback->userData);
   }
   mirror_before(callback->context, 0);
-  struct link *link = link_of(callback->context->number);
-  op_callbackDone(callback->context->number & ~(LINK_CONTEXTS - 1), callback->number);
-  ring_flush(link);  // the stream waits for it
+  struct connection *connection = connection_of(callback->context->number);
+  op_callbackDone(callback->context->number & ~(CONNECTION_CONTEXTS - 1), callback->number);
+  ring_flush(connection);  // the stream waits for it
   __atomic_sub_fetch(&all.pending, 1, __ATOMIC_ACQ_REL);
   free(callback);
 }
@@ -180,7 +180,7 @@ static CUresult enqueue(struct context *context, uint32_t stream, CUstream hStre
   return result;
 }
 
-CUresult callback_launch(struct context *context, uint32_t stream, CUhostFn function,
+CUresult host_func_launch(struct context *context, uint32_t stream, CUhostFn function,
                          void *userData) {
   return enqueue(context, stream, NULL, HOST_FUNCTION, function, userData);
 }
@@ -197,7 +197,7 @@ CUresult shim_cuLaunchHostFunc(CUstream hStream, CUhostFn fn, void *userData) {
   struct stream *capturing = capture_stream(hStream);
   if (UNLIKELY(capturing != NULL)) return capture_host(capturing, fn, userData);
   CUresult result = resolve(hStream, &context, &stream);
-  return result ? result : callback_launch(context, stream, fn, userData);
+  return result ? result : host_func_launch(context, stream, fn, userData);
 }
 
 CUresult shim_cuStreamAddCallback(CUstream hStream, CUstreamCallback callback, void *userData,

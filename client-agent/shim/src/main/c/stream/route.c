@@ -9,10 +9,10 @@ static uint64_t lastTicket;
 
 static uint64_t next_ticket(void) { return __atomic_add_fetch(&lastTicket, 1, __ATOMIC_RELAXED); }
 
-static uint32_t link_number(const struct context *context) { return context->number >> LINK_SHIFT; }
+static uint32_t connection_number(const struct context *context) { return context->number >> CONNECTION_SHIFT; }
 
-static bool same_link(const struct context *context, const struct context *other) {
-  return link_same(context->number, other->number);
+static bool same_connection(const struct context *context, const struct context *other) {
+  return connection_same(context->number, other->number);
 }
 
 struct context *route_context(CUdeviceptr address, struct context *otherwise) {
@@ -28,22 +28,22 @@ CUresult route_guest(struct context *context, uint32_t *stream) {
 CUresult route_after(struct context *context, uint32_t stream, struct context *before,
                      uint32_t beforeStream) {
   uint64_t ticket = next_ticket();
-  CUresult result = op_ticketMark(before->number, beforeStream, ticket, link_number(context));
-  return result ? result : op_ticketWait(context->number, stream, ticket, link_number(before));
+  CUresult result = op_ticketMark(before->number, beforeStream, ticket, connection_number(context));
+  return result ? result : op_ticketWait(context->number, stream, ticket, connection_number(before));
 }
 
 CUresult route_after_event(struct context *context, uint32_t stream, struct context *eventContext,
                            uint32_t event) {
   uint64_t ticket = next_ticket();
-  CUresult result = op_ticketSend(eventContext->number, event, ticket, link_number(context));
+  CUresult result = op_ticketSend(eventContext->number, event, ticket, connection_number(context));
   return result ? result
-                : op_ticketWait(context->number, stream, ticket, link_number(eventContext));
+                : op_ticketWait(context->number, stream, ticket, connection_number(eventContext));
 }
 
 CUresult route_begin(struct route *route, struct context *context, uint32_t stream,
                      struct context *owner) {
   *route = (struct route){.context = context, .stream = stream};
-  if (!owner || same_link(context, owner)) return CUDA_SUCCESS;
+  if (!owner || same_connection(context, owner)) return CUDA_SUCCESS;
   route->home = context;
   route->homeStream = stream;
   route->context = owner;
@@ -79,13 +79,13 @@ CUresult route_copy(struct context *context, uint32_t stream, CUdeviceptr destin
   struct route route;
   CUresult result = route_begin(&route, context, stream, to);
   if (result || !bytes) return result;
-  if (same_link(to, from)) {
+  if (same_connection(to, from)) {
     result = op_cuMemcpyDtoDAsync_v2(route.context->number, destination, source, bytes, route.stream);
   } else {
     uint64_t ticket = next_ticket();
-    result = op_peerAllow(from->number, ticket, link_number(to), source, bytes);
+    result = op_peerAllow(from->number, ticket, connection_number(to), source, bytes);
     if (!result) {
-      result = op_peerPull(route.context->number, ticket, link_number(from), destination, bytes,
+      result = op_peerPull(route.context->number, ticket, connection_number(from), destination, bytes,
                            route.stream);
     }
   }
@@ -94,9 +94,9 @@ CUresult route_copy(struct context *context, uint32_t stream, CUdeviceptr destin
 
 CUresult route_settle(const struct context *context) {
   CUresult result = CUDA_SUCCESS;
-  for (uint32_t i = 0; i < linkCount && !result; i++) {
-    bool pending = __atomic_load_n(&links[i].calls.copies, __ATOMIC_RELAXED);
-    if (pending && i != link_number(context)) result = op_settle(link_no_context(i));
+  for (uint32_t i = 0; i < connectionCount && !result; i++) {
+    bool pending = __atomic_load_n(&connections[i].calls.copies, __ATOMIC_RELAXED);
+    if (pending && i != connection_number(context)) result = op_settle(connection_no_context(i));
   }
   return result;
 }

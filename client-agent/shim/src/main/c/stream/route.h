@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Work for another link than its stream's: there it goes in a stream of the shim's own, which waits for the
+// Work for another connection than its stream's: there it goes in a stream of the shim's own, which waits for the
 // program's, and which the program's waits for. Tickets order them without the program waiting; see
-// docs/architecture.md, "Several servers in one session". On one link none of this is reached.
+// docs/architecture.md, "Several servers in one session". On one connection none of this is reached.
 #pragma once
 
 #include "context/context.h"
@@ -14,17 +14,17 @@ struct route {
   uint32_t homeStream;
 };
 
-/** Whether there are several links, so that work may have to go elsewhere. */
-static inline bool route_several(void) { return UNLIKELY(linkCount > 1); }
+/** Whether there are several connections, so that work may have to go elsewhere. */
+static inline bool route_several(void) { return UNLIKELY(connectionCount > 1); }
 
 /** The context of an address of device memory, or otherwise if it is none that the shim knows. */
 struct context *route_context(CUdeviceptr address, struct context *otherwise);
 
-/** Makes what is put into a stream from now on wait for what is in another one, of whatever links. */
+/** Makes what is put into a stream from now on wait for what is in another one, of whatever connections. */
 CUresult route_after(struct context *context, uint32_t stream, struct context *before,
                      uint32_t beforeStream);
 
-/** Makes a stream wait for the present record of an event of another link. */
+/** Makes a stream wait for the present record of an event of another connection. */
 CUresult route_after_event(struct context *context, uint32_t stream, struct context *eventContext,
                            uint32_t event);
 
@@ -51,12 +51,12 @@ CUresult route_devices_begin(struct route *route, struct context *context, uint3
                              struct context *to, struct context *from);
 CUresult route_devices_end(const struct route *route, struct context *from, CUresult result);
 
-/** Fetches device memory from another link, or copies on one, in a stream of any. */
+/** Fetches device memory from another connection, or copies on one, in a stream of any. */
 CUresult route_copy(struct context *context, uint32_t stream, CUdeviceptr destination,
                     struct context *to, CUdeviceptr source, struct context *from, uint64_t bytes);
 
 /**
- * After a wait on a link, which may have waited for another one: what is complete there of copies to the host
+ * After a wait on a connection, which may have waited for another one: what is complete there of copies to the host
  * has arrived, too.
  */
 CUresult route_settle(const struct context *context);

@@ -85,16 +85,16 @@ void streams_forget(struct context *context) {
 CUresult stream_find(CUstream handle, struct context **context, struct stream **stream) {
   *stream = NULL;
   if (handle == NULL || handle == CU_STREAM_LEGACY) {
-    if (*context) *context = context_lane(*context);
+    if (*context) *context = context_or_green(*context);
     return *context ? CUDA_SUCCESS : CUDA_ERROR_INVALID_CONTEXT;
   }
   if (handle == CU_STREAM_PER_THREAD) {
-    return *context ? thread_stream(context_lane(*context), stream) : CUDA_ERROR_INVALID_CONTEXT;
+    return *context ? thread_stream(context_or_green(*context), stream) : CUDA_ERROR_INVALID_CONTEXT;
   }
   *stream = arena_find(&streams, handle);
   if (UNLIKELY(!*stream)) return CUDA_ERROR_INVALID_HANDLE;
-  // A stream of another link takes its work with it there.
-  if (!*context || !link_same((*context)->number, (*stream)->context->number)) {
+  // A stream of another connection takes its work with it there.
+  if (!*context || !connection_same((*context)->number, (*stream)->context->number)) {
     *context = (*stream)->context;
   }
   return (*stream)->context->sticky;
@@ -131,7 +131,7 @@ CUresult shim_cuStreamCreateWithPriority(CUstream *phStream, unsigned int flags,
   if (!phStream || flags & ~(unsigned int)STREAM_NON_BLOCKING) return CUDA_ERROR_INVALID_VALUE;
   CUresult result = context_current(&context);
   if (result) return result;
-  context = context_lane(context);
+  context = context_or_green(context);
   result = stream_make(context, flags, stream_priority(context, priority), &stream);
   if (!result) *phStream = (CUstream)(void *)stream;
   return result;
@@ -186,7 +186,7 @@ CUresult shim_cuStreamWaitEvent(CUstream hStream, CUevent hEvent, unsigned int F
   if (Flags) return CUDA_ERROR_INVALID_VALUE;
   result = stream_number(hStream, &context, &stream);
   if (result) return result;
-  if (!link_same(context->number, event->context->number)) {
+  if (!connection_same(context->number, event->context->number)) {
     return event->stream ? route_after_event(context, stream, event->context, event->slot.number)
                          : CUDA_SUCCESS;
   }

@@ -228,18 +228,18 @@ static void say_silent(char *problem, size_t problemBytes) {
            agent_patience());
 }
 
-/** A value of one link: the key alone, or with the link's number where there are several. */
-static void link_get(struct text_message *answer, const char *key, uint32_t link, char *value, size_t bytes) {
+/** A value of one connection: the key alone, or with the connection's number where there are several. */
+static void connection_get(struct text_message *answer, const char *key, uint32_t connection, char *value, size_t bytes) {
   char numbered[32];
-  snprintf(numbered, sizeof numbered, link == UINT32_MAX ? "%s" : "%s.%u", key, link);
+  snprintf(numbered, sizeof numbered, connection == UINT32_MAX ? "%s" : "%s.%u", key, connection);
   text_get(answer, numbered, value, bytes);
 }
 
-static void describe_link(struct text_message *answer, uint32_t link, struct attached_link *attached) {
-  link_get(answer, "server", link, attached->server, sizeof attached->server);
-  link_get(answer, "session", link, attached->session, sizeof attached->session);
-  link_get(answer, "stream", link, attached->address, sizeof attached->address);
-  link_get(answer, "peer_key", link, attached->peerKey, sizeof attached->peerKey);
+static void describe_connection(struct text_message *answer, uint32_t connection, struct attached_connection *attached) {
+  connection_get(answer, "server", connection, attached->server, sizeof attached->server);
+  connection_get(answer, "session", connection, attached->session, sizeof attached->session);
+  connection_get(answer, "stream", connection, attached->address, sizeof attached->address);
+  connection_get(answer, "peer_key", connection, attached->peerKey, sizeof attached->peerKey);
 }
 
 /** Takes the agent's answer apart; the descriptor stays the caller's on failure. */
@@ -264,31 +264,31 @@ static CUresult accept_answer(struct text_message *answer, struct attachment *at
   }
   text_get(answer, "mode", mode, sizeof mode);
   text_get(answer, "streams", streams, sizeof streams);
-  attachment->linkCount = *streams ? (uint32_t)strtoul(streams, NULL, 10) : 1;
+  attachment->connectionCount = *streams ? (uint32_t)strtoul(streams, NULL, 10) : 1;
   bool relayed = strcmp(mode, "relay") == 0;
-  if (!attachment->linkCount || attachment->linkCount > (relayed ? 1 : MAX_LINKS)) {
+  if (!attachment->connectionCount || attachment->connectionCount > (relayed ? 1 : MAX_CONNECTIONS)) {
     snprintf(problem, problemBytes, "the agent offers %s call streams (mode '%s'): at most %d, or one that it relays",
-             streams, mode, MAX_LINKS);
-    attachment->linkCount = 0;
+             streams, mode, MAX_CONNECTIONS);
+    attachment->connectionCount = 0;
     return CUDA_ERROR_SYSTEM_NOT_READY;
   }
-  for (uint32_t i = 0; i < attachment->linkCount; i++) {
-    describe_link(answer, *streams ? i : UINT32_MAX, &attachment->links[i]);
+  for (uint32_t i = 0; i < attachment->connectionCount; i++) {
+    describe_connection(answer, *streams ? i : UINT32_MAX, &attachment->connections[i]);
   }
   if (relayed) {
-    attachment->links[0].stream = attachment->agent;
+    attachment->connections[0].stream = attachment->agent;
     return CUDA_SUCCESS;
   }
-  for (uint32_t i = 0; i < attachment->linkCount; i++) {
-    attachment->links[i].stream = receive_descriptor(attachment->agent);
-    if (attachment->links[i].stream >= 0) continue;
+  for (uint32_t i = 0; i < attachment->connectionCount; i++) {
+    attachment->connections[i].stream = receive_descriptor(attachment->agent);
+    if (attachment->connections[i].stream >= 0) continue;
     if (errno == EAGAIN) {
       say_silent(problem, problemBytes);
     } else {
       snprintf(problem, problemBytes, "the agent sent %s call stream: look at the agent's log",
                i ? "too few of the" : "no");
     }
-    while (i) close(attachment->links[--i].stream);
+    while (i) close(attachment->connections[--i].stream);
     return CUDA_ERROR_SYSTEM_NOT_READY;
   }
   return CUDA_SUCCESS;

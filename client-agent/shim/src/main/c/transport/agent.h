@@ -5,19 +5,19 @@
 #include "transport/connection.h"
 #include "transport/text_message.h"
 
-/** What the agent says of one link. */
-struct attached_link {
+/** What the agent says of one connection. */
+struct attached_connection {
   int stream;  // the call stream
   char server[256];
   char session[64];
-  char address[256];  // where other servers reach this one; of several links only
-  char peerKey[80];   // what they show it; of several links only
+  char address[256];  // where other servers reach this one; of several connections only
+  char peerKey[80];   // what they show it; of several connections only
 };
 
 struct attachment {
-  int agent;  // the socket that tells the agent that this process lives; with one link perhaps its call stream
-  uint32_t linkCount;
-  struct attached_link links[MAX_LINKS];
+  int agent;  // the socket that tells the agent that this process lives; with one connection perhaps its call stream
+  uint32_t connectionCount;
+  struct attached_connection connections[MAX_CONNECTIONS];
 };
 
 /**

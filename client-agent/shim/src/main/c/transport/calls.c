@@ -8,9 +8,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-static void insert(struct link *link, struct call *call) {
-  struct call_table *calls = &link->calls;
-  call->link = link;
+static void insert(struct connection *connection, struct call *call) {
+  struct call_table *calls = &connection->calls;
+  call->connection = connection;
   lock_take(&calls->lock);
   call->tag = ++calls->lastTag;
   struct call **bucket = &calls->buckets[call->tag % CALL_BUCKETS];
@@ -26,7 +26,7 @@ static void insert(struct link *link, struct call *call) {
 
 /** The table is locked. */
 static void unlink_call(struct call *call) {
-  struct call_table *calls = &call->link->calls;
+  struct call_table *calls = &call->connection->calls;
   struct call **at = &calls->buckets[call->tag % CALL_BUCKETS];
   while (*at != call) at = &(*at)->nextInBucket;
   *at = call->nextInBucket;
@@ -52,7 +52,7 @@ static void finish(struct call *call, CUresult result) {
   }
 }
 
-void call_open(struct link *link, struct call *call) { insert(link, call); }
+void call_open(struct connection *connection, struct call *call) { insert(connection, call); }
 
 CUresult call_cancel(struct call *call) {
   // The session is lost, so whoever reads ends every call, this one too: not before may its memory go.
@@ -63,25 +63,25 @@ CUresult call_cancel(struct call *call) {
 }
 
 void call_tell(struct call *watcher) {
-  struct call_table *calls = &watcher->link->calls;
+  struct call_table *calls = &watcher->connection->calls;
   lock_take(&calls->lock);
   if (__atomic_load_n(&watcher->word, __ATOMIC_SEQ_CST) != WORD_DONE) finish(watcher, CUDA_SUCCESS);
   lock_release(&calls->lock);
 }
 
-struct call *copy_open_rows(struct link *link, void *destination, uint64_t spanBytes, const struct rows *rows) {
+struct call *copy_open_rows(struct connection *connection, void *destination, uint64_t spanBytes, const struct rows *rows) {
   struct call *copy = calloc(1, sizeof *copy);
   if (!copy) return NULL;
   copy->kind = CALL_COPY;
   copy->destination = destination;
   copy->destinationBytes = spanBytes;
   copy->rows = *rows;
-  insert(link, copy);
+  insert(connection, copy);
   return copy;
 }
 
-struct call *copy_open(struct link *link, void *destination, uint64_t bytes) {
-  return copy_open_rows(link, destination, bytes, &(struct rows){0});
+struct call *copy_open(struct connection *connection, void *destination, uint64_t bytes) {
+  return copy_open_rows(connection, destination, bytes, &(struct rows){0});
 }
 
 static bool copies_pending_on(struct call_table *calls, const void *begin, uint64_t bytes) {
@@ -98,14 +98,14 @@ static bool copies_pending_on(struct call_table *calls, const void *begin, uint6
 }
 
 bool copies_pending(const void *begin, uint64_t bytes) {
-  for (uint32_t i = 0; i < linkCount; i++) {
-    if (copies_pending_on(&links[i].calls, begin, bytes)) return true;
+  for (uint32_t i = 0; i < connectionCount; i++) {
+    if (copies_pending_on(&connections[i].calls, begin, bytes)) return true;
   }
   return false;
 }
 
-struct call *calls_find(struct link *link, uint32_t tag) {
-  struct call_table *calls = &link->calls;
+struct call *calls_find(struct connection *connection, uint32_t tag) {
+  struct call_table *calls = &connection->calls;
   lock_take(&calls->lock);
   struct call *call = calls->buckets[tag % CALL_BUCKETS];
   while (call && call->tag != tag) call = call->nextInBucket;
@@ -114,21 +114,21 @@ struct call *calls_find(struct link *link, uint32_t tag) {
 }
 
 void calls_finish(struct call *call, CUresult result) {
-  struct call_table *calls = &call->link->calls;
+  struct call_table *calls = &call->connection->calls;
   lock_take(&calls->lock);
   finish(call, result);
   lock_release(&calls->lock);
 }
 
-void calls_fail(struct link *link, CUresult result) {
-  struct call_table *calls = &link->calls;
+void calls_fail(struct connection *connection, CUresult result) {
+  struct call_table *calls = &connection->calls;
   lock_take(&calls->lock);
   while (calls->first) finish(calls->first, result);
   lock_release(&calls->lock);
 }
 
-void calls_appoint(struct link *link) {
-  struct call_table *calls = &link->calls;
+void calls_appoint(struct connection *connection) {
+  struct call_table *calls = &connection->calls;
   lock_take(&calls->lock);
   for (struct call *call = calls->first; call; call = call->later) {
     if (call->kind == CALL_COPY) continue;

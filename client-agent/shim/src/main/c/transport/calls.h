@@ -6,14 +6,14 @@
 
 enum call_word { WORD_IDLE, WORD_ASLEEP, WORD_LEAD, WORD_DONE };
 
-/** The call of this tag on a link, or NULL. It stays as long as it is not finished. */
-struct call *calls_find(struct link *link, uint32_t tag);
+/** The call of this tag on a connection, or NULL. It stays as long as it is not finished. */
+struct call *calls_find(struct connection *connection, uint32_t tag);
 
 /** Ends a call; its memory is its owner's again. */
 void calls_finish(struct call *call, CUresult result);
 
-/** Ends them all on a link. */
-void calls_fail(struct link *link, CUresult result);
+/** Ends them all on a connection. */
+void calls_fail(struct connection *connection, CUresult result);
 
 /** Wakes one of those who wait, to go on reading. */
-void calls_appoint(struct link *link);
+void calls_appoint(struct connection *connection);

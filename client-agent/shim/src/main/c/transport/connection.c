@@ -8,29 +8,29 @@
 
 enum { OTHERS_READ_MILLIS = 10 };
 
-struct link links[MAX_LINKS];
-uint32_t linkCount = 1;
+struct connection connections[MAX_CONNECTIONS];
+uint32_t connectionCount = 1;
 
-static bool somebody_reads(const struct link *link) {
-  return __atomic_load_n(&link->reader.role.word, __ATOMIC_RELAXED) != 0;
+static bool somebody_reads(const struct connection *connection) {
+  return __atomic_load_n(&connection->reader.role.word, __ATOMIC_RELAXED) != 0;
 }
 
-/** Takes what has come on a link, if nobody else does. */
-static void take_for_others(struct link *link) {
-  if (!replies_begin(link)) return;
-  replies_take(link);
-  replies_end(link);
+/** Takes what has come on a connection, if nobody else does. */
+static void take_for_others(struct connection *connection) {
+  if (!replies_begin(connection)) return;
+  replies_take(connection);
+  replies_end(connection);
 }
 
-short link_poll(struct link *link, short events) {
-  struct pollfd pollers[MAX_LINKS] = {{link->stream, events, 0}};
-  struct link *others[MAX_LINKS];
+short connection_poll(struct connection *connection, short events) {
+  struct pollfd pollers[MAX_CONNECTIONS] = {{connection->stream, events, 0}};
+  struct connection *others[MAX_CONNECTIONS];
   nfds_t count = 1;
-  // Whoever reads a link now may stop to; and while a session begins, patience has an end.
+  // Whoever reads a connection now may stop to; and while a session begins, patience has an end.
   bool forEver = events & POLLIN && session_ready();
-  for (uint32_t i = 0; i < linkCount; i++) {
-    struct link *other = &links[i];
-    if (other == link) continue;
+  for (uint32_t i = 0; i < connectionCount; i++) {
+    struct connection *other = &connections[i];
+    if (other == connection) continue;
     if (somebody_reads(other)) {
       forEver = false;
     } else {
@@ -45,19 +45,19 @@ short link_poll(struct link *link, short events) {
   return pollers[0].revents;
 }
 
-void links_flush(void) {
-  for (uint32_t i = 0; i < linkCount; i++) ring_flush(&links[i]);
+void connections_flush(void) {
+  for (uint32_t i = 0; i < connectionCount; i++) ring_flush(&connections[i]);
 }
 
-static void reset(struct link *link) {
-  uint8_t *ringBytes = link->ring.bytes, *readBytes = link->reader.buffer;
-  memset(link, 0, sizeof *link);
-  link->ring.bytes = ringBytes;
-  link->ring.skipFrom = UINT64_MAX;
-  link->reader.buffer = readBytes;
+static void reset(struct connection *connection) {
+  uint8_t *ringBytes = connection->ring.bytes, *readBytes = connection->reader.buffer;
+  memset(connection, 0, sizeof *connection);
+  connection->ring.bytes = ringBytes;
+  connection->ring.skipFrom = UINT64_MAX;
+  connection->reader.buffer = readBytes;
 }
 
-void links_reset(void) {
-  for (uint32_t i = 0; i < MAX_LINKS; i++) reset(&links[i]);
-  linkCount = 1;
+void connections_reset(void) {
+  for (uint32_t i = 0; i < MAX_CONNECTIONS; i++) reset(&connections[i]);
+  connectionCount = 1;
 }

@@ -9,7 +9,7 @@
 #include <string.h>
 
 #define FRAME(length, op, ctx) \
-  ((uint64_t)(length) | (uint64_t)(op) << 32 | (uint64_t)link_context(ctx) << 48)
+  ((uint64_t)(length) | (uint64_t)(op) << 32 | (uint64_t)connection_context(ctx) << 48)
 
 enum {
   MAX_DATA_BYTES = 1 << 20,                 // in one frame

@@ -35,8 +35,8 @@ static bool diagnosed;
 
 bool replies_diagnosed(void) { return __atomic_load_n(&diagnosed, __ATOMIC_RELAXED); }
 
-bool replies_open(struct link *link) {
-  struct reader *reader = &link->reader;
+bool replies_open(struct connection *connection) {
+  struct reader *reader = &connection->reader;
   if (reader->buffer) return true;
   void *buffer =
       mmap(NULL, BUFFER_BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
@@ -45,8 +45,8 @@ bool replies_open(struct link *link) {
   return true;
 }
 
-static void expect(struct link *link, enum sink sink, void *to, uint64_t bytes, uint64_t skip) {
-  struct reader *reader = &link->reader;
+static void expect(struct connection *connection, enum sink sink, void *to, uint64_t bytes, uint64_t skip) {
+  struct reader *reader = &connection->reader;
   reader->underWay = true;
   reader->sink = sink;
   reader->to = to;
@@ -56,8 +56,8 @@ static void expect(struct link *link, enum sink sink, void *to, uint64_t bytes, 
 }
 
 /** Turns to the next (part of a) row of the payload under way. */
-static void next_row(struct link *link) {
-  struct reader *reader = &link->reader;
+static void next_row(struct connection *connection) {
+  struct reader *reader = &connection->reader;
   const struct rows *rows = &reader->call->rows;
   uint64_t row = reader->offset / rows->rowBytes, x = reader->offset % rows->rowBytes;
   uint64_t length = rows->rowBytes - x;
@@ -70,8 +70,8 @@ static void next_row(struct link *link) {
 }
 
 /** All of the payload has come. */
-static void payload_complete(struct link *link) {
-  struct reader *reader = &link->reader;
+static void payload_complete(struct connection *connection) {
+  struct reader *reader = &connection->reader;
   const struct answer_header *header = &reader->header;
   struct call *call = reader->call;
   reader->underWay = false;
@@ -95,20 +95,20 @@ static void payload_complete(struct link *link) {
   }
 }
 
-static bool begin_welcome(struct link *link, uint64_t payload) {
-  struct reader *reader = &link->reader;
+static bool begin_welcome(struct connection *connection, uint64_t payload) {
+  struct reader *reader = &connection->reader;
   if (reader->welcome || reader->welcomed) return false;
   reader->welcome = malloc(payload + 1);
   if (!reader->welcome) return false;
   reader->welcomeBytes = (uint32_t)payload;
-  expect(link, SINK_MEMORY, reader->welcome, payload, 0);
+  expect(connection, SINK_MEMORY, reader->welcome, payload, 0);
   return true;
 }
 
-static bool begin_reply(struct link *link, struct call *call, uint64_t payload) {
+static bool begin_reply(struct connection *connection, struct call *call, uint64_t payload) {
   if (!call || call->kind == CALL_WATCHER) return false;
   if (call->kind == CALL_COPY) {
-    expect(link, SINK_NONE, NULL, 0, payload);
+    expect(connection, SINK_NONE, NULL, 0, payload);
     return true;
   }
   uint64_t kept = payload;
@@ -120,12 +120,12 @@ static bool begin_reply(struct link *link, struct call *call, uint64_t payload) 
     kept = call->replyCapacity;
   }
   call->replyBytes = (uint32_t)kept;
-  expect(link, SINK_MEMORY, to, kept, payload - kept);
+  expect(connection, SINK_MEMORY, to, kept, payload - kept);
   return true;
 }
 
-static bool begin_data(struct link *link, struct call *call, uint64_t offset, uint64_t payload) {
-  struct reader *reader = &link->reader;
+static bool begin_data(struct connection *connection, struct call *call, uint64_t offset, uint64_t payload) {
+  struct reader *reader = &connection->reader;
   uint64_t bytes = (uint64_t)(int64_t)reader->header.result;
   if (!call || !call->destination || reader->header.result < 0 || ((bytes + 7) & ~7ull) != payload) {
     return false;
@@ -134,13 +134,13 @@ static bool begin_data(struct link *link, struct call *call, uint64_t offset, ui
   uint64_t end = rows ? call->rows.packedBytes : call->destinationBytes;
   if (offset > end || bytes > end - offset) return false;
   if (!rows) {
-    expect(link, SINK_MEMORY, call->destination + offset, bytes, payload - bytes);
+    expect(connection, SINK_MEMORY, call->destination + offset, bytes, payload - bytes);
     return true;
   }
-  expect(link, SINK_MEMORY, NULL, 0, payload - bytes);
+  expect(connection, SINK_MEMORY, NULL, 0, payload - bytes);
   reader->offset = offset;
   reader->rest = bytes;
-  if (bytes) next_row(link);
+  if (bytes) next_row(connection);
   return true;
 }
 
@@ -163,33 +163,33 @@ static enum sink output_sink(uint32_t stream) {
 }
 
 /** Looks at a frame's header; its payload follows. False: it is not what a worker sends. */
-static bool begin_frame(struct link *link, uint64_t offset) {
-  struct reader *reader = &link->reader;
+static bool begin_frame(struct connection *connection, uint64_t offset) {
+  struct reader *reader = &connection->reader;
   const struct answer_header *header = &reader->header;
   uint64_t payload = header->length - HEADER_BYTES;
   switch (header->kind) {
     case WELCOME:
-      return begin_welcome(link, payload);
+      return begin_welcome(connection, payload);
     case REPLY:
-      return begin_reply(link, reader->call = calls_find(link, header->tag), payload);
+      return begin_reply(connection, reader->call = calls_find(connection, header->tag), payload);
     case DATA:
-      return begin_data(link, reader->call = calls_find(link, header->tag), offset, payload - OFFSET_BYTES);
+      return begin_data(connection, reader->call = calls_find(connection, header->tag), offset, payload - OFFSET_BYTES);
     case CALLBACK:
-      expect(link, SINK_NONE, NULL, 0, payload);
-      return callback_arrived(header->tag, header->result);
+      expect(connection, SINK_NONE, NULL, 0, payload);
+      return host_func_arrived(header->tag, header->result);
     case ACK:
-      expect(link, SINK_NONE, NULL, 0, payload);
+      expect(connection, SINK_NONE, NULL, 0, payload);
       return true;
     case FATAL: {
-      uint64_t kept = payload < LINK_TEXT_BYTES ? payload : LINK_TEXT_BYTES;
+      uint64_t kept = payload < CONNECTION_TEXT_BYTES ? payload : CONNECTION_TEXT_BYTES;
       memset(reader->text, 0, sizeof reader->text);
-      expect(link, SINK_MEMORY, reader->text, kept, payload - kept);
+      expect(connection, SINK_MEMORY, reader->text, kept, payload - kept);
       return true;
     }
     case OUTPUT: {
       uint64_t bytes = (uint64_t)(int64_t)header->result;
       if (header->result < 0 || bytes > payload) return false;
-      expect(link, output_sink(header->tag), NULL, bytes, payload - bytes);
+      expect(connection, output_sink(header->tag), NULL, bytes, payload - bytes);
       return true;
     }
     default:
@@ -198,8 +198,8 @@ static bool begin_frame(struct link *link, uint64_t offset) {
 }
 
 /** Moves what is in the buffer to where the payload under way goes. */
-static void feed_payload(struct link *link) {
-  struct reader *reader = &link->reader;
+static void feed_payload(struct connection *connection) {
+  struct reader *reader = &connection->reader;
   uint64_t there = reader->end - reader->begin, part;
   for (;;) {
     part = reader->left < there ? reader->left : there;
@@ -217,22 +217,22 @@ static void feed_payload(struct link *link) {
       there -= part;
     }
     if (reader->left || !reader->rest) break;
-    next_row(link);
+    next_row(connection);
   }
   if (reader->left == 0) {
     part = reader->skip < there ? reader->skip : there;
     reader->begin += (uint32_t)part;
     reader->skip -= part;
-    if (reader->skip == 0) payload_complete(link);
+    if (reader->skip == 0) payload_complete(connection);
   }
 }
 
 /** Takes apart all that is in the buffer. False: it is not what a worker sends. */
-static bool parse(struct link *link) {
-  struct reader *reader = &link->reader;
+static bool parse(struct connection *connection) {
+  struct reader *reader = &connection->reader;
   while (session_alive()) {
     if (reader->underWay) {
-      feed_payload(link);
+      feed_payload(connection);
       if (reader->underWay) return true;
       continue;
     }
@@ -253,14 +253,14 @@ static bool parse(struct link *link) {
       memcpy(&offset, at + HEADER_BYTES, OFFSET_BYTES);
     }
     reader->begin += used;
-    if (!begin_frame(link, offset)) return false;
+    if (!begin_frame(connection, offset)) return false;
   }
   return true;
 }
 
 /** Where the next bytes go: the payload under way, then the buffer. */
-static int receive_vector(struct link *link, struct iovec vector[2]) {
-  struct reader *reader = &link->reader;
+static int receive_vector(struct connection *connection, struct iovec vector[2]) {
+  struct reader *reader = &connection->reader;
   int count = 0;
   if (reader->begin == reader->end) {
     reader->begin = reader->end = 0;
@@ -277,12 +277,12 @@ static int receive_vector(struct link *link, struct iovec vector[2]) {
 }
 
 /** Receives once; 0: nothing there, 1: something came or the session is lost. */
-static int receive(struct link *link, bool wait) {
-  struct reader *reader = &link->reader;
+static int receive(struct connection *connection, bool wait) {
+  struct reader *reader = &connection->reader;
   struct iovec vector[2];
   struct msghdr message = {.msg_iov = vector};
-  message.msg_iovlen = (size_t)receive_vector(link, vector);
-  ssize_t count = recvmsg(link->stream, &message, wait ? 0 : MSG_DONTWAIT);
+  message.msg_iovlen = (size_t)receive_vector(connection, vector);
+  ssize_t count = recvmsg(connection->stream, &message, wait ? 0 : MSG_DONTWAIT);
   if (count < 0) {
     if (errno == EAGAIN || errno == EWOULDBLOCK) return 0;
     if (errno == EINTR) return wait;
@@ -312,40 +312,40 @@ static int receive(struct link *link, bool wait) {
 }
 
 /** Receives and takes apart; wait: until something has come. */
-static void step(struct link *link, bool wait) {
-  struct reader *reader = &link->reader;
-  int got = receive(link, false);
+static void step(struct connection *connection, bool wait) {
+  struct reader *reader = &connection->reader;
+  int got = receive(connection, false);
   if (!got && wait) {
     bool bulk = reader->underWay && reader->left > BUFFER_BYTES;
     uint64_t until = bulk ? 0 : now_nanos() + SPIN_NANOS;
     while (!got && now_nanos() < until) {
       // The answer may be made on this very processor: to wait for it without giving way would stop it.
       sched_yield();
-      got = receive(link, false);
+      got = receive(connection, false);
     }
-    if (!got && linkCount > 1) {
-      link_poll(link, POLLIN);
-      got = receive(link, false);
+    if (!got && connectionCount > 1) {
+      connection_poll(connection, POLLIN);
+      got = receive(connection, false);
     } else if (!got) {
-      got = receive(link, true);
+      got = receive(connection, true);
     }
   }
-  if (got && session_alive() && !parse(link)) session_malformed("a frame that is none");
-  if (!session_alive()) calls_fail(link, session_answer());
+  if (got && session_alive() && !parse(connection)) session_malformed("a frame that is none");
+  if (!session_alive()) calls_fail(connection, session_answer());
 }
 
-bool replies_begin(struct link *link) { return lock_try(&link->reader.role); }
+bool replies_begin(struct connection *connection) { return lock_try(&connection->reader.role); }
 
-void replies_take(struct link *link) { step(link, false); }
+void replies_take(struct connection *connection) { step(connection, false); }
 
-void replies_end(struct link *link) {
-  struct reader *reader = &link->reader;
+void replies_end(struct connection *connection) {
+  struct reader *reader = &connection->reader;
   lock_release(&reader->role);
-  calls_appoint(link);
+  calls_appoint(connection);
 }
 
 void call_await(struct call *call) {
-  struct link *link = call->link;
+  struct connection *connection = call->connection;
   roundTrips++;
   for (;;) {
     uint32_t word = __atomic_load_n(&call->word, __ATOMIC_SEQ_CST);
@@ -354,15 +354,15 @@ void call_await(struct call *call) {
       __atomic_compare_exchange_n(&call->word, &word, WORD_IDLE, false, __ATOMIC_SEQ_CST,
                                   __ATOMIC_SEQ_CST);
     }
-    if (replies_begin(link)) {
+    if (replies_begin(connection)) {
       while (__atomic_load_n(&call->word, __ATOMIC_SEQ_CST) != WORD_DONE) {
         if (session_alive()) {
-          step(link, true);
+          step(connection, true);
         } else {
-          calls_fail(link, session_answer());
+          calls_fail(connection, session_answer());
         }
       }
-      replies_end(link);
+      replies_end(connection);
       return;
     }
     word = WORD_IDLE;
@@ -377,16 +377,16 @@ void call_await(struct call *call) {
 }
 
 CUresult call_wait(struct call *call) {
-  ring_post_now(call->link);
+  ring_post_now(call->connection);
   call_await(call);
   return call->result;
 }
 
-void replies_lost(struct link *link) {
-  struct reader *reader = &link->reader;
+void replies_lost(struct connection *connection) {
+  struct reader *reader = &connection->reader;
   // Whoever reads is woken by the shut-down socket and sees to it.
-  if (replies_begin(link)) {
-    calls_fail(link, session_answer());
+  if (replies_begin(connection)) {
+    calls_fail(connection, session_answer());
     lock_release(&reader->role);
   }
 }
@@ -398,18 +398,18 @@ static void lose_silent(int seconds) {
   session_lose(CUDA_ERROR_SYSTEM_NOT_READY, cause);
 }
 
-uint8_t *replies_welcome(struct link *link, uint32_t *bytes) {
-  struct reader *reader = &link->reader;
+uint8_t *replies_welcome(struct connection *connection, uint32_t *bytes) {
+  struct reader *reader = &connection->reader;
   uint8_t *payload = NULL;
-  if (!replies_begin(link)) return NULL;
+  if (!replies_begin(connection)) return NULL;
   int seconds = agent_patience();
   uint64_t until = now_nanos() + (uint64_t)seconds * 1000000000;
-  agent_limit_waits(link->stream, seconds);
+  agent_limit_waits(connection->stream, seconds);
   while (session_alive() && !reader->welcomed) {
-    step(link, true);
+    step(connection, true);
     if (seconds && !reader->welcomed && now_nanos() >= until) lose_silent(seconds);
   }
-  agent_limit_waits(link->stream, 0);
+  agent_limit_waits(connection->stream, 0);
   if (session_alive()) {
     payload = reader->welcome;
     *bytes = reader->welcomeBytes;
@@ -417,7 +417,7 @@ uint8_t *replies_welcome(struct link *link, uint32_t *bytes) {
     free(reader->welcome);
   }
   reader->welcome = NULL;
-  replies_end(link);
+  replies_end(connection);
   return payload;
 }
 

@@ -6,7 +6,7 @@
 #include "core/driver.h"
 #include "core/lock.h"
 
-struct link;
+struct connection;
 
 enum call_kind {
   CALL_FENCED,   // a thread waits for the answer
@@ -22,7 +22,7 @@ struct rows {
 };
 
 struct call {
-  struct link *link;
+  struct connection *connection;
   uint32_t tag;
   uint32_t word;  // futex: enum call_word
   uint8_t kind;
@@ -43,7 +43,7 @@ struct call {
 };
 
 /** Gives the call a tag and takes note of it, before its frame is sent. */
-void call_open(struct link *link, struct call *call);
+void call_open(struct connection *connection, struct call *call);
 
 /** Forgets a call that was not sent; answers what there is to say without a session. */
 CUresult call_cancel(struct call *call);
@@ -58,31 +58,31 @@ void call_await(struct call *call);
 void call_tell(struct call *watcher);
 
 /** Begins to read the stream if nobody does; each success needs a replies_end. */
-bool replies_begin(struct link *link);
+bool replies_begin(struct connection *connection);
 
 /** Takes what there is without waiting. */
-void replies_take(struct link *link);
+void replies_take(struct connection *connection);
 
 /** Passes the reading on. */
-void replies_end(struct link *link);
+void replies_end(struct connection *connection);
 
 /** Waits for WELCOME; the payload is the caller's to free. NULL: the session is lost. */
-uint8_t *replies_welcome(struct link *link, uint32_t *bytes);
+uint8_t *replies_welcome(struct connection *connection, uint32_t *bytes);
 
 /** Ends every call because the session is lost; whoever reads does it if somebody does. */
-void replies_lost(struct link *link);
+void replies_lost(struct connection *connection);
 
 /** A posted copy of bytes to page-locked memory. NULL: no memory. */
-struct call *copy_open(struct link *link, void *destination, uint64_t bytes);
+struct call *copy_open(struct connection *connection, void *destination, uint64_t bytes);
 
 /** As copy_open, of rows; spanBytes: from the first byte to the last. */
-struct call *copy_open_rows(struct link *link, void *destination, uint64_t spanBytes, const struct rows *rows);
+struct call *copy_open_rows(struct connection *connection, void *destination, uint64_t spanBytes, const struct rows *rows);
 
 /** Whether posted copies into (part of) this memory are under way. */
 bool copies_pending(const void *begin, uint64_t bytes);
 
 /** Reserves the receive buffer; false if there is no memory. */
-bool replies_open(struct link *link);
+bool replies_open(struct connection *connection);
 
 /** Whether a worker has sent diagnostics, which say more of a refusal than its result code. */
 bool replies_diagnosed(void);

@@ -19,8 +19,8 @@ enum {
   BIG_FRAME_BYTES = 4096,      // only such frames are asked how much has gathered
 };
 
-bool ring_open(struct link *link) {
-  struct ring *ring = &link->ring;
+bool ring_open(struct connection *connection) {
+  struct ring *ring = &connection->ring;
   if (ring->bytes) return true;
   void *bytes = mmap(NULL, RING_BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   if (bytes == MAP_FAILED) return false;
@@ -30,13 +30,13 @@ bool ring_open(struct link *link) {
 }
 
 /** Waits until the socket takes more; meanwhile answers are read, so that the worker can go on. */
-static void wait_writable(struct link *link) {
-  if (replies_begin(link)) {
-    if (link_poll(link, POLLIN | POLLOUT) & (POLLIN | POLLERR | POLLHUP)) replies_take(link);
-    replies_end(link);
+static void wait_writable(struct connection *connection) {
+  if (replies_begin(connection)) {
+    if (connection_poll(connection, POLLIN | POLLOUT) & (POLLIN | POLLERR | POLLHUP)) replies_take(connection);
+    replies_end(connection);
   } else {
     // Somebody else reads, but may stop to.
-    link_poll(link, POLLOUT);
+    connection_poll(connection, POLLOUT);
   }
 }
 
@@ -53,38 +53,38 @@ static void advance(struct iovec **vector, int *count, size_t sent) {
   }
 }
 
-static ssize_t send_once(struct link *link, struct iovec *vector, int count) {
+static ssize_t send_once(struct connection *connection, struct iovec *vector, int count) {
   struct msghdr message = {.msg_iov = vector, .msg_iovlen = (size_t)count};
-  return sendmsg(link->stream, &message, MSG_NOSIGNAL | MSG_DONTWAIT);
+  return sendmsg(connection->stream, &message, MSG_NOSIGNAL | MSG_DONTWAIT);
 }
 
 /**
  * After EFAULT: some memory of the program cannot be read. Sends at most one page of the first
  * buffer, or zeros if that page is the one, so that the frame keeps its length.
  */
-static ssize_t send_around_fault(struct link *link, struct iovec *vector, bool *faulted) {
+static ssize_t send_around_fault(struct connection *connection, struct iovec *vector, bool *faulted) {
   static const uint8_t zeros[4096];
   size_t toPageEnd = sizeof zeros - (uintptr_t)vector->iov_base % sizeof zeros;
   size_t length = vector->iov_len < toPageEnd ? vector->iov_len : toPageEnd;
   struct iovec piece = {vector->iov_base, length};
-  ssize_t sent = send_once(link, &piece, 1);
+  ssize_t sent = send_once(connection, &piece, 1);
   if (sent >= 0 || errno != EFAULT) return sent;
   *faulted = true;
   piece.iov_base = (void *)zeros;
-  return send_once(link, &piece, 1);
+  return send_once(connection, &piece, 1);
 }
 
 /** Writes these buffers; false if the session is lost. *faulted: part of them could not be read. */
-static bool write_all(struct link *link, struct iovec *vector, int count, bool *faulted) {
+static bool write_all(struct connection *connection, struct iovec *vector, int count, bool *faulted) {
   advance(&vector, &count, 0);
   while (count > 0) {
     if (!session_alive()) return false;
-    ssize_t sent = send_once(link, vector, count);
-    if (sent < 0 && errno == EFAULT) sent = send_around_fault(link, vector, faulted);
+    ssize_t sent = send_once(connection, vector, count);
+    if (sent < 0 && errno == EFAULT) sent = send_around_fault(connection, vector, faulted);
     if (sent >= 0) {
       advance(&vector, &count, (size_t)sent);
     } else if (errno == EAGAIN || errno == EWOULDBLOCK) {
-      wait_writable(link);
+      wait_writable(connection);
     } else if (errno != EINTR) {
       session_broken(strerror(errno));
       return false;
@@ -94,8 +94,8 @@ static bool write_all(struct link *link, struct iovec *vector, int count, bool *
 }
 
 /** Describes what lies in the ring between tail and end. */
-static int ring_vector(struct link *link, uint64_t end, struct iovec vector[2]) {
-  struct ring *ring = &link->ring;
+static int ring_vector(struct connection *connection, uint64_t end, struct iovec vector[2]) {
+  struct ring *ring = &connection->ring;
   uint64_t from = ring->tail;
   uint64_t skip = __atomic_load_n(&ring->skipFrom, __ATOMIC_RELAXED);
   int count = 0;
@@ -115,8 +115,8 @@ static int ring_vector(struct link *link, uint64_t end, struct iovec vector[2]) 
   return count;
 }
 
-static void make_room(struct link *link, uint64_t tail) {
-  struct ring *ring = &link->ring;
+static void make_room(struct connection *connection, uint64_t tail) {
+  struct ring *ring = &connection->ring;
   __atomic_store_n(&ring->tail, tail, __ATOMIC_SEQ_CST);
   if (__atomic_load_n(&ring->roomWanted, __ATOMIC_SEQ_CST)) {
     __atomic_store_n(&ring->roomWanted, 0, __ATOMIC_SEQ_CST);
@@ -126,55 +126,55 @@ static void make_room(struct link *link, uint64_t tail) {
 }
 
 /** Writes all that is in the ring, and then these. The role is held. */
-static bool write_gathered(struct link *link, uint64_t end, struct iovec *more, int moreCount, bool *faulted) {
-  struct ring *ring = &link->ring;
+static bool write_gathered(struct connection *connection, uint64_t end, struct iovec *more, int moreCount, bool *faulted) {
+  struct ring *ring = &connection->ring;
   struct iovec vector[5];
-  int count = end > ring->tail ? ring_vector(link, end, vector) : 0;
+  int count = end > ring->tail ? ring_vector(connection, end, vector) : 0;
   for (int i = 0; i < moreCount; i++) vector[count++] = more[i];
   if (!count) return true;
-  if (!write_all(link, vector, count, faulted)) return false;
-  if (end > ring->tail) make_room(link, end);
+  if (!write_all(connection, vector, count, faulted)) return false;
+  if (end > ring->tail) make_room(connection, end);
   __atomic_store_n(&ring->lastSendNanos, now_nanos(), __ATOMIC_RELAXED);
   return true;
 }
 
 /** After giving up the role: is there something that somebody waits for and nobody writes? */
-static bool left_behind(struct link *link) {
-  struct ring *ring = &link->ring;
+static bool left_behind(struct connection *connection) {
+  struct ring *ring = &connection->ring;
   return session_alive() && __atomic_load_n(&ring->wanted, __ATOMIC_SEQ_CST) >
                                 __atomic_load_n(&ring->tail, __ATOMIC_SEQ_CST);
 }
 
-static void drain_held(struct link *link) {
-  struct ring *ring = &link->ring;
+static void drain_held(struct connection *connection) {
+  struct ring *ring = &connection->ring;
   bool faulted = false;
-  write_gathered(link, __atomic_load_n(&ring->published, __ATOMIC_ACQUIRE), NULL, 0, &faulted);
+  write_gathered(connection, __atomic_load_n(&ring->published, __ATOMIC_ACQUIRE), NULL, 0, &faulted);
 }
 
-void ring_drain(struct link *link) {
-  struct ring *ring = &link->ring;
+void ring_drain(struct connection *connection) {
+  struct ring *ring = &connection->ring;
   do {
     if (!lock_try(&ring->role)) return;
-    drain_held(link);
+    drain_held(connection);
     lock_release(&ring->role);
-  } while (left_behind(link));
+  } while (left_behind(connection));
 }
 
-void ring_flush(struct link *link) {
-  struct ring *ring = &link->ring;
+void ring_flush(struct connection *connection) {
+  struct ring *ring = &connection->ring;
   lock_take(&ring->lock);
   __atomic_store_n(&ring->wanted, ring->head, __ATOMIC_SEQ_CST);
   lock_release(&ring->lock);
-  ring_drain(link);
+  ring_drain(connection);
 }
 
 /** Waits until something has been written; the ring is not locked. */
-static void wait_for_room(struct link *link, uint64_t tail) {
-  struct ring *ring = &link->ring;
+static void wait_for_room(struct connection *connection, uint64_t tail) {
+  struct ring *ring = &connection->ring;
   if (lock_try(&ring->role)) {
-    drain_held(link);
+    drain_held(connection);
     lock_release(&ring->role);
-    if (left_behind(link)) ring_drain(link);
+    if (left_behind(connection)) ring_drain(connection);
     return;
   }
   uint32_t seen = __atomic_load_n(&ring->room, __ATOMIC_SEQ_CST);
@@ -186,14 +186,14 @@ static void wait_for_room(struct link *link, uint64_t tail) {
   }
 }
 
-void ring_lost(struct link *link) {
-  struct ring *ring = &link->ring;
+void ring_lost(struct connection *connection) {
+  struct ring *ring = &connection->ring;
   __atomic_add_fetch(&ring->room, 1, __ATOMIC_SEQ_CST);
   futex_wake(&ring->room, INT_MAX);
 }
 
-uint64_t *ring_begin(struct link *link, uint32_t bytes) {
-  struct ring *ring = &link->ring;
+uint64_t *ring_begin(struct connection *connection, uint32_t bytes) {
+  struct ring *ring = &connection->ring;
   lock_take(&ring->lock);
   for (;;) {
     if (UNLIKELY(!session_alive())) {
@@ -213,54 +213,54 @@ uint64_t *ring_begin(struct link *link, uint32_t bytes) {
       continue;
     }
     lock_release(&ring->lock);
-    wait_for_room(link, tail);
+    wait_for_room(connection, tail);
     lock_take(&ring->lock);
   }
 }
 
 /** Lets the writer see the frame begun. The ring stays locked. */
-static void publish(struct link *link) {
-  struct ring *ring = &link->ring;
+static void publish(struct connection *connection) {
+  struct ring *ring = &connection->ring;
   if (ring->begun != ring->head) __atomic_store_n(&ring->skipFrom, ring->head, __ATOMIC_RELAXED);
   ring->head = ring->end;
   __atomic_store_n(&ring->published, ring->end, __ATOMIC_RELEASE);
 }
 
 /** The writer thread sleeps: send at once after a silence, else wake it. */
-static void post_unattended(struct link *link) {
-  struct ring *ring = &link->ring;
+static void post_unattended(struct connection *connection) {
+  struct ring *ring = &connection->ring;
   uint64_t now = now_nanos();
   if (now - __atomic_load_n(&ring->lastSendNanos, __ATOMIC_RELAXED) > SILENCE_NANOS ||
-      !writer_wake(link)) {
-    ring_flush(link);
+      !writer_wake(connection)) {
+    ring_flush(connection);
   }
 }
 
-CUresult ring_post(struct link *link) {
-  struct ring *ring = &link->ring;
+CUresult ring_post(struct connection *connection) {
+  struct ring *ring = &connection->ring;
   uint64_t end = ring->end;
   bool big = end - ring->begun >= BIG_FRAME_BYTES;
-  publish(link);
+  publish(connection);
   lock_release(&ring->lock);
-  if (UNLIKELY(!writer_awake(&link->writer))) {
-    post_unattended(link);
+  if (UNLIKELY(!writer_awake(&connection->writer))) {
+    post_unattended(connection);
   } else if (UNLIKELY(big) &&
              end - __atomic_load_n(&ring->tail, __ATOMIC_RELAXED) > GATHERED_BYTES) {
-    ring_drain(link);
+    ring_drain(connection);
   }
   return CUDA_SUCCESS;
 }
 
-void ring_post_now(struct link *link) {
-  struct ring *ring = &link->ring;
-  publish(link);
+void ring_post_now(struct connection *connection) {
+  struct ring *ring = &connection->ring;
+  publish(connection);
   __atomic_store_n(&ring->wanted, ring->end, __ATOMIC_SEQ_CST);
   lock_release(&ring->lock);
-  ring_drain(link);
+  ring_drain(connection);
 }
 
-CUresult ring_bulk(struct link *link, const void *head, uint32_t headBytes, const void *data, uint64_t dataBytes) {
-  struct ring *ring = &link->ring;
+CUresult ring_bulk(struct connection *connection, const void *head, uint32_t headBytes, const void *data, uint64_t dataBytes) {
+  struct ring *ring = &connection->ring;
   static const uint64_t zero;
   lock_take(&ring->role);
   lock_take(&ring->lock);
@@ -273,9 +273,9 @@ CUresult ring_bulk(struct link *link, const void *head, uint32_t headBytes, cons
   };
   // Nobody else can write meanwhile, so what others append now comes after.
   bool faulted = false;
-  bool sent = session_alive() && write_gathered(link, end, more, 3, &faulted);
+  bool sent = session_alive() && write_gathered(connection, end, more, 3, &faulted);
   lock_release(&ring->role);
-  if (left_behind(link)) ring_drain(link);
+  if (left_behind(connection)) ring_drain(connection);
   if (!sent) return session_answer();
   return faulted ? CUDA_ERROR_INVALID_VALUE : CUDA_SUCCESS;
 }

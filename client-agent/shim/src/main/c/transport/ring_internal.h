@@ -38,10 +38,10 @@ struct writer {
 };
 
 /** Writes what has gathered, unless somebody else is writing, who then does. */
-void ring_drain(struct link *link);
+void ring_drain(struct connection *connection);
 
 /** Sees that the writer thread is awake; false if there is none and cannot be. */
-bool writer_wake(struct link *link);
+bool writer_wake(struct connection *connection);
 
 /** Whether the writer thread looks at the ring by itself every now and then. */
 static inline bool writer_awake(const struct writer *writer) {

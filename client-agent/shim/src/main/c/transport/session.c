@@ -43,23 +43,23 @@ static CUresult fail(CUresult failure, const char *problem) {
 }
 
 /** The descriptors of the session, each once: call streams, then the agent's if it is none of them. */
-static uint32_t descriptors(int list[MAX_LINKS + 1]) {
+static uint32_t descriptors(int list[MAX_CONNECTIONS + 1]) {
   uint32_t count = 0;
-  for (uint32_t i = 0; i < linkCount; i++) list[count++] = links[i].stream;
-  if (session.agent != links[0].stream) list[count++] = session.agent;
+  for (uint32_t i = 0; i < connectionCount; i++) list[count++] = connections[i].stream;
+  if (session.agent != connections[0].stream) list[count++] = session.agent;
   return count;
 }
 
 static void close_all(void) {
-  int list[MAX_LINKS + 1];
+  int list[MAX_CONNECTIONS + 1];
   for (uint32_t i = descriptors(list); i; i--) close(list[i - 1]);
 }
 
 /** Reads what each worker says first; the session is attached. */
 static CUresult read_welcomes(void) {
-  for (uint32_t i = 0; i < linkCount; i++) {
+  for (uint32_t i = 0; i < connectionCount; i++) {
     uint32_t bytes = 0;
-    uint8_t *welcome = replies_welcome(&links[i], &bytes);
+    uint8_t *welcome = replies_welcome(&connections[i], &bytes);
     if (!welcome) return CUDA_ERROR_SYSTEM_NOT_READY;  // said so already
     const char *problem = devices_load(i, welcome, bytes);
     free(welcome);
@@ -78,18 +78,18 @@ static size_t append(char *to, const char *text) {
 
 /** Tells the workers of each other. */
 static void introduce(const struct attachment *attachment) {
-  if (attachment->linkCount == 1) return;
-  char peers[MAX_LINKS * sizeof(struct attached_link)];
+  if (attachment->connectionCount == 1) return;
+  char peers[MAX_CONNECTIONS * sizeof(struct attached_connection)];
   size_t used = 0;
-  for (uint32_t i = 0; i < attachment->linkCount; i++) {
-    const struct attached_link *link = &attachment->links[i];
-    used += append(peers + used, link->address);
-    used += append(peers + used, link->session);
-    used += append(peers + used, link->peerKey);
+  for (uint32_t i = 0; i < attachment->connectionCount; i++) {
+    const struct attached_connection *connection = &attachment->connections[i];
+    used += append(peers + used, connection->address);
+    used += append(peers + used, connection->session);
+    used += append(peers + used, connection->peerKey);
   }
-  for (uint32_t i = 0; i < attachment->linkCount; i++) {
-    op_links(link_no_context(i), i, peers, used);
-    ring_flush(&links[i]);
+  for (uint32_t i = 0; i < attachment->connectionCount; i++) {
+    op_links(connection_no_context(i), i, peers, used);
+    ring_flush(&connections[i]);
   }
 }
 
@@ -110,13 +110,13 @@ static CUresult attach(void) {
     return fail(result, problem);
   }
   session.agent = attachment->agent;
-  linkCount = attachment->linkCount;
+  connectionCount = attachment->connectionCount;
   bool opened = true;
-  for (uint32_t i = 0; i < linkCount; i++) {
+  for (uint32_t i = 0; i < connectionCount; i++) {
     int on = 1;
-    links[i].stream = attachment->links[i].stream;
-    setsockopt(links[i].stream, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
-    opened &= ring_open(&links[i]) && replies_open(&links[i]);
+    connections[i].stream = attachment->connections[i].stream;
+    setsockopt(connections[i].stream, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
+    opened &= ring_open(&connections[i]) && replies_open(&connections[i]);
   }
   set_state(SESSION_ATTACHED);
   result = opened ? read_welcomes() : CUDA_ERROR_OUT_OF_MEMORY;
@@ -127,9 +127,9 @@ static CUresult attach(void) {
     return result;
   }
   introduce(attachment);
-  for (uint32_t i = 0; i < linkCount; i++) {
-    log_line(LOG_INFO, "session %s on %s, attached in %llu ms", attachment->links[i].session,
-             attachment->links[i].server, (unsigned long long)((now_nanos() - start) / 1000000));
+  for (uint32_t i = 0; i < connectionCount; i++) {
+    log_line(LOG_INFO, "session %s on %s, attached in %llu ms", attachment->connections[i].session,
+             attachment->connections[i].server, (unsigned long long)((now_nanos() - start) / 1000000));
   }
   free(attachment);
   return CUDA_SUCCESS;
@@ -159,11 +159,11 @@ static bool become_lost(CUresult failure) {
 
 static void give_up(const char *cause) {
   log_line(LOG_ERROR, "the session is lost: %s; CUDA calls now fail, start the program again", cause);
-  int list[MAX_LINKS + 1];
+  int list[MAX_CONNECTIONS + 1];
   for (uint32_t i = descriptors(list); i; i--) shutdown(list[i - 1], SHUT_RDWR);
-  for (uint32_t i = 0; i < linkCount; i++) {
-    ring_lost(&links[i]);
-    replies_lost(&links[i]);
+  for (uint32_t i = 0; i < connectionCount; i++) {
+    ring_lost(&connections[i]);
+    replies_lost(&connections[i]);
   }
   trace_write();
 }
@@ -176,7 +176,7 @@ CUresult session_lose(CUresult failure, const char *cause) {
 CUresult session_broken(const char *cause) {
   char reason[512];
   if (become_lost(CUDA_ERROR_DEVICE_UNAVAILABLE)) {
-    bool known = session.agent != links[0].stream && agent_reason(session.agent, reason, sizeof reason);
+    bool known = session.agent != connections[0].stream && agent_reason(session.agent, reason, sizeof reason);
     give_up(known ? reason : cause);
   }
   return session_answer();

@@ -17,7 +17,7 @@ enum {
 };
 
 static void *writer_run(void *argument) {
-  struct link *link = argument;
+  struct connection *connection = argument;
   prctl(PR_SET_NAME, "gpupool-writer");
   prctl(PR_SET_TIMERSLACK, 1UL);
   uint64_t seen = 0;
@@ -25,29 +25,29 @@ static void *writer_run(void *argument) {
   while (session_alive()) {
     struct timespec tick = {0, TICK_NANOS};
     nanosleep(&tick, NULL);
-    uint64_t published = __atomic_load_n(&link->ring.published, __ATOMIC_ACQUIRE);
-    if (published != __atomic_load_n(&link->ring.tail, __ATOMIC_RELAXED)) ring_drain(link);
+    uint64_t published = __atomic_load_n(&connection->ring.published, __ATOMIC_ACQUIRE);
+    if (published != __atomic_load_n(&connection->ring.tail, __ATOMIC_RELAXED)) ring_drain(connection);
     quiet = published == seen ? quiet + 1 : 0;
     seen = published;
     if (quiet < QUIET_TICKS) continue;
-    __atomic_store_n(&link->writer.state, WRITER_ASLEEP, __ATOMIC_SEQ_CST);
+    __atomic_store_n(&connection->writer.state, WRITER_ASLEEP, __ATOMIC_SEQ_CST);
     // Whoever publishes after this line sees that we sleep; what is there by now is ours to write.
-    if (__atomic_load_n(&link->ring.published, __ATOMIC_SEQ_CST) !=
-        __atomic_load_n(&link->ring.tail, __ATOMIC_SEQ_CST)) {
-      __atomic_store_n(&link->writer.state, WRITER_AWAKE, __ATOMIC_SEQ_CST);
+    if (__atomic_load_n(&connection->ring.published, __ATOMIC_SEQ_CST) !=
+        __atomic_load_n(&connection->ring.tail, __ATOMIC_SEQ_CST)) {
+      __atomic_store_n(&connection->writer.state, WRITER_AWAKE, __ATOMIC_SEQ_CST);
     } else {
-      while (__atomic_load_n(&link->writer.state, __ATOMIC_SEQ_CST) == WRITER_ASLEEP) {
-        futex_wait(&link->writer.state, WRITER_ASLEEP, NULL);
+      while (__atomic_load_n(&connection->writer.state, __ATOMIC_SEQ_CST) == WRITER_ASLEEP) {
+        futex_wait(&connection->writer.state, WRITER_ASLEEP, NULL);
       }
     }
     quiet = 0;
   }
-  __atomic_store_n(&link->writer.state, WRITER_ABSENT, __ATOMIC_SEQ_CST);
+  __atomic_store_n(&connection->writer.state, WRITER_ABSENT, __ATOMIC_SEQ_CST);
   return NULL;
 }
 
 /** Starts the thread with all signals blocked, so that no handler of the program runs on it. */
-static bool writer_start(struct link *link) {
+static bool writer_start(struct connection *connection) {
   sigset_t all, before;
   sigfillset(&all);
   pthread_attr_t attributes;
@@ -56,30 +56,30 @@ static bool writer_start(struct link *link) {
   pthread_attr_setdetachstate(&attributes, PTHREAD_CREATE_DETACHED);
   pthread_sigmask(SIG_SETMASK, &all, &before);
   pthread_t thread;
-  bool started = pthread_create(&thread, &attributes, writer_run, link) == 0;
+  bool started = pthread_create(&thread, &attributes, writer_run, connection) == 0;
   pthread_sigmask(SIG_SETMASK, &before, NULL);
   pthread_attr_destroy(&attributes);
   return started;
 }
 
-bool writer_wake(struct link *link) {
-  uint32_t state = __atomic_load_n(&link->writer.state, __ATOMIC_SEQ_CST);
+bool writer_wake(struct connection *connection) {
+  uint32_t state = __atomic_load_n(&connection->writer.state, __ATOMIC_SEQ_CST);
   if (state == WRITER_AWAKE) return true;
   if (state == WRITER_IMPOSSIBLE) return false;
   if (state == WRITER_ASLEEP) {
-    if (__atomic_compare_exchange_n(&link->writer.state, &state, WRITER_AWAKE, false, __ATOMIC_SEQ_CST,
+    if (__atomic_compare_exchange_n(&connection->writer.state, &state, WRITER_AWAKE, false, __ATOMIC_SEQ_CST,
                                     __ATOMIC_SEQ_CST)) {
-      futex_wake(&link->writer.state, 1);
+      futex_wake(&connection->writer.state, 1);
     }
     return true;
   }
-  lock_take(&link->writer.starting);
-  if (__atomic_load_n(&link->writer.state, __ATOMIC_SEQ_CST) == WRITER_ABSENT) {
-    __atomic_store_n(&link->writer.state, WRITER_AWAKE, __ATOMIC_SEQ_CST);
-    if (!writer_start(link)) {
-      __atomic_store_n(&link->writer.state, WRITER_IMPOSSIBLE, __ATOMIC_SEQ_CST);
+  lock_take(&connection->writer.starting);
+  if (__atomic_load_n(&connection->writer.state, __ATOMIC_SEQ_CST) == WRITER_ABSENT) {
+    __atomic_store_n(&connection->writer.state, WRITER_AWAKE, __ATOMIC_SEQ_CST);
+    if (!writer_start(connection)) {
+      __atomic_store_n(&connection->writer.state, WRITER_IMPOSSIBLE, __ATOMIC_SEQ_CST);
     }
   }
-  lock_release(&link->writer.starting);
-  return __atomic_load_n(&link->writer.state, __ATOMIC_SEQ_CST) != WRITER_IMPOSSIBLE;
+  lock_release(&connection->writer.starting);
+  return __atomic_load_n(&connection->writer.state, __ATOMIC_SEQ_CST) != WRITER_IMPOSSIBLE;
 }

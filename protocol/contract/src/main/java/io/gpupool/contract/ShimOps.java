@@ -103,7 +103,7 @@ final class ShimOps {
       }
       length = "(uint32_t)length";
     }
-    source.line("  struct link *to = link_of(ctx);");
+    source.line("  struct connection *to = connection_of(ctx);");
     if (!op.fenced() && inputs.size() == 1) {
       emitBulk(source, op, slots, inputs.getFirst());
     }
