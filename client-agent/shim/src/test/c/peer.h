@@ -226,10 +226,10 @@ static void peer_default(struct peer_session *session, const struct frame *frame
     case OP_memcpyDtoHPosted:
       peer_data(session, (uint32_t)slot[0], peer_host(slot[1]), slot[2]);
       break;
-    case OP_boxWrite:
+    case OP_write3D:
       peer_box(slot + 1, (uint8_t *)(uintptr_t)(slot + 12), true);
       break;
-    case OP_boxRead: {
+    case OP_read3D: {
       uint64_t bytes = slot[8] * slot[9] * slot[10];
       uint8_t *tight = malloc(bytes);
       peer_box(slot + 2, tight, false);

@@ -172,7 +172,7 @@ static CUresult send_piece(struct context *context, uint32_t stream, const struc
     }
     data = buffer;
   }
-  return op_boxWrite(context->number, SIDE(to), piece->width, piece->height, piece->depth, stream,
+  return op_write3D(context->number, SIDE(to), piece->width, piece->height, piece->depth, stream,
                      data, piece->width * piece->height * piece->depth);
 }
 
@@ -208,7 +208,7 @@ static CUresult copy_from_box(struct context *context, uint32_t stream, const st
   struct call *copy = copy_open_rows(connection_of(context->number),
                                      (void *)(uintptr_t)to->address, bytes, &rows);
   if (!copy) return CUDA_ERROR_OUT_OF_MEMORY;
-  return op_boxRead(context->number, copy->tag, SIDE(box->from), box->width, box->height,
+  return op_read3D(context->number, copy->tag, SIDE(box->from), box->width, box->height,
                     box->depth, stream);
 }
 
@@ -217,7 +217,7 @@ static CUresult copy_in_stream(struct context *context, uint32_t stream, const s
   bool row = is_row(box) && !from->array && !to->array;
   if (to->device && from->device) {
     if (row) return copy_on_device(context, stream, to->address, from->address, box->width);
-    return op_boxCopy(context->number, SIDE(*to), SIDE(*from), box->width, box->height, box->depth,
+    return op_copy3D(context->number, SIDE(*to), SIDE(*from), box->width, box->height, box->depth,
                       stream);
   }
   if (to->device) {

@@ -14,11 +14,17 @@ import java.util.zip.CRC32;
  *
  * @param types by name
  * @param entryPoints in the order of the files
+ * @param groups the fields of each group, by its name
  * @param ops in the order of their numbers
  */
-public record Contract(Map<String, CudaType> types, List<EntryPoint> entryPoints, List<Op> ops) {
+public record Contract(
+    Map<String, CudaType> types,
+    List<EntryPoint> entryPoints,
+    Map<String, List<Field>> groups,
+    List<Op> ops) {
   public Contract {
     types = Map.copyOf(types);
+    groups = Map.copyOf(groups);
     entryPoints = List.copyOf(entryPoints);
     ops = List.copyOf(ops);
   }

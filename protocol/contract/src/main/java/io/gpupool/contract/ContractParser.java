@@ -24,12 +24,14 @@ final class ContractParser {
   private static final String TOPIC = "topic ";
   private static final String OUT = "out ";
   private static final String DEVICE_POINTER = "CUdeviceptr";
+  private static final Pattern GROUP = Pattern.compile("group (\\w+) \\((.*)\\)");
   private static final Pattern OP =
       Pattern.compile("op (\\w+)\\s+(posted|fenced)( raw)? \\((.*)\\)");
 
   private final Path folder;
   private final Map<String, CudaType> types = new LinkedHashMap<>();
   private final Map<String, EntryPoint> entryPoints = new LinkedHashMap<>();
+  private final Map<String, List<Field>> groups = new LinkedHashMap<>();
   private final List<Op> ops = new ArrayList<>();
 
   ContractParser(Path folder) {
@@ -49,7 +51,7 @@ final class ContractParser {
         ops.add(opOf(entryPoint));
       }
     }
-    return new Contract(types, List.copyOf(entryPoints.values()), ops);
+    return new Contract(types, List.copyOf(entryPoints.values()), groups, ops);
   }
 
   private void readTypes(Path file) throws IOException {
@@ -82,6 +84,15 @@ final class ContractParser {
         topic = line.substring(TOPIC.length());
         continue;
       }
+      Matcher group = GROUP.matcher(line);
+      if (group.matches()) {
+        List<Field> fields = new ArrayList<>();
+        for (String field : split(group.group(2))) {
+          fields.add(field(file, i + 1, field));
+        }
+        groups.put(group.group(1), fields);
+        continue;
+      }
       Matcher op = OP.matcher(line);
       if (!op.matches()) {
         throw new ContractException(file.toString(), i + 1, "not an op: " + line);
@@ -91,7 +102,7 @@ final class ContractParser {
       }
       List<Field> fields = new ArrayList<>();
       for (String field : split(op.group(4))) {
-        fields.add(field(file, i + 1, field));
+        fields.addAll(fields(file, i + 1, field));
       }
       boolean fenced = op.group(2).equals("fenced");
       ops.add(
@@ -104,6 +115,25 @@ final class ContractParser {
               Optional.empty(),
               topic));
     }
+  }
+
+  /** A field, or those of a group. */
+  private List<Field> fields(Path file, int line, String text) {
+    String[] words = text.split("\\s+");
+    List<Field> group = words.length == 2 ? groups.get(words[0]) : null;
+    if (group == null) {
+      return List.of(field(file, line, text));
+    }
+    List<Field> members = new ArrayList<>();
+    for (Field field : group) {
+      String name =
+          words[1]
+              + field.name().substring(0, 1).toUpperCase(Locale.ROOT)
+              + field.name().substring(1);
+      Field.Member member = new Field.Member(words[0], words[1], members.isEmpty());
+      members.add(new Field(field.role(), field.type(), name, Optional.of(member)));
+    }
+    return members;
   }
 
   private static Field field(Path file, int line, String text) {

@@ -159,7 +159,9 @@ final class DispatcherEmitter {
     for (int i = 0; i < op.fields().size(); i++) {
       Field field = op.fields().get(i);
       String at = "frame + " + (firstSlot + 8 * i);
-      if (field.role() == Field.Role.OUT) {
+      if (field.member().isPresent()) {
+        addMember(arguments, field, plain(field.type(), at));
+      } else if (field.role() == Field.Role.OUT) {
         arguments.add("slot(" + at + ")" + (field.type() == Field.Type.BYTES ? "" : " != 0"));
       } else if (field.type() == Field.Type.STRUCT) {
         arguments.add("WireStruct.at(buffer" + i + ", Math.max(bytes" + i + ", 0))");
@@ -177,6 +179,17 @@ final class DispatcherEmitter {
       source.line("    return 0;");
     } else {
       source.line("    return %s", call);
+    }
+  }
+
+  /** Adds a field to the value that it belongs to, which the field before it may have begun. */
+  private static void addMember(List<String> arguments, Field field, String value) {
+    Field.Member member = field.member().orElseThrow();
+    if (member.first()) {
+      arguments.add("new " + member.group() + "(" + value + ")");
+    } else {
+      String begun = arguments.removeLast();
+      arguments.add(begun.substring(0, begun.length() - 1) + ", " + value + ")");
     }
   }
 

@@ -1,14 +1,31 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.gpupool.contract;
 
+import java.util.Optional;
+
 /**
  * A field of an op.
  *
  * @param role what it is for
  * @param type its type
  * @param name its name
+ * @param member the place in a group of fields that are taken as one value, if it has one
  */
-public record Field(Role role, Type type, String name) {
+public record Field(Role role, Type type, String name, Optional<Member> member) {
+  /** A field by itself. */
+  public Field(Role role, Type type, String name) {
+    this(role, type, name, Optional.empty());
+  }
+
+  /**
+   * The place of a field in a group.
+   *
+   * @param group the group's name
+   * @param value the name of the value that the fields of one group make up
+   * @param first whether it is the first field of that value
+   */
+  public record Member(String group, String value, boolean first) {}
+
   /** What a field is for. */
   public enum Role {
     /** Travels with the request. */

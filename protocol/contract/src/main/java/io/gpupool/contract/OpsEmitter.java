@@ -23,6 +23,7 @@ final class OpsEmitter {
 
   void emit() throws IOException {
     emitNumbers();
+    emitGroups();
     emitTopics();
   }
 
@@ -64,6 +65,18 @@ final class OpsEmitter {
     source.line("  }");
     source.line("}");
     source.write(outputFolder);
+  }
+
+  private void emitGroups() throws IOException {
+    for (Map.Entry<String, List<Field>> group : contract.groups().entrySet()) {
+      JavaSource source = new JavaSource(group.getKey());
+      String components =
+          group.getValue().stream().map(OpsEmitter::declaration).collect(Collectors.joining(", "));
+      source.line(
+          "/** Fields of ops that are taken as one value; handles are the client's numbers. */");
+      source.line("public record %s(%s) {}", group.getKey(), components);
+      source.write(outputFolder);
+    }
   }
 
   private void emitTopics() throws IOException {
@@ -113,11 +126,17 @@ final class OpsEmitter {
       return "long frame, int lengthBytes";
     }
     String fields =
-        op.fields().stream().map(OpsEmitter::declaration).collect(Collectors.joining(", "));
+        op.fields().stream()
+            .filter(field -> field.member().map(Field.Member::first).orElse(true))
+            .map(OpsEmitter::declaration)
+            .collect(Collectors.joining(", "));
     return !op.fenced() ? fields : fields.isEmpty() ? "int tag" : "int tag, " + fields;
   }
 
   private static String declaration(Field field) {
+    if (field.member().isPresent()) {
+      return field.member().get().group() + " " + field.member().get().value();
+    }
     String name = field.name();
     if (field.role() == Field.Role.OUT) {
       return field.type() == Field.Type.BYTES

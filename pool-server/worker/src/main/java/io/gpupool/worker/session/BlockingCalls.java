@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.gpupool.worker.session;
 
+import io.gpupool.cuda.Backend;
 import java.util.concurrent.CountDownLatch;
+import java.util.concurrent.ExecutorService;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.locks.LockSupport;
 import java.util.function.IntSupplier;
@@ -15,7 +17,11 @@ final class BlockingCalls {
   private static final long LOOK_MICROS = 50;
   private static final long ROOM_NANOS = TimeUnit.SECONDS.toNanos(5);
 
-  private final SessionState state;
+  private final Backend backend;
+  private final CurrentCall call;
+  private final Answers answers;
+  private final Waits waits;
+  private final ExecutorService threads;
   private final HostCallbacks callbacks;
   private final Runnable readAhead;
 
@@ -27,25 +33,36 @@ final class BlockingCalls {
    *
    * @param readAhead receives what is there and sees to the host functions that have ended
    */
-  BlockingCalls(SessionState state, HostCallbacks callbacks, Runnable readAhead) {
-    this.state = state;
+  BlockingCalls(
+      Backend backend,
+      CurrentCall call,
+      Answers answers,
+      Waits waits,
+      ExecutorService threads,
+      HostCallbacks callbacks,
+      Runnable readAhead) {
+    this.backend = backend;
+    this.call = call;
+    this.answers = answers;
+    this.waits = waits;
+    this.threads = threads;
     this.callbacks = callbacks;
     this.readAhead = readAhead;
   }
 
-  int call(IntSupplier call) {
+  int call(IntSupplier blocking) {
     if (!callbacks.anyOutstanding()) {
-      return call.getAsInt();
+      return blocking.getAsInt();
     }
-    long context = state.current.handle;
+    long context = call.context().handle;
     int[] result = {CudaResult.UNKNOWN};
     CountDownLatch done = new CountDownLatch(1);
-    state.answers.flush();
-    state.waits.handOver();
-    state.threads.execute(() -> {
+    answers.flush();
+    waits.handOver();
+    threads.execute(() -> {
       try {
-        state.backend.cuCtxSetCurrent(context);
-        result[0] = call.getAsInt();
+        backend.cuCtxSetCurrent(context);
+        result[0] = blocking.getAsInt();
       } finally {
         done.countDown();
       }
@@ -67,9 +84,9 @@ final class BlockingCalls {
     if (!hopeful) {
       return;
     }
-    state.answers.flush();
-    state.waits.handOver();
-    while (!state.backend.hasRoom()) {
+    answers.flush();
+    waits.handOver();
+    while (!backend.hasRoom()) {
       if (System.nanoTime() - begin > ROOM_NANOS) {
         gaveUpAt = System.nanoTime();
         return;

@@ -30,7 +30,7 @@ final class BoxParams {
    *
    * @throws RefusedException if it touches anything else than the session's linear memory
    */
-  static long writeCopy(SessionState state, WireStruct from, long to) throws RefusedException {
+  static long writeCopy(OwnedMemory owned, WireStruct from, long to) throws RefusedException {
     if (!from.is(COPY_BYTES)) {
       throw new RefusedException(CudaResult.INVALID_VALUE);
     }
@@ -38,10 +38,10 @@ final class BoxParams {
     if (!box.isGood()) {
       throw new RefusedException(CudaResult.INVALID_VALUE);
     }
-    return box.describe(to, side(state, box, from, SIDE_BYTES), side(state, box, from, 0));
+    return box.describe(to, side(owned, box, from, SIDE_BYTES), side(owned, box, from, 0));
   }
 
-  private static Copy3D.Side side(SessionState state, Copy3D box, WireStruct from, long at)
+  private static Copy3D.Side side(OwnedMemory owned, Copy3D box, WireStruct from, long at)
       throws RefusedException {
     if (from.i32(at + 32) != DEVICE) {
       throw new RefusedException(CudaResult.INVALID_VALUE);
@@ -59,7 +59,7 @@ final class BoxParams {
             box.depth() + Math.max(0, z));
     boolean sound = x >= 0 && y >= 0 && z >= 0 && reach.isGood() && corner.isGood(reach);
     Copy3D.Side side = sound ? corner.at(x, y, z) : corner;
-    if (!sound || !state.owns(side, box)) {
+    if (!sound || !side.isOwned(owned, box)) {
       throw new RefusedException(CudaResult.INVALID_VALUE);
     }
     return side;
@@ -70,7 +70,7 @@ final class BoxParams {
    *
    * @throws RefusedException if it touches anything else than the session's linear memory
    */
-  static long writeFill(SessionState state, WireStruct from, long to) throws RefusedException {
+  static long writeFill(OwnedMemory owned, WireStruct from, long to) throws RefusedException {
     if (!from.is(FILL_BYTES)) {
       throw new RefusedException(CudaResult.INVALID_VALUE);
     }
@@ -79,7 +79,7 @@ final class BoxParams {
         Integer.bitCount(elementBytes) == 1
             && elementBytes > 0
             && elementBytes <= MAX_ELEMENT_BYTES
-            && state.owned.owns(from.u64(0), from.u64(8), from.u64(24), elementBytes, from.u64(32));
+            && owned.owns(from.u64(0), from.u64(8), from.u64(24), elementBytes, from.u64(32));
     if (!sound) {
       throw new RefusedException(CudaResult.INVALID_VALUE);
     }

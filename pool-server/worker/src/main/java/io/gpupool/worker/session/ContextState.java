@@ -49,8 +49,8 @@ final class ContextState {
   /** The most local memory of a thread, among the functions that were launched. */
   long localBytes;
 
-  /** What the heap of its kernels is counted with. */
-  private long heapBytes;
+  /** The bytes that the heap of its kernels is counted with. */
+  long heapBytes;
 
   private volatile int error;
 
@@ -68,6 +68,11 @@ final class ContextState {
     staging = new Staging(backend);
   }
 
+  /** The stand-in for a context that does not exist. */
+  static ContextState none(Backend backend) {
+    return new ContextState(backend, 0, -1, -1, 0, false);
+  }
+
   /** A green context. */
   ContextState(Backend backend, int number, ContextState home, long handle, long green) {
     this.number = number;
@@ -81,18 +86,6 @@ final class ContextState {
     events = new EventPool(backend);
     spareStreams = new StreamPool(backend);
     staging = new Staging(backend);
-  }
-
-  /** Counts the heap with the size that it has; false if the lease has no room for it. */
-  boolean countHeap(MemoryQuota quota, long bytes) {
-    if (bytes > heapBytes && !quota.reserve(gpu, bytes - heapBytes)) {
-      return false;
-    }
-    if (bytes < heapBytes) {
-      quota.releaseAfterWork(gpu, heapBytes - bytes);
-    }
-    heapBytes = bytes;
-    return true;
   }
 
   boolean isGreen() {

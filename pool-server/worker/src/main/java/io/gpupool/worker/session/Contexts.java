@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.gpupool.worker.session;
 
+import io.gpupool.cuda.Backend;
 import io.gpupool.cuda.ContextOps;
 import io.gpupool.worker.os.Memory;
 import java.util.Arrays;
@@ -14,7 +15,10 @@ final class Contexts implements ContextOps {
     void ending(ContextState context);
   }
 
-  private final SessionState state;
+  private final Backend backend;
+  private final CurrentCall call;
+  private final Answers answers;
+  private final MemoryQuota quota;
   private final List<Integer> devices;
   private final BlockingCalls blocking;
   private final ReleaseLimit limit;
@@ -31,12 +35,18 @@ final class Contexts implements ContextOps {
    * @param devices the backend's CUdevice of each GPU of the lease
    */
   Contexts(
-      SessionState state,
+      Backend backend,
+      CurrentCall call,
+      Answers answers,
+      MemoryQuota quota,
       List<Integer> devices,
       BlockingCalls blocking,
       ReleaseLimit limit,
       Listener listener) {
-    this.state = state;
+    this.backend = backend;
+    this.call = call;
+    this.answers = answers;
+    this.quota = quota;
     this.devices = devices;
     this.blocking = blocking;
     this.limit = limit;
@@ -50,76 +60,76 @@ final class Contexts implements ContextOps {
   /** The context of a client's number; one that does not exist if there is none. */
   ContextState find(int number) {
     ContextState context = number >= 0 && number < byNumber.length ? byNumber[number] : null;
-    return context == null ? state.noContext : context;
+    return context == null ? call.noContext() : context;
   }
 
   /** Makes the context of a frame current. */
   void select(int number) {
     currentNumber = number;
-    state.current = find(number);
-    if (number != 0 && state.current.handle != backendHandle) {
-      backendHandle = state.current.handle;
-      state.backend.cuCtxSetCurrent(backendHandle);
+    call.select(find(number));
+    if (number != 0 && call.context().handle != backendHandle) {
+      backendHandle = call.context().handle;
+      backend.cuCtxSetCurrent(backendHandle);
     }
   }
 
   /** Sets a limit; a heap that the lease has no room for leaves it as it was. */
   @Override
   public void ctxSetLimit(int tag, int limit, long value) {
-    long out = state.out();
-    int known = state.backend.cuCtxGetLimit(out, limit);
+    long out = call.out();
+    int known = backend.cuCtxGetLimit(out, limit);
     long before = Memory.getLong(out);
-    int result = state.backend.cuCtxSetLimit(limit, value);
+    int result = backend.cuCtxSetLimit(limit, value);
     if (result == 0 && !hasRoomForHeap()) {
       if (known == 0) {
-        state.backend.cuCtxSetLimit(limit, before);
+        backend.cuCtxSetLimit(limit, before);
       }
       result = CudaResult.OUT_OF_MEMORY;
     }
-    state.reply(tag, result);
+    call.reply(tag, result);
   }
 
   private boolean hasRoomForHeap() {
-    return !state.current.exists()
-        || state.current.countHeap(state.quota, state.backend.heapBytes())
-            && state.quota.measure(state.current.gpu);
+    return !call.context().exists()
+        || quota.countHeap(call.context(), backend.heapBytes())
+            && quota.measure(call.context().gpu);
   }
 
   @Override
   public void ctxGetLimit(int tag, int limit, boolean valueWanted) {
-    long out = state.out();
-    state.reply(tag, state.backend.cuCtxGetLimit(out, limit), out, valueWanted ? 8 : 0);
+    long out = call.out();
+    call.reply(tag, backend.cuCtxGetLimit(out, limit), out, valueWanted ? 8 : 0);
   }
 
   @Override
   public void ctxRetainPrimary(int tag, int gpu, int flags) {
     int refused = checkMake(gpu);
-    ContextState known = refused == 0 ? state.current : state.noContext;
+    ContextState known = refused == 0 ? call.context() : call.noContext();
     if (known.exists() && (!known.primary || known.gpu != gpu)) {
       refused = CudaResult.INVALID_VALUE;
     }
     if (refused != 0) {
-      state.reply(tag, refused);
+      call.reply(tag, refused);
       return;
     }
     int device = devices.get(gpu);
     if (!known.exists() && flags != 0) {
       // An older driver than 7.0 would lack it; then the flags are the driver's own.
-      state.backend.cuDevicePrimaryCtxSetFlags_v2(device, flags);
+      backend.cuDevicePrimaryCtxSetFlags_v2(device, flags);
     }
     if (known.exists()) {
-      int result = state.backend.cuDevicePrimaryCtxRetain(state.out(), device);
+      int result = backend.cuDevicePrimaryCtxRetain(call.out(), device);
       known.retains += result == 0 ? 1 : 0;
-      state.reply(tag, result);
+      call.reply(tag, result);
       return;
     }
-    state.reply(
+    call.reply(
         tag,
         make(
             gpu,
             true,
-            out -> state.backend.cuDevicePrimaryCtxRetain(out, device),
-            made -> state.backend.cuDevicePrimaryCtxRelease_v2(device)));
+            out -> backend.cuDevicePrimaryCtxRetain(out, device),
+            made -> backend.cuDevicePrimaryCtxRelease_v2(device)));
   }
 
   @Override
@@ -137,10 +147,9 @@ final class Contexts implements ContextOps {
           } else {
             context.retains--;
           }
-          int result =
-              blocking.call(() -> state.backend.cuDevicePrimaryCtxRelease_v2(context.device));
+          int result = blocking.call(() -> backend.cuDevicePrimaryCtxRelease_v2(context.device));
           if (isLast) {
-            state.quota.contextEnded(context.gpu);
+            quota.contextEnded(context.gpu);
           }
           return result;
         });
@@ -150,18 +159,18 @@ final class Contexts implements ContextOps {
   public void ctxResetPrimary(int tag, int gpu) {
     ContextState context = primary(gpu);
     if (context == null) {
-      state.answers.reply(tag, gpu >= 0 && gpu < devices.size() ? 0 : CudaResult.INVALID_DEVICE);
+      answers.reply(tag, gpu >= 0 && gpu < devices.size() ? 0 : CudaResult.INVALID_DEVICE);
       return;
     }
     ContextState fresh =
-        new ContextState(state.backend, context.number, gpu, context.device, context.handle, true);
+        new ContextState(backend, context.number, gpu, context.device, context.handle, true);
     fresh.retains = context.retains;
     int result =
         limit.call(
             context,
             () -> {
               end(context);
-              return blocking.call(() -> state.backend.cuDevicePrimaryCtxReset_v2(context.device));
+              return blocking.call(() -> backend.cuDevicePrimaryCtxReset_v2(context.device));
             });
     byNumber[context.number] = fresh;
     if (CudaResult.isSticky(result)) {
@@ -169,52 +178,52 @@ final class Contexts implements ContextOps {
       fresh.report(result);
     }
     select(currentNumber);
-    state.answers.reply(tag, result);
+    answers.reply(tag, result);
   }
 
   @Override
   public void ctxCreate(int tag, int gpu, int flags) {
     int refused = checkMake(gpu);
-    if (refused == 0 && state.current.exists()) {
+    if (refused == 0 && call.context().exists()) {
       refused = CudaResult.INVALID_VALUE;
     }
     if (refused != 0) {
-      state.reply(tag, refused);
+      call.reply(tag, refused);
       return;
     }
     int device = devices.get(gpu);
-    state.reply(
+    call.reply(
         tag,
         make(
             gpu,
             false,
-            out -> state.backend.cuCtxCreate_v2(out, flags, device),
-            state.backend::cuCtxDestroy_v2));
+            out -> backend.cuCtxCreate_v2(out, flags, device),
+            backend::cuCtxDestroy_v2));
   }
 
   /** Makes a context, if the lease has room for what it takes by itself. */
   private int make(int gpu, boolean primary, LongToIntFunction making, LongToIntFunction ending) {
-    if (!state.quota.reserveContext(gpu)) {
+    if (!quota.reserveContext(gpu)) {
       return CudaResult.OUT_OF_MEMORY;
     }
-    long out = state.out();
+    long out = call.out();
     int result = making.applyAsInt(out);
     long handle = Memory.getLong(out);
-    if (result == 0 && !state.quota.measure(gpu)) {
+    if (result == 0 && !quota.measure(gpu)) {
       int ignored = ending.applyAsInt(handle);
       result = CudaResult.OUT_OF_MEMORY;
     }
     if (result == 0) {
       put(handle, gpu, devices.get(gpu), primary);
     } else {
-      state.quota.contextEnded(gpu);
+      quota.contextEnded(gpu);
     }
     return result;
   }
 
   @Override
   public int ctxDestroy() {
-    ContextState context = state.current;
+    ContextState context = call.context();
     if (!context.exists() || context.primary || context.isGreen()) {
       return CudaResult.INVALID_CONTEXT;
     }
@@ -222,8 +231,8 @@ final class Contexts implements ContextOps {
         context,
         () -> {
           end(context);
-          int result = blocking.call(() -> state.backend.cuCtxDestroy_v2(context.handle));
-          state.quota.contextEnded(context.gpu);
+          int result = blocking.call(() -> backend.cuCtxDestroy_v2(context.handle));
+          quota.contextEnded(context.gpu);
           return result;
         });
   }
@@ -232,22 +241,21 @@ final class Contexts implements ContextOps {
   int createGreen(int gpu, long descriptor, int flags) {
     int refused = checkMake(gpu);
     ContextState home = refused == 0 ? primary(gpu) : null;
-    if (home == null || state.current.exists()) {
+    if (home == null || call.context().exists()) {
       return refused == 0 ? CudaResult.INVALID_VALUE : refused;
     }
-    long out = state.out();
-    int result = state.backend.cuGreenCtxCreate(out, descriptor, home.device, flags);
+    long out = call.out();
+    int result = backend.cuGreenCtxCreate(out, descriptor, home.device, flags);
     if (result != 0) {
       return result;
     }
     long green = Memory.getLong(out);
-    result = state.backend.cuCtxFromGreenCtx(out, green);
+    result = backend.cuCtxFromGreenCtx(out, green);
     if (result != 0) {
-      state.backend.cuGreenCtxDestroy(green);
+      backend.cuGreenCtxDestroy(green);
       return result;
     }
-    ContextState made =
-        new ContextState(state.backend, currentNumber, home, Memory.getLong(out), green);
+    ContextState made = new ContextState(backend, currentNumber, home, Memory.getLong(out), green);
     home.greens.add(made);
     put(made);
     return CudaResult.SUCCESS;
@@ -255,12 +263,12 @@ final class Contexts implements ContextOps {
 
   /** Ends the frame's context, a green one. */
   int destroyGreen() {
-    ContextState context = state.current;
+    ContextState context = call.context();
     if (!context.isGreen()) {
       return CudaResult.INVALID_CONTEXT;
     }
     end(context);
-    return blocking.call(() -> state.backend.cuGreenCtxDestroy(context.green));
+    return blocking.call(() -> backend.cuGreenCtxDestroy(context.green));
   }
 
   private int checkMake(int gpu) {
@@ -271,7 +279,7 @@ final class Contexts implements ContextOps {
   }
 
   private void put(long handle, int gpu, int device, boolean primary) {
-    put(new ContextState(state.backend, currentNumber, gpu, device, handle, primary));
+    put(new ContextState(backend, currentNumber, gpu, device, handle, primary));
   }
 
   private void put(ContextState context) {
@@ -299,13 +307,13 @@ final class Contexts implements ContextOps {
   private void end(ContextState context) {
     for (ContextState green : List.copyOf(context.greens)) {
       end(green);
-      blocking.call(() -> state.backend.cuGreenCtxDestroy(green.green));
+      blocking.call(() -> backend.cuGreenCtxDestroy(green.green));
     }
     context.home.greens.remove(context);
-    state.backend.cuCtxSetCurrent(context.handle);
+    backend.cuCtxSetCurrent(context.handle);
     listener.ending(context);
     byNumber[context.number] = null;
-    state.backend.cuCtxSetCurrent(0);
+    backend.cuCtxSetCurrent(0);
     backendHandle = 0;
     select(currentNumber);
   }

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.gpupool.worker.session;
 
+import io.gpupool.cuda.CopyExtent;
+import io.gpupool.cuda.CopyRegion;
 import io.gpupool.worker.os.Memory;
 
 /**
@@ -12,8 +14,7 @@ import io.gpupool.worker.os.Memory;
  * @param depth in slices
  */
 record Copy3D(long width, long height, long depth) {
-  /** The most bytes that a box may have; more can be in no memory. */
-  static final long MAX_BYTES = 1L << 50;
+  private static final long MAX_BYTES = OwnedMemory.MAX_BYTES;
 
   /*
    * CUDA_MEMCPY3D: 88 bytes a side, source first, then the extent.
@@ -30,6 +31,11 @@ record Copy3D(long width, long height, long depth) {
   private static final int HOST = 1;
   private static final int DEVICE = 2;
   private static final int ARRAY = 3;
+
+  /** The copy of an extent from the call stream. */
+  static Copy3D of(CopyExtent extent) {
+    return new Copy3D(extent.width(), extent.height(), extent.depth());
+  }
 
   /** Whether it is one that a copy can be made of: of 1 byte or more, and not absurdly large. */
   boolean isGood() {
@@ -56,6 +62,29 @@ record Copy3D(long width, long height, long depth) {
    * @param rows from slice to slice, in memory
    */
   record Side(long array, long address, long x, long y, long z, long pitch, long rows) {
+    /** Takes a region from the call stream, with the backend's array in place of its number. */
+    static Side of(CopyRegion region, HandleTables handles) {
+      return region.array() == 0
+          ? new Side(0, region.address(), 0, 0, 0, region.pitch(), region.rows())
+          : new Side(
+              handles.arrays().get(region.array()), 0, region.x(), region.y(), region.z(), 0, 0);
+    }
+
+    /** The result of looking its array up. */
+    int found() {
+      return HandleTable.found(array);
+    }
+
+    /** Whether a copy there is sound, and the memory is the session's. */
+    boolean takes(Copy3D box, OwnedMemory owned) {
+      return isGood(box) && isOwned(owned, box);
+    }
+
+    /** Whether the memory is the session's; an array is, by its number. */
+    boolean isOwned(OwnedMemory owned, Copy3D box) {
+      return array != 0 || owned.owns(address, spanBytes(box));
+    }
+
     /** Whether a box there can be worked out: what is of any sense at all, the backend judges. */
     boolean isGood(Copy3D box) {
       if (array != 0) {

@@ -6,21 +6,17 @@ import java.util.ArrayList;
 import java.util.List;
 
 /** A copy to the host whose bytes are on their way into staging blocks. */
-final class CopyWait extends Wait {
-  private final Backend backend;
+final class CopyWait extends EventWait {
   private final Answers answers;
   private final int tag;
   private final boolean fenced;
   private final List<Piece> pieces = new ArrayList<>();
-  private int next;
-  private int result;
   private boolean complete;
 
   private record Piece(long block, long event, long offset, int lengthBytes) {}
 
   CopyWait(ContextState context, Backend backend, Answers answers, int tag, boolean fenced) {
-    super(context);
-    this.backend = backend;
+    super(context, backend, answers, tag);
     this.answers = answers;
     this.tag = tag;
     this.fenced = fenced;
@@ -34,56 +30,36 @@ final class CopyWait extends Wait {
   /** No piece comes any more. Under the lock. */
   void close(int reached) {
     complete = true;
-    if (result == 0) {
-      result = reached;
-    }
+    keep(reached);
   }
 
   @Override
-  boolean advance() {
-    while (next < pieces.size()) {
-      Piece piece = pieces.get(next);
-      int reached = backend.cuEventQuery(piece.event);
-      if (reached == CudaResult.NOT_READY) {
-        return false;
-      }
-      if (reached == 0 && result == 0) {
-        answers.data(tag, piece.offset, piece.block, piece.lengthBytes);
-      }
-      fail(reached);
-    }
+  int events() {
+    return pieces.size();
+  }
+
+  @Override
+  long event(int index) {
+    return pieces.get(index).event;
+  }
+
+  @Override
+  boolean isClosed() {
     return complete;
   }
 
   @Override
-  void fail(int reached) {
-    if (result == 0) {
-      result = reached;
+  int reached(int index, boolean answerable) {
+    if (answerable) {
+      Piece piece = pieces.get(index);
+      answers.data(tag, piece.offset, piece.block, piece.lengthBytes);
     }
-    if (next < pieces.size()) {
-      Piece piece = pieces.get(next);
-      context.staging.give(piece.block);
-      context.events.give(piece.event);
-      next++;
-    }
+    return CudaResult.SUCCESS;
   }
 
   @Override
-  void answer() {
-    if (CudaResult.isSticky(result)) {
-      context.report(result);
-    }
-    answers.reply(tag, result);
-  }
-
-  @Override
-  boolean hasEvent() {
-    return next < pieces.size();
-  }
-
-  @Override
-  long nextEvent() {
-    return pieces.get(next).event;
+  void passed(int index) {
+    context.staging.give(pieces.get(index).block);
   }
 
   @Override

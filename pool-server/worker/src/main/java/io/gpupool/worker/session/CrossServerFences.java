@@ -29,7 +29,10 @@ final class CrossServerFences implements TicketOps, PeerListener {
   private static final int MAX_ANNOUNCED = 1 << 20;
   private static final int PARTS_OF_PEER = 3;
 
-  private final SessionState state;
+  private final Backend backend;
+  private final CurrentCall call;
+  private final HandleTables handles;
+  private final OwnedMemory owned;
   private final PeerConnections peers;
   private final Consumer<String> abort;
   private final StreamBarriers gates;
@@ -49,12 +52,22 @@ final class CrossServerFences implements TicketOps, PeerListener {
    *
    * @param abort ends the session, for this reason; any thread
    */
-  CrossServerFences(SessionState state, PeerConnections peers, Consumer<String> abort) {
-    this.state = state;
+  CrossServerFences(
+      Backend backend,
+      CurrentCall call,
+      HandleTables handles,
+      Waits waits,
+      OwnedMemory owned,
+      PeerConnections peers,
+      Consumer<String> abort) {
+    this.backend = backend;
+    this.call = call;
+    this.handles = handles;
+    this.owned = owned;
     this.peers = peers;
     this.abort = abort;
-    gates = new StreamBarriers(state);
-    reads = new Reads(state, peers);
+    gates = new StreamBarriers(backend, call, waits);
+    reads = new Reads(backend, call, owned, peers);
   }
 
   /** Says which servers the program has sessions on: three texts each, of at most 16. */
@@ -96,21 +109,20 @@ final class CrossServerFences implements TicketOps, PeerListener {
   }
 
   private int sendWhenComplete(int event, long ticket, int link) {
-    long handle = state.events.get(event);
+    long handle = handles.events().get(event);
     if (handle == SessionServices.NO_HANDLE) {
       return CudaResult.INVALID_HANDLE;
     }
-    Backend backend = state.backend;
     int result = backend.cuEventQuery(handle);
     if (result != CudaResult.NOT_READY) {
       send(link, ticket);
       return CudaResult.SUCCESS;
     }
     // The program may record its event anew: a stream of its own keeps where it is now.
-    ContextState context = (ContextState) state.events.owner(event);
-    ContextState before = state.current;
+    ContextState context = (ContextState) handles.events().owner(event);
+    ContextState before = call.context();
     backend.cuCtxSetCurrent(context.handle);
-    state.current = context;
+    call.select(context);
     long stream = context.spareStreams.take();
     result = stream > 0 ? 0 : (int) -stream;
     if (stream > 0) {
@@ -120,7 +132,7 @@ final class CrossServerFences implements TicketOps, PeerListener {
       }
       context.spareStreams.give(stream);
     }
-    state.current = before;
+    call.select(before);
     backend.cuCtxSetCurrent(before.handle);
     return result;
   }
@@ -130,8 +142,8 @@ final class CrossServerFences implements TicketOps, PeerListener {
     if (!isLink(link) || !announce(link, ticket)) {
       return CudaResult.INVALID_VALUE;
     }
-    long handle = state.stream(stream);
-    int result = state.current.exists() ? SessionState.found(handle) : CudaResult.INVALID_CONTEXT;
+    long handle = handles.stream(stream);
+    int result = call.context().exists() ? HandleTable.found(handle) : CudaResult.INVALID_CONTEXT;
     if (result == 0) {
       result = gates.mark(handle, () -> send(link, ticket));
     }
@@ -143,9 +155,9 @@ final class CrossServerFences implements TicketOps, PeerListener {
 
   @Override
   public int ticketWait(int stream, long ticket, int link) {
-    ContextState context = state.current;
-    long handle = state.stream(stream);
-    int refused = context.exists() ? SessionState.found(handle) : CudaResult.INVALID_CONTEXT;
+    ContextState context = call.context();
+    long handle = handles.stream(stream);
+    int refused = context.exists() ? HandleTable.found(handle) : CudaResult.INVALID_CONTEXT;
     if (refused != 0 || !isLink(link)) {
       return refused == 0 ? CudaResult.INVALID_VALUE : refused;
     }
@@ -166,12 +178,12 @@ final class CrossServerFences implements TicketOps, PeerListener {
    * Whose going down ends what waits in a stream: it may be another context than the current one.
    */
   private ContextState ownerOf(int stream, ContextState current) {
-    return state.streams.owner(stream) instanceof ContextState owner ? owner : current;
+    return handles.streams().owner(stream) instanceof ContextState owner ? owner : current;
   }
 
   @Override
   public int peerAllow(long ticket, int link, long source, long lengthBytes) {
-    ContextState context = state.current;
+    ContextState context = call.context();
     if (!context.exists() || !peers.isPeer(link) || lengthBytes <= 0) {
       return context.exists() ? CudaResult.INVALID_VALUE : CudaResult.INVALID_CONTEXT;
     }
@@ -185,13 +197,13 @@ final class CrossServerFences implements TicketOps, PeerListener {
 
   @Override
   public int peerPull(long ticket, int link, long target, long lengthBytes, int stream) {
-    ContextState context = state.current;
-    long handle = state.stream(stream);
-    int refused = context.exists() ? SessionState.found(handle) : CudaResult.INVALID_CONTEXT;
+    ContextState context = call.context();
+    long handle = handles.stream(stream);
+    int refused = context.exists() ? HandleTable.found(handle) : CudaResult.INVALID_CONTEXT;
     if (refused != 0 || !peers.isPeer(link) || lengthBytes <= 0) {
       return refused == 0 ? CudaResult.INVALID_VALUE : refused;
     }
-    Pull pull = new Pull(context, link, state.backend, state.owned, target, lengthBytes, skipped);
+    Pull pull = new Pull(context, link, backend, owned, target, lengthBytes, skipped);
     if (pulls.putIfAbsent(ticket, pull) != null) {
       return CudaResult.INVALID_VALUE;
     }
@@ -216,7 +228,7 @@ final class CrossServerFences implements TicketOps, PeerListener {
 
   @Override
   public void settle(int tag) {
-    state.replyComplete(tag, CudaResult.SUCCESS);
+    call.replyComplete(tag, CudaResult.SUCCESS);
   }
 
   /** Lets the streams of a context that is going down pass. */

@@ -2,6 +2,7 @@
 package io.gpupool.worker.session;
 
 import io.gpupool.cuda.ArrayOps;
+import io.gpupool.cuda.Backend;
 import io.gpupool.cuda.SessionServices;
 import io.gpupool.worker.os.Memory;
 import java.util.HashMap;
@@ -21,7 +22,10 @@ final class CudaArrays implements ArrayOps {
   private static final int MAX_CHANNELS = 4;
   private static final int MAX_LEVELS = 32;
 
-  private final SessionState state;
+  private final Backend backend;
+  private final CurrentCall call;
+  private final HandleTables handles;
+  private final MemoryQuota quota;
   private final BlockingCalls blocking;
 
   /** By the client's number of the array, and by that of the mipmapped array. */
@@ -31,8 +35,16 @@ final class CudaArrays implements ArrayOps {
 
   private record Counted(ContextState context, long lengthBytes) {}
 
-  CudaArrays(SessionState state, BlockingCalls blocking) {
-    this.state = state;
+  CudaArrays(
+      Backend backend,
+      CurrentCall call,
+      HandleTables handles,
+      MemoryQuota quota,
+      BlockingCalls blocking) {
+    this.backend = backend;
+    this.call = call;
+    this.handles = handles;
+    this.quota = quota;
     this.blocking = blocking;
   }
 
@@ -92,10 +104,10 @@ final class CudaArrays implements ArrayOps {
       int flags) {
     create(
         tag,
-        new Place(state.arrays, arrays, array),
+        new Place(handles.arrays(), arrays, array),
         new Descriptor(width, height, depth, format, channels, flags),
         1,
-        state.backend::cuArray3DCreate_v2);
+        backend::cuArray3DCreate_v2);
   }
 
   @Override
@@ -104,9 +116,9 @@ final class CudaArrays implements ArrayOps {
     if (counted == null) {
       return CudaResult.INVALID_HANDLE;
     }
-    long handle = state.arrays.get(array);
-    int result = blocking.call(() -> state.backend.cuArrayDestroy(handle));
-    state.arrays.remove(array);
+    long handle = handles.arrays().get(array);
+    int result = blocking.call(() -> backend.cuArrayDestroy(handle));
+    handles.arrays().remove(array);
     arrays.remove(array);
     release(counted);
     return result;
@@ -115,7 +127,7 @@ final class CudaArrays implements ArrayOps {
   @Override
   public void arrayGetMemory(
       int tag, int array, boolean lengthBytesWanted, boolean alignmentBytesWanted) {
-    getMemory(tag, state.arrays.get(array), state.backend::cuArrayGetMemoryRequirements);
+    getMemory(tag, handles.arrays().get(array), backend::cuArrayGetMemoryRequirements);
   }
 
   @Override
@@ -131,26 +143,26 @@ final class CudaArrays implements ArrayOps {
       int levels) {
     create(
         tag,
-        new Place(state.mipmaps, mipmaps, mipmap),
+        new Place(handles.mipmaps(), mipmaps, mipmap),
         new Descriptor(width, height, depth, format, channels, flags),
         levels,
-        (out, in) -> state.backend.cuMipmappedArrayCreate(out, in, levels));
+        (out, in) -> backend.cuMipmappedArrayCreate(out, in, levels));
   }
 
   @Override
   public int mipmapGetLevel(int mipmap, int level, int array) {
-    long handle = state.mipmaps.get(mipmap);
+    long handle = handles.mipmaps().get(mipmap);
     if (handle == SessionServices.NO_HANDLE) {
       return CudaResult.INVALID_HANDLE;
     }
-    int refused = state.arrays.check(array);
+    int refused = handles.arrays().check(array);
     if (refused != 0) {
       return refused;
     }
-    long out = state.out();
-    int result = state.backend.cuMipmappedArrayGetLevel(out, handle, level);
+    long out = call.out();
+    int result = backend.cuMipmappedArrayGetLevel(out, handle, level);
     if (result == 0) {
-      state.arrays.put(array, Memory.getLong(out), mipmaps.get(mipmap));
+      handles.arrays().put(array, Memory.getLong(out), mipmaps.get(mipmap));
     }
     return result;
   }
@@ -161,10 +173,10 @@ final class CudaArrays implements ArrayOps {
     if (counted == null) {
       return CudaResult.INVALID_HANDLE;
     }
-    long handle = state.mipmaps.get(mipmap);
-    state.arrays.removeOwnedBy(counted);
-    int result = blocking.call(() -> state.backend.cuMipmappedArrayDestroy(handle));
-    state.mipmaps.remove(mipmap);
+    long handle = handles.mipmaps().get(mipmap);
+    handles.arrays().removeOwnedBy(counted);
+    int result = blocking.call(() -> backend.cuMipmappedArrayDestroy(handle));
+    handles.mipmaps().remove(mipmap);
     mipmaps.remove(mipmap);
     release(counted);
     return result;
@@ -173,7 +185,7 @@ final class CudaArrays implements ArrayOps {
   @Override
   public void mipmapGetMemory(
       int tag, int mipmap, boolean lengthBytesWanted, boolean alignmentBytesWanted) {
-    getMemory(tag, state.mipmaps.get(mipmap), state.backend::cuMipmappedArrayGetMemoryRequirements);
+    getMemory(tag, handles.mipmaps().get(mipmap), backend::cuMipmappedArrayGetMemoryRequirements);
   }
 
   /** What the backend is asked for the memory behind a handle. */
@@ -183,36 +195,36 @@ final class CudaArrays implements ArrayOps {
 
   private void getMemory(int tag, long handle, Requirements requirements) {
     if (handle == SessionServices.NO_HANDLE) {
-      state.reply(tag, CudaResult.INVALID_HANDLE);
+      call.reply(tag, CudaResult.INVALID_HANDLE);
       return;
     }
-    long out = state.out();
-    int result = requirements.ask(out, handle, state.current.device);
-    state.reply(tag, result, out, 16);
+    long out = call.out();
+    int result = requirements.ask(out, handle, call.context().device);
+    call.reply(tag, result, out, 16);
   }
 
   /** The arrays of a context went with it. */
   void forget(ContextState context) {
-    forget(context, state.mipmaps, mipmaps);
-    forget(context, state.arrays, arrays);
+    forget(context, handles.mipmaps(), mipmaps);
+    forget(context, handles.arrays(), arrays);
   }
 
-  private void forget(ContextState context, HandleTable handles, Map<Integer, Counted> counts) {
+  private void forget(ContextState context, HandleTable table, Map<Integer, Counted> counts) {
     counts
         .values()
         .removeIf(counted -> {
           if (counted.context != context) {
             return false;
           }
-          state.arrays.removeOwnedBy(counted);
-          handles.removeOwnedBy(counted);
+          handles.arrays().removeOwnedBy(counted);
+          table.removeOwnedBy(counted);
           release(counted);
           return true;
         });
   }
 
   /** Where what is made gets its number. */
-  private record Place(HandleTable handles, Map<Integer, Counted> counts, int number) {}
+  private record Place(HandleTable table, Map<Integer, Counted> counts, int number) {}
 
   /** What the backend makes of a descriptor. */
   private interface Creation {
@@ -221,33 +233,33 @@ final class CudaArrays implements ArrayOps {
 
   /** Counts what is to be made and makes it, or answers why it cannot be. */
   private void create(int tag, Place place, Descriptor descriptor, int levels, Creation creation) {
-    ContextState context = state.current;
+    ContextState context = call.context();
     long lengthBytes = descriptor.lengthBytes(levels);
-    int refused = context.exists() ? place.handles.check(place.number) : CudaResult.INVALID_CONTEXT;
+    int refused = context.exists() ? place.table.check(place.number) : CudaResult.INVALID_CONTEXT;
     if (refused == 0 && lengthBytes < 0) {
       refused = CudaResult.INVALID_VALUE;
     }
-    if (refused == 0 && !state.quota.reserveBlock(context.gpu, lengthBytes)) {
+    if (refused == 0 && !quota.reserveBlock(context.gpu, lengthBytes)) {
       refused = CudaResult.OUT_OF_MEMORY;
     }
     if (refused != 0) {
-      state.reply(tag, refused);
+      call.reply(tag, refused);
       return;
     }
     Counted counted = new Counted(context, lengthBytes);
-    long out = state.out();
-    long in = descriptor.write(state.in());
+    long out = call.out();
+    long in = descriptor.write(call.in());
     int result = blocking.call(() -> creation.create(out, in));
     if (result == 0) {
-      place.handles.put(place.number, Memory.getLong(out), counted);
+      place.table.put(place.number, Memory.getLong(out), counted);
       place.counts.put(place.number, counted);
     } else {
-      state.quota.releaseBlock(counted.context.gpu, counted.lengthBytes);
+      quota.releaseBlock(counted.context.gpu, counted.lengthBytes);
     }
-    state.reply(tag, result);
+    call.reply(tag, result);
   }
 
   private void release(Counted counted) {
-    state.quota.releaseBlockAfterWork(counted.context.gpu, counted.lengthBytes);
+    quota.releaseBlockAfterWork(counted.context.gpu, counted.lengthBytes);
   }
 }

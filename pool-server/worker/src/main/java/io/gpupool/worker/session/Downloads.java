@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.gpupool.worker.session;
 
+import io.gpupool.cuda.Backend;
+import io.gpupool.cuda.CopyExtent;
+import io.gpupool.cuda.CopyRegion;
 import io.gpupool.cuda.DownloadOps;
-import io.gpupool.cuda.SessionServices;
+import java.util.concurrent.ExecutorService;
 import java.util.function.IntSupplier;
 import java.util.function.LongToIntFunction;
 
@@ -14,83 +17,91 @@ final class Downloads implements DownloadOps {
    * caller waits for, only the place in the stream is marked; a thread of its own then moves it
    * through two blocks, or sends it from where it lies if the backend allows that.
    */
-  private final SessionState state;
-  private final HostCallbacks callbacks;
+  private final Backend backend;
+  private final CurrentCall call;
+  private final HandleTables handles;
+  private final Answers answers;
+  private final Waits waits;
+  private final ExecutorService threads;
+  private final OwnedMemory owned;
+  private final StagingBlocks blocks;
 
-  Downloads(SessionState state, HostCallbacks callbacks) {
-    this.state = state;
-    this.callbacks = callbacks;
+  Downloads(
+      Backend backend,
+      CurrentCall call,
+      HandleTables handles,
+      Answers answers,
+      Waits waits,
+      ExecutorService threads,
+      OwnedMemory owned,
+      StagingBlocks blocks) {
+    this.backend = backend;
+    this.call = call;
+    this.handles = handles;
+    this.answers = answers;
+    this.waits = waits;
+    this.threads = threads;
+    this.owned = owned;
+    this.blocks = blocks;
   }
 
   @Override
   public void memcpyDtoH(int tag, long source, long lengthBytes, int stream) {
-    ContextState context = state.current;
+    ContextState context = call.context();
     int refused = check(context, stream, source, lengthBytes);
     if (refused != 0) {
-      state.reply(tag, refused);
+      call.reply(tag, refused);
       return;
     }
     if (lengthBytes <= Staging.BLOCK_BYTES) {
-      CopyWait wait = new CopyWait(context, state.backend, state.answers, tag, true);
-      capture(wait, () -> captureRun(wait, source, lengthBytes, state.stream(stream)));
+      CopyWait wait = new CopyWait(context, backend, answers, tag, true);
+      capture(wait, () -> captureRun(wait, source, lengthBytes, handles.stream(stream)));
       return;
     }
     long event = context.events.take();
     int result = event > 0 ? 0 : (int) -event;
     if (result == 0) {
-      result = state.backend.cuEventRecord(event, state.stream(stream));
+      result = backend.cuEventRecord(event, handles.stream(stream));
     }
     if (result != 0) {
-      state.reply(tag, result);
+      call.reply(tag, result);
       return;
     }
     context.waitingThreads.incrementAndGet();
-    state.threads.execute(() -> move(context, tag, event, source, lengthBytes));
+    threads.execute(() -> move(context, tag, event, source, lengthBytes));
   }
 
   @Override
   public int memcpyDtoHPosted(int copy, long source, long lengthBytes, int stream) {
-    ContextState context = state.current;
+    ContextState context = call.context();
     int refused = check(context, stream, source, lengthBytes);
     if (refused != 0) {
-      state.answers.reply(copy, refused);
+      answers.reply(copy, refused);
       return refused;
     }
-    CopyWait wait = new CopyWait(context, state.backend, state.answers, copy, false);
-    return capture(wait, () -> captureRun(wait, source, lengthBytes, state.stream(stream)));
+    CopyWait wait = new CopyWait(context, backend, answers, copy, false);
+    return capture(wait, () -> captureRun(wait, source, lengthBytes, handles.stream(stream)));
   }
 
-  /** Answers with the bytes of a box, row after row. */
+  /** Answers with the bytes of a region, row after row. */
   @Override
-  public int boxRead(
-      int copy,
-      int array,
-      long address,
-      long x,
-      long y,
-      long z,
-      long pitch,
-      long rows,
-      long width,
-      long height,
-      long depth,
-      int stream) {
-    Copy3D.Side from = state.side(array, address, x, y, z, pitch, rows);
-    Copy3D box = new Copy3D(width, height, depth);
-    ContextState context = state.current;
+  public int read3D(int copy, CopyRegion from, CopyExtent extent, int stream) {
+    Copy3D.Side source = Copy3D.Side.of(from, handles);
+    Copy3D box = Copy3D.of(extent);
+    ContextState context = call.context();
     int refused = check(context, stream, 0, 0);
-    if (refused == 0 && from.array() == SessionServices.NO_HANDLE) {
-      refused = CudaResult.INVALID_HANDLE;
+    if (refused == 0) {
+      refused = source.found();
     }
-    if (refused == 0 && !(box.isGood() && from.isGood(box) && state.owns(from, box))) {
+    if (refused == 0 && !(box.isGood() && source.takes(box, owned))) {
       refused = CudaResult.INVALID_VALUE;
     }
     if (refused != 0) {
-      state.answers.reply(copy, refused);
+      answers.reply(copy, refused);
       return refused;
     }
-    CopyWait wait = new CopyWait(context, state.backend, state.answers, copy, false);
-    long streamHandle = state.stream(stream);
+    CopyWait wait = new CopyWait(context, backend, answers, copy, false);
+    long streamHandle = handles.stream(stream);
     return capture(
         wait,
         () ->
@@ -103,9 +114,9 @@ final class Downloads implements DownloadOps {
                         (int) piece.lengthBytes(),
                         streamHandle,
                         block ->
-                            state.backend.cuMemcpy3DAsync_v2(
+                            backend.cuMemcpy3DAsync_v2(
                                 piece.describeToHost(
-                                    state.in(), block, from.at(pieceX, pieceY, pieceZ)),
+                                    call.in(), block, source.at(pieceX, pieceY, pieceZ)),
                                 streamHandle))));
   }
 
@@ -113,26 +124,26 @@ final class Downloads implements DownloadOps {
     if (!context.exists()) {
       return CudaResult.INVALID_CONTEXT;
     }
-    if (lengthBytes < 0 || !state.owned.owns(source, lengthBytes)) {
+    if (lengthBytes < 0 || !owned.owns(source, lengthBytes)) {
       return CudaResult.INVALID_VALUE;
     }
-    if (state.waits.size() >= SessionState.MAX_WAITS) {
+    if (waits.size() >= Waits.MAX_WAITS) {
       return CudaResult.OUT_OF_MEMORY;
     }
-    return SessionState.found(state.stream(stream));
+    return HandleTable.found(handles.stream(stream));
   }
 
   /** Puts a copy into its stream, piece by piece. */
   private int capture(CopyWait wait, IntSupplier pieces) {
-    state.waits.add(wait);
+    waits.add(wait);
     int result = pieces.getAsInt();
-    state.answers.lock();
+    answers.lock();
     try {
       wait.close(result);
     } finally {
-      state.answers.unlock();
+      answers.unlock();
     }
-    state.waits.poll();
+    waits.poll();
     return result;
   }
 
@@ -147,7 +158,7 @@ final class Downloads implements DownloadOps {
               at,
               length,
               stream,
-              block -> state.backend.cuMemcpyDtoHAsync_v2(block, from, length, stream));
+              block -> backend.cuMemcpyDtoHAsync_v2(block, from, length, stream));
     }
     return result;
   }
@@ -155,7 +166,7 @@ final class Downloads implements DownloadOps {
   private int capturePiece(
       CopyWait wait, long offset, int lengthBytes, long stream, LongToIntFunction copy) {
     ContextState context = wait.context;
-    long block = takeBlock(context, lengthBytes);
+    long block = blocks.take(context, lengthBytes, () -> true, waits::awaitCopy);
     if (block == 0) {
       return CudaResult.OUT_OF_MEMORY;
     }
@@ -165,55 +176,42 @@ final class Downloads implements DownloadOps {
       result = copy.applyAsInt(block);
     }
     if (result == 0) {
-      result = state.backend.cuEventRecord(event, stream);
+      result = backend.cuEventRecord(event, stream);
     }
     if (result != 0) {
       context.staging.give(block);
       return result;
     }
-    state.answers.lock();
+    answers.lock();
     try {
       wait.add(block, event, offset, lengthBytes);
     } finally {
-      state.answers.unlock();
+      answers.unlock();
     }
     return 0;
   }
 
-  private long takeBlock(ContextState context, int lengthBytes) {
-    while (true) {
-      // While a host function runs, waiting could be for ever: what ends it is yet to be read.
-      boolean hostFunction = callbacks.anyOutstanding();
-      long block = context.staging.take(lengthBytes, hostFunction ? Staging.MAX_BYTES : 0);
-      if (block != 0 || hostFunction || !state.waits.awaitCopy()) {
-        return block;
-      }
-    }
-  }
-
   private void move(ContextState context, int tag, long event, long source, long lengthBytes) {
     try {
-      state.backend.cuCtxSetCurrent(context.handle);
-      int result = state.backend.cuEventSynchronize(event);
+      backend.cuCtxSetCurrent(context.handle);
+      int result = backend.cuEventSynchronize(event);
       context.events.give(event);
       if (result == 0) {
         result =
-            new PieceReader(state.backend, state.owned, context)
+            new PieceReader(backend, owned, context)
                 .read(
-                    source,
-                    lengthBytes,
-                    (at, piece, bytes) -> state.answers.data(tag, at, piece, bytes));
+                    source, lengthBytes, (at, piece, bytes) -> answers.data(tag, at, piece, bytes));
       }
       if (CudaResult.isSticky(result)) {
         context.report(result);
       }
-      state.answers.lock();
+      answers.lock();
       try {
-        state.waits.completeCopies(context);
-        state.answers.reply(tag, result);
-        state.answers.flush();
+        waits.completeCopies(context);
+        answers.reply(tag, result);
+        answers.flush();
       } finally {
-        state.answers.unlock();
+        answers.unlock();
       }
     } finally {
       context.waitingThreads.decrementAndGet();

@@ -4,20 +4,15 @@ package io.gpupool.worker.session;
 import io.gpupool.cuda.Backend;
 
 /** A synchronising call: answered when all events, one a stream, are reached. */
-final class FenceWait extends Wait {
+final class FenceWait extends EventWait {
   private final Backend backend;
-  private final Answers answers;
-  private final int tag;
   private final boolean driverPrints;
   private final long[] events;
-  private int next;
-  private int result;
 
   /**
    * Makes a wait.
    *
    * @param driverPrints whether the driver must be synchronised to print
-   * @param events of the context's pool; they go back to it
    */
   FenceWait(
       ContextState context,
@@ -26,57 +21,34 @@ final class FenceWait extends Wait {
       int tag,
       boolean driverPrints,
       long... events) {
-    super(context);
+    super(context, backend, answers, tag);
     this.backend = backend;
-    this.answers = answers;
-    this.tag = tag;
     this.driverPrints = driverPrints;
     this.events = events;
   }
 
   @Override
-  boolean advance() {
-    while (next < events.length) {
-      int reached = backend.cuEventQuery(events[next]);
-      if (reached == CudaResult.NOT_READY) {
-        return false;
-      }
-      if (driverPrints && reached == 0) {
-        reached = backend.cuEventSynchronize(events[next]);
-      }
-      fail(reached);
-    }
+  int events() {
+    return events.length;
+  }
+
+  @Override
+  long event(int index) {
+    return events[index];
+  }
+
+  @Override
+  boolean isClosed() {
     return true;
   }
 
   @Override
-  void fail(int reached) {
-    if (result == 0) {
-      result = reached;
-    }
-    if (next < events.length) {
-      context.events.give(events[next]);
-      next++;
-    }
+  int reached(int index, boolean answerable) {
+    return driverPrints ? backend.cuEventSynchronize(events[index]) : CudaResult.SUCCESS;
   }
 
   @Override
-  void answer() {
-    if (CudaResult.isSticky(result)) {
-      context.report(result);
-    }
-    answers.reply(tag, result);
-  }
-
-  @Override
-  boolean hasEvent() {
-    return next < events.length;
-  }
-
-  @Override
-  long nextEvent() {
-    return events[next];
-  }
+  void passed(int index) {}
 
   @Override
   boolean isFence() {

@@ -35,7 +35,10 @@ final class GraphWork {
   private static final int PARAMS_BYTES = 72;
   private static final int EXTRA_BYTES = 40;
 
-  private final SessionState state;
+  private final CurrentCall call;
+  private final HandleTables handles;
+  private final OwnedMemory owned;
+  private final FirstLaunches firstLaunches;
   private final Backend backend;
 
   /** Conditions that the backend has made for the session, and that are still there. */
@@ -53,9 +56,17 @@ final class GraphWork {
    */
   record Place(long graph, long dependencies, int count, long context) {}
 
-  GraphWork(SessionState state) {
-    this.state = state;
-    backend = state.backend;
+  GraphWork(
+      Backend backend,
+      CurrentCall call,
+      HandleTables handles,
+      OwnedMemory owned,
+      FirstLaunches firstLaunches) {
+    this.call = call;
+    this.handles = handles;
+    this.owned = owned;
+    this.firstLaunches = firstLaunches;
+    this.backend = backend;
   }
 
   void addCondition(long handle) {
@@ -68,7 +79,7 @@ final class GraphWork {
 
   /** Adds a node; its handle, or a CUresult, negated. */
   long add(int type, Place place, WireStruct source) {
-    long out = state.out();
+    long out = call.out();
     int result;
     try {
       result =
@@ -80,7 +91,7 @@ final class GraphWork {
                     place.graph,
                     place.dependencies,
                     place.count,
-                    BoxParams.writeCopy(state, source, state.in()),
+                    BoxParams.writeCopy(owned, source, call.in()),
                     place.context);
             case FILL ->
                 backend.cuGraphAddMemsetNode(
@@ -88,7 +99,7 @@ final class GraphWork {
                     place.graph,
                     place.dependencies,
                     place.count,
-                    BoxParams.writeFill(state, source, state.in()),
+                    BoxParams.writeFill(owned, source, call.in()),
                     place.context);
             case EMPTY ->
                 backend.cuGraphAddEmptyNode(out, place.graph, place.dependencies, place.count);
@@ -118,10 +129,10 @@ final class GraphWork {
         case KERNEL -> backend.cuGraphExecKernelNodeSetParams_v2(exec, node, kernelParams(source));
         case COPY ->
             backend.cuGraphExecMemcpyNodeSetParams(
-                exec, node, BoxParams.writeCopy(state, source, state.in()), context);
+                exec, node, BoxParams.writeCopy(owned, source, call.in()), context);
         case FILL ->
             backend.cuGraphExecMemsetNodeSetParams(
-                exec, node, BoxParams.writeFill(state, source, state.in()), context);
+                exec, node, BoxParams.writeFill(owned, source, call.in()), context);
         case EVENT_WAIT -> backend.cuGraphExecEventWaitNodeSetEvent(exec, node, event(source));
         case EVENT_RECORD -> backend.cuGraphExecEventRecordNodeSetEvent(exec, node, event(source));
         case CONDITIONAL ->
@@ -138,13 +149,13 @@ final class GraphWork {
     int result =
         backend.cuGraphAddKernelNode_v2(out, place.graph, place.dependencies, place.count, params);
     int attributes = source.i32(32);
-    long attribute = state.in();
+    long attribute = call.in();
     for (int i = 0; i < attributes && result == 0; i++) {
       long at = KERNEL_BYTES + (long) LaunchAttribute.BYTES * i;
       if (LaunchAttribute.isUnknownToNodes(source.i32(at))) {
         continue;
       }
-      result = LaunchAttribute.write(state, source, at, false, attribute);
+      result = LaunchAttribute.write(handles, owned, source, at, false, attribute);
       if (result == 0) {
         result =
             backend.cuGraphKernelNodeSetAttribute(
@@ -168,7 +179,7 @@ final class GraphWork {
     if (!known) {
       throw new RefusedException(CudaResult.INVALID_VALUE);
     }
-    return ConditionalNode.params(state.in(), source, context);
+    return ConditionalNode.params(call.in(), source, context);
   }
 
   /** The backend's graph that is a body of the conditional node added last. */
@@ -178,7 +189,7 @@ final class GraphWork {
 
   private long event(WireStruct source) throws RefusedException {
     long event =
-        source.is(EVENT_BYTES) ? state.events.get(source.i32(0)) : SessionServices.NO_HANDLE;
+        source.is(EVENT_BYTES) ? handles.events().get(source.i32(0)) : SessionServices.NO_HANDLE;
     if (event == SessionServices.NO_HANDLE) {
       throw new RefusedException(CudaResult.INVALID_HANDLE);
     }
@@ -200,17 +211,17 @@ final class GraphWork {
       throw new RefusedException(CudaResult.INVALID_VALUE);
     }
     int number = source.i32(0);
-    long function = state.functions.get(number);
+    long function = handles.functions().get(number);
     if (function == SessionServices.NO_HANDLE) {
       throw new RefusedException(CudaResult.INVALID_HANDLE);
     }
-    if (state.firstLaunches.isFirst(number)) {
-      int refused = state.firstLaunches.admit(state.current, number, function);
+    if (firstLaunches.isFirst(number)) {
+      int refused = firstLaunches.admit(call.context(), number, function);
       if (refused != 0) {
         throw new RefusedException(refused);
       }
     }
-    long params = state.in();
+    long params = call.in();
     long extra = params + PARAMS_BYTES;
     Memory.clear(params, PARAMS_BYTES + EXTRA_BYTES + 8);
     Memory.putLong(params, function);

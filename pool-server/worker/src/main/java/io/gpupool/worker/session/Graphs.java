@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.gpupool.worker.session;
 
+import io.gpupool.cuda.Backend;
 import io.gpupool.cuda.Dispatcher;
 import io.gpupool.cuda.GraphOps;
 import io.gpupool.cuda.SessionServices;
@@ -28,7 +29,10 @@ final class Graphs implements GraphOps {
   private static final int MAX_NODES = 1 << 20;
   private static final int NO_NODE = -1;
 
-  private final SessionState state;
+  private final Backend backend;
+  private final CurrentCall call;
+  private final HandleTables handles;
+  private final FirstLaunches firstLaunches;
   private final Contexts contexts;
   private final BlockingCalls blocking;
   private final GraphWork work;
@@ -83,16 +87,26 @@ final class Graphs implements GraphOps {
     }
   }
 
-  Graphs(SessionState state, Contexts contexts, BlockingCalls blocking) {
-    this.state = state;
+  Graphs(
+      Backend backend,
+      CurrentCall call,
+      HandleTables handles,
+      OwnedMemory owned,
+      FirstLaunches firstLaunches,
+      Contexts contexts,
+      BlockingCalls blocking) {
+    this.backend = backend;
+    this.call = call;
+    this.handles = handles;
+    this.firstLaunches = firstLaunches;
     this.contexts = contexts;
     this.blocking = blocking;
-    work = new GraphWork(state);
+    work = new GraphWork(backend, call, handles, owned, firstLaunches);
   }
 
   @Override
   public int graphCreate(int number) {
-    if (!state.current.exists()) {
+    if (!call.context().exists()) {
       return CudaResult.INVALID_CONTEXT;
     }
     if (graphs.containsKey(number)) {
@@ -101,10 +115,10 @@ final class Graphs implements GraphOps {
     if (graphs.size() == MAX_GRAPHS) {
       return CudaResult.OUT_OF_MEMORY;
     }
-    long out = state.out();
-    int result = state.backend.cuGraphCreate(out, 0);
+    long out = call.out();
+    int result = backend.cuGraphCreate(out, 0);
     if (result == 0) {
-      graphs.put(number, new Graph(state.current, Memory.getLong(out)));
+      graphs.put(number, new Graph(call.context(), Memory.getLong(out)));
     }
     return result;
   }
@@ -140,7 +154,7 @@ final class Graphs implements GraphOps {
   private void addNode(Graph graph, WireStruct record, int after, long dependencies) {
     int type = record.u16(4);
     int contextNumber = record.u16(6);
-    ContextState context = contextNumber == 0 ? state.current : contexts.find(contextNumber);
+    ContextState context = contextNumber == 0 ? call.context() : contexts.find(contextNumber);
     if (graph.count == MAX_NODES || totalNodes >= 4L * MAX_NODES) {
       graph.fail(CudaResult.OUT_OF_MEMORY);
       return;
@@ -159,14 +173,14 @@ final class Graphs implements GraphOps {
     }
     long workStart = workStart(after);
     WireStruct source = record.part(workStart, record.lengthBytes() - workStart);
-    boolean foreign = context.handle != state.current.handle;
+    boolean foreign = context.handle != call.context().handle;
     if (foreign) {
-      state.backend.cuCtxSetCurrent(context.handle);
+      backend.cuCtxSetCurrent(context.handle);
     }
     GraphWork.Place place = new GraphWork.Place(graph.handle, dependencies, after, context.handle);
     long node = work.add(type, place, source);
     if (foreign) {
-      state.backend.cuCtxSetCurrent(state.current.handle);
+      backend.cuCtxSetCurrent(call.context().handle);
     }
     if (node <= 0) {
       graph.fail((int) -node);
@@ -196,18 +210,18 @@ final class Graphs implements GraphOps {
   @Override
   public void graphCondition(int tag, int number, int value, int flags, boolean handleWanted) {
     int result = graphs.containsKey(number) ? CudaResult.SUCCESS : graphCreate(number);
-    long out = state.out();
+    long out = call.out();
     if (result == 0) {
       Graph graph = graphs.get(number);
       result =
-          state.backend.cuGraphConditionalHandleCreate(
-              out, graph.handle, state.current.handle, value, flags);
+          backend.cuGraphConditionalHandleCreate(
+              out, graph.handle, call.context().handle, value, flags);
       if (result == 0) {
         graph.conditions.add(Memory.getLong(out));
         work.addCondition(Memory.getLong(out));
       }
     }
-    state.reply(tag, result, out, result == 0 && handleWanted ? Long.BYTES : 0);
+    call.reply(tag, result, out, result == 0 && handleWanted ? Long.BYTES : 0);
   }
 
   /** Takes the nodes of a graph, but leaves its conditions. */
@@ -217,9 +231,9 @@ final class Graphs implements GraphOps {
     if (graph == null || graph.root != graph) {
       return CudaResult.INVALID_VALUE;
     }
-    int result = graph.exec == 0 ? 0 : state.backend.cuGraphExecDestroy(graph.exec);
+    int result = graph.exec == 0 ? 0 : backend.cuGraphExecDestroy(graph.exec);
     for (int i = graph.count - 1; i >= 0; i--) {
-      int other = state.backend.cuGraphDestroyNode(graph.nodes[i]);
+      int other = backend.cuGraphDestroyNode(graph.nodes[i]);
       result = result == 0 ? other : result;
     }
     dropBodies(graph);
@@ -250,20 +264,20 @@ final class Graphs implements GraphOps {
       int tag, int number, long flags, boolean statusWanted, boolean failedNodeWanted) {
     Graph graph = graphs.get(number);
     if (graph == null || graph.root != graph || graph.exec != 0) {
-      state.reply(tag, CudaResult.INVALID_VALUE);
+      call.reply(tag, CudaResult.INVALID_VALUE);
       return;
     }
-    long out = state.out();
+    long out = call.out();
     if (graph.failure == 0) {
       graph.failure = failureOfBodies(graph);
     }
     if (graph.failure == 0) {
       graph.failure =
-          blocking.call(() -> state.backend.cuGraphInstantiateWithFlags(out, graph.handle, flags));
+          blocking.call(() -> backend.cuGraphInstantiateWithFlags(out, graph.handle, flags));
     }
     if (graph.failure == 0) {
       graph.exec = Memory.getLong(out);
-      state.firstLaunches.measure(state.current);
+      firstLaunches.measure(call.context());
     }
     int length = 0;
     if (statusWanted) {
@@ -274,7 +288,7 @@ final class Graphs implements GraphOps {
       Memory.putLong(out + length, graph.failedNode & 0xffffffffL);
       length += 8;
     }
-    state.reply(tag, 0, out, length);
+    call.reply(tag, 0, out, length);
   }
 
   private int failureOfBodies(Graph graph) {
@@ -295,7 +309,7 @@ final class Graphs implements GraphOps {
       return CudaResult.INVALID_VALUE;
     }
     return work.set(
-        graph.types[node], graph.root.exec, graph.nodes[node], source, state.current.handle);
+        graph.types[node], graph.root.exec, graph.nodes[node], source, call.context().handle);
   }
 
   @Override
@@ -303,27 +317,27 @@ final class Graphs implements GraphOps {
     Graph graph = executable(number);
     return graph == null || node < 0 || node >= graph.count
         ? CudaResult.INVALID_VALUE
-        : state.backend.cuGraphNodeSetEnabled(graph.root.exec, graph.nodes[node], enabled);
+        : backend.cuGraphNodeSetEnabled(graph.root.exec, graph.nodes[node], enabled);
   }
 
   @Override
   public int graphUpload(int number, int stream) {
     Graph graph = executable(number);
-    long handle = state.stream(stream);
+    long handle = handles.stream(stream);
     if (graph == null || graph.root != graph || handle == SessionServices.NO_HANDLE) {
       return CudaResult.INVALID_HANDLE;
     }
-    return state.backend.cuGraphUpload(graph.exec, handle);
+    return backend.cuGraphUpload(graph.exec, handle);
   }
 
   @Override
   public int graphLaunch(int number, int stream) {
     Graph graph = executable(number);
-    long handle = state.stream(stream);
+    long handle = handles.stream(stream);
     if (graph == null || graph.root != graph || handle == SessionServices.NO_HANDLE) {
       return CudaResult.INVALID_HANDLE;
     }
-    return state.backend.cuGraphLaunch(graph.exec, handle);
+    return backend.cuGraphLaunch(graph.exec, handle);
   }
 
   @Override
@@ -356,8 +370,8 @@ final class Graphs implements GraphOps {
       return CudaResult.SUCCESS;
     }
     // What is under way goes on; its launches are the driver's.
-    int result = graph.exec == 0 ? 0 : state.backend.cuGraphExecDestroy(graph.exec);
-    int other = state.backend.cuGraphDestroy(graph.handle);
+    int result = graph.exec == 0 ? 0 : backend.cuGraphExecDestroy(graph.exec);
+    int other = backend.cuGraphDestroy(graph.handle);
     return result == 0 ? other : result;
   }
 

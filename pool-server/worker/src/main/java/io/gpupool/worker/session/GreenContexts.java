@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.gpupool.worker.session;
 
+import io.gpupool.cuda.Backend;
 import io.gpupool.cuda.GreenOps;
 import io.gpupool.cuda.WireStruct;
 import io.gpupool.worker.os.Memory;
@@ -20,37 +21,39 @@ final class GreenContexts implements GreenOps {
   private static final int MAX_RESOURCES = 1 << 14;
   private static final int MAX_GROUPS = 1024;
 
-  private final SessionState state;
+  private final Backend backend;
+  private final CurrentCall call;
   private final Contexts contexts;
   private final List<Integer> devices;
   private final Map<Integer, byte[]> resources = new HashMap<>();
   private final Map<Integer, Long> descriptors = new HashMap<>();
 
-  GreenContexts(SessionState state, Contexts contexts, List<Integer> devices) {
-    this.state = state;
+  GreenContexts(Backend backend, CurrentCall call, Contexts contexts, List<Integer> devices) {
+    this.backend = backend;
+    this.call = call;
     this.contexts = contexts;
     this.devices = devices;
   }
 
   @Override
   public void resourceOfDevice(int tag, int gpu, int resource, int type, long capacityBytes) {
-    long out = state.out();
+    long out = call.out();
     int result =
         gpu >= 0 && gpu < devices.size()
-            ? state.backend.cuDeviceGetDevResource(devices.get(gpu), out, type)
+            ? backend.cuDeviceGetDevResource(devices.get(gpu), out, type)
             : CudaResult.INVALID_DEVICE;
     answer(tag, result, resource, out, capacityBytes);
   }
 
   @Override
   public void resourceOfContext(int tag, int resource, int type, long capacityBytes) {
-    long out = state.out();
-    ContextState context = state.current;
+    long out = call.out();
+    ContextState context = call.context();
     int result = CudaResult.INVALID_CONTEXT;
     if (context.isGreen()) {
-      result = state.backend.cuGreenCtxGetDevResource(context.green, out, type);
+      result = backend.cuGreenCtxGetDevResource(context.green, out, type);
     } else if (context.exists()) {
-      result = state.backend.cuCtxGetDevResource(context.handle, out, type);
+      result = backend.cuCtxGetDevResource(context.handle, out, type);
     }
     answer(tag, result, resource, out, capacityBytes);
   }
@@ -60,13 +63,13 @@ final class GreenContexts implements GreenOps {
       result = CudaResult.OUT_OF_MEMORY;
     }
     if (result != 0) {
-      state.reply(tag, result);
+      call.reply(tag, result);
       return;
     }
     try (Arena arena = Arena.ofConfined()) {
       Payload payload = new Payload(arena, RESOURCE_BYTES + 16);
       payload.variable(capacityBytes > 0, Memory.bytes(from, RESOURCE_BYTES));
-      state.reply(tag, 0, payload.address(), payload.lengthBytes());
+      call.reply(tag, 0, payload.address(), payload.lengthBytes());
     }
   }
 
@@ -83,7 +86,7 @@ final class GreenContexts implements GreenOps {
       int tag, int resource, int groups, int first, int flags, int minCount, long capacityBytes) {
     byte[] input = resources.get(resource);
     if (input == null || groups < 0 || groups > MAX_GROUPS) {
-      state.reply(tag, CudaResult.INVALID_VALUE);
+      call.reply(tag, CudaResult.INVALID_VALUE);
       return;
     }
     try (Arena arena = Arena.ofConfined()) {
@@ -95,7 +98,7 @@ final class GreenContexts implements GreenOps {
       Memory.put(from, input, RESOURCE_BYTES);
       Memory.putInt(made, groups);
       int result =
-          state.backend.cuDevSmResourceSplitByCount(
+          backend.cuDevSmResourceSplitByCount(
               groups == 0 ? 0 : results, made, from, groups == 0 ? 0 : remaining, flags, minCount);
       int count = Memory.getInt(made);
       if (result == 0 && groups > 0) {
@@ -106,7 +109,7 @@ final class GreenContexts implements GreenOps {
         result |= put(first + groups, remaining) ? 0 : CudaResult.OUT_OF_MEMORY;
       }
       if (result != 0) {
-        state.reply(tag, result);
+        call.reply(tag, result);
         return;
       }
       byte[] bytes = new byte[8 + (groups == 0 ? 0 : (groups + 1) * RESOURCE_BYTES)];
@@ -115,7 +118,7 @@ final class GreenContexts implements GreenOps {
       System.arraycopy(Memory.bytes(made, 4), 0, bytes, 0, 4);
       Payload payload = new Payload(arena, bytes.length + 16);
       payload.variable(capacityBytes >= bytes.length, bytes);
-      state.reply(tag, 0, payload.address(), payload.lengthBytes());
+      call.reply(tag, 0, payload.address(), payload.lengthBytes());
     }
   }
 
@@ -126,11 +129,11 @@ final class GreenContexts implements GreenOps {
       found.add(resources.get(numbers.i32(at)));
     }
     if (found.isEmpty() || found.size() > MAX_GROUPS || found.contains(null)) {
-      state.reply(tag, CudaResult.INVALID_VALUE);
+      call.reply(tag, CudaResult.INVALID_VALUE);
       return;
     }
     if (descriptors.size() >= MAX_RESOURCES) {
-      state.reply(tag, CudaResult.OUT_OF_MEMORY);
+      call.reply(tag, CudaResult.OUT_OF_MEMORY);
       return;
     }
     try (Arena arena = Arena.ofConfined()) {
@@ -138,19 +141,19 @@ final class GreenContexts implements GreenOps {
       for (int i = 0; i < found.size(); i++) {
         Memory.put(at + (long) i * RESOURCE_BYTES, found.get(i), RESOURCE_BYTES);
       }
-      long out = state.out();
-      int result = state.backend.cuDevResourceGenerateDesc(out, at, found.size());
+      long out = call.out();
+      int result = backend.cuDevResourceGenerateDesc(out, at, found.size());
       if (result == 0) {
         descriptors.put(descriptor, Memory.getLong(out));
       }
-      state.reply(tag, result);
+      call.reply(tag, result);
     }
   }
 
   @Override
   public void greenCreate(int tag, int gpu, int descriptor, int flags) {
     Long known = descriptors.get(descriptor);
-    state.reply(
+    call.reply(
         tag, known == null ? CudaResult.INVALID_VALUE : contexts.createGreen(gpu, known, flags));
   }
 

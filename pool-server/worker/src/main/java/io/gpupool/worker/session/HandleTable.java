@@ -22,6 +22,11 @@ final class HandleTable {
   private int livePages;
   private int live;
 
+  /** The result of looking a handle up. */
+  static int found(long handle) {
+    return handle == SessionServices.NO_HANDLE ? CudaResult.INVALID_HANDLE : CudaResult.SUCCESS;
+  }
+
   /** The backend's handle, or {@link SessionServices#NO_HANDLE}. */
   long get(int number) {
     Page page = page(number);

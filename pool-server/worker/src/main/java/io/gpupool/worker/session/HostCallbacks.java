@@ -4,6 +4,7 @@ package io.gpupool.worker.session;
 import static java.lang.foreign.ValueLayout.JAVA_INT;
 import static java.lang.foreign.ValueLayout.JAVA_LONG;
 
+import io.gpupool.cuda.Backend;
 import io.gpupool.cuda.BackendTraits;
 import io.gpupool.cuda.CallbackOps;
 import io.gpupool.cuda.SessionServices;
@@ -28,7 +29,11 @@ final class HostCallbacks implements CallbackOps {
 
   private static final int MAX_OUTSTANDING = 1 << 16;
 
-  private final SessionState state;
+  private final Backend backend;
+  private final CurrentCall call;
+  private final HandleTables handles;
+  private final Answers answers;
+  private final Waits waits;
   private final ExecutorService sender;
 
   /** What ends each host function that is queued or runs, by the client's number. */
@@ -71,8 +76,18 @@ final class HostCallbacks implements CallbackOps {
    *
    * @param sender one thread that sends the requests to the client
    */
-  HostCallbacks(SessionState state, ExecutorService sender) {
-    this.state = state;
+  HostCallbacks(
+      Backend backend,
+      CurrentCall call,
+      HandleTables handles,
+      Answers answers,
+      Waits waits,
+      ExecutorService sender) {
+    this.backend = backend;
+    this.call = call;
+    this.handles = handles;
+    this.answers = answers;
+    this.waits = waits;
     this.sender = sender;
   }
 
@@ -83,11 +98,11 @@ final class HostCallbacks implements CallbackOps {
 
   @Override
   public int streamHostFunction(int stream, int callback, int kind) {
-    ContextState context = state.current;
+    ContextState context = call.context();
     if (!context.exists()) {
       return CudaResult.INVALID_CONTEXT;
     }
-    long streamHandle = state.stream(stream);
+    long streamHandle = handles.stream(stream);
     if (streamHandle == SessionServices.NO_HANDLE) {
       return CudaResult.INVALID_HANDLE;
     }
@@ -100,20 +115,20 @@ final class HostCallbacks implements CallbackOps {
     // The stream may be of another context than the one that is current; it is let pass with its
     // own.
     Call call =
-        new Call(state.streams.owner(stream) instanceof ContextState owner ? owner : context);
+        new Call(handles.streams().owner(stream) instanceof ContextState owner ? owner : context);
     if (calls.putIfAbsent(callback, call) != null) {
       return CudaResult.INVALID_VALUE;
     }
     boolean evenAfterFault = kind == KIND_STREAM_CALLBACK;
     int result =
-        state.backend.launchHostTask(
+        backend.launchHostTask(
             streamHandle, evenAfterFault, (status, done) -> begin(callback, call, status, done));
     if (result == BackendTraits.NATIVE_HOST_FUNCTIONS) {
       makeStubs();
       result =
           evenAfterFault
-              ? state.backend.cuStreamAddCallback(streamHandle, streamCallbackStub, callback, 0)
-              : state.backend.cuLaunchHostFunc(streamHandle, hostFunctionStub, callback);
+              ? backend.cuStreamAddCallback(streamHandle, streamCallbackStub, callback, 0)
+              : backend.cuLaunchHostFunc(streamHandle, hostFunctionStub, callback);
     }
     if (result != 0) {
       calls.remove(callback);
@@ -156,16 +171,16 @@ final class HostCallbacks implements CallbackOps {
     }
     sender.execute(() -> {
       if (calls.get(callback) == call) {
-        state.backend.cuCtxSetCurrent(call.context.handle);
+        backend.cuCtxSetCurrent(call.context.handle);
       }
-      state.answers.lock();
+      answers.lock();
       try {
         // The program's function may read what copies before it have brought.
-        state.waits.completeCopies(call.context);
-        state.answers.callback(callback, status);
-        state.answers.flush();
+        waits.completeCopies(call.context);
+        answers.callback(callback, status);
+        answers.flush();
       } finally {
-        state.answers.unlock();
+        answers.unlock();
       }
     });
   }

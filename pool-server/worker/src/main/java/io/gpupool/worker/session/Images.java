@@ -19,6 +19,8 @@ final class Images implements ImageOps {
 
   private static final int DIGEST_BYTES = 32;
 
+  private final CurrentCall call;
+  private final Ledger ledger;
   private final Map<Integer, Image> images = new HashMap<>();
 
   /** Digests of images that were asked for and are about to come. */
@@ -38,10 +40,9 @@ final class Images implements ImageOps {
     }
   }
 
-  private final SessionState state;
-
-  Images(SessionState state, ImageCache cache) {
-    this.state = state;
+  Images(CurrentCall call, Ledger ledger, ImageCache cache) {
+    this.call = call;
+    this.ledger = ledger;
     this.cache = cache;
   }
 
@@ -50,11 +51,11 @@ final class Images implements ImageOps {
       int tag, int number, long digest, long digestBytes, long lengthBytes, boolean foundWanted) {
     int result =
         digestBytes == DIGEST_BYTES ? imageBegin(number, lengthBytes) : CudaResult.INVALID_VALUE;
-    long out = state.out();
+    long out = call.out();
     if (result == CudaResult.SUCCESS) {
       Memory.putLong(out, find(number, Memory.bytes(digest, DIGEST_BYTES)) ? 1 : 0);
     }
-    state.reply(tag, result, out, Long.BYTES);
+    call.reply(tag, result, out, Long.BYTES);
   }
 
   /** Whether an image that was begun is there from earlier; if not, it is as if never begun. */
@@ -80,12 +81,12 @@ final class Images implements ImageOps {
     if (tooMuch || images.size() == MAX_IMAGES) {
       return CudaResult.OUT_OF_MEMORY;
     }
-    if (!state.ledger.reserveHost(lengthBytes)) {
+    if (!ledger.reserveHost(lengthBytes)) {
       return CudaResult.OUT_OF_MEMORY;
     }
     long address = Posix.map(lengthBytes + SLACK_BYTES);
     if (address == 0) {
-      state.ledger.releaseHost(lengthBytes);
+      ledger.releaseHost(lengthBytes);
       return CudaResult.OUT_OF_MEMORY;
     }
     images.put(number, new Image(address, lengthBytes));
@@ -137,7 +138,7 @@ final class Images implements ImageOps {
 
   private void unmap(Image image) {
     Posix.unmap(image.address, image.lengthBytes + SLACK_BYTES);
-    state.ledger.releaseHost(image.lengthBytes);
+    ledger.releaseHost(image.lengthBytes);
     totalBytes -= image.lengthBytes;
   }
 }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.gpupool.worker.session;
 
+import io.gpupool.cuda.Backend;
 import io.gpupool.cuda.LinkOps;
 import io.gpupool.cuda.WireStruct;
 import io.gpupool.worker.os.Memory;
@@ -16,7 +17,8 @@ final class JitLinker implements LinkOps {
   private static final int MAX_NAME_BYTES = 4096;
   private static final long MAX_PIECE_BYTES = 512 << 10;
 
-  private final SessionState state;
+  private final Backend backend;
+  private final CurrentCall call;
   private final Images images;
   private final Map<Integer, Link> links = new HashMap<>();
 
@@ -37,14 +39,15 @@ final class JitLinker implements LinkOps {
     }
   }
 
-  JitLinker(SessionState state, Images images) {
-    this.state = state;
+  JitLinker(Backend backend, CurrentCall call, Images images) {
+    this.backend = backend;
+    this.call = call;
     this.images = images;
   }
 
   @Override
   public void linkCreate(int tag, int number, WireStruct options, int infoBytes, int errorBytes) {
-    int refused = state.current.exists() ? CudaResult.SUCCESS : CudaResult.INVALID_CONTEXT;
+    int refused = call.context().exists() ? CudaResult.SUCCESS : CudaResult.INVALID_CONTEXT;
     if (refused == 0 && links.containsKey(number)) {
       refused = CudaResult.INVALID_VALUE;
     }
@@ -52,22 +55,22 @@ final class JitLinker implements LinkOps {
       refused = CudaResult.OUT_OF_MEMORY;
     }
     if (refused != 0) {
-      state.reply(tag, refused);
+      call.reply(tag, refused);
       return;
     }
-    Link link = new Link(state.current, infoBytes, errorBytes);
+    Link link = new Link(call.context(), infoBytes, errorBytes);
     JitOptions jit = new JitOptions(link.arena, options);
     link.info.addTo(jit, true);
     link.error.addTo(jit, false);
-    long out = state.out();
-    int result = state.backend.cuLinkCreate_v2(jit.count, jit.keys, jit.values, out);
+    long out = call.out();
+    int result = backend.cuLinkCreate_v2(jit.count, jit.keys, jit.values, out);
     if (result == 0) {
       link.handle = Memory.getLong(out);
       links.put(number, link);
     } else {
       link.arena.close();
     }
-    state.reply(tag, result);
+    call.reply(tag, result);
   }
 
   /** Adds an image as a part; the logs are told of whatever the result. */
@@ -88,7 +91,7 @@ final class JitLinker implements LinkOps {
     if (result == 0 && (address == 0 || nameBytes > MAX_NAME_BYTES)) {
       result = CudaResult.INVALID_VALUE;
     }
-    if (result == 0 && !state.backend.isSoundImage(address, images.lengthBytes(image))) {
+    if (result == 0 && !backend.isSoundImage(address, images.lengthBytes(image))) {
       result = CudaResult.INVALID_IMAGE;
     }
     if (result == 0) {
@@ -97,7 +100,7 @@ final class JitLinker implements LinkOps {
         long text = arena.allocate(nameBytes + 1).address();
         Memory.copy(name, text, nameBytes);
         result =
-            state.backend.cuLinkAddData_v2(
+            backend.cuLinkAddData_v2(
                 link.handle,
                 type,
                 address,
@@ -116,8 +119,8 @@ final class JitLinker implements LinkOps {
     Link link = links.get(number);
     int result = CudaResult.INVALID_HANDLE;
     if (link != null) {
-      long out = state.out();
-      result = state.backend.cuLinkComplete(link.handle, out, out + 8);
+      long out = call.out();
+      result = backend.cuLinkComplete(link.handle, out, out + 8);
       if (result == 0) {
         link.output = Memory.getLong(out);
         link.outputBytes = Memory.getLong(out + 8);
@@ -131,7 +134,7 @@ final class JitLinker implements LinkOps {
   public void linkRead(int tag, int number, long offset, long capacityBytes) {
     Link link = links.get(number);
     if (link == null || link.output == 0 || offset < 0 || offset > link.outputBytes) {
-      state.reply(tag, link == null ? CudaResult.INVALID_HANDLE : CudaResult.INVALID_VALUE);
+      call.reply(tag, link == null ? CudaResult.INVALID_HANDLE : CudaResult.INVALID_VALUE);
       return;
     }
     long length =
@@ -139,7 +142,7 @@ final class JitLinker implements LinkOps {
     try (Arena arena = Arena.ofConfined()) {
       Payload payload = new Payload(arena, length + 16);
       payload.variable(capacityBytes > 0, Memory.bytes(link.output + offset, (int) length));
-      state.reply(tag, 0, payload.address(), payload.lengthBytes());
+      call.reply(tag, 0, payload.address(), payload.lengthBytes());
     }
   }
 
@@ -149,7 +152,7 @@ final class JitLinker implements LinkOps {
     if (link == null) {
       return CudaResult.INVALID_HANDLE;
     }
-    int result = state.backend.cuLinkDestroy(link.handle);
+    int result = backend.cuLinkDestroy(link.handle);
     link.arena.close();
     return result;
   }
@@ -168,15 +171,11 @@ final class JitLinker implements LinkOps {
   private void reply(int tag, int result, Link link, boolean infoWanted, boolean errorWanted) {
     byte[] info = link == null ? new byte[0] : link.info.text();
     byte[] error = link == null ? new byte[0] : link.error.text();
-    if (CudaResult.isSticky(result)) {
-      state.reply(tag, result);
-      return;
-    }
     try (Arena arena = Arena.ofConfined()) {
       Payload payload = new Payload(arena, info.length + error.length + 64L);
       payload.variable(infoWanted, info);
       payload.variable(errorWanted, error);
-      state.answers.reply(tag, result, payload.address(), payload.lengthBytes());
+      call.replyWithLog(tag, result, payload);
     }
   }
 }

@@ -53,7 +53,13 @@ final class LaunchAttribute {
    * @param eventsAllowed whether it is of a launch; nodes of graphs cannot have events
    * @return CUresult
    */
-  static int write(SessionState state, WireStruct from, long at, boolean eventsAllowed, long to) {
+  static int write(
+      HandleTables handles,
+      OwnedMemory owned,
+      WireStruct from,
+      long at,
+      boolean eventsAllowed,
+      long to) {
     int id = from.i32(at);
     long value = at + VALUE;
     Memory.clear(to, BYTES);
@@ -74,13 +80,13 @@ final class LaunchAttribute {
           from.copyNumbers(value, 12, to + VALUE);
       case ACCESS_POLICY_WINDOW -> {
         // A window of no bytes takes an earlier one back.
-        if (!state.owned.owns(from.u64(value), from.u64(value + 8))) {
+        if (!owned.owns(from.u64(value), from.u64(value + 8))) {
           return CudaResult.INVALID_VALUE;
         }
         from.copyNumbers(value, WINDOW_BYTES, to + VALUE);
       }
       case PROGRAMMATIC_EVENT, LAUNCH_COMPLETION_EVENT -> {
-        return eventsAllowed ? writeEvent(state, from, value, to) : CudaResult.NOT_SUPPORTED;
+        return eventsAllowed ? writeEvent(handles, from, value, to) : CudaResult.NOT_SUPPORTED;
       }
       case DEVICE_UPDATABLE_NODE -> {
         return CudaResult.NOT_SUPPORTED;
@@ -93,9 +99,9 @@ final class LaunchAttribute {
   }
 
   /** {@code u64 event, i32 flags}, and of a programmatic event {@code i32 triggerAtBlockStart}. */
-  private static int writeEvent(SessionState state, WireStruct from, long value, long to) {
+  private static int writeEvent(HandleTables handles, WireStruct from, long value, long to) {
     long number = from.u64(value);
-    long event = number == (int) number ? state.events.get((int) number) : 0;
+    long event = number == (int) number ? handles.events().get((int) number) : 0;
     if (event == SessionServices.NO_HANDLE || event == 0) {
       return CudaResult.INVALID_HANDLE;
     }

@@ -45,7 +45,10 @@ final class Launches implements LaunchOps {
 
   private static final int MEMORY_BYTES = 8192;
 
-  private final SessionState state;
+  private final CurrentCall call;
+  private final HandleTables handles;
+  private final OwnedMemory owned;
+  private final FirstLaunches firstLaunches;
   private final Backend backend;
   private final long memory = Posix.map(MEMORY_BYTES);
 
@@ -57,9 +60,17 @@ final class Launches implements LaunchOps {
   private final long config = memory + 64;
   private final long attributes = memory + 64 + CONFIG_BYTES;
 
-  Launches(SessionState state) {
-    this.state = state;
-    backend = state.backend;
+  Launches(
+      Backend backend,
+      CurrentCall call,
+      HandleTables handles,
+      OwnedMemory owned,
+      FirstLaunches firstLaunches) {
+    this.call = call;
+    this.handles = handles;
+    this.owned = owned;
+    this.firstLaunches = firstLaunches;
+    this.backend = backend;
     Memory.putLong(extra, PARAM_BUFFER_POINTER);
     Memory.putLong(extra + 16, PARAM_BUFFER_SIZE);
     Memory.putLong(extra + 24, paramBytes);
@@ -81,20 +92,20 @@ final class Launches implements LaunchOps {
       return Dispatcher.MALFORMED;
     }
     int number = Memory.getInt(frame + FUNCTION);
-    long function = state.functions.get(number);
-    long stream = state.stream(Memory.getInt(frame + STREAM));
+    long function = handles.functions().get(number);
+    long stream = handles.stream(Memory.getInt(frame + STREAM));
     if (function == SessionServices.NO_HANDLE || stream == SessionServices.NO_HANDLE) {
       return CudaResult.INVALID_HANDLE;
     }
-    if (!state.firstLaunches.isFirst(number)) {
+    if (!firstLaunches.isFirst(number)) {
       return launch(frame, function, stream, attributeCount, bytes);
     }
-    int refused = state.firstLaunches.admit(state.current, number, function);
+    int refused = firstLaunches.admit(call.context(), number, function);
     if (refused != 0) {
       return refused;
     }
     int result = launch(frame, function, stream, attributeCount, bytes);
-    state.firstLaunches.measure(state.current);
+    firstLaunches.measure(call.context());
     return result;
   }
 
@@ -130,7 +141,7 @@ final class Launches implements LaunchOps {
   @Override
   public void functionClusters(
       int tag, int function, int active, WireStruct source, boolean valueWanted) {
-    long handle = state.functions.get(function);
+    long handle = handles.functions().get(function);
     long lengthBytes = source.lengthBytes();
     int count = lengthBytes < SHAPE_BYTES + 4 ? -1 : source.i32(SHAPE_BYTES);
     int result =
@@ -139,7 +150,7 @@ final class Launches implements LaunchOps {
             : count < 0 || lengthBytes != SHAPE_BYTES + 4 + (long) ATTRIBUTE_BYTES * count
                 ? CudaResult.INVALID_VALUE
                 : putAttributes(source, SHAPE_BYTES + 4, count);
-    long out = state.out();
+    long out = call.out();
     if (result == 0) {
       putConfig(source, 0, source.i32(CONFIG_SHARED_BYTES), 0, count);
       result =
@@ -147,7 +158,7 @@ final class Launches implements LaunchOps {
               ? backend.cuOccupancyMaxActiveClusters(out, handle, config)
               : backend.cuOccupancyMaxPotentialClusterSize(out, handle, config);
     }
-    state.reply(tag, result, out, Long.BYTES);
+    call.reply(tag, result, out, Long.BYTES);
   }
 
   private int launchWithAttributes(long frame, long function, long stream, int attributeCount) {
@@ -186,7 +197,8 @@ final class Launches implements LaunchOps {
     int result = CudaResult.SUCCESS;
     for (int i = 0; i < count && result == 0; i++) {
       long offset = (long) ATTRIBUTE_BYTES * i;
-      result = LaunchAttribute.write(state, source, first + offset, true, attributes + offset);
+      result =
+          LaunchAttribute.write(handles, owned, source, first + offset, true, attributes + offset);
     }
     return result;
   }

@@ -27,7 +27,7 @@ final class MemoryOperations {
   private MemoryOperations() {}
 
   /** Writes operation {@code index} for the backend; returns a CUresult. */
-  static int write(SessionState state, WireStruct from, int index, long to) {
+  static int write(OwnedMemory owned, WireStruct from, int index, long to) {
     long at = (long) BYTES * index;
     Memory.clear(to, BYTES);
     int operation = from.i32(at);
@@ -35,7 +35,7 @@ final class MemoryOperations {
     switch (operation) {
       case WAIT_32, WRITE_32, WAIT_64, WRITE_64 -> {
         boolean wide = operation == WAIT_64 || operation == WRITE_64;
-        if (!state.owned.owns(from.u64(at + 8), wide ? Long.BYTES : Integer.BYTES)) {
+        if (!owned.owns(from.u64(at + 8), wide ? Long.BYTES : Integer.BYTES)) {
           return CudaResult.INVALID_VALUE;
         }
         Memory.putLong(to + 8, from.u64(at + 8));

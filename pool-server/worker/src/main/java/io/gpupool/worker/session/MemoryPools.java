@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.gpupool.worker.session;
 
+import io.gpupool.cuda.Backend;
 import io.gpupool.cuda.PoolOps;
 import io.gpupool.cuda.SessionServices;
 import io.gpupool.worker.os.Memory;
@@ -25,7 +26,10 @@ final class MemoryPools implements PoolOps {
   /** Client's numbers from here on are those of pools that it made. */
   private static final int FIRST_MADE = 1024;
 
-  private final SessionState state;
+  private final Backend backend;
+  private final CurrentCall call;
+  private final MemoryQuota quota;
+  private final Exports exports;
   private final List<Integer> devices;
   private final HandleTable made = new HandleTable();
 
@@ -35,13 +39,21 @@ final class MemoryPools implements PoolOps {
   /** What pools count, by GPU. */
   private final PoolMemory[] memory;
 
-  MemoryPools(SessionState state, List<Integer> devices) {
-    this.state = state;
+  MemoryPools(
+      Backend backend,
+      CurrentCall call,
+      MemoryQuota quota,
+      Exports exports,
+      List<Integer> devices) {
+    this.backend = backend;
+    this.call = call;
+    this.quota = quota;
+    this.exports = exports;
     this.devices = devices;
     defaultPools = new long[devices.size()];
     memory = new PoolMemory[devices.size()];
-    Arrays.setAll(memory, gpu -> new PoolMemory(state.backend, state.quota, gpu));
-    state.quota.reclaimBy(gpu -> memory[gpu].trim());
+    Arrays.setAll(memory, gpu -> new PoolMemory(backend, quota, gpu));
+    quota.reclaimBy(gpu -> memory[gpu].trim());
   }
 
   /** What the pools of a GPU count. */
@@ -57,23 +69,23 @@ final class MemoryPools implements PoolOps {
       refused = CudaResult.INVALID_VALUE;
     }
     if (refused != 0) {
-      state.reply(tag, refused);
+      call.reply(tag, refused);
       return;
     }
-    long props = state.in();
+    long props = call.in();
     Memory.clear(props, PROPS_BYTES);
     Memory.putInt(props, PINNED);
     Memory.putInt(props + PROPS_HANDLE_TYPES, shareable);
     Memory.putInt(props + PROPS_LOCATION_TYPE, LOCATION_DEVICE);
     Memory.putInt(props + PROPS_LOCATION, devices.get(gpu));
     Memory.putLong(props + PROPS_MAX_BYTES, maxBytes);
-    long out = state.out();
-    int result = state.backend.cuMemPoolCreate(out, props);
+    long out = call.out();
+    int result = backend.cuMemPoolCreate(out, props);
     if (result == 0) {
       made.put(pool, Memory.getLong(out), gpu);
       memory[gpu].add(Memory.getLong(out));
     }
-    state.reply(tag, result);
+    call.reply(tag, result);
   }
 
   @Override
@@ -84,8 +96,8 @@ final class MemoryPools implements PoolOps {
     }
     memory[gpu(pool)].remove(handle);
     made.remove(pool);
-    state.exports.withdraw(Exchange.Kind.POOL, pool, () -> {});
-    return state.backend.cuMemPoolDestroy(handle);
+    exports.withdraw(Exchange.Kind.POOL, pool, () -> {});
+    return backend.cuMemPoolDestroy(handle);
   }
 
   @Override
@@ -97,23 +109,23 @@ final class MemoryPools implements PoolOps {
     if (gpu < 0 || gpu >= devices.size()) {
       return CudaResult.INVALID_VALUE;
     }
-    long access = state.in();
+    long access = call.in();
     Memory.putInt(access, LOCATION_DEVICE);
     Memory.putInt(access + 4, devices.get(gpu));
     Memory.putInt(access + 8, flags);
-    return state.backend.cuMemPoolSetAccess(handle, access, 1);
+    return backend.cuMemPoolSetAccess(handle, access, 1);
   }
 
   @Override
   public void poolGetAttribute(int tag, int pool, int attribute, boolean wanted) {
     long handle = handle(pool);
     if (handle == SessionServices.NO_HANDLE) {
-      state.reply(tag, CudaResult.INVALID_HANDLE);
+      call.reply(tag, CudaResult.INVALID_HANDLE);
       return;
     }
-    long out = state.out();
-    int result = state.backend.cuMemPoolGetAttribute(handle, attribute, out);
-    state.reply(tag, result, out, wanted ? 8 : 0);
+    long out = call.out();
+    int result = backend.cuMemPoolGetAttribute(handle, attribute, out);
+    call.reply(tag, result, out, wanted ? 8 : 0);
   }
 
   @Override
@@ -122,8 +134,8 @@ final class MemoryPools implements PoolOps {
     if (handle == SessionServices.NO_HANDLE) {
       return CudaResult.INVALID_HANDLE;
     }
-    Memory.putLong(state.in(), value);
-    return state.backend.cuMemPoolSetAttribute(handle, attribute, state.in());
+    Memory.putLong(call.in(), value);
+    return backend.cuMemPoolSetAttribute(handle, attribute, call.in());
   }
 
   @Override
@@ -131,24 +143,23 @@ final class MemoryPools implements PoolOps {
       int tag, int pool, boolean word0, boolean word1, boolean word2, boolean word3) {
     long handle = made.get(pool);
     if (handle == SessionServices.NO_HANDLE) {
-      state.reply(tag, CudaResult.INVALID_VALUE);
+      call.reply(tag, CudaResult.INVALID_VALUE);
       return;
     }
-    long out = state.out();
+    long out = call.out();
     try {
-      Token token = state.exports.token(Exchange.Kind.POOL, pool).orElse(null);
+      Token token = exports.token(Exchange.Kind.POOL, pool).orElse(null);
       if (token == null) {
-        int result =
-            state.backend.cuMemPoolExportToShareableHandle(out, handle, Exports.DESCRIPTOR, 0);
+        int result = backend.cuMemPoolExportToShareableHandle(out, handle, Exports.DESCRIPTOR, 0);
         if (result != 0) {
-          state.reply(tag, result);
+          call.reply(tag, result);
           return;
         }
-        token = state.exports.addFile(Exchange.Kind.POOL, pool, gpu(pool), 0, Memory.getInt(out));
+        token = exports.addFile(Exchange.Kind.POOL, pool, gpu(pool), 0, Memory.getInt(out));
       }
-      state.reply(tag, 0, out, Exports.put(out, token));
+      call.reply(tag, 0, out, Exports.put(out, token));
     } catch (NotSharedException e) {
-      state.reply(tag, e.result());
+      call.reply(tag, e.result());
     }
   }
 
@@ -157,26 +168,26 @@ final class MemoryPools implements PoolOps {
       int tag, long word0, long word1, long word2, long word3, int pool, boolean deviceWanted) {
     int refused = pool < FIRST_MADE ? CudaResult.INVALID_VALUE : made.check(pool);
     if (refused != 0) {
-      state.reply(tag, refused);
+      call.reply(tag, refused);
       return;
     }
     Token token = new Token(word0, word1, word2, word3);
     try {
-      Exchange.Taken taken = state.exports.exchange().take(token, Exchange.Kind.POOL);
+      Exchange.Taken taken = exports.exchange().take(token, Exchange.Kind.POOL);
       // What is in the pool is opened, and given back, piece by piece.
-      state.exports.exchange().giveBack(token);
-      long out = state.out();
+      exports.exchange().giveBack(token);
+      long out = call.out();
       int descriptor = taken.descriptor().orElse(-1);
       int result =
-          state.backend.cuMemPoolImportFromShareableHandle(out, descriptor, Exports.DESCRIPTOR, 0);
+          backend.cuMemPoolImportFromShareableHandle(out, descriptor, Exports.DESCRIPTOR, 0);
       taken.descriptor().ifPresent(Posix::close);
       if (result == 0) {
         made.put(pool, Memory.getLong(out), taken.gpu());
         Memory.putLong(out, taken.gpu());
       }
-      state.reply(tag, result, out, Long.BYTES);
+      call.reply(tag, result, out, Long.BYTES);
     } catch (NotSharedException e) {
-      state.reply(tag, e.result());
+      call.reply(tag, e.result());
     }
   }
 
@@ -190,8 +201,8 @@ final class MemoryPools implements PoolOps {
       return SessionServices.NO_HANDLE;
     }
     if (defaultPools[gpu] == 0) {
-      long out = state.out();
-      if (state.backend.cuDeviceGetDefaultMemPool(out, devices.get(gpu)) == 0) {
+      long out = call.out();
+      if (backend.cuDeviceGetDefaultMemPool(out, devices.get(gpu)) == 0) {
         defaultPools[gpu] = Memory.getLong(out);
         memory[gpu].add(defaultPools[gpu]);
       }
@@ -206,6 +217,6 @@ final class MemoryPools implements PoolOps {
     if (pool >= FIRST_MADE) {
       return made.owner(pool) instanceof Integer gpu ? gpu : -1;
     }
-    return pool == 0 ? state.current.gpu : pool - 1;
+    return pool == 0 ? call.context().gpu : pool - 1;
   }
 }

@@ -134,6 +134,35 @@ final class MemoryQuota {
     return reserved;
   }
 
+  /** Counts the heap of a context's kernels; false if the lease has no room for it. */
+  boolean countHeap(ContextState context, long bytes) {
+    if (bytes > context.heapBytes && !reserve(context.gpu, bytes - context.heapBytes)) {
+      return false;
+    }
+    if (bytes < context.heapBytes) {
+      releaseAfterWork(context.gpu, context.heapBytes - bytes);
+    }
+    context.heapBytes = bytes;
+    return true;
+  }
+
+  /** Notices frees that have come to their turn. */
+  void noticeFrees() {
+    if (!waits.isEmpty()) {
+      waits.poll();
+    }
+  }
+
+  /** The bytes that the lease may still allocate. */
+  long freeBytes(int gpu) {
+    return ledger.freeBytes(gpu);
+  }
+
+  /** The bytes that the lease may have. */
+  long quotaBytes(int gpu) {
+    return ledger.quotaBytes(gpu);
+  }
+
   /** A context has ended, or was not made. */
   void contextEnded(int gpu) {
     overhead.contextEnded(gpu, leaving(gpu) == 0);

@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.gpupool.worker.session;
 
+import io.gpupool.cuda.Backend;
 import io.gpupool.cuda.MirrorOps;
 import io.gpupool.worker.os.Memory;
 import java.lang.foreign.Arena;
 import java.util.ArrayList;
 import java.util.Map;
 import java.util.TreeMap;
+import java.util.concurrent.ExecutorService;
 
 /**
  * The mirrors of the session, by address. Used by the session's thread; what the device changed is
@@ -19,22 +21,39 @@ final class Mirrors implements MirrorOps {
   /** What can be looked through at once takes no other thread, where it need not wait. */
   private static final long SHORT_BYTES = 256 << 10;
 
-  private final SessionState state;
+  private final Backend backend;
+  private final CurrentCall call;
+  private final HandleTables handles;
+  private final Answers answers;
+  private final ExecutorService threads;
+  private final OwnedMemory owned;
   private final Uploads uploads;
   private final TreeMap<Long, Mirror> mirrors = new TreeMap<>();
   private long zeroBlock;
   private long blocks;
 
-  Mirrors(SessionState state, Uploads uploads) {
-    this.state = state;
+  Mirrors(
+      Backend backend,
+      CurrentCall call,
+      HandleTables handles,
+      Answers answers,
+      ExecutorService threads,
+      OwnedMemory owned,
+      Uploads uploads) {
+    this.backend = backend;
+    this.call = call;
+    this.handles = handles;
+    this.answers = answers;
+    this.threads = threads;
+    this.owned = owned;
     this.uploads = uploads;
   }
 
   @Override
   public int mirrorCreate(long address, long lengthBytes, int blockBytes, int zeroed, int stream) {
-    long streamHandle = state.stream(stream);
+    long streamHandle = handles.stream(stream);
     int refused =
-        state.current.exists() ? SessionState.found(streamHandle) : CudaResult.INVALID_CONTEXT;
+        call.context().exists() ? HandleTable.found(streamHandle) : CudaResult.INVALID_CONTEXT;
     boolean sound =
         lengthBytes > 0
             && address > 0
@@ -43,7 +62,7 @@ final class Mirrors implements MirrorOps {
             && blockBytes <= Mirror.MAX_BLOCK_BYTES
             && Integer.bitCount(blockBytes) == 1
             && lengthBytes / blockBytes <= MAX_BLOCKS
-            && state.owned.owns(address, lengthBytes);
+            && owned.owns(address, lengthBytes);
     if (refused == 0 && (!sound || mirrors.containsKey(address))) {
       refused = CudaResult.INVALID_VALUE;
     }
@@ -53,13 +72,13 @@ final class Mirrors implements MirrorOps {
     if (refused != 0) {
       return refused;
     }
-    Mirror mirror = new Mirror(state.current, address, lengthBytes, blockBytes);
+    Mirror mirror = new Mirror(call.context(), address, lengthBytes, blockBytes);
     if (zeroed != 0) {
       if (zeroBlock == 0) {
         zeroBlock = Memory.allocateForever(Mirror.MAX_BLOCK_BYTES);
       }
       mirror.zeroed(zeroBlock);
-      int result = state.backend.cuMemsetD8Async(address, 0, lengthBytes, streamHandle);
+      int result = backend.cuMemsetD8Async(address, 0, lengthBytes, streamHandle);
       if (result != 0) {
         return result;
       }
@@ -96,31 +115,29 @@ final class Mirrors implements MirrorOps {
   public void mirrorRead(int tag, long address, long lengthBytes, long capacityBytes) {
     Mirror mirror = mirrors.get(address);
     if (mirror == null || mirror.lengthBytes != lengthBytes) {
-      state.reply(tag, CudaResult.INVALID_VALUE);
+      call.reply(tag, CudaResult.INVALID_VALUE);
       return;
     }
     if (capacityBytes != (mirror.blocks() + 7) / 8 || capacityBytes > Frames.MAX_DATA_BYTES) {
-      state.reply(tag, CudaResult.INVALID_VALUE);
+      call.reply(tag, CudaResult.INVALID_VALUE);
       return;
     }
     mirror.context.waitingThreads.incrementAndGet();
     boolean isShort = lengthBytes <= SHORT_BYTES;
-    if (isShort
-        && mirror.context == state.current
-        && state.backend.isReadable(address, lengthBytes)) {
+    if (isShort && mirror.context == call.context() && backend.isReadable(address, lengthBytes)) {
       compare(tag, mirror);
     } else {
-      state.threads.execute(() -> compare(tag, mirror));
+      threads.execute(() -> compare(tag, mirror));
     }
   }
 
   private void compare(int tag, Mirror mirror) {
     ContextState context = mirror.context;
     try (Arena arena = Arena.ofConfined()) {
-      state.backend.cuCtxSetCurrent(context.handle);
+      backend.cuCtxSetCurrent(context.handle);
       byte[] changed = new byte[(mirror.blocks() + 7) / 8];
       int result =
-          new PieceReader(state.backend, state.owned, context)
+          new PieceReader(backend, owned, context)
               .read(
                   mirror.address,
                   mirror.lengthBytes,
@@ -130,14 +147,14 @@ final class Mirrors implements MirrorOps {
                           piece,
                           bytes,
                           changed,
-                          (at, from, length) -> state.answers.data(tag, at, from, length)));
+                          (at, from, length) -> answers.data(tag, at, from, length)));
       Payload payload = new Payload(arena, changed.length + 16);
       payload.variable(true, changed);
       if (CudaResult.isSticky(result)) {
         context.report(result);
       }
-      state.answers.reply(tag, result, payload.address(), payload.lengthBytes());
-      state.answers.flush();
+      answers.reply(tag, result, payload.address(), payload.lengthBytes());
+      answers.flush();
     } finally {
       context.waitingThreads.decrementAndGet();
     }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.gpupool.worker.session;
 
+import io.gpupool.cuda.Backend;
 import io.gpupool.cuda.ModuleOps;
 import io.gpupool.cuda.SessionServices;
 import io.gpupool.cuda.WireStruct;
@@ -9,10 +10,8 @@ import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
 import java.util.ArrayList;
-import java.util.HashSet;
 import java.util.List;
 import java.util.Optional;
-import java.util.Set;
 
 /** Modules and their functions. Used by the session's thread alone. */
 final class Modules implements ModuleOps {
@@ -25,7 +24,12 @@ final class Modules implements ModuleOps {
   private static final int ATTRIBUTE_MAJOR = 75;
   private static final int ATTRIBUTE_MINOR = 76;
 
-  private final SessionState state;
+  private final Backend backend;
+  private final CurrentCall call;
+  private final HandleTables handles;
+  private final OwnedMemory owned;
+  private final MemoryQuota quota;
+  private final FirstLaunches firstLaunches;
   private final BlockingCalls blocking;
   private final Images images;
   private final List<LoadedModule> loaded = new ArrayList<>();
@@ -37,24 +41,31 @@ final class Modules implements ModuleOps {
 
     final ModuleFunctions functions;
 
-    /** Variables that were counted when they were asked for. */
-    final Set<Long> countedGlobals = new HashSet<>();
+    final ModuleMemory memory;
 
-    /** Variables whose addresses the program knows. */
-    final Set<Long> knownGlobals = new HashSet<>();
-
-    long countedBytes;
-
-    LoadedModule(ContextState context, int number, ModuleFunctions functions, long countedBytes) {
+    LoadedModule(ContextState context, int number, ModuleFunctions functions, ModuleMemory memory) {
       this.context = context;
       this.number = number;
       this.functions = functions;
-      this.countedBytes = countedBytes;
+      this.memory = memory;
     }
   }
 
-  Modules(SessionState state, BlockingCalls blocking, Images images) {
-    this.state = state;
+  Modules(
+      Backend backend,
+      CurrentCall call,
+      HandleTables handles,
+      OwnedMemory owned,
+      MemoryQuota quota,
+      FirstLaunches firstLaunches,
+      BlockingCalls blocking,
+      Images images) {
+    this.backend = backend;
+    this.call = call;
+    this.handles = handles;
+    this.owned = owned;
+    this.quota = quota;
+    this.firstLaunches = firstLaunches;
     this.blocking = blocking;
     this.images = images;
   }
@@ -68,13 +79,14 @@ final class Modules implements ModuleOps {
       long infoLogCapacity,
       long errorLogCapacity,
       long functionsCapacity) {
-    int refused = state.current.exists() ? state.modules.check(module) : CudaResult.INVALID_CONTEXT;
+    int refused =
+        call.context().exists() ? handles.modules().check(module) : CudaResult.INVALID_CONTEXT;
     long address = images.address(image);
     if (refused == 0 && address == 0) {
       refused = CudaResult.INVALID_IMAGE;
     }
     if (refused != 0) {
-      state.reply(tag, refused);
+      call.reply(tag, refused);
       return;
     }
     try (Arena arena = Arena.ofConfined()) {
@@ -83,22 +95,20 @@ final class Modules implements ModuleOps {
       LogBuffer error = new LogBuffer(arena, errorLogCapacity);
       info.addTo(jit, true);
       error.addTo(jit, false);
-      long out = state.out();
+      long out = call.out();
       int result =
           blocking.call(() ->
-              state.backend.loadModule(
+              backend.loadModule(
                   out, address, images.lengthBytes(image), jit.count, jit.keys, jit.values));
       long handle = Memory.getLong(out);
       byte[] functions = new byte[0];
       if (result == 0) {
         Optional<ImageKernels> kernels =
-            state.backend.listsFunctions()
+            backend.listsFunctions()
                 ? Optional.empty()
                 : Optional.of(readKernels(address, images.lengthBytes(image)));
-        if (state.waits.driverPrints()) {
-          state.current.printed.open(state.current.handle);
-        }
-        ModuleFunctions told = ModuleFunctions.of(state.backend, out, handle, kernels);
+        call.expectPrinting();
+        ModuleFunctions told = ModuleFunctions.of(backend, out, handle, kernels);
         result = register(module, handle, told);
         if (result == 0 && functionsCapacity > 0) {
           functions = told.all(Math.min(functionsCapacity, MAX_TABLE_BYTES));
@@ -109,23 +119,19 @@ final class Modules implements ModuleOps {
       payload.variable(infoLogCapacity > 0, info.text());
       payload.variable(errorLogCapacity > 0, error.text());
       payload.variable(functionsCapacity > 0, functions);
-      if (CudaResult.isSticky(result)) {
-        state.reply(tag, result);
-      } else {
-        state.answers.reply(tag, result, payload.address(), payload.lengthBytes());
-      }
+      call.replyWithLog(tag, result, payload);
     }
   }
 
   @Override
   public int moduleUnload(int module) {
-    long handle = state.modules.get(module);
+    long handle = handles.modules().get(module);
     if (handle == SessionServices.NO_HANDLE) {
       return CudaResult.INVALID_HANDLE;
     }
-    Object owner = state.modules.owner(module);
-    ((LoadedModule) owner).knownGlobals.forEach(state.owned::remove);
-    int result = blocking.call(() -> state.backend.cuModuleUnload(handle));
+    Object owner = handles.modules().owner(module);
+    ((LoadedModule) owner).memory.disown();
+    int result = blocking.call(() -> backend.cuModuleUnload(handle));
     forget((LoadedModule) owner);
     loaded.remove(owner);
     return result;
@@ -133,7 +139,7 @@ final class Modules implements ModuleOps {
 
   /** The modules of a context went with it. */
   void forget(ContextState context) {
-    context.countHeap(state.quota, 0);
+    quota.countHeap(context, 0);
     for (LoadedModule module : List.copyOf(loaded)) {
       if (module.context == context) {
         forget(module);
@@ -144,8 +150,8 @@ final class Modules implements ModuleOps {
 
   @Override
   public int moduleBindFunction(int module, int function, long name, long nameBytes) {
-    int refused = state.functions.check(function);
-    long moduleHandle = state.modules.get(module);
+    int refused = handles.functions().check(function);
+    long moduleHandle = handles.modules().get(module);
     if (moduleHandle == SessionServices.NO_HANDLE) {
       refused = CudaResult.INVALID_HANDLE;
     }
@@ -156,11 +162,10 @@ final class Modules implements ModuleOps {
       return refused;
     }
     try (Arena arena = Arena.ofConfined()) {
-      long out = state.out();
-      int result =
-          state.backend.cuModuleGetFunction(out, moduleHandle, cString(arena, name, nameBytes));
+      long out = call.out();
+      int result = backend.cuModuleGetFunction(out, moduleHandle, cString(arena, name, nameBytes));
       if (result == 0) {
-        state.functions.put(function, Memory.getLong(out), state.modules.owner(module));
+        handles.functions().put(function, Memory.getLong(out), handles.modules().owner(module));
       }
       return result;
     }
@@ -171,18 +176,18 @@ final class Modules implements ModuleOps {
       int tag, int module, int function, long name, long nameBytes, long parametersCapacity) {
     int result = moduleBindFunction(module, function, name, nameBytes);
     if (result != 0) {
-      state.reply(tag, result);
+      call.reply(tag, result);
       return;
     }
     byte[] parameters = new byte[0];
     if (parametersCapacity > 0) {
-      LoadedModule owner = (LoadedModule) state.modules.owner(module);
+      LoadedModule owner = (LoadedModule) handles.modules().owner(module);
       Optional<byte[]> told =
-          owner.functions.parameters(text(name, nameBytes), state.functions.get(function));
+          owner.functions.parameters(text(name, nameBytes), handles.functions().get(function));
       if (told.isEmpty()) {
         // To guess would be to launch with wrong parameters.
-        state.functions.remove(function);
-        state.reply(tag, CudaResult.NOT_SUPPORTED);
+        handles.functions().remove(function);
+        call.reply(tag, CudaResult.NOT_SUPPORTED);
         return;
       }
       parameters = told.get();
@@ -190,68 +195,64 @@ final class Modules implements ModuleOps {
     try (Arena arena = Arena.ofConfined()) {
       Payload payload = new Payload(arena, parameters.length + 16);
       payload.variable(parametersCapacity > 0, parameters);
-      state.reply(tag, 0, payload.address(), payload.lengthBytes());
+      call.reply(tag, 0, payload.address(), payload.lengthBytes());
     }
   }
 
   @Override
   public void moduleListFunctions(int tag, int module, int first, long functionsCapacity) {
-    if (state.modules.get(module) == SessionServices.NO_HANDLE || first < 0) {
-      state.reply(tag, first < 0 ? CudaResult.INVALID_VALUE : CudaResult.INVALID_HANDLE);
+    if (handles.modules().get(module) == SessionServices.NO_HANDLE || first < 0) {
+      call.reply(tag, first < 0 ? CudaResult.INVALID_VALUE : CudaResult.INVALID_HANDLE);
       return;
     }
-    LoadedModule owner = (LoadedModule) state.modules.owner(module);
+    LoadedModule owner = (LoadedModule) handles.modules().owner(module);
     byte[] functions = owner.functions.from(first, Math.min(functionsCapacity, MAX_TABLE_BYTES));
     try (Arena arena = Arena.ofConfined()) {
       Payload payload = new Payload(arena, functions.length + 16);
       payload.variable(functionsCapacity >= functions.length, functions);
-      state.reply(tag, 0, payload.address(), payload.lengthBytes());
+      call.reply(tag, 0, payload.address(), payload.lengthBytes());
     }
   }
 
   @Override
   public void moduleGetGlobal(
       int tag, int module, long name, long nameBytes, boolean addressWanted, boolean bytesWanted) {
-    long moduleHandle = state.modules.get(module);
+    long moduleHandle = handles.modules().get(module);
     if (moduleHandle == SessionServices.NO_HANDLE) {
-      state.reply(tag, CudaResult.INVALID_HANDLE);
+      call.reply(tag, CudaResult.INVALID_HANDLE);
       return;
     }
     if (nameBytes == 0 || nameBytes > MAX_NAME_BYTES) {
-      state.reply(tag, CudaResult.INVALID_VALUE);
+      call.reply(tag, CudaResult.INVALID_VALUE);
       return;
     }
     try (Arena arena = Arena.ofConfined()) {
-      long out = state.out();
+      long out = call.out();
       int result =
-          state.backend.cuModuleGetGlobal_v2(
-              out, out + 8, moduleHandle, cString(arena, name, nameBytes));
+          backend.cuModuleGetGlobal_v2(out, out + 8, moduleHandle, cString(arena, name, nameBytes));
       if (result == 0) {
-        LoadedModule owner = (LoadedModule) state.modules.owner(module);
-        result = countGlobal(owner, Memory.getLong(out), Memory.getLong(out + 8));
-        if (result == 0 && owner.knownGlobals.add(Memory.getLong(out))) {
-          state.owned.add(Memory.getLong(out), Memory.getLong(out + 8));
-        }
+        LoadedModule owner = (LoadedModule) handles.modules().owner(module);
+        result = owner.memory.addVariable(Memory.getLong(out), Memory.getLong(out + 8));
       }
       if (!addressWanted) {
         Memory.putLong(out, Memory.getLong(out + 8));
       }
-      state.reply(tag, result, out, (addressWanted ? 8 : 0) + (bytesWanted ? 8 : 0));
+      call.reply(tag, result, out, (addressWanted ? 8 : 0) + (bytesWanted ? 8 : 0));
     }
   }
 
   @Override
   public void functionGetAttributes(int tag, int function, long valuesCapacity) {
-    long handle = state.functions.get(function);
+    long handle = handles.functions().get(function);
     if (handle == SessionServices.NO_HANDLE) {
-      state.reply(tag, CudaResult.INVALID_HANDLE);
+      call.reply(tag, CudaResult.INVALID_HANDLE);
       return;
     }
     byte[] values = new byte[Math.clamp(valuesCapacity / 8, 0, MAX_ATTRIBUTES) * 8];
     MemorySegment told = MemorySegment.ofArray(values);
-    long out = state.out();
+    long out = call.out();
     for (int attribute = 0; attribute * 8 < values.length; attribute++) {
-      int result = state.backend.cuFuncGetAttribute(out, attribute, handle);
+      int result = backend.cuFuncGetAttribute(out, attribute, handle);
       told.set(ValueLayout.JAVA_INT_UNALIGNED, attribute * 8L, result);
       told.set(
           ValueLayout.JAVA_INT_UNALIGNED, attribute * 8L + 4, result == 0 ? Memory.getInt(out) : 0);
@@ -259,75 +260,50 @@ final class Modules implements ModuleOps {
     try (Arena arena = Arena.ofConfined()) {
       Payload payload = new Payload(arena, values.length + 16);
       payload.variable(valuesCapacity > 0, values);
-      state.reply(tag, 0, payload.address(), payload.lengthBytes());
+      call.reply(tag, 0, payload.address(), payload.lengthBytes());
     }
   }
 
   @Override
   public int functionSetAttribute(int function, int attribute, int value) {
-    long handle = state.functions.get(function);
+    long handle = handles.functions().get(function);
     return handle == SessionServices.NO_HANDLE
         ? CudaResult.INVALID_HANDLE
-        : state.backend.cuFuncSetAttribute(handle, attribute, value);
+        : backend.cuFuncSetAttribute(handle, attribute, value);
   }
 
   /** Counts what a module's variables and its kernels' heap occupy, and gives it its number. */
   private int register(int module, long handle, ModuleFunctions functions) {
-    long bytes = Math.max(0, state.backend.moduleBytes(handle));
-    if (!state.quota.reserve(state.current.gpu, bytes)) {
-      state.backend.cuModuleUnload(handle);
+    ModuleMemory memory = ModuleMemory.of(backend, quota, owned, call.context(), handle);
+    if (memory == null) {
+      backend.cuModuleUnload(handle);
+      boolean ignored = quota.measure(call.context().gpu);
       return CudaResult.OUT_OF_MEMORY;
     }
-    if (!state.current.countHeap(state.quota, state.backend.heapBytes())
-        || !state.quota.measure(state.current.gpu)) {
-      state.quota.release(state.current.gpu, bytes);
-      state.backend.cuModuleUnload(handle);
-      boolean ignored = state.quota.measure(state.current.gpu);
-      return CudaResult.OUT_OF_MEMORY;
-    }
-    LoadedModule owner = new LoadedModule(state.current, module, functions, bytes);
-    state.modules.put(module, handle, owner);
+    LoadedModule owner = new LoadedModule(call.context(), module, functions, memory);
+    handles.modules().put(module, handle, owner);
     loaded.add(owner);
     return CudaResult.SUCCESS;
   }
 
-  /** Counts a variable, where the backend could not tell of all of them at once. */
-  private int countGlobal(LoadedModule module, long address, long lengthBytes) {
-    boolean counted =
-        state.backend.moduleBytes(state.modules.get(module.number)) >= 0
-            || module.countedGlobals.contains(address);
-    if (counted) {
-      return CudaResult.SUCCESS;
-    }
-    if (!state.quota.reserve(module.context.gpu, lengthBytes)) {
-      return CudaResult.OUT_OF_MEMORY;
-    }
-    module.countedGlobals.add(address);
-    module.countedBytes += lengthBytes;
-    // It was the driver's until now.
-    boolean ignored = state.quota.measure(module.context.gpu);
-    return CudaResult.SUCCESS;
-  }
-
   private ImageKernels readKernels(long address, long lengthBytes) {
-    long out = state.out();
-    int device = state.current.device;
+    long out = call.out();
+    int device = call.context().device;
     int capability = 0;
-    if (state.backend.cuDeviceGetAttribute(out, ATTRIBUTE_MAJOR, device) == 0) {
+    if (backend.cuDeviceGetAttribute(out, ATTRIBUTE_MAJOR, device) == 0) {
       capability = 10 * Memory.getInt(out);
     }
-    if (state.backend.cuDeviceGetAttribute(out, ATTRIBUTE_MINOR, device) == 0) {
+    if (backend.cuDeviceGetAttribute(out, ATTRIBUTE_MINOR, device) == 0) {
       capability += Memory.getInt(out);
     }
     return ImageKernels.read(address, lengthBytes, capability);
   }
 
   private void forget(LoadedModule module) {
-    module.knownGlobals.forEach(state.owned::remove);
-    state.quota.releaseAfterWork(module.context.gpu, module.countedBytes);
-    state.functions.removeOwnedBy(module);
-    state.firstLaunches.forget();
-    state.modules.remove(module.number);
+    module.memory.release();
+    handles.functions().removeOwnedBy(module);
+    firstLaunches.forget();
+    handles.modules().remove(module.number);
   }
 
   private static String text(long address, long lengthBytes) {

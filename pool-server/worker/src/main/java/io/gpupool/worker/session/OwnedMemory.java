@@ -12,6 +12,9 @@ import java.util.function.IntSupplier;
  * own included, so a call may name no other. The session's thread changes it; any thread may ask.
  */
 final class OwnedMemory {
+  /** The most bytes that a range may have; more can be in no memory. */
+  static final long MAX_BYTES = 1L << 50;
+
   private final boolean backendChecks;
   private final TreeMap<Long, Long> lengths = new TreeMap<>();
 
@@ -55,8 +58,8 @@ final class OwnedMemory {
     boolean countable =
         elements > 0
             && rows > 0
-            && elements <= Copy3D.MAX_BYTES / elementBytes
-            && (rows == 1 || pitchBytes >= 0 && pitchBytes <= Copy3D.MAX_BYTES / rows);
+            && elements <= MAX_BYTES / elementBytes
+            && (rows == 1 || pitchBytes >= 0 && pitchBytes <= MAX_BYTES / rows);
     return countable
         && owns(address, (rows == 1 ? 0 : pitchBytes * (rows - 1)) + elements * elementBytes);
   }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.gpupool.worker.session;
 
+import io.gpupool.cuda.Backend;
 import io.gpupool.cuda.PeerOps;
 import java.util.List;
 import java.util.function.LongToIntFunction;
@@ -9,12 +10,14 @@ import java.util.function.LongToIntFunction;
 final class Peers implements PeerOps {
   private static final int CAN_ACCESS = 0;
 
-  private final SessionState state;
+  private final Backend backend;
+  private final CurrentCall call;
   private final Contexts contexts;
   private final List<Integer> devices;
 
-  Peers(SessionState state, Contexts contexts, List<Integer> devices) {
-    this.state = state;
+  Peers(Backend backend, CurrentCall call, Contexts contexts, List<Integer> devices) {
+    this.backend = backend;
+    this.call = call;
     this.contexts = contexts;
     this.devices = devices;
   }
@@ -24,32 +27,32 @@ final class Peers implements PeerOps {
   public void peerAttribute(int tag, int gpu, int peer, int attribute, boolean valueWanted) {
     int count = devices.size();
     if (gpu < 0 || gpu >= count || peer < 0 || peer >= count) {
-      state.reply(tag, CudaResult.INVALID_VALUE);
+      call.reply(tag, CudaResult.INVALID_VALUE);
       return;
     }
-    long out = state.out();
+    long out = call.out();
     int device = devices.get(gpu);
     int other = devices.get(peer);
     int result =
         attribute == CAN_ACCESS
-            ? state.backend.cuDeviceCanAccessPeer(out, device, other)
-            : state.backend.cuDeviceGetP2PAttribute(out, attribute, device, other);
-    state.reply(tag, result, out, Long.BYTES);
+            ? backend.cuDeviceCanAccessPeer(out, device, other)
+            : backend.cuDeviceGetP2PAttribute(out, attribute, device, other);
+    call.reply(tag, result, out, Long.BYTES);
   }
 
   @Override
   public void ctxEnablePeer(int tag, int peer) {
-    of(tag, peer, handle -> state.backend.cuCtxEnablePeerAccess(handle, 0));
+    of(tag, peer, handle -> backend.cuCtxEnablePeerAccess(handle, 0));
   }
 
   @Override
   public void ctxDisablePeer(int tag, int peer) {
-    of(tag, peer, state.backend::cuCtxDisablePeerAccess);
+    of(tag, peer, backend::cuCtxDisablePeerAccess);
   }
 
-  private void of(int tag, int peer, LongToIntFunction call) {
+  private void of(int tag, int peer, LongToIntFunction access) {
     ContextState context = contexts.find(peer);
-    boolean sound = context.exists() && state.current.exists();
-    state.reply(tag, sound ? call.applyAsInt(context.handle) : CudaResult.INVALID_CONTEXT);
+    boolean sound = context.exists() && call.context().exists();
+    call.reply(tag, sound ? access.applyAsInt(context.handle) : CudaResult.INVALID_CONTEXT);
   }
 }

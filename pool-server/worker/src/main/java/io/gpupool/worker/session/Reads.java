@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.gpupool.worker.session;
 
+import io.gpupool.cuda.Backend;
 import io.gpupool.worker.peer.PeerConnections;
 import io.gpupool.worker.peer.PeerException;
 import java.util.HashMap;
@@ -14,7 +15,9 @@ final class Reads {
   private static final int MAX_EARLY = 1 << 16;
   private static final int MAX_ALLOWED = 1 << 20;
 
-  private final SessionState state;
+  private final Backend backend;
+  private final CurrentCall call;
+  private final OwnedMemory owned;
   private final PeerConnections peers;
   private final Map<Long, Allowed> allowed = new HashMap<>();
   private final Map<Long, Asked> asked = new HashMap<>();
@@ -25,8 +28,10 @@ final class Reads {
 
   private record Asked(int link, long lengthBytes) {}
 
-  Reads(SessionState state, PeerConnections peers) {
-    this.state = state;
+  Reads(Backend backend, CurrentCall call, OwnedMemory owned, PeerConnections peers) {
+    this.backend = backend;
+    this.call = call;
+    this.owned = owned;
     this.peers = peers;
   }
 
@@ -34,7 +39,7 @@ final class Reads {
   int allow(long ticket, ContextState context, int link, long source, long lengthBytes)
       throws PeerException {
     // Now: the program may free the memory in its stream's order before the read is asked for.
-    boolean direct = state.backend.isReadable(source, lengthBytes);
+    boolean direct = backend.isReadable(source, lengthBytes);
     Allowed allow = new Allowed(context, link, source, lengthBytes, direct);
     Asked ask;
     synchronized (this) {
@@ -69,7 +74,7 @@ final class Reads {
   synchronized void forget(ContextState context) {
     allowed.replaceAll((ticket, allow) ->
         allow.context == context
-            ? new Allowed(state.noContext, allow.link, allow.source, allow.lengthBytes, false)
+            ? new Allowed(call.noContext(), allow.link, allow.source, allow.lengthBytes, false)
             : allow);
   }
 
@@ -100,8 +105,7 @@ final class Reads {
     if (allow.direct) {
       return PieceReader.readDirectly(allow.source, allow.lengthBytes, taker);
     }
-    state.backend.cuCtxSetCurrent(context.handle);
-    return new PieceReader(state.backend, state.owned, context)
-        .read(allow.source, allow.lengthBytes, taker);
+    backend.cuCtxSetCurrent(context.handle);
+    return new PieceReader(backend, owned, context).read(allow.source, allow.lengthBytes, taker);
   }
 }

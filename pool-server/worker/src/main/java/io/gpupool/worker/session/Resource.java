@@ -39,7 +39,8 @@ record Resource(
    *
    * @throws RefusedException with the CUresult of one that the session does not have
    */
-  static Resource read(SessionState state, WireStruct from) throws RefusedException {
+  static Resource read(HandleTables handles, OwnedMemory owned, WireStruct from)
+      throws RefusedException {
     if (!from.is(BYTES)) {
       throw new RefusedException(CudaResult.INVALID_VALUE);
     }
@@ -53,9 +54,9 @@ record Resource(
             from.u64(32),
             from.u64(40));
     return switch (read.type) {
-      case ARRAY -> ofHandle(read, state.arrays);
-      case MIPMAPPED_ARRAY -> ofHandle(read, state.mipmaps);
-      case LINEAR, PITCHED -> read.requireOwned(state);
+      case ARRAY -> ofHandle(read, handles.arrays());
+      case MIPMAPPED_ARRAY -> ofHandle(read, handles.mipmaps());
+      case LINEAR, PITCHED -> read.requireOwned(owned);
       default -> throw new RefusedException(CudaResult.INVALID_VALUE);
     };
   }
@@ -72,14 +73,14 @@ record Resource(
     return new Resource(read.type, handle, 0, 0, 0, 0, 0);
   }
 
-  private Resource requireOwned(SessionState state) throws RefusedException {
-    boolean owned =
+  private Resource requireOwned(OwnedMemory owned) throws RefusedException {
+    boolean allowed =
         channels >= 0
             && channels <= 4
             && (type == LINEAR
-                ? state.owned.owns(at, 0, first, 1, 1)
-                : state.owned.owns(at, pitchBytes, first, elementBytes(), height));
-    if (!owned) {
+                ? owned.owns(at, 0, first, 1, 1)
+                : owned.owns(at, pitchBytes, first, elementBytes(), height));
+    if (!allowed) {
       throw new RefusedException(CudaResult.INVALID_VALUE);
     }
     return this;

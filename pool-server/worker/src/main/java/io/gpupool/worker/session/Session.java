@@ -8,11 +8,6 @@ import io.gpupool.cuda.Ops;
 import io.gpupool.worker.os.Memory;
 import io.gpupool.worker.os.Posix;
 import io.gpupool.worker.peer.PeerConnections;
-import java.util.concurrent.ExecutorService;
-import java.util.concurrent.Executors;
-import java.util.concurrent.LinkedBlockingQueue;
-import java.util.concurrent.ThreadPoolExecutor;
-import java.util.concurrent.TimeUnit;
 import java.util.function.Supplier;
 
 /**
@@ -21,8 +16,6 @@ import java.util.function.Supplier;
  */
 public final class Session {
   private static final int RECEIVE_BYTES = 4 << 20;
-  private static final int MAX_WAITING_THREADS = 64;
-  private static final long IDLE_THREAD_SECONDS = 10;
   private static final int FRAMES_BETWEEN_POLLS = 32;
   private static final int CALLBACK_DONE_BYTES = 16;
 
@@ -30,12 +23,11 @@ public final class Session {
   private final long spinNanos;
   private final Answers answers;
   private final Waits waits;
-  private final SessionState state;
+  private final Backend backend;
   private final SessionCalls calls;
   private final Dispatcher dispatcher;
   private final Welcome welcome;
-  private final ThreadPoolExecutor threads;
-  private final ExecutorService callbackSender;
+  private final SessionThreads threads = new SessionThreads();
   private final PeerConnections peers;
 
   private final long buffer = Posix.map(RECEIVE_BYTES);
@@ -65,41 +57,22 @@ public final class Session {
    * @throws IllegalStateException if the backend lacks a GPU of the plan
    */
   public Session(Backend backend, SessionPlan plan, int fd) {
+    this.backend = backend;
     this.fd = fd;
     spinNanos = plan.spinNanos();
     welcome = new Welcome(backend, plan.gpus());
-    threads =
-        new ThreadPoolExecutor(
-            MAX_WAITING_THREADS,
-            MAX_WAITING_THREADS,
-            IDLE_THREAD_SECONDS,
-            TimeUnit.SECONDS,
-            new LinkedBlockingQueue<>(),
-            task -> daemon("session-wait", task),
-            new ThreadPoolExecutor.DiscardPolicy());
-    threads.allowCoreThreadTimeOut(true);
-    callbackSender = Executors.newSingleThreadExecutor(task -> daemon("session-callback", task));
     answers = new Answers(fd);
-    waits = new Waits(backend, answers, threads, plan.driverOutput());
-    state =
-        new SessionState(
-            backend,
-            answers,
-            waits,
-            plan.gpus(),
-            plan.ledger(),
-            new Exports(plan.exchange()),
-            threads,
-            this::readAhead);
+    waits = new Waits(backend, answers, threads.waiting(), plan.driverOutput());
     peers = plan.peers();
     calls =
         new SessionCalls(
-            state,
+            backend,
+            plan,
             welcome.devices(),
-            callbackSender,
+            answers,
+            waits,
+            threads,
             this::readAhead,
-            peers,
-            plan.images(),
             this::abort);
     dispatcher = new Dispatcher(backend, calls);
     backend.setCaller(new Caller());
@@ -166,7 +139,7 @@ public final class Session {
         answers.sentBytes(),
         peers.receivedBytes(),
         peers.sentBytes(),
-        state.overhead.bytes(),
+        calls.overheadBytes(),
         waits.size(),
         lastError);
   }
@@ -205,7 +178,7 @@ public final class Session {
       calls.context().select(context);
     }
     calls.op = op;
-    if (!state.backend.hasRoom()) {
+    if (!backend.hasRoom()) {
       calls.awaitRoom();
     }
     int result = dispatcher.dispatch(op, frame, length);
@@ -223,9 +196,9 @@ public final class Session {
     }
     int error = result == Dispatcher.UNKNOWN ? CudaResult.NOT_SUPPORTED : result;
     lastError =
-        Ops.name(op) + ": " + error + state.backend.lastFailure().map(why -> ", " + why).orElse("");
-    if (state.current.exists()) {
-      state.current.report(error);
+        Ops.name(op) + ": " + error + backend.lastFailure().map(why -> ", " + why).orElse("");
+    if (calls.current().exists()) {
+      calls.current().report(error);
     }
   }
 
@@ -369,25 +342,11 @@ public final class Session {
       answers.unlock();
     }
     calls.close();
-    threads.shutdown();
-    callbackSender.shutdown();
-    boolean idle = false;
-    try {
-      idle = threads.awaitTermination(1, TimeUnit.SECONDS);
-    } catch (InterruptedException e) {
-      Thread.currentThread().interrupt();
-    }
-    if (idle) {
+    if (threads.shutDown()) {
       // A thread still inside the backend might touch them; then they stay until the process ends.
-      state.release();
+      calls.release();
       answers.release();
     }
     Posix.unmap(buffer, RECEIVE_BYTES);
-  }
-
-  private static Thread daemon(String name, Runnable task) {
-    Thread thread = new Thread(task, name);
-    thread.setDaemon(true);
-    return thread;
   }
 }

@@ -2,6 +2,7 @@
 package io.gpupool.worker.session;
 
 import io.gpupool.cuda.ArrayOps;
+import io.gpupool.cuda.Backend;
 import io.gpupool.cuda.CallbackOps;
 import io.gpupool.cuda.DownloadOps;
 import io.gpupool.cuda.GraphOps;
@@ -25,9 +26,7 @@ import io.gpupool.cuda.TextureOps;
 import io.gpupool.cuda.TicketOps;
 import io.gpupool.cuda.UploadOps;
 import io.gpupool.cuda.VirtualMemoryOps;
-import io.gpupool.worker.peer.PeerConnections;
 import java.util.List;
-import java.util.concurrent.ExecutorService;
 import java.util.function.Consumer;
 
 /**
@@ -40,7 +39,13 @@ final class SessionCalls implements SessionTopics, SessionOps {
   /** The op being executed. */
   int op;
 
-  private final SessionState state;
+  private final Backend backend;
+  private final CurrentCall call;
+  private final HandleTables handles = new HandleTables();
+  private final Waits waits;
+  private final OwnedMemory owned;
+  private final DriverOverhead overhead;
+  private final Allocations allocations;
   private final GreenContexts greens;
   private final Peers peers;
   private final Images images;
@@ -69,41 +74,78 @@ final class SessionCalls implements SessionTopics, SessionOps {
    *
    * @param devices the backend's CUdevice of each GPU of the lease
    * @param readAhead see {@link BlockingCalls}
-   * @param imageStore where images of earlier sessions are
    * @param abort ends the session from any thread, for this reason
    */
   SessionCalls(
-      SessionState state,
+      Backend backend,
+      SessionPlan plan,
       List<Integer> devices,
-      ExecutorService callbackSender,
+      Answers answers,
+      Waits waits,
+      SessionThreads threads,
       Runnable readAhead,
-      PeerConnections peerConnections,
-      ImageStore imageStore,
       Consumer<String> abort) {
-    this.state = state;
-    callbacks = new HostCallbacks(state, callbackSender);
-    blocking = new BlockingCalls(state, callbacks, readAhead);
-    contexts = new Contexts(state, devices, blocking, new ReleaseLimit(abort), this::ending);
-    greens = new GreenContexts(state, contexts, devices);
-    peers = new Peers(state, contexts, devices);
-    images = new Images(state, new ImageCache(imageStore));
-    modules = new Modules(state, blocking, images);
-    links = new JitLinker(state, images);
-    pools = new MemoryPools(state, devices);
-    memory = new DeviceMemory(state, blocking, pools);
-    virtual = new VirtualMemory(state, devices);
-    sharing = new Sharing(state, memory, pools, blocking);
-    uploads = new Uploads(state, callbacks);
-    mirrors = new Mirrors(state, uploads);
-    downloads = new Downloads(state, callbacks);
-    streams = new Streams(state);
-    launches = new Launches(state);
-    arrays = new CudaArrays(state, blocking);
-    textures = new Textures(state);
-    tensorMaps = new TensorMaps(state);
-    references = new References(state);
-    graphs = new Graphs(state, contexts, blocking);
-    tickets = new CrossServerFences(state, peerConnections, abort);
+    this.backend = backend;
+    this.waits = waits;
+    call = new CurrentCall(answers, waits, ContextState.none(backend));
+    owned = new OwnedMemory(backend);
+    Exports exports = new Exports(plan.exchange());
+    overhead = new DriverOverhead(backend, plan.ledger(), plan.gpus());
+    MemoryQuota quota =
+        new MemoryQuota(plan.ledger(), overhead, backend, waits, answers, readAhead);
+    FirstLaunches firstLaunches = new FirstLaunches(backend, quota);
+    StreamFrees frees = new StreamFrees(backend, call, handles, answers, waits);
+    callbacks = new HostCallbacks(backend, call, handles, answers, waits, threads.callbackSender());
+    blocking =
+        new BlockingCalls(backend, call, answers, waits, threads.waiting(), callbacks, readAhead);
+    contexts =
+        new Contexts(
+            backend,
+            call,
+            answers,
+            quota,
+            devices,
+            blocking,
+            new ReleaseLimit(abort),
+            this::ending);
+    greens = new GreenContexts(backend, call, contexts, devices);
+    peers = new Peers(backend, call, contexts, devices);
+    images = new Images(call, plan.ledger(), new ImageCache(plan.images()));
+    modules = new Modules(backend, call, handles, owned, quota, firstLaunches, blocking, images);
+    links = new JitLinker(backend, call, images);
+    pools = new MemoryPools(backend, call, quota, exports, devices);
+    allocations = new Allocations(backend, quota, owned, exports, blocking, pools);
+    memory = new DeviceMemory(backend, call, handles, quota, frees, blocking, pools, allocations);
+    virtual = new VirtualMemory(backend, call, owned, quota, exports, devices);
+    sharing = new Sharing(backend, call, handles, owned, exports, allocations, pools, blocking);
+    StagingBlocks blocks = new StagingBlocks(callbacks);
+    uploads = new Uploads(backend, call, handles, answers, waits, owned, blocks);
+    mirrors = new Mirrors(backend, call, handles, answers, threads.waiting(), owned, uploads);
+    downloads =
+        new Downloads(backend, call, handles, answers, waits, threads.waiting(), owned, blocks);
+    streams = new Streams(backend, call, handles, answers, waits, owned, exports);
+    launches = new Launches(backend, call, handles, owned, firstLaunches);
+    arrays = new CudaArrays(backend, call, handles, quota, blocking);
+    textures = new Textures(backend, call, handles, owned);
+    tensorMaps = new TensorMaps(backend, call);
+    references = new References(backend, call, handles, owned);
+    graphs = new Graphs(backend, call, handles, owned, firstLaunches, contexts, blocking);
+    tickets = new CrossServerFences(backend, call, handles, waits, owned, plan.peers(), abort);
+  }
+
+  /** The context of the frame being executed. */
+  ContextState current() {
+    return call.context();
+  }
+
+  /** What the driver takes beyond the program's allocations, in bytes. Any thread may ask. */
+  long overheadBytes() {
+    return overhead.bytes();
+  }
+
+  /** Unmaps the memory that calls use; nothing may be inside the backend any more. */
+  void release() {
+    call.release();
   }
 
   /** Lets go of memory; the backend's things go down with the process. */
@@ -134,8 +176,8 @@ final class SessionCalls implements SessionTopics, SessionOps {
     tickets.cancel(context);
     // Its streams may wait, through an event, for a host function of another context.
     blocking.call(() -> {
-      state.backend.cuCtxSetCurrent(context.handle);
-      state.waits.drain(context);
+      backend.cuCtxSetCurrent(context.handle);
+      waits.drain(context);
       uploads.drain(context);
       return 0;
     });
@@ -148,33 +190,33 @@ final class SessionCalls implements SessionTopics, SessionOps {
     modules.forget(context);
     mirrors.forget(context);
     sharing.forget(context);
-    memory.forget(context);
+    allocations.forget(context);
     arrays.forget(context);
     textures.forget(context);
-    state.streams.removeOwnedBy(context);
-    state.events.removeOwnedBy(context);
+    handles.streams().removeOwnedBy(context);
+    handles.events().removeOwnedBy(context);
   }
 
   // Services of generated decoding
 
   @Override
   public long streamHandle(int number) {
-    return state.stream(number);
+    return handles.stream(number);
   }
 
   @Override
   public long eventHandle(int number) {
-    return state.events.get(number);
+    return handles.events().get(number);
   }
 
   @Override
   public long moduleHandle(int number) {
-    return state.modules.get(number);
+    return handles.modules().get(number);
   }
 
   @Override
   public long functionHandle(int number) {
-    return state.functions.get(number);
+    return handles.functions().get(number);
   }
 
   @Override
@@ -184,47 +226,40 @@ final class SessionCalls implements SessionTopics, SessionOps {
 
   @Override
   public long arrayHandle(int number) {
-    return state.arrays.get(number);
+    return handles.arrays().get(number);
   }
 
   @Override
   public long mipmapHandle(int number) {
-    return state.mipmaps.get(number);
+    return handles.mipmaps().get(number);
   }
 
   @Override
   public boolean ownsMemory(
       long address, long pitchBytes, long elements, int elementBytes, long rows) {
-    return state.owned.owns(address, pitchBytes, elements, elementBytes, rows);
+    return owned.owns(address, pitchBytes, elements, elementBytes, rows);
   }
 
   @Override
   public boolean answerDeferred(int tag) {
-    if (op == Ops.ctxResetPrimary) {
-      return false;
-    }
-    int error = state.current.takeError();
-    if (error == 0) {
-      return false;
-    }
-    state.answers.reply(tag, error);
-    return true;
+    // A reset answers for itself what became of the context.
+    return op != Ops.ctxResetPrimary && call.answerDeferred(tag);
   }
 
   @Override
   public long outputs() {
-    return state.out();
+    return call.out();
   }
 
   @Override
   public int reply(int tag, int result) {
-    state.reply(tag, result);
+    call.reply(tag, result);
     return 0;
   }
 
   @Override
   public int reply(int tag, int result, long address, int lengthBytes) {
-    state.reply(tag, result, address, lengthBytes);
+    call.reply(tag, result, address, lengthBytes);
     return 0;
   }
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.gpupool.worker.session;
 
+import io.gpupool.cuda.Backend;
 import io.gpupool.cuda.SessionServices;
 import io.gpupool.cuda.ShareOps;
 import io.gpupool.worker.os.Memory;
@@ -23,8 +24,12 @@ final class Sharing implements ShareOps {
 
   private static final int MAX_OPENED = 1 << 20;
 
-  private final SessionState state;
-  private final DeviceMemory memory;
+  private final Backend backend;
+  private final CurrentCall call;
+  private final HandleTables handles;
+  private final OwnedMemory owned;
+  private final Exports exports;
+  private final Allocations allocations;
   private final MemoryPools pools;
   private final BlockingCalls blocking;
   private final Map<Token, Opened> byToken = new HashMap<>();
@@ -48,9 +53,21 @@ final class Sharing implements ShareOps {
     }
   }
 
-  Sharing(SessionState state, DeviceMemory memory, MemoryPools pools, BlockingCalls blocking) {
-    this.state = state;
-    this.memory = memory;
+  Sharing(
+      Backend backend,
+      CurrentCall call,
+      HandleTables handles,
+      OwnedMemory owned,
+      Exports exports,
+      Allocations allocations,
+      MemoryPools pools,
+      BlockingCalls blocking) {
+    this.backend = backend;
+    this.call = call;
+    this.handles = handles;
+    this.owned = owned;
+    this.exports = exports;
+    this.allocations = allocations;
     this.pools = pools;
     this.blocking = blocking;
   }
@@ -69,22 +86,22 @@ final class Sharing implements ShareOps {
 
   /** Memory that was allocated by itself, or of a pool. */
   private void shareMemory(int tag, Kind kind, long address) {
-    long lengthBytes = memory.shareableBytes(kind, address);
+    long lengthBytes = allocations.shareableBytes(kind, address);
     if (lengthBytes == 0) {
-      state.reply(tag, CudaResult.INVALID_VALUE);
+      call.reply(tag, CudaResult.INVALID_VALUE);
       return;
     }
     share(
         tag,
         kind,
         address,
-        memory.gpu(address),
+        allocations.gpu(address),
         lengthBytes,
         out ->
             blocking.call(() ->
                 kind == Kind.MEMORY
-                    ? state.backend.cuIpcGetMemHandle(out, address)
-                    : state.backend.cuMemPoolExportPointer(out, address)));
+                    ? backend.cuIpcGetMemHandle(out, address)
+                    : backend.cuMemPoolExportPointer(out, address)));
   }
 
   /** Writes a handle for other processes. */
@@ -95,22 +112,22 @@ final class Sharing implements ShareOps {
 
   private void share(int tag, Kind kind, long id, int gpu, long lengthBytes, Maker maker) {
     try {
-      long out = state.out();
-      Token token = state.exports.token(kind, id).orElse(null);
+      long out = call.out();
+      Token token = exports.token(kind, id).orElse(null);
       if (token == null) {
         int result = maker.make(out);
         if (result != 0) {
-          state.reply(tag, result);
+          call.reply(tag, result);
           return;
         }
-        int descriptor = state.backend.descriptorOf(out);
+        int descriptor = backend.descriptorOf(out);
         OptionalInt passed = descriptor < 0 ? OptionalInt.empty() : OptionalInt.of(descriptor);
         byte[] handle = Memory.bytes(out, HANDLE_BYTES);
-        token = state.exports.add(id, new Offer(kind, gpu, lengthBytes, passed, handle));
+        token = exports.add(id, new Offer(kind, gpu, lengthBytes, passed, handle));
       }
-      state.reply(tag, 0, out, Exports.put(out, token));
+      call.reply(tag, 0, out, Exports.put(out, token));
     } catch (NotSharedException e) {
-      state.reply(tag, e.result());
+      call.reply(tag, e.result());
     }
   }
 
@@ -125,7 +142,7 @@ final class Sharing implements ShareOps {
       boolean addressWanted,
       boolean lengthBytesWanted) {
     Token token = new Token(word0, word1, word2, word3);
-    open(tag, Kind.MEMORY, token, (out, in) -> state.backend.cuIpcOpenMemHandle_v2(out, in, flags));
+    open(tag, Kind.MEMORY, token, (out, in) -> backend.cuIpcOpenMemHandle_v2(out, in, flags));
   }
 
   @Override
@@ -140,15 +157,11 @@ final class Sharing implements ShareOps {
       boolean lengthBytesWanted) {
     long handle = pools.handle(pool);
     if (handle == SessionServices.NO_HANDLE) {
-      state.reply(tag, CudaResult.INVALID_HANDLE);
+      call.reply(tag, CudaResult.INVALID_HANDLE);
       return;
     }
     Token token = new Token(word0, word1, word2, word3);
-    open(
-        tag,
-        Kind.POINTER,
-        token,
-        (out, in) -> state.backend.cuMemPoolImportPointer(out, handle, in));
+    open(tag, Kind.POINTER, token, (out, in) -> backend.cuMemPoolImportPointer(out, handle, in));
   }
 
   /** Opens what a handle of another process stands for. */
@@ -164,64 +177,64 @@ final class Sharing implements ShareOps {
       answer(tag, known);
       return;
     }
-    if (!state.current.exists() || byAddress.size() >= MAX_OPENED) {
-      state.reply(
-          tag, state.current.exists() ? CudaResult.OUT_OF_MEMORY : CudaResult.INVALID_CONTEXT);
+    if (!call.context().exists() || byAddress.size() >= MAX_OPENED) {
+      call.reply(
+          tag, call.context().exists() ? CudaResult.OUT_OF_MEMORY : CudaResult.INVALID_CONTEXT);
       return;
     }
     try {
-      Taken taken = state.exports.exchange().take(token, kind);
-      long out = state.out();
+      Taken taken = exports.exchange().take(token, kind);
+      long out = call.out();
       int result = withHandle(taken, in -> opener.open(out, in));
       if (result != 0) {
-        state.exports.exchange().giveBack(token);
-        state.reply(tag, result);
+        exports.exchange().giveBack(token);
+        call.reply(tag, result);
         return;
       }
       Opened opened =
-          new Opened(token, kind, state.current, Memory.getLong(out), taken.lengthBytes());
+          new Opened(token, kind, call.context(), Memory.getLong(out), taken.lengthBytes());
       byToken.put(token, opened);
       byAddress.put(opened.address, opened);
-      state.owned.add(opened.address, opened.lengthBytes);
+      owned.add(opened.address, opened.lengthBytes);
       answer(tag, opened);
     } catch (NotSharedException e) {
-      state.reply(tag, e.result());
+      call.reply(tag, e.result());
     }
   }
 
   private void answer(int tag, Opened opened) {
-    long out = state.out();
+    long out = call.out();
     Memory.putLong(out, opened.address);
     Memory.putLong(out + 8, opened.lengthBytes);
-    state.reply(tag, 0, out, 16);
+    call.reply(tag, 0, out, 16);
   }
 
   @Override
   public void memClose(int tag, long address) {
     Opened opened = byAddress.get(address);
     if (opened == null) {
-      state.reply(tag, CudaResult.INVALID_VALUE);
+      call.reply(tag, CudaResult.INVALID_VALUE);
       return;
     }
     int result = CudaResult.SUCCESS;
     if (--opened.times == 0) {
       byAddress.remove(address);
-      state.owned.remove(address);
+      owned.remove(address);
       result = blocking.call(() -> end(opened));
       forget(opened);
     }
-    state.reply(tag, result);
+    call.reply(tag, result);
   }
 
   private int end(Opened opened) {
     return opened.kind == Kind.MEMORY
-        ? state.backend.cuIpcCloseMemHandle(opened.address)
-        : state.backend.cuMemFree_v2(opened.address);
+        ? backend.cuIpcCloseMemHandle(opened.address)
+        : backend.cuMemFree_v2(opened.address);
   }
 
   private void forget(Opened opened) {
     byToken.remove(opened.token);
-    state.exports.exchange().giveBack(opened.token);
+    exports.exchange().giveBack(opened.token);
   }
 
   /** What was opened in a context goes down with it. */
@@ -229,7 +242,7 @@ final class Sharing implements ShareOps {
     for (Iterator<Opened> all = byAddress.values().iterator(); all.hasNext(); ) {
       Opened opened = all.next();
       if (opened.context == context) {
-        state.owned.remove(opened.address);
+        owned.remove(opened.address);
         int ignored = end(opened);
         all.remove();
         forget(opened);
@@ -240,44 +253,45 @@ final class Sharing implements ShareOps {
   @Override
   public void eventShare(
       int tag, int event, boolean word0, boolean word1, boolean word2, boolean word3) {
-    long handle = state.events.get(event);
+    long handle = handles.events().get(event);
     if (handle == SessionServices.NO_HANDLE) {
-      state.reply(tag, CudaResult.INVALID_HANDLE);
+      call.reply(tag, CudaResult.INVALID_HANDLE);
       return;
     }
-    int gpu = ((ContextState) state.events.owner(event)).gpu;
-    share(tag, Kind.EVENT, event, gpu, 0, out -> state.backend.cuIpcGetEventHandle(out, handle));
+    int gpu = ((ContextState) handles.events().owner(event)).gpu;
+    share(tag, Kind.EVENT, event, gpu, 0, out -> backend.cuIpcGetEventHandle(out, handle));
   }
 
   @Override
   public void eventOpen(int tag, long word0, long word1, long word2, long word3, int event) {
-    int refused = state.current.exists() ? state.events.check(event) : CudaResult.INVALID_CONTEXT;
+    int refused =
+        call.context().exists() ? handles.events().check(event) : CudaResult.INVALID_CONTEXT;
     if (refused != 0) {
-      state.reply(tag, refused);
+      call.reply(tag, refused);
       return;
     }
     Token token = new Token(word0, word1, word2, word3);
     try {
-      Taken taken = state.exports.exchange().take(token, Kind.EVENT);
-      long out = state.out();
-      int result = withHandle(taken, in -> state.backend.cuIpcOpenEventHandle(out, in));
+      Taken taken = exports.exchange().take(token, Kind.EVENT);
+      long out = call.out();
+      int result = withHandle(taken, in -> backend.cuIpcOpenEventHandle(out, in));
       if (result == 0) {
-        state.events.put(event, Memory.getLong(out), state.current);
+        handles.events().put(event, Memory.getLong(out), call.context());
       }
       // An event has no memory that somebody has to keep.
-      state.exports.exchange().giveBack(token);
-      state.reply(tag, result);
+      exports.exchange().giveBack(token);
+      call.reply(tag, result);
     } catch (NotSharedException e) {
-      state.reply(tag, e.result());
+      call.reply(tag, e.result());
     }
   }
 
   /** Gives a backend what another one wrote, with the descriptor as it is here. */
   private int withHandle(Taken taken, Maker user) {
-    long in = state.in();
+    long in = call.in();
     Memory.clear(in, HANDLE_BYTES);
     Memory.put(in, taken.handle(), Math.min(taken.handle().length, HANDLE_BYTES));
-    taken.descriptor().ifPresent(descriptor -> state.backend.setDescriptor(in, descriptor));
+    taken.descriptor().ifPresent(descriptor -> backend.setDescriptor(in, descriptor));
     try {
       return user.make(in);
     } finally {

@@ -23,7 +23,9 @@ final class StreamBarriers {
   private static final int WORD_BYTES = 4;
   private static final int OPEN = 1;
 
-  private final SessionState state;
+  private final Backend backend;
+  private final CurrentCall call;
+  private final Waits waits;
 
   /** Free words; they go down with their context. */
   private final Map<ContextState, ArrayDeque<Long>> words = new HashMap<>();
@@ -39,14 +41,16 @@ final class StreamBarriers {
     void arrived(int status, Runnable open);
   }
 
-  StreamBarriers(SessionState state) {
-    this.state = state;
+  StreamBarriers(Backend backend, CurrentCall call, Waits waits) {
+    this.backend = backend;
+    this.call = call;
+    this.waits = waits;
   }
 
   /** Tells when a stream of the current context has come to here; returns a CUresult. */
   int mark(long stream, Runnable reached) {
     int result =
-        state.backend.launchHostTask(
+        backend.launchHostTask(
             stream,
             true,
             (status, done) -> {
@@ -54,22 +58,22 @@ final class StreamBarriers {
               done.run();
             });
     return result == BackendTraits.NATIVE_HOST_FUNCTIONS
-        ? whenReached(state.current, stream, reached)
+        ? whenReached(call.context(), stream, reached)
         : result;
   }
 
   /** Closes a stream of the current context here; returns a CUresult. */
   int close(long stream, Arrival arrival) {
-    int result = state.backend.launchHostTask(stream, true, arrival::arrived);
+    int result = backend.launchHostTask(stream, true, arrival::arrived);
     return result == BackendTraits.NATIVE_HOST_FUNCTIONS ? closeByWord(stream, arrival) : result;
   }
 
   /** Has something done when a stream has come to an event that is recorded at its end now. */
   int whenReached(ContextState context, long stream, Runnable reached) {
     long event = context.events.take();
-    int result = event > 0 ? state.backend.cuEventRecord(event, stream) : (int) -event;
+    int result = event > 0 ? backend.cuEventRecord(event, stream) : (int) -event;
     if (result == 0) {
-      state.waits.add(new ReachedWait(context, state.backend, event, reached));
+      waits.add(new ReachedWait(context, backend, event, reached));
     }
     return result;
   }
@@ -80,8 +84,7 @@ final class StreamBarriers {
   }
 
   private int closeByWord(long stream, Arrival arrival) {
-    Backend backend = state.backend;
-    ContextState context = state.current;
+    ContextState context = call.context();
     long word = takeWord(context);
     if (word == 0) {
       return CudaResult.OUT_OF_MEMORY;
@@ -92,7 +95,7 @@ final class StreamBarriers {
     if (result != 0) {
       return result;
     }
-    long operation = state.in();
+    long operation = call.in();
     Memory.clear(operation, OPERATION_BYTES);
     Memory.putInt(operation, WAIT_VALUE_32);
     Memory.putLong(operation + 8, word);

@@ -1,19 +1,29 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.gpupool.worker.session;
 
+import io.gpupool.cuda.Backend;
 import java.util.HashMap;
 import java.util.Map;
 
 /** The end of frees that are put into streams. Used by the session's thread alone. */
 final class StreamFrees {
-  private final SessionState state;
-  private final Map<Place, FreesWait> waits = new HashMap<>();
+  private final Backend backend;
+  private final CurrentCall call;
+  private final HandleTables handles;
+  private final Answers answers;
+  private final Waits waits;
+  private final Map<Place, FreesWait> byStream = new HashMap<>();
 
   /** A stream: the default one is another in each context. */
   private record Place(ContextState context, long handle) {}
 
-  StreamFrees(SessionState state) {
-    this.state = state;
+  StreamFrees(
+      Backend backend, CurrentCall call, HandleTables handles, Answers answers, Waits waits) {
+    this.backend = backend;
+    this.call = call;
+    this.handles = handles;
+    this.answers = answers;
+    this.waits = waits;
   }
 
   /**
@@ -22,20 +32,20 @@ final class StreamFrees {
    * @param stream the client's number
    */
   void whenDone(int stream, Runnable gone) {
-    long handle = state.stream(stream);
-    if (state.backend.afterStream(handle, gone)) {
+    long handle = handles.stream(stream);
+    if (backend.afterStream(handle, gone)) {
       return;
     }
     ContextState context =
-        state.streams.owner(stream) instanceof ContextState owner ? owner : state.current;
-    boolean foreign = context.handle != state.current.handle;
+        handles.streams().owner(stream) instanceof ContextState owner ? owner : call.context();
+    boolean foreign = context.handle != call.context().handle;
     if (foreign) {
-      state.backend.cuCtxSetCurrent(context.handle);
+      backend.cuCtxSetCurrent(context.handle);
     }
     long event = context.events.take();
-    int result = event > 0 ? state.backend.cuEventRecord(event, handle) : (int) -event;
+    int result = event > 0 ? backend.cuEventRecord(event, handle) : (int) -event;
     if (foreign) {
-      state.backend.cuCtxSetCurrent(state.current.handle);
+      backend.cuCtxSetCurrent(call.context().handle);
     }
     // Without an event nobody knows when the memory is gone: it counts as long as the session.
     if (result == 0) {
@@ -44,20 +54,20 @@ final class StreamFrees {
   }
 
   private void add(Place place, long event, Runnable gone) {
-    state.answers.lock();
+    answers.lock();
     try {
-      FreesWait wait = waits.get(place);
+      FreesWait wait = byStream.get(place);
       if (wait == null || wait.finished) {
-        waits.values().removeIf(other -> other.finished);
-        wait = new FreesWait(place.context, state.backend);
-        waits.put(place, wait);
+        byStream.values().removeIf(other -> other.finished);
+        wait = new FreesWait(place.context, backend);
+        byStream.put(place, wait);
         wait.add(event, gone);
-        state.waits.add(wait);
+        waits.add(wait);
       } else {
         wait.add(event, gone);
       }
     } finally {
-      state.answers.unlock();
+      answers.unlock();
     }
   }
 }

@@ -15,62 +15,82 @@ import java.util.function.IntSupplier;
 /** Streams, events and the calls that wait for them. Used by the session's thread alone. */
 final class Streams implements StreamOps {
 
-  private final SessionState state;
+  private final Backend backend;
+  private final CurrentCall call;
+  private final HandleTables handles;
+  private final Answers answers;
+  private final Waits waits;
+  private final OwnedMemory owned;
+  private final Exports exports;
   private long[] gathered = new long[8];
   private int gatheredCount;
   private int gatheredResult;
 
-  Streams(SessionState state) {
-    this.state = state;
+  Streams(
+      Backend backend,
+      CurrentCall call,
+      HandleTables handles,
+      Answers answers,
+      Waits waits,
+      OwnedMemory owned,
+      Exports exports) {
+    this.backend = backend;
+    this.call = call;
+    this.handles = handles;
+    this.answers = answers;
+    this.waits = waits;
+    this.owned = owned;
+    this.exports = exports;
   }
 
   @Override
   public int streamCreate(int stream, int flags, int priority) {
-    int refused = state.current.exists() ? state.streams.check(stream) : CudaResult.INVALID_CONTEXT;
+    int refused =
+        call.context().exists() ? handles.streams().check(stream) : CudaResult.INVALID_CONTEXT;
     if (refused != 0) {
       return refused;
     }
-    long out = state.out();
-    int result = state.backend.cuStreamCreateWithPriority(out, flags, priority);
+    long out = call.out();
+    int result = backend.cuStreamCreateWithPriority(out, flags, priority);
     if (result == 0) {
-      state.streams.put(stream, Memory.getLong(out), state.current);
+      handles.streams().put(stream, Memory.getLong(out), call.context());
     }
     return result;
   }
 
   @Override
   public int streamDestroy(int stream) {
-    long handle = state.streams.get(stream);
+    long handle = handles.streams().get(stream);
     if (handle == SessionServices.NO_HANDLE) {
       return CudaResult.INVALID_HANDLE;
     }
-    state.streams.remove(stream);
-    return state.backend.cuStreamDestroy_v2(handle);
+    handles.streams().remove(stream);
+    return backend.cuStreamDestroy_v2(handle);
   }
 
   @Override
   public void streamQuery(int tag, int stream) {
-    long handle = state.stream(stream);
+    long handle = handles.stream(stream);
     if (handle == SessionServices.NO_HANDLE) {
-      state.reply(tag, CudaResult.INVALID_HANDLE);
+      call.reply(tag, CudaResult.INVALID_HANDLE);
       return;
     }
-    answer(tag, state.backend.cuStreamQuery(handle));
+    answer(tag, backend.cuStreamQuery(handle));
   }
 
   @Override
   public void streamSynchronize(int tag, int stream) {
-    ContextState context = state.current;
-    long handle = state.stream(stream);
-    int refused = context.exists() ? SessionState.found(handle) : CudaResult.INVALID_CONTEXT;
+    ContextState context = call.context();
+    long handle = handles.stream(stream);
+    int refused = context.exists() ? HandleTable.found(handle) : CudaResult.INVALID_CONTEXT;
     if (refused != 0) {
-      state.reply(tag, refused);
+      call.reply(tag, refused);
       return;
     }
-    int result = state.backend.cuStreamQuery(handle);
-    if (result == 0 && state.waits.driverPrints()) {
+    int result = backend.cuStreamQuery(handle);
+    if (result == 0 && waits.driverPrints()) {
       // Nothing is left to wait for, and only this thread adds work.
-      result = state.backend.cuStreamSynchronize(handle);
+      result = backend.cuStreamSynchronize(handle);
     }
     if (result != CudaResult.NOT_READY) {
       answer(tag, result);
@@ -78,7 +98,7 @@ final class Streams implements StreamOps {
     }
     long event = mark(handle);
     if (event < 0) {
-      state.reply(tag, (int) -event);
+      call.reply(tag, (int) -event);
     } else {
       fence(context, tag, event);
     }
@@ -86,9 +106,9 @@ final class Streams implements StreamOps {
 
   @Override
   public void ctxSynchronize(int tag) {
-    ContextState context = state.current;
+    ContextState context = call.context();
     if (!context.exists()) {
-      state.reply(tag, CudaResult.INVALID_CONTEXT);
+      call.reply(tag, CudaResult.INVALID_CONTEXT);
       return;
     }
     gatheredCount = 0;
@@ -99,8 +119,8 @@ final class Streams implements StreamOps {
     });
     handlesOf(context).forEach(this::gather);
     if (gatheredCount == 0) {
-      if (gatheredResult == 0 && state.waits.driverPrints()) {
-        gatheredResult = state.backend.cuCtxSynchronize();
+      if (gatheredResult == 0 && waits.driverPrints()) {
+        gatheredResult = backend.cuCtxSynchronize();
       }
       answer(tag, gatheredResult);
     } else {
@@ -110,55 +130,56 @@ final class Streams implements StreamOps {
 
   @Override
   public int streamWaitEvent(int stream, int event, int flags) {
-    long streamHandle = state.stream(stream);
-    long eventHandle = state.events.get(event);
+    long streamHandle = handles.stream(stream);
+    long eventHandle = handles.events().get(event);
     if (streamHandle == SessionServices.NO_HANDLE || eventHandle == SessionServices.NO_HANDLE) {
       return CudaResult.INVALID_HANDLE;
     }
-    return state.backend.cuStreamWaitEvent(streamHandle, eventHandle, flags);
+    return backend.cuStreamWaitEvent(streamHandle, eventHandle, flags);
   }
 
   @Override
   public int eventCreate(int event, int flags) {
-    int refused = state.current.exists() ? state.events.check(event) : CudaResult.INVALID_CONTEXT;
+    int refused =
+        call.context().exists() ? handles.events().check(event) : CudaResult.INVALID_CONTEXT;
     if (refused != 0) {
       return refused;
     }
-    long out = state.out();
-    int result = state.backend.cuEventCreate(out, flags);
+    long out = call.out();
+    int result = backend.cuEventCreate(out, flags);
     if (result == 0) {
-      state.events.put(event, Memory.getLong(out), state.current);
+      handles.events().put(event, Memory.getLong(out), call.context());
     }
     return result;
   }
 
   @Override
   public int eventDestroy(int event) {
-    long handle = state.events.get(event);
+    long handle = handles.events().get(event);
     if (handle == SessionServices.NO_HANDLE) {
       return CudaResult.INVALID_HANDLE;
     }
-    state.events.remove(event);
-    state.exports.withdraw(Exchange.Kind.EVENT, event, () -> {});
-    return state.backend.cuEventDestroy_v2(handle);
+    handles.events().remove(event);
+    exports.withdraw(Exchange.Kind.EVENT, event, () -> {});
+    return backend.cuEventDestroy_v2(handle);
   }
 
   @Override
   public int eventRecord(int event, int stream, int flags) {
-    long streamHandle = state.stream(stream);
-    long eventHandle = state.events.get(event);
+    long streamHandle = handles.stream(stream);
+    long eventHandle = handles.events().get(event);
     if (streamHandle == SessionServices.NO_HANDLE || eventHandle == SessionServices.NO_HANDLE) {
       return CudaResult.INVALID_HANDLE;
     }
     return flags == 0
-        ? state.backend.cuEventRecord(eventHandle, streamHandle)
-        : state.backend.cuEventRecordWithFlags(eventHandle, streamHandle, flags);
+        ? backend.cuEventRecord(eventHandle, streamHandle)
+        : backend.cuEventRecordWithFlags(eventHandle, streamHandle, flags);
   }
 
   /** Puts memory operations into a stream: all of them, or none if one is not the session's. */
   @Override
   public int streamMemoryOperations(int stream, WireStruct operations) {
-    long handle = state.stream(stream);
+    long handle = handles.stream(stream);
     if (handle == SessionServices.NO_HANDLE) {
       return CudaResult.INVALID_HANDLE;
     }
@@ -171,47 +192,47 @@ final class Streams implements StreamOps {
       long params = arena.allocate(lengthBytes, Long.BYTES).address();
       for (int i = 0; i < count; i++) {
         long to = params + (long) MemoryOperations.BYTES * i;
-        int refused = MemoryOperations.write(state, operations, i, to);
+        int refused = MemoryOperations.write(owned, operations, i, to);
         if (refused != 0) {
           return refused;
         }
       }
-      return state.backend.cuStreamBatchMemOp_v2(handle, count, params, 0);
+      return backend.cuStreamBatchMemOp_v2(handle, count, params, 0);
     }
   }
 
   /** Records an event behind all that is in a context's streams. */
   @Override
   public int ctxRecordEvent(int event) {
-    long eventHandle = state.events.get(event);
+    long eventHandle = handles.events().get(event);
     if (eventHandle == SessionServices.NO_HANDLE) {
       return CudaResult.INVALID_HANDLE;
     }
-    long joining = state.current.spareStreams.take();
+    long joining = call.context().spareStreams.take();
     if (joining < 0) {
       return (int) -joining;
     }
     int result = inEachPart(() -> join(joining, 0));
-    for (long handle : handlesOf(state.current)) {
+    for (long handle : handlesOf(call.context())) {
       result = result == 0 ? join(joining, handle) : result;
     }
     if (result == 0) {
-      result = state.backend.cuEventRecord(eventHandle, joining);
+      result = backend.cuEventRecord(eventHandle, joining);
     }
-    state.current.spareStreams.give(joining);
+    call.context().spareStreams.give(joining);
     return result;
   }
 
   /** Makes all streams that a context has wait for an event. */
   @Override
   public int ctxWaitEvent(int event) {
-    long eventHandle = state.events.get(event);
+    long eventHandle = handles.events().get(event);
     if (eventHandle == SessionServices.NO_HANDLE) {
       return CudaResult.INVALID_HANDLE;
     }
-    int result = inEachPart(() -> state.backend.cuStreamWaitEvent(0, eventHandle, 0));
-    for (long handle : handlesOf(state.current)) {
-      result = result == 0 ? state.backend.cuStreamWaitEvent(handle, eventHandle, 0) : result;
+    int result = inEachPart(() -> backend.cuStreamWaitEvent(0, eventHandle, 0));
+    for (long handle : handlesOf(call.context())) {
+      result = result == 0 ? backend.cuStreamWaitEvent(handle, eventHandle, 0) : result;
     }
     return result;
   }
@@ -221,19 +242,19 @@ final class Streams implements StreamOps {
     if (event < 0) {
       return (int) -event;
     }
-    int result = state.backend.cuStreamWaitEvent(joining, event, 0);
-    state.current.events.give(event);
+    int result = backend.cuStreamWaitEvent(joining, event, 0);
+    call.context().events.give(event);
     return result;
   }
 
   /** Streams of a context and of the green ones that are part of it, default streams apart. */
   private List<Long> handlesOf(ContextState context) {
-    List<Long> handles = new ArrayList<>();
-    state.streams.forEachOwnedBy(context, (number, handle) -> handles.add(handle));
+    List<Long> found = new ArrayList<>();
+    handles.streams().forEachOwnedBy(context, (number, handle) -> found.add(handle));
     for (ContextState green : context.greens) {
-      state.streams.forEachOwnedBy(green, (number, handle) -> handles.add(handle));
+      handles.streams().forEachOwnedBy(green, (number, handle) -> found.add(handle));
     }
-    return handles;
+    return found;
   }
 
   /**
@@ -241,34 +262,34 @@ final class Streams implements StreamOps {
    */
   private int inEachPart(IntSupplier step) {
     int result = step.getAsInt();
-    for (ContextState green : state.current.greens) {
-      state.backend.cuCtxSetCurrent(green.handle);
+    for (ContextState green : call.context().greens) {
+      backend.cuCtxSetCurrent(green.handle);
       result = result == 0 ? step.getAsInt() : result;
     }
-    if (!state.current.greens.isEmpty()) {
-      state.backend.cuCtxSetCurrent(state.current.handle);
+    if (!call.context().greens.isEmpty()) {
+      backend.cuCtxSetCurrent(call.context().handle);
     }
     return result;
   }
 
   @Override
   public void eventQuery(int tag, int event) {
-    long handle = state.events.get(event);
+    long handle = handles.events().get(event);
     if (handle == SessionServices.NO_HANDLE) {
-      state.reply(tag, CudaResult.INVALID_HANDLE);
+      call.reply(tag, CudaResult.INVALID_HANDLE);
       return;
     }
-    answer(tag, state.backend.cuEventQuery(handle));
+    answer(tag, backend.cuEventQuery(handle));
   }
 
   @Override
   public void eventSynchronize(int tag, int event) {
-    long handle = state.events.get(event);
+    long handle = handles.events().get(event);
     if (handle == SessionServices.NO_HANDLE) {
-      state.reply(tag, CudaResult.INVALID_HANDLE);
+      call.reply(tag, CudaResult.INVALID_HANDLE);
       return;
     }
-    int result = state.backend.cuEventQuery(handle);
+    int result = backend.cuEventQuery(handle);
     if (result != CudaResult.NOT_READY) {
       answer(tag, result);
       return;
@@ -276,8 +297,7 @@ final class Streams implements StreamOps {
     // The client may record or destroy its event meanwhile: what counts is where it is now, which
     // an
     // event of the session's own behind it, in a stream of its own, keeps.
-    ContextState context = (ContextState) state.events.owner(event);
-    Backend backend = state.backend;
+    ContextState context = (ContextState) handles.events().owner(event);
     backend.cuCtxSetCurrent(context.handle);
     long stream = context.spareStreams.take();
     long own = stream;
@@ -286,16 +306,16 @@ final class Streams implements StreamOps {
       own = result == 0 ? mark(context, stream) : -result;
       context.spareStreams.give(stream);
     }
-    backend.cuCtxSetCurrent(state.current.handle);
+    backend.cuCtxSetCurrent(call.context().handle);
     if (own < 0) {
-      state.reply(tag, (int) -own);
+      call.reply(tag, (int) -own);
     } else {
       fence(context, tag, own);
     }
   }
 
   private void gather(long stream) {
-    int result = state.backend.cuStreamQuery(stream);
+    int result = backend.cuStreamQuery(stream);
     if (result == CudaResult.NOT_READY) {
       long event = mark(stream);
       if (event > 0) {
@@ -314,13 +334,13 @@ final class Streams implements StreamOps {
 
   /** An event of the session's own at the present end of a stream; or a CUresult, negated. */
   private long mark(long stream) {
-    return mark(state.current, stream);
+    return mark(call.context(), stream);
   }
 
   private long mark(ContextState context, long stream) {
     long event = context.events.take();
     if (event > 0) {
-      int result = state.backend.cuEventRecord(event, stream);
+      int result = backend.cuEventRecord(event, stream);
       if (result != 0) {
         context.events.give(event);
         return -result;
@@ -330,23 +350,21 @@ final class Streams implements StreamOps {
   }
 
   private void fence(ContextState context, int tag, long... events) {
-    if (state.waits.size() >= SessionState.MAX_WAITS) {
+    if (waits.size() >= Waits.MAX_WAITS) {
       for (long event : events) {
         context.events.give(event);
       }
-      state.reply(tag, CudaResult.OUT_OF_MEMORY);
+      call.reply(tag, CudaResult.OUT_OF_MEMORY);
       return;
     }
-    state.waits.add(
-        new FenceWait(
-            context, state.backend, state.answers, tag, state.waits.driverPrints(), events));
+    waits.add(new FenceWait(context, backend, answers, tag, waits.driverPrints(), events));
   }
 
   private void answer(int tag, int result) {
     if (result == CudaResult.NOT_READY) {
-      state.answers.reply(tag, result);
+      answers.reply(tag, result);
     } else {
-      state.replyComplete(tag, result);
+      call.replyComplete(tag, result);
     }
   }
 }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.gpupool.worker.session;
 
+import io.gpupool.cuda.Backend;
 import io.gpupool.cuda.TensorMapOps;
 import io.gpupool.cuda.WireStruct;
 import io.gpupool.worker.os.Memory;
@@ -32,22 +33,24 @@ final class TensorMaps implements TensorMapOps {
   /** How many maps are remembered; the oldest go first. */
   private static final int MAX_MADE = 1 << 14;
 
-  private final SessionState state;
+  private final Backend backend;
+  private final CurrentCall call;
 
   /** The maps that the backend has made: it is to change no other bytes. */
   private final LinkedHashSet<ByteBuffer> made = new LinkedHashSet<>();
 
-  TensorMaps(SessionState state) {
-    this.state = state;
+  TensorMaps(Backend backend, CurrentCall call) {
+    this.backend = backend;
+    this.call = call;
   }
 
   @Override
   public void tensorMapEncode(int tag, WireStruct given, long mapCapacityBytes) {
     if (!given.is(TENSOR_BYTES)) {
-      state.reply(tag, CudaResult.INVALID_VALUE);
+      call.reply(tag, CudaResult.INVALID_VALUE);
       return;
     }
-    long tensor = state.in();
+    long tensor = call.in();
     // Numbers all: the address is one that kernels will use, and goes into the map as it is.
     given.copyNumbers(0, TENSOR_BYTES, tensor);
     int rank = Memory.getInt(tensor + 8);
@@ -55,7 +58,7 @@ final class TensorMaps implements TensorMapOps {
     if (result == 0 && (rank < 1 || rank > MAX_RANK)) {
       result = CudaResult.INVALID_VALUE;
     }
-    long map = state.out();
+    long map = call.out();
     answer(tag, result == 0 ? encode(map, tensor, rank) : result, map, mapCapacityBytes);
   }
 
@@ -73,7 +76,7 @@ final class TensorMaps implements TensorMapOps {
     int pixels = Memory.getInt(tensor + 180);
     return switch (Memory.getInt(tensor)) {
       case TILED ->
-          state.backend.cuTensorMapEncodeTiled(
+          backend.cuTensorMapEncodeTiled(
               map,
               type,
               rank,
@@ -87,7 +90,7 @@ final class TensorMaps implements TensorMapOps {
               promotion,
               fill);
       case IM2COL ->
-          state.backend.cuTensorMapEncodeIm2col(
+          backend.cuTensorMapEncodeIm2col(
               map,
               type,
               rank,
@@ -104,7 +107,7 @@ final class TensorMaps implements TensorMapOps {
               promotion,
               fill);
       case IM2COL_WIDE ->
-          state.backend.cuTensorMapEncodeIm2colWide(
+          backend.cuTensorMapEncodeIm2colWide(
               map,
               type,
               rank,
@@ -130,10 +133,10 @@ final class TensorMaps implements TensorMapOps {
       int tag, WireStruct given, long address, long replacedCapacityBytes) {
     int result =
         given.is(MAP_BYTES) && made.contains(key(given)) ? check() : CudaResult.INVALID_VALUE;
-    long map = state.out();
+    long map = call.out();
     if (result == 0) {
       given.copyNumbers(0, MAP_BYTES, map);
-      result = state.backend.cuTensorMapReplaceAddress(map, address);
+      result = backend.cuTensorMapReplaceAddress(map, address);
     }
     answer(tag, result, map, replacedCapacityBytes);
   }
@@ -143,12 +146,12 @@ final class TensorMaps implements TensorMapOps {
   }
 
   private int check() {
-    return state.current.exists() ? 0 : CudaResult.INVALID_CONTEXT;
+    return call.context().exists() ? 0 : CudaResult.INVALID_CONTEXT;
   }
 
   private void answer(int tag, int result, long map, long capacityBytes) {
     if (result != 0) {
-      state.reply(tag, result);
+      call.reply(tag, result);
       return;
     }
     if (made.size() >= MAX_MADE) {
@@ -158,7 +161,7 @@ final class TensorMaps implements TensorMapOps {
     try (Arena arena = Arena.ofConfined()) {
       Payload payload = new Payload(arena, MAP_BYTES + 16);
       payload.variable(capacityBytes >= MAP_BYTES, Memory.bytes(map, MAP_BYTES));
-      state.reply(tag, 0, payload.address(), payload.lengthBytes());
+      call.reply(tag, 0, payload.address(), payload.lengthBytes());
     }
   }
 }

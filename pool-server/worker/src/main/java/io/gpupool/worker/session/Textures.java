@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.gpupool.worker.session;
 
+import io.gpupool.cuda.Backend;
 import io.gpupool.cuda.TextureOps;
 import io.gpupool.cuda.WireStruct;
 import io.gpupool.worker.os.Memory;
@@ -21,14 +22,20 @@ final class Textures implements TextureOps {
   private static final int VIEW_BYTES = 112;
   private static final int VIEW_NUMBERS_BYTES = 48;
 
-  private final SessionState state;
+  private final Backend backend;
+  private final CurrentCall call;
+  private final HandleTables handles;
+  private final OwnedMemory owned;
   private final Set<Key> objects = new HashSet<>();
 
   /** A driver's values are good in one context. */
   private record Key(ContextState context, boolean surface, long value) {}
 
-  Textures(SessionState state) {
-    this.state = state;
+  Textures(Backend backend, CurrentCall call, HandleTables handles, OwnedMemory owned) {
+    this.backend = backend;
+    this.call = call;
+    this.handles = handles;
+    this.owned = owned;
   }
 
   @Override
@@ -39,11 +46,11 @@ final class Textures implements TextureOps {
       refused = CudaResult.INVALID_VALUE;
     }
     if (refused != 0) {
-      state.reply(tag, refused);
+      call.reply(tag, refused);
       return;
     }
     try {
-      long in = Resource.read(state, resource).write(state.in());
+      long in = Resource.read(handles, owned, resource).write(call.in());
       long textureAt = in + Resource.BYTES;
       long viewAt = textureAt + TEXTURE_BYTES;
       Memory.clear(textureAt, TEXTURE_BYTES + VIEW_BYTES);
@@ -51,11 +58,11 @@ final class Textures implements TextureOps {
       if (!view.isNull()) {
         view.copyNumbers(0, VIEW_NUMBERS_BYTES, viewAt);
       }
-      long out = state.out();
-      int result = state.backend.cuTexObjectCreate(out, in, textureAt, view.isNull() ? 0 : viewAt);
+      long out = call.out();
+      int result = backend.cuTexObjectCreate(out, in, textureAt, view.isNull() ? 0 : viewAt);
       finish(tag, result, out, false);
     } catch (RefusedException e) {
-      state.reply(tag, e.result());
+      call.reply(tag, e.result());
     }
   }
 
@@ -63,28 +70,28 @@ final class Textures implements TextureOps {
   public void surfaceCreate(int tag, WireStruct resource, boolean objectWanted) {
     int refused = check();
     if (refused != 0) {
-      state.reply(tag, refused);
+      call.reply(tag, refused);
       return;
     }
     try {
-      long in = Resource.read(state, resource).write(state.in());
-      long out = state.out();
-      finish(tag, state.backend.cuSurfObjectCreate(out, in), out, true);
+      long in = Resource.read(handles, owned, resource).write(call.in());
+      long out = call.out();
+      finish(tag, backend.cuSurfObjectCreate(out, in), out, true);
     } catch (RefusedException e) {
-      state.reply(tag, e.result());
+      call.reply(tag, e.result());
     }
   }
 
   @Override
   public int textureDestroy(long object) {
-    boolean known = objects.remove(new Key(state.current, false, object));
-    return known ? state.backend.cuTexObjectDestroy(object) : CudaResult.INVALID_VALUE;
+    boolean known = objects.remove(new Key(call.context(), false, object));
+    return known ? backend.cuTexObjectDestroy(object) : CudaResult.INVALID_VALUE;
   }
 
   @Override
   public int surfaceDestroy(long object) {
-    boolean known = objects.remove(new Key(state.current, true, object));
-    return known ? state.backend.cuSurfObjectDestroy(object) : CudaResult.INVALID_VALUE;
+    boolean known = objects.remove(new Key(call.context(), true, object));
+    return known ? backend.cuSurfObjectDestroy(object) : CudaResult.INVALID_VALUE;
   }
 
   /** The objects of a context go with it, where the backend does not see to that, too. */
@@ -93,7 +100,7 @@ final class Textures implements TextureOps {
   }
 
   private int check() {
-    if (!state.current.exists()) {
+    if (!call.context().exists()) {
       return CudaResult.INVALID_CONTEXT;
     }
     return objects.size() < MAX_OBJECTS ? 0 : CudaResult.OUT_OF_MEMORY;
@@ -101,8 +108,8 @@ final class Textures implements TextureOps {
 
   private void finish(int tag, int result, long out, boolean surface) {
     if (result == 0) {
-      objects.add(new Key(state.current, surface, Memory.getLong(out)));
+      objects.add(new Key(call.context(), surface, Memory.getLong(out)));
     }
-    state.reply(tag, result, out, 8);
+    call.reply(tag, result, out, 8);
   }
 }

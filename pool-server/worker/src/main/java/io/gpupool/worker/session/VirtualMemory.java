@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.gpupool.worker.session;
 
+import io.gpupool.cuda.Backend;
 import io.gpupool.cuda.VirtualMemoryOps;
 import io.gpupool.worker.os.Memory;
 import io.gpupool.worker.os.Posix;
@@ -31,7 +32,11 @@ final class VirtualMemory implements VirtualMemoryOps {
   private static final int PINNED = 1;
   private static final int LOCATION_DEVICE = 1;
 
-  private final SessionState state;
+  private final Backend backend;
+  private final CurrentCall call;
+  private final OwnedMemory owned;
+  private final MemoryQuota quota;
+  private final Exports exports;
   private final List<Integer> devices;
   private final Map<Integer, Block> blocks = new HashMap<>();
   private final TreeMap<Long, Mapped> mappings = new TreeMap<>();
@@ -62,53 +67,63 @@ final class VirtualMemory implements VirtualMemoryOps {
 
   private record Mapped(int number, Block block, long lengthBytes) {}
 
-  VirtualMemory(SessionState state, List<Integer> devices) {
-    this.state = state;
+  VirtualMemory(
+      Backend backend,
+      CurrentCall call,
+      OwnedMemory owned,
+      MemoryQuota quota,
+      Exports exports,
+      List<Integer> devices) {
+    this.backend = backend;
+    this.call = call;
+    this.owned = owned;
+    this.quota = quota;
+    this.exports = exports;
     this.devices = devices;
   }
 
   @Override
   public void vmGranularity(int tag, int gpu, int option, boolean lengthBytesWanted) {
     if (!isGpu(gpu)) {
-      state.reply(tag, CudaResult.INVALID_VALUE);
+      call.reply(tag, CudaResult.INVALID_VALUE);
       return;
     }
-    long out = state.out();
-    int result = state.backend.cuMemGetAllocationGranularity(out, prop(gpu), option);
-    state.reply(tag, result, out, Long.BYTES);
+    long out = call.out();
+    int result = backend.cuMemGetAllocationGranularity(out, prop(gpu), option);
+    call.reply(tag, result, out, Long.BYTES);
   }
 
   @Override
   public void vmReserve(
       int tag, long lengthBytes, long alignmentBytes, long wanted, boolean addressWanted) {
     if (reservations.size() >= MAX_RESERVATIONS) {
-      state.reply(tag, CudaResult.OUT_OF_MEMORY);
+      call.reply(tag, CudaResult.OUT_OF_MEMORY);
       return;
     }
-    long out = state.out();
-    int result = state.backend.cuMemAddressReserve(out, lengthBytes, alignmentBytes, wanted, 0);
+    long out = call.out();
+    int result = backend.cuMemAddressReserve(out, lengthBytes, alignmentBytes, wanted, 0);
     if (result == 0) {
       reservations.put(Memory.getLong(out), lengthBytes);
-      state.owned.add(Memory.getLong(out), lengthBytes);
+      owned.add(Memory.getLong(out), lengthBytes);
     }
-    state.reply(tag, result, out, Long.BYTES);
+    call.reply(tag, result, out, Long.BYTES);
   }
 
   @Override
   public void vmFree(int tag, long address, long lengthBytes) {
     Long reserved = reservations.get(address);
     if (reserved == null || reserved != lengthBytes) {
-      state.reply(tag, CudaResult.INVALID_VALUE);
+      call.reply(tag, CudaResult.INVALID_VALUE);
       return;
     }
-    state.owned.remove(address);
-    int result = state.backend.cuMemAddressFree(address, lengthBytes);
+    owned.remove(address);
+    int result = backend.cuMemAddressFree(address, lengthBytes);
     if (result == 0) {
       reservations.remove(address);
     } else {
-      state.owned.add(address, lengthBytes);
+      owned.add(address, lengthBytes);
     }
-    state.reply(tag, result);
+    call.reply(tag, result);
   }
 
   private boolean isReserved(long address, long lengthBytes) {
@@ -127,25 +142,25 @@ final class VirtualMemory implements VirtualMemoryOps {
             && !blocks.containsKey(number)
             && Exports.isHandleType(shareable);
     int refused = sound ? CudaResult.SUCCESS : CudaResult.INVALID_VALUE;
-    state.exports.endReleased();
-    if (sound && (blocks.size() >= MAX_BLOCKS || !state.quota.reserve(gpu, lengthBytes))) {
+    exports.endReleased();
+    if (sound && (blocks.size() >= MAX_BLOCKS || !quota.reserve(gpu, lengthBytes))) {
       refused = CudaResult.OUT_OF_MEMORY;
     }
     if (refused != 0) {
-      state.reply(tag, refused);
+      call.reply(tag, refused);
       return;
     }
-    long out = state.out();
+    long out = call.out();
     long prop = prop(gpu);
     Memory.putInt(prop + PROP_HANDLE_TYPES, shareable);
-    int result = state.backend.cuMemCreate(out, lengthBytes, prop, 0);
+    int result = backend.cuMemCreate(out, lengthBytes, prop, 0);
     if (result == 0) {
       long id = nextId++;
       blocks.put(number, new Block(id, gpu, lengthBytes, Memory.getLong(out), Optional.empty()));
     } else {
-      state.quota.release(gpu, lengthBytes);
+      quota.release(gpu, lengthBytes);
     }
-    state.reply(tag, result);
+    call.reply(tag, result);
   }
 
   @Override
@@ -155,7 +170,7 @@ final class VirtualMemory implements VirtualMemoryOps {
       return CudaResult.INVALID_VALUE;
     }
     block.released = true;
-    int result = state.backend.cuMemRelease(block.handle);
+    int result = backend.cuMemRelease(block.handle);
     forgetIfUnused(number, block);
     return result;
   }
@@ -170,17 +185,17 @@ final class VirtualMemory implements VirtualMemoryOps {
             && entry.getValue().number == number
             && entry.getValue().block.released;
     if (!sound) {
-      state.reply(tag, CudaResult.INVALID_VALUE);
+      call.reply(tag, CudaResult.INVALID_VALUE);
       return;
     }
-    long out = state.out();
-    int result = state.backend.cuMemRetainAllocationHandle(out, address);
+    long out = call.out();
+    int result = backend.cuMemRetainAllocationHandle(out, address);
     if (result == 0) {
       Block block = entry.getValue().block;
       block.handle = Memory.getLong(out);
       block.released = false;
     }
-    state.reply(tag, result);
+    call.reply(tag, result);
   }
 
   @Override
@@ -188,22 +203,22 @@ final class VirtualMemory implements VirtualMemoryOps {
     Block block = blocks.get(number);
     boolean sound = block != null && !block.released && isReserved(address, lengthBytes);
     if (!sound || mappings.size() >= MAX_MAPPINGS) {
-      state.reply(tag, CudaResult.INVALID_VALUE);
+      call.reply(tag, CudaResult.INVALID_VALUE);
       return;
     }
-    int result = state.backend.cuMemMap(address, lengthBytes, offset, block.handle, 0);
+    int result = backend.cuMemMap(address, lengthBytes, offset, block.handle, 0);
     if (result == 0) {
       block.mappings++;
       mappings.put(address, new Mapped(number, block, lengthBytes));
     }
-    state.reply(tag, result);
+    call.reply(tag, result);
   }
 
   @Override
   public void vmUnmap(int tag, long address, long lengthBytes) {
     int result =
         isReserved(address, lengthBytes)
-            ? state.backend.cuMemUnmap(address, lengthBytes)
+            ? backend.cuMemUnmap(address, lengthBytes)
             : CudaResult.INVALID_VALUE;
     if (result == 0) {
       Map<Long, Mapped> gone = mappings.subMap(address, address + lengthBytes);
@@ -213,45 +228,45 @@ final class VirtualMemory implements VirtualMemoryOps {
       }
       gone.clear();
     }
-    state.reply(tag, result);
+    call.reply(tag, result);
   }
 
   @Override
   public void vmSetAccess(int tag, long address, long lengthBytes, int gpu, int flags) {
     boolean sound = isGpu(gpu) && flags >= 0 && flags <= MAX_ACCESS;
     if (!sound || !isReserved(address, lengthBytes)) {
-      state.reply(tag, CudaResult.INVALID_VALUE);
+      call.reply(tag, CudaResult.INVALID_VALUE);
       return;
     }
     long access = location(gpu);
     Memory.putInt(access + 8, flags);
-    state.reply(tag, state.backend.cuMemSetAccess(address, lengthBytes, access, 1));
+    call.reply(tag, backend.cuMemSetAccess(address, lengthBytes, access, 1));
   }
 
   @Override
   public void vmGetAccess(int tag, long address, int gpu, boolean flagsWanted) {
     if (!isGpu(gpu) || !isReserved(address, 1)) {
-      state.reply(tag, CudaResult.INVALID_VALUE);
+      call.reply(tag, CudaResult.INVALID_VALUE);
       return;
     }
-    long out = state.out();
-    int result = state.backend.cuMemGetAccess(out, location(gpu), address);
-    state.reply(tag, result, out, Long.BYTES);
+    long out = call.out();
+    int result = backend.cuMemGetAccess(out, location(gpu), address);
+    call.reply(tag, result, out, Long.BYTES);
   }
 
   private void forgetIfUnused(int number, Block block) {
     if (block.released && block.mappings == 0) {
       blocks.remove(number);
       if (block.opened.isPresent()) {
-        state.exports.exchange().giveBack(block.opened.get());
-      } else if (state.exports.withdraw(Exchange.Kind.BLOCK, block.id, () -> uncount(block))) {
+        exports.exchange().giveBack(block.opened.get());
+      } else if (exports.withdraw(Exchange.Kind.BLOCK, block.id, () -> uncount(block))) {
         uncount(block);
       }
     }
   }
 
   private void uncount(Block block) {
-    state.quota.release(block.gpu, block.lengthBytes);
+    quota.release(block.gpu, block.lengthBytes);
   }
 
   @Override
@@ -259,28 +274,27 @@ final class VirtualMemory implements VirtualMemoryOps {
       int tag, int number, boolean word0, boolean word1, boolean word2, boolean word3) {
     Block block = blocks.get(number);
     if (block == null || block.released) {
-      state.reply(tag, CudaResult.INVALID_VALUE);
+      call.reply(tag, CudaResult.INVALID_VALUE);
       return;
     }
-    long out = state.out();
+    long out = call.out();
     try {
       Token token =
-          block.opened.or(() -> state.exports.token(Exchange.Kind.BLOCK, block.id)).orElse(null);
+          block.opened.or(() -> exports.token(Exchange.Kind.BLOCK, block.id)).orElse(null);
       if (token == null) {
-        int result =
-            state.backend.cuMemExportToShareableHandle(out, block.handle, Exports.DESCRIPTOR, 0);
+        int result = backend.cuMemExportToShareableHandle(out, block.handle, Exports.DESCRIPTOR, 0);
         if (result != 0) {
-          state.reply(tag, result);
+          call.reply(tag, result);
           return;
         }
         int descriptor = Memory.getInt(out);
         token =
-            state.exports.addFile(
+            exports.addFile(
                 Exchange.Kind.BLOCK, block.id, block.gpu, block.lengthBytes, descriptor);
       }
-      state.reply(tag, 0, out, Exports.put(out, token));
+      call.reply(tag, 0, out, Exports.put(out, token));
     } catch (NotSharedException e) {
-      state.reply(tag, e.result());
+      call.reply(tag, e.result());
     }
   }
 
@@ -295,20 +309,20 @@ final class VirtualMemory implements VirtualMemoryOps {
       boolean deviceWanted,
       boolean lengthBytesWanted) {
     if (blocks.containsKey(number) || blocks.size() >= MAX_BLOCKS) {
-      state.reply(tag, CudaResult.INVALID_VALUE);
+      call.reply(tag, CudaResult.INVALID_VALUE);
       return;
     }
     Token token = new Token(word0, word1, word2, word3);
     try {
-      Exchange.Taken taken = state.exports.exchange().take(token, Exchange.Kind.BLOCK);
-      long out = state.out();
+      Exchange.Taken taken = exports.exchange().take(token, Exchange.Kind.BLOCK);
+      long out = call.out();
       int result =
-          state.backend.cuMemImportFromShareableHandle(
+          backend.cuMemImportFromShareableHandle(
               out, taken.descriptor().orElse(-1), Exports.DESCRIPTOR);
       taken.descriptor().ifPresent(Posix::close);
       if (result != 0) {
-        state.exports.exchange().giveBack(token);
-        state.reply(tag, result);
+        exports.exchange().giveBack(token);
+        call.reply(tag, result);
         return;
       }
       long handle = Memory.getLong(out);
@@ -317,9 +331,9 @@ final class VirtualMemory implements VirtualMemoryOps {
           new Block(nextId++, taken.gpu(), taken.lengthBytes(), handle, Optional.of(token)));
       Memory.putLong(out, taken.gpu());
       Memory.putLong(out + 8, taken.lengthBytes());
-      state.reply(tag, 0, out, 16);
+      call.reply(tag, 0, out, 16);
     } catch (NotSharedException e) {
-      state.reply(tag, e.result());
+      call.reply(tag, e.result());
     }
   }
 
@@ -328,13 +342,13 @@ final class VirtualMemory implements VirtualMemoryOps {
   }
 
   private long location(int gpu) {
-    Memory.putInt(state.in(), LOCATION_DEVICE);
-    Memory.putInt(state.in() + 4, devices.get(gpu));
-    return state.in();
+    Memory.putInt(call.in(), LOCATION_DEVICE);
+    Memory.putInt(call.in() + 4, devices.get(gpu));
+    return call.in();
   }
 
   private long prop(int gpu) {
-    long prop = state.in();
+    long prop = call.in();
     Memory.clear(prop, PROP_BYTES);
     Memory.putInt(prop, PINNED);
     Memory.putInt(prop + PROP_LOCATION_TYPE, LOCATION_DEVICE);

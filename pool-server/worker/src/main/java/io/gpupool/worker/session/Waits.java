@@ -12,6 +12,9 @@ import java.util.concurrent.ExecutorService;
  * and, before it blocks, hands each wait to a waiting thread. Guarded by the answers' lock.
  */
 final class Waits {
+  /** Waits beyond this are refused; a program has as many as it has threads and pending copies. */
+  static final int MAX_WAITS = 1 << 14;
+
   /*
    * A fence's answer tells the client that the copies before it are complete, so their bytes must be
    * sent first. A copy before the fence may be found incomplete, then complete together with the

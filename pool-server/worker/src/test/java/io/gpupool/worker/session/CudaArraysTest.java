@@ -25,8 +25,8 @@ class CudaArraysTest extends SessionOnTestDriver {
     assertThat(create(ARRAY, 16, 10, 3)).isZero();
     assertThat(create(OTHER, 20, 12, 4)).isZero();
 
-    session.post(Ops.boxWrite, ARRAY, 0, 0, 0, 0, 0, 0, 64, 10, 3, 0, bytes);
-    session.post(Ops.boxCopy, OTHER, 0, 8, 1, 1, 0, 0, ARRAY, 0, 0, 0, 0, 0, 0, 64, 10, 3, 0);
+    session.post(Ops.write3D, ARRAY, 0, 0, 0, 0, 0, 0, 64, 10, 3, 0, bytes);
+    session.post(Ops.copy3D, OTHER, 0, 8, 1, 1, 0, 0, ARRAY, 0, 0, 0, 0, 0, 0, 64, 10, 3, 0);
 
     assertThat(read(OTHER, 8, 1, 1, 64, 10, 3)).isEqualTo(bytes);
     byte[] window = new byte[8 * 2];
@@ -37,7 +37,7 @@ class CudaArraysTest extends SessionOnTestDriver {
   }
 
   @Test
-  void boxRead_ofMemoryLongerThanAFrame_comesInPiecesInOrder() {
+  void read3D_ofMemoryLongerThanAFrame_comesInPiecesInOrder() {
     long pitch = 1 << 20;
     long address = session.allocate(3 * pitch);
     byte[] row = new byte[1 << 20];
@@ -46,7 +46,7 @@ class CudaArraysTest extends SessionOnTestDriver {
       session.post(Ops.memcpyHtoD, address + i * pitch, 0, row);
     }
     int width = (1 << 20) - 8;
-    session.post(Ops.boxRead, COPY, 0, address + 8, 0, 0, 0, pitch, 3, width, 3, 1, 0);
+    session.post(Ops.read3D, COPY, 0, address + 8, 0, 0, 0, pitch, 3, width, 3, 1, 0);
     byte[] read = answer();
     assertThat(read).hasSize(3 * width);
     for (int i = 0; i < 3; i++) {
@@ -59,11 +59,11 @@ class CudaArraysTest extends SessionOnTestDriver {
   @Test
   void boxes_notWithinTheirArray_areErrors() {
     assertThat(create(ARRAY, 16, 10, 3)).isZero();
-    session.post(Ops.boxWrite, ARRAY, 0, 8, 0, 0, 0, 0, 64, 1, 1, 0, new byte[64]);
+    session.post(Ops.write3D, ARRAY, 0, 8, 0, 0, 0, 0, 64, 1, 1, 0, new byte[64]);
     assertThat(session.call(Ops.ctxSynchronize).result()).isEqualTo(CudaResult.INVALID_VALUE);
-    session.post(Ops.boxWrite, ARRAY, 0, -8, 0, 0, 0, 0, 8, 1, 1, 0, new byte[8]);
+    session.post(Ops.write3D, ARRAY, 0, -8, 0, 0, 0, 0, 8, 1, 1, 0, new byte[8]);
     assertThat(session.call(Ops.ctxSynchronize).result()).isEqualTo(CudaResult.INVALID_VALUE);
-    session.post(Ops.boxWrite, OTHER, 0, 0, 0, 0, 0, 0, 8, 1, 1, 0, new byte[8]);
+    session.post(Ops.write3D, OTHER, 0, 0, 0, 0, 0, 0, 8, 1, 1, 0, new byte[8]);
     assertThat(session.call(Ops.ctxSynchronize).result()).isEqualTo(CudaResult.INVALID_HANDLE);
   }
 
@@ -90,14 +90,14 @@ class CudaArraysTest extends SessionOnTestDriver {
     session.post(Ops.mipmapGetLevel, MIPMAP, 2, ARRAY);
     byte[] bytes = new byte[64 * 16];
     new Random(3).nextBytes(bytes);
-    session.post(Ops.boxWrite, ARRAY, 0, 0, 0, 0, 0, 0, 64, 16, 1, 0, bytes);
+    session.post(Ops.write3D, ARRAY, 0, 0, 0, 0, 0, 0, 64, 16, 1, 0, bytes);
     assertThat(read(ARRAY, 0, 0, 0, 64, 16, 1)).isEqualTo(bytes);
 
     session.post(Ops.mipmapDestroy, MIPMAP);
 
     assertThat(session.call(Ops.ctxSynchronize).result()).isZero();
     assertThat(session.ledger.sessionBytes(0)).isZero();
-    session.post(Ops.boxWrite, ARRAY, 0, 0, 0, 0, 0, 0, 64, 16, 1, 0, bytes);
+    session.post(Ops.write3D, ARRAY, 0, 0, 0, 0, 0, 0, 64, 16, 1, 0, bytes);
     assertThat(session.call(Ops.ctxSynchronize).result()).isEqualTo(CudaResult.INVALID_HANDLE);
   }
 
@@ -136,7 +136,7 @@ class CudaArraysTest extends SessionOnTestDriver {
   }
 
   private byte[] read(int array, int x, int y, int z, int width, int height, int depth) {
-    session.post(Ops.boxRead, COPY, array, 0, x, y, z, 0, 0, width, height, depth, 0);
+    session.post(Ops.read3D, COPY, array, 0, x, y, z, 0, 0, width, height, depth, 0);
     return answer();
   }
 

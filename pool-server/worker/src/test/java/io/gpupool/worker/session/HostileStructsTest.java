@@ -65,8 +65,8 @@ class HostileStructsTest extends SessionOnTestDriver {
       refused(Ops.cuMemsetD16Async, address, 1, 8, STREAM);
       refused(Ops.cuMemsetD32Async, address, 1, 4, STREAM);
       refused(Ops.cuMemsetD2D32Async, address, 64, 1, 4, 2, STREAM);
-      refused(Ops.boxWrite, 0, address, 0, 0, 0, 16, 1, 16, 1, 1, STREAM, new byte[16]);
-      refused(Ops.boxCopy, 0, own, 0, 0, 0, 16, 1, 0, address, 0, 0, 0, 16, 1, 16, 1, 1, STREAM);
+      refused(Ops.write3D, 0, address, 0, 0, 0, 16, 1, 16, 1, 1, STREAM, new byte[16]);
+      refused(Ops.copy3D, 0, own, 0, 0, 0, 16, 1, 0, address, 0, 0, 0, 16, 1, 16, 1, 1, STREAM);
       refused(Ops.mirrorCreate, address, 64, 64, 1, STREAM);
       assertThat(session.call(Ops.memcpyDtoH, address, 16, STREAM).result())
           .isEqualTo(CudaResult.INVALID_VALUE);
@@ -76,7 +76,7 @@ class HostileStructsTest extends SessionOnTestDriver {
     refused(Ops.cuMemsetD2D8Async, own, 2048, 1, 16, 3, STREAM);
     refused(Ops.cuMemsetD2D8Async, own, Long.MAX_VALUE, 1, 16, Long.MAX_VALUE, STREAM);
     refused(Ops.memcpyDtoHPosted, 900, host, 16, STREAM);
-    refused(Ops.boxRead, 901, 0, host, 0, 0, 0, 16, 1, 16, 1, 1, STREAM);
+    refused(Ops.read3D, 901, 0, host, 0, 0, 0, 16, 1, 16, 1, 1, STREAM);
     driverSawNothing();
   }
 
