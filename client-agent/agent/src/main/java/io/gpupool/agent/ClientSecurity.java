@@ -39,7 +39,7 @@ public final class ClientSecurity {
   }
 
   /** The same for servers that are not to see this client's certificate. */
-  ClientSecurity withoutCertificate() {
+  public ClientSecurity withoutCertificate() {
     TlsFiles rootsAlone = new TlsFiles(Optional.empty(), Optional.empty(), files.trusted());
     return new ClientSecurity(rootsAlone, clearTokens, follow, everywhere);
   }

@@ -16,22 +16,24 @@ import java.util.List;
  * @param servers all servers of the lease, in the order of its GPUs
  * @param place of the session's server among them
  */
-record OpenedSession(
+public record OpenedSession(
     SessionId id,
     SessionKey key,
     SessionKey peerKey,
     CallStreamDialer.Target callStream,
     List<LeaseServer> servers,
     int place) {
-  OpenedSession {
+  public OpenedSession {
     servers = List.copyOf(servers);
   }
 
-  LeaseServer server() {
+  /** The server that the session is at. */
+  public LeaseServer server() {
     return servers.get(place);
   }
 
-  ClientHello hello() {
+  /** The first message on its call stream. */
+  public ClientHello hello() {
     return new ClientHello(Versions.CALL_STREAM_MIN, Versions.CALL_STREAM_MAX, id, key);
   }
 }

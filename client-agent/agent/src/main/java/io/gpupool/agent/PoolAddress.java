@@ -78,12 +78,12 @@ public record PoolAddress(String host, int port, boolean tls, List<PoolAddress> 
   }
 
   /** The same place, over TLS. */
-  PoolAddress overTls() {
+  public PoolAddress overTls() {
     return new PoolAddress(host, port, true, others.stream().map(PoolAddress::overTls).toList());
   }
 
   /** Each of the servers by itself, in the order in which they are asked. */
-  List<PoolAddress> servers() {
+  public List<PoolAddress> servers() {
     List<PoolAddress> all = new ArrayList<>(List.of(new PoolAddress(host, port, tls)));
     all.addAll(others);
     return all;

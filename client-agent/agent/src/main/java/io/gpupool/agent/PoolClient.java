@@ -70,7 +70,7 @@ public final class PoolClient implements AutoCloseable {
    *
    * @throws IllegalArgumentException if a file for TLS cannot be used
    */
-  PoolClient(
+  public PoolClient(
       PoolAddress address,
       ClientSecurity security,
       EventLoopGroup loops,
@@ -127,7 +127,7 @@ public final class PoolClient implements AutoCloseable {
    * @param driverEnvironment what of the program's environment its driver is to find
    * @return fails with {@link RedirectException} where another server is to be asked
    */
-  CompletableFuture<OpenedSession> openSession(
+  public CompletableFuture<OpenedSession> openSession(
       String leaseId,
       String secret,
       Holder client,
@@ -188,7 +188,7 @@ public final class PoolClient implements AutoCloseable {
   }
 
   /** A lease with its GPUs and programs. */
-  CompletableFuture<DescribeLeaseReply> describeLease(String leaseId, String secret) {
+  public CompletableFuture<DescribeLeaseReply> describeLease(String leaseId, String secret) {
     connectAfresh();
     CompletableFuture<DescribeLeaseReply> described = new CompletableFuture<>();
     stub.withDeadlineAfter(CALL_SECONDS, TimeUnit.SECONDS)
@@ -211,7 +211,8 @@ public final class PoolClient implements AutoCloseable {
     return described;
   }
 
-  void closeSession(OpenedSession session) {
+  /** Ends a session; the pool does that by itself where it cannot be told. */
+  public void closeSession(OpenedSession session) {
     stub.withDeadlineAfter(CALL_SECONDS, TimeUnit.SECONDS)
         .closeSession(
             CloseSessionRequest.newBuilder()
@@ -234,7 +235,7 @@ public final class PoolClient implements AutoCloseable {
   }
 
   /** The same without waiting, which the event loop must not do: it is that of the calls. */
-  void closeSoon() {
+  public void closeSoon() {
     channel.shutdown();
     loops.next().schedule(channel::shutdownNow, CLOSE_MILLIS, TimeUnit.MILLISECONDS);
   }

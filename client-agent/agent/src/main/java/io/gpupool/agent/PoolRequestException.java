@@ -24,7 +24,8 @@ public final class PoolRequestException extends RuntimeException {
     DENIED,
     INTERNAL;
 
-    String wireName() {
+    /** The cause's name in messages to the shim. */
+    public String wireName() {
       return name().toLowerCase(Locale.ROOT);
     }
   }
@@ -41,7 +42,7 @@ public final class PoolRequestException extends RuntimeException {
   }
 
   /** The same, where it is of one server of several. */
-  PoolRequestException at(String server) {
+  public PoolRequestException at(String server) {
     return new PoolRequestException(cause, "server " + server + " of the lease: " + getMessage());
   }
 

@@ -2,7 +2,7 @@
 package io.gpupool.agent;
 
 /** Redirect to the server that has the lease's GPUs. */
-final class RedirectException extends RuntimeException {
+public final class RedirectException extends RuntimeException {
   private static final long serialVersionUID = 1L;
 
   private final String address;
@@ -12,12 +12,12 @@ final class RedirectException extends RuntimeException {
    *
    * @param address {@code HOST:PORT}
    */
-  RedirectException(String address) {
+  public RedirectException(String address) {
     super("the lease's GPUs are at " + address, null, false, false);
     this.address = address;
   }
 
-  String address() {
+  public String address() {
     return address;
   }
 }

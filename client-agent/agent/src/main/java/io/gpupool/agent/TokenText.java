@@ -4,9 +4,9 @@ package io.gpupool.agent;
 import java.util.function.Supplier;
 
 /** A token that stays the same. */
-record TokenText(String get) implements Supplier<String> {
+public record TokenText(String get) implements Supplier<String> {
   /** Throws {@link IllegalArgumentException} if it cannot be one. */
-  TokenText {
+  public TokenText {
     TokenCredentials.headers(get);
   }
 }

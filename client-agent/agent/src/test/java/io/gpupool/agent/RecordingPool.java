@@ -24,9 +24,9 @@ import java.util.concurrent.CopyOnWriteArrayList;
 import java.util.concurrent.TimeUnit;
 
 /** A server that keeps the authorization of each call and answers that it is unavailable. */
-final class RecordingPool implements AutoCloseable {
+public final class RecordingPool implements AutoCloseable {
   /** The authorization of a call that brought none. */
-  static final String NONE = "none";
+  public static final String NONE = "none";
 
   private static final Metadata.Key<String> AUTHORIZATION =
       Metadata.Key.of("authorization", Metadata.ASCII_STRING_MARSHALLER);
@@ -40,7 +40,7 @@ final class RecordingPool implements AutoCloseable {
    *
    * @param delayMillis how long each call waits for its answer
    */
-  RecordingPool(TlsFiles files, long delayMillis) throws IOException {
+  public RecordingPool(TlsFiles files, long delayMillis) throws IOException {
     NettyServerBuilder builder =
         NettyServerBuilder.forAddress(new InetSocketAddress(InetAddress.getLoopbackAddress(), 0));
     tls = !files.areNone();
@@ -50,11 +50,11 @@ final class RecordingPool implements AutoCloseable {
     server = builder.fallbackHandlerRegistry(new AnyMethod(delayMillis)).build().start();
   }
 
-  PoolAddress address() {
+  public PoolAddress address() {
     return new PoolAddress("127.0.0.1", server.getPort(), tls);
   }
 
-  List<String> authorizations() {
+  public List<String> authorizations() {
     return authorizations;
   }
 
