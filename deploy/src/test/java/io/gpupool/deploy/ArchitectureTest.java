@@ -41,13 +41,21 @@ class ArchitectureTest {
           entry(
               "pool-server/rest",
               Set.of("protocol/control", "protocol/transport", "pool-server/server")),
-          entry("client-agent/agent", CONTROL),
+          entry("client-agent/pool-client", CONTROL),
+          entry(
+              "client-agent/agent",
+              Set.of(
+                  "protocol/wire",
+                  "protocol/control",
+                  "protocol/transport",
+                  "client-agent/pool-client")),
           entry(
               "client-agent/cli",
               Set.of(
                   "protocol/wire",
                   "protocol/control",
                   "protocol/transport",
+                  "client-agent/pool-client",
                   "client-agent/agent",
                   "pool-server/server",
                   "pool-server/rest")),
@@ -57,6 +65,7 @@ class ArchitectureTest {
                   "protocol/wire",
                   "protocol/control",
                   "protocol/transport",
+                  "client-agent/pool-client",
                   "client-agent/agent")));
 
   private static JavaClasses classes;

@@ -1,6 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.gpupool.agent;
 
+import io.gpupool.client.HeldLease;
+import io.gpupool.client.PoolAddress;
+import io.gpupool.client.PoolClient;
+import io.gpupool.client.TokenText;
 import io.gpupool.transport.Descriptors;
 import io.gpupool.transport.TextMessageDecoder;
 import io.gpupool.transport.UnixAddress;

@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.gpupool.agent;
 
+import io.gpupool.client.ClientSecurity;
+import io.gpupool.client.LeaseOptions;
+import io.gpupool.client.PoolAddress;
 import io.gpupool.transport.UnixAddress;
 import java.util.Optional;
 

@@ -1,6 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.gpupool.agent;
 
+import io.gpupool.client.HeldLease;
+import io.gpupool.client.LeaseOptions;
+import io.gpupool.client.PoolAddress;
+import io.gpupool.client.PoolRequestException;
 import io.gpupool.control.v1.Holder;
 import io.gpupool.wire.DriverEnvironment;
 import io.gpupool.wire.TextMessage;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.gpupool.agent;
 
+import io.gpupool.client.OpenedSession;
 import io.gpupool.transport.BlockingSocket;
 import io.gpupool.transport.Descriptors;
 import io.gpupool.transport.StreamSilence;

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.gpupool.agent;
 
+import io.gpupool.client.HeldLease;
+import io.gpupool.client.PoolClient;
 import io.gpupool.control.v1.LeaseRequest;
 import java.util.HashMap;
 import java.util.Map;

@@ -1,6 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.gpupool.agent;
 
+import io.gpupool.client.OpenedSession;
+import io.gpupool.client.PoolAddress;
+import io.gpupool.client.PoolClient;
+import io.gpupool.client.PoolRequestException;
+import io.gpupool.client.RedirectException;
 import io.gpupool.control.v1.Holder;
 import io.gpupool.control.v1.LeaseServer;
 import io.gpupool.wire.ClientHello;

@@ -1,6 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.gpupool.agent;
 
+import io.gpupool.client.ClientSecurity;
+import io.gpupool.client.PoolAddress;
+import io.gpupool.client.PoolClient;
+import io.gpupool.client.TokenText;
 import io.netty.channel.EventLoopGroup;
 import java.util.HashMap;
 import java.util.Map;

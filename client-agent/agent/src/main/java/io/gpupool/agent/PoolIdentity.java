@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.gpupool.agent;
 
+import io.gpupool.client.PoolAddress;
+import io.gpupool.client.PoolRequestException;
+import io.gpupool.client.TokenText;
 import java.util.Optional;
 
 /**

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.gpupool.agent;
 
+import io.gpupool.client.OpenedSession;
+import io.gpupool.client.PoolAddress;
 import io.gpupool.transport.Detaching;
 import io.gpupool.transport.Relay;
 import io.gpupool.transport.StreamKeepAlive;

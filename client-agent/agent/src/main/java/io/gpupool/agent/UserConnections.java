@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.gpupool.agent;
 
+import io.gpupool.client.PoolRequestException;
 import io.netty.channel.Channel;
 import java.util.HashMap;
 import java.util.LinkedHashMap;

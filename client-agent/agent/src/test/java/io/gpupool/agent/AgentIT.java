@@ -5,6 +5,11 @@ import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 import static org.awaitility.Awaitility.await;
 
+import io.gpupool.client.ClientSecurity;
+import io.gpupool.client.HeldLease;
+import io.gpupool.client.LeaseOptions;
+import io.gpupool.client.PoolAddress;
+import io.gpupool.client.PoolClient;
 import io.gpupool.control.v1.Holder;
 import io.gpupool.control.v1.LeaseInfo;
 import io.gpupool.control.v1.LeaseRequest;

@@ -3,6 +3,11 @@ package io.gpupool.agent;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
+import io.gpupool.client.ClientSecurity;
+import io.gpupool.client.HeldLease;
+import io.gpupool.client.LeaseOptions;
+import io.gpupool.client.PoolAddress;
+import io.gpupool.client.PoolClient;
 import io.gpupool.control.v1.Holder;
 import io.gpupool.control.v1.LeaseRequest;
 import io.gpupool.server.Pool;

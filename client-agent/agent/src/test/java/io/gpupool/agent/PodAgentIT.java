@@ -7,6 +7,10 @@ import static org.awaitility.Awaitility.await;
 
 import com.google.gson.JsonObject;
 import com.sun.management.UnixOperatingSystemMXBean;
+import io.gpupool.client.ClientSecurity;
+import io.gpupool.client.LeaseOptions;
+import io.gpupool.client.PoolAddress;
+import io.gpupool.client.PoolRequestException;
 import io.gpupool.control.v1.CreateTenantRequest;
 import io.gpupool.control.v1.Lease;
 import io.gpupool.control.v1.LeaseEvent;

@@ -3,6 +3,10 @@ package io.gpupool.agent;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
+import io.gpupool.client.ClientSecurity;
+import io.gpupool.client.PoolAddress;
+import io.gpupool.client.PoolClient;
+import io.gpupool.client.TokenText;
 import io.gpupool.control.v1.DescribeLeaseReply;
 import io.gpupool.server.Pool;
 import io.gpupool.transport.EventLoops;

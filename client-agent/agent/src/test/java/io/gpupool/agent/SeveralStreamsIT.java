@@ -3,6 +3,9 @@ package io.gpupool.agent;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
+import io.gpupool.client.ClientSecurity;
+import io.gpupool.client.LeaseOptions;
+import io.gpupool.client.PoolAddress;
 import io.gpupool.server.Pool;
 import io.gpupool.server.state.etcd.Etcd;
 import io.gpupool.server.state.etcd.EtcdOptions;

@@ -3,7 +3,7 @@ package io.gpupool.cli;
 
 import io.gpupool.agent.Agent;
 import io.gpupool.agent.AgentOptions;
-import io.gpupool.agent.PoolAddress;
+import io.gpupool.client.PoolAddress;
 import io.gpupool.transport.EventLoops;
 import io.gpupool.transport.Signals;
 import io.gpupool.transport.UnixAddress;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.gpupool.cli;
 
-import io.gpupool.agent.PoolAddress;
+import io.gpupool.client.PoolAddress;
 import java.io.BufferedReader;
 import java.io.IOException;
 import java.io.Writer;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.gpupool.cli;
 
-import io.gpupool.agent.LeaseOptions;
 import io.gpupool.agent.container.ContainerWiring;
+import io.gpupool.client.LeaseOptions;
 import io.gpupool.control.v1.Holder;
 import io.gpupool.transport.UnixAddress;
 import java.io.IOException;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.gpupool.cli;
 
-import io.gpupool.agent.PoolAddress;
+import io.gpupool.client.PoolAddress;
 import io.gpupool.server.PoolServer;
 import io.gpupool.server.ServerOptions;
 import io.gpupool.server.driver.DriverOptions;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.gpupool.cli;
 
-import io.gpupool.agent.PoolAddress;
-import io.gpupool.agent.PoolRequestException;
+import io.gpupool.client.PoolAddress;
+import io.gpupool.client.PoolRequestException;
 import java.io.IOException;
 import java.io.UncheckedIOException;
 import java.util.LinkedHashMap;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.gpupool.cli;
 
-import io.gpupool.agent.PoolClient;
 import io.gpupool.cli.Checks.Verdict;
+import io.gpupool.client.PoolClient;
 import io.gpupool.control.v1.GpuInfo;
 import io.gpupool.control.v1.ServerInfo;
 import io.gpupool.control.v1.VersionReply;

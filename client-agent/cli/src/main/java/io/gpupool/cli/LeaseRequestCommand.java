@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.gpupool.cli;
 
-import io.gpupool.agent.HeldLease;
 import io.gpupool.agent.LocalNames;
-import io.gpupool.agent.PoolAddress;
-import io.gpupool.agent.PoolClient;
-import io.gpupool.agent.PoolRequestException;
+import io.gpupool.client.HeldLease;
+import io.gpupool.client.PoolAddress;
+import io.gpupool.client.PoolClient;
+import io.gpupool.client.PoolRequestException;
 import io.gpupool.control.v1.Grant;
 import io.gpupool.control.v1.Holder;
 import io.gpupool.control.v1.Queued;

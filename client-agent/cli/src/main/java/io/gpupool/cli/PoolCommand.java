@@ -2,8 +2,8 @@
 package io.gpupool.cli;
 
 import com.google.protobuf.Message;
-import io.gpupool.agent.PoolAddress;
-import io.gpupool.agent.PoolClient;
+import io.gpupool.client.PoolAddress;
+import io.gpupool.client.PoolClient;
 import io.gpupool.transport.EventLoops;
 import io.netty.channel.EventLoopGroup;
 import java.util.List;

@@ -3,12 +3,12 @@ package io.gpupool.cli;
 
 import io.gpupool.agent.Agent;
 import io.gpupool.agent.AgentOptions;
-import io.gpupool.agent.ClientSecurity;
-import io.gpupool.agent.HeldLease;
-import io.gpupool.agent.LeaseOptions;
-import io.gpupool.agent.PoolAddress;
-import io.gpupool.agent.PoolClient;
-import io.gpupool.agent.PoolRequestException;
+import io.gpupool.client.ClientSecurity;
+import io.gpupool.client.HeldLease;
+import io.gpupool.client.LeaseOptions;
+import io.gpupool.client.PoolAddress;
+import io.gpupool.client.PoolClient;
+import io.gpupool.client.PoolRequestException;
 import io.gpupool.control.v1.Grant;
 import io.gpupool.control.v1.Holder;
 import io.gpupool.control.v1.LeaseRequest;

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.gpupool.cli;
 
-import io.gpupool.agent.ClientSecurity;
-import io.gpupool.agent.LeaseOptions;
-import io.gpupool.agent.PoolAddress;
+import io.gpupool.client.ClientSecurity;
+import io.gpupool.client.LeaseOptions;
+import io.gpupool.client.PoolAddress;
 import io.gpupool.server.ServerOptions.MissingPtx;
 import io.gpupool.server.gpu.GpuSpec;
 import java.util.LinkedHashMap;

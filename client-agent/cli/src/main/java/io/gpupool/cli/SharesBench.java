@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.gpupool.cli;
 
-import io.gpupool.agent.ClientSecurity;
-import io.gpupool.agent.PoolAddress;
-import io.gpupool.agent.PoolClient;
 import io.gpupool.cli.BusyTenant.Plan;
 import io.gpupool.cli.SharesMeasurement.Figures;
+import io.gpupool.client.ClientSecurity;
+import io.gpupool.client.PoolAddress;
+import io.gpupool.client.PoolClient;
 import io.gpupool.server.ServerOptions;
 import io.gpupool.server.driver.DriverOptions;
 import io.gpupool.server.driver.DriverOptions.Sharing;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.gpupool.cli;
 
-import io.gpupool.agent.PoolClient;
 import io.gpupool.cli.BusyTenant.Plan;
+import io.gpupool.client.PoolClient;
 import io.gpupool.control.v1.GpuInfo;
 import io.gpupool.control.v1.GrantUse;
 import io.gpupool.control.v1.LeaseInfo;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.gpupool.cli;
 
-import io.gpupool.agent.PoolClient;
+import io.gpupool.client.PoolClient;
 import io.gpupool.control.v1.DescribeLeaseReply;
 import io.gpupool.control.v1.DescribeLeaseRequest;
 import java.util.List;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.gpupool.cli;
 
-import io.gpupool.agent.PoolClient;
+import io.gpupool.client.PoolClient;
 import io.gpupool.control.v1.CreateTenantRequest;
 import io.gpupool.control.v1.DeleteTenantRequest;
 import io.gpupool.control.v1.ListTenantsRequest;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.gpupool.cli;
 
-import io.gpupool.agent.LeaseOptions;
-import io.gpupool.agent.PoolClient;
+import io.gpupool.client.LeaseOptions;
+import io.gpupool.client.PoolClient;
 import io.gpupool.control.v1.CreateTokenReply;
 import io.gpupool.control.v1.CreateTokenRequest;
 import io.gpupool.control.v1.ListTokensRequest;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.gpupool.cli;
 
-import io.gpupool.agent.PoolClient;
 import io.gpupool.cli.BusyTenant.Plan;
+import io.gpupool.client.PoolClient;
 import io.gpupool.control.v1.ListRequest;
 import io.gpupool.control.v1.SessionInfo;
 import java.io.IOException;

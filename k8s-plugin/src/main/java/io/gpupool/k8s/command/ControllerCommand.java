@@ -2,7 +2,7 @@
 package io.gpupool.k8s.command;
 
 import io.fabric8.kubernetes.client.KubernetesClient;
-import io.gpupool.agent.LeaseOptions;
+import io.gpupool.client.LeaseOptions;
 import io.gpupool.k8s.certificates.Lifetimes;
 import io.gpupool.k8s.certificates.RootsFile;
 import io.gpupool.k8s.dra.DraOptions;

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.gpupool.k8s.command;
 
-import io.gpupool.agent.ClientSecurity;
-import io.gpupool.agent.PoolAddress;
-import io.gpupool.agent.PoolChannels;
-import io.gpupool.agent.TokenFile;
+import io.gpupool.client.ClientSecurity;
+import io.gpupool.client.PoolAddress;
+import io.gpupool.client.PoolChannels;
+import io.gpupool.client.TokenFile;
 import io.grpc.ManagedChannel;
 import io.netty.channel.EventLoopGroup;
 import java.util.Optional;

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.gpupool.k8s.command;
 
-import io.gpupool.agent.ClientSecurity;
-import io.gpupool.agent.PoolAddress;
-import io.gpupool.agent.TokenFile;
+import io.gpupool.client.ClientSecurity;
+import io.gpupool.client.PoolAddress;
+import io.gpupool.client.TokenFile;
 import io.gpupool.transport.tls.TlsFiles;
 import io.netty.channel.EventLoopGroup;
 import java.nio.file.Path;

@@ -2,9 +2,9 @@
 package io.gpupool.k8s.identity;
 
 import io.gpupool.agent.PodPrograms;
-import io.gpupool.agent.PoolRequestException;
-import io.gpupool.agent.PoolRequestException.Cause;
-import io.gpupool.agent.TokenFile;
+import io.gpupool.client.PoolRequestException;
+import io.gpupool.client.PoolRequestException.Cause;
+import io.gpupool.client.TokenFile;
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.NoSuchFileException;

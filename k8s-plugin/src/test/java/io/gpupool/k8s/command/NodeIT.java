@@ -4,9 +4,9 @@ package io.gpupool.k8s.command;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.awaitility.Awaitility.await;
 
-import io.gpupool.agent.ClientSecurity;
-import io.gpupool.agent.PoolAddress;
-import io.gpupool.agent.TokenFile;
+import io.gpupool.client.ClientSecurity;
+import io.gpupool.client.PoolAddress;
+import io.gpupool.client.TokenFile;
 import io.gpupool.control.v1.CreateTenantRequest;
 import io.gpupool.control.v1.LeaseRequest;
 import io.gpupool.control.v1.PodRef;

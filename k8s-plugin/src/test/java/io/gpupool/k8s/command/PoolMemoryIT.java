@@ -4,8 +4,8 @@ package io.gpupool.k8s.command;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.awaitility.Awaitility.await;
 
-import io.gpupool.agent.ClientSecurity;
-import io.gpupool.agent.PoolAddress;
+import io.gpupool.client.ClientSecurity;
+import io.gpupool.client.PoolAddress;
 import io.gpupool.control.v1.GpuInfo;
 import io.gpupool.control.v1.ListGpusReply;
 import io.gpupool.control.v1.ListRequest;

@@ -5,7 +5,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import io.gpupool.agent.PodPrograms.Pod;
-import io.gpupool.agent.PoolRequestException;
+import io.gpupool.client.PoolRequestException;
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;

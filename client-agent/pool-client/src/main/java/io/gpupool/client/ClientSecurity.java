@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-package io.gpupool.agent;
+package io.gpupool.client;
 
 import io.gpupool.transport.tls.TlsContext;
 import io.gpupool.transport.tls.TlsFiles;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-package io.gpupool.agent;
+package io.gpupool.client;
 
 /** Redirect to the server that has the lease's GPUs. */
 public final class RedirectException extends RuntimeException {

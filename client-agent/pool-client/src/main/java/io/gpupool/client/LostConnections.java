@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-package io.gpupool.agent;
+package io.gpupool.client;
 
 import io.grpc.CallOptions;
 import io.grpc.Channel;

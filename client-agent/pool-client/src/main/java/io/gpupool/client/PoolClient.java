@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-package io.gpupool.agent;
+package io.gpupool.client;
 
 import com.google.protobuf.ByteString;
 import io.gpupool.control.v1.CloseSessionReply;

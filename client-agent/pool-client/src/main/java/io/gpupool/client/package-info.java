@@ -1,0 +1,3 @@
+// SPDX-License-Identifier: Apache-2.0
+/** A client of pools: channels, TLS and tokens, and leases that a process holds. */
+package io.gpupool.client;
