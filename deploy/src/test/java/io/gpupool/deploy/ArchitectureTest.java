@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.gpupool.deploy;
 
+import static com.tngtech.archunit.lang.syntax.ArchRuleDefinition.noClasses;
 import static com.tngtech.archunit.library.dependencies.SlicesRuleDefinition.slices;
 import static java.util.Map.entry;
 import static org.assertj.core.api.Assertions.assertThat;
@@ -40,7 +41,11 @@ class ArchitectureTest {
           entry("pool-server/server", CONTROL),
           entry(
               "pool-server/rest",
-              Set.of("protocol/control", "protocol/transport", "pool-server/server")),
+              Set.of(
+                  "protocol/control",
+                  "protocol/transport",
+                  "client-agent/pool-client",
+                  "pool-server/server")),
           entry("client-agent/pool-client", CONTROL),
           entry(
               "client-agent/agent",
@@ -102,6 +107,22 @@ class ArchitectureTest {
   @Test
   void packages_all_areFreeOfCycles() {
     slices().matching("io.gpupool.(**)").should().beFreeOfCycles().check(classes);
+  }
+
+  /** The agent runs in the process of a node; nothing else of Kubernetes needs it. */
+  @Test
+  void kubernetes_leasesAndRequests_doNotKnowTheAgent() {
+    noClasses()
+        .that()
+        .resideInAnyPackage(
+            "io.gpupool.k8s.admission..",
+            "io.gpupool.k8s.controller..",
+            "io.gpupool.k8s.drain..",
+            "io.gpupool.k8s.request..")
+        .should()
+        .dependOnClassesThat()
+        .resideInAPackage("io.gpupool.agent..")
+        .check(classes);
   }
 
   private static Optional<String> moduleOf(JavaClass type) {

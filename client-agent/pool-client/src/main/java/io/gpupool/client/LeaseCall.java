@@ -3,15 +3,13 @@ package io.gpupool.client;
 
 import io.gpupool.control.v1.HoldRequest;
 import io.gpupool.control.v1.Lease;
-import io.gpupool.control.v1.LeaseEvent;
 import io.gpupool.control.v1.LeaseRequest;
 import io.gpupool.control.v1.PoolGrpc;
 import io.gpupool.control.v1.Queued;
+import io.gpupool.control.v1.Refused;
 import io.gpupool.control.v1.ReleaseLeaseReply;
 import io.gpupool.control.v1.ReleaseLeaseRequest;
 import io.grpc.Status;
-import io.grpc.stub.ClientCallStreamObserver;
-import io.grpc.stub.ClientResponseObserver;
 import io.grpc.stub.StreamObserver;
 import java.security.SecureRandom;
 import java.util.HexFormat;
@@ -24,8 +22,9 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
- * Asks for a lease and holds it: first by the stream on which it was granted, and when that breaks,
- * by new ones for as long as the pool waits for its holder. Runs on the client's event loop.
+ * A lease from its request to its end. It is held by the call on which it was granted, and when
+ * that breaks, by new ones for as long as the pool waits for its holder. Runs on the client's event
+ * loop.
  */
 final class LeaseCall implements HeldLease {
   private static final long RETRY_MILLIS = 100;
@@ -45,17 +44,16 @@ final class LeaseCall implements HeldLease {
   private static final SecureRandom RANDOM = new SecureRandom();
   private static final Logger LOG = LoggerFactory.getLogger(LeaseCall.class);
 
+  private final PoolConnection connection;
   private final PoolGrpc.PoolStub stub;
   private final ScheduledExecutorService loop;
-  private final Runnable reconnect;
-  private final Runnable leave;
   private final Consumer<Queued> onQueued;
+  private final boolean severalServers;
   private final CompletableFuture<HeldLease> granted = new CompletableFuture<>();
   private final CompletableFuture<String> ended = new CompletableFuture<>();
   private volatile Lease lease;
   private volatile boolean released;
-  private volatile ClientCallStreamObserver<?> stream;
-  private final boolean severalServers;
+  private volatile LeaseEventCall<?> call;
   private LeaseRequest request;
   private long askedAtNanos;
   private boolean heard;
@@ -64,26 +62,29 @@ final class LeaseCall implements HeldLease {
   private boolean broken;
   private int attempts;
 
+  /**
+   * Asks for nothing yet.
+   *
+   * @param loop the event loop of the connection
+   * @param severalServers whether another server may answer where one does not
+   */
   LeaseCall(
-      PoolGrpc.PoolStub stub,
+      PoolConnection connection,
       ScheduledExecutorService loop,
-      Runnable reconnect,
-      Runnable leave,
       Consumer<Queued> onQueued,
       boolean severalServers) {
-    this.severalServers = severalServers;
-    this.stub = stub;
+    this.connection = connection;
     this.loop = loop;
-    this.reconnect = reconnect;
-    this.leave = leave;
     this.onQueued = onQueued;
+    this.severalServers = severalServers;
+    stub = PoolGrpc.newStub(connection.channel());
   }
 
   /** Sends the request; cancelling the future withdraws it. */
   CompletableFuture<HeldLease> request(LeaseRequest asked) {
     request = asked.toBuilder().setRequestId(randomId()).build();
     askedAtNanos = System.nanoTime();
-    stub.requestLease(request, new Events<LeaseRequest>());
+    stub.requestLease(request, newCall());
     granted.whenComplete((result, failure) -> {
       if (granted.isCancelled()) {
         cancel("withdrawn");
@@ -142,61 +143,30 @@ final class LeaseCall implements HeldLease {
   }
 
   private void cancel(String why) {
-    ClientCallStreamObserver<?> open = stream;
+    LeaseEventCall<?> open = call;
     if (open != null) {
-      open.cancel(why, null);
+      open.cancel(why);
     }
   }
 
-  private void onEvent(LeaseEvent event) {
-    heard = true;
-    switch (event.getEventCase()) {
-      case QUEUED -> {
-        broken = false;
-        attempts = 0;
-        onQueued.accept(event.getQueued());
-      }
-      case GRANTED -> {
-        lease = event.getGranted();
-        if (!granted.complete(this)) {
-          release();
-        }
-      }
-      case REFUSED ->
-          granted.completeExceptionally(
-              new PoolRequestException(
-                  PoolRequestException.Cause.REFUSED, event.getRefused().getReason()));
-      case ENDED -> {
-        if (!released) {
-          ended.complete(event.getEnded().getReason());
-        }
-      }
-      case HELD -> {
-        broken = false;
-        LOG.info("lease {}: held again", lease.getId());
-      }
-      case EVENT_NOT_SET -> LOG.debug("an event of a later version");
-    }
+  private <R> LeaseEventCall<R> newCall() {
+    LeaseEventCall<R> started =
+        new LeaseEventCall<>(new Answers(), () -> servedFrom = System.nanoTime(), status -> {});
+    call = started;
+    return started;
   }
 
-  private void closed(Throwable failure) {
-    if (lease == null) {
-      askAgain(failure);
-      return;
-    }
-    if (released || ended.isDone()) {
-      return;
-    }
-    Status.Code code = Status.fromThrowable(failure).getCode();
+  private void holdSoon(Status status) {
+    Status.Code code = status.getCode();
     if (code == Status.Code.PERMISSION_DENIED || code == Status.Code.UNAUTHENTICATED) {
       // The pool is there, and knows the lease or its holder no more.
-      ended.complete("the pool does not let its holder have it any more: " + failure.getMessage());
+      ended.complete("the pool does not let its holder have it any more: " + StatusText.of(status));
       return;
     }
     if (!broken) {
       broken = true;
       brokenAtNanos = System.nanoTime();
-      LOG.warn("lease {}: connection to the pool lost: {}", lease.getId(), failure.getMessage());
+      LOG.warn("lease {}: connection to the pool lost: {}", lease.getId(), StatusText.of(status));
     }
     if (System.nanoTime() - brokenAtNanos > GIVE_UP_NANOS) {
       ended.complete("the connection to the pool was lost");
@@ -206,30 +176,33 @@ final class LeaseCall implements HeldLease {
   }
 
   /** A request whose server is gone keeps its place: it is made again, by its id. */
-  private void askAgain(Throwable failure) {
+  private void askAgain(Status status) {
     if (!broken || servedFrom != 0 && System.nanoTime() - servedFrom > SERVED_NANOS) {
       broken = true;
       brokenAtNanos = System.nanoTime();
     }
     servedFrom = 0;
-    boolean lost = Status.fromThrowable(failure).getCode() == Status.Code.UNAVAILABLE;
+    boolean lost = status.getCode() == Status.Code.UNAVAILABLE;
     if (granted.isDone()
         || !lost
         || !(heard || severalServers)
         || isTooLateToResume(System.nanoTime())) {
-      granted.completeExceptionally(failure);
+      granted.completeExceptionally(status.asRuntimeException());
       return;
     }
-    LOG.debug("asking again: {}", failure.getMessage());
+    LOG.debug("asking again: {}", StatusText.of(status));
     // All who were sent away together are not to come back together, nor at once.
     long pauseMillis = Math.min(RETRY_MILLIS << Math.min(attempts, 10), MAX_PAUSE_MILLIS);
     boolean sentAway = attempts++ > 0;
     loop.schedule(
         () -> {
           if (!granted.isDone()) {
-            (sentAway ? leave : reconnect).run();
-            stub.requestLease(
-                request.toBuilder().setResumed(true).build(), new Events<LeaseRequest>());
+            if (sentAway && severalServers) {
+              connection.leaveServer();
+            } else {
+              connection.retryNow();
+            }
+            stub.requestLease(request.toBuilder().setResumed(true).build(), newCall());
           }
         },
         ThreadLocalRandom.current().nextLong(pauseMillis / 2, pauseMillis + 1),
@@ -247,35 +220,57 @@ final class LeaseCall implements HeldLease {
     if (released) {
       return;
     }
-    reconnect.run();
-    StreamObserver<HoldRequest> requests = stub.holdLease(new Events<HoldRequest>());
+    connection.retryNow();
+    StreamObserver<HoldRequest> requests = stub.holdLease(newCall());
     requests.onNext(
         HoldRequest.newBuilder().setLeaseId(lease.getId()).setSecret(lease.getSecret()).build());
   }
 
-  private final class Events<T> implements ClientResponseObserver<T, LeaseEvent> {
+  /** The answers of one call. */
+  private final class Answers implements LeaseEventStream.Listener {
     @Override
-    public void beforeStart(ClientCallStreamObserver<T> call) {
-      stream = call;
-      call.setOnReadyHandler(() -> servedFrom = System.nanoTime());
+    public void queued(Queued queued) {
+      heard = true;
+      broken = false;
+      attempts = 0;
+      onQueued.accept(queued);
     }
 
     @Override
-    public void onNext(LeaseEvent event) {
-      onEvent(event);
+    public void granted(Lease given) {
+      heard = true;
+      lease = given;
+      if (!granted.complete(LeaseCall.this)) {
+        release();
+      }
     }
 
     @Override
-    public void onError(Throwable failure) {
-      closed(failure);
+    public void held() {
+      broken = false;
+      LOG.info("lease {}: held again", lease.getId());
     }
 
     @Override
-    public void onCompleted() {
-      closed(
-          new PoolRequestException(
-              PoolRequestException.Cause.INTERNAL,
-              "the pool closed the request without an answer"));
+    public void refused(Refused refusal) {
+      granted.completeExceptionally(
+          new PoolRequestException(PoolRequestException.Cause.REFUSED, refusal.getReason()));
+    }
+
+    @Override
+    public void ended(String reason) {
+      if (!released) {
+        ended.complete(reason);
+      }
+    }
+
+    @Override
+    public void broken(Status status) {
+      if (lease == null) {
+        askAgain(status);
+      } else if (!released && !ended.isDone()) {
+        holdSoon(status);
+      }
     }
   }
 }

@@ -20,7 +20,6 @@ import io.gpupool.wire.SessionKey;
 import io.gpupool.wire.WireException;
 import io.grpc.CallOptions;
 import io.grpc.ClientCall;
-import io.grpc.ConnectivityState;
 import io.grpc.Grpc;
 import io.grpc.ManagedChannel;
 import io.grpc.Metadata;
@@ -46,14 +45,13 @@ import java.util.function.Supplier;
 public final class PoolClient implements AutoCloseable {
   private static final long CALL_SECONDS = 10;
   private static final long CLOSE_MILLIS = 500;
-  private static final long LEAVE_NANOS = TimeUnit.SECONDS.toNanos(1);
 
   private final PoolAddress address;
   private final Optional<TlsContext> tls;
   private final EventLoopGroup loops;
   private final ManagedChannel channel;
+  private final PoolConnection connection;
   private final PoolGrpc.PoolStub stub;
-  private long leftAtNanos;
 
   /**
    * Connects nothing yet.
@@ -84,6 +82,7 @@ public final class PoolClient implements AutoCloseable {
             tls,
             token.map(shown -> new TokenCredentials(shown, security.clearTokens())),
             loops);
+    connection = new PoolConnection(channel, System::nanoTime);
     stub = PoolGrpc.newStub(channel);
   }
 
@@ -108,16 +107,8 @@ public final class PoolClient implements AutoCloseable {
    */
   public CompletableFuture<HeldLease> requestLease(
       LeaseRequest request, Consumer<Queued> onQueued) {
-    connectAfresh();
-    boolean several = !address.others().isEmpty();
-    return new LeaseCall(
-            stub,
-            loops,
-            this::connectAfresh,
-            several ? this::leaveServer : this::connectAfresh,
-            onQueued,
-            several)
-        .request(request);
+    connection.retryNow();
+    return new LeaseCall(connection, loops, onQueued, !address.others().isEmpty()).request(request);
   }
 
   /**
@@ -133,7 +124,7 @@ public final class PoolClient implements AutoCloseable {
       Holder client,
       String server,
       Map<String, String> driverEnvironment) {
-    connectAfresh();
+    connection.retryNow();
     ClientCall<OpenSessionRequest, OpenSessionReply> call =
         channel.newCall(
             PoolGrpc.getOpenSessionMethod(),
@@ -189,7 +180,7 @@ public final class PoolClient implements AutoCloseable {
 
   /** A lease with its GPUs and programs. */
   public CompletableFuture<DescribeLeaseReply> describeLease(String leaseId, String secret) {
-    connectAfresh();
+    connection.retryNow();
     CompletableFuture<DescribeLeaseReply> described = new CompletableFuture<>();
     stub.withDeadlineAfter(CALL_SECONDS, TimeUnit.SECONDS)
         .describeLease(
@@ -240,23 +231,7 @@ public final class PoolClient implements AutoCloseable {
     loops.next().schedule(channel::shutdownNow, CLOSE_MILLIS, TimeUnit.MILLISECONDS);
   }
 
-  /** Has the next call try to connect, however often that has failed before. */
-  private void connectAfresh() {
-    if (channel.getState(false) == ConnectivityState.TRANSIENT_FAILURE) {
-      channel.enterIdle();
-    }
-  }
-
-  /** Has the next call go to another server; calls that are under way go on. */
-  private synchronized void leaveServer() {
-    long nowNanos = System.nanoTime();
-    if (leftAtNanos == 0 || nowNanos - leftAtNanos > LEAVE_NANOS) {
-      leftAtNanos = nowNanos;
-      channel.enterIdle();
-    }
-  }
-
-  /** Under which name a server was reached, for that is what its certificate is for. */
+  /** The name under which a server was reached, since that is the one in its certificate. */
   private String hostOf(InetSocketAddress peer) {
     return address.servers().stream()
         .filter(server -> server.port() == peer.getPort() && server.isAt(peer.getAddress()))

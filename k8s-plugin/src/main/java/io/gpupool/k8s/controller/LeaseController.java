@@ -3,6 +3,7 @@ package io.gpupool.k8s.controller;
 
 import io.fabric8.kubernetes.api.model.Namespace;
 import io.fabric8.kubernetes.client.KubernetesClient;
+import io.gpupool.client.LeaseEventStream;
 import io.gpupool.control.v1.LeaseRequest;
 import io.grpc.ManagedChannel;
 import java.time.Duration;
@@ -24,7 +25,7 @@ public final class LeaseController implements AutoCloseable {
 
   private final Loop loop = new Loop();
   private final Api api;
-  private final PoolConnections connections;
+  private final PoolCalls connections;
   private final ApiServerHealth contact;
   private final Pods pods;
   private final NamespaceTenants tenants;
@@ -41,7 +42,7 @@ public final class LeaseController implements AutoCloseable {
     LeaseRequests requests = new LeaseRequests(leaseKey, options);
     api = new Api(client);
     ApiCalls calls = new ApiCalls(loop);
-    connections = new PoolConnections(pool, loop, loop);
+    connections = new PoolCalls(pool, loop, loop);
     Releases releases = new Releases(connections, loop, times, random);
     PodWriter writer = new PodWriter(api, calls, loop, times, random);
     nodes = new Nodes(loop, times.nodeGone(), this::isReady);
@@ -142,8 +143,8 @@ public final class LeaseController implements AutoCloseable {
     }
 
     @Override
-    public Stream ask(LeaseRequest request, Answers answers) {
-      return connections.ask(request, answers);
+    public Stream ask(LeaseRequest request, LeaseEventStream.Listener listener) {
+      return connections.ask(request, listener);
     }
 
     @Override

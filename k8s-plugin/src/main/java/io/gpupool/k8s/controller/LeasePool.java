@@ -1,14 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.gpupool.k8s.controller;
 
-import io.gpupool.control.v1.Cause;
-import io.gpupool.control.v1.Lease;
+import io.gpupool.client.LeaseEventStream;
 import io.gpupool.control.v1.LeaseRequest;
 
-/** The pool, as one pod's leases see it. Called, and calls back, on the controller's thread. */
+/** A pool as the leases of one pod see it. Called, and calls back, on the controller's thread. */
 interface LeasePool {
   /** Asks for a lease, which the stream then holds. */
-  Stream ask(LeaseRequest request, Answers answers);
+  Stream ask(LeaseRequest request, LeaseEventStream.Listener listener);
 
   /**
    * Ends a lease, however often that takes to be tried.
@@ -24,19 +23,5 @@ interface LeasePool {
   interface Stream {
     /** Withdraws the request, or lets the lease go; nothing is answered any more. */
     void cancel();
-  }
-
-  /** What becomes of a request. After {@code refused}, {@code ended} or {@code broken} no more. */
-  interface Answers {
-    void queued(int place, String reason);
-
-    void granted(Lease lease);
-
-    void refused(Cause cause, String reason);
-
-    void ended(String reason);
-
-    /** It is not known what becomes of it. */
-    void broken(String reason);
   }
 }

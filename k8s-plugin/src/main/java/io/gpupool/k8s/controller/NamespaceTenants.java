@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.gpupool.k8s.controller;
 
+import io.gpupool.client.StatusText;
 import io.gpupool.control.v1.CreateTenantRequest;
 import io.gpupool.control.v1.ListTenantsRequest;
 import io.gpupool.control.v1.Quota;
@@ -27,7 +28,7 @@ import org.slf4j.LoggerFactory;
 final class NamespaceTenants {
   private static final Logger LOG = LoggerFactory.getLogger(NamespaceTenants.class);
 
-  private final PoolConnections connections;
+  private final PoolCalls connections;
   private final String manager;
   private final Timers timers;
   private final ControllerOptions.Times times;
@@ -43,7 +44,7 @@ final class NamespaceTenants {
    * @param changed is given a tenant of which something is known now
    */
   NamespaceTenants(
-      PoolConnections connections,
+      PoolCalls connections,
       String manager,
       Timers timers,
       ControllerOptions.Times times,
@@ -158,7 +159,7 @@ final class NamespaceTenants {
         .admin()
         .listTenants(
             ListTenantsRequest.getDefaultInstance(),
-            PoolConnections.answer(
+            PoolCalls.answer(
                 reply -> {
                   Set<String> there =
                       reply.getTenantsList().stream()
@@ -204,7 +205,7 @@ final class NamespaceTenants {
         .admin()
         .createTenant(
             request.build(),
-            PoolConnections.answer(
+            PoolCalls.answer(
                 made -> done(tenant, made, wanted),
                 status -> {
                   if (status.getCode() == Status.Code.ALREADY_EXISTS) {
@@ -220,7 +221,7 @@ final class NamespaceTenants {
         .admin()
         .listTenants(
             ListTenantsRequest.newBuilder().setName(tenant.name).build(),
-            PoolConnections.answer(
+            PoolCalls.answer(
                 reply ->
                     reply.getTenantsList().stream()
                         .filter(info -> info.getName().equals(tenant.name))
@@ -262,8 +263,7 @@ final class NamespaceTenants {
                 .setQuotaManager(keeper)
                 .setIfRevision(info.getRevision())
                 .build(),
-            PoolConnections.answer(
-                set -> done(tenant, set, wanted), status -> failed(tenant, status)));
+            PoolCalls.answer(set -> done(tenant, set, wanted), status -> failed(tenant, status)));
   }
 
   private void done(Tenant tenant, TenantInfo info, Optional<Quota> wanted) {
@@ -279,7 +279,7 @@ final class NamespaceTenants {
   }
 
   private void failed(Tenant tenant, Status status) {
-    String text = "tenant " + tenant.name + ": " + PoolConnections.text(status);
+    String text = "tenant " + tenant.name + ": " + StatusText.of(status);
     LOG.debug("{}", text);
     boolean refused = status.getCode() == Status.Code.INVALID_ARGUMENT;
     tenant.problem =

@@ -1,16 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.gpupool.k8s.controller;
 
+import io.gpupool.client.LeaseEventStream;
+import io.gpupool.client.StatusText;
 import io.gpupool.control.v1.Cause;
 import io.gpupool.control.v1.Lease;
 import io.gpupool.control.v1.LeaseRequest;
+import io.gpupool.control.v1.Queued;
+import io.gpupool.control.v1.Refused;
+import io.grpc.Status;
 import java.time.Duration;
 import java.util.Optional;
 import java.util.function.Supplier;
 import java.util.random.RandomGenerator;
 
 /**
- * Lease that a pod needs, from its request to its release. It has one stream at most at any time.
+ * A lease that a pod needs, from its request to its release. It has one stream at most at any time.
  * Owned by the controller's thread.
  */
 final class PodLease {
@@ -180,7 +185,7 @@ final class PodLease {
   }
 
   /** What one stream answers. */
-  private final class Hearing implements LeasePool.Answers {
+  private final class Hearing implements LeaseEventStream.Listener {
     private Optional<LeasePool.Stream> stream = Optional.empty();
 
     void cancel() {
@@ -196,13 +201,13 @@ final class PodLease {
     }
 
     @Override
-    public void queued(int at, String why) {
+    public void queued(Queued queued) {
       if (isOver()) {
         return;
       }
       retry.reset();
-      place = at;
-      reason = why;
+      place = queued.getPosition();
+      reason = queued.getReason();
       turn(State.QUEUED);
       lose("the pool had ended it while it could not be reached");
       owner.changed();
@@ -224,15 +229,15 @@ final class PodLease {
     }
 
     @Override
-    public void refused(Cause cause, String why) {
+    public void refused(Refused refusal) {
       if (isOver()) {
         return;
       }
       end();
-      reason = why;
-      boolean draining = cause == Cause.CAUSE_DRAINING;
+      reason = refusal.getReason();
+      boolean draining = refusal.getCause() == Cause.CAUSE_DRAINING;
       turn(draining ? State.AWAY : State.REFUSED);
-      lose(why);
+      lose(reason);
       askAgain(draining ? retry.next() : refusals.next());
       owner.changed();
     }
@@ -253,12 +258,12 @@ final class PodLease {
     }
 
     @Override
-    public void broken(String why) {
+    public void broken(Status status) {
       if (isOver()) {
         return;
       }
       end();
-      reason = "the pool does not answer: " + why;
+      reason = "the pool does not answer: " + StatusText.of(status);
       turn(State.AWAY);
       askAgain(retry.next());
       owner.changed();

@@ -18,7 +18,7 @@ final class Releases {
   private static final int AT_ONCE = 64;
   private static final Logger LOG = LoggerFactory.getLogger(Releases.class);
 
-  private final PoolConnections connections;
+  private final PoolCalls connections;
   private final Timers timers;
   private final ControllerOptions.Times times;
   private final RandomGenerator random;
@@ -27,10 +27,7 @@ final class Releases {
   private int running;
 
   Releases(
-      PoolConnections connections,
-      Timers timers,
-      ControllerOptions.Times times,
-      RandomGenerator random) {
+      PoolCalls connections, Timers timers, ControllerOptions.Times times, RandomGenerator random) {
     this.connections = connections;
     this.timers = timers;
     this.times = times;
@@ -77,7 +74,7 @@ final class Releases {
                   .setLeaseId(release.lease)
                   .setReason(release.reason)
                   .build(),
-              PoolConnections.answer(reply -> done(release), status -> failed(release, status)));
+              PoolCalls.answer(reply -> done(release), status -> failed(release, status)));
     }
   }
 

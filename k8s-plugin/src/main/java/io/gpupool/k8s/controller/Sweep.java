@@ -25,7 +25,7 @@ final class Sweep {
     boolean isThere();
   }
 
-  private final PoolConnections connections;
+  private final PoolCalls connections;
   private final Releases releases;
   private final Pods pods;
   private final Api api;
@@ -38,7 +38,7 @@ final class Sweep {
   private boolean soon;
 
   Sweep(
-      PoolConnections connections,
+      PoolCalls connections,
       Releases releases,
       Pods pods,
       Api api,
@@ -79,7 +79,7 @@ final class Sweep {
         .pool()
         .listLeases(
             ListRequest.getDefaultInstance(),
-            PoolConnections.answer(
+            PoolCalls.answer(
                 reply -> {
                   Set<String> strange = new HashSet<>();
                   reply.getLeasesList().forEach(lease -> look(lease, strange));

@@ -1,8 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.gpupool.k8s.dra;
 
+import io.gpupool.client.LeaseEventStream;
+import io.gpupool.client.StatusText;
+import io.gpupool.control.v1.Lease;
 import io.gpupool.control.v1.LeaseInfo;
 import io.gpupool.control.v1.ListLeasesReply;
+import io.gpupool.control.v1.Refused;
+import io.grpc.Status;
 import java.util.HashMap;
 import java.util.HashSet;
 import java.util.Map;
@@ -29,7 +34,11 @@ final class ClaimLeases {
     Optional<String> node(ClaimReading.Pod pod);
 
     /** Asks, and holds what is granted until it is told to let go. */
-    Hold ask(ClaimReading.Wanted wanted, PoolDevice device, String node, Answers answers);
+    Hold ask(
+        ClaimReading.Wanted wanted,
+        PoolDevice device,
+        String node,
+        LeaseEventStream.Listener listener);
 
     void release(String lease, String reason);
 
@@ -42,13 +51,6 @@ final class ClaimLeases {
   /** A stream that holds a lease, or waits for one. */
   interface Hold {
     void releaseHold();
-  }
-
-  /** What becomes of a request; each comes on the driver's thread. */
-  interface Answers {
-    void granted(String lease);
-
-    void failed(String reason);
   }
 
   /** A claim's lease is for one of its pods. */
@@ -134,7 +136,7 @@ final class ClaimLeases {
   }
 
   /** One lease. */
-  private final class Entry implements Answers {
+  private final class Entry implements LeaseEventStream.Listener {
     private final ClaimReading.Wanted wanted;
     private Optional<Hold> hold = Optional.empty();
     private Optional<String> lease = Optional.empty();
@@ -175,14 +177,28 @@ final class ClaimLeases {
     }
 
     @Override
-    public void granted(String id) {
-      lease = Optional.of(id);
+    public void granted(Lease granted) {
+      lease = Optional.of(granted.getId());
       failures = 0;
-      LOG.info("claim {} has lease {}", wanted.name(), id);
+      LOG.info("claim {} has lease {}", wanted.name(), granted.getId());
     }
 
     @Override
-    public void failed(String reason) {
+    public void refused(Refused refusal) {
+      failed(refusal.getReason());
+    }
+
+    @Override
+    public void ended(String reason) {
+      failed("the lease has ended: " + reason);
+    }
+
+    @Override
+    public void broken(Status status) {
+      failed(StatusText.of(status));
+    }
+
+    private void failed(String reason) {
       if (over) {
         return;
       }

@@ -3,6 +3,9 @@ package io.gpupool.k8s.dra;
 
 import io.fabric8.kubernetes.client.KubernetesClient;
 import io.fabric8.kubernetes.client.KubernetesClientException;
+import io.gpupool.client.LeaseConnections;
+import io.gpupool.client.LeaseEventCall;
+import io.gpupool.client.LeaseEventStream;
 import io.gpupool.control.v1.Holder;
 import io.gpupool.control.v1.LeaseRequest;
 import io.gpupool.control.v1.ListGpusReply;
@@ -42,7 +45,7 @@ final class ClaimPool implements ClaimLeases.Pool, AutoCloseable {
   private final RequestIds ids;
   private final DraOptions options;
   private final ScheduledExecutorService thread;
-  private final LeaseStreams streams;
+  private final LeaseConnections leases;
   private final ManagedChannel channel;
   private List<PoolDevice> devices = List.of();
   private Set<String> servers = Set.of();
@@ -59,7 +62,7 @@ final class ClaimPool implements ClaimLeases.Pool, AutoCloseable {
     ids = new RequestIds(leaseKey);
     this.options = options;
     this.thread = thread;
-    streams = new LeaseStreams(connect, thread);
+    leases = new LeaseConnections(connect, thread, System::nanoTime);
     channel = connect.get();
   }
 
@@ -122,7 +125,10 @@ final class ClaimPool implements ClaimLeases.Pool, AutoCloseable {
 
   @Override
   public ClaimLeases.Hold ask(
-      ClaimReading.Wanted wanted, PoolDevice device, String node, ClaimLeases.Answers answers) {
+      ClaimReading.Wanted wanted,
+      PoolDevice device,
+      String node,
+      LeaseEventStream.Listener listener) {
     LeaseRequest.Builder request =
         LeaseRequest.newBuilder()
             .setPartition(options.partition())
@@ -148,7 +154,8 @@ final class ClaimPool implements ClaimLeases.Pool, AutoCloseable {
                     .addContainers(DraNames.claim(wanted.uid())));
     wanted.memoryBytes().ifPresent(request::setMemoryBytes);
     wanted.computePercent().ifPresent(request::setComputePercent);
-    return streams.ask(request.build(), answers);
+    LeaseEventCall<LeaseRequest> call = leases.request(request.build(), listener);
+    return () -> call.cancel("no longer wanted");
   }
 
   @Override
@@ -184,7 +191,7 @@ final class ClaimPool implements ClaimLeases.Pool, AutoCloseable {
 
   @Override
   public void close() {
-    streams.close();
+    leases.close();
     channel.shutdownNow();
   }
 }

@@ -3,15 +3,19 @@ package io.gpupool.k8s.controller;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
+import io.gpupool.client.LeaseEventStream;
 import io.gpupool.control.v1.Cause;
 import io.gpupool.control.v1.Lease;
 import io.gpupool.control.v1.LeaseRequest;
+import io.gpupool.control.v1.Queued;
+import io.gpupool.control.v1.Refused;
 import io.gpupool.k8s.controller.PodFacts.InPod;
 import io.gpupool.k8s.controller.PodFacts.Kind;
 import io.gpupool.k8s.controller.PodState.Reason;
 import io.gpupool.k8s.request.GpuRequest;
 import io.gpupool.k8s.request.Names;
 import io.gpupool.k8s.request.PodRequest;
+import io.grpc.Status;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.LinkedHashMap;
@@ -89,6 +93,10 @@ class PodLeasesTest {
     }
   }
 
+  private static Queued queued(int place, String reason) {
+    return Queued.newBuilder().setPosition(place).setReason(reason).build();
+  }
+
   /** A pool of which the test decides what it answers. */
   private static final class StandInPool implements LeasePool {
     private final Map<String, Asked> open = new LinkedHashMap<>();
@@ -96,10 +104,10 @@ class PodLeasesTest {
     private final Map<String, Runnable> releasing = new LinkedHashMap<>();
     private int granted;
 
-    private record Asked(String container, Answers answers) {}
+    private record Asked(String container, LeaseEventStream.Listener answers) {}
 
     @Override
-    public Stream ask(LeaseRequest request, Answers answers) {
+    public Stream ask(LeaseRequest request, LeaseEventStream.Listener answers) {
       String container = request.getRequestId();
       assertThat(request.getResumed()).isTrue();
       assertThat(open).as("streams for one container").doesNotContainKey(container);
@@ -118,7 +126,7 @@ class PodLeasesTest {
     public void sweepSoon() {}
 
     void queue(String container, int place) {
-      open.get(container).answers().queued(place, "all is taken");
+      open.get(container).answers().queued(queued(place, "all is taken"));
     }
 
     /** As the pool does it: a request that is made again has the lease that it had. */
@@ -128,7 +136,10 @@ class PodLeasesTest {
     }
 
     void refuse(String container) {
-      open.remove(container).answers().refused(Cause.CAUSE_NO_MATCH, "no such GPU");
+      open.remove(container)
+          .answers()
+          .refused(
+              Refused.newBuilder().setCause(Cause.CAUSE_NO_MATCH).setReason("no such GPU").build());
     }
 
     void end(String container) {
@@ -137,7 +148,9 @@ class PodLeasesTest {
     }
 
     void lose(String container) {
-      open.remove(container).answers().broken("connection refused");
+      open.remove(container)
+          .answers()
+          .broken(Status.UNAVAILABLE.withDescription("connection refused"));
     }
 
     void finishRelease(String lease) {
@@ -175,7 +188,7 @@ class PodLeasesTest {
     timers.pass(Duration.ofMinutes(20));
     assertThat(story.events).containsExactly("LeaseQueued");
     assertThat(story.state.orElseThrow().message()).isEqualTo("place 2 in the queue: all is taken");
-    pool.open.get("main").answers().queued(2, "the tenant has all that it may");
+    pool.open.get("main").answers().queued(queued(2, "the tenant has all that it may"));
     assertThat(story.events).containsExactly("LeaseQueued", "LeaseQueued");
   }
 

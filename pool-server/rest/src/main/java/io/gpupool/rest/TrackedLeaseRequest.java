@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.gpupool.rest;
 
+import io.gpupool.client.LeaseEventStream;
 import io.gpupool.control.v1.Lease;
 import io.gpupool.control.v1.LeaseEvent;
 import io.gpupool.control.v1.Queued;
 import io.gpupool.control.v1.Refused;
-import io.grpc.StatusRuntimeException;
+import io.grpc.Status;
 import java.util.Optional;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.ExecutionException;
@@ -16,64 +17,59 @@ import java.util.concurrent.TimeoutException;
 final class TrackedLeaseRequest {
   final String body;
   final long sinceNanos = System.nanoTime();
-  private final CompletableFuture<Object> known = new CompletableFuture<>();
-  private final CompletableFuture<Object> end = new CompletableFuture<>();
+  private final LeaseEventStream events = new LeaseEventStream(new Answers());
+  private final CompletableFuture<Void> answered = new CompletableFuture<>();
+  private final CompletableFuture<Outcome> outcome = new CompletableFuture<>();
   private volatile Queued queued = Queued.getDefaultInstance();
   private volatile Runnable cancelCall = () -> {};
+
+  /** The end of a request. */
+  private sealed interface Outcome {
+    record Granted(Lease lease) implements Outcome {}
+
+    record Failed(ProblemException problem) implements Outcome {}
+  }
 
   TrackedLeaseRequest(String body) {
     this.body = body;
   }
 
-  void start(CompletableFuture<LeaseEvent> stream) {
-    stream.whenComplete((last, failure) -> {
-      if (failure != null) {
-        end.completeExceptionally(failure);
-        known.complete(failure);
-      }
-    });
-    cancelCall = () -> stream.cancel(false);
-    if (end.isDone()) {
+  /** Takes the call whose events {@link #onEvent} is given. */
+  void start(CompletableFuture<LeaseEvent> call) {
+    call.whenComplete((last, failure) ->
+        events.onClose(failure == null ? Status.OK : Status.fromThrowable(failure)));
+    cancelCall = () -> call.cancel(false);
+    if (outcome.isDone()) {
       cancelCall.run();
     }
   }
 
   void onEvent(LeaseEvent event) {
-    switch (event.getEventCase()) {
-      case QUEUED -> queued = event.getQueued();
-      case GRANTED -> {
-        end.complete(event.getGranted());
-        // From now on it is kept by being renewed.
-        cancelCall.run();
-      }
-      case REFUSED -> end.complete(event.getRefused());
-      default -> {}
-    }
-    known.complete(event);
+    events.onEvent(event);
   }
 
   boolean isWaiting() {
-    return !end.isDone();
+    return !outcome.isDone();
   }
 
   boolean isGranted() {
-    return end.isDone() && !end.isCompletedExceptionally() && end.join() instanceof Lease;
+    return outcome.isDone() && outcome.join() instanceof Outcome.Granted;
   }
 
   Queued queued() {
     return queued;
   }
 
-  /** What came of it within some time, and at least a first answer; empty: it waits. */
+  /** The lease, if it is granted within some time; empty while the request waits. */
   Optional<Lease> await(long millis) throws ProblemException {
     try {
-      known.get(Pool.CHANGE_MILLIS, TimeUnit.MILLISECONDS);
-      if (end.get(millis, TimeUnit.MILLISECONDS) instanceof Lease lease) {
-        return Optional.of(lease);
-      }
-      throw Refusals.problem((Refused) end.join());
+      answered.get(Pool.CHANGE_MILLIS, TimeUnit.MILLISECONDS);
+      return switch (outcome.get(millis, TimeUnit.MILLISECONDS)) {
+        case Outcome.Granted granted -> Optional.of(granted.lease());
+        case Outcome.Failed failed -> throw failed.problem();
+      };
     } catch (TimeoutException e) {
-      if (!known.isDone()) {
+      if (!answered.isDone()) {
         throw new ProblemException(503, Pool.NOT_KNOWN_YET);
       }
       return Optional.empty();
@@ -81,10 +77,43 @@ final class TrackedLeaseRequest {
       Thread.currentThread().interrupt();
       throw new ProblemException(503, "the server is stopping");
     } catch (ExecutionException e) {
-      if (e.getCause() instanceof StatusRuntimeException refusal) {
-        throw Refusals.problem(refusal.getStatus());
-      }
       throw new IllegalStateException(e.getCause());
+    }
+  }
+
+  private void finish(Outcome end) {
+    outcome.complete(end);
+    answered.complete(null);
+  }
+
+  /** The answers of the control plane. */
+  private final class Answers implements LeaseEventStream.Listener {
+    @Override
+    public void queued(Queued waiting) {
+      queued = waiting;
+      answered.complete(null);
+    }
+
+    @Override
+    public void granted(Lease lease) {
+      finish(new Outcome.Granted(lease));
+      // From now on it is kept by being renewed.
+      cancelCall.run();
+    }
+
+    @Override
+    public void refused(Refused refusal) {
+      finish(new Outcome.Failed(Refusals.problem(refusal)));
+    }
+
+    @Override
+    public void ended(String reason) {
+      finish(new Outcome.Failed(new ProblemException(409, "the lease has ended: " + reason)));
+    }
+
+    @Override
+    public void broken(Status status) {
+      finish(new Outcome.Failed(Refusals.problem(status)));
     }
   }
 }
