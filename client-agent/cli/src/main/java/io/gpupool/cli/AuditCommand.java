@@ -19,7 +19,7 @@ final class AuditCommand extends PoolCommand {
   private int limit;
 
   @Override
-  int ask(PoolClient client) {
+  protected int ask(PoolClient client) {
     List<AuditLine> lines =
         client
             .admin()

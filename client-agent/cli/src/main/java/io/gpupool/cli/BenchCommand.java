@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.gpupool.cli;
 
+import io.gpupool.cli.EmbeddedPool.Purpose;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.concurrent.Callable;
@@ -36,7 +37,8 @@ final class BenchCommand implements Callable<Integer> {
         command.add("--json");
       }
       command.addAll(arguments);
-      return new ProgramRun(installation, options, EmbeddedPool.Purpose.measurement).run(command);
+      return new ProgramRun(installation, options, EmbeddedPool.starter(Purpose.measurement))
+          .run(command);
     }
   }
 

@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.gpupool.cli;
 
+import java.util.function.Supplier;
 import picocli.AutoComplete;
+import picocli.CommandLine;
 import picocli.CommandLine.Command;
 import picocli.CommandLine.Parameters;
 
-/** {@code gpupool completion}: what a shell needs to complete commands and options. */
+/** {@code gpupool completion}: a script by which a shell completes commands and options. */
 @Command(
     name = "completion",
     description = {
@@ -13,7 +15,9 @@ import picocli.CommandLine.Parameters;
       "source <(gpupool completion bash)"
     })
 final class CompletionCommand implements Runnable {
-  /** The shells it is for. */
+  private final Supplier<CommandLine> all;
+
+  /** The shells that have completions. */
   enum Shell {
     bash,
     zsh
@@ -22,9 +26,14 @@ final class CompletionCommand implements Runnable {
   @Parameters(index = "0", paramLabel = "bash|zsh", description = "the shell")
   private Shell shell;
 
+  /** Completes the command that this makes, with all its subcommands. */
+  CompletionCommand(Supplier<CommandLine> all) {
+    this.all = all;
+  }
+
   @Override
   public void run() {
-    String script = AutoComplete.bash("gpupool", GpupoolCommand.commandLine());
+    String script = AutoComplete.bash("gpupool", all.get());
     // The script is one of bash; zsh takes those once it is told to.
     String before =
         shell == Shell.zsh

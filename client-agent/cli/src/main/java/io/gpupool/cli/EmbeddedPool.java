@@ -5,6 +5,7 @@ import io.gpupool.client.PoolAddress;
 import io.gpupool.server.PoolServer;
 import io.gpupool.server.ServerOptions;
 import io.gpupool.server.driver.DriverOptions;
+import io.gpupool.server.driver.DriverOptions.Sharing;
 import io.gpupool.server.gpu.GpuSpec;
 import io.gpupool.server.limits.ServerLimits;
 import io.gpupool.server.sandbox.SandboxMode;
@@ -15,10 +16,11 @@ import java.net.InetAddress;
 import java.util.List;
 import java.util.Map;
 import java.util.Optional;
+import java.util.OptionalLong;
 
 /** A pool-server in this process, on loopback, for as long as one command runs. */
-final class EmbeddedPool implements AutoCloseable {
-  /** What the pool is started for. */
+final class EmbeddedPool implements LocalPool {
+  /** The purposes of such pools. */
   enum Purpose {
     /** One program, mostly one process: a worker is started when one is wanted. */
     program,
@@ -32,12 +34,22 @@ final class EmbeddedPool implements AutoCloseable {
     this.server = server;
   }
 
+  /** Starts pools for a purpose. */
+  static Starter starter(Purpose purpose) {
+    return options ->
+        start(
+            purpose,
+            new GpuSpec(options.gpus()),
+            new DriverOptions(
+                options.libcuda(), Optional.empty(), OptionalLong.empty(), Sharing.timeslice),
+            switch (options.missingPtx()) {
+              case fail -> ServerOptions.MissingPtx.fail;
+              case skip -> ServerOptions.MissingPtx.skip;
+            });
+  }
+
   static EmbeddedPool start(
-      Purpose purpose,
-      Installation installation,
-      GpuSpec gpus,
-      DriverOptions driver,
-      ServerOptions.MissingPtx missingPtx)
+      Purpose purpose, GpuSpec gpus, DriverOptions driver, ServerOptions.MissingPtx missingPtx)
       throws IOException {
     PoolServer server =
         PoolServer.start(
@@ -63,14 +75,16 @@ final class EmbeddedPool implements AutoCloseable {
                 purpose == Purpose.measurement,
                 missingPtx,
                 ServerLimits.USUAL,
-                installation.worker(SandboxMode.BEST_EFFORT, UserRange.DEFAULT, List.of())));
+                WorkerProgram.of(
+                    Installation.find(), SandboxMode.BEST_EFFORT, UserRange.DEFAULT, List.of())));
     System.err.println(
         "gpupool: no pool is configured (--pool or GPUPOOL_POOL): serving from this process: "
             + server.summary());
     return new EmbeddedPool(server);
   }
 
-  PoolAddress address() {
+  @Override
+  public PoolAddress address() {
     return new PoolAddress("127.0.0.1", server.controlPort());
   }
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.gpupool.cli;
 
+import io.gpupool.cli.EmbeddedPool.Purpose;
 import io.gpupool.client.PoolAddress;
 import io.gpupool.client.PoolRequestException;
 import java.io.IOException;
@@ -8,6 +9,7 @@ import java.io.UncheckedIOException;
 import java.util.LinkedHashMap;
 import java.util.SequencedMap;
 import java.util.Set;
+import java.util.function.Supplier;
 import picocli.CommandLine;
 import picocli.CommandLine.Command;
 import picocli.CommandLine.IExecutionExceptionHandler;
@@ -31,24 +33,24 @@ import picocli.CommandLine.ScopeType;
     })
 public final class GpupoolCommand {
   /** Subcommands by name, in the order of the help. */
-  private static final SequencedMap<String, Class<?>> SUBCOMMANDS = new LinkedHashMap<>();
+  private static final SequencedMap<String, Supplier<Object>> SUBCOMMANDS = new LinkedHashMap<>();
 
   static {
-    SUBCOMMANDS.put("run", RunCommand.class);
-    SUBCOMMANDS.put("server", ServerCommand.class);
-    SUBCOMMANDS.put("agent", AgentCommand.class);
-    SUBCOMMANDS.put("container", ContainerCommand.class);
-    SUBCOMMANDS.put("top", TopCommand.class);
-    SUBCOMMANDS.put("list", ListCommand.class);
-    SUBCOMMANDS.put("lease", LeaseCommand.class);
-    SUBCOMMANDS.put("partition", PartitionCommand.class);
-    SUBCOMMANDS.put("tenant", TenantCommand.class);
-    SUBCOMMANDS.put("audit", AuditCommand.class);
-    SUBCOMMANDS.put("health", HealthCommand.class);
-    SUBCOMMANDS.put("smi", SmiCommand.class);
-    SUBCOMMANDS.put("bench", BenchCommand.class);
-    SUBCOMMANDS.put("completion", CompletionCommand.class);
-    SUBCOMMANDS.put("version", VersionCommand.class);
+    SUBCOMMANDS.put("run", () -> new RunCommand(EmbeddedPool.starter(Purpose.program)));
+    SUBCOMMANDS.put("server", ServerCommand::new);
+    SUBCOMMANDS.put("agent", AgentCommand::new);
+    SUBCOMMANDS.put("container", ContainerCommand::new);
+    SUBCOMMANDS.put("top", TopCommand::new);
+    SUBCOMMANDS.put("list", ListCommand::new);
+    SUBCOMMANDS.put("lease", LeaseCommand::new);
+    SUBCOMMANDS.put("partition", PartitionCommand::new);
+    SUBCOMMANDS.put("tenant", TenantCommand::new);
+    SUBCOMMANDS.put("audit", AuditCommand::new);
+    SUBCOMMANDS.put("health", HealthCommand::new);
+    SUBCOMMANDS.put("smi", SmiCommand::new);
+    SUBCOMMANDS.put("bench", BenchCommand::new);
+    SUBCOMMANDS.put("completion", () -> new CompletionCommand(GpupoolCommand::commandLine));
+    SUBCOMMANDS.put("version", VersionCommand::new);
   }
 
   private GpupoolCommand() {}
@@ -74,7 +76,7 @@ public final class GpupoolCommand {
 
   private static CommandLine commandLine(Set<String> subcommands) {
     CommandLine line = new CommandLine(new GpupoolCommand());
-    subcommands.forEach(name -> line.addSubcommand(name, SUBCOMMANDS.get(name)));
+    subcommands.forEach(name -> line.addSubcommand(name, SUBCOMMANDS.get(name).get()));
     if (line.getSubcommands().containsKey("run")) {
       line.getSubcommands().get("run").setStopAtPositional(true);
     }

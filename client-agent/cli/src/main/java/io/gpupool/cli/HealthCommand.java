@@ -19,7 +19,7 @@ final class HealthCommand extends PoolCommand {
   private static final long SLOW_MICROS = 5000;
 
   @Override
-  int ask(PoolClient client) throws Exception {
+  protected int ask(PoolClient client) throws Exception {
     Path shim = Installation.find().shim().resolve("libcuda.so.1");
     Checks checks = new Checks();
     checks.add(

@@ -1,15 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.gpupool.cli;
 
-import io.gpupool.server.sandbox.SandboxMode;
-import io.gpupool.server.sandbox.SandboxOptions;
-import io.gpupool.server.sandbox.UserRange;
-import io.gpupool.server.session.WorkerCommand;
 import io.gpupool.wire.BuildVersion;
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
-import java.util.List;
 
 /**
  * Where the parts of gpupool are on this machine: in the folder that the launcher names with {@code
@@ -47,30 +42,9 @@ record Installation(Path home) {
     return home.resolve("lib/bench").resolve(name);
   }
 
-  /**
-   * How a server here starts its workers.
-   *
-   * @param mode how much it insists on the walls around them
-   * @param users user ids for them
-   * @param variables environment variables that they get besides the usual ones
-   */
-  WorkerCommand worker(SandboxMode mode, UserRange users, List<String> variables) {
-    // A worker that writes down what it loads, for the build, must be able to write.
-    SandboxMode actual = System.getenv().containsKey("GPUPOOL_AOT_RECORD") ? SandboxMode.OFF : mode;
-    return worker()
-        .within(
-            new SandboxOptions(
-                actual,
-                home.resolve("lib/gpupool-sandbox"),
-                home.resolve("lib"),
-                users,
-                variables));
-  }
-
-  private WorkerCommand worker() {
-    WorkerCommand command =
-        new WorkerCommand(List.of(home.resolve("bin/gpupool").toString(), "worker"));
-    return Files.isExecutable(launcher()) ? command.boundBy(launcher()) : command;
+  /** The command itself. */
+  Path command() {
+    return home.resolve("bin/gpupool");
   }
 
   /** A file that must be there. */

@@ -31,7 +31,7 @@ final class LeaseCommand {
   @Command(name = "list", description = "Lists the leases of the pool and who holds them.")
   static final class Listing extends PoolCommand {
     @Override
-    int ask(PoolClient client) {
+    protected int ask(PoolClient client) {
       List<LeaseInfo> leases =
           client.blocking().listLeases(ListRequest.getDefaultInstance()).getLeasesList();
       if (json()) {
@@ -60,7 +60,7 @@ final class LeaseCommand {
               Amounts.bytes(use.getGrant().getMemoryBytes()),
               Amounts.bytes(use.getUsedMemoryBytes()),
               lease.getClass_(),
-              TopCommand.holder(lease.getHolder()),
+              HolderText.of(lease.getHolder()),
               lease.getSessions(),
               Amounts.age(lease.getAgeMillis()));
         }
@@ -77,7 +77,7 @@ final class LeaseCommand {
     private String id;
 
     @Override
-    int ask(PoolClient client) {
+    protected int ask(PoolClient client) {
       ListRequest all = ListRequest.getDefaultInstance();
       LeaseInfo lease =
           client.blocking().listLeases(all).getLeasesList().stream()
@@ -116,7 +116,7 @@ final class LeaseCommand {
           lease.getState(),
           lease.getTenant(),
           lease.getClass_(),
-          TopCommand.holder(lease.getHolder()),
+          HolderText.of(lease.getHolder()),
           Amounts.age(lease.getAgeMillis()),
           Amounts.age(lease.getIdleMillis()),
           limit(lease.getIdleTimeoutMillis()),
@@ -136,7 +136,7 @@ final class LeaseCommand {
         running.row(
             session.getId().substring(0, Math.min(8, session.getId().length())),
             session.getState(),
-            TopCommand.holder(session.getClient()),
+            HolderText.of(session.getClient()),
             session.getCalls(),
             session.getLastError(),
             Amounts.age(session.getAgeMillis()));
@@ -164,7 +164,7 @@ final class LeaseCommand {
     private String reason = "";
 
     @Override
-    int ask(PoolClient client) {
+    protected int ask(PoolClient client) {
       for (String id : ids) {
         client
             .blocking()
@@ -183,7 +183,7 @@ final class LeaseCommand {
   @Command(name = "queue", description = "Lists who waits for a lease, in the order of turns.")
   static final class Queue extends PoolCommand {
     @Override
-    int ask(PoolClient client) {
+    protected int ask(PoolClient client) {
       List<QueueInfo> requests =
           client.blocking().listQueue(ListRequest.getDefaultInstance()).getRequestsList();
       System.out.print(json() ? Json.of(requests) + "\n" : table(requests));
@@ -198,7 +198,7 @@ final class LeaseCommand {
             request.getPosition(),
             request.getId(),
             request.getPriority(),
-            TopCommand.holder(request.getHolder()),
+            HolderText.of(request.getHolder()),
             Amounts.age(request.getWaitedMillis()),
             request.getWanted(),
             request.getReason());

@@ -45,7 +45,7 @@ final class LeaseUpdateCommand extends PoolCommand {
   private boolean latency;
 
   @Override
-  int ask(PoolClient client) {
+  protected int ask(PoolClient client) {
     LeaseInfo lease = client.blocking().updateLease(request());
     print(lease, () -> table(lease));
     return 0;

@@ -12,7 +12,7 @@ import picocli.CommandLine.Command;
         "Lists the GPUs of the pool (with --output json: servers, leases and sessions, too).")
 final class ListCommand extends PoolCommand {
   @Override
-  int ask(PoolClient client) {
+  protected int ask(PoolClient client) {
     PoolSnapshot pool = PoolSnapshot.of(client);
     if (json()) {
       System.out.println(pool.json());

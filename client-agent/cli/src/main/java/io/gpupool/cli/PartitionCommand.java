@@ -85,7 +85,7 @@ final class PartitionCommand {
   @Command(name = "list", description = "Lists the partitions of the pool's GPUs.")
   static final class Listing extends PoolCommand {
     @Override
-    int ask(PoolClient client) {
+    protected int ask(PoolClient client) {
       List<PartitionInfo> partitions =
           client
               .admin()
@@ -115,7 +115,7 @@ final class PartitionCommand {
     private List<String> tenants = List.of();
 
     @Override
-    int ask(PoolClient client) {
+    protected int ask(PoolClient client) {
       PartitionInfo made =
           client
               .admin()
@@ -146,7 +146,7 @@ final class PartitionCommand {
     private boolean wait;
 
     @Override
-    int ask(PoolClient client) {
+    protected int ask(PoolClient client) {
       PartitionInfo after =
           client
               .admin()
@@ -172,7 +172,7 @@ final class PartitionCommand {
     private boolean wait;
 
     @Override
-    int ask(PoolClient client) {
+    protected int ask(PoolClient client) {
       var reply =
           client
               .admin()

@@ -60,7 +60,7 @@ abstract class PoolCommand implements Callable<Integer> {
   }
 
   /** Asks and prints. */
-  abstract int ask(PoolClient client) throws Exception;
+  protected abstract int ask(PoolClient client) throws Exception;
 
   @Override
   public Integer call() throws Exception {

@@ -13,8 +13,6 @@ import io.gpupool.control.v1.Grant;
 import io.gpupool.control.v1.Holder;
 import io.gpupool.control.v1.LeaseRequest;
 import io.gpupool.control.v1.Queued;
-import io.gpupool.server.driver.DriverOptions;
-import io.gpupool.server.driver.DriverOptions.Sharing;
 import io.gpupool.transport.EventLoops;
 import io.gpupool.transport.UnixAddress;
 import io.gpupool.wire.TextMessage;
@@ -24,7 +22,6 @@ import java.net.InetAddress;
 import java.nio.file.Path;
 import java.util.List;
 import java.util.Optional;
-import java.util.OptionalLong;
 import java.util.UUID;
 import java.util.concurrent.CompletionException;
 import java.util.function.BiConsumer;
@@ -36,12 +33,17 @@ import java.util.function.BiConsumer;
 final class ProgramRun {
   private final Installation installation;
   private final RunOptions options;
-  private final EmbeddedPool.Purpose purpose;
+  private final LocalPool.Starter pools;
 
-  ProgramRun(Installation installation, RunOptions options, EmbeddedPool.Purpose purpose) {
+  /**
+   * Runs nothing yet.
+   *
+   * @param pools starts a pool where the options name none and no agent knows one
+   */
+  ProgramRun(Installation installation, RunOptions options, LocalPool.Starter pools) {
     this.installation = installation;
     this.options = options;
-    this.purpose = purpose;
+    this.pools = pools;
   }
 
   /**
@@ -61,17 +63,7 @@ final class ProgramRun {
             .pool()
             .or(() -> running.flatMap(agent -> agent.get("pool")).map(PoolAddress::parse));
     if (pool.isEmpty()) {
-      try (EmbeddedPool own =
-          EmbeddedPool.start(
-              purpose,
-              installation,
-              options.embeddedGpus(),
-              new DriverOptions(
-                  options.libcuda().map(Path::of),
-                  Optional.empty(),
-                  OptionalLong.empty(),
-                  Sharing.timeslice),
-              options.missingPtx())) {
+      try (LocalPool own = pools.start(options.ownPool())) {
         return withOwnAgent(own.address(), ClientSecurity.DEFAULT, request, command, loops);
       }
     }

@@ -22,13 +22,20 @@ final class RunCommand implements Callable<Integer> {
   /** Exit status when the pool could not be reached (EX_UNAVAILABLE). */
   static final int NO_POOL = 69;
 
+  private final LocalPool.Starter pools;
+
   @Mixin private RunOptions options;
 
   @Parameters(arity = "1..*", paramLabel = "COMMAND", description = "the program and its arguments")
   private List<String> command;
 
+  /** Runs programs on pools of this starter where no pool is named. */
+  RunCommand(LocalPool.Starter pools) {
+    this.pools = pools;
+  }
+
   @Override
   public Integer call() throws Exception {
-    return new ProgramRun(Installation.find(), options, EmbeddedPool.Purpose.program).run(command);
+    return new ProgramRun(Installation.find(), options, pools).run(command);
   }
 }

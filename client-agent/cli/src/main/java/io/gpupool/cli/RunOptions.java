@@ -4,15 +4,14 @@ package io.gpupool.cli;
 import io.gpupool.client.ClientSecurity;
 import io.gpupool.client.LeaseOptions;
 import io.gpupool.client.PoolAddress;
-import io.gpupool.server.ServerOptions.MissingPtx;
-import io.gpupool.server.gpu.GpuSpec;
+import java.nio.file.Path;
 import java.util.LinkedHashMap;
 import java.util.Map;
 import java.util.Optional;
 import picocli.CommandLine.Mixin;
 import picocli.CommandLine.Option;
 
-/** Which pool to ask, and what for. */
+/** Options of a program's lease and of the pool that grants it. */
 final class RunOptions {
   private static final String GPUS = "GPUPOOL_GPUS";
 
@@ -133,7 +132,7 @@ final class RunOptions {
         "a launch in software of a kernel without PTX, in a pool started for this program (default:",
         "${DEFAULT-VALUE})"
       })
-  private MissingPtx missingPtx = MissingPtx.fail;
+  private LocalPool.MissingPtx missingPtx = LocalPool.MissingPtx.fail;
 
   @Option(names = "--relay", description = "relay all bytes instead of handing over the connection")
   private boolean relay;
@@ -142,17 +141,12 @@ final class RunOptions {
     return pool.or(Environment::pool).map(PoolAddress::parse).map(security()::secured);
   }
 
-  /** The GPUs of a pool started for this program. */
-  GpuSpec embeddedGpus() {
-    return new GpuSpec(
-        embeddedGpus
-            .or(() -> Environment.variable(GPUS).filter(Environment::isSpec))
-            .orElse("all"));
-  }
-
-  /** What such a pool does with a kernel that has no PTX. */
-  MissingPtx missingPtx() {
-    return missingPtx;
+  /** The options of a pool started for this program. */
+  LocalPool.Options ownPool() {
+    return new LocalPool.Options(
+        embeddedGpus.or(() -> Environment.variable(GPUS).filter(Environment::isSpec)).orElse("all"),
+        libcuda.map(Path::of),
+        missingPtx);
   }
 
   /** These GPUs, in a pool started for this program, unless a pool or GPUs were asked for. */
@@ -173,10 +167,6 @@ final class RunOptions {
 
   boolean relay() {
     return relay;
-  }
-
-  Optional<String> libcuda() {
-    return libcuda;
   }
 
   LeaseOptions wish() {

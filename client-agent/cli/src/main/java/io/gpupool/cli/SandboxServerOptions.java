@@ -40,7 +40,8 @@ final class SandboxServerOptions {
 
   /** How workers of an installation are started with these options. */
   WorkerCommand worker(Installation installation) {
-    return installation.worker(
+    return WorkerProgram.of(
+        installation,
         SandboxMode.of(mode),
         users.isEmpty() ? UserRange.DEFAULT : UserRange.parse(users),
         variables);

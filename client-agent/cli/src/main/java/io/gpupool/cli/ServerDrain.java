@@ -34,7 +34,7 @@ final class ServerDrain {
     private Optional<String> deadline = Optional.empty();
 
     @Override
-    int ask(PoolClient client) {
+    protected int ask(PoolClient client) {
       DrainServerRequest.Builder request = DrainServerRequest.newBuilder().setName(name);
       deadline.ifPresent(text -> request.setDeadlineMillis(LeaseOptions.duration(text).toMillis()));
       ServerInfo server = client.admin().drainServer(request.build());
@@ -50,7 +50,7 @@ final class ServerDrain {
     private String name;
 
     @Override
-    int ask(PoolClient client) {
+    protected int ask(PoolClient client) {
       ServerInfo server =
           client.admin().uncordonServer(UncordonServerRequest.newBuilder().setName(name).build());
       print(server, () -> table(server));

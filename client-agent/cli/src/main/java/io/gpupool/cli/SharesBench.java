@@ -118,7 +118,7 @@ final class SharesBench implements Callable<Integer> {
         return measure(installation, client, plans);
       }
     }
-    try (EmbeddedPool own = ownPool(installation, sharing);
+    try (EmbeddedPool own = ownPool(sharing);
         PoolClient client = client(own.address(), ClientSecurity.DEFAULT, loops)) {
       return measure(installation, client, plans);
     }
@@ -128,10 +128,9 @@ final class SharesBench implements Callable<Integer> {
     return (tenants.isEmpty() ? List.of(usual) : tenants).stream().map(Plan::parse).toList();
   }
 
-  private EmbeddedPool ownPool(Installation installation, Sharing with) throws Exception {
+  private EmbeddedPool ownPool(Sharing with) throws Exception {
     return EmbeddedPool.start(
         EmbeddedPool.Purpose.measurement,
-        installation,
         libcuda.isPresent() ? new GpuSpec("all") : new GpuSpec("soft:1,mem=4Gi"),
         new DriverOptions(libcuda.map(Path::of), Optional.empty(), OptionalLong.empty(), with),
         ServerOptions.MissingPtx.fail);
@@ -151,7 +150,7 @@ final class SharesBench implements Callable<Integer> {
             pair,
             (tenant, takesTurns) -> {
               Sharing with = takesTurns ? Sharing.timeslice : Sharing.driver;
-              try (EmbeddedPool own = ownPool(installation, with);
+              try (EmbeddedPool own = ownPool(with);
                   PoolClient client = client(own.address(), ClientSecurity.DEFAULT, loops);
                   SharesMeasurement measurement =
                       new SharesMeasurement(installation, client, List.of(tenant))) {

@@ -54,7 +54,7 @@ final class SmiCommand extends PoolCommand {
   private String format = "csv";
 
   @Override
-  int ask(PoolClient client) {
+  protected int ask(PoolClient client) {
     Optional<String> ticket = Environment.variable("GPUPOOL_LEASE");
     if (ticket.isPresent()) {
       DescribeLeaseReply lease = client.blocking().describeLease(request(ticket.get()));

@@ -66,7 +66,7 @@ final class TenantCommand {
   @Command(name = "list", description = "Lists the tenants, what they may hold and what they hold.")
   static final class Listing extends PoolCommand {
     @Override
-    int ask(PoolClient client) {
+    protected int ask(PoolClient client) {
       List<TenantInfo> tenants =
           client.admin().listTenants(ListTenantsRequest.getDefaultInstance()).getTenantsList();
       print(tenants, () -> table(tenants));
@@ -83,7 +83,7 @@ final class TenantCommand {
     @Mixin private Limits limits;
 
     @Override
-    int ask(PoolClient client) {
+    protected int ask(PoolClient client) {
       TenantInfo made =
           client
               .admin()
@@ -110,7 +110,7 @@ final class TenantCommand {
     @Mixin private Limits limits;
 
     @Override
-    int ask(PoolClient client) {
+    protected int ask(PoolClient client) {
       TenantInfo after =
           client
               .admin()
@@ -128,7 +128,7 @@ final class TenantCommand {
     private String name;
 
     @Override
-    int ask(PoolClient client) {
+    protected int ask(PoolClient client) {
       var reply =
           client.admin().deleteTenant(DeleteTenantRequest.newBuilder().setName(name).build());
       print(reply, () -> "deleted\n");

@@ -40,7 +40,7 @@ final class TokenCommand {
     private Optional<String> tenant = Optional.empty();
 
     @Override
-    int ask(PoolClient client) {
+    protected int ask(PoolClient client) {
       List<TokenInfo> tokens =
           client
               .admin()
@@ -82,7 +82,7 @@ final class TokenCommand {
     private String note = "";
 
     @Override
-    int ask(PoolClient client) {
+    protected int ask(PoolClient client) {
       CreateTokenReply made =
           client
               .admin()
@@ -119,7 +119,7 @@ final class TokenCommand {
     private String id;
 
     @Override
-    int ask(PoolClient client) {
+    protected int ask(PoolClient client) {
       var reply = client.admin().revokeToken(RevokeTokenRequest.newBuilder().setId(id).build());
       print(reply, () -> "revoked\n");
       return 0;

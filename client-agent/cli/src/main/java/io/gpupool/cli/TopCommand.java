@@ -4,7 +4,6 @@ package io.gpupool.cli;
 import io.gpupool.client.PoolClient;
 import io.gpupool.control.v1.GpuInfo;
 import io.gpupool.control.v1.GrantUse;
-import io.gpupool.control.v1.Holder;
 import io.gpupool.control.v1.LeaseInfo;
 import io.gpupool.control.v1.ServerInfo;
 import io.gpupool.control.v1.SessionInfo;
@@ -30,7 +29,7 @@ final class TopCommand extends PoolCommand {
   private boolean watch;
 
   @Override
-  int ask(PoolClient client) throws Exception {
+  protected int ask(PoolClient client) throws Exception {
     do {
       PoolSnapshot pool = PoolSnapshot.of(client);
       String text = json() ? pool.json() + "\n" : draw(pool, details);
@@ -128,7 +127,7 @@ final class TopCommand extends PoolCommand {
             Amounts.bytes(use.getGrant().getMemoryBytes()),
             compute(lease, use),
             Amounts.bytes(use.getUsedMemoryBytes()),
-            holder(lease.getHolder()),
+            HolderText.of(lease.getHolder()),
             Amounts.rate(callsPerSecond(pool, lease)),
             Amounts.age(lease.getAgeMillis()),
             lease.getState());
@@ -142,7 +141,7 @@ final class TopCommand extends PoolCommand {
               "",
               "",
               memory(session),
-              holder(session.getClient()),
+              HolderText.of(session.getClient()),
               Amounts.rate(session.getCallsPerSecond()),
               Amounts.age(session.getAgeMillis()),
               session.getState());
@@ -187,16 +186,6 @@ final class TopCommand extends PoolCommand {
         .filter(session -> session.getLeaseId().equals(lease.getId()))
         .mapToDouble(SessionInfo::getCallsPerSecond)
         .sum();
-  }
-
-  static String holder(Holder holder) {
-    return holder.getUser()
-        + "@"
-        + holder.getHost()
-        + " "
-        + holder.getPid()
-        + " "
-        + holder.getProgram();
   }
 
   private static String bar(GpuInfo gpu) {
