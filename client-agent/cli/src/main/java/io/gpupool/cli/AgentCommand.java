@@ -15,7 +15,7 @@ import picocli.CommandLine.Option;
 
 /** {@code gpupool agent}: connects the programs of this machine with their pool. */
 @Command(name = "agent", description = "Connects the CUDA programs of this machine with a pool.")
-final class AgentCommand implements Callable<Integer> {
+public final class AgentCommand implements Callable<Integer> {
   @Option(
       names = "--pool",
       paramLabel = "[tls://]HOST[:PORT]",

@@ -26,7 +26,7 @@ import java.util.concurrent.TimeUnit;
 import java.util.concurrent.TimeoutException;
 
 /** Where agents listen, and whether one does. */
-final class AgentSocket {
+public final class AgentSocket {
   private static final Path SYSTEM = Path.of("/run/gpupool/agent.sock");
   private static final String NAME = "gpupool/agent.sock";
   private static final long ANSWER_SECONDS = 15;
@@ -34,7 +34,7 @@ final class AgentSocket {
   private AgentSocket() {}
 
   /** Where an agent listens that was not told. */
-  static UnixAddress toCreate() {
+  public static UnixAddress toCreate() {
     Path folder = SYSTEM.getParent();
     boolean system =
         Files.isDirectory(folder) ? Files.isWritable(folder) : Files.isWritable(folder.getParent());
@@ -47,7 +47,7 @@ final class AgentSocket {
   }
 
   /** Where an agent may be found: as the environment says, else in the usual places. */
-  static Optional<UnixAddress> toFind() {
+  public static Optional<UnixAddress> toFind() {
     return Environment.variable("GPUPOOL_AGENT")
         .map(UnixAddress::new)
         .or(() ->
@@ -64,7 +64,7 @@ final class AgentSocket {
    * @throws PoolRequestException if somebody does and gives no answer: to go on without would be to
    *     use GPUs that were not meant
    */
-  static Optional<TextMessage> status(UnixAddress address, EventLoopGroup loops) {
+  public static Optional<TextMessage> status(UnixAddress address, EventLoopGroup loops) {
     CompletableFuture<TextMessage> status = new CompletableFuture<>();
     Channel channel =
         new Bootstrap()
@@ -103,7 +103,8 @@ final class AgentSocket {
   }
 
   /** Has the agent end what its programs on a lease wait for; it may be gone, as they are then. */
-  static void tellEnded(UnixAddress address, HeldLease lease, String reason, EventLoopGroup loops) {
+  public static void tellEnded(
+      UnixAddress address, HeldLease lease, String reason, EventLoopGroup loops) {
     TextMessage message =
         TextMessage.ofType("ended").put("lease", lease.ticket()).put("message", reason).build();
     new Bootstrap()

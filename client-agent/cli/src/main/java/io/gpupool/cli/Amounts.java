@@ -4,12 +4,12 @@ package io.gpupool.cli;
 import java.util.Locale;
 
 /** Amounts as people read them. */
-final class Amounts {
+public final class Amounts {
   private static final String[] UNITS = {"B", "KiB", "MiB", "GiB", "TiB"};
 
   private Amounts() {}
 
-  static String bytes(long bytes) {
+  public static String bytes(long bytes) {
     double value = bytes;
     int unit = 0;
     while (value >= 1024 && unit < UNITS.length - 1) {
@@ -21,11 +21,11 @@ final class Amounts {
         : String.format(Locale.ROOT, "%.1f %s", value, UNITS[unit]);
   }
 
-  static String percent(double percent) {
+  public static String percent(double percent) {
     return String.format(Locale.ROOT, percent == Math.rint(percent) ? "%.0f%%" : "%.1f%%", percent);
   }
 
-  static String age(long millis) {
+  public static String age(long millis) {
     long seconds = millis / 1000;
     if (seconds < 120) {
       return seconds + "s";
@@ -37,7 +37,7 @@ final class Amounts {
   }
 
   /** Times of GPUs, which are short at first. */
-  static String time(long nanos) {
+  public static String time(long nanos) {
     double millis = nanos / 1e6;
     if (millis < 1000) {
       return String.format(Locale.ROOT, millis < 10 ? "%.1fms" : "%.0fms", millis);
@@ -47,7 +47,7 @@ final class Amounts {
         : age((long) millis);
   }
 
-  static String rate(double perSecond) {
+  public static String rate(double perSecond) {
     return perSecond < 1000
         ? String.format(Locale.ROOT, "%.0f/s", perSecond)
         : String.format(Locale.ROOT, "%.0fk/s", perSecond / 1000);

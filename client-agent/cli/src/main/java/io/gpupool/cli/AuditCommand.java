@@ -10,7 +10,7 @@ import picocli.CommandLine.Option;
 
 /** {@code gpupool audit}: who changed what. */
 @Command(name = "audit", description = "Lists who changed what in the pool, the latest first.")
-final class AuditCommand extends PoolCommand {
+public final class AuditCommand extends PoolCommand {
   @Option(
       names = "--limit",
       paramLabel = "N",

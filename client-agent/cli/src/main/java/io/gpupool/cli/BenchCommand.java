@@ -18,7 +18,7 @@ import picocli.CommandLine.Parameters;
       "what a TCP loopback connection can do at all."
     },
     subcommands = {BenchCommand.Soft.class, SharesBench.class, PlacementBench.class})
-final class BenchCommand implements Callable<Integer> {
+public final class BenchCommand implements Callable<Integer> {
   /** Where to measure, and how to tell. */
   static final class Measuring {
     @Mixin private RunOptions options;

@@ -5,9 +5,9 @@ import java.util.Optional;
 import picocli.CommandLine.Option;
 
 /** Options that say what a lease's programs do with a GPU's time. */
-final class ClassOptions {
+public final class ClassOptions {
   /** The classes there are. */
-  enum LeaseClass {
+  public enum LeaseClass {
     batch,
     latency
   }
@@ -29,7 +29,7 @@ final class ClassOptions {
    *
    * @throws IllegalArgumentException if two are
    */
-  Optional<String> name() {
+  public Optional<String> name() {
     return name(named, latency);
   }
 
@@ -40,7 +40,7 @@ final class ClassOptions {
    * @param latency whether {@code --latency} was given
    * @throws IllegalArgumentException if they name two
    */
-  static Optional<String> name(Optional<LeaseClass> named, boolean latency) {
+  public static Optional<String> name(Optional<LeaseClass> named, boolean latency) {
     if (latency && named.equals(Optional.of(LeaseClass.batch))) {
       throw new IllegalArgumentException(
           "--latency is short for --class latency, and --class batch was given, too; give one");

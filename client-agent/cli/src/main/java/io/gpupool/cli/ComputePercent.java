@@ -2,7 +2,7 @@
 package io.gpupool.cli;
 
 /** The value of {@code --compute} where it cannot be left open: a part of a GPU's time. */
-final class ComputePercent {
+public final class ComputePercent {
   private ComputePercent() {}
 
   /**
@@ -10,7 +10,7 @@ final class ComputePercent {
    *
    * @throws IllegalArgumentException if it is not from 1 to 100
    */
-  static double checked(double percent) {
+  public static double checked(double percent) {
     if (percent >= 1 && percent <= 100) {
       return percent;
     }

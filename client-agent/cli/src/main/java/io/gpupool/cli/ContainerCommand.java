@@ -19,7 +19,7 @@ import picocli.CommandLine.Option;
     description = "Says what a container needs to use the pool through this machine's agent.",
     subcommands = {ContainerCommand.Options.class, ContainerCommand.Cdi.class},
     synopsisSubcommandLabel = "COMMAND")
-final class ContainerCommand {
+public final class ContainerCommand {
   /** {@code gpupool container options}. */
   @Command(
       name = "options",

@@ -19,9 +19,9 @@ import java.util.Optional;
 import java.util.OptionalLong;
 
 /** A pool-server in this process, on loopback, for as long as one command runs. */
-final class EmbeddedPool implements LocalPool {
+public final class EmbeddedPool implements LocalPool {
   /** The purposes of such pools. */
-  enum Purpose {
+  public enum Purpose {
     /** One program, mostly one process: a worker is started when one is wanted. */
     program,
     /** Measuring: the next worker is warmed up beforehand, as a server's are. */
@@ -35,7 +35,7 @@ final class EmbeddedPool implements LocalPool {
   }
 
   /** Starts pools for a purpose. */
-  static Starter starter(Purpose purpose) {
+  public static Starter starter(Purpose purpose) {
     return options ->
         start(
             purpose,
@@ -48,7 +48,7 @@ final class EmbeddedPool implements LocalPool {
             });
   }
 
-  static EmbeddedPool start(
+  public static EmbeddedPool start(
       Purpose purpose, GpuSpec gpus, DriverOptions driver, ServerOptions.MissingPtx missingPtx)
       throws IOException {
     PoolServer server =

@@ -10,21 +10,21 @@ import java.util.Locale;
 import java.util.Optional;
 
 /** The environment variables that stand for options. */
-final class Environment {
+public final class Environment {
   private Environment() {}
 
-  static Optional<String> variable(String name) {
+  public static Optional<String> variable(String name) {
     return Optional.ofNullable(System.getenv(name)).filter(value -> !value.isBlank());
   }
 
-  static Optional<String> pool() {
+  public static Optional<String> pool() {
     return variable("GPUPOOL_POOL");
   }
 
   /**
    * The token of {@code GPUPOOL_TOKEN}, else the first line of the file {@code GPUPOOL_TOKEN_FILE}.
    */
-  static Optional<String> token() {
+  public static Optional<String> token() {
     return variable("GPUPOOL_TOKEN")
         .or(() -> variable("GPUPOOL_TOKEN_FILE").map(Environment::read));
   }
@@ -33,13 +33,13 @@ final class Environment {
    * What {@code GPUPOOL_GPUS}, {@code _FRACTION}, {@code _MEMORY}, {@code _COMPUTE}, {@code
    * _CLASS}, {@code _IDLE_TIMEOUT} and {@code _TIME_LIMIT} ask for.
    */
-  static LeaseOptions wish() {
+  public static LeaseOptions wish() {
     return LeaseOptions.from(
         name -> variable("GPUPOOL_" + name.toUpperCase(Locale.ROOT)).filter(v -> !isSpec(v)));
   }
 
   /** Whether the text names GPUs to serve rather than a number of them. */
-  static boolean isSpec(String text) {
+  public static boolean isSpec(String text) {
     return text.equals("all") || text.startsWith("soft");
   }
 

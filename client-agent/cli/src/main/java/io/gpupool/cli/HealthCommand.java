@@ -14,7 +14,7 @@ import picocli.CommandLine.Command;
 
 /** {@code gpupool health}: can this machine use the pool? */
 @Command(name = "health", description = "Checks that this machine can use the pool.")
-final class HealthCommand extends PoolCommand {
+public final class HealthCommand extends PoolCommand {
   private static final int ROUND_TRIPS = 21;
   private static final long SLOW_MICROS = 5000;
 

@@ -4,10 +4,10 @@ package io.gpupool.cli;
 import io.gpupool.control.v1.Holder;
 
 /** The text of a holder, such as {@code ann@pc 7 train}. */
-final class HolderText {
+public final class HolderText {
   private HolderText() {}
 
-  static String of(Holder holder) {
+  public static String of(Holder holder) {
     return holder.getUser()
         + "@"
         + holder.getHost()

@@ -12,8 +12,8 @@ import java.nio.file.Path;
  *
  * @param home the distribution's folder
  */
-record Installation(Path home) {
-  static Installation find() {
+public record Installation(Path home) {
+  public static Installation find() {
     String home = System.getProperty("gpupool.home");
     if (home == null) {
       throw new IllegalStateException(
@@ -23,39 +23,39 @@ record Installation(Path home) {
   }
 
   /** The folder with {@code libcuda.so.1}. */
-  Path shim() {
+  public Path shim() {
     return home.resolve("lib/shim");
   }
 
   /** What programs on software GPUs have preloaded, so that NVRTC gives them PTX. */
-  Path nvrtc() {
+  public Path nvrtc() {
     return home.resolve("lib/libgpupool-nvrtc.so");
   }
 
   /** The program that ties another's life to this process's. */
-  Path launcher() {
+  public Path launcher() {
     return home.resolve("lib/gpupool-exec");
   }
 
   /** A program that measures. */
-  Path benchmark(String name) {
+  public Path benchmark(String name) {
     return home.resolve("lib/bench").resolve(name);
   }
 
   /** The command itself. */
-  Path command() {
+  public Path command() {
     return home.resolve("bin/gpupool");
   }
 
   /** A file that must be there. */
-  Path require(Path file) throws IOException {
+  public Path require(Path file) throws IOException {
     if (!Files.exists(file)) {
       throw new IOException(file + " is missing from the installation; unpack the archive again");
     }
     return file;
   }
 
-  static String version() {
+  public static String version() {
     return BuildVersion.TEXT;
   }
 }

@@ -8,13 +8,13 @@ import java.util.List;
 import java.util.stream.Collectors;
 
 /** Answers of the pool as JSON, as protobuf maps them. */
-final class Json {
+public final class Json {
   private static final JsonFormat.Printer PRINTER =
       JsonFormat.printer().alwaysPrintFieldsWithNoPresence();
 
   private Json() {}
 
-  static String of(Message message) {
+  public static String of(Message message) {
     try {
       return PRINTER.print(message);
     } catch (InvalidProtocolBufferException e) {
@@ -22,7 +22,7 @@ final class Json {
     }
   }
 
-  static String of(List<? extends Message> messages) {
+  public static String of(List<? extends Message> messages) {
     return messages.stream().map(Json::of).collect(Collectors.joining(",\n", "[", "]"));
   }
 }

@@ -26,7 +26,7 @@ import picocli.CommandLine.Parameters;
       LeaseCommand.Release.class
     },
     synopsisSubcommandLabel = "COMMAND")
-final class LeaseCommand {
+public final class LeaseCommand {
   /** {@code gpupool lease list}. */
   @Command(name = "list", description = "Lists the leases of the pool and who holds them.")
   static final class Listing extends PoolCommand {
@@ -181,7 +181,7 @@ final class LeaseCommand {
 
   /** {@code gpupool lease queue}. */
   @Command(name = "queue", description = "Lists who waits for a lease, in the order of turns.")
-  static final class Queue extends PoolCommand {
+  public static final class Queue extends PoolCommand {
     @Override
     protected int ask(PoolClient client) {
       List<QueueInfo> requests =
@@ -190,7 +190,7 @@ final class LeaseCommand {
       return 0;
     }
 
-    static String table(List<QueueInfo> requests) {
+    public static String table(List<QueueInfo> requests) {
       Table table =
           new Table("PLACE", "REQUEST", "PRIORITY", "HOLDER", "WAITED", "WANTS", "REASON");
       for (QueueInfo request : requests) {

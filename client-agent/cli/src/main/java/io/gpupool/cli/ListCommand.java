@@ -10,7 +10,7 @@ import picocli.CommandLine.Command;
     name = "list",
     description =
         "Lists the GPUs of the pool (with --output json: servers, leases and sessions, too).")
-final class ListCommand extends PoolCommand {
+public final class ListCommand extends PoolCommand {
   @Override
   protected int ask(PoolClient client) {
     PoolSnapshot pool = PoolSnapshot.of(client);

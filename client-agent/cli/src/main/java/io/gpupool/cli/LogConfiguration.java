@@ -22,12 +22,12 @@ public final class LogConfiguration extends ContextAwareBase implements Configur
   private static final String FORMAT = "gpupool.log.format";
 
   /** How lines look: {@code text} or {@code json}; must come before the first log line. */
-  static void setFormat(String format) {
+  public static void setFormat(String format) {
     System.setProperty(FORMAT, format);
   }
 
   /** Has services log what they do; must come before the first log line. */
-  static void forService() {
+  public static void forService() {
     System.setProperty(LOUD, "info");
   }
 

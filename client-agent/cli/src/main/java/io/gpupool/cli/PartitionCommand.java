@@ -28,7 +28,7 @@ import picocli.CommandLine.Parameters;
       PartitionCommand.Delete.class
     },
     synopsisSubcommandLabel = "COMMAND")
-final class PartitionCommand {
+public final class PartitionCommand {
   /** Which partition. */
   static final class Place {
     @Parameters(

@@ -14,9 +14,9 @@ import picocli.CommandLine.Mixin;
 import picocli.CommandLine.Option;
 
 /** A command that asks a pool something and prints the answer. */
-abstract class PoolCommand implements Callable<Integer> {
+public abstract class PoolCommand implements Callable<Integer> {
   /** The forms of output. */
-  enum Output {
+  public enum Output {
     table,
     json
   }
@@ -32,7 +32,7 @@ abstract class PoolCommand implements Callable<Integer> {
   @Option(names = "--output", description = "table or json", defaultValue = "table")
   private Output output = Output.table;
 
-  final PoolAddress address() {
+  public final PoolAddress address() {
     return security.once().secured(named());
   }
 
@@ -42,16 +42,16 @@ abstract class PoolCommand implements Callable<Integer> {
         .orElse(new PoolAddress("localhost", PoolAddress.DEFAULT_PORT));
   }
 
-  final boolean json() {
+  public final boolean json() {
     return output == Output.json;
   }
 
   /** Prints an answer in the form that was asked for. */
-  final void print(Message answer, Supplier<String> table) {
+  public final void print(Message answer, Supplier<String> table) {
     System.out.print(json() ? Json.of(answer) + "\n" : table.get());
   }
 
-  final void print(List<? extends Message> answers, Supplier<String> table) {
+  public final void print(List<? extends Message> answers, Supplier<String> table) {
     System.out.print(json() ? Json.of(answers) + "\n" : table.get());
   }
 

@@ -12,13 +12,13 @@ import io.gpupool.control.v1.SessionInfo;
 import java.util.List;
 
 /** What a pool says of itself at one time. */
-record PoolSnapshot(
+public record PoolSnapshot(
     List<ServerInfo> servers,
     List<GpuInfo> gpus,
     List<LeaseInfo> leases,
     List<QueueInfo> queue,
     List<SessionInfo> sessions) {
-  static PoolSnapshot of(PoolClient client) {
+  public static PoolSnapshot of(PoolClient client) {
     PoolBlockingStub pool = client.blocking();
     ListRequest all = ListRequest.getDefaultInstance();
     return new PoolSnapshot(
@@ -29,7 +29,7 @@ record PoolSnapshot(
         pool.listSessions(all).getSessionsList());
   }
 
-  String json() {
+  public String json() {
     return """
     {"servers": %s,
     "gpus": %s,

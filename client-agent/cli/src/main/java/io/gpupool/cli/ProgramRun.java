@@ -30,7 +30,7 @@ import java.util.function.BiConsumer;
  * One program on one lease: holds the lease, serves the program's calls to the agent, and gives
  * everything back when the program has ended.
  */
-final class ProgramRun {
+public final class ProgramRun {
   private final Installation installation;
   private final RunOptions options;
   private final LocalPool.Starter pools;
@@ -40,7 +40,7 @@ final class ProgramRun {
    *
    * @param pools starts a pool where the options name none and no agent knows one
    */
-  ProgramRun(Installation installation, RunOptions options, LocalPool.Starter pools) {
+  public ProgramRun(Installation installation, RunOptions options, LocalPool.Starter pools) {
     this.installation = installation;
     this.options = options;
     this.pools = pools;
@@ -52,7 +52,7 @@ final class ProgramRun {
    * @return its exit status, 128 + N when signal N ended it
    * @throws PoolRequestException if no lease is granted
    */
-  int run(List<String> command) throws IOException, InterruptedException {
+  public int run(List<String> command) throws IOException, InterruptedException {
     SupervisedProgram.ignoreQuit();
     LeaseRequest request = options.wish().request(holder(command));
     EventLoopGroup loops = EventLoops.create("gpupool-run", 1);

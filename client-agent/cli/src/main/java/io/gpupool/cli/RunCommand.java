@@ -15,12 +15,12 @@ import picocli.CommandLine.Parameters;
       "of its libraries, passes input, output, signals and its exit status through, and gives the",
       "lease back. Status 75: no lease; 69: no pool there; 126, 127: no such program."
     })
-final class RunCommand implements Callable<Integer> {
+public final class RunCommand implements Callable<Integer> {
   /** Exit status when no lease was granted (EX_TEMPFAIL). */
-  static final int NO_LEASE = 75;
+  public static final int NO_LEASE = 75;
 
   /** Exit status when the pool could not be reached (EX_UNAVAILABLE). */
-  static final int NO_POOL = 69;
+  public static final int NO_POOL = 69;
 
   private final LocalPool.Starter pools;
 
@@ -30,7 +30,7 @@ final class RunCommand implements Callable<Integer> {
   private List<String> command;
 
   /** Runs programs on pools of this starter where no pool is named. */
-  RunCommand(LocalPool.Starter pools) {
+  public RunCommand(LocalPool.Starter pools) {
     this.pools = pools;
   }
 

@@ -12,7 +12,7 @@ import picocli.CommandLine.Mixin;
 import picocli.CommandLine.Option;
 
 /** Options of a program's lease and of the pool that grants it. */
-final class RunOptions {
+public final class RunOptions {
   private static final String GPUS = "GPUPOOL_GPUS";
 
   @Option(
@@ -137,7 +137,7 @@ final class RunOptions {
   @Option(names = "--relay", description = "relay all bytes instead of handing over the connection")
   private boolean relay;
 
-  Optional<PoolAddress> pool() {
+  public Optional<PoolAddress> pool() {
     return pool.or(Environment::pool).map(PoolAddress::parse).map(security()::secured);
   }
 
@@ -150,7 +150,7 @@ final class RunOptions {
   }
 
   /** These GPUs, in a pool started for this program, unless a pool or GPUs were asked for. */
-  void defaultTo(String gpus) {
+  public void defaultTo(String gpus) {
     if (pool().isEmpty() && embeddedGpus.isEmpty()) {
       embeddedGpus = Optional.of(gpus);
     }
@@ -161,7 +161,7 @@ final class RunOptions {
     return embeddedGpus.isPresent() && pool().isEmpty();
   }
 
-  ClientSecurity security() {
+  public ClientSecurity security() {
     return security.once();
   }
 
@@ -169,7 +169,7 @@ final class RunOptions {
     return relay;
   }
 
-  LeaseOptions wish() {
+  public LeaseOptions wish() {
     return new LeaseOptions(
             gpus,
             fraction,

@@ -8,7 +8,7 @@ import java.util.Optional;
 import picocli.CommandLine.Option;
 
 /** How a command protects what it says to a pool. */
-final class SecurityOptions {
+public final class SecurityOptions {
   @Option(
       names = "--tls-ca",
       paramLabel = "FILE",
@@ -36,12 +36,12 @@ final class SecurityOptions {
   private boolean insecure;
 
   /** For a command that ends soon. */
-  ClientSecurity once() {
+  public ClientSecurity once() {
     return security(false);
   }
 
   /** For a process that lives longer than certificates may. */
-  ClientSecurity following() {
+  public ClientSecurity following() {
     return security(true);
   }
 

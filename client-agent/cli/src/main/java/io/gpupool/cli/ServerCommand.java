@@ -41,7 +41,7 @@ import picocli.CommandLine.Option;
         "Serves the GPUs of this machine; drain and uncordon take a server of a pool out of service"
             + " and put it back.",
     subcommands = {ServerDrain.Drain.class, ServerDrain.Uncordon.class})
-final class ServerCommand implements Callable<Integer> {
+public final class ServerCommand implements Callable<Integer> {
   @Option(
       names = "--gpus",
       paramLabel = "GPUS",

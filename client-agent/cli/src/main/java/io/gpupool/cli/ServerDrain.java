@@ -13,7 +13,7 @@ import picocli.CommandLine.Option;
 import picocli.CommandLine.Parameters;
 
 /** {@code gpupool server drain} and {@code uncordon}. */
-final class ServerDrain {
+public final class ServerDrain {
   private ServerDrain() {}
 
   /** {@code gpupool server drain}. */
@@ -23,7 +23,7 @@ final class ServerDrain {
         "Takes a server out of service: it grants nothing more. Its leases go on until they end, or",
         "until the deadline. This lasts over a restart of the server."
       })
-  static final class Drain extends PoolCommand {
+  public static final class Drain extends PoolCommand {
     @Parameters(index = "0", paramLabel = "SERVER", description = "its name, as 'top' shows it")
     private String name;
 
@@ -45,7 +45,7 @@ final class ServerDrain {
 
   /** {@code gpupool server uncordon}. */
   @Command(name = "uncordon", description = "Puts a server that was drained back into service.")
-  static final class Uncordon extends PoolCommand {
+  public static final class Uncordon extends PoolCommand {
     @Parameters(index = "0", paramLabel = "SERVER", description = "its name, as 'top' shows it")
     private String name;
 

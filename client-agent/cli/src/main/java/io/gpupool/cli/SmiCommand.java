@@ -17,7 +17,7 @@ import picocli.CommandLine.Option;
       "Shows GPUs as nvidia-smi does: under 'gpupool run' those of the lease, else those of the"
           + " pool."
     })
-final class SmiCommand extends PoolCommand {
+public final class SmiCommand extends PoolCommand {
   @Option(
       names = {"-L", "--list-gpus"},
       description = "one line a GPU")

@@ -5,14 +5,14 @@ import java.util.ArrayList;
 import java.util.List;
 
 /** Columns of text, each as wide as its widest cell. */
-final class Table {
+public final class Table {
   private final List<List<String>> rows = new ArrayList<>();
 
-  Table(String... heads) {
+  public Table(String... heads) {
     rows.add(List.of(heads));
   }
 
-  void row(Object... cells) {
+  public void row(Object... cells) {
     List<String> row = new ArrayList<>();
     for (Object cell : cells) {
       row.add(cell.toString().isEmpty() ? "-" : cell.toString());
@@ -20,7 +20,7 @@ final class Table {
     rows.add(row);
   }
 
-  boolean isEmpty() {
+  public boolean isEmpty() {
     return rows.size() == 1;
   }
 

@@ -28,7 +28,7 @@ import picocli.CommandLine.Parameters;
       TokenCommand.class
     },
     synopsisSubcommandLabel = "COMMAND")
-final class TenantCommand {
+public final class TenantCommand {
   /** What a tenant may hold. */
   static final class Limits {
     @Option(

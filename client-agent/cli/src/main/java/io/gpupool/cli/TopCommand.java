@@ -16,7 +16,7 @@ import picocli.CommandLine.Option;
 @Command(
     name = "top",
     description = "Shows servers, GPUs, the fractions leased, who holds them and who waits.")
-final class TopCommand extends PoolCommand {
+public final class TopCommand extends PoolCommand {
   private static final int BAR_WIDTH = 20;
   private static final String CLEAR = "\033[H\033[2J";
 
