@@ -61,9 +61,20 @@ class ArchitectureTest {
                   "protocol/control",
                   "protocol/transport",
                   "client-agent/pool-client",
-                  "client-agent/agent",
+                  "client-agent/agent")),
+          entry(
+              "pool-server/command",
+              Set.of(
+                  "protocol/wire",
+                  "protocol/control",
+                  "protocol/transport",
                   "pool-server/server",
-                  "pool-server/rest")),
+                  "pool-server/rest",
+                  "client-agent/pool-client",
+                  "client-agent/cli")),
+          entry(
+              "deploy/command",
+              Set.of("client-agent/pool-client", "client-agent/cli", "pool-server/command")),
           entry(
               "k8s-plugin",
               Set.of(

@@ -1,3 +1,3 @@
 // SPDX-License-Identifier: Apache-2.0
-/** The gpupool command. */
+/** The parts that all commands of clients share. */
 package io.gpupool.cli;

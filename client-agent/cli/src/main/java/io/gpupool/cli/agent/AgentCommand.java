@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: Apache-2.0
+package io.gpupool.cli.agent;
+
+import io.gpupool.agent.Agent;
+import io.gpupool.agent.AgentOptions;
+import io.gpupool.cli.AgentSocket;
+import io.gpupool.cli.Environment;
+import io.gpupool.cli.LogConfiguration;
+import io.gpupool.cli.SecurityOptions;
+import io.gpupool.client.PoolAddress;
+import io.gpupool.transport.EventLoops;
+import io.gpupool.transport.Signals;
+import io.gpupool.transport.UnixAddress;
+import java.util.Optional;
+import java.util.concurrent.Callable;
+import picocli.CommandLine.Command;
+import picocli.CommandLine.Mixin;
+import picocli.CommandLine.Option;
+
+/** {@code gpupool agent}: connects the programs of this machine with their pool. */
+@Command(name = "agent", description = "Connects the CUDA programs of this machine with a pool.")
+public final class AgentCommand implements Callable<Integer> {
+  @Option(
+      names = "--pool",
+      paramLabel = "[tls://]HOST[:PORT]",
+      description = "the pool of programs that name none (else GPUPOOL_POOL)")
+  private Optional<String> pool = Optional.empty();
+
+  @Mixin private SecurityOptions security = new SecurityOptions();
+
+  @Option(
+      names = "--socket",
+      paramLabel = "PATH|@NAME",
+      description = {
+        "where programs find the agent (else GPUPOOL_AGENT, else /run/gpupool/agent.sock,",
+        "else $XDG_RUNTIME_DIR/gpupool/agent.sock)"
+      })
+  private Optional<String> socket = Optional.empty();
+
+  @Option(
+      names = "--relay",
+      description = "relay all bytes instead of handing over the connections")
+  private boolean relay;
+
+  @Option(names = "--any-user", description = "serve the programs of all users, not only one's own")
+  private boolean anyUser;
+
+  @Override
+  public Integer call() throws Exception {
+    LogConfiguration.forService();
+    UnixAddress address =
+        socket
+            .or(() -> Environment.variable("GPUPOOL_AGENT"))
+            .map(UnixAddress::new)
+            .orElseGet(AgentSocket::toCreate);
+    AgentOptions options =
+        new AgentOptions(
+            address,
+            pool.or(Environment::pool).map(PoolAddress::parse),
+            Environment.token(),
+            security.following(),
+            Environment.wish(),
+            relay,
+            Optional.empty(),
+            anyUser);
+    try (Agent _ = Agent.start(options, EventLoops.create("gpupool-agent", 1))) {
+      System.out.println("gpupool agent ready: " + address);
+      System.out.flush();
+      Signals.awaitTermination();
+    }
+    return 0;
+  }
+}

@@ -1,0 +1,3 @@
+// SPDX-License-Identifier: Apache-2.0
+/** {@code gpupool agent} and {@code gpupool container}. */
+package io.gpupool.cli.agent;

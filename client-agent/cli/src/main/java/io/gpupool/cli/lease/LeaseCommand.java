@@ -1,0 +1,214 @@
+// SPDX-License-Identifier: Apache-2.0
+package io.gpupool.cli.lease;
+
+import io.gpupool.cli.Amounts;
+import io.gpupool.cli.HolderText;
+import io.gpupool.cli.Json;
+import io.gpupool.cli.PoolCommand;
+import io.gpupool.cli.Table;
+import io.gpupool.client.PoolClient;
+import io.gpupool.control.v1.GrantUse;
+import io.gpupool.control.v1.LeaseInfo;
+import io.gpupool.control.v1.ListRequest;
+import io.gpupool.control.v1.QueueInfo;
+import io.gpupool.control.v1.ReleaseLeaseRequest;
+import io.gpupool.control.v1.SessionInfo;
+import java.util.List;
+import picocli.CommandLine.Command;
+import picocli.CommandLine.Option;
+import picocli.CommandLine.Parameters;
+
+/** {@code gpupool lease}. */
+@Command(
+    name = "lease",
+    description = "Shows leases and who waits for one, changes and ends leases.",
+    subcommands = {
+      LeaseCommand.Listing.class,
+      LeaseCommand.Queue.class,
+      LeaseCommand.Get.class,
+      LeaseRequestCommand.class,
+      LeaseUpdateCommand.class,
+      LeaseCommand.Release.class
+    },
+    synopsisSubcommandLabel = "COMMAND")
+public final class LeaseCommand {
+  /** {@code gpupool lease list}. */
+  @Command(name = "list", description = "Lists the leases of the pool and who holds them.")
+  static final class Listing extends PoolCommand {
+    @Override
+    protected int ask(PoolClient client) {
+      List<LeaseInfo> leases =
+          client.blocking().listLeases(ListRequest.getDefaultInstance()).getLeasesList();
+      if (json()) {
+        System.out.println(Json.of(leases));
+        return 0;
+      }
+      Table table =
+          new Table(
+              "LEASE",
+              "STATE",
+              "TENANT",
+              "GPU",
+              "MEMORY",
+              "USED",
+              "CLASS",
+              "HOLDER",
+              "SESSIONS",
+              "AGE");
+      for (LeaseInfo lease : leases) {
+        for (GrantUse use : lease.getGrantsList()) {
+          table.row(
+              lease.getId(),
+              lease.getState(),
+              lease.getTenant(),
+              use.getGrant().getServer() + "/" + use.getGrant().getGpu(),
+              Amounts.bytes(use.getGrant().getMemoryBytes()),
+              Amounts.bytes(use.getUsedMemoryBytes()),
+              lease.getClass_(),
+              HolderText.of(lease.getHolder()),
+              lease.getSessions(),
+              Amounts.age(lease.getAgeMillis()));
+        }
+      }
+      System.out.print(table);
+      return 0;
+    }
+  }
+
+  /** {@code gpupool lease get}. */
+  @Command(name = "get", description = "Shows one lease: its parts, its sessions, its holder.")
+  static final class Get extends PoolCommand {
+    @Parameters(index = "0", paramLabel = "LEASE", description = "its id, such as L12")
+    private String id;
+
+    @Override
+    protected int ask(PoolClient client) {
+      ListRequest all = ListRequest.getDefaultInstance();
+      LeaseInfo lease =
+          client.blocking().listLeases(all).getLeasesList().stream()
+              .filter(l -> l.getId().equals(id))
+              .findFirst()
+              .orElseThrow(() ->
+                  new IllegalArgumentException(
+                      "there is no lease '"
+                          + id
+                          + "'; 'gpupool lease list' shows those there are"));
+      List<SessionInfo> sessions =
+          client.blocking().listSessions(all).getSessionsList().stream()
+              .filter(session -> session.getLeaseId().equals(id))
+              .toList();
+      System.out.print(
+          json()
+              ? "{\"lease\": " + Json.of(lease) + ",\n\"sessions\": " + Json.of(sessions) + "}\n"
+              : describe(lease, sessions));
+      return 0;
+    }
+
+    private static String describe(LeaseInfo lease, List<SessionInfo> sessions) {
+      Table head =
+          new Table(
+              "LEASE",
+              "STATE",
+              "TENANT",
+              "CLASS",
+              "HOLDER",
+              "AGE",
+              "IDLE",
+              "IDLE TIMEOUT",
+              "TIME LIMIT");
+      head.row(
+          lease.getId(),
+          lease.getState(),
+          lease.getTenant(),
+          lease.getClass_(),
+          HolderText.of(lease.getHolder()),
+          Amounts.age(lease.getAgeMillis()),
+          Amounts.age(lease.getIdleMillis()),
+          limit(lease.getIdleTimeoutMillis()),
+          limit(lease.getTimeLimitMillis()));
+      Table grants = new Table("GPU", "PARTITION", "MEMORY", "USED", "COMPUTE", "KIND");
+      for (GrantUse use : lease.getGrantsList()) {
+        grants.row(
+            use.getGrant().getServer() + "/" + use.getGrant().getGpu(),
+            use.getGrant().getPartition(),
+            Amounts.bytes(use.getGrant().getMemoryBytes()),
+            Amounts.bytes(use.getUsedMemoryBytes()),
+            Amounts.percent(use.getGrant().getComputePercent()),
+            use.getGrant().getHard() ? "hard" : "lendable");
+      }
+      Table running = new Table("SESSION", "STATE", "PROGRAM", "CALLS", "LAST ERROR", "AGE");
+      for (SessionInfo session : sessions) {
+        running.row(
+            session.getId().substring(0, Math.min(8, session.getId().length())),
+            session.getState(),
+            HolderText.of(session.getClient()),
+            session.getCalls(),
+            session.getLastError(),
+            Amounts.age(session.getAgeMillis()));
+      }
+      return head + "\n" + grants + (running.isEmpty() ? "" : "\n" + running);
+    }
+  }
+
+  private static String limit(long millis) {
+    return millis == 0 ? "none" : Amounts.age(millis);
+  }
+
+  /** {@code gpupool lease release}. */
+  @Command(
+      name = "release",
+      description = {
+        "Ends leases of one's own tenant, or as an admin any: their programs lose them. Takes",
+        "requests that wait out of the queue in the same way."
+      })
+  static final class Release extends PoolCommand {
+    @Parameters(arity = "1..*", paramLabel = "LEASE", description = "ids, such as L12 or Q7")
+    private List<String> ids;
+
+    @Option(names = "--reason", paramLabel = "TEXT", description = "told to their holders")
+    private String reason = "";
+
+    @Override
+    protected int ask(PoolClient client) {
+      for (String id : ids) {
+        client
+            .blocking()
+            .releaseLease(
+                ReleaseLeaseRequest.newBuilder().setLeaseId(id).setReason(reason).build());
+        System.out.print(json() ? "" : id + " released\n");
+      }
+      if (json()) {
+        System.out.println("{}");
+      }
+      return 0;
+    }
+  }
+
+  /** {@code gpupool lease queue}. */
+  @Command(name = "queue", description = "Lists who waits for a lease, in the order of turns.")
+  public static final class Queue extends PoolCommand {
+    @Override
+    protected int ask(PoolClient client) {
+      List<QueueInfo> requests =
+          client.blocking().listQueue(ListRequest.getDefaultInstance()).getRequestsList();
+      System.out.print(json() ? Json.of(requests) + "\n" : table(requests));
+      return 0;
+    }
+
+    public static String table(List<QueueInfo> requests) {
+      Table table =
+          new Table("PLACE", "REQUEST", "PRIORITY", "HOLDER", "WAITED", "WANTS", "REASON");
+      for (QueueInfo request : requests) {
+        table.row(
+            request.getPosition(),
+            request.getId(),
+            request.getPriority(),
+            HolderText.of(request.getHolder()),
+            Amounts.age(request.getWaitedMillis()),
+            request.getWanted(),
+            request.getReason());
+      }
+      return table.toString();
+    }
+  }
+}

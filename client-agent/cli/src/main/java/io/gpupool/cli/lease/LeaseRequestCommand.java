@@ -1,0 +1,96 @@
+// SPDX-License-Identifier: Apache-2.0
+package io.gpupool.cli.lease;
+
+import io.gpupool.agent.LocalNames;
+import io.gpupool.cli.Amounts;
+import io.gpupool.cli.Environment;
+import io.gpupool.cli.Json;
+import io.gpupool.cli.PoolCommand;
+import io.gpupool.cli.run.RunCommand;
+import io.gpupool.cli.run.RunOptions;
+import io.gpupool.client.HeldLease;
+import io.gpupool.client.PoolAddress;
+import io.gpupool.client.PoolClient;
+import io.gpupool.client.PoolRequestException;
+import io.gpupool.control.v1.Grant;
+import io.gpupool.control.v1.Holder;
+import io.gpupool.control.v1.Queued;
+import io.gpupool.transport.EventLoops;
+import io.netty.channel.EventLoopGroup;
+import java.util.concurrent.Callable;
+import java.util.concurrent.CompletionException;
+import picocli.CommandLine.Command;
+import picocli.CommandLine.Mixin;
+import picocli.CommandLine.Option;
+
+/** {@code gpupool lease request}: a lease that lives as long as this command. */
+@Command(
+    name = "request",
+    description = {
+      "Leases GPUs and holds them until it is ended (Ctrl-C, SIGTERM) or the lease is. Programs of",
+      "any shell use them with the GPUPOOL_LEASE and GPUPOOL_POOL that it prints."
+    })
+final class LeaseRequestCommand implements Callable<Integer> {
+  @Mixin private RunOptions options;
+
+  @Option(names = "--output", description = "table or json", defaultValue = "table")
+  private PoolCommand.Output output = PoolCommand.Output.table;
+
+  @Override
+  public Integer call() throws Exception {
+    PoolAddress pool =
+        options
+            .security()
+            .secured(options.pool().orElse(new PoolAddress("localhost", PoolAddress.DEFAULT_PORT)));
+    EventLoopGroup loops = EventLoops.create("gpupool-lease", 1);
+    try (PoolClient client = new PoolClient(pool, Environment.token(), options.security(), loops)) {
+      HeldLease lease = lease(client);
+      Runtime.getRuntime().addShutdownHook(new Thread(() -> lease.release().join()));
+      show(lease, pool);
+      System.err.println("gpupool: the lease has ended: " + lease.ended().join());
+      return RunCommand.NO_LEASE;
+    }
+  }
+
+  private HeldLease lease(PoolClient client) {
+    Holder holder =
+        Holder.newBuilder()
+            .setHost(LocalNames.HOST)
+            .setPid((int) ProcessHandle.current().pid())
+            .setProgram("gpupool lease request")
+            .setUser(System.getProperty("user.name"))
+            .build();
+    try {
+      return client.requestLease(options.wish().request(holder), this::tellPlace).join();
+    } catch (CompletionException e) {
+      throw PoolRequestException.of(e, client.address());
+    }
+  }
+
+  private void tellPlace(Queued queued) {
+    System.err.println(
+        "gpupool: waiting for GPUs, place " + queued.getPosition() + ": " + queued.getReason());
+  }
+
+  private void show(HeldLease lease, PoolAddress pool) {
+    if (output == PoolCommand.Output.json) {
+      System.out.println(Json.of(lease.lease()));
+    } else {
+      for (Grant grant : lease.lease().getGrantsList()) {
+        System.out.println(
+            "# "
+                + grant.getServer()
+                + "/"
+                + grant.getGpu()
+                + ": "
+                + Amounts.bytes(grant.getMemoryBytes())
+                + ", "
+                + Amounts.percent(grant.getComputePercent())
+                + " compute");
+      }
+      System.out.println("export GPUPOOL_POOL=" + pool);
+      System.out.println("export GPUPOOL_LEASE=" + lease.ticket());
+    }
+    System.out.flush();
+  }
+}

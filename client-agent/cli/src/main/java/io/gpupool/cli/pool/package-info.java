@@ -1,0 +1,3 @@
+// SPDX-License-Identifier: Apache-2.0
+/** {@code gpupool top}, {@code list} and {@code health}: a pool at a glance. */
+package io.gpupool.cli.pool;

@@ -1,0 +1,193 @@
+// SPDX-License-Identifier: Apache-2.0
+package io.gpupool.cli.run;
+
+import io.gpupool.cli.ClassOptions;
+import io.gpupool.cli.Environment;
+import io.gpupool.cli.SecurityOptions;
+import io.gpupool.client.ClientSecurity;
+import io.gpupool.client.LeaseOptions;
+import io.gpupool.client.PoolAddress;
+import java.nio.file.Path;
+import java.util.LinkedHashMap;
+import java.util.Map;
+import java.util.Optional;
+import picocli.CommandLine.Mixin;
+import picocli.CommandLine.Option;
+
+/** Options of a program's lease and of the pool that grants it. */
+public final class RunOptions {
+  private static final String GPUS = "GPUPOOL_GPUS";
+
+  @Option(
+      names = "--pool",
+      paramLabel = "[tls://]HOST[:PORT]",
+      description = {
+        "the pool's control plane (else GPUPOOL_POOL; without either, a pool of this machine's",
+        "GPUs is started for as long as the program runs)"
+      })
+  private Optional<String> pool = Optional.empty();
+
+  @Mixin private SecurityOptions security = new SecurityOptions();
+
+  @Option(names = "-n", paramLabel = "GPUS", description = "how many GPUs (default: 1)")
+  private Optional<String> gpus = Optional.empty();
+
+  @Option(
+      names = {"-p", "--fraction"},
+      paramLabel = "FRACTION",
+      description = "the part of each GPU, over 0 to 1 (default: 1)")
+  private Optional<String> fraction = Optional.empty();
+
+  @Option(
+      names = {"-m", "--memory"},
+      paramLabel = "MEMORY",
+      description = "memory of each GPU, instead of -p, such as 512Mi or 8Gi")
+  private Optional<String> memory = Optional.empty();
+
+  @Option(
+      names = "--compute",
+      paramLabel = "PERCENT",
+      description = "the part of each GPU's time (default: as much as of its memory)")
+  private Optional<String> compute = Optional.empty();
+
+  @Option(
+      names = "--hard",
+      description = "no more of a GPU's time than that, even if the rest of it is idle")
+  private boolean hard;
+
+  @Mixin private ClassOptions classes = new ClassOptions();
+
+  @Option(
+      names = "--select",
+      paramLabel = "KEY=VALUE",
+      description = {
+        "only GPUs with this property, such as model=*H200*, label.zone=eu, 'cc>=8.0' or",
+        "'driver>=12.4'; also server, gpu and uuid; may be repeated"
+      })
+  private Map<String, String> select = new LinkedHashMap<>();
+
+  @Option(
+      names = "--partition",
+      paramLabel = "NAME",
+      description = "only partitions of this name, all of it unless -p or -m say how much")
+  private Optional<String> partition = Optional.empty();
+
+  @Option(
+      names = "--spread",
+      description = "on GPUs and servers with as few others as possible (default: close to others)")
+  private boolean spread;
+
+  @Option(
+      names = "--one-server",
+      description = "all GPUs on one server (default: on several if none has room for all)")
+  private boolean oneServer;
+
+  @Option(
+      names = "--idle-timeout",
+      paramLabel = "DURATION",
+      description = {
+        "the lease ends after so long without a call and without work on its GPUs, such as 30m",
+        "(else GPUPOOL_IDLE_TIMEOUT; default: never)"
+      })
+  private Optional<String> idleTimeout = Optional.empty();
+
+  @Option(
+      names = "--time-limit",
+      paramLabel = "DURATION",
+      description = {
+        "the lease ends so long after it was granted, such as 12h (else GPUPOOL_TIME_LIMIT;",
+        "default: never)"
+      })
+  private Optional<String> timeLimit = Optional.empty();
+
+  @Option(
+      names = "--wait",
+      paramLabel = "DURATION",
+      description = "how long to wait for GPUs that are taken, such as 30s (default: not at all)")
+  private Optional<String> wait = Optional.empty();
+
+  @Option(
+      names = "--priority",
+      paramLabel = "NUMBER",
+      description = "who goes first of those who wait, -1000 to 1000 (default: 0)")
+  private Optional<Integer> priority = Optional.empty();
+
+  @Option(
+      names = "--gpus",
+      paramLabel = "GPUS",
+      description = {
+        "the GPUs of a pool started for this program, as for 'gpupool server' (else GPUPOOL_GPUS,",
+        "where it is no number; else all)"
+      })
+  private Optional<String> embeddedGpus = Optional.empty();
+
+  @Option(
+      names = "--libcuda",
+      paramLabel = "PATH",
+      description = "the driver of a pool started for this program, as for 'gpupool server'")
+  private Optional<String> libcuda = Optional.empty();
+
+  @Option(
+      names = "--soft-missing-ptx",
+      paramLabel = "fail|skip",
+      defaultValue = "fail",
+      description = {
+        "a launch in software of a kernel without PTX, in a pool started for this program (default:",
+        "${DEFAULT-VALUE})"
+      })
+  private LocalPool.MissingPtx missingPtx = LocalPool.MissingPtx.fail;
+
+  @Option(names = "--relay", description = "relay all bytes instead of handing over the connection")
+  private boolean relay;
+
+  public Optional<PoolAddress> pool() {
+    return pool.or(Environment::pool).map(PoolAddress::parse).map(security()::secured);
+  }
+
+  /** The options of a pool started for this program. */
+  LocalPool.Options ownPool() {
+    return new LocalPool.Options(
+        embeddedGpus.or(() -> Environment.variable(GPUS).filter(Environment::isSpec)).orElse("all"),
+        libcuda.map(Path::of),
+        missingPtx);
+  }
+
+  /** These GPUs, in a pool started for this program, unless a pool or GPUs were asked for. */
+  public void defaultTo(String gpus) {
+    if (pool().isEmpty() && embeddedGpus.isEmpty()) {
+      embeddedGpus = Optional.of(gpus);
+    }
+  }
+
+  /** Whether a pool is to be started for this program although an agent may know another. */
+  boolean wantsOwnPool() {
+    return embeddedGpus.isPresent() && pool().isEmpty();
+  }
+
+  public ClientSecurity security() {
+    return security.once();
+  }
+
+  boolean relay() {
+    return relay;
+  }
+
+  public LeaseOptions wish() {
+    return new LeaseOptions(
+            gpus,
+            fraction,
+            memory,
+            compute,
+            select,
+            partition,
+            wait,
+            priority,
+            hard,
+            spread,
+            oneServer,
+            classes.name(),
+            idleTimeout,
+            timeLimit)
+        .orElse(Environment.wish());
+  }
+}

@@ -1,0 +1,3 @@
+// SPDX-License-Identifier: Apache-2.0
+/** {@code gpupool run}: a program on a lease, from its request to its end. */
+package io.gpupool.cli.run;

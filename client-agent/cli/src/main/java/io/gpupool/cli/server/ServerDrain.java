@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: Apache-2.0
+package io.gpupool.cli.server;
+
+import io.gpupool.cli.PoolCommand;
+import io.gpupool.cli.Table;
+import io.gpupool.client.LeaseOptions;
+import io.gpupool.client.PoolClient;
+import io.gpupool.control.v1.DrainServerRequest;
+import io.gpupool.control.v1.ServerInfo;
+import io.gpupool.control.v1.UncordonServerRequest;
+import java.time.Instant;
+import java.util.Optional;
+import picocli.CommandLine.Command;
+import picocli.CommandLine.Option;
+import picocli.CommandLine.Parameters;
+
+/** {@code gpupool server drain} and {@code uncordon}. */
+public final class ServerDrain {
+  private ServerDrain() {}
+
+  /** {@code gpupool server drain}. */
+  @Command(
+      name = "drain",
+      description = {
+        "Takes a server out of service: it grants nothing more. Its leases go on until they end, or",
+        "until the deadline. This lasts over a restart of the server."
+      })
+  public static final class Drain extends PoolCommand {
+    @Parameters(index = "0", paramLabel = "SERVER", description = "its name, as 'top' shows it")
+    private String name;
+
+    @Option(
+        names = "--deadline",
+        paramLabel = "DURATION",
+        description = "when leases that are left are ended, such as 30m; 0s: at once")
+    private Optional<String> deadline = Optional.empty();
+
+    @Override
+    protected int ask(PoolClient client) {
+      DrainServerRequest.Builder request = DrainServerRequest.newBuilder().setName(name);
+      deadline.ifPresent(text -> request.setDeadlineMillis(LeaseOptions.duration(text).toMillis()));
+      ServerInfo server = client.admin().drainServer(request.build());
+      print(server, () -> table(server));
+      return 0;
+    }
+  }
+
+  /** {@code gpupool server uncordon}. */
+  @Command(name = "uncordon", description = "Puts a server that was drained back into service.")
+  public static final class Uncordon extends PoolCommand {
+    @Parameters(index = "0", paramLabel = "SERVER", description = "its name, as 'top' shows it")
+    private String name;
+
+    @Override
+    protected int ask(PoolClient client) {
+      ServerInfo server =
+          client.admin().uncordonServer(UncordonServerRequest.newBuilder().setName(name).build());
+      print(server, () -> table(server));
+      return 0;
+    }
+  }
+
+  private static String table(ServerInfo server) {
+    Table table = new Table("SERVER", "STATE", "LEASES", "UNTIL");
+    table.row(
+        server.getName(),
+        server.getState(),
+        server.getLeases(),
+        server.getDrainDeadlineAtMillis() == 0
+            ? ""
+            : Instant.ofEpochMilli(server.getDrainDeadlineAtMillis()).toString());
+    return table.toString();
+  }
+}

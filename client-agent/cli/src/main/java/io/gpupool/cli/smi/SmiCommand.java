@@ -1,0 +1,113 @@
+// SPDX-License-Identifier: Apache-2.0
+package io.gpupool.cli.smi;
+
+import io.gpupool.cli.Environment;
+import io.gpupool.cli.Installation;
+import io.gpupool.cli.Json;
+import io.gpupool.cli.PoolCommand;
+import io.gpupool.cli.PoolSnapshot;
+import io.gpupool.client.PoolClient;
+import io.gpupool.control.v1.DescribeLeaseReply;
+import io.gpupool.control.v1.DescribeLeaseRequest;
+import java.util.List;
+import java.util.Optional;
+import java.util.function.Supplier;
+import picocli.CommandLine.Command;
+import picocli.CommandLine.Option;
+
+/** {@code gpupool smi}: the GPUs of this lease, or of the pool, in the forms of nvidia-smi. */
+@Command(
+    name = "smi",
+    description = {
+      "Shows GPUs as nvidia-smi does: under 'gpupool run' those of the lease, else those of the"
+          + " pool."
+    })
+public final class SmiCommand extends PoolCommand {
+  @Option(
+      names = {"-L", "--list-gpus"},
+      description = "one line a GPU")
+  private boolean list;
+
+  @Option(
+      names = {"-q", "--query"},
+      description = "all that is known")
+  private boolean details;
+
+  @Option(
+      names = {"-i", "--id"},
+      paramLabel = "ID",
+      description = "only this GPU: its index, UUID or PCI bus number")
+  private Optional<String> id = Optional.empty();
+
+  @Option(
+      names = "--query-gpu",
+      paramLabel = "FIELD[,FIELD]",
+      description = "these fields of each GPU, such as index,name,memory.used,utilization.gpu")
+  private Optional<String> gpuFields = Optional.empty();
+
+  @Option(
+      names = "--query-compute-apps",
+      paramLabel = "FIELD[,FIELD]",
+      description = "these fields of each program, such as pid,process_name,used_memory")
+  private Optional<String> appFields = Optional.empty();
+
+  @Option(
+      names = "--format",
+      paramLabel = "csv[,noheader][,nounits]",
+      description = "of the fields",
+      defaultValue = "csv")
+  private String format = "csv";
+
+  @Override
+  protected int ask(PoolClient client) {
+    Optional<String> ticket = Environment.variable("GPUPOOL_LEASE");
+    if (ticket.isPresent()) {
+      DescribeLeaseReply lease = client.blocking().describeLease(request(ticket.get()));
+      show(SmiGpu.of(lease), () -> Json.of(lease));
+    } else {
+      PoolSnapshot pool = PoolSnapshot.of(client);
+      show(SmiGpu.of(pool), pool::json);
+    }
+    return 0;
+  }
+
+  private static DescribeLeaseRequest request(String ticket) {
+    int dot = ticket.indexOf('.');
+    if (dot < 0) {
+      throw new IllegalArgumentException("GPUPOOL_LEASE is not ID.SECRET; was it cut off?");
+    }
+    return DescribeLeaseRequest.newBuilder()
+        .setLeaseId(ticket.substring(0, dot))
+        .setSecret(ticket.substring(dot + 1))
+        .build();
+  }
+
+  private void show(List<SmiGpu> all, Supplier<String> json) {
+    List<SmiGpu> gpus = all.stream().filter(this::isWanted).toList();
+    if (id.isPresent() && gpus.isEmpty()) {
+      throw new IllegalArgumentException("there is no GPU " + id.get() + " among " + all.size());
+    }
+    System.out.print(json() ? json.get() + "\n" : text(gpus));
+  }
+
+  private boolean isWanted(SmiGpu gpu) {
+    return id.map(wanted ->
+            wanted.equals(Integer.toString(gpu.index()))
+                || wanted.equalsIgnoreCase(gpu.uuid())
+                || wanted.equalsIgnoreCase(gpu.busId()))
+        .orElse(true);
+  }
+
+  private String text(List<SmiGpu> gpus) {
+    if (gpuFields.isPresent()) {
+      return SmiFields.gpus(gpus, gpuFields.get(), format);
+    }
+    if (appFields.isPresent()) {
+      return SmiFields.apps(gpus, appFields.get(), format);
+    }
+    if (list) {
+      return SmiTable.list(gpus);
+    }
+    return details ? SmiTable.details(gpus) : SmiTable.overview(gpus, Installation.version());
+  }
+}

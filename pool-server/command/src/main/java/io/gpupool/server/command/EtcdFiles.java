@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: Apache-2.0
+package io.gpupool.server.command;
+
+import io.gpupool.server.state.etcd.EtcdOptions;
+import java.nio.file.Path;
+import java.util.Optional;
+import picocli.CommandLine.Option;
+
+/** How a server speaks to etcd. */
+final class EtcdFiles {
+  @Option(
+      names = "--etcd-ca",
+      paramLabel = "FILE",
+      description = "certificates that etcd's are signed with; given: TLS is spoken")
+  private Optional<Path> ca = Optional.empty();
+
+  @Option(
+      names = "--etcd-cert",
+      paramLabel = "FILE",
+      description = "the certificate that this server shows to etcd")
+  private Optional<Path> cert = Optional.empty();
+
+  @Option(names = "--etcd-key", paramLabel = "FILE", description = "its key, in PKCS #8 form")
+  private Optional<Path> key = Optional.empty();
+
+  @Option(
+      names = "--etcd-ttl",
+      paramLabel = "SECONDS",
+      defaultValue = "" + EtcdOptions.DEFAULT_TTL_SECONDS,
+      description = "how long a server counts as alive of which etcd hears nothing (default: 6)")
+  private int ttlSeconds = EtcdOptions.DEFAULT_TTL_SECONDS;
+
+  EtcdOptions options(String url) {
+    return EtcdOptions.parse(url, ca, cert, key, ttlSeconds);
+  }
+}

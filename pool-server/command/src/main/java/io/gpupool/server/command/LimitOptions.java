@@ -1,0 +1,88 @@
+// SPDX-License-Identifier: Apache-2.0
+package io.gpupool.server.command;
+
+import io.gpupool.server.limits.QueueLimits;
+import io.gpupool.server.limits.ServerLimits;
+import io.gpupool.server.limits.SessionLimits;
+import io.gpupool.wire.ByteSize;
+import java.util.Optional;
+import picocli.CommandLine.Option;
+
+/** Limits of one tenant on a server, and the memory that the server reserves for itself. */
+final class LimitOptions {
+  @Option(
+      names = "--lease-sessions",
+      paramLabel = "N",
+      description = "processes of one lease at a time, at most 64 (default: 64)")
+  private int perLease = SessionLimits.USUAL.perLease();
+
+  @Option(
+      names = "--tenant-sessions",
+      paramLabel = "N",
+      description = "sessions of one tenant at a time (default: 256)")
+  private int perTenant = SessionLimits.USUAL.perTenant();
+
+  @Option(
+      names = "--sessions",
+      paramLabel = "N",
+      description = "sessions of this server at a time (default: 1024)")
+  private int perServer = SessionLimits.USUAL.perServer();
+
+  @Option(
+      names = "--session-rate",
+      paramLabel = "N",
+      description = {
+        "sessions that one tenant may open in a second, in the long run; four seconds' worth may come",
+        "at once (default: 32)"
+      })
+  private int perSecond = SessionLimits.USUAL.perSecond();
+
+  @Option(
+      names = "--worker-starts",
+      paramLabel = "N",
+      description = {
+        "workers that start at the same time; tenants take turns (default: one for each processor,",
+        "two at least)"
+      })
+  private int workerStarts = SessionLimits.USUAL.workerStarts();
+
+  @Option(
+      names = "--worker-memory",
+      paramLabel = "SIZE",
+      description = {
+        "memory set aside for each worker: a session that has no room for it beside the others is",
+        "refused (default: 160Mi)"
+      })
+  private Optional<String> workerMemory = Optional.empty();
+
+  @Option(
+      names = "--reserved-memory",
+      paramLabel = "SIZE",
+      description = "memory set aside for the server itself (default: 768Mi)")
+  private Optional<String> reservedMemory = Optional.empty();
+
+  @Option(
+      names = "--tenant-requests",
+      paramLabel = "N",
+      description = {
+        "requests of one tenant that wait at a time; one token has half of them (default: 1024)"
+      })
+  private int requests = QueueLimits.USUAL.perTenant();
+
+  ServerLimits options() {
+    return new ServerLimits(
+        new SessionLimits(
+            perLease,
+            perTenant,
+            perServer,
+            perSecond,
+            workerStarts,
+            bytes(workerMemory, SessionLimits.WORKER_BYTES),
+            bytes(reservedMemory, SessionLimits.RESERVED_BYTES)),
+        new QueueLimits(QueueLimits.USUAL.perServer(), requests, QueueLimits.USUAL.guaranteed()));
+  }
+
+  private static long bytes(Optional<String> text, long otherwise) {
+    return text.map(ByteSize::parse).map(ByteSize::bytes).orElse(otherwise);
+  }
+}
