@@ -2,8 +2,8 @@
 package io.gpupool.server.history;
 
 import io.gpupool.server.lease.Lease;
-import io.gpupool.server.lease.LeaseTime;
-import io.gpupool.server.lease.TimeTable;
+import io.gpupool.server.lease.usage.LeaseTime;
+import io.gpupool.server.lease.usage.TimeTable;
 import io.gpupool.server.placement.Placement.Part;
 
 /**

@@ -3,7 +3,7 @@ package io.gpupool.server.service;
 
 import io.gpupool.control.v1.Ended;
 import io.gpupool.control.v1.LeaseEvent;
-import io.gpupool.server.lease.LeaseHold;
+import io.gpupool.server.lease.model.LeaseHold;
 import io.grpc.Status;
 import io.grpc.stub.ServerCallStreamObserver;
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.gpupool.server.session;
 
-import io.gpupool.server.lease.LeaseTopology;
+import io.gpupool.server.lease.model.LeaseTopology;
 import io.gpupool.transport.Detaching;
 import io.gpupool.wire.ClientHello;
 import io.gpupool.wire.ServerHello;

@@ -5,7 +5,7 @@ import io.gpupool.server.control.Timers;
 import io.gpupool.server.identity.HolderName;
 import io.gpupool.server.identity.Principal;
 import io.gpupool.server.lease.Lease;
-import io.gpupool.server.lease.LeasedSession;
+import io.gpupool.server.lease.model.LeasedSession;
 import io.gpupool.transport.Detaching;
 import io.gpupool.wire.DriverEnvironment;
 import io.gpupool.wire.ServerHello;

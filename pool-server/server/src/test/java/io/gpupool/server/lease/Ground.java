@@ -10,6 +10,7 @@ import io.gpupool.server.gpu.Gpu;
 import io.gpupool.server.identity.HolderName;
 import io.gpupool.server.identity.LeaseSecret;
 import io.gpupool.server.identity.Principal;
+import io.gpupool.server.lease.usage.TimeTableTest;
 import io.gpupool.server.limits.QueueLimits;
 import io.gpupool.server.placement.GpuRequirements;
 import io.gpupool.server.placement.LeaseId;

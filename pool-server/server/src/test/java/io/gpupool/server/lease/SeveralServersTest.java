@@ -9,6 +9,7 @@ import io.gpupool.server.control.ManualTimers;
 import io.gpupool.server.gpu.Gpu;
 import io.gpupool.server.identity.LeaseSecret;
 import io.gpupool.server.identity.Principal;
+import io.gpupool.server.lease.model.LeaseHold;
 import io.gpupool.server.placement.PlacementTest;
 import io.gpupool.server.records.LeaseRequestValidator;
 import io.gpupool.server.records.RecordTypes;

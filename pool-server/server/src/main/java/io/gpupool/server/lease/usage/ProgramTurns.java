@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-package io.gpupool.server.lease;
+package io.gpupool.server.lease.usage;
 
 import io.gpupool.server.gpu.LeaseClass;
 import io.gpupool.server.gpu.Share;
-import io.gpupool.server.lease.TimeTable.Use;
+import io.gpupool.server.lease.usage.TimeTable.Use;
 import io.gpupool.wire.TurnPlace;
 import java.io.IOException;
 import java.util.BitSet;

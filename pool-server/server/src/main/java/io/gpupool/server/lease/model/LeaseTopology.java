@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-package io.gpupool.server.lease;
+package io.gpupool.server.lease.model;
 
 import io.gpupool.server.capacity.Members;
 import io.gpupool.server.placement.Placement.Part;
@@ -25,7 +25,7 @@ public record LeaseTopology(
     own = List.copyOf(own);
   }
 
-  static LeaseTopology of(List<Part> parts, Members members) {
+  public static LeaseTopology of(List<Part> parts, Members members) {
     List<Part> own = parts.stream().filter(part -> members.isThis(server(part))).toList();
     if (own.size() == parts.size()) {
       return new LeaseTopology(parts, List.of(server(parts.getFirst())), OptionalInt.of(0), own);
@@ -39,7 +39,7 @@ public record LeaseTopology(
   }
 
   /** With other shares of the same GPUs. */
-  LeaseTopology with(List<Part> otherParts) {
+  public LeaseTopology with(List<Part> otherParts) {
     List<Part> otherOwn =
         IntStream.range(0, parts.size())
             .filter(part -> ownIndex(part).isPresent())

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-package io.gpupool.server.lease;
+package io.gpupool.server.lease.usage;
 
 import static java.lang.foreign.ValueLayout.JAVA_LONG;
 import static org.assertj.core.api.Assertions.assertThat;
@@ -8,7 +8,7 @@ import static org.assertj.core.api.Assertions.assertThatThrownBy;
 import io.gpupool.server.gpu.Gpu;
 import io.gpupool.server.gpu.LeaseClass;
 import io.gpupool.server.gpu.Share;
-import io.gpupool.server.lease.TimeTable.Levels;
+import io.gpupool.server.lease.usage.TimeTable.Levels;
 import io.gpupool.server.placement.Placement.Part;
 import io.gpupool.server.placement.PlacementTest;
 import io.gpupool.wire.TurnPage;
@@ -25,7 +25,7 @@ import java.util.Optional;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
 
-class TimeTableTest {
+public class TimeTableTest {
   private static final long SECOND = 1_000_000_000;
 
   private final TimeTable table = new TimeTable(2, Levels.LEASES);
@@ -45,7 +45,7 @@ class TimeTableTest {
   }
 
   /** One for tests of other things. */
-  static TimeTable table(int gpus) {
+  public static TimeTable table(int gpus) {
     try {
       return new TimeTable(gpus, Levels.LEASES);
     } catch (IOException e) {

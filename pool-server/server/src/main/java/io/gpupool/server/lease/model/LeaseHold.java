@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-package io.gpupool.server.lease;
+package io.gpupool.server.lease.model;
 
 /** A stream that keeps a lease alive. */
 public interface LeaseHold {

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-package io.gpupool.server.lease;
+package io.gpupool.server.lease.model;
 
 /** A session as its lease knows it. Owned by the control thread. */
 public interface LeasedSession {
-  /** Its slot in the lease's ledger and turns, below {@link Lease#MAX_SESSIONS}. */
+  /** Its slot in the lease's ledger and turns, below the number of sessions that a lease can have. */
   int slot();
 
   /** How many calls its program has made. */
@@ -12,6 +12,6 @@ public interface LeasedSession {
   /** Whether its program waits for work that it gave the GPU. */
   boolean isWaiting();
 
-  /** Ends it; {@link Leases#sessionGone} follows when its worker is dead. */
+  /** Ends it; the lease is told when its worker is dead. */
   void end(String reason);
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-package io.gpupool.server.lease;
+package io.gpupool.server.lease.usage;
 
 import io.gpupool.transport.Descriptors;
 import io.netty.channel.unix.FileDescriptor;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-package io.gpupool.server.lease;
+package io.gpupool.server.lease.usage;
 
 import io.netty.channel.unix.FileDescriptor;
 import java.io.IOException;
@@ -18,7 +18,7 @@ import java.util.Optional;
  * </pre>
  */
 public final class LeaseLedger implements AutoCloseable {
-  static final int SLOTS = 64;
+  public static final int SLOTS = 64;
   private static final int WORDS = 1 + SLOTS;
   private static final VarHandle WORD = ValueLayout.JAVA_LONG.varHandle();
 
@@ -33,11 +33,11 @@ public final class LeaseLedger implements AutoCloseable {
     words = MemorySegment.NULL;
   }
 
-  static LeaseLedger elsewhere() {
+  public static LeaseLedger elsewhere() {
     return new LeaseLedger();
   }
 
-  LeaseLedger(String name, int gpus) throws IOException {
+  public LeaseLedger(String name, int gpus) throws IOException {
     this.gpus = gpus;
     memory = Optional.of(new SharedMemory(name, (gpus + 1L) * WORDS * Long.BYTES));
     words = memory.get().bytes();
@@ -78,7 +78,7 @@ public final class LeaseLedger implements AutoCloseable {
   }
 
   /** Takes off what a slot's worker had; it must be dead. */
-  void clearSlot(int slot) {
+  public void clearSlot(int slot) {
     int rows = gpus == 0 ? 0 : gpus + 1;
     for (int gpu = 0; gpu < rows; gpu++) {
       long used = (long) WORD.getAndSet(words, at(gpu, 1 + slot), 0L);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-package io.gpupool.server.lease;
+package io.gpupool.server.lease.usage;
 
 import io.gpupool.server.gpu.LeaseClass;
 import io.gpupool.server.placement.Placement.Part;
@@ -40,7 +40,7 @@ public final class LeaseTime implements AutoCloseable {
    *
    * @throws IOException if a GPU has as many leases as there can be
    */
-  LeaseTime(TimeTable table, List<Part> parts, LeaseClass leaseClass, long nowNanos)
+  public LeaseTime(TimeTable table, List<Part> parts, LeaseClass leaseClass, long nowNanos)
       throws IOException {
     this.table = table;
     this.parts = List.copyOf(parts);
@@ -66,7 +66,7 @@ public final class LeaseTime implements AutoCloseable {
     grantedBefore = List.of();
   }
 
-  static LeaseTime elsewhere(TimeTable table) {
+  public static LeaseTime elsewhere(TimeTable table) {
     return new LeaseTime(table);
   }
 
@@ -86,7 +86,7 @@ public final class LeaseTime implements AutoCloseable {
   }
 
   /** Goes on with other shares of the same GPUs, or as one of another class. */
-  void change(List<Part> otherParts, LeaseClass leaseClass, long nowNanos) {
+  public void change(List<Part> otherParts, LeaseClass leaseClass, long nowNanos) {
     List<Long> granted = new ArrayList<>();
     for (int i = 0; i < turns.size(); i++) {
       granted.add(grantedNanos(i, nowNanos));
@@ -97,12 +97,12 @@ public final class LeaseTime implements AutoCloseable {
     changedNanos = nowNanos;
   }
 
-  void enterSession(int slot) {
+  public void enterSession(int slot) {
     turns.forEach(part -> part.enterSession(slot));
   }
 
   /** A session's worker is dead. */
-  void leaveSession(int slot) {
+  public void leaveSession(int slot) {
     turns.forEach(part -> part.leaveSession(slot));
   }
 

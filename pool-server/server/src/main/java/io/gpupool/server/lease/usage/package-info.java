@@ -1,0 +1,3 @@
+// SPDX-License-Identifier: Apache-2.0
+/** The use that leases make of GPU memory and GPU time, in memory shared with the workers. */
+package io.gpupool.server.lease.usage;
