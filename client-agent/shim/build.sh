@@ -4,7 +4,7 @@
 # Builds libcuda.so.1 and libnvidia-ml.so.1 with gcc alone, and checks that they load on glibc 2.17.
 #   build.sh library   src/main/c and target/generated -> target/libcuda.so.1; src/main/exec -> target/gpupool-exec;
 #                      src/main/nvrtc -> target/libgpupool-nvrtc.so; src/main/nvml -> target/libnvidia-ml.so.1
-#   build.sh coverage  docs/nvml-coverage.md, from src/main/nvml/functions.inc
+#   build.sh coverage  docs/reference/nvml-coverage.md, from src/main/nvml/functions.inc
 #   build.sh test      builds and runs each src/test/c/*.c, linked with the library's objects
 #   build.sh program SOURCE OUT   an executable under the same conditions
 #   build.sh check LIB            says what in LIB needs a newer glibc or another library
@@ -206,7 +206,7 @@ nvml_coverage() {
 }
 
 coverage_page() {
-  awk '{ print } /^<!-- From here on/ { exit }' ../../docs/nvml-coverage.md
+  awk '{ print } /^<!-- From here on/ { exit }' ../../docs/reference/nvml-coverage.md
   nvml_coverage
 }
 
@@ -325,12 +325,12 @@ case "${1:-}" in
     build_program src/main/exec/gpupool-exec.c target/gpupool-exec
     ;;
   test)
-    coverage_page | cmp -s - ../../docs/nvml-coverage.md || die "docs/nvml-coverage.md is old: build.sh coverage"
+    coverage_page | cmp -s - ../../docs/reference/nvml-coverage.md || die "docs/reference/nvml-coverage.md is old: build.sh coverage"
     run_tests
     ;;
   coverage)
     coverage_page >"$objects/coverage.md"
-    mv "$objects/coverage.md" ../../docs/nvml-coverage.md
+    mv "$objects/coverage.md" ../../docs/reference/nvml-coverage.md
     ;;
   program) build_program "$2" "$3" ;;
   check) check "$2" ;;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The table of unnamed functions that nvidia-smi asks for. What is known of it is in
-// docs/nvml-coverage.md; whoever calls a slot of which nothing is known gets NVML_ERROR_NOT_SUPPORTED
+// docs/reference/nvml-coverage.md; whoever calls a slot of which nothing is known gets NVML_ERROR_NOT_SUPPORTED
 // for a device and success for anything else, and nothing is written.
 #include "answers.h"
 #include "usage.h"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The tables behind cuGetExportTable that runtime libraries ask for: docs/export-tables.md.
+// The tables behind cuGetExportTable that runtime libraries ask for: docs/design/export-tables.md.
 #include "context/context.h"
 #include "context/device.h"
 #include "compat/hmac_md2.h"

@@ -20,7 +20,10 @@ import java.util.TreeSet;
 import org.junit.jupiter.api.BeforeAll;
 import org.junit.jupiter.api.Test;
 
-/** The arrows between modules that docs/architecture.md draws, read from the compiled classes. */
+/**
+ * The arrows between modules that docs/design/architecture.md draws, read from the compiled
+ * classes.
+ */
 class ArchitectureTest {
   private static final Set<String> CONTROL =
       Set.of("protocol/wire", "protocol/control", "protocol/transport");

@@ -42,7 +42,7 @@ final class ModelGpu implements AutoCloseable {
   /**
    * Serves them.
    *
-   * @param model their options, as docs/model-gpu.md has them, without a name
+   * @param model their options, as docs/reference/model-gpu.md has them, without a name
    * @param options of the server
    */
   static ModelGpu start(String model, String... options) {

@@ -13,10 +13,12 @@ import java.util.regex.Pattern;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
-/** Every command of docs/operating.md, in its order, on a server that is started as it says. */
+/**
+ * Every command of docs/how-to/operating.md, in its order, on a server that is started as it says.
+ */
 class OperatorGuideIT {
   private static final Pattern TOKEN_ID = Pattern.compile("(?m)^([0-9a-f]{12}) +vision");
-  private static final Path GUIDE = Distribution.ROOT.resolve("docs/operating.md");
+  private static final Path GUIDE = Distribution.ROOT.resolve("docs/how-to/operating.md");
 
   @TempDir Path state;
   private Pool pool;

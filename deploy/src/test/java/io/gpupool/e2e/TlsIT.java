@@ -168,7 +168,7 @@ class TlsIT {
   void guide_tlsCommands_work(@TempDir Path place) throws IOException {
     List<String> commands = new ArrayList<>();
     boolean inSection = false;
-    for (String line : Files.readAllLines(Distribution.ROOT.resolve("docs/operating.md"))) {
+    for (String line : Files.readAllLines(Distribution.ROOT.resolve("docs/how-to/operating.md"))) {
       inSection = line.startsWith("## ") ? line.equals("## TLS") : inSection;
       if (inSection && (line.startsWith("openssl ") || line.startsWith("gpupool "))) {
         commands.add(line);

@@ -48,7 +48,7 @@ final class Installation {
   }
 
   /**
-   * Installs as docs/kubernetes.md says.
+   * Installs as docs/how-to/kubernetes.md says.
    *
    * @param moreValues of the chart, in YAML: those of its servers, or of a pool elsewhere
    */

@@ -13,7 +13,7 @@ import java.util.stream.Stream;
 import org.junit.jupiter.api.Order;
 import org.junit.jupiter.api.Test;
 
-/** Promises of docs/kubernetes.md that {@link KubernetesIT} has no time for. */
+/** Promises of docs/how-to/kubernetes.md that {@link KubernetesIT} has no time for. */
 class PromisesIT extends TwoNodes {
   private static final String OTHER = Cluster.OTHER_NODE;
 

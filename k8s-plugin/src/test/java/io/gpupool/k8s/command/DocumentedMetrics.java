@@ -10,10 +10,10 @@ import java.util.List;
 import java.util.regex.Matcher;
 import java.util.regex.Pattern;
 
-/** Whether docs/metrics.md tells of the metrics that a process shows. */
+/** Whether docs/reference/metrics.md tells of the metrics that a process shows. */
 final class DocumentedMetrics {
   private static final Path DOCUMENT =
-      Path.of(System.getProperty("gpupool.root")).resolve("docs/metrics.md");
+      Path.of(System.getProperty("gpupool.root")).resolve("docs/reference/metrics.md");
   private static final Pattern TYPE = Pattern.compile("# TYPE (\\w+) (\\w+)");
   private static final Pattern LABEL = Pattern.compile("[{,](\\w+)=");
 

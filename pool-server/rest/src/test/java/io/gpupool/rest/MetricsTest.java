@@ -15,7 +15,7 @@ import org.junit.jupiter.api.Test;
 
 class MetricsTest {
   private static final Path DOCUMENT =
-      Path.of(System.getProperty("gpupool.root")).resolve("docs/metrics.md");
+      Path.of(System.getProperty("gpupool.root")).resolve("docs/reference/metrics.md");
   // Those of gpupool-k8s are not a server's.
   private static final Pattern ROW =
       Pattern.compile("\\| `(gpupool_(?!k8s_)\\w+)` \\| (\\w+) \\| ([^|]*) \\| ([^|]*) \\|.*");

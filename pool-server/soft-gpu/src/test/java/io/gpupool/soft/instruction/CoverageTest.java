@@ -190,13 +190,13 @@ class CoverageTest {
       throws IOException {
     GeneratePtxCoverage.main(new String[] {folder.toString()});
 
-    assertThat(root().resolve("docs/ptx-coverage.md"))
+    assertThat(root().resolve("docs/reference/ptx-coverage.md"))
         .hasSameTextualContentAs(folder.resolve("ptx-coverage.md"));
   }
 
   private static Path root() {
     Path folder = Path.of("").toAbsolutePath();
-    while (!Files.exists(folder.resolve("docs/software-gpu.md"))) {
+    while (!Files.exists(folder.resolve("docs/reference/software-gpu.md"))) {
       folder = folder.getParent();
     }
     return folder;

@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.gpupool.worker.peer;
 
-/** What travels between two workers; see docs/architecture.md, "Several servers in one session". */
+/**
+ * What travels between two workers; see docs/design/architecture.md, "Several servers in one
+ * session".
+ */
 final class PeerFrames {
   static final int TICKET = 1;
   static final int PULL = 2;

@@ -18,12 +18,12 @@ record Diagnosis(CudaStatus status, String reason, String advice) {
     String advice =
         switch (failure.status()) {
           case NO_BINARY_FOR_GPU ->
-              "docs/software-gpu.md describes the code that a software GPU runs";
+              "docs/reference/software-gpu.md describes the code that a software GPU runs";
           case INVALID_IMAGE -> "pass PTX text, a fat binary with PTX or a cubin, complete";
           case INVALID_PTX -> "correct the PTX at this line, or compile its source again";
           case UNSUPPORTED_PTX_VERSION -> "compile the program with an older CUDA toolkit";
           case NOT_SUPPORTED, UNSUPPORTED_DEVSIDE_SYNC ->
-              "docs/software-gpu.md lists what the software GPU supports";
+              "docs/reference/software-gpu.md lists what the software GPU supports";
           case ILLEGAL_ADDRESS, MISALIGNED_ADDRESS, INVALID_ADDRESS_SPACE ->
               "set GPUPOOL_SOFT_CHECK=1 for the thread and the allocation";
           case HARDWARE_STACK_ERROR -> "look for a recursion without an end in the kernel";

@@ -15,7 +15,7 @@ final class DiagnosisTest {
     assertThat(line(CudaStatus.NOT_SUPPORTED, "kernel f: line 7: mma.sync"))
         .isEqualTo(
             "CUDA_ERROR_NOT_SUPPORTED: kernel f: line 7: mma.sync;"
-                + " docs/software-gpu.md lists what the software GPU supports");
+                + " docs/reference/software-gpu.md lists what the software GPU supports");
   }
 
   @Test
