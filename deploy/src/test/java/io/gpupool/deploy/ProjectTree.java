@@ -9,15 +9,15 @@ import java.util.Set;
 import java.util.stream.Stream;
 
 /** The checkout that is being built. */
-final class ProjectTree {
+public final class ProjectTree {
   private static final Set<String> NOT_SOURCES = Set.of("target", ".git", ".idea", "node_modules");
 
-  static final Path ROOT = Path.of(System.getProperty("gpupool.root"));
+  public static final Path ROOT = Path.of(System.getProperty("gpupool.root"));
 
   private ProjectTree() {}
 
   /** All files that are neither built nor the version control's own, relative to the root. */
-  static List<Path> files() throws IOException {
+  public static List<Path> files() throws IOException {
     try (Stream<Path> walk = Files.walk(ROOT)) {
       return walk.filter(Files::isRegularFile)
           .map(ROOT::relativize)
