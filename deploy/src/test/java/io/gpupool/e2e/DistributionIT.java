@@ -77,6 +77,14 @@ class DistributionIT {
   }
 
   @Test
+  void jars_packed_areUsed() throws IOException {
+    assertThat(filesIn(home.resolve("lib")))
+        .extracting(path -> path.getFileName().toString())
+        .as("libraries that come with others and that nothing here calls")
+        .noneMatch(name -> name.matches("(proto-google-common-protos|netty-tcnative).*"));
+  }
+
+  @Test
   void natives_packed_areForOneArchitecture() throws IOException {
     assertThat(filesIn(home.resolve("lib")))
         .extracting(path -> path.getFileName().toString())
