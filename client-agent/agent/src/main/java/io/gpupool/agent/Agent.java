@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.gpupool.agent;
 
+import com.github.benmanes.caffeine.cache.Ticker;
 import io.gpupool.client.HeldLease;
 import io.gpupool.client.PoolAddress;
 import io.gpupool.client.PoolClient;
@@ -34,7 +35,10 @@ public final class Agent implements AutoCloseable {
   private final PoolClients clients;
   private final LeasePrograms leasePrograms = new LeasePrograms();
   private final ImplicitLeases leases = new ImplicitLeases(leasePrograms);
-  private final LeaseViews views = new LeaseViews();
+  private final LeaseViews views =
+      new LeaseViews(
+          (pool, lease) -> pool.describeLease(lease.leaseId(), lease.secret()),
+          Ticker.systemTicker());
   private final ConnectionShares podConnections = ConnectionShares.ofPods();
   private final UserConnections userConnections = new UserConnections(System::nanoTime);
   private final ChannelGroup programs = new DefaultChannelGroup(GlobalEventExecutor.INSTANCE);

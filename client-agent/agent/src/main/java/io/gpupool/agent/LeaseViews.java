@@ -1,38 +1,58 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.gpupool.agent;
 
+import com.github.benmanes.caffeine.cache.AsyncCache;
+import com.github.benmanes.caffeine.cache.Caffeine;
+import com.github.benmanes.caffeine.cache.Expiry;
+import com.github.benmanes.caffeine.cache.Ticker;
 import io.gpupool.client.PoolClient;
 import io.gpupool.control.v1.DescribeLeaseReply;
-import java.util.HashMap;
-import java.util.Map;
+import java.time.Duration;
 import java.util.concurrent.CompletableFuture;
-import java.util.concurrent.TimeUnit;
+import java.util.function.BiFunction;
 
 /**
- * What pools say of leases, asked at most five times a second however many tools look at one. Runs
- * on the agent's event loop.
+ * A short-lived cache of what pools say of leases: a pool is asked at most five times a second
+ * however many tools look at one lease. Runs on the agent's event loop.
  */
 final class LeaseViews {
-  private static final long FRESH_NANOS = TimeUnit.MILLISECONDS.toNanos(200);
+  private static final Duration FRESH = Duration.ofMillis(200);
+
+  private final BiFunction<
+          PoolClient, AttachRequest.LeaseHandle, CompletableFuture<DescribeLeaseReply>>
+      source;
+  private final AsyncCache<Key, Outcome> outcomes;
 
   private record Key(PoolClient pool, AttachRequest.LeaseHandle ticket) {}
 
-  private record Entry(long askedAtNanos, CompletableFuture<DescribeLeaseReply> reply) {
-    boolean isFresh(long nowNanos) {
-      return !reply.isCompletedExceptionally() && nowNanos - askedAtNanos < FRESH_NANOS;
+  /** The end of a request: its reply, or a failure, which is not kept. */
+  private record Outcome(CompletableFuture<DescribeLeaseReply> reply) {
+    Duration freshFor() {
+      return reply.isCompletedExceptionally() ? Duration.ZERO : FRESH;
     }
   }
 
-  private final Map<Key, Entry> entries = new HashMap<>();
+  LeaseViews(
+      BiFunction<PoolClient, AttachRequest.LeaseHandle, CompletableFuture<DescribeLeaseReply>>
+          source,
+      Ticker ticker) {
+    this.source = source;
+    outcomes =
+        Caffeine.newBuilder()
+            .expireAfter(Expiry.<Key, Outcome>creating((key, outcome) -> outcome.freshFor()))
+            .ticker(ticker)
+            .executor(Runnable::run)
+            .buildAsync();
+  }
 
   CompletableFuture<DescribeLeaseReply> of(PoolClient pool, AttachRequest.LeaseHandle ticket) {
-    long nowNanos = System.nanoTime();
-    entries.values().removeIf(entry -> entry.reply.isDone() && !entry.isFresh(nowNanos));
-    return entries
-        .computeIfAbsent(
+    return outcomes
+        .get(
             new Key(pool, ticket),
-            key -> new Entry(nowNanos, pool.describeLease(ticket.leaseId(), ticket.secret())))
-        .reply
-        .copy();
+            (key, executor) -> {
+              CompletableFuture<DescribeLeaseReply> reply = source.apply(pool, ticket);
+              return reply.handle((told, failure) -> new Outcome(reply));
+            })
+        .thenCompose(Outcome::reply);
   }
 }

@@ -29,7 +29,7 @@ final class Dispatcher implements HttpHandler {
 
   private final Pool pool;
   private final Origins origins;
-  private final WrongTokens wrong = new WrongTokens();
+  private final WrongTokens wrong = new WrongTokens(System::nanoTime);
   private final Map<String, Handler> handlers = new Handlers().byId();
 
   Dispatcher(Pool pool, Origins origins) {
@@ -72,7 +72,7 @@ final class Dispatcher implements HttpHandler {
 
   /** Late, where its address has shown many. */
   private Answer wrongToken(HttpExchange exchange, ProblemException problem) {
-    switch (wrong.note(Optional.of(exchange.getRemoteAddress()), System.nanoTime())) {
+    switch (wrong.note(Optional.of(exchange.getRemoteAddress()))) {
       case NOW -> {}
       case TOO_MANY -> {
         return new ProblemException(

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.gpupool.server.elasticity;
 
+import com.github.benmanes.caffeine.cache.Cache;
+import com.github.benmanes.caffeine.cache.Caffeine;
 import io.gpupool.control.keda.ExternalScalerGrpc;
 import io.gpupool.control.keda.GetMetricSpecResponse;
 import io.gpupool.control.keda.GetMetricsRequest;
@@ -12,14 +14,13 @@ import io.gpupool.control.keda.ScaledObjectRef;
 import io.grpc.Status;
 import io.grpc.stub.ServerCallStreamObserver;
 import io.grpc.stub.StreamObserver;
-import java.util.LinkedHashMap;
 import java.util.Map;
 import java.util.Optional;
 
 /**
- * Tells KEDA how many servers a pool needs: one metric, in servers, of which each replica is for
- * one. KEDA shows no token in its calls' metadata, so the trigger's holds it. gRPC calls it on the
- * control thread.
+ * A scaler that tells KEDA how many servers a pool needs: one metric, in servers, one for each
+ * replica. KEDA shows no token in the metadata of its calls, so the metadata of the trigger holds
+ * it. gRPC calls the service on the control thread.
  */
 public final class ExternalScalerService extends ExternalScalerGrpc.ExternalScalerImplBase {
   static final String METRIC = "gpupool-servers";
@@ -28,16 +29,9 @@ public final class ExternalScalerService extends ExternalScalerGrpc.ExternalScal
 
   private final PoolWatch pool;
 
-  /** What was decided, by scaled object; those not asked for longest are forgotten. */
-  private final Map<String, Target> targets =
-      new LinkedHashMap<>(16, 0.75f, true) {
-        private static final long serialVersionUID = 1L;
-
-        @Override
-        protected boolean removeEldestEntry(Map.Entry<String, Target> eldest) {
-          return size() > MAX_OBJECTS;
-        }
-      };
+  /** The last decisions, by scaled object. */
+  private final Cache<String, Target> targets =
+      Caffeine.newBuilder().maximumSize(MAX_OBJECTS).executor(Runnable::run).build();
 
   public ExternalScalerService(PoolWatch pool) {
     this.pool = pool;
@@ -142,7 +136,8 @@ public final class ExternalScalerService extends ExternalScalerGrpc.ExternalScal
     }
     String key = object.getNamespace() + "/" + object.getName();
     Target target =
-        Scaler.next(Optional.ofNullable(targets.get(key)), load.get(), policy, pool.nowMillis());
+        Scaler.next(
+            Optional.ofNullable(targets.getIfPresent(key)), load.get(), policy, pool.nowMillis());
     targets.put(key, target);
     return Optional.of(target.servers());
   }

@@ -23,7 +23,7 @@ final class SessionAdmission {
     this.limits = limits;
     this.timers = timers;
     room = new MemoryRoom(memory, limits, timers);
-    rate = new OpeningRate(limits.perSecond());
+    rate = new OpeningRate(limits.perSecond(), timers::nowNanos);
   }
 
   /** Lets one more session of a lease in, and counts it as opened. */
@@ -50,7 +50,7 @@ final class SessionAdmission {
               + limits.perServer()
               + " sessions already (--sessions); wait for some to end");
     }
-    if (!rate.take(lease.tenant, timers.nowNanos())) {
+    if (!rate.take(lease.tenant)) {
       throw new InvalidRequestException(
           named(lease.tenant)
               + " opens more than "

@@ -57,7 +57,7 @@ public final class Access implements ServerInterceptor {
   private final Timers timers;
   private final Consumer<SocketAddress> onProven;
   private final OpenCalls calls;
-  private final WrongTokens wrong = new WrongTokens();
+  private final WrongTokens wrong;
 
   /**
    * For all services of a server.
@@ -70,6 +70,7 @@ public final class Access implements ServerInterceptor {
     this.timers = timers;
     this.onProven = onProven;
     calls = new OpenCalls(timers);
+    wrong = new WrongTokens(timers::nowNanos);
   }
 
   private static Map<String, Optional<Role>> table() {
@@ -205,7 +206,7 @@ public final class Access implements ServerInterceptor {
     SocketAddress remote = OpenCalls.remote(call);
     if (shown.isEmpty()
         || remote == null
-        || wrong.note(Optional.of(remote), timers.nowNanos()) != WrongTokens.Answer.LATE) {
+        || wrong.note(Optional.of(remote)) != WrongTokens.Answer.LATE) {
       return refuse(call, Status.UNAUTHENTICATED, reason);
     }
     timers.after(

@@ -1,17 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.gpupool.server.tenant;
 
+import com.github.benmanes.caffeine.cache.Cache;
+import com.github.benmanes.caffeine.cache.Caffeine;
+import com.github.benmanes.caffeine.cache.Expiry;
 import java.net.InetSocketAddress;
 import java.net.SocketAddress;
-import java.util.LinkedHashMap;
-import java.util.Map;
+import java.time.Duration;
 import java.util.Optional;
-import java.util.concurrent.TimeUnit;
+import java.util.function.LongSupplier;
 
 /**
- * Wrong tokens by the address that showed them. Whoever shows many is answered late, a few at a
- * time, so that guessing is slow and waiting guesses cost little; right tokens are never delayed.
- * For any thread.
+ * A count of wrong tokens by the address that showed them. An address that shows many is answered
+ * late, a few answers at a time, so that guessing is slow and waiting guesses cost little; right
+ * tokens are never delayed. For any thread.
  */
 public final class WrongTokens {
   /** How late the answer is. */
@@ -20,22 +22,12 @@ public final class WrongTokens {
   private static final int FREE_OF_DELAY = 60;
   private static final int MAX_LATE = 32;
   private static final int MAX_ADDRESSES = 4096;
-  private static final long FORGET_NANOS = TimeUnit.MINUTES.toNanos(1);
+  private static final Duration FORGET_AFTER = Duration.ofMinutes(1);
 
-  /** Those that showed one longest ago are forgotten first. */
-  private final Map<Object, Wrong> wrong =
-      new LinkedHashMap<>(16, 0.75f, true) {
-        private static final long serialVersionUID = 1L;
-
-        @Override
-        protected boolean removeEldestEntry(Map.Entry<Object, Wrong> eldest) {
-          return size() > MAX_ADDRESSES;
-        }
-      };
+  /** How many each address has shown since the first of them. */
+  private final Cache<Object, Integer> wrong;
 
   private int late;
-
-  private record Wrong(int count, long sinceNanos) {}
 
   /** What is to become of the answer to a wrong token. */
   public enum Answer {
@@ -46,17 +38,24 @@ public final class WrongTokens {
     TOO_MANY
   }
 
+  /** No address has shown any yet; the clock counts in nanoseconds. */
+  public WrongTokens(LongSupplier nanos) {
+    wrong =
+        Caffeine.newBuilder()
+            .maximumSize(MAX_ADDRESSES)
+            .expireAfter(Expiry.creating((address, count) -> FORGET_AFTER))
+            .ticker(nanos::getAsLong)
+            .executor(Runnable::run)
+            .build();
+  }
+
   /** Notes a wrong token. */
-  public synchronized Answer note(Optional<SocketAddress> from, long nowNanos) {
+  public synchronized Answer note(Optional<SocketAddress> from) {
     Object key =
         from.<Object>map(
                 address -> address instanceof InetSocketAddress inet ? inet.getAddress() : address)
             .orElse("");
-    Wrong before = wrong.get(key);
-    boolean again = before != null && nowNanos - before.sinceNanos < FORGET_NANOS;
-    Wrong now = again ? new Wrong(before.count + 1, before.sinceNanos) : new Wrong(1, nowNanos);
-    wrong.put(key, now);
-    if (now.count <= FREE_OF_DELAY) {
+    if (wrong.asMap().merge(key, 1, Integer::sum) <= FREE_OF_DELAY) {
       return Answer.NOW;
     }
     if (late >= MAX_LATE) {

@@ -8,26 +8,42 @@ import java.net.InetSocketAddress;
 import java.net.SocketAddress;
 import java.util.Optional;
 import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.AtomicLong;
 import org.junit.jupiter.api.Test;
 
 class WrongTokensTest {
   private static final long MINUTE = TimeUnit.MINUTES.toNanos(1);
 
-  private final WrongTokens wrong = new WrongTokens();
+  private final AtomicLong nowNanos = new AtomicLong();
+  private final WrongTokens wrong = new WrongTokens(nowNanos::get);
 
   @Test
   void note_manyFromOneAddress_answersComeLateAndOtherAddressesAtOnce() {
     for (int i = 0; i < 60; i++) {
-      assertThat(wrong.note(from("192.0.2.1", 1000 + i), 0)).isEqualTo(Answer.NOW);
+      assertThat(wrong.note(from("192.0.2.1", 1000 + i))).isEqualTo(Answer.NOW);
     }
+    nowNanos.set(1);
     for (int i = 0; i < 32; i++) {
-      assertThat(wrong.note(from("192.0.2.1", 2000 + i), 1)).isEqualTo(Answer.LATE);
+      assertThat(wrong.note(from("192.0.2.1", 2000 + i))).isEqualTo(Answer.LATE);
     }
-    assertThat(wrong.note(from("192.0.2.1", 1), 2)).isEqualTo(Answer.TOO_MANY);
-    assertThat(wrong.note(from("192.0.2.2", 1), 2)).isEqualTo(Answer.NOW);
+    nowNanos.set(2);
+    assertThat(wrong.note(from("192.0.2.1", 1))).isEqualTo(Answer.TOO_MANY);
+    assertThat(wrong.note(from("192.0.2.2", 1))).isEqualTo(Answer.NOW);
     wrong.answered();
-    assertThat(wrong.note(from("192.0.2.1", 1), 2)).isEqualTo(Answer.LATE);
-    assertThat(wrong.note(from("192.0.2.1", 1), 2 + MINUTE)).isEqualTo(Answer.NOW);
+    assertThat(wrong.note(from("192.0.2.1", 1))).isEqualTo(Answer.LATE);
+    nowNanos.set(2 + MINUTE);
+    assertThat(wrong.note(from("192.0.2.1", 1))).isEqualTo(Answer.NOW);
+  }
+
+  @Test
+  void note_moreAddressesThanAreCounted_theOneThatShowsManyIsStillKnown() {
+    for (int i = 0; i < 20_000; i++) {
+      wrong.note(from("10.0." + i / 256 + "." + i % 256, 1));
+      if (i % 100 == 0) {
+        wrong.note(from("192.0.2.1", 1));
+      }
+    }
+    assertThat(wrong.note(from("192.0.2.1", 1))).isNotEqualTo(Answer.NOW);
   }
 
   private static Optional<SocketAddress> from(String address, int port) {
