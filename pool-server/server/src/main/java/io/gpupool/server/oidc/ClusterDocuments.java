@@ -20,12 +20,12 @@ final class ClusterDocuments implements KeySource {
   }
 
   @Override
-  public Published published() throws IOException {
+  public PublishedKeys published() throws IOException {
     String issuer =
         documents
             .fetch(URI.create(api + IssuerDocuments.CONFIGURATION))
             .text("issuer")
             .orElseThrow(() -> new IOException("the API server does not say who it is (issuer)"));
-    return new Published(issuer, documents.keys(URI.create(api + KEYS)));
+    return new PublishedKeys(issuer, documents.keys(URI.create(api + KEYS)));
   }
 }

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.gpupool.server.oidc;
 
-import java.util.Optional;
+import org.jose4j.jwk.JsonWebKey;
 
-/** Somebody whose signatures a pool believes. For any thread that may block. */
+/** An issuer of tokens whose signatures a pool believes. For any thread that may block. */
 interface Issuer {
   /** Whether a token says that it comes from this issuer, as far as can be told without asking. */
   boolean mayHaveIssued(Claims claims);
 
-  /** For whom its tokens must have been issued (aud). */
+  /** The audience that its tokens must have been issued for (aud). */
   String audience();
 
   /**
@@ -16,10 +16,10 @@ interface Issuer {
    *
    * @throws LoginException if there is none, or the token comes from another after all
    */
-  IssuerKey key(Claims claims, Optional<String> id, Algorithm algorithm) throws LoginException;
+  JsonWebKey key(Jwt token) throws LoginException;
 
   /**
-   * Who shows a token whose signature and times are right.
+   * The bearer of a token whose signature and times are right.
    *
    * @throws LoginException if it does not say enough
    */

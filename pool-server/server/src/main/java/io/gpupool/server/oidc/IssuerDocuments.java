@@ -19,7 +19,7 @@ final class IssuerDocuments implements KeySource {
   }
 
   @Override
-  public Published published() throws IOException {
+  public PublishedKeys published() throws IOException {
     String base = issuer.toString().replaceFirst("/$", "");
     Claims configuration = documents.fetch(URI.create(base + CONFIGURATION));
     String named = configuration.text("issuer").orElse("");
@@ -32,6 +32,6 @@ final class IssuerDocuments implements KeySource {
         || (issuer.getScheme().equals("https") && !keys.getScheme().equals("https"))) {
       throw new IOException("its keys are not at an https:// address: " + keys);
     }
-    return new Published(named, documents.keys(keys));
+    return new PublishedKeys(named, documents.keys(keys));
   }
 }

@@ -2,10 +2,10 @@
 package io.gpupool.server.oidc;
 
 import java.io.IOException;
-import java.util.List;
 import java.util.Optional;
 import java.util.concurrent.TimeUnit;
 import java.util.function.LongSupplier;
+import org.jose4j.jwk.JsonWebKey;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
@@ -25,11 +25,10 @@ final class IssuerKeys {
   private final KeySource source;
   private final long minIntervalNanos;
   private final LongSupplier nanos;
-  private volatile Fetched fetched = new Fetched("", List.of(), Long.MIN_VALUE);
+  private volatile Fetched fetched = new Fetched(PublishedKeys.NONE, Long.MIN_VALUE);
   private Optional<Long> triedAtNanos = Optional.empty();
 
-  /** What was fetched, and when. */
-  private record Fetched(String issuer, List<IssuerKey> keys, long atNanos) {}
+  private record Fetched(PublishedKeys published, long atNanos) {}
 
   IssuerKeys(KeySource source, long minIntervalNanos, LongSupplier nanos) {
     this.source = source;
@@ -37,15 +36,15 @@ final class IssuerKeys {
     this.nanos = nanos;
   }
 
-  /** Whose keys they are, as it stands in tokens; empty: none were fetched yet. */
+  /** The issuer's name as it stands in its tokens; empty: no keys were fetched yet. */
   String issuer() {
-    return fetched.issuer;
+    return fetched.published.issuer();
   }
 
   /** The key that a token says it was signed with; without a name, the only one that fits. */
-  IssuerKey find(Optional<String> id, Algorithm algorithm) throws LoginException {
+  JsonWebKey find(Jwt token) throws LoginException {
     Fetched now = fetched;
-    Optional<IssuerKey> found = find(now.keys, id, algorithm);
+    Optional<JsonWebKey> found = now.published.find(token);
     if (found.isPresent() && age(now) < FRESH_NANOS) {
       return found.get();
     }
@@ -53,9 +52,12 @@ final class IssuerKeys {
     if (age(next) > STALE_NANOS) {
       throw new LoginException("the keys of its issuer cannot be had; the server's log says why");
     }
-    return find(next.keys, id, algorithm)
-        .orElseThrow(
-            () -> new LoginException("its issuer has no such key (kid) for " + algorithm.name()));
+    return next.published
+        .find(token)
+        .orElseThrow(() ->
+            new LoginException(
+                "its issuer has no such key (kid) for "
+                    + token.algorithm().getAlgorithmIdentifier()));
   }
 
   /** Others that come meanwhile wait for the same answer. */
@@ -67,9 +69,9 @@ final class IssuerKeys {
     }
     triedAtNanos = Optional.of(nanos.getAsLong());
     try {
-      KeySource.Published published = source.published();
-      fetched = new Fetched(published.issuer(), published.keys(), nanos.getAsLong());
-      LOG.info("{} keys of the issuer of logins", fetched.keys.size());
+      PublishedKeys published = source.published();
+      fetched = new Fetched(published, nanos.getAsLong());
+      LOG.info("{} keys of the issuer of logins", published.keys().size());
     } catch (IOException | IllegalArgumentException e) {
       LOG.error("the keys of the issuer of logins cannot be fetched: {}", e.getMessage());
     }
@@ -77,16 +79,6 @@ final class IssuerKeys {
   }
 
   private long age(Fetched of) {
-    return of.keys.isEmpty() ? Long.MAX_VALUE : nanos.getAsLong() - of.atNanos;
-  }
-
-  private static Optional<IssuerKey> find(
-      List<IssuerKey> keys, Optional<String> id, Algorithm algorithm) {
-    List<IssuerKey> fitting =
-        keys.stream()
-            .filter(key -> key.fits(algorithm))
-            .filter(key -> id.isEmpty() || key.id().equals(id))
-            .toList();
-    return fitting.size() == 1 ? Optional.of(fitting.getFirst()) : Optional.empty();
+    return of.published.keys().isEmpty() ? Long.MAX_VALUE : nanos.getAsLong() - of.atNanos;
   }
 }

@@ -13,6 +13,7 @@ import java.nio.file.Path;
 import java.util.List;
 import java.util.Optional;
 import javax.net.ssl.HttpsURLConnection;
+import org.jose4j.jwk.JsonWebKey;
 
 /**
  * Fetches JSON objects of some size at most; blocks for some seconds at most. For any thread.
@@ -60,10 +61,10 @@ record JsonDocuments(Optional<Path> trusted, Optional<Path> token) {
   }
 
   /** The keys at an address that can be used here; at least one. */
-  List<IssuerKey> keys(URI address) throws IOException {
-    List<IssuerKey> usable =
+  List<JsonWebKey> keys(URI address) throws IOException {
+    List<JsonWebKey> usable =
         fetch(address).objects("keys").stream()
-            .map(IssuerKey::of)
+            .map(PublishedKeys::read)
             .flatMap(Optional::stream)
             .toList();
     if (usable.isEmpty()) {

@@ -1,18 +1,49 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.gpupool.server.oidc;
 
-import java.nio.charset.StandardCharsets;
-import java.util.Base64;
+import static org.jose4j.jwa.AlgorithmConstraints.ConstraintType.PERMIT;
+
 import java.util.Locale;
+import java.util.Optional;
+import java.util.regex.Pattern;
+import org.jose4j.jwa.AlgorithmConstraints;
+import org.jose4j.jwk.JsonWebKey;
+import org.jose4j.jws.AlgorithmIdentifiers;
+import org.jose4j.jws.EcdsaUsingShaAlgorithm;
+import org.jose4j.jws.EdDsaAlgorithm;
+import org.jose4j.jws.JsonWebSignature;
+import org.jose4j.jws.JsonWebSignatureAlgorithm;
+import org.jose4j.lang.InvalidAlgorithmException;
+import org.jose4j.lang.JoseException;
 
 /**
- * A signed token (RFC 7519 in the compact form of RFC 7515), taken apart; nothing in it is to be
- * believed before its signature has been verified.
- *
- * @param signed what the signature is of
+ * A signed token (RFC 7519 in the compact form of RFC 7515). Nothing in it is to be believed before
+ * {@link #isSignedBy} says so.
  */
-record Jwt(Claims header, Claims claims, byte[] signed, byte[] signature) {
+record Jwt(
+    Claims header, Claims claims, JsonWebSignature signature, JsonWebSignatureAlgorithm algorithm) {
   private static final int MAX_CHARACTERS = 8192;
+  private static final Pattern FORM = Pattern.compile("[\\w-]+\\.[\\w-]+\\.[\\w-]*");
+
+  /** Algorithms with a public key: {@code none} and secrets prove nothing here. */
+  private static final AlgorithmConstraints ALGORITHMS =
+      new AlgorithmConstraints(
+          PERMIT,
+          AlgorithmIdentifiers.RSA_USING_SHA256,
+          AlgorithmIdentifiers.RSA_USING_SHA384,
+          AlgorithmIdentifiers.RSA_USING_SHA512,
+          AlgorithmIdentifiers.RSA_PSS_USING_SHA256,
+          AlgorithmIdentifiers.RSA_PSS_USING_SHA384,
+          AlgorithmIdentifiers.RSA_PSS_USING_SHA512,
+          AlgorithmIdentifiers.ECDSA_USING_P256_CURVE_AND_SHA256,
+          AlgorithmIdentifiers.ECDSA_USING_P384_CURVE_AND_SHA384,
+          AlgorithmIdentifiers.ECDSA_USING_P521_CURVE_AND_SHA512,
+          AlgorithmIdentifiers.EDDSA,
+          Ed25519Algorithm.NAME);
+
+  static {
+    Ed25519Algorithm.register();
+  }
 
   /** Whether it has the form of one: three parts, of which the first is an object's. */
   static boolean looksLike(String token) {
@@ -20,12 +51,27 @@ record Jwt(Claims header, Claims claims, byte[] signed, byte[] signature) {
     return token.startsWith("ey") && first > 0 && token.indexOf('.', first + 1) > first + 1;
   }
 
+  /**
+   * Takes a token apart.
+   *
+   * @throws LoginException if it is damaged, of another kind, or signed by an algorithm that is not
+   *     accepted
+   */
   static Jwt parse(String token) throws LoginException {
-    String[] parts = token.split("\\.", -1);
-    if (token.length() > MAX_CHARACTERS || parts.length != 3) {
+    if (token.length() > MAX_CHARACTERS || token.split("\\.", -1).length != 3) {
       throw new LoginException("it is no signed token");
     }
-    Claims header = claims(parts[0]);
+    if (!FORM.matcher(token).matches()) {
+      throw new LoginException("it is damaged");
+    }
+    JsonWebSignature signature = new JsonWebSignature();
+    signature.setAlgorithmConstraints(ALGORITHMS);
+    try {
+      signature.setCompactSerialization(token);
+    } catch (JoseException e) {
+      throw new LoginException("it is damaged");
+    }
+    Claims header = claims(signature.getHeaders().getFullHeaderAsJsonString());
     if (header.has("crit")) {
       throw new LoginException("it asks for extensions (crit) that are not known");
     }
@@ -34,10 +80,37 @@ record Jwt(Claims header, Claims claims, byte[] signed, byte[] signature) {
       throw new LoginException("it is of another kind (typ): " + plain(type));
     }
     return new Jwt(
-        header,
-        claims(parts[1]),
-        (parts[0] + "." + parts[1]).getBytes(StandardCharsets.US_ASCII),
-        decode(parts[2]));
+        header, claims(signature.getUnverifiedPayload()), signature, algorithm(header, signature));
+  }
+
+  private static JsonWebSignatureAlgorithm algorithm(Claims header, JsonWebSignature signature)
+      throws LoginException {
+    String name = header.text("alg").orElse("");
+    try {
+      ALGORITHMS.checkConstraint(name);
+      return signature.getAlgorithm();
+    } catch (InvalidAlgorithmException e) {
+      throw new LoginException("it is signed by " + plain(name) + ", which is not taken");
+    }
+  }
+
+  /** The curve that the algorithm is for; empty: it uses none. */
+  Optional<String> curve() {
+    return switch (algorithm) {
+      case EcdsaUsingShaAlgorithm ecdsa -> Optional.of(ecdsa.getCurveName());
+      case EdDsaAlgorithm eddsa -> Optional.of(Ed25519Algorithm.NAME);
+      default -> Optional.empty();
+    };
+  }
+
+  /** Whether the signature is right and was made with the private half of this key. */
+  boolean isSignedBy(JsonWebKey key) {
+    signature.setKey(key.getKey());
+    try {
+      return signature.verifySignature();
+    } catch (JoseException e) {
+      return false;
+    }
   }
 
   /** Text of a stranger, fit to be shown. */
@@ -46,16 +119,7 @@ record Jwt(Claims header, Claims claims, byte[] signed, byte[] signature) {
     return "'" + (plain.length() > 64 ? plain.substring(0, 64) + "..." : plain) + "'";
   }
 
-  private static Claims claims(String part) throws LoginException {
-    return Claims.parse(new String(decode(part), StandardCharsets.UTF_8))
-        .orElseThrow(() -> new LoginException("it is damaged"));
-  }
-
-  private static byte[] decode(String part) throws LoginException {
-    try {
-      return Base64.getUrlDecoder().decode(part);
-    } catch (IllegalArgumentException e) {
-      throw new LoginException("it is damaged");
-    }
+  private static Claims claims(String json) throws LoginException {
+    return Claims.parse(json).orElseThrow(() -> new LoginException("it is damaged"));
   }
 }

@@ -2,22 +2,13 @@
 package io.gpupool.server.oidc;
 
 import java.io.IOException;
-import java.util.List;
 
-/** Where an issuer's keys are to be had; asking blocks for some seconds at most. */
+/** A place where an issuer publishes its keys; asking blocks for some seconds at most. */
 interface KeySource {
   /**
-   * What an issuer publishes.
-   *
-   * @param issuer as it stands in its tokens
-   * @param keys by which it signs now, as far as they can be used here; at least one
-   */
-  record Published(String issuer, List<IssuerKey> keys) {}
-
-  /**
-   * Asks.
+   * Asks for the keys; there is at least one.
    *
    * @throws IOException if they cannot be had; the message is for people
    */
-  Published published() throws IOException;
+  PublishedKeys published() throws IOException;
 }

@@ -3,10 +3,11 @@ package io.gpupool.server.oidc;
 
 import java.util.List;
 import java.util.Optional;
+import org.jose4j.jwk.JsonWebKey;
 
 /**
- * A Kubernetes cluster, whose service accounts' tokens say of which pod they are. What the cluster
- * calls itself is learned with its keys.
+ * A Kubernetes cluster, whose service accounts' tokens name the pod that they were made for. The
+ * cluster's own name comes with its keys.
  */
 final class KubernetesIssuer implements Issuer {
   private static final String CLAIM = "kubernetes.io";
@@ -31,10 +32,9 @@ final class KubernetesIssuer implements Issuer {
   }
 
   @Override
-  public IssuerKey key(Claims claims, Optional<String> id, Algorithm algorithm)
-      throws LoginException {
-    IssuerKey key = keys.find(id, algorithm);
-    String named = claims.text("iss").orElse("");
+  public JsonWebKey key(Jwt token) throws LoginException {
+    JsonWebKey key = keys.find(token);
+    String named = token.claims().text("iss").orElse("");
     if (!keys.issuer().equals(named)) {
       throw new LoginException(
           "it comes from another issuer than the cluster, " + Jwt.plain(keys.issuer()));

@@ -1,30 +1,34 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.gpupool.server.oidc;
 
+import com.github.benmanes.caffeine.cache.AsyncCache;
+import com.github.benmanes.caffeine.cache.Caffeine;
+import com.github.benmanes.caffeine.cache.Expiry;
 import java.nio.charset.StandardCharsets;
 import java.security.MessageDigest;
 import java.security.NoSuchAlgorithmException;
+import java.time.Duration;
 import java.util.ArrayList;
 import java.util.HexFormat;
-import java.util.LinkedHashMap;
 import java.util.List;
-import java.util.Map;
 import java.util.Optional;
 import java.util.concurrent.CompletableFuture;
-import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Executors;
 import java.util.concurrent.Semaphore;
 import java.util.concurrent.TimeUnit;
 import java.util.function.LongSupplier;
 import java.util.stream.Collectors;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
 
 /**
- * Verifies tokens that an OpenID Connect issuer or a Kubernetes cluster has signed, in threads of
- * its own, and remembers what came of it for a while. For any thread; nothing but those threads
- * ever blocks.
+ * A verifier of tokens that an OpenID Connect issuer or a Kubernetes cluster has signed. It
+ * verifies them in threads of its own and keeps its verdicts for a while. For any thread; only the
+ * verifier's own threads block.
  */
 public final class Logins implements AutoCloseable {
+  private static final Logger LOG = LoggerFactory.getLogger(Logins.class);
   private static final long MIN_FETCH_NANOS = TimeUnit.SECONDS.toNanos(10);
   private static final long LEEWAY_MILLIS = 30_000;
 
@@ -32,7 +36,11 @@ public final class Logins implements AutoCloseable {
   private static final long REMEMBER_MILLIS = 60_000;
 
   private static final long REMEMBER_REFUSED_MILLIS = 5_000;
-  private static final int MAX_REMEMBERED = 1024;
+  private static final long REMEMBER_BUSY_MILLIS = 1_000;
+
+  /** So many that a verdict of this moment stays until it is asked for, whatever strangers show. */
+  private static final int MAX_REMEMBERED = 16_384;
+
   private static final int MAX_AT_ONCE = 64;
 
   private final List<Issuer> issuers;
@@ -40,23 +48,23 @@ public final class Logins implements AutoCloseable {
   private final Semaphore places = new Semaphore(MAX_AT_ONCE);
   private final ExecutorService threads =
       Executors.newThreadPerTaskExecutor(Thread.ofVirtual().name("gpupool-login-", 0).factory());
-  private final Map<String, CompletableFuture<Void>> verifying = new ConcurrentHashMap<>();
-  private final Map<String, Verdict> verdicts =
-      new LinkedHashMap<>(16, 0.75f, true) {
-        private static final long serialVersionUID = 1L;
+  private final AsyncCache<String, Verdict> verdicts;
 
-        @Override
-        protected boolean removeEldestEntry(Map.Entry<String, Verdict> eldest) {
-          return size() > MAX_REMEMBERED;
-        }
-      };
-
-  /** What came of a token, and until when that holds. */
+  /** The outcome of a verification, and until when it holds. */
   private record Verdict(Optional<Login> login, String why, long untilMillis) {}
 
   Logins(List<Issuer> issuers, LongSupplier wallMillis) {
     this.issuers = List.copyOf(issuers);
     this.wallMillis = wallMillis;
+    verdicts =
+        Caffeine.newBuilder()
+            .maximumSize(MAX_REMEMBERED)
+            .expireAfter(
+                Expiry.<String, Verdict>creating((digest, verdict) ->
+                    Duration.ofMillis(verdict.untilMillis() - wallMillis.getAsLong())))
+            .ticker(() -> TimeUnit.MILLISECONDS.toNanos(wallMillis.getAsLong()))
+            .executor(Runnable::run)
+            .buildAsync();
   }
 
   /**
@@ -86,44 +94,26 @@ public final class Logins implements AutoCloseable {
 
   /** Completed once {@link #find} knows about the token. */
   public CompletableFuture<Void> verified(String token) {
-    String digest = digest(token);
-    if (verdict(digest).isPresent()) {
-      return CompletableFuture.completedFuture(null);
-    }
-    CompletableFuture<Void> done = new CompletableFuture<>();
-    CompletableFuture<Void> underWay = verifying.putIfAbsent(digest, done);
-    if (underWay != null) {
-      return underWay;
-    }
-    if (places.tryAcquire()) {
-      threads.execute(() -> {
-        try {
-          remember(digest, judge(token));
-        } finally {
-          places.release();
-          finish(digest, done);
-        }
-      });
-    } else {
-      remember(digest, refused("too many logins at once; try again", 0));
-      finish(digest, done);
-    }
-    return done;
+    return verdicts.get(digest(token), (digest, none) -> verdict(token)).thenApply(known -> null);
   }
 
-  private void finish(String digest, CompletableFuture<Void> done) {
-    verifying.remove(digest);
-    done.complete(null);
+  private CompletableFuture<Verdict> verdict(String token) {
+    if (!places.tryAcquire()) {
+      return CompletableFuture.completedFuture(
+          refused("too many logins at once; try again", REMEMBER_BUSY_MILLIS));
+    }
+    return CompletableFuture.supplyAsync(() -> judge(token), threads)
+        .whenComplete((verdict, failure) -> places.release());
   }
 
   /** Who shows a token that was verified; empty if nobody, or if it was not verified lately. */
   public Optional<Login> find(String token) {
-    return verdict(digest(token)).flatMap(Verdict::login);
+    return known(token).flatMap(Verdict::login);
   }
 
   /** Why a token that was verified is not believed. */
   public String rejectionReason(String token) {
-    return verdict(digest(token)).map(Verdict::why).orElse("it was not verified in time");
+    return known(token).map(Verdict::why).orElse("it was not verified in time");
   }
 
   @Override
@@ -139,15 +129,13 @@ public final class Logins implements AutoCloseable {
           Optional.of(login), "", Math.min(login.validUntilMillis(), now + REMEMBER_MILLIS));
     } catch (LoginException e) {
       return refused(e.getMessage(), REMEMBER_REFUSED_MILLIS);
+    } catch (RuntimeException e) {
+      LOG.error("a login cannot be verified", e);
+      return refused("the server cannot verify it; its log says why", REMEMBER_REFUSED_MILLIS);
     }
   }
 
   private Login verify(Jwt token, long now) throws LoginException {
-    String name = token.header().text("alg").orElse("");
-    Algorithm algorithm =
-        Algorithm.of(name)
-            .orElseThrow(() ->
-                new LoginException("it is signed by " + Jwt.plain(name) + ", which is not taken"));
     Claims claims = token.claims();
     // The cheap questions first: nothing is fetched for the tokens of others.
     Issuer issuer = issuerOf(claims);
@@ -161,10 +149,7 @@ public final class Logins implements AutoCloseable {
         !claims.has("nbf")
             || claims.seconds("nbf").filter(s -> now >= 1000 * s - LEEWAY_MILLIS).isPresent(),
         "it is not valid yet");
-    IssuerKey key = issuer.key(claims, token.header().text("kid"), algorithm);
-    require(
-        algorithm.verifies(key.key(), token.signed(), token.signature()),
-        "its signature is not its issuer's");
+    require(token.isSignedBy(issuer.key(token)), "its signature is not its issuer's");
     return issuer.login(claims, expires + LEEWAY_MILLIS);
   }
 
@@ -185,21 +170,11 @@ public final class Logins implements AutoCloseable {
   }
 
   private Verdict refused(String why, long rememberMillis) {
-    return new Verdict(
-        Optional.empty(), why, wallMillis.getAsLong() + Math.max(1000, rememberMillis));
+    return new Verdict(Optional.empty(), why, wallMillis.getAsLong() + rememberMillis);
   }
 
-  private Optional<Verdict> verdict(String digest) {
-    synchronized (verdicts) {
-      return Optional.ofNullable(verdicts.get(digest))
-          .filter(verdict -> wallMillis.getAsLong() < verdict.untilMillis());
-    }
-  }
-
-  private void remember(String digest, Verdict verdict) {
-    synchronized (verdicts) {
-      verdicts.put(digest, verdict);
-    }
+  private Optional<Verdict> known(String token) {
+    return Optional.ofNullable(verdicts.synchronous().getIfPresent(digest(token)));
   }
 
   private static String digest(String token) {

@@ -2,7 +2,7 @@
 package io.gpupool.server.oidc;
 
 import java.util.List;
-import java.util.Optional;
+import org.jose4j.jwk.JsonWebKey;
 
 /** An issuer of OpenID Connect. */
 final class OidcIssuer implements Issuer {
@@ -25,9 +25,8 @@ final class OidcIssuer implements Issuer {
   }
 
   @Override
-  public IssuerKey key(Claims claims, Optional<String> id, Algorithm algorithm)
-      throws LoginException {
-    return keys.find(id, algorithm);
+  public JsonWebKey key(Jwt token) throws LoginException {
+    return keys.find(token);
   }
 
   @Override

@@ -57,7 +57,8 @@ class LoginsTest {
 
   @Test
   void token_ofEachAlgorithm_isBelieved() throws Exception {
-    for (String algorithm : new String[] {"RS256", "ES256", "EdDSA", "Ed25519"}) {
+    for (String algorithm :
+        new String[] {"RS256", "PS256", "ES256", "ES384", "ES512", "EdDSA", "Ed25519"}) {
       TestIssuer.Key other = issuer.publish("key-" + algorithm, algorithm);
       pass(11);
       Login login = login(TestIssuer.sign(other, issuer.claims("blue", "admin"))).orElseThrow();
@@ -174,6 +175,41 @@ class LoginsTest {
   }
 
   @Test
+  void token_withHeaderThatIsNoneOfAnIssuers_isNotBelieved() throws Exception {
+    JsonObject number = header("ES256", "first");
+    number.addProperty("alg", 256);
+    assertRefused(TestIssuer.sign(number, issuer.claims("blue", "user"), key), "signed by ''");
+    String twice =
+        TestIssuer.text(
+            "{\"alg\":\"ES256\",\"alg\":\"ES256\"}".getBytes(StandardCharsets.US_ASCII));
+    assertRefused(twice + "." + body() + ".e30", "damaged");
+    String deep = "{\"a\":".repeat(600) + "1" + "}".repeat(600);
+    assertRefused(
+        TestIssuer.text(deep.getBytes(StandardCharsets.US_ASCII)) + "." + body() + ".e30",
+        "damaged");
+    assertRefused("ey" + "J".repeat(8192) + "." + body() + ".e30", "no signed token");
+    String token = TestIssuer.sign(key, issuer.claims("blue", "user"));
+    assertRefused(token + "=", "damaged");
+  }
+
+  @Test
+  void key_thatIsNotForItsToken_isNotUsed() throws Exception {
+    TestIssuer.Key weak = issuer.publish("weak", "weak");
+    TestIssuer.Key encrypts = issuer.publish("encrypts", "ES256");
+    issuer.describe(encrypts, "use", "enc");
+    TestIssuer.Key other = issuer.publish("other", "RS256");
+    issuer.describe(other, "alg", "RS512");
+    assertRefused(
+        TestIssuer.sign(header("RS256", "weak"), issuer.claims("blue", "user"), weak),
+        "no such key");
+    assertRefused(TestIssuer.sign(encrypts, issuer.claims("blue", "user")), "no such key");
+    assertRefused(TestIssuer.sign(other, issuer.claims("blue", "user")), "no such key");
+    assertRefused(
+        TestIssuer.sign(header("ES384", "first"), issuer.claims("blue", "user"), key),
+        "no such key");
+  }
+
+  @Test
   void keys_rotate_newOnesAreFetchedAndOldOnesForgotten() throws Exception {
     String old = TestIssuer.sign(key, issuer.claims("blue", "user"));
     assertThat(login(old)).isPresent();
@@ -196,6 +232,35 @@ class LoginsTest {
       assertRefused(TestIssuer.sign(unknown, issuer.claims("blue", "user")), "no such key");
     }
     assertThat(issuer.fetches()).isEqualTo(1);
+  }
+
+  @Test
+  void verdicts_manyStrangersTokens_oneInUseIsNotVerifiedAgain() throws Exception {
+    String token = TestIssuer.sign(key, issuer.claims("blue", "user"));
+    assertThat(login(token)).isPresent();
+    issuer.withdraw(key);
+    TestIssuer.Key next = issuer.publish("second", "ES256");
+    pass(11);
+    assertThat(login(TestIssuer.sign(next, issuer.claims("blue", "user")))).isPresent();
+    for (int i = 0; i < 40_000; i++) {
+      assertThat(login("ey.stranger." + i)).isEmpty();
+      if (i % 100 == 0) {
+        assertThat(login(token)).as("remembered although its key is gone").isPresent();
+      }
+    }
+    pass(61);
+    assertRefused(token, "no such key");
+  }
+
+  @Test
+  void verdict_ofRefusedToken_isForgottenSooner() throws Exception {
+    TestIssuer.Key late = new TestIssuer.Key("late", "ES256", key.pair());
+    String token = TestIssuer.sign(late, issuer.claims("blue", "user"));
+    assertRefused(token, "no such key");
+    pass(4);
+    assertThat(logins.rejectionReason(token)).contains("no such key");
+    pass(2);
+    assertThat(logins.rejectionReason(token)).contains("not verified in time");
   }
 
   @Test

@@ -20,6 +20,8 @@ import java.security.interfaces.ECPublicKey;
 import java.security.interfaces.EdECPublicKey;
 import java.security.interfaces.RSAPublicKey;
 import java.security.spec.ECGenParameterSpec;
+import java.security.spec.MGF1ParameterSpec;
+import java.security.spec.PSSParameterSpec;
 import java.util.Arrays;
 import java.util.Base64;
 import java.util.LinkedHashMap;
@@ -114,21 +116,22 @@ public final class TestIssuer implements AutoCloseable {
     away = true;
   }
 
-  /** Makes a key for an algorithm and publishes it. */
+  /** Makes a key for an algorithm, or a weak one, and publishes it. */
   public Key publish(String id, String algorithm) throws GeneralSecurityException {
     Key key = new Key(id, algorithm, pair(algorithm));
     JsonObject jwk = new JsonObject();
     switch (key.pair().getPublic()) {
       case RSAPublicKey rsa -> {
         jwk.addProperty("kty", "RSA");
-        jwk.addProperty("n", text(unsigned(rsa.getModulus(), 256)));
+        jwk.addProperty("n", text(unsigned(rsa.getModulus(), rsa.getModulus().bitLength() / 8)));
         jwk.addProperty("e", text(unsigned(rsa.getPublicExponent(), 3)));
       }
       case ECPublicKey ec -> {
         jwk.addProperty("kty", "EC");
-        jwk.addProperty("crv", "P-256");
-        jwk.addProperty("x", text(unsigned(ec.getW().getAffineX(), 32)));
-        jwk.addProperty("y", text(unsigned(ec.getW().getAffineY(), 32)));
+        int bits = ec.getParams().getOrder().bitLength();
+        jwk.addProperty("crv", "P-" + bits);
+        jwk.addProperty("x", text(unsigned(ec.getW().getAffineX(), (bits + 7) / 8)));
+        jwk.addProperty("y", text(unsigned(ec.getW().getAffineY(), (bits + 7) / 8)));
       }
       case EdECPublicKey ed -> {
         byte[] point = unsigned(ed.getPoint().getY(), 32);
@@ -150,6 +153,13 @@ public final class TestIssuer implements AutoCloseable {
       published.put(id, jwk);
     }
     return key;
+  }
+
+  /** Says more of a published key. */
+  void describe(Key key, String name, String value) {
+    synchronized (published) {
+      published.get(key.id()).addProperty(name, value);
+    }
   }
 
   void withdraw(Key key) {
@@ -204,10 +214,18 @@ public final class TestIssuer implements AutoCloseable {
     Signature signature =
         Signature.getInstance(
             switch (key.algorithm()) {
-              case "RS256" -> "SHA256withRSA";
+              case "RS256", "weak" -> "SHA256withRSA";
+              case "PS256" -> "RSASSA-PSS";
               case "ES256" -> "SHA256withECDSAinP1363Format";
+              case "ES384" -> "SHA384withECDSAinP1363Format";
+              case "ES512" -> "SHA512withECDSAinP1363Format";
               default -> "Ed25519";
             });
+    if (key.algorithm().equals("PS256")) {
+      signature.setParameter(
+          new PSSParameterSpec(
+              "SHA-256", "MGF1", MGF1ParameterSpec.SHA256, 32, PSSParameterSpec.TRAILER_FIELD_BC));
+    }
     PrivateKey secret = key.pair().getPrivate();
     signature.initSign(secret);
     signature.update(signed);
@@ -218,13 +236,16 @@ public final class TestIssuer implements AutoCloseable {
     KeyPairGenerator generator =
         KeyPairGenerator.getInstance(
             switch (algorithm) {
-              case "RS256" -> "RSA";
-              case "ES256" -> "EC";
+              case "RS256", "PS256", "weak" -> "RSA";
+              case "ES256", "ES384", "ES512" -> "EC";
               default -> "Ed25519";
             });
     switch (algorithm) {
-      case "RS256" -> generator.initialize(2048);
+      case "RS256", "PS256" -> generator.initialize(2048);
+      case "weak" -> generator.initialize(1024);
       case "ES256" -> generator.initialize(new ECGenParameterSpec("secp256r1"));
+      case "ES384" -> generator.initialize(new ECGenParameterSpec("secp384r1"));
+      case "ES512" -> generator.initialize(new ECGenParameterSpec("secp521r1"));
       default -> {
         // There is one size only.
       }
