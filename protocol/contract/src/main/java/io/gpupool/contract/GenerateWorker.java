@@ -19,7 +19,9 @@ public final class GenerateWorker {
     }
     Contract contract = Contract.read(Path.of(args[0]));
     Path outputFolder = Path.of(args[1]);
+    BackendParts parts = BackendParts.read(Path.of(args[0]).resolve("parts.txt"));
     new BackendEmitter(contract, outputFolder).emit();
+    new ComposedBackendEmitter(contract, parts, outputFolder).emit();
     new OpsEmitter(contract, outputFolder).emit();
     new DispatcherEmitter(contract, outputFolder).emit();
   }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.gpupool.worker.soft;
 
+import io.gpupool.cuda.ComposedBackend;
 import io.gpupool.cuda.DriverTime;
 import io.gpupool.soft.compile.cache.KernelCache;
 import io.gpupool.soft.device.SoftDevice;
@@ -16,26 +17,27 @@ import java.util.Optional;
  * own, as in the driver; any thread may call. Calls that wait, as {@code cuStreamSynchronize} does,
  * block their thread.
  */
-public final class SoftBackend
-    implements SoftDeviceCalls,
-        SoftContextCalls,
-        SoftGreenCalls,
-        SoftMemoryCalls,
-        SoftPoolCalls,
-        SoftShareCalls,
-        SoftVirtualCalls,
-        SoftCopyCalls,
-        SoftPeerCalls,
-        SoftStreamCalls,
-        SoftLaunchCalls,
-        SoftArrayCalls,
-        SoftTextureCalls,
-        SoftTensorMapCalls,
-        SoftReferenceCalls,
-        SoftGraphCalls,
-        SoftLinkCalls,
-        AutoCloseable {
+public final class SoftBackend extends ComposedBackend implements AutoCloseable {
   private final SoftState state;
+  private final SoftArrayCalls arrayCalls;
+  private final SoftContextCalls contextCalls;
+  private final SoftCopyCalls copyCalls;
+  private final SoftDeviceCalls deviceCalls;
+  private final SoftFunctionCalls functionCalls;
+  private final SoftGraphCalls graphCalls;
+  private final SoftGreenCalls greenContextCalls;
+  private final SoftShareCalls ipcCalls;
+  private final SoftLaunchCalls launchCalls;
+  private final SoftLinkCalls linkCalls;
+  private final SoftMemoryCalls memoryCalls;
+  private final SoftPoolCalls memoryPoolCalls;
+  private final SoftModuleCalls moduleCalls;
+  private final SoftPeerCalls peerCalls;
+  private final SoftReferenceCalls referenceCalls;
+  private final SoftStreamCalls streamCalls;
+  private final SoftTensorMapCalls tensorMapCalls;
+  private final SoftTextureCalls textureCalls;
+  private final SoftVirtualCalls virtualMemoryCalls;
   private volatile PrintSink printSink = (stream, bytes) -> {};
   private final Diagnostics diagnostics =
       new Diagnostics(
@@ -50,6 +52,25 @@ public final class SoftBackend
   /** As above, with compiled kernels of earlier runs. */
   public SoftBackend(DeviceSpec spec, SoftGpu.MissingPtx missingPtx, KernelCache kernelCache) {
     state = new SoftState(new SoftGpu(spec, missingPtx, new Printer(), kernelCache), diagnostics);
+    arrayCalls = new SoftArrayCalls(state);
+    contextCalls = new SoftContextCalls(state);
+    copyCalls = new SoftCopyCalls(state);
+    deviceCalls = new SoftDeviceCalls(state);
+    functionCalls = new SoftFunctionCalls(state);
+    graphCalls = new SoftGraphCalls(state);
+    greenContextCalls = new SoftGreenCalls(state);
+    ipcCalls = new SoftShareCalls(state);
+    launchCalls = new SoftLaunchCalls(state);
+    linkCalls = new SoftLinkCalls(state);
+    memoryCalls = new SoftMemoryCalls(state);
+    memoryPoolCalls = new SoftPoolCalls(state);
+    moduleCalls = new SoftModuleCalls(state);
+    peerCalls = new SoftPeerCalls(state);
+    referenceCalls = new SoftReferenceCalls(state);
+    streamCalls = new SoftStreamCalls(state);
+    tensorMapCalls = new SoftTensorMapCalls(state);
+    textureCalls = new SoftTextureCalls(state);
+    virtualMemoryCalls = new SoftVirtualCalls(state);
   }
 
   /** Hands on what kernels print; the order of the streams is that of the OUTPUT frame's tags. */
@@ -66,8 +87,98 @@ public final class SoftBackend
   }
 
   @Override
-  public SoftState state() {
-    return state;
+  protected SoftArrayCalls arrayCalls() {
+    return arrayCalls;
+  }
+
+  @Override
+  protected SoftContextCalls contextCalls() {
+    return contextCalls;
+  }
+
+  @Override
+  protected SoftCopyCalls copyCalls() {
+    return copyCalls;
+  }
+
+  @Override
+  protected SoftDeviceCalls deviceCalls() {
+    return deviceCalls;
+  }
+
+  @Override
+  protected SoftFunctionCalls functionCalls() {
+    return functionCalls;
+  }
+
+  @Override
+  protected SoftGraphCalls graphCalls() {
+    return graphCalls;
+  }
+
+  @Override
+  protected SoftGreenCalls greenContextCalls() {
+    return greenContextCalls;
+  }
+
+  @Override
+  protected SoftShareCalls ipcCalls() {
+    return ipcCalls;
+  }
+
+  @Override
+  protected SoftLaunchCalls launchCalls() {
+    return launchCalls;
+  }
+
+  @Override
+  protected SoftLinkCalls linkCalls() {
+    return linkCalls;
+  }
+
+  @Override
+  protected SoftMemoryCalls memoryCalls() {
+    return memoryCalls;
+  }
+
+  @Override
+  protected SoftPoolCalls memoryPoolCalls() {
+    return memoryPoolCalls;
+  }
+
+  @Override
+  protected SoftModuleCalls moduleCalls() {
+    return moduleCalls;
+  }
+
+  @Override
+  protected SoftPeerCalls peerCalls() {
+    return peerCalls;
+  }
+
+  @Override
+  protected SoftReferenceCalls referenceCalls() {
+    return referenceCalls;
+  }
+
+  @Override
+  protected SoftStreamCalls streamCalls() {
+    return streamCalls;
+  }
+
+  @Override
+  protected SoftTensorMapCalls tensorMapCalls() {
+    return tensorMapCalls;
+  }
+
+  @Override
+  protected SoftTextureCalls textureCalls() {
+    return textureCalls;
+  }
+
+  @Override
+  protected SoftVirtualCalls virtualMemoryCalls() {
+    return virtualMemoryCalls;
   }
 
   @Override
@@ -115,6 +226,79 @@ public final class SoftBackend
       sum += device.usage().busyNanos();
     }
     return sum;
+  }
+
+  @Override
+  public long heapBytes() {
+    return state.currentContext().heap().occupiedBytes();
+  }
+
+  @Override
+  public void afterWork(Runnable action) {
+    state.afterWork(action);
+  }
+
+  @Override
+  public boolean afterStream(long stream, Runnable action) {
+    streamCalls.afterStream(stream, action);
+    return true;
+  }
+
+  @Override
+  public int launchHostTask(long stream, boolean evenAfterFault, HostTask task) {
+    return streamCalls.launchHostTask(stream, evenAfterFault, task);
+  }
+
+  @Override
+  public boolean poolsKeepMemory() {
+    return false;
+  }
+
+  @Override
+  public boolean checksAddresses() {
+    return true;
+  }
+
+  @Override
+  public boolean isReadable(long address, long lengthBytes) {
+    return memoryCalls.isReadable(address, lengthBytes);
+  }
+
+  @Override
+  public long sourceReadAtOnceBytes() {
+    return Long.MAX_VALUE;
+  }
+
+  /** Images are read within their lengths. */
+  @Override
+  public boolean isSoundImage(long image, long imageBytes) {
+    return true;
+  }
+
+  @Override
+  public int loadModule(
+      long module, long image, long imageBytes, int numOptions, long options, long optionValues) {
+    return moduleCalls.loadModule(module, image, imageBytes, numOptions, options, optionValues);
+  }
+
+  @Override
+  public boolean listsFunctions() {
+    return true;
+  }
+
+  @Override
+  public long moduleBytes(long module) {
+    return moduleCalls.moduleBytes(module);
+  }
+
+  @Override
+  public int descriptorOf(long handle) {
+    return SharedHandle.descriptor(handle);
+  }
+
+  @Override
+  public void setDescriptor(long handle, int descriptor) {
+    SharedHandle.setDescriptor(handle, descriptor);
   }
 
   /** Stops what runs and gives all memory back. */

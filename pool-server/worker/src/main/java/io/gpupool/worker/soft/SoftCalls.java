@@ -1,21 +1,30 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.gpupool.worker.soft;
 
-import io.gpupool.cuda.Backend;
 import io.gpupool.soft.CudaStatus;
 import io.gpupool.soft.GpuException;
 import io.gpupool.soft.device.SoftContext;
 import io.gpupool.soft.device.SoftDevice;
+import io.gpupool.soft.device.SoftFunction;
 import io.gpupool.soft.device.SoftStream;
+import io.gpupool.worker.soft.LoadedModule.LoadedFunction;
 import java.util.function.Supplier;
 
-/** What the groups of driver calls have in common; each group is an interface that extends this. */
-interface SoftCalls extends Backend {
+/** A group of the software GPU's driver calls. */
+abstract class SoftCalls {
+  private final SoftState state;
+
+  SoftCalls(SoftState state) {
+    this.state = state;
+  }
+
   /** The session's state. */
-  SoftState state();
+  final SoftState state() {
+    return state;
+  }
 
   /** Does one call, and makes a result code of its failure. */
-  default int call(Body body) {
+  final int call(Body body) {
     try {
       body.run();
       return CudaStatus.SUCCESS.code();
@@ -25,7 +34,7 @@ interface SoftCalls extends Backend {
   }
 
   /** Asks one thing of the device; the answer may be a status that is no failure. */
-  default int query(Supplier<CudaStatus> body) {
+  final int query(Supplier<CudaStatus> body) {
     try {
       return body.get().code();
     } catch (OutOfMemoryError | StackOverflowError | RuntimeException e) {
@@ -34,34 +43,38 @@ interface SoftCalls extends Backend {
   }
 
   private int failed(Throwable failure) {
-    return state()
-        .failed(
-            switch (failure) {
-              case GpuException known -> known;
-              case OutOfMemoryError e ->
-                  new GpuException(CudaStatus.OUT_OF_MEMORY, "no host memory: " + e);
-              // What a program sends may find a defect of ours; the session outlives it.
-              default -> new GpuException(CudaStatus.UNKNOWN, "internal error: " + failure);
-            });
+    return state.failed(
+        switch (failure) {
+          case GpuException known -> known;
+          case OutOfMemoryError e ->
+              new GpuException(CudaStatus.OUT_OF_MEMORY, "no host memory: " + e);
+          // What a program sends may find a defect of ours; the session outlives it.
+          default -> new GpuException(CudaStatus.UNKNOWN, "internal error: " + failure);
+        });
   }
 
   /** The device of a number; INVALID_DEVICE if there is none. */
-  default SoftDevice device(int ordinal) {
+  final SoftDevice device(int ordinal) {
     return state().gpu().device(ordinal);
   }
 
   /** The calling thread's context; INVALID_CONTEXT if it has none, or the context's fault. */
-  default SoftContext context() {
+  final SoftContext context() {
     SoftContext context = state().currentContext();
     context.requireUsable();
     return context;
   }
 
   /** The stream of a handle, 0 and 1 being the current context's default stream. */
-  default SoftStream stream(long handle) {
+  final SoftStream stream(long handle) {
     return handle == 0 || handle == 1
         ? context().legacyStream()
         : state().handles().get(handle, SoftStream.class);
+  }
+
+  /** The function of a handle. */
+  final SoftFunction function(long handle) {
+    return state().handles().get(handle, LoadedFunction.class).function();
   }
 
   /** One driver call. */

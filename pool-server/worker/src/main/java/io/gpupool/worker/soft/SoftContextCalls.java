@@ -1,14 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.gpupool.worker.soft;
 
+import io.gpupool.cuda.ContextCalls;
 import io.gpupool.soft.device.SoftContext;
 import io.gpupool.soft.device.SoftDevice;
 import io.gpupool.worker.os.Memory;
 
 /** Driver calls about contexts. */
-interface SoftContextCalls extends SoftCalls {
+final class SoftContextCalls extends SoftCalls implements ContextCalls {
+  SoftContextCalls(SoftState state) {
+    super(state);
+  }
+
   @Override
-  default int cuDevicePrimaryCtxRetain(long context, int device) {
+  public int cuDevicePrimaryCtxRetain(long context, int device) {
     return call(() -> {
       SoftDevice owner = device(device);
       owner.retainPrimary();
@@ -17,41 +22,43 @@ interface SoftContextCalls extends SoftCalls {
   }
 
   @Override
-  default int cuDevicePrimaryCtxRelease_v2(int device) {
+  public int cuDevicePrimaryCtxRelease_v2(int device) {
     return call(() -> device(device).releasePrimary());
   }
 
   @Override
-  default int cuDevicePrimaryCtxSetFlags_v2(int device, int flags) {
+  public int cuDevicePrimaryCtxSetFlags_v2(int device, int flags) {
     return call(() -> device(device).setPrimaryFlags(flags));
   }
 
   @Override
-  default int cuDevicePrimaryCtxReset_v2(int device) {
+  public int cuDevicePrimaryCtxReset_v2(int device) {
     return call(() -> device(device).resetPrimary());
   }
 
   @Override
-  default int cuCtxCreate_v2(long context, int flags, int device) {
+  public int cuCtxCreate_v2(long context, int flags, int device) {
     return call(() -> {
-      long handle = state().handles().add(device(device).createContext(flags));
+      long handle =
+          state().handles().add(new ContextHandle.Created(device(device).createContext(flags)));
       state().setCurrent(handle);
       Memory.putLong(context, handle);
     });
   }
 
   @Override
-  default int cuCtxDestroy_v2(long context) {
-    return call(() -> state().handles().remove(context, SoftContext.class).destroy());
+  public int cuCtxDestroy_v2(long context) {
+    return call(
+        () -> state().handles().remove(context, ContextHandle.Created.class).context().destroy());
   }
 
   @Override
-  default int cuCtxSetCurrent(long context) {
+  public int cuCtxSetCurrent(long context) {
     return call(() -> state().setCurrent(context));
   }
 
   @Override
-  default int cuCtxSynchronize() {
+  public int cuCtxSynchronize() {
     return call(() -> {
       SoftContext context = context();
       Waiting.await(context.completion());
@@ -60,17 +67,12 @@ interface SoftContextCalls extends SoftCalls {
   }
 
   @Override
-  default int cuCtxSetLimit(int limit, long value) {
+  public int cuCtxSetLimit(int limit, long value) {
     return call(() -> context().setLimit(limit, value));
   }
 
   @Override
-  default long heapBytes() {
-    return state().currentContext().heap().occupiedBytes();
-  }
-
-  @Override
-  default int cuCtxGetLimit(long value, int limit) {
+  public int cuCtxGetLimit(long value, int limit) {
     return call(() -> Memory.putLong(value, context().limits().get(limit)));
   }
 }

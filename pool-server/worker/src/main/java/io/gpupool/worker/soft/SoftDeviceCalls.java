@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.gpupool.worker.soft;
 
+import io.gpupool.cuda.DeviceCalls;
 import io.gpupool.soft.CudaStatus;
 import io.gpupool.soft.GpuException;
 import io.gpupool.soft.device.SoftGpu;
@@ -10,36 +11,40 @@ import java.nio.charset.StandardCharsets;
 import java.util.UUID;
 
 /** Driver calls about devices. */
-interface SoftDeviceCalls extends SoftCalls {
+final class SoftDeviceCalls extends SoftCalls implements DeviceCalls {
+  SoftDeviceCalls(SoftState state) {
+    super(state);
+  }
+
   @Override
-  default int cuInit(int flags) {
+  public int cuInit(int flags) {
     return (flags == 0 ? CudaStatus.SUCCESS : CudaStatus.INVALID_VALUE).code();
   }
 
   @Override
-  default int cuDriverGetVersion(long version) {
+  public int cuDriverGetVersion(long version) {
     Memory.putInt(version, SoftGpu.DRIVER_VERSION);
     return CudaStatus.SUCCESS.code();
   }
 
   @Override
-  default int cuDeviceGetCount(long count) {
+  public int cuDeviceGetCount(long count) {
     Memory.putInt(count, state().gpu().devices().size());
     return CudaStatus.SUCCESS.code();
   }
 
   @Override
-  default int cuDeviceGet(long device, int ordinal) {
+  public int cuDeviceGet(long device, int ordinal) {
     return call(() -> Memory.putInt(device, device(ordinal).ordinal()));
   }
 
   @Override
-  default int cuDeviceGetName(long name, int length, int device) {
+  public int cuDeviceGetName(long name, int length, int device) {
     return call(() -> putText(name, length, device(device).name()));
   }
 
   @Override
-  default int cuDeviceGetUuid_v2(long uuid, int device) {
+  public int cuDeviceGetUuid_v2(long uuid, int device) {
     return call(() -> {
       UUID value = device(device).uuid();
       ByteBuffer bytes = ByteBuffer.allocate(16);
@@ -49,17 +54,17 @@ interface SoftDeviceCalls extends SoftCalls {
   }
 
   @Override
-  default int cuDeviceTotalMem_v2(long bytes, int device) {
+  public int cuDeviceTotalMem_v2(long bytes, int device) {
     return call(() -> Memory.putLong(bytes, device(device).totalMemoryBytes()));
   }
 
   @Override
-  default int cuDeviceGetAttribute(long value, int attribute, int device) {
+  public int cuDeviceGetAttribute(long value, int attribute, int device) {
     return call(() -> Memory.putInt(value, device(device).attribute(attribute)));
   }
 
   @Override
-  default int cuDeviceGetPCIBusId(long busId, int length, int device) {
+  public int cuDeviceGetPCIBusId(long busId, int length, int device) {
     return call(() -> putText(busId, length, device(device).pciBusId()));
   }
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.gpupool.worker.soft;
 
+import io.gpupool.cuda.GraphCalls;
 import io.gpupool.soft.CudaStatus;
 import io.gpupool.soft.GpuException;
 import io.gpupool.soft.device.SoftContext;
@@ -14,19 +15,23 @@ import java.util.stream.IntStream;
 import java.util.stream.LongStream;
 
 /** Driver calls about graphs, as far as a worker's session makes them. */
-interface SoftGraphCalls extends SoftModuleCalls {
+final class SoftGraphCalls extends SoftCalls implements GraphCalls {
+  SoftGraphCalls(SoftState state) {
+    super(state);
+  }
+
   @Override
-  default int cuGraphCreate(long graph, int flags) {
+  public int cuGraphCreate(long graph, int flags) {
     return call(() -> Memory.putLong(graph, state().handles().add(new NumberedGraph(state()))));
   }
 
   @Override
-  default int cuGraphDestroy(long graph) {
+  public int cuGraphDestroy(long graph) {
     return call(() -> state().handles().remove(graph, NumberedGraph.class).clear());
   }
 
   @Override
-  default int cuGraphDestroyNode(long node) {
+  public int cuGraphDestroyNode(long node) {
     return call(() -> {
       NumberedGraph.Node target = numbered(node);
       target.graph().removeLast(target);
@@ -34,7 +39,7 @@ interface SoftGraphCalls extends SoftModuleCalls {
   }
 
   @Override
-  default int cuGraphConditionalHandleCreate(
+  public int cuGraphConditionalHandleCreate(
       long handle, long graph, long context, int value, int flags) {
     return call(() -> {
       graph(graph);
@@ -47,7 +52,7 @@ interface SoftGraphCalls extends SoftModuleCalls {
   }
 
   @Override
-  default int cuGraphAddNode_v2(
+  public int cuGraphAddNode_v2(
       long node, long graph, long dependencies, long dependencyData, long count, long params) {
     return call(() -> {
       ConditionalParams parsed = ConditionalParams.read(params, context());
@@ -66,7 +71,7 @@ interface SoftGraphCalls extends SoftModuleCalls {
 
   /** What is left as it was are the bodies, and how it chooses among them. */
   @Override
-  default int cuGraphExecNodeSetParams(long exec, long node, long params) {
+  public int cuGraphExecNodeSetParams(long exec, long node, long params) {
     return call(() -> {
       ConditionalParams parsed = ConditionalParams.read(params, context());
       exec(exec).set(node(node), parsed.changed(exec(exec).operation(node(node))));
@@ -74,13 +79,13 @@ interface SoftGraphCalls extends SoftModuleCalls {
   }
 
   @Override
-  default int cuGraphAddKernelNode_v2(
+  public int cuGraphAddKernelNode_v2(
       long node, long graph, long dependencies, long count, long params) {
     return call(() -> add(node, graph, dependencies, count, kernel(params)));
   }
 
   @Override
-  default int cuGraphKernelNodeSetAttribute(long node, int attribute, long value) {
+  public int cuGraphKernelNodeSetAttribute(long node, int attribute, long value) {
     return call(() -> {
       SoftGraph.Node target = node(node);
       GraphOperation changed =
@@ -91,49 +96,49 @@ interface SoftGraphCalls extends SoftModuleCalls {
   }
 
   @Override
-  default int cuGraphAddMemcpyNode(
+  public int cuGraphAddMemcpyNode(
       long node, long graph, long dependencies, long count, long params, long context) {
     return call(() -> add(node, graph, dependencies, count, GraphParams.copy(context(), params)));
   }
 
   @Override
-  default int cuGraphAddMemsetNode(
+  public int cuGraphAddMemsetNode(
       long node, long graph, long dependencies, long count, long params, long context) {
     return call(() -> add(node, graph, dependencies, count, GraphParams.fill(context(), params)));
   }
 
   @Override
-  default int cuGraphAddEmptyNode(long node, long graph, long dependencies, long count) {
+  public int cuGraphAddEmptyNode(long node, long graph, long dependencies, long count) {
     return call(() -> add(node, graph, dependencies, count, new GraphOperation.Nothing()));
   }
 
   @Override
-  default int cuGraphAddEventRecordNode(
+  public int cuGraphAddEventRecordNode(
       long node, long graph, long dependencies, long count, long event) {
     return call(
         () -> add(node, graph, dependencies, count, new GraphOperation.Mark(graphEvent(event))));
   }
 
   @Override
-  default int cuGraphAddEventWaitNode(
+  public int cuGraphAddEventWaitNode(
       long node, long graph, long dependencies, long count, long event) {
     return call(
         () -> add(node, graph, dependencies, count, new GraphOperation.Await(graphEvent(event))));
   }
 
   @Override
-  default int cuGraphInstantiateWithFlags(long exec, long graph, long flags) {
+  public int cuGraphInstantiateWithFlags(long exec, long graph, long flags) {
     return call(
         () -> Memory.putLong(exec, state().handles().add(graph(graph).graph().instantiate())));
   }
 
   @Override
-  default int cuGraphExecDestroy(long exec) {
+  public int cuGraphExecDestroy(long exec) {
     return call(() -> state().handles().remove(exec, SoftGraphExec.class));
   }
 
   @Override
-  default int cuGraphExecKernelNodeSetParams_v2(long exec, long node, long params) {
+  public int cuGraphExecKernelNodeSetParams_v2(long exec, long node, long params) {
     return call(() -> {
       boolean cooperative =
           exec(exec).operation(node(node)) instanceof GraphOperation.Kernel kernel
@@ -144,32 +149,32 @@ interface SoftGraphCalls extends SoftModuleCalls {
   }
 
   @Override
-  default int cuGraphExecMemcpyNodeSetParams(long exec, long node, long params, long context) {
+  public int cuGraphExecMemcpyNodeSetParams(long exec, long node, long params, long context) {
     return call(() -> set(exec, node, GraphParams.copy(context(), params)));
   }
 
   @Override
-  default int cuGraphExecMemsetNodeSetParams(long exec, long node, long params, long context) {
+  public int cuGraphExecMemsetNodeSetParams(long exec, long node, long params, long context) {
     return call(() -> set(exec, node, GraphParams.fill(context(), params)));
   }
 
   @Override
-  default int cuGraphExecEventRecordNodeSetEvent(long exec, long node, long event) {
+  public int cuGraphExecEventRecordNodeSetEvent(long exec, long node, long event) {
     return call(() -> exec(exec).set(node(node), new GraphOperation.Mark(graphEvent(event))));
   }
 
   @Override
-  default int cuGraphExecEventWaitNodeSetEvent(long exec, long node, long event) {
+  public int cuGraphExecEventWaitNodeSetEvent(long exec, long node, long event) {
     return call(() -> exec(exec).set(node(node), new GraphOperation.Await(graphEvent(event))));
   }
 
   @Override
-  default int cuGraphNodeSetEnabled(long exec, long node, int enabled) {
+  public int cuGraphNodeSetEnabled(long exec, long node, int enabled) {
     return call(() -> exec(exec).setEnabled(node(node), enabled != 0));
   }
 
   @Override
-  default int cuGraphUpload(long exec, long stream) {
+  public int cuGraphUpload(long exec, long stream) {
     return call(() -> {
       exec(exec);
       stream(stream);
@@ -177,7 +182,7 @@ interface SoftGraphCalls extends SoftModuleCalls {
   }
 
   @Override
-  default int cuGraphLaunch(long exec, long stream) {
+  public int cuGraphLaunch(long exec, long stream) {
     return call(() -> exec(exec).launch(stream(stream)));
   }
 

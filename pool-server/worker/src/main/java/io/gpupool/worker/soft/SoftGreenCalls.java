@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.gpupool.worker.soft;
 
+import io.gpupool.cuda.GreenContextCalls;
 import io.gpupool.soft.CudaStatus;
 import io.gpupool.soft.GpuException;
 import io.gpupool.soft.device.SoftDevice;
@@ -13,26 +14,27 @@ import java.util.List;
  * with which it shares the default stream, too, and says that it has the multiprocessors that it
  * was made of; kernels are not kept to them.
  */
-interface SoftGreenCalls extends SoftCalls {
+final class SoftGreenCalls extends SoftCalls implements GreenContextCalls {
   /** CU_GREEN_CTX_DEFAULT_STREAM. */
-  int DEFAULT_STREAM = 1;
+  private static final int DEFAULT_STREAM = 1;
 
   /** CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT. */
-  int MULTIPROCESSORS = 16;
-
-  /** A green context. */
-  record Green(SoftDevice device, SmResource resource) {}
+  private static final int MULTIPROCESSORS = 16;
 
   /** A descriptor. */
   record Description(SmResource resource) {}
 
+  SoftGreenCalls(SoftState state) {
+    super(state);
+  }
+
   @Override
-  default int cuDeviceGetDevResource(int device, long resource, int type) {
+  public int cuDeviceGetDevResource(int device, long resource, int type) {
     return call(() -> write(whole(device), resource, type));
   }
 
   @Override
-  default int cuCtxGetDevResource(long context, long resource, int type) {
+  public int cuCtxGetDevResource(long context, long resource, int type) {
     return call(() -> {
       SoftDevice device = state().context(context).device();
       write(whole(device.ordinal()), resource, type);
@@ -40,12 +42,13 @@ interface SoftGreenCalls extends SoftCalls {
   }
 
   @Override
-  default int cuGreenCtxGetDevResource(long green, long resource, int type) {
-    return call(() -> write(state().handles().get(green, Green.class).resource(), resource, type));
+  public int cuGreenCtxGetDevResource(long green, long resource, int type) {
+    return call(() ->
+        write(state().handles().get(green, ContextHandle.Green.class).resource(), resource, type));
   }
 
   @Override
-  default int cuDevSmResourceSplitByCount(
+  public int cuDevSmResourceSplitByCount(
       long result, long groups, long input, long remaining, int flags, int minCount) {
     return call(() -> {
       int wanted = result == 0 ? Integer.MAX_VALUE : Memory.getInt(groups);
@@ -63,7 +66,7 @@ interface SoftGreenCalls extends SoftCalls {
   }
 
   @Override
-  default int cuDevResourceGenerateDesc(long description, long resources, int count) {
+  public int cuDevResourceGenerateDesc(long description, long resources, int count) {
     return call(() -> {
       List<SmResource> parts = new ArrayList<>();
       for (int i = 0; i < count; i++) {
@@ -75,7 +78,7 @@ interface SoftGreenCalls extends SoftCalls {
   }
 
   @Override
-  default int cuGreenCtxCreate(long green, long description, int device, int flags) {
+  public int cuGreenCtxCreate(long green, long description, int device, int flags) {
     return call(() -> {
       SmResource resource = state().handles().get(description, Description.class).resource();
       if (flags != DEFAULT_STREAM || resource.device() != device) {
@@ -84,19 +87,20 @@ interface SoftGreenCalls extends SoftCalls {
       }
       SoftDevice owner = device(device);
       owner.retainPrimary();
-      Memory.putLong(green, state().handles().add(new Green(owner, resource)));
+      Memory.putLong(green, state().handles().add(new ContextHandle.Green(owner, resource)));
     });
   }
 
   @Override
-  default int cuGreenCtxDestroy(long green) {
-    return call(() -> state().handles().remove(green, Green.class).device().releasePrimary());
+  public int cuGreenCtxDestroy(long green) {
+    return call(
+        () -> state().handles().remove(green, ContextHandle.Green.class).device().releasePrimary());
   }
 
   @Override
-  default int cuCtxFromGreenCtx(long context, long green) {
+  public int cuCtxFromGreenCtx(long context, long green) {
     return call(() -> {
-      state().handles().get(green, Green.class);
+      state().handles().get(green, ContextHandle.Green.class);
       Memory.putLong(context, green);
     });
   }

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.gpupool.worker.soft;
 
+import io.gpupool.cuda.Backend;
+import io.gpupool.cuda.LaunchCalls;
 import io.gpupool.soft.CudaStatus;
 import io.gpupool.soft.GpuException;
 import io.gpupool.soft.device.SoftFunction;
@@ -11,9 +13,13 @@ import java.lang.foreign.MemorySegment;
 import java.util.List;
 
 /** Driver calls that launch kernels. */
-interface SoftLaunchCalls extends SoftModuleCalls {
+final class SoftLaunchCalls extends SoftCalls implements LaunchCalls {
+  SoftLaunchCalls(SoftState state) {
+    super(state);
+  }
+
   @Override
-  default int cuLaunchKernel(
+  public int cuLaunchKernel(
       long function,
       int gridX,
       int gridY,
@@ -35,7 +41,7 @@ interface SoftLaunchCalls extends SoftModuleCalls {
   }
 
   @Override
-  default int cuLaunchCooperativeKernel(
+  public int cuLaunchCooperativeKernel(
       long function,
       int gridX,
       int gridY,
@@ -56,11 +62,17 @@ interface SoftLaunchCalls extends SoftModuleCalls {
   }
 
   @Override
-  default int cuLaunchKernelEx(long config, long function, long params, long extra) {
+  public int cuLaunchKernelEx(long config, long function, long params, long extra) {
     return call(() -> {
       LaunchConfig parsed = LaunchConfig.read(config);
       launch(function, parsed.shape(), parsed.stream(), params, extra);
     });
+  }
+
+  /** Not supported: sessions use {@link SoftStreamCalls#launchHostTask}. */
+  @Override
+  public int cuLaunchHostFunc(long stream, long function, long userData) {
+    return Backend.NOT_SUPPORTED;
   }
 
   private void launch(long function, LaunchShape shape, long stream, long params, long extra) {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.gpupool.worker.soft;
 
+import io.gpupool.cuda.LinkCalls;
 import io.gpupool.soft.CudaStatus;
 import io.gpupool.soft.GpuException;
 import io.gpupool.soft.image.ImageLinker;
@@ -9,7 +10,7 @@ import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 
 /** Driver calls that link images at run time. */
-interface SoftLinkCalls extends SoftCalls {
+final class SoftLinkCalls extends SoftCalls implements LinkCalls {
   /** A link while it is made, and its result, which lives as long. */
   final class Link {
     private final ImageLinker linker;
@@ -32,9 +33,13 @@ interface SoftLinkCalls extends SoftCalls {
     }
   }
 
+  SoftLinkCalls(SoftState state) {
+    super(state);
+  }
+
   /** The options' values are written to as long as the link lives. */
   @Override
-  default int cuLinkCreate_v2(int numOptions, long options, long optionValues, long stateOut) {
+  public int cuLinkCreate_v2(int numOptions, long options, long optionValues, long stateOut) {
     return call(() -> {
       ImageLinker linker = new ImageLinker(context().device().computeCapability());
       Link link = new Link(linker, new JitOptions(numOptions, options, optionValues));
@@ -43,7 +48,7 @@ interface SoftLinkCalls extends SoftCalls {
   }
 
   @Override
-  default int cuLinkAddData_v2(
+  public int cuLinkAddData_v2(
       long linkState,
       int type,
       long data,
@@ -63,7 +68,7 @@ interface SoftLinkCalls extends SoftCalls {
   }
 
   @Override
-  default int cuLinkComplete(long linkState, long image, long imageBytes) {
+  public int cuLinkComplete(long linkState, long image, long imageBytes) {
     return call(() -> {
       Link link = state().handles().get(linkState, Link.class);
       link.log(() -> {
@@ -77,7 +82,7 @@ interface SoftLinkCalls extends SoftCalls {
   }
 
   @Override
-  default int cuLinkDestroy(long linkState) {
+  public int cuLinkDestroy(long linkState) {
     return call(() -> state().handles().remove(linkState, Link.class).arena.close());
   }
 }

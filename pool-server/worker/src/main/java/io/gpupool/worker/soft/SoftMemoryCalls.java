@@ -1,15 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.gpupool.worker.soft;
 
+import io.gpupool.cuda.MemoryCalls;
 import io.gpupool.soft.device.SoftContext;
-import io.gpupool.soft.device.SoftPool;
-import io.gpupool.soft.device.SoftStream;
 import io.gpupool.worker.os.Memory;
 
 /** Driver calls that allocate, free and account for memory. */
-interface SoftMemoryCalls extends SoftCalls {
+final class SoftMemoryCalls extends SoftCalls implements MemoryCalls {
+  SoftMemoryCalls(SoftState state) {
+    super(state);
+  }
+
   @Override
-  default int cuMemGetInfo_v2(long free, long total) {
+  public int cuMemGetInfo_v2(long free, long total) {
     return call(() -> {
       SoftContext context = context();
       long totalBytes = context.device().totalMemoryBytes();
@@ -19,12 +22,12 @@ interface SoftMemoryCalls extends SoftCalls {
   }
 
   @Override
-  default int cuMemAlloc_v2(long address, long bytes) {
+  public int cuMemAlloc_v2(long address, long bytes) {
     return call(() -> Memory.putLong(address, context().allocate(bytes)));
   }
 
   @Override
-  default int cuMemAllocPitch_v2(
+  public int cuMemAllocPitch_v2(
       long address, long pitch, long widthBytes, long height, int elementBytes) {
     return call(() -> {
       SoftContext.Pitched pitched = context().allocatePitched(widthBytes, height, elementBytes);
@@ -34,7 +37,7 @@ interface SoftMemoryCalls extends SoftCalls {
   }
 
   @Override
-  default int cuMemFree_v2(long address) {
+  public int cuMemFree_v2(long address) {
     return call(() -> {
       SoftContext context = context();
       if (context.isAttached(address)) {
@@ -48,65 +51,16 @@ interface SoftMemoryCalls extends SoftCalls {
   }
 
   @Override
-  default int cuMemHostAlloc(long address, long bytes, int flags) {
+  public int cuMemHostAlloc(long address, long bytes, int flags) {
     return call(() -> Memory.putLong(address, state().hostMemory().allocate(bytes)));
   }
 
   @Override
-  default int cuMemFreeHost(long address) {
+  public int cuMemFreeHost(long address) {
     return call(() -> state().hostMemory().free(address));
   }
 
-  @Override
-  default int cuMemAllocAsync(long address, long bytes, long stream) {
-    return call(() -> {
-      SoftStream target = stream(stream);
-      SoftPool pool = target.context().device().pool();
-      Memory.putLong(address, target.allocate(pool, bytes));
-    });
-  }
-
-  @Override
-  default int cuMemAllocFromPoolAsync(long address, long bytes, long pool, long stream) {
-    return call(() -> {
-      SoftPool source = state().handles().get(pool, SoftPool.class);
-      Memory.putLong(address, stream(stream).allocate(source, bytes));
-    });
-  }
-
-  @Override
-  default int cuMemFreeAsync(long address, long stream) {
-    return call(() -> {
-      SoftStream target = stream(stream);
-      if (address != 0) {
-        target.free(address);
-      }
-    });
-  }
-
-  @Override
-  default void afterWork(Runnable action) {
-    state().afterWork(action);
-  }
-
-  @Override
-  default boolean afterStream(long stream, Runnable action) {
-    stream(stream).completion().whenDone(action);
-    return true;
-  }
-
-  @Override
-  default boolean poolsKeepMemory() {
-    return false;
-  }
-
-  @Override
-  default boolean checksAddresses() {
-    return true;
-  }
-
-  @Override
-  default boolean isReadable(long address, long lengthBytes) {
+  boolean isReadable(long address, long lengthBytes) {
     return state().gpu().devices().stream()
         .anyMatch(device ->
             device
@@ -114,10 +68,5 @@ interface SoftMemoryCalls extends SoftCalls {
                 .find(address)
                 .filter(allocation -> allocation.contains(address, lengthBytes))
                 .isPresent());
-  }
-
-  @Override
-  default long sourceReadAtOnceBytes() {
-    return Long.MAX_VALUE;
   }
 }

@@ -1,26 +1,31 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.gpupool.worker.soft;
 
+import io.gpupool.cuda.PeerCalls;
 import io.gpupool.soft.CudaStatus;
 import io.gpupool.soft.GpuException;
 import io.gpupool.soft.device.SoftDevice;
 import io.gpupool.worker.os.Memory;
 
 /** Driver calls about devices that reach each other's memory: all of a process do. */
-interface SoftPeerCalls extends SoftCalls {
+final class SoftPeerCalls extends SoftCalls implements PeerCalls {
   /* CUdevice_P2PAttribute: 1 performance rank, 2 access, 3 native atomics, 4 arrays, 5 some atomics. */
-  int FIRST_ATTRIBUTE = 1;
-  int ACCESS = 2;
-  int NATIVE_ATOMICS = 3;
-  int LAST_ATTRIBUTE = 5;
+  private static final int FIRST_ATTRIBUTE = 1;
+  private static final int ACCESS = 2;
+  private static final int NATIVE_ATOMICS = 3;
+  private static final int LAST_ATTRIBUTE = 5;
+
+  SoftPeerCalls(SoftState state) {
+    super(state);
+  }
 
   @Override
-  default int cuDeviceCanAccessPeer(long can, int device, int peer) {
+  public int cuDeviceCanAccessPeer(long can, int device, int peer) {
     return call(() -> Memory.putInt(can, device(device) != device(peer) ? 1 : 0));
   }
 
   @Override
-  default int cuDeviceGetP2PAttribute(long value, int attribute, int source, int target) {
+  public int cuDeviceGetP2PAttribute(long value, int attribute, int source, int target) {
     return call(() -> {
       SoftDevice from = device(source);
       if (from == device(target) || attribute < FIRST_ATTRIBUTE || attribute > LAST_ATTRIBUTE) {
@@ -31,7 +36,7 @@ interface SoftPeerCalls extends SoftCalls {
   }
 
   @Override
-  default int cuCtxEnablePeerAccess(long peer, int flags) {
+  public int cuCtxEnablePeerAccess(long peer, int flags) {
     return call(() -> {
       if (flags != 0) {
         throw new GpuException(CudaStatus.INVALID_VALUE, "peer access flags " + flags);
@@ -41,7 +46,7 @@ interface SoftPeerCalls extends SoftCalls {
   }
 
   @Override
-  default int cuCtxDisablePeerAccess(long peer) {
+  public int cuCtxDisablePeerAccess(long peer) {
     return call(() -> context().disablePeer(state().context(peer)));
   }
 }

@@ -1,23 +1,29 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.gpupool.worker.soft;
 
+import io.gpupool.cuda.MemoryPoolCalls;
 import io.gpupool.soft.CudaStatus;
 import io.gpupool.soft.GpuException;
 import io.gpupool.soft.device.SoftPool;
+import io.gpupool.soft.device.SoftStream;
 import io.gpupool.worker.os.Memory;
 
 /** Driver calls about memory pools. */
-interface SoftPoolCalls extends SoftCalls {
+final class SoftPoolCalls extends SoftCalls implements MemoryPoolCalls {
   /** Attributes up to this one are ints, the others 64-bit. */
-  int LAST_INT_POOL_ATTRIBUTE = 3;
+  private static final int LAST_INT_POOL_ATTRIBUTE = 3;
+
+  SoftPoolCalls(SoftState state) {
+    super(state);
+  }
 
   @Override
-  default int cuDeviceGetDefaultMemPool(long pool, int device) {
+  public int cuDeviceGetDefaultMemPool(long pool, int device) {
     return call(() -> Memory.putLong(pool, state().poolHandle(device(device).defaultPool())));
   }
 
   @Override
-  default int cuMemPoolCreate(long pool, long props) {
+  public int cuMemPoolCreate(long pool, long props) {
     return call(() -> {
       PoolProperties wanted = PoolProperties.read(props);
       long maxBytes = wanted.maxBytes();
@@ -30,7 +36,7 @@ interface SoftPoolCalls extends SoftCalls {
   }
 
   @Override
-  default int cuMemPoolDestroy(long pool) {
+  public int cuMemPoolDestroy(long pool) {
     return call(() -> {
       pool(pool).destroy();
       state().handles().remove(pool, SoftPool.class);
@@ -38,7 +44,7 @@ interface SoftPoolCalls extends SoftCalls {
   }
 
   @Override
-  default int cuMemPoolSetAccess(long pool, long descriptions, long count) {
+  public int cuMemPoolSetAccess(long pool, long descriptions, long count) {
     return call(() -> {
       SoftPool target = pool(pool);
       for (long index = 0; index < count; index++) {
@@ -49,13 +55,13 @@ interface SoftPoolCalls extends SoftCalls {
   }
 
   @Override
-  default int cuMemPoolTrimTo(long pool, long minBytesToKeep) {
+  public int cuMemPoolTrimTo(long pool, long minBytesToKeep) {
     // Pools keep nothing back that could be trimmed.
     return call(() -> pool(pool));
   }
 
   @Override
-  default int cuMemPoolSetAttribute(long pool, int attribute, long value) {
+  public int cuMemPoolSetAttribute(long pool, int attribute, long value) {
     return call(() -> {
       boolean narrow = attribute <= LAST_INT_POOL_ATTRIBUTE;
       long bits = narrow ? Memory.getInt(value) : Memory.getLong(value);
@@ -64,13 +70,40 @@ interface SoftPoolCalls extends SoftCalls {
   }
 
   @Override
-  default int cuMemPoolGetAttribute(long pool, int attribute, long value) {
+  public int cuMemPoolGetAttribute(long pool, int attribute, long value) {
     return call(() -> {
       long bits = pool(pool).attribute(attribute);
       if (attribute <= LAST_INT_POOL_ATTRIBUTE) {
         Memory.putInt(value, (int) bits);
       } else {
         Memory.putLong(value, bits);
+      }
+    });
+  }
+
+  @Override
+  public int cuMemAllocAsync(long address, long bytes, long stream) {
+    return call(() -> {
+      SoftStream target = stream(stream);
+      SoftPool pool = target.context().device().pool();
+      Memory.putLong(address, target.allocate(pool, bytes));
+    });
+  }
+
+  @Override
+  public int cuMemAllocFromPoolAsync(long address, long bytes, long pool, long stream) {
+    return call(() -> {
+      SoftPool source = state().handles().get(pool, SoftPool.class);
+      Memory.putLong(address, stream(stream).allocate(source, bytes));
+    });
+  }
+
+  @Override
+  public int cuMemFreeAsync(long address, long stream) {
+    return call(() -> {
+      SoftStream target = stream(stream);
+      if (address != 0) {
+        target.free(address);
       }
     });
   }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.gpupool.worker.soft;
 
+import io.gpupool.cuda.ReferenceCalls;
 import io.gpupool.soft.device.SoftArray;
 import io.gpupool.soft.device.TextureResource;
 import io.gpupool.soft.ptx.VariableKind;
@@ -11,14 +12,18 @@ import java.util.Optional;
 import java.util.function.Consumer;
 
 /** Driver calls about texture and surface references of modules. */
-interface SoftReferenceCalls extends SoftCalls {
+final class SoftReferenceCalls extends SoftCalls implements ReferenceCalls {
+  SoftReferenceCalls(SoftState state) {
+    super(state);
+  }
+
   @Override
-  default int cuModuleGetTexRef(long reference, long module, long name) {
+  public int cuModuleGetTexRef(long reference, long module, long name) {
     return find(reference, module, name, VariableKind.TEXTURE);
   }
 
   @Override
-  default int cuModuleGetSurfRef(long reference, long module, long name) {
+  public int cuModuleGetSurfRef(long reference, long module, long name) {
     return find(reference, module, name, VariableKind.SURFACE);
   }
 
@@ -31,7 +36,7 @@ interface SoftReferenceCalls extends SoftCalls {
   }
 
   @Override
-  default int cuSurfRefSetArray(long reference, long array, int flags) {
+  public int cuSurfRefSetArray(long reference, long array, int flags) {
     return call(() -> {
       SoftArray found = state().handles().get(array, SoftArray.class);
       reference(reference)
@@ -40,7 +45,7 @@ interface SoftReferenceCalls extends SoftCalls {
   }
 
   @Override
-  default int cuTexRefSetArray(long reference, long array, int flags) {
+  public int cuTexRefSetArray(long reference, long array, int flags) {
     return call(() -> {
       SoftArray found = state().handles().get(array, SoftArray.class);
       setResource(reference, new TextureResource.Arrays(List.of(found)));
@@ -48,7 +53,7 @@ interface SoftReferenceCalls extends SoftCalls {
   }
 
   @Override
-  default int cuTexRefSetMipmappedArray(long reference, long mipmap, int flags) {
+  public int cuTexRefSetMipmappedArray(long reference, long mipmap, int flags) {
     return call(() -> {
       LoadedMipmap found = state().handles().get(mipmap, LoadedMipmap.class);
       setResource(reference, new TextureResource.Arrays(found.levels()));
@@ -61,7 +66,7 @@ interface SoftReferenceCalls extends SoftCalls {
 
   /** Address 0: nothing. */
   @Override
-  default int cuTexRefSetAddress_v2(long offset, long reference, long address, long lengthBytes) {
+  public int cuTexRefSetAddress_v2(long offset, long reference, long address, long lengthBytes) {
     return set(
         reference,
         all -> {
@@ -77,7 +82,7 @@ interface SoftReferenceCalls extends SoftCalls {
   }
 
   @Override
-  default int cuTexRefSetAddress2D_v3(
+  public int cuTexRefSetAddress2D_v3(
       long reference, long descriptor, long address, long pitchBytes) {
     long width = Memory.getLong(descriptor);
     long height = Memory.getLong(descriptor + 8);
@@ -93,7 +98,7 @@ interface SoftReferenceCalls extends SoftCalls {
   }
 
   @Override
-  default int cuTexRefSetFormat(long reference, int format, int channels) {
+  public int cuTexRefSetFormat(long reference, int format, int channels) {
     return set(
         reference,
         all -> {
@@ -103,27 +108,27 @@ interface SoftReferenceCalls extends SoftCalls {
   }
 
   @Override
-  default int cuTexRefSetAddressMode(long reference, int dimension, int mode) {
+  public int cuTexRefSetAddressMode(long reference, int dimension, int mode) {
     return set(reference, all -> all.modes[dimension] = SoftTextureCalls.mode(mode));
   }
 
   @Override
-  default int cuTexRefSetFilterMode(long reference, int mode) {
+  public int cuTexRefSetFilterMode(long reference, int mode) {
     return set(reference, all -> all.linear = SoftTextureCalls.isLinear(mode));
   }
 
   @Override
-  default int cuTexRefSetMipmapFilterMode(long reference, int mode) {
+  public int cuTexRefSetMipmapFilterMode(long reference, int mode) {
     return set(reference, all -> all.linearLevels = SoftTextureCalls.isLinear(mode));
   }
 
   @Override
-  default int cuTexRefSetMipmapLevelBias(long reference, float bias) {
+  public int cuTexRefSetMipmapLevelBias(long reference, float bias) {
     return set(reference, all -> all.levelBias = bias);
   }
 
   @Override
-  default int cuTexRefSetMipmapLevelClamp(long reference, float least, float most) {
+  public int cuTexRefSetMipmapLevelClamp(long reference, float least, float most) {
     return set(
         reference,
         all -> {
@@ -134,12 +139,12 @@ interface SoftReferenceCalls extends SoftCalls {
 
   /** Filtering is the same in all directions. */
   @Override
-  default int cuTexRefSetMaxAnisotropy(long reference, int most) {
+  public int cuTexRefSetMaxAnisotropy(long reference, int most) {
     return set(reference, all -> {});
   }
 
   @Override
-  default int cuTexRefSetBorderColor(long reference, long color) {
+  public int cuTexRefSetBorderColor(long reference, long color) {
     return set(
         reference,
         all ->
@@ -152,7 +157,7 @@ interface SoftReferenceCalls extends SoftCalls {
   }
 
   @Override
-  default int cuTexRefSetFlags(long reference, int flags) {
+  public int cuTexRefSetFlags(long reference, int flags) {
     return set(reference, all -> all.flags = flags);
   }
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.gpupool.worker.soft;
 
+import io.gpupool.cuda.IpcCalls;
 import io.gpupool.soft.CudaStatus;
 import io.gpupool.soft.GpuException;
 import io.gpupool.soft.device.SoftContext;
@@ -14,16 +15,20 @@ import io.gpupool.worker.os.Memory;
  * Driver calls about memory and events that several processes share. Descriptors that are given to
  * them stay the caller's.
  */
-interface SoftShareCalls extends SoftCalls {
+final class SoftShareCalls extends SoftCalls implements IpcCalls {
+  SoftShareCalls(SoftState state) {
+    super(state);
+  }
+
   int LAZY_PEER_ACCESS = 1;
 
   @Override
-  default int cuIpcGetMemHandle(long handle, long address) {
+  public int cuIpcGetMemHandle(long handle, long address) {
     return call(() -> SharedHandle.write(handle, context().share(address)));
   }
 
   @Override
-  default int cuIpcOpenMemHandle_v2(long address, long handle, int flags) {
+  public int cuIpcOpenMemHandle_v2(long address, long handle, int flags) {
     return call(() -> {
       if (flags != 0 && flags != LAZY_PEER_ACCESS) {
         throw new GpuException(CudaStatus.INVALID_VALUE, "flags " + flags);
@@ -33,7 +38,7 @@ interface SoftShareCalls extends SoftCalls {
   }
 
   @Override
-  default int cuIpcCloseMemHandle(long address) {
+  public int cuIpcCloseMemHandle(long address) {
     return call(() -> {
       SoftContext context = context();
       // Kernels may still be at work on it.
@@ -43,7 +48,7 @@ interface SoftShareCalls extends SoftCalls {
   }
 
   @Override
-  default int cuIpcGetEventHandle(long handle, long event) {
+  public int cuIpcGetEventHandle(long handle, long event) {
     return call(() -> {
       SoftEvent shared = state().handles().get(event, SoftEvent.class);
       SharedHandle.setDescriptor(handle, shared.shared().descriptor());
@@ -51,7 +56,7 @@ interface SoftShareCalls extends SoftCalls {
   }
 
   @Override
-  default int cuIpcOpenEventHandle(long event, long handle) {
+  public int cuIpcOpenEventHandle(long event, long handle) {
     return call(() -> {
       SoftEvent opened = context().openEvent(SharedHandle.descriptor(handle));
       Memory.putLong(event, state().handles().add(opened));
@@ -59,7 +64,7 @@ interface SoftShareCalls extends SoftCalls {
   }
 
   @Override
-  default int cuMemExportToShareableHandle(long descriptor, long handle, int type, long flags) {
+  public int cuMemExportToShareableHandle(long descriptor, long handle, int type, long flags) {
     return call(() -> {
       requireDescriptor(type, flags);
       PhysicalBlock block = state().handles().get(handle, PhysicalBlock.class);
@@ -72,7 +77,7 @@ interface SoftShareCalls extends SoftCalls {
   }
 
   @Override
-  default int cuMemImportFromShareableHandle(long handle, long descriptor, int type) {
+  public int cuMemImportFromShareableHandle(long handle, long descriptor, int type) {
     return call(() -> {
       requireDescriptor(type, 0);
       PhysicalBlock block = PhysicalBlock.ofFile(SharedFile.duplicate((int) descriptor));
@@ -81,7 +86,7 @@ interface SoftShareCalls extends SoftCalls {
   }
 
   @Override
-  default int cuMemPoolExportToShareableHandle(long descriptor, long pool, int type, long flags) {
+  public int cuMemPoolExportToShareableHandle(long descriptor, long pool, int type, long flags) {
     return call(() -> {
       requireDescriptor(type, flags);
       state().handles().get(pool, SoftPool.class).requireShareable();
@@ -90,7 +95,7 @@ interface SoftShareCalls extends SoftCalls {
   }
 
   @Override
-  default int cuMemPoolImportFromShareableHandle(long pool, long descriptor, int type, long flags) {
+  public int cuMemPoolImportFromShareableHandle(long pool, long descriptor, int type, long flags) {
     return call(() -> {
       requireDescriptor(type, flags);
       SoftPool opened = SoftPool.ofAnotherProcess(state().currentOrFirstDevice());
@@ -99,7 +104,7 @@ interface SoftShareCalls extends SoftCalls {
   }
 
   @Override
-  default int cuMemPoolExportPointer(long handle, long address) {
+  public int cuMemPoolExportPointer(long handle, long address) {
     return call(() -> {
       SoftContext context = context();
       context.requireOfShareablePool(address);
@@ -108,21 +113,11 @@ interface SoftShareCalls extends SoftCalls {
   }
 
   @Override
-  default int cuMemPoolImportPointer(long address, long pool, long handle) {
+  public int cuMemPoolImportPointer(long address, long pool, long handle) {
     return call(() -> {
       state().handles().get(pool, SoftPool.class).requireOfAnotherProcess();
       Memory.putLong(address, attach(handle));
     });
-  }
-
-  @Override
-  default int descriptorOf(long handle) {
-    return SharedHandle.descriptor(handle);
-  }
-
-  @Override
-  default void setDescriptor(long handle, int descriptor) {
-    SharedHandle.setDescriptor(handle, descriptor);
   }
 
   private long attach(long handle) {

@@ -12,7 +12,9 @@ import java.util.Map;
 import java.util.Optional;
 import java.util.concurrent.atomic.AtomicInteger;
 
-/** What the software backend of one session keeps between calls; any thread may use it. */
+/**
+ * The state that the software backend of one session keeps between calls. Any thread may use it.
+ */
 final class SoftState {
   private final SoftGpu gpu;
   private final Handles handles = new Handles();
@@ -21,8 +23,8 @@ final class SoftState {
   private final Map<SoftDevice, Long> primaryHandles = new HashMap<>();
   private final Map<SoftPool, Long> poolHandles = new HashMap<>();
 
-  /** A {@link SoftContext}, or a {@link Primary}; nothing where no context is current. */
-  private final ThreadLocal<Object> current = new ThreadLocal<>();
+  /** Nothing where no context is current. */
+  private final ThreadLocal<ContextHandle> current = new ThreadLocal<>();
 
   private final AtomicInteger splits = new AtomicInteger();
   private volatile GpuException lastFailure;
@@ -45,22 +47,22 @@ final class SoftState {
   }
 
   SoftContext currentContext() {
-    Object context = current.get();
+    ContextHandle context = current.get();
     if (context == null) {
       throw new GpuException(CudaStatus.INVALID_CONTEXT, "no context is current in this thread");
     }
-    return resolve(context);
+    return context.context();
   }
 
   /** The context of a handle. */
   SoftContext context(long handle) {
-    return resolve(handles.get(handle, Object.class));
+    return contextHandle(handle).context();
   }
 
   /** The device of the calling thread's context, or the first one. */
   SoftDevice currentOrFirstDevice() {
-    Object context = current.get();
-    return context == null ? gpu.device(0) : resolve(context).device();
+    ContextHandle context = current.get();
+    return context == null ? gpu.device(0) : context.context().device();
   }
 
   /** Runs an action once all work of the current context is done; at once if there is none. */
@@ -74,12 +76,17 @@ final class SoftState {
 
   /** Makes the context of a handle current in this thread; none for 0. */
   void setCurrent(long handle) {
-    current.set(handle == 0 ? null : handles.get(handle, Object.class));
+    if (handle == 0) {
+      current.remove();
+    } else {
+      current.set(contextHandle(handle));
+    }
   }
 
   /** The handle of a device's primary context: the same for as long as the session lives. */
   synchronized long primaryHandle(SoftDevice device) {
-    return primaryHandles.computeIfAbsent(device, key -> handles.add(new Primary(key)));
+    return primaryHandles.computeIfAbsent(
+        device, key -> handles.add(new ContextHandle.Primary(key)));
   }
 
   /** The handle of a pool, the same at every asking. */
@@ -106,15 +113,10 @@ final class SoftState {
     return Optional.ofNullable(lastFailure).map(GpuException::getMessage);
   }
 
-  private static SoftContext resolve(Object context) {
-    return switch (context) {
-      case SoftContext created -> created;
-      case Primary primary -> primary.device.primary();
-      case SoftGreenCalls.Green green -> green.device().primary();
-      default -> throw new GpuException(CudaStatus.INVALID_CONTEXT, "the handle is no context's");
-    };
+  private ContextHandle contextHandle(long handle) {
+    if (handles.get(handle, Object.class) instanceof ContextHandle context) {
+      return context;
+    }
+    throw new GpuException(CudaStatus.INVALID_CONTEXT, "the handle is no context's");
   }
-
-  /** Whatever context is primary on a device at the time: a reset makes another one. */
-  private record Primary(SoftDevice device) {}
 }

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.gpupool.worker.soft;
 
+import io.gpupool.cuda.Backend;
+import io.gpupool.cuda.StreamCalls;
 import io.gpupool.soft.CudaStatus;
 import io.gpupool.soft.GpuException;
 import io.gpupool.soft.device.SoftContext;
@@ -10,9 +12,13 @@ import io.gpupool.soft.device.work.Completion;
 import io.gpupool.worker.os.Memory;
 
 /** Driver calls about streams and events. */
-interface SoftStreamCalls extends SoftCalls {
+final class SoftStreamCalls extends SoftCalls implements StreamCalls {
+  SoftStreamCalls(SoftState state) {
+    super(state);
+  }
+
   @Override
-  default int cuStreamCreateWithPriority(long stream, int flags, int priority) {
+  public int cuStreamCreateWithPriority(long stream, int flags, int priority) {
     return call(() -> {
       SoftStream created = context().createStream(flags, priority);
       Memory.putLong(stream, state().handles().add(created));
@@ -20,7 +26,7 @@ interface SoftStreamCalls extends SoftCalls {
   }
 
   @Override
-  default int cuStreamDestroy_v2(long stream) {
+  public int cuStreamDestroy_v2(long stream) {
     return call(() -> {
       SoftStream gone = state().handles().remove(stream, SoftStream.class);
       gone.destroy();
@@ -29,7 +35,7 @@ interface SoftStreamCalls extends SoftCalls {
   }
 
   @Override
-  default int cuStreamQuery(long stream) {
+  public int cuStreamQuery(long stream) {
     return query(() -> {
       SoftStream target = stream(stream);
       return statusOf(target.context(), target.completion());
@@ -37,7 +43,7 @@ interface SoftStreamCalls extends SoftCalls {
   }
 
   @Override
-  default int cuStreamSynchronize(long stream) {
+  public int cuStreamSynchronize(long stream) {
     return call(() -> {
       SoftStream target = stream(stream);
       target.context().requireUsable();
@@ -47,12 +53,12 @@ interface SoftStreamCalls extends SoftCalls {
   }
 
   @Override
-  default int cuStreamWaitEvent(long stream, long event, int flags) {
+  public int cuStreamWaitEvent(long stream, long event, int flags) {
     return call(() -> stream(stream).waitFor(event(event)));
   }
 
   @Override
-  default int cuStreamBatchMemOp_v2(long stream, int count, long operations, int flags) {
+  public int cuStreamBatchMemOp_v2(long stream, int count, long operations, int flags) {
     return call(() -> {
       SoftStream target = stream(stream);
       if (flags != 0) {
@@ -64,19 +70,18 @@ interface SoftStreamCalls extends SoftCalls {
     });
   }
 
-  @Override
-  default int launchHostTask(long stream, boolean evenAfterFault, HostTask task) {
+  int launchHostTask(long stream, boolean evenAfterFault, Backend.HostTask task) {
     return call(() ->
         stream(stream).callHost((status, done) -> task.start(status.code(), done), evenAfterFault));
   }
 
   @Override
-  default int cuEventCreate(long event, int flags) {
+  public int cuEventCreate(long event, int flags) {
     return call(() -> Memory.putLong(event, state().handles().add(context().createEvent(flags))));
   }
 
   @Override
-  default int cuEventDestroy_v2(long event) {
+  public int cuEventDestroy_v2(long event) {
     return call(() -> {
       SoftEvent gone = state().handles().remove(event, SoftEvent.class);
       gone.destroy();
@@ -85,12 +90,12 @@ interface SoftStreamCalls extends SoftCalls {
   }
 
   @Override
-  default int cuEventRecord(long event, long stream) {
+  public int cuEventRecord(long event, long stream) {
     return call(() -> stream(stream).record(event(event)));
   }
 
   @Override
-  default int cuEventRecordWithFlags(long event, long stream, int flags) {
+  public int cuEventRecordWithFlags(long event, long stream, int flags) {
     if (flags == 0) {
       return cuEventRecord(event, stream);
     }
@@ -103,7 +108,7 @@ interface SoftStreamCalls extends SoftCalls {
   }
 
   @Override
-  default int cuEventQuery(long event) {
+  public int cuEventQuery(long event) {
     return query(() -> {
       SoftEvent target = event(event);
       return statusOf(target.context(), target.completion());
@@ -111,7 +116,7 @@ interface SoftStreamCalls extends SoftCalls {
   }
 
   @Override
-  default int cuEventSynchronize(long event) {
+  public int cuEventSynchronize(long event) {
     return call(() -> {
       SoftEvent target = event(event);
       target.context().requireUsable();
@@ -121,7 +126,7 @@ interface SoftStreamCalls extends SoftCalls {
   }
 
   @Override
-  default int cuEventElapsedTime(long milliseconds, long start, long end) {
+  public int cuEventElapsedTime(long milliseconds, long start, long end) {
     return call(() -> {
       float elapsed = SoftEvent.elapsedMillis(event(start), event(end));
       Memory.putInt(milliseconds, Float.floatToRawIntBits(elapsed));
@@ -129,8 +134,19 @@ interface SoftStreamCalls extends SoftCalls {
   }
 
   @Override
-  default int cuEventElapsedTime_v2(long milliseconds, long start, long end) {
+  public int cuEventElapsedTime_v2(long milliseconds, long start, long end) {
     return cuEventElapsedTime(milliseconds, start, end);
+  }
+
+  /** Not supported: sessions use {@link #launchHostTask}. */
+  @Override
+  public int cuStreamAddCallback(long stream, long callback, long userData, int flags) {
+    return Backend.NOT_SUPPORTED;
+  }
+
+  /** Runs an action once a stream has come to where it ends now. */
+  void afterStream(long stream, Runnable action) {
+    stream(stream).completion().whenDone(action);
   }
 
   private static CudaStatus statusOf(SoftContext context, Completion completion) {

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.gpupool.worker.soft;
 
+import io.gpupool.cuda.Backend;
+import io.gpupool.cuda.TensorMapCalls;
 import io.gpupool.soft.CudaStatus;
 import io.gpupool.soft.GpuException;
 import io.gpupool.soft.tensor.TensorMap;
@@ -8,12 +10,16 @@ import io.gpupool.worker.os.Memory;
 import java.lang.foreign.MemorySegment;
 
 /** Driver calls that make tensor maps; those of im2col are not supported. */
-interface SoftTensorMapCalls extends SoftCalls {
+final class SoftTensorMapCalls extends SoftCalls implements TensorMapCalls {
   /** CU_DEVICE_ATTRIBUTE_TENSOR_MAP_ACCESS_SUPPORTED. */
-  int TENSOR_MAP_ACCESS = 127;
+  private static final int TENSOR_MAP_ACCESS = 127;
+
+  SoftTensorMapCalls(SoftState state) {
+    super(state);
+  }
 
   @Override
-  default int cuTensorMapEncodeTiled(
+  public int cuTensorMapEncodeTiled(
       long tensorMap,
       int dataType,
       int rank,
@@ -48,7 +54,7 @@ interface SoftTensorMapCalls extends SoftCalls {
   }
 
   @Override
-  default int cuTensorMapReplaceAddress(long tensorMap, long globalAddress) {
+  public int cuTensorMapReplaceAddress(long tensorMap, long globalAddress) {
     return call(() -> {
       TensorMap map =
           TensorMap.read(bytes(tensorMap))
@@ -56,6 +62,47 @@ interface SoftTensorMapCalls extends SoftCalls {
                   () -> new GpuException(CudaStatus.INVALID_VALUE, "this is no tensor map"));
       map.at(globalAddress).write(bytes(tensorMap));
     });
+  }
+
+  @Override
+  public int cuTensorMapEncodeIm2col(
+      long tensorMap,
+      int tensorDataType,
+      int tensorRank,
+      long globalAddress,
+      long globalDim,
+      long globalStrides,
+      long pixelBoxLowerCorner,
+      long pixelBoxUpperCorner,
+      int channelsPerPixel,
+      int pixelsPerColumn,
+      long elementStrides,
+      int interleave,
+      int swizzle,
+      int l2Promotion,
+      int oobFill) {
+    return Backend.NOT_SUPPORTED;
+  }
+
+  @Override
+  public int cuTensorMapEncodeIm2colWide(
+      long tensorMap,
+      int tensorDataType,
+      int tensorRank,
+      long globalAddress,
+      long globalDim,
+      long globalStrides,
+      int pixelBoxLowerCornerWidth,
+      int pixelBoxUpperCornerWidth,
+      int channelsPerPixel,
+      int pixelsPerColumn,
+      long elementStrides,
+      int interleave,
+      int mode,
+      int swizzle,
+      int l2Promotion,
+      int oobFill) {
+    return Backend.NOT_SUPPORTED;
   }
 
   private static MemorySegment bytes(long tensorMap) {

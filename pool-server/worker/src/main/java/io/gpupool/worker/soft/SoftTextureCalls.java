@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.gpupool.worker.soft;
 
+import io.gpupool.cuda.TextureCalls;
 import io.gpupool.soft.CudaStatus;
 import io.gpupool.soft.GpuException;
 import io.gpupool.soft.device.SoftArray;
@@ -13,26 +14,30 @@ import java.util.List;
 import java.util.Optional;
 
 /** Driver calls that make texture and surface objects. */
-interface SoftTextureCalls extends SoftCalls {
+final class SoftTextureCalls extends SoftCalls implements TextureCalls {
   /** CUresourcetype. */
-  int RESOURCE_ARRAY = 0;
+  private static final int RESOURCE_ARRAY = 0;
 
-  int RESOURCE_MIPMAPPED_ARRAY = 1;
-  int RESOURCE_LINEAR = 2;
-  int RESOURCE_PITCH2D = 3;
+  private static final int RESOURCE_MIPMAPPED_ARRAY = 1;
+  private static final int RESOURCE_LINEAR = 2;
+  private static final int RESOURCE_PITCH2D = 3;
 
   /** Where in a CUDA_RESOURCE_DESC its flags are, which must be 0. */
-  int RESOURCE_FLAGS_OFFSET = 136;
+  private static final int RESOURCE_FLAGS_OFFSET = 136;
 
   /** CU_TRSF_... */
-  int READ_AS_INTEGER = 0x01;
+  static final int READ_AS_INTEGER = 0x01;
 
-  int NORMALIZED_COORDINATES = 0x02;
-  int SRGB = 0x10;
-  int SEAMLESS_CUBEMAP = 0x40;
+  static final int NORMALIZED_COORDINATES = 0x02;
+  static final int SRGB = 0x10;
+  static final int SEAMLESS_CUBEMAP = 0x40;
+
+  SoftTextureCalls(SoftState state) {
+    super(state);
+  }
 
   @Override
-  default int cuTexObjectCreate(long object, long resource, long texture, long view) {
+  public int cuTexObjectCreate(long object, long resource, long texture, long view) {
     return call(() -> {
       Optional<TextureResource.View> part = view == 0 ? Optional.empty() : Optional.of(view(view));
       long value = context().createTexture(resource(resource), sampler(texture), part);
@@ -41,12 +46,12 @@ interface SoftTextureCalls extends SoftCalls {
   }
 
   @Override
-  default int cuTexObjectDestroy(long object) {
+  public int cuTexObjectDestroy(long object) {
     return call(() -> context().destroyTexture(object));
   }
 
   @Override
-  default int cuSurfObjectCreate(long object, long resource) {
+  public int cuSurfObjectCreate(long object, long resource) {
     return call(() -> {
       if (resource(resource) instanceof TextureResource.Arrays(List<SoftArray> levels)
           && Memory.getInt(resource) == RESOURCE_ARRAY) {
@@ -58,7 +63,7 @@ interface SoftTextureCalls extends SoftCalls {
   }
 
   @Override
-  default int cuSurfObjectDestroy(long object) {
+  public int cuSurfObjectDestroy(long object) {
     return call(() -> context().destroySurface(object));
   }
 

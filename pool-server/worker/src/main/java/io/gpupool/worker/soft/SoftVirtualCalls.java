@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.gpupool.worker.soft;
 
+import io.gpupool.cuda.VirtualMemoryCalls;
 import io.gpupool.soft.CudaStatus;
 import io.gpupool.soft.GpuException;
 import io.gpupool.soft.device.SoftDevice;
@@ -10,20 +11,24 @@ import io.gpupool.soft.memory.VirtualSpace;
 import io.gpupool.worker.os.Memory;
 
 /** Driver calls of virtual memory management. */
-interface SoftVirtualCalls extends SoftCalls {
+final class SoftVirtualCalls extends SoftCalls implements VirtualMemoryCalls {
   /*
    * CUmemAllocationProp, 32 bytes: i32 type, i32 handle types, i32 location type, i32 location, u64
    * metadata, flags. CUmemLocation: i32 type, i32 location.
    */
-  int PROP_HANDLE_TYPES = 4;
-  int PROP_LOCATION_TYPE = 8;
-  int PROP_LOCATION = 12;
-  int ALLOCATION_PINNED = 1;
-  int LOCATION_DEVICE = 1;
-  int HANDLE_DESCRIPTOR = 1;
+  private static final int PROP_HANDLE_TYPES = 4;
+  private static final int PROP_LOCATION_TYPE = 8;
+  private static final int PROP_LOCATION = 12;
+  private static final int ALLOCATION_PINNED = 1;
+  private static final int LOCATION_DEVICE = 1;
+  static final int HANDLE_DESCRIPTOR = 1;
+
+  SoftVirtualCalls(SoftState state) {
+    super(state);
+  }
 
   @Override
-  default int cuMemGetAllocationGranularity(long granularity, long prop, int option) {
+  public int cuMemGetAllocationGranularity(long granularity, long prop, int option) {
     return call(() -> {
       blockDevice(prop);
       Memory.putLong(granularity, VirtualSpace.GRANULE_BYTES);
@@ -31,7 +36,7 @@ interface SoftVirtualCalls extends SoftCalls {
   }
 
   @Override
-  default int cuMemAddressReserve(
+  public int cuMemAddressReserve(
       long address, long bytes, long alignment, long wanted, long flags) {
     return call(() -> {
       if (flags != 0) {
@@ -44,12 +49,12 @@ interface SoftVirtualCalls extends SoftCalls {
   }
 
   @Override
-  default int cuMemAddressFree(long address, long bytes) {
+  public int cuMemAddressFree(long address, long bytes) {
     return call(() -> space(address).free(address, bytes));
   }
 
   @Override
-  default int cuMemCreate(long handle, long bytes, long prop, long flags) {
+  public int cuMemCreate(long handle, long bytes, long prop, long flags) {
     return call(() -> {
       if (flags != 0) {
         throw new GpuException(CudaStatus.INVALID_VALUE, "allocation flags " + flags);
@@ -64,12 +69,12 @@ interface SoftVirtualCalls extends SoftCalls {
   }
 
   @Override
-  default int cuMemRelease(long handle) {
+  public int cuMemRelease(long handle) {
     return call(() -> state().handles().remove(handle, PhysicalBlock.class).release());
   }
 
   @Override
-  default int cuMemRetainAllocationHandle(long handle, long address) {
+  public int cuMemRetainAllocationHandle(long handle, long address) {
     return call(() -> {
       PhysicalBlock block = space(address).block(address);
       block.retain();
@@ -78,7 +83,7 @@ interface SoftVirtualCalls extends SoftCalls {
   }
 
   @Override
-  default int cuMemMap(long address, long bytes, long offset, long handle, long flags) {
+  public int cuMemMap(long address, long bytes, long offset, long handle, long flags) {
     return call(() -> {
       PhysicalBlock block = state().handles().get(handle, PhysicalBlock.class);
       if (flags != 0) {
@@ -89,12 +94,12 @@ interface SoftVirtualCalls extends SoftCalls {
   }
 
   @Override
-  default int cuMemUnmap(long address, long bytes) {
+  public int cuMemUnmap(long address, long bytes) {
     return call(() -> space(address).unmap(address, bytes));
   }
 
   @Override
-  default int cuMemSetAccess(long address, long bytes, long descriptions, long count) {
+  public int cuMemSetAccess(long address, long bytes, long descriptions, long count) {
     return call(() -> {
       for (long index = 0; index < count; index++) {
         AccessDescription access = AccessDescription.read(descriptions, index);
@@ -104,7 +109,7 @@ interface SoftVirtualCalls extends SoftCalls {
   }
 
   @Override
-  default int cuMemGetAccess(long flags, long location, long address) {
+  public int cuMemGetAccess(long flags, long location, long address) {
     return call(() -> {
       if (Memory.getInt(location) != LOCATION_DEVICE) {
         throw new GpuException(CudaStatus.NOT_SUPPORTED, "access of what is no device");
