@@ -26,10 +26,11 @@ import org.junit.jupiter.api.Test;
  */
 class ArchitectureTest {
   private static final Set<String> CONTROL =
-      Set.of("protocol/wire", "protocol/control", "protocol/transport");
+      Set.of("protocol/runtime", "protocol/wire", "protocol/control", "protocol/transport");
   private static final Map<String, Set<String>> ALLOWED =
       Map.ofEntries(
           entry("protocol/contract", Set.of()),
+          entry("protocol/runtime", Set.of()),
           entry("protocol/wire", Set.of()),
           entry("protocol/control", Set.of()),
           entry("protocol/transport", Set.of("protocol/wire", "protocol/control")),
@@ -53,6 +54,7 @@ class ArchitectureTest {
           entry(
               "client-agent/agent",
               Set.of(
+                  "protocol/runtime",
                   "protocol/wire",
                   "protocol/control",
                   "protocol/transport",
@@ -60,6 +62,7 @@ class ArchitectureTest {
           entry(
               "client-agent/cli",
               Set.of(
+                  "protocol/runtime",
                   "protocol/wire",
                   "protocol/control",
                   "protocol/transport",
@@ -68,6 +71,7 @@ class ArchitectureTest {
           entry(
               "pool-server/command",
               Set.of(
+                  "protocol/runtime",
                   "protocol/wire",
                   "protocol/control",
                   "protocol/transport",
@@ -81,6 +85,7 @@ class ArchitectureTest {
           entry(
               "k8s-plugin",
               Set.of(
+                  "protocol/runtime",
                   "protocol/wire",
                   "protocol/control",
                   "protocol/transport",

@@ -6,6 +6,7 @@ import io.gpupool.client.LeaseOptions;
 import io.gpupool.client.PoolAddress;
 import io.gpupool.client.PoolRequestException;
 import io.gpupool.control.v1.Holder;
+import io.gpupool.runtime.ProcessInfo;
 import io.gpupool.wire.DriverEnvironment;
 import io.gpupool.wire.TextMessage;
 import io.gpupool.wire.Versions;
@@ -76,10 +77,10 @@ record AttachRequest(
   /** The program as the pool is told of it. */
   Holder holder(PeerCredentials peer) {
     return Holder.newBuilder()
-        .setHost(LocalNames.HOST)
+        .setHost(ProcessInfo.HOST)
         .setPid(peer.pid() > 0 ? peer.pid() : pid)
         .setProgram(program)
-        .setUser(LocalNames.user(peer.uid()))
+        .setUser(ProcessInfo.user(peer.uid()))
         .build();
   }
 

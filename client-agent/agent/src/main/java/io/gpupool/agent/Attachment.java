@@ -6,6 +6,7 @@ import io.gpupool.client.PoolAddress;
 import io.gpupool.client.PoolClient;
 import io.gpupool.client.PoolRequestException;
 import io.gpupool.control.v1.Holder;
+import io.gpupool.runtime.ProcessInfo;
 import io.gpupool.transport.TextMessageDecoder;
 import io.gpupool.transport.dial.CallStreamDialer;
 import io.gpupool.wire.BuildVersion;
@@ -385,11 +386,11 @@ final class Attachment extends ChannelInboundHandlerAdapter {
   }
 
   private void checkUser(PeerCredentials peer) {
-    if (!options.anyUser() && peer.uid() != 0 && peer.uid() != LocalNames.USER_ID) {
+    if (!options.anyUser() && peer.uid() != 0 && peer.uid() != ProcessInfo.USER_ID) {
       throw new PoolRequestException(
           PoolRequestException.Cause.DENIED,
           "this agent serves the programs of user "
-              + LocalNames.user(LocalNames.USER_ID)
+              + ProcessInfo.user(ProcessInfo.USER_ID)
               + " only; start one of your own, or that one with --any-user");
     }
   }

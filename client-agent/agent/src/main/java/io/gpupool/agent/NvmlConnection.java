@@ -6,6 +6,7 @@ import io.gpupool.client.PoolClient;
 import io.gpupool.client.PoolRequestException;
 import io.gpupool.control.v1.DescribeLeaseReply;
 import io.gpupool.control.v1.Holder;
+import io.gpupool.runtime.ProcessInfo;
 import io.gpupool.transport.TextMessageDecoder;
 import io.gpupool.wire.TextMessage;
 import io.netty.channel.ChannelFutureListener;
@@ -124,7 +125,7 @@ final class NvmlConnection extends ChannelInboundHandlerAdapter {
       return GpuView.lease(lease, ownLease.map(own -> known.leaseId() + "." + known.secret()));
     }
     try {
-      return GpuView.gpu(lease, Integer.parseInt(gpu.get()), LocalNames.HOST);
+      return GpuView.gpu(lease, Integer.parseInt(gpu.get()), ProcessInfo.HOST);
     } catch (NumberFormatException | IndexOutOfBoundsException e) {
       throw new PoolRequestException(
           PoolRequestException.Cause.PROTOCOL, "the lease has no GPU '" + gpu.get() + "'");

@@ -2,6 +2,7 @@
 package io.gpupool.agent;
 
 import io.gpupool.client.PoolRequestException;
+import io.gpupool.runtime.ProcessInfo;
 import io.netty.channel.Channel;
 import java.util.HashMap;
 import java.util.LinkedHashMap;
@@ -32,7 +33,7 @@ final class UserConnections {
   record Peer(int uid, int pid) {
     @Override
     public String toString() {
-      return "user %s, process %d".formatted(LocalNames.user(uid), pid);
+      return "user %s, process %d".formatted(ProcessInfo.user(uid), pid);
     }
   }
 

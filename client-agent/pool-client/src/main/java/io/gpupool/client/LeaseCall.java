@@ -9,15 +9,17 @@ import io.gpupool.control.v1.Queued;
 import io.gpupool.control.v1.Refused;
 import io.gpupool.control.v1.ReleaseLeaseReply;
 import io.gpupool.control.v1.ReleaseLeaseRequest;
+import io.gpupool.runtime.BackOff;
 import io.grpc.Status;
 import io.grpc.stub.StreamObserver;
 import java.security.SecureRandom;
+import java.time.Duration;
 import java.util.HexFormat;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.ScheduledExecutorService;
-import java.util.concurrent.ThreadLocalRandom;
 import java.util.concurrent.TimeUnit;
 import java.util.function.Consumer;
+import java.util.random.RandomGenerator;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
@@ -27,8 +29,8 @@ import org.slf4j.LoggerFactory;
  * loop.
  */
 final class LeaseCall implements HeldLease {
-  private static final long RETRY_MILLIS = 100;
-  private static final long MAX_PAUSE_MILLIS = 3200;
+  private static final Duration RETRY = Duration.ofMillis(100);
+  private static final Duration LONGEST_PAUSE = Duration.ofMillis(3200);
   private static final long GIVE_UP_NANOS = TimeUnit.SECONDS.toNanos(10);
 
   /** How long a request that waits looks for a server; etcd may have to choose a leader first. */
@@ -60,7 +62,11 @@ final class LeaseCall implements HeldLease {
   private long brokenAtNanos;
   private long servedFrom;
   private boolean broken;
-  private int attempts;
+  private boolean sentAway;
+
+  // All who were sent away together are not to come back together, nor at once.
+  private final BackOff pauses =
+      BackOff.jittered(RETRY, LONGEST_PAUSE, RandomGenerator.getDefault());
 
   /**
    * Asks for nothing yet.
@@ -172,7 +178,7 @@ final class LeaseCall implements HeldLease {
       ended.complete("the connection to the pool was lost");
       return;
     }
-    loop.schedule(this::holdAgain, RETRY_MILLIS, TimeUnit.MILLISECONDS);
+    loop.schedule(this::holdAgain, RETRY.toMillis(), TimeUnit.MILLISECONDS);
   }
 
   /** A request whose server is gone keeps its place: it is made again, by its id. */
@@ -191,13 +197,12 @@ final class LeaseCall implements HeldLease {
       return;
     }
     LOG.debug("asking again: {}", StatusText.of(status));
-    // All who were sent away together are not to come back together, nor at once.
-    long pauseMillis = Math.min(RETRY_MILLIS << Math.min(attempts, 10), MAX_PAUSE_MILLIS);
-    boolean sentAway = attempts++ > 0;
+    boolean leave = sentAway && severalServers;
+    sentAway = true;
     loop.schedule(
         () -> {
           if (!granted.isDone()) {
-            if (sentAway && severalServers) {
+            if (leave) {
               connection.leaveServer();
             } else {
               connection.retryNow();
@@ -205,7 +210,7 @@ final class LeaseCall implements HeldLease {
             stub.requestLease(request.toBuilder().setResumed(true).build(), newCall());
           }
         },
-        ThreadLocalRandom.current().nextLong(pauseMillis / 2, pauseMillis + 1),
+        pauses.next().toMillis(),
         TimeUnit.MILLISECONDS);
   }
 
@@ -232,7 +237,8 @@ final class LeaseCall implements HeldLease {
     public void queued(Queued queued) {
       heard = true;
       broken = false;
-      attempts = 0;
+      sentAway = false;
+      pauses.reset();
       onQueued.accept(queued);
     }
 

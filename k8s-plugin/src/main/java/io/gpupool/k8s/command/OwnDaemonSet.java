@@ -5,6 +5,7 @@ import io.fabric8.kubernetes.api.model.apps.DaemonSet;
 import io.fabric8.kubernetes.client.KubernetesClient;
 import io.fabric8.kubernetes.client.KubernetesClientException;
 import io.gpupool.k8s.api.Failures;
+import io.gpupool.runtime.BackOff;
 import java.net.HttpURLConnection;
 import java.time.Duration;
 import java.util.Set;
@@ -50,7 +51,7 @@ final class OwnDaemonSet implements AutoCloseable {
 
   private void run() {
     boolean told = false;
-    Duration pause = FIRST_PAUSE;
+    BackOff pauses = BackOff.exact(FIRST_PAUSE, LONGEST_PAUSE);
     try {
       while (!seen) {
         try {
@@ -73,9 +74,7 @@ final class OwnDaemonSet implements AutoCloseable {
           }
         }
         if (!seen) {
-          Thread.sleep(pause);
-          Duration doubled = pause.multipliedBy(2);
-          pause = doubled.compareTo(LONGEST_PAUSE) < 0 ? doubled : LONGEST_PAUSE;
+          Thread.sleep(pauses.next());
         }
       }
     } catch (InterruptedException e) {

@@ -5,6 +5,8 @@ import io.fabric8.kubernetes.api.model.Namespace;
 import io.fabric8.kubernetes.client.KubernetesClient;
 import io.gpupool.client.LeaseEventStream;
 import io.gpupool.control.v1.LeaseRequest;
+import io.gpupool.runtime.EventLoop;
+import io.gpupool.runtime.Timers;
 import io.grpc.ManagedChannel;
 import java.time.Duration;
 import java.util.Map;
@@ -23,7 +25,7 @@ public final class LeaseController implements AutoCloseable {
   private static final long ANSWER_SECONDS = 5;
   private static final Duration LISTED_POLL = Duration.ofMillis(50);
 
-  private final Loop loop = new Loop();
+  private final EventLoop loop = new EventLoop("gpupool-leases");
   private final Api api;
   private final PoolCalls connections;
   private final ApiServerHealth contact;

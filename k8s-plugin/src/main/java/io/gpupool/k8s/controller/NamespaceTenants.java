@@ -8,6 +8,8 @@ import io.gpupool.control.v1.Quota;
 import io.gpupool.control.v1.SetQuotaRequest;
 import io.gpupool.control.v1.TenantInfo;
 import io.gpupool.k8s.controller.PodState.Reason;
+import io.gpupool.runtime.BackOff;
+import io.gpupool.runtime.Timers;
 import io.grpc.Status;
 import java.util.HashMap;
 import java.util.Map;
@@ -61,7 +63,7 @@ final class NamespaceTenants {
   /** One whose namespace has pods that ask. */
   private final class Tenant {
     private final String name;
-    private final Pause pause = new Pause(times.retry(), times.longestRetry(), random);
+    private final BackOff pause = BackOff.jittered(times.retry(), times.longestRetry(), random);
     private Optional<Quota> wanted = Optional.empty();
     private OptionalInt mostPriority = OptionalInt.empty();
     private boolean known;

@@ -2,6 +2,7 @@
 package io.gpupool.k8s.controller;
 
 import io.gpupool.k8s.controller.PodState.Reason;
+import io.gpupool.runtime.Timers;
 import java.util.EnumMap;
 import java.util.Map;
 import java.util.Optional;

@@ -8,6 +8,8 @@ import io.gpupool.control.v1.Lease;
 import io.gpupool.control.v1.LeaseRequest;
 import io.gpupool.control.v1.Queued;
 import io.gpupool.control.v1.Refused;
+import io.gpupool.runtime.BackOff;
+import io.gpupool.runtime.Timers;
 import io.grpc.Status;
 import java.time.Duration;
 import java.util.Optional;
@@ -51,8 +53,8 @@ final class PodLease {
   private final Timers timers;
   private final Supplier<LeaseRequest> request;
   private final Owner owner;
-  private final Pause retry;
-  private final Pause refusals;
+  private final BackOff retry;
+  private final BackOff refusals;
   private State state = State.IDLE;
   private Optional<Lease> lease = Optional.empty();
   private String reason = "";
@@ -75,8 +77,8 @@ final class PodLease {
     this.timers = timers;
     this.request = request;
     this.owner = owner;
-    retry = new Pause(times.retry(), times.longestRetry(), random);
-    refusals = new Pause(times.refused(), times.longestRefused(), random);
+    retry = BackOff.jittered(times.retry(), times.longestRetry(), random);
+    refusals = BackOff.jittered(times.refused(), times.longestRefused(), random);
   }
 
   State state() {

@@ -6,6 +6,8 @@ import io.gpupool.k8s.controller.ControllerOptions.Times;
 import io.gpupool.k8s.controller.PodFacts.InPod;
 import io.gpupool.k8s.controller.PodState.Reason;
 import io.gpupool.k8s.request.PodRequest;
+import io.gpupool.runtime.BackOff;
+import io.gpupool.runtime.Timers;
 import java.time.Duration;
 import java.util.LinkedHashMap;
 import java.util.List;
@@ -36,7 +38,7 @@ final class PodLeases {
   private final LeasePlan plan;
   private final List<PodLease> claims;
   private final PodEvents events;
-  private final Pause partialPauses;
+  private final BackOff partialPauses;
   private PodFacts facts;
   private boolean over;
   private boolean mayAsk;
@@ -65,7 +67,7 @@ final class PodLeases {
     key = facts.key();
     plan = LeasePlan.of(request, facts.containers());
     partialPauses =
-        new Pause(
+        BackOff.jittered(
             around.times.partial().dividedBy(2),
             around.times.partial().multipliedBy(2),
             around.random);

@@ -5,6 +5,8 @@ import io.fabric8.kubernetes.api.model.Pod;
 import io.fabric8.kubernetes.client.KubernetesClientException;
 import io.gpupool.k8s.api.Failures;
 import io.gpupool.k8s.controller.PodState.Reason;
+import io.gpupool.runtime.BackOff;
+import io.gpupool.runtime.Timers;
 import java.time.Duration;
 import java.util.ArrayDeque;
 import java.util.HashMap;
@@ -60,7 +62,7 @@ final class PodWriter implements PodLeases.Teller {
 
   /** What is written of one pod. */
   private final class Page {
-    private final Pause pause = new Pause(times.retry(), times.longestRetry(), random);
+    private final BackOff pause = BackOff.jittered(times.retry(), times.longestRetry(), random);
     private PodFacts pod;
     private PodState state;
     private boolean busy;
@@ -259,11 +261,17 @@ final class PodWriter implements PodLeases.Teller {
   @Override
   public void event(PodKey pod, boolean warning, String reason, String message) {
     LOG.info("pod {}: {}: {}", pod, reason, message);
-    event(pod, warning, reason, message, new Pause(times.retry(), times.longestRetry(), random), 1);
+    event(
+        pod,
+        warning,
+        reason,
+        message,
+        BackOff.jittered(times.retry(), times.longestRetry(), random),
+        1);
   }
 
   private void event(
-      PodKey pod, boolean warning, String reason, String message, Pause pause, int tries) {
+      PodKey pod, boolean warning, String reason, String message, BackOff pause, int tries) {
     calls.run(
         () -> {
           api.event(pod, warning, reason, message);

@@ -8,6 +8,7 @@ import io.gpupool.client.PoolConnection;
 import io.gpupool.control.v1.LeaseRequest;
 import io.gpupool.control.v1.PoolAdminGrpc;
 import io.gpupool.control.v1.PoolGrpc;
+import io.gpupool.runtime.Timers;
 import io.grpc.ManagedChannel;
 import io.grpc.Status;
 import io.grpc.stub.StreamObserver;

@@ -2,6 +2,8 @@
 package io.gpupool.k8s.controller;
 
 import io.gpupool.control.v1.ReleaseLeaseRequest;
+import io.gpupool.runtime.BackOff;
+import io.gpupool.runtime.Timers;
 import io.grpc.Status;
 import java.util.ArrayDeque;
 import java.util.ArrayList;
@@ -39,7 +41,7 @@ final class Releases {
     private final String lease;
     private final String reason;
     private final List<Runnable> whenDone = new ArrayList<>();
-    private final Pause pause = new Pause(times.retry(), times.longestRetry(), random);
+    private final BackOff pause = BackOff.jittered(times.retry(), times.longestRetry(), random);
 
     private Release(String lease, String reason) {
       this.lease = lease;

@@ -5,6 +5,7 @@ import io.fabric8.kubernetes.api.model.Pod;
 import io.gpupool.control.v1.LeaseInfo;
 import io.gpupool.control.v1.ListRequest;
 import io.gpupool.control.v1.PodRef;
+import io.gpupool.runtime.Timers;
 import java.time.Duration;
 import java.util.HashSet;
 import java.util.Optional;

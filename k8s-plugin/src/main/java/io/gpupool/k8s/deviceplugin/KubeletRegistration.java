@@ -4,6 +4,7 @@ package io.gpupool.k8s.deviceplugin;
 import io.gpupool.k8s.deviceplugin.v1beta1.RegisterRequest;
 import io.gpupool.k8s.deviceplugin.v1beta1.RegistrationGrpc;
 import io.gpupool.k8s.kubelet.KubeletSocket;
+import io.gpupool.runtime.BackOff;
 import io.grpc.ManagedChannel;
 import io.grpc.Status;
 import io.grpc.StatusRuntimeException;
@@ -36,7 +37,7 @@ final class KubeletRegistration {
   KubeletRegistration(PluginOptions options, EventLoopGroup loops) {
     kubelet = new KubeletSocket(options.kubeletSocket());
     unwatchedNanos = options.unwatched().toNanos();
-    backOff = new BackOff(options.lookEvery(), LONGEST_DELAY);
+    backOff = BackOff.exact(options.lookEvery(), LONGEST_DELAY);
     this.loops = loops;
     request =
         RegisterRequest.newBuilder()

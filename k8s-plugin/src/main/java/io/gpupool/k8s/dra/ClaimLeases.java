@@ -7,7 +7,9 @@ import io.gpupool.control.v1.Lease;
 import io.gpupool.control.v1.LeaseInfo;
 import io.gpupool.control.v1.ListLeasesReply;
 import io.gpupool.control.v1.Refused;
+import io.gpupool.runtime.BackOff;
 import io.grpc.Status;
+import java.time.Duration;
 import java.util.HashMap;
 import java.util.HashSet;
 import java.util.Map;
@@ -19,7 +21,13 @@ import org.slf4j.LoggerFactory;
 
 /** The leases of all claims. Of the driver's thread. */
 final class ClaimLeases {
-  private static final int MOST_LOOK_DOUBLINGS = 2;
+  /**
+   * The longest pauses between attempts, and between looks at a pod's node, as a multiple of the
+   * first.
+   */
+  private static final int MOST_PAUSE = 64;
+
+  private static final int MOST_LOOK_PAUSE = 4;
   private static final Logger LOG = LoggerFactory.getLogger(ClaimLeases.class);
 
   /** What it takes to ask for leases. */
@@ -42,7 +50,7 @@ final class ClaimLeases {
 
     void release(String lease, String reason);
 
-    void later(int failures, Runnable task);
+    void later(Duration pause, Runnable task);
 
     /** Tells a pod's owner, by an event. */
     void tell(ClaimReading.Pod pod, boolean warning, String reason, String message);
@@ -63,9 +71,16 @@ final class ClaimLeases {
   private final Pool pool;
   private final Map<Key, Entry> entries = new HashMap<>();
   private final EventLimit limit = new EventLimit();
+  private final Duration retry;
 
-  ClaimLeases(Pool pool) {
+  /**
+   * Has no leases yet.
+   *
+   * @param retry the pause before a lease is asked for again; later ones are longer
+   */
+  ClaimLeases(Pool pool, Duration retry) {
     this.pool = pool;
+    this.retry = retry;
   }
 
   /** Sees to a claim as it is now. */
@@ -141,8 +156,8 @@ final class ClaimLeases {
     private Optional<Hold> hold = Optional.empty();
     private Optional<String> lease = Optional.empty();
     private boolean over;
-    private int failures;
-    private int looks;
+    private final BackOff attempts = BackOff.exact(retry, retry.multipliedBy(MOST_PAUSE));
+    private final BackOff looks = BackOff.exact(retry, retry.multipliedBy(MOST_LOOK_PAUSE));
 
     Entry(ClaimReading.Wanted wanted) {
       this.wanted = wanted;
@@ -153,7 +168,7 @@ final class ClaimLeases {
         return;
       }
       if (!pool.isKnown()) {
-        pool.later(failures, this::ask);
+        pool.later(attempts.current(), this::ask);
         return;
       }
       Optional<PoolDevice> device = pool.device(wanted.pool(), wanted.device());
@@ -170,7 +185,7 @@ final class ClaimLeases {
       // pods alone, so the pool has to know it.
       Optional<String> node = pool.node(wanted.pod());
       if (node.isEmpty()) {
-        pool.later(Math.min(looks++, MOST_LOOK_DOUBLINGS), this::ask);
+        pool.later(looks.next(), this::ask);
         return;
       }
       hold = Optional.of(pool.ask(wanted, device.get(), node.get(), this));
@@ -179,7 +194,7 @@ final class ClaimLeases {
     @Override
     public void granted(Lease granted) {
       lease = Optional.of(granted.getId());
-      failures = 0;
+      attempts.reset();
       LOG.info("claim {} has lease {}", wanted.name(), granted.getId());
     }
 
@@ -210,7 +225,7 @@ final class ClaimLeases {
       } else {
         warn(wanted.pod(), "LeaseRefused", reason);
       }
-      pool.later(failures++, this::ask);
+      pool.later(attempts.next(), this::ask);
     }
 
     void releaseHold() {

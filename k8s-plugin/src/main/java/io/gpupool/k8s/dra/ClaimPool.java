@@ -38,7 +38,6 @@ final class ClaimPool implements ClaimLeases.Pool, AutoCloseable {
   private static final long CALL_SECONDS = 20;
   // As long as the pool lets a request wait.
   private static final Duration WAIT = Duration.ofDays(30);
-  private static final int MOST_DOUBLINGS = 6;
 
   private final KubernetesClient client;
   private final PodEventSink events;
@@ -171,10 +170,9 @@ final class ClaimPool implements ClaimLeases.Pool, AutoCloseable {
   }
 
   @Override
-  public void later(int failures, Runnable task) {
-    long pause = options.retry().toMillis() << Math.min(failures, MOST_DOUBLINGS);
+  public void later(Duration pause, Runnable task) {
     try {
-      thread.schedule(task, pause, TimeUnit.MILLISECONDS);
+      thread.schedule(task, pause.toMillis(), TimeUnit.MILLISECONDS);
     } catch (RejectedExecutionException e) {
       LOG.trace("the driver has ended");
     }

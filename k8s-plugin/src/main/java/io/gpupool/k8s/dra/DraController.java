@@ -47,7 +47,7 @@ public final class DraController implements AutoCloseable {
     this.options = options;
     pool = new ClaimPool(client, connect, leaseKey, options, thread);
     publisher = new SlicePublisher(client, options, Clock.systemUTC());
-    leases = new ClaimLeases(pool);
+    leases = new ClaimLeases(pool, options.retry());
     claims = client.resources(ResourceClaim.class).inAnyNamespace().runnableInformer(0);
   }
 

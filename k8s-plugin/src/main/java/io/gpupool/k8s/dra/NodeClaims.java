@@ -9,6 +9,7 @@ import io.gpupool.control.v1.ListRequest;
 import io.gpupool.control.v1.PodRef;
 import io.gpupool.control.v1.PoolGrpc;
 import io.gpupool.control.v1.QueueInfo;
+import io.gpupool.runtime.BackOff;
 import io.grpc.ManagedChannel;
 import java.io.IOException;
 import java.nio.file.DirectoryStream;
@@ -29,9 +30,9 @@ final class NodeClaims {
   private static final long CALL_SECONDS = 10;
 
   /** After which the first look is followed by another, and the most that grows to. */
-  private static final long FIRST_PAUSE_MILLIS = 300;
+  private static final Duration FIRST_PAUSE = Duration.ofMillis(300);
 
-  private static final long LONGEST_PAUSE_MILLIS = 2000;
+  private static final Duration LONGEST_PAUSE = Duration.ofSeconds(2);
 
   private final PoolGrpc.PoolBlockingStub pool;
   private final ContainerWiring wiring;
@@ -63,14 +64,13 @@ final class NodeClaims {
     String name = DraNames.claim(claim);
     long deadline = System.nanoTime() + patience.toNanos();
     // Each look lists all leases of the node's pods, and with a full pool many claims wait.
-    long pauseMillis = FIRST_PAUSE_MILLIS;
+    BackOff pauses = BackOff.exact(FIRST_PAUSE, LONGEST_PAUSE);
     Optional<LeaseInfo> lease = find(name);
     while (lease.isEmpty()) {
       if (System.nanoTime() - deadline >= 0) {
         throw new IOException(reason(name));
       }
-      Thread.sleep(pauseMillis);
-      pauseMillis = Math.min(2 * pauseMillis, LONGEST_PAUSE_MILLIS);
+      Thread.sleep(pauses.next());
       lease = find(name);
     }
     Map<String, String> environment = new LinkedHashMap<>(wiring.environment());

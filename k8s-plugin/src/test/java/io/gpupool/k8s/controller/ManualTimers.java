@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.gpupool.k8s.controller;
 
+import io.gpupool.runtime.Timers;
 import java.time.Duration;
 import java.time.Instant;
 import java.util.ArrayList;
@@ -21,8 +22,18 @@ final class ManualTimers implements Timers {
   }
 
   @Override
+  public long wallMillis() {
+    return now().toEpochMilli();
+  }
+
+  @Override
   public Instant now() {
     return Instant.EPOCH.plusNanos(nowNanos);
+  }
+
+  @Override
+  public Cancellable after(long delayMillis, Runnable task) {
+    return after(Duration.ofMillis(delayMillis), task);
   }
 
   @Override

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.gpupool.cli.lease;
 
-import io.gpupool.agent.LocalNames;
 import io.gpupool.cli.Amounts;
+import io.gpupool.cli.CommandHolder;
 import io.gpupool.cli.Environment;
 import io.gpupool.cli.Json;
 import io.gpupool.cli.PoolCommand;
@@ -53,13 +53,7 @@ final class LeaseRequestCommand implements Callable<Integer> {
   }
 
   private HeldLease lease(PoolClient client) {
-    Holder holder =
-        Holder.newBuilder()
-            .setHost(LocalNames.HOST)
-            .setPid((int) ProcessHandle.current().pid())
-            .setProgram("gpupool lease request")
-            .setUser(System.getProperty("user.name"))
-            .build();
+    Holder holder = CommandHolder.of("gpupool lease request");
     try {
       return client.requestLease(options.wish().request(holder), this::tellPlace).join();
     } catch (CompletionException e) {

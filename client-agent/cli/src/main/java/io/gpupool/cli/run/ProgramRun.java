@@ -4,6 +4,7 @@ package io.gpupool.cli.run;
 import io.gpupool.agent.Agent;
 import io.gpupool.agent.AgentOptions;
 import io.gpupool.cli.AgentSocket;
+import io.gpupool.cli.CommandHolder;
 import io.gpupool.cli.Environment;
 import io.gpupool.cli.Installation;
 import io.gpupool.client.ClientSecurity;
@@ -13,7 +14,6 @@ import io.gpupool.client.PoolAddress;
 import io.gpupool.client.PoolClient;
 import io.gpupool.client.PoolRequestException;
 import io.gpupool.control.v1.Grant;
-import io.gpupool.control.v1.Holder;
 import io.gpupool.control.v1.LeaseRequest;
 import io.gpupool.control.v1.Queued;
 import io.gpupool.transport.EventLoops;
@@ -21,7 +21,6 @@ import io.gpupool.transport.UnixAddress;
 import io.gpupool.wire.TextMessage;
 import io.netty.channel.EventLoopGroup;
 import java.io.IOException;
-import java.net.InetAddress;
 import java.nio.file.Path;
 import java.util.List;
 import java.util.Optional;
@@ -57,7 +56,10 @@ public final class ProgramRun {
    */
   public int run(List<String> command) throws IOException, InterruptedException {
     SupervisedProgram.ignoreQuit();
-    LeaseRequest request = options.wish().request(holder(command));
+    LeaseRequest request =
+        options
+            .wish()
+            .request(CommandHolder.of(Path.of(command.getFirst()).getFileName().toString()));
     EventLoopGroup loops = EventLoops.create("gpupool-run", 1);
     Optional<UnixAddress> socket = options.wantsOwnPool() ? Optional.empty() : AgentSocket.toFind();
     Optional<TextMessage> running = socket.flatMap(address -> AgentSocket.status(address, loops));
@@ -182,14 +184,5 @@ public final class ProgramRun {
   private static void tellPlace(Queued queued) {
     System.err.println(
         "gpupool: waiting for GPUs, place " + queued.getPosition() + ": " + queued.getReason());
-  }
-
-  private static Holder holder(List<String> command) throws IOException {
-    return Holder.newBuilder()
-        .setHost(InetAddress.getLocalHost().getHostName())
-        .setPid((int) ProcessHandle.current().pid())
-        .setProgram(Path.of(command.getFirst()).getFileName().toString())
-        .setUser(System.getProperty("user.name"))
-        .build();
   }
 }

@@ -2,11 +2,11 @@
 package io.gpupool.server.command;
 
 import io.gpupool.cli.Installation;
-import io.gpupool.cli.LogConfiguration;
 import io.gpupool.cli.server.ServerDrain;
 import io.gpupool.client.LeaseOptions;
 import io.gpupool.rest.HealthServer;
 import io.gpupool.rest.RestServer;
+import io.gpupool.runtime.LogConfiguration;
 import io.gpupool.server.PoolServer;
 import io.gpupool.server.ServerOptions;
 import io.gpupool.server.ServerOptions.Auth;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-package io.gpupool.agent;
+package io.gpupool.runtime;
 
 import java.io.IOException;
 import java.io.UncheckedIOException;
@@ -8,18 +8,20 @@ import java.net.UnknownHostException;
 import java.nio.file.Files;
 import java.nio.file.Path;
 
-/** What this machine and its users are called. */
-public final class LocalNames {
+/** The process, its user and its machine, as others are told of them. */
+public final class ProcessInfo {
   /** The user this process runs as. */
   public static final int USER_ID = userId();
 
+  public static final int PID = (int) ProcessHandle.current().pid();
+  public static final String USER = System.getProperty("user.name");
   public static final String HOST = host();
 
-  private LocalNames() {}
+  private ProcessInfo() {}
 
   /** The user's name where it is known without asking a directory, else the number. */
   public static String user(int id) {
-    return id == USER_ID ? System.getProperty("user.name") : id == 0 ? "root" : "uid " + id;
+    return id == USER_ID ? USER : id == 0 ? "root" : "uid " + id;
   }
 
   private static int userId() {

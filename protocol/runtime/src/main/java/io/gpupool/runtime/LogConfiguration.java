@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-package io.gpupool.cli;
+package io.gpupool.runtime;
 
 import ch.qos.logback.classic.Level;
 import ch.qos.logback.classic.Logger;
@@ -11,28 +11,40 @@ import ch.qos.logback.classic.spi.ILoggingEvent;
 import ch.qos.logback.core.ConsoleAppender;
 import ch.qos.logback.core.encoder.Encoder;
 import ch.qos.logback.core.spi.ContextAwareBase;
+import java.util.List;
 import java.util.Optional;
 
 /**
- * Sends logs to standard error, as loud as {@code GPUPOOL_LOG} says; in code, because reading a
- * configuration file would double the time the command takes to start.
+ * Configuration of logs: to standard error, from the level that {@code GPUPOOL_LOG} names and in
+ * the form that {@code GPUPOOL_LOG_FORMAT} names. It is code because reading a file would double
+ * the time that a command takes to start.
  */
-public final class LogConfiguration extends ContextAwareBase implements Configurator {
-  private static final String LOUD = "gpupool.log.default";
+public class LogConfiguration extends ContextAwareBase implements Configurator {
+  private static final String LEVEL = "gpupool.log.default";
   private static final String FORMAT = "gpupool.log.format";
 
-  /** How lines look: {@code text} or {@code json}; must come before the first log line. */
+  /** Sets the form of lines, {@code text} or {@code json}; must come before the first log line. */
   public static void setFormat(String format) {
     System.setProperty(FORMAT, format);
   }
 
   /** Has services log what they do; must come before the first log line. */
   public static void forService() {
-    System.setProperty(LOUD, "info");
+    System.setProperty(LEVEL, "info");
+  }
+
+  /** The level of gpupool's own logs where {@code GPUPOOL_LOG} names none. */
+  protected Level defaultLevel() {
+    return Level.toLevel(System.getProperty(LEVEL, "warn"));
+  }
+
+  /** Loggers of libraries whose warnings help nobody. */
+  protected List<String> quietLoggers() {
+    return List.of();
   }
 
   @Override
-  public ExecutionStatus configure(LoggerContext context) {
+  public final ExecutionStatus configure(LoggerContext context) {
     Encoder<ILoggingEvent> encoder = isJson() ? json() : text();
     encoder.setContext(context);
     encoder.start();
@@ -44,7 +56,14 @@ public final class LogConfiguration extends ContextAwareBase implements Configur
     Logger root = context.getLogger(org.slf4j.Logger.ROOT_LOGGER_NAME);
     root.addAppender(appender);
     root.setLevel(Level.WARN);
-    context.getLogger("io.gpupool").setLevel(level());
+    Level level = defaultLevel();
+    context
+        .getLogger("io.gpupool")
+        .setLevel(
+            Optional.ofNullable(System.getenv("GPUPOOL_LOG"))
+                .map(text -> Level.toLevel(text, level))
+                .orElse(level));
+    quietLoggers().forEach(name -> context.getLogger(name).setLevel(Level.ERROR));
     return ExecutionStatus.DO_NOT_INVOKE_NEXT_IF_ANY;
   }
 
@@ -67,14 +86,10 @@ public final class LogConfiguration extends ContextAwareBase implements Configur
   }
 
   private static boolean isJson() {
-    return System.getProperty(FORMAT, Environment.variable("GPUPOOL_LOG_FORMAT").orElse(""))
-        .equals("json");
-  }
-
-  private static Level level() {
-    Level otherwise = Level.toLevel(System.getProperty(LOUD, "warn"));
-    return Optional.ofNullable(System.getenv("GPUPOOL_LOG"))
-        .map(text -> Level.toLevel(text, otherwise))
-        .orElse(otherwise);
+    String named =
+        Optional.ofNullable(System.getenv("GPUPOOL_LOG_FORMAT"))
+            .filter(text -> !text.isBlank())
+            .orElse("");
+    return System.getProperty(FORMAT, named).equals("json");
   }
 }

@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: Apache-2.0
+package io.gpupool.k8s.command;
+
+import ch.qos.logback.classic.Level;
+import ch.qos.logback.classic.spi.ConfiguratorRank;
+import io.gpupool.runtime.LogConfiguration;
+import java.util.List;
+
+/**
+ * Configuration of logs of {@code gpupool-k8s}, which are those of services. It comes before the
+ * gpupool command's, which is in the same class path.
+ */
+@ConfiguratorRank(ConfiguratorRank.CUSTOM_TOP_PRIORITY)
+public final class KubernetesLogConfiguration extends LogConfiguration {
+  @Override
+  protected Level defaultLevel() {
+    return Level.INFO;
+  }
+
+  @Override
+  protected List<String> quietLoggers() {
+    return List.of(
+        // It warns of a unix socket that gRPC asks it to keep alive, as it does every socket.
+        "io.netty.bootstrap",
+        // It tells of each failed try with a stack; ElectionLock tells of the first.
+        "io.fabric8.kubernetes.client.extended.leaderelection");
+  }
+}

@@ -1,0 +1,3 @@
+// SPDX-License-Identifier: Apache-2.0
+/** The kit of every long-lived process: an event loop with a clock, back-off, logs. */
+package io.gpupool.runtime;
