@@ -1,48 +1,27 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.gpupool.server.control;
 
+import io.gpupool.runtime.EventLoop;
+import io.gpupool.runtime.Timers;
 import java.util.concurrent.BlockingQueue;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.Executor;
 import java.util.concurrent.LinkedBlockingQueue;
-import java.util.concurrent.ScheduledFuture;
-import java.util.concurrent.ScheduledThreadPoolExecutor;
-import java.util.concurrent.ThreadPoolExecutor;
-import java.util.concurrent.TimeUnit;
-import org.slf4j.Logger;
-import org.slf4j.LoggerFactory;
 
 /**
  * The one thread that owns leases, sessions and workers; nothing on it may block, except that it
  * may {@link #await} what is written down elsewhere.
  */
 public final class ControlThread implements Executor, Timers {
-  private static final Logger LOG = LoggerFactory.getLogger(ControlThread.class);
   private static final Runnable WAKE = () -> {};
 
-  private final ScheduledThreadPoolExecutor thread;
+  private final EventLoop loop = new EventLoop("gpupool-control");
   private final BlockingQueue<Runnable> looks = new LinkedBlockingQueue<>();
-  private volatile long threadId;
   private boolean awaiting;
-
-  public ControlThread() {
-    thread =
-        new ScheduledThreadPoolExecutor(
-            1,
-            task -> {
-              Thread made = new Thread(task, "gpupool-control");
-              made.setDaemon(true);
-              threadId = made.threadId();
-              return made;
-            },
-            new ThreadPoolExecutor.DiscardPolicy());
-    thread.setRemoveOnCancelPolicy(true);
-    thread.setExecuteExistingDelayedTasksAfterShutdownPolicy(false);
-  }
 
   @Override
   public void execute(Runnable task) {
-    thread.execute(logged(task));
+    loop.execute(task);
   }
 
   /**
@@ -51,8 +30,8 @@ public final class ControlThread implements Executor, Timers {
    */
   public Executor readOnlyExecutor() {
     return task -> {
-      looks.add(logged(task));
-      thread.execute(this::runReadOnlyTasks);
+      looks.add(loop.logged(task));
+      loop.execute(this::runReadOnlyTasks);
     };
   }
 
@@ -68,7 +47,7 @@ public final class ControlThread implements Executor, Timers {
   /** Waits until it is done, with whatever outcome; on this thread, those who look are let in. */
   void await(CompletableFuture<?> done) {
     CompletableFuture<?> over = done.handle((result, failure) -> looks.add(WAKE));
-    if (!isThisThread()) {
+    if (!loop.isThisThread()) {
       over.join();
       return;
     }
@@ -87,40 +66,25 @@ public final class ControlThread implements Executor, Timers {
 
   /** Whether it is this thread, and awaits something. */
   boolean isAwaiting() {
-    return isThisThread() && awaiting;
-  }
-
-  private boolean isThisThread() {
-    return Thread.currentThread().threadId() == threadId;
+    return loop.isThisThread() && awaiting;
   }
 
   @Override
   public long nowNanos() {
-    return System.nanoTime();
+    return loop.nowNanos();
   }
 
   @Override
   public long wallMillis() {
-    return System.currentTimeMillis();
+    return loop.wallMillis();
   }
 
   @Override
   public Cancellable after(long delayMillis, Runnable task) {
-    ScheduledFuture<?> planned = thread.schedule(logged(task), delayMillis, TimeUnit.MILLISECONDS);
-    return () -> planned.cancel(false);
+    return loop.after(delayMillis, task);
   }
 
   public void stop() {
-    thread.shutdown();
-  }
-
-  private static Runnable logged(Runnable task) {
-    return () -> {
-      try {
-        task.run();
-      } catch (RuntimeException | Error e) {
-        LOG.error("a control task failed", e);
-      }
-    };
+    loop.stop();
   }
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.gpupool.server.health;
 
-import io.gpupool.server.control.Timers;
+import io.gpupool.runtime.Timers;
 import io.gpupool.server.gpu.Gpu;
 import io.gpupool.server.gpu.GpuKey;
 import io.gpupool.server.records.GpuFault;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.gpupool.server.host;
 
-import io.gpupool.server.control.Timers;
+import io.gpupool.runtime.Timers;
 
 /**
  * Gives memory back that a burst of requests has left in the heap: an idle server allocates so

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.gpupool.server.lease;
 
+import io.gpupool.runtime.Timers;
 import io.gpupool.server.capacity.Capacity;
 import io.gpupool.server.capacity.Members;
-import io.gpupool.server.control.Timers;
 import io.gpupool.server.gpu.Gpu;
 import io.gpupool.server.gpu.GpuKey;
 import io.gpupool.server.identity.LeaseSecret;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.gpupool.server.lease;
 
+import io.gpupool.runtime.Timers;
 import io.gpupool.server.capacity.Capacity;
-import io.gpupool.server.control.Timers;
 import io.gpupool.server.gpu.Gpu;
 import java.util.HashMap;
 import java.util.HashSet;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.gpupool.server.lease;
 
-import io.gpupool.server.control.Timers;
+import io.gpupool.runtime.Timers;
 import io.gpupool.server.gpu.LeaseClass;
 import io.gpupool.server.identity.HolderName;
 import io.gpupool.server.identity.LeasePod;

@@ -3,8 +3,8 @@ package io.gpupool.server.lease;
 
 import io.gpupool.control.v1.Cause;
 import io.gpupool.control.v1.LeaseRequest;
+import io.gpupool.runtime.Timers;
 import io.gpupool.server.capacity.Capacity;
-import io.gpupool.server.control.Timers;
 import io.gpupool.server.identity.LeaseSecret;
 import io.gpupool.server.identity.TokenHash;
 import io.gpupool.server.lease.QueueScheduler.Decision;

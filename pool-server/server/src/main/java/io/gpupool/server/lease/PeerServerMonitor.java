@@ -2,8 +2,8 @@
 package io.gpupool.server.lease;
 
 import io.gpupool.control.v1.LeaseInfo;
+import io.gpupool.runtime.Timers;
 import io.gpupool.server.capacity.Members;
-import io.gpupool.server.control.Timers;
 import io.gpupool.server.lease.model.LeaseTopology;
 import io.gpupool.server.records.RecordTypes;
 import io.gpupool.server.records.ServerStatus;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.gpupool.server.lease;
 
+import io.gpupool.runtime.Timers;
 import io.gpupool.server.capacity.Membership;
-import io.gpupool.server.control.Timers;
 import io.gpupool.server.records.RecordTypes;
 import io.gpupool.server.records.ServerEntry;
 import io.gpupool.server.state.RecordStore;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.gpupool.server.lease;
 
+import io.gpupool.runtime.Timers;
 import io.gpupool.server.capacity.Members;
-import io.gpupool.server.control.Timers;
 import io.gpupool.server.lease.QueueScheduler.Pending;
 import io.gpupool.server.records.IdAllocator;
 import io.gpupool.server.records.RecordTypes;

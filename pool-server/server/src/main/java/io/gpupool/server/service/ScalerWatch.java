@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.gpupool.server.service;
 
-import io.gpupool.server.control.Timers;
+import io.gpupool.runtime.Timers;
 import io.gpupool.server.elasticity.PoolLoad;
 import io.gpupool.server.elasticity.PoolWatch;
 import io.gpupool.server.tenant.Access;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.gpupool.server.session;
 
+import io.gpupool.runtime.Timers;
 import io.gpupool.server.cache.TenantFiles;
-import io.gpupool.server.control.Timers;
 import io.gpupool.server.host.HostMemory;
 import io.gpupool.server.identity.HolderName;
 import io.gpupool.server.identity.Principal;

@@ -4,7 +4,7 @@ package io.gpupool.server.tenant;
 import io.gpupool.control.keda.ExternalScalerGrpc;
 import io.gpupool.control.v1.PoolAdminGrpc;
 import io.gpupool.control.v1.PoolGrpc;
-import io.gpupool.server.control.Timers;
+import io.gpupool.runtime.Timers;
 import io.gpupool.server.identity.Principal;
 import io.gpupool.server.identity.Role;
 import io.grpc.Context;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.gpupool.server.control;
 
+import io.gpupool.runtime.Timers;
 import java.util.ArrayList;
 import java.util.Comparator;
 import java.util.List;

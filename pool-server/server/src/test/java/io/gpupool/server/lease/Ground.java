@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.gpupool.server.lease;
 
+import io.gpupool.runtime.Timers;
 import io.gpupool.server.capacity.Capacity;
 import io.gpupool.server.capacity.Membership;
 import io.gpupool.server.capacity.Partitions;
 import io.gpupool.server.control.ManualTimers;
-import io.gpupool.server.control.Timers;
 import io.gpupool.server.gpu.Gpu;
 import io.gpupool.server.identity.HolderName;
 import io.gpupool.server.identity.LeaseSecret;

@@ -3,8 +3,8 @@ package io.gpupool.server.session;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
+import io.gpupool.runtime.Timers;
 import io.gpupool.server.control.ManualTimers;
-import io.gpupool.server.control.Timers;
 import io.gpupool.server.sandbox.Sandbox;
 import io.gpupool.wire.DriverEnvironment;
 import java.util.ArrayDeque;
