@@ -33,6 +33,7 @@ class ArchitectureTest {
           entry("protocol/runtime", Set.of()),
           entry("protocol/wire", Set.of()),
           entry("protocol/control", Set.of()),
+          entry("protocol/json", Set.of("protocol/control")),
           entry("protocol/transport", Set.of("protocol/wire", "protocol/control")),
           entry("pool-server/soft-gpu", Set.of()),
           entry(
@@ -47,6 +48,7 @@ class ArchitectureTest {
               "pool-server/rest",
               Set.of(
                   "protocol/control",
+                  "protocol/json",
                   "protocol/transport",
                   "client-agent/pool-client",
                   "pool-server/server")),

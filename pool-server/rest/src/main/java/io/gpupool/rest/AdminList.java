@@ -6,6 +6,7 @@ import com.google.protobuf.Message;
 import io.gpupool.control.v1.ListAuditRequest;
 import io.gpupool.control.v1.ListTokensRequest;
 import io.gpupool.control.v1.PoolAdminGrpc;
+import io.gpupool.json.JsonForm;
 import java.util.Comparator;
 import java.util.List;
 

@@ -3,6 +3,7 @@ package io.gpupool.rest;
 
 import com.google.gson.JsonObject;
 import com.google.protobuf.Message;
+import io.gpupool.json.JsonForm;
 import io.gpupool.server.history.GpuHistory;
 import io.gpupool.server.history.Window;
 import io.gpupool.server.identity.Caller;

@@ -8,6 +8,7 @@ import io.gpupool.control.v1.Lease;
 import io.gpupool.control.v1.LeaseEvent;
 import io.gpupool.control.v1.LeaseRequest;
 import io.gpupool.control.v1.PoolGrpc;
+import io.gpupool.json.JsonForm;
 import io.gpupool.server.identity.Caller;
 import java.util.Iterator;
 import java.util.LinkedHashMap;

@@ -19,6 +19,7 @@ import io.gpupool.control.v1.RevokeTokenRequest;
 import io.gpupool.control.v1.SetQuotaRequest;
 import io.gpupool.control.v1.UncordonServerRequest;
 import io.gpupool.control.v1.UpdateLeaseRequest;
+import io.gpupool.json.JsonForm;
 import io.grpc.MethodDescriptor;
 import java.util.HashMap;
 import java.util.Map;

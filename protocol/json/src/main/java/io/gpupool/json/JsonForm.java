@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-package io.gpupool.rest;
+package io.gpupool.json;
 
 import com.google.gson.JsonArray;
 import com.google.gson.JsonElement;
@@ -17,10 +17,10 @@ import java.util.Map;
  * are numbers, whereas protobuf's own mapping writes those of 64 bits as strings. Constants are
  * written as people do: {@code read-only}.
  */
-final class JsonForm {
+public final class JsonForm {
   private JsonForm() {}
 
-  static JsonObject of(Message message) {
+  public static JsonObject of(Message message) {
     JsonObject object = new JsonObject();
     for (FieldDescriptor field : message.getDescriptorForType().getFields()) {
       if (field.hasPresence() && !message.hasField(field)) {
@@ -33,7 +33,7 @@ final class JsonForm {
   }
 
   /** Sets the fields that are there; they must fit the message, as the document's schema says. */
-  static void into(JsonObject object, Message.Builder message) {
+  public static void into(JsonObject object, Message.Builder message) {
     for (FieldDescriptor field : message.getDescriptorForType().getFields()) {
       JsonElement value = object.get(field.getJsonName());
       if (value == null) {
