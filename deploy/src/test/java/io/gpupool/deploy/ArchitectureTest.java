@@ -67,6 +67,7 @@ class ArchitectureTest {
                   "protocol/runtime",
                   "protocol/wire",
                   "protocol/control",
+                  "protocol/json",
                   "protocol/transport",
                   "client-agent/pool-client",
                   "client-agent/agent")),

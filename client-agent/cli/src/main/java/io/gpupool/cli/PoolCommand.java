@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.gpupool.cli;
 
+import com.google.gson.JsonElement;
 import com.google.protobuf.Message;
 import io.gpupool.client.PoolAddress;
 import io.gpupool.client.PoolClient;
+import io.gpupool.json.JsonForm;
 import io.gpupool.transport.EventLoops;
 import io.netty.channel.EventLoopGroup;
 import java.util.List;
@@ -48,11 +50,16 @@ public abstract class PoolCommand implements Callable<Integer> {
 
   /** Prints an answer in the form that was asked for. */
   public final void print(Message answer, Supplier<String> table) {
-    System.out.print(json() ? Json.of(answer) + "\n" : table.get());
+    print(() -> JsonForm.of(answer), table);
   }
 
   public final void print(List<? extends Message> answers, Supplier<String> table) {
-    System.out.print(json() ? Json.of(answers) + "\n" : table.get());
+    print(() -> JsonForm.of(answers), table);
+  }
+
+  /** Prints either form. */
+  public final void print(Supplier<? extends JsonElement> form, Supplier<String> table) {
+    System.out.print(json() ? JsonForm.text(form.get()) + "\n" : table.get());
   }
 
   private PoolClient client(EventLoopGroup loops) {

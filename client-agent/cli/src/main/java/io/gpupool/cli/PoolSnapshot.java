@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.gpupool.cli;
 
+import com.google.gson.JsonObject;
 import io.gpupool.client.PoolClient;
 import io.gpupool.control.v1.GpuInfo;
 import io.gpupool.control.v1.LeaseInfo;
@@ -9,9 +10,10 @@ import io.gpupool.control.v1.PoolGrpc.PoolBlockingStub;
 import io.gpupool.control.v1.QueueInfo;
 import io.gpupool.control.v1.ServerInfo;
 import io.gpupool.control.v1.SessionInfo;
+import io.gpupool.json.JsonForm;
 import java.util.List;
 
-/** What a pool says of itself at one time. */
+/** The state of a pool at one time, as it tells. */
 public record PoolSnapshot(
     List<ServerInfo> servers,
     List<GpuInfo> gpus,
@@ -29,15 +31,14 @@ public record PoolSnapshot(
         pool.listSessions(all).getSessionsList());
   }
 
-  public String json() {
-    return """
-    {"servers": %s,
-    "gpus": %s,
-    "leases": %s,
-    "queue": %s,
-    "sessions": %s}\
-    """
-        .formatted(
-            Json.of(servers), Json.of(gpus), Json.of(leases), Json.of(queue), Json.of(sessions));
+  /** The pool as the command's JSON has it. */
+  public JsonObject json() {
+    JsonObject json = new JsonObject();
+    json.add("servers", JsonForm.of(servers));
+    json.add("gpus", JsonForm.of(gpus));
+    json.add("leases", JsonForm.of(leases));
+    json.add("queue", JsonForm.of(queue));
+    json.add("sessions", JsonForm.of(sessions));
+    return json;
   }
 }

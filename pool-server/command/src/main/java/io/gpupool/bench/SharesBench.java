@@ -1,6 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.gpupool.bench;
 
+import com.google.gson.JsonArray;
+import com.google.gson.JsonElement;
+import com.google.gson.JsonNull;
+import com.google.gson.JsonObject;
+import com.google.gson.JsonPrimitive;
 import io.gpupool.bench.BusyTenant.Plan;
 import io.gpupool.bench.SharesMeasurement.Figures;
 import io.gpupool.cli.Environment;
@@ -19,13 +24,13 @@ import io.gpupool.server.gpu.GpuSpec;
 import io.gpupool.transport.EventLoops;
 import io.netty.channel.EventLoopGroup;
 import java.io.IOException;
+import java.math.BigDecimal;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Locale;
 import java.util.Optional;
 import java.util.OptionalLong;
-import java.util.StringJoiner;
 import java.util.concurrent.Callable;
 import picocli.CommandLine.Command;
 import picocli.CommandLine.Mixin;
@@ -248,23 +253,31 @@ final class SharesBench implements Callable<Integer> {
     System.out.println(table);
   }
 
-  private static String json(int run, List<Figures> figures) {
-    StringJoiner lines = new StringJoiner(",", "{\"run\":" + run + ",\"tenants\":[", "]}");
+  private static JsonObject json(int run, List<Figures> figures) {
+    JsonArray tenants = new JsonArray();
     for (Figures one : figures) {
-      lines.add(
-          "{\"granted\":%s,\"hard\":%s,\"load\":\"%s\",\"ofTime\":%s,\"counted\":%s,\"ofUsed\":%s,\"waitedSeconds\":%s,\"waitP99Micros\":%d,\"units\":%d}"
-              .formatted(
-                  one.plan().percent(),
-                  one.plan().hard(),
-                  one.plan().described(),
-                  rounded(one.ofTime()),
-                  Double.isNaN(one.counted()) ? "null" : rounded(one.counted()),
-                  rounded(one.ofUsed()),
-                  rounded(one.waited()),
-                  one.waitP99Micros(),
-                  one.units()));
+      JsonObject tenant = new JsonObject();
+      tenant.addProperty("granted", one.plan().percent());
+      tenant.addProperty("hard", one.plan().hard());
+      tenant.addProperty("load", one.plan().described());
+      tenant.add("ofTime", number(one.ofTime()));
+      tenant.add("counted", number(one.counted()));
+      tenant.add("ofUsed", number(one.ofUsed()));
+      tenant.add("waitedSeconds", number(one.waited()));
+      tenant.addProperty("waitP99Micros", one.waitP99Micros());
+      tenant.addProperty("units", one.units());
+      tenants.add(tenant);
     }
-    return lines.toString();
+    JsonObject json = new JsonObject();
+    json.addProperty("run", run);
+    json.add("tenants", tenants);
+    return json;
+  }
+
+  private static JsonElement number(double value) {
+    return Double.isNaN(value)
+        ? JsonNull.INSTANCE
+        : new JsonPrimitive(new BigDecimal(rounded(value)));
   }
 
   private static String rounded(double value) {

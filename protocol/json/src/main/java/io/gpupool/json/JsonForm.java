@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.gpupool.json;
 
+import com.google.gson.Gson;
+import com.google.gson.GsonBuilder;
 import com.google.gson.JsonArray;
 import com.google.gson.JsonElement;
 import com.google.gson.JsonObject;
@@ -18,8 +20,22 @@ import java.util.Map;
  * written as people do: {@code read-only}.
  */
 public final class JsonForm {
+  private static final Gson PRETTY =
+      new GsonBuilder().setPrettyPrinting().disableHtmlEscaping().serializeNulls().create();
+
   private JsonForm() {}
 
+  /** A list of messages. */
+  public static JsonArray of(List<? extends Message> messages) {
+    return array(messages);
+  }
+
+  /** The text of a form, in lines for people. */
+  public static String text(JsonElement form) {
+    return PRETTY.toJson(form);
+  }
+
+  /** A message. */
   public static JsonObject of(Message message) {
     JsonObject object = new JsonObject();
     for (FieldDescriptor field : message.getDescriptorForType().getFields()) {

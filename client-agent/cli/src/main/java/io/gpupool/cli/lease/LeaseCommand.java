@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.gpupool.cli.lease;
 
+import com.google.gson.JsonObject;
 import io.gpupool.cli.Amounts;
 import io.gpupool.cli.HolderText;
-import io.gpupool.cli.Json;
 import io.gpupool.cli.PoolCommand;
 import io.gpupool.cli.Table;
 import io.gpupool.client.PoolClient;
@@ -13,6 +13,7 @@ import io.gpupool.control.v1.ListRequest;
 import io.gpupool.control.v1.QueueInfo;
 import io.gpupool.control.v1.ReleaseLeaseRequest;
 import io.gpupool.control.v1.SessionInfo;
+import io.gpupool.json.JsonForm;
 import java.util.List;
 import picocli.CommandLine.Command;
 import picocli.CommandLine.Option;
@@ -40,7 +41,7 @@ public final class LeaseCommand {
       List<LeaseInfo> leases =
           client.blocking().listLeases(ListRequest.getDefaultInstance()).getLeasesList();
       if (json()) {
-        System.out.println(Json.of(leases));
+        System.out.println(JsonForm.text(JsonForm.of(leases)));
         return 0;
       }
       Table table =
@@ -97,11 +98,15 @@ public final class LeaseCommand {
           client.blocking().listSessions(all).getSessionsList().stream()
               .filter(session -> session.getLeaseId().equals(id))
               .toList();
-      System.out.print(
-          json()
-              ? "{\"lease\": " + Json.of(lease) + ",\n\"sessions\": " + Json.of(sessions) + "}\n"
-              : describe(lease, sessions));
+      print(() -> json(lease, sessions), () -> describe(lease, sessions));
       return 0;
+    }
+
+    private static JsonObject json(LeaseInfo lease, List<SessionInfo> sessions) {
+      JsonObject json = new JsonObject();
+      json.add("lease", JsonForm.of(lease));
+      json.add("sessions", JsonForm.of(sessions));
+      return json;
     }
 
     private static String describe(LeaseInfo lease, List<SessionInfo> sessions) {
@@ -191,7 +196,7 @@ public final class LeaseCommand {
     protected int ask(PoolClient client) {
       List<QueueInfo> requests =
           client.blocking().listQueue(ListRequest.getDefaultInstance()).getRequestsList();
-      System.out.print(json() ? Json.of(requests) + "\n" : table(requests));
+      print(requests, () -> table(requests));
       return 0;
     }
 

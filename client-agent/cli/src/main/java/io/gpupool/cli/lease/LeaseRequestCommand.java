@@ -4,7 +4,6 @@ package io.gpupool.cli.lease;
 import io.gpupool.cli.Amounts;
 import io.gpupool.cli.CommandHolder;
 import io.gpupool.cli.Environment;
-import io.gpupool.cli.Json;
 import io.gpupool.cli.PoolCommand;
 import io.gpupool.cli.run.RunCommand;
 import io.gpupool.cli.run.RunOptions;
@@ -15,6 +14,7 @@ import io.gpupool.client.PoolRequestException;
 import io.gpupool.control.v1.Grant;
 import io.gpupool.control.v1.Holder;
 import io.gpupool.control.v1.Queued;
+import io.gpupool.json.JsonForm;
 import io.gpupool.transport.EventLoops;
 import io.netty.channel.EventLoopGroup;
 import java.util.concurrent.Callable;
@@ -68,7 +68,7 @@ final class LeaseRequestCommand implements Callable<Integer> {
 
   private void show(HeldLease lease, PoolAddress pool) {
     if (output == PoolCommand.Output.json) {
-      System.out.println(Json.of(lease.lease()));
+      System.out.println(JsonForm.text(JsonForm.of(lease.lease())));
     } else {
       for (Grant grant : lease.lease().getGrantsList()) {
         System.out.println(

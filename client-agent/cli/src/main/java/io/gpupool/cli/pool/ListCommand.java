@@ -7,6 +7,7 @@ import io.gpupool.cli.PoolSnapshot;
 import io.gpupool.cli.Table;
 import io.gpupool.client.PoolClient;
 import io.gpupool.control.v1.GpuInfo;
+import io.gpupool.json.JsonForm;
 import picocli.CommandLine.Command;
 
 /** {@code gpupool list}: the GPUs of the pool and what of each can still be leased. */
@@ -19,7 +20,7 @@ public final class ListCommand extends PoolCommand {
   protected int ask(PoolClient client) {
     PoolSnapshot pool = PoolSnapshot.of(client);
     if (json()) {
-      System.out.println(pool.json());
+      System.out.println(JsonForm.text(pool.json()));
       return 0;
     }
     Table table =

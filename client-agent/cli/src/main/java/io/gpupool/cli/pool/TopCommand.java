@@ -13,6 +13,7 @@ import io.gpupool.control.v1.GrantUse;
 import io.gpupool.control.v1.LeaseInfo;
 import io.gpupool.control.v1.ServerInfo;
 import io.gpupool.control.v1.SessionInfo;
+import io.gpupool.json.JsonForm;
 import java.util.List;
 import java.util.Locale;
 import picocli.CommandLine.Command;
@@ -38,7 +39,7 @@ public final class TopCommand extends PoolCommand {
   protected int ask(PoolClient client) throws Exception {
     do {
       PoolSnapshot pool = PoolSnapshot.of(client);
-      String text = json() ? pool.json() + "\n" : draw(pool, details);
+      String text = json() ? JsonForm.text(pool.json()) + "\n" : draw(pool, details);
       System.out.print(watch && !json() ? CLEAR + text : text);
       System.out.flush();
       if (watch) {

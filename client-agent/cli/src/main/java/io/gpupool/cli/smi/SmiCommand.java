@@ -1,14 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.gpupool.cli.smi;
 
+import com.google.gson.JsonObject;
 import io.gpupool.cli.Environment;
 import io.gpupool.cli.Installation;
-import io.gpupool.cli.Json;
 import io.gpupool.cli.PoolCommand;
 import io.gpupool.cli.PoolSnapshot;
 import io.gpupool.client.PoolClient;
 import io.gpupool.control.v1.DescribeLeaseReply;
 import io.gpupool.control.v1.DescribeLeaseRequest;
+import io.gpupool.json.JsonForm;
 import java.util.List;
 import java.util.Optional;
 import java.util.function.Supplier;
@@ -63,7 +64,7 @@ public final class SmiCommand extends PoolCommand {
     Optional<String> ticket = Environment.variable("GPUPOOL_LEASE");
     if (ticket.isPresent()) {
       DescribeLeaseReply lease = client.blocking().describeLease(request(ticket.get()));
-      show(SmiGpu.of(lease), () -> Json.of(lease));
+      show(SmiGpu.of(lease), () -> JsonForm.of(lease));
     } else {
       PoolSnapshot pool = PoolSnapshot.of(client);
       show(SmiGpu.of(pool), pool::json);
@@ -82,12 +83,12 @@ public final class SmiCommand extends PoolCommand {
         .build();
   }
 
-  private void show(List<SmiGpu> all, Supplier<String> json) {
+  private void show(List<SmiGpu> all, Supplier<JsonObject> json) {
     List<SmiGpu> gpus = all.stream().filter(this::isWanted).toList();
     if (id.isPresent() && gpus.isEmpty()) {
       throw new IllegalArgumentException("there is no GPU " + id.get() + " among " + all.size());
     }
-    System.out.print(json() ? json.get() + "\n" : text(gpus));
+    print(json, () -> text(gpus));
   }
 
   private boolean isWanted(SmiGpu gpu) {
