@@ -34,7 +34,7 @@ public final class Agent implements AutoCloseable {
   private final UnixAddress address;
   private final PoolClients clients;
   private final LeasePrograms leasePrograms = new LeasePrograms();
-  private final ImplicitLeases leases = new ImplicitLeases(leasePrograms);
+  private final AgentServices services;
   private final LeaseViews views =
       new LeaseViews(
           (pool, lease) -> pool.describeLease(lease.leaseId(), lease.secret()),
@@ -50,11 +50,13 @@ public final class Agent implements AutoCloseable {
     this.loops = loops;
     address = options.socket();
     clients = new PoolClients(loops, options.security(), options.pool(), options.token());
+    services =
+        new AgentServices(options, clients, new ImplicitLeases(leasePrograms), leasePrograms);
     Descriptors.warmUp();
     if (!address.isAbstract()) {
       clear(Path.of(address.text()));
     }
-    server = address.listen(loops, channel -> accept(channel, options));
+    server = address.listen(loops, this::accept);
     if (!address.isAbstract()) {
       Files.setPosixFilePermissions(
           Path.of(address.text()),
@@ -62,7 +64,7 @@ public final class Agent implements AutoCloseable {
     }
   }
 
-  private void accept(EpollDomainSocketChannel channel, AgentOptions options) {
+  private void accept(EpollDomainSocketChannel channel) {
     if (programs.size() >= MAX_PROGRAMS + UserConnections.MOST_SILENT_OF_ALL) {
       LOG.warn("a program is turned away: there are {} connections", programs.size());
       channel.close();
@@ -73,16 +75,7 @@ public final class Agent implements AutoCloseable {
         .pipeline()
         .addLast(
             new TextMessageDecoder(),
-            new Attachment(
-                channel,
-                options,
-                clients,
-                leases,
-                views,
-                leasePrograms,
-                podConnections,
-                userConnections,
-                () -> ends));
+            new Attachment(channel, services, views, podConnections, userConnections, () -> ends));
   }
 
   /**

@@ -1,11 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.gpupool.agent;
 
-import io.gpupool.client.PoolAddress;
-import io.gpupool.client.PoolClient;
 import io.gpupool.client.PoolRequestException;
 import io.gpupool.control.v1.DescribeLeaseReply;
-import io.gpupool.control.v1.Holder;
 import io.gpupool.runtime.ProcessInfo;
 import io.gpupool.transport.TextMessageDecoder;
 import io.gpupool.wire.TextMessage;
@@ -13,10 +10,8 @@ import io.netty.channel.ChannelFutureListener;
 import io.netty.channel.ChannelHandlerContext;
 import io.netty.channel.ChannelInboundHandlerAdapter;
 import io.netty.channel.epoll.EpollDomainSocketChannel;
-import io.netty.channel.unix.PeerCredentials;
 import io.netty.util.ReferenceCountUtil;
 import java.util.Optional;
-import java.util.concurrent.CompletableFuture;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
@@ -29,57 +24,19 @@ final class NvmlConnection extends ChannelInboundHandlerAdapter {
   private static final Logger LOG = LoggerFactory.getLogger(NvmlConnection.class);
 
   private final EpollDomainSocketChannel channel;
+  private final ProgramLease lease;
   private final LeaseViews views;
-  private final PoolClients clients;
-  private final PoolClient pool;
-  private final PoolAddress address;
-  private final Optional<ImplicitLeases.Reference> ownLease;
-  private final CompletableFuture<AttachRequest.LeaseHandle> ticket;
   private boolean answering;
 
-  /**
-   * Asks for the lease that the program would get for its calls, unless it has one.
-   *
-   * @throws IllegalArgumentException if a value has the wrong form
-   */
-  NvmlConnection(
-      EpollDomainSocketChannel channel,
-      AttachRequest request,
-      PoolIdentity identity,
-      PeerCredentials peer,
-      AgentOptions options,
-      PoolClients clients,
-      ImplicitLeases leases,
-      LeaseViews views) {
+  NvmlConnection(EpollDomainSocketChannel channel, ProgramLease lease, LeaseViews views) {
     this.channel = channel;
+    this.lease = lease;
     this.views = views;
-    this.clients = clients;
-    address = identity.pool();
-    pool = clients.take(address, identity.credentials());
-    Holder holder = request.holder(peer);
-    try {
-      ownLease =
-          identity.ticket().isPresent()
-              ? Optional.empty()
-              : Optional.of(
-                  leases.take(
-                      peer.pid(), pool, request.wish().orElse(options.wish()).request(holder)));
-    } catch (RuntimeException e) {
-      clients.giveBack(pool);
-      throw e;
-    }
-    ticket =
-        ownLease
-            .map(own -> own.lease().thenApply(AttachRequest.LeaseHandle::of))
-            .orElseGet(() -> CompletableFuture.completedFuture(identity.ticket().orElseThrow()));
     channel.closeFuture().addListener(closed -> end());
   }
 
   private void end() {
-    ownLease
-        .map(ImplicitLeases.Reference::release)
-        .orElseGet(() -> CompletableFuture.completedFuture(null))
-        .whenComplete((done, failure) -> clients.giveBack(pool));
+    lease.release().whenComplete((done, failure) -> lease.forget());
   }
 
   @Override
@@ -101,9 +58,10 @@ final class NvmlConnection extends ChannelInboundHandlerAdapter {
 
   void answer(TextMessage question) {
     answering = true;
-    ticket
+    lease
+        .handle()
         .thenComposeAsync(
-            known -> views.of(pool, known).thenApply(lease -> answer(question, known, lease)),
+            known -> views.of(lease.pool(), known).thenApply(view -> answer(question, known, view)),
             channel.eventLoop())
         .whenCompleteAsync(
             (answer, failure) -> {
@@ -111,7 +69,7 @@ final class NvmlConnection extends ChannelInboundHandlerAdapter {
               if (failure == null) {
                 channel.writeAndFlush(TextMessageDecoder.encode(answer));
               } else {
-                refuse(channel, PoolRequestException.of(failure, address));
+                refuse(channel, PoolRequestException.of(failure, lease.address()));
               }
             },
             channel.eventLoop());
@@ -119,13 +77,15 @@ final class NvmlConnection extends ChannelInboundHandlerAdapter {
 
   /** The lease as a whole, or the GPU that was asked for. */
   private TextMessage answer(
-      TextMessage question, AttachRequest.LeaseHandle known, DescribeLeaseReply lease) {
+      TextMessage question, AttachRequest.LeaseHandle known, DescribeLeaseReply view) {
     Optional<String> gpu = question.get("gpu");
     if (gpu.isEmpty()) {
-      return GpuView.lease(lease, ownLease.map(own -> known.leaseId() + "." + known.secret()));
+      return GpuView.lease(
+          view,
+          lease.isOwn() ? Optional.of(known.leaseId() + "." + known.secret()) : Optional.empty());
     }
     try {
-      return GpuView.gpu(lease, Integer.parseInt(gpu.get()), ProcessInfo.HOST);
+      return GpuView.gpu(view, Integer.parseInt(gpu.get()), ProcessInfo.HOST);
     } catch (NumberFormatException | IndexOutOfBoundsException e) {
       throw new PoolRequestException(
           PoolRequestException.Cause.PROTOCOL, "the lease has no GPU '" + gpu.get() + "'");
