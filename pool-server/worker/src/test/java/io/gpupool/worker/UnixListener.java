@@ -17,14 +17,14 @@ import java.lang.foreign.MemorySegment;
 import java.lang.invoke.MethodHandle;
 
 /** The pool-server's end of control connections, on an abstract name. */
-final class UnixListener implements AutoCloseable {
+public final class UnixListener implements AutoCloseable {
   private static final int AF_UNIX = 1;
   private static final int SOCK_STREAM_CLOEXEC = 0x80001;
   private static final int TIMEOUT_MILLIS = 30_000;
 
   private final int fd;
 
-  UnixListener(String abstractName) throws Throwable {
+  public UnixListener(String abstractName) throws Throwable {
     fd =
         (int)
             call("socket", JAVA_INT, JAVA_INT, JAVA_INT)
@@ -45,7 +45,7 @@ final class UnixListener implements AutoCloseable {
     }
   }
 
-  UnixSocket accept() throws Throwable {
+  public UnixSocket accept() throws Throwable {
     try (Arena arena = Arena.ofConfined()) {
       long pollFd = arena.allocate(8, 4).address();
       Memory.putInt(pollFd, fd);

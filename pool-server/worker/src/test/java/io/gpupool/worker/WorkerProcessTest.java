@@ -5,13 +5,15 @@ import static org.assertj.core.api.Assertions.assertThat;
 
 import io.gpupool.cuda.Ops;
 import io.gpupool.wire.TextMessage;
+import io.gpupool.worker.control.ControlLink;
 import io.gpupool.worker.os.Memory;
 import io.gpupool.worker.os.Posix;
 import io.gpupool.worker.os.ServerFile;
 import io.gpupool.worker.os.TestFiles;
 import io.gpupool.worker.os.UnixSocket;
-import io.gpupool.worker.session.Ledger;
 import io.gpupool.worker.session.TestDriver;
+import io.gpupool.worker.session.quota.Ledger;
+import io.gpupool.worker.warmup.WarmUpFrames;
 import java.io.IOException;
 import java.nio.ByteBuffer;
 import java.nio.file.Files;

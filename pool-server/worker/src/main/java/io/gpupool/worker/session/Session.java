@@ -8,6 +8,10 @@ import io.gpupool.cuda.Ops;
 import io.gpupool.worker.os.Memory;
 import io.gpupool.worker.os.Posix;
 import io.gpupool.worker.peer.PeerConnections;
+import io.gpupool.worker.session.call.Waits;
+import io.gpupool.worker.session.core.Answers;
+import io.gpupool.worker.session.core.CudaResult;
+import io.gpupool.worker.session.core.Frames;
 import java.util.function.Supplier;
 
 /**

@@ -2,6 +2,10 @@
 package io.gpupool.worker.session;
 
 import io.gpupool.worker.peer.PeerConnections;
+import io.gpupool.worker.session.exchange.Exchange;
+import io.gpupool.worker.session.module.ImageStore;
+import io.gpupool.worker.session.quota.LeasedGpu;
+import io.gpupool.worker.session.quota.Ledger;
 import java.util.List;
 import java.util.Optional;
 

@@ -4,6 +4,7 @@ package io.gpupool.worker.session;
 import io.gpupool.cuda.Backend;
 import io.gpupool.cuda.Ops;
 import io.gpupool.worker.os.Memory;
+import io.gpupool.worker.session.quota.LeasedGpu;
 import java.lang.foreign.Arena;
 import java.nio.ByteBuffer;
 import java.nio.ByteOrder;

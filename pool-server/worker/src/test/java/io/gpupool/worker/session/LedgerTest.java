@@ -7,6 +7,8 @@ import static org.assertj.core.api.Assertions.assertThatThrownBy;
 import io.gpupool.cuda.Ops;
 import io.gpupool.worker.os.ServerFile;
 import io.gpupool.worker.os.TestFiles;
+import io.gpupool.worker.session.quota.LeasedGpu;
+import io.gpupool.worker.session.quota.Ledger;
 import java.io.IOException;
 import java.nio.ByteBuffer;
 import java.nio.ByteOrder;

@@ -4,6 +4,7 @@ package io.gpupool.worker.session;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import io.gpupool.cuda.Ops;
+import io.gpupool.worker.session.core.Frames;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.BitSet;

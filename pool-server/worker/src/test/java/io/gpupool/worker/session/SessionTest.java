@@ -4,6 +4,10 @@ package io.gpupool.worker.session;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import io.gpupool.cuda.Ops;
+import io.gpupool.worker.session.core.Frames;
+import io.gpupool.worker.session.core.Staging;
+import io.gpupool.worker.session.quota.LeasedGpu;
+import io.gpupool.worker.session.stream.HostCallbacks;
 import java.nio.ByteBuffer;
 import java.nio.ByteOrder;
 import java.util.ArrayList;
@@ -17,7 +21,12 @@ import org.junit.jupiter.api.Timeout;
 @Timeout(60)
 class SessionTest extends SessionOnTestDriver {
   private static final String IMAGE =
-      "testcuda\nkernel fill 8 4 4\nkernel add 8 8 8 4\nkernel sleep 8\nkernel fault\nglobal table 64\n";
+      "testcuda\n"
+          + "kernel fill 8 4 4\n"
+          + "kernel add 8 8 8 4\n"
+          + "kernel sleep 8\n"
+          + "kernel fault\n"
+          + "global table 64\n";
   private static final int FILL = 20;
   private static final int SLEEP = 21;
   private static final int FAULT = 22;

@@ -16,7 +16,7 @@ public final class TestDriver {
   private TestDriver() {}
 
   /** The backend; skips the test where there is no gcc. */
-  static synchronized Backend backend() {
+  public static synchronized Backend backend() {
     if (backend == null) {
       try {
         LibCuda.open(library().toString());

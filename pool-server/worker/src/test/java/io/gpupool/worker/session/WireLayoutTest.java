@@ -6,6 +6,8 @@ import static org.assertj.core.api.Assertions.assertThat;
 import io.gpupool.cuda.Ops;
 import io.gpupool.worker.os.Memory;
 import io.gpupool.worker.os.Posix;
+import io.gpupool.worker.session.core.Answers;
+import io.gpupool.worker.session.quota.LeasedGpu;
 import java.nio.charset.StandardCharsets;
 import java.util.Arrays;
 import java.util.HexFormat;

@@ -1,0 +1,218 @@
+// SPDX-License-Identifier: Apache-2.0
+package io.gpupool.worker.assignment;
+
+import io.gpupool.cuda.Backend;
+import io.gpupool.wire.TextMessage;
+import io.gpupool.wire.WireException;
+import io.gpupool.worker.control.CacheLink;
+import io.gpupool.worker.control.ControlLink;
+import io.gpupool.worker.control.Departure;
+import io.gpupool.worker.control.KernelOutput;
+import io.gpupool.worker.control.ServerExchange;
+import io.gpupool.worker.gpu.GpuIdentity;
+import io.gpupool.worker.peer.PeerAddress;
+import io.gpupool.worker.peer.PeerConnections;
+import io.gpupool.worker.session.Session;
+import io.gpupool.worker.session.SessionCounters;
+import io.gpupool.worker.session.SessionPlan;
+import io.gpupool.worker.session.quota.LeasedGpu;
+import io.gpupool.worker.session.quota.Ledger;
+import io.gpupool.worker.slicer.SessionTurn;
+import java.io.IOException;
+import java.util.List;
+import java.util.Optional;
+import java.util.StringJoiner;
+import java.util.concurrent.CompletableFuture;
+import java.util.function.Supplier;
+
+/**
+ * The one session of this worker: starts when it is assigned, attached and the backend is ready,
+ * and takes the process with it when it ends. Called by the control thread.
+ */
+public final class AssignedSession {
+  private static final long STATS_MILLIS = 1000;
+
+  private final ControlLink control;
+  private final ServerExchange exchange;
+  private final CacheLink cache;
+  private final Confinement confinement;
+  private final CompletableFuture<Ready> ready = new CompletableFuture<>();
+  private final PeerConnections peers = new PeerConnections(this::dial);
+  private final CompletableFuture<Assignment> assigned = new CompletableFuture<>();
+  private volatile Assignment assignment;
+  private volatile boolean attached;
+
+  private record Ready(Backend backend, List<KernelOutput> output) {
+    /** A driver prints by itself, and may count its GPUs in another order. */
+    boolean isDriver() {
+      return !output.isEmpty();
+    }
+  }
+
+  public AssignedSession(
+      ControlLink control, ServerExchange exchange, CacheLink cache, Confinement confinement) {
+    this.control = control;
+    this.exchange = exchange;
+    this.cache = cache;
+    this.confinement = confinement;
+  }
+
+  /**
+   * The backend can be used now.
+   *
+   * @param output what its driver prints; empty if it prints nothing itself
+   */
+  public void ready(Backend backend, List<KernelOutput> output) {
+    ready.complete(new Ready(backend, output));
+  }
+
+  public boolean isAttached() {
+    return attached;
+  }
+
+  public void assign(Assignment newAssignment) throws WireException {
+    if (assignment != null) {
+      throw new WireException("a second assignment; a worker has one session");
+    }
+    assignment = newAssignment;
+    assigned.complete(newAssignment);
+  }
+
+  /** Waits for it. */
+  public Assignment awaitAssignment() {
+    return assigned.join();
+  }
+
+  public void attach(int stream) throws WireException {
+    if (assignment == null || attached) {
+      throw new WireException("an attach " + (attached ? "too many" : "before any assignment"));
+    }
+    attached = true;
+    Thread.ofPlatform().name("session").start(() -> run(stream));
+  }
+
+  /** A connection to the program's session on another server. */
+  public void peer(int link, int socket) {
+    peers.connected(link, socket);
+  }
+
+  /** There is none. */
+  public void peerRefused(int link, String why) {
+    peers.refused(link, why);
+  }
+
+  private void dial(int link, PeerAddress peer) {
+    try {
+      control.send(
+          TextMessage.ofType("peer")
+              .put("link", link)
+              .put("session", peer.session())
+              .put("key", peer.key())
+              .build());
+    } catch (IOException e) {
+      // The control connection is gone; its reader ends the process.
+    }
+  }
+
+  private void run(int stream) {
+    try {
+      tellEnd(runSession(stream));
+      Runtime.getRuntime().halt(0);
+    } catch (IOException | RuntimeException | Error e) {
+      System.err.println("gpupool worker: session " + assignment.session() + " failed: " + e);
+      e.printStackTrace();
+      Runtime.getRuntime().halt(1);
+    }
+  }
+
+  private void tellEnd(String reason) {
+    try {
+      control.send(TextMessage.ofType("ended").put("reason", reason).build());
+    } catch (IOException e) {
+      // The server has seen the program go, and let go of the worker, before the session noticed.
+    }
+  }
+
+  private String runSession(int stream) throws IOException {
+    Ready parts = ready.join();
+    confinement.complete();
+    Ledger ledger = assignment.openLedger();
+    List<SessionTurn> turns = assignment.joinTurns();
+    List<LeasedGpu> gpus = assignment.driverGpus();
+    for (int i = 0; i < turns.size(); i++) {
+      boolean ignored = parts.backend.share(gpus.get(i).ordinal(), turns.get(i));
+    }
+    List<Integer> ordinals = gpus.stream().map(LeasedGpu::ordinal).toList();
+    if (parts.isDriver()) {
+      GpuIdentity.require(parts.backend, ordinals, assignment.uuids());
+    }
+    parts.backend.setVisible(ordinals);
+    if (assignment.addressSlot() > 0) {
+      boolean ignored = parts.backend.moveTo(assignment.addressSlot(), ordinals);
+    }
+    Optional<Runnable> driverOutput =
+        parts.output.isEmpty()
+            ? Optional.empty()
+            : Optional.of(() -> parts.output.forEach(KernelOutput::flush));
+    SessionPlan plan =
+        new SessionPlan(
+            gpus,
+            ledger,
+            exchange,
+            cache.images(),
+            SessionPlan.DEFAULT_SPIN_NANOS,
+            driverOutput,
+            peers);
+    parts.backend.nameSession(assignment.name());
+    Session session = new Session(parts.backend, plan, stream);
+    Departure.watch(stream, assignment.name());
+    if (!parts.backend.printTo(session::print)) {
+      parts.output.forEach(output -> output.sendTo(taken -> session.print(output.stream(), taken)));
+    }
+    Thread.ofPlatform()
+        .name("stats")
+        .daemon()
+        .start(() -> report(() -> stats(session.counters(), ledger, turns)));
+    return session.run();
+  }
+
+  private void report(Supplier<TextMessage> statsNow) {
+    TextMessage last = null;
+    try {
+      while (true) {
+        Thread.sleep(STATS_MILLIS);
+        TextMessage stats = statsNow.get();
+        if (!stats.equals(last)) {
+          control.send(stats);
+          last = stats;
+        }
+      }
+    } catch (InterruptedException | IOException e) {
+      // The control connection is gone; its reader ends the process.
+    }
+  }
+
+  private static TextMessage stats(
+      SessionCounters counters, Ledger ledger, List<SessionTurn> turns) {
+    StringJoiner memory = new StringJoiner(",");
+    for (int gpu = 0; gpu < ledger.gpus(); gpu++) {
+      memory.add(Long.toString(ledger.sessionBytes(gpu)));
+    }
+    return TextMessage.ofType("stats")
+        .put("memory", memory.toString())
+        .put("calls", counters.calls())
+        .put("fenced", counters.answered())
+        .put("refused", ledger.refused())
+        .put("driverMemory", counters.driverMemoryBytes())
+        .put("bytesIn", counters.bytesIn())
+        .put("bytesOut", counters.bytesOut())
+        .put("peerBytesIn", counters.peerBytesIn())
+        .put("peerBytesOut", counters.peerBytesOut())
+        .put("gpuNanos", turns.stream().mapToLong(SessionTurn::usedNanos).sum())
+        .put("waitedNanos", turns.stream().mapToLong(SessionTurn::waitedNanos).sum())
+        .put("throttledNanos", turns.stream().mapToLong(SessionTurn::throttledNanos).sum())
+        .put("waits", counters.waits())
+        .put("lastError", counters.lastError())
+        .build();
+  }
+}

@@ -1,0 +1,3 @@
+// SPDX-License-Identifier: Apache-2.0
+/** The session that a worker is given. */
+package io.gpupool.worker.assignment;

@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: Apache-2.0
+package io.gpupool.worker.control;
+
+import io.gpupool.worker.os.Memory;
+import io.gpupool.worker.os.Posix;
+import java.lang.foreign.Arena;
+
+/**
+ * End of a worker with a program that has gone while the driver is in a call, which a kernel that
+ * never ends keeps it in: the session's thread notices nothing, and the GPU would be held for ever.
+ */
+public final class Departure {
+  private static final int POLLRDHUP = 0x2000;
+  private static final long PATIENCE_MILLIS = 10_000;
+  private static final int PAUSE_MILLIS = 1000;
+
+  private Departure() {}
+
+  /** Ends this process some time after the peer of a stream has gone, if it is there still. */
+  public static void watch(int stream, String session) {
+    Thread.ofPlatform().daemon().name("departure").start(() -> run(stream, session));
+  }
+
+  private static void run(int stream, String session) {
+    long pollFd = Arena.global().allocate(8, 4).address();
+    Memory.putInt(pollFd, stream);
+    Memory.putShort(pollFd + 4, POLLRDHUP);
+    try {
+      while (Posix.poll(pollFd, 1, -1) <= 0) {
+        Thread.sleep(PAUSE_MILLIS);
+      }
+      Thread.sleep(PATIENCE_MILLIS);
+    } catch (InterruptedException e) {
+      Thread.currentThread().interrupt();
+      return;
+    }
+    System.err.println(
+        "gpupool worker: "
+            + session
+            + ": the program has gone and the driver has not come back for "
+            + PATIENCE_MILLIS / 1000
+            + " s; a kernel may not end. This worker ends, and the system takes back what it has");
+    Runtime.getRuntime().halt(1);
+  }
+}

@@ -1,0 +1,122 @@
+// SPDX-License-Identifier: Apache-2.0
+package io.gpupool.worker.session.call;
+
+import io.gpupool.cuda.SessionServices;
+import io.gpupool.worker.os.Memory;
+import io.gpupool.worker.os.Posix;
+import io.gpupool.worker.session.core.Answers;
+import io.gpupool.worker.session.core.ContextState;
+import io.gpupool.worker.session.core.CudaResult;
+import io.gpupool.worker.session.core.Payload;
+
+/**
+ * The call being executed: its context, memory for its inputs and outputs, and its answer. Used by
+ * the session's thread alone.
+ */
+public final class CurrentCall {
+  private static final int SCRATCH_BYTES = 4096;
+  private static final int OUTPUT_BYTES = SessionServices.OUTPUT_BYTES;
+
+  private final Answers answers;
+  private final Waits waits;
+  private final ContextState noContext;
+  private final long scratch = Posix.map(SCRATCH_BYTES);
+  private ContextState context;
+
+  /** Starts without a context. */
+  public CurrentCall(Answers answers, Waits waits, ContextState noContext) {
+    this.answers = answers;
+    this.waits = waits;
+    this.noContext = noContext;
+    context = noContext;
+  }
+
+  /** The context of the frame being executed. */
+  public ContextState context() {
+    return context;
+  }
+
+  /** The stand-in for a context number that names nothing. */
+  public ContextState noContext() {
+    return noContext;
+  }
+
+  public void select(ContextState selected) {
+    context = selected;
+  }
+
+  /** Zeroed memory for the outputs of one backend call: 512 bytes. */
+  public long out() {
+    Memory.clear(scratch, OUTPUT_BYTES);
+    return scratch;
+  }
+
+  /** Memory for the inputs of one backend call, apart from {@link #out}: 3584 bytes. */
+  public long in() {
+    return scratch + OUTPUT_BYTES;
+  }
+
+  /** Answers a fenced call, remembering an error that stays. */
+  public void reply(int tag, int result) {
+    note(result);
+    answers.reply(tag, result);
+  }
+
+  /** Answers a fenced call; the payload goes only with success. */
+  public void reply(int tag, int result, long address, int lengthBytes) {
+    note(result);
+    if (result == 0) {
+      answers.reply(tag, 0, address, lengthBytes);
+    } else {
+      answers.reply(tag, result);
+    }
+  }
+
+  /** Answers a fenced call with a payload, which only an error that stays leaves out. */
+  public void replyWithLog(int tag, int result, Payload payload) {
+    if (CudaResult.isSticky(result)) {
+      reply(tag, result);
+    } else {
+      answers.reply(tag, result, payload.address(), payload.lengthBytes());
+    }
+  }
+
+  /** Answers a call whose answer says that work is complete. */
+  public void replyComplete(int tag, int result) {
+    note(result);
+    answers.lock();
+    try {
+      waits.completeCopies(context);
+      answers.reply(tag, result);
+    } finally {
+      answers.unlock();
+    }
+  }
+
+  /** If the context has an error to report, answers the tag with it and returns true. */
+  public boolean answerDeferred(int tag) {
+    int error = context.takeError();
+    if (error == 0) {
+      return false;
+    }
+    answers.reply(tag, error);
+    return true;
+  }
+
+  /** Prepares for what kernels of the context print, if the driver prints by itself. */
+  public void expectPrinting() {
+    if (waits.driverPrints()) {
+      context.printed.open(context.handle);
+    }
+  }
+
+  public void release() {
+    Posix.unmap(scratch, SCRATCH_BYTES);
+  }
+
+  private void note(int result) {
+    if (CudaResult.isSticky(result)) {
+      context.report(result);
+    }
+  }
+}

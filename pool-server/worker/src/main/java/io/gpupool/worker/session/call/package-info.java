@@ -1,0 +1,3 @@
+// SPDX-License-Identifier: Apache-2.0
+/** The call being executed, and the calls that wait for their answers. */
+package io.gpupool.worker.session.call;

@@ -1,0 +1,3 @@
+// SPDX-License-Identifier: Apache-2.0
+/** Contexts, green contexts and access between GPUs. */
+package io.gpupool.worker.session.context;

@@ -1,0 +1,90 @@
+// SPDX-License-Identifier: Apache-2.0
+package io.gpupool.worker.session.copy;
+
+import io.gpupool.cuda.Backend;
+import io.gpupool.worker.session.core.ContextState;
+import io.gpupool.worker.session.core.CudaResult;
+import io.gpupool.worker.session.core.Staging;
+import io.gpupool.worker.session.quota.OwnedMemory;
+
+/** A few staging blocks in turn, through which a long copy to the host goes. One thread uses it. */
+final class PieceRing implements AutoCloseable {
+  private static final int BLOCKS = 4;
+
+  private final Backend backend;
+  private final OwnedMemory owned;
+  private final ContextState context;
+  private final long stream;
+  private final long[] blocks = new long[BLOCKS];
+  private final long[] events = new long[BLOCKS];
+  private int head;
+  private int used;
+
+  PieceRing(Backend backend, OwnedMemory owned, ContextState context, long stream) {
+    this.backend = backend;
+    this.owned = owned;
+    this.context = context;
+    this.stream = stream;
+  }
+
+  boolean hasRoom() {
+    return used < BLOCKS;
+  }
+
+  /** Starts copying into the next block. */
+  int copy(long source, int lengthBytes) {
+    int place = (head + used) % BLOCKS;
+    if (blocks[place] == 0) {
+      // Apart from the limit, which is for copies that pile up: these few are few by themselves.
+      blocks[place] = context.staging.take(Staging.BLOCK_BYTES, Staging.MAX_BYTES);
+    }
+    if (blocks[place] == 0) {
+      return CudaResult.OUT_OF_MEMORY;
+    }
+    if (events[place] <= 0) {
+      events[place] = context.events.take();
+    }
+    if (events[place] < 0) {
+      return (int) -events[place];
+    }
+    long block = blocks[place];
+    int result =
+        owned.whileOwned(
+            source,
+            lengthBytes,
+            () -> backend.cuMemcpyDtoHAsync_v2(block, source, lengthBytes, stream));
+    if (result == 0) {
+      result = backend.cuEventRecord(events[place], stream);
+    }
+    used++;
+    return result;
+  }
+
+  /** Waits for the oldest block. */
+  int await() {
+    return backend.cuEventSynchronize(events[head]);
+  }
+
+  long oldest() {
+    return blocks[head];
+  }
+
+  /** The oldest block is free again. */
+  void advance() {
+    head = (head + 1) % BLOCKS;
+    used--;
+  }
+
+  @Override
+  public void close() {
+    backend.cuStreamSynchronize(stream);
+    for (int i = 0; i < BLOCKS; i++) {
+      if (blocks[i] != 0) {
+        context.staging.give(blocks[i]);
+      }
+      if (events[i] > 0) {
+        context.events.give(events[i]);
+      }
+    }
+  }
+}

@@ -1,0 +1,3 @@
+// SPDX-License-Identifier: Apache-2.0
+/** The parts that all rooms of a session share: answers, handle tables and contexts. */
+package io.gpupool.worker.session.core;

@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: Apache-2.0
+package io.gpupool.worker.session.exchange;
+
+import java.util.List;
+import java.util.OptionalInt;
+
+/**
+ * Where the sessions of a lease on one server leave for each other what they share. Used by the
+ * session's thread alone, which it may keep waiting for a moment.
+ */
+public interface Exchange {
+  /** Of a session that has no others. */
+  Exchange NONE = new NoExchange();
+
+  /** What can be shared. */
+  enum Kind {
+    MEMORY,
+    EVENT,
+    BLOCK,
+    POOL,
+    /** Memory of a shared pool. */
+    POINTER
+  }
+
+  /**
+   * Something that others may have.
+   *
+   * @param gpu by its number in the lease
+   * @param lengthBytes what of the lease's memory it counts; 0 for what is no memory
+   * @param descriptor that another process needs for it; stays the caller's
+   * @param handle what the backend knows it by
+   */
+  record Offer(Kind kind, int gpu, long lengthBytes, OptionalInt descriptor, byte[] handle) {}
+
+  /**
+   * Something of another session.
+   *
+   * @param descriptor as it is in this process; becomes the caller's
+   */
+  record Taken(int gpu, long lengthBytes, OptionalInt descriptor, byte[] handle) {}
+
+  /** Lets the other sessions have something, under the token that is returned. */
+  Token offer(Offer offer) throws NotSharedException;
+
+  /** Takes what another session has left; {@link #giveBack} ends that. */
+  Taken take(Token token, Kind kind) throws NotSharedException;
+
+  /** What was taken under a token is used no more. */
+  void giveBack(Token token);
+
+  /**
+   * No other session shall take this any more.
+   *
+   * @return whether none has it; else the token will be among {@link #released}
+   */
+  boolean withdraw(Token token);
+
+  /**
+   * Asks for tokens that were withdrawn when another session had what they stand for, which none
+   * has now.
+   */
+  List<Token> released();
+}

@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: Apache-2.0
+package io.gpupool.worker.session.exchange;
+
+import io.gpupool.worker.session.core.CudaResult;
+import java.util.List;
+
+/** Refuses whatever is asked for. */
+final class NoExchange implements Exchange {
+  @Override
+  public Token offer(Offer offer) throws NotSharedException {
+    throw refusal();
+  }
+
+  @Override
+  public Taken take(Token token, Kind kind) throws NotSharedException {
+    throw refusal();
+  }
+
+  @Override
+  public void giveBack(Token token) {}
+
+  @Override
+  public boolean withdraw(Token token) {
+    return true;
+  }
+
+  @Override
+  public List<Token> released() {
+    return List.of();
+  }
+
+  private static NotSharedException refusal() {
+    return new NotSharedException(CudaResult.NOT_SUPPORTED, "the session has no others beside it");
+  }
+}

@@ -1,0 +1,3 @@
+// SPDX-License-Identifier: Apache-2.0
+/** The exchange of memory and events with the lease's other sessions. */
+package io.gpupool.worker.session.exchange;

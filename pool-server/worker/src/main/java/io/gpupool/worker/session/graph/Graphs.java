@@ -1,0 +1,390 @@
+// SPDX-License-Identifier: Apache-2.0
+package io.gpupool.worker.session.graph;
+
+import io.gpupool.cuda.Backend;
+import io.gpupool.cuda.Dispatcher;
+import io.gpupool.cuda.GraphOps;
+import io.gpupool.cuda.SessionServices;
+import io.gpupool.cuda.WireStruct;
+import io.gpupool.worker.os.Memory;
+import io.gpupool.worker.session.call.CurrentCall;
+import io.gpupool.worker.session.context.Contexts;
+import io.gpupool.worker.session.core.ContextState;
+import io.gpupool.worker.session.core.CudaResult;
+import io.gpupool.worker.session.core.HandleTables;
+import io.gpupool.worker.session.quota.FirstLaunches;
+import io.gpupool.worker.session.quota.OwnedMemory;
+import io.gpupool.worker.session.stream.BlockingCalls;
+import java.lang.foreign.Arena;
+import java.util.ArrayList;
+import java.util.Arrays;
+import java.util.HashMap;
+import java.util.Iterator;
+import java.util.List;
+import java.util.Map;
+
+/** Graphs, which the client describes node by node. Used by the session's thread alone. */
+public final class Graphs implements GraphOps {
+  /*
+   * Record of a node, padded to 8:
+   *
+   *  0 u32 bytes of the record   4 u16 CUgraphNodeType   6 u16 context (0: that of the frame)
+   *  8 u32 number of nodes it comes after   12 u32 bytes of its work
+   * 16 u32 each of these nodes, padded to 8; then its work, as GraphWork has it
+   */
+  private static final int RECORD_BYTES = 16;
+  private static final int MAX_GRAPHS = 1 << 16;
+  private static final int MAX_NODES = 1 << 20;
+  private static final int NO_NODE = -1;
+
+  private final Backend backend;
+  private final CurrentCall call;
+  private final HandleTables handles;
+  private final FirstLaunches firstLaunches;
+  private final Contexts contexts;
+  private final BlockingCalls blocking;
+  private final GraphWork work;
+  private final Map<Integer, Graph> graphs = new HashMap<>();
+  private long totalNodes;
+
+  /** One graph; executable once it is instantiated, a body with the graph it is in. */
+  private static final class Graph {
+    final ContextState context;
+    final long handle;
+
+    /** The graph that this is a body in, at whatever depth; itself if in none. */
+    final Graph root;
+
+    /** Numbers of the bodies of its conditional nodes. */
+    final List<Integer> bodies = new ArrayList<>();
+
+    /** The backend's handles of its conditions. */
+    final List<Long> conditions = new ArrayList<>();
+
+    long exec;
+    long[] nodes = new long[16];
+    byte[] types = new byte[16];
+    int count;
+    int failure;
+    int failedNode = NO_NODE;
+
+    Graph(ContextState context, long handle) {
+      this.context = context;
+      this.handle = handle;
+      root = this;
+    }
+
+    Graph(Graph outer, long handle) {
+      context = outer.context;
+      this.handle = handle;
+      root = outer.root;
+    }
+
+    void add(long node, int type) {
+      if (count == nodes.length) {
+        nodes = Arrays.copyOf(nodes, 2 * count);
+        types = Arrays.copyOf(types, 2 * count);
+      }
+      nodes[count] = node;
+      types[count++] = (byte) type;
+    }
+
+    void fail(int result) {
+      failure = result;
+      failedNode = count;
+    }
+  }
+
+  public Graphs(
+      Backend backend,
+      CurrentCall call,
+      HandleTables handles,
+      OwnedMemory owned,
+      FirstLaunches firstLaunches,
+      Contexts contexts,
+      BlockingCalls blocking) {
+    this.backend = backend;
+    this.call = call;
+    this.handles = handles;
+    this.firstLaunches = firstLaunches;
+    this.contexts = contexts;
+    this.blocking = blocking;
+    work = new GraphWork(backend, call, handles, owned, firstLaunches);
+  }
+
+  @Override
+  public int graphCreate(int number) {
+    if (!call.context().exists()) {
+      return CudaResult.INVALID_CONTEXT;
+    }
+    if (graphs.containsKey(number)) {
+      return CudaResult.INVALID_VALUE;
+    }
+    if (graphs.size() == MAX_GRAPHS) {
+      return CudaResult.OUT_OF_MEMORY;
+    }
+    long out = call.out();
+    int result = backend.cuGraphCreate(out, 0);
+    if (result == 0) {
+      graphs.put(number, new Graph(call.context(), Memory.getLong(out)));
+    }
+    return result;
+  }
+
+  /** What is wrong with a node is told when its graph is instantiated. */
+  @Override
+  public int graphAddNodes(int number, WireStruct records) {
+    Graph graph = graphs.get(number);
+    if (graph == null || graph.root.exec != 0) {
+      return CudaResult.INVALID_VALUE;
+    }
+    long lengthBytes = records.lengthBytes();
+    try (Arena arena = Arena.ofConfined()) {
+      long dependencies = arena.allocate(lengthBytes * 2 + 8, 8).address();
+      for (long at = 0; at < lengthBytes && graph.failure == 0; ) {
+        long left = lengthBytes - at;
+        if (left < RECORD_BYTES) {
+          return Dispatcher.MALFORMED;
+        }
+        long bytes = records.u32(at);
+        long after = records.u32(at + 8);
+        long workBytes = records.u32(at + 12);
+        if (bytes > left || bytes != workStart(after) + workBytes) {
+          return Dispatcher.MALFORMED;
+        }
+        addNode(graph, records.part(at, bytes), (int) after, dependencies);
+        at += bytes;
+      }
+    }
+    return CudaResult.SUCCESS;
+  }
+
+  private void addNode(Graph graph, WireStruct record, int after, long dependencies) {
+    int type = record.u16(4);
+    int contextNumber = record.u16(6);
+    ContextState context = contextNumber == 0 ? call.context() : contexts.find(contextNumber);
+    if (graph.count == MAX_NODES || totalNodes >= 4L * MAX_NODES) {
+      graph.fail(CudaResult.OUT_OF_MEMORY);
+      return;
+    }
+    if (!context.exists()) {
+      graph.fail(CudaResult.INVALID_CONTEXT);
+      return;
+    }
+    for (int i = 0; i < after; i++) {
+      int before = record.i32(RECORD_BYTES + 4L * i);
+      if (before < 0 || before >= graph.count) {
+        graph.fail(CudaResult.INVALID_VALUE);
+        return;
+      }
+      Memory.putLong(dependencies + 8L * i, graph.nodes[before]);
+    }
+    long workStart = workStart(after);
+    WireStruct source = record.part(workStart, record.lengthBytes() - workStart);
+    boolean foreign = context.handle != call.context().handle;
+    if (foreign) {
+      backend.cuCtxSetCurrent(context.handle);
+    }
+    GraphWork.Place place = new GraphWork.Place(graph.handle, dependencies, after, context.handle);
+    long node = work.add(type, place, source);
+    if (foreign) {
+      backend.cuCtxSetCurrent(call.context().handle);
+    }
+    if (node <= 0) {
+      graph.fail((int) -node);
+    } else {
+      graph.add(node, type);
+      totalNodes++;
+      if (type == GraphWork.CONDITIONAL) {
+        takeBodies(graph, source);
+      }
+    }
+  }
+
+  /** Numbers the graphs that came with the conditional node added last, as its work says. */
+  private void takeBodies(Graph graph, WireStruct source) {
+    for (int i = 0; i < ConditionalNode.count(source); i++) {
+      int number = ConditionalNode.bodyNumber(source, i);
+      if (graphs.containsKey(number) || graphs.size() == MAX_GRAPHS) {
+        graph.fail(CudaResult.INVALID_VALUE);
+        return;
+      }
+      graphs.put(number, new Graph(graph, work.body(i)));
+      graph.bodies.add(number);
+    }
+  }
+
+  /** Makes a condition of a graph, and the graph if there is none of that number. */
+  @Override
+  public void graphCondition(int tag, int number, int value, int flags, boolean handleWanted) {
+    int result = graphs.containsKey(number) ? CudaResult.SUCCESS : graphCreate(number);
+    long out = call.out();
+    if (result == 0) {
+      Graph graph = graphs.get(number);
+      result =
+          backend.cuGraphConditionalHandleCreate(
+              out, graph.handle, call.context().handle, value, flags);
+      if (result == 0) {
+        graph.conditions.add(Memory.getLong(out));
+        work.addCondition(Memory.getLong(out));
+      }
+    }
+    call.reply(tag, result, out, result == 0 && handleWanted ? Long.BYTES : 0);
+  }
+
+  /** Takes the nodes of a graph, but leaves its conditions. */
+  @Override
+  public int graphReset(int number) {
+    Graph graph = graphs.get(number);
+    if (graph == null || graph.root != graph) {
+      return CudaResult.INVALID_VALUE;
+    }
+    int result = graph.exec == 0 ? 0 : backend.cuGraphExecDestroy(graph.exec);
+    for (int i = graph.count - 1; i >= 0; i--) {
+      int other = backend.cuGraphDestroyNode(graph.nodes[i]);
+      result = result == 0 ? other : result;
+    }
+    dropBodies(graph);
+    totalNodes -= graph.count;
+    graph.exec = 0;
+    graph.count = 0;
+    graph.failure = 0;
+    graph.failedNode = NO_NODE;
+    return result;
+  }
+
+  private void dropBodies(Graph graph) {
+    for (int number : graph.bodies) {
+      Graph body = graphs.remove(number);
+      dropBodies(body);
+      body.conditions.forEach(work::removeCondition);
+      totalNodes -= body.count;
+    }
+    graph.bodies.clear();
+  }
+
+  private static long workStart(long after) {
+    return RECORD_BYTES + (4 * after + 7 & -8);
+  }
+
+  @Override
+  public void graphInstantiate(
+      int tag, int number, long flags, boolean statusWanted, boolean failedNodeWanted) {
+    Graph graph = graphs.get(number);
+    if (graph == null || graph.root != graph || graph.exec != 0) {
+      call.reply(tag, CudaResult.INVALID_VALUE);
+      return;
+    }
+    long out = call.out();
+    if (graph.failure == 0) {
+      graph.failure = failureOfBodies(graph);
+    }
+    if (graph.failure == 0) {
+      graph.failure =
+          blocking.call(() -> backend.cuGraphInstantiateWithFlags(out, graph.handle, flags));
+    }
+    if (graph.failure == 0) {
+      graph.exec = Memory.getLong(out);
+      firstLaunches.measure(call.context());
+    }
+    int length = 0;
+    if (statusWanted) {
+      Memory.putLong(out, graph.failure);
+      length = 8;
+    }
+    if (failedNodeWanted) {
+      Memory.putLong(out + length, graph.failedNode & 0xffffffffL);
+      length += 8;
+    }
+    call.reply(tag, 0, out, length);
+  }
+
+  private int failureOfBodies(Graph graph) {
+    for (int number : graph.bodies) {
+      Graph body = graphs.get(number);
+      int failure = body.failure == 0 ? failureOfBodies(body) : body.failure;
+      if (failure != 0) {
+        return failure;
+      }
+    }
+    return 0;
+  }
+
+  @Override
+  public int graphSetNode(int number, int node, WireStruct source) {
+    Graph graph = executable(number);
+    if (graph == null || node < 0 || node >= graph.count) {
+      return CudaResult.INVALID_VALUE;
+    }
+    return work.set(
+        graph.types[node], graph.root.exec, graph.nodes[node], source, call.context().handle);
+  }
+
+  @Override
+  public int graphSetEnabled(int number, int node, int enabled) {
+    Graph graph = executable(number);
+    return graph == null || node < 0 || node >= graph.count
+        ? CudaResult.INVALID_VALUE
+        : backend.cuGraphNodeSetEnabled(graph.root.exec, graph.nodes[node], enabled);
+  }
+
+  @Override
+  public int graphUpload(int number, int stream) {
+    Graph graph = executable(number);
+    long handle = handles.stream(stream);
+    if (graph == null || graph.root != graph || handle == SessionServices.NO_HANDLE) {
+      return CudaResult.INVALID_HANDLE;
+    }
+    return backend.cuGraphUpload(graph.exec, handle);
+  }
+
+  @Override
+  public int graphLaunch(int number, int stream) {
+    Graph graph = executable(number);
+    long handle = handles.stream(stream);
+    if (graph == null || graph.root != graph || handle == SessionServices.NO_HANDLE) {
+      return CudaResult.INVALID_HANDLE;
+    }
+    return backend.cuGraphLaunch(graph.exec, handle);
+  }
+
+  @Override
+  public int graphDestroy(int number) {
+    Graph graph = graphs.get(number);
+    if (graph == null || graph.root != graph) {
+      return CudaResult.INVALID_VALUE;
+    }
+    dropBodies(graph);
+    graphs.remove(number);
+    return release(graph);
+  }
+
+  /** The graphs of a context that is going down. */
+  public void forget(ContextState context) {
+    for (Iterator<Graph> all = graphs.values().iterator(); all.hasNext(); ) {
+      Graph graph = all.next();
+      if (graph.context == context) {
+        release(graph);
+        all.remove();
+      }
+    }
+  }
+
+  /** The backend's parts of it; bodies are parts of theirs. */
+  private int release(Graph graph) {
+    totalNodes -= graph.count;
+    graph.conditions.forEach(work::removeCondition);
+    if (graph.root != graph) {
+      return CudaResult.SUCCESS;
+    }
+    // What is under way goes on; its launches are the driver's.
+    int result = graph.exec == 0 ? 0 : backend.cuGraphExecDestroy(graph.exec);
+    int other = backend.cuGraphDestroy(graph.handle);
+    return result == 0 ? other : result;
+  }
+
+  private Graph executable(int number) {
+    Graph graph = graphs.get(number);
+    return graph == null || graph.root.exec == 0 ? null : graph;
+  }
+}

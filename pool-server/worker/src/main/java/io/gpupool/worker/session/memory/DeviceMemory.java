@@ -1,0 +1,209 @@
+// SPDX-License-Identifier: Apache-2.0
+package io.gpupool.worker.session.memory;
+
+import io.gpupool.cuda.Backend;
+import io.gpupool.cuda.MemoryOps;
+import io.gpupool.cuda.SessionServices;
+import io.gpupool.worker.os.Memory;
+import io.gpupool.worker.session.call.CurrentCall;
+import io.gpupool.worker.session.call.StreamFrees;
+import io.gpupool.worker.session.core.CudaResult;
+import io.gpupool.worker.session.core.HandleTables;
+import io.gpupool.worker.session.quota.MemoryQuota;
+import io.gpupool.worker.session.stream.BlockingCalls;
+import java.util.function.IntSupplier;
+import java.util.function.LongPredicate;
+
+/** Allocates and frees device memory of the session. Used by the session's thread alone. */
+public final class DeviceMemory implements MemoryOps {
+  /** What a driver hands out at least; smaller allocations count as much. */
+  private static final long GRANULE_BYTES = Backend.MIN_BLOCK_BYTES;
+
+  private static final int ADDRESS_BYTES = 8;
+
+  private final Backend backend;
+  private final CurrentCall call;
+  private final HandleTables handles;
+  private final MemoryQuota quota;
+  private final StreamFrees frees;
+  private final BlockingCalls blocking;
+  private final MemoryPools pools;
+  private final Allocations allocations;
+
+  /** Starts with no memory. */
+  public DeviceMemory(
+      Backend backend,
+      CurrentCall call,
+      HandleTables handles,
+      MemoryQuota quota,
+      StreamFrees frees,
+      BlockingCalls blocking,
+      MemoryPools pools,
+      Allocations allocations) {
+    this.backend = backend;
+    this.call = call;
+    this.handles = handles;
+    this.quota = quota;
+    this.frees = frees;
+    this.blocking = blocking;
+    this.pools = pools;
+    this.allocations = allocations;
+  }
+
+  @Override
+  public void memGetInfo(int tag, boolean freeWanted, boolean totalWanted) {
+    if (!call.context().exists()) {
+      call.reply(tag, CudaResult.INVALID_CONTEXT);
+      return;
+    }
+    allocations.endReleased();
+    long out = call.out();
+    int gpu = call.context().gpu;
+    quota.noticeFrees();
+    pools.memory(gpu).settle();
+    boolean ignored = quota.measure(gpu);
+    int length = 0;
+    if (freeWanted) {
+      Memory.putLong(out, Math.min(quota.freeBytes(gpu), cardFreeBytes()));
+      length = 8;
+    }
+    if (totalWanted) {
+      Memory.putLong(out + length, quota.quotaBytes(gpu));
+      length += 8;
+    }
+    call.reply(tag, 0, out, length);
+  }
+
+  /** What the current GPU has left for all its leases, if its driver tells. */
+  private long cardFreeBytes() {
+    long out = call.in();
+    return backend.isSharedCard() && backend.cuMemGetInfo_v2(out, out + 8) == 0
+        ? Memory.getLong(out)
+        : Long.MAX_VALUE;
+  }
+
+  @Override
+  public void memAlloc(int tag, long lengthBytes, boolean addressWanted) {
+    long counted = counted(lengthBytes);
+    int refused = reserve(counted, inBlocks());
+    if (refused != 0) {
+      call.reply(tag, refused);
+      return;
+    }
+    long out = call.out();
+    int result = allocate(() -> backend.cuMemAlloc_v2(out, lengthBytes));
+    finish(tag, result, out, ADDRESS_BYTES, ofCurrentContext(counted));
+  }
+
+  /** A card may lack memory that pools keep: what the lease may have it shall have. */
+  private int allocate(IntSupplier allocating) {
+    int result = blocking.call(allocating);
+    return result == CudaResult.OUT_OF_MEMORY && quota.reclaim(call.context().gpu)
+        ? blocking.call(allocating)
+        : result;
+  }
+
+  @Override
+  public void memAllocPitch(
+      int tag,
+      long widthBytes,
+      long height,
+      int elementBytes,
+      boolean addressWanted,
+      boolean pitchBytesWanted) {
+    // The driver chooses the pitch: the nearest multiple of 512 or less on every device so far.
+    long pitch = counted(widthBytes);
+    if (pitch < 0 || height < 0 || pitch != 0 && height > Long.MAX_VALUE / 2 / pitch) {
+      call.reply(tag, CudaResult.INVALID_VALUE);
+      return;
+    }
+    long counted = pitch * height;
+    int refused = reserve(counted, inBlocks());
+    if (refused != 0) {
+      call.reply(tag, refused);
+      return;
+    }
+    long out = call.out();
+    int result =
+        allocate(() -> backend.cuMemAllocPitch_v2(out, out + 8, widthBytes, height, elementBytes));
+    finish(tag, result, out, 16, ofCurrentContext(counted));
+  }
+
+  @Override
+  public void memAllocAsync(
+      int tag, long lengthBytes, int pool, int stream, boolean addressWanted) {
+    long streamHandle = handles.stream(stream);
+    long poolHandle = pool == 0 ? 0 : pools.handle(pool);
+    int gpu = pools.gpu(pool);
+    if (streamHandle == SessionServices.NO_HANDLE || poolHandle == SessionServices.NO_HANDLE) {
+      call.reply(tag, CudaResult.INVALID_HANDLE);
+      return;
+    }
+    long counted = counted(lengthBytes);
+    int refused = reserve(counted, bytes -> pools.memory(gpu).reserve(bytes));
+    if (refused != 0) {
+      call.reply(tag, refused);
+      return;
+    }
+    long out = call.out();
+    int result =
+        poolHandle == 0
+            ? backend.cuMemAllocAsync(out, lengthBytes, streamHandle)
+            : backend.cuMemAllocFromPoolAsync(out, lengthBytes, poolHandle, streamHandle);
+    if (result == 0 && !pools.memory(gpu).settleUp()) {
+      // The pool had to take more than it was asked for.
+      backend.cuMemFreeAsync(Memory.getLong(out), streamHandle);
+      result = CudaResult.OUT_OF_MEMORY;
+    }
+    finish(tag, result, out, ADDRESS_BYTES, new Allocations.Allocation(null, gpu, counted));
+  }
+
+  @Override
+  public int memFree(long address) {
+    if (address == 0) {
+      return CudaResult.SUCCESS;
+    }
+    return allocations.free(
+        address, () -> blocking.call(() -> backend.cuMemFree_v2(address)), backend::afterWork);
+  }
+
+  @Override
+  public int memFreeAsync(long address, int stream) {
+    long streamHandle = handles.stream(stream);
+    if (streamHandle == SessionServices.NO_HANDLE) {
+      return CudaResult.INVALID_HANDLE;
+    }
+    return allocations.free(
+        address,
+        () -> backend.cuMemFreeAsync(address, streamHandle),
+        gone -> frees.whenDone(stream, gone));
+  }
+
+  /** What a length counts; negative if it is no length. */
+  private static long counted(long lengthBytes) {
+    return lengthBytes < 0 || lengthBytes > Long.MAX_VALUE - GRANULE_BYTES
+        ? -1
+        : (lengthBytes + GRANULE_BYTES - 1) & -GRANULE_BYTES;
+  }
+
+  private LongPredicate inBlocks() {
+    int gpu = call.context().gpu;
+    return bytes -> quota.reserveBlock(gpu, bytes);
+  }
+
+  private Allocations.Allocation ofCurrentContext(long counted) {
+    return new Allocations.Allocation(call.context().home, call.context().gpu, counted);
+  }
+
+  private int reserve(long counted, LongPredicate reserving) {
+    return call.context().exists()
+        ? allocations.reserve(counted, reserving)
+        : CudaResult.INVALID_CONTEXT;
+  }
+
+  private void finish(
+      int tag, int result, long out, int outBytes, Allocations.Allocation allocation) {
+    allocations.add(result, out, allocation);
+    call.reply(tag, result, out, outBytes);
+  }
+}

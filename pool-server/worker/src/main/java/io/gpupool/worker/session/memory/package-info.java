@@ -1,0 +1,3 @@
+// SPDX-License-Identifier: Apache-2.0
+/** Device memory: allocations, pools, virtual memory and shared memory. */
+package io.gpupool.worker.session.memory;

@@ -1,0 +1,100 @@
+// SPDX-License-Identifier: Apache-2.0
+package io.gpupool.worker.session.module;
+
+import io.gpupool.cuda.Backend;
+import io.gpupool.worker.session.core.Frames;
+import java.nio.ByteBuffer;
+import java.nio.ByteOrder;
+import java.util.Optional;
+import java.util.OptionalInt;
+
+/**
+ * The functions of one loaded module. The image tells of them where the backend is a driver, which
+ * would load the code of each function that it is asked about; the driver is asked for what the
+ * image does not tell.
+ */
+final class ModuleFunctions {
+  /** Longer lists are not fetched with the module. */
+  private static final int MAX_LISTED = 1024;
+
+  private final long handle;
+  private final FunctionTable table;
+  private final OptionalInt count;
+
+  /** Empty where the backend lists them for nothing. */
+  private final Optional<ImageKernels> kernels;
+
+  private ModuleFunctions(long handle, FunctionTable table, Optional<ImageKernels> kernels) {
+    this.handle = handle;
+    this.table = table;
+    this.kernels = kernels;
+    count = table.count(handle);
+    if (count.isEmpty()) {
+      kernels
+          .flatMap(ImageKernels::problem)
+          .ifPresent(problem ->
+              System.err.println(
+                  "gpupool worker: cannot list the kernels of an image: " + problem));
+    }
+  }
+
+  /** Of a module whose image tells of these kernels; the backend tells itself if that is free. */
+  static ModuleFunctions of(
+      Backend backend, long out, long handle, Optional<ImageKernels> kernels) {
+    return new ModuleFunctions(handle, new FunctionTable(backend, out), kernels);
+  }
+
+  /** All, in the layout of {@code moduleLoad}; empty if they are too many, or would cost. */
+  byte[] all(long limitBytes) {
+    boolean free = kernels.isEmpty() || imageTellsAll();
+    if (!free || count() > MAX_LISTED) {
+      return new byte[0];
+    }
+    byte[] list = list(0, limitBytes);
+    return entriesIn(list) == count() ? list : new byte[0];
+  }
+
+  /** How many there are, and those from a number on, as many as have room. */
+  byte[] from(int first, long limitBytes) {
+    byte[] list = limitBytes > Long.BYTES ? list(first, limitBytes - Long.BYTES) : new byte[0];
+    return ByteBuffer.allocate(Long.BYTES + list.length)
+        .order(ByteOrder.LITTLE_ENDIAN)
+        .putLong(count())
+        .put(list)
+        .array();
+  }
+
+  /** The parameters of one; empty if nobody tells them. */
+  Optional<byte[]> parameters(String name, long function) {
+    Optional<byte[]> told = kernels.flatMap(image -> image.parameters(name));
+    return told.isPresent() || !table.tellsParameters(function)
+        ? told
+        : Optional.of(table.parameters(function));
+  }
+
+  private int count() {
+    return count.orElseGet(() -> kernels.map(ImageKernels::count).orElse(0));
+  }
+
+  private boolean imageTellsAll() {
+    return kernels.isPresent() && kernels.get().count() == count();
+  }
+
+  private byte[] list(int first, long limitBytes) {
+    return imageTellsAll()
+        ? kernels.orElseThrow().list(first, limitBytes)
+        : table.list(handle, first, limitBytes);
+  }
+
+  private static int entriesIn(byte[] list) {
+    ByteBuffer entries = ByteBuffer.wrap(list).order(ByteOrder.LITTLE_ENDIAN);
+    int count = 0;
+    while (entries.hasRemaining()) {
+      int nameBytes = entries.getInt();
+      int parameterBytes = 8 * entries.getInt();
+      entries.position(entries.position() + Frames.padded(nameBytes) + parameterBytes);
+      count++;
+    }
+    return count;
+  }
+}

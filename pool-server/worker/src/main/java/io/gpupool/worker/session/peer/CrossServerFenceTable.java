@@ -1,0 +1,97 @@
+// SPDX-License-Identifier: Apache-2.0
+package io.gpupool.worker.session.peer;
+
+import io.gpupool.worker.session.core.ContextState;
+import java.util.HashMap;
+import java.util.List;
+import java.util.Map;
+
+/**
+ * Table of the fences that have arrived and are not awaited yet, and of those that are. For any
+ * thread.
+ */
+final class CrossServerFenceTable {
+  private static final int MAX_KEPT = 1 << 20;
+
+  private final Map<Long, Awaited> awaited = new HashMap<>();
+  private final Map<Long, Integer> come = new HashMap<>();
+
+  /** A ticket that a stream waits for, or will. */
+  static final class Awaited {
+    final ContextState context;
+    final int link;
+    private Runnable open;
+    private boolean over;
+
+    private Awaited(ContextState context, int link) {
+      this.context = context;
+      this.link = link;
+    }
+
+    /** The stream has come to its gate. */
+    void arrived(Runnable openGate) {
+      boolean atOnce;
+      synchronized (this) {
+        atOnce = over;
+        open = openGate;
+      }
+      if (atOnce) {
+        openGate.run();
+      }
+    }
+
+    /** The stream may go on. */
+    void end() {
+      Runnable action;
+      synchronized (this) {
+        action = over ? null : open;
+        over = true;
+      }
+      if (action != null) {
+        action.run();
+      }
+    }
+  }
+
+  /** What a stream has to wait for; null if the ticket has come. */
+  synchronized Awaited await(long ticket, ContextState context, int link) {
+    if (come.remove(ticket) != null) {
+      return null;
+    }
+    Awaited wait = new Awaited(context, link);
+    awaited.put(ticket, wait);
+    return wait;
+  }
+
+  /** A ticket has come; false if it had before, or too many are kept. */
+  boolean come(long ticket, int link) {
+    Awaited wait;
+    synchronized (this) {
+      wait = awaited.remove(ticket);
+      if (wait == null && (come.size() >= MAX_KEPT || come.put(ticket, link) != null)) {
+        return false;
+      }
+    }
+    if (wait != null) {
+      wait.end();
+    }
+    return true;
+  }
+
+  /** Lets the streams of a context pass; all streams, when it is null. */
+  void cancel(ContextState context) {
+    List<Awaited> gone;
+    synchronized (this) {
+      gone =
+          awaited.values().stream()
+              .filter(wait -> context == null || wait.context == context)
+              .toList();
+      awaited.values().removeAll(gone);
+    }
+    gone.forEach(Awaited::end);
+  }
+
+  synchronized boolean awaits(int link) {
+    return awaited.values().stream().anyMatch(wait -> wait.link == link);
+  }
+}

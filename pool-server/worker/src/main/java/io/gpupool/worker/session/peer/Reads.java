@@ -1,0 +1,116 @@
+// SPDX-License-Identifier: Apache-2.0
+package io.gpupool.worker.session.peer;
+
+import io.gpupool.cuda.Backend;
+import io.gpupool.worker.peer.PeerConnections;
+import io.gpupool.worker.peer.PeerException;
+import io.gpupool.worker.session.call.CurrentCall;
+import io.gpupool.worker.session.copy.PieceReader;
+import io.gpupool.worker.session.core.ContextState;
+import io.gpupool.worker.session.core.CudaResult;
+import io.gpupool.worker.session.quota.OwnedMemory;
+import java.util.HashMap;
+import java.util.Map;
+
+/**
+ * What other workers may read of this one's memory, each range once, and what they have asked for
+ * before it was allowed. The session's thread allows, readers of connections ask.
+ */
+public final class Reads {
+  private static final int MAX_EARLY = 1 << 16;
+  private static final int MAX_ALLOWED = 1 << 20;
+
+  private final Backend backend;
+  private final CurrentCall call;
+  private final OwnedMemory owned;
+  private final PeerConnections peers;
+  private final Map<Long, Allowed> allowed = new HashMap<>();
+  private final Map<Long, Asked> asked = new HashMap<>();
+
+  /** Without a context, which is gone, it is answered with an error. */
+  private record Allowed(
+      ContextState context, int link, long source, long lengthBytes, boolean direct) {}
+
+  private record Asked(int link, long lengthBytes) {}
+
+  Reads(Backend backend, CurrentCall call, OwnedMemory owned, PeerConnections peers) {
+    this.backend = backend;
+    this.call = call;
+    this.owned = owned;
+    this.peers = peers;
+  }
+
+  /** Allows a read, and carries it out if it has been asked for. */
+  int allow(long ticket, ContextState context, int link, long source, long lengthBytes)
+      throws PeerException {
+    // Now: the program may free the memory in its stream's order before the read is asked for.
+    boolean direct = backend.isReadable(source, lengthBytes);
+    Allowed allow = new Allowed(context, link, source, lengthBytes, direct);
+    Asked ask;
+    synchronized (this) {
+      ask = asked.remove(ticket);
+      if (ask == null && allowed.size() >= MAX_ALLOWED) {
+        return CudaResult.OUT_OF_MEMORY;
+      }
+      if (ask == null) {
+        return allowed.putIfAbsent(ticket, allow) == null ? 0 : CudaResult.INVALID_VALUE;
+      }
+    }
+    serve(ticket, allow, ask);
+    return 0;
+  }
+
+  /** A worker asks. */
+  void ask(long ticket, int link, long lengthBytes) throws PeerException {
+    Asked ask = new Asked(link, lengthBytes);
+    Allowed allow;
+    synchronized (this) {
+      allow = allowed.remove(ticket);
+      if (allow == null && (asked.size() >= MAX_EARLY || asked.putIfAbsent(ticket, ask) != null)) {
+        throw new PeerException("too many copies, or one twice");
+      }
+    }
+    if (allow != null) {
+      serve(ticket, allow, ask);
+    }
+  }
+
+  /** What is allowed of a context that goes down is answered with an error. */
+  synchronized void forget(ContextState context) {
+    allowed.replaceAll((ticket, allow) ->
+        allow.context == context
+            ? new Allowed(call.noContext(), allow.link, allow.source, allow.lengthBytes, false)
+            : allow);
+  }
+
+  private void serve(long ticket, Allowed allow, Asked ask) throws PeerException {
+    if (allow.link != ask.link || allow.lengthBytes != ask.lengthBytes) {
+      throw new PeerException("a copy of " + ask.lengthBytes + " bytes that is not allowed");
+    }
+    ContextState context = allow.context;
+    context.waitingThreads.incrementAndGet();
+    peers.serve(
+        allow.link,
+        () -> {
+          try {
+            peers.endPull(allow.link, ticket, read(ticket, allow));
+          } finally {
+            context.waitingThreads.decrementAndGet();
+          }
+        });
+  }
+
+  private int read(long ticket, Allowed allow) {
+    ContextState context = allow.context;
+    if (!context.exists()) {
+      return CudaResult.CONTEXT_IS_DESTROYED;
+    }
+    PieceReader.Taker taker =
+        (at, address, bytes) -> peers.sendPiece(allow.link, ticket, at, address, bytes);
+    if (allow.direct) {
+      return PieceReader.readDirectly(allow.source, allow.lengthBytes, taker);
+    }
+    backend.cuCtxSetCurrent(context.handle);
+    return new PieceReader(backend, owned, context).read(allow.source, allow.lengthBytes, taker);
+  }
+}

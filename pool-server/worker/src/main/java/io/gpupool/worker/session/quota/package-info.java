@@ -1,0 +1,3 @@
+// SPDX-License-Identifier: Apache-2.0
+/** A session's memory as its lease counts it. */
+package io.gpupool.worker.session.quota;

@@ -1,0 +1,156 @@
+// SPDX-License-Identifier: Apache-2.0
+package io.gpupool.worker.session.texture;
+
+import io.gpupool.cuda.Backend;
+import io.gpupool.cuda.ReferenceOps;
+import io.gpupool.cuda.SessionServices;
+import io.gpupool.cuda.WireStruct;
+import io.gpupool.worker.os.Memory;
+import io.gpupool.worker.session.call.CurrentCall;
+import io.gpupool.worker.session.core.ContextState;
+import io.gpupool.worker.session.core.CudaResult;
+import io.gpupool.worker.session.core.HandleTables;
+import io.gpupool.worker.session.core.RefusedException;
+import io.gpupool.worker.session.quota.OwnedMemory;
+import java.lang.foreign.Arena;
+import java.lang.foreign.MemorySegment;
+import java.util.HashMap;
+import java.util.Map;
+
+/**
+ * Texture and surface references of the session's modules, under the backend's own handles. What
+ * belongs to them changes property by property, as programs set it. Used by the session's thread
+ * alone.
+ */
+public final class References implements ReferenceOps {
+  private static final int MAX_NAME_BYTES = 64 << 10;
+
+  /** CU_TRSA_OVERRIDE_FORMAT. */
+  private static final int OVERRIDE_FORMAT = 1;
+
+  /** In place of a CUresourcetype: the reference is bound to nothing any more. */
+  private static final int NOTHING = -1;
+
+  private final Backend backend;
+  private final CurrentCall call;
+  private final HandleTables handles;
+  private final OwnedMemory owned;
+  private final Map<Long, Reference> references = new HashMap<>();
+
+  /** A reference is good as long as the module's number stands for the same module. */
+  private record Reference(ContextState context, int module, Object owner, boolean surface) {}
+
+  public References(Backend backend, CurrentCall call, HandleTables handles, OwnedMemory owned) {
+    this.backend = backend;
+    this.call = call;
+    this.handles = handles;
+    this.owned = owned;
+  }
+
+  @Override
+  public void referenceFind(
+      int tag, int module, long name, long nameBytes, int surface, boolean wanted) {
+    long handle = handles.modules().get(module);
+    if (handle == SessionServices.NO_HANDLE || nameBytes == 0 || nameBytes > MAX_NAME_BYTES) {
+      call.reply(tag, CudaResult.INVALID_VALUE);
+      return;
+    }
+    references.values().removeIf(known -> known.owner != handles.modules().owner(known.module));
+    long out = call.out();
+    int result;
+    try (Arena arena = Arena.ofConfined()) {
+      MemorySegment text = arena.allocate(nameBytes + 1);
+      Memory.copy(name, text.address(), nameBytes);
+      result =
+          surface == 0
+              ? backend.cuModuleGetTexRef(out, handle, text.address())
+              : backend.cuModuleGetSurfRef(out, handle, text.address());
+    }
+    if (result == 0) {
+      references.put(
+          Memory.getLong(out),
+          new Reference(call.context(), module, handles.modules().owner(module), surface != 0));
+    }
+    call.reply(tag, result, out, 8);
+  }
+
+  @Override
+  public int referenceSet(
+      long reference,
+      int property,
+      int format,
+      int channels,
+      WireStruct resource,
+      WireStruct texture) {
+    if (!isKnown(reference, false) || !texture.is(Textures.TEXTURE_BYTES)) {
+      return CudaResult.INVALID_VALUE;
+    }
+    return switch (property) {
+      case 0 -> setResource(reference, resource);
+      case 1 -> backend.cuTexRefSetFormat(reference, format, channels);
+      case 2, 3, 4 -> {
+        int dimension = property - 2;
+        yield backend.cuTexRefSetAddressMode(reference, dimension, texture.i32(4L * dimension));
+      }
+      case 5 -> backend.cuTexRefSetFilterMode(reference, texture.i32(12));
+      case 6 -> backend.cuTexRefSetFlags(reference, texture.i32(16));
+      case 7 -> backend.cuTexRefSetMaxAnisotropy(reference, texture.i32(20));
+      case 8 -> backend.cuTexRefSetMipmapFilterMode(reference, texture.i32(24));
+      case 9 -> backend.cuTexRefSetMipmapLevelBias(reference, texture.f32(28));
+      case 10 -> backend.cuTexRefSetMipmapLevelClamp(reference, texture.f32(32), texture.f32(36));
+      case 11 -> {
+        texture.copyNumbers(40, 16, call.in());
+        yield backend.cuTexRefSetBorderColor(reference, call.in());
+      }
+      default -> CudaResult.INVALID_VALUE;
+    };
+  }
+
+  @Override
+  public int surfaceReferenceSet(long reference, int array) {
+    long handle = handles.arrays().get(array);
+    if (!isKnown(reference, true) || handle == SessionServices.NO_HANDLE) {
+      return CudaResult.INVALID_VALUE;
+    }
+    return backend.cuSurfRefSetArray(reference, handle, 0);
+  }
+
+  private boolean isKnown(long reference, boolean surface) {
+    Reference known = references.get(reference);
+    return known != null
+        && known.surface == surface
+        && known.context == call.context()
+        && known.owner == handles.modules().owner(known.module);
+  }
+
+  private int setResource(long reference, WireStruct given) {
+    if (given.is(Resource.BYTES) && given.i32(0) == NOTHING) {
+      return backend.cuTexRefSetAddress_v2(call.out(), reference, 0, 0);
+    }
+    try {
+      return bind(reference, Resource.read(handles, owned, given));
+    } catch (RefusedException e) {
+      return e.result();
+    }
+  }
+
+  private int bind(long reference, Resource resource) {
+    return switch (resource.type()) {
+      case Resource.ARRAY -> backend.cuTexRefSetArray(reference, resource.at(), OVERRIDE_FORMAT);
+      case Resource.MIPMAPPED_ARRAY ->
+          backend.cuTexRefSetMipmappedArray(reference, resource.at(), OVERRIDE_FORMAT);
+      case Resource.LINEAR ->
+          backend.cuTexRefSetAddress_v2(call.out(), reference, resource.at(), resource.first());
+      default -> {
+        // CUDA_ARRAY_DESCRIPTOR: width, height, format and channels.
+        long description = call.in();
+        Memory.putLong(description, resource.first());
+        Memory.putLong(description + 8, resource.height());
+        Memory.putInt(description + 16, resource.format());
+        Memory.putInt(description + 20, resource.channels());
+        yield backend.cuTexRefSetAddress2D_v3(
+            reference, description, resource.at(), resource.pitchBytes());
+      }
+    };
+  }
+}

@@ -1,0 +1,170 @@
+// SPDX-License-Identifier: Apache-2.0
+package io.gpupool.worker.session.texture;
+
+import io.gpupool.cuda.Backend;
+import io.gpupool.cuda.TensorMapOps;
+import io.gpupool.cuda.WireStruct;
+import io.gpupool.worker.os.Memory;
+import io.gpupool.worker.session.call.CurrentCall;
+import io.gpupool.worker.session.core.CudaResult;
+import io.gpupool.worker.session.core.Payload;
+import java.lang.foreign.Arena;
+import java.nio.ByteBuffer;
+import java.util.LinkedHashSet;
+
+/**
+ * The maker of tensor maps, which are the backend's values and nothing of the session's. Used by
+ * the session's thread alone.
+ *
+ * <pre>
+ *   0 u32 kind   4 u32 type      8 u32 rank       12 u32 interleave
+ *  16 u32 swizzle  20 u32 l2Promotion   24 u32 oobFill   28 u32 mode
+ *  32 u64 address  40 u64 dims[5]       80 u64 strides[4]
+ * 112 u32 box[5] 132 u32 elementStrides[5]
+ * 152 i32 lowerCorner[3]   164 i32 upperCorner[3]   176 u32 channels   180 u32 pixels
+ * </pre>
+ */
+public final class TensorMaps implements TensorMapOps {
+  private static final int TENSOR_BYTES = 184;
+  private static final int MAP_BYTES = 128;
+  private static final int MAX_RANK = 5;
+
+  private static final int TILED = 0;
+  private static final int IM2COL = 1;
+  private static final int IM2COL_WIDE = 2;
+
+  /** How many maps are remembered; the oldest go first. */
+  private static final int MAX_MADE = 1 << 14;
+
+  private final Backend backend;
+  private final CurrentCall call;
+
+  /** The maps that the backend has made: it is to change no other bytes. */
+  private final LinkedHashSet<ByteBuffer> made = new LinkedHashSet<>();
+
+  public TensorMaps(Backend backend, CurrentCall call) {
+    this.backend = backend;
+    this.call = call;
+  }
+
+  @Override
+  public void tensorMapEncode(int tag, WireStruct given, long mapCapacityBytes) {
+    if (!given.is(TENSOR_BYTES)) {
+      call.reply(tag, CudaResult.INVALID_VALUE);
+      return;
+    }
+    long tensor = call.in();
+    // Numbers all: the address is one that kernels will use, and goes into the map as it is.
+    given.copyNumbers(0, TENSOR_BYTES, tensor);
+    int rank = Memory.getInt(tensor + 8);
+    int result = check();
+    if (result == 0 && (rank < 1 || rank > MAX_RANK)) {
+      result = CudaResult.INVALID_VALUE;
+    }
+    long map = call.out();
+    answer(tag, result == 0 ? encode(map, tensor, rank) : result, map, mapCapacityBytes);
+  }
+
+  private int encode(long map, long tensor, int rank) {
+    int type = Memory.getInt(tensor + 4);
+    int interleave = Memory.getInt(tensor + 12);
+    int swizzle = Memory.getInt(tensor + 16);
+    int promotion = Memory.getInt(tensor + 20);
+    int fill = Memory.getInt(tensor + 24);
+    long address = Memory.getLong(tensor + 32);
+    long dims = tensor + 40;
+    long strides = tensor + 80;
+    long steps = tensor + 132;
+    int channels = Memory.getInt(tensor + 176);
+    int pixels = Memory.getInt(tensor + 180);
+    return switch (Memory.getInt(tensor)) {
+      case TILED ->
+          backend.cuTensorMapEncodeTiled(
+              map,
+              type,
+              rank,
+              address,
+              dims,
+              strides,
+              tensor + 112,
+              steps,
+              interleave,
+              swizzle,
+              promotion,
+              fill);
+      case IM2COL ->
+          backend.cuTensorMapEncodeIm2col(
+              map,
+              type,
+              rank,
+              address,
+              dims,
+              strides,
+              tensor + 152,
+              tensor + 164,
+              channels,
+              pixels,
+              steps,
+              interleave,
+              swizzle,
+              promotion,
+              fill);
+      case IM2COL_WIDE ->
+          backend.cuTensorMapEncodeIm2colWide(
+              map,
+              type,
+              rank,
+              address,
+              dims,
+              strides,
+              Memory.getInt(tensor + 152),
+              Memory.getInt(tensor + 164),
+              channels,
+              pixels,
+              steps,
+              interleave,
+              Memory.getInt(tensor + 28),
+              swizzle,
+              promotion,
+              fill);
+      default -> CudaResult.INVALID_VALUE;
+    };
+  }
+
+  @Override
+  public void tensorMapReplace(
+      int tag, WireStruct given, long address, long replacedCapacityBytes) {
+    int result =
+        given.is(MAP_BYTES) && made.contains(key(given)) ? check() : CudaResult.INVALID_VALUE;
+    long map = call.out();
+    if (result == 0) {
+      given.copyNumbers(0, MAP_BYTES, map);
+      result = backend.cuTensorMapReplaceAddress(map, address);
+    }
+    answer(tag, result, map, replacedCapacityBytes);
+  }
+
+  private static ByteBuffer key(WireStruct map) {
+    return ByteBuffer.wrap(map.bytes(0, MAP_BYTES));
+  }
+
+  private int check() {
+    return call.context().exists() ? 0 : CudaResult.INVALID_CONTEXT;
+  }
+
+  private void answer(int tag, int result, long map, long capacityBytes) {
+    if (result != 0) {
+      call.reply(tag, result);
+      return;
+    }
+    if (made.size() >= MAX_MADE) {
+      made.removeFirst();
+    }
+    made.add(ByteBuffer.wrap(Memory.bytes(map, MAP_BYTES)));
+    try (Arena arena = Arena.ofConfined()) {
+      Payload payload = new Payload(arena, MAP_BYTES + 16);
+      payload.variable(capacityBytes >= MAP_BYTES, Memory.bytes(map, MAP_BYTES));
+      call.reply(tag, 0, payload.address(), payload.lengthBytes());
+    }
+  }
+}
