@@ -9,8 +9,8 @@ import io.gpupool.server.capacity.Membership;
 import io.gpupool.server.capacity.Partitions;
 import io.gpupool.server.control.AsyncStateStore;
 import io.gpupool.server.control.ControlThread;
-import io.gpupool.server.driver.DriverOptions.Sharing;
 import io.gpupool.server.driver.DriverOptions;
+import io.gpupool.server.driver.DriverOptions.Sharing;
 import io.gpupool.server.driver.MpsControl;
 import io.gpupool.server.elasticity.ExternalScalerService;
 import io.gpupool.server.gpu.Gpu;
@@ -21,16 +21,21 @@ import io.gpupool.server.health.GpuWatch;
 import io.gpupool.server.history.UseHistory;
 import io.gpupool.server.host.HeapTrim;
 import io.gpupool.server.host.LinuxMemory;
-import io.gpupool.server.lease.Drains;
-import io.gpupool.server.lease.Grants;
-import io.gpupool.server.lease.IdleServerTracker;
-import io.gpupool.server.lease.LeaseQueue;
-import io.gpupool.server.lease.LeaseUpdates;
-import io.gpupool.server.lease.Leases;
-import io.gpupool.server.lease.PoolSync;
-import io.gpupool.server.lease.Waitlist;
-import io.gpupool.server.lease.usage.TimeTable.Levels;
+import io.gpupool.server.lease.cluster.Drains;
+import io.gpupool.server.lease.cluster.IdleServerTracker;
+import io.gpupool.server.lease.cluster.PeerServerMonitor;
+import io.gpupool.server.lease.cluster.Reconciler;
+import io.gpupool.server.lease.cluster.SessionTerminations;
+import io.gpupool.server.lease.cluster.StatusPublisher;
+import io.gpupool.server.lease.lifecycle.LeaseFinder;
+import io.gpupool.server.lease.lifecycle.LeaseService;
+import io.gpupool.server.lease.lifecycle.LeaseUpdates;
+import io.gpupool.server.lease.lifecycle.RoomSignal;
+import io.gpupool.server.lease.queue.LeaseQueue;
+import io.gpupool.server.lease.store.LeaseStore;
+import io.gpupool.server.lease.store.QueueStore;
 import io.gpupool.server.lease.usage.TimeTable;
+import io.gpupool.server.lease.usage.TimeTable.Levels;
 import io.gpupool.server.oidc.Logins;
 import io.gpupool.server.records.RecordTypes;
 import io.gpupool.server.records.ServerEntry;
@@ -49,7 +54,6 @@ import io.gpupool.server.session.CallStreamPort;
 import io.gpupool.server.session.DriverStart;
 import io.gpupool.server.session.PeerDialer;
 import io.gpupool.server.session.Sessions;
-import io.gpupool.server.session.StatusPublisher;
 import io.gpupool.server.session.WorkerLaunch;
 import io.gpupool.server.session.WorkerSocket;
 import io.gpupool.server.session.Workers;
@@ -377,9 +381,21 @@ public final class PoolServer implements AutoCloseable {
     TimeTable times = new TimeTable(gpus.size(), levels(options, served));
     // Last of all, when no session is left that would be taken out of it.
     onClose.addFirst(() -> close(times));
-    Leases leases = new Leases(new Grants(records, audit, control, name), capacity, control, times);
-    LeaseQueue queue = new LeaseQueue(leases, capacity, tenants, control, options.limits().queue());
-    membership.ifPresent(m -> queue.share(new Waitlist(records, m, name, control)));
+    LeaseStore store = new LeaseStore(records, audit, capacity.members(), control, name);
+    PeerServerMonitor peers = new PeerServerMonitor(records, capacity.members(), control);
+    RoomSignal room = new RoomSignal();
+    LeaseService leases = new LeaseService(store, capacity, control, times, room, peers::noteWork);
+    LeaseFinder finder = new LeaseFinder(leases, store, capacity.members(), control);
+    LeaseQueue queue =
+        new LeaseQueue(
+            leases,
+            finder,
+            capacity,
+            tenants,
+            control,
+            options.limits().queue(),
+            membership.map(m -> new QueueStore(records, m, name, control)));
+    room.whenFreed(queue::settle);
     EventLoopGroup network = networkLoops();
     PeerDialer dialer = new PeerDialer(capacity.members(), network, peerTls(options));
     Sessions sessions =
@@ -405,6 +421,7 @@ public final class PoolServer implements AutoCloseable {
     records.whenChanged(RecordTypes.GPU_FAULTS, () -> control.execute(queue::settle));
     GpuHealth health = openHealth(options, served, records);
     StatusPublisher statuses = new StatusPublisher(records, capacity.members(), name, control);
+    SessionTerminations terminations = new SessionTerminations(records, statuses, name);
     leases.restore();
     UseHistory history = UseHistory.open(gpus, leases, control, options.historyFolder(), disk);
     control.execute(history::start);
@@ -427,6 +444,7 @@ public final class PoolServer implements AutoCloseable {
             served.isSoft() ? "soft" : "nvidia",
             capacity,
             leases,
+            finder,
             queue,
             sessions,
             workers,
@@ -468,9 +486,12 @@ public final class PoolServer implements AutoCloseable {
                 new PoolService(
                     queue,
                     leases,
-                    new LeaseUpdates(leases, records, audit, capacity, isMps(options, served)),
+                    finder,
+                    new LeaseUpdates(
+                        leases, finder, room, records, audit, capacity, isMps(options, served)),
                     sessions,
                     statuses,
+                    terminations,
                     view,
                     audit,
                     dataPort,
@@ -491,18 +512,20 @@ public final class PoolServer implements AutoCloseable {
     onClose.add(() ->
         await(done ->
             control.execute(() -> {
-              queue.drain("the server is stopping");
+              drains.endAll();
               done.run();
             })));
-    membership.ifPresent(m -> exchange(statuses, records, sessions, view));
+    membership.ifPresent(m -> exchange(statuses, terminations, records, sessions, view));
     membership.ifPresent(m ->
         join(
             m,
-            new PoolSync(
+            new Reconciler(
                 records,
+                store,
                 m,
                 leases,
                 queue,
+                peers,
                 control,
                 () ->
                     new ServerEntry(
@@ -565,16 +588,20 @@ public final class PoolServer implements AutoCloseable {
 
   /** Has the other servers know what only this one does, and heeds what they say. */
   private void exchange(
-      StatusPublisher statuses, RecordStore records, Sessions sessions, PoolView view) {
+      StatusPublisher statuses,
+      SessionTerminations terminations,
+      RecordStore records,
+      Sessions sessions,
+      PoolView view) {
     records.whenChanged(
         RecordTypes.SESSION_TERMINATIONS,
-        () -> control.execute(() -> statuses.applyTerminations(sessions)));
+        () -> control.execute(() -> terminations.apply(sessions)));
     control.execute(() -> statuses.start(view::bulletin));
   }
 
   /** Comes into a pool of several servers, and leaves it before anything is closed. */
-  private void join(Membership members, PoolSync sync) {
-    sync.start(control);
+  private void join(Membership members, Reconciler reconciler) {
+    reconciler.start(control);
     onClose.add(() ->
         await(done ->
             control.execute(() -> {

@@ -19,7 +19,7 @@ import io.gpupool.control.v1.ReleaseLeaseRequest;
 import io.gpupool.control.v1.SessionInfo;
 import io.gpupool.control.v1.UpdateLeaseRequest;
 import io.gpupool.control.v1.VersionRequest;
-import io.gpupool.server.lease.Leases;
+import io.gpupool.server.lease.model.GraceReason;
 import io.gpupool.wire.ServerHello;
 import io.grpc.Context;
 import io.grpc.Status;
@@ -144,7 +144,7 @@ class PoolServerIT {
             .build());
     assertThat(events.poll(10, TimeUnit.SECONDS).hasHeld()).isTrue();
     held.stream().cancel(null);
-    Thread.sleep(2 * Leases.GRACE_MILLIS);
+    Thread.sleep(2 * GraceReason.SHORT_MILLIS);
     assertThat(pool.stub.listLeases(list()).getLeases(0).getState()).isEqualTo("held");
     hold.onCompleted();
     await().atMost(FREE_LIMIT).until(PoolServerIT::isAllFree);

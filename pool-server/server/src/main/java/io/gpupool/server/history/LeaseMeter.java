@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.gpupool.server.history;
 
-import io.gpupool.server.lease.Lease;
+import io.gpupool.server.lease.lifecycle.Lease;
 import io.gpupool.server.lease.usage.LeaseTime;
 import io.gpupool.server.lease.usage.TimeTable;
 import io.gpupool.server.placement.Placement.Part;
@@ -17,7 +17,7 @@ final class LeaseMeter {
   private long waitedNanos;
 
   LeaseMeter(Lease lease) {
-    name = LeaseName.of(lease.id.text(), lease.tenant, lease.holder);
+    name = LeaseName.of(lease.id().text(), lease.tenant(), lease.holder());
   }
 
   /**
@@ -26,21 +26,21 @@ final class LeaseMeter {
    * @param own which of the lease's GPUs on this server
    */
   Portion read(Lease lease, int own, long nowNanos) {
-    LeaseTime time = lease.time;
+    LeaseTime time = lease.time();
     TimeTable.Use use = time.use(own);
     long age = time.ageNanos(nowNanos);
     long granted = Math.max(grantedNanos, time.grantedNanos(own, nowNanos));
     long used = Math.clamp(use.usedNanos(), usedNanos, Math.max(usedNanos, age));
     long waited =
         Math.clamp(use.waitedNanos(), waitedNanos, Math.max(waitedNanos, age * Lease.MAX_SESSIONS));
-    Part part = lease.extent().own().get(own);
+    Part part = lease.topology().own().get(own);
     Portion portion =
         new Portion(
             name,
             granted - grantedNanos,
             used - usedNanos,
             waited - waitedNanos,
-            Math.min(lease.ledger.usedBytes(own), part.share().memoryBytes()),
+            Math.min(lease.ledger().usedBytes(own), part.share().memoryBytes()),
             part.share().memoryBytes());
     grantedNanos = granted;
     usedNanos = used;

@@ -3,8 +3,8 @@ package io.gpupool.server.history;
 
 import io.gpupool.runtime.Timers;
 import io.gpupool.server.gpu.Gpu;
-import io.gpupool.server.lease.Lease;
-import io.gpupool.server.lease.Leases;
+import io.gpupool.server.lease.lifecycle.Lease;
+import io.gpupool.server.lease.lifecycle.LeaseService;
 import io.gpupool.server.placement.LeaseId;
 import io.gpupool.server.placement.Placement.Part;
 import java.nio.file.Path;
@@ -25,7 +25,7 @@ public final class UseHistory {
   private static final long NANOS_PER_MILLI = 1_000_000;
   private static final int SAMPLES_PER_SAVE = 6;
 
-  private final Leases leases;
+  private final LeaseService leases;
   private final Timers timers;
   private final Saving saving;
   private final Map<String, Gpu> gpus = new LinkedHashMap<>();
@@ -49,7 +49,11 @@ public final class UseHistory {
    * @param before by the UUID of the GPU
    */
   UseHistory(
-      List<Gpu> gpus, Leases leases, Timers timers, Map<String, GpuSamples> before, Saving saving) {
+      List<Gpu> gpus,
+      LeaseService leases,
+      Timers timers,
+      Map<String, GpuSamples> before,
+      Saving saving) {
     this.leases = leases;
     this.timers = timers;
     this.saving = saving;
@@ -66,7 +70,7 @@ public final class UseHistory {
    * @param disk on which it is written
    */
   public static UseHistory open(
-      List<Gpu> gpus, Leases leases, Timers timers, Optional<Path> folder, Executor disk) {
+      List<Gpu> gpus, LeaseService leases, Timers timers, Optional<Path> folder, Executor disk) {
     if (folder.isEmpty()) {
       return new UseHistory(gpus, leases, timers, Map.of(), all -> {});
     }
@@ -146,14 +150,14 @@ public final class UseHistory {
         portions
             .computeIfAbsent(gpu, g -> new ArrayList<>())
             .addAll(parts.stream().map(part -> part.withBytes(0, 1)).toList()));
-    meters.remove(lease.id);
+    meters.remove(lease.id());
   }
 
   private void read(Lease lease, Map<String, List<Portion>> into) {
-    List<Part> own = lease.extent().own();
+    List<Part> own = lease.topology().own();
     List<LeaseMeter> read =
         meters.computeIfAbsent(
-            lease.id, id -> own.stream().map(part -> new LeaseMeter(lease)).toList());
+            lease.id(), id -> own.stream().map(part -> new LeaseMeter(lease)).toList());
     for (int i = 0; i < own.size(); i++) {
       into.computeIfAbsent(own.get(i).gpu().uuid(), gpu -> new ArrayList<>())
           .add(read.get(i).read(lease, i, timers.nowNanos()));

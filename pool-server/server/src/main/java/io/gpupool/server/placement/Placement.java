@@ -10,6 +10,7 @@ import java.util.List;
 import java.util.Map;
 import java.util.Optional;
 import java.util.Set;
+import java.util.stream.Collectors;
 
 /**
  * Decides which GPUs serve a request: a pure function over a snapshot of what is free. What is
@@ -75,7 +76,20 @@ public final class Placement {
   }
 
   /** One GPU's part of a granted request. */
-  public record Part(Gpu gpu, Optional<String> partition, Share share, boolean hard) {}
+  public record Part(Gpu gpu, Optional<String> partition, Share share, boolean hard) {
+    /** The parts of a lease as messages show them. */
+    public static String describe(List<Part> parts) {
+      return parts.stream().map(Part::describe).collect(Collectors.joining(", "));
+    }
+
+    private String describe() {
+      return share
+          + " of "
+          + partition.map(name -> "partition '" + name + "' of ").orElse("")
+          + gpu.label()
+          + (hard ? " (hard)" : "");
+    }
+  }
 
   /** What became of a request. */
   public sealed interface Outcome {

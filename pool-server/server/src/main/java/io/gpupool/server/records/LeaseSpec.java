@@ -10,9 +10,9 @@ import io.gpupool.server.placement.GpuRequirements;
 import java.util.Optional;
 
 /**
- * A request for a lease, checked.
+ * A checked request for a lease.
  *
- * @param ask what is wanted
+ * @param requirements what is wanted
  * @param priority who goes first; larger is sooner
  * @param waitMillis how long it may wait for others to end; 0: not at all
  * @param holder on whose behalf
@@ -23,7 +23,7 @@ import java.util.Optional;
  * @param pod whose lease it will be
  */
 public record LeaseSpec(
-    GpuRequirements ask,
+    GpuRequirements requirements,
     int priority,
     long waitMillis,
     HolderName holder,
@@ -33,7 +33,7 @@ public record LeaseSpec(
     LeaseClass leaseClass,
     Optional<LeasePod> pod) {
   public LeaseSpec(
-      GpuRequirements ask,
+      GpuRequirements requirements,
       int priority,
       long waitMillis,
       HolderName holder,
@@ -41,7 +41,7 @@ public record LeaseSpec(
       String tenant,
       LeaseLimits limits) {
     this(
-        ask,
+        requirements,
         priority,
         waitMillis,
         holder,
@@ -53,13 +53,18 @@ public record LeaseSpec(
   }
 
   public LeaseSpec(
-      GpuRequirements ask,
+      GpuRequirements requirements,
       int priority,
       long waitMillis,
       HolderName holder,
       Principal actor,
       String tenant) {
-    this(ask, priority, waitMillis, holder, actor, tenant, LeaseLimits.NONE);
+    this(requirements, priority, waitMillis, holder, actor, tenant, LeaseLimits.NONE);
+  }
+
+  /** Whether the lease is for a pod's container. */
+  public boolean isFor(String podUid, String container) {
+    return pod.filter(named -> named.serves(podUid, container)).isPresent();
   }
 
   /** What its holder can do to ask for less, in the words of the interface it was made with. */
@@ -67,10 +72,10 @@ public record LeaseSpec(
     if (pod.isEmpty()) {
       return "ask for less (-m or -p)";
     }
-    if (ask.partition().isPresent()) {
+    if (requirements.partition().isPresent()) {
       return "lower the capacity that the claim requests";
     }
-    return ask.size() instanceof GpuRequirements.Size.Memory
+    return requirements.size() instanceof GpuRequirements.Size.Memory
         ? "lower gpupool.io/gpu-memory"
         : "lower gpupool.io/gpu";
   }

@@ -333,8 +333,8 @@ public final class RecordForm {
         record.getMps());
   }
 
-  static RequestRecord waiting(WaitingRequest waiting) {
-    Principal principal = waiting.request().actor();
+  static RequestRecord waiting(QueueRecord waiting) {
+    Principal principal = waiting.spec().actor();
     return RequestRecord.newBuilder()
         .setNumber(waiting.number())
         .setServer(waiting.server())
@@ -346,7 +346,7 @@ public final class RecordForm {
         .build();
   }
 
-  static WaitingRequest waiting(RequestRecord record) {
+  static QueueRecord waiting(RequestRecord record) {
     try {
       LeaseRequest message = LeaseRequest.parseFrom(record.getRequest());
       Principal principal =
@@ -354,7 +354,7 @@ public final class RecordForm {
               record.getActorTenant(),
               role(record.getActorRole()),
               named(record.getActorToken()).map(TokenHash::new));
-      return new WaitingRequest(
+      return new QueueRecord(
           record.getNumber(),
           record.getServer(),
           record.getSinceMillis(),

@@ -89,7 +89,7 @@ public final class RecordTypes {
       kind("servers/", RecordForm::server, ServerRecord.parser(), RecordForm::server);
 
   /** By the hash of the request's id. */
-  public static final RecordType<WaitingRequest> QUEUE =
+  public static final RecordType<QueueRecord> QUEUE =
       kind("queue/", RecordForm::waiting, RequestRecord.parser(), RecordForm::waiting);
 
   /** By server. */

@@ -33,9 +33,9 @@ import io.gpupool.server.capacity.Partitions;
 import io.gpupool.server.gpu.Gpu;
 import io.gpupool.server.identity.HolderName;
 import io.gpupool.server.identity.TokenHash;
-import io.gpupool.server.lease.Drains;
-import io.gpupool.server.lease.LeaseQueue;
-import io.gpupool.server.lease.Leases;
+import io.gpupool.server.lease.cluster.Drains;
+import io.gpupool.server.lease.lifecycle.LeaseService;
+import io.gpupool.server.lease.queue.LeaseQueue;
 import io.gpupool.server.records.AuditEntry;
 import io.gpupool.server.refusal.RefusedException;
 import io.gpupool.server.state.StateException;
@@ -57,7 +57,7 @@ public final class AdminService extends PoolAdminGrpc.PoolAdminImplBase {
   private final Tokens tokens;
   private final Audit audit;
   private final AdminView view;
-  private final Leases leases;
+  private final LeaseService leases;
   private final LeaseQueue queue;
   private final Drains drains;
   private final PoolView pool;
@@ -68,7 +68,7 @@ public final class AdminService extends PoolAdminGrpc.PoolAdminImplBase {
       Tokens tokens,
       Audit audit,
       AdminView view,
-      Leases leases,
+      LeaseService leases,
       LeaseQueue queue,
       Drains drains,
       PoolView pool) {

@@ -31,13 +31,22 @@ import io.gpupool.control.v1.UpdateLeaseRequest;
 import io.gpupool.control.v1.VersionReply;
 import io.gpupool.control.v1.VersionRequest;
 import io.gpupool.server.identity.HolderName;
-import io.gpupool.server.identity.LeaseSecret;
 import io.gpupool.server.identity.Principal;
 import io.gpupool.server.identity.Role;
-import io.gpupool.server.lease.Lease;
-import io.gpupool.server.lease.LeaseQueue;
-import io.gpupool.server.lease.LeaseUpdates;
-import io.gpupool.server.lease.Leases;
+import io.gpupool.server.lease.cluster.SessionTerminations;
+import io.gpupool.server.lease.cluster.StatusPublisher;
+import io.gpupool.server.lease.lifecycle.GrantedLease;
+import io.gpupool.server.lease.lifecycle.Lease;
+import io.gpupool.server.lease.lifecycle.LeaseFinder;
+import io.gpupool.server.lease.lifecycle.LeaseService;
+import io.gpupool.server.lease.lifecycle.LeaseUpdates;
+import io.gpupool.server.lease.model.LeaseCredential;
+import io.gpupool.server.lease.model.LeaseHold;
+import io.gpupool.server.lease.queue.LeaseQueue;
+import io.gpupool.server.lease.queue.QueueClient;
+import io.gpupool.server.lease.queue.QueueEntry;
+import io.gpupool.server.lease.queue.QueuedRequest;
+import io.gpupool.server.lease.queue.RequestIdentity;
 import io.gpupool.server.records.LeaseChange;
 import io.gpupool.server.records.LeaseRequestValidator;
 import io.gpupool.server.records.LeaseSpec;
@@ -45,7 +54,6 @@ import io.gpupool.server.refusal.InvalidRequestException;
 import io.gpupool.server.refusal.RefusedException;
 import io.gpupool.server.session.Session;
 import io.gpupool.server.session.Sessions;
-import io.gpupool.server.session.StatusPublisher;
 import io.gpupool.server.state.StateException;
 import io.gpupool.server.tenant.Access;
 import io.gpupool.server.tenant.Audit;
@@ -75,10 +83,12 @@ public final class PoolService extends PoolGrpc.PoolImplBase {
   private static final String OF_POD = "pod/";
 
   private final LeaseQueue queue;
-  private final Leases leases;
+  private final LeaseService leases;
+  private final LeaseFinder finder;
   private final LeaseUpdates updates;
   private final Sessions sessions;
   private final StatusPublisher statuses;
+  private final SessionTerminations terminations;
   private final PoolView view;
   private final Audit audit;
   private final int dataPort;
@@ -86,19 +96,23 @@ public final class PoolService extends PoolGrpc.PoolImplBase {
 
   public PoolService(
       LeaseQueue queue,
-      Leases leases,
+      LeaseService leases,
+      LeaseFinder finder,
       LeaseUpdates updates,
       Sessions sessions,
       StatusPublisher statuses,
+      SessionTerminations terminations,
       PoolView view,
       Audit audit,
       int dataPort,
       boolean clearCallStreams) {
     this.queue = queue;
     this.leases = leases;
+    this.finder = finder;
     this.updates = updates;
     this.sessions = sessions;
     this.statuses = statuses;
+    this.terminations = terminations;
     this.view = view;
     this.audit = audit;
     this.dataPort = dataPort;
@@ -150,15 +164,7 @@ public final class PoolService extends PoolGrpc.PoolImplBase {
       refuse(events, Cause.CAUSE_INVALID, "a request's id is 32 hexadecimal digits");
       return;
     }
-    new RequestCall(events).ask(checked, known(request));
-  }
-
-  private static Optional<LeaseQueue.ResumableRequest> known(LeaseRequest request) {
-    return request.getRequestId().isEmpty()
-        ? Optional.empty()
-        : Optional.of(
-            new LeaseQueue.ResumableRequest(
-                LeaseSecret.of(request.getRequestId()), request, request.getResumed()));
+    new RequestCall(events).ask(checked, RequestIdentity.of(request));
   }
 
   @Override
@@ -170,39 +176,23 @@ public final class PoolService extends PoolGrpc.PoolImplBase {
   @Override
   public void releaseLease(ReleaseLeaseRequest request, StreamObserver<ReleaseLeaseReply> reply) {
     Principal principal = Access.actor();
-    Optional<LeaseQueue.QueuedRequest> waiting =
-        queue.find(request.getLeaseId()).filter(e -> principal.mayUse(e.request.tenant()));
+    Optional<QueuedRequest> waiting = findQueued(request.getLeaseId(), principal);
     if (waiting.isPresent()) {
-      LeaseQueue.QueuedRequest entry = waiting.get();
+      QueuedRequest queued = waiting.get();
       String reason = "cancelled by " + principal.text() + because(request.getReason());
       audited(
           reply,
           "request.cancel",
-          entry.id(),
-          entry.request.holder().toString(),
-          () -> queue.cancel(entry, reason),
-          ReleaseLeaseReply.getDefaultInstance());
-      return;
-    }
-    Optional<LeaseQueue.RemoteRequest> elsewhere =
-        queue
-            .findElsewhere(request.getLeaseId())
-            .filter(e -> principal.mayUse(e.waiting().request().tenant()));
-    if (elsewhere.isPresent()) {
-      LeaseQueue.RemoteRequest entry = elsewhere.get();
-      audited(
-          reply,
-          "request.cancel",
-          entry.id(),
-          entry.waiting().request().holder().toString(),
-          () -> queue.cancel(entry),
+          queued.id(),
+          queued.spec().holder().toString(),
+          () -> queue.cancel(queued, reason),
           ReleaseLeaseReply.getDefaultInstance());
       return;
     }
     // Who has no secret says so by leaving it out, and needs a right to the lease instead.
     Optional<Lease> lease =
         request.getSecret().isEmpty()
-            ? leases.find(request.getLeaseId()).filter(l -> principal.mayUse(l.tenant))
+            ? finder.find(request.getLeaseId()).filter(l -> principal.mayUse(l.tenant()))
             : find(request.getLeaseId(), request.getSecret());
     if (lease.isEmpty()) {
       reply.onError(
@@ -231,7 +221,7 @@ public final class PoolService extends PoolGrpc.PoolImplBase {
     LeaseInfo changed;
     try {
       LeaseChange change = LeaseChange.of(request);
-      if (waits(request.getLeaseId(), principal)) {
+      if (findQueued(request.getLeaseId(), principal).isPresent()) {
         throw new RefusedException(
             RefusedException.Why.IN_USE,
             "request "
@@ -253,13 +243,9 @@ public final class PoolService extends PoolGrpc.PoolImplBase {
     answer(reply, changed);
   }
 
-  /** Whether this is a request of the caller's that waits. */
-  private boolean waits(String id, Principal principal) {
-    return queue.find(id).filter(e -> principal.mayUse(e.request.tenant())).isPresent()
-        || queue
-            .findElsewhere(id)
-            .filter(e -> principal.mayUse(e.waiting().request().tenant()))
-            .isPresent();
+  /** A request of the caller's that waits, at whichever server. */
+  private Optional<QueuedRequest> findQueued(String id, Principal principal) {
+    return queue.find(id).filter(queued -> principal.mayUse(queued.spec().tenant()));
   }
 
   private static String because(String reason) {
@@ -269,12 +255,12 @@ public final class PoolService extends PoolGrpc.PoolImplBase {
   @Override
   public void openSession(OpenSessionRequest request, StreamObserver<OpenSessionReply> reply) {
     Principal principal = Access.actor();
-    leases.findWithRetry(
+    finder.findWithRetry(
         claim(request.getLeaseId(), request.getSecret(), principal),
         found ->
             openSession(
                 request,
-                found.filter(lease -> principal.mayUse(lease.tenant, lease.pod)),
+                found.filter(lease -> principal.mayUse(lease.tenant(), lease.pod())),
                 principal,
                 reply));
   }
@@ -288,17 +274,17 @@ public final class PoolService extends PoolGrpc.PoolImplBase {
       reply.onError(unknownLease(request.getLeaseId(), principal));
       return;
     }
-    List<String> servers = lease.get().extent().servers();
+    List<String> servers = lease.get().topology().servers();
     String wanted =
         !request.getServer().isEmpty()
             ? request.getServer()
-            : lease.get().isElsewhere() ? servers.getFirst() : view.server();
+            : lease.get().isRemote() ? servers.getFirst() : view.server();
     if (!servers.contains(wanted)) {
       reply.onError(
           Status.INVALID_ARGUMENT
               .withDescription(
                   "lease "
-                      + lease.get().id
+                      + lease.get().id()
                       + " has no GPUs of server '"
                       + HolderName.plain(wanted)
                       + "'; it has some of "
@@ -317,7 +303,7 @@ public final class PoolService extends PoolGrpc.PoolImplBase {
                               "server "
                                   + wanted
                                   + ", which has GPUs of lease "
-                                  + lease.get().id
+                                  + lease.get().id()
                                   + ", is not in the pool now; it may come back")
                           .asRuntimeException()));
       return;
@@ -348,7 +334,7 @@ public final class PoolService extends PoolGrpc.PoolImplBase {
     LOG.info(
         "lease {}: {} of a program's environment is ignored: the driver does not know it, or not"
             + " with this value",
-        lease.id,
+        lease.id(),
         HolderName.plain(name));
   }
 
@@ -359,7 +345,7 @@ public final class PoolService extends PoolGrpc.PoolImplBase {
           .find(
               SessionId.ofBytes(request.getSessionId().toByteArray()),
               SessionKey.ofBytes(request.getSessionKey().toByteArray()))
-          .filter(session -> Access.actor().mayUse(session.lease.tenant, session.lease.pod))
+          .filter(session -> Access.actor().mayUse(session.lease.tenant(), session.lease.pod()))
           .ifPresent(session -> session.end("its program has ended"));
       answer(reply, CloseSessionReply.getDefaultInstance());
     } catch (WireException e) {
@@ -373,7 +359,7 @@ public final class PoolService extends PoolGrpc.PoolImplBase {
     Optional<Session> session =
         sessions.all().stream()
             .filter(s -> s.id.toString().equals(request.getId()))
-            .filter(s -> s.state() != Session.State.ENDING && principal.mayUse(s.lease.tenant))
+            .filter(s -> s.state() != Session.State.ENDING && principal.mayUse(s.lease.tenant()))
             .findFirst();
     if (session.isEmpty()) {
       endSessionElsewhere(request.getId(), principal, reply);
@@ -383,7 +369,7 @@ public final class PoolService extends PoolGrpc.PoolImplBase {
     audited(
         reply,
         "session.end",
-        found.lease.id.text() + "/" + found.id,
+        found.lease.id().text() + "/" + found.id,
         found.client.toString(),
         () -> found.end("it was ended by " + principal.text()),
         EndSessionReply.getDefaultInstance());
@@ -394,7 +380,7 @@ public final class PoolService extends PoolGrpc.PoolImplBase {
     statuses
         .session(id)
         .filter(s -> !s.getState().equals("ending"))
-        .filter(s -> leases.tenantOf(s.getLeaseId()).filter(principal::mayUse).isPresent())
+        .filter(s -> finder.tenantOf(s.getLeaseId()).filter(principal::mayUse).isPresent())
         .ifPresentOrElse(
             session ->
                 audited(
@@ -402,7 +388,7 @@ public final class PoolService extends PoolGrpc.PoolImplBase {
                     "session.end",
                     session.getLeaseId() + "/" + session.getId(),
                     HolderName.of(session.getClient()).toString(),
-                    () -> statuses.end(id, "it was ended by " + principal.text()),
+                    () -> terminations.request(id, "it was ended by " + principal.text()),
                     EndSessionReply.getDefaultInstance()),
             () -> reply.onError(unknown("session", id, "it may have ended")));
   }
@@ -464,11 +450,11 @@ public final class PoolService extends PoolGrpc.PoolImplBase {
   public void describeLease(
       DescribeLeaseRequest request, StreamObserver<DescribeLeaseReply> reply) {
     Principal principal = Access.actor();
-    leases.findWithRetry(
+    finder.findWithRetry(
         claim(request.getLeaseId(), request.getSecret(), principal),
         found ->
             found
-                .filter(lease -> principal.mayUse(lease.tenant, lease.pod))
+                .filter(lease -> principal.mayUse(lease.tenant(), lease.pod()))
                 .ifPresentOrElse(
                     lease -> answer(reply, view.describe(lease)),
                     () -> reply.onError(unknownLease(request.getLeaseId(), principal))));
@@ -476,7 +462,7 @@ public final class PoolService extends PoolGrpc.PoolImplBase {
 
   /** A lease whose secret the caller knows, and whose tenant's it is. */
   private Optional<Lease> find(String id, String secret) {
-    return leases.find(id, secret).filter(lease -> Access.actor().mayUse(lease.tenant));
+    return finder.find(id, secret).filter(lease -> Access.actor().mayUse(lease.tenant()));
   }
 
   private static <T> void answer(StreamObserver<T> reply, T message) {
@@ -493,13 +479,12 @@ public final class PoolService extends PoolGrpc.PoolImplBase {
   }
 
   /** How a caller means a lease: by its secret, or as the pod's own. */
-  private static Leases.LeaseCredential claim(String id, String secret, Principal principal) {
+  private static LeaseCredential claim(String id, String secret, Principal principal) {
     return principal
         .podUid()
         .filter(uid -> id.startsWith(OF_POD))
-        .<Leases.LeaseCredential>map(
-            uid -> new Leases.LeaseCredential.ByPod(uid, id.substring(OF_POD.length())))
-        .orElseGet(() -> new Leases.LeaseCredential.BySecret(id, secret));
+        .<LeaseCredential>map(uid -> new LeaseCredential.ByPod(uid, id.substring(OF_POD.length())))
+        .orElseGet(() -> new LeaseCredential.BySecret(id, secret));
   }
 
   /** To a pod it is told how long it is to wait; the lease it is about may come yet. */
@@ -510,7 +495,7 @@ public final class PoolService extends PoolGrpc.PoolImplBase {
     String container = id.substring(OF_POD.length());
     String why =
         queue
-            .waitingFor(principal.podUid().get(), container)
+            .waitOf(principal.podUid().get(), container)
             .orElse("the pod has no lease, or several of which the container's is not named");
     return Status.NOT_FOUND.withDescription(why).asRuntimeException();
   }
@@ -525,7 +510,7 @@ public final class PoolService extends PoolGrpc.PoolImplBase {
   }
 
   /** One RequestLease call. */
-  private final class RequestCall implements LeaseQueue.Asker {
+  private final class RequestCall implements QueueClient {
     private final ServerCallStreamObserver<LeaseEvent> events;
     private final LeaseStream hold;
     private Runnable giveUp = () -> {};
@@ -537,11 +522,16 @@ public final class PoolService extends PoolGrpc.PoolImplBase {
       events.setOnCancelHandler(() -> giveUp.run());
     }
 
-    void ask(LeaseSpec request, Optional<LeaseQueue.ResumableRequest> known) {
-      LeaseQueue.QueuedRequest entry = queue.ask(request, this, known);
+    void ask(LeaseSpec spec, Optional<RequestIdentity> identity) {
+      QueueEntry entry = queue.ask(spec, this, identity);
       if (!answered) {
         giveUp = () -> queue.withdraw(entry);
       }
+    }
+
+    @Override
+    public LeaseHold hold() {
+      return hold;
     }
 
     @Override
@@ -553,11 +543,9 @@ public final class PoolService extends PoolGrpc.PoolImplBase {
     }
 
     @Override
-    public void granted(Leases.Granted granted) {
-      Lease lease = granted.lease();
+    public void granted(GrantedLease granted) {
       answered = true;
-      giveUp = () -> leases.releaseHold(lease, hold);
-      leases.hold(lease, hold);
+      giveUp = () -> leases.releaseHold(granted.lease(), hold);
       events.onNext(LeaseEvent.newBuilder().setGranted(view.granted(granted)).build());
     }
 
@@ -596,12 +584,12 @@ public final class PoolService extends PoolGrpc.PoolImplBase {
       if (request.getSecret().isEmpty()) {
         hold(
             request.getLeaseId(),
-            leases.find(request.getLeaseId()).filter(l -> principal.mayUse(l.tenant)));
+            finder.find(request.getLeaseId()).filter(l -> principal.mayUse(l.tenant())));
         return;
       }
-      leases.findWithRetry(
-          new Leases.LeaseCredential.BySecret(request.getLeaseId(), request.getSecret()),
-          found -> hold(request.getLeaseId(), found.filter(l -> principal.mayUse(l.tenant))));
+      finder.findWithRetry(
+          new LeaseCredential.BySecret(request.getLeaseId(), request.getSecret()),
+          found -> hold(request.getLeaseId(), found.filter(l -> principal.mayUse(l.tenant()))));
     }
 
     private void hold(String id, Optional<Lease> found) {
@@ -626,9 +614,7 @@ public final class PoolService extends PoolGrpc.PoolImplBase {
     @Override
     public void onCompleted() {
       releaseHold();
-      if (!refused
-          && lease.map(l -> l.state() != Lease.State.ENDING).orElse(true)
-          && !events.isCancelled()) {
+      if (!refused && lease.map(l -> l.state().isAlive()).orElse(true) && !events.isCancelled()) {
         events.onCompleted();
       }
     }

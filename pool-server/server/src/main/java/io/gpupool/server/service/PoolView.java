@@ -27,11 +27,15 @@ import io.gpupool.server.history.UseHistory;
 import io.gpupool.server.history.Window;
 import io.gpupool.server.identity.HolderName;
 import io.gpupool.server.identity.Principal;
-import io.gpupool.server.lease.Drains;
-import io.gpupool.server.lease.IdleServerTracker;
-import io.gpupool.server.lease.Lease;
-import io.gpupool.server.lease.LeaseQueue;
-import io.gpupool.server.lease.Leases;
+import io.gpupool.server.lease.cluster.Drains;
+import io.gpupool.server.lease.cluster.IdleServerTracker;
+import io.gpupool.server.lease.cluster.StatusPublisher;
+import io.gpupool.server.lease.lifecycle.GrantedLease;
+import io.gpupool.server.lease.lifecycle.Lease;
+import io.gpupool.server.lease.lifecycle.LeaseFinder;
+import io.gpupool.server.lease.lifecycle.LeaseService;
+import io.gpupool.server.lease.queue.LeaseQueue;
+import io.gpupool.server.lease.queue.QueuePosition;
 import io.gpupool.server.lease.usage.LeaseTime;
 import io.gpupool.server.lease.usage.TimeTable;
 import io.gpupool.server.placement.GpuRequirements;
@@ -41,18 +45,15 @@ import io.gpupool.server.records.LeaseSpec;
 import io.gpupool.server.records.ResourceUsage;
 import io.gpupool.server.records.ServerEntry;
 import io.gpupool.server.records.ServerStatus;
-import io.gpupool.server.records.WaitingRequest;
 import io.gpupool.server.refusal.RefusedException;
 import io.gpupool.server.select.Selection;
 import io.gpupool.server.session.Session;
 import io.gpupool.server.session.SessionStats;
 import io.gpupool.server.session.Sessions;
-import io.gpupool.server.session.StatusPublisher;
 import io.gpupool.server.session.Workers;
 import io.gpupool.server.state.RecordStore;
 import io.gpupool.server.tally.Metric;
 import io.gpupool.server.tally.ServerMetrics;
-import java.util.ArrayList;
 import java.util.Comparator;
 import java.util.List;
 import java.util.Locale;
@@ -60,6 +61,7 @@ import java.util.Map;
 import java.util.Optional;
 import java.util.function.Supplier;
 import java.util.stream.Collectors;
+import java.util.stream.Stream;
 
 /** What the pool holds, as messages for those who ask. Runs on the control thread. */
 public final class PoolView {
@@ -71,7 +73,8 @@ public final class PoolView {
   private final ServerMode mode;
   private final String backend;
   private final Capacity capacity;
-  private final Leases leases;
+  private final LeaseService leases;
+  private final LeaseFinder finder;
   private final LeaseQueue queue;
   private final Sessions sessions;
   private final Workers workers;
@@ -91,7 +94,8 @@ public final class PoolView {
       ServerMode mode,
       String backend,
       Capacity capacity,
-      Leases leases,
+      LeaseService leases,
+      LeaseFinder finder,
       LeaseQueue queue,
       Sessions sessions,
       Workers workers,
@@ -109,6 +113,7 @@ public final class PoolView {
     this.backend = backend;
     this.capacity = capacity;
     this.leases = leases;
+    this.finder = finder;
     this.queue = queue;
     this.sessions = sessions;
     this.workers = workers;
@@ -132,12 +137,12 @@ public final class PoolView {
 
   /** The servers that have a lease's GPUs, in its order. */
   List<LeaseServer> serversOf(Lease lease) {
-    return lease.extent().servers().stream()
+    return lease.topology().servers().stream()
         .map(name ->
             LeaseServer.newBuilder()
                 .setName(name)
                 .setAddress(addressOf(name).orElse(""))
-                .setGpus(lease.extent().gpusOf(name))
+                .setGpus(lease.topology().gpusOf(name))
                 .build())
         .toList();
   }
@@ -153,11 +158,11 @@ public final class PoolView {
   }
 
   /** The lease as its holder gets it, secret included. */
-  io.gpupool.control.v1.Lease granted(Leases.Granted granted) {
+  io.gpupool.control.v1.Lease granted(GrantedLease granted) {
     Lease lease = granted.lease();
     var message =
         io.gpupool.control.v1.Lease.newBuilder()
-            .setId(lease.id.text())
+            .setId(lease.id().text())
             .setSecret(granted.secret().reveal());
     lease.parts().forEach(part -> message.addGrants(grant(part)));
     return message.build();
@@ -171,12 +176,12 @@ public final class PoolView {
         gpus().getGpusList(),
         leases(principal).getLeasesList(),
         queue(principal).getRequestsList(),
-        queue.all().stream().map(LeaseQueue.QueuedRequest::id).collect(Collectors.toSet()),
+        queue.here().stream().map(position -> position.request().id()).collect(Collectors.toSet()),
         sessions(principal).getSessionsList(),
         admin.partitions(principal).getPartitionsList(),
         admin.tenants(principal).getTenantsList(),
         tally().rows(principal::maySee),
-        leases.tally().waits());
+        leases.metrics().waits());
   }
 
   /** What one of this server's GPUs was used for; empty if it is not this server's. */
@@ -186,8 +191,8 @@ public final class PoolView {
 
   /** What has happened so far, with what goes on. */
   private ServerMetrics tally() {
-    ServerMetrics tally = leases.tally().copy();
-    leases.all().forEach(lease -> Leases.tally(tally, lease, timers.nowNanos()));
+    ServerMetrics tally = leases.metrics().copy();
+    leases.all().forEach(lease -> lease.countTime(tally, timers.nowNanos()));
     sessions.all().forEach(session -> Sessions.tally(tally, session));
     tally.add(Metric.WORKERS_STARTED, workers.started(), server);
     tally.add(Metric.WORKERS_FAILED, workers.failed(), server);
@@ -209,7 +214,7 @@ public final class PoolView {
         .setAddress(address.get())
         .setVersion(version)
         .setGpus(gpusOf(server))
-        .setLeases((int) leases.all().stream().filter(lease -> !lease.isElsewhere()).count())
+        .setLeases((int) leases.all().stream().filter(lease -> !lease.isRemote()).count())
         .setSessions(sessions.all().size())
         .setSpareWorkers(workers.spareCount())
         .setUpMillis(millisSince(startedAtNanos))
@@ -232,7 +237,7 @@ public final class PoolView {
         .setAddress(other.address())
         .setVersion(other.version())
         .setGpus(other.gpus().size())
-        .setLeases(leases.countOn(name))
+        .setLeases(finder.countOn(name))
         .setUpMillis(Math.max(0, timers.wallMillis() - other.sinceMillis()))
         .setBackend(other.backend())
         .setState(drains.state(name))
@@ -321,7 +326,7 @@ public final class PoolView {
         .forEach(session -> reply.addSessions(info(session)));
     told.values().stream()
         .flatMap(status -> status.sessions().stream())
-        .filter(session -> session.getLeaseId().equals(lease.id.text()))
+        .filter(session -> session.getLeaseId().equals(lease.id().text()))
         .forEach(reply::addSessions);
     return reply.build();
   }
@@ -357,11 +362,9 @@ public final class PoolView {
   /** Those of the caller's tenant, or of the pods of the caller's node; an admin sees all. */
   ListLeasesReply leases(Principal principal) {
     ListLeasesReply.Builder reply = ListLeasesReply.newBuilder();
-    List<Lease> all = new ArrayList<>(leases.all());
-    all.addAll(leases.ofOthers());
     Map<String, ServerStatus> told = statuses.all();
-    for (Lease lease : all) {
-      if (principal.maySee(lease.tenant, lease.pod)) {
+    for (Lease lease : finder.all()) {
+      if (principal.maySee(lease.tenant(), lease.pod())) {
         reply.addLeases(info(lease, told));
       }
     }
@@ -376,9 +379,9 @@ public final class PoolView {
   /** With what the other servers that have GPUs of it tell. */
   private LeaseInfo.Builder info(Lease lease, Map<String, ServerStatus> told) {
     LeaseInfo.Builder info = info(lease);
-    for (String other : lease.extent().servers()) {
+    for (String other : lease.topology().servers()) {
       Optional.ofNullable(told.get(other))
-          .flatMap(status -> status.lease(lease.id))
+          .flatMap(status -> status.lease(lease.id()))
           .ifPresent(there -> use(info, lease, other, there));
     }
     return info;
@@ -388,24 +391,24 @@ public final class PoolView {
     lease.noteWork(timers.nowNanos());
     LeaseInfo.Builder info =
         LeaseInfo.newBuilder()
-            .setId(lease.id.text())
-            .setState(lease.state().name().toLowerCase(Locale.ROOT))
-            .setHolder(lease.holder.message())
-            .setTenant(lease.tenant)
-            .setAgeMillis(millisSince(lease.grantedAtNanos))
+            .setId(lease.id().text())
+            .setState(lease.state().text())
+            .setHolder(lease.holder().message())
+            .setTenant(lease.tenant())
+            .setAgeMillis(millisSince(lease.grantedAtNanos()))
             .setSessions(lease.sessions().size())
-            .setIdleMillis(lease.clock.idleMillis(timers.nowNanos()))
-            .setIdleTimeoutMillis(lease.clock.limits().idleMillis())
-            .setTimeLimitMillis(lease.clock.limits().timeMillis())
-            .setGraceMillis(lease.clock.limits().graceMillis())
+            .setIdleMillis(lease.clock().idleMillis(timers.nowNanos()))
+            .setIdleTimeoutMillis(lease.clock().limits().idleMillis())
+            .setTimeLimitMillis(lease.clock().limits().timeMillis())
+            .setGraceMillis(lease.clock().limits().graceMillis())
             .setClass_(lease.leaseClass().text());
-    lease.pod.ifPresent(pod -> info.setPod(pod.message()));
+    lease.pod().ifPresent(pod -> info.setPod(pod.message()));
     for (int i = 0; i < lease.parts().size(); i++) {
       GrantUse.Builder use =
           GrantUse.newBuilder()
               .setGrant(grant(lease.parts().get(i)))
               .setGrantedGpuNanos(grantedElsewhereNanos(lease, lease.parts().get(i)));
-      lease.extent().ownIndex(i).ifPresent(own -> use(use, lease, own));
+      lease.topology().ownIndex(i).ifPresent(own -> use(use, lease, own));
       info.addGrants(use);
     }
     return info;
@@ -413,14 +416,14 @@ public final class PoolView {
 
   /** Of one of this server's own GPUs. */
   private void use(GrantUse.Builder use, Lease lease, int own) {
-    TimeTable.Use time = lease.time.use(own);
-    use.setUsedMemoryBytes(lease.ledger.usedBytes(own))
-        .setUsedComputePercent(lease.time.recentPercent(own, timers.nowNanos()))
-        .setGrantedGpuNanos(lease.time.grantedNanos(own, timers.nowNanos()))
+    TimeTable.Use time = lease.time().use(own);
+    use.setUsedMemoryBytes(lease.ledger().usedBytes(own))
+        .setUsedComputePercent(lease.time().recentPercent(own, timers.nowNanos()))
+        .setGrantedGpuNanos(lease.time().grantedNanos(own, timers.nowNanos()))
         .setUsedGpuNanos(time.usedNanos())
         .setWaitedNanos(time.waitedNanos())
         .setThrottledNanos(time.throttledNanos())
-        .setDebtGpuNanos(lease.time.debtNanos(own, timers.nowNanos()));
+        .setDebtGpuNanos(lease.time().debtNanos(own, timers.nowNanos()));
   }
 
   /** What another server does not tell before programs use it; 0: the GPU is this server's. */
@@ -430,17 +433,17 @@ public final class PoolView {
       return 0;
     }
     long upMillis = Math.max(0, timers.wallMillis() - other.sinceMillis());
-    long millis = Math.min(millisSince(lease.grantedAtNanos), upMillis);
+    long millis = Math.min(millisSince(lease.grantedAtNanos()), upMillis);
     return part.share().nanosOf(millis * NANOS_PER_MILLI);
   }
 
   /** What another server that has GPUs of a lease tells of their use. */
   private static void use(LeaseInfo.Builder info, Lease lease, String other, LeaseInfo there) {
     info.setSessions(info.getSessions() + there.getSessions());
-    boolean isFirst = lease.isElsewhere() && other.equals(lease.extent().home());
+    boolean isFirst = lease.isRemote() && other.equals(lease.topology().home());
     info.setIdleMillis(
         isFirst ? there.getIdleMillis() : Math.min(info.getIdleMillis(), there.getIdleMillis()));
-    if (!lease.isHeldHere() && other.equals(lease.extent().home())) {
+    if (!lease.isHeldHere() && other.equals(lease.topology().home())) {
       info.setState(there.getState());
     }
     for (int i = 0; i < Math.min(info.getGrantsCount(), there.getGrantsCount()); i++) {
@@ -453,67 +456,47 @@ public final class PoolView {
 
   ListQueueReply queue(Principal principal) {
     ListQueueReply.Builder reply = ListQueueReply.newBuilder();
-    for (LeaseQueue.QueuedRequest entry : queue.all()) {
-      if (!principal.maySee(entry.request.tenant(), entry.request.pod())) {
-        continue;
-      }
-      QueueInfo.Builder info =
-          QueueInfo.newBuilder()
-              .setId(entry.id())
-              .setPosition(entry.place())
-              .setPriority(entry.request.priority())
-              .setHolder(entry.request.holder().message())
-              .setTenant(entry.request.tenant())
-              .setWanted(entry.request.ask().describe())
-              .setReason(entry.reason())
-              .setWaitedMillis(millisSince(entry.sinceNanos()))
-              .setWaitLimitMillis(entry.request.waitMillis())
-              .setGpus(gpus(entry.request.ask()))
-              .setModel(entry.request.ask().selectors().getOrDefault("model", ""))
-              .setOverQuota(entry.isOverQuota());
-      entry.request.pod().ifPresent(pod -> info.setPod(pod.message()));
-      reply.addRequests(info);
-    }
-    for (LeaseQueue.RemoteRequest entry : queue.elsewhere()) {
-      LeaseSpec request = entry.waiting().request();
-      if (principal.maySee(request.tenant(), request.pod())) {
-        reply.addRequests(info(entry));
-      }
-    }
+    Stream.concat(queue.here().stream(), queue.elsewhere().stream())
+        .filter(position -> maySee(principal, position.request().spec()))
+        .forEach(position -> reply.addRequests(info(position)));
     return reply.build();
   }
 
-  private QueueInfo info(LeaseQueue.RemoteRequest entry) {
-    WaitingRequest waiting = entry.waiting();
-    GpuRequirements requirements = waiting.request().ask();
+  private static boolean maySee(Principal principal, LeaseSpec spec) {
+    return principal.maySee(spec.tenant(), spec.pod());
+  }
+
+  private QueueInfo info(QueuePosition position) {
+    LeaseSpec spec = position.request().spec();
+    GpuRequirements requirements = spec.requirements();
     QueueInfo.Builder info =
         QueueInfo.newBuilder()
-            .setId(entry.id())
-            .setPosition(entry.place())
-            .setPriority(waiting.request().priority())
-            .setHolder(waiting.request().holder().message())
-            .setTenant(waiting.request().tenant())
+            .setId(position.request().id())
+            .setPosition(position.place())
+            .setPriority(spec.priority())
+            .setHolder(spec.holder().message())
+            .setTenant(spec.tenant())
             .setWanted(requirements.describe())
-            .setReason(entry.reason())
-            .setWaitedMillis(Math.max(0, timers.wallMillis() - waiting.sinceMillis()))
-            .setWaitLimitMillis(waiting.request().waitMillis())
+            .setReason(position.reason())
+            .setWaitedMillis(Math.max(0, millisSince(position.request().sinceNanos())))
+            .setWaitLimitMillis(spec.waitMillis())
             .setGpus(gpus(requirements))
             .setModel(requirements.selectors().getOrDefault("model", ""))
-            .setOverQuota(entry.isOverQuota());
-    waiting.request().pod().ifPresent(pod -> info.setPod(pod.message()));
+            .setOverQuota(position.isOverQuota());
+    spec.pod().ifPresent(pod -> info.setPod(pod.message()));
     return info.build();
   }
 
   ListSessionsReply sessions(Principal principal) {
     ListSessionsReply.Builder reply = ListSessionsReply.newBuilder();
     for (Session session : sessions.all()) {
-      if (principal.maySee(session.lease.tenant)) {
+      if (principal.maySee(session.lease.tenant())) {
         reply.addSessions(info(session));
       }
     }
     for (ServerStatus status : statuses.all().values()) {
       for (SessionInfo session : status.sessions()) {
-        if (leases.tenantOf(session.getLeaseId()).filter(principal::maySee).isPresent()) {
+        if (finder.tenantOf(session.getLeaseId()).filter(principal::maySee).isPresent()) {
           reply.addSessions(session);
         }
       }
@@ -526,7 +509,7 @@ public final class PoolView {
     SessionInfo.Builder info =
         SessionInfo.newBuilder()
             .setId(session.id.toString())
-            .setLeaseId(session.lease.id.text())
+            .setLeaseId(session.lease.id().text())
             .setState(session.state().name().toLowerCase(Locale.ROOT))
             .setClient(session.client.message())
             .setWorkerPid(session.workerPid())
@@ -537,16 +520,16 @@ public final class PoolView {
             .setPeerReceivedBytes(stats.peerReceivedBytes())
             .setPeerSentBytes(stats.peerSentBytes())
             .setServer(server)
-            .setGpuNanos(session.lease.time.charge(stats.gpuNanos()))
+            .setGpuNanos(session.lease.time().charge(stats.gpuNanos()))
             .setWaitedNanos(stats.waitedNanos())
             .setThrottledNanos(stats.throttledNanos())
             .setDriverMemoryBytes(stats.driverMemoryBytes())
             .setLastError(stats.lastError())
             .setAgeMillis(millisSince(session.openedAtNanos));
-    LeaseTime time = session.lease.time;
+    LeaseTime time = session.lease.time();
     long now = timers.nowNanos();
-    for (int i = 0; i < session.lease.extent().own().size(); i++) {
-      info.addUsedMemoryBytes(session.lease.ledger.usedBytes(i, session.slot()))
+    for (int i = 0; i < session.lease.topology().own().size(); i++) {
+      info.addUsedMemoryBytes(session.lease.ledger().usedBytes(i, session.slot()))
           .setGrantedGpuNanos(info.getGrantedGpuNanos() + session.grantedNanos(i, now))
           .setDebtGpuNanos(info.getDebtGpuNanos() + time.debtNanos(i, now));
     }
@@ -559,7 +542,7 @@ public final class PoolView {
         timers.wallMillis(),
         info(),
         leases.all().stream()
-            .filter(lease -> !lease.isElsewhere())
+            .filter(lease -> !lease.isRemote())
             .map(lease -> info(lease).build())
             .filter(PoolView::isUsed)
             .toList(),

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.gpupool.server.session;
 
-import io.gpupool.server.lease.Lease;
+import io.gpupool.server.lease.lifecycle.Lease;
 import io.gpupool.transport.Descriptors;
 import io.gpupool.transport.Detaching;
 import io.gpupool.wire.TextMessage;
@@ -54,7 +54,7 @@ final class LeaseExports {
         default -> throw new WireException("what to share? " + message);
       }
     } catch (WireException e) {
-      LOG.warn("lease {} session {}: {}", lease.id, from.id.brief(), e.getMessage());
+      LOG.warn("lease {} session {}: {}", lease.id(), from.id.brief(), e.getMessage());
       from.worker().send(refusal(message, "malformed", e.getMessage()));
     }
   }
@@ -66,7 +66,7 @@ final class LeaseExports {
         // First of all, or it would be taken for that of the next message.
         descriptor = OptionalInt.of(from.worker().takeDescriptor());
       } catch (IOException e) {
-        LOG.warn("lease {} session {}: {}", lease.id, from.id.brief(), e.getMessage());
+        LOG.warn("lease {} session {}: {}", lease.id(), from.id.brief(), e.getMessage());
         from.worker().send(refusal(message, "unsupported", e.getMessage()));
         return;
       }
@@ -186,11 +186,11 @@ final class LeaseExports {
       export.owner.ifPresent(owner ->
           owner.worker().send(TextMessage.ofType("released").put("token", export.token).build()));
       if (export.owner.isEmpty() && living) {
-        lease.ledger.release(export.gpu, export.bytes, former.slot());
+        lease.ledger().release(export.gpu, export.bytes, former.slot());
       }
     } else if (export.owner.isEmpty() && export.charged == former) {
       export.charged = export.takers.iterator().next();
-      lease.ledger.move(export.gpu, export.bytes, former.slot(), export.charged.slot());
+      lease.ledger().move(export.gpu, export.bytes, former.slot(), export.charged.slot());
     }
   }
 

@@ -39,7 +39,7 @@ final class PeerConnector {
   void ask(Session session, TextMessage message) {
     OptionalInt link = link(message);
     if (link.isEmpty()) {
-      LOG.warn("lease {} session {}: {}", session.lease.id, session.id.brief(), message);
+      LOG.warn("lease {} session {}: {}", session.lease.id(), session.id.brief(), message);
       return;
     }
     Optional<String> wrong = rejectionReason(session, link.getAsInt(), false);
@@ -58,7 +58,7 @@ final class PeerConnector {
     }
     session.peers.add(link.getAsInt());
     dialer
-        .dial(session.lease.extent().servers().get(link.getAsInt()), hello)
+        .dial(session.lease.topology().servers().get(link.getAsInt()), hello)
         .whenComplete((stream, failure) ->
             control.execute(() -> {
               if (failure == null) {
@@ -99,7 +99,7 @@ final class PeerConnector {
 
   /** Why a session has no connection with this place of its lease, from there or to there. */
   private static Optional<String> rejectionReason(Session session, int link, boolean fromThere) {
-    LeaseTopology topology = session.lease.extent();
+    LeaseTopology topology = session.lease.topology();
     int own = topology.place().orElseThrow();
     if (link < 0 || link >= topology.servers().size() || (fromThere ? link <= own : link >= own)) {
       return Optional.of(
@@ -126,10 +126,10 @@ final class PeerConnector {
 
   private static void failed(Session session, int link, Throwable failure) {
     Throwable inner = failure instanceof CompletionException ? failure.getCause() : failure;
-    String server = session.lease.extent().servers().get(link);
+    String server = session.lease.topology().servers().get(link);
     LOG.warn(
         "lease {} session {}: no connection to the program's worker at {}: {}",
-        session.lease.id,
+        session.lease.id(),
         session.id.brief(),
         server,
         inner.getMessage());
@@ -144,7 +144,7 @@ final class PeerConnector {
     return new ClientHello(
         Versions.CALL_STREAM_MIN,
         Versions.CALL_STREAM_MAX,
-        session.lease.extent().place(),
+        session.lease.topology().place(),
         SessionId.ofBytes(id),
         SessionKey.ofBytes(key));
   }

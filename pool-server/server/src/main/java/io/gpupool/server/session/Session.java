@@ -4,7 +4,7 @@ package io.gpupool.server.session;
 import io.gpupool.runtime.Timers;
 import io.gpupool.server.identity.HolderName;
 import io.gpupool.server.identity.Principal;
-import io.gpupool.server.lease.Lease;
+import io.gpupool.server.lease.lifecycle.Lease;
 import io.gpupool.server.lease.model.LeasedSession;
 import io.gpupool.transport.Detaching;
 import io.gpupool.wire.DriverEnvironment;
@@ -125,15 +125,15 @@ public final class Session implements LeasedSession {
     this.onGone = onGone;
     openedAtNanos = timers.nowNanos();
     grantedBefore =
-        IntStream.range(0, lease.extent().own().size())
-            .mapToObj(part -> lease.time.grantedNanos(part, openedAtNanos))
+        IntStream.range(0, lease.topology().own().size())
+            .mapToObj(part -> lease.time().grantedNanos(part, openedAtNanos))
             .toList();
     connectTimer = timers.after(CONNECT_LIMIT_MILLIS, () -> end("its program never connected"));
   }
 
   /** What its lease's share of a GPU's time comes to since it was opened. */
   public long grantedNanos(int part, long nowNanos) {
-    return Math.max(0, lease.time.grantedNanos(part, nowNanos) - grantedBefore.get(part));
+    return Math.max(0, lease.time().grantedNanos(part, nowNanos) - grantedBefore.get(part));
   }
 
   /** Process id of its worker; 0: it has none yet. */
@@ -182,13 +182,13 @@ public final class Session implements LeasedSession {
     startTimer =
         timers.after(
             START_LIMIT_MILLIS, () -> end("no worker could be started for it; try again later"));
-    start = starts.take(lease.tenant, environment, taken -> begin(taken, stream, version));
+    start = starts.take(lease.tenant(), environment, taken -> begin(taken, stream, version));
   }
 
   private void begin(Worker taken, CallStream stream, int version) {
     startTimer.cancel();
     worker = Optional.of(taken);
-    taken.assign(this, assignment(taken), List.of(lease.ledger::share, lease.time::share));
+    taken.assign(this, assignment(taken), List.of(lease.ledger()::share, lease.time()::share));
     taken.whenLinked(() -> {
       if (state != State.JOINING) {
         return;
@@ -220,7 +220,7 @@ public final class Session implements LeasedSession {
     switch (message.type()) {
       case "stats" -> {
         stats = stats.next(message, timers.nowNanos());
-        lease.time.note(timers.nowNanos());
+        lease.time().note(timers.nowNanos());
         lease.noteWork(timers.nowNanos());
       }
       case "peer" -> {
@@ -229,9 +229,9 @@ public final class Session implements LeasedSession {
         }
       }
       case "share" -> exports.onMessage(this, message);
-      case "cache" -> cache.onMessage(worker(), lease.tenant, message);
+      case "cache" -> cache.onMessage(worker(), lease.tenant(), message);
       case "ended" -> end(HolderName.plain(message.get("reason").orElse("the worker ended it")));
-      default -> LOG.debug("lease {} session {}: worker says {}", lease.id, id.brief(), message);
+      default -> LOG.debug("lease {} session {}: worker says {}", lease.id(), id.brief(), message);
     }
   }
 
@@ -241,7 +241,7 @@ public final class Session implements LeasedSession {
     if (state == State.ENDING) {
       return;
     }
-    sessionLog(Level.INFO).log("lease {} session {} ends: {}", lease.id, id.brief(), reason);
+    sessionLog(Level.INFO).log("lease {} session {} ends: {}", lease.id(), id.brief(), reason);
     state = State.ENDING;
     connectTimer.cancel();
     refuseJoining("the session has ended: " + reason);
@@ -259,9 +259,9 @@ public final class Session implements LeasedSession {
       state = State.ENDING;
       String reason = status == 0 ? "its program has left" : "its worker died, status " + status;
       if (status == 0) {
-        sessionLog(Level.INFO).log("lease {} session {} ends: {}", lease.id, id.brief(), reason);
+        sessionLog(Level.INFO).log("lease {} session {} ends: {}", lease.id(), id.brief(), reason);
       } else {
-        LOG.error("lease {} session {} ends: {}", lease.id, id.brief(), reason);
+        LOG.error("lease {} session {} ends: {}", lease.id(), id.brief(), reason);
       }
       refuseJoining(reason + "; see the server's log");
       runOnJoined();
@@ -277,7 +277,7 @@ public final class Session implements LeasedSession {
       sessionLog(Level.INFO)
           .log(
               "lease {} session {}: {} attached to worker {}",
-              lease.id,
+              lease.id(),
               id.brief(),
               client,
               workerPid());
@@ -292,8 +292,8 @@ public final class Session implements LeasedSession {
   private LoggingEventBuilder sessionLog(Level level) {
     return LOG.atLevel(level)
         .addKeyValue("session", id.toString())
-        .addKeyValue("lease", lease.id.text())
-        .addKeyValue("tenant", lease.tenant);
+        .addKeyValue("lease", lease.id().text())
+        .addKeyValue("tenant", lease.tenant());
   }
 
   private void refuseJoining(String reason) {
@@ -306,22 +306,22 @@ public final class Session implements LeasedSession {
         .put("visible", taken.seesAssigned ? Optional.of(uuids()) : Optional.empty())
         .put(
             "uuids",
-            lease.extent().own().stream()
+            lease.topology().own().stream()
                 .map(part -> part.gpu().uuid())
                 .collect(Collectors.joining(",")))
         .put("threads", taken.seesAssigned ? Optional.of(smallestPart()) : Optional.empty())
         .put("session", id.toString())
-        .put("lease", lease.id.text())
+        .put("lease", lease.id().text())
         .put("program", client.toString())
         .put("environment", environment.text())
         .put("slot", slot)
         .put("inbox", 1)
-        .put("addressSlot", lease.extent().place().orElseThrow())
-        .put("leaseTurns", text(lease.time.leasePlaces(slot)))
-        .put("programTurns", text(lease.time.programPlaces(slot)))
+        .put("addressSlot", lease.topology().place().orElseThrow())
+        .put("leaseTurns", text(lease.time().leasePlaces(slot)))
+        .put("programTurns", text(lease.time().programPlaces(slot)))
         .put(
             "gpus",
-            lease.extent().own().stream()
+            lease.topology().own().stream()
                 .map(part ->
                     part.gpu().ordinal()
                         + ":"

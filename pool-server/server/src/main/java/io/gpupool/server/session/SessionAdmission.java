@@ -3,7 +3,7 @@ package io.gpupool.server.session;
 
 import io.gpupool.runtime.Timers;
 import io.gpupool.server.host.HostMemory;
-import io.gpupool.server.lease.Lease;
+import io.gpupool.server.lease.lifecycle.Lease;
 import io.gpupool.server.limits.SessionLimits;
 import io.gpupool.server.refusal.InvalidRequestException;
 import java.util.Collection;
@@ -31,15 +31,15 @@ final class SessionAdmission {
     if (lease.sessions().size() >= limits.perLease()) {
       throw new InvalidRequestException(
           "lease "
-              + lease.id
+              + lease.id()
               + " has "
               + limits.perLease()
               + " processes already (--lease-sessions); end some, or ask for another lease");
     }
-    long own = sessions.stream().filter(s -> s.lease.tenant.equals(lease.tenant)).count();
+    long own = sessions.stream().filter(s -> s.lease.tenant().equals(lease.tenant())).count();
     if (own >= limits.perTenant()) {
       throw new InvalidRequestException(
-          named(lease.tenant)
+          named(lease.tenant())
               + " has "
               + own
               + " sessions on this server already (--tenant-sessions); end some programs");
@@ -50,14 +50,14 @@ final class SessionAdmission {
               + limits.perServer()
               + " sessions already (--sessions); wait for some to end");
     }
-    if (!rate.take(lease.tenant)) {
+    if (!rate.take(lease.tenant())) {
       throw new InvalidRequestException(
-          named(lease.tenant)
+          named(lease.tenant())
               + " opens more than "
               + limits.perSecond()
               + " sessions a second (--session-rate); start programs more slowly");
     }
-    Optional<String> noMemory = room.refusal(lease.tenant, sessions);
+    Optional<String> noMemory = room.refusal(lease.tenant(), sessions);
     if (noMemory.isPresent()) {
       throw new InvalidRequestException(noMemory.get());
     }

@@ -6,8 +6,8 @@ import io.gpupool.server.cache.TenantFiles;
 import io.gpupool.server.host.HostMemory;
 import io.gpupool.server.identity.HolderName;
 import io.gpupool.server.identity.Principal;
-import io.gpupool.server.lease.Lease;
-import io.gpupool.server.lease.Leases;
+import io.gpupool.server.lease.lifecycle.Lease;
+import io.gpupool.server.lease.lifecycle.LeaseService;
 import io.gpupool.server.limits.SessionLimits;
 import io.gpupool.server.refusal.InvalidRequestException;
 import io.gpupool.server.tally.Metric;
@@ -34,7 +34,7 @@ import org.slf4j.LoggerFactory;
 public final class Sessions {
   private static final Logger LOG = LoggerFactory.getLogger(Sessions.class);
 
-  private final Leases leases;
+  private final LeaseService leases;
   private final Tokens tokens;
   private final WorkerStarts starts;
   private final SessionAdmission admission;
@@ -53,7 +53,7 @@ public final class Sessions {
    * @param disk runs what waits for a disk
    */
   public Sessions(
-      Leases leases,
+      LeaseService leases,
       Tokens tokens,
       Workers workers,
       Timers timers,
@@ -80,7 +80,7 @@ public final class Sessions {
     try {
       admission.admit(lease, sessions.values());
     } catch (InvalidRequestException e) {
-      leases.tally().add(Metric.SESSIONS_REFUSED, 1, lease.tenant);
+      leases.metrics().add(Metric.SESSIONS_REFUSED, 1, lease.tenant());
       throw e;
     }
     int slot = lease.freeSlot().orElseThrow();
@@ -103,7 +103,7 @@ public final class Sessions {
             cache,
             () -> gone(id));
     sessions.put(id, session);
-    leases.tally().add(Metric.SESSIONS_OPENED, 1, lease.tenant);
+    leases.metrics().add(Metric.SESSIONS_OPENED, 1, lease.tenant());
     lease.add(session);
     return session;
   }
@@ -184,7 +184,7 @@ public final class Sessions {
   /** Counts what a session has done, as its worker last told. */
   public static void tally(ServerMetrics tally, Session session) {
     SessionStats stats = session.stats();
-    String tenant = session.lease.tenant;
+    String tenant = session.lease.tenant();
     tally.add(Metric.SESSION_CALLS, stats.fencedCalls(), tenant, "fenced");
     tally.add(Metric.SESSION_CALLS, stats.calls() - stats.fencedCalls(), tenant, "posted");
     tally.add(Metric.RECEIVED_BYTES, stats.receivedBytes(), tenant);
@@ -197,7 +197,7 @@ public final class Sessions {
   private void gone(SessionId id) {
     Session session = sessions.remove(id);
     if (session != null) {
-      tally(leases.tally(), session);
+      tally(leases.metrics(), session);
       exports.get(session.lease).gone(session);
       if (session.lease.sessions().size() == 1) {
         exports.remove(session.lease).close();

@@ -5,8 +5,8 @@ import static org.assertj.core.api.Assertions.assertThat;
 
 import io.gpupool.server.gpu.Gpu;
 import io.gpupool.server.identity.Principal;
-import io.gpupool.server.lease.Ground;
-import io.gpupool.server.lease.Leases.Granted;
+import io.gpupool.server.lease.lifecycle.GrantedLease;
+import io.gpupool.server.lease.lifecycle.Ground;
 import io.gpupool.server.placement.GpuRequirements;
 import io.gpupool.server.placement.Placement.Part;
 import io.gpupool.server.placement.PlacementTest;
@@ -31,17 +31,17 @@ class UseHistoryTest {
 
   @TempDir private Path folder;
 
-  private Granted grant(String tenant, double part) throws Exception {
+  private GrantedLease grant(String tenant, double part) throws Exception {
     LeaseSpec request =
         Ground.request(
             new GpuRequirements(
                 1, new GpuRequirements.Size.Fraction(part), OptionalInt.empty(), Map.of()),
             tenant);
-    return ground.leases.grant(request, parts(request));
+    return ground.grant(request, parts(request));
   }
 
   private List<Part> parts(LeaseSpec request) {
-    return List.of(new Part(gpu, Optional.empty(), request.ask().shareOf(gpu), false));
+    return List.of(new Part(gpu, Optional.empty(), request.requirements().shareOf(gpu), false));
   }
 
   private List<Sample> hour() {
@@ -51,14 +51,14 @@ class UseHistoryTest {
   @Test
   void sample_everyTenSeconds_hasWhatEachLeaseWasGranted() throws Exception {
     history.start();
-    Granted half = grant("a", 0.5);
+    GrantedLease half = grant("a", 0.5);
     ground.timers.pass(5000);
-    Granted quarter = grant("b", 0.25);
+    GrantedLease quarter = grant("b", 0.25);
     ground.timers.pass(15_000);
     assertThat(hour()).hasSize(2);
     assertThat(hour().getFirst().portions())
         .extracting(portion -> portion.lease().id())
-        .containsExactly(half.lease().id.text(), quarter.lease().id.text());
+        .containsExactly(half.lease().id().text(), quarter.lease().id().text());
     assertThat(hour().getFirst().portions())
         .extracting(Portion::grantedNanos)
         .containsExactly(5 * SECOND, 5 * SECOND / 4);
@@ -67,13 +67,14 @@ class UseHistoryTest {
         .containsExactly(5 * SECOND, 10 * SECOND / 4);
     assertThat(hour().getLast().portions().getFirst().grantedBytes()).isEqualTo(1L << 29);
     assertThat(hour().getLast().portions().getFirst().lease())
-        .isEqualTo(new LeaseName(half.lease().id.text(), "a", Ground.HOLDER.program(), "ann@box"));
+        .isEqualTo(
+            new LeaseName(half.lease().id().text(), "a", Ground.HOLDER.program(), "ann@box"));
   }
 
   @Test
   void sample_ofALeaseThatHasEndedSince_hasItsLastPartWithoutMemory() throws Exception {
     history.start();
-    Granted lease = grant("a", 0.5);
+    GrantedLease lease = grant("a", 0.5);
     ground.timers.pass(4000);
     ground.leases.release(lease.lease(), Principal.ANYONE, "done");
     ground.timers.pass(16_000);
@@ -81,7 +82,7 @@ class UseHistoryTest {
     assertThat(hour().getFirst().portions())
         .containsExactly(
             new Portion(
-                new LeaseName(lease.lease().id.text(), "a", Ground.HOLDER.program(), "ann@box"),
+                new LeaseName(lease.lease().id().text(), "a", Ground.HOLDER.program(), "ann@box"),
                 2 * SECOND,
                 0,
                 0,

@@ -6,7 +6,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 import io.gpupool.server.capacity.Capacity;
 import io.gpupool.server.gpu.Gpu;
 import io.gpupool.server.gpu.Share;
-import io.gpupool.server.lease.Ground;
+import io.gpupool.server.lease.lifecycle.Ground;
 import io.gpupool.server.placement.Placement.Offer;
 import io.gpupool.server.placement.Placement.Outcome;
 import io.gpupool.server.placement.Placement.Part;

@@ -10,7 +10,7 @@ import io.gpupool.server.capacity.Capacity;
 import io.gpupool.server.gpu.LeaseClass;
 import io.gpupool.server.identity.HolderName;
 import io.gpupool.server.identity.Principal;
-import io.gpupool.server.lease.Ground;
+import io.gpupool.server.lease.lifecycle.Ground;
 import io.gpupool.server.placement.GpuRequirements;
 import io.gpupool.server.placement.Placement;
 import io.gpupool.server.placement.PlacementTest;
@@ -25,7 +25,8 @@ class LeaseRequestValidatorTest {
   @Test
   void check_emptyRequest_isOneWholeGpu() throws Exception {
     assertThat(
-            LeaseRequestValidator.check(LeaseRequest.getDefaultInstance(), Principal.ANYONE).ask())
+            LeaseRequestValidator.check(LeaseRequest.getDefaultInstance(), Principal.ANYONE)
+                .requirements())
         .isEqualTo(
             new GpuRequirements(
                 1, new GpuRequirements.Size.Fraction(1), OptionalInt.empty(), Map.of()));
@@ -88,7 +89,8 @@ class LeaseRequestValidatorTest {
       }
       try {
         GpuRequirements requirements =
-            LeaseRequestValidator.check(LeaseRequest.parseFrom(bytes), Principal.ANYONE).ask();
+            LeaseRequestValidator.check(LeaseRequest.parseFrom(bytes), Principal.ANYONE)
+                .requirements();
         assertThat(Placement.place(requirements, "", capacity.snapshot())).isNotNull();
         assertThat(requirements.describe()).doesNotContain("\n");
         asks++;

@@ -7,9 +7,10 @@ import io.gpupool.server.capacity.Capacity;
 import io.gpupool.server.control.ManualTimers;
 import io.gpupool.server.gpu.Gpu;
 import io.gpupool.server.identity.Principal;
-import io.gpupool.server.lease.Ground;
-import io.gpupool.server.lease.Lease;
-import io.gpupool.server.lease.Leases;
+import io.gpupool.server.lease.lifecycle.Ground;
+import io.gpupool.server.lease.lifecycle.Lease;
+import io.gpupool.server.lease.lifecycle.LeaseService;
+import io.gpupool.server.lease.model.LeaseState;
 import io.gpupool.server.limits.LeaseLimits;
 import io.gpupool.server.placement.GpuRequirements;
 import io.gpupool.server.placement.Placement;
@@ -38,7 +39,7 @@ class SessionTest {
   private final Ground ground = new Ground(List.of(gpu));
   private final ManualTimers timers = ground.timers;
   private final Capacity capacity = ground.capacity;
-  private final Leases leases = ground.leases;
+  private final LeaseService leases = ground.leases;
   private final Workers workers =
       new Workers(
           new WorkerLaunch(
@@ -64,7 +65,7 @@ class SessionTest {
     Session second = joined(lease);
     leases.end(lease, "evicted");
     assertThat(ended).containsExactly("evicted");
-    assertThat(lease.state()).isEqualTo(Lease.State.ENDING);
+    assertThat(lease.state()).isInstanceOf(LeaseState.Ending.class);
     first.workerExited(137);
     assertThat(capacity.free(gpu).computeBasisPoints()).isEqualTo(5000);
     second.workerExited(137);
@@ -80,7 +81,7 @@ class SessionTest {
     leases.hold(lease, ended::add);
     joined(lease).workerExited(1);
     assertThat(lease.sessions()).isEmpty();
-    assertThat(lease.state()).isEqualTo(Lease.State.HELD);
+    assertThat(lease.state()).isInstanceOf(LeaseState.Held.class);
     assertThat(capacity.free(gpu).computeBasisPoints()).isEqualTo(5000);
   }
 
@@ -134,7 +135,7 @@ class SessionTest {
             1, new GpuRequirements.Size.Fraction(part), OptionalInt.empty(), Map.of());
     Outcome.Placed placed = (Outcome.Placed) Placement.place(requirements, "", capacity.snapshot());
     try {
-      return leases
+      return ground
           .grant(
               new LeaseSpec(requirements, 0, 0, Ground.HOLDER, Principal.ANYONE, "", limits),
               placed.parts())

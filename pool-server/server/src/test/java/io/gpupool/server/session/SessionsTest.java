@@ -8,8 +8,8 @@ import io.gpupool.server.gpu.Gpu;
 import io.gpupool.server.host.HostMemory;
 import io.gpupool.server.identity.Principal;
 import io.gpupool.server.identity.Role;
-import io.gpupool.server.lease.Ground;
-import io.gpupool.server.lease.Lease;
+import io.gpupool.server.lease.lifecycle.Ground;
+import io.gpupool.server.lease.lifecycle.Lease;
 import io.gpupool.server.limits.SessionLimits;
 import io.gpupool.server.placement.GpuRequirements;
 import io.gpupool.server.placement.Placement;
@@ -153,7 +153,6 @@ class SessionsTest {
     Outcome.Placed placed =
         (Outcome.Placed) Placement.place(requirements, tenant, ground.capacity.snapshot());
     return ground
-        .leases
         .grant(new LeaseSpec(requirements, 0, 0, Ground.HOLDER, principal, tenant), placed.parts())
         .lease();
   }

@@ -9,9 +9,10 @@ import io.gpupool.server.capacity.Partitions;
 import io.gpupool.server.gpu.Gpu;
 import io.gpupool.server.identity.Principal;
 import io.gpupool.server.identity.Role;
-import io.gpupool.server.lease.Ground;
-import io.gpupool.server.lease.LeaseQueue;
-import io.gpupool.server.lease.Leases;
+import io.gpupool.server.lease.lifecycle.GrantedLease;
+import io.gpupool.server.lease.lifecycle.Ground;
+import io.gpupool.server.lease.model.LeaseHold;
+import io.gpupool.server.lease.queue.QueueClient;
 import io.gpupool.server.placement.GpuRequirements;
 import io.gpupool.server.placement.PlacementTest;
 import io.gpupool.server.records.LeaseSpec;
@@ -76,7 +77,7 @@ class TenantsTest {
   @Test
   void state_tokensAndSecrets_areInItAsHashesOnly() throws Exception {
     Tokens.Made made = token("blue", Role.USER, 0);
-    Leases.Granted granted = ask("blue", 0.5).granted;
+    GrantedLease granted = ask("blue", 0.5).granted;
     ground
         .records
         .all(RecordTypes.TOKENS)
@@ -85,7 +86,7 @@ class TenantsTest {
     assertThat(ground.records.all(RecordTypes.GRANTS).toString())
         .doesNotContain(granted.secret().reveal());
     assertThat(ground.records.all(RecordTypes.TOKENS).toString()).doesNotContain(made.text());
-    assertThat(granted.lease().secretHash.matches(granted.secret().reveal())).isTrue();
+    assertThat(granted.lease().hasSecret(granted.secret().reveal())).isTrue();
   }
 
   @Test
@@ -126,11 +127,12 @@ class TenantsTest {
     Asked asked = new Asked();
     GpuRequirements whole =
         new GpuRequirements(1, new GpuRequirements.Size.Fraction(1), OptionalInt.empty(), Map.of());
-    ground.queue.ask(new LeaseSpec(whole, 0, 0, Ground.HOLDER, red, "red"), asked);
+    ground.queue.ask(
+        new LeaseSpec(whole, 0, 0, Ground.HOLDER, red, "red"), asked, Optional.empty());
     assertThat(asked.reason)
         .contains("lease L1 (another tenant's, 8.0 GiB")
         .doesNotContain("python");
-    ground.queue.ask(Ground.request(whole, ""), asked);
+    ground.queue.ask(Ground.request(whole, ""), asked, Optional.empty());
     assertThat(asked.reason).contains("lease L1 (pid 123 python on box");
   }
 
@@ -243,15 +245,21 @@ class TenantsTest {
             Ground.HOLDER,
             Principal.ANYONE,
             tenant),
-        asked);
+        asked,
+        Optional.empty());
     return asked;
   }
 
   /** Remembers what it is told. */
-  private static final class Asked implements LeaseQueue.Asker {
-    private Leases.Granted granted;
+  private static final class Asked implements QueueClient {
+    private GrantedLease granted;
     private Cause cause;
     private String reason = "";
+
+    @Override
+    public LeaseHold hold() {
+      return reason -> {};
+    }
 
     @Override
     public void queued(int place, String why) {
@@ -259,7 +267,8 @@ class TenantsTest {
     }
 
     @Override
-    public void granted(Leases.Granted lease) {
+    public void granted(GrantedLease lease) {
+      Ground.dropHolds(lease.lease());
       granted = lease;
     }
 

@@ -1,0 +1,212 @@
+// SPDX-License-Identifier: Apache-2.0
+package io.gpupool.server.lease.cluster;
+
+import io.gpupool.runtime.Timers;
+import io.gpupool.server.capacity.Capacity;
+import io.gpupool.server.identity.HolderName;
+import io.gpupool.server.identity.Principal;
+import io.gpupool.server.lease.lifecycle.Lease;
+import io.gpupool.server.lease.lifecycle.LeaseService;
+import io.gpupool.server.lease.queue.LeaseQueue;
+import io.gpupool.server.records.Drain;
+import io.gpupool.server.records.RecordTypes;
+import io.gpupool.server.refusal.RefusedException;
+import io.gpupool.server.state.RecordStore;
+import io.gpupool.server.state.StateException;
+import io.gpupool.server.state.Versioned;
+import io.gpupool.server.tenant.Audit;
+import java.time.Instant;
+import java.util.List;
+import java.util.Optional;
+import java.util.OptionalLong;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+
+/**
+ * The drains of the pool's servers. A drain that an admin asked for lasts over restarts; that of a
+ * server that is about to end goes with it. Each server ends its own leases when their deadline has
+ * come, whichever server was asked. Owned by the control thread.
+ */
+public final class Drains {
+  private static final long MAX_DEADLINE_MILLIS = 365L * 24 * 3600 * 1000;
+  private static final long LOOK_MILLIS = 20;
+  private static final Logger LOG = LoggerFactory.getLogger(Drains.class);
+
+  private final RecordStore records;
+  private final Audit audit;
+  private final Capacity capacity;
+  private final LeaseService leases;
+  private final LeaseQueue queue;
+  private final Timers timers;
+  private final String server;
+  private Optional<Timers.Cancellable> eviction = Optional.empty();
+  private boolean stopping;
+
+  public Drains(
+      RecordStore records,
+      Audit audit,
+      Capacity capacity,
+      LeaseService leases,
+      LeaseQueue queue,
+      Timers timers,
+      String server) {
+    this.records = records;
+    this.audit = audit;
+    this.capacity = capacity;
+    this.leases = leases;
+    this.queue = queue;
+    this.timers = timers;
+    this.server = server;
+  }
+
+  /** Applies the drains there are, and those that come. */
+  public void start() {
+    records.whenChanged(RecordTypes.DRAINS, () -> timers.after(0, this::applyDrain));
+    applyDrain();
+  }
+
+  /**
+   * Has a server grant nothing more.
+   *
+   * @param deadlineMillis when its leases are ended, from now on; empty: not at all
+   */
+  public void drain(Principal principal, String name, OptionalLong deadlineMillis)
+      throws RefusedException, StateException {
+    requireKnown(name);
+    if (deadlineMillis.orElse(0) < 0 || deadlineMillis.orElse(0) > MAX_DEADLINE_MILLIS) {
+      throw new RefusedException(
+          RefusedException.Why.INVALID, "the deadline is over a year from now");
+    }
+    long nowMillis = timers.wallMillis();
+    OptionalLong deadlineAtMillis =
+        deadlineMillis.isPresent()
+            ? OptionalLong.of(nowMillis + deadlineMillis.getAsLong())
+            : OptionalLong.empty();
+    records.transact(transaction -> {
+      long sinceMillis =
+          transaction.get(RecordTypes.DRAINS, name).map(Drain::sinceMillis).orElse(nowMillis);
+      transaction.put(
+          RecordTypes.DRAINS,
+          name,
+          new Drain(principal.text(), sinceMillis, deadlineAtMillis, false));
+      audit.note(
+          transaction,
+          principal,
+          "server.drain",
+          name,
+          deadlineAtMillis.isPresent()
+              ? "its leases may go on until " + Instant.ofEpochMilli(deadlineAtMillis.getAsLong())
+              : "");
+      return null;
+    });
+  }
+
+  /** Has it grant again; nothing happens if it does. */
+  public void uncordon(Principal principal, String name) throws RefusedException, StateException {
+    requireKnown(name);
+    records.transact(transaction -> {
+      if (transaction.get(RecordTypes.DRAINS, name).isPresent()) {
+        transaction.delete(RecordTypes.DRAINS, name);
+        audit.note(transaction, principal, "server.uncordon", name, "");
+      }
+      return null;
+    });
+  }
+
+  /**
+   * Has this server grant nothing more, as it is about to end.
+   *
+   * @param whenEmpty runs once no lease is left
+   */
+  public void stop(Runnable whenEmpty) {
+    stopping = true;
+    queue.stopGranting("the server is stopping");
+    leases.redirectRemoteHolders();
+    try {
+      records.transact(transaction -> {
+        if (transaction.get(RecordTypes.DRAINS, server).isEmpty()) {
+          transaction.putBound(
+              RecordTypes.DRAINS,
+              server,
+              new Drain(Principal.POOL.text(), timers.wallMillis(), OptionalLong.empty(), true));
+        }
+        return null;
+      });
+    } catch (StateException e) {
+      LOG.warn("that this server is stopping cannot be written down: {}", e.getMessage());
+    }
+    awaitEmpty(whenEmpty);
+  }
+
+  /** Refuses all that wait and whoever comes, and ends all leases, as the server closes. */
+  public void endAll() {
+    queue.stopGranting("the server is stopping");
+    leases.endAll("the server is stopping");
+  }
+
+  /** What was said of a server. */
+  public Optional<Drain> of(String name) {
+    return records.get(RecordTypes.DRAINS, name).map(Versioned::value);
+  }
+
+  public boolean isStopping() {
+    return stopping;
+  }
+
+  /** What a server does: {@code ready}, {@code draining}, {@code drained} or {@code stopping}. */
+  public String state(String name) {
+    if (stopping && name.equals(server)) {
+      return "stopping";
+    }
+    Optional<Drain> drain = of(name);
+    if (drain.isEmpty()) {
+      return "ready";
+    }
+    if (drain.get().stopping()) {
+      return "stopping";
+    }
+    return capacity.isLeased(name) ? "draining" : "drained";
+  }
+
+  private void awaitEmpty(Runnable whenEmpty) {
+    if (leases.all().isEmpty()) {
+      whenEmpty.run();
+    } else {
+      timers.after(LOOK_MILLIS, () -> awaitEmpty(whenEmpty));
+    }
+  }
+
+  private void applyDrain() {
+    eviction.ifPresent(Timers.Cancellable::cancel);
+    eviction =
+        of(server).stream()
+            .flatMapToLong(drain -> drain.deadlineAtMillis().stream())
+            .mapToObj(at -> timers.after(Math.max(0, at - timers.wallMillis()), this::evict))
+            .findFirst();
+    queue.settle();
+  }
+
+  private void evict() {
+    String by = of(server).map(Drain::actor).orElse("");
+    List<Lease> left =
+        leases.all().stream()
+            .filter(lease -> lease.state().isAlive())
+            .filter(lease ->
+                lease.parts().stream().anyMatch(part -> part.gpu().server().equals(server)))
+            .toList();
+    LOG.info("the time to drain is over: {} leases are ended", left.size());
+    left.forEach(lease ->
+        leases.end(lease, "server " + server + " is drained (by " + by + "), and time is up"));
+  }
+
+  private void requireKnown(String name) throws RefusedException {
+    if (!name.equals(server)
+        && capacity.gpus().stream().noneMatch(gpu -> gpu.server().equals(name))) {
+      throw new RefusedException(
+          RefusedException.Why.NOT_FOUND,
+          "there is no server '"
+              + HolderName.plain(name)
+              + "'; 'gpupool top' shows those there are");
+    }
+  }
+}

@@ -1,0 +1,120 @@
+// SPDX-License-Identifier: Apache-2.0
+package io.gpupool.server.lease.lifecycle;
+
+import io.gpupool.server.capacity.Capacity;
+import io.gpupool.server.capacity.Members;
+import io.gpupool.server.lease.store.LeaseStore;
+import io.gpupool.server.placement.LeaseId;
+import io.gpupool.server.placement.Placement.Part;
+import io.gpupool.server.records.GrantRecord;
+import io.gpupool.server.state.StateException;
+import java.io.IOException;
+import java.util.List;
+import java.util.Map;
+import java.util.Optional;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+
+/**
+ * The intake of leases that are recorded already: those from before a restart of this server, and
+ * those that other servers have granted. Owned by the control thread.
+ */
+final class LeaseIntake {
+  private static final Logger LOG = LoggerFactory.getLogger(LeaseIntake.class);
+
+  private final LeaseStore store;
+  private final LeaseFactory factory;
+  private final Capacity capacity;
+  private final Members members;
+  private final Taker taker;
+
+  /** The receiver of leases that are taken in. */
+  interface Taker {
+    void takeIn(Lease lease, LeaseEvent event);
+  }
+
+  LeaseIntake(LeaseStore store, LeaseFactory factory, Capacity capacity, Taker taker) {
+    this.store = store;
+    this.factory = factory;
+    this.capacity = capacity;
+    this.taker = taker;
+    members = capacity.members();
+  }
+
+  /** Takes in what was granted before a restart, and frees what cannot go on. */
+  void restore() throws IOException {
+    for (Map.Entry<LeaseId, GrantRecord> granted : store.onThisServer().entrySet()) {
+      LeaseId id = granted.getKey();
+      GrantRecord record = granted.getValue();
+      Optional<List<Part>> parts = store.parts(record, capacity);
+      Optional<String> over = expiryReason(record, parts);
+      if (over.isPresent()) {
+        store.free(id, members::isThis, over.get());
+        LOG.info("lease {} is gone: {}", id, over.get());
+      } else {
+        taker.takeIn(factory.make(id, record, parts.get()), LeaseEvent.RESTORED);
+      }
+    }
+  }
+
+  private Optional<String> expiryReason(GrantRecord record, Optional<List<Part>> parts) {
+    if (record.isEnding()) {
+      return Optional.of("it had ended");
+    }
+    if (!record.parts().stream().allMatch(part -> members.isThis(part.gpu().server()))) {
+      // What its programs have at the other servers is worth nothing without what they had here.
+      return Optional.of(
+          "server " + store.server() + ", which has some of its GPUs, was started anew");
+    }
+    return parts.isEmpty() ? Optional.of("its GPUs are not there any more") : Optional.empty();
+  }
+
+  /**
+   * Takes in a lease that this server does not have, if it is on this server's GPUs or held here.
+   * Frees what this server has of one that has ended.
+   */
+  void adopt(LeaseId id) {
+    Optional<GrantRecord> record = record(id);
+    if (record.isEmpty()) {
+      return;
+    }
+    try {
+      if (record.get().isEnding()) {
+        store.free(id, members::isThis, "");
+      } else if (record.get().isOn(store.server())
+          || store.holderServer(id, "").equals(store.server())) {
+        make(id, record.get())
+            .ifPresent(lease -> {
+              LOG.info("lease {} of {} was granted by another server", id, lease.holder());
+              taker.takeIn(lease, LeaseEvent.ADOPTED);
+            });
+      }
+    } catch (StateException e) {
+      LOG.error("lease {} cannot be freed yet: {}", id, e.getMessage());
+    }
+  }
+
+  /** A lease on other servers' GPUs, as this one sees it without taking it in. */
+  Optional<Lease> remote(LeaseId id) {
+    return record(id)
+        .filter(record -> !record.isEnding() && !record.isOn(store.server()))
+        .flatMap(record -> make(id, record));
+  }
+
+  private Optional<GrantRecord> record(LeaseId id) {
+    return store.get(id).filter(record -> !record.parts().isEmpty());
+  }
+
+  private Optional<Lease> make(LeaseId id, GrantRecord record) {
+    Optional<List<Part>> parts = store.parts(record, capacity);
+    if (parts.isEmpty()) {
+      return Optional.empty();
+    }
+    try {
+      return Optional.of(factory.make(id, record, parts.get()));
+    } catch (IOException e) {
+      LOG.error("lease {} cannot be taken in yet: {}", id, e.getMessage());
+      return Optional.empty();
+    }
+  }
+}

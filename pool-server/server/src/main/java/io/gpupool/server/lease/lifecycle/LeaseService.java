@@ -1,0 +1,292 @@
+// SPDX-License-Identifier: Apache-2.0
+package io.gpupool.server.lease.lifecycle;
+
+import io.gpupool.runtime.Timers;
+import io.gpupool.server.capacity.Capacity;
+import io.gpupool.server.identity.LeaseSecret;
+import io.gpupool.server.identity.Principal;
+import io.gpupool.server.identity.TokenHash;
+import io.gpupool.server.lease.model.LeaseHold;
+import io.gpupool.server.lease.model.LeaseState;
+import io.gpupool.server.lease.model.LeasedSession;
+import io.gpupool.server.lease.store.LeaseStore;
+import io.gpupool.server.lease.usage.TimeTable;
+import io.gpupool.server.placement.LeaseId;
+import io.gpupool.server.placement.Placement.Part;
+import io.gpupool.server.records.GrantRecord;
+import io.gpupool.server.records.LeaseSpec;
+import io.gpupool.server.refusal.RefusedException;
+import io.gpupool.server.state.StateException;
+import io.gpupool.server.tally.Metric;
+import io.gpupool.server.tally.ServerMetrics;
+import java.io.IOException;
+import java.util.ArrayList;
+import java.util.LinkedHashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.Optional;
+import java.util.function.Consumer;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+
+/**
+ * The leases of this server. Takes events, moves each lease on by the table of {@link
+ * LeaseStateMachine} and runs the effects. A lease is granted once it is recorded, and what it had
+ * is free once its record is gone. Owned by the control thread.
+ */
+public final class LeaseService {
+  private static final int MAX_LEASES = 4096;
+  private static final Logger LOG = LoggerFactory.getLogger(LeaseService.class);
+
+  private final LeaseStore store;
+  private final LeaseFactory factory;
+  private final Timers timers;
+  private final LeaseFacts facts;
+  private final LeaseEffects effects;
+  private final LeaseIntake intake;
+  private final LeaseLimitWatch limits;
+  private final ServerMetrics metrics = new ServerMetrics();
+  private final Map<LeaseId, Lease> leases = new LinkedHashMap<>();
+
+  /** A lease that is being recorded; who looks meanwhile may find its record already. */
+  private Optional<LeaseId> pendingGrant = Optional.empty();
+
+  private Consumer<Lease> ending = lease -> {};
+
+  /**
+   * Makes the service, without leases yet.
+   *
+   * @param room hears of room that becomes free
+   * @param noteRemoteWork shows a lease's clock what its programs do at other servers
+   */
+  public LeaseService(
+      LeaseStore store,
+      Capacity capacity,
+      Timers timers,
+      TimeTable times,
+      RoomSignal room,
+      Consumer<Lease> noteRemoteWork) {
+    this.store = store;
+    this.timers = timers;
+    factory = new LeaseFactory(store, capacity.members(), timers, times);
+    facts = new LeaseFacts(store, capacity.members());
+    effects =
+        new LeaseEffects(
+            store, capacity.members(), timers, metrics, this::on, this::forget, room::announce);
+    intake = new LeaseIntake(store, factory, capacity, this::takeIn);
+    limits = new LeaseLimitWatch(timers, noteRemoteWork, this::end);
+  }
+
+  /** Has {@code action} see each lease for the last time, with what it has used. */
+  public void whenEnding(Consumer<Lease> action) {
+    ending = action;
+  }
+
+  /** The counters of what has happened on this server, to leases and to their sessions. */
+  public ServerMetrics metrics() {
+    return metrics;
+  }
+
+  public List<Lease> all() {
+    return new ArrayList<>(leases.values());
+  }
+
+  /** A lease that this server has, in whatever state. */
+  public Optional<Lease> get(LeaseId id) {
+    return Optional.ofNullable(leases.get(id));
+  }
+
+  /**
+   * Takes in the leases that were granted before a restart. Their sessions are dead; their holders
+   * have a while to come back.
+   */
+  public void restore() throws IOException {
+    intake.restore();
+  }
+
+  /**
+   * Takes in a lease that another server has granted, or that this one was not told of, if it is on
+   * this server's GPUs or held here.
+   */
+  public void adopt(LeaseId id) {
+    if (!leases.containsKey(id) && !pendingGrant.equals(Optional.of(id))) {
+      intake.adopt(id);
+    }
+  }
+
+  /** A lease on other servers' GPUs, as this one sees it without taking it in. */
+  Optional<Lease> remote(LeaseId id) {
+    return pendingGrant.equals(Optional.of(id)) ? Optional.empty() : intake.remote(id);
+  }
+
+  /**
+   * Makes a lease of parts that are free. One commit records the grant, its holder and that its
+   * request waits no more.
+   *
+   * @param hold keeps the lease alive from the start
+   * @param queueKey of the request, if it is recorded as waiting
+   * @throws IOException if the server cannot, for want of files or disk
+   * @throws RefusedException if the parts are not free any more, or the tenant may not
+   */
+  public GrantedLease grant(
+      LeaseSpec spec,
+      List<Part> parts,
+      LeaseSecret secret,
+      LeaseHold hold,
+      Optional<String> queueKey)
+      throws IOException, RefusedException {
+    if (leases.size() >= MAX_LEASES) {
+      throw new IOException("it has " + MAX_LEASES + " leases");
+    }
+    LeaseId id = store.nextId();
+    GrantRecord record = store.record(spec, secret.hash(), parts);
+    Lease lease = factory.make(id, record, parts);
+    pendingGrant = Optional.of(id);
+    try {
+      store.grant(id, record, parts, spec.actor(), queueKey);
+    } catch (StateException | RefusedException | RuntimeException e) {
+      close(lease);
+      throw e;
+    } finally {
+      pendingGrant = Optional.empty();
+    }
+    lease.startAtHolderRevision(store.holderRevision(id));
+    lease.add(hold);
+    add(lease);
+    metrics.add(Metric.LEASES_GRANTED, 1, lease.tenant());
+    LeaseLog.info(lease).log("lease {} granted to {}: {}", id, spec.holder(), Part.describe(parts));
+    return new GrantedLease(lease, secret);
+  }
+
+  /** Has a stream keep a lease alive. */
+  public void hold(Lease lease, LeaseHold hold) {
+    leases.putIfAbsent(lease.id(), lease);
+    lease.add(hold);
+    on(lease, LeaseEvent.HOLDER_CAME);
+  }
+
+  /** A stream that held the lease has ended, without the lease being released. */
+  public void releaseHold(Lease lease, LeaseHold hold) {
+    if (lease.removeLast(hold)) {
+      on(lease, LeaseEvent.HOLDER_LEFT);
+    }
+  }
+
+  /**
+   * Ends a lease as someone asks: kills its sessions; its parts are free when the last worker is
+   * dead.
+   *
+   * @throws StateException if that cannot be recorded; then the lease goes on
+   */
+  public void release(Lease lease, Principal principal, String reason) throws StateException {
+    if (!lease.state().isAlive()) {
+      return;
+    }
+    if (store.end(lease.id(), effects.serversWithoutSessions(lease), principal, reason)) {
+      effects.countEnd(lease, principal, lease.state());
+    }
+    on(lease, LeaseEvent.END_RECORDED, reason);
+  }
+
+  /** Ends a lease for a reason of the pool's, whatever the disk says. */
+  public void end(Lease lease, String reason) {
+    on(lease, LeaseEvent.END, reason);
+  }
+
+  /** Ends all leases on this server's GPUs; the holders of others go to another server. */
+  public void endAll(String reason) {
+    redirectRemoteHolders();
+    for (Lease lease : all()) {
+      end(lease, lease.topology().spans() ? reason + " (" + store.server() + ")" : reason);
+    }
+  }
+
+  /** Has the holders of leases on other servers' GPUs go to another server. */
+  public void redirectRemoteHolders() {
+    all().forEach(lease -> on(lease, LeaseEvent.SERVER_LEAVES));
+  }
+
+  /** Ends what was asked for with a token. */
+  public void endLeasesOf(TokenHash token, String reason) {
+    all().stream()
+        .filter(lease -> lease.token().equals(Optional.of(token)))
+        .forEach(lease -> end(lease, reason));
+  }
+
+  /** Must be called when a session's worker is dead. */
+  public void sessionGone(Lease lease, LeasedSession session) {
+    lease.remove(session);
+    if (lease.sessions().isEmpty()) {
+      on(lease, LeaseEvent.SESSIONS_GONE);
+    }
+  }
+
+  /** Has a lease go on as its record says, if that was changed. */
+  public void apply(Lease lease, GrantRecord record) {
+    Optional<List<Part>> parts = lease.partsIfChanged(record);
+    if (parts.isPresent()) {
+      lease.change(parts.get(), record.leaseClass(), timers.nowNanos());
+      LeaseLog.info(lease)
+          .log(
+              "lease {} is of class {}: {}",
+              lease.id(),
+              lease.leaseClass().text(),
+              Part.describe(parts.get()));
+    }
+  }
+
+  /** Goes by what the records say of the server that has a lease's holder. */
+  public void checkHolder(Lease lease) {
+    if (lease.noteHolderRevision(store.holderRevision(lease.id()))) {
+      on(lease, LeaseEvent.HOLDER_RECORDED);
+    }
+    on(lease, LeaseEvent.RECONCILED);
+  }
+
+  /** Takes an end that is recorded already, by whichever server. */
+  public void endRecorded(Lease lease, String reason) {
+    on(lease, LeaseEvent.END_RECORDED, reason);
+  }
+
+  private void on(Lease lease, LeaseEvent event) {
+    on(lease, event, "");
+  }
+
+  private void on(Lease lease, LeaseEvent event, String reason) {
+    LeaseState before = lease.state();
+    LeaseStateMachine.Step step =
+        LeaseStateMachine.next(before, event, () -> facts.of(lease), reason);
+    lease.enter(step.state());
+    LeaseLog.step(lease, event, before);
+    step.effects().forEach(effect -> effects.run(effect, lease, before));
+  }
+
+  private void takeIn(Lease lease, LeaseEvent event) {
+    add(lease);
+    on(lease, event);
+    if (lease.state() instanceof LeaseState.Grace) {
+      LOG.info("lease {} of {} waits for its holder", lease.id(), lease.holder());
+    }
+  }
+
+  private void add(Lease lease) {
+    leases.put(lease.id(), lease);
+    limits.watch(lease);
+  }
+
+  private void forget(Lease lease) {
+    leases.remove(lease.id(), lease);
+    lease.countTime(metrics, timers.nowNanos());
+    ending.accept(lease);
+    close(lease);
+  }
+
+  private static void close(Lease lease) {
+    lease.time().close();
+    try {
+      lease.ledger().close();
+    } catch (IOException e) {
+      LOG.warn("lease {}: cannot close its ledger", lease.id(), e);
+    }
+  }
+}

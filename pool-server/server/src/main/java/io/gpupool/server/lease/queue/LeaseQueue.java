@@ -1,0 +1,300 @@
+// SPDX-License-Identifier: Apache-2.0
+package io.gpupool.server.lease.queue;
+
+import io.gpupool.control.v1.Cause;
+import io.gpupool.runtime.Timers;
+import io.gpupool.server.capacity.Capacity;
+import io.gpupool.server.lease.lifecycle.GrantedLease;
+import io.gpupool.server.lease.lifecycle.LeaseFinder;
+import io.gpupool.server.lease.lifecycle.LeaseService;
+import io.gpupool.server.lease.store.QueueStore;
+import io.gpupool.server.limits.QueueLimits;
+import io.gpupool.server.records.LeaseSpec;
+import io.gpupool.server.state.StateException;
+import io.gpupool.server.tally.Metric;
+import io.gpupool.server.tenant.Tenants;
+import java.util.Comparator;
+import java.util.HashSet;
+import java.util.List;
+import java.util.Optional;
+import java.util.Set;
+import java.util.stream.Stream;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+
+/**
+ * The queue of lease requests, from when they are made until they are granted, refused or
+ * withdrawn. Owned by the control thread.
+ */
+public final class LeaseQueue {
+  private static final long NANOS_PER_MILLI = 1_000_000;
+  private static final Logger LOG = LoggerFactory.getLogger(LeaseQueue.class);
+
+  private final LeaseService leases;
+  private final LeaseFinder finder;
+  private final Tenants tenants;
+  private final Timers timers;
+  private final QueuePlaces places;
+  private final Optional<SharedQueue> shared;
+  private final QueueAnswers answers;
+  private final QueueDispatcher dispatcher;
+  private long lastNumber;
+  private boolean isStopping;
+
+  /**
+   * Makes an empty queue.
+   *
+   * @param store of the requests that wait at all servers; empty: there are no others
+   */
+  public LeaseQueue(
+      LeaseService leases,
+      LeaseFinder finder,
+      Capacity capacity,
+      Tenants tenants,
+      Timers timers,
+      QueueLimits limits,
+      Optional<QueueStore> store) {
+    this.leases = leases;
+    this.finder = finder;
+    this.tenants = tenants;
+    this.timers = timers;
+    places = new QueuePlaces(limits);
+    shared = store.map(records -> new SharedQueue(records, timers));
+    answers = new QueueAnswers(leases.metrics(), shared.isPresent());
+    dispatcher = new QueueDispatcher(places, shared, answers, leases, capacity, tenants, timers);
+  }
+
+  /**
+   * Asks for a lease; the client is told at once or later.
+   *
+   * @param identity of a request that can be made again, at any server
+   */
+  public QueueEntry ask(LeaseSpec spec, QueueClient client, Optional<RequestIdentity> identity) {
+    long number;
+    try {
+      if (identity.filter(RequestIdentity::isResumed).isPresent()) {
+        Optional<QueueEntry> resumed = resume(spec, client, identity.get());
+        if (resumed.isPresent()) {
+          return resumed.get();
+        }
+      }
+      Optional<String> noPlace = places.refusal(spec);
+      if (noPlace.isPresent()) {
+        // It gets no number and no look at the GPUs, so that a flood of requests costs little.
+        QueueEntry entry = entry(0, spec, client, identity);
+        answers.refuseQuietly(entry, Cause.CAUSE_NO_CAPACITY, noPlace.get());
+        return entry;
+      }
+      number = shared.isPresent() ? shared.get().nextNumber() : ++lastNumber;
+    } catch (StateException e) {
+      QueueEntry entry = entry(0, spec, client, identity);
+      answers.redirect(entry, e.getMessage());
+      return entry;
+    }
+    QueueEntry entry = entry(number, spec, client, identity);
+    Optional<String> tooImportant = tenants.rejectionReason(spec.tenant(), spec.priority());
+    if (isStopping) {
+      answers.refuse(
+          entry, Cause.CAUSE_DRAINING, "this server is stopping and grants nothing more");
+    } else if (tooImportant.isPresent()) {
+      answers.refuse(entry, Cause.CAUSE_DENIED, tooImportant.get());
+    } else {
+      enqueue(entry);
+    }
+    return entry;
+  }
+
+  private QueueEntry entry(
+      long number, LeaseSpec spec, QueueClient client, Optional<RequestIdentity> identity) {
+    return new QueueEntry(
+        new QueuedRequest(number, spec, timers.nowNanos()), spec, client, identity);
+  }
+
+  private void enqueue(QueueEntry entry) {
+    places.put(entry);
+    boolean waits = entry.spec().waitMillis() > 0;
+    if (waits && dispatcher.isCrowded()) {
+      // One look for all that come at this time.
+      dispatcher.settleSoon();
+    } else {
+      dispatcher.settle();
+    }
+    if (!places.contains(entry)) {
+      return;
+    }
+    if (waits) {
+      leases.metrics().add(Metric.REQUESTS_QUEUED, 1, entry.spec().tenant());
+      limit(entry, entry.spec().waitMillis());
+      record(entry);
+    } else {
+      places.take(entry);
+      answers.refuse(entry, entry.position().cause(), entry.position().reason());
+    }
+  }
+
+  private void limit(QueueEntry entry, long millis) {
+    entry.limit(timers.after(millis, () -> expire(entry)));
+  }
+
+  /** Lets a request go on that was made before; empty if nobody knows it. */
+  private Optional<QueueEntry> resume(LeaseSpec spec, QueueClient client, RequestIdentity identity)
+      throws StateException {
+    Optional<QueuedRequest> waiting =
+        shared.isPresent()
+            ? shared.get().takeOver(identity)
+            : places.find(identity).map(QueueEntry::request);
+    if (waiting.isEmpty()) {
+      return finder.find(identity.secret()).map(granted -> resumeGranted(granted, spec, client));
+    }
+    QueueEntry entry = new QueueEntry(waiting.get(), spec, client, Optional.of(identity));
+    Optional<QueueEntry> before = places.find(waiting.get().number());
+    before.ifPresent(QueueEntry::cancelLimit);
+    if (shared.isPresent()) {
+      entry.setRecorded();
+    }
+    places.put(entry);
+    long waitedMillis = entry.waitedNanos(timers.nowNanos()) / NANOS_PER_MILLI;
+    limit(entry, Math.max(0, spec.waitMillis() - waitedMillis));
+    before.ifPresent(other -> other.client().redirected("it goes on on another connection"));
+    LOG.info("request {} goes on here", entry.id());
+    dispatcher.settleSoon();
+    return Optional.of(entry);
+  }
+
+  /** The answer was lost: the client holds the lease again, and hears of it once more. */
+  private QueueEntry resumeGranted(GrantedLease granted, LeaseSpec spec, QueueClient client) {
+    leases.hold(granted.lease(), client.hold());
+    client.granted(granted);
+    return entry(0, spec, client, Optional.empty());
+  }
+
+  /** Has the other servers know that a request waits here. */
+  private void record(QueueEntry entry) {
+    if (shared.isEmpty() || entry.identity().isEmpty()) {
+      return;
+    }
+    try {
+      shared.get().record(entry, entry.identity().get());
+    } catch (StateException e) {
+      places.take(entry);
+      answers.redirect(entry, e.getMessage());
+    }
+  }
+
+  private void expire(QueueEntry entry) {
+    if (dispatcher.remove(entry)) {
+      answers.refuseExpired(entry);
+      dispatcher.settleInTime();
+    }
+  }
+
+  /** Gives turns; to be called whenever something may have become free. */
+  public void settle() {
+    dispatcher.settle();
+  }
+
+  /** Takes a request back; one that was granted or refused is left as it is. */
+  public void withdraw(QueueEntry entry) {
+    entry.cancelLimit();
+    // One that all servers know is forgotten only if its client does not come back.
+    boolean mayComeBack = shared.isPresent() && entry.identity().isPresent();
+    if (mayComeBack ? places.remove(entry) : dispatcher.remove(entry)) {
+      LOG.debug("request {} is withdrawn", entry.id());
+      dispatcher.settleInTime();
+    }
+  }
+
+  /** A request that waits, at whichever server. */
+  public Optional<QueuedRequest> find(String id) {
+    return Stream.concat(
+            places.all().stream().map(QueueEntry::request),
+            shared.stream().flatMap(queue -> queue.requestsElsewhere().stream()))
+        .filter(request -> request.id().equals(id))
+        .findFirst();
+  }
+
+  /** Takes a request out of the queue although its client is still there, at whichever server. */
+  public void cancel(QueuedRequest request, String reason) throws StateException {
+    Optional<QueueEntry> here = places.find(request.number());
+    if (here.isEmpty()) {
+      if (shared.isPresent()) {
+        shared.get().cancel(request);
+      }
+      dispatcher.settle();
+    } else if (dispatcher.remove(here.get())) {
+      answers.refuse(here.get(), Cause.CAUSE_CANCELLED, reason);
+      dispatcher.settleInTime();
+    }
+  }
+
+  /** The positions of the requests that wait at this server, in their order. */
+  public List<QueuePosition> here() {
+    return places.all().stream()
+        .map(QueueEntry::position)
+        .sorted(Comparator.comparingInt(QueuePosition::place))
+        .toList();
+  }
+
+  /** The positions of the requests that wait at other servers. */
+  public List<QueuePosition> elsewhere() {
+    return shared.map(SharedQueue::positionsElsewhere).orElse(List.of());
+  }
+
+  /** The wait of a pod's container, in words; empty: nothing is asked for it. */
+  public Optional<String> waitOf(String podUid, String container) {
+    return Stream.concat(here().stream(), elsewhere().stream())
+        .filter(p -> p.request().spec().isFor(podUid, container))
+        .map(p -> "place " + p.place() + " in the queue: " + p.reason())
+        .findFirst();
+  }
+
+  /** Does what follows from what other servers have recorded. */
+  public void reconcile() {
+    if (shared.isEmpty()) {
+      return;
+    }
+    Set<String> keys = new HashSet<>();
+    for (QueueEntry entry : places.copy()) {
+      if (entry.identity().isPresent()) {
+        keys.add(entry.identity().get().key());
+        reconcile(entry, entry.identity().get(), shared.get());
+      }
+    }
+    shared.get().forgetAbsent(keys);
+    dispatcher.settle();
+  }
+
+  private void reconcile(QueueEntry entry, RequestIdentity identity, SharedQueue queue) {
+    if (queue.isRecordedHere(identity) || !dispatcher.remove(entry)) {
+      return;
+    }
+    if (queue.isRecorded(identity)) {
+      answers.redirect(entry, "it goes on at another server");
+    } else {
+      answers.refuse(entry, Cause.CAUSE_CANCELLED, "it was taken out of the queue");
+    }
+  }
+
+  /** Has all clients that can ask another server, since this one can grant nothing. */
+  public void redirect(String reason) {
+    for (QueueEntry entry : places.copy()) {
+      if (entry.identity().isPresent()) {
+        places.take(entry);
+        answers.redirect(entry, reason);
+      }
+    }
+  }
+
+  /** Refuses all requests, those that wait and those that come; leases go on. */
+  public void stopGranting(String reason) {
+    isStopping = true;
+    if (shared.isPresent()) {
+      redirect(reason);
+    }
+    for (QueueEntry entry : places.copy()) {
+      if (dispatcher.remove(entry)) {
+        answers.refuse(entry, Cause.CAUSE_DRAINING, reason);
+      }
+    }
+  }
+}

@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: Apache-2.0
+package io.gpupool.server.lease.queue;
+
+import io.gpupool.control.v1.Cause;
+import io.gpupool.server.lease.lifecycle.GrantedLease;
+import io.gpupool.server.lease.model.LeaseHold;
+
+/**
+ * The client of a lease request. It is told on the control thread; after {@code granted}, {@code
+ * refused} or {@code redirected} no more.
+ */
+public interface QueueClient {
+  /** The hold with which the client keeps the lease alive from the moment it is granted. */
+  LeaseHold hold();
+
+  /** The request waits; told again whenever its place changes. The next one has place 1. */
+  void queued(int place, String reason);
+
+  void granted(GrantedLease granted);
+
+  void refused(Cause cause, String reason);
+
+  /** This server cannot serve the request any more; another one that is asked again may. */
+  default void redirected(String reason) {
+    refused(Cause.CAUSE_DRAINING, reason);
+  }
+}

@@ -1,0 +1,199 @@
+// SPDX-License-Identifier: Apache-2.0
+package io.gpupool.server.lease.queue;
+
+import io.gpupool.control.v1.Cause;
+import io.gpupool.runtime.Timers;
+import io.gpupool.server.capacity.Capacity;
+import io.gpupool.server.identity.LeaseSecret;
+import io.gpupool.server.lease.lifecycle.GrantedLease;
+import io.gpupool.server.lease.lifecycle.LeaseService;
+import io.gpupool.server.lease.queue.QueueScheduler.Decision;
+import io.gpupool.server.placement.Placement.Part;
+import io.gpupool.server.refusal.RefusedException;
+import io.gpupool.server.state.StateException;
+import io.gpupool.server.tenant.Tenants;
+import java.io.IOException;
+import java.security.SecureRandom;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Optional;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+
+/**
+ * A dispatcher of the queue: has the scheduler decide, then grants, refuses and tells clients their
+ * places. Owned by the control thread.
+ */
+final class QueueDispatcher {
+  /** After another server was quicker. */
+  private static final long AGAIN_MILLIS = 50;
+
+  /** Many requests that come and go at this time are looked at together. */
+  private static final int CROWD = QueueEntry.FRONT;
+
+  private static final long SOON_MILLIS = 10;
+
+  /** So that looking at a long queue takes a small part of the control thread's time. */
+  private static final int LOOKED_AT_IN_A_MILLI = 32;
+
+  private static final double NANOS_PER_SECOND = 1e9;
+  private static final Logger LOG = LoggerFactory.getLogger(QueueDispatcher.class);
+
+  private final QueuePlaces places;
+  private final Optional<SharedQueue> shared;
+  private final QueueAnswers answers;
+  private final LeaseService leases;
+  private final Capacity capacity;
+  private final Tenants tenants;
+  private final Timers timers;
+  private final QueueExplainer explainer;
+  private final SecureRandom random = new SecureRandom();
+  private boolean isPlanned;
+
+  QueueDispatcher(
+      QueuePlaces places,
+      Optional<SharedQueue> shared,
+      QueueAnswers answers,
+      LeaseService leases,
+      Capacity capacity,
+      Tenants tenants,
+      Timers timers) {
+    this.places = places;
+    this.shared = shared;
+    this.answers = answers;
+    this.leases = leases;
+    this.capacity = capacity;
+    this.tenants = tenants;
+    this.timers = timers;
+    explainer = new QueueExplainer(capacity, leases);
+  }
+
+  boolean isCrowded() {
+    return places.size() > CROWD;
+  }
+
+  /** Settles the queue now, or soon where many come and go. */
+  void settleInTime() {
+    if (isCrowded()) {
+      settleSoon();
+    } else {
+      settle();
+    }
+  }
+
+  void settleSoon() {
+    if (!isPlanned) {
+      isPlanned = true;
+      timers.after(
+          SOON_MILLIS + places.size() / LOOKED_AT_IN_A_MILLI,
+          () -> {
+            isPlanned = false;
+            settle();
+          });
+    }
+  }
+
+  /** Grants what can be granted, in the order of the queue, and notes the places of the rest. */
+  void settle() {
+    List<QueuedRequest> waiting = new ArrayList<>();
+    places.all().forEach(entry -> waiting.add(entry.request()));
+    shared.ifPresent(queue -> waiting.addAll(queue.requestsElsewhere()));
+    shared.ifPresent(SharedQueue::clearPositions);
+    List<QueueEntry> moved = new ArrayList<>();
+    int place = 0;
+    for (Decision decision : decide(waiting)) {
+      Optional<QueueEntry> here = places.find(decision.request().number());
+      if (here.isEmpty()) {
+        // The server at which it waits grants it.
+        place += decision instanceof Decision.Grant ? 0 : 1;
+        QueuePosition position = position(decision, Math.max(1, place));
+        shared.ifPresent(queue -> queue.put(position));
+        continue;
+      }
+      QueueEntry entry = here.get();
+      if (decision instanceof Decision.Grant(QueuedRequest request, List<Part> parts)) {
+        grant(entry, parts);
+      } else if (isHopeless(decision, entry)) {
+        remove(entry);
+        answers.refuse(entry, explainer.cause(decision), explainer.reason(decision, entry.spec()));
+      } else if (entry.moveTo(position(decision, ++place), timers.nowNanos())) {
+        moved.add(entry);
+      }
+    }
+    moved.forEach(QueueEntry::tellPosition);
+  }
+
+  /** Removes an entry that is answered. Returns whether it was still there. */
+  boolean remove(QueueEntry entry) {
+    entry.cancelLimit();
+    if (!places.remove(entry)) {
+      return false;
+    }
+    shared.ifPresent(queue -> queue.remove(entry));
+    return true;
+  }
+
+  private List<Decision> decide(List<QueuedRequest> waiting) {
+    return waiting.isEmpty()
+        ? List.of()
+        : QueueScheduler.decide(waiting, capacity.snapshot(), tenants.budgets(), timers.nowNanos());
+  }
+
+  private QueuePosition position(Decision decision, int place) {
+    return new QueuePosition(
+        decision.request(),
+        place,
+        explainer.cause(decision),
+        () -> explainer.reason(decision, decision.request().spec()));
+  }
+
+  private boolean isHopeless(Decision decision, QueueEntry entry) {
+    return switch (decision) {
+      case Decision.Unsatisfiable never -> !mayMissServers(entry);
+      case Decision.OverQuota over -> over.isForEver();
+      case Decision.Grant grant -> false;
+      case Decision.NoCapacity full -> false;
+      case Decision.Reserved reserved -> false;
+    };
+  }
+
+  /** A server that has just started does not know those that were there before and come again. */
+  private boolean mayMissServers(QueueEntry entry) {
+    return shared.filter(SharedQueue::mayMissServers).isPresent()
+        && entry.identity().filter(RequestIdentity::isResumed).isPresent();
+  }
+
+  private void grant(QueueEntry entry, List<Part> parts) {
+    places.take(entry);
+    try {
+      LeaseSecret secret =
+          entry.identity().map(RequestIdentity::secret).orElseGet(() -> LeaseSecret.random(random));
+      GrantedLease granted =
+          leases.grant(entry.spec(), parts, secret, entry.client().hold(), entry.recordedKey());
+      entry.cancelLimit();
+      leases.metrics().waited(entry.waitedNanos(timers.nowNanos()) / NANOS_PER_SECOND);
+      entry.client().granted(granted);
+    } catch (RefusedException e) {
+      refused(entry, e);
+    } catch (StateException e) {
+      LOG.warn("request {} cannot be granted: {}", entry.id(), e.getMessage());
+      answers.redirect(entry, e.getMessage());
+    } catch (IOException e) {
+      LOG.error("request {} cannot be granted: {}", entry.id(), e.getMessage());
+      answers.refuse(
+          entry, Cause.CAUSE_NO_CAPACITY, "the server cannot grant it: " + e.getMessage());
+    }
+  }
+
+  private void refused(QueueEntry entry, RefusedException e) {
+    if (e.why() == RefusedException.Why.CHANGED && entry.spec().waitMillis() > 0) {
+      places.put(entry);
+      timers.after(AGAIN_MILLIS, this::settle);
+    } else {
+      answers.refuse(
+          entry,
+          e.why() == RefusedException.Why.DENIED ? Cause.CAUSE_DENIED : Cause.CAUSE_NO_CAPACITY,
+          e.getMessage());
+    }
+  }
+}

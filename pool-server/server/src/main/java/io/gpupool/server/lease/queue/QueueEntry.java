@@ -1,0 +1,106 @@
+// SPDX-License-Identifier: Apache-2.0
+package io.gpupool.server.lease.queue;
+
+import io.gpupool.control.v1.Cause;
+import io.gpupool.runtime.Timers;
+import io.gpupool.server.records.LeaseSpec;
+import java.util.Optional;
+import java.util.concurrent.TimeUnit;
+
+/** An entry of this server's queue: a request with its client. Owned by the control thread. */
+public final class QueueEntry {
+  /** Clients this far ahead are told of each step, the others less often. */
+  static final int FRONT = 32;
+
+  private static final long TELL_NANOS = TimeUnit.SECONDS.toNanos(1);
+
+  private final QueuedRequest request;
+  private final LeaseSpec spec;
+  private final QueueClient client;
+  private final Optional<RequestIdentity> identity;
+  private boolean recorded;
+  private Timers.Cancellable limit = () -> {};
+  private QueuePosition position;
+  private long toldAtNanos;
+
+  /**
+   * Makes an entry without a place yet.
+   *
+   * @param request as it was first made
+   * @param spec as it was made last
+   */
+  QueueEntry(
+      QueuedRequest request,
+      LeaseSpec spec,
+      QueueClient client,
+      Optional<RequestIdentity> identity) {
+    this.request = request;
+    this.spec = spec;
+    this.client = client;
+    this.identity = identity;
+    position = new QueuePosition(request, 0, Cause.CAUSE_NO_CAPACITY, () -> "");
+  }
+
+  public String id() {
+    return request.id();
+  }
+
+  QueuedRequest request() {
+    return request;
+  }
+
+  LeaseSpec spec() {
+    return spec;
+  }
+
+  QueueClient client() {
+    return client;
+  }
+
+  Optional<RequestIdentity> identity() {
+    return identity;
+  }
+
+  QueuePosition position() {
+    return position;
+  }
+
+  long waitedNanos(long nowNanos) {
+    return nowNanos - request.sinceNanos();
+  }
+
+  /** The key under which all servers see that the request waits here; empty: they do not. */
+  Optional<String> recordedKey() {
+    return recorded ? identity.map(RequestIdentity::key) : Optional.empty();
+  }
+
+  void setRecorded() {
+    recorded = true;
+  }
+
+  void limit(Timers.Cancellable timer) {
+    limit = timer;
+  }
+
+  void cancelLimit() {
+    limit.cancel();
+  }
+
+  /** Takes a position. Returns whether its client is to be told. */
+  boolean moveTo(QueuePosition next, long nowNanos) {
+    boolean isNews = position.place() != next.place() && spec.waitMillis() > 0;
+    // Far behind, every step is no news.
+    boolean isTold =
+        isNews
+            && (next.place() <= FRONT || toldAtNanos == 0 || nowNanos - toldAtNanos > TELL_NANOS);
+    if (isTold) {
+      toldAtNanos = nowNanos;
+    }
+    position = next;
+    return isTold;
+  }
+
+  void tellPosition() {
+    client.queued(position.place(), position.reason());
+  }
+}

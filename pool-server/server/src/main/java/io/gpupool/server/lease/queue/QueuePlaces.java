@@ -1,0 +1,116 @@
+// SPDX-License-Identifier: Apache-2.0
+package io.gpupool.server.lease.queue;
+
+import io.gpupool.server.identity.Role;
+import io.gpupool.server.limits.QueueLimits;
+import io.gpupool.server.records.LeaseSpec;
+import java.util.Collection;
+import java.util.HashMap;
+import java.util.LinkedHashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.Optional;
+
+/**
+ * The places of this server's queue, by number. No tenant and no token gets all of them. Owned by
+ * the control thread.
+ */
+final class QueuePlaces {
+  private final QueueLimits limits;
+  private final Map<Long, QueueEntry> entries = new LinkedHashMap<>();
+  private final Map<String, Integer> byTenant = new HashMap<>();
+  private final Map<String, Integer> byCaller = new HashMap<>();
+
+  QueuePlaces(QueueLimits limits) {
+    this.limits = limits;
+  }
+
+  /** Why one more request has no place. */
+  Optional<String> refusal(LeaseSpec spec) {
+    int own = byTenant.getOrDefault(spec.tenant(), 0);
+    boolean admin = spec.actor().role() == Role.ADMIN;
+    int limit = admin ? limits.perTenantByAdmin() : limits.perTenant();
+    if (own >= limit) {
+      return Optional.of(
+          named(spec.tenant())
+              + " has "
+              + own
+              + " requests in the queue already (--tenant-requests); withdraw some");
+    }
+    String caller = spec.actor().text();
+    if (!admin && byCaller.getOrDefault(caller, 0) >= limits.perCaller()) {
+      return Optional.of(
+          "'"
+              + caller
+              + "' has "
+              + limits.perCaller()
+              + " requests in the queue already, half of the places of its tenant"
+              + " (--tenant-requests); withdraw some");
+    }
+    if (entries.size() >= limits.perServer() && own >= limits.guaranteed()) {
+      return Optional.of(
+          "all " + limits.perServer() + " places in this server's queue are taken; ask later");
+    }
+    return Optional.empty();
+  }
+
+  Optional<QueueEntry> find(long number) {
+    return Optional.ofNullable(entries.get(number));
+  }
+
+  /** The entry of a request that its client makes again. */
+  Optional<QueueEntry> find(RequestIdentity identity) {
+    return entries.values().stream()
+        .filter(entry ->
+            entry.identity().filter(known -> known.key().equals(identity.key())).isPresent())
+        .findFirst();
+  }
+
+  /** Adds an entry, in place of the one with its number. */
+  void put(QueueEntry entry) {
+    find(entry.request().number()).ifPresent(this::take);
+    entries.put(entry.request().number(), entry);
+    byTenant.merge(entry.spec().tenant(), 1, Integer::sum);
+    byCaller.merge(entry.spec().actor().text(), 1, Integer::sum);
+  }
+
+  /** Removes an entry. Returns whether it was there. */
+  boolean remove(QueueEntry entry) {
+    boolean isThere = contains(entry);
+    take(entry);
+    return isThere;
+  }
+
+  /** Removes an entry, if it is there. */
+  void take(QueueEntry entry) {
+    if (entries.remove(entry.request().number(), entry)) {
+      byTenant.computeIfPresent(entry.spec().tenant(), QueuePlaces::less);
+      byCaller.computeIfPresent(entry.spec().actor().text(), QueuePlaces::less);
+    }
+  }
+
+  boolean contains(QueueEntry entry) {
+    return entries.get(entry.request().number()) == entry;
+  }
+
+  int size() {
+    return entries.size();
+  }
+
+  Collection<QueueEntry> all() {
+    return entries.values();
+  }
+
+  /** A copy, so that entries may leave while a caller goes through it. */
+  List<QueueEntry> copy() {
+    return List.copyOf(entries.values());
+  }
+
+  private static Integer less(String key, int count) {
+    return count == 1 ? null : count - 1;
+  }
+
+  private static String named(String tenant) {
+    return tenant.isEmpty() ? "whoever has no tenant" : "tenant '" + tenant + "'";
+  }
+}

@@ -1,0 +1,106 @@
+// SPDX-License-Identifier: Apache-2.0
+package io.gpupool.server.lease.store;
+
+import io.gpupool.server.capacity.Members;
+import io.gpupool.server.gpu.Gpu;
+import io.gpupool.server.gpu.GpuKey;
+import io.gpupool.server.placement.Allocation;
+import io.gpupool.server.placement.Division;
+import io.gpupool.server.placement.LeaseId;
+import io.gpupool.server.placement.Placement.Part;
+import io.gpupool.server.records.GrantRecord;
+import io.gpupool.server.records.RecordTypes;
+import io.gpupool.server.records.ResourceUsage;
+import io.gpupool.server.records.Tenant;
+import io.gpupool.server.refusal.RefusedException;
+import io.gpupool.server.state.Transaction;
+import java.util.List;
+import java.util.Optional;
+
+/**
+ * The part of a transaction that grants a lease. Everything the decision rests on is looked at
+ * again, and so becomes a condition of the commit. Owned by the control thread.
+ */
+record GrantCommit(Transaction transaction, Members members, String server) {
+  /** A request that is recorded as waiting is granted only if it still waits here. */
+  void dequeue(String key) throws RefusedException {
+    if (transaction.get(RecordTypes.QUEUE, key).filter(w -> w.server().equals(server)).isEmpty()) {
+      throw new RefusedException(
+          RefusedException.Why.CHANGED, "its client waits at another server now");
+    }
+    transaction.delete(RecordTypes.QUEUE, key);
+  }
+
+  /** Takes the parts, counts them for the tenant, and records the lease and where its holder is. */
+  void grant(LeaseId id, GrantRecord grant, List<Part> parts) throws RefusedException {
+    for (Part part : parts) {
+      requireServer(part.gpu().server());
+    }
+    requireToken(grant);
+    for (Part part : parts) {
+      requireOpen(part.gpu());
+      take(id, part);
+    }
+    count(grant);
+    transaction.put(RecordTypes.GRANTS, id.text(), grant);
+    if (!members.isThis(parts.getFirst().gpu().server())) {
+      transaction.put(RecordTypes.HOLDS, id.text(), server);
+    }
+  }
+
+  /** Another server's GPUs are granted only while it is alive. */
+  private void requireServer(String name) throws RefusedException {
+    if (!members.isThis(name) && transaction.get(RecordTypes.SERVERS, name).isEmpty()) {
+      throw new RefusedException(
+          RefusedException.Why.CHANGED, "server " + name + " has left the pool meanwhile");
+    }
+  }
+
+  private void take(LeaseId id, Part part) throws RefusedException {
+    String key = GpuKey.of(part.gpu()).text();
+    Division after =
+        transaction
+            .get(RecordTypes.DIVISIONS, key)
+            .orElse(Division.UNDIVIDED)
+            .take(new Allocation(id, part.partition(), part.share()), part.gpu().whole())
+            .orElseThrow(() ->
+                new RefusedException(
+                    RefusedException.Why.CHANGED,
+                    part.gpu().label() + " has been granted to another meanwhile"));
+    transaction.put(RecordTypes.DIVISIONS, key, after);
+  }
+
+  private void requireOpen(Gpu gpu) throws RefusedException {
+    if (transaction.get(RecordTypes.DRAINS, gpu.server()).isPresent()) {
+      throw new RefusedException(
+          RefusedException.Why.CHANGED, "server " + gpu.server() + " drains since a moment ago");
+    }
+  }
+
+  private void requireToken(GrantRecord grant) throws RefusedException {
+    if (grant.token().isPresent()
+        && transaction.get(RecordTypes.TOKENS, grant.token().get().text()).isEmpty()) {
+      throw new RefusedException(
+          RefusedException.Why.DENIED, "the token was revoked while the request waited");
+    }
+  }
+
+  private void count(GrantRecord grant) throws RefusedException {
+    String tenant = grant.tenant();
+    if (tenant.isEmpty()) {
+      return;
+    }
+    ResourceUsage after =
+        transaction.get(RecordTypes.USAGES, tenant).orElse(ResourceUsage.NONE).plus(grant.use());
+    Optional<String> limit =
+        transaction
+            .get(RecordTypes.TENANTS, tenant)
+            .map(Tenant::quota)
+            .flatMap(q -> q.exceededBy(after));
+    if (limit.isPresent()) {
+      throw new RefusedException(
+          RefusedException.Why.CHANGED, "tenant '" + tenant + "' may hold " + limit.get());
+    }
+    transaction.put(RecordTypes.USAGES, tenant, after);
+  }
+}

@@ -1,0 +1,3 @@
+// SPDX-License-Identifier: Apache-2.0
+/** The records of leases and queued requests, and the commits that change them. */
+package io.gpupool.server.lease.store;

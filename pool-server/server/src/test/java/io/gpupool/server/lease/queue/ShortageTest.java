@@ -1,0 +1,99 @@
+// SPDX-License-Identifier: Apache-2.0
+package io.gpupool.server.lease.queue;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import io.gpupool.control.v1.Cause;
+import io.gpupool.server.gpu.LeaseClass;
+import io.gpupool.server.identity.HolderName;
+import io.gpupool.server.identity.LeasePod;
+import io.gpupool.server.identity.Principal;
+import io.gpupool.server.lease.lifecycle.GrantedLease;
+import io.gpupool.server.lease.lifecycle.Ground;
+import io.gpupool.server.lease.model.LeaseHold;
+import io.gpupool.server.limits.LeaseLimits;
+import io.gpupool.server.placement.GpuRequirements;
+import io.gpupool.server.placement.PlacementTest;
+import io.gpupool.server.records.LeaseSpec;
+import java.util.List;
+import java.util.Map;
+import java.util.Optional;
+import java.util.OptionalInt;
+import org.junit.jupiter.api.Test;
+
+/** Requests that a cluster's controller, an admin, makes for pods of several namespaces. */
+class ShortageTest {
+  private static final long GIB = 1L << 30;
+  private static final GpuRequirements.Size WHOLE = new GpuRequirements.Size.Fraction(1);
+
+  private final Ground ground = new Ground(List.of(PlacementTest.gpu("host:7642", 0, 8 * GIB)));
+
+  @Test
+  void pod_gpuIsHeldByAnotherNamespace_isNotToldByWhom() {
+    ask("kubernetes/one", "team", "holder", WHOLE);
+    assertThat(ask("kubernetes/one", "other", "spy", WHOLE))
+        .contains("; lower gpupool.io/gpu or wait for lease L1 (not of this namespace, 8.0 GiB")
+        .doesNotContain("holder", "team", "-m", "pid");
+  }
+
+  @Test
+  void pod_gpuIsHeldByNamespaceOfTheSameNameInAnotherCluster_isNotToldByWhom() {
+    ask("kubernetes/one", "team", "holder", WHOLE);
+    assertThat(ask("kubernetes/two", "team", "next", WHOLE)).doesNotContain("holder");
+  }
+
+  @Test
+  void pod_gpuIsHeldByItsOwnNamespace_isToldByWhichPod() {
+    ask("kubernetes/one", "team", "holder", WHOLE);
+    assertThat(ask("kubernetes/one", "team", "next", new GpuRequirements.Size.Memory(GIB)))
+        .contains("lower gpupool.io/gpu-memory or wait for lease L1 (pod team/holder, 8.0 GiB");
+  }
+
+  @Test
+  void pod_asksForMoreThanThereIs_isToldWhichResourceToLower() {
+    assertThat(ask("kubernetes/one", "team", "large", new GpuRequirements.Size.Memory(9 * GIB)))
+        .endsWith("; lower gpupool.io/gpu-memory");
+  }
+
+  private String ask(String user, String namespace, String pod, GpuRequirements.Size size) {
+    Asker asker = new Asker();
+    LeaseSpec request =
+        new LeaseSpec(
+            new GpuRequirements(1, size, OptionalInt.empty(), Map.of()),
+            0,
+            0,
+            new HolderName(namespace + "/" + pod, 0, "main", user),
+            Principal.ANYONE,
+            "",
+            LeaseLimits.NONE,
+            LeaseClass.BATCH,
+            Optional.of(
+                new LeasePod("uid-" + pod, namespace, pod, List.of("main"), Optional.empty())));
+    var unused = ground.queue.ask(request, asker, Optional.empty());
+    return asker.reason;
+  }
+
+  private static final class Asker implements QueueClient {
+    private String reason = "";
+
+    @Override
+    public LeaseHold hold() {
+      return reason -> {};
+    }
+
+    @Override
+    public void queued(int place, String why) {
+      reason = why;
+    }
+
+    @Override
+    public void granted(GrantedLease granted) {
+      Ground.dropHolds(granted.lease());
+    }
+
+    @Override
+    public void refused(Cause cause, String why) {
+      reason = why;
+    }
+  }
+}
