@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The program's lease as the agent shows it. docs/design/architecture.md, "Shim to agent".
+// The program's lease as the agent shows it. docs/design/call-stream.md, "Shim and agent".
 #pragma once
 
 #include "nvml.h"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Graphs on their way to the worker. Record of a node: docs/design/architecture.md, "Graphs".
+// Graphs on their way to the worker. Record of a node: docs/design/graphs.md.
 #pragma once
 
 #include "graph/graph_plan.h"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Kernel launches. Frame: docs/design/architecture.md, "launch".
+// Kernel launches. Frame: docs/design/call-stream.md, "launch".
 #include "module/launch.h"
 
 #include "stream/launch_blocking.h"

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Work for another connection than its stream's: there it goes in a stream of the shim's own, which waits for the
 // program's, and which the program's waits for. Tickets order them without the program waiting; see
-// docs/design/architecture.md, "Several servers in one session". On one connection none of this is reached.
+// docs/design/several-servers.md. On one connection none of this is reached.
 #pragma once
 
 #include "context/context.h"

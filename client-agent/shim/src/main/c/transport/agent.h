@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Asking the agent for a session. Protocol: docs/design/architecture.md, "Shim to agent".
+// Asking the agent for a session. Protocol: docs/design/call-stream.md, "Shim and agent".
 #pragma once
 
 #include "transport/connection.h"

@@ -15,7 +15,7 @@ import org.junit.jupiter.api.io.TempDir;
 
 /** The guide's requests that change the pool, in their order, with curl. */
 class RestGuideIT {
-  private static final Path GUIDE = Distribution.ROOT.resolve("docs/how-to/operating.md");
+  private static final Path GUIDE = Distribution.ROOT.resolve("docs/reference/rest.md");
   private static final Pattern LEASE = Pattern.compile("\"id\":\"(L\\d+)\",\"ticket\"");
 
   @TempDir Path state;

@@ -29,7 +29,7 @@ import org.junit.jupiter.api.io.TempDir;
 /** A server's HTTP port, asked while a program holds a lease. */
 class RestIT {
   private static final Pattern URL = Pattern.compile("curl .*http://gpu-1:7640([^ '\"]+).*");
-  private static final Path GUIDE = Distribution.ROOT.resolve("docs/how-to/operating.md");
+  private static final Path GUIDE = Distribution.ROOT.resolve("docs/reference/rest.md");
 
   private final HttpClient http = HttpClient.newHttpClient();
   @TempDir private Path folder;

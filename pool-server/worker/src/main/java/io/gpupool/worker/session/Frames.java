@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.gpupool.worker.session;
 
-/** Layout of the call stream's frames (docs/design/architecture.md, "The call stream"). */
+/** Layout of the call stream's frames (docs/design/call-stream.md, "The call stream"). */
 final class Frames {
   static final int MAX_FRAME_BYTES = (1 << 20) + 4096;
 

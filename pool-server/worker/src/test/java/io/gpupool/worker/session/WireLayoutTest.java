@@ -15,7 +15,7 @@ import java.util.List;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 
-/** Bytes as docs/design/architecture.md lays them out, written down by hand. */
+/** Bytes as docs/design/call-stream.md lays them out, written down by hand. */
 @Timeout(60)
 class WireLayoutTest {
   private static final HexFormat HEX = HexFormat.of();
