@@ -80,7 +80,7 @@ public final class GpupoolCommand {
   }
 
   /** Returns the command with all its subcommands. */
-  static CommandLine commandLine() {
+  public static CommandLine commandLine() {
     return commandLine(SUBCOMMANDS.keySet());
   }
 
