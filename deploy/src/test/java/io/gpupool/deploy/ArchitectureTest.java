@@ -3,13 +3,13 @@ package io.gpupool.deploy;
 
 import static com.tngtech.archunit.lang.syntax.ArchRuleDefinition.noClasses;
 import static com.tngtech.archunit.library.dependencies.SlicesRuleDefinition.slices;
-import static java.util.Map.entry;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import com.tngtech.archunit.core.domain.Dependency;
 import com.tngtech.archunit.core.domain.JavaClass;
 import com.tngtech.archunit.core.domain.JavaClasses;
 import com.tngtech.archunit.core.importer.ClassFileImporter;
+import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.Map;
@@ -17,6 +17,8 @@ import java.util.Optional;
 import java.util.Set;
 import java.util.TreeMap;
 import java.util.TreeSet;
+import java.util.regex.Pattern;
+import java.util.stream.Collectors;
 import org.junit.jupiter.api.BeforeAll;
 import org.junit.jupiter.api.Test;
 
@@ -25,84 +27,25 @@ import org.junit.jupiter.api.Test;
  * classes.
  */
 class ArchitectureTest {
-  private static final Set<String> CONTROL =
-      Set.of("protocol/runtime", "protocol/wire", "protocol/control", "protocol/transport");
-  private static final Map<String, Set<String>> ALLOWED =
-      Map.ofEntries(
-          entry("protocol/contract", Set.of()),
-          entry("protocol/runtime", Set.of()),
-          entry("protocol/wire", Set.of()),
-          entry("protocol/control", Set.of()),
-          entry("protocol/json", Set.of("protocol/control")),
-          entry("protocol/transport", Set.of("protocol/wire", "protocol/control")),
-          entry("pool-server/soft-gpu", Set.of()),
-          entry(
-              "pool-server/worker",
-              Set.of(
-                  "protocol/contract",
-                  "protocol/wire",
-                  "protocol/transport",
-                  "pool-server/soft-gpu")),
-          entry("pool-server/server", CONTROL),
-          entry(
-              "pool-server/rest",
-              Set.of(
-                  "protocol/control",
-                  "protocol/json",
-                  "protocol/transport",
-                  "client-agent/pool-client",
-                  "pool-server/server")),
-          entry("client-agent/pool-client", CONTROL),
-          entry(
-              "client-agent/agent",
-              Set.of(
-                  "protocol/runtime",
-                  "protocol/wire",
-                  "protocol/control",
-                  "protocol/transport",
-                  "client-agent/pool-client")),
-          entry(
-              "client-agent/cli",
-              Set.of(
-                  "protocol/runtime",
-                  "protocol/wire",
-                  "protocol/control",
-                  "protocol/json",
-                  "protocol/transport",
-                  "client-agent/pool-client",
-                  "client-agent/agent")),
-          entry(
-              "pool-server/command",
-              Set.of(
-                  "protocol/runtime",
-                  "protocol/wire",
-                  "protocol/control",
-                  "protocol/transport",
-                  "pool-server/server",
-                  "pool-server/rest",
-                  "client-agent/pool-client",
-                  "client-agent/cli")),
-          entry(
-              "deploy/command",
-              Set.of("client-agent/pool-client", "client-agent/cli", "pool-server/command")),
-          entry(
-              "k8s-plugin",
-              Set.of(
-                  "protocol/runtime",
-                  "protocol/wire",
-                  "protocol/control",
-                  "protocol/transport",
-                  "client-agent/pool-client",
-                  "client-agent/agent")));
+  private static final Path PAGE = ProjectTree.ROOT.resolve("docs/design/architecture.md");
 
+  /** A row of the page's table of modules: the module, its contents, the modules it depends on. */
+  private static final Pattern ROW =
+      Pattern.compile("\\| `([\\w/-]+)` \\| [^|]+ \\| (nothing|(?:`[\\w/-]+` ?)+) \\|");
+
+  private static final Pattern NAME = Pattern.compile("`([\\w/-]+)`");
+
+  private static Map<String, Set<String>> allowed;
   private static JavaClasses classes;
 
   @BeforeAll
-  static void importClasses() {
+  static void importClasses() throws IOException {
+    allowed = arrows(Files.readString(PAGE));
+    assertThat(allowed).hasSizeGreaterThan(10);
     classes =
         new ClassFileImporter()
             .importPaths(
-                ALLOWED.keySet().stream()
+                allowed.keySet().stream()
                     .map(module -> ProjectTree.ROOT.resolve(module).resolve("target/classes"))
                     .filter(Files::isDirectory)
                     .toList());
@@ -116,7 +59,7 @@ class ArchitectureTest {
       String from = moduleOf(type).orElseThrow();
       for (Dependency dependency : type.getDirectDependenciesFromSelf()) {
         moduleOf(dependency.getTargetClass())
-            .filter(to -> !to.equals(from) && !ALLOWED.get(from).contains(to))
+            .filter(to -> !to.equals(from) && !allowed.get(from).contains(to))
             .ifPresent(to ->
                 wrong
                     .computeIfAbsent(from + " -> " + to, arrow -> new TreeSet<>())
@@ -124,6 +67,21 @@ class ArchitectureTest {
       }
     }
     assertThat(wrong).isEmpty();
+  }
+
+  @Test
+  void arrows_all_areUsed() {
+    Map<String, Set<String>> used = new TreeMap<>();
+    for (JavaClass type : classes) {
+      String from = moduleOf(type).orElseThrow();
+      used.computeIfAbsent(from, module -> new TreeSet<>());
+      for (Dependency dependency : type.getDirectDependenciesFromSelf()) {
+        moduleOf(dependency.getTargetClass())
+            .filter(to -> !to.equals(from))
+            .ifPresent(to -> used.get(from).add(to));
+      }
+    }
+    assertThat(used).isEqualTo(allowed);
   }
 
   @Test
@@ -147,12 +105,37 @@ class ArchitectureTest {
         .check(classes);
   }
 
+  /** The arrows of the table; a module is named there by its folder or the last part of
+   * it, which is the first such module's. */
+  private static Map<String, Set<String>> arrows(String page) {
+    Map<String, String> folders = new TreeMap<>();
+    ROW.matcher(page)
+        .results()
+        .map(row -> row.group(1))
+        .forEach(
+            folder -> {
+              folders.put(folder, folder);
+              folders.putIfAbsent(folder.substring(folder.lastIndexOf('/') + 1), folder);
+            });
+    Map<String, Set<String>> arrows = new TreeMap<>();
+    ROW.matcher(page)
+        .results()
+        .forEach(row ->
+            arrows.put(
+                row.group(1),
+                NAME.matcher(row.group(2))
+                    .results()
+                    .map(name -> folders.get(name.group(1)))
+                    .collect(Collectors.toCollection(TreeSet::new))));
+    return arrows;
+  }
+
   private static Optional<String> moduleOf(JavaClass type) {
     return type.getSource()
         .filter(source -> source.getUri().getScheme().equals("file"))
         .map(source -> Path.of(source.getUri()))
         .flatMap(file ->
-            ALLOWED.keySet().stream()
+            allowed.keySet().stream()
                 .filter(module -> file.startsWith(ProjectTree.ROOT.resolve(module)))
                 .findFirst());
   }
