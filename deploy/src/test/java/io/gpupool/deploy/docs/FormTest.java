@@ -33,6 +33,19 @@ class FormTest {
   }
 
   @Test
+  void readme_isShort() throws IOException {
+    assertThat(Page.read(Path.of("README.md")).lines().size()).isLessThanOrEqualTo(90);
+  }
+
+  @Test
+  void architecture_isShort() throws IOException {
+    Page page = Page.read(Path.of("docs/design/architecture.md"));
+    long words =
+        page.lines().stream().mapToLong(line -> line.text().strip().split("\\s+").length).sum();
+    assertThat(words).isLessThanOrEqualTo(2500);
+  }
+
+  @Test
   void twoSentences_onALine_areFound() {
     Page page =
         Page.of(Path.of("x.md"), "One. Two.\n\nA sentence that\ngoes on.\n\nFine (e.g. A).");

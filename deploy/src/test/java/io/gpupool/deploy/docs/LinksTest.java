@@ -58,7 +58,7 @@ class LinksTest {
       Path path = next.removeLast();
       if (reached.add(path)) {
         for (String link : Page.read(path).links()) {
-          Path target = target(path, link);
+          Path target = page(target(path, link));
           if (target.toString().endsWith(".md") && Files.exists(ProjectTree.ROOT.resolve(target))) {
             next.add(target);
           }
@@ -95,6 +95,13 @@ class LinksTest {
     } catch (IOException e) {
       throw new AssertionError(e);
     }
+  }
+
+  /** A folder's page is its README.md. */
+  private static Path page(Path target) {
+    return Files.isDirectory(ProjectTree.ROOT.resolve(target))
+        ? target.resolve("README.md")
+        : target;
   }
 
   private static Path target(Path page, String link) {
