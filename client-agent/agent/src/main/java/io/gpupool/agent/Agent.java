@@ -9,6 +9,7 @@ import io.gpupool.client.TokenText;
 import io.gpupool.transport.Descriptors;
 import io.gpupool.transport.TextMessageDecoder;
 import io.gpupool.transport.UnixAddress;
+import io.gpupool.transport.metrics.ProcessMeters;
 import io.netty.channel.Channel;
 import io.netty.channel.EventLoopGroup;
 import io.netty.channel.epoll.EpollDomainSocketChannel;
@@ -23,6 +24,7 @@ import java.nio.file.Files;
 import java.nio.file.Path;
 import java.nio.file.attribute.PosixFilePermissions;
 import java.util.Optional;
+import java.util.OptionalDouble;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
@@ -91,6 +93,16 @@ public final class Agent implements AutoCloseable {
     } catch (RuntimeException e) {
       throw new IOException("cannot listen on " + options.socket() + ": " + e.getMessage(), e);
     }
+  }
+
+  /** Shows how the agent does from now on. */
+  public void measure(ProcessMeters meters) {
+    meters.add(loops);
+    meters.gauge(
+        "gpupool.agent.programs",
+        "",
+        "Connections of programs",
+        () -> OptionalDouble.of(programs.size()));
   }
 
   /** A connection to the agent's pool that its programs share; closed with the agent. */

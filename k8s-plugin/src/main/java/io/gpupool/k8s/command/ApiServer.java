@@ -9,7 +9,8 @@ import io.fabric8.kubernetes.client.http.AsyncBody;
 import io.fabric8.kubernetes.client.http.HttpRequest;
 import io.fabric8.kubernetes.client.http.HttpResponse;
 import io.fabric8.kubernetes.client.http.Interceptor;
-import io.gpupool.k8s.metrics.Counter;
+import io.micrometer.core.instrument.Counter;
+import io.micrometer.core.instrument.MeterRegistry;
 import java.nio.ByteBuffer;
 import java.util.List;
 
@@ -18,19 +19,20 @@ final class ApiServer {
   private static final int REQUEST_MILLIS = 10_000;
   private static final int RETRIES = 3;
 
-  private final Counter requests;
+  private final MeterRegistry meters;
 
-  ApiServer() {
-    requests =
-        new Counter(
-            "gpupool_k8s_api_requests",
-            "requests to the API server, by the status of its answer; none: it did not answer",
-            "method",
-            "status");
+  ApiServer(MeterRegistry meters) {
+    this.meters = meters;
   }
 
-  Counter requests() {
-    return requests;
+  private void count(String method, String status) {
+    Counter.builder("gpupool.k8s.api.requests")
+        .description(
+            "requests to the API server, by the status of its answer; none: it did not answer")
+        .tag("method", method)
+        .tag("status", status)
+        .register(meters)
+        .increment();
   }
 
   /** One that has a few seconds for each request and tries it again. */
@@ -70,12 +72,12 @@ final class ApiServer {
         HttpRequest request,
         HttpResponse<?> response,
         AsyncBody.Consumer<List<ByteBuffer>> consumer) {
-      requests.count(request.method(), Integer.toString(response.code()));
+      count(request.method(), Integer.toString(response.code()));
     }
 
     @Override
     public void afterConnectionFailure(HttpRequest request, Throwable failure) {
-      requests.count(request.method(), "none");
+      count(request.method(), "none");
     }
   }
 }

@@ -8,6 +8,7 @@ import io.gpupool.k8s.certificates.RootsFile;
 import io.gpupool.k8s.dra.DraOptions;
 import io.gpupool.transport.EventLoops;
 import io.gpupool.transport.Signals;
+import io.gpupool.transport.metrics.ProcessMeters;
 import io.netty.channel.EventLoopGroup;
 import java.nio.file.Path;
 import java.util.Optional;
@@ -133,6 +134,8 @@ final class ControllerCommand implements Callable<Integer> {
       })
   private String draPartition = "";
 
+  @Mixin private MetricOptions metrics = new MetricOptions();
+
   @Override
   public Integer call() throws Exception {
     ControllerProcess.Setup setup =
@@ -149,11 +152,13 @@ final class ControllerCommand implements Callable<Integer> {
             webhookTls,
             dra ? Optional.of(draPartition) : Optional.empty());
     EventLoopGroup loops = EventLoops.create("gpupool-controller", 2);
-    ApiServer api = new ApiServer();
-    try (KubernetesClient client = api.client();
+    ProcessMeters meters = new ProcessMeters("gpupool-k8s-controller", metrics.collector());
+    ApiServer api = new ApiServer(meters.registry());
+    try (meters;
+        KubernetesClient client = api.client();
         KubernetesClient election = api.client(Leadership.REQUEST_MILLIS, 0);
         ControllerProcess process =
-            ControllerProcess.start(setup, api, client, election, pool.connections(loops))) {
+            ControllerProcess.start(setup, meters, client, election, pool.connections(loops))) {
       Optional<RootsFile> roots =
           pool.trusted()
               .filter(file -> keepRoots)

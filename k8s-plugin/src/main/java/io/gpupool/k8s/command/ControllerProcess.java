@@ -6,25 +6,31 @@ import io.gpupool.k8s.admission.Admission.Outcome;
 import io.gpupool.k8s.certificates.Lifetimes;
 import io.gpupool.k8s.controller.ControllerStats;
 import io.gpupool.k8s.controller.LeaseController;
-import io.gpupool.k8s.metrics.Counter;
-import io.gpupool.k8s.metrics.Durations;
-import io.gpupool.k8s.metrics.Gauge;
-import io.gpupool.k8s.metrics.Meter;
+import io.gpupool.transport.metrics.ProcessMeters;
+import io.micrometer.core.instrument.Counter;
+import io.micrometer.core.instrument.MeterRegistry;
+import io.micrometer.core.instrument.Timer;
 import java.io.IOException;
 import java.nio.file.Path;
 import java.time.Duration;
-import java.util.ArrayList;
-import java.util.List;
+import java.time.temporal.ChronoUnit;
 import java.util.Locale;
 import java.util.Optional;
 import java.util.OptionalDouble;
 import java.util.UUID;
+import java.util.concurrent.TimeUnit;
 import java.util.function.Supplier;
 import java.util.function.ToDoubleFunction;
+import java.util.stream.IntStream;
 
 /** A running controller, put together. Started and closed by any thread. */
 final class ControllerProcess implements AutoCloseable {
   private static final Duration POOL_EVERY = Duration.ofSeconds(10);
+  private static final Duration[] REVIEW_BOUNDS =
+      IntStream.of(
+              500, 1000, 2500, 5000, 10_000, 20_000, 50_000, 100_000, 250_000, 1_000_000, 5_000_000)
+          .mapToObj(micros -> Duration.of(micros, ChronoUnit.MICROS))
+          .toArray(Duration[]::new);
 
   private final PoolMemory memory;
   private final Webhook webhook;
@@ -50,18 +56,11 @@ final class ControllerProcess implements AutoCloseable {
 
   private ControllerProcess(
       Setup setup,
-      ApiServer api,
+      ProcessMeters meters,
       KubernetesClient client,
       KubernetesClient election,
       PoolConnections pool)
       throws IOException {
-    Counter reviews =
-        new Counter(
-            "gpupool_k8s_admission_reviews",
-            "reviews of the webhook, by what became of the object",
-            "result");
-    Durations answers =
-        new Durations("gpupool_k8s_admission_review_seconds", "time that a review took");
     memory = PoolMemory.ask(pool, POOL_EVERY);
     webhook =
         Webhook.start(
@@ -72,35 +71,32 @@ final class ControllerProcess implements AutoCloseable {
                     client, setup.namespace(), setup.release() + "-webhook-tls")
                 : new WebhookCertificate.InFolder(setup.webhookTls()),
             memory,
-            (outcome, nanos) -> {
-              reviews.count(label(outcome));
-              answers.add(nanos);
-            });
+            (outcome, nanos) -> review(meters.registry(), outcome, nanos));
     leadership =
         Leadership.start(
             election,
             new ElectionLock(setup.namespace(), setup.release() + "-controller", identity()),
             () -> begin(LeaderTasks.begin(client, pool, setup.plan())));
-    List<Meter> meters = new ArrayList<>(List.of(api.requests(), reviews, answers));
-    meters.addAll(gauges());
+    measure(meters);
     health = HealthPort.open(setup.healthPort(), Optional::empty, webhook::unready, meters);
   }
 
   /**
    * Starts whatever can be reached, and tries the rest again until it can.
    *
+   * @param meters shown at its health port, beside its own
    * @param client not closed with it, nor are the others
    * @param election whose requests take no longer than {@link Leadership#REQUEST_MILLIS}
    * @throws IOException if a port is taken
    */
   static ControllerProcess start(
       Setup setup,
-      ApiServer api,
+      ProcessMeters meters,
       KubernetesClient client,
       KubernetesClient election,
       PoolConnections pool)
       throws IOException {
-    return new ControllerProcess(setup, api, client, election, pool);
+    return new ControllerProcess(setup, meters, client, election, pool);
   }
 
   int healthPort() {
@@ -112,32 +108,50 @@ final class ControllerProcess implements AutoCloseable {
     return begun;
   }
 
-  private List<Meter> gauges() {
-    return List.of(
-        new Gauge(
-            "gpupool_k8s_leader",
-            "1 for the replica that makes certificates and leases, else 0",
-            () -> OptionalDouble.of(leadership.isLeading() ? 1 : 0)),
-        new Gauge(
-            "gpupool_k8s_pods",
-            "pods that ask for GPUs and have not ended; this and the next two at the leader alone",
-            figure(ControllerStats::pods)),
-        new Gauge(
-            "gpupool_k8s_leases_waiting",
-            "leases of pods that are asked for and not granted",
-            figure(ControllerStats::waiting)),
-        new Gauge(
-            "gpupool_k8s_leases_held",
-            "leases of pods that are held",
-            figure(ControllerStats::granted)),
-        new Gauge(
-            "gpupool_k8s_pool_reached",
-            "1 if the pool has answered the last time, else 0",
-            () -> OptionalDouble.of(memory.isReached() ? 1 : 0)),
-        new Gauge(
-            "gpupool_k8s_webhook_certificate_end_seconds",
-            "when the webhook's certificate is over, in seconds since 1970",
-            webhook::certificateEnd));
+  private static void review(MeterRegistry meters, Outcome outcome, long nanos) {
+    Counter.builder("gpupool.k8s.admission.reviews")
+        .description("reviews of the webhook, by what became of the object")
+        .tag("result", label(outcome))
+        .register(meters)
+        .increment();
+    Timer.builder("gpupool.k8s.admission.review")
+        .description("time that a review took")
+        .serviceLevelObjectives(REVIEW_BOUNDS)
+        .register(meters)
+        .record(nanos, TimeUnit.NANOSECONDS);
+  }
+
+  private void measure(ProcessMeters meters) {
+    meters.gauge(
+        "gpupool.k8s.leader",
+        "",
+        "1 for the replica that makes certificates and leases, else 0",
+        () -> OptionalDouble.of(leadership.isLeading() ? 1 : 0));
+    meters.gauge(
+        "gpupool.k8s.pods",
+        "",
+        "pods that ask for GPUs and have not ended; this and the next two at the leader alone",
+        figure(ControllerStats::pods));
+    meters.gauge(
+        "gpupool.k8s.leases.waiting",
+        "",
+        "leases of pods that are asked for and not granted",
+        figure(ControllerStats::waiting));
+    meters.gauge(
+        "gpupool.k8s.leases.held",
+        "",
+        "leases of pods that are held",
+        figure(ControllerStats::granted));
+    meters.gauge(
+        "gpupool.k8s.pool.reached",
+        "",
+        "1 if the pool has answered the last time, else 0",
+        () -> OptionalDouble.of(memory.isReached() ? 1 : 0));
+    meters.gauge(
+        "gpupool.k8s.webhook.certificate.end",
+        "seconds",
+        "when the webhook's certificate is over, in seconds since 1970",
+        webhook::certificateEnd);
   }
 
   private Supplier<OptionalDouble> figure(ToDoubleFunction<ControllerStats> of) {

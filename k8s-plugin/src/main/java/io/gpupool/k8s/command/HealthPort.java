@@ -2,12 +2,12 @@
 package io.gpupool.k8s.command;
 
 import com.sun.net.httpserver.HttpExchange;
-import io.gpupool.k8s.metrics.Meter;
 import io.gpupool.transport.http.HttpPort;
+import io.gpupool.transport.metrics.MeterPage;
+import io.gpupool.transport.metrics.ProcessMeters;
 import java.io.IOException;
 import java.net.InetSocketAddress;
 import java.nio.charset.StandardCharsets;
-import java.util.List;
 import java.util.Optional;
 import java.util.function.Supplier;
 
@@ -21,17 +21,17 @@ final class HealthPort implements AutoCloseable {
   private final HttpPort http;
   private final Supplier<Optional<String>> broken;
   private final Supplier<Optional<String>> unready;
-  private final List<Meter> meters;
+  private final ProcessMeters meters;
 
   private HealthPort(
       HttpPort http,
       Supplier<Optional<String>> broken,
       Supplier<Optional<String>> unready,
-      List<Meter> meters) {
+      ProcessMeters meters) {
     this.http = http;
     this.broken = broken;
     this.unready = unready;
-    this.meters = List.copyOf(meters);
+    this.meters = meters;
   }
 
   /**
@@ -45,7 +45,7 @@ final class HealthPort implements AutoCloseable {
       int port,
       Supplier<Optional<String>> broken,
       Supplier<Optional<String>> unready,
-      List<Meter> meters)
+      ProcessMeters meters)
       throws IOException {
     HttpPort http = HttpPort.open(new InetSocketAddress(port), Optional.empty(), "gpupool-health-");
     HealthPort made = new HealthPort(http, broken, unready, meters);
@@ -68,7 +68,7 @@ final class HealthPort implements AutoCloseable {
       switch (exchange.getRequestURI().getPath()) {
         case "/healthz" -> answer(exchange, broken.get());
         case "/readyz" -> answer(exchange, unready.get());
-        case "/metrics" -> answer(exchange, 200, Meter.PAGE_TYPE, Meter.page(meters));
+        case "/metrics" -> answer(exchange, 200, MeterPage.TYPE, meters.page(name -> true));
         default -> answer(exchange, 404, TEXT, "there are /healthz, /readyz and /metrics\n");
       }
     }

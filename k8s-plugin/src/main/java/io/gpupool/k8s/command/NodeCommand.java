@@ -4,9 +4,9 @@ package io.gpupool.k8s.command;
 import io.fabric8.kubernetes.client.KubernetesClient;
 import io.gpupool.transport.EventLoops;
 import io.gpupool.transport.Signals;
+import io.gpupool.transport.metrics.ProcessMeters;
 import io.netty.channel.EventLoopGroup;
 import java.nio.file.Path;
-import java.util.List;
 import java.util.Optional;
 import java.util.concurrent.Callable;
 import org.slf4j.Logger;
@@ -114,6 +114,8 @@ final class NodeCommand implements Callable<Integer> {
       description = "/healthz, /readyz and /metrics; 0: any (default: ${DEFAULT-VALUE})")
   private int healthPort;
 
+  @Mixin private MetricOptions metrics = new MetricOptions();
+
   @Override
   public Integer call() throws Exception {
     String nodeName = Environment.required("--node", node, "NODE_NAME");
@@ -134,13 +136,12 @@ final class NodeCommand implements Callable<Integer> {
     }
     EventLoopGroup loops = EventLoops.create("gpupool-node", 1);
     Optional<String> home = namespace.or(() -> Environment.variable("POD_NAMESPACE"));
-    ApiServer api = new ApiServer();
-    try (KubernetesClient client = api.client(REQUEST_MILLIS, 0);
+    try (ProcessMeters meters = new ProcessMeters("gpupool-k8s-node", metrics.collector());
+        KubernetesClient client = new ApiServer(meters.registry()).client(REQUEST_MILLIS, 0);
         OwnDaemonSet set =
             home.map(where -> OwnDaemonSet.look(client, where, name + "-node")).orElse(null)) {
       boolean gone;
-      NodeProcess process =
-          NodeProcess.start(setup, pool.connections(loops), loops, List.of(api.requests()));
+      NodeProcess process = NodeProcess.start(setup, pool.connections(loops), loops, meters);
       try (process;
           NodeDra _ = dra ? NodeDra.start(setup, pool.connections(loops), loops) : null) {
         System.out.println(

@@ -12,17 +12,15 @@ import io.gpupool.k8s.deviceplugin.PoolGpus;
 import io.gpupool.k8s.dra.DraPlugin;
 import io.gpupool.k8s.identity.PodProcesses;
 import io.gpupool.k8s.identity.PodTokens;
-import io.gpupool.k8s.metrics.Gauge;
-import io.gpupool.k8s.metrics.Meter;
 import io.gpupool.transport.EventLoops;
 import io.gpupool.transport.UnixAddress;
+import io.gpupool.transport.metrics.ProcessMeters;
 import io.grpc.ManagedChannel;
 import io.netty.channel.EventLoopGroup;
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.time.Duration;
-import java.util.ArrayList;
 import java.util.List;
 import java.util.Optional;
 import java.util.OptionalDouble;
@@ -96,7 +94,7 @@ final class NodeProcess implements AutoCloseable {
     }
   }
 
-  private NodeProcess(Setup setup, PoolConnections pool, EventLoopGroup loops, List<Meter> meters)
+  private NodeProcess(Setup setup, PoolConnections pool, EventLoopGroup loops, ProcessMeters meters)
       throws IOException, InterruptedException {
     this.setup = setup;
     PluginOptions options = setup.plugin();
@@ -122,19 +120,19 @@ final class NodeProcess implements AutoCloseable {
     channel = pool.openWhenThere();
     gpus = PoolGpus.ask(channel, POOL_EVERY, loops.next());
     plugin = DevicePlugin.start(gpus, options, loops);
-    List<Meter> all = new ArrayList<>(meters);
-    all.addAll(gauges());
-    health = HealthPort.open(setup.healthPort(), this::broken, this::unready, all);
+    measure(meters);
+    agent.measure(meters);
+    health = HealthPort.open(setup.healthPort(), this::broken, this::unready, meters);
   }
 
   /**
    * Starts all of it; a pool or a kubelet that is not there is waited for meanwhile.
    *
-   * @param meters others to be shown beside its own
+   * @param meters shown at its health port, beside its own
    * @throws IOException if the node's folders cannot be used, or the port is taken
    */
   static NodeProcess start(
-      Setup setup, PoolConnections pool, EventLoopGroup loops, List<Meter> meters)
+      Setup setup, PoolConnections pool, EventLoopGroup loops, ProcessMeters meters)
       throws IOException, InterruptedException {
     return new NodeProcess(setup, pool, loops, meters);
   }
@@ -163,23 +161,25 @@ final class NodeProcess implements AutoCloseable {
     return poolKnown ? Optional.empty() : Optional.of("the pool has not told what it has (yet)");
   }
 
-  private List<Meter> gauges() {
-    return List.of(
-        new Gauge(
-            "gpupool_k8s_device_plugin_registrations",
-            "how many times a kubelet has taken the device plugin since its start",
-            () -> OptionalDouble.of(plugin.registrations())),
-        new Gauge(
-            "gpupool_k8s_device_plugin_serving",
-            "1 while the device plugin's socket is there, else 0",
-            () -> OptionalDouble.of(plugin.isServing() ? 1 : 0)),
-        new Gauge(
-            "gpupool_k8s_pool_healthy_gpus",
-            "healthy GPUs of the whole pool, as this node knows; absent while it does not",
-            () ->
-                gpus.healthyGpus().isPresent()
-                    ? OptionalDouble.of(gpus.healthyGpus().getAsInt())
-                    : OptionalDouble.empty()));
+  private void measure(ProcessMeters meters) {
+    meters.gauge(
+        "gpupool.k8s.device.plugin.registrations",
+        "",
+        "how many times a kubelet has taken the device plugin since its start",
+        () -> OptionalDouble.of(plugin.registrations()));
+    meters.gauge(
+        "gpupool.k8s.device.plugin.serving",
+        "",
+        "1 while the device plugin's socket is there, else 0",
+        () -> OptionalDouble.of(plugin.isServing() ? 1 : 0));
+    meters.gauge(
+        "gpupool.k8s.pool.healthy.gpus",
+        "",
+        "healthy GPUs of the whole pool, as this node knows; absent while it does not",
+        () ->
+            gpus.healthyGpus().isPresent()
+                ? OptionalDouble.of(gpus.healthyGpus().getAsInt())
+                : OptionalDouble.empty());
   }
 
   /** Removes the sockets; what running containers have mounted stays for who comes next. */

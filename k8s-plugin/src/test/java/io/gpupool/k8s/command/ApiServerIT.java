@@ -10,6 +10,7 @@ import io.fabric8.kubernetes.client.KubernetesClient;
 import io.fabric8.kubernetes.client.KubernetesClientException;
 import io.gpupool.transport.tls.TestAuthority;
 import io.gpupool.transport.tls.TlsContext;
+import io.micrometer.core.instrument.simple.SimpleMeterRegistry;
 import java.io.BufferedReader;
 import java.io.IOException;
 import java.io.InputStreamReader;
@@ -86,7 +87,7 @@ class ApiServerIT {
             TestAuthority.server(authority.issue("api", "IP:127.0.0.1"), Optional.empty()));
     try (SSLServerSocket server = serve(tls);
         KubernetesClient client =
-            new ApiServer()
+            new ApiServer(new SimpleMeterRegistry())
                 .client(
                     new ConfigBuilder(Config.empty())
                         .withMasterUrl("https://127.0.0.1:" + server.getLocalPort())

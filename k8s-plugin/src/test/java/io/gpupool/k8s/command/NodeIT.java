@@ -20,6 +20,7 @@ import io.gpupool.server.oidc.TestIssuer;
 import io.gpupool.transport.EventLoops;
 import io.gpupool.transport.UnixAddress;
 import io.gpupool.transport.UnixPeer;
+import io.gpupool.transport.metrics.ProcessMeters;
 import io.gpupool.wire.TextMessage;
 import io.netty.channel.EventLoopGroup;
 import java.net.URI;
@@ -29,7 +30,6 @@ import java.net.http.HttpResponse;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.time.Duration;
-import java.util.List;
 import java.util.Optional;
 import java.util.concurrent.TimeUnit;
 import org.junit.jupiter.api.AfterEach;
@@ -98,7 +98,8 @@ class NodeIT {
             Optional.of(new TokenFile(node.resolve("token"))),
             ClientSecurity.DEFAULT,
             loops);
-    return NodeProcess.start(setup(), connections, loops, List.of());
+    return NodeProcess.start(
+        setup(), connections, loops, new ProcessMeters("test", Optional.empty()));
   }
 
   private static String get(NodeProcess process, String path) throws Exception {

@@ -7,6 +7,7 @@ import com.sun.net.httpserver.HttpExchange;
 import com.sun.net.httpserver.HttpHandler;
 import io.gpupool.server.identity.Role;
 import io.gpupool.server.tenant.WrongTokens;
+import io.gpupool.transport.metrics.ProcessMeters;
 import java.io.IOException;
 import java.net.URLDecoder;
 import java.nio.charset.StandardCharsets;
@@ -30,11 +31,28 @@ final class Dispatcher implements HttpHandler {
   private final Pool pool;
   private final Origins origins;
   private final WrongTokens wrong = new WrongTokens(System::nanoTime);
-  private final Map<String, Handler> handlers = new Handlers().byId();
+  private final Map<String, Handler> handlers;
 
-  Dispatcher(Pool pool, Origins origins) {
+  Dispatcher(Pool pool, Origins origins, ProcessMeters meters) {
     this.pool = pool;
     this.origins = origins;
+    handlers = new Handlers(meters).byId();
+  }
+
+  /**
+   * The path of the operation that a request is for, with names in place of its variables; of the
+   * page's files and of what there is not, one name for all.
+   */
+  static String route(HttpExchange exchange) {
+    try {
+      return String.join("/", operation(segments(exchange), exchange.getRequestMethod()).path());
+    } catch (ProblemException e) {
+      return "other";
+    }
+  }
+
+  private static List<String> segments(HttpExchange exchange) {
+    return List.of(exchange.getRequestURI().getRawPath().split("/", -1));
   }
 
   @Override
@@ -95,7 +113,7 @@ final class Dispatcher implements HttpHandler {
   }
 
   private Call check(HttpExchange exchange) throws ProblemException {
-    List<String> segments = List.of(exchange.getRequestURI().getRawPath().split("/", -1));
+    List<String> segments = segments(exchange);
     String method = exchange.getRequestMethod();
     Operation operation = operation(segments, method);
     Headers headers = exchange.getRequestHeaders();

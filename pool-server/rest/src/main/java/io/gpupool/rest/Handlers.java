@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.gpupool.rest;
 
+import io.gpupool.server.identity.Role;
+import io.gpupool.transport.metrics.MeterPage;
+import io.gpupool.transport.metrics.ProcessMeters;
 import java.util.HashMap;
 import java.util.Map;
 import java.util.Optional;
@@ -15,7 +18,7 @@ final class Handlers {
   private final Map<String, Handler> byId = new HashMap<>();
   private final Events events = new Events();
 
-  Handlers() {
+  Handlers(ProcessMeters meters) {
     for (Kind kind : Kind.values()) {
       add(kind);
     }
@@ -44,8 +47,14 @@ final class Handlers {
         });
     byId.put("me", call -> Answer.json(200, JSON, MeAnswer.of(call.caller()), CHANGING));
     byId.put("demand", call -> Answer.json(200, JSON, DemandAnswer.of(call.snapshot()), CHANGING));
-    byId.put(
-        "metrics", call -> Answer.text(200, Metrics.TYPE, Metrics.of(call.snapshot()), CHANGING));
+    byId.put("metrics", call -> Answer.text(200, MeterPage.TYPE, metrics(call, meters), CHANGING));
+  }
+
+  /** What the caller may see of the pool; how the process does is for admins. */
+  private static String metrics(Call call, ProcessMeters meters) throws ProblemException {
+    boolean isAdmin = call.caller().role() == Role.ADMIN;
+    return PoolMeters.page(call.snapshot())
+        + meters.page(name -> isAdmin || name.startsWith("gpupool_"));
   }
 
   private void add(Source source) {

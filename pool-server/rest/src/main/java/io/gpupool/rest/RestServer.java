@@ -6,6 +6,8 @@ import io.gpupool.rest.page.PageFilter;
 import io.gpupool.server.calls.Calls;
 import io.gpupool.server.service.PoolReader;
 import io.gpupool.transport.http.HttpPort;
+import io.gpupool.transport.http.MeteredRequests;
+import io.gpupool.transport.metrics.ProcessMeters;
 import io.gpupool.transport.tls.TlsContext;
 import java.io.IOException;
 import java.net.BindException;
@@ -23,23 +25,18 @@ public final class RestServer implements AutoCloseable {
   }
 
   /**
-   * Opens the port in clear text.
-   *
-   * @throws IOException if it is taken; the message is for people
-   */
-  public static RestServer start(PoolReader pool, Calls calls, InetSocketAddress address)
-      throws IOException {
-    return start(pool, calls, address, Optional.empty());
-  }
-
-  /**
    * Opens the port.
    *
    * @param tls what it speaks TLS with; empty: it does not
+   * @param meters of this process, for the page of metrics and for those of the port itself
    * @throws IOException if it is taken; the message is for people
    */
   public static RestServer start(
-      PoolReader pool, Calls calls, InetSocketAddress address, Optional<TlsContext> tls)
+      PoolReader pool,
+      Calls calls,
+      InetSocketAddress address,
+      Optional<TlsContext> tls,
+      ProcessMeters meters)
       throws IOException {
     HttpPort http;
     try {
@@ -54,9 +51,11 @@ public final class RestServer implements AutoCloseable {
           e);
     }
     Dispatcher dispatcher =
-        new Dispatcher(new Pool(pool, calls), Origins.of(pool, address.getAddress()));
+        new Dispatcher(new Pool(pool, calls), Origins.of(pool, address.getAddress()), meters);
+    meters.add(http.eventLoops());
     http.serve(
         dispatcher,
+        new MeteredRequests(meters.registry(), Dispatcher::route),
         Filter.beforeHandler(
             "what all answers say",
             exchange -> {

@@ -57,7 +57,7 @@ class HealthServerTest {
   @Test
   void get_behindSilentStrangersOnBothPorts_isAnswered() throws Exception {
     List<Socket> strangers = new ArrayList<>();
-    try (RestServer rest = RestServer.start(pool, pool, loopback(0))) {
+    try (RestServer rest = pool.serve(loopback(0))) {
       for (int i = 0; i < STRANGERS; i++) {
         strangers.add(new Socket(InetAddress.getLoopbackAddress(), rest.port()));
         strangers.add(new Socket(InetAddress.getLoopbackAddress(), server.port()));

@@ -18,8 +18,7 @@ class HistoryAnswerTest {
   @BeforeEach
   void start() throws Exception {
     SamplePool pool = new SamplePool(1);
-    server =
-        RestServer.start(pool, pool, new InetSocketAddress(InetAddress.getLoopbackAddress(), 0));
+    server = pool.serve(new InetSocketAddress(InetAddress.getLoopbackAddress(), 0));
     client = new Client(server.port());
   }
 

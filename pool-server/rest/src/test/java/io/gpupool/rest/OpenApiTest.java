@@ -79,8 +79,7 @@ class OpenApiTest {
                 : ListTokensReply.newBuilder()
                     .addTokens(TokenInfo.newBuilder().setId("3f0c9a6b21d4").setRoleValue(1))
                     .build();
-    server =
-        RestServer.start(pool, pool, new InetSocketAddress(InetAddress.getLoopbackAddress(), 0));
+    server = pool.serve(new InetSocketAddress(InetAddress.getLoopbackAddress(), 0));
     client = new Client(server.port());
   }
 
@@ -93,7 +92,7 @@ class OpenApiTest {
   void operations_all_areThoseThatHaveHandlers() {
     assertThat(DOCUMENT.operations())
         .extracting(Operation::id)
-        .containsExactlyInAnyOrderElementsOf(new Handlers().byId().keySet());
+        .containsExactlyInAnyOrderElementsOf(new Handlers(pool.meters).byId().keySet());
   }
 
   @Test

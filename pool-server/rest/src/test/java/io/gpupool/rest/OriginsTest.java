@@ -77,7 +77,7 @@ class OriginsTest {
   private void start(boolean needsTokens, InetAddress address) throws IOException {
     pool.needsTokens = needsTokens;
     pool.plane = request -> MADE;
-    server = RestServer.start(pool, pool, new InetSocketAddress(address, 0));
+    server = pool.serve(new InetSocketAddress(address, 0));
   }
 
   /** By hand, since clients put in a host of their own. */

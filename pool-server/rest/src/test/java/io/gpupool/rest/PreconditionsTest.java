@@ -33,8 +33,7 @@ class PreconditionsTest {
   @BeforeEach
   void start() throws Exception {
     pool.plane = this::change;
-    server =
-        RestServer.start(pool, pool, new InetSocketAddress(InetAddress.getLoopbackAddress(), 0));
+    server = pool.serve(new InetSocketAddress(InetAddress.getLoopbackAddress(), 0));
     client = new Client(server.port());
   }
 

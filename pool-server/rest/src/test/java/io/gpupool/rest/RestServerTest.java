@@ -36,8 +36,7 @@ class RestServerTest {
 
   @BeforeEach
   void start() throws Exception {
-    server =
-        RestServer.start(pool, pool, new InetSocketAddress(InetAddress.getLoopbackAddress(), 0));
+    server = pool.serve(new InetSocketAddress(InetAddress.getLoopbackAddress(), 0));
     client = new Client(server.port());
   }
 
@@ -49,11 +48,26 @@ class RestServerTest {
   @Test
   void start_portIsTaken_saysWhatToDo() {
     assertThatThrownBy(() ->
-            RestServer.start(
-                pool, pool, new InetSocketAddress(InetAddress.getLoopbackAddress(), server.port())))
+            pool.serve(new InetSocketAddress(InetAddress.getLoopbackAddress(), server.port())))
         .isInstanceOf(IOException.class)
         .hasMessageContaining("cannot open HTTP port " + server.port())
         .hasMessageContaining("--http-port");
+  }
+
+  @Test
+  void metrics_ofTheProcess_areForAdminsAlone() throws Exception {
+    assertThat(client.get("/api/v1/leases/L1").statusCode()).isEqualTo(200);
+    assertThat(client.get("/metrics").body())
+        .contains(
+            "gpupool_server_gpus{",
+            "jvm_memory_used_bytes{",
+            "netty_eventexecutor_tasks_pending{",
+            "http_server_requests_seconds_count{method=\"GET\",status=\"200\","
+                + "uri=\"/api/v1/leases/{id}\"} 1");
+    HttpResponse<String> user =
+        client.send("GET", "/metrics", "Authorization", "Bearer " + SamplePool.USER_TOKEN);
+    assertThat(user.statusCode()).isEqualTo(200);
+    assertThat(user.body()).contains("gpupool_server_gpus{").doesNotContain("jvm_", "http_server");
   }
 
   @Test

@@ -27,10 +27,12 @@ import io.gpupool.server.service.PoolReader;
 import io.gpupool.server.service.PoolSnapshot;
 import io.gpupool.server.tally.Metric;
 import io.gpupool.server.tally.MetricSample;
-import io.gpupool.server.tally.WaitHistogram;
+import io.gpupool.transport.metrics.ProcessMeters;
 import io.grpc.MethodDescriptor;
 import io.grpc.Status;
 import io.grpc.StatusRuntimeException;
+import java.io.IOException;
+import java.net.InetSocketAddress;
 import java.util.Arrays;
 import java.util.List;
 import java.util.Map;
@@ -52,6 +54,7 @@ final class SamplePool implements PoolReader, Calls {
   private static final Holder HOLDER =
       Holder.newBuilder().setHost("pc").setPid(7).setProgram("train").setUser("ada").build();
 
+  final ProcessMeters meters = new ProcessMeters("gpupool-test", Optional.empty());
   volatile PoolSnapshot snapshot;
   volatile Optional<String> trouble = Optional.empty();
   volatile boolean isStuck;
@@ -112,8 +115,12 @@ final class SamplePool implements PoolReader, Calls {
                     .setQuota(Quota.newBuilder().setGpus(2.5).setMemoryBytes(1L << 35).setLeases(4))
                     .setRevision(3)
                     .build()),
-            counts(),
-            new WaitHistogram(List.of(1L, 0L, 2L, 0L, 0L, 0L, 0L, 0L, 0L, 1L), 4000.5));
+            counts());
+  }
+
+  /** A port that answers with this pool, in clear text. */
+  RestServer serve(InetSocketAddress address) throws IOException {
+    return RestServer.start(this, this, address, Optional.empty(), meters);
   }
 
   /** One row of everything that is counted. */
@@ -186,8 +193,7 @@ final class SamplePool implements PoolReader, Calls {
         snapshot.sessions(),
         snapshot.partitions(),
         snapshot.tenants(),
-        List.of(),
-        snapshot.waits());
+        List.of());
   }
 
   void setLeases(List<LeaseInfo> leases) {
@@ -203,8 +209,7 @@ final class SamplePool implements PoolReader, Calls {
             was.sessions(),
             was.partitions(),
             was.tenants(),
-            was.counts(),
-            was.waits());
+            was.counts());
   }
 
   @Override
@@ -230,6 +235,11 @@ final class SamplePool implements PoolReader, Calls {
   @Override
   public CompletableFuture<Optional<PoolSnapshot>> read(Optional<String> token) {
     return caller(token).thenApply(caller -> caller.map(c -> snapshot));
+  }
+
+  @Override
+  public CompletableFuture<PoolSnapshot> whole() {
+    return CompletableFuture.completedFuture(snapshot);
   }
 
   @Override

@@ -79,6 +79,9 @@ import io.grpc.ServerCallExecutorSupplier;
 import io.grpc.ServerInterceptors;
 import io.grpc.ServerServiceDefinition;
 import io.grpc.netty.NettyServerBuilder;
+import io.micrometer.core.instrument.MeterRegistry;
+import io.micrometer.core.instrument.binder.grpc.MetricCollectingServerInterceptor;
+import io.micrometer.core.instrument.binder.netty4.NettyEventExecutorMetrics;
 import io.netty.channel.EventLoopGroup;
 import java.io.IOException;
 import java.net.InetAddress;
@@ -127,6 +130,7 @@ public final class PoolServer implements AutoCloseable {
   private static final Logger LOG = LoggerFactory.getLogger(PoolServer.class);
 
   private final String name;
+  private final Optional<MeterRegistry> meters;
   private final ControlThread control = new ControlThread();
   private final ExecutorService spawner = Executors.newSingleThreadExecutor(PoolServer::daemon);
   private final ExecutorService disk = Executors.newSingleThreadExecutor(PoolServer::diskDaemon);
@@ -145,8 +149,9 @@ public final class PoolServer implements AutoCloseable {
   private LocalCalls calls;
   private Drains drains;
 
-  private PoolServer(String name) {
+  private PoolServer(String name, Optional<MeterRegistry> meters) {
     this.name = name;
+    this.meters = meters;
   }
 
   /**
@@ -155,12 +160,22 @@ public final class PoolServer implements AutoCloseable {
    * @throws IOException if there are no GPUs or a port is taken; the message is for people
    */
   public static PoolServer start(ServerOptions options) throws IOException {
+    return start(options, Optional.empty());
+  }
+
+  /**
+   * The same for a server that is measured.
+   *
+   * @param meters where its meters are registered
+   */
+  public static PoolServer start(ServerOptions options, Optional<MeterRegistry> meters)
+      throws IOException {
     String own =
         options.listen().isLoopbackAddress()
             ? options.listen().getHostAddress()
             : InetAddress.getLocalHost().getHostName();
     String host = options.host().orElse(own);
-    PoolServer server = new PoolServer(options.name().orElse(own));
+    PoolServer server = new PoolServer(options.name().orElse(own), meters);
     try {
       server.open(options, host);
       return server;
@@ -264,6 +279,14 @@ public final class PoolServer implements AutoCloseable {
       kind = options.gpus().isSoft() ? " in software" : " in software (no NVIDIA driver found)";
     }
     openService(options, host, workers, served, records);
+  }
+
+  /** gRPC calls the interceptor that was added last before the others. */
+  private static void measure(
+      MeterRegistry meters, Leases leases, EventLoopGroup network, NettyServerBuilder builder) {
+    leases.tally().measureIn(meters);
+    new NettyEventExecutorMetrics(network).bindTo(meters);
+    builder.intercept(new MetricCollectingServerInterceptor(meters));
   }
 
   private void openTls(ServerOptions options) throws IOException {
@@ -464,6 +487,8 @@ public final class PoolServer implements AutoCloseable {
         NettyServerBuilder.forAddress(
             new InetSocketAddress(options.listen(), options.controlPort()));
     tls.ifPresent(context -> builder.sslContext(TlsEngines.http2(context, false)));
+    builder.intercept(access);
+    meters.ifPresent(to -> measure(to, leases, network, builder));
     Server grpc =
         builder
             .channelFactory(connections::listening)
@@ -481,7 +506,6 @@ public final class PoolServer implements AutoCloseable {
             .keepAliveTimeout(KEEP_ALIVE_SECONDS, TimeUnit.SECONDS)
             .permitKeepAliveTime(1, TimeUnit.SECONDS)
             .permitKeepAliveWithoutCalls(true)
-            .intercept(access)
             .addService(
                 new PoolService(
                     queue,

@@ -11,6 +11,8 @@ import io.gpupool.runtime.LogConfiguration;
 import io.gpupool.transport.EventLoops;
 import io.gpupool.transport.Signals;
 import io.gpupool.transport.UnixAddress;
+import io.gpupool.transport.metrics.OtlpCollector;
+import io.gpupool.transport.metrics.ProcessMeters;
 import java.util.Optional;
 import java.util.concurrent.Callable;
 import picocli.CommandLine.Command;
@@ -45,6 +47,8 @@ public final class AgentCommand implements Callable<Integer> {
   @Option(names = "--any-user", description = "serve the programs of all users, not only one's own")
   private boolean anyUser;
 
+  @Mixin private MetricOptions metrics = new MetricOptions();
+
   @Override
   public Integer call() throws Exception {
     LogConfiguration.forService();
@@ -63,11 +67,19 @@ public final class AgentCommand implements Callable<Integer> {
             relay,
             Optional.empty(),
             anyUser);
-    try (Agent _ = Agent.start(options, EventLoops.create("gpupool-agent", 1))) {
+    Optional<OtlpCollector> collector = metrics.collector();
+    try (Agent agent = Agent.start(options, EventLoops.create("gpupool-agent", 1));
+        ProcessMeters _ = collector.map(to -> measured(agent, to)).orElse(null)) {
       System.out.println("gpupool agent ready: " + address);
       System.out.flush();
       Signals.awaitTermination();
     }
     return 0;
+  }
+
+  private static ProcessMeters measured(Agent agent, OtlpCollector collector) {
+    ProcessMeters meters = new ProcessMeters("gpupool-agent", Optional.of(collector));
+    agent.measure(meters);
+    return meters;
   }
 }

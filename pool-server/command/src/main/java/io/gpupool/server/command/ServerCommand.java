@@ -5,6 +5,7 @@ import io.gpupool.cli.Installation;
 import io.gpupool.cli.server.ServerDrain;
 import io.gpupool.client.LeaseOptions;
 import io.gpupool.rest.HealthServer;
+import io.gpupool.rest.PoolReporter;
 import io.gpupool.rest.RestServer;
 import io.gpupool.runtime.LogConfiguration;
 import io.gpupool.server.PoolServer;
@@ -17,6 +18,8 @@ import io.gpupool.server.gpu.GpuSpec;
 import io.gpupool.server.sandbox.OomScore;
 import io.gpupool.server.state.etcd.EtcdOptions;
 import io.gpupool.transport.Signals;
+import io.gpupool.transport.metrics.OtlpCollector;
+import io.gpupool.transport.metrics.ProcessMeters;
 import io.gpupool.transport.tls.TlsFiles;
 import io.gpupool.wire.ByteSize;
 import io.gpupool.wire.TurnBound;
@@ -164,6 +167,8 @@ public final class ServerCommand implements Callable<Integer> {
 
   @Option(names = "--no-http", description = "opens no HTTP port")
   private boolean noHttp;
+
+  @Mixin private MetricOptions metrics = new MetricOptions();
 
   @Option(names = "--name", paramLabel = "NAME", description = "the server's name in the pool")
   private Optional<String> name = Optional.empty();
@@ -314,9 +319,12 @@ public final class ServerCommand implements Callable<Integer> {
             limits.options(),
             sandbox.worker(Installation.find()));
     OomScore.protectServer();
-    try (PoolServer server = PoolServer.start(options);
-        RestServer rest = openHttp(server);
-        HealthServer health = openHealth(server)) {
+    Optional<OtlpCollector> collector = metrics.collector();
+    try (ProcessMeters meters = new ProcessMeters("gpupool-server", collector);
+        PoolServer server = PoolServer.start(options, Optional.of(meters.registry()));
+        RestServer rest = openHttp(server, meters);
+        HealthServer health = openHealth(server);
+        PoolReporter _ = collector.map(to -> report(server, meters, to)).orElse(null)) {
       for (String gpu : server.describeGpus()) {
         System.out.println(gpu);
       }
@@ -375,11 +383,19 @@ public final class ServerCommand implements Callable<Integer> {
   }
 
   /** Nothing where no HTTP port is wanted; a try statement takes that. */
-  private RestServer openHttp(PoolServer server) throws IOException {
+  private RestServer openHttp(PoolServer server, ProcessMeters meters) throws IOException {
     return noHttp
         ? null
         : RestServer.start(
-            server.reader(), server.calls(), new InetSocketAddress(listen, httpPort), server.tls());
+            server.reader(),
+            server.calls(),
+            new InetSocketAddress(listen, httpPort),
+            server.tls(),
+            meters);
+  }
+
+  private static PoolReporter report(PoolServer server, ProcessMeters meters, OtlpCollector to) {
+    return PoolReporter.start(server.reader(), meters.sent().orElseThrow(), to.step());
   }
 
   /** Nothing where no health port is wanted. */

@@ -4,6 +4,7 @@ package io.gpupool.server.service;
 import io.gpupool.server.history.GpuHistory;
 import io.gpupool.server.history.Window;
 import io.gpupool.server.identity.Caller;
+import io.gpupool.server.identity.Principal;
 import io.gpupool.server.session.Workers;
 import io.gpupool.server.state.RecordStore;
 import io.gpupool.server.tenant.Tokens;
@@ -53,6 +54,11 @@ public record ControlReader(
         .ready(token)
         .thenApplyAsync(
             ready -> tokens.authenticate(token).map(actor -> view.snapshot(actor, admin)), control);
+  }
+
+  @Override
+  public CompletableFuture<PoolSnapshot> whole() {
+    return CompletableFuture.supplyAsync(() -> view.snapshot(Principal.ANYONE, admin), control);
   }
 
   @Override

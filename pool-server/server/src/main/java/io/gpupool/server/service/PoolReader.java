@@ -23,6 +23,9 @@ public interface PoolReader {
   /** All that who shows this token may see; empty if nobody is known by it. */
   CompletableFuture<Optional<PoolSnapshot>> read(Optional<String> token);
 
+  /** All that an admin may see, for this process itself. */
+  CompletableFuture<PoolSnapshot> whole();
+
   /**
    * What a GPU of this server was used for, as who shows this token may see it; empty if the GPU is
    * another server's, or nobody is known by the token.

@@ -9,7 +9,6 @@ import io.gpupool.control.v1.ServerInfo;
 import io.gpupool.control.v1.SessionInfo;
 import io.gpupool.control.v1.TenantInfo;
 import io.gpupool.server.tally.MetricSample;
-import io.gpupool.server.tally.WaitHistogram;
 import java.util.List;
 import java.util.Set;
 
@@ -19,7 +18,6 @@ import java.util.Set;
  * @param server the server that tells it
  * @param requestsHere the ids of requests whose clients are connected to this server
  * @param counts what has happened on this server since its start
- * @param waits of all requests that this server has granted
  */
 public record PoolSnapshot(
     String server,
@@ -31,8 +29,7 @@ public record PoolSnapshot(
     List<SessionInfo> sessions,
     List<PartitionInfo> partitions,
     List<TenantInfo> tenants,
-    List<MetricSample> counts,
-    WaitHistogram waits) {
+    List<MetricSample> counts) {
   /**
    * Without other servers and their GPUs, leases, sessions and requests. Tenants are the pool's.
    */
@@ -50,8 +47,7 @@ public record PoolSnapshot(
             .filter(partition -> partition.getRef().getServer().equals(server))
             .toList(),
         tenants,
-        counts,
-        waits);
+        counts);
   }
 
   private boolean isHere(LeaseInfo lease) {

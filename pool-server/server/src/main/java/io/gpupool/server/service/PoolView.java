@@ -180,8 +180,7 @@ public final class PoolView {
         sessions(principal).getSessionsList(),
         admin.partitions(principal).getPartitionsList(),
         admin.tenants(principal).getTenantsList(),
-        tally().rows(principal::maySee),
-        leases.metrics().waits());
+        tally().rows(principal::maySee));
   }
 
   /** What one of this server's GPUs was used for; empty if it is not this server's. */

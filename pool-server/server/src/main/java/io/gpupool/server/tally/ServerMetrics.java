@@ -1,6 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.gpupool.server.tally;
 
+import io.micrometer.core.instrument.MeterRegistry;
+import io.micrometer.core.instrument.Timer;
+import io.micrometer.core.instrument.composite.CompositeMeterRegistry;
+import java.time.Duration;
 import java.util.ArrayList;
 import java.util.HashMap;
 import java.util.List;
@@ -8,16 +12,40 @@ import java.util.Map;
 import java.util.function.Predicate;
 
 /**
- * Counters of what has happened on a server since its start. Names that callers give are counted
- * apart up to a limit, and those beyond it together. Owned by the control thread.
+ * The counters of a server since its start. Names that callers give are counted apart up to a
+ * limit, and those beyond it together. Owned by the control thread.
  */
 public final class ServerMetrics {
   static final int MAX_ROWS = 1000;
   static final String OTHER = "other";
+  private static final Duration[] WAIT_BOUNDS = {
+    Duration.ofMillis(10),
+    Duration.ofMillis(100),
+    Duration.ofSeconds(1),
+    Duration.ofSeconds(5),
+    Duration.ofSeconds(15),
+    Duration.ofMinutes(1),
+    Duration.ofMinutes(5),
+    Duration.ofMinutes(15),
+    Duration.ofHours(1)
+  };
 
   private final Map<Metric, Map<List<String>, Long>> amounts = new HashMap<>();
-  private final long[] waits = new long[WaitHistogram.BOUNDS_SECONDS.size() + 1];
-  private double waitedSeconds;
+
+  /** Measured nowhere until there is a registry. */
+  private Timer waits = waits(new CompositeMeterRegistry());
+
+  /** Measures in a process's registry from now on what is no counter. */
+  public void measureIn(MeterRegistry registry) {
+    waits = waits(registry);
+  }
+
+  private static Timer waits(MeterRegistry registry) {
+    return Timer.builder("gpupool.queue.wait")
+        .description("Time from a request for a lease until it was granted")
+        .serviceLevelObjectives(WAIT_BOUNDS)
+        .register(registry);
+  }
 
   public void add(Metric count, long amount, String... labels) {
     if (labels.length != count.labels().size()) {
@@ -34,21 +62,14 @@ public final class ServerMetrics {
   }
 
   /** A request was granted after this time. */
-  public void waited(double seconds) {
-    int bucket = 0;
-    while (bucket < waits.length - 1 && seconds > WaitHistogram.BOUNDS_SECONDS.get(bucket)) {
-      bucket++;
-    }
-    waits[bucket]++;
-    waitedSeconds += seconds;
+  public void waited(Duration time) {
+    waits.record(time);
   }
 
-  /** The same with what goes on still, to be added to. */
+  /** A copy of the counters, to which what still goes on is added. */
   public ServerMetrics copy() {
     ServerMetrics copy = new ServerMetrics();
     amounts.forEach((count, rows) -> copy.amounts.put(count, new HashMap<>(rows)));
-    System.arraycopy(waits, 0, copy.waits, 0, waits.length);
-    copy.waitedSeconds = waitedSeconds;
     return copy;
   }
 
@@ -65,13 +86,5 @@ public final class ServerMetrics {
           });
     }
     return all;
-  }
-
-  public WaitHistogram waits() {
-    List<Long> counts = new ArrayList<>();
-    for (long count : waits) {
-      counts.add(count);
-    }
-    return new WaitHistogram(counts, waitedSeconds);
   }
 }

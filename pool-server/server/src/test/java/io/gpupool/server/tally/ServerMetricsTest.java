@@ -4,6 +4,8 @@ package io.gpupool.server.tally;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
+import io.gpupool.transport.metrics.MeterPage;
+import java.time.Duration;
 import java.util.List;
 import org.junit.jupiter.api.Test;
 
@@ -35,11 +37,21 @@ class ServerMetricsTest {
 
   @Test
   void waited_onABound_countsBelowIt() {
-    tally.waited(0.01);
-    tally.waited(0.011);
-    tally.waited(100_000);
-    assertThat(tally.waits().counts()).containsExactly(1L, 1L, 0L, 0L, 0L, 0L, 0L, 0L, 0L, 1L);
-    assertThat(tally.waits().sumSeconds()).isEqualTo(100_000.021);
+    MeterPage page = new MeterPage();
+    tally.measureIn(page.registry());
+    tally.waited(Duration.ofMillis(10));
+    tally.waited(Duration.ofMillis(11));
+    tally.waited(Duration.ofSeconds(100_000));
+    assertThat(page.text(name -> true).lines())
+        .contains(
+            "gpupool_queue_wait_seconds_bucket{le=\"0.01\"} 1",
+            "gpupool_queue_wait_seconds_bucket{le=\"0.1\"} 2",
+            "gpupool_queue_wait_seconds_bucket{le=\"1.0\"} 2",
+            "gpupool_queue_wait_seconds_bucket{le=\"3600.0\"} 2",
+            "gpupool_queue_wait_seconds_bucket{le=\"+Inf\"} 3",
+            "gpupool_queue_wait_seconds_sum 100000.021")
+        .filteredOn(line -> line.startsWith("gpupool_queue_wait_seconds_bucket"))
+        .hasSize(10);
   }
 
   @Test

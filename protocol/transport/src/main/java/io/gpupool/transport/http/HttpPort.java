@@ -145,6 +145,11 @@ public final class HttpPort implements AutoCloseable {
     new Filter.Chain(filters, handler).doFilter(exchange);
   }
 
+  /** The event loops that its connections are read on. */
+  public EventLoopGroup eventLoops() {
+    return loops;
+  }
+
   public int port() {
     return ((InetSocketAddress) server.localAddress()).getPort();
   }

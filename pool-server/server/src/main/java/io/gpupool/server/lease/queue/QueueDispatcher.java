@@ -14,6 +14,7 @@ import io.gpupool.server.state.StateException;
 import io.gpupool.server.tenant.Tenants;
 import java.io.IOException;
 import java.security.SecureRandom;
+import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Optional;
@@ -36,7 +37,6 @@ final class QueueDispatcher {
   /** So that looking at a long queue takes a small part of the control thread's time. */
   private static final int LOOKED_AT_IN_A_MILLI = 32;
 
-  private static final double NANOS_PER_SECOND = 1e9;
   private static final Logger LOG = LoggerFactory.getLogger(QueueDispatcher.class);
 
   private final QueuePlaces places;
@@ -171,7 +171,7 @@ final class QueueDispatcher {
       GrantedLease granted =
           leases.grant(entry.spec(), parts, secret, entry.client().hold(), entry.recordedKey());
       entry.cancelLimit();
-      leases.metrics().waited(entry.waitedNanos(timers.nowNanos()) / NANOS_PER_SECOND);
+      leases.metrics().waited(Duration.ofNanos(entry.waitedNanos(timers.nowNanos())));
       entry.client().granted(granted);
     } catch (RefusedException e) {
       refused(entry, e);

@@ -10,7 +10,12 @@ import io.gpupool.control.v1.SessionInfo;
 import io.gpupool.control.v1.TenantInfo;
 import io.gpupool.server.service.PoolSnapshot;
 import io.gpupool.server.tally.Metric;
-import io.prometheus.metrics.model.snapshots.Labels;
+import io.gpupool.server.tally.MetricSample;
+import io.gpupool.transport.metrics.MeterPage;
+import io.gpupool.transport.metrics.MeterRows;
+import io.micrometer.core.instrument.Tag;
+import io.micrometer.core.instrument.Tags;
+import java.util.ArrayList;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
@@ -22,13 +27,11 @@ import java.util.stream.Collectors;
 import java.util.stream.Stream;
 
 /**
- * A snapshot of a server as metrics: what its caller may see, in the text format of Prometheus.
- * What other servers have they tell themselves, so that all of them can be added up; only tenants
- * are the whole pool's. Labels are servers, GPUs, their models, tenants and states, of which there
- * are few.
+ * The meters of a server's share of the pool, taken from a snapshot of what a caller may see. Other
+ * servers tell their own, so that all of them can be added up; only tenants are the whole pool's.
+ * Tags are servers, GPUs, their models, tenants and states, of which there are few.
  */
-final class Metrics {
-  static final String TYPE = MetricPage.TYPE;
+public final class PoolMeters {
   private static final double MILLIS_PER_SECOND = 1000;
   private static final double NANOS_PER_SECOND = 1e9;
   private static final double PERCENT = 100;
@@ -39,138 +42,184 @@ final class Metrics {
 
   private static final int MAX_TENANTS = 1000;
 
-  private final MetricPage page = new MetricPage();
+  private final MeterRows rows;
   private final PoolSnapshot pool;
   private final Set<String> models;
 
-  private Metrics(PoolSnapshot whole) {
+  private PoolMeters(MeterRows rows, PoolSnapshot whole) {
+    this.rows = rows;
     pool = whole.ofThisServer();
     models = whole.gpus().stream().map(GpuInfo::getName).collect(Collectors.toSet());
   }
 
-  static String of(PoolSnapshot pool) {
-    Metrics metrics = new Metrics(pool);
-    metrics.servers();
-    metrics.gpus();
-    metrics.leases();
-    metrics.queue();
-    metrics.tenants();
-    for (Metric count : Metric.values()) {
-      metrics.page.counter(count, pool.counts());
+  /** Text for Prometheus of a snapshot. */
+  static String page(PoolSnapshot pool) {
+    MeterPage page = new MeterPage();
+    update(new MeterRows(page.registry()), pool);
+    return page.text(name -> true);
+  }
+
+  /** Replaces the values of these meters by those of a snapshot. */
+  public static void update(MeterRows rows, PoolSnapshot pool) {
+    PoolMeters meters = new PoolMeters(rows, pool);
+    meters.servers();
+    meters.gpus();
+    meters.leases();
+    meters.queue();
+    meters.tenants();
+    pool.counts().forEach(meters::count);
+  }
+
+  private void count(MetricSample sample) {
+    Metric metric = sample.count();
+    List<Tag> tags = new ArrayList<>();
+    for (int i = 0; i < metric.labels().size(); i++) {
+      tags.add(Tag.of(metric.labels().get(i), sample.labels().get(i)));
     }
-    metrics.page.histogram(
-        "gpupool_queue_wait_seconds",
-        "Time from a request for a lease until it was granted",
-        pool.waits());
-    return metrics.page.text();
+    rows.counter(
+        metric.meter(),
+        metric.unit(),
+        metric.help(),
+        Tags.of(tags),
+        metric.inUnit(sample.amount()));
   }
 
   private void servers() {
-    each(pool.servers(), Metrics::of, "gpupool_server_gpus", "GPUs it serves", ServerInfo::getGpus);
     each(
         pool.servers(),
-        Metrics::of,
-        "gpupool_server_up_seconds",
+        PoolMeters::of,
+        "gpupool.server.gpus",
+        "",
+        "GPUs it serves",
+        ServerInfo::getGpus);
+    each(
+        pool.servers(),
+        PoolMeters::of,
+        "gpupool.server.up",
+        "seconds",
         "Time since it started",
         server -> server.getUpMillis() / MILLIS_PER_SECOND);
     each(
         pool.servers(),
-        Metrics::of,
-        "gpupool_server_spare_workers",
+        PoolMeters::of,
+        "gpupool.server.spare.workers",
+        "",
         "Worker processes that wait for a session",
         ServerInfo::getSpareWorkers);
     each(
         pool.servers(),
-        server -> Labels.of("server", server.getName()),
-        "gpupool_server_idle_seconds",
+        server -> Tags.of("server", server.getName()),
+        "gpupool.server.idle",
+        "seconds",
         "Time since the last lease on its GPUs ended, 0 while it has some",
         server -> server.getIdleMillis() / MILLIS_PER_SECOND);
-    Map<Labels, Double> states = new HashMap<>();
+    Map<Tags, Double> states = new HashMap<>();
     for (ServerInfo server : pool.servers()) {
       for (String state : SERVER_STATES) {
         states.put(
-            Labels.of("server", server.getName(), "state", state),
+            Tags.of("server", server.getName(), "state", state),
             server.getState().equals(state) ? 1.0 : 0.0);
       }
     }
-    page.gauge("gpupool_server_state", "1 for the state in which it is, else 0", states);
+    rows.gauge("gpupool.server.state", "", "1 for the state in which it is, else 0", states);
   }
 
   private void gpus() {
-    Map<Labels, Double> usedBytes = sum(GrantUse::getUsedMemoryBytes);
-    Map<Labels, Double> usedPercent = sum(GrantUse::getUsedComputePercent);
-    Map<Labels, Double> debtNanos = sum(GrantUse::getDebtGpuNanos);
-    each(pool.gpus(), Metrics::of, "gpupool_gpu_memory_bytes", "Size", GpuInfo::getMemoryBytes);
+    Map<Tags, Double> usedBytes = sum(GrantUse::getUsedMemoryBytes);
+    Map<Tags, Double> usedPercent = sum(GrantUse::getUsedComputePercent);
+    Map<Tags, Double> debtNanos = sum(GrantUse::getDebtGpuNanos);
     each(
         pool.gpus(),
-        Metrics::of,
-        "gpupool_gpu_memory_free_bytes",
+        PoolMeters::of,
+        "gpupool.gpu.memory",
+        "bytes",
+        "Size",
+        GpuInfo::getMemoryBytes);
+    each(
+        pool.gpus(),
+        PoolMeters::of,
+        "gpupool.gpu.memory.free",
+        "bytes",
         "What can still be granted",
         GpuInfo::getFreeMemoryBytes);
     each(
         pool.gpus(),
-        Metrics::of,
-        "gpupool_gpu_memory_used_bytes",
+        PoolMeters::of,
+        "gpupool.gpu.memory.used",
+        "bytes",
         "What the programs of its leases have allocated",
         gpu -> usedBytes.getOrDefault(of(gpu), 0.0));
     each(
         pool.gpus(),
-        Metrics::of,
-        "gpupool_gpu_compute_free_ratio",
+        PoolMeters::of,
+        "gpupool.gpu.compute.free",
+        "ratio",
         "The part of its time that can still be granted",
         gpu -> gpu.getFreeComputePercent() / PERCENT);
     each(
         pool.gpus(),
-        Metrics::of,
-        "gpupool_gpu_compute_used_ratio",
+        PoolMeters::of,
+        "gpupool.gpu.compute.used",
+        "ratio",
         "The part of its time that its leases had in the last seconds",
         gpu -> usedPercent.getOrDefault(of(gpu), 0.0) / PERCENT);
     each(
         pool.gpus(),
-        Metrics::of,
-        "gpupool_gpu_debt_seconds",
+        PoolMeters::of,
+        "gpupool.gpu.debt",
+        "seconds",
         "Time that its leases have had beyond what their shares allow by now",
         gpu -> debtNanos.getOrDefault(of(gpu), 0.0) / NANOS_PER_SECOND);
     each(
         pool.gpus(),
-        Metrics::of,
-        "gpupool_gpu_healthy",
+        PoolMeters::of,
+        "gpupool.gpu.healthy",
+        "",
         "1, or 0 for one that has a fault, of which nothing is granted",
         gpu -> gpu.getHealth().equals("healthy") ? 1 : 0);
     measured(
         GpuInfo::hasTemperatureCelsius,
-        "gpupool_gpu_temperature_celsius",
+        "gpupool.gpu.temperature",
+        "celsius",
         "What its sensor tells",
         GpuInfo::getTemperatureCelsius);
     measured(
         GpuInfo::hasPowerMilliwatts,
-        "gpupool_gpu_power_watts",
+        "gpupool.gpu.power",
+        "watts",
         "What it draws",
         gpu -> gpu.getPowerMilliwatts() / MILLIWATTS_PER_WATT);
     measured(
         GpuInfo::hasSmMegahertz,
-        "gpupool_gpu_clock_hertz",
+        "gpupool.gpu.clock",
+        "hertz",
         "Clock of its multiprocessors",
         gpu -> gpu.getSmMegahertz() * HERTZ_PER_MEGAHERTZ);
     measured(
         GpuInfo::hasUncorrectedErrors,
-        "gpupool_gpu_uncorrected_errors",
+        "gpupool.gpu.uncorrected.errors",
+        "",
         "Errors of its memory since the driver was loaded",
         GpuInfo::getUncorrectedErrors);
   }
 
   /** Of the GPUs whose driver tells it. */
   private void measured(
-      Predicate<GpuInfo> has, String name, String help, ToDoubleFunction<GpuInfo> value) {
+      Predicate<GpuInfo> has,
+      String name,
+      String unit,
+      String help,
+      ToDoubleFunction<GpuInfo> value) {
     List<GpuInfo> telling = pool.gpus().stream().filter(has).toList();
     if (!telling.isEmpty()) {
-      each(telling, Metrics::of, name, help, value);
+      each(telling, PoolMeters::of, name, unit, help, value);
     }
   }
 
   private void leases() {
-    page.gauge(
-        "gpupool_leases",
+    rows.gauge(
+        "gpupool.leases",
+        "",
         "Leases by state",
         countByState(
             pool.leases().stream().filter(this::isCountedHere).toList(),
@@ -178,8 +227,9 @@ final class Metrics {
             "held",
             "grace",
             "ending"));
-    page.gauge(
-        "gpupool_sessions",
+    rows.gauge(
+        "gpupool.sessions",
+        "",
         "Program processes by state of their session",
         countByState(
             pool.sessions(), SessionInfo::getState, "opening", "joining", "attached", "ending"));
@@ -192,55 +242,69 @@ final class Metrics {
   }
 
   private void queue() {
-    page.gauge("gpupool_queue_requests", "Requests for leases that wait", pool.queue().size());
-    page.gauge(
-        "gpupool_queue_wait_max_seconds",
+    single("gpupool.queue.requests", "", "Requests for leases that wait", pool.queue().size());
+    single(
+        "gpupool.queue.wait.max",
+        "seconds",
         "How long the request has waited that has waited longest",
         pool.queue().stream().mapToLong(QueueInfo::getWaitedMillis).max().orElse(0)
             / MILLIS_PER_SECOND);
-    Map<Labels, Double> demand = new HashMap<>();
-    demand.put(Labels.of("model", "any"), 0.0);
+    Map<Tags, Double> demand = new HashMap<>();
+    demand.put(Tags.of("model", "any"), 0.0);
     for (QueueInfo request : pool.queue()) {
       if (!request.getOverQuota()) {
-        demand.merge(Labels.of("model", model(request.getModel())), request.getGpus(), Double::sum);
+        demand.merge(Tags.of("model", model(request.getModel())), request.getGpus(), Double::sum);
       }
     }
-    page.gauge("gpupool_demand_gpus", "GPUs that requests wait for", demand);
+    rows.gauge("gpupool.demand.gpus", "", "GPUs that requests wait for", demand);
   }
 
   private void tenants() {
-    tenants("gpupool_tenant_gpus", "GPUs it holds", t -> true, TenantInfo::getUsedGpus);
+    tenants("gpupool.tenant.gpus", "", "GPUs it holds", t -> true, TenantInfo::getUsedGpus);
     tenants(
-        "gpupool_tenant_gpus_limit",
+        "gpupool.tenant.gpus.limit",
+        "",
         "GPUs it may hold",
         t -> t.getQuota().hasGpus(),
         t -> t.getQuota().getGpus());
     tenants(
-        "gpupool_tenant_memory_bytes",
+        "gpupool.tenant.memory",
+        "bytes",
         "Memory it holds",
         t -> true,
         TenantInfo::getUsedMemoryBytes);
     tenants(
-        "gpupool_tenant_memory_limit_bytes",
+        "gpupool.tenant.memory.limit",
+        "bytes",
         "Memory it may hold",
         t -> t.getQuota().hasMemoryBytes(),
         t -> t.getQuota().getMemoryBytes());
-    tenants("gpupool_tenant_leases", "Leases it holds", t -> true, TenantInfo::getUsedLeases);
+    tenants("gpupool.tenant.leases", "", "Leases it holds", t -> true, TenantInfo::getUsedLeases);
     tenants(
-        "gpupool_tenant_leases_limit",
+        "gpupool.tenant.leases.limit",
+        "",
         "Leases it may hold",
         t -> t.getQuota().hasLeases(),
         t -> t.getQuota().getLeases());
   }
 
   private void tenants(
-      String name, String help, Predicate<TenantInfo> which, ToDoubleFunction<TenantInfo> value) {
+      String name,
+      String unit,
+      String help,
+      Predicate<TenantInfo> which,
+      ToDoubleFunction<TenantInfo> value) {
     each(
         pool.tenants().stream().filter(which).limit(MAX_TENANTS).toList(),
-        tenant -> Labels.of("tenant", tenant.getName()),
+        tenant -> Tags.of("tenant", tenant.getName()),
         name,
+        unit,
         help,
         value);
+  }
+
+  private void single(String name, String unit, String help, double value) {
+    rows.gauge(name, unit, help, Map.of(Tags.empty(), value));
   }
 
   /** Only models that there are, as anyone may ask for any. */
@@ -252,45 +316,47 @@ final class Metrics {
 
   private <T> void each(
       List<T> things,
-      Function<T, Labels> labels,
+      Function<T, Tags> labels,
       String name,
+      String unit,
       String help,
       ToDoubleFunction<T> value) {
-    page.gauge(name, help, things.stream().collect(Collectors.toMap(labels, value::applyAsDouble)));
+    rows.gauge(
+        name, unit, help, things.stream().collect(Collectors.toMap(labels, value::applyAsDouble)));
   }
 
-  private static <T> Map<Labels, Double> countByState(
+  private static <T> Map<Tags, Double> countByState(
       List<T> things, Function<T, String> state, String... states) {
     return Stream.of(states)
         .collect(
             Collectors.toMap(
-                name -> Labels.of("state", name),
+                name -> Tags.of("state", name),
                 name ->
                     (double)
                         things.stream().filter(thing -> state.apply(thing).equals(name)).count()));
   }
 
   /** Of all grants, by the GPU that they are on. */
-  private Map<Labels, Double> sum(ToDoubleFunction<GrantUse> value) {
-    Map<Labels, Double> sums = new HashMap<>();
+  private Map<Tags, Double> sum(ToDoubleFunction<GrantUse> value) {
+    Map<Tags, Double> sums = new HashMap<>();
     for (LeaseInfo lease : pool.leases()) {
       for (GrantUse use : lease.getGrantsList()) {
-        Labels gpu = gpu(use.getGrant().getServer(), use.getGrant().getGpu());
+        Tags gpu = gpu(use.getGrant().getServer(), use.getGrant().getGpu());
         sums.merge(gpu, value.applyAsDouble(use), Double::sum);
       }
     }
     return sums;
   }
 
-  private static Labels of(ServerInfo server) {
-    return Labels.of("server", server.getName(), "version", server.getVersion());
+  private static Tags of(ServerInfo server) {
+    return Tags.of("server", server.getName(), "version", server.getVersion());
   }
 
-  private static Labels of(GpuInfo gpu) {
+  private static Tags of(GpuInfo gpu) {
     return gpu(gpu.getServer(), gpu.getGpu());
   }
 
-  private static Labels gpu(String server, int ordinal) {
-    return Labels.of("server", server, "gpu", Integer.toString(ordinal));
+  private static Tags gpu(String server, int ordinal) {
+    return Tags.of("server", server, "gpu", Integer.toString(ordinal));
   }
 }

@@ -3,9 +3,11 @@ package io.gpupool.rest;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
+import io.gpupool.server.tally.ServerMetrics;
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.time.Duration;
 import java.util.List;
 import java.util.Map;
 import java.util.TreeMap;
@@ -13,12 +15,13 @@ import java.util.regex.Matcher;
 import java.util.regex.Pattern;
 import org.junit.jupiter.api.Test;
 
-class MetricsTest {
+class PoolMetersTest {
   private static final Path DOCUMENT =
       Path.of(System.getProperty("gpupool.root")).resolve("docs/reference/metrics.md");
-  // Those of gpupool-k8s are not a server's.
+  // Those of agents and of gpupool-k8s are not a server's.
   private static final Pattern ROW =
-      Pattern.compile("\\| `(gpupool_(?!k8s_)\\w+)` \\| (\\w+) \\| ([^|]*) \\| ([^|]*) \\|.*");
+      Pattern.compile(
+          "\\| `(gpupool_(?!k8s_|agent_)\\w+)` \\| (\\w+) \\| ([^|]*) \\| ([^|]*) \\|.*");
   private static final Pattern TYPE = Pattern.compile("# TYPE (\\w+) (\\w+)");
   private static final Pattern SAMPLE = Pattern.compile("(\\w+)(?:\\{(.*)})? (\\S+)");
 
@@ -38,7 +41,7 @@ class MetricsTest {
     }
     Map<String, String> types = new TreeMap<>();
     Map<String, String> scraped = new TreeMap<>();
-    for (String line : Metrics.of(new SamplePool(3).snapshot).lines().toList()) {
+    for (String line : scrape().lines().toList()) {
       Matcher type = TYPE.matcher(line);
       if (type.matches()) {
         types.put(type.group(1), type.group(2));
@@ -58,7 +61,7 @@ class MetricsTest {
 
   @Test
   void scrape_ofAPool_countsWhatIsThere() {
-    assertThat(Metrics.of(new SamplePool(3).snapshot).lines())
+    assertThat(scrape().lines())
         .contains(
             "gpupool_gpu_memory_used_bytes{gpu=\"1\",server=\"gpu-1\"} 2097152.0",
             "gpupool_gpu_memory_bytes{gpu=\"0\",server=\"gpu-1\"} 8.589934592E9",
@@ -82,7 +85,7 @@ class MetricsTest {
 
   @Test
   void scrape_ofAServerThatHasNothing_tellsOfTenantsOnly() {
-    assertThat(Metrics.of(new SamplePool(3).atAnotherServer()).lines())
+    assertThat(PoolMeters.page(new SamplePool(3).atAnotherServer()).lines())
         .contains(
             "gpupool_queue_requests 0.0",
             "gpupool_queue_wait_max_seconds 0.0",
@@ -91,6 +94,17 @@ class MetricsTest {
             "gpupool_tenant_gpus_limit{tenant=\"vision\"} 2.5")
         .noneMatch(line -> line.contains("server=\"gpu-1\""))
         .noneMatch(line -> line.contains("model=\"other\""));
+  }
+
+  /** The page of an admin, less the metrics of the process. */
+  private static String scrape() {
+    SamplePool pool = new SamplePool(3);
+    ServerMetrics live = new ServerMetrics();
+    live.measureIn(pool.meters.registry());
+    for (int millis : new int[] {10, 200, 290, 4_000_000}) {
+      live.waited(Duration.ofMillis(millis));
+    }
+    return PoolMeters.page(pool.snapshot) + pool.meters.page(name -> name.startsWith("gpupool_"));
   }
 
   private static String unit(String name) {

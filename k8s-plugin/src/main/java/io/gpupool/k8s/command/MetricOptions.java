@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: Apache-2.0
+package io.gpupool.k8s.command;
+
+import io.gpupool.transport.metrics.OtlpCollector;
+import java.net.URI;
+import java.util.Optional;
+import picocli.CommandLine.Option;
+
+/** The options of processes that send metrics. */
+final class MetricOptions {
+  @Option(
+      names = "--otlp",
+      paramLabel = "URL",
+      description = {
+        "an OpenTelemetry collector that metrics are sent to by OTLP over HTTP, such as",
+        "http://127.0.0.1:4318 (default: none)"
+      })
+  private Optional<URI> otlp = Optional.empty();
+
+  /**
+   * Where metrics are sent; empty: nowhere.
+   *
+   * @throws IllegalArgumentException if it is no address of a collector
+   */
+  Optional<OtlpCollector> collector() {
+    return otlp.map(OtlpCollector::new);
+  }
+}

@@ -1,0 +1,3 @@
+// SPDX-License-Identifier: Apache-2.0
+/** The meters of a process, and the ways in which they leave it. */
+package io.gpupool.transport.metrics;
