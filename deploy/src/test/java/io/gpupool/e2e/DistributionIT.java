@@ -91,6 +91,7 @@ class DistributionIT {
         .noneMatch(name -> name.matches(".*(osx|windows|aarch_64|riscv).*"));
     assertThat(home.resolve("lib/native/libnetty_transport_native_epoll_x86_64.so"))
         .isRegularFile();
+    assertThat(home.resolve("lib/native/libjnidispatch.so")).isRegularFile();
     assertThat(Files.readSymbolicLink(home.resolve("lib/shim/libcuda.so")))
         .isEqualTo(Path.of("libcuda.so.1"));
     assertThat(home.resolve("lib/model/libcuda.so.1")).isRegularFile();

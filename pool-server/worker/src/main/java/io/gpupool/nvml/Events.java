@@ -1,28 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.gpupool.nvml;
 
-import static java.lang.foreign.ValueLayout.JAVA_INT;
-import static java.lang.foreign.ValueLayout.JAVA_LONG;
-
-import java.lang.foreign.Arena;
-import java.lang.foreign.MemorySegment;
 import java.util.Optional;
 
-/** Faults of GPUs as the driver tells them, one after the other. For one thread. */
+/** Faults of GPUs as the driver reports them, one after the other. For one thread. */
 public final class Events {
   static final long DOUBLE_BIT_ERROR = 0x2;
   static final long XID = 0x8;
-  private static final int DATA_BYTES = 32;
   private static final int WHOLE_CARD = -1;
 
   private final LibNvml library;
   private final long set;
-  private final MemorySegment data;
+  private final LibNvml.EventData event = new LibNvml.EventData();
 
-  Events(LibNvml library, Arena arena, long set) {
+  Events(LibNvml library, long set) {
     this.library = library;
     this.set = set;
-    data = arena.allocate(DATA_BYTES, 8);
   }
 
   /**
@@ -44,17 +37,17 @@ public final class Events {
    * Waits for the next one.
    *
    * @return empty if none has come in that time
-   * @throws IllegalStateException if the driver tells no more
+   * @throws IllegalStateException if the driver reports no more
    */
   public Optional<Fault> await(int timeoutMillis) {
-    int result = library.call("nvmlEventSetWait_v2", set, data.address(), timeoutMillis);
+    int result = library.nvmlEventSetWait_v2(set, event, timeoutMillis);
     if (result == LibNvml.TIMEOUT) {
       return Optional.empty();
     }
     if (result != LibNvml.SUCCESS) {
       throw new IllegalStateException("nvmlEventSetWait failed with NVML error " + result);
     }
-    int xid = data.get(JAVA_LONG, 8) == XID ? (int) data.get(JAVA_LONG, 16) : 0;
-    return Optional.of(new Fault(data.get(JAVA_LONG, 0), data.get(JAVA_INT, 24), xid));
+    int xid = event.type == XID ? (int) event.data : 0;
+    return Optional.of(new Fault(event.device, event.gpuInstance, xid));
   }
 }

@@ -1,23 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.gpupool.nvml;
 
-import static java.lang.foreign.ValueLayout.JAVA_BYTE;
-import static java.lang.foreign.ValueLayout.JAVA_INT;
-import static java.lang.foreign.ValueLayout.JAVA_LONG;
-
-import java.lang.foreign.Arena;
-import java.lang.foreign.MemorySegment;
+import com.sun.jna.Memory;
+import com.sun.jna.Native;
+import com.sun.jna.ptr.IntByReference;
+import com.sun.jna.ptr.LongByReference;
+import java.nio.charset.StandardCharsets;
 import java.util.ArrayList;
-import java.util.Arrays;
 import java.util.List;
 import java.util.Optional;
 import java.util.OptionalInt;
 import java.util.OptionalLong;
+import java.util.function.ToIntFunction;
 
 /** The management library, initialised. For one thread. */
 public final class Nvml {
   private static final int TEXT_BYTES = 96;
-  private static final int SCRATCH_BYTES = 256;
   private static final int MIG_ENABLED = 1;
   private static final int TEMPERATURE_GPU = 0;
   private static final int CLOCK_GRAPHICS = 0;
@@ -29,19 +27,15 @@ public final class Nvml {
   private static final int ECC_UNCORRECTED = 1;
   private static final int ECC_SINCE_START = 0;
 
-  /** nvmlProcessInfo_t: pid, bytes, and the instances of a divided card. */
-  private static final int PROCESS_BYTES = 24;
-
-  private static final int PROCESS_USED_BYTES = 8;
   private static final int MAX_PROCESSES = 512;
   private static final int P2P_READ = 0;
   private static final int P2P_WRITE = 1;
   private static final int P2P_OK = 0;
 
   private final LibNvml library;
-  private final Arena arena = Arena.ofAuto();
-  private final MemorySegment scratch = arena.allocate(SCRATCH_BYTES, 8);
-  private final MemorySegment processes = arena.allocate(MAX_PROCESSES * PROCESS_BYTES, 8);
+  private final IntByReference number = new IntByReference();
+  private final LongByReference longNumber = new LongByReference();
+  private final Memory processes = new Memory((long) MAX_PROCESSES * LibNvml.ProcessInfo.BYTES);
 
   private Nvml(LibNvml library) {
     this.library = library;
@@ -55,51 +49,50 @@ public final class Nvml {
   public static Optional<Nvml> open(String path) {
     LibNvml library;
     try {
-      library = new LibNvml(path);
-    } catch (IllegalArgumentException e) {
+      library = LibNvml.open(path);
+    } catch (UnsatisfiedLinkError e) {
       return Optional.empty();
     }
-    return library.call("nvmlInit_v2") == LibNvml.SUCCESS
+    return library.nvmlInit_v2() == LibNvml.SUCCESS
         ? Optional.of(new Nvml(library))
         : Optional.empty();
   }
 
   /** The driver's version as NVIDIA counts, such as {@code 580.65.06}; empty if it is not told. */
   public Optional<String> driverVersion() {
-    return text("nvmlSystemGetDriverVersion", scratch.address());
+    return text(version -> library.nvmlSystemGetDriverVersion(version, TEXT_BYTES));
   }
 
   /** The GPUs, or in place of one that is divided (MIG) what it is divided into. */
   public List<Device> devices() {
     List<Device> found = new ArrayList<>();
-    if (library.call("nvmlDeviceGetCount_v2", scratch.address()) != LibNvml.SUCCESS) {
-      return found;
-    }
-    int count = scratch.get(JAVA_INT, 0);
-    for (int index = 0; index < count; index++) {
-      if (library.call("nvmlDeviceGetHandleByIndex_v2", index, scratch.address())
-          == LibNvml.SUCCESS) {
-        addDevice(found, scratch.get(JAVA_LONG, 0));
-      }
+    int count = number(library::nvmlDeviceGetCount_v2).orElse(0);
+    for (int i = 0; i < count; i++) {
+      int index = i;
+      longNumber(handle -> library.nvmlDeviceGetHandleByIndex_v2(index, handle))
+          .ifPresent(card -> addDevice(found, card));
     }
     return found;
   }
 
   private void addDevice(List<Device> found, long card) {
-    if (number("nvmlDeviceGetMigMode", card, scratch.address(), scratch.address() + 8).orElse(0)
+    IntByReference pending = new IntByReference();
+    if (number(mode -> library.nvmlDeviceGetMigMode(card, mode, pending)).orElse(0)
         != MIG_ENABLED) {
       uuid(card).ifPresent(uuid -> found.add(new Device(card, card, uuid, OptionalInt.empty())));
       return;
     }
-    int most = number("nvmlDeviceGetMaxMigDeviceCount", card, scratch.address()).orElse(0);
+    int most = number(count -> library.nvmlDeviceGetMaxMigDeviceCount(card, count)).orElse(0);
     for (int i = 0; i < most; i++) {
-      if (library.call("nvmlDeviceGetMigDeviceHandleByIndex", card, i, scratch.address())
-          == LibNvml.SUCCESS) {
-        long slice = scratch.get(JAVA_LONG, 0);
-        OptionalInt instance = number("nvmlDeviceGetGpuInstanceId", slice, scratch.address());
-        uuid(slice).ifPresent(uuid -> found.add(new Device(slice, card, uuid, instance)));
-      }
+      int index = i;
+      longNumber(handle -> library.nvmlDeviceGetMigDeviceHandleByIndex(card, index, handle))
+          .ifPresent(slice -> addSlice(found, card, slice));
     }
+  }
+
+  private void addSlice(List<Device> found, long card, long slice) {
+    OptionalInt instance = number(id -> library.nvmlDeviceGetGpuInstanceId(slice, id));
+    uuid(slice).ifPresent(uuid -> found.add(new Device(slice, card, uuid, instance)));
   }
 
   /**
@@ -126,35 +119,34 @@ public final class Nvml {
 
   private boolean isPeer(Device device, Device other, int capability) {
     OptionalInt status =
-        number(
-            "nvmlDeviceGetP2PStatus", device.card(), other.card(), capability, scratch.address());
+        number(at -> library.nvmlDeviceGetP2PStatus(device.card(), other.card(), capability, at));
     return status.isPresent() && status.getAsInt() == P2P_OK;
   }
 
   /** How a GPU is now; what it or its driver does not tell is empty. */
   public Sample sample(Device device) {
     long card = device.card();
-    int asked = library.call("nvmlDeviceGetMemoryInfo", device.handle(), scratch.address());
-    OptionalLong usedBytes =
-        asked == LibNvml.SUCCESS
-            ? OptionalLong.of(scratch.get(JAVA_LONG, 16))
-            : OptionalLong.empty();
-    OptionalInt utilization =
-        device.isSlice()
-            ? OptionalInt.empty()
-            : number("nvmlDeviceGetUtilizationRates", card, scratch.address());
+    LibNvml.MemoryInfo memory = new LibNvml.MemoryInfo();
+    int asked = library.nvmlDeviceGetMemoryInfo(device.handle(), memory);
     return new Sample(
         asked == LibNvml.GPU_IS_LOST ? "lost" : remapping(card),
-        usedBytes,
-        utilization,
-        number("nvmlDeviceGetTemperature", card, TEMPERATURE_GPU, scratch.address()),
-        number("nvmlDeviceGetPowerUsage", card, scratch.address()),
-        number("nvmlDeviceGetEnforcedPowerLimit", card, scratch.address()),
-        number("nvmlDeviceGetFanSpeed", card, scratch.address()),
+        asked == LibNvml.SUCCESS ? OptionalLong.of(memory.usedBytes) : OptionalLong.empty(),
+        device.isSlice() ? OptionalInt.empty() : utilization(card),
+        number(celsius -> library.nvmlDeviceGetTemperature(card, TEMPERATURE_GPU, celsius)),
+        number(milliwatts -> library.nvmlDeviceGetPowerUsage(card, milliwatts)),
+        number(milliwatts -> library.nvmlDeviceGetEnforcedPowerLimit(card, milliwatts)),
+        number(percent -> library.nvmlDeviceGetFanSpeed(card, percent)),
         performanceState(card),
         clocks(card),
         errors(card, ECC_CORRECTED),
         errors(card, ECC_UNCORRECTED));
+  }
+
+  private OptionalInt utilization(long card) {
+    LibNvml.Utilization rates = new LibNvml.Utilization();
+    return library.nvmlDeviceGetUtilizationRates(card, rates) == LibNvml.SUCCESS
+        ? OptionalInt.of(rates.gpuPercent)
+        : OptionalInt.empty();
   }
 
   private Clocks clocks(long card) {
@@ -170,30 +162,25 @@ public final class Nvml {
    * knows no process of that number.
    */
   public OptionalLong usedBytes(Device device, long pid) {
-    scratch.set(JAVA_INT, 0, MAX_PROCESSES);
-    int result =
-        library.call(
-            "nvmlDeviceGetComputeRunningProcesses_v3",
-            device.handle(),
-            scratch.address(),
-            processes.address());
-    int count =
-        result == LibNvml.SUCCESS ? Math.clamp(scratch.get(JAVA_INT, 0), 0, MAX_PROCESSES) : 0;
-    for (long at = 0; at < (long) count * PROCESS_BYTES; at += PROCESS_BYTES) {
-      long bytes = processes.get(JAVA_LONG, at + PROCESS_USED_BYTES);
-      if (processes.get(JAVA_INT, at) == pid && bytes >= 0) {
-        return OptionalLong.of(bytes);
+    IntByReference count = new IntByReference(MAX_PROCESSES);
+    int result = library.nvmlDeviceGetComputeRunningProcesses_v3(device.handle(), count, processes);
+    int told = result == LibNvml.SUCCESS ? Math.clamp(count.getValue(), 0, MAX_PROCESSES) : 0;
+    for (int i = 0; i < told; i++) {
+      LibNvml.ProcessInfo process =
+          new LibNvml.ProcessInfo(processes.share((long) i * LibNvml.ProcessInfo.BYTES));
+      if (process.pid == pid && process.usedBytes >= 0) {
+        return OptionalLong.of(process.usedBytes);
       }
     }
     return OptionalLong.empty();
   }
 
   private OptionalInt clock(long card, int type) {
-    return number("nvmlDeviceGetClockInfo", card, type, scratch.address());
+    return number(megahertz -> library.nvmlDeviceGetClockInfo(card, type, megahertz));
   }
 
   private OptionalInt performanceState(long card) {
-    OptionalInt state = number("nvmlDeviceGetPerformanceState", card, scratch.address());
+    OptionalInt state = number(at -> library.nvmlDeviceGetPerformanceState(card, at));
     return state.orElse(0) > LAST_PERFORMANCE_STATE ? OptionalInt.empty() : state;
   }
 
@@ -228,77 +215,72 @@ public final class Nvml {
 
   /** Events that tell of faults, from now on; empty if no GPU has them. */
   public Optional<Events> faults(List<Device> devices) {
-    if (library.call("nvmlEventSetCreate", scratch.address()) != LibNvml.SUCCESS) {
+    OptionalLong created = longNumber(library::nvmlEventSetCreate);
+    if (created.isEmpty()) {
       return Optional.empty();
     }
-    long set = scratch.get(JAVA_LONG, 0);
+    long set = created.getAsLong();
     long registered =
         devices.stream()
             .mapToLong(Device::card)
             .distinct()
             .filter(card -> registerFaults(card, set))
             .count();
-    return registered > 0 ? Optional.of(new Events(library, arena, set)) : Optional.empty();
+    return registered > 0 ? Optional.of(new Events(library, set)) : Optional.empty();
   }
 
   private boolean registerFaults(long card, long set) {
-    if (library.call("nvmlDeviceGetSupportedEventTypes", card, scratch.address())
-        != LibNvml.SUCCESS) {
-      return false;
-    }
-    long wanted = scratch.get(JAVA_LONG, 0) & (Events.XID | Events.DOUBLE_BIT_ERROR);
-    return wanted != 0
-        && library.call("nvmlDeviceRegisterEvents", card, wanted, set) == LibNvml.SUCCESS;
+    long supported =
+        longNumber(types -> library.nvmlDeviceGetSupportedEventTypes(card, types)).orElse(0);
+    long wanted = supported & (Events.XID | Events.DOUBLE_BIT_ERROR);
+    return wanted != 0 && library.nvmlDeviceRegisterEvents(card, wanted, set) == LibNvml.SUCCESS;
   }
 
   private String remapping(long card) {
-    int result =
-        library.call(
-            "nvmlDeviceGetRemappedRows",
-            card,
-            scratch.address(),
-            scratch.address() + 4,
-            scratch.address() + 8,
-            scratch.address() + 12);
+    IntByReference rows = new IntByReference();
+    IntByReference pending = new IntByReference();
+    IntByReference failed = new IntByReference();
+    int result = library.nvmlDeviceGetRemappedRows(card, rows, rows, pending, failed);
     if (result == LibNvml.GPU_IS_LOST) {
       return "lost";
     }
     if (result != LibNvml.SUCCESS) {
       return "ok";
     }
-    if (scratch.get(JAVA_INT, 12) != 0) {
+    if (failed.getValue() != 0) {
       return "row-remap-failed";
     }
-    return scratch.get(JAVA_INT, 8) != 0 ? "row-remap-pending" : "ok";
+    return pending.getValue() != 0 ? "row-remap-pending" : "ok";
   }
 
   private OptionalLong errors(long card, int kind) {
-    return library.call(
-                "nvmlDeviceGetTotalEccErrors", card, kind, ECC_SINCE_START, scratch.address())
-            == LibNvml.SUCCESS
-        ? OptionalLong.of(scratch.get(JAVA_LONG, 0))
-        : OptionalLong.empty();
+    return longNumber(
+        count -> library.nvmlDeviceGetTotalEccErrors(card, kind, ECC_SINCE_START, count));
   }
 
   private Optional<String> uuid(long handle) {
-    return text("nvmlDeviceGetUUID", handle, scratch.address());
+    return text(uuid -> library.nvmlDeviceGetUUID(handle, uuid, TEXT_BYTES));
   }
 
-  /** An unsigned int at the start of the scratch memory, which a word points to. */
-  private OptionalInt number(String function, long... words) {
-    return library.call(function, words) == LibNvml.SUCCESS
-        ? OptionalInt.of(scratch.get(JAVA_INT, 0))
+  /** The unsigned int that a function writes; empty if it fails. */
+  private OptionalInt number(ToIntFunction<IntByReference> function) {
+    return function.applyAsInt(number) == LibNvml.SUCCESS
+        ? OptionalInt.of(number.getValue())
         : OptionalInt.empty();
   }
 
-  /** A text in the scratch memory, to which the last word points. */
-  private Optional<String> text(String function, long... words) {
-    long[] withLength = Arrays.copyOf(words, words.length + 1);
-    withLength[words.length] = TEXT_BYTES;
-    scratch.asSlice(0, TEXT_BYTES).fill((byte) 0);
-    return library.call(function, withLength) == LibNvml.SUCCESS
-            && scratch.get(JAVA_BYTE, TEXT_BYTES - 1) == 0
-        ? Optional.of(scratch.getString(0))
+  /** The same for a word. */
+  private OptionalLong longNumber(ToIntFunction<LongByReference> function) {
+    return function.applyAsInt(longNumber) == LibNvml.SUCCESS
+        ? OptionalLong.of(longNumber.getValue())
+        : OptionalLong.empty();
+  }
+
+  /** The text that a function writes; empty if it fails, or the text is too long. */
+  private static Optional<String> text(ToIntFunction<byte[]> function) {
+    byte[] text = new byte[TEXT_BYTES];
+    return function.applyAsInt(text) == LibNvml.SUCCESS && text[TEXT_BYTES - 1] == 0
+        ? Optional.of(Native.toString(text, StandardCharsets.UTF_8))
         : Optional.empty();
   }
 }

@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: Apache-2.0
+package io.gpupool.nvml;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import io.gpupool.worker.TestLibrary;
+import java.util.List;
+import java.util.OptionalInt;
+import java.util.OptionalLong;
+import org.junit.jupiter.api.Test;
+
+/** The management library of a driver that lacks most of the functions asked for. */
+class NvmlTest {
+  @Test
+  void open_noSuchLibrary_isEmpty() {
+    assertThat(Nvml.open("/nowhere/libnvidia-ml.so.1")).isEmpty();
+    assertThat(Nvml.open("libgpupool-no-such-library.so.1")).isEmpty();
+  }
+
+  @Test
+  void open_libraryWithoutAnyOfTheFunctions_isEmpty() {
+    assertThat(Nvml.open("libc.so.6")).isEmpty();
+  }
+
+  @Test
+  void functions_missing_areAnsweredAsNotKnown() {
+    Nvml nvml =
+        Nvml.open(TestLibrary.built("oldnvml", "libnvidia-ml.so.1").toString()).orElseThrow();
+    List<Nvml.Device> devices = nvml.devices();
+    assertThat(devices).extracting(Nvml.Device::uuid).containsExactly("GPU-old");
+    Nvml.Device card = devices.getFirst();
+    assertThat(card.isSlice()).isFalse();
+    assertThat(nvml.driverVersion()).isEmpty();
+    assertThat(nvml.faults(devices)).isEmpty();
+    assertThat(nvml.usedBytes(card, 1)).isEmpty();
+    Nvml.Sample sample = nvml.sample(card);
+    assertThat(sample.condition()).isEqualTo("ok");
+    assertThat(sample.usedBytes()).isEqualTo(OptionalLong.empty());
+    assertThat(sample.temperatureCelsius()).isEqualTo(OptionalInt.empty());
+    assertThat(sample.clocks().sm()).isEqualTo(OptionalInt.empty());
+    assertThat(sample.uncorrectedErrors()).isEqualTo(OptionalLong.empty());
+  }
+}
