@@ -2,8 +2,9 @@
 # SPDX-License-Identifier: Apache-2.0
 #
 # Builds libcuda.so.1 and libnvidia-ml.so.1 with gcc alone, and checks that they load on glibc 2.17.
-#   build.sh library   src/main/c and target/generated -> target/libcuda.so.1; src/main/exec -> target/gpupool-exec;
-#                      src/main/nvrtc -> target/libgpupool-nvrtc.so; src/main/nvml -> target/libnvidia-ml.so.1
+#   build.sh library   checks the includes of src/main/c (check-includes.sh); src/main/c and target/generated ->
+#                      target/libcuda.so.1; src/main/exec -> target/gpupool-exec; src/main/nvrtc ->
+#                      target/libgpupool-nvrtc.so; src/main/nvml -> target/libnvidia-ml.so.1
 #   build.sh coverage  docs/reference/nvml-coverage.md, from src/main/nvml/functions.inc
 #   build.sh test      builds and runs each src/test/c/*.c, linked with the library's objects
 #   build.sh program SOURCE OUT   an executable under the same conditions
@@ -316,6 +317,7 @@ run_tests() {
 require_tools
 case "${1:-}" in
   library)
+    ./check-includes.sh "$sources/main/c" || die "includes against the order: see check-includes.sh"
     compile_library
     link_library
     check target/libcuda.so.1

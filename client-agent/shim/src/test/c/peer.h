@@ -19,11 +19,6 @@
 enum {
   PEER_ATTRIBUTES = 148,
   PEER_MAX_FUNCTIONS = 4096,
-  ANSWER_WELCOME = 0,
-  ANSWER_REPLY = 1,
-  ANSWER_DATA = 2,
-  ANSWER_CALLBACK = 3,
-  ANSWER_FATAL = 5,
 };
 
 /** Added to addresses of host memory, since device memory has places where the program has nothing. */

@@ -2,6 +2,7 @@
 // Hostile bytes from the worker: whatever comes, the shim neither crashes nor waits, and at most ends the
 // session. The reader is driven directly, so that many cases fit into a second.
 #include "transport/calls.h"
+#include "transport/reader.h"
 #include "harness.h"
 #include "core/log.h"
 #include "transport/marshal.h"
@@ -64,7 +65,7 @@ int main(void) {
   setrlimit(RLIMIT_AS, &memory);
   if (!freopen("/dev/null", "w", stdout)) return 1;
   logLevel = -1;
-  CHECK(ring_open(connections) && replies_open(connections));
+  CHECK(ring_open(connections) && reader_open(connections));
   static uint8_t stream[STREAM_BYTES], destination[COPY_BYTES + 64], pinned[COPY_BYTES + 64];
   for (uint32_t round = 0; round < CASES; round++) {
     int pair[2];
@@ -90,15 +91,15 @@ int main(void) {
       size_t part = 1 + draw((uint32_t)(used - sent));
       CHECK(send(pair[1], stream + sent, part, MSG_NOSIGNAL) == (ssize_t)part);
       sent += part;
-      CHECK(replies_begin(connections));
-      replies_take(connections);
-      replies_end(connections);
+      CHECK(reader_begin(connections));
+      reader_take(connections);
+      reader_end(connections);
     }
     close(pair[1]);
     while (session_alive()) {
-      CHECK(replies_begin(connections));
-      replies_take(connections);
-      replies_end(connections);
+      CHECK(reader_begin(connections));
+      reader_take(connections);
+      reader_end(connections);
     }
     struct call *calls[] = {&fixed, &taken, &copied, &watcher};
     for (int i = 0; i < 4; i++) call_await(calls[i]);

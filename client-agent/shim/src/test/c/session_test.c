@@ -441,7 +441,7 @@ static const char diagnosis[] = "gpupool: CUDA_ERROR_NOT_SUPPORTED: kernel f\n";
 
 /** Refuses what was launched, with the diagnosis ahead of the result code, as the software GPU does. */
 static bool refuse_launch(struct peer_session *session, const struct frame *frame) {
-  enum { ANSWER_OUTPUT = 6, DIAGNOSTICS = 3 };
+  enum { DIAGNOSTICS = 3 };
   if (frame->op != OP_ctxSynchronize) return false;
   peer_answer(session, ANSWER_OUTPUT, DIAGNOSTICS, sizeof diagnosis - 1, diagnosis, sizeof diagnosis - 1);
   peer_reply(session, frame, 801, NULL, 0);

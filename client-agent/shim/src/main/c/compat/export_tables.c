@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 // The tables behind cuGetExportTable that runtime libraries ask for: docs/design/export-tables.md.
-#include "context/context.h"
-#include "context/device.h"
 #include "compat/hmac_md2.h"
-#include "module/library.h"
+#include "context/context.h"
+#include "context/context_local_storage.h"
 #include "core/log.h"
-#include "transport/session.h"
-#include "shim.h"
 #include "core/trace.h"
+#include "module/library.h"
+#include "shim.h"
+#include "transport/device_table.h"
+#include "transport/session.h"
 
 #include <pthread.h>
 #include <stdio.h>

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Launches as before CUDA 4.0: shape and parameters are set on the function first.
+#include "module/function.h"
 #include "module/launch.h"
 #include "shim.h"
 
@@ -15,10 +16,15 @@ struct legacy_launch {
   uint8_t parameters[MAX_LEGACY_BYTES];
 };
 
-void legacy_free(struct function *function) {
-  free(function->legacy);
-  function->legacy = NULL;
+static void legacy_launches_free(struct module *module) {
+  for (uint32_t i = 0; i < module->madeCapacity; i++) {
+    struct function *function = module->made[i];
+    if (!function) continue;
+    free(function->legacy);
+    function->legacy = NULL;
+  }
 }
+ON_MODULE_END(legacy_launches_free);
 
 static CUresult find(CUfunction handle, struct legacy_launch **legacy) {
   struct context *context;

@@ -2,14 +2,21 @@
 // Contexts: primary ones, created ones, and each thread's stack of current ones.
 #pragma once
 
+#include "context/thread.h"
 #include "core/driver.h"
 #include "core/handles.h"
-#include "stream/stream_attributes.h"
-#include "context/thread.h"
+#include "core/hooks.h"
 
-struct stored;
+enum {
+  CACHED_LIMITS = 16,  // more than there are of CUlimit
+  CONTEXT_FLAGS = 0xff,
+  KEPT_STREAM_ATTRIBUTES = 4,
+};
 
-enum { CACHED_LIMITS = 16 };  // more than there are of CUlimit
+/** Hints that a program has set on a stream, about caches, waiting and memory domains: they are kept to be told. */
+struct stream_attributes {
+  struct CUstreamAttrValue kept[KEPT_STREAM_ATTRIBUTES];
+};
 
 struct context {
   struct slot slot;
@@ -34,6 +41,8 @@ struct context {
   struct stream_attributes legacyAttributes;  // of the legacy default stream
 };
 
+extern struct arena contexts;
+
 /** The calling thread's current context; an error if there is none or it is broken. */
 static inline CUresult context_current(struct context **context) {
   struct thread *thread = ownThread;
@@ -46,6 +55,9 @@ static inline CUresult context_current(struct context **context) {
   *context = top->context;
   return top->context->sticky;
 }
+
+/** The current context, or NULL if there is none. */
+CUresult context_or_none(struct context **context);
 
 /** Whether the green context that was made current has not ended since. */
 static inline bool green_is_live(const struct current *current) {
@@ -63,11 +75,40 @@ static inline struct context *context_or_green(struct context *context) {
   return green_is_live(top) ? top->green : context;
 }
 
+/** A context that is not published yet; NULL if there is no room. */
+struct context *context_make(CUdevice device, unsigned int flags, unsigned int apiVersion);
+
+/** Ends a context with all that belongs to it. context_before_end has been called. */
+void context_end(struct context *context);
+
+/** A context as it is made current: of a green one, its home, too. */
+struct current context_as_current(struct context *context);
+
+/** Makes a context the calling thread's current one, on top of those before. */
+CUresult context_push(struct context *context);
+
+/** The given context, or the current one for NULL. */
+CUresult context_given_or_current(CUcontext given, struct context **context);
+
 /** A green context that is not known to the server yet; NULL if there is no room. */
 struct context *context_make_green(struct context *home);
 
 /** Ends a green context, with its streams. */
 void context_end_green(struct context *green);
+
+typedef void context_hook(struct context *context);
+
+/**
+ * Adds a function that forgets what belongs to a context that ends; the worker forgets it by itself. The stages, in
+ * their order, are streams, libraries, modules, mirrors, mappings and memory.
+ */
+#define ON_CONTEXT_END(stage, function) HOOK(context_end_##stage, context_hook, function)
+
+/** Adds a function that is called before a context ends, without a lock held: it may call the program back. */
+#define BEFORE_CONTEXT_END(function) HOOK(before_context_end, context_hook, function)
+
+/** Calls what BEFORE_CONTEXT_END has added. */
+void context_before_end(struct context *context);
 
 /** Takes note of a call's result: some errors end the context. */
 CUresult context_note(struct context *context, CUresult result);
@@ -75,9 +116,6 @@ CUresult context_note(struct context *context, CUresult result);
 static inline CUresult context_result(struct context *context, CUresult result) {
   return LIKELY(result < CUDA_ERROR_ILLEGAL_ADDRESS) ? result : context_note(context, result);
 }
-
-/** The primary context of a device if somebody retains it, or NULL. */
-struct context *context_primary(CUdevice device);
 
 /** The current context, else any that lives; NULL if none does. */
 struct context *context_any(void);
@@ -87,14 +125,3 @@ struct context *context_any_of(uint32_t connection);
 
 /** As context_any_of, but one that stands for none if there is none: for calls that need no context. */
 struct context *context_any_or_none(uint32_t connection);
-
-void contexts_reset(void);
-
-// Context-local storage, for the runtime library.
-typedef void (*storage_destructor)(CUcontext context, void *key, void *value);
-CUresult storage_put(CUcontext context, void *key, void *value, storage_destructor destructor);
-CUresult storage_remove(CUcontext context, void *key);
-CUresult storage_get(void **value, CUcontext context, void *key);
-/** Calls the destructors of what a context stored, and forgets it. */
-void storage_clear(struct context *context);
-void storage_reset(void);

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Context-local storage: values that the runtime library keeps by context and key.
+#include "context/context_local_storage.h"
+
 #include "context/context.h"
+#include "core/fork.h"
 
 #include <stdlib.h>
 
@@ -25,7 +27,7 @@ static struct context *find_context(CUcontext handle) {
   return context;
 }
 
-/** The connection to a value; the list is locked. */
+/** The pointer to a value; the list is locked. */
 static struct stored **find_value(uint64_t contextId, void *key) {
   struct stored **at = &all;
   while (*at && ((*at)->contextId != contextId || (*at)->key != key)) at = &(*at)->next;
@@ -73,7 +75,8 @@ CUresult storage_get(void **value, CUcontext handle, void *key) {
   return stored ? CUDA_SUCCESS : CUDA_ERROR_INVALID_HANDLE;
 }
 
-void storage_clear(struct context *context) {
+/** Calls the destructors of what a context stored, and forgets it. */
+static void storage_clear(struct context *context) {
   for (;;) {
     lock_take(&lock);
     struct stored **at = &all;
@@ -86,8 +89,11 @@ void storage_clear(struct context *context) {
     free(stored);
   }
 }
+BEFORE_CONTEXT_END(storage_clear);
 
-void storage_reset(void) {
+static void storage_reset(void) {
   lock.word = 0;
   all = NULL;
 }
+
+ON_FORK(storage_reset);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Notices from the driver. The only one there is says that a program uses more memory than it should;
 // here an allocation beyond the lease fails instead, so that nobody is ever told.
-#include "context/device.h"
 #include "shim.h"
+#include "transport/device_table.h"
 
 enum { MAX_REGISTERED = 1024 };
 

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // Devices of the session that reach each other's memory; whether they do is the server's to say.
 #include "context/context.h"
-#include "context/device.h"
-#include "transport/connection.h"
 #include "ops.h"
 #include "shim.h"
+#include "transport/connection.h"
+#include "transport/device_table.h"
 
 enum { CAN_ACCESS = 0, FIRST_ATTRIBUTE = 1, NATIVE_ATOMICS = 3, LAST_ATTRIBUTE = 5 };
 

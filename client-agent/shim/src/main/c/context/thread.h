@@ -3,6 +3,7 @@
 #pragma once
 
 #include "core/driver.h"
+#include "core/hooks.h"
 
 struct context;
 struct stream;
@@ -38,8 +39,7 @@ static inline struct thread *thread_self(void) {
   return LIKELY(ownThread != NULL) ? ownThread : thread_create();
 }
 
-/** The calling thread's own default stream in a context. */
-CUresult thread_stream(struct context *context, struct stream **stream);
+typedef void thread_hook(struct thread *thread);
 
-/** In a forked child. */
-void thread_reset(void);
+/** Adds a function that runs at the end of a thread, on that thread. */
+#define ON_THREAD_END(function) HOOK(thread_end, thread_hook, function)

@@ -1,44 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/handles.h"
 
-#include "memory/array.h"
-#include "context/context.h"
-#include "stream/event.h"
-#include "graph/graph.h"
-#include "graph/graph_exec.h"
-#include "module/library.h"
-#include "transport/connection.h"
-#include "module/module.h"
-#include "memory/memory_pool.h"
-#include "texture/texture_reference.h"
-#include "stream/stream.h"
-#include "graph/user_object.h"
-#include "memory/virtual_memory.h"
+#include "core/fork.h"
 
 #include <string.h>
 #include <sys/mman.h>
 
-enum { REST = 1024 };  // so many others are given back before a slot is used again
+enum { REST = 1024 };  // a slot is used again only after this many others were given back
 
-#define ARENA(type, count, mark_) \
-  { .slotBytes = (sizeof(struct type) + 63) / 64 * 64, .capacity = count, .mark = mark_ }
-
-struct arena contexts = ARENA(context, CONNECTION_CONTEXTS - FIRST_NUMBER, 0x43545831);
-struct arena streams = ARENA(stream, 1 << 16, 0x53545231);
-struct arena events = ARENA(event, 1 << 20, 0x45565431);
-struct arena modules = ARENA(module, 1 << 16, 0x4d4f4431);
-struct arena functions = ARENA(function, 1 << 19, 0x46554e31);
-struct arena libraries = ARENA(library, 1 << 16, 0x4c494231);
-struct arena kernels = ARENA(kernel, 1 << 19, 0x4b524e31);
-struct arena pools = ARENA(pool, 1 << 12, 0x504f4f31);
-struct arena arrays = ARENA(array, 1 << 18, 0x41525231);
-struct arena mipmaps = ARENA(mipmap, 1 << 14, 0x4d495031);
-struct arena references = ARENA(reference, 1 << 16, 0x52454631);
-struct arena graphs = ARENA(graph, 1 << 18, 0x47524831);
-struct arena graphNodes = ARENA(graph_node, 1 << 20, 0x4e4f4431);
-struct arena graphExecs = ARENA(graph_exec, 1 << 16, 0x45584331);
-struct arena userObjects = ARENA(user_object, 1 << 18, 0x55534f31);
-struct arena blocks = ARENA(block, 1 << 20, 0x424c4b31);
+extern struct arena *const __start_hooks_arenas[] __attribute__((visibility("hidden")));
+extern struct arena *const __stop_hooks_arenas[] __attribute__((visibility("hidden")));
 
 static struct slot *slot_of(struct arena *arena, uint32_t index) {
   return (struct slot *)(void *)(arena->base + (uint64_t)index * arena->slotBytes);
@@ -100,10 +71,7 @@ static void reset(struct arena *arena) {
   arena->used = arena->firstFree = arena->lastFree = arena->freeCount = 0;
 }
 
-void handles_reset(void) {
-  struct arena *all[] = {&contexts,  &streams, &events, &modules,    &functions,
-                         &libraries, &kernels, &pools,  &arrays,     &mipmaps,
-                         &graphs,    &graphNodes,       &graphExecs, &userObjects, &blocks,
-                         &references};
-  for (size_t i = 0; i < sizeof all / sizeof *all; i++) reset(all[i]);
+static void handles_reset(void) {
+  for (struct arena *const *arena = __start_hooks_arenas; arena < __stop_hooks_arenas; arena++) reset(*arena);
 }
+ON_FORK(handles_reset);

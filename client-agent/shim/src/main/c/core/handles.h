@@ -4,6 +4,7 @@
 #pragma once
 
 #include "core/driver.h"
+#include "core/hooks.h"
 #include "core/lock.h"
 
 enum {
@@ -27,9 +28,10 @@ struct arena {
   uint32_t firstFree, lastFree, freeCount;
 };
 
-extern struct arena contexts, streams, events, modules, functions, libraries, kernels, pools, arrays,
-    mipmaps, references, blocks;
-extern struct arena graphs, graphNodes, graphExecs, userObjects;
+/** Defines the arena of a struct that begins with a slot; each has a mark of its own. */
+#define ARENA(name, type, count, mark_) \
+  struct arena name = {.slotBytes = (sizeof(struct type) + 63) / 64 * 64, .capacity = count, .mark = mark_}; \
+  static struct arena *const arena_##name __attribute__((section("hooks_arenas"), used)) = &name
 
 /** A zeroed slot that is not live yet, or NULL if there is no room. */
 void *arena_take(struct arena *arena);
@@ -60,18 +62,3 @@ static inline void *arena_find(const struct arena *arena, const void *handle) {
 static inline void *arena_at(const struct arena *arena, uint32_t index) {
   return arena_find(arena, arena->base + (uint64_t)index * arena->slotBytes);
 }
-
-void handles_reset(void);
-
-struct context;
-
-// What generated marshalling resolves handles with. *context is the current context or NULL; the
-// handle's own takes its place if there is none.
-CUresult stream_number(CUstream handle, struct context **context, uint32_t *number);
-CUresult event_number(CUevent handle, struct context **context, uint32_t *number);
-CUresult function_number(CUfunction handle, struct context **context, uint32_t *number);
-CUresult pool_number(CUmemoryPool handle, struct context **context, uint32_t *number);
-
-CUresult context_or_none(struct context **context);
-
-#include "context/context.h"

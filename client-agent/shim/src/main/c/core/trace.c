@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/trace.h"
 
-#include "entries.h"
 #include "core/errors.h"
+#include "core/fork.h"
 #include "core/lock.h"
 #include "core/log.h"
-#include "transport/session.h"
+#include "entries.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -247,12 +247,7 @@ void trace_write(void) {
   free(report.text);
 }
 
-/** At the end of a process that used CUDA. */
-__attribute__((destructor)) static void finish(void) {
-  if (session.state != SESSION_NONE) trace_write();
-}
-
-void trace_reset(void) {
+static void trace_reset(void) {
   trace.lock.word = 0;
   trace.noteCount = 0;
   trace.written = 0;
@@ -261,3 +256,5 @@ void trace_reset(void) {
   memset(trace.notes, 0, MAX_NOTES * sizeof *trace.notes);
   trace.startNanos = now_nanos();
 }
+
+ON_FORK(trace_reset);

@@ -25,6 +25,3 @@ void trace_note(const char *kind, const char *format, ...) __attribute__((format
 
 /** Writes the report, once. */
 void trace_write(void);
-
-/** In a forked child: it counts for itself. */
-void trace_reset(void);

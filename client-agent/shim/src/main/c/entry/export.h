@@ -3,10 +3,10 @@
 #pragma once
 
 #include "core/driver.h"
-#include "entries.h"
 #include "core/log.h"
-#include "transport/session.h"
 #include "core/trace.h"
+#include "entries.h"
+#include "transport/session.h"
 
 #include <errno.h>
 

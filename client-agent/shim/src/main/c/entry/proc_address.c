@@ -1,13 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // cuGetProcAddress: for a name and a CUDA version, the newest variant that is not newer than that.
-#include "entry/proc_address.h"
-
 #include "core/log.h"
+#include "core/trace.h"
 #include "proc_table.h"
 #include "shim.h"
-#include "core/trace.h"
+#include "transport/device_table.h"
+#include "transport/session.h"
 
-#include <limits.h>
 #include <string.h>
 
 enum {
@@ -36,7 +35,8 @@ static const struct proc *first_row(const char *name) {
 /** The newest CUDA that a caller was made for, as far as is known. */
 static int newestCaller;
 
-void proc_compare(int driverVersion) {
+/** Says once, if the program was made for a newer CUDA than the driver runs. */
+static void compare(int driverVersion) {
   static int said;
   int caller = __atomic_load_n(&newestCaller, __ATOMIC_RELAXED);
   // Within a major version, newer programs run on older drivers.
@@ -47,13 +47,22 @@ void proc_compare(int driverVersion) {
            caller / 1000, caller % 1000 / 10, driverVersion / 1000, caller / 1000);
 }
 
-static int driver = INT_MAX;
+CUresult shim_cuDriverGetVersion(int *driverVersion) {
+  if (!driverVersion) return CUDA_ERROR_INVALID_VALUE;
+  // Programs ask before cuInit whether the driver is new enough, and the driver is the server's.
+  bool known = session_attach() == CUDA_SUCCESS;
+  *driverVersion = devices_cuda_version();
+  if (known && *driverVersion < CUDA_API_VERSION) compare(*driverVersion);
+  return CUDA_SUCCESS;
+}
 
-void proc_limit(int driverVersion) { __atomic_store_n(&driver, driverVersion, __ATOMIC_RELAXED); }
-
-/** Whether to give out a row; callers take an entry point that is there as one that works. */
+/**
+ * Whether to give out a row: none that needs a newer driver than the server has, because callers take an entry point
+ * that is there as one that works.
+ */
 static bool is_there(const struct proc *row) {
-  return !row->ofDriver || row->version <= __atomic_load_n(&driver, __ATOMIC_RELAXED);
+  int driver = devices_driver_version();
+  return !row->ofDriver || !driver || row->version <= driver;
 }
 
 static bool is_of(const struct proc *row, const char *name) {

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "graph/capture.h"
-
+#include "core/fork.h"
 #include "graph/capture_state.h"
-#include "stream/event.h"
 #include "graph/graph_params.h"
 #include "graph/user_object.h"
+#include "stream/capture.h"
+#include "stream/event.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -18,10 +18,12 @@ static struct {
   uint64_t lastId;
 } all;
 
-void captures_reset(void) {
+static void captures_reset(void) {
   capturesActive = 0;
   memset(&all, 0, sizeof all);
 }
+
+ON_FORK(captures_reset);
 
 // All that follows, up to the line below, wants the graph lock.
 
@@ -216,6 +218,14 @@ CUresult capture_refuse_event(const struct event *event) {
   }
   lock_release(&graphLock);
   return result;
+}
+
+void capture_forget_event(struct event *event) {
+  if (!event->captureId) return;
+  lock_take(&graphLock);
+  edges_clear(&event->frontier);
+  event->captureId = 0;
+  lock_release(&graphLock);
 }
 
 CUresult capture_add(struct stream *stream, struct work *work) {

@@ -3,8 +3,10 @@
 // graph lock.
 #pragma once
 
-#include "graph/capture.h"
 #include "context/thread.h"
+#include "graph/graph.h"
+#include "stream/capture.h"
+#include "stream/stream.h"
 
 // CUstreamCaptureMode and CUstreamCaptureStatus
 enum { CAPTURE_GLOBAL = 0, CAPTURE_THREAD_LOCAL = 1, CAPTURE_RELAXED = 2 };

@@ -1,94 +1,33 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "graph/graph.h"
 
-#include "graph/graph_conditional.h"
-#include "shim.h"
+#include "core/fork.h"
+#include "graph/graph_conditions.h"
+#include "graph/graph_plan.h"
 #include "graph/user_object.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-struct lock graphLock;
+ARENA(graphs, graph, 1 << 18, 0x47524831);
+ARENA(graphNodes, graph_node, 1 << 20, 0x4e4f4431);
 
 static struct {
   uint64_t lastId;
   uint64_t lastStamp;
 } all;
 
-void graphs_reset(void) {
-  graphLock.word = 0;
+static void graphs_reset(void) {
   memset(&all, 0, sizeof all);
 }
+
+ON_FORK(graphs_reset);
 
 uint64_t graph_stamp(void) { return ++all.lastStamp; }
 
 struct graph *graph_find(CUgraph handle) { return arena_find(&graphs, handle); }
 
 struct graph_node *node_find(CUgraphNode handle) { return arena_find(&graphNodes, handle); }
-
-// Edges
-
-bool edges_add(struct edges *edges, CUgraphNode node, const CUgraphEdgeData *data) {
-  if (edges->count == edges->capacity) {
-    uint32_t capacity = edges->capacity ? 2 * edges->capacity : 4;
-    CUgraphNode *nodes = realloc(edges->nodes, capacity * sizeof *nodes);
-    if (!nodes) return false;
-    edges->nodes = nodes;
-    CUgraphEdgeData *list = realloc(edges->data, capacity * sizeof *list);
-    if (!list) return false;
-    edges->data = list;
-    edges->capacity = capacity;
-  }
-  edges->nodes[edges->count] = node;
-  edges->data[edges->count++] = data ? *data : (CUgraphEdgeData){0};
-  return true;
-}
-
-static uint32_t edges_index(const struct edges *edges, CUgraphNode node) {
-  uint32_t i = 0;
-  while (i < edges->count && edges->nodes[i] != node) i++;
-  return i;
-}
-
-bool edges_have(const struct edges *edges, CUgraphNode node) {
-  return edges_index(edges, node) < edges->count;
-}
-
-bool edges_remove(struct edges *edges, CUgraphNode node, const CUgraphEdgeData *data) {
-  uint32_t i = edges_index(edges, node);
-  if (i == edges->count || (data && memcmp(data, &edges->data[i], sizeof *data) != 0)) return false;
-  edges->count--;
-  memmove(edges->nodes + i, edges->nodes + i + 1, (edges->count - i) * sizeof *edges->nodes);
-  memmove(edges->data + i, edges->data + i + 1, (edges->count - i) * sizeof *edges->data);
-  return true;
-}
-
-void edges_clear(struct edges *edges) {
-  free(edges->nodes);
-  free(edges->data);
-  *edges = (struct edges){0};
-}
-
-bool edges_copy(struct edges *to, const struct edges *from) {
-  struct edges copy = {0};
-  for (uint32_t i = 0; i < from->count; i++) {
-    if (!edges_add(&copy, from->nodes[i], &from->data[i])) {
-      edges_clear(&copy);
-      return false;
-    }
-  }
-  edges_clear(to);
-  *to = copy;
-  return true;
-}
-
-bool edges_annotated(const struct edges *edges) {
-  static const CUgraphEdgeData none;
-  for (uint32_t i = 0; i < edges->count; i++) {
-    if (memcmp(&edges->data[i], &none, sizeof none) != 0) return true;
-  }
-  return false;
-}
 
 // Nodes
 
@@ -191,6 +130,40 @@ CUresult graph_add(struct graph *graph, const CUgraphNode *dependencies,
 
 // Graphs
 
+static void free_bodies(struct conditional_work *conditional) {
+  for (unsigned int i = 0; conditional->bodies && i < conditional->count; i++) {
+    if (conditional->bodies[i]) graph_free(conditional->bodies[i]);
+  }
+  free(conditional->bodies);
+}
+
+static bool copy_bodies(struct conditional_work *to, const struct conditional_work *from) {
+  to->bodies = calloc(from->count, sizeof(struct graph *));
+  bool good = to->bodies != NULL;
+  for (unsigned int i = 0; good && i < from->count; i++) {
+    to->bodies[i] = graph_copy(from->bodies[i]);
+    good = to->bodies[i] != NULL;
+  }
+  if (!good) free_bodies(to);
+  return good;
+}
+
+bool work_copy(struct work *to, const struct work *from) {
+  if (!work_copy_own(to, from)) return false;
+  if (from->type == NODE_CHILD) return (to->child = graph_copy(from->child)) != NULL;
+  if (from->type != NODE_CONDITIONAL || !from->conditional.bodies) return true;
+  return copy_bodies(&to->conditional, &from->conditional);
+}
+
+void work_clear(struct work *work) {
+  if (work->type == NODE_CHILD && work->child) {
+    graph_free(work->child);
+  } else if (work->type == NODE_CONDITIONAL) {
+    free_bodies(&work->conditional);
+  }
+  work_clear_own(work);
+}
+
 struct graph *graph_make(void) {
   struct graph *graph = arena_take(&graphs);
   if (graph) arena_publish(&graphs, graph);
@@ -280,78 +253,19 @@ struct graph_node *graph_counterpart(struct graph *copy, const struct graph_node
   return twin(copy, original);
 }
 
-CUresult shim_cuGraphCreate(CUgraph *phGraph, unsigned int flags) {
-  if (!phGraph || flags) return CUDA_ERROR_INVALID_VALUE;
-  lock_take(&graphLock);
-  struct graph *graph = graph_make();
-  lock_release(&graphLock);
-  *phGraph = (CUgraph)(void *)graph;
-  return graph ? CUDA_SUCCESS : CUDA_ERROR_OUT_OF_MEMORY;
+struct graph *graph_root(struct graph *graph) {
+  while (graph->parent) graph = graph->parent->graph;
+  return graph;
 }
 
-CUresult shim_cuGraphDestroy(CUgraph hGraph) {
-  lock_take(&graphLock);
-  struct graph *graph = graph_find(hGraph);
-  // A graph inside another goes with that.
-  bool own = graph && !graph->parent && !graph->capturing;
-  if (own) graph_free(graph);
-  lock_release(&graphLock);
-  user_objects_run();
-  return own ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
-}
-
-CUresult shim_cuGraphClone(CUgraph *phGraphClone, CUgraph originalGraph) {
-  if (!phGraphClone) return CUDA_ERROR_INVALID_VALUE;
-  CUresult result = CUDA_SUCCESS;
-  lock_take(&graphLock);
-  struct graph *graph = graph_find(originalGraph);
-  if (!graph) {
-    result = CUDA_ERROR_INVALID_VALUE;
-  } else if (graph->allocates || graph->conditional || graph->conditions) {
-    result = CUDA_ERROR_NOT_SUPPORTED;
-  } else {
-    struct graph *copy = graph_copy(graph);
-    *phGraphClone = (CUgraph)(void *)copy;
-    if (!copy) result = CUDA_ERROR_OUT_OF_MEMORY;
+bool graph_captures(const struct graph *graph) {
+  bool captures = graph->capturing != 0;
+  for (uint32_t i = 0; graph->conditional && i < graph->count && !captures; i++) {
+    const struct work *work = &graph->nodes[i]->work;
+    if (work->type != NODE_CONDITIONAL) continue;
+    for (unsigned int j = 0; j < work->conditional.count; j++) {
+      captures = captures || graph_captures(work->conditional.bodies[j]);
+    }
   }
-  lock_release(&graphLock);
-  return result;
-}
-
-CUresult shim_cuGraphNodeFindInClone(CUgraphNode *phNode, CUgraphNode hOriginalNode,
-                                     CUgraph hClonedGraph) {
-  if (!phNode) return CUDA_ERROR_INVALID_VALUE;
-  lock_take(&graphLock);
-  struct graph_node *original = node_find(hOriginalNode);
-  struct graph *copy = graph_find(hClonedGraph);
-  struct graph_node *node = original && copy ? graph_counterpart(copy, original) : NULL;
-  lock_release(&graphLock);
-  if (!node) return CUDA_ERROR_INVALID_VALUE;
-  *phNode = node_handle(node);
-  return CUDA_SUCCESS;
-}
-
-CUresult shim_cuGraphDestroyNode(CUgraphNode hNode) {
-  lock_take(&graphLock);
-  struct graph_node *node = node_find(hNode);
-  CUresult result = CUDA_SUCCESS;
-  if (!node) {
-    result = CUDA_ERROR_INVALID_VALUE;
-  } else if (node->graph->allocates || node->graph->capturing) {
-    result = CUDA_ERROR_NOT_SUPPORTED;
-  } else {
-    node_free(node);
-  }
-  lock_release(&graphLock);
-  user_objects_run();
-  return result;
-}
-
-CUresult shim_cuGraphNodeGetType(CUgraphNode hNode, CUgraphNodeType *type) {
-  if (!type) return CUDA_ERROR_INVALID_VALUE;
-  lock_take(&graphLock);
-  struct graph_node *node = node_find(hNode);
-  if (node) *type = node->work.type;
-  lock_release(&graphLock);
-  return node ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
+  return captures;
 }

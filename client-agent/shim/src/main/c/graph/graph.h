@@ -3,20 +3,15 @@
 // when they are instantiated.
 #pragma once
 
-#include "graph/graph_work.h"
 #include "core/handles.h"
+#include "graph/edges.h"
+#include "graph/graph_lock.h"
+#include "graph/graph_work.h"
 
 struct conditions;
 struct graph_node;
 struct plan;
 struct user_reference;
-
-/** Edges of one side of a node, or the nodes that a capturing stream's next one follows. */
-struct edges {
-  CUgraphNode *nodes;
-  CUgraphEdgeData *data;  // one a node
-  uint32_t count, capacity;
-};
 
 struct graph {
   struct slot slot;
@@ -46,9 +41,6 @@ struct graph_node {
   struct work work;
 };
 
-/** Guards all graphs and captures. Not held while anything is sent that is answered. */
-extern struct lock graphLock;
-
 // All of these want the lock held.
 
 struct graph *graph_find(CUgraph handle);
@@ -72,6 +64,12 @@ void graph_free(struct graph *graph);
 /** A copy whose nodes know what they are copies of; NULL: no memory. */
 struct graph *graph_copy(const struct graph *graph);
 
+/** A copy of work, with the graphs in it; false: no memory, and nothing is to be freed. */
+bool work_copy(struct work *to, const struct work *from);
+
+/** Frees what work has, with the graphs in it. */
+void work_clear(struct work *work);
+
 /** The node of a copy that is the copy of this node, in graphs inside it too; or NULL. */
 struct graph_node *graph_counterpart(struct graph *copy, const struct graph_node *original);
 
@@ -86,16 +84,8 @@ CUresult graph_add(struct graph *graph, const CUgraphNode *dependencies,
 /** A node and its edges. */
 void node_free(struct graph_node *node);
 
-bool edges_add(struct edges *edges, CUgraphNode node, const CUgraphEdgeData *data);
+/** The graph that a graph is in, at whatever depth; itself if in none. */
+struct graph *graph_root(struct graph *graph);
 
-/** Whether it was there; data NULL: whatever its data. */
-bool edges_remove(struct edges *edges, CUgraphNode node, const CUgraphEdgeData *data);
-
-bool edges_have(const struct edges *edges, CUgraphNode node);
-bool edges_copy(struct edges *to, const struct edges *from);
-void edges_clear(struct edges *edges);
-
-/** Whether some edge says more than that one node comes after another. */
-bool edges_annotated(const struct edges *edges);
-
-void graphs_reset(void);
+/** Whether a graph, or the body of a node of it, is being captured to. */
+bool graph_captures(const struct graph *graph);

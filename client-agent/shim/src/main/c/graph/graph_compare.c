@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "graph/graph_compare.h"
 
-#include "graph/graph_plan.h"
+#include "graph/graph_planner.h"
 
 #include <stdlib.h>
 

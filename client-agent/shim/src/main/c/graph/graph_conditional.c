@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "graph/graph_conditional.h"
 
-#include "graph/graph_params.h"
-#include "graph/graph_send.h"
 #include "core/log.h"
 #include "ops.h"
 #include "shim.h"
@@ -11,27 +9,12 @@
 
 enum { ASSIGN_DEFAULT = 1, MAX_BODIES = 1 << 12 };
 
-struct graph *graph_root(struct graph *graph) {
-  while (graph->parent) graph = graph->parent->graph;
-  return graph;
-}
-
-void conditions_drop(struct conditions *conditions) {
-  if (!conditions || --conditions->references) return;
-  const struct context *context = conditions->context;
-  if (context->slot.live == contexts.mark && context->id == conditions->contextId) {
-    op_graphDestroy(context->number, conditions->number);
-  }
-  free(conditions->list);
-  free(conditions);
-}
-
 /** The conditions of a graph, made if it has none; counts one reference more. NULL: no memory. */
 static struct conditions *conditions_of(struct graph *root, struct context *context) {
   if (!root->conditions) {
     struct conditions *made = calloc(1, sizeof *made);
     if (!made) return NULL;
-    made->number = send_number();
+    made->number = graph_number();
     made->context = context;
     made->contextId = context->id;
     made->references = 1;
@@ -64,7 +47,7 @@ CUresult shim_cuGraphConditionalHandleCreate(CUgraphConditionalHandle *pHandle_o
                                              unsigned int flags) {
   struct context *context;
   if (!pHandle_out || flags & ~(unsigned int)ASSIGN_DEFAULT) return CUDA_ERROR_INVALID_VALUE;
-  CUresult result = params_context(ctx, &context);
+  CUresult result = work_given_context(ctx, &context);
   if (!result && !context) result = CUDA_ERROR_INVALID_CONTEXT;
   if (result) return result;
   lock_take(&graphLock);
@@ -96,7 +79,7 @@ CUresult params_conditional(const struct conditional_params *params, struct work
       params->size > most) {
     return CUDA_ERROR_INVALID_VALUE;
   }
-  CUresult result = params_context(params->ctx, &context);
+  CUresult result = work_given_context(params->ctx, &context);
   if (result) return result;
   *work = work_make(NODE_CONDITIONAL, context);
   struct conditional_work *conditional = &work->conditional;
@@ -125,18 +108,6 @@ bool conditional_take(struct graph *graph, const struct work *work) {
     return first;
   }
   return false;
-}
-
-bool graph_captures(const struct graph *graph) {
-  bool captures = graph->capturing != 0;
-  for (uint32_t i = 0; graph->conditional && i < graph->count && !captures; i++) {
-    const struct work *work = &graph->nodes[i]->work;
-    if (work->type != NODE_CONDITIONAL) continue;
-    for (unsigned int j = 0; j < work->conditional.count; j++) {
-      captures = captures || graph_captures(work->conditional.bodies[j]);
-    }
-  }
-  return captures;
 }
 
 // Plans

@@ -3,7 +3,6 @@
 #include "graph/graph.h"
 #include "shim.h"
 
-
 /** Gives out at most *room of some nodes, the rest NULL; without an array, how many there are. */
 static CUresult give(const CUgraphNode *nodes, const CUgraphEdgeData *data, size_t count,
                      CUgraphNode *nodesOut, CUgraphEdgeData *dataOut, size_t *room) {

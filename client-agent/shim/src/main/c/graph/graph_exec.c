@@ -1,24 +1,27 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "graph/graph_exec.h"
 
-#include "stream/launch_blocking.h"
-#include "stream/host_func.h"
-#include "graph/capture.h"
-#include "memory/memcpy.h"
-#include "stream/event.h"
-#include "graph/graph_conditional.h"
-#include "graph/graph_memory.h"
-#include "graph/graph_send.h"
 #include "core/log.h"
-#include "memory/mirror.h"
-#include "ops.h"
-#include "stream/route.h"
-#include "memory/memcpy2d.h"
-#include "shim.h"
+#include "graph/graph_conditional.h"
+#include "graph/graph_memory_use.h"
+#include "graph/graph_send.h"
 #include "graph/user_object.h"
+#include "memory/memcpy.h"
+#include "memory/memcpy2d.h"
+#include "ops.h"
+#include "shim.h"
+#include "stream/capture.h"
+#include "stream/event.h"
+#include "stream/host_func.h"
+#include "stream/launch_blocking.h"
+#include "stream/route.h"
+#include "stream/stream.h"
+#include "stream/work_hooks.h"
 
 #include <stdlib.h>
 #include <string.h>
+
+ARENA(graphExecs, graph_exec, 1 << 16, 0x45584331);
 
 // CUgraphInstantiate_flags
 enum { AUTO_FREE = 1, UPLOAD = 2, DEVICE_LAUNCH = 4, NODE_PRIORITY = 8 };
@@ -89,7 +92,7 @@ static CUresult check_owner(const struct context *owner, uint32_t *connection) {
 
 static struct context *copied(int memoryType, CUdeviceptr device) {
   bool address = memoryType == CU_MEMORYTYPE_DEVICE || memoryType == CU_MEMORYTYPE_UNIFIED;
-  return address ? route_context(device, NULL) : NULL;
+  return address ? memory_context(device, NULL) : NULL;
 }
 
 static CUresult check_connections(const struct graph *graph, uint32_t *connection) {
@@ -109,7 +112,7 @@ static CUresult check_connections(const struct graph *graph, uint32_t *connectio
       result = check_owner(copied(copy->srcMemoryType, copy->srcDevice), connection);
       if (!result) result = check_owner(copied(copy->dstMemoryType, copy->dstDevice), connection);
     } else if (!result && work->type == NODE_MEMSET) {
-      result = check_owner(route_context(work->fill.dst, NULL), connection);
+      result = check_owner(memory_context(work->fill.dst, NULL), connection);
     } else if (!result && (work->type == NODE_EVENT_RECORD || work->type == NODE_EVENT_WAIT)) {
       event = arena_find(&events, work->event);
       result = check_owner(event ? event->context : NULL, connection);
@@ -155,7 +158,7 @@ static CUresult take_copy(struct graph_exec *exec, CUgraph handle) {
 static CUresult build(struct graph_exec *exec, CUgraph handle, struct graph_node **fault) {
   CUresult result = take_copy(exec, handle);
   if (!result) result = choose_context(exec);
-  if (!result && route_several()) result = settle_on_connection(exec);
+  if (!result && connections_several()) result = settle_on_connection(exec);
   if (!result) result = plan_make(&exec->plan, exec->graph, fault);
   if (!result) result = conditional_plan(&exec->plan, fault);
   if (!result && exec->graph->conditions && exec->plan.phaseCount > 1 &&
@@ -308,7 +311,7 @@ static CUresult post_phases(struct graph_exec *exec, struct context *context, ui
 /** Launches of one graph come one after the other, in whatever streams. */
 static CUresult post_in_order(struct graph_exec *exec, struct context *context, uint32_t stream) {
   if (!connection_same(context->number, exec->context->number)) return CUDA_ERROR_NOT_SUPPORTED;
-  CUresult result = mirror_before(context, stream);
+  CUresult result = before_submit(context, stream);
   if (result) return result;
   if (!exec->mixed || context != exec->context) return post_phases(exec, context, stream);
   if (!exec->order) {

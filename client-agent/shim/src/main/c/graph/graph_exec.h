@@ -2,7 +2,7 @@
 // Executable graphs.
 #pragma once
 
-#include "graph/graph_plan.h"
+#include "graph/graph_planner.h"
 
 struct event;
 

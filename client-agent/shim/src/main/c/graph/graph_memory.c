@@ -1,11 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "graph/graph_memory.h"
 
-#include "context/device.h"
-#include "graph/graph.h"
+#include "context/memory_ranges.h"
+#include "core/fork.h"
+#include "graph/graph_lock.h"
 #include "memory/memory.h"
+#include "memory/memory_note.h"
 #include "ops.h"
 #include "shim.h"
+#include "transport/device_table.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -19,7 +22,9 @@ static struct {
   uint64_t alive[MAX_DEVICES];      // bytes allocated by launches and not freed
 } all;
 
-void graph_memory_reset(void) { memset(&all, 0, sizeof all); }
+static void graph_memory_reset(void) { memset(&all, 0, sizeof all); }
+
+ON_FORK(graph_memory_reset);
 
 static void add(CUdevice device, int attribute, uint64_t bytes) {
   uint64_t *values = all.values[device];
@@ -60,7 +65,7 @@ struct graph_memory *graph_memory_find(uint64_t address) {
 
 // What graphs have freed counts as used until it is trimmed, for other graphs to take; so the most
 // that was alive at a time is what is used.
-static void come_alive(struct graph_memory *memory) {
+void graph_memory_come_alive(struct graph_memory *memory) {
   CUdevice device = memory->device;
   memory->alive = true;
   all.alive[device] += memory->bytes;
@@ -68,7 +73,7 @@ static void come_alive(struct graph_memory *memory) {
   if (all.alive[device] > used) add(device, USED, all.alive[device] - used);
 }
 
-static void give_up(struct graph_memory *memory) {
+void graph_memory_give_up(struct graph_memory *memory) {
   if (!memory->alive) return;
   memory->alive = false;
   all.alive[memory->device] -= memory->bytes;
@@ -79,7 +84,7 @@ void graph_memory_drop(struct graph_memory *memory) {
   struct graph_memory **at = &all.first;
   while (*at != memory) at = &(*at)->next;
   *at = memory->next;
-  give_up(memory);
+  graph_memory_give_up(memory);
   all.values[memory->device][RESERVED] -= memory->bytes;
   // A context that is gone has taken its memory along, and the note of it.
   if (ranges_remove(&deviceRanges, memory->address, NULL)) {
@@ -88,55 +93,15 @@ void graph_memory_drop(struct graph_memory *memory) {
   free(memory);
 }
 
-static struct graph_memory *allocated_by(const struct graph_node *node) {
-  return node->work.type == NODE_MEM_ALLOC ? node->work.alloc.memory : NULL;
-}
-
-bool graph_memory_claim(const struct graph *graph) {
-  for (uint32_t i = 0; i < graph->count; i++) {
-    const struct graph_memory *memory = allocated_by(graph->nodes[i]);
-    if (memory && memory->executable) return false;
-  }
-  for (uint32_t i = 0; i < graph->count; i++) {
-    struct graph_memory *memory = allocated_by(graph->nodes[i]);
-    if (memory) memory->executable = true;
-  }
-  return true;
-}
-
-void graph_memory_unclaim(const struct graph *graph) {
-  for (uint32_t i = 0; i < graph->count; i++) {
-    struct graph_memory *memory = allocated_by(graph->nodes[i]);
-    if (memory) memory->executable = false;
-  }
-}
-
-CUresult graph_memory_launch(const struct graph *graph, bool autoFree) {
-  for (uint32_t i = 0; i < graph->count; i++) {
-    const struct graph_memory *memory = allocated_by(graph->nodes[i]);
-    if (memory && memory->alive && !autoFree) return CUDA_ERROR_INVALID_VALUE;
-  }
-  for (uint32_t i = 0; i < graph->count; i++) {
-    struct graph_memory *memory = allocated_by(graph->nodes[i]);
-    if (memory && !memory->alive) come_alive(memory);
-  }
-  for (uint32_t i = 0; i < graph->count; i++) {
-    const struct work *work = &graph->nodes[i]->work;
-    struct graph_memory *memory =
-        work->type == NODE_MEM_FREE ? graph_memory_find(work->freed) : NULL;
-    if (memory) give_up(memory);
-  }
-  return CUDA_SUCCESS;
-}
-
-bool graph_memory_free(uint64_t address) {
+static bool graph_memory_free(CUdeviceptr address) {
   lock_take(&graphLock);
   struct graph_memory *memory = graph_memory_find(address);
   bool had = memory && memory->alive;
-  if (had) give_up(memory);
+  if (had) graph_memory_give_up(memory);
   lock_release(&graphLock);
   return had;
 }
+FREES_GRAPH_MEMORY(graph_memory_free);
 
 CUresult shim_cuDeviceGraphMemTrim(CUdevice device) {
   if (!device_find(device)) return CUDA_ERROR_INVALID_DEVICE;

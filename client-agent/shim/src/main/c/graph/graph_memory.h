@@ -6,8 +6,6 @@
 
 #include "context/context.h"
 
-struct graph;
-
 struct graph_memory {
   struct graph_memory *next;
   uint32_t references;  // of nodes
@@ -29,14 +27,8 @@ struct graph_memory *graph_memory_find(uint64_t address);
 /** One node less has it. */
 void graph_memory_drop(struct graph_memory *memory);
 
-/** An executable graph is made or gone; false if its memory has another already. */
-bool graph_memory_claim(const struct graph *graph);
-void graph_memory_unclaim(const struct graph *graph);
+/** A launch allocates the memory. */
+void graph_memory_come_alive(struct graph_memory *memory);
 
-/** Notes what a launch allocates and frees; CUDA_ERROR_INVALID_VALUE if it must not. */
-CUresult graph_memory_launch(const struct graph *graph, bool autoFree);
-
-/** The program frees memory at an address; false if it does not have it. This takes the lock. */
-bool graph_memory_free(uint64_t address);
-
-void graph_memory_reset(void);
+/** The memory is freed, if a launch had allocated it. */
+void graph_memory_give_up(struct graph_memory *memory);

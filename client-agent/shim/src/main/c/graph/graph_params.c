@@ -1,25 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "graph/graph_params.h"
 
-#include "stream/event.h"
-#include "context/device.h"
+#include "context/primary_context.h"
 #include "graph/graph_conditional.h"
 #include "graph/graph_memory.h"
 #include "memory/memcpy2d.h"
+#include "stream/event.h"
 #include "stream/stream_memory_ops.h"
-
-CUresult params_context(CUcontext given, struct context **context) {
-  if (!given) return context_or_none(context);
-  *context = arena_find(&contexts, given);
-  return *context ? (*context)->sticky : CUDA_ERROR_INVALID_CONTEXT;
-}
+#include "transport/device_table.h"
 
 CUresult params_kernel(const CUDA_KERNEL_NODE_PARAMS *params, struct work *work) {
   struct context *context;
   const void *packed;
   size_t packedBytes;
   if (!params || (params->kernelParams && params->extra)) return CUDA_ERROR_INVALID_VALUE;
-  CUresult result = params_context(params->func ? NULL : params->ctx, &context);
+  CUresult result = work_given_context(params->func ? NULL : params->ctx, &context);
   if (!result) result = launch_extra(params->extra, &packed, &packedBytes);
   if (result) return result;
   struct launch launch = {.grid = {params->gridDimX, params->gridDimY, params->gridDimZ},
@@ -44,7 +39,7 @@ CUresult params_copy(const CUDA_MEMCPY3D *params, CUcontext given, struct work *
   struct context *context;
   enum copy3d_kind kind;
   if (!params) return CUDA_ERROR_INVALID_VALUE;
-  CUresult result = params_context(given, &context);
+  CUresult result = work_given_context(given, &context);
   if (!result) result = memcpy3d_kind(params, &kind);
   if (result) return result;
   *work = work_make(NODE_MEMCPY, context);
@@ -63,7 +58,7 @@ CUresult params_fill(const CUDA_MEMSET_NODE_PARAMS *params, CUcontext given, str
                              params->pitch / params->elementSize < params->width)) {
     return CUDA_ERROR_INVALID_VALUE;
   }
-  CUresult result = params_context(given, &context);
+  CUresult result = work_given_context(given, &context);
   if (result) return result;
   *work = work_make(NODE_MEMSET, context);
   work->fill = *params;
@@ -161,7 +156,7 @@ CUresult params_memory(const CUDA_BATCH_MEM_OP_NODE_PARAMS *params, struct work 
   struct context *context;
   if (!params) return CUDA_ERROR_INVALID_VALUE;
   CUresult result = stream_memory_check(params->paramArray, params->count, params->flags);
-  if (!result) result = params_context(params->ctx, &context);
+  if (!result) result = work_given_context(params->ctx, &context);
   if (result) return result;
   return work_memory(work, context, params->paramArray, params->count) ? CUDA_SUCCESS
                                                                        : CUDA_ERROR_OUT_OF_MEMORY;

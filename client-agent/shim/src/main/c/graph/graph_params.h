@@ -5,9 +5,6 @@
 
 #include "graph/graph_work.h"
 
-/** The given context, or the current one or none for NULL. */
-CUresult params_context(CUcontext given, struct context **context);
-
 CUresult params_kernel(const CUDA_KERNEL_NODE_PARAMS *params, struct work *work);
 CUresult params_kernel_v1(const CUDA_KERNEL_NODE_PARAMS_v1 *params, struct work *work);
 CUresult params_copy(const CUDA_MEMCPY3D *params, CUcontext context, struct work *work);

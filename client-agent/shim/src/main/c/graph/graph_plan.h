@@ -5,7 +5,9 @@
 // comes after the other in the stream of a launch.
 #pragma once
 
-#include "graph/graph.h"
+#include <stdint.h>
+
+struct graph_node;
 
 enum { NO_STEP = UINT32_MAX };
 
@@ -38,13 +40,4 @@ struct plan {
   uint32_t phaseCount;
 };
 
-/**
- * Plans a graph nobody else knows. *fault is the node that cannot be, if one is to blame.
- * CUDA_ERROR_INVALID_VALUE: there is a cycle.
- */
-CUresult plan_make(struct plan *plan, const struct graph *graph, struct graph_node **fault);
-
 void plan_free(struct plan *plan);
-
-/** What has to be done for a kind of work. */
-CUresult plan_kind(const struct work *work, enum step_kind *kind);

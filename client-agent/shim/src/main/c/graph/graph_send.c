@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "graph/graph_send.h"
 
-#include "stream/event.h"
-#include "graph/graph_conditional.h"
-#include "ops.h"
+#include "graph/graph_conditions.h"
 #include "memory/memcpy2d.h"
+#include "ops.h"
+#include "stream/event.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -95,7 +95,7 @@ static void append_conditional(struct buffer *buffer, const struct conditional_w
   uint32_t *numbers = grow(buffer, conditional->count * sizeof *numbers);
   for (unsigned int i = 0; numbers && conditional->bodies && i < conditional->count; i++) {
     struct graph *body = conditional->bodies[i];
-    numbers[i] = body->number = send_number();
+    numbers[i] = body->number = graph_number();
     if (body->plan->phaseCount > 1) body->plan->phases[1].graph = body->number;
   }
 }
@@ -204,18 +204,13 @@ static CUresult send_steps(const struct plan *plan, const struct phase *phase, u
   return result;
 }
 
-uint32_t send_number(void) {
-  static uint32_t lastNumber;
-  return __atomic_add_fetch(&lastNumber, 1, __ATOMIC_RELAXED);
-}
-
 CUresult send_phase(struct plan *plan, struct phase *phase, struct context *context,
                     uint64_t flags, struct graph_node **fault) {
   uint32_t status = 0, place = NO_STEP;
   bool own = !phase->graph;
   CUresult result = CUDA_SUCCESS;
   if (own) {
-    phase->graph = send_number();
+    phase->graph = graph_number();
     result = op_graphCreate(context->number, phase->graph);
   }
   if (!result) result = send_steps(plan, phase, context->number, fault);

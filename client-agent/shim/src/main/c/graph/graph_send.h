@@ -2,10 +2,7 @@
 // Graphs on their way to the worker. Record of a node: docs/design/graphs.md.
 #pragma once
 
-#include "graph/graph_plan.h"
-
-/** A number for a graph of the worker's. */
-uint32_t send_number(void);
+#include "graph/graph_planner.h"
 
 /**
  * Has the worker make a phase's graph executable, one of its own unless it has a number; *fault is the node that cannot be, if it says so.

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "graph/graph_work.h"
 
-#include "graph/graph.h"
 #include "graph/graph_memory.h"
+#include "module/function.h"
 #include "module/library.h"
 
 #include <stdlib.h>
@@ -64,56 +64,29 @@ static bool copy_kernel(struct kernel_work *to, const struct kernel_work *from) 
   return true;
 }
 
-static void free_bodies(struct conditional_work *conditional) {
-  for (unsigned int i = 0; conditional->bodies && i < conditional->count; i++) {
-    if (conditional->bodies[i]) graph_free(conditional->bodies[i]);
-  }
-  free(conditional->bodies);
-}
-
-static bool copy_bodies(struct conditional_work *to, const struct conditional_work *from) {
-  to->bodies = calloc(from->count, sizeof(struct graph *));
-  bool good = to->bodies != NULL;
-  for (unsigned int i = 0; good && i < from->count; i++) {
-    to->bodies[i] = graph_copy(from->bodies[i]);
-    good = to->bodies[i] != NULL;
-  }
-  if (!good) free_bodies(to);
-  return good;
-}
-
-bool work_copy(struct work *to, const struct work *from) {
+bool work_copy_own(struct work *to, const struct work *from) {
   *to = *from;
   switch (from->type) {
     case NODE_KERNEL:
       return copy_kernel(&to->kernel, &from->kernel);
-    case NODE_CHILD:
-      to->child = graph_copy(from->child);
-      return to->child != NULL;
     case NODE_MEM_ALLOC:
       to->alloc.memory->references++;
       return true;
     case NODE_MEM_OPS:
       to->memory.operations = duplicate(from->memory.operations, memory_bytes(&from->memory));
       return to->memory.operations != NULL;
-    case NODE_CONDITIONAL:
-      return !from->conditional.bodies || copy_bodies(&to->conditional, &from->conditional);
     default:
       return true;
   }
 }
 
-void work_clear(struct work *work) {
+void work_clear_own(struct work *work) {
   if (work->type == NODE_KERNEL) {
     free_kernel(&work->kernel);
-  } else if (work->type == NODE_CHILD && work->child) {
-    graph_free(work->child);
   } else if (work->type == NODE_MEM_ALLOC) {
     graph_memory_drop(work->alloc.memory);
   } else if (work->type == NODE_MEM_OPS) {
     free(work->memory.operations);
-  } else if (work->type == NODE_CONDITIONAL) {
-    free_bodies(&work->conditional);
   }
   work->type = NODE_EMPTY;
 }
@@ -264,4 +237,10 @@ struct work work_copy_linear(struct context *context, uint64_t destination, int 
     work.copy.dstDevice = destination;
   }
   return work;
+}
+
+CUresult work_given_context(CUcontext given, struct context **context) {
+  if (!given) return context_or_none(context);
+  *context = arena_find(&contexts, given);
+  return *context ? (*context)->sticky : CUDA_ERROR_INVALID_CONTEXT;
 }

@@ -63,11 +63,11 @@ struct work {
 /** Of the context that is current, or none. */
 struct work work_make(int type, struct context *context);
 
-/** false: no memory, and nothing is to be freed. The graph lock is held. */
-bool work_copy(struct work *to, const struct work *from);
+/** Copies work but for the graphs in it; false: no memory, and nothing is to be freed. The graph lock is held. */
+bool work_copy_own(struct work *to, const struct work *from);
 
-/** Frees what it has. The graph lock is held. */
-void work_clear(struct work *work);
+/** Frees what work has but for the graphs in it. The graph lock is held. */
+void work_clear_own(struct work *work);
 
 /** Whether two of the same type do the same. */
 bool work_equal(const struct work *one, const struct work *other);
@@ -95,3 +95,6 @@ CUresult work_function(const struct work *work, struct function **function);
 /** A copy of bytes in one row; the memory types as CUmemorytype. */
 struct work work_copy_linear(struct context *context, uint64_t destination, int destinationType,
                              uint64_t source, int sourceType, size_t bytes);
+
+/** The given context, or the current one or none for NULL. */
+CUresult work_given_context(CUcontext given, struct context **context);

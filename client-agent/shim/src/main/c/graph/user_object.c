@@ -1,17 +1,22 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "graph/user_object.h"
 
-#include "graph/graph.h"
+#include "core/fork.h"
+#include "graph/graph_lock.h"
 #include "shim.h"
 
 #include <stdlib.h>
 
-enum { NO_DESTRUCTOR_SYNC = 1, MOVE = 1 };
+ARENA(userObjects, user_object, 1 << 18, 0x55534f31);
+
+enum { NO_DESTRUCTOR_SYNC = 1 };
 
 // Guarded by the graph lock, as all references are.
 static struct user_object *done;
 
-void user_objects_reset(void) { done = NULL; }
+static void user_objects_reset(void) { done = NULL; }
+
+ON_FORK(user_objects_reset);
 
 /** Gives references back. */
 static void release(struct user_object *object, uint64_t count) {
@@ -40,6 +45,40 @@ void user_references_drop(struct user_reference **references) {
     release(reference->object, reference->count);
     free(reference);
   }
+}
+
+static struct user_reference **find(struct user_reference **references, const struct user_object *object) {
+  struct user_reference **at = references;
+  while (*at && (*at)->object != object) at = &(*at)->next;
+  return at;
+}
+
+CUresult user_references_add(struct user_reference **references, CUuserObject handle, unsigned int count, bool move) {
+  struct user_object *object = arena_find(&userObjects, handle);
+  if (!object) return CUDA_ERROR_INVALID_VALUE;
+  struct user_reference **at = find(references, object);
+  if (!*at) {
+    *at = calloc(1, sizeof **at);
+    if (!*at) return CUDA_ERROR_OUT_OF_MEMORY;
+    (*at)->object = object;
+  }
+  (*at)->count += count;
+  if (!move) object->count += count;
+  return CUDA_SUCCESS;
+}
+
+bool user_references_remove(struct user_reference **references, CUuserObject handle, unsigned int count) {
+  struct user_object *object = arena_find(&userObjects, handle);
+  struct user_reference **at = object ? find(references, object) : NULL;
+  if (!at || !*at || !count || count > (*at)->count) return false;
+  struct user_reference *reference = *at;
+  reference->count -= count;
+  if (!reference->count) {
+    *at = reference->next;
+    free(reference);
+  }
+  release(object, count);
+  return true;
 }
 
 void user_objects_run(void) {
@@ -84,58 +123,6 @@ CUresult shim_cuUserObjectRelease(CUuserObject object, unsigned int count) {
   struct user_object *found = arena_find(&userObjects, object);
   bool good = found && count && count <= found->count;
   if (good) release(found, count);
-  lock_release(&graphLock);
-  user_objects_run();
-  return good ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
-}
-
-static struct user_reference **find(struct graph *graph, const struct user_object *object) {
-  struct user_reference **at = &graph->references;
-  while (*at && (*at)->object != object) at = &(*at)->next;
-  return at;
-}
-
-/** The graph lock is held. */
-static CUresult retain(struct graph *graph, struct user_object *object, unsigned int count,
-                       bool move) {
-  struct user_reference **at = find(graph, object);
-  if (!*at) {
-    *at = calloc(1, sizeof **at);
-    if (!*at) return CUDA_ERROR_OUT_OF_MEMORY;
-    (*at)->object = object;
-  }
-  (*at)->count += count;
-  if (!move) object->count += count;
-  return CUDA_SUCCESS;
-}
-
-CUresult shim_cuGraphRetainUserObject(CUgraph graph, CUuserObject object, unsigned int count,
-                                      unsigned int flags) {
-  if (!count || count > INT32_MAX || flags & ~(unsigned int)MOVE) return CUDA_ERROR_INVALID_VALUE;
-  lock_take(&graphLock);
-  struct graph *owner = graph_find(graph);
-  struct user_object *found = arena_find(&userObjects, object);
-  CUresult result = owner && found ? retain(owner, found, count, flags & MOVE)
-                                   : CUDA_ERROR_INVALID_VALUE;
-  lock_release(&graphLock);
-  return result;
-}
-
-CUresult shim_cuGraphReleaseUserObject(CUgraph graph, CUuserObject object, unsigned int count) {
-  lock_take(&graphLock);
-  struct graph *owner = graph_find(graph);
-  struct user_object *found = arena_find(&userObjects, object);
-  struct user_reference **at = owner && found ? find(owner, found) : NULL;
-  bool good = at && *at && count && count <= (*at)->count;
-  if (good) {
-    struct user_reference *reference = *at;
-    reference->count -= count;
-    if (!reference->count) {
-      *at = reference->next;
-      free(reference);
-    }
-    release(found, count);
-  }
   lock_release(&graphLock);
   user_objects_run();
   return good ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;

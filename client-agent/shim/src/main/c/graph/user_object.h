@@ -22,10 +22,17 @@ struct user_reference {
 /** Takes the same references once more, one for each count; false: no memory. Graph lock held. */
 bool user_references_copy(struct user_reference **to, const struct user_reference *from);
 
+/**
+ * Adds references to an object; `move`: they are the caller's until now. CUDA_ERROR_INVALID_VALUE: there is no such
+ * object. Graph lock held.
+ */
+CUresult user_references_add(struct user_reference **references, CUuserObject handle, unsigned int count, bool move);
+
+/** Gives references to an object back; false if there are not so many. Graph lock held. */
+bool user_references_remove(struct user_reference **references, CUuserObject handle, unsigned int count);
+
 /** Gives all references back; destructors wait for user_objects_run. Graph lock held. */
 void user_references_drop(struct user_reference **references);
 
 /** Runs the destructors of what nobody refers to any more. Graph lock not held. */
 void user_objects_run(void);
-
-void user_objects_reset(void);

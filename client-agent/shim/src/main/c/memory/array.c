@@ -6,6 +6,8 @@
 
 #include <string.h>
 
+ARENA(arrays, array, 1 << 18, 0x41525231);
+
 // CUarray_format
 enum {
   FORMAT_UNSIGNED_INT8 = 0x01,
@@ -58,16 +60,13 @@ static void discard(struct array *array) {
   arena_give(&arrays, array);
 }
 
-void arrays_forget(struct context *context) {
+static void arrays_forget(struct context *context) {
   for (uint32_t i = 0; i < arena_used(&arrays); i++) {
     struct array *array = arena_at(&arrays, i);
     if (array && array->context == context) arena_give(&arrays, array);
   }
-  for (uint32_t i = 0; i < arena_used(&mipmaps); i++) {
-    struct mipmap *mipmap = arena_at(&mipmaps, i);
-    if (mipmap && mipmap->context == context) arena_give(&mipmaps, mipmap);
-  }
 }
+ON_CONTEXT_END(memory, arrays_forget);
 
 CUresult shim_cuArray3DCreate_v2(CUarray *pHandle, const CUDA_ARRAY3D_DESCRIPTOR *pAllocateArray) {
   struct context *context;

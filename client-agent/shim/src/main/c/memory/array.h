@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// CUDA arrays and mipmapped arrays: handles of this process for what lies on the device.
+// CUDA arrays: handles of this process for what lies on the device.
 #pragma once
 
 #include "context/context.h"
@@ -9,8 +9,9 @@ enum {
   ARRAY_SURFACE = 0x02,
   ARRAY_CUBEMAP = 0x04,
   ARRAY_DEFERRED_MAPPING = 0x80,
-  MAX_MIPMAP_LEVELS = 32,
 };
+
+struct mipmap;
 
 struct array {
   struct slot slot;
@@ -20,18 +21,9 @@ struct array {
   CUDA_ARRAY3D_DESCRIPTOR descriptor;
 };
 
-struct mipmap {
-  struct slot slot;
-  uint32_t levels;
-  struct context *context;
-  CUDA_ARRAY3D_DESCRIPTOR descriptor;
-  struct lock lock;
-  struct array *level[MAX_MIPMAP_LEVELS];  // NULL until asked for
-};
+extern struct arena arrays;
 
 struct array *array_find(CUarray handle);
-
-struct mipmap *mipmap_find(CUmipmappedArray handle);
 
 /** An array that is not published yet; NULL if there is no room. */
 struct array *array_make(struct context *context, const CUDA_ARRAY3D_DESCRIPTOR *descriptor);
@@ -40,10 +32,7 @@ struct array *array_make(struct context *context, const CUDA_ARRAY3D_DESCRIPTOR 
 typedef CUresult array_memory_op(uint16_t context, uint32_t number, uint64_t *bytes,
                                  uint64_t *alignment);
 
-/** What cuArrayGetMemoryRequirements and its mipmapped twin answer. */
+/** The answer of cuArrayGetMemoryRequirements and cuMipmappedArrayGetMemoryRequirements. */
 CUresult array_requirements(struct context *context, const CUDA_ARRAY3D_DESCRIPTOR *descriptor,
                             uint32_t number, CUdevice device, array_memory_op *ask,
                             CUDA_ARRAY_MEMORY_REQUIREMENTS *requirements);
-
-/** All arrays of a context become bad handles. */
-void arrays_forget(struct context *context);

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "memory/host_memory.h"
 
-#include "graph/capture.h"
 #include "context/context.h"
+#include "context/memory_ranges.h"
 #include "memory/mapped_memory.h"
-#include "memory/memory.h"
 #include "ops.h"
-#include "transport/replies.h"
 #include "shim.h"
+#include "stream/capture.h"
+#include "transport/replies.h"
 
 #include <sys/mman.h>
 #include <unistd.h>

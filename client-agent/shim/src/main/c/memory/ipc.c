@@ -1,16 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0
-// Memory and events that processes of one lease share by handles of 64 bytes.
+#include "memory/ipc.h"
+
 #include "context/context.h"
-#include "stream/event.h"
-#include "memory/memory.h"
-#include "ops.h"
-#include "memory/va_reservation.h"
+#include "context/memory_ranges.h"
+#include "core/fork.h"
+#include "memory/memory_pool.h"
 #include "memory/share_token.h"
+#include "memory/va_reservation.h"
+#include "ops.h"
 #include "shim.h"
+#include "stream/event.h"
 
 static struct lock lock;  // guards how often memory is opened
 
-void ipc_reset(void) { lock.word = 0; }
+static void ipc_reset(void) { lock.word = 0; }
+
+ON_FORK(ipc_reset);
 
 CUresult shim_cuIpcGetMemHandle(CUipcMemHandle *pHandle, CUdeviceptr dptr) {
   struct context *context;
@@ -69,7 +74,7 @@ CUresult shim_cuIpcOpenMemHandle(CUdeviceptr *pdptr, CUipcMemHandle handle, unsi
   return shim_cuIpcOpenMemHandle_v2(pdptr, handle, Flags);
 }
 
-CUresult memory_close(CUdeviceptr address, enum range_kind kind) {
+CUresult ipc_close(CUdeviceptr address, enum range_kind kind) {
   struct range range;
   CUresult result = CUDA_ERROR_INVALID_VALUE;
   lock_take(&lock);
@@ -82,7 +87,7 @@ CUresult memory_close(CUdeviceptr address, enum range_kind kind) {
   return result;
 }
 
-CUresult shim_cuIpcCloseMemHandle(CUdeviceptr dptr) { return memory_close(dptr, RANGE_OPENED); }
+CUresult shim_cuIpcCloseMemHandle(CUdeviceptr dptr) { return ipc_close(dptr, RANGE_OPENED); }
 
 CUresult shim_cuMemPoolExportPointer(CUmemPoolPtrExportData *shareData_out, CUdeviceptr ptr) {
   struct context *context;

@@ -1,14 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "memory/managed_memory.h"
 
-#include "context/device.h"
-#include "module/library.h"
+#include "context/memory_ranges.h"
+#include "core/fork.h"
 #include "core/log.h"
-#include "memory/memory.h"
+#include "memory/memory_note.h"
 #include "memory/mirror.h"
-#include "module/module.h"
-#include "shim.h"
 #include "memory/va_map.h"
+#include "shim.h"
+#include "stream/stream.h"
+#include "transport/device_table.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -52,7 +53,9 @@ static struct {
   struct advised *first;
 } all;
 
-void managed_reset(void) { memset(&all, 0, sizeof all); }
+static void managed_reset(void) { memset(&all, 0, sizeof all); }
+
+ON_FORK(managed_reset);
 
 static bool find(CUdeviceptr address, uint64_t bytes, struct range *range) {
   return ranges_find(&deviceRanges, address, range) && range->kind == RANGE_MANAGED &&
@@ -114,7 +117,8 @@ static bool is_managed(uint64_t address) {
   return ranges_find(&deviceRanges, address, &range) && range.kind == RANGE_MANAGED;
 }
 
-void managed_forget(struct context *context) { va_maps_forget(context->id, is_managed); }
+static void managed_forget(struct context *context) { va_maps_forget(context->id, is_managed); }
+ON_CONTEXT_END(mappings, managed_forget);
 
 CUresult managed_variable(struct context *context, uint64_t address, uint64_t bytes) {
   if (is_managed(address)) return CUDA_SUCCESS;

@@ -10,8 +10,3 @@ CUresult managed_free(const struct range *range);
 
 /** Makes a variable of a module managed memory, unless it is already. */
 CUresult managed_variable(struct context *context, uint64_t address, uint64_t bytes);
-
-/** A context is gone, with its managed memory. */
-void managed_forget(struct context *context);
-
-void managed_reset(void);

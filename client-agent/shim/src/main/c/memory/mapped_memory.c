@@ -1,22 +1,25 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "memory/mapped_memory.h"
 
-#include "memory/memory.h"
+#include "context/memory_ranges.h"
+#include "core/fork.h"
 #include "memory/mirror.h"
-#include "ops.h"
-#include "memory/va_reservation.h"
-#include "shim.h"
 #include "memory/va_map.h"
+#include "memory/va_reservation.h"
+#include "ops.h"
+#include "shim.h"
 
 /** Which device address belongs to which host address: base is the host's, host the device's. */
 static struct ranges byHost;
 
 static struct lock making;  // so that one asker alone makes a copy
 
-void mapped_reset(void) {
+static void mapped_reset(void) {
   byHost = (struct ranges){0};
   making.word = 0;
 }
+
+ON_FORK(mapped_reset);
 
 bool mapped_find(uint64_t host, struct range *mapped) {
   struct range entry;

@@ -23,6 +23,3 @@ bool mapped_find(uint64_t host, struct range *mapped);
 
 /** Page-locked memory goes, and the device's copy with it; whether the pages went, too. */
 bool mapped_forget(const struct range *host);
-
-/** In a forked child. */
-void mapped_reset(void);

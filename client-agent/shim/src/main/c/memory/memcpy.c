@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "memory/memcpy.h"
 
-#include "stream/host_func.h"
-#include "graph/capture.h"
-#include "memory/memset_checks.h"
+#include "context/memory_ranges.h"
 #include "memory/host_memory.h"
-#include "memory/memory.h"
+#include "memory/memset_checks.h"
 #include "memory/mirror.h"
-#include "memory/mirror_wait.h"
 #include "ops.h"
-#include "stream/route.h"
 #include "shim.h"
+#include "stream/capture.h"
+#include "stream/host_func.h"
+#include "stream/route.h"
 #include "stream/stream.h"
+#include "stream/work_hooks.h"
 
 #include <string.h>
 
@@ -23,7 +23,7 @@ enum place copy_place(uint64_t address) {
 CUresult copy_begin(CUstream handle, struct context **context, uint32_t *stream) {
   CUresult result = context_or_none(context);
   if (!result) result = stream_number(handle, context, stream);
-  return result ? result : mirror_before(*context, *stream);
+  return result ? result : before_submit(*context, *stream);
 }
 
 CUresult copy_to_device(struct context *context, uint32_t stream, uint64_t destination,
@@ -51,11 +51,11 @@ CUresult copy_from_device(struct context *context, uint32_t stream, void *destin
   slot[2] = source;
   slot[3] = bytes;
   slot[4] = stream;
-  uint64_t mark = mirror_mark();
-  bool waits = mirror_wait_begin();
+  uint64_t mark = submit_mark();
+  bool waits = wait_begins();
   CUresult result = context_result(context, call_wait(&call));
-  mirror_wait_end(waits);
-  if (!result) result = mirror_after(context, stream, mark);
+  wait_ends(waits);
+  if (!result) result = after_wait(context, stream, mark);
   if (result) return result;
   if (call.receivedBytes != bytes) return session_malformed("less than was to be copied");
   return call.faulted ? CUDA_ERROR_INVALID_VALUE : CUDA_SUCCESS;
@@ -84,7 +84,7 @@ CUresult copy_settle_source(struct context *context, uint32_t stream, const void
 CUresult copy_to_device_done(struct context *context, uint32_t stream, bool unknown) {
   // The legacy default stream orders itself before all others but the non-blocking ones.
   // Other connections know nothing of that.
-  bool ordered = stream == NUMBER_LEGACY_STREAM && !route_several() &&
+  bool ordered = stream == NUMBER_LEGACY_STREAM && !connections_several() &&
                  __atomic_load_n(&context->nonBlocking, __ATOMIC_RELAXED) == 0;
   return ordered && !unknown ? CUDA_SUCCESS : stream_wait(context, stream);
 }
@@ -152,8 +152,8 @@ static CUresult from_device(void *destination, CUdeviceptr source, size_t bytes,
 static CUresult on_devices(struct context *context, uint32_t stream, CUdeviceptr destination,
                            struct context *to, CUdeviceptr source, struct context *from,
                            uint64_t bytes, bool wait) {
-  to = route_context(destination, to ? to : context);
-  from = route_context(source, from ? from : context);
+  to = memory_context(destination, to ? to : context);
+  from = memory_context(source, from ? from : context);
   if (!bytes) return CUDA_SUCCESS;
   struct route route = {.context = context, .stream = stream};
   bool several = wait && (to != context || from != context);
@@ -175,7 +175,7 @@ static CUresult on_device(CUdeviceptr destination, struct context *to, CUdevicep
   }
   CUresult result = copy_begin(handle, &context, &stream);
   if (!result) result = check_cuMemcpyDtoDAsync_v2(destination, source, bytes, handle);
-  if (!result && (wait || route_several())) {
+  if (!result && (wait || connections_several())) {
     return on_devices(context, stream, destination, to, source, from, bytes, wait);
   }
   if (!result) result = copy_on_device(context, stream, destination, source, bytes);
@@ -221,7 +221,7 @@ static CUresult check_sides(CUdeviceptr destination, CUdeviceptr source, size_t 
 CUresult check_cuMemcpyDtoDAsync_v2(CUdeviceptr dstDevice, CUdeviceptr srcDevice, size_t ByteCount,
                                     CUstream hStream) {
   CUresult result = check_sides(dstDevice, srcDevice, ByteCount);
-  if (result || !mirrorCount) return result;
+  if (result || !work_hooks_armed()) return result;
   struct context *context;
   uint32_t stream;
   return copy_begin(hStream, &context, &stream);

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "memory/memcpy3d.h"
 
+#include "context/memory_ranges.h"
 #include "memory/array.h"
-#include "graph/capture.h"
-#include "transport/marshal.h"
-#include "memory/memory.h"
 #include "ops.h"
+#include "stream/capture.h"
 #include "stream/route.h"
 #include "stream/stream.h"
+#include "transport/marshal.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -257,7 +257,7 @@ static CUresult copy_here(const struct box *box, struct context *context, uint32
 /** The context whose connection a side is on, or otherwise. */
 static struct context *owner(const struct side *side, struct context *otherwise) {
   if (!side->device) return NULL;
-  return side->array ? side->array->context : route_context(side->address, otherwise);
+  return side->array ? side->array->context : memory_context(side->address, otherwise);
 }
 
 /** Memory in which a box lies row after row. */
@@ -306,7 +306,7 @@ static CUresult copy(struct box *box, struct context *context, uint32_t stream, 
                      bool patient) {
   merge_rows(box);
   bool betweenDevices = wait && box->from.device && box->to.device;
-  if (!route_several() && !betweenDevices) return copy_here(box, context, stream, wait, patient);
+  if (!connections_several() && !betweenDevices) return copy_here(box, context, stream, wait, patient);
   struct context *to = owner(&box->to, context), *from = owner(&box->from, context);
   if (betweenDevices && (to != context || from != context)) {
     struct route ordered;

@@ -1,69 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "memory/memory.h"
 
-#include "graph/capture.h"
-#include "graph/graph_memory.h"
+#include "memory/ipc.h"
 #include "memory/managed_memory.h"
-#include "ops.h"
-#include "memory/va_reservation.h"
+#include "memory/memory_note.h"
 #include "memory/memory_pool.h"
-#include "stream/route.h"
+#include "memory/va_reservation.h"
+#include "ops.h"
 #include "shim.h"
+#include "stream/capture.h"
+#include "stream/route.h"
 #include "stream/stream.h"
-
-struct ranges deviceRanges, hostRanges;
-
-static uint64_t lastId;
-
-uint64_t memory_next_id(void) { return __atomic_add_fetch(&lastId, 1, __ATOMIC_RELAXED); }
-
-/** Whether an address is of memory that another server gave. */
-static bool is_of_other(const struct context *context, uint64_t address) {
-  const struct context *owner = route_context(address, NULL);
-  return owner && !connection_same(owner->number, context->number);
-}
-
-void memory_note(struct context *context, uint64_t base, uint64_t bytes, enum range_kind kind) {
-  if (route_several() && (is_of_other(context, base) || is_of_other(context, base + bytes - 1))) {
-    session_lose(CUDA_ERROR_DEVICE_UNAVAILABLE,
-                 "two servers gave the same device address, which only drivers do that were not made for "
-                 "each other; ask for GPUs of one server");
-    return;
-  }
-  if (kind != RANGE_MANAGED && !va_reserve(base, bytes)) {
-    session_lose(CUDA_ERROR_OUT_OF_MEMORY,
-                 "the driver has put memory of a GPU where this program has memory of its own");
-    return;
-  }
-  struct range range = {.base = base,
-                        .bytes = bytes,
-                        .context = context->home,
-                        .contextId = context->home->id,
-                        .id = memory_next_id(),
-                        .kind = kind};
-  ranges_add(&deviceRanges, &range);
-}
-
-void memory_forget(struct context *context) { ranges_forget(&deviceRanges, context->id); }
-
-CUresult memory_check(CUdeviceptr address, uint64_t bytes, bool *unknown) {
-  struct range range;
-  if (!bytes) return CUDA_SUCCESS;
-  if (!ranges_find(&deviceRanges, address, &range)) {
-    *unknown = true;
-    return address ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
-  }
-  uint64_t there = range.base + range.bytes - address;
-  // Blocks that are mapped one after the other are as one.
-  while (there < bytes && range.kind == RANGE_VIRTUAL &&
-         ranges_find(&deviceRanges, range.base + range.bytes, &range) &&
-         range.kind == RANGE_VIRTUAL) {
-    there += range.bytes;
-  }
-  return bytes <= there ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
-}
-
-void memory_reset(void) { deviceRanges = hostRanges = (struct ranges){0}; }
 
 CUresult shim_cuMemGetInfo_v2(size_t *free, size_t *total) {
   struct context *context;
@@ -124,6 +71,14 @@ static bool is_of_graph(CUdeviceptr address) {
   return ranges_find(&deviceRanges, address, &range) && range.kind == RANGE_GRAPH;
 }
 
+HOOK_TABLE(free_graph_memory, free_hook);
+
+static CUresult free_graph_memory(CUdeviceptr address) {
+  bool freed = false;
+  FOR_EACH_HOOK(free_graph_memory, free_hook, hook) freed |= (*hook)(address);
+  return freed ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
+}
+
 /** Whether it is of another process's pool, of which each process frees what it has opened. */
 static bool is_of_opened_pool(CUdeviceptr address) {
   struct range range;
@@ -145,9 +100,9 @@ CUresult shim_cuMemFree_v2(CUdeviceptr dptr) {
   if (!result) result = capture_unsafe();
   if (result || !dptr) return result;
   if (is_of_graph(dptr)) {
-    return graph_memory_free(dptr) ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
+    return free_graph_memory(dptr);
   }
-  if (is_of_opened_pool(dptr)) return memory_close(dptr, RANGE_OPENED_POOL);
+  if (is_of_opened_pool(dptr)) return ipc_close(dptr, RANGE_OPENED_POOL);
   if (!take_allocated(dptr, &range)) return CUDA_ERROR_INVALID_VALUE;
   return range.kind == RANGE_MANAGED ? managed_free(&range)
                                      : op_memFree(range.context->number, dptr);
@@ -212,11 +167,11 @@ CUresult shim_cuMemFreeAsync(CUdeviceptr dptr, CUstream hStream) {
   if (!result) result = stream_number(hStream, &context, &stream);
   if (result || !dptr) return result;
   if (is_of_graph(dptr)) {
-    return graph_memory_free(dptr) ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
+    return free_graph_memory(dptr);
   }
   if (is_of_opened_pool(dptr)) {
     result = stream_wait(context, stream);
-    return result ? result : memory_close(dptr, RANGE_OPENED_POOL);
+    return result ? result : ipc_close(dptr, RANGE_OPENED_POOL);
   }
   if (!take_allocated(dptr, &range)) return CUDA_ERROR_INVALID_VALUE;
   if (range.kind == RANGE_MANAGED) {

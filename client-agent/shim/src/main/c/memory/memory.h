@@ -1,27 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// What is known of memory: ranges on the devices and page-locked ranges of the program.
+// Allocation of device memory.
 #pragma once
 
-#include "context/context.h"
+#include "core/driver.h"
+#include "core/hooks.h"
 #include "core/ranges.h"
 
-extern struct ranges deviceRanges, hostRanges;
+/** Frees memory at an address; false if none begins there that the program has. */
+typedef bool free_hook(CUdeviceptr address);
 
-/** Takes note of device memory. */
-void memory_note(struct context *context, uint64_t base, uint64_t bytes, enum range_kind kind);
-
-uint64_t memory_next_id(void);
-
-/** Device memory of a context is gone. */
-void memory_forget(struct context *context);
-
-/**
- * CUDA_ERROR_INVALID_VALUE if these bytes begin in device memory that ends before they do. *unknown is
- * set if the address is none the shim knows: it may still be good, that of a module's variable say.
- */
-CUresult memory_check(CUdeviceptr address, uint64_t bytes, bool *unknown);
-
-/** Ends one use of memory of another process that was opened as this kind. */
-CUresult memory_close(CUdeviceptr address, enum range_kind kind);
-
-void memory_reset(void);
+/** Adds the function that frees what nodes of graphs allocate. */
+#define FREES_GRAPH_MEMORY(function) HOOK(free_graph_memory, free_hook, function)

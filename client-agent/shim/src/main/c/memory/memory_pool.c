@@ -2,13 +2,16 @@
 #include "memory/memory_pool.h"
 
 #include "context/context.h"
-#include "context/device.h"
-#include "transport/connection.h"
-#include "ops.h"
+#include "core/fork.h"
 #include "memory/share_token.h"
+#include "ops.h"
 #include "shim.h"
+#include "transport/connection.h"
+#include "transport/device_table.h"
 
 #include <string.h>
+
+ARENA(pools, pool, 1 << 12, 0x504f4f31);
 
 enum {
   ATTRIBUTE_RELEASE_THRESHOLD = 4,
@@ -21,7 +24,9 @@ static struct {
   struct pool *chosen[MAX_DEVICES];  // by cuDeviceSetMemPool; NULL: the default pool
 } all;
 
-void pools_reset(void) { memset(&all, 0, sizeof all); }
+static void pools_reset(void) { memset(&all, 0, sizeof all); }
+
+ON_FORK(pools_reset);
 
 /** A device's default pool, made at the first question. */
 static struct pool *default_pool(CUdevice device) {

@@ -4,6 +4,8 @@
 
 #include "core/handles.h"
 
+struct context;
+
 struct pool {
   struct slot slot;
   CUdevice device;
@@ -12,8 +14,10 @@ struct pool {
   uint64_t readers, writers;  // bit of a device: what other devices may do with its memory
 };
 
+extern struct arena pools;
+
 /** The pool that stream-ordered allocations on a device come from. NULL: its default pool. */
 struct pool *pool_of_device(CUdevice device);
 
-/** In a forked child. */
-void pools_reset(void);
+/** The number of a pool. *context becomes one of the pool's connection. */
+CUresult pool_number(CUmemoryPool handle, struct context **context, uint32_t *number);

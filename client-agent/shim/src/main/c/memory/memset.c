@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 // Filling device memory. To the host all of it is asynchronous, so that the synchronous forms are the
 // asynchronous ones in the default stream; only that others are not ordered after non-blocking streams.
-#include "graph/capture.h"
-#include "memory/memset_checks.h"
+#include "context/memory_ranges.h"
 #include "memory/memcpy.h"
-#include "memory/memory.h"
-#include "memory/mirror.h"
+#include "memory/memset_checks.h"
 #include "ops.h"
-#include "stream/route.h"
 #include "shim.h"
+#include "stream/capture.h"
+#include "stream/route.h"
 #include "stream/stream.h"
+#include "stream/work_hooks.h"
 
 /** Rows of width elements of so many bytes. */
 static CUresult check_span(CUdeviceptr destination, size_t pitch, size_t elementBytes, size_t width,
@@ -31,7 +31,7 @@ static CUresult check_span(CUdeviceptr destination, size_t pitch, size_t element
 static CUresult check_rows(CUdeviceptr destination, size_t pitch, size_t elementBytes, size_t width,
                            size_t height, CUstream handle) {
   CUresult result = check_span(destination, pitch, elementBytes, width, height);
-  if (result || !mirrorCount) return result;
+  if (result || !work_hooks_armed()) return result;
   struct context *context;
   uint32_t stream;
   return copy_begin(handle, &context, &stream);
@@ -41,7 +41,7 @@ static CUresult check_rows(CUdeviceptr destination, size_t pitch, size_t element
 static CUresult filled(CUresult result, CUdeviceptr destination, CUstream handle) {
   struct context *context;
   uint32_t stream;
-  if (result || !mirrorCount || !copy_is_seen(destination)) return result;
+  if (result || !work_hooks_armed() || !copy_is_seen(destination)) return result;
   result = copy_begin(handle, &context, &stream);
   return result ? result : stream_wait(context, stream);
 }

@@ -2,7 +2,7 @@
 // What the shim can tell of the arguments of entry points that are marshalled as they are.
 #pragma once
 
-#include "graph/capture.h"
+#include "stream/capture.h"
 
 CUresult check_cuMemcpyDtoDAsync_v2(CUdeviceptr dstDevice, CUdeviceptr srcDevice, size_t ByteCount,
                                     CUstream hStream);

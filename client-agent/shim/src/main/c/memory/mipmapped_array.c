@@ -1,12 +1,22 @@
 // SPDX-License-Identifier: Apache-2.0
-// Mipmapped arrays. Their levels are arrays that belong to them; each level has one handle.
-#include "memory/array.h"
+#include "memory/mipmapped_array.h"
+
 #include "ops.h"
 #include "shim.h"
 
 #include <string.h>
 
+ARENA(mipmaps, mipmap, 1 << 14, 0x4d495031);
+
 struct mipmap *mipmap_find(CUmipmappedArray handle) { return arena_find(&mipmaps, handle); }
+
+static void mipmaps_forget(struct context *context) {
+  for (uint32_t i = 0; i < arena_used(&mipmaps); i++) {
+    struct mipmap *mipmap = arena_at(&mipmaps, i);
+    if (mipmap && mipmap->context == context) arena_give(&mipmaps, mipmap);
+  }
+}
+ON_CONTEXT_END(memory, mipmaps_forget);
 
 static size_t halved(size_t extent, unsigned int times) {
   size_t left = extent >> times;

@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "memory/mirror.h"
 
+#include "core/fork.h"
 #include "memory/fingerprint.h"
 #include "ops.h"
 #include "stream/stream.h"
+#include "stream/work_hooks.h"
 
 #include <stdlib.h>
 #include <sys/mman.h>
@@ -44,24 +46,21 @@ struct busy {
   uint32_t othersWaits;
 };
 
-uint32_t mirrorCount, mirrorShadowCount;
-
 static struct {
   struct lock lock;  // held while contents are made equal
   struct mirror *first;
-  uint64_t clock;
   struct busy busy[MAX_BUSY];
   uint32_t busyCount;
   bool tooMany;  // streams to keep apart: then each wait collects
 } all;
 
-uint64_t mirrors_now(void) { return __atomic_load_n(&all.clock, __ATOMIC_SEQ_CST); }
-
-void mirrors_reset(void) {
+static void mirrors_reset(void) {
   // The parent's host memory stays as it is; what describes it is left alone, for malloc may be locked.
   memset(&all, 0, sizeof all);
-  mirrorCount = mirrorShadowCount = 0;
+  submitHooksArmed = waitingHooksArmed = 0;
 }
+
+ON_FORK(mirrors_reset);
 
 static uint64_t blocks_of(const struct mirror *mirror) {
   return (mirror->bytes + mirror->blockBytes - 1) / mirror->blockBytes;
@@ -201,7 +200,7 @@ static CUresult send_changed(struct mirror *mirror, struct context **unsettled) 
 /** Takes note of a stream that gets work; all is locked. */
 static void note_busy(const struct context *context, uint32_t stream) {
   const struct thread *thread = ownThread;
-  uint64_t now = __atomic_add_fetch(&all.clock, 1, __ATOMIC_SEQ_CST);
+  uint64_t now = __atomic_add_fetch(&submitClock, 1, __ATOMIC_SEQ_CST);
   struct busy *entry = all.busy;
   struct busy *end = entry + all.busyCount;
   while (entry < end && (entry->contextId != context->id || entry->stream != stream ||
@@ -216,7 +215,7 @@ static void note_busy(const struct context *context, uint32_t stream) {
   *entry = (struct busy){context->id, stream, thread, now, 0};
 }
 
-CUresult mirrors_publish(struct context *context, uint32_t stream) {
+static CUresult mirrors_publish(struct context *context, uint32_t stream) {
   CUresult result = CUDA_SUCCESS;
   struct context *unsettled = NULL;
   lock_take(&all.lock);
@@ -229,6 +228,7 @@ CUresult mirrors_publish(struct context *context, uint32_t stream) {
   lock_release(&all.lock);
   return result;
 }
+BEFORE_SUBMIT(mirrors_publish);
 
 // Device to host
 
@@ -373,7 +373,7 @@ static void note_done(const struct context *context, uint32_t stream, uint64_t m
   }
 }
 
-CUresult mirrors_collect(struct context *context, uint32_t stream, uint64_t mark) {
+static CUresult mirrors_collect(struct context *context, uint32_t stream, uint64_t mark) {
   CUresult result = CUDA_SUCCESS;
   lock_take(&all.lock);
   if (all.busyCount || all.tooMany) {
@@ -386,6 +386,7 @@ CUresult mirrors_collect(struct context *context, uint32_t stream, uint64_t mark
   lock_release(&all.lock);
   return result;
 }
+AFTER_WAIT(mirrors_collect);
 
 CUresult mirrors_exchange(void) {
   CUresult result = CUDA_SUCCESS;
@@ -451,8 +452,8 @@ CUresult mirror_add(struct context *context, void *host, uint64_t device, uint64
   if (!result) {
     mirror->next = all.first;
     all.first = mirror;
-    __atomic_add_fetch(&mirrorCount, 1, __ATOMIC_SEQ_CST);
-    if (mirror->shadow) __atomic_add_fetch(&mirrorShadowCount, 1, __ATOMIC_SEQ_CST);
+    __atomic_add_fetch(&submitHooksArmed, 1, __ATOMIC_SEQ_CST);
+    if (mirror->shadow) __atomic_add_fetch(&waitingHooksArmed, 1, __ATOMIC_SEQ_CST);
   }
   lock_release(&all.lock);
   if (result) release(mirror);
@@ -463,8 +464,8 @@ CUresult mirror_add(struct context *context, void *host, uint64_t device, uint64
 static void take_out(struct mirror **at) {
   struct mirror *mirror = *at;
   *at = mirror->next;
-  __atomic_sub_fetch(&mirrorCount, 1, __ATOMIC_SEQ_CST);
-  if (mirror->shadow) __atomic_sub_fetch(&mirrorShadowCount, 1, __ATOMIC_SEQ_CST);
+  __atomic_sub_fetch(&submitHooksArmed, 1, __ATOMIC_SEQ_CST);
+  if (mirror->shadow) __atomic_sub_fetch(&waitingHooksArmed, 1, __ATOMIC_SEQ_CST);
   release(mirror);
 }
 
@@ -490,7 +491,7 @@ void mirror_loosen(uint64_t device) {
 }
 
 bool mirror_overlaps(const void *host, uint64_t bytes) {
-  if (!__atomic_load_n(&mirrorCount, __ATOMIC_RELAXED)) return false;
+  if (!__atomic_load_n(&submitHooksArmed, __ATOMIC_RELAXED)) return false;
   const uint8_t *begin = host;
   bool overlap = false;
   lock_take(&all.lock);
@@ -501,7 +502,7 @@ bool mirror_overlaps(const void *host, uint64_t bytes) {
   return overlap;
 }
 
-void mirrors_forget(struct context *context) {
+static void mirrors_forget(struct context *context) {
   lock_take(&all.lock);
   for (struct mirror **at = &all.first; *at;) {
     if ((*at)->contextId == context->id) {
@@ -513,3 +514,4 @@ void mirrors_forget(struct context *context) {
   context->mirrorStream = 0;
   lock_release(&all.lock);
 }
+ON_CONTEXT_END(mirrors, mirrors_forget);

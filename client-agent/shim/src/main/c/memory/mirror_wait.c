@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "memory/mirror_wait.h"
-
+// Waits for the device while mapped memory goes to and fro: a kernel may be waiting for a word that another thread of
+// the program writes, or that thread for one of the kernel's.
+#include "core/fork.h"
 #include "core/log.h"
+#include "memory/mirror.h"
+#include "stream/work_hooks.h"
 #include "transport/session.h"
 
 #include <pthread.h>
@@ -81,18 +84,22 @@ static void start(void) {
   lock_release(&all.lock);
 }
 
-void mirror_wait_enter(void) {
+static void mirror_wait_enter(void) {
   if (!__atomic_fetch_add(&all.waits, 1, __ATOMIC_SEQ_CST)) futex_wake(&all.waits, 1);
   if (!__atomic_load_n(&all.started, __ATOMIC_RELAXED)) start();
 }
+WAIT_BEGINS(mirror_wait_enter);
 
-void mirror_wait_leave(void) {
+static void mirror_wait_leave(void) {
   __atomic_add_fetch(&all.ended, 1, __ATOMIC_RELAXED);
   __atomic_sub_fetch(&all.waits, 1, __ATOMIC_SEQ_CST);
 }
+WAIT_ENDS(mirror_wait_leave);
 
-void mirror_wait_reset(void) {
+static void mirror_wait_reset(void) {
   all.lock.word = 0;
   all.started = all.told = false;
   all.waits = 0;
 }
+
+ON_FORK(mirror_wait_reset);

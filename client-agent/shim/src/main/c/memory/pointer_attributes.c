@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // What a pointer points to: answered from what the shim has noted.
+#include "context/memory_ranges.h"
 #include "memory/mapped_memory.h"
-#include "memory/memory.h"
-#include "shim.h"
 #include "memory/virtual_memory.h"
+#include "shim.h"
 
 #include <string.h>
 

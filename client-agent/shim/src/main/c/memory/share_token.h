@@ -26,6 +26,3 @@ CUresult token_get_descriptor(int descriptor, struct token *token);
 /** The four words of a token as arguments of ops. */
 #define TOKEN_IN(token) (token).words[0], (token).words[1], (token).words[2], (token).words[3]
 #define TOKEN_OUT(token) &(token).words[0], &(token).words[1], &(token).words[2], &(token).words[3]
-
-/** In a forked child. */
-void ipc_reset(void);

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "memory/va_map.h"
 
-#include "ops.h"
-#include "memory/va_reservation.h"
+#include "core/fork.h"
 #include "core/ranges.h"
+#include "memory/va_reservation.h"
+#include "ops.h"
 
 #include <stdlib.h>
 #include <unistd.h>
@@ -28,10 +29,12 @@ static uint64_t page_bytes(void) { return (uint64_t)sysconf(_SC_PAGESIZE); }
 
 static uint64_t round_up(uint64_t value, uint64_t step) { return (value + step - 1) / step * step; }
 
-void va_maps_reset(void) {
+static void va_maps_reset(void) {
   all.first = NULL;
   all.lock.word = 0;
 }
+
+ON_FORK(va_maps_reset);
 
 static CUresult find_place(struct context *context, struct mapping *mapping) {
   struct misfits misfits = {0};

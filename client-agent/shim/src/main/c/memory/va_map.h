@@ -18,5 +18,3 @@ bool va_map_pages(uint64_t address, uint64_t bytes);
 
 /** A context is gone, and its device memory with it: the pages go if `unmap` says so. */
 void va_maps_forget(uint64_t contextId, bool (*unmap)(uint64_t address));
-
-void va_maps_reset(void);

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "memory/va_reservation.h"
 
+#include "core/fork.h"
 #include "core/log.h"
-#include "ops.h"
 #include "core/ranges.h"
+#include "ops.h"
 
 #include <errno.h>
 #include <sys/mman.h>
@@ -16,7 +17,9 @@
 static struct ranges kept;  // of whole pages
 static struct lock keeping;
 
-void va_reservations_reset(void) { kept.lock.word = keeping.word = 0; }
+static void va_reservations_reset(void) { kept.lock.word = keeping.word = 0; }
+
+ON_FORK(va_reservations_reset);
 
 static uint64_t page_begin(uint64_t address) { return address & -(uint64_t)sysconf(_SC_PAGESIZE); }
 

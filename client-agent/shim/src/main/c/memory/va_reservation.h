@@ -33,6 +33,3 @@ void va_make_inaccessible(uint64_t base, uint64_t bytes);
 
 /** Leaves what va_make_accessible has mapped to the program: no device memory may lie there any more. */
 void va_release(uint64_t base, uint64_t bytes);
-
-/** In a forked child. */
-void va_reservations_reset(void);

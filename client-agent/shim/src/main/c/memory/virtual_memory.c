@@ -2,24 +2,29 @@
 #include "memory/virtual_memory.h"
 
 #include "context/context.h"
-#include "context/device.h"
-#include "transport/connection.h"
-#include "memory/memory.h"
-#include "ops.h"
-#include "memory/va_reservation.h"
-#include "stream/route.h"
+#include "context/memory_ranges.h"
+#include "core/fork.h"
 #include "memory/share_token.h"
+#include "memory/va_reservation.h"
+#include "ops.h"
 #include "shim.h"
+#include "stream/route.h"
+#include "transport/connection.h"
+#include "transport/device_table.h"
 
 #include <string.h>
+
+ARENA(blocks, block, 1 << 20, 0x424c4b31);
 
 static struct lock lock;  // guards the counts of blocks
 static struct ranges reserved;  // on several connections: addresses, and in `host` the connection
 
-void virtual_reset(void) {
+static void virtual_reset(void) {
   lock.word = 0;
   reserved = (struct ranges){0};
 }
+
+ON_FORK(virtual_reset);
 
 static struct block *find(CUmemGenericAllocationHandle handle) {
   return arena_find(&blocks, (const void *)(uintptr_t)handle);
@@ -44,7 +49,7 @@ static CUresult begin_of(CUdevice device, struct context **context) {
 static CUresult begin_at(CUdeviceptr address, struct context **context) {
   struct range range;
   CUresult result = begin(context);
-  if (result || !route_several() || !ranges_find(&reserved, address, &range)) return result;
+  if (result || !connections_several() || !ranges_find(&reserved, address, &range)) return result;
   *context = context_any_or_none((uint32_t)range.host);
   return CUDA_SUCCESS;
 }
@@ -99,7 +104,7 @@ CUresult shim_cuMemAddressReserve(CUdeviceptr *ptr, size_t size, size_t alignmen
     return CUDA_ERROR_OUT_OF_MEMORY;
   }
   struct range range = {.base = address, .bytes = size, .host = context->number >> CONNECTION_SHIFT};
-  if (route_several() && !ranges_add(&reserved, &range)) return CUDA_ERROR_OUT_OF_MEMORY;
+  if (connections_several() && !ranges_add(&reserved, &range)) return CUDA_ERROR_OUT_OF_MEMORY;
   *ptr = address;
   return CUDA_SUCCESS;
 }
@@ -108,7 +113,7 @@ CUresult shim_cuMemAddressFree(CUdeviceptr ptr, size_t size) {
   struct context *context;
   CUresult result = begin_at(ptr, &context);
   if (!result) result = context_result(context, op_vmFree(context->number, ptr, size));
-  if (!result && route_several()) ranges_remove(&reserved, ptr, NULL);
+  if (!result && connections_several()) ranges_remove(&reserved, ptr, NULL);
   return result;
 }
 

@@ -14,5 +14,4 @@ struct block {
   uint32_t mappings;
 };
 
-/** In a forked child. */
-void virtual_reset(void);
+extern struct arena blocks;

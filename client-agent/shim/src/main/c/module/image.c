@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "module/image.h"
 
-#include "context/device.h"
-#include "module/jit_options.h"
 #include "core/log.h"
-#include "transport/replies.h"
+#include "module/jit_options.h"
 #include "shim.h"
+#include "transport/device_table.h"
+#include "transport/reader.h"
+#include "transport/replies.h"
 
 #include <elf.h>
 #include <errno.h>
@@ -140,12 +141,11 @@ static void describe(const struct image *image, char *text, size_t textBytes) {
 void image_explain(const struct image *image, CUdevice device, CUresult result) {
   static int said;
   char text[256];
-  int driver = 0;
+  int driver = devices_cuda_version();
   if (result != CUDA_ERROR_NO_BINARY_FOR_GPU && result != CUDA_ERROR_UNSUPPORTED_PTX_VERSION) return;
-  if (replies_diagnosed()) return;  // the worker has said more than is known here
+  if (reader_diagnosed()) return;  // the worker has said more than is known here
   if (__atomic_exchange_n(&said, 1, __ATOMIC_RELAXED)) return;
   describe(image, text, sizeof text);
-  shim_cuDriverGetVersion(&driver);
   log_line(LOG_WARN,
            "the program's code does not run on this GPU: it is %s; the GPU is of compute capability %d.%d and its"
            " server's driver of CUDA %d.%d",

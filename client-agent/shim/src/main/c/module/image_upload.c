@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Sends images: those that a server keeps from earlier are named by their digest, and stay here.
 #include "context/context.h"
-#include "module/sha256.h"
 #include "module/image.h"
+#include "module/sha256.h"
 #include "ops.h"
 
 /** Of what is shorter, asking takes as long as sending. */

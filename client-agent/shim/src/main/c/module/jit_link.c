@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "module/jit_link.h"
+// Linking at run time: the worker gathers the parts; the result is kept here until the state is destroyed.
 
 #include "context/context.h"
+#include "core/fork.h"
+#include "core/lock.h"
 #include "module/image.h"
 #include "module/jit_options.h"
-#include "core/lock.h"
-#include "transport/marshal.h"
 #include "ops.h"
 #include "shim.h"
+#include "transport/marshal.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -27,10 +28,12 @@ static struct lock lock;
 static struct linker *linkers;  // guarded by the lock
 static uint32_t lastNumber;
 
-void linkers_reset(void) {
+static void linkers_reset(void) {
   lock.word = 0;
   linkers = NULL;
 }
+
+ON_FORK(linkers_reset);
 
 /** The linker of a handle if its context lives. */
 static CUresult find(CUlinkState state, struct linker **found) {

@@ -2,17 +2,20 @@
 // Kernel launches. Frame: docs/design/call-stream.md, "launch".
 #include "module/launch.h"
 
-#include "stream/launch_blocking.h"
-#include "graph/capture.h"
 #include "context/context.h"
-#include "context/device.h"
-#include "module/library.h"
+#include "context/memory_ranges.h"
 #include "core/log.h"
 #include "memory/mapped_memory.h"
-#include "memory/memory.h"
-#include "memory/mirror.h"
+#include "module/function.h"
+#include "module/function_attributes.h"
+#include "module/library.h"
 #include "ops.h"
 #include "shim.h"
+#include "stream/capture.h"
+#include "stream/launch_blocking.h"
+#include "stream/stream.h"
+#include "stream/work_hooks.h"
+#include "transport/device_table.h"
 
 #include <string.h>
 
@@ -181,7 +184,7 @@ CUresult launch_kernel(CUfunction handle, const struct launch *launch, void **pa
     result = map_pinned(info, parameters, packed, packedBytes, &moved);
   }
   if (UNLIKELY(result)) return result;
-  result = mirror_before(context, stream);
+  result = before_submit(context, stream);
   if (UNLIKELY(result)) return result;
   result = launch_check(handle, function, launch);
   if (UNLIKELY(result)) return result;

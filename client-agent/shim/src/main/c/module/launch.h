@@ -33,6 +33,3 @@ void launch_pack(const struct function_info *info, uint8_t *to, void **parameter
 
 /** Takes `extra` apart; the buffer is NULL if there is none. */
 CUresult launch_extra(void **extra, const void **packed, size_t *packedBytes);
-
-/** Frees what cuParamSet... has gathered for a function. */
-void legacy_free(struct function *function);

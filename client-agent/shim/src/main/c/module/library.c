@@ -1,13 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "module/library.h"
 
-#include "module/image.h"
+#include "context/primary_context.h"
 #include "memory/managed_memory.h"
+#include "module/function_attributes.h"
+#include "module/image.h"
 #include "ops.h"
 #include "shim.h"
 
 #include <stdlib.h>
 #include <string.h>
+
+ARENA(libraries, library, 1 << 16, 0x4c494231);
+ARENA(kernels, kernel, 1 << 19, 0x4b524e31);
 
 // CUlibraryOption
 enum { FUNCTION_TABLE = 0, BINARY_IS_PRESERVED = 1 };
@@ -57,7 +62,7 @@ CUresult kernel_function(struct kernel *kernel, struct context *context,
   return result;
 }
 
-void libraries_forget(struct context *context) {
+static void libraries_forget(struct context *context) {
   for (uint32_t i = 0; i < arena_used(&libraries); i++) {
     struct library *library = arena_at(&libraries, i);
     if (!library) continue;
@@ -71,6 +76,7 @@ void libraries_forget(struct context *context) {
     free(entry);
   }
 }
+ON_CONTEXT_END(libraries, libraries_forget);
 
 static void library_free(struct library *library) {
   for (struct library_module *entry = library->modules; entry;) {

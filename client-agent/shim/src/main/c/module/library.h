@@ -29,12 +29,11 @@ struct kernel {
   struct function *latest;  // the function it last was
 };
 
+extern struct arena libraries, kernels;
+
 /** The function a kernel is in a context. */
 CUresult kernel_function(struct kernel *kernel, struct context *context,
                          struct function **function);
 
 /** The kernel that a function of a library is in one context; NULL if nobody has asked for it. */
 struct kernel *kernel_behind(const struct function *function);
-
-/** A context's modules are gone. */
-void libraries_forget(struct context *context);

@@ -1,18 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "module/module.h"
 
+#include "context/memory_ranges.h"
+#include "memory/memory_note.h"
 #include "module/image.h"
-#include "module/launch.h"
-#include "module/library.h"
-#include "memory/memory.h"
 #include "ops.h"
-#include "texture/texture_reference.h"
 #include "shim.h"
 
 #include <stdlib.h>
 #include <string.h>
 
+ARENA(modules, module, 1 << 16, 0x4d4f4431);
+ARENA(functions, function, 1 << 19, 0x46554e31);
+
 enum { MAX_LIST_BYTES = MAX_DATA_BYTES };
+
+HOOK_TABLE(module_end, module_hook);
 
 CUresult module_make(struct context *context, uint32_t image, const struct jit *jit,
                      struct function_table *table, struct library *library,
@@ -51,12 +54,10 @@ CUresult module_make(struct context *context, uint32_t image, const struct jit *
 
 /** Frees what a module holds; its handle is bad already. */
 static void release(struct module *module) {
-  references_forget(module);
+  FOR_EACH_HOOK(module_end, module_hook, hook) (*hook)(module);
   for (uint32_t i = 0; i < module->madeCapacity; i++) {
     struct function *function = module->made[i];
-    if (!function) continue;
-    legacy_free(function);
-    arena_give(&functions, function);
+    if (function) arena_give(&functions, function);
   }
   free(module->made);
   module->made = NULL;
@@ -76,12 +77,13 @@ CUresult module_end(struct module *module, bool send) {
   return result;
 }
 
-void modules_forget(struct context *context) {
+static void modules_forget(struct context *context) {
   for (uint32_t i = 0; i < arena_used(&modules); i++) {
     struct module *module = arena_at(&modules, i);
     if (module && module->context == context) module_end(module, false);
   }
 }
+ON_CONTEXT_END(modules, modules_forget);
 
 /** Room for the functions of the table; the module is locked. */
 static bool make_room(struct module *module, uint32_t index) {

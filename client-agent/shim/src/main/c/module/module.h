@@ -3,8 +3,8 @@
 #pragma once
 
 #include "context/context.h"
-#include "module/function_table.h"
 #include "core/handles.h"
+#include "module/function_table.h"
 #include "module/jit_options.h"
 
 struct library;
@@ -33,6 +33,13 @@ struct module {
   uint32_t madeCapacity;
 };
 
+extern struct arena modules, functions;
+
+typedef void module_hook(struct module *module);
+
+/** Adds a function that forgets what belongs to a module that ends, while its functions are still there. */
+#define ON_MODULE_END(function) HOOK(module_end, module_hook, function)
+
 /** Makes a module of an image that was sent. table: filled unless it is complete. */
 CUresult module_make(struct context *context, uint32_t image, const struct jit *jit,
                      struct function_table *table, struct library *library,
@@ -53,18 +60,3 @@ CUresult module_function(struct module *module, const struct function_info *info
 
 CUresult module_global(struct module *module, const char *name, CUdeviceptr *address,
                        size_t *bytes);
-
-/** The function behind a CUfunction or, in this context, a CUkernel. *context as in handles.h. */
-CUresult function_find(CUfunction handle, struct context **context, struct function **function);
-
-CUresult function_attribute(struct function *function, CUfunction_attribute attribute,
-                            int32_t *value);
-
-CUresult function_set_attribute(struct function *function, CUfunction_attribute attribute,
-                                int32_t value);
-
-/** In a forked child: no thread asks for attributes. */
-void functions_reset(void);
-
-/** All modules of a context become bad handles. */
-void modules_forget(struct context *context);

@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // The block size that fills a multiprocessor best, found by asking for one size after the other.
-#include "context/device.h"
 #include "core/handles.h"
+#include "module/function.h"
+#include "module/function_attributes.h"
 #include "module/launch.h"
 #include "module/module.h"
 #include "ops.h"
 #include "shim.h"
+#include "transport/device_table.h"
 
 #include <stdlib.h>
 #include <string.h>

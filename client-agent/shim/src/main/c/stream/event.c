@@ -1,14 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "stream/event.h"
 
-#include "graph/capture.h"
 #include "context/context.h"
-#include "context/device.h"
-#include "memory/mirror.h"
-#include "memory/mirror_wait.h"
 #include "ops.h"
-#include "stream/route.h"
 #include "shim.h"
+#include "stream/capture.h"
+#include "stream/route.h"
+#include "stream/stream.h"
+#include "stream/work_hooks.h"
+#include "transport/device_table.h"
+
+ARENA(events, event, 1 << 20, 0x45565431);
 
 enum { BLOCKING_SYNC = 1, DISABLE_TIMING = 2, INTERPROCESS = 4 };
 
@@ -30,23 +32,15 @@ CUresult event_number(CUevent handle, struct context **context, uint32_t *number
   return result;
 }
 
-/** Before a slot is given back. */
-static void forget_capture(struct event *event) {
-  if (!event->captureId) return;
-  lock_take(&graphLock);
-  edges_clear(&event->frontier);
-  event->captureId = 0;
-  lock_release(&graphLock);
-}
-
-void events_forget(struct context *context) {
+static void events_forget(struct context *context) {
   for (uint32_t i = 0; i < arena_used(&events); i++) {
     struct event *event = arena_at(&events, i);
     if (!event || event->context != context) continue;
-    forget_capture(event);
+    capture_forget_event(event);
     arena_give(&events, event);
   }
 }
+ON_CONTEXT_END(streams, events_forget);
 
 CUresult shim_cuEventCreate(CUevent *phEvent, unsigned int Flags) {
   struct context *context;
@@ -90,7 +84,7 @@ struct event *event_take_opened(struct context *context) {
 CUresult shim_cuEventDestroy_v2(CUevent hEvent) {
   struct event *event = arena_find(&events, hEvent);
   if (!event) return CUDA_ERROR_INVALID_HANDLE;
-  forget_capture(event);
+  capture_forget_event(event);
   CUresult result = op_eventDestroy(event->context->number, event->slot.number);
   return arena_give(&events, event) ? result : CUDA_ERROR_INVALID_HANDLE;
 }
@@ -121,10 +115,10 @@ CUresult shim_cuEventRecordWithFlags(CUevent hEvent, CUstream hStream, unsigned 
   result = stream_number(hStream, &context, &stream);
   if (result) return result;
   if (!connection_same(context->number, event->context->number)) return CUDA_ERROR_INVALID_HANDLE;
-  forget_capture(event);
+  capture_forget_event(event);
   result = op_eventRecord(context->number, event->slot.number, stream, flags);
   event->stream = stream;
-  event->mark = mirror_mark();
+  event->mark = submit_mark();
   return event->flags & INTERPROCESS && !result ? await_record(context, event) : result;
 }
 
@@ -135,7 +129,7 @@ CUresult shim_cuEventRecord(CUevent hEvent, CUstream hStream) {
 /** The stream has come to where the event was recorded. */
 static CUresult reached(CUevent handle) {
   struct event *event = arena_find(&events, handle);
-  return event && event->stream ? mirror_after(event->context, event->stream, event->mark)
+  return event && event->stream ? after_wait(event->context, event->stream, event->mark)
                                 : CUDA_SUCCESS;
 }
 
@@ -155,10 +149,36 @@ CUresult shim_cuEventSynchronize(CUevent hEvent) {
   CUresult result = context_or_none(&context);
   if (!result) result = event_number(hEvent, &context, &event);
   if (result) return result;
-  bool waits = mirror_wait_begin();
+  bool waits = wait_begins();
   result = context_result(context, op_eventSynchronize(context->number, event));
-  mirror_wait_end(waits);
+  wait_ends(waits);
   return result ? result : reached(hEvent);
+}
+
+CUresult shim_cuStreamWaitEvent(CUstream hStream, CUevent hEvent, unsigned int Flags) {
+  struct context *context;
+  struct event *event;
+  struct stream *capturing = capture_stream(hStream);
+  uint32_t stream;
+  if (Flags & ~1u) return CUDA_ERROR_INVALID_VALUE;
+  CUresult result = context_or_none(&context);
+  struct context *owner = context;
+  if (!result) result = event_find(hEvent, &owner, &event);
+  if (result) return result;
+  if (!context) context = owner;
+  if (UNLIKELY(capturing || event->captureId)) {
+    struct stream *joining;
+    result = stream_find(hStream, &context, &joining);
+    return result ? result : capture_wait(joining, hEvent, event, Flags);
+  }
+  if (Flags) return CUDA_ERROR_INVALID_VALUE;
+  result = stream_number(hStream, &context, &stream);
+  if (result) return result;
+  if (!connection_same(context->number, event->context->number)) {
+    return event->stream ? route_after_event(context, stream, event->context, event->slot.number)
+                         : CUDA_SUCCESS;
+  }
+  return op_streamWaitEvent(context->number, stream, event->slot.number, Flags);
 }
 
 // Of all streams of a context

@@ -3,12 +3,13 @@
 // context's; streams, the default one too, are its own, and go to the server under its own number.
 #include "stream/green_context.h"
 
-#include "context/device.h"
-#include "stream/event.h"
-#include "transport/connection.h"
+#include "core/fork.h"
 #include "ops.h"
 #include "shim.h"
+#include "stream/event.h"
 #include "stream/stream.h"
+#include "transport/connection.h"
+#include "transport/device_table.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -40,7 +41,9 @@ static struct {
   struct descriptor *descriptors;
 } all;
 
-void greens_reset(void) { memset(&all, 0, sizeof all); }
+static void greens_reset(void) { memset(&all, 0, sizeof all); }
+
+ON_FORK(greens_reset);
 
 static uint32_t next_numbers(uint32_t count) {
   return __atomic_fetch_add(&all.lastNumber, count, __ATOMIC_RELAXED) + 1;
@@ -255,7 +258,7 @@ CUresult shim_cuGreenCtxDestroy(CUgreenCtx hCtx) {
   struct context *green = green_find(hCtx);
   if (!green) return CUDA_ERROR_INVALID_CONTEXT;
   CUdevice device = green->device;
-  storage_clear(green);
+  context_before_end(green);
   CUresult result = op_greenDestroy(green->number);
   context_end_green(green);
   CUresult released = shim_cuDevicePrimaryCtxRelease_v2(device);
@@ -295,4 +298,24 @@ CUresult shim_cuGreenCtxGetId(CUgreenCtx greenCtx, unsigned long long *greenCtxI
   if (!greenCtxId) return CUDA_ERROR_INVALID_VALUE;
   *greenCtxId = green->id;
   return CUDA_SUCCESS;
+}
+
+CUresult shim_cuStreamGetGreenCtx(CUstream hStream, CUgreenCtx *phCtx) {
+  struct context *context;
+  struct stream *stream;
+  if (!phCtx) return CUDA_ERROR_INVALID_VALUE;
+  CUresult result = stream_of(hStream, &context, &stream);
+  if (result) return result;
+  struct context *of = stream ? stream->context : context;
+  *phCtx = of->home == of ? NULL : (CUgreenCtx)(void *)of;
+  return result;
+}
+
+CUresult shim_cuStreamGetCtx_v2(CUstream hStream, CUcontext *pCtx, CUgreenCtx *pGreenCtx) {
+  CUgreenCtx green;
+  CUresult result = shim_cuStreamGetGreenCtx(hStream, &green);
+  if (!result) result = shim_cuStreamGetCtx(hStream, pCtx);
+  if (!result && green) *pCtx = (CUcontext)(void *)green_find(green)->home;
+  if (!result && pGreenCtx) *pGreenCtx = green;
+  return result;
 }

@@ -6,5 +6,3 @@
 
 /** The green context of a handle, or NULL. */
 struct context *green_find(CUgreenCtx handle);
-
-void greens_reset(void);

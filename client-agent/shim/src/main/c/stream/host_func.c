@@ -1,14 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "stream/host_func.h"
 
-#include "graph/capture.h"
 #include "context/context.h"
+#include "core/fork.h"
 #include "core/lock.h"
 #include "core/log.h"
-#include "memory/mirror.h"
 #include "ops.h"
-#include "transport/replies.h"
 #include "shim.h"
+#include "stream/capture.h"
+#include "stream/stream.h"
+#include "stream/work_hooks.h"
+#include "transport/reader.h"
+#include "transport/replies.h"
 
 #include <pthread.h>
 #include <signal.h>
@@ -44,7 +47,9 @@ static struct {
 
 bool host_funcs_pending(void) { return __atomic_load_n(&all.pending, __ATOMIC_ACQUIRE) > 0; }
 
-void host_func_reset(void) { memset(&all, 0, sizeof all); }
+static void host_func_reset(void) { memset(&all, 0, sizeof all); }
+
+ON_FORK(host_func_reset);
 
 /** Takes a callback from those that wait; the list is locked. */
 static struct callback *take_waiting(uint32_t number) {
@@ -55,7 +60,7 @@ static struct callback *take_waiting(uint32_t number) {
   return callback;
 }
 
-bool host_func_arrived(uint32_t number, CUresult result) {
+static bool host_func_arrived(uint32_t number, CUresult result) {
   lock_take(&all.lock);
   struct callback *callback = take_waiting(number);
   struct call *watcher = NULL;
@@ -73,6 +78,7 @@ bool host_func_arrived(uint32_t number, CUresult result) {
   lock_release(&all.lock);
   return callback != NULL;
 }
+ON_CALLBACK(host_func_arrived);
 
 /** The next callback to run, or NULL when none is asked for any more. */
 static struct callback *next_callback(void) {
@@ -103,17 +109,17 @@ static struct callback *next_callback(void) {
 static void run(struct callback *callback) {
   // The stream stands still: what its kernels wrote is the host's to read, and what the function writes
   // is the next kernel's.
-  mirror_after(callback->context, callback->streamNumber, mirror_mark());
+  after_wait(callback->context, callback->streamNumber, submit_mark());
   if (callback->kind == HOST_FUNCTION) {
     ((void (*)(void *))callback->function)(callback->userData);
   } else {
     ((void (*)(CUstream, CUresult, void *))callback->function)(callback->stream, callback->result,
                                                                callback->userData);
   }
-  mirror_before(callback->context, 0);
+  before_submit(callback->context, 0);
   struct connection *connection = connection_of(callback->context->number);
   op_callbackDone(callback->context->number & ~(CONNECTION_CONTEXTS - 1), callback->number);
-  ring_flush(connection);  // the stream waits for it
+  sender_flush(connection);  // the stream waits for it
   __atomic_sub_fetch(&all.pending, 1, __ATOMIC_ACQ_REL);
   free(callback);
 }

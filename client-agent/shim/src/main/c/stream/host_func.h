@@ -5,14 +5,9 @@
 
 #include "context/context.h"
 
-/** A CALLBACK frame came. False: there is no such callback. Never blocks. */
-bool host_func_arrived(uint32_t number, CUresult result);
-
 /** Whether any callback has been asked for and has not run to its end. */
 bool host_funcs_pending(void);
 
 /** Puts a call of a function into a stream. */
 CUresult host_func_launch(struct context *context, uint32_t stream, CUhostFn function,
                          void *userData);
-
-void host_func_reset(void);

@@ -8,9 +8,6 @@
 
 extern bool launchBlocking;
 
-/** Reads the environment. */
-void blocking_configure(void);
-
 /** Waits for all that is in a stream. */
 CUresult blocking_wait(CUstream stream);
 

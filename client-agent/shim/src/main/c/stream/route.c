@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "stream/route.h"
 
-#include "memory/memory.h"
 #include "ops.h"
 #include "stream/stream.h"
 
@@ -13,12 +12,6 @@ static uint32_t connection_number(const struct context *context) { return contex
 
 static bool same_connection(const struct context *context, const struct context *other) {
   return connection_same(context->number, other->number);
-}
-
-struct context *route_context(CUdeviceptr address, struct context *otherwise) {
-  struct range range;
-  bool known = ranges_find(&deviceRanges, address, &range) && range.context;
-  return known ? range.context : otherwise;
 }
 
 CUresult route_guest(struct context *context, uint32_t *stream) {
@@ -90,13 +83,4 @@ CUresult route_copy(struct context *context, uint32_t stream, CUdeviceptr destin
     }
   }
   return route_end(&route, result);
-}
-
-CUresult route_settle(const struct context *context) {
-  CUresult result = CUDA_SUCCESS;
-  for (uint32_t i = 0; i < connectionCount && !result; i++) {
-    bool pending = __atomic_load_n(&connections[i].calls.copies, __ATOMIC_RELAXED);
-    if (pending && i != connection_number(context)) result = op_settle(connection_no_context(i));
-  }
-  return result;
 }

@@ -5,7 +5,8 @@
 #pragma once
 
 #include "context/context.h"
-#include "transport/connection.h"
+#include "context/memory_ranges.h"
+#include "stream/settle.h"
 
 struct route {
   struct context *context;  // where the work goes
@@ -13,12 +14,6 @@ struct route {
   struct context *home;  // NULL: where it was put
   uint32_t homeStream;
 };
-
-/** Whether there are several connections, so that work may have to go elsewhere. */
-static inline bool route_several(void) { return UNLIKELY(connectionCount > 1); }
-
-/** The context of an address of device memory, or otherwise if it is none that the shim knows. */
-struct context *route_context(CUdeviceptr address, struct context *otherwise);
 
 /** Makes what is put into a stream from now on wait for what is in another one, of whatever connections. */
 CUresult route_after(struct context *context, uint32_t stream, struct context *before,
@@ -36,7 +31,7 @@ CUresult route_begin(struct route *route, struct context *context, uint32_t stre
 static inline CUresult route_to(struct route *route, struct context *context, uint32_t stream,
                                 CUdeviceptr address) {
   *route = (struct route){.context = context, .stream = stream};
-  return route_several() ? route_begin(route, context, stream, route_context(address, context))
+  return connections_several() ? route_begin(route, context, stream, memory_context(address, context))
                          : CUDA_SUCCESS;
 }
 
@@ -54,12 +49,6 @@ CUresult route_devices_end(const struct route *route, struct context *from, CUre
 /** Fetches device memory from another connection, or copies on one, in a stream of any. */
 CUresult route_copy(struct context *context, uint32_t stream, CUdeviceptr destination,
                     struct context *to, CUdeviceptr source, struct context *from, uint64_t bytes);
-
-/**
- * After a wait on a connection, which may have waited for another one: what is complete there of copies to the host
- * has arrived, too.
- */
-CUresult route_settle(const struct context *context);
 
 /** A stream of the shim's own in a context, which waits for no other. */
 CUresult route_guest(struct context *context, uint32_t *stream);

@@ -1,17 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "stream/stream.h"
 
-#include "graph/capture.h"
 #include "context/context.h"
-#include "context/device.h"
-#include "stream/event.h"
-#include "stream/green_context.h"
-#include "memory/mirror.h"
-#include "memory/mirror_wait.h"
-#include "ops.h"
-#include "stream/route.h"
-#include "shim.h"
 #include "context/thread.h"
+#include "core/fork.h"
+#include "ops.h"
+#include "shim.h"
+#include "stream/capture.h"
+#include "stream/work_hooks.h"
+#include "transport/device_table.h"
+#include "transport/session.h"
+
+#include <stdlib.h>
+
+ARENA(streams, stream, 1 << 16, 0x53545231);
 
 static uint64_t lastId = 2;  // 1 and 2 stand for the special handles
 
@@ -31,7 +33,9 @@ CUresult stream_make(struct context *context, unsigned int flags, int priority,
 
 static struct lock making;  // so that one asker alone makes a stream of the shim's own
 
-void streams_reset(void) { making.word = 0; }
+static void streams_reset(void) { making.word = 0; }
+
+ON_FORK(streams_reset);
 
 CUresult stream_internal(struct context *context, uint32_t *kept, uint32_t *number) {
   CUresult result = CUDA_SUCCESS;
@@ -65,14 +69,14 @@ CUresult stream_discard(struct stream *stream) {
 }
 
 CUresult stream_wait(struct context *context, uint32_t number) {
-  uint64_t mark = mirror_mark();
-  bool waits = mirror_wait_begin();
+  uint64_t mark = submit_mark();
+  bool waits = wait_begins();
   CUresult result = context_result(context, op_streamSynchronize(context->number, number));
-  mirror_wait_end(waits);
-  return result ? result : mirror_after(context, number, mark);
+  wait_ends(waits);
+  return result ? result : after_wait(context, number, mark);
 }
 
-void streams_forget(struct context *context) {
+static void streams_forget(struct context *context) {
   for (uint32_t i = 0; i < arena_used(&streams); i++) {
     struct stream *stream = arena_at(&streams, i);
     if (!stream || stream->context != context) continue;
@@ -81,6 +85,39 @@ void streams_forget(struct context *context) {
   }
   context->guestStream = 0;
 }
+ON_CONTEXT_END(streams, streams_forget);
+
+/** The calling thread's own default stream in a context. */
+static CUresult thread_stream(struct context *context, struct stream **stream) {
+  struct thread *thread = thread_self();
+  if (!thread) return CUDA_ERROR_OUT_OF_MEMORY;
+  for (uint32_t i = 0; i < thread->streamCount; i++) {
+    struct own_stream *own = &thread->streams[i];
+    struct stream *known = own->contextId == context->id ? arena_find(&streams, own->stream) : NULL;
+    if (known && known->id == own->streamId) {
+      *stream = known;
+      return CUDA_SUCCESS;
+    }
+  }
+  struct own_stream *list =
+      realloc(thread->streams, sizeof *list * (thread->streamCount + 1));
+  if (!list) return CUDA_ERROR_OUT_OF_MEMORY;
+  thread->streams = list;
+  CUresult result = stream_make(context, 0, 0, stream);
+  if (result) return result;
+  list[thread->streamCount++] = (struct own_stream){context->id, *stream, (*stream)->id};
+  return CUDA_SUCCESS;
+}
+
+/** At the end of a thread, its default streams go. */
+static void discard_own_streams(struct thread *thread) {
+  for (uint32_t i = 0; i < thread->streamCount && session_ready(); i++) {
+    struct own_stream *own = &thread->streams[i];
+    struct stream *stream = arena_find(&streams, own->stream);
+    if (stream && stream->id == own->streamId) stream_discard(stream);
+  }
+}
+ON_THREAD_END(discard_own_streams);
 
 CUresult stream_find(CUstream handle, struct context **context, struct stream **stream) {
   *stream = NULL;
@@ -119,10 +156,23 @@ CUresult stream_of(CUstream handle, struct context **context, struct stream **st
   return begin(handle, context, stream);
 }
 
-int stream_priority(const struct context *context, int priority) {
+static int greatest_priority(const struct context *context) {
   bool priorities = device_attribute(context->device, ATTRIBUTE_STREAM_PRIORITIES_SUPPORTED) > 0;
-  int greatest = priorities ? STREAM_GREATEST_PRIORITY : 0;
+  return priorities ? STREAM_GREATEST_PRIORITY : 0;
+}
+
+int stream_priority(const struct context *context, int priority) {
+  int greatest = greatest_priority(context);
   return priority > 0 ? 0 : priority < greatest ? greatest : priority;
+}
+
+CUresult shim_cuCtxGetStreamPriorityRange(int *leastPriority, int *greatestPriority) {
+  struct context *context;
+  CUresult result = context_current(&context);
+  if (result) return result;
+  if (leastPriority) *leastPriority = 0;
+  if (greatestPriority) *greatestPriority = greatest_priority(context);
+  return CUDA_SUCCESS;
 }
 
 CUresult shim_cuStreamCreateWithPriority(CUstream *phStream, unsigned int flags, int priority) {
@@ -148,6 +198,21 @@ CUresult shim_cuStreamDestroy_v2(CUstream hStream) {
 
 CUresult shim_cuStreamDestroy(CUstream hStream) { return shim_cuStreamDestroy_v2(hStream); }
 
+CUresult shim_cuCtxSynchronize_v2(CUcontext ctx) {
+  struct context *context;
+  CUresult result = context_given_or_current(ctx, &context);
+  if (!result) result = context->sticky;
+  if (!result && captures_active()) result = capture_refuse_context(context);
+  if (result) return result;
+  uint64_t mark = submit_mark();
+  bool waits = wait_begins();
+  result = context_result(context, op_ctxSynchronize(context->number));
+  wait_ends(waits);
+  return result ? result : after_wait(context, 0, mark);
+}
+
+CUresult shim_cuCtxSynchronize(void) { return shim_cuCtxSynchronize_v2(NULL); }
+
 CUresult shim_cuStreamSynchronize(CUstream hStream) {
   struct context *context;
   uint32_t number;
@@ -162,35 +227,9 @@ CUresult shim_cuStreamQuery(CUstream hStream) {
   CUresult result = context_or_none(&context);
   if (!result) result = stream_number(hStream, &context, &number);
   if (result) return result;
-  uint64_t mark = mirror_mark();
+  uint64_t mark = submit_mark();
   result = context_result(context, op_streamQuery(context->number, number));
-  return result ? result : mirror_after(context, number, mark);
-}
-
-CUresult shim_cuStreamWaitEvent(CUstream hStream, CUevent hEvent, unsigned int Flags) {
-  struct context *context;
-  struct event *event;
-  struct stream *capturing = capture_stream(hStream);
-  uint32_t stream;
-  if (Flags & ~1u) return CUDA_ERROR_INVALID_VALUE;
-  CUresult result = context_or_none(&context);
-  struct context *owner = context;
-  if (!result) result = event_find(hEvent, &owner, &event);
-  if (result) return result;
-  if (!context) context = owner;
-  if (UNLIKELY(capturing || event->captureId)) {
-    struct stream *joining;
-    result = stream_find(hStream, &context, &joining);
-    return result ? result : capture_wait(joining, hEvent, event, Flags);
-  }
-  if (Flags) return CUDA_ERROR_INVALID_VALUE;
-  result = stream_number(hStream, &context, &stream);
-  if (result) return result;
-  if (!connection_same(context->number, event->context->number)) {
-    return event->stream ? route_after_event(context, stream, event->context, event->slot.number)
-                         : CUDA_SUCCESS;
-  }
-  return op_streamWaitEvent(context->number, stream, event->slot.number, Flags);
+  return result ? result : after_wait(context, number, mark);
 }
 
 CUresult shim_cuStreamGetPriority(CUstream hStream, int *priority) {
@@ -235,14 +274,5 @@ CUresult shim_cuStreamGetCtx(CUstream hStream, CUcontext *pctx) {
   if (!pctx) return CUDA_ERROR_INVALID_VALUE;
   CUresult result = begin(hStream, &context, &stream);
   if (!result) *pctx = (CUcontext)(void *)(stream ? stream->context : context);
-  return result;
-}
-
-CUresult shim_cuStreamGetCtx_v2(CUstream hStream, CUcontext *pCtx, CUgreenCtx *pGreenCtx) {
-  CUgreenCtx green;
-  CUresult result = shim_cuStreamGetGreenCtx(hStream, &green);
-  if (!result) result = shim_cuStreamGetCtx(hStream, pCtx);
-  if (!result && green) *pCtx = (CUcontext)(void *)green_find(green)->home;
-  if (!result && pGreenCtx) *pGreenCtx = green;
   return result;
 }

@@ -2,10 +2,9 @@
 // Streams: created ones, each thread's own, and the two special handles.
 #pragma once
 
-#include "core/driver.h"
-#include "graph/graph.h"
+#include "context/context.h"
 #include "core/handles.h"
-#include "stream/stream_attributes.h"
+#include "stream/capture.h"
 
 enum { STREAM_GREATEST_PRIORITY = -5, STREAM_NON_BLOCKING = 1 };
 
@@ -24,6 +23,8 @@ struct stream {
   struct edges frontier;         // what the next node follows
 };
 
+extern struct arena streams;
+
 /** A created stream or a thread's own; NULL for the legacy default stream. */
 CUresult stream_of(CUstream handle, struct context **context, struct stream **stream);
 
@@ -38,14 +39,14 @@ CUresult stream_internal(struct context *context, uint32_t *kept, uint32_t *numb
 /** Ends a stream; its handle is bad from now on. */
 CUresult stream_discard(struct stream *stream);
 
-/** The stream of a handle; NULL for the legacy default stream. *context as in handles.h. */
+/** The number of a stream, for work that no capture takes. *context as for stream_find. */
+CUresult stream_number(CUstream handle, struct context **context, uint32_t *number);
+
+/**
+ * The stream of a handle; NULL for the legacy default stream. *context is the current context or NULL; the stream's
+ * own takes its place if there is none, or if the stream is of another connection.
+ */
 CUresult stream_find(CUstream handle, struct context **context, struct stream **stream);
 
 /** Waits for what is in a stream. */
 CUresult stream_wait(struct context *context, uint32_t number);
-
-/** All streams of a context become bad handles. */
-void streams_forget(struct context *context);
-
-/** In a forked child: no thread makes a stream. */
-void streams_reset(void);

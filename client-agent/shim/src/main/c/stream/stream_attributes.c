@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "stream/stream_attributes.h"
-
-#include "context/context.h"
+// What a program has set on a stream.
 #include "shim.h"
 #include "stream/stream.h"
 
@@ -94,16 +92,5 @@ CUresult shim_cuStreamCopyAttributes(CUstream dst, CUstream src) {
   CUresult result = attributes_of(src, &stream, &from);
   if (!result) result = attributes_of(dst, &stream, &to);
   if (!result) *to = *from;
-  return result;
-}
-
-CUresult shim_cuStreamGetGreenCtx(CUstream hStream, CUgreenCtx *phCtx) {
-  struct context *context;
-  struct stream *stream;
-  if (!phCtx) return CUDA_ERROR_INVALID_VALUE;
-  CUresult result = stream_of(hStream, &context, &stream);
-  if (result) return result;
-  struct context *of = stream ? stream->context : context;
-  *phCtx = of->home == of ? NULL : (CUgreenCtx)(void *)of;
   return result;
 }

@@ -2,13 +2,14 @@
 // Memory operations in streams: waiting for a value and writing one. All of them travel as batches.
 #include "stream/stream_memory_ops.h"
 
-#include "graph/capture.h"
 #include "context/context.h"
+#include "context/memory_ranges.h"
 #include "core/handles.h"
-#include "memory/memory.h"
-#include "memory/mirror.h"
 #include "ops.h"
 #include "shim.h"
+#include "stream/capture.h"
+#include "stream/stream.h"
+#include "stream/work_hooks.h"
 
 enum operation { WAIT_32 = 1, WRITE_32, FLUSH_REMOTE_WRITES, WAIT_64, WRITE_64, BARRIER };
 
@@ -57,7 +58,7 @@ static CUresult submit(CUstream handle, const CUstreamBatchMemOpParams *operatio
   if (UNLIKELY(capturing != NULL)) return capture_memory(capturing, operations, count);
   result = context_or_none(&context);
   if (!result) result = stream_number(handle, &context, &stream);
-  if (!result) result = mirror_before(context, stream);
+  if (!result) result = before_submit(context, stream);
   if (result) return result;
   return op_streamMemoryOperations(context->number, stream, operations,
                                    count * sizeof *operations);

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "texture/texture_object.h"
 
-#include "memory/array.h"
+#include "core/fork.h"
+#include "memory/mipmapped_array.h"
 #include "ops.h"
 #include "shim.h"
 
@@ -66,7 +67,7 @@ static CUresult find(uint64_t value, bool surface, bool remove, struct object *f
   return object ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
 }
 
-void textures_forget(struct context *context) {
+static void textures_forget(struct context *context) {
   lock_take(&objects.lock);
   for (int i = 0; i < BUCKETS; i++) {
     for (struct object **at = &objects.buckets[i]; *at;) {
@@ -81,8 +82,11 @@ void textures_forget(struct context *context) {
   }
   lock_release(&objects.lock);
 }
+ON_CONTEXT_END(memory, textures_forget);
 
-void textures_reset(void) { memset(&objects, 0, sizeof objects); }
+static void textures_reset(void) { memset(&objects, 0, sizeof objects); }
+
+ON_FORK(textures_reset);
 
 CUresult texture_number(const CUDA_RESOURCE_DESC *given, CUDA_RESOURCE_DESC *numbered) {
   *numbered = *given;

@@ -16,8 +16,3 @@ enum {
 
 /** A resource as it travels: handles become numbers. */
 CUresult texture_number(const CUDA_RESOURCE_DESC *given, CUDA_RESOURCE_DESC *numbered);
-
-/** The objects of a context are gone. */
-void textures_forget(struct context *context);
-
-void textures_reset(void);

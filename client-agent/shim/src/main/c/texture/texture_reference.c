@@ -1,14 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "texture/texture_reference.h"
 
-#include "memory/array.h"
-#include "context/device.h"
+#include "memory/mipmapped_array.h"
 #include "ops.h"
 #include "shim.h"
 #include "texture/texture_object.h"
+#include "transport/device_table.h"
 
 #include <stdlib.h>
 #include <string.h>
+
+ARENA(references, reference, 1 << 16, 0x52454631);
 
 /** What of a reference has changed; of the op referenceSet. */
 enum property {
@@ -49,12 +51,13 @@ static void discard(struct reference *reference) {
   if (arena_give(&references, reference)) free(name);
 }
 
-void references_forget(const struct module *module) {
+static void references_forget(struct module *module) {
   for (uint32_t i = 0; i < arena_used(&references); i++) {
     struct reference *reference = arena_at(&references, i);
     if (reference && reference->module == module) discard(reference);
   }
 }
+ON_MODULE_END(references_forget);
 
 static struct reference *make(bool surface) {
   struct reference *reference = arena_take(&references);

@@ -17,5 +17,4 @@ struct reference {
   CUDA_TEXTURE_DESC texture;
 };
 
-/** The references of a module become bad handles. */
-void references_forget(const struct module *module);
+extern struct arena references;

@@ -2,10 +2,12 @@
 // Asking the agent for a session. Protocol: docs/design/call-stream.md, "Shim and agent".
 #pragma once
 
-#include "transport/connection.h"
+#include "core/driver.h"
 #include "transport/text_message.h"
 
-/** What the agent says of one connection. */
+enum { MAX_CONNECTIONS = 16 };  // of one session
+
+/** One connection as the agent describes it. */
 struct attached_connection {
   int stream;  // the call stream
   char server[256];

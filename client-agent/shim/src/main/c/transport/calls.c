@@ -1,10 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "transport/calls.h"
 
-#include "transport/connection.h"
-
-#include "transport/session.h"
-
 #include <stdlib.h>
 #include <string.h>
 
@@ -53,14 +49,6 @@ static void finish(struct call *call, CUresult result) {
 }
 
 void call_open(struct connection *connection, struct call *call) { insert(connection, call); }
-
-CUresult call_cancel(struct call *call) {
-  // The session is lost, so whoever reads ends every call, this one too: not before may its memory go.
-  call_await(call);
-  free(call->payload);
-  call->payload = NULL;
-  return session_answer();
-}
 
 void call_tell(struct call *watcher) {
   struct call_table *calls = &watcher->connection->calls;

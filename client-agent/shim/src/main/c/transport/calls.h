@@ -2,9 +2,24 @@
 // The table of calls by tag, shared by those who wait and whoever reads.
 #pragma once
 
-#include "transport/replies.h"
+#include "transport/connection.h"
 
 enum call_word { WORD_IDLE, WORD_ASLEEP, WORD_LEAD, WORD_DONE };
+
+/** Gives the call a tag and takes note of it, before its frame is sent. */
+void call_open(struct connection *connection, struct call *call);
+
+/** Tells a watcher that what it waits for has come. */
+void call_tell(struct call *watcher);
+
+/** A posted copy of bytes to page-locked memory. NULL: no memory. */
+struct call *copy_open(struct connection *connection, void *destination, uint64_t bytes);
+
+/** As copy_open, of rows; spanBytes: from the first byte to the last. */
+struct call *copy_open_rows(struct connection *connection, void *destination, uint64_t spanBytes, const struct rows *rows);
+
+/** Whether posted copies into (part of) this memory are under way. */
+bool copies_pending(const void *begin, uint64_t bytes);
 
 /** The call of this tag on a connection, or NULL. It stays as long as it is not finished. */
 struct call *calls_find(struct connection *connection, uint32_t tag);

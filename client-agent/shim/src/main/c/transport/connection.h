@@ -4,13 +4,81 @@
 // upper bits of a context's number tell, so that every frame finds its stream; the server gets the lower ones.
 #pragma once
 
-#include "transport/calls.h"
-#include "transport/ring_internal.h"
+#include "core/driver.h"
+#include "core/lock.h"
+#include "transport/agent.h"
+#include "transport/frame.h"
 
 enum {
-  MAX_CONNECTIONS = 16,
   CONNECTION_SHIFT = 12,
   CONNECTION_CONTEXTS = 1 << CONNECTION_SHIFT,  // numbers of contexts on one connection; 0: no context
+};
+
+enum { RING_BYTES = 2 << 20 };
+
+/**
+ * Positions count bytes since the session began; a frame never wraps: where it would, the rest of the
+ * lap is skipped. tail <= head <= tail + RING_BYTES, so at most one skip lies between them.
+ */
+struct ring {
+  // Appending
+  struct lock lock __attribute__((aligned(64)));
+  uint8_t *bytes;
+  uint64_t begun, end;  // the frame being appended
+  uint64_t head;        // where the next frame goes
+  uint64_t tailSeen;    // some earlier value of tail
+  // Between appending and writing
+  uint64_t published __attribute__((aligned(64)));  // what may be written: follows head
+  uint64_t skipFrom;                                // where the latest skip begins
+  uint64_t wanted;                                  // what somebody waits to see written
+  // Writing
+  struct lock role __attribute__((aligned(64)));  // held by whoever writes to the socket
+  uint64_t tail;                                  // what has been written
+  uint64_t lastSendNanos;
+  uint32_t room;         // futex: changes when room was made
+  uint32_t roomWanted;   // somebody sleeps on it
+};
+
+enum writer_state { WRITER_ABSENT, WRITER_ASLEEP, WRITER_AWAKE, WRITER_IMPOSSIBLE };
+
+/** The thread that sends what has gathered in the ring. */
+struct writer {
+  uint32_t state;  // futex: enum writer_state
+  struct lock starting;
+};
+
+enum call_kind {
+  CALL_FENCED,   // a thread waits for the answer
+  CALL_COPY,     // a posted copy to page-locked memory: nobody waits
+  CALL_WATCHER,  // a thread waits for something else that comes on the stream
+};
+
+/** How the bytes of a host copy lie in memory, where not one after the other. */
+struct rows {
+  uint64_t rowBytes;  // 0: one after the other
+  uint64_t pitch, rowsPerSlice, slicePitch;
+  uint64_t packedBytes;  // all rows together
+};
+
+struct call {
+  struct connection *connection;
+  uint32_t tag;
+  uint32_t word;  // futex: enum call_word
+  uint8_t kind;
+  bool take;        // in: keep the whole payload, in memory of its own
+  bool shortReply;  // the payload was shorter than it must be
+  bool faulted;     // the destination could not be written
+  CUresult result;
+  void *reply;  // in: where the payload goes, unless taken
+  uint32_t replyCapacity;
+  uint32_t replyBytes;  // out: how much of it there is
+  void *payload;        // out: what was taken; the caller frees it
+  uint8_t *destination;  // in: where the bytes of a host copy go
+  uint64_t destinationBytes;  // from the first to the last
+  struct rows rows;
+  uint64_t receivedBytes;
+  struct call *nextInBucket;
+  struct call *earlier, *later;  // among all
 };
 
 enum {
@@ -25,14 +93,6 @@ struct call_table {
   uint32_t copies;  // of kind CALL_COPY
   struct call *first;
   struct call *buckets[CALL_BUCKETS];
-};
-
-struct answer_header {
-  uint32_t length;
-  uint16_t kind;
-  uint16_t zero;
-  uint32_t tag;
-  int32_t result;
 };
 
 /** The state of reading; belongs to whoever holds the role. */
@@ -82,16 +142,6 @@ static inline uint16_t connection_context(uint16_t context) { return context & (
 static inline bool connection_same(uint16_t context, uint16_t other) {
   return (context ^ other) < CONNECTION_CONTEXTS;
 }
-
-/**
- * Waits until a connection's stream is ready for some of these poll events, which it answers, or returns early. With POLLIN
- * the reading is the caller's. Answers on other connections that nobody reads are taken meanwhile: what this server
- * waits for may have to come from one that cannot go on before its answers are read.
- */
-short connection_poll(struct connection *connection, short events);
-
-/** Sends all that has gathered on all connections. */
-void connections_flush(void);
 
 /** Forgets all that is under way on all connections, in a forked child. */
 void connections_reset(void);

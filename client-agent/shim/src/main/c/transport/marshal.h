@@ -2,20 +2,17 @@
 // What generated encoders are made of: frames in the send ring, and calls that wait for their answer.
 #pragma once
 
-#include "core/driver.h"
-#include "transport/connection.h"
-#include "transport/session.h"
+#include "transport/replies.h"
+#include "transport/ring.h"
+#include "transport/sender.h"
+#include "transport/session_state.h"
 
 #include <string.h>
 
 #define FRAME(length, op, ctx) \
   ((uint64_t)(length) | (uint64_t)(op) << 32 | (uint64_t)connection_context(ctx) << 48)
 
-enum {
-  MAX_DATA_BYTES = 1 << 20,                 // in one frame
-  MAX_FRAME_BYTES = MAX_DATA_BYTES + 4096,  // either direction
-  BULK_BYTES = 32 << 10,                    // longer buffers are not copied into the ring
-};
+enum { BULK_BYTES = 32 << 10 };  // longer buffers are not copied into the ring
 
 /** A variable output: in, how much is wanted; out, what came. */
 struct variable {

@@ -3,10 +3,7 @@
 // all that has gathered. Appending allocates nothing and makes no system call while the writer is awake.
 #pragma once
 
-#include "core/driver.h"
-#include "core/lock.h"
-
-struct connection;
+#include "transport/connection.h"
 
 /** Room for one frame, or NULL if the session is lost. The ring stays locked until it is posted. */
 uint64_t *ring_begin(struct connection *connection, uint32_t bytes);
@@ -17,14 +14,5 @@ CUresult ring_post(struct connection *connection);
 /** Ends the frame begun and sees that it leaves now. */
 void ring_post_now(struct connection *connection);
 
-/** Sends a frame whose last field is big, straight from where it lies, in order with the others. */
-CUresult ring_bulk(struct connection *connection, const void *head, uint32_t headBytes, const void *data, uint64_t dataBytes);
-
-/** Sends all that has gathered. */
-void ring_flush(struct connection *connection);
-
 /** Reserves the ring; false if there is no memory. Called before there is a session. */
 bool ring_open(struct connection *connection);
-
-/** Wakes whoever waits for room, because the session is lost. */
-void ring_lost(struct connection *connection);

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// The writer thread: while frames keep coming it looks at the ring every few microseconds and writes
-// what has gathered, so that the threads that post need no system call; then it sleeps.
-#include "transport/connection.h"
+#include "transport/writer.h"
 
-#include "transport/session.h"
+#include "transport/sender.h"
+#include "transport/session_state.h"
 
 #include <errno.h>
 #include <pthread.h>
@@ -26,7 +25,7 @@ static void *writer_run(void *argument) {
     struct timespec tick = {0, TICK_NANOS};
     nanosleep(&tick, NULL);
     uint64_t published = __atomic_load_n(&connection->ring.published, __ATOMIC_ACQUIRE);
-    if (published != __atomic_load_n(&connection->ring.tail, __ATOMIC_RELAXED)) ring_drain(connection);
+    if (published != __atomic_load_n(&connection->ring.tail, __ATOMIC_RELAXED)) sender_drain(connection);
     quiet = published == seen ? quiet + 1 : 0;
     seen = published;
     if (quiet < QUIET_TICKS) continue;

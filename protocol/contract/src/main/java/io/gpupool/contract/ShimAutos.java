@@ -35,11 +35,15 @@ final class ShimAutos {
 
   void emit(Path outputFolder) throws IOException {
     CSource source = new CSource("autos.c");
+    source.line("#include \"context/context.h\"");
+    source.line("#include \"memory/memory_pool.h\"");
     source.line("#include \"memory/memset_checks.h\"");
-    source.line("#include \"core/handles.h\"");
+    source.line("#include \"module/function.h\"");
     source.line("#include \"ops.h\"");
-    source.line("#include \"stream/route.h\"");
     source.line("#include \"shim.h\"");
+    source.line("#include \"stream/event.h\"");
+    source.line("#include \"stream/settle.h\"");
+    source.line("#include \"stream/stream.h\"");
     for (EntryPoint entryPoint : contract.entryPoints()) {
       if (entryPoint.isOp()) {
         emitAuto(source, entryPoint);
@@ -93,7 +97,7 @@ final class ShimAutos {
       source.line(
           "  if ((result = check_%s(%s))) return result;",
           entryPoint.symbol(), entry.arguments(false));
-      source.line("  if (route_several()) {");
+      source.line("  if (connections_several()) {");
       source.line(
           "    return context_result(context, routed_%s(context, number_hStream, %s));",
           entryPoint.symbol(), entry.arguments(false));

@@ -159,7 +159,7 @@ final class ShimOps {
       values.add(slotValue(field));
     }
     source.line("    uint64_t head[%d] = {%s};", slots, String.join(", ", values));
-    source.line("    return ring_bulk(to, head, sizeof head, %1$s, %1$sBytes);", input.name());
+    source.line("    return sender_bulk(to, head, sizeof head, %1$s, %1$sBytes);", input.name());
     source.line("  }");
   }
 

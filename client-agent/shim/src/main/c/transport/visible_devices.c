@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "context/visible_devices.h"
+#include "transport/visible_devices.h"
+
+#include "transport/device_table.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -17,42 +19,44 @@ static bool uuid_begins(const uint8_t uuid[16], const char *prefix, size_t lengt
 }
 
 /** The device that one word of CUDA_VISIBLE_DEVICES names, or NULL. */
-static const struct device *named_device(const struct device *devices, uint32_t count,
-                                         const char *word, size_t length) {
+static const struct device *named_device(const char *word, size_t length) {
   char *end;
+  uint32_t count = devices_count();
   long ordinal = strtol(word, &end, 10);
   if (length && end == word + length) {
-    return ordinal >= 0 && ordinal < (long)count ? &devices[ordinal] : NULL;
+    return ordinal >= 0 && ordinal < (long)count ? device_find((CUdevice)ordinal) : NULL;
   }
   for (uint32_t i = 0; i < count; i++) {
-    if (uuid_begins(devices[i].uuid, word, length)) return &devices[i];
+    const struct device *device = device_find((CUdevice)i);
+    if (uuid_begins(device->uuid, word, length)) return device;
   }
   return NULL;
 }
 
-uint32_t visible_select(struct device *devices, uint32_t count) {
+void visible_devices_select(void) {
   const char *at = getenv("CUDA_VISIBLE_DEVICES");
   struct device chosen[MAX_DEVICES];
   uint32_t chosenCount = 0;
-  if (!at) return count;
+  if (!at) return;
   for (bool more = true; more && chosenCount < MAX_DEVICES;) {
     at += strspn(at, " ");
     size_t length = strcspn(at, ", ");
-    const struct device *device = named_device(devices, count, at, length);
+    const struct device *device = named_device(at, length);
     if (!device) break;
     for (uint32_t i = 0; i < chosenCount; i++) {
-      if (chosen[i].attributes == device->attributes) return 0;  // named twice: CUDA shows none
+      if (chosen[i].attributes != device->attributes) continue;
+      devices_keep(chosen, 0);  // named twice: CUDA shows none
+      return;
     }
     chosen[chosenCount++] = *device;
     at += length;
     at += strspn(at, " ");
     more = *at++ == ',';
   }
-  memcpy(devices, chosen, chosenCount * sizeof *chosen);
-  return chosenCount;
+  devices_keep(chosen, chosenCount);
 }
 
-bool visible_none(void) {
+bool visible_devices_none(void) {
   const char *at = getenv("CUDA_VISIBLE_DEVICES");
   if (!at) return false;
   at += strspn(at, " ");

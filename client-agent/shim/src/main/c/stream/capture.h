@@ -1,11 +1,22 @@
 // SPDX-License-Identifier: Apache-2.0
-// Stream capture: what is put into a capturing stream becomes nodes of a graph and is not sent.
+// Stream capture: what is put into a capturing stream becomes nodes of a graph and is not sent. Every unit that puts
+// work into streams asks here first. The functions belong to graph/capture.c, which stands above all those units.
 #pragma once
 
-#include "module/launch.h"
-#include "stream/stream.h"
+#include "core/driver.h"
 
+struct context;
 struct event;
+struct launch;
+struct stream;
+struct work;
+
+/** Nodes that others come after, with what is said of each edge: those of one side of a node, or of a stream. */
+struct edges {
+  CUgraphNode *nodes;
+  CUgraphEdgeData *data;  // one a node
+  uint32_t count, capacity;
+};
 
 /** How many captures are under way; read without the lock to pass over all that follows. */
 extern uint32_t capturesActive;
@@ -64,6 +75,9 @@ CUresult capture_record(struct stream *stream, CUevent handle, struct event *eve
 CUresult capture_wait(struct stream *stream, CUevent eventHandle,
                       struct event *event, unsigned int flags);
 
+/** Forgets that an event's latest record was captured, before its slot is used for something else. */
+void capture_forget_event(struct event *event);
+
 /** The error if an event's latest record was captured, so that nobody can wait for it. */
 CUresult capture_refuse_event(const struct event *event);
 
@@ -72,5 +86,3 @@ CUresult capture_refuse_event(const struct event *event);
  * its context stays, and needs what it has done joined like before.
  */
 void capture_discard(struct stream *stream, bool withContext);
-
-void captures_reset(void);

@@ -3,10 +3,10 @@
 // beginnings of UUIDs; what comes after the first word that names none is not looked at.
 #pragma once
 
-#include "context/device.h"
+#include <stdbool.h>
 
-/** Moves the visible ones to the front; answers how many they are. */
-uint32_t visible_select(struct device *devices, uint32_t count);
+/** Leaves the visible devices in the table; there may be none. */
+void visible_devices_select(void);
 
 /** Whether no device at all can be visible. */
-bool visible_none(void);
+bool visible_devices_none(void);

@@ -20,10 +20,16 @@ struct device {
 /** Takes the WELCOME of a connection apart, whose devices follow those there are. NULL, or what is wrong with it. */
 const char *devices_load(uint32_t connection, const uint8_t *welcome, uint32_t bytes);
 
-/** Leaves the devices that are to be seen; there may be none. */
-void devices_select(void);
+/** Leaves these devices, in this order. */
+void devices_keep(const struct device *kept, uint32_t count);
 
 uint32_t devices_count(void);
+
+/** The CUDA version of the oldest driver of the session, as CUDA counts; 0: there is no session. */
+int devices_driver_version(void);
+
+/** The CUDA version that programs are told: the drivers', but none newer than the shim speaks. */
+int devices_cuda_version(void);
 
 /** NULL if there is no such device. */
 const struct device *device_find(CUdevice ordinal);
@@ -39,5 +45,3 @@ bool device_of_ordinal(uint32_t connection, uint32_t ordinal, CUdevice *device);
 
 /** The value of an attribute as programs see it; ATTRIBUTE_UNSUPPORTED if there is none. */
 int32_t device_attribute(CUdevice ordinal, int attribute);
-
-void devices_reset(void);

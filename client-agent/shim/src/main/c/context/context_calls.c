@@ -1,0 +1,259 @@
+// SPDX-License-Identifier: Apache-2.0
+// The entry points of contexts: creation, each thread's stack of current contexts, and properties.
+#include "context/context.h"
+#include "core/fork.h"
+#include "ops.h"
+#include "shim.h"
+#include "transport/device_table.h"
+
+static struct lock limits;  // held while a limit is asked for or set
+
+static void context_calls_reset(void) { limits.word = 0; }
+ON_FORK(context_calls_reset);
+
+// Creation
+
+static CUresult create(CUcontext *pctx, unsigned int flags, CUdevice dev, unsigned int apiVersion) {
+  if (!device_find(dev)) return CUDA_ERROR_INVALID_DEVICE;
+  if (!pctx || flags & ~(unsigned int)CONTEXT_FLAGS) return CUDA_ERROR_INVALID_VALUE;
+  struct context *context = context_make(dev, flags, apiVersion);
+  if (!context) return CUDA_ERROR_OUT_OF_MEMORY;
+  CUresult result = op_ctxCreate(context->number, device_ordinal(dev), flags);
+  arena_publish(&contexts, context);
+  if (!result) result = context_push(context);
+  if (result) {
+    arena_give(&contexts, context);
+  } else {
+    *pctx = (CUcontext)(void *)context;
+  }
+  return result;
+}
+
+CUresult shim_cuCtxCreate_v2(CUcontext *pctx, unsigned int flags, CUdevice dev) {
+  return create(pctx, flags, dev, 3020);
+}
+
+CUresult shim_cuCtxCreate(CUcontext *pctx, unsigned int flags, CUdevice dev) {
+  return create(pctx, flags, dev, 3010);
+}
+
+CUresult shim_cuCtxCreate_v3(CUcontext *pctx, CUexecAffinityParam *paramsArray, int numParams,
+                             unsigned int flags, CUdevice dev) {
+  if (paramsArray || numParams) return CUDA_ERROR_NOT_SUPPORTED;
+  return create(pctx, flags, dev, 3020);
+}
+
+CUresult shim_cuCtxCreate_v4(CUcontext *pctx, CUctxCreateParams *ctxCreateParams, unsigned int flags,
+                             CUdevice dev) {
+  if (ctxCreateParams &&
+      (ctxCreateParams->execAffinityParams || ctxCreateParams->numExecAffinityParams ||
+       ctxCreateParams->cigParams)) {
+    return CUDA_ERROR_NOT_SUPPORTED;
+  }
+  return create(pctx, flags, dev, 3020);
+}
+
+CUresult shim_cuCtxDestroy_v2(CUcontext ctx) {
+  struct context *context = arena_find(&contexts, ctx);
+  if (!context || context->primary || context->home != context) return CUDA_ERROR_INVALID_CONTEXT;
+  context_before_end(context);
+  CUresult result = op_ctxDestroy(context->number);
+  struct thread *thread = ownThread;
+  if (thread && thread->depth && thread->stack[thread->depth - 1].context == context) thread->depth--;
+  context_end(context);
+  return result;
+}
+
+CUresult shim_cuCtxDestroy(CUcontext ctx) { return shim_cuCtxDestroy_v2(ctx); }
+
+CUresult shim_cuCtxAttach(CUcontext *pctx, unsigned int flags) {
+  struct context *context;
+  if (!pctx || flags) return CUDA_ERROR_INVALID_VALUE;
+  CUresult result = context_current(&context);
+  if (!result) *pctx = (CUcontext)(void *)context_or_green(context);
+  return result;
+}
+
+CUresult shim_cuCtxDetach(CUcontext ctx) {
+  return arena_find(&contexts, ctx) ? CUDA_SUCCESS : CUDA_ERROR_INVALID_CONTEXT;
+}
+
+// The stack
+
+/** The handle that was made current; the primary context's where a green one has ended since. */
+static CUcontext handle_of(const struct current *current) {
+  bool green = current->green && green_is_live(current);
+  return (CUcontext)(void *)(green ? current->green : current->context);
+}
+
+CUresult shim_cuCtxPushCurrent_v2(CUcontext ctx) {
+  struct context *context = arena_find(&contexts, ctx);
+  return context ? context_push(context) : CUDA_ERROR_INVALID_CONTEXT;
+}
+
+CUresult shim_cuCtxPushCurrent(CUcontext ctx) { return shim_cuCtxPushCurrent_v2(ctx); }
+
+CUresult shim_cuCtxPopCurrent_v2(CUcontext *pctx) {
+  struct thread *thread = ownThread;
+  if (!thread || !thread->depth) return CUDA_ERROR_INVALID_CONTEXT;
+  CUcontext top = handle_of(&thread->stack[--thread->depth]);
+  if (pctx) *pctx = top;
+  return CUDA_SUCCESS;
+}
+
+CUresult shim_cuCtxPopCurrent(CUcontext *pctx) { return shim_cuCtxPopCurrent_v2(pctx); }
+
+CUresult shim_cuCtxSetCurrent(CUcontext ctx) {
+  struct thread *thread = thread_self();
+  if (!thread) return CUDA_ERROR_OUT_OF_MEMORY;
+  if (!ctx) {
+    if (thread->depth) thread->depth--;
+    return CUDA_SUCCESS;
+  }
+  struct context *context = arena_find(&contexts, ctx);
+  if (!context) return CUDA_ERROR_INVALID_CONTEXT;
+  if (thread->depth) {
+    thread->stack[thread->depth - 1] = context_as_current(context);
+    return CUDA_SUCCESS;
+  }
+  return context_push(context);
+}
+
+CUresult shim_cuCtxGetCurrent(CUcontext *pctx) {
+  if (!pctx) return CUDA_ERROR_INVALID_VALUE;
+  struct thread *thread = ownThread;
+  *pctx = thread && thread->depth ? handle_of(&thread->stack[thread->depth - 1]) : NULL;
+  return CUDA_SUCCESS;
+}
+
+// Properties
+
+CUresult shim_cuCtxGetDevice_v2(CUdevice *device, CUcontext ctx) {
+  struct context *context;
+  if (!device) return CUDA_ERROR_INVALID_VALUE;
+  CUresult result = context_given_or_current(ctx, &context);
+  if (!context) return result;
+  *device = context->device;
+  return CUDA_SUCCESS;
+}
+
+CUresult shim_cuCtxGetDevice(CUdevice *device) { return shim_cuCtxGetDevice_v2(device, NULL); }
+
+CUresult shim_cuCtxGetFlags(unsigned int *flags) {
+  struct context *context;
+  if (!flags) return CUDA_ERROR_INVALID_VALUE;
+  CUresult result = context_current(&context);
+  if (!result) *flags = context->flags;
+  return result;
+}
+
+CUresult shim_cuCtxSetFlags(unsigned int flags) {
+  struct context *context;
+  if (flags & ~(unsigned int)CONTEXT_FLAGS) return CUDA_ERROR_INVALID_VALUE;
+  CUresult result = context_current(&context);
+  if (!result) context->flags = flags;
+  return result;
+}
+
+CUresult shim_cuCtxGetId(CUcontext ctx, unsigned long long *ctxId) {
+  struct context *context;
+  if (!ctxId) return CUDA_ERROR_INVALID_VALUE;
+  CUresult result = context_given_or_current(ctx, &context);
+  if (!context) return result;
+  *ctxId = context->id;
+  return CUDA_SUCCESS;
+}
+
+CUresult shim_cuCtxSetLimit(CUlimit limit, size_t value) {
+  struct context *context;
+  CUresult result = context_current(&context);
+  if (result) return result;
+  if (limit < 0) return CUDA_ERROR_UNSUPPORTED_LIMIT;
+  lock_take(&limits);
+  result = context_result(context, op_ctxSetLimit(context->number, (uint32_t)limit, value));
+  // What it is now may have been rounded.
+  __atomic_store_n(&context->limitsKnown, 0, __ATOMIC_RELEASE);
+  lock_release(&limits);
+  return result;
+}
+
+CUresult shim_cuCtxGetLimit(size_t *pvalue, CUlimit limit) {
+  struct context *context;
+  if (!pvalue) return CUDA_ERROR_INVALID_VALUE;
+  CUresult result = context_current(&context);
+  if (result) return result;
+  if (limit < 0) return CUDA_ERROR_UNSUPPORTED_LIMIT;
+  // cuBLAS asks before each matrix product.
+  uint32_t bit = limit < CACHED_LIMITS ? 1u << limit : 0;
+  if (__atomic_load_n(&context->limitsKnown, __ATOMIC_ACQUIRE) & bit) {
+    *pvalue = context->limits[limit];
+    return CUDA_SUCCESS;
+  }
+  uint64_t value = 0;
+  lock_take(&limits);
+  result = context_result(context, op_ctxGetLimit(context->number, (uint32_t)limit, &value));
+  if (!result) *pvalue = value;
+  if (!result && bit) {
+    context->limits[limit] = value;
+    __atomic_fetch_or(&context->limitsKnown, bit, __ATOMIC_RELEASE);
+  }
+  lock_release(&limits);
+  return result;
+}
+
+CUresult shim_cuCtxGetCacheConfig(CUfunc_cache *pconfig) {
+  struct context *context;
+  if (!pconfig) return CUDA_ERROR_INVALID_VALUE;
+  CUresult result = context_current(&context);
+  if (!result) *pconfig = context->cacheConfig;
+  return result;
+}
+
+CUresult shim_cuCtxSetCacheConfig(CUfunc_cache config) {
+  struct context *context;
+  if (config < 0 || config > 3) return CUDA_ERROR_INVALID_VALUE;
+  CUresult result = context_current(&context);
+  if (!result) context->cacheConfig = config;
+  return result;
+}
+
+CUresult shim_cuCtxGetSharedMemConfig(CUsharedconfig *pConfig) {
+  struct context *context;
+  if (!pConfig) return CUDA_ERROR_INVALID_VALUE;
+  CUresult result = context_current(&context);
+  if (!result) *pConfig = context->sharedConfig ? context->sharedConfig : 1;  // 4-byte banks
+  return result;
+}
+
+CUresult shim_cuCtxSetSharedMemConfig(CUsharedconfig config) {
+  struct context *context;
+  if (config < 0 || config > 2) return CUDA_ERROR_INVALID_VALUE;
+  CUresult result = context_current(&context);
+  if (!result) context->sharedConfig = config;
+  return result;
+}
+
+CUresult shim_cuCtxGetApiVersion(CUcontext ctx, unsigned int *version) {
+  struct context *context;
+  if (!version) return CUDA_ERROR_INVALID_VALUE;
+  CUresult result = context_given_or_current(ctx, &context);
+  if (!context) return result;
+  *version = context->apiVersion;
+  return CUDA_SUCCESS;
+}
+
+CUresult shim_cuCtxResetPersistingL2Cache(void) {
+  struct context *context;
+  return context_current(&context);
+}
+
+CUresult shim_cuCtxGetExecAffinity(CUexecAffinityParam *pExecAffinity, CUexecAffinityType type) {
+  struct context *context;
+  if (!pExecAffinity || type != 0) return CUDA_ERROR_INVALID_VALUE;
+  CUresult result = context_current(&context);
+  if (result) return result;
+  pExecAffinity->type = type;
+  pExecAffinity->smCount =
+      (unsigned int)device_attribute(context->device, ATTRIBUTE_MULTIPROCESSOR_COUNT);
+  return CUDA_SUCCESS;
+}

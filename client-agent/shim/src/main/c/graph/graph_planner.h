@@ -1,0 +1,15 @@
+// SPDX-License-Identifier: Apache-2.0
+// Planning of executable graphs.
+#pragma once
+
+#include "graph/graph.h"
+#include "graph/graph_plan.h"
+
+/**
+ * Plans a graph nobody else knows. *fault is the node that cannot be, if one is to blame.
+ * CUDA_ERROR_INVALID_VALUE: there is a cycle.
+ */
+CUresult plan_make(struct plan *plan, const struct graph *graph, struct graph_node **fault);
+
+/** What has to be done for a kind of work. */
+CUresult plan_kind(const struct work *work, enum step_kind *kind);

@@ -1,0 +1,11 @@
+// SPDX-License-Identifier: Apache-2.0
+// Functions by their handles.
+#pragma once
+
+#include "module/module.h"
+
+/** The function behind a CUfunction or, in this context, a CUkernel. *context as for stream_find. */
+CUresult function_find(CUfunction handle, struct context **context, struct function **function);
+
+/** Its number. *context as for function_find. */
+CUresult function_number(CUfunction handle, struct context **context, uint32_t *number);

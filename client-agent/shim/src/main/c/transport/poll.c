@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "transport/poll.h"
+
+#include "transport/reader.h"
+#include "transport/session_state.h"
+
+#include <poll.h>
+
+enum { OTHERS_READ_MILLIS = 10 };
+
+static bool somebody_reads(const struct connection *connection) {
+  return __atomic_load_n(&connection->reader.role.word, __ATOMIC_RELAXED) != 0;
+}
+
+/** Takes what has come on a connection, if nobody else does. */
+static void take_for_others(struct connection *connection) {
+  if (!reader_begin(connection)) return;
+  reader_take(connection);
+  reader_end(connection);
+}
+
+short connection_poll(struct connection *connection, short events) {
+  struct pollfd pollers[MAX_CONNECTIONS] = {{connection->stream, events, 0}};
+  struct connection *others[MAX_CONNECTIONS];
+  nfds_t count = 1;
+  // Whoever reads a connection now may stop to; and while a session begins, patience has an end.
+  bool forEver = events & POLLIN && session_ready();
+  for (uint32_t i = 0; i < connectionCount; i++) {
+    struct connection *other = &connections[i];
+    if (other == connection) continue;
+    if (somebody_reads(other)) {
+      forEver = false;
+    } else {
+      others[count] = other;
+      pollers[count++] = (struct pollfd){other->stream, POLLIN, 0};
+    }
+  }
+  if (poll(pollers, count, forEver ? -1 : OTHERS_READ_MILLIS) <= 0) return 0;
+  for (nfds_t i = 1; i < count; i++) {
+    if (pollers[i].revents) take_for_others(others[i]);
+  }
+  return pollers[0].revents;
+}

@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: Apache-2.0
+// Reading a call stream: whoever holds the role of the reader takes what has come, and hands it to the calls that wait
+// for it.
+#pragma once
+
+#include "core/hooks.h"
+#include "transport/connection.h"
+
+enum { READ_BUFFER_BYTES = 128 << 10 };
+
+/** Takes a CALLBACK frame. False: there is no such callback. Never blocks. */
+typedef bool callback_hook(uint32_t number, CUresult result);
+
+#define ON_CALLBACK(function) HOOK(callback, callback_hook, function)
+
+/** Reserves the receive buffer; false if there is no memory. */
+bool reader_open(struct connection *connection);
+
+/** Begins to read the stream if nobody does; each success needs a reader_end. */
+bool reader_begin(struct connection *connection);
+
+/** Takes what there is without waiting. */
+void reader_take(struct connection *connection);
+
+/** Passes the reading on. */
+void reader_end(struct connection *connection);
+
+/** Receives once; 0: nothing there, 1: something came or the session is lost. */
+int reader_receive(struct connection *connection, bool wait);
+
+/** Takes apart what was received. */
+void reader_parse(struct connection *connection);
+
+/** Whether a worker has sent diagnostics, which say more of a refusal than its result code. */
+bool reader_diagnosed(void);

@@ -1,0 +1,20 @@
+// SPDX-License-Identifier: Apache-2.0
+// Sending: whoever holds the role of the sender writes all that has gathered in the ring to the socket.
+#pragma once
+
+#include "transport/connection.h"
+
+/** Writes what has gathered, unless somebody else is writing, who then does. */
+void sender_drain(struct connection *connection);
+
+/** Sends all that has gathered. */
+void sender_flush(struct connection *connection);
+
+/** Sends a frame whose last field is big, straight from where it lies, in order with the others. */
+CUresult sender_bulk(struct connection *connection, const void *head, uint32_t headBytes, const void *data, uint64_t dataBytes);
+
+/** Waits until something has been written beyond `tail`; the ring is not locked. */
+void sender_make_room(struct connection *connection, uint64_t tail);
+
+/** Sends all that has gathered on all connections. */
+void connections_flush(void);

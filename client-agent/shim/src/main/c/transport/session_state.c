@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "transport/session_state.h"
+
+#include "core/log.h"
+
+#include <stdio.h>
+#include <sys/socket.h>
+
+struct session session;
+
+HOOK_TABLE(session_lost, lost_hook);
+
+CUresult session_answer(void) {
+  int state = __atomic_load_n(&session.state, __ATOMIC_ACQUIRE);
+  return state == SESSION_LOST ? session.failure : CUDA_ERROR_NOT_INITIALIZED;
+}
+
+uint32_t session_descriptors(int list[MAX_CONNECTIONS + 1]) {
+  uint32_t count = 0;
+  for (uint32_t i = 0; i < connectionCount; i++) list[count++] = connections[i].stream;
+  if (session.agent != connections[0].stream) list[count++] = session.agent;
+  return count;
+}
+
+/** Marks the session as lost, for whoever does so first. */
+static bool become_lost(CUresult failure) {
+  int expected = SESSION_READY;
+  session.failure = failure;
+  return __atomic_compare_exchange_n(&session.state, &expected, SESSION_LOST, false, __ATOMIC_SEQ_CST,
+                                     __ATOMIC_SEQ_CST) ||
+         (expected == SESSION_ATTACHED &&
+          __atomic_compare_exchange_n(&session.state, &expected, SESSION_LOST, false, __ATOMIC_SEQ_CST,
+                                      __ATOMIC_SEQ_CST));
+}
+
+static void give_up(const char *cause) {
+  log_line(LOG_ERROR, "the session is lost: %s; CUDA calls now fail, start the program again", cause);
+  int list[MAX_CONNECTIONS + 1];
+  for (uint32_t i = session_descriptors(list); i; i--) shutdown(list[i - 1], SHUT_RDWR);
+  FOR_EACH_HOOK(session_lost, lost_hook, hook) (*hook)();
+}
+
+CUresult session_lose(CUresult failure, const char *cause) {
+  if (become_lost(failure)) give_up(cause);
+  return session_answer();
+}
+
+CUresult session_broken(const char *cause) {
+  char reason[512];
+  if (become_lost(CUDA_ERROR_DEVICE_UNAVAILABLE)) {
+    bool known = session.agent != connections[0].stream && agent_reason(session.agent, reason, sizeof reason);
+    give_up(known ? reason : cause);
+  }
+  return session_answer();
+}
+
+CUresult session_malformed(const char *what) {
+  char cause[256];
+  snprintf(cause, sizeof cause, "the worker sent %s", what);
+  return session_lose(CUDA_ERROR_DEVICE_UNAVAILABLE, cause);
+}

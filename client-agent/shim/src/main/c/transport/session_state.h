@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: Apache-2.0
+// The state of the process's one session on a worker, and how it is lost.
+#pragma once
+
+#include "core/driver.h"
+#include "core/hooks.h"
+#include "transport/connection.h"
+
+enum session_state {
+  SESSION_NONE,      // not asked for yet, or refused
+  SESSION_ATTACHED,  // there, but the program has not called cuInit
+  SESSION_READY,
+  SESSION_LOST,
+};
+
+struct session {
+  int state;         // enum session_state
+  int agent;         // descriptor that tells the agent that this process lives; may be a call stream
+  CUresult failure;  // what every call answers once lost
+};
+
+extern struct session session;
+
+static inline bool session_ready(void) {
+  return __atomic_load_n(&session.state, __ATOMIC_RELAXED) == SESSION_READY;
+}
+
+static inline bool session_alive(void) {
+  int state = __atomic_load_n(&session.state, __ATOMIC_RELAXED);
+  return state == SESSION_READY || state == SESSION_ATTACHED;
+}
+
+/** What a call answers when there is no session. */
+CUresult session_answer(void);
+
+typedef void lost_hook(void);
+
+/** Adds a function that runs once when the session is lost, on any thread: it wakes those who wait. */
+#define ON_SESSION_LOST(function) HOOK(session_lost, lost_hook, function)
+
+/** Ends the session, for this reason: says so once on stderr. Any thread. Returns the failure. */
+CUresult session_lose(CUresult failure, const char *cause);
+
+/** Ends the session because a call stream broke; the agent may know the reason better. */
+CUresult session_broken(const char *cause);
+
+/** Ends the session because the worker sent what it must not. */
+CUresult session_malformed(const char *what);
+
+/** Forgets the session in a forked child. */
+
+/** The descriptors of the session, each once: call streams, then the agent's if it is none of them. */
+uint32_t session_descriptors(int list[MAX_CONNECTIONS + 1]);

@@ -1,0 +1,14 @@
+// SPDX-License-Identifier: Apache-2.0
+// The writer thread: while frames keep coming it looks at the ring every few microseconds and writes what has gathered,
+// so that the threads that post need no system call; then it sleeps.
+#pragma once
+
+#include "transport/connection.h"
+
+/** Sees that the writer thread is awake; false if there is none and cannot be. */
+bool writer_wake(struct connection *connection);
+
+/** Whether the writer thread looks at the ring by itself every now and then. */
+static inline bool writer_awake(const struct writer *writer) {
+  return __atomic_load_n(&writer->state, __ATOMIC_SEQ_CST) == WRITER_AWAKE;
+}
