@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.gpupool.server.service;
 
-import io.gpupool.control.v1.AuditLine;
 import io.gpupool.control.v1.CreatePartitionRequest;
 import io.gpupool.control.v1.CreateTenantRequest;
 import io.gpupool.control.v1.CreateTokenReply;
@@ -36,11 +35,9 @@ import io.gpupool.server.identity.TokenHash;
 import io.gpupool.server.lease.cluster.Drains;
 import io.gpupool.server.lease.lifecycle.LeaseService;
 import io.gpupool.server.lease.queue.LeaseQueue;
-import io.gpupool.server.records.AuditEntry;
 import io.gpupool.server.refusal.RefusedException;
 import io.gpupool.server.state.StateException;
 import io.gpupool.server.tenant.Access;
-import io.gpupool.server.tenant.Audit;
 import io.gpupool.server.tenant.Tenants;
 import io.gpupool.server.tenant.Tokens;
 import io.grpc.Status;
@@ -50,37 +47,32 @@ import java.util.Set;
 
 /** The gRPC service of what changes the pool. gRPC calls it on the control thread. */
 public final class AdminService extends PoolAdminGrpc.PoolAdminImplBase {
-  private static final int DEFAULT_AUDIT_LINES = 100;
-
   private final Partitions partitions;
   private final Tenants tenants;
   private final Tokens tokens;
-  private final Audit audit;
   private final AdminView view;
   private final LeaseService leases;
   private final LeaseQueue queue;
   private final Drains drains;
-  private final PoolView pool;
+  private final ServerView servers;
 
   public AdminService(
       Partitions partitions,
       Tenants tenants,
       Tokens tokens,
-      Audit audit,
       AdminView view,
       LeaseService leases,
       LeaseQueue queue,
       Drains drains,
-      PoolView pool) {
+      ServerView servers) {
     this.partitions = partitions;
     this.tenants = tenants;
     this.tokens = tokens;
-    this.audit = audit;
     this.view = view;
     this.leases = leases;
     this.queue = queue;
     this.drains = drains;
-    this.pool = pool;
+    this.servers = servers;
   }
 
   @Override
@@ -234,7 +226,7 @@ public final class AdminService extends PoolAdminGrpc.PoolAdminImplBase {
               request.hasDeadlineMillis()
                   ? OptionalLong.of(request.getDeadlineMillis())
                   : OptionalLong.empty());
-          return pool.server(request.getName());
+          return servers.server(request.getName());
         });
   }
 
@@ -244,30 +236,13 @@ public final class AdminService extends PoolAdminGrpc.PoolAdminImplBase {
         reply,
         () -> {
           drains.uncordon(Access.actor(), request.getName());
-          return pool.server(request.getName());
+          return servers.server(request.getName());
         });
   }
 
   @Override
   public void listAudit(ListAuditRequest request, StreamObserver<ListAuditReply> reply) {
-    answer(
-        reply,
-        () -> {
-          int limit = request.getLimit() <= 0 ? DEFAULT_AUDIT_LINES : request.getLimit();
-          ListAuditReply.Builder lines = ListAuditReply.newBuilder();
-          for (Audit.Line line : audit.latest(Math.min(limit, Audit.KEPT))) {
-            AuditEntry entry = line.entry();
-            lines.addLines(
-                AuditLine.newBuilder()
-                    .setId(line.id())
-                    .setAtMillis(entry.atMillis())
-                    .setActor(entry.actor())
-                    .setAction(entry.action())
-                    .setSubject(entry.subject())
-                    .setDetail(entry.detail()));
-          }
-          return lines.build();
-        });
+    answer(reply, () -> view.audit(request.getLimit()));
   }
 
   private Gpu gpu(PartitionRef ref) throws RefusedException {

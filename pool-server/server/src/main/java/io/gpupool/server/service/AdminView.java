@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.gpupool.server.service;
 
+import io.gpupool.control.v1.AuditLine;
+import io.gpupool.control.v1.ListAuditReply;
 import io.gpupool.control.v1.ListPartitionsReply;
 import io.gpupool.control.v1.ListTenantsReply;
 import io.gpupool.control.v1.ListTokensReply;
@@ -20,11 +22,13 @@ import io.gpupool.server.identity.Token;
 import io.gpupool.server.identity.TokenHash;
 import io.gpupool.server.placement.LeaseId;
 import io.gpupool.server.placement.Partition;
+import io.gpupool.server.records.AuditEntry;
 import io.gpupool.server.records.Quota;
 import io.gpupool.server.records.ResourceUsage;
 import io.gpupool.server.records.Tenant;
 import io.gpupool.server.refusal.RefusedException;
 import io.gpupool.server.state.Versioned;
+import io.gpupool.server.tenant.Audit;
 import io.gpupool.server.tenant.Tenants;
 import io.gpupool.server.tenant.Tokens;
 import java.util.Map;
@@ -34,18 +38,22 @@ import java.util.OptionalLong;
 
 /** Partitions, tenants and tokens as messages, and what messages ask of them. */
 public final class AdminView {
+  private static final int DEFAULT_AUDIT_LINES = 100;
   private static final double MAX_QUOTA_GPUS = 1_000_000;
 
   private final Capacity capacity;
   private final Partitions partitions;
   private final Tenants tenants;
   private final Tokens tokens;
+  private final Audit audit;
 
-  public AdminView(Capacity capacity, Partitions partitions, Tenants tenants, Tokens tokens) {
+  public AdminView(
+      Capacity capacity, Partitions partitions, Tenants tenants, Tokens tokens, Audit audit) {
     this.capacity = capacity;
     this.partitions = partitions;
     this.tenants = tenants;
     this.tokens = tokens;
+    this.audit = audit;
   }
 
   /** Those that this caller may use or see; an admin sees all. */
@@ -99,6 +107,28 @@ public final class AdminView {
 
   TokenInfo token(TokenHash hash) {
     return info(hash, tokens.all().get(hash.text()).value());
+  }
+
+  /**
+   * The last lines of the audit log.
+   *
+   * @param limit how many; 0: as many as there usually are
+   */
+  ListAuditReply audit(int limit) {
+    int lines = limit <= 0 ? DEFAULT_AUDIT_LINES : limit;
+    ListAuditReply.Builder reply = ListAuditReply.newBuilder();
+    for (Audit.Line line : audit.latest(Math.min(lines, Audit.KEPT))) {
+      AuditEntry entry = line.entry();
+      reply.addLines(
+          AuditLine.newBuilder()
+              .setId(line.id())
+              .setAtMillis(entry.atMillis())
+              .setActor(entry.actor())
+              .setAction(entry.action())
+              .setSubject(entry.subject())
+              .setDetail(entry.detail()));
+    }
+    return reply.build();
   }
 
   static Wanted wanted(PartitionSize size) throws RefusedException {

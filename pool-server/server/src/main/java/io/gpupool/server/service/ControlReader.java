@@ -2,10 +2,10 @@
 package io.gpupool.server.service;
 
 import io.gpupool.server.history.GpuHistory;
+import io.gpupool.server.history.UseHistory;
 import io.gpupool.server.history.Window;
 import io.gpupool.server.identity.Caller;
 import io.gpupool.server.identity.Principal;
-import io.gpupool.server.session.Workers;
 import io.gpupool.server.state.RecordStore;
 import io.gpupool.server.tenant.Tokens;
 import java.util.Optional;
@@ -18,7 +18,7 @@ public record ControlReader(
     Tokens tokens,
     PoolView view,
     AdminView admin,
-    Workers workers,
+    UseHistory history,
     RecordStore records)
     implements PoolReader {
   @Override
@@ -67,12 +67,14 @@ public record ControlReader(
     return tokens
         .ready(token)
         .thenApplyAsync(
-            ready -> tokens.authenticate(token).flatMap(actor -> view.history(actor, gpu, window)),
+            ready ->
+                tokens.authenticate(token).flatMap(actor -> history.of(gpu, window, actor::maySee)),
             control);
   }
 
   @Override
   public CompletableFuture<Optional<String>> trouble() {
-    return CompletableFuture.supplyAsync(() -> view.trouble().or(records::trouble), control);
+    return CompletableFuture.supplyAsync(
+        () -> view.servers().trouble().or(records::trouble), control);
   }
 }

@@ -7,27 +7,25 @@ import io.gpupool.server.identity.Caller;
 import java.util.Optional;
 import java.util.concurrent.CompletableFuture;
 
-/**
- * What a pool-server shows of itself. Any thread may ask; a server that has ended never answers.
- */
+/** A reader of a pool server's state. Any thread may ask; a server that has ended never answers. */
 public interface PoolReader {
-  /** Whether callers must show tokens; otherwise whoever can connect may do anything. */
+  /** Whether callers must show tokens; otherwise any client that can connect may do anything. */
   boolean needsTokens();
 
-  /** Who shows this token; empty if nobody is known by it. */
+  /** The caller that a token names; empty if nobody is known by it. */
   CompletableFuture<Optional<Caller>> caller(Optional<String> token);
 
-  /** Why nobody is known by this token, for whoever shows it. */
+  /** The reason why a token is not accepted, for its bearer. */
   CompletableFuture<String> refusal(Optional<String> token);
 
-  /** All that who shows this token may see; empty if nobody is known by it. */
+  /** All that a token's bearer may see; empty if nobody is known by it. */
   CompletableFuture<Optional<PoolSnapshot>> read(Optional<String> token);
 
   /** All that an admin may see, for this process itself. */
   CompletableFuture<PoolSnapshot> whole();
 
   /**
-   * What a GPU of this server was used for, as who shows this token may see it; empty if the GPU is
+   * The use of a GPU of this server, as far as a token's bearer may see it; empty if the GPU is
    * another server's, or nobody is known by the token.
    */
   CompletableFuture<Optional<GpuHistory>> history(

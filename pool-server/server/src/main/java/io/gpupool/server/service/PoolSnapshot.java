@@ -13,7 +13,7 @@ import java.util.List;
 import java.util.Set;
 
 /**
- * What the pool held at one moment, as far as one caller may see it.
+ * A snapshot of the pool, as far as one caller may see it.
  *
  * @param server the server that tells it
  * @param requestsHere the ids of requests whose clients are connected to this server

@@ -18,7 +18,9 @@ public record ScalerWatch(Tokens tokens, PoolView view, Timers timers) implement
         .filter(tokens::stillHolds)
         .or(() -> tokens.authenticate(token))
         .map(actor ->
-            PoolLoad.of(view.servers().getServersList(), view.queue(actor).getRequestsList()));
+            PoolLoad.of(
+                view.servers().list().getServersList(),
+                view.queue().list(actor).getRequestsList()));
   }
 
   @Override

@@ -2,9 +2,9 @@
 package io.gpupool.server.service;
 
 /**
- * How a server is guarded.
+ * The protection of a server's ports.
  *
- * @param development whoever can connect may do anything
- * @param tls all ports speak TLS, and nothing else
+ * @param development whether any client that can connect may do anything
+ * @param tls whether all ports speak TLS, and nothing else
  */
 public record ServerMode(boolean development, boolean tls) {}

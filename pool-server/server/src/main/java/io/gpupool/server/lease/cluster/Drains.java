@@ -25,7 +25,7 @@ import org.slf4j.LoggerFactory;
 /**
  * The drains of the pool's servers. A drain that an admin asked for lasts over restarts; that of a
  * server that is about to end goes with it. Each server ends its own leases when their deadline has
- * come, whichever server was asked. Owned by the control thread.
+ * come, whichever server was asked to drain it. Owned by the control thread.
  */
 public final class Drains {
   private static final long MAX_DEADLINE_MILLIS = 365L * 24 * 3600 * 1000;
@@ -101,7 +101,7 @@ public final class Drains {
     });
   }
 
-  /** Has it grant again; nothing happens if it does. */
+  /** Has a server grant again. */
   public void uncordon(Principal principal, String name) throws RefusedException, StateException {
     requireKnown(name);
     records.transact(transaction -> {
@@ -138,13 +138,13 @@ public final class Drains {
     awaitEmpty(whenEmpty);
   }
 
-  /** Refuses all that wait and whoever comes, and ends all leases, as the server closes. */
+  /** Refuses all requests and ends all leases, as the server closes. */
   public void endAll() {
     queue.stopGranting("the server is stopping");
     leases.endAll("the server is stopping");
   }
 
-  /** What was said of a server. */
+  /** The drain of a server. */
   public Optional<Drain> of(String name) {
     return records.get(RecordTypes.DRAINS, name).map(Versioned::value);
   }

@@ -149,7 +149,9 @@ public final class Reconciler {
     }
   }
 
-  /** Whether the pool knows all leases whose workers live here, so that none is granted again. */
+  /**
+   * Whether the pool knows all leases with workers here, so that their GPUs are not granted again.
+   */
   private boolean areLeasesRecorded() {
     return leases.all().stream()
         .allMatch(lease ->

@@ -48,7 +48,7 @@ public final class LeaseFinder {
     return find(id).filter(lease -> lease.hasSecret(secret));
   }
 
-  /** The lease that was granted to who chose this secret. */
+  /** The lease whose client chose this secret. */
   public Optional<GrantedLease> find(LeaseSecret secret) {
     return store
         .find(secret.hash())
@@ -82,12 +82,22 @@ public final class LeaseFinder {
     };
   }
 
-  /** The tenant of a lease, on whichever server's GPUs. */
+  /** The tenant of a lease on any server's GPUs. */
   public Optional<String> tenantOf(String id) {
     return store.get(new LeaseId(id)).map(GrantRecord::tenant);
   }
 
-  /** How many leases a server's GPUs have. */
+  /** The leases on this server's GPUs. */
+  public List<Lease> here() {
+    return leases.all().stream().filter(lease -> !lease.isRemote()).toList();
+  }
+
+  /** How many leases this server's GPUs have. */
+  public int countHere() {
+    return here().size();
+  }
+
+  /** How many leases another server's GPUs have. */
   public int countOn(String server) {
     int[] count = new int[1];
     store.forEach((id, record) -> count[0] += record.isOn(server) ? 1 : 0);

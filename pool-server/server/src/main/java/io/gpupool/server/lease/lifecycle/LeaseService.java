@@ -48,7 +48,7 @@ public final class LeaseService {
   private final ServerMetrics metrics = new ServerMetrics();
   private final Map<LeaseId, Lease> leases = new LinkedHashMap<>();
 
-  /** A lease that is being recorded; who looks meanwhile may find its record already. */
+  /** A lease that is being recorded; a look at the records may find it already. */
   private Optional<LeaseId> pendingGrant = Optional.empty();
 
   private Consumer<Lease> ending = lease -> {};
@@ -243,7 +243,7 @@ public final class LeaseService {
     on(lease, LeaseEvent.RECONCILED);
   }
 
-  /** Takes an end that is recorded already, by whichever server. */
+  /** Takes an end that this server or another has recorded already. */
   public void endRecorded(Lease lease, String reason) {
     on(lease, LeaseEvent.END_RECORDED, reason);
   }

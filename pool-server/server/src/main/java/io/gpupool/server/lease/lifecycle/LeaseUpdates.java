@@ -30,8 +30,8 @@ import java.util.stream.Collectors;
 
 /**
  * The updates of leases that are held. One commit changes the lease, its GPUs and what its tenant
- * holds, on whichever servers they are; each server goes by that as soon as it sees it. Owned by
- * the control thread.
+ * holds, on all its servers; each server applies it as soon as it sees it. Owned by the control
+ * thread.
  */
 public final class LeaseUpdates {
   private final LeaseService leases;
@@ -183,8 +183,8 @@ public final class LeaseUpdates {
               + id
               + " stays as it is: server "
               + server
-              + " shares its GPUs through MPS (--sharing mps), by which programs keep the part of the"
-              + " multiprocessors that they started with; ask for a new lease");
+              + " shares its GPUs through MPS (--sharing mps), by which programs keep the part of"
+              + " the multiprocessors that they started with; ask for a new lease");
     }
   }
 

@@ -9,7 +9,7 @@ public sealed interface LeaseCredential {
   /**
    * Being the pod that the lease is for.
    *
-   * @param container empty: the pod has one lease only, for whichever container
+   * @param container empty: the pod has one lease for all its containers
    */
   record ByPod(String uid, String container) implements LeaseCredential {}
 }

@@ -188,7 +188,7 @@ public final class LeaseQueue {
     }
   }
 
-  /** Gives turns; to be called whenever something may have become free. */
+  /** Looks at the queue again; to be called whenever room may have become free. */
   public void settle() {
     dispatcher.settle();
   }
@@ -204,7 +204,7 @@ public final class LeaseQueue {
     }
   }
 
-  /** A request that waits, at whichever server. */
+  /** A request that waits at this server or another. */
   public Optional<QueuedRequest> find(String id) {
     return Stream.concat(
             places.all().stream().map(QueueEntry::request),
@@ -213,7 +213,7 @@ public final class LeaseQueue {
         .findFirst();
   }
 
-  /** Takes a request out of the queue although its client is still there, at whichever server. */
+  /** Takes a request out of the queue, here or at another server, although its client is there. */
   public void cancel(QueuedRequest request, String reason) throws StateException {
     Optional<QueueEntry> here = places.find(request.number());
     if (here.isEmpty()) {

@@ -60,7 +60,7 @@ final class SharedQueue {
     entry.setRecorded();
   }
 
-  /** Takes over a request that waits, at whichever server; empty if there is none. */
+  /** Takes over a request that waits at this server or another; empty if there is none. */
   Optional<QueuedRequest> takeOver(RequestIdentity identity) throws StateException {
     return store.attach(identity.key()).map(this::request);
   }

@@ -139,7 +139,7 @@ public final class LeaseStore {
     return records.get(RecordTypes.GRANTS, id.text()).map(Versioned::value);
   }
 
-  /** The lease with this secret; looks at all, so it is not for every day. */
+  /** The lease with this secret. Looks at all leases, so it is slow. */
   public Optional<LeaseId> find(LeaseSecret.Hash secret) {
     return records.all(RecordTypes.GRANTS).entrySet().stream()
         .filter(e -> e.getValue().value().secretHash().equals(secret))
@@ -147,7 +147,7 @@ public final class LeaseStore {
         .findFirst();
   }
 
-  /** Leases of a pod that its container may use; looks at all. */
+  /** The leases of a pod that its container may use. Looks at all leases. */
   public List<LeaseId> ofPod(String uid, String container) {
     return records.all(RecordTypes.GRANTS).entrySet().stream()
         .filter(e -> e.getValue().value().pod().filter(p -> p.serves(uid, container)).isPresent())

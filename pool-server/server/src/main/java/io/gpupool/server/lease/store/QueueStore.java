@@ -103,7 +103,10 @@ public final class QueueStore {
         .toList();
   }
 
-  /** Forgets requests whose clients have not come back; those of dead servers by one for all. */
+  /**
+   * Forgets requests whose clients have not come back. One server does so for those of dead
+   * servers.
+   */
   public void forgetAbsent(Predicate<String> hasClient) {
     Map<String, Long> since = new HashMap<>();
     records

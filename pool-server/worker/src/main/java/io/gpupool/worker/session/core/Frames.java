@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.gpupool.worker.session.core;
 
-/** Layout of the call stream's frames (docs/architecture.md, "The call stream"). */
+/** Layout of the call stream's frames (docs/design/call-stream.md). */
 public final class Frames {
   public static final int MAX_FRAME_BYTES = (1 << 20) + 4096;
 

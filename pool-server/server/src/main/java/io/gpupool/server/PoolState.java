@@ -1,0 +1,105 @@
+// SPDX-License-Identifier: Apache-2.0
+package io.gpupool.server;
+
+import io.gpupool.server.capacity.Capacity;
+import io.gpupool.server.capacity.Membership;
+import io.gpupool.server.capacity.Partitions;
+import io.gpupool.server.control.AsyncStateStore;
+import io.gpupool.server.control.ControlThread;
+import io.gpupool.server.oidc.Logins;
+import io.gpupool.server.records.RecordTypes;
+import io.gpupool.server.state.LocalStore;
+import io.gpupool.server.state.RecordStore;
+import io.gpupool.server.state.StateStore;
+import io.gpupool.server.state.etcd.EtcdStore;
+import io.gpupool.server.tenant.Audit;
+import io.gpupool.server.tenant.FirstAdmin;
+import io.gpupool.server.tenant.Tenants;
+import io.gpupool.server.tenant.Tokens;
+import java.io.IOException;
+import java.nio.file.Path;
+import java.util.Optional;
+
+/** The persistent state of a pool, and what administers it: GPUs, partitions, tenants, tokens. */
+final class PoolState {
+  private final RecordStore records;
+  private final Optional<Membership> membership;
+  private final Capacity capacity;
+  private final Audit audit;
+  private final Tenants tenants;
+  private final Partitions partitions;
+  private final Tokens tokens;
+  private final Optional<Path> adminToken;
+
+  PoolState(ServerContext context, RecordStore records) throws IOException {
+    this.records = records;
+    ServerOptions options = context.options();
+    ControlThread control = context.threads().control();
+    membership =
+        options.etcd().isPresent()
+            ? Optional.of(new Membership(records, context.name(), context.served().gpus()))
+            : Optional.empty();
+    capacity =
+        membership.isPresent()
+            ? new Capacity(membership.get(), records)
+            : new Capacity(context.served().gpus(), records);
+    audit = new Audit(records, control, context.name());
+    tenants = new Tenants(records, audit, control);
+    partitions = new Partitions(records, audit, capacity);
+    Optional<Logins> logins = Logins.of(options.oidc(), options.kubernetes());
+    logins.ifPresent(opened -> context.steps().add(opened::close));
+    tokens = new Tokens(records, audit, control, options.needsTokens(), logins);
+    adminToken =
+        options.needsTokens()
+            ? FirstAdmin.ensure(records, tokens, control, options.adminFolder())
+            : Optional.empty();
+  }
+
+  /** Opens the records before anything is started that needs them. */
+  static RecordStore openRecords(
+      ServerOptions options, String name, ControlThread control, CloseSteps steps)
+      throws IOException {
+    StateStore store =
+        options.etcd().isPresent()
+            ? new AsyncStateStore(EtcdStore.open(options.etcd().get(), name), control)
+            : options.state().isPresent()
+                ? LocalStore.open(options.state().get())
+                : LocalStore.inMemory();
+    steps.add(store::close);
+    return new RecordStore(store, RecordTypes.ALL);
+  }
+
+  RecordStore records() {
+    return records;
+  }
+
+  /** The servers of the cluster; empty: there is one server. */
+  Optional<Membership> membership() {
+    return membership;
+  }
+
+  Capacity capacity() {
+    return capacity;
+  }
+
+  Audit audit() {
+    return audit;
+  }
+
+  Tenants tenants() {
+    return tenants;
+  }
+
+  Partitions partitions() {
+    return partitions;
+  }
+
+  Tokens tokens() {
+    return tokens;
+  }
+
+  /** A file with an admin's token, if one was made now because there was none. */
+  Optional<Path> adminToken() {
+    return adminToken;
+  }
+}

@@ -1,0 +1,22 @@
+// SPDX-License-Identifier: Apache-2.0
+package io.gpupool.server;
+
+import io.micrometer.core.instrument.MeterRegistry;
+import java.util.Optional;
+
+/**
+ * The context that the parts of a server share.
+ *
+ * @param name of the server in its pool
+ * @param host at which clients reach its ports
+ * @param meters the registry of a server that is measured
+ */
+record ServerContext(
+    String name,
+    String host,
+    ServerOptions options,
+    ServedGpus served,
+    ServerTls tls,
+    Optional<MeterRegistry> meters,
+    ServerThreads threads,
+    CloseSteps steps) {}

@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: Apache-2.0
+package io.gpupool.server;
+
+import io.gpupool.transport.tls.TlsContext;
+import java.io.IOException;
+import java.util.Optional;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+
+/**
+ * The TLS of a server.
+ *
+ * @param ports of all ports; empty: they do not speak TLS
+ * @param streams of the port for call streams
+ * @param peers of connections to the workers of other servers
+ */
+record ServerTls(
+    Optional<TlsContext> ports, Optional<TlsContext> streams, Optional<TlsContext> peers) {
+  private static final Logger LOG = LoggerFactory.getLogger(ServerTls.class);
+
+  static ServerTls open(ServerOptions options, CloseSteps steps) throws IOException {
+    if (options.tls().areNone()) {
+      return new ServerTls(Optional.empty(), Optional.empty(), Optional.empty());
+    }
+    TlsContext ports = TlsContext.following(options.tls());
+    steps.add(ports::close);
+    LOG.info("TLS with the {}", ports.describe().orElseThrow());
+    if (options.clearCallStreams()) {
+      return new ServerTls(Optional.of(ports), Optional.empty(), Optional.empty());
+    }
+    if (options.etcd().isEmpty()) {
+      return new ServerTls(Optional.of(ports), Optional.of(ports), Optional.empty());
+    }
+    TlsContext peers = TlsContext.following(options.peerTls());
+    steps.add(peers::close);
+    return new ServerTls(Optional.of(ports), Optional.of(ports), Optional.of(peers));
+  }
+}

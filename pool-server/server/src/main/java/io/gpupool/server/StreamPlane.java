@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: Apache-2.0
+package io.gpupool.server;
+
+import io.gpupool.server.cache.TenantFiles;
+import io.gpupool.server.control.ControlThread;
+import io.gpupool.server.host.LinuxMemory;
+import io.gpupool.server.lease.lifecycle.LeaseService;
+import io.gpupool.server.session.CallStreamPort;
+import io.gpupool.server.session.PeerDialer;
+import io.gpupool.server.session.Sessions;
+import io.gpupool.server.session.Workers;
+import io.gpupool.transport.EventLoops;
+import io.netty.channel.EventLoopGroup;
+import java.io.IOException;
+import java.net.InetSocketAddress;
+import java.util.HashMap;
+import java.util.Map;
+import java.util.concurrent.TimeUnit;
+
+/**
+ * The sessions of a server and the port where their call streams come in.
+ *
+ * @param network the event loops of the server's ports
+ * @param port for call streams
+ */
+record StreamPlane(EventLoopGroup network, Sessions sessions, int port) {
+  /** Compiled kernels and images of one tenant. */
+  private static final long MAX_KERNEL_BYTES = 256L << 20;
+
+  private static final long MAX_IMAGE_BYTES = 4L << 30;
+
+  static StreamPlane open(
+      ServerContext context, PoolState state, LeaseService leases, Workers workers)
+      throws IOException {
+    EventLoopGroup network = openNetwork(context);
+    ControlThread control = context.threads().control();
+    ServerOptions options = context.options();
+    Sessions sessions =
+        new Sessions(
+            leases,
+            state.tokens(),
+            workers,
+            control,
+            control,
+            new PeerDialer(state.capacity().members(), network, context.tls().peers()),
+            options.limits().sessions(),
+            new LinuxMemory(),
+            keptFiles(System.getenv()),
+            context.threads().disk());
+    CallStreamPort port =
+        new CallStreamPort(
+            new InetSocketAddress(options.listen(), options.dataPort()),
+            network,
+            context.tls().streams(),
+            (hello, stream) -> control.execute(() -> sessions.join(hello, stream)));
+    context.steps().add(port::close);
+    return new StreamPlane(network, sessions, port.port());
+  }
+
+  /** Encrypting takes time that the loop of the workers' sockets should not wait for. */
+  private static EventLoopGroup openNetwork(ServerContext context) {
+    if (context.tls().ports().isEmpty()) {
+      return context.threads().loop();
+    }
+    EventLoopGroup several =
+        EventLoops.create("gpupool-tls", Runtime.getRuntime().availableProcessors());
+    context
+        .steps()
+        .add(() -> several.shutdownGracefully(0, ServerThreads.STOP_SECONDS, TimeUnit.SECONDS));
+    return several;
+  }
+
+  /** What sessions leave for later ones of their tenant. */
+  private static Map<String, TenantFiles> keptFiles(Map<String, String> environment) {
+    Map<String, TenantFiles> files = new HashMap<>();
+    TenantFiles.of(environment, "GPUPOOL_KERNEL_CACHE", "kernels", MAX_KERNEL_BYTES, ".kernel")
+        .ifPresent(kernels -> files.put("kernels", kernels));
+    TenantFiles.of(environment, "GPUPOOL_IMAGE_CACHE", "images", MAX_IMAGE_BYTES, ".image")
+        .ifPresent(images -> files.put("images", images));
+    return files;
+  }
+}

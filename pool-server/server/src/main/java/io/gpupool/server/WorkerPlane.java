@@ -1,0 +1,101 @@
+// SPDX-License-Identifier: Apache-2.0
+package io.gpupool.server;
+
+import io.gpupool.server.driver.DriverOptions;
+import io.gpupool.server.driver.DriverOptions.Sharing;
+import io.gpupool.server.driver.MpsControl;
+import io.gpupool.server.gpu.Gpu;
+import io.gpupool.server.sandbox.Sandbox;
+import io.gpupool.server.sandbox.SandboxScope;
+import io.gpupool.server.session.DriverStart;
+import io.gpupool.server.session.WorkerLaunch;
+import io.gpupool.server.session.WorkerSocket;
+import io.gpupool.server.session.Workers;
+import io.gpupool.transport.UnixAddress;
+import java.io.IOException;
+import java.security.SecureRandom;
+import java.util.ArrayList;
+import java.util.HexFormat;
+import java.util.List;
+import java.util.Map;
+import java.util.Optional;
+
+/** The worker processes of a server: their sandbox, their socket, and the spare ones. */
+record WorkerPlane(Workers workers, Sandbox sandbox) {
+  private static final int NAME_BYTES = 8;
+
+  /** Opens the workers' socket and starts spare workers. */
+  static WorkerPlane open(
+      ServerOptions options, ServedGpus.Probe probe, ServerThreads threads, CloseSteps steps)
+      throws IOException {
+    Optional<MpsControl> mps = startMps(options, probe);
+    mps.ifPresent(started -> steps.add(started::close));
+    Sandbox sandbox = openSandbox(options, probe, mps);
+    UnixAddress address = new UnixAddress("@gpupool-" + randomName());
+    Workers workers =
+        new Workers(
+            new WorkerLaunch(
+                options.worker(),
+                address.text(),
+                arguments(options, probe),
+                mps.map(MpsControl::environment).orElse(Map.of()),
+                driverStart(probe, mps.isPresent()),
+                sandbox),
+            options.spares(),
+            options.refill(),
+            threads.control(),
+            threads.control(),
+            threads.spawner());
+    WorkerSocket socket = new WorkerSocket(address, threads.loop(), threads.control(), workers);
+    steps.add(socket::close);
+    steps.addAwaited(done -> threads.control().execute(() -> workers.stop(done)));
+    threads.control().execute(workers::refill);
+    return new WorkerPlane(workers, sandbox);
+  }
+
+  private static Optional<MpsControl> startMps(ServerOptions options, ServedGpus.Probe probe)
+      throws IOException {
+    return probe.driver().isPresent() && options.driver().sharing() == Sharing.mps
+        ? Optional.of(MpsControl.start())
+        : Optional.empty();
+  }
+
+  private static Sandbox openSandbox(
+      ServerOptions options, ServedGpus.Probe probe, Optional<MpsControl> mps) throws IOException {
+    return Sandbox.open(
+        options.worker().sandbox(),
+        new SandboxScope(
+            probe.driver().isEmpty(),
+            options.driver().libraries(),
+            Optional.ofNullable(System.getenv("LD_LIBRARY_PATH")),
+            mps.map(MpsControl::folders).orElse(List.of())));
+  }
+
+  private static DriverStart driverStart(ServedGpus.Probe probe, boolean isMps) {
+    if (probe.driver().isEmpty()) {
+      return DriverStart.NEVER;
+    }
+    boolean hasSlices = probe.driver().get().stream().anyMatch(Gpu::isSlice);
+    return isMps || hasSlices ? DriverStart.ASSIGNED : DriverStart.EARLY;
+  }
+
+  /** With the memory that the probe has seen a context take, if the operator does not say it. */
+  private static List<String> arguments(ServerOptions options, ServedGpus.Probe probe) {
+    List<String> arguments = new ArrayList<>(options.backendArguments(probe.spec()));
+    long contextBytes =
+        probe.driver().orElse(List.of()).stream()
+            .mapToLong(gpu -> gpu.facts().contextBytes())
+            .max()
+            .orElse(0);
+    if (contextBytes > 0 && options.driver().contextBytes().isEmpty()) {
+      arguments.addAll(DriverOptions.contextArguments(contextBytes));
+    }
+    return arguments;
+  }
+
+  private static String randomName() {
+    byte[] bits = new byte[NAME_BYTES];
+    new SecureRandom().nextBytes(bits);
+    return HexFormat.of().formatHex(bits);
+  }
+}

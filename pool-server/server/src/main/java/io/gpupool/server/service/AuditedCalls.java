@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: Apache-2.0
+package io.gpupool.server.service;
+
+import io.gpupool.server.state.StateException;
+import io.gpupool.server.tenant.Access;
+import io.gpupool.server.tenant.Audit;
+import io.grpc.stub.StreamObserver;
+
+/** Calls that leave no record of their effect, but one in the audit log. */
+record AuditedCalls(Audit audit) {
+  /** The effect of a call. */
+  interface Change {
+    void make() throws StateException;
+  }
+
+  /** Has the effect of a call once the audit log names the caller. */
+  <T> void run(
+      StreamObserver<T> reply,
+      String action,
+      String subject,
+      String detail,
+      Change change,
+      T answer) {
+    try {
+      audit.note(Access.actor(), action, subject, detail);
+      change.make();
+    } catch (StateException e) {
+      CallAnswers.fail(reply, e);
+      return;
+    }
+    CallAnswers.answer(reply, answer);
+  }
+}

@@ -1,0 +1,171 @@
+// SPDX-License-Identifier: Apache-2.0
+package io.gpupool.server.service;
+
+import io.gpupool.control.v1.Cause;
+import io.gpupool.control.v1.HoldRequest;
+import io.gpupool.control.v1.LeaseEvent;
+import io.gpupool.control.v1.LeaseInfo;
+import io.gpupool.control.v1.LeaseRequest;
+import io.gpupool.control.v1.ReleaseLeaseReply;
+import io.gpupool.control.v1.ReleaseLeaseRequest;
+import io.gpupool.control.v1.UpdateLeaseRequest;
+import io.gpupool.server.identity.HolderName;
+import io.gpupool.server.identity.Principal;
+import io.gpupool.server.identity.Role;
+import io.gpupool.server.lease.lifecycle.Lease;
+import io.gpupool.server.lease.lifecycle.LeaseFinder;
+import io.gpupool.server.lease.lifecycle.LeaseService;
+import io.gpupool.server.lease.lifecycle.LeaseUpdates;
+import io.gpupool.server.lease.queue.LeaseQueue;
+import io.gpupool.server.lease.queue.QueuedRequest;
+import io.gpupool.server.lease.queue.RequestIdentity;
+import io.gpupool.server.records.LeaseChange;
+import io.gpupool.server.records.LeaseRequestValidator;
+import io.gpupool.server.records.LeaseSpec;
+import io.gpupool.server.refusal.InvalidRequestException;
+import io.gpupool.server.refusal.RefusedException;
+import io.gpupool.server.state.StateException;
+import io.gpupool.server.tenant.Access;
+import io.gpupool.server.tenant.Audit;
+import io.grpc.Status;
+import io.grpc.stub.ServerCallStreamObserver;
+import io.grpc.stub.StreamObserver;
+import java.util.Optional;
+import java.util.regex.Pattern;
+
+/** The calls about leases: request, hold, release and update. Runs on the control thread. */
+public final class LeaseCalls {
+  /** Or none at all. */
+  private static final Pattern REQUEST_ID = Pattern.compile("([0-9a-f]{32})?");
+
+  private final LeaseQueue queue;
+  private final LeaseService leases;
+  private final LeaseFinder finder;
+  private final LeaseLookup lookup;
+  private final LeaseUpdates updates;
+  private final LeaseView view;
+  private final AuditedCalls audited;
+
+  public LeaseCalls(
+      LeaseQueue queue,
+      LeaseService leases,
+      LeaseFinder finder,
+      LeaseUpdates updates,
+      LeaseView view,
+      Audit audit) {
+    this.queue = queue;
+    this.leases = leases;
+    this.finder = finder;
+    this.updates = updates;
+    this.view = view;
+    lookup = new LeaseLookup(finder, queue);
+    audited = new AuditedCalls(audit);
+  }
+
+  void request(LeaseRequest request, ServerCallStreamObserver<LeaseEvent> events) {
+    LeaseSpec checked;
+    try {
+      checked = LeaseRequestValidator.check(request, Access.actor());
+    } catch (InvalidRequestException e) {
+      CallAnswers.refuse(events, Cause.CAUSE_INVALID, e.getMessage());
+      return;
+    }
+    if (!checked.actor().mayUse(checked.tenant())) {
+      events.onError(
+          CallAnswers.denied(
+              "the token is one of tenant '"
+                  + checked.actor().tenant()
+                  + "', which cannot ask in the name of '"
+                  + checked.tenant()
+                  + "'"));
+      return;
+    }
+    if (checked.pod().isPresent() && checked.actor().role() != Role.ADMIN) {
+      events.onError(CallAnswers.denied("only an admin asks for leases in the name of pods"));
+      return;
+    }
+    if (!REQUEST_ID.matcher(request.getRequestId()).matches()) {
+      CallAnswers.refuse(events, Cause.CAUSE_INVALID, "a request's id is 32 hexadecimal digits");
+      return;
+    }
+    new LeaseRequestCall(events, queue, leases, view).ask(checked, RequestIdentity.of(request));
+  }
+
+  StreamObserver<HoldRequest> hold(ServerCallStreamObserver<LeaseEvent> events) {
+    return new LeaseHoldCall(events, leases, finder);
+  }
+
+  void release(ReleaseLeaseRequest request, StreamObserver<ReleaseLeaseReply> reply) {
+    Principal principal = Access.actor();
+    Optional<QueuedRequest> waiting = findQueued(request.getLeaseId(), principal);
+    if (waiting.isPresent()) {
+      QueuedRequest queued = waiting.get();
+      String reason = "cancelled by " + principal.text() + because(request.getReason());
+      audited.run(
+          reply,
+          "request.cancel",
+          queued.id(),
+          queued.spec().holder().toString(),
+          () -> queue.cancel(queued, reason),
+          ReleaseLeaseReply.getDefaultInstance());
+      return;
+    }
+    String secret = request.getSecret();
+    Optional<Lease> lease = lookup.find(request.getLeaseId(), secret, principal);
+    if (lease.isEmpty()) {
+      reply.onError(
+          secret.isEmpty()
+              ? CallAnswers.unknown("lease", request.getLeaseId(), "it may have ended")
+              : LeaseLookup.unknownSecret(request.getLeaseId()));
+      return;
+    }
+    try {
+      leases.release(
+          lease.get(),
+          principal,
+          secret.isEmpty()
+              ? "released by " + principal.text() + because(request.getReason())
+              : "released" + because(request.getReason()));
+    } catch (StateException e) {
+      CallAnswers.fail(reply, e);
+      return;
+    }
+    CallAnswers.answer(reply, ReleaseLeaseReply.getDefaultInstance());
+  }
+
+  void update(UpdateLeaseRequest request, StreamObserver<LeaseInfo> reply) {
+    Principal principal = Access.actor();
+    LeaseInfo changed;
+    try {
+      LeaseChange change = LeaseChange.of(request);
+      if (findQueued(request.getLeaseId(), principal).isPresent()) {
+        throw new RefusedException(
+            RefusedException.Why.IN_USE,
+            "request "
+                + HolderName.plain(request.getLeaseId())
+                + " waits and has no lease yet; change the lease once it is granted, or release the"
+                + " request and ask for another");
+      }
+      changed = view.lease(updates.update(request.getLeaseId(), change, principal));
+    } catch (InvalidRequestException e) {
+      reply.onError(Status.INVALID_ARGUMENT.withDescription(e.getMessage()).asRuntimeException());
+      return;
+    } catch (RefusedException e) {
+      reply.onError(CallStatus.of(e).asRuntimeException());
+      return;
+    } catch (StateException e) {
+      CallAnswers.fail(reply, e);
+      return;
+    }
+    CallAnswers.answer(reply, changed);
+  }
+
+  /** A request of the caller's that waits at this server or another. */
+  private Optional<QueuedRequest> findQueued(String id, Principal principal) {
+    return queue.find(id).filter(queued -> principal.mayUse(queued.spec().tenant()));
+  }
+
+  private static String because(String reason) {
+    return reason.isBlank() ? "" : ": " + HolderName.plain(reason);
+  }
+}

@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: Apache-2.0
+package io.gpupool.server.service;
+
+import io.gpupool.control.v1.Held;
+import io.gpupool.control.v1.HoldRequest;
+import io.gpupool.control.v1.LeaseEvent;
+import io.gpupool.server.identity.Principal;
+import io.gpupool.server.lease.lifecycle.Lease;
+import io.gpupool.server.lease.lifecycle.LeaseFinder;
+import io.gpupool.server.lease.lifecycle.LeaseService;
+import io.gpupool.server.lease.model.LeaseCredential;
+import io.gpupool.server.tenant.Access;
+import io.grpc.stub.ServerCallStreamObserver;
+import io.grpc.stub.StreamObserver;
+import java.util.Optional;
+
+/** A HoldLease call: holds a lease for as long as it lasts. Runs on the control thread. */
+final class LeaseHoldCall implements StreamObserver<HoldRequest> {
+  private final LeaseService leases;
+  private final LeaseFinder finder;
+  private final ServerCallStreamObserver<LeaseEvent> events;
+  private final LeaseStream hold;
+  private Optional<Lease> lease = Optional.empty();
+  private boolean refused;
+
+  LeaseHoldCall(
+      ServerCallStreamObserver<LeaseEvent> events, LeaseService leases, LeaseFinder finder) {
+    this.leases = leases;
+    this.finder = finder;
+    this.events = events;
+    hold = new LeaseStream(events);
+    events.setOnCancelHandler(this::releaseHold);
+  }
+
+  @Override
+  public void onNext(HoldRequest request) {
+    if (lease.isPresent() || refused) {
+      return;
+    }
+    Principal principal = Access.actor();
+    if (request.getSecret().isEmpty()) {
+      hold(
+          request.getLeaseId(),
+          finder.find(request.getLeaseId()).filter(l -> principal.mayUse(l.tenant())));
+      return;
+    }
+    finder.findWithRetry(
+        new LeaseCredential.BySecret(request.getLeaseId(), request.getSecret()),
+        found -> hold(request.getLeaseId(), found.filter(l -> principal.mayUse(l.tenant()))));
+  }
+
+  private void hold(String id, Optional<Lease> found) {
+    if (events.isCancelled() || lease.isPresent() || refused) {
+      return;
+    }
+    lease = found;
+    if (lease.isEmpty()) {
+      refused = true;
+      events.onError(LeaseLookup.unknownSecret(id));
+      return;
+    }
+    leases.hold(lease.get(), hold);
+    events.onNext(LeaseEvent.newBuilder().setHeld(Held.getDefaultInstance()).build());
+  }
+
+  @Override
+  public void onError(Throwable cause) {
+    releaseHold();
+  }
+
+  @Override
+  public void onCompleted() {
+    releaseHold();
+    if (!refused && lease.map(l -> l.state().isAlive()).orElse(true) && !events.isCancelled()) {
+      events.onCompleted();
+    }
+  }
+
+  private void releaseHold() {
+    lease.ifPresent(l -> leases.releaseHold(l, hold));
+  }
+}

@@ -1,0 +1,214 @@
+// SPDX-License-Identifier: Apache-2.0
+package io.gpupool.server.service;
+
+import com.google.protobuf.ByteString;
+import io.gpupool.control.v1.CloseSessionReply;
+import io.gpupool.control.v1.CloseSessionRequest;
+import io.gpupool.control.v1.EndSessionReply;
+import io.gpupool.control.v1.EndSessionRequest;
+import io.gpupool.control.v1.OpenSessionReply;
+import io.gpupool.control.v1.OpenSessionRequest;
+import io.gpupool.server.identity.HolderName;
+import io.gpupool.server.identity.Principal;
+import io.gpupool.server.lease.cluster.SessionTerminations;
+import io.gpupool.server.lease.cluster.StatusPublisher;
+import io.gpupool.server.lease.lifecycle.Lease;
+import io.gpupool.server.refusal.InvalidRequestException;
+import io.gpupool.server.session.Session;
+import io.gpupool.server.session.Sessions;
+import io.gpupool.server.tenant.Access;
+import io.gpupool.server.tenant.Audit;
+import io.gpupool.wire.DriverEnvironment;
+import io.gpupool.wire.SessionId;
+import io.gpupool.wire.SessionKey;
+import io.gpupool.wire.WireException;
+import io.grpc.Status;
+import io.grpc.stub.StreamObserver;
+import java.util.List;
+import java.util.Optional;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+
+/** The calls about sessions: open, close and end. Runs on the control thread. */
+public final class SessionCalls {
+  private static final Logger LOG = LoggerFactory.getLogger(SessionCalls.class);
+
+  private final LeaseLookup lookup;
+  private final Sessions sessions;
+  private final StatusPublisher statuses;
+  private final SessionTerminations terminations;
+  private final ServerDirectory directory;
+  private final PoolView view;
+  private final AuditedCalls audited;
+  private final CallStreams streams;
+
+  /**
+   * The port for call streams.
+   *
+   * @param isClear whether it does not speak TLS although the other ports do
+   */
+  public record CallStreams(int port, boolean isClear) {}
+
+  public SessionCalls(
+      LeaseLookup lookup,
+      Sessions sessions,
+      StatusPublisher statuses,
+      SessionTerminations terminations,
+      PoolView view,
+      Audit audit,
+      CallStreams streams) {
+    this.lookup = lookup;
+    this.sessions = sessions;
+    this.statuses = statuses;
+    this.terminations = terminations;
+    this.view = view;
+    this.streams = streams;
+    directory = view.directory();
+    audited = new AuditedCalls(audit);
+  }
+
+  void open(OpenSessionRequest request, StreamObserver<OpenSessionReply> reply) {
+    Principal principal = Access.actor();
+    lookup.find(
+        request.getLeaseId(),
+        request.getSecret(),
+        principal,
+        found -> open(request, found, principal, reply));
+  }
+
+  private void open(
+      OpenSessionRequest request,
+      Optional<Lease> lease,
+      Principal principal,
+      StreamObserver<OpenSessionReply> reply) {
+    if (lease.isEmpty()) {
+      reply.onError(lookup.unknown(request.getLeaseId(), principal));
+      return;
+    }
+    List<String> servers = lease.get().topology().servers();
+    String wanted =
+        !request.getServer().isEmpty()
+            ? request.getServer()
+            : lease.get().isRemote() ? servers.getFirst() : directory.name();
+    if (!servers.contains(wanted)) {
+      reply.onError(
+          Status.INVALID_ARGUMENT
+              .withDescription(
+                  "lease "
+                      + lease.get().id()
+                      + " has no GPUs of server '"
+                      + HolderName.plain(wanted)
+                      + "'; it has some of "
+                      + String.join(", ", servers))
+              .asRuntimeException());
+      return;
+    }
+    if (!wanted.equals(directory.name())) {
+      directory
+          .addressOf(wanted)
+          .ifPresentOrElse(
+              address ->
+                  CallAnswers.answer(
+                      reply, OpenSessionReply.newBuilder().setElsewhere(address).build()),
+              () ->
+                  reply.onError(
+                      Status.UNAVAILABLE
+                          .withDescription(
+                              "server "
+                                  + wanted
+                                  + ", which has GPUs of lease "
+                                  + lease.get().id()
+                                  + ", is not in the pool now; it may come back")
+                          .asRuntimeException()));
+      return;
+    }
+    openHere(request, lease.get(), principal, reply);
+  }
+
+  private void openHere(
+      OpenSessionRequest request,
+      Lease lease,
+      Principal principal,
+      StreamObserver<OpenSessionReply> reply) {
+    try {
+      DriverEnvironment environment =
+          DriverEnvironment.of(
+              request.getDriverEnvironmentMap(), (name, value) -> logIgnored(lease, name));
+      Session session =
+          sessions.open(lease, HolderName.of(request.getClient()), principal, environment);
+      CallAnswers.answer(
+          reply,
+          OpenSessionReply.newBuilder()
+              .setSessionId(ByteString.copyFrom(session.id.bytes()))
+              .setSessionKey(ByteString.copyFrom(session.key.bytes()))
+              .setPeerKey(ByteString.copyFrom(session.peerKey.bytes()))
+              .setCallStreamPort(streams.port())
+              .setCallStreamClear(streams.isClear())
+              .addAllServers(view.leases().serversOf(lease))
+              .setPlace(lease.topology().servers().indexOf(directory.name()))
+              .build());
+    } catch (InvalidRequestException e) {
+      reply.onError(Status.RESOURCE_EXHAUSTED.withDescription(e.getMessage()).asRuntimeException());
+    }
+  }
+
+  private static void logIgnored(Lease lease, String name) {
+    LOG.info(
+        "lease {}: {} of a program's environment is ignored: the driver does not know it, or not"
+            + " with this value",
+        lease.id(),
+        HolderName.plain(name));
+  }
+
+  void close(CloseSessionRequest request, StreamObserver<CloseSessionReply> reply) {
+    try {
+      sessions
+          .find(
+              SessionId.ofBytes(request.getSessionId().toByteArray()),
+              SessionKey.ofBytes(request.getSessionKey().toByteArray()))
+          .filter(session -> Access.actor().mayUse(session.lease.tenant(), session.lease.pod()))
+          .ifPresent(session -> session.end("its program has ended"));
+      CallAnswers.answer(reply, CloseSessionReply.getDefaultInstance());
+    } catch (WireException e) {
+      reply.onError(Status.INVALID_ARGUMENT.withDescription(e.getMessage()).asRuntimeException());
+    }
+  }
+
+  void end(EndSessionRequest request, StreamObserver<EndSessionReply> reply) {
+    Principal principal = Access.actor();
+    Optional<Session> session =
+        sessions.all().stream()
+            .filter(s -> s.id.toString().equals(request.getId()))
+            .filter(s -> s.state() != Session.State.ENDING && principal.mayUse(s.lease.tenant()))
+            .findFirst();
+    if (session.isEmpty()) {
+      endElsewhere(request.getId(), principal, reply);
+      return;
+    }
+    Session found = session.get();
+    audited.run(
+        reply,
+        "session.end",
+        found.lease.id().text() + "/" + found.id,
+        found.client.toString(),
+        () -> found.end("it was ended by " + principal.text()),
+        EndSessionReply.getDefaultInstance());
+  }
+
+  private void endElsewhere(String id, Principal principal, StreamObserver<EndSessionReply> reply) {
+    statuses
+        .session(id)
+        .filter(s -> !s.getState().equals("ending"))
+        .filter(s -> lookup.finder().tenantOf(s.getLeaseId()).filter(principal::mayUse).isPresent())
+        .ifPresentOrElse(
+            session ->
+                audited.run(
+                    reply,
+                    "session.end",
+                    session.getLeaseId() + "/" + session.getId(),
+                    HolderName.of(session.getClient()).toString(),
+                    () -> terminations.request(id, "it was ended by " + principal.text()),
+                    EndSessionReply.getDefaultInstance()),
+            () -> reply.onError(CallAnswers.unknown("session", id, "it may have ended")));
+  }
+}
