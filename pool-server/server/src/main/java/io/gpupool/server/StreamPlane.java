@@ -7,6 +7,7 @@ import io.gpupool.server.host.LinuxMemory;
 import io.gpupool.server.lease.lifecycle.LeaseService;
 import io.gpupool.server.session.CallStreamPort;
 import io.gpupool.server.session.PeerDialer;
+import io.gpupool.server.session.SessionOptions;
 import io.gpupool.server.session.Sessions;
 import io.gpupool.server.session.Workers;
 import io.gpupool.transport.EventLoops;
@@ -43,9 +44,8 @@ record StreamPlane(EventLoopGroup network, Sessions sessions, int port) {
             control,
             control,
             new PeerDialer(state.capacity().members(), network, context.tls().peers()),
-            options.limits().sessions(),
-            new LinuxMemory(),
-            keptFiles(System.getenv()),
+            new SessionOptions(
+                options.limits().sessions(), new LinuxMemory(), keptFiles(System.getenv())),
             context.threads().disk());
     CallStreamPort port =
         new CallStreamPort(

@@ -93,35 +93,27 @@ public final class Session implements LeasedSession {
   private SessionStats stats = SessionStats.NONE;
 
   Session(
-      SessionId id,
-      SessionKey key,
-      SessionKey peerKey,
+      SessionKeys keys,
       Lease lease,
       int slot,
-      HolderName client,
-      DriverEnvironment environment,
-      Principal actor,
-      WorkerStarts starts,
-      Timers timers,
-      Executor control,
-      BiConsumer<Session, TextMessage> onPeerAsked,
+      SessionProgram program,
+      SessionServices services,
       LeaseExports exports,
-      SessionCache cache,
       Runnable onGone) {
-    this.id = id;
-    this.key = key;
-    this.peerKey = peerKey;
+    id = keys.id();
+    key = keys.key();
+    peerKey = keys.peerKey();
     this.lease = lease;
     this.slot = slot;
-    this.client = client;
-    this.environment = environment;
-    this.actor = actor;
-    this.starts = starts;
-    this.timers = timers;
-    this.control = control;
-    this.onPeerAsked = onPeerAsked;
+    client = program.name();
+    environment = program.environment();
+    actor = program.actor();
+    starts = services.starts();
+    timers = services.timers();
+    control = services.control();
+    onPeerAsked = services.onPeerAsked();
+    cache = services.cache();
     this.exports = exports;
-    this.cache = cache;
     this.onGone = onGone;
     openedAtNanos = timers.nowNanos();
     grantedBefore =

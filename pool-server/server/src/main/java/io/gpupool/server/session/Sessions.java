@@ -3,12 +3,12 @@ package io.gpupool.server.session;
 
 import io.gpupool.runtime.Timers;
 import io.gpupool.server.cache.TenantFiles;
+import io.gpupool.server.control.Timers;
 import io.gpupool.server.host.HostMemory;
 import io.gpupool.server.identity.HolderName;
 import io.gpupool.server.identity.Principal;
 import io.gpupool.server.lease.lifecycle.Lease;
 import io.gpupool.server.lease.lifecycle.LeaseService;
-import io.gpupool.server.limits.SessionLimits;
 import io.gpupool.server.refusal.InvalidRequestException;
 import io.gpupool.server.tally.Metric;
 import io.gpupool.server.tally.ServerMetrics;
@@ -36,20 +36,16 @@ public final class Sessions {
 
   private final LeaseService leases;
   private final Tokens tokens;
-  private final WorkerStarts starts;
   private final SessionAdmission admission;
-  private final Timers timers;
-  private final Executor control;
   private final PeerConnector peers;
-  private final SessionCache cache;
+  private final SessionServices services;
   private final SecureRandom random = new SecureRandom();
   private final Map<SessionId, Session> sessions = new LinkedHashMap<>();
   private final Map<Lease, LeaseExports> exports = new HashMap<>();
 
   /**
-   * None yet.
+   * Makes the sessions of a server, none yet.
    *
-   * @param files what sessions leave for later ones, by kind
    * @param disk runs what waits for a disk
    */
   public Sessions(
@@ -59,18 +55,19 @@ public final class Sessions {
       Timers timers,
       Executor control,
       PeerDialer dialer,
-      SessionLimits limits,
-      HostMemory memory,
-      Map<String, TenantFiles> files,
+      SessionOptions options,
       Executor disk) {
     this.leases = leases;
     this.tokens = tokens;
-    starts = new WorkerStarts(workers, limits.workerStarts());
-    admission = new SessionAdmission(limits, memory, timers);
-    this.timers = timers;
-    this.control = control;
+    admission = new SessionAdmission(options.limits(), options.memory(), timers);
     peers = new PeerConnector(dialer, control);
-    cache = new SessionCache(files, control, disk);
+    services =
+        new SessionServices(
+            new WorkerStarts(workers, options.limits().workerStarts()),
+            timers,
+            control,
+            peers::ask,
+            new SessionCache(options.files(), control, disk));
   }
 
   /** Opens a session on a lease that is not ending, if it is within all limits. */
@@ -84,25 +81,17 @@ public final class Sessions {
       throw e;
     }
     int slot = lease.freeSlot().orElseThrow();
-    SessionId id = SessionId.random(random);
+    SessionKeys keys = SessionKeys.random(random);
     Session session =
         new Session(
-            id,
-            SessionKey.random(random),
-            SessionKey.random(random),
+            keys,
             lease,
             slot,
-            client,
-            environment,
-            actor,
-            starts,
-            timers,
-            control,
-            peers::ask,
+            new SessionProgram(client, environment, actor),
+            services,
             exports.computeIfAbsent(lease, of -> new LeaseExports(of, random)),
-            cache,
-            () -> gone(id));
-    sessions.put(id, session);
+            () -> gone(keys.id()));
+    sessions.put(keys.id(), session);
     leases.metrics().add(Metric.SESSIONS_OPENED, 1, lease.tenant());
     lease.add(session);
     return session;

@@ -21,8 +21,6 @@ import io.gpupool.server.refusal.RefusedException;
 import io.gpupool.server.sandbox.Sandbox;
 import io.gpupool.wire.DriverEnvironment;
 import io.gpupool.wire.ServerHello;
-import io.gpupool.wire.SessionId;
-import io.gpupool.wire.SessionKey;
 import io.gpupool.wire.TextMessage;
 import io.netty.channel.unix.FileDescriptor;
 import java.io.IOException;
@@ -171,20 +169,17 @@ class SessionTest {
     Session[] made = new Session[1];
     made[0] =
         new Session(
-            SessionId.random(random),
-            SessionKey.random(random),
-            SessionKey.random(random),
+            SessionKeys.random(random),
             lease,
             lease.freeSlot().orElseThrow(),
-            Ground.HOLDER,
-            DriverEnvironment.NONE,
-            Principal.ANYONE,
-            starts,
-            timers,
-            Runnable::run,
-            (asking, message) -> {},
+            new SessionProgram(Ground.HOLDER, DriverEnvironment.NONE, Principal.ANYONE),
+            new SessionServices(
+                starts,
+                timers,
+                Runnable::run,
+                (asking, message) -> {},
+                new SessionCache(Map.of(), Runnable::run, Runnable::run)),
             new LeaseExports(lease, random),
-            new SessionCache(Map.of(), Runnable::run, Runnable::run),
             () -> leases.sessionGone(lease, made[0]));
     lease.add(made[0]);
     return made[0];

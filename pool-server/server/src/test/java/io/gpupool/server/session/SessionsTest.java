@@ -61,9 +61,7 @@ class SessionsTest {
           ground.timers,
           Runnable::run,
           new PeerDialer(ground.capacity.members(), LOOPS, Optional.empty()),
-          SessionLimits.USUAL,
-          memory,
-          Map.of(),
+          new SessionOptions(SessionLimits.USUAL, memory, Map.of()),
           Runnable::run);
 
   @Test

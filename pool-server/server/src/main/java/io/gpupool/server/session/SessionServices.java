@@ -1,0 +1,19 @@
+// SPDX-License-Identifier: Apache-2.0
+package io.gpupool.server.session;
+
+import io.gpupool.server.control.Timers;
+import io.gpupool.wire.TextMessage;
+import java.util.concurrent.Executor;
+import java.util.function.BiConsumer;
+
+/**
+ * The services of a server that all its sessions use.
+ *
+ * @param onPeerAsked connects a worker with one at another server, as its message asks
+ */
+record SessionServices(
+    WorkerStarts starts,
+    Timers timers,
+    Executor control,
+    BiConsumer<Session, TextMessage> onPeerAsked,
+    SessionCache cache) {}
