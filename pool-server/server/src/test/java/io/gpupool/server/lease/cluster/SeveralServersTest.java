@@ -16,6 +16,7 @@ import io.gpupool.server.lease.model.LeaseState;
 import io.gpupool.server.lease.queue.QueueClient;
 import io.gpupool.server.lease.queue.QueueEntry;
 import io.gpupool.server.lease.queue.RequestIdentity;
+import io.gpupool.server.lease.store.FullDisk;
 import io.gpupool.server.lease.store.QueueStore;
 import io.gpupool.server.placement.PlacementTest;
 import io.gpupool.server.records.LeaseRequestValidator;
@@ -333,6 +334,48 @@ class SeveralServersTest {
     timers.pass(HOUR_MILLIS);
     assertThat(b.finder.find(atA.id().text())).isPresent();
     assertThat(atC.state()).isInstanceOf(LeaseState.Held.class);
+  }
+
+  @Test
+  void lease_homeServerCannotBeTold_isLeftToItOnceTheRecordsCanBeWritten() {
+    FullDisk disk = new FullDisk(store);
+    Ground c = new Ground(disk, timers, "c", List.of(gpu("c")));
+    c.come();
+    timers.pass(1000);
+    Lease atC = new Client(ID).ask(c, on("b").setGraceMillis(60_000)).lease();
+    Hold hold = new Hold();
+    c.leases.hold(atC, hold);
+    timers.pass(100);
+    disk.setFull(true);
+    c.leases.releaseHold(atC, hold);
+    timers.pass(120_000);
+    assertThat(atC.state()).isInstanceOf(LeaseState.Returning.class);
+    assertThat(atC.state().text()).isEqualTo("grace");
+    disk.setFull(false);
+    timers.pass(1000);
+    assertThat(c.leases.all()).isEmpty();
+    timers.pass(50_000);
+    assertThat(b.finder.find(atC.id().text())).as("it has its time from then on").isPresent();
+    timers.pass(15_000);
+    assertThat(b.leases.all()).isEmpty();
+  }
+
+  @Test
+  void hold_cannotBeRecorded_isRecordedOnceTheRecordsCanBeWritten() {
+    FullDisk disk = new FullDisk(store);
+    Ground c = new Ground(disk, timers, "c", List.of(gpu("c")));
+    c.come();
+    timers.pass(1000);
+    Lease atA = new Client(ID).ask(a, on("b")).lease();
+    a.leases.hold(atA, new Hold());
+    timers.pass(100);
+    disk.setFull(true);
+    c.leases.hold(c.finder.find(atA.id().text()).orElseThrow(), new Hold());
+    timers.pass(3000);
+    assertThat(b.store.holderServer(atA.id(), "b")).isEqualTo("a");
+    disk.setFull(false);
+    timers.pass(1100);
+    assertThat(b.store.holderServer(atA.id(), "b")).isEqualTo("c");
   }
 
   /** As a call over REST does, which does not stay. */

@@ -4,6 +4,7 @@ package io.gpupool.server.lease.queue;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import io.gpupool.control.v1.Cause;
+import io.gpupool.control.v1.LeaseRequest;
 import io.gpupool.server.capacity.Capacity;
 import io.gpupool.server.control.ManualTimers;
 import io.gpupool.server.gpu.Gpu;
@@ -44,6 +45,7 @@ class LeaseQueueTest {
     Lease lease;
     Cause cause;
     String reason = "";
+    boolean wasHeld;
 
     @Override
     public LeaseHold hold() {
@@ -58,6 +60,7 @@ class LeaseQueueTest {
 
     @Override
     public void granted(GrantedLease granted) {
+      wasHeld = granted.lease().isHeldHere();
       Ground.dropHolds(granted.lease());
       assertThat(lease).isNull();
       lease = granted.lease();
@@ -161,6 +164,48 @@ class LeaseQueueTest {
     leases.end(holder.lease, "released");
     assertThat(gone.lease).isNull();
     assertThat(other.lease).isNotNull();
+  }
+
+  @Test
+  void resume_beforeTheFirstConnectionIsSeenToBeGone_keepsItsPlaceAndItsLimit() {
+    Asker holder = ask(1, 0, 0);
+    Asker first = askAgain(false);
+    Asker other = ask(1, 0, HOUR_MILLIS);
+    timers.pass(60_000);
+    Asker again = askAgain(true);
+    timers.pass(1000);
+    assertThat(again.entry.id()).isEqualTo(first.entry.id());
+    assertThat(again.places).containsExactly(1);
+    assertThat(first.cause).as("it goes on on another connection").isEqualTo(Cause.CAUSE_DRAINING);
+    queue.withdraw(first.entry);
+    assertThat(queue.here()).hasSize(2);
+    timers.pass(30_000);
+    assertThat(again.cause).as("90 s have passed since it was made").isNotNull();
+    leases.end(holder.lease, "released");
+    assertThat(other.lease).isNotNull();
+  }
+
+  @Test
+  void resume_ofARequestThatWasGranted_isToldOfTheLeaseThatIsHeldAgain() {
+    Asker first = askAgain(false);
+    Asker again = askAgain(true);
+    assertThat(again.lease).isSameAs(first.lease);
+    assertThat(again.wasHeld).isTrue();
+    assertThat(leases.all()).hasSize(1);
+  }
+
+  private Asker askAgain(boolean isResumed) {
+    Asker asker = new Asker();
+    GpuRequirements all =
+        new GpuRequirements(1, new GpuRequirements.Size.Fraction(1), OptionalInt.empty(), Map.of());
+    LeaseRequest message =
+        LeaseRequest.newBuilder().setRequestId("a".repeat(32)).setResumed(isResumed).build();
+    asker.entry =
+        queue.ask(
+            new LeaseSpec(all, 0, 90_000, Ground.HOLDER, Principal.ANYONE, ""),
+            asker,
+            RequestIdentity.of(message));
+    return asker;
   }
 
   @Test

@@ -24,15 +24,8 @@ import io.gpupool.server.records.LeaseSpec;
 import io.gpupool.server.records.Quota;
 import io.gpupool.server.records.RecordTypes;
 import io.gpupool.server.refusal.RefusedException;
-import io.gpupool.server.state.Change;
-import io.gpupool.server.state.Commit;
-import io.gpupool.server.state.Condition;
-import io.gpupool.server.state.Entry;
-import io.gpupool.server.state.Listing;
 import io.gpupool.server.state.LocalStore;
 import io.gpupool.server.state.StateException;
-import io.gpupool.server.state.StateStore;
-import io.gpupool.server.state.Write;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
@@ -43,7 +36,6 @@ import java.util.Random;
 import java.util.concurrent.Callable;
 import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Executors;
-import java.util.function.Consumer;
 import org.junit.jupiter.api.Test;
 
 class LeaseStoreTest {
@@ -180,10 +172,10 @@ class LeaseStoreTest {
 
   @Test
   void diskFull_grantsAndReleasesAreRefusedAndEndingsAreMadeUpFor() throws Exception {
-    FullDisk disk = new FullDisk();
+    FullDisk disk = new FullDisk(LocalStore.inMemory());
     Ground ground = new Ground(disk, new ManualTimers(), List.of(first), "host:7642");
     GrantedLease granted = grant(ground, 0.5);
-    disk.full = true;
+    disk.setFull(true);
     assertThat(attempt(() -> grant(ground, 0.25))).isInstanceOf(StateException.class);
     assertThat(
             attempt(() -> {
@@ -197,7 +189,7 @@ class LeaseStoreTest {
     assertThat(granted.lease().state()).isInstanceOf(LeaseState.Ending.class);
     assertThat(ground.capacity.free(first)).isEqualTo(new Share(4 * GIB, 5000));
     ground.timers.pass(5000);
-    disk.full = false;
+    disk.setFull(false);
     ground.timers.pass(1000);
     assertThat(ground.capacity.free(first)).isEqualTo(first.whole());
     assertThat(ground.leases.all()).isEmpty();
@@ -235,39 +227,5 @@ class LeaseStoreTest {
             leaseClass,
             Optional.empty());
     return ground.grant(request, placed.parts());
-  }
-
-  /** A store that can be kept from writing. */
-  private static final class FullDisk implements StateStore {
-    private final LocalStore store = LocalStore.inMemory();
-    private boolean full;
-
-    @Override
-    public Optional<Entry> get(String key) {
-      return store.get(key);
-    }
-
-    @Override
-    public Listing read(String prefix) {
-      return store.read(prefix);
-    }
-
-    @Override
-    public Commit commit(List<Condition> conditions, List<Write> writes) throws StateException {
-      if (full) {
-        throw new StateException("the change cannot be written; is the disk full?");
-      }
-      return store.commit(conditions, writes);
-    }
-
-    @Override
-    public Listing watch(String prefix, Consumer<List<Change>> listener) {
-      return store.watch(prefix, listener);
-    }
-
-    @Override
-    public void close() {
-      store.close();
-    }
   }
 }
