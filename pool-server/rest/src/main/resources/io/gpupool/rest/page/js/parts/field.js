@@ -3,8 +3,8 @@
 
 import { h } from '../dom.js';
 
-/** A text or number field, whose further properties are the input's. */
-export function field({ label, name, hint, unit, ...input }) {
+/** A text or number field that begins with `value`; its further properties are the input's. */
+export function field({ label, name, hint, unit, value, ...input }) {
   const id = `field-${name}`;
   return h(
     'div',
@@ -13,7 +13,13 @@ export function field({ label, name, hint, unit, ...input }) {
     h(
       'span',
       { class: 'control' },
-      h('input', { id, name, ...input, 'aria-describedby': hint && `${id}-hint` }),
+      h('input', {
+        id,
+        name,
+        defaultValue: value,
+        ...input,
+        'aria-describedby': hint && `${id}-hint`,
+      }),
       unit && h('span', { class: 'unit' }, unit),
     ),
     hint && h('p', { class: 'hint', id: `${id}-hint` }, hint),
