@@ -22,12 +22,15 @@ import java.nio.file.Path;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.Optional;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
 /** A server's metrics in a real Prometheus, and every query of the dashboard there. */
 class PrometheusIT {
   private static final Path DASHBOARD = Distribution.ROOT.resolve("deploy/grafana/gpupool.json");
+  private static final Optional<ServerImage> IMAGE =
+      ServerImage.of("GPUPOOL_TEST_PROMETHEUS_IMAGE");
   private static final HttpClient HTTP = HttpClient.newHttpClient();
 
   @TempDir Path folder;
@@ -35,17 +38,15 @@ class PrometheusIT {
 
   @Test
   void dashboard_everyQuery_isAnsweredByPrometheus() throws Exception {
-    for (String tool : List.of("prometheus", "promtool")) {
-      assumeThat(Program.of("sh", "-c", "command -v " + tool).run().status())
-          .as("%s is not installed (apt-get install prometheus)", tool)
-          .isZero();
+    assumeInstalled("promtool");
+    if (IMAGE.isEmpty()) {
+      assumeInstalled("prometheus");
     }
     List<String> queries = queries();
     assertThat(queries).hasSizeGreaterThan(25);
     String[] options = {"--state", folder.resolve("state").toString()};
     try (Pool pool = Pool.start("soft:1,mem=4Gi", options);
-        Program prometheus = prometheus(pool.httpPort())) {
-      assertThat(prometheus.pid()).isPositive();
+        AutoCloseable _ = prometheus(pool.httpPort())) {
       assertThat(pool.gpupool("tenant", "create", "vision", "--gpus", "2").status()).isZero();
       assertThat(
               pool.run(
@@ -80,7 +81,14 @@ class PrometheusIT {
     }
   }
 
-  private Program prometheus(int httpPort) throws IOException {
+  private static void assumeInstalled(String tool) {
+    assumeThat(Program.of("sh", "-c", "command -v " + tool).run().status())
+        .as("%s is not installed (apt-get install prometheus)", tool)
+        .isZero();
+  }
+
+  /** A process, or a container where there is an image to make one of. */
+  private AutoCloseable prometheus(int httpPort) throws IOException {
     port = FreePort.find();
     Path configuration =
         Files.writeString(
@@ -95,12 +103,17 @@ class PrometheusIT {
                   - targets: ["127.0.0.1:%d"]
             """
                 .formatted(httpPort));
-    return Program.of(
-            "prometheus",
+    List<String> options =
+        List.of(
             "--config.file=" + configuration,
             "--storage.tsdb.path=" + folder.resolve("series"),
-            "--web.listen-address=127.0.0.1:" + port)
-        .start();
+            "--web.listen-address=127.0.0.1:" + port);
+    if (IMAGE.isPresent()) {
+      return IMAGE.get().start(folder, "prometheus", options);
+    }
+    List<String> command = new ArrayList<>(List.of("prometheus"));
+    command.addAll(options);
+    return Program.of(command.toArray()).start();
   }
 
   /** What a panel asks, with all servers and tenants, over a few seconds. */

@@ -2,7 +2,6 @@
 package io.gpupool.server.state.etcd;
 
 import io.gpupool.server.FreePort;
-import java.io.File;
 import java.io.IOException;
 import java.net.HttpURLConnection;
 import java.net.URI;
@@ -11,7 +10,6 @@ import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
-import java.util.Optional;
 import java.util.concurrent.TimeUnit;
 import org.junit.jupiter.api.Assumptions;
 
@@ -20,6 +18,7 @@ public final class Etcd implements AutoCloseable {
   private static final long START_NANOS = TimeUnit.SECONDS.toNanos(30);
   private static final long POLL_MILLIS = 20;
 
+  private final EtcdRunner runner;
   private final List<Member> members = new ArrayList<>();
 
   private static final class Member {
@@ -27,7 +26,7 @@ public final class Etcd implements AutoCloseable {
     private final int clientPort;
     private final int peerPort;
     private final Path folder;
-    private Process process;
+    private EtcdRunner.Member running;
 
     Member(String name, int clientPort, int peerPort, Path folder) {
       this.name = name;
@@ -37,13 +36,16 @@ public final class Etcd implements AutoCloseable {
     }
   }
 
-  private Etcd() {}
+  private Etcd(EtcdRunner runner) {
+    this.runner = runner;
+  }
 
   /** Skips the test, with a message, where there is no etcd. */
   public static Etcd start(Path folder, int size) throws Exception {
+    EtcdRunner runner = EtcdRunner.any();
     Assumptions.assumeTrue(
-        find().isPresent(), "skipped: there is no etcd on the PATH (apt-get install etcd-server)");
-    Etcd etcd = new Etcd();
+        runner.obstacle().isEmpty(), () -> "skipped: " + runner.obstacle().orElseThrow());
+    Etcd etcd = new Etcd(runner);
     for (int i = 0; i < size; i++) {
       etcd.members.add(
           new Member(
@@ -64,16 +66,6 @@ public final class Etcd implements AutoCloseable {
     return etcd;
   }
 
-  private static Optional<Path> find() {
-    for (String folder : System.getenv().getOrDefault("PATH", "").split(File.pathSeparator)) {
-      Path file = Path.of(folder, "etcd");
-      if (Files.isExecutable(file)) {
-        return Optional.of(file);
-      }
-    }
-    return Optional.empty();
-  }
-
   /** {@code HOST:PORT,...} of all members. */
   public String endpoints() {
     return String.join(",", members.stream().map(m -> "127.0.0.1:" + m.clientPort).toList());
@@ -88,9 +80,10 @@ public final class Etcd implements AutoCloseable {
   public void launch(int index) throws IOException {
     Member member = members.get(index);
     String peers = String.join(",", members.stream().map(m -> m.name + "=" + peerUrl(m)).toList());
-    member.process =
-        new ProcessBuilder(
-                find().orElseThrow().toString(),
+    member.running =
+        runner.start(
+            member.folder,
+            List.of(
                 "--name",
                 member.name,
                 "--data-dir",
@@ -108,26 +101,16 @@ public final class Etcd implements AutoCloseable {
                 "--initial-cluster-state",
                 "new",
                 "--log-level",
-                "error")
-            .redirectErrorStream(true)
-            .redirectOutput(ProcessBuilder.Redirect.appendTo(member.folder.resolve("log").toFile()))
-            .start();
+                "error"));
   }
 
   public void kill(int index) throws InterruptedException {
-    members.get(index).process.destroyForcibly().waitFor();
+    members.get(index).running.kill();
   }
 
   /** Stops a member's process where it is, or lets it go on. */
   public void freeze(int index, boolean frozen) throws Exception {
-    int status =
-        new ProcessBuilder(
-                "kill", frozen ? "-STOP" : "-CONT", Long.toString(members.get(index).process.pid()))
-            .start()
-            .waitFor();
-    if (status != 0) {
-      throw new IOException("kill ended with " + status);
-    }
+    members.get(index).running.freeze(frozen);
   }
 
   /** The member that leads, once there is one. */
@@ -158,7 +141,7 @@ public final class Etcd implements AutoCloseable {
     for (int i = 0; i < members.size(); i++) {
       long deadline = System.nanoTime() + START_NANOS;
       while (field(status(i), "leader").isEmpty() || field(status(i), "leader").equals("0")) {
-        if (System.nanoTime() > deadline || !members.get(i).process.isAlive()) {
+        if (System.nanoTime() > deadline || !members.get(i).running.isAlive()) {
           throw new IOException(
               "etcd does not start: " + Files.readString(members.get(i).folder.resolve("log")));
         }
@@ -205,9 +188,17 @@ public final class Etcd implements AutoCloseable {
   @Override
   public void close() {
     for (Member member : members) {
-      if (member.process != null) {
-        member.process.destroyForcibly().onExit().join();
+      if (member.running != null) {
+        end(member.running);
       }
+    }
+  }
+
+  private static void end(EtcdRunner.Member member) {
+    try {
+      member.kill();
+    } catch (InterruptedException e) {
+      Thread.currentThread().interrupt();
     }
   }
 }
