@@ -30,7 +30,7 @@ import org.slf4j.LoggerFactory;
 
 /** A running agent: the unix socket on which shims find it. Started and closed by any thread. */
 public final class Agent implements AutoCloseable {
-  static final int MAX_PROGRAMS = 4096;
+  static final int MAX_PROGRAMS = ConnectionShares.MOST_OF_ALL;
   private static final Logger LOG = LoggerFactory.getLogger(Agent.class);
 
   private final UnixAddress address;

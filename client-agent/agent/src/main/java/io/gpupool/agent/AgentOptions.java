@@ -37,7 +37,7 @@ public record AgentOptions(
   }
 
   /** Whether an address names servers of the agent's pool only, and under the same protection. */
-  boolean isOwnPool(PoolAddress named) {
+  public boolean isOwnPool(PoolAddress named) {
     return pool.map(security::secured)
         .filter(own -> own.servers().containsAll(security.secured(named).servers()))
         .isPresent();

@@ -8,5 +8,5 @@ package io.gpupool.agent;
  * @param leases leases of programs that have none
  * @param programs the programs of each lease
  */
-record AgentServices(
+public record AgentServices(
     AgentOptions options, PoolClients clients, ImplicitLeases leases, LeasePrograms programs) {}

@@ -21,7 +21,7 @@ import java.util.TreeMap;
  * @param ticket the lease it was given, if any
  * @param driverEnvironment what of the program's environment the driver of its GPUs reads
  */
-record AttachRequest(
+public record AttachRequest(
     int pid,
     String program,
     Optional<LeaseHandle> ticket,
@@ -38,13 +38,13 @@ record AttachRequest(
    *
    * @param secret empty for those of the program's own pod
    */
-  record LeaseHandle(String leaseId, String secret) {
+  public record LeaseHandle(String leaseId, String secret) {
     private static final String OF_POD = "pod/";
 
     /** The one lease that the program's pod has. */
     static final LeaseHandle ONLY_OF_POD = new LeaseHandle(OF_POD, "");
 
-    static LeaseHandle parse(String text) {
+    public static LeaseHandle parse(String text) {
       if (text.startsWith(OF_POD)) {
         return new LeaseHandle(text, "");
       }
@@ -56,7 +56,7 @@ record AttachRequest(
       return new LeaseHandle(text.substring(0, dot), text.substring(dot + 1));
     }
 
-    static LeaseHandle of(HeldLease held) {
+    public static LeaseHandle of(HeldLease held) {
       return new LeaseHandle(held.lease().getId(), held.lease().getSecret());
     }
   }
@@ -89,7 +89,7 @@ record AttachRequest(
    *
    * @throws PoolRequestException if it is something else, or a value has the wrong form
    */
-  static AttachRequest of(TextMessage message) {
+  public static AttachRequest of(TextMessage message) {
     if (!message.type().equals("attach") && !message.type().equals("nvml")) {
       throw new PoolRequestException(
           PoolRequestException.Cause.PROTOCOL, "the agent knows attach, nvml and status only");

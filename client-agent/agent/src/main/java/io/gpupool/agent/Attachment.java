@@ -28,7 +28,7 @@ import org.slf4j.LoggerFactory;
  * The connection of one program to the agent, from its first message to its end. Runs on its
  * channel's event loop.
  */
-final class Attachment extends ChannelInboundHandlerAdapter {
+public final class Attachment extends ChannelInboundHandlerAdapter {
   private static final long ATTACH_LIMIT_SECONDS = 10;
   private static final Logger LOG = LoggerFactory.getLogger(Attachment.class);
 
@@ -57,7 +57,7 @@ final class Attachment extends ChannelInboundHandlerAdapter {
    *
    * @param agentEnds whether the agent is being closed
    */
-  Attachment(
+  public Attachment(
       EpollDomainSocketChannel channel,
       AgentServices agent,
       LeaseViews views,
@@ -229,7 +229,7 @@ final class Attachment extends ChannelInboundHandlerAdapter {
     if (state instanceof AttachmentState.AwaitingRequest) {
       state = state.answered();
     }
-    NvmlConnection.refuse(channel, refusal);
+    ProgramRefusal.send(channel, refusal);
   }
 
   private void checkUser(PeerCredentials peer) {

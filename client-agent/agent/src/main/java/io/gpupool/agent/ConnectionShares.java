@@ -9,11 +9,14 @@ import java.util.Map;
  * The connections of each pod or user, counted so that none, nor a few together, take the places of
  * all others. Runs on the agent's event loop.
  */
-final class ConnectionShares {
+public final class ConnectionShares {
   static final int MOST = 1024;
 
+  /** Of all programs together. */
+  public static final int MOST_OF_ALL = 4096;
+
   /** Of all together; from there on only those that have less than {@link #FEW} are let in. */
-  static final int MANY = Agent.MAX_PROGRAMS / 4 * 3;
+  static final int MANY = MOST_OF_ALL / 4 * 3;
 
   static final int FEW = 64;
 
@@ -36,7 +39,7 @@ final class ConnectionShares {
   }
 
   /** On a node of Kubernetes, by the uid of the pod. */
-  static ConnectionShares ofPods() {
+  public static ConnectionShares ofPods() {
     return new ConnectionShares(
         "the programs of this pod have %d connections to the node's agent already",
         "all pods of the node %d");

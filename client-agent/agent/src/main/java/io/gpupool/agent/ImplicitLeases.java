@@ -15,7 +15,7 @@ import org.slf4j.LoggerFactory;
  * GPUs and for what NVML shows of them, gets one lease, which ends when it needs it no more. Runs
  * on the agent's event loop.
  */
-final class ImplicitLeases {
+public final class ImplicitLeases {
   private static final Logger LOG = LoggerFactory.getLogger(ImplicitLeases.class);
 
   private record Key(int pid, PoolClient pool, LeaseRequest request) {}
@@ -33,7 +33,7 @@ final class ImplicitLeases {
   }
 
   /** Of no program yet; the given ones are told when their leases end. */
-  ImplicitLeases(LeasePrograms programs) {
+  public ImplicitLeases(LeasePrograms programs) {
     this.programs = programs;
   }
 

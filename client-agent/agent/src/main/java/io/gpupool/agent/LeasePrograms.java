@@ -11,7 +11,7 @@ import java.util.function.Consumer;
  * The programs of this agent by their leases, so that each is told at once when its lease has
  * ended. Runs on the agent's event loop.
  */
-final class LeasePrograms {
+public final class LeasePrograms {
   private final Map<AttachRequest.LeaseHandle, List<Consumer<String>>> programs = new HashMap<>();
 
   /**
@@ -19,12 +19,12 @@ final class LeasePrograms {
    *
    * @param onEnded takes the reason when the lease ends
    */
-  void add(AttachRequest.LeaseHandle lease, Consumer<String> onEnded) {
+  public void add(AttachRequest.LeaseHandle lease, Consumer<String> onEnded) {
     programs.computeIfAbsent(lease, none -> new ArrayList<>()).add(onEnded);
   }
 
   /** Removes a program that was added. */
-  void remove(AttachRequest.LeaseHandle lease, Consumer<String> onEnded) {
+  public void remove(AttachRequest.LeaseHandle lease, Consumer<String> onEnded) {
     programs.computeIfPresent(
         lease,
         (key, listeners) -> {
@@ -34,7 +34,7 @@ final class LeasePrograms {
   }
 
   /** Tells all programs of a lease that it has ended. */
-  void ended(AttachRequest.LeaseHandle lease, String reason) {
+  public void ended(AttachRequest.LeaseHandle lease, String reason) {
     List.copyOf(programs.getOrDefault(lease, List.of()))
         .forEach(program -> program.accept("the lease has ended: " + reason));
   }

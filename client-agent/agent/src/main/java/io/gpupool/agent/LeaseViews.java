@@ -15,7 +15,7 @@ import java.util.function.BiFunction;
  * A short-lived cache of what pools say of leases: a pool is asked at most five times a second
  * however many tools look at one lease. Runs on the agent's event loop.
  */
-final class LeaseViews {
+public final class LeaseViews {
   private static final Duration FRESH = Duration.ofMillis(200);
 
   private final BiFunction<

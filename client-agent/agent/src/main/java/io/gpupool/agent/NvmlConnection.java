@@ -6,7 +6,6 @@ import io.gpupool.control.v1.DescribeLeaseReply;
 import io.gpupool.runtime.ProcessInfo;
 import io.gpupool.transport.TextMessageDecoder;
 import io.gpupool.wire.TextMessage;
-import io.netty.channel.ChannelFutureListener;
 import io.netty.channel.ChannelHandlerContext;
 import io.netty.channel.ChannelInboundHandlerAdapter;
 import io.netty.channel.epoll.EpollDomainSocketChannel;
@@ -20,7 +19,7 @@ import org.slf4j.LoggerFactory;
  * other for as long as the program is connected. Opens no session. Runs on its channel's event
  * loop.
  */
-final class NvmlConnection extends ChannelInboundHandlerAdapter {
+public final class NvmlConnection extends ChannelInboundHandlerAdapter {
   private static final Logger LOG = LoggerFactory.getLogger(NvmlConnection.class);
 
   private final EpollDomainSocketChannel channel;
@@ -28,7 +27,7 @@ final class NvmlConnection extends ChannelInboundHandlerAdapter {
   private final LeaseViews views;
   private boolean answering;
 
-  NvmlConnection(EpollDomainSocketChannel channel, ProgramLease lease, LeaseViews views) {
+  public NvmlConnection(EpollDomainSocketChannel channel, ProgramLease lease, LeaseViews views) {
     this.channel = channel;
     this.lease = lease;
     this.views = views;
@@ -56,7 +55,7 @@ final class NvmlConnection extends ChannelInboundHandlerAdapter {
     context.close();
   }
 
-  void answer(TextMessage question) {
+  public void answer(TextMessage question) {
     answering = true;
     lease
         .handle()
@@ -69,7 +68,7 @@ final class NvmlConnection extends ChannelInboundHandlerAdapter {
               if (failure == null) {
                 channel.writeAndFlush(TextMessageDecoder.encode(answer));
               } else {
-                refuse(channel, PoolRequestException.of(failure, lease.address()));
+                ProgramRefusal.send(channel, PoolRequestException.of(failure, lease.address()));
               }
             },
             channel.eventLoop());
@@ -90,17 +89,5 @@ final class NvmlConnection extends ChannelInboundHandlerAdapter {
       throw new PoolRequestException(
           PoolRequestException.Cause.PROTOCOL, "the lease has no GPU '" + gpu.get() + "'");
     }
-  }
-
-  static void refuse(EpollDomainSocketChannel channel, PoolRequestException refusal) {
-    LOG.info("a program is refused: {}", refusal.getMessage());
-    channel
-        .writeAndFlush(
-            TextMessageDecoder.encode(
-                TextMessage.ofType("refused")
-                    .put("cause", refusal.why().wireName())
-                    .put("message", refusal.getMessage())
-                    .build()))
-        .addListener(ChannelFutureListener.CLOSE);
   }
 }

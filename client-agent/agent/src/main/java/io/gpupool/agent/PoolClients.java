@@ -13,7 +13,7 @@ import java.util.Optional;
 /**
  * The agent's connections, one a pool and credentials, closed when no program uses them any more.
  */
-final class PoolClients {
+public final class PoolClients {
   private record Key(PoolAddress pool, PoolCredentials credentials) {}
 
   private static final class Entry {
@@ -32,7 +32,7 @@ final class PoolClients {
   private final Map<Key, Entry> entries = new HashMap<>();
 
   /** The connection to {@code pool} by {@code token} stays, so that programs attach fast. */
-  PoolClients(
+  public PoolClients(
       EventLoopGroup loops,
       ClientSecurity security,
       Optional<PoolAddress> pool,
@@ -47,7 +47,7 @@ final class PoolClients {
   }
 
   /** A client that its user must give back. */
-  synchronized PoolClient take(PoolAddress pool, PoolCredentials credentials) {
+  public synchronized PoolClient take(PoolAddress pool, PoolCredentials credentials) {
     Entry entry =
         entries.computeIfAbsent(
             new Key(security.secured(pool), credentials),
@@ -61,7 +61,7 @@ final class PoolClients {
         pool, credentials.ofAgent() ? security : securityElsewhere, loops, credentials.token());
   }
 
-  synchronized void giveBack(PoolClient client) {
+  public synchronized void giveBack(PoolClient client) {
     entries
         .entrySet()
         .removeIf(e -> {
@@ -77,7 +77,7 @@ final class PoolClients {
         });
   }
 
-  synchronized void close() {
+  public synchronized void close() {
     entries.values().forEach(entry -> entry.client.close());
     entries.clear();
   }

@@ -10,9 +10,9 @@ import java.util.function.Supplier;
  * @param token equal for all programs with the same one, so that they share a connection
  * @param ofAgent whether the pool is the agent's own, which alone sees the agent's certificate
  */
-record PoolCredentials(Optional<Supplier<String>> token, boolean ofAgent) {
+public record PoolCredentials(Optional<Supplier<String>> token, boolean ofAgent) {
   /** For the agent's own pool. */
-  static PoolCredentials toOwnPool(Optional<Supplier<String>> token) {
+  public static PoolCredentials toOwnPool(Optional<Supplier<String>> token) {
     return new PoolCredentials(token, true);
   }
 

@@ -12,7 +12,7 @@ import java.util.Optional;
  * @param ticket the lease that it is to use; empty: it gets one of its own
  * @param inPod whether it is a pod's, which waits until its lease is granted
  */
-record PoolIdentity(
+public record PoolIdentity(
     PoolAddress pool,
     PoolCredentials credentials,
     Optional<AttachRequest.LeaseHandle> ticket,
@@ -27,7 +27,7 @@ record PoolIdentity(
    * @param pod that it is in, on a node of Kubernetes
    * @throws PoolRequestException if there is no pool
    */
-  static PoolIdentity of(
+  public static PoolIdentity of(
       AttachRequest request, AgentOptions options, Optional<PodPrograms.Pod> pod) {
     if (pod.isEmpty()) {
       PoolAddress pool = request.pool(options);

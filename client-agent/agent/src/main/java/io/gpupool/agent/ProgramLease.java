@@ -12,7 +12,7 @@ import java.util.concurrent.CompletableFuture;
  * The lease that a program uses, one that it names or one of its own, and the connection to its
  * pool. Runs on the program's event loop.
  */
-final class ProgramLease {
+public final class ProgramLease {
   private final PoolClients clients;
   private final PoolAddress address;
   private final PoolClient pool;
@@ -25,7 +25,7 @@ final class ProgramLease {
    *
    * @throws IllegalArgumentException if a value has the wrong form
    */
-  ProgramLease(
+  public ProgramLease(
       AttachRequest request, PoolIdentity identity, PeerCredentials peer, AgentServices agent) {
     clients = agent.clients();
     address = identity.pool();
@@ -52,42 +52,42 @@ final class ProgramLease {
   }
 
   /** The pool as it was named. */
-  PoolAddress address() {
+  public PoolAddress address() {
     return address;
   }
 
-  PoolClient pool() {
+  public PoolClient pool() {
     return pool;
   }
 
   /** The program as the pool is told of it. */
-  Holder holder() {
+  public Holder holder() {
     return holder;
   }
 
   /** Completes when the lease is granted. */
-  CompletableFuture<AttachRequest.LeaseHandle> handle() {
+  public CompletableFuture<AttachRequest.LeaseHandle> handle() {
     return handle;
   }
 
   /** Whether the agent holds the lease for the program. */
-  boolean isOwn() {
+  public boolean isOwn() {
     return own.isPresent();
   }
 
   /** Whether the lease ends with this program. */
-  boolean endsWithProgram() {
+  public boolean endsWithProgram() {
     return own.isPresent() && own.get().isLast();
   }
 
   /** Ends the program's part in a lease of its own; completes when the pool has confirmed that. */
-  CompletableFuture<Void> release() {
+  public CompletableFuture<Void> release() {
     return own.map(ImplicitLeases.Reference::release)
         .orElseGet(() -> CompletableFuture.completedFuture(null));
   }
 
   /** Gives the connection back; nothing may be called after that. */
-  void forget() {
+  public void forget() {
     clients.giveBack(pool);
   }
 }

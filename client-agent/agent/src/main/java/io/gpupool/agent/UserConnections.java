@@ -18,12 +18,12 @@ import org.slf4j.LoggerFactory;
  * program that asks at once is heard, whoever else holds connections open. Runs on the agent's
  * event loop.
  */
-final class UserConnections {
+public final class UserConnections {
   /** Of one user, that have asked for nothing. */
   static final int MOST_SILENT = 64;
 
   /** Of all users together. */
-  static final int MOST_SILENT_OF_ALL = 1024;
+  public static final int MOST_SILENT_OF_ALL = 1024;
 
   private static final long LOG_PAUSE_NANOS = TimeUnit.MINUTES.toNanos(1);
   private static final int MOST_LOGGED = 1024;
@@ -43,7 +43,7 @@ final class UserConnections {
   private final LongSupplier clock;
 
   /** Of nobody yet; {@code clock} gives nanoseconds. */
-  UserConnections(LongSupplier clock) {
+  public UserConnections(LongSupplier clock) {
     this.clock = clock;
   }
 
