@@ -2,6 +2,17 @@
 package io.gpupool.agent;
 
 import com.github.benmanes.caffeine.cache.Ticker;
+import io.gpupool.agent.attach.Attachment;
+import io.gpupool.agent.attach.ConnectionShares;
+import io.gpupool.agent.attach.UserConnections;
+import io.gpupool.agent.lease.AgentServices;
+import io.gpupool.agent.lease.AttachRequest;
+import io.gpupool.agent.lease.ImplicitLeases;
+import io.gpupool.agent.lease.LeasePrograms;
+import io.gpupool.agent.lease.PoolClients;
+import io.gpupool.agent.lease.PoolCredentials;
+import io.gpupool.agent.nvml.LeaseViews;
+import io.gpupool.agent.options.AgentOptions;
 import io.gpupool.client.HeldLease;
 import io.gpupool.client.PoolAddress;
 import io.gpupool.client.PoolClient;

@@ -5,6 +5,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 import static org.awaitility.Awaitility.await;
 
+import io.gpupool.agent.options.AgentOptions;
 import io.gpupool.client.ClientSecurity;
 import io.gpupool.client.HeldLease;
 import io.gpupool.client.LeaseOptions;

@@ -3,6 +3,7 @@ package io.gpupool.agent;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
+import io.gpupool.agent.options.AgentOptions;
 import io.gpupool.client.ClientSecurity;
 import io.gpupool.client.HeldLease;
 import io.gpupool.client.LeaseOptions;

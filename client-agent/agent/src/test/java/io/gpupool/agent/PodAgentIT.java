@@ -7,6 +7,8 @@ import static org.awaitility.Awaitility.await;
 
 import com.google.gson.JsonObject;
 import com.sun.management.UnixOperatingSystemMXBean;
+import io.gpupool.agent.options.AgentOptions;
+import io.gpupool.agent.options.PodPrograms;
 import io.gpupool.client.ClientSecurity;
 import io.gpupool.client.LeaseOptions;
 import io.gpupool.client.PoolAddress;

@@ -2,8 +2,8 @@
 package io.gpupool.k8s.command;
 
 import io.gpupool.agent.Agent;
-import io.gpupool.agent.AgentOptions;
 import io.gpupool.agent.container.CdiSpec;
+import io.gpupool.agent.options.AgentOptions;
 import io.gpupool.client.LeaseOptions;
 import io.gpupool.k8s.deviceplugin.ContainerAllocation;
 import io.gpupool.k8s.deviceplugin.DevicePlugin;

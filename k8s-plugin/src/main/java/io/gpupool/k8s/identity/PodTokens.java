@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.gpupool.k8s.identity;
 
-import io.gpupool.agent.PodPrograms;
+import io.gpupool.agent.options.PodPrograms;
 import io.gpupool.client.PoolRequestException;
 import io.gpupool.client.PoolRequestException.Cause;
 import io.gpupool.client.TokenFile;

@@ -4,7 +4,7 @@ package io.gpupool.k8s.identity;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
-import io.gpupool.agent.PodPrograms.Pod;
+import io.gpupool.agent.options.PodPrograms.Pod;
 import io.gpupool.client.PoolRequestException;
 import java.io.IOException;
 import java.nio.file.Files;

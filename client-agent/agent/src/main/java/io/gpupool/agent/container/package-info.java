@@ -1,3 +1,3 @@
 // SPDX-License-Identifier: Apache-2.0
-/** What a container is given so that the programs in it find a pool. */
+/** The files and variables by which the programs of a container find a pool. */
 package io.gpupool.agent.container;

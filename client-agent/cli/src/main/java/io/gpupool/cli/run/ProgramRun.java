@@ -2,7 +2,7 @@
 package io.gpupool.cli.run;
 
 import io.gpupool.agent.Agent;
-import io.gpupool.agent.AgentOptions;
+import io.gpupool.agent.options.AgentOptions;
 import io.gpupool.cli.AgentSocket;
 import io.gpupool.cli.CommandHolder;
 import io.gpupool.cli.Environment;

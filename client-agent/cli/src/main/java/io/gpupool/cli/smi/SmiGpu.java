@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.gpupool.cli.smi;
 
-import io.gpupool.agent.DriverName;
-import io.gpupool.agent.SessionUse;
+import io.gpupool.agent.nvml.DriverName;
+import io.gpupool.agent.nvml.SessionUse;
 import io.gpupool.cli.PoolSnapshot;
 import io.gpupool.control.v1.DescribeLeaseReply;
 import io.gpupool.control.v1.GpuInfo;

@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: Apache-2.0
+package io.gpupool.agent.attach;
+
+import io.gpupool.client.OpenedSession;
+import io.gpupool.transport.BlockingSocket;
+import io.gpupool.transport.Descriptors;
+import io.gpupool.transport.StreamSilence;
+import io.gpupool.transport.TcpState;
+import io.netty.channel.epoll.EpollSocketChannel;
+import io.netty.channel.unix.FileDescriptor;
+import java.io.IOException;
+
+/**
+ * The agent's own descriptor of a call stream, whoever else has one: with it the agent looks at the
+ * connection and ends it under a program that waits for an answer. Runs on the program's event
+ * loop.
+ */
+final class GuardedStream {
+  private final String server;
+  private final FileDescriptor descriptor;
+  private final BlockingSocket socket;
+  private final StreamSilence silence = new StreamSilence();
+
+  /** Duplicates the channel's descriptor. */
+  GuardedStream(EpollSocketChannel stream, OpenedSession session) throws IOException {
+    server = session.callStream().address().toString();
+    descriptor = new FileDescriptor(Descriptors.duplicate(stream.fd().intValue()));
+    socket = new BlockingSocket(descriptor);
+  }
+
+  String server() {
+    return server;
+  }
+
+  /** Whether the server has not answered for too long; to be asked about once a second. */
+  boolean isSilent(long nowNanos) {
+    try {
+      return silence.isTooLong(TcpState.of(descriptor.intValue()), nowNanos);
+    } catch (IOException e) {
+      return false;
+    }
+  }
+
+  /** Ends the connection for everybody who has it. */
+  void shutdown() {
+    socket.shutdown();
+  }
+
+  /** Lets go of the connection, which ends with the program's descriptor. */
+  void close() {
+    socket.close();
+  }
+}

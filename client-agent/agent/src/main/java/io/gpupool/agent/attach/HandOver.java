@@ -1,0 +1,83 @@
+// SPDX-License-Identifier: Apache-2.0
+package io.gpupool.agent.attach;
+
+import io.gpupool.client.OpenedSession;
+import io.gpupool.transport.Descriptors;
+import io.gpupool.transport.Detaching;
+import io.gpupool.transport.Relay;
+import io.gpupool.transport.SocketPair;
+import io.gpupool.transport.tls.TakenConnection;
+import io.gpupool.transport.tls.TlsRelay;
+import io.netty.channel.epoll.EpollDomainSocketChannel;
+import io.netty.channel.epoll.EpollSocketChannel;
+import io.netty.channel.unix.FileDescriptor;
+import java.io.IOException;
+import java.io.UncheckedIOException;
+import java.util.concurrent.CompletableFuture;
+
+/**
+ * What a program gets of each of several call streams: the connection itself, or one end of a pair
+ * of sockets between whose other end and the connection this process relays.
+ */
+final class HandOver {
+  private HandOver() {}
+
+  /**
+   * Takes a connection whose handshake is done.
+   *
+   * @param relay whether bytes are relayed although they need not be
+   * @return a descriptor, which the caller must close; completed on the channel's event loop
+   */
+  static CompletableFuture<FileDescriptor> of(
+      EpollSocketChannel connection, OpenedSession session, boolean relay) {
+    if (session.callStream().tls().isPresent()) {
+      return relayOverTls(connection, session);
+    }
+    return relay ? relay(connection) : Detaching.detach(connection);
+  }
+
+  private static CompletableFuture<FileDescriptor> relayOverTls(
+      EpollSocketChannel connection, OpenedSession session) {
+    return TakenConnection.of(connection)
+        .thenApply(taken -> {
+          try {
+            SocketPair pair = SocketPair.open();
+            // The program's end closes it, however the program ends.
+            TlsRelay ignored = TlsRelay.start(session.id().brief(), taken, pair.first(), () -> {});
+            return pair.second();
+          } catch (IOException e) {
+            taken.close();
+            throw new UncheckedIOException(e);
+          }
+        });
+  }
+
+  private static CompletableFuture<FileDescriptor> relay(EpollSocketChannel connection) {
+    CompletableFuture<FileDescriptor> handed = new CompletableFuture<>();
+    SocketPair pair;
+    EpollDomainSocketChannel own;
+    try {
+      pair = SocketPair.open();
+      Descriptors.setBlocking(pair.first().intValue(), false);
+      own = new EpollDomainSocketChannel(pair.first().intValue());
+    } catch (IOException e) {
+      connection.close();
+      return CompletableFuture.failedFuture(e);
+    }
+    own.config().setAutoRead(false);
+    connection
+        .eventLoop()
+        .register(own)
+        .addListener(registered -> {
+          if (registered.isSuccess()) {
+            Relay.join(connection, own);
+            handed.complete(pair.second());
+          } else {
+            connection.close();
+            Detaching.closeQuietly(pair.second());
+            handed.completeExceptionally(registered.cause());
+          }
+        });
+    return handed;
+  }
+}

@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: Apache-2.0
+package io.gpupool.agent.attach;
+
+import io.gpupool.agent.lease.AttachRequest;
+import io.gpupool.client.PoolAddress;
+import io.gpupool.client.PoolRequestException;
+import io.gpupool.control.v1.Holder;
+import io.gpupool.transport.TextMessageDecoder;
+import io.gpupool.wire.TextMessage;
+import io.grpc.Status;
+import io.netty.channel.Channel;
+import io.netty.channel.ChannelFuture;
+import java.util.Objects;
+import java.util.Optional;
+import java.util.concurrent.CompletionException;
+import java.util.concurrent.TimeUnit;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+
+/**
+ * What the program of a pod waits for: its lease, which it may have to for long, and servers that
+ * are away for a moment. Runs on the program's event loop.
+ */
+final class LeaseWait {
+  private static final Logger LOG = LoggerFactory.getLogger(LeaseWait.class);
+
+  /** How long a server may take to start anew, and the cluster to learn its address. */
+  private static final long AWAY_NANOS = TimeUnit.SECONDS.toNanos(30);
+
+  private final Channel program;
+  private Optional<String> told = Optional.empty();
+  private Optional<ChannelFuture> telling = Optional.empty();
+  private Optional<Long> awaySinceNanos = Optional.empty();
+
+  LeaseWait(Channel program) {
+    this.program = program;
+  }
+
+  /** Why it is worth waiting after a failure; empty if it is not. */
+  Optional<String> reason(Throwable failure, PoolAddress pool) {
+    Throwable inner = failure instanceof CompletionException ? failure.getCause() : failure;
+    Status status = Status.fromThrowable(inner);
+    if (status.getCode() == Status.Code.NOT_FOUND) {
+      awaySinceNanos = Optional.empty();
+      return Optional.of(
+          Objects.requireNonNullElse(status.getDescription(), "the pod has no lease"));
+    }
+    PoolRequestException refusal = PoolRequestException.of(inner, pool);
+    if (refusal.why() != PoolRequestException.Cause.UNREACHABLE) {
+      return Optional.empty();
+    }
+    long nowNanos = System.nanoTime();
+    long sinceNanos = awaySinceNanos.orElse(nowNanos);
+    awaySinceNanos = Optional.of(sinceNanos);
+    return nowNanos - sinceNanos < AWAY_NANOS
+        ? Optional.of(refusal.getMessage())
+        : Optional.empty();
+  }
+
+  /** So the shim knows that it is not forgotten; once more only when it has heard the last. */
+  void tell(String why, AttachRequest.LeaseHandle ticket, Holder holder) {
+    if (!told.equals(Optional.of(why))) {
+      told = Optional.of(why);
+      LOG.info(
+          "pid {} waits for the lease {}: {}",
+          Integer.toUnsignedString(holder.getPid()),
+          ticket.leaseId(),
+          why);
+    }
+    if (telling.isEmpty() || telling.get().isDone()) {
+      TextMessage waiting =
+          TextMessage.ofType("waiting").put("message", why.replace('\n', ' ')).build();
+      telling = Optional.of(program.writeAndFlush(TextMessageDecoder.encode(waiting)));
+    }
+  }
+}

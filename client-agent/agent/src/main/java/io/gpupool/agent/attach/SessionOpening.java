@@ -1,0 +1,224 @@
+// SPDX-License-Identifier: Apache-2.0
+package io.gpupool.agent.attach;
+
+import io.gpupool.agent.lease.AgentServices;
+import io.gpupool.agent.lease.AttachRequest;
+import io.gpupool.agent.lease.PoolCredentials;
+import io.gpupool.agent.lease.PoolIdentity;
+import io.gpupool.agent.lease.ProgramLease;
+import io.gpupool.client.OpenedSession;
+import io.gpupool.client.PoolRequestException;
+import io.gpupool.transport.dial.CallStreamDialer;
+import io.netty.channel.epoll.EpollDomainSocketChannel;
+import io.netty.channel.epoll.EpollSocketChannel;
+import io.netty.channel.unix.PeerCredentials;
+import java.io.IOException;
+import java.util.List;
+import java.util.Map;
+import java.util.Optional;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.TimeUnit;
+import java.util.function.BooleanSupplier;
+import java.util.function.Consumer;
+
+/**
+ * The sessions of one program and their call streams, from its attach message to its end. Runs on
+ * the program's event loop.
+ */
+final class SessionOpening {
+  /** How often the pool is asked whether a pod's lease is granted by now. */
+  private static final long LOOK_AGAIN_MILLIS = 1000;
+
+  private final EpollDomainSocketChannel program;
+  private final AgentServices agent;
+  private final PoolCredentials credentials;
+  private final boolean inPod;
+  private final Map<String, String> driverEnvironment;
+  private final ProgramLease lease;
+  private final LeaseWait wait;
+  private final BooleanSupplier agentEnds;
+  private Optional<LeaseSessions> sessions = Optional.empty();
+  private List<CompletableFuture<EpollSocketChannel>> dialing = List.of();
+  private Optional<ProgramStreams> streams = Optional.empty();
+  private boolean left;
+
+  /**
+   * Asks for a lease, unless the program has one; opens nothing yet.
+   *
+   * @param agentEnds whether it is the agent that lets the program go
+   * @throws IllegalArgumentException if a value has the wrong form
+   */
+  SessionOpening(
+      EpollDomainSocketChannel program,
+      AttachRequest request,
+      PoolIdentity identity,
+      PeerCredentials peer,
+      AgentServices agent,
+      BooleanSupplier agentEnds) {
+    this.program = program;
+    this.agent = agent;
+    this.agentEnds = agentEnds;
+    credentials = identity.credentials();
+    inPod = identity.inPod();
+    driverEnvironment = request.driverEnvironment();
+    wait = new LeaseWait(program);
+    lease = new ProgramLease(request, identity, peer, agent);
+  }
+
+  /** Completes with connected call streams; fails with the reason why there are none. */
+  CompletableFuture<ProgramStreams> open() {
+    return lease.handle().thenCompose(handle -> inPod ? openWhenGranted(handle) : openNow(handle));
+  }
+
+  /** The refusal that tells the program of a failure. */
+  PoolRequestException refusal(Throwable failure) {
+    return PoolRequestException.of(failure, lease.address());
+  }
+
+  /**
+   * A pod's lease is the affair of the cluster's controller: where it does not keep pods from
+   * starting before they have theirs, programs wait here. They wait a little for servers, too,
+   * which start anew by themselves and whose names the cluster then has to learn.
+   */
+  private CompletableFuture<ProgramStreams> openWhenGranted(AttachRequest.LeaseHandle handle) {
+    CompletableFuture<ProgramStreams> opened = new CompletableFuture<>();
+    openWhenGranted(handle, opened);
+    return opened;
+  }
+
+  /** Each time anew: futures that wait for the next time's would become more with each. */
+  private void openWhenGranted(
+      AttachRequest.LeaseHandle handle, CompletableFuture<ProgramStreams> opened) {
+    openNow(handle)
+        .whenCompleteAsync(
+            (done, failure) -> {
+              if (failure == null) {
+                opened.complete(done);
+                return;
+              }
+              Optional<String> why =
+                  left ? Optional.empty() : wait.reason(failure, lease.pool().address());
+              if (why.isEmpty()) {
+                opened.completeExceptionally(failure);
+                return;
+              }
+              wait.tell(why.get(), handle, lease.holder());
+              closeAndOpenAgain(handle, opened);
+            },
+            program.eventLoop());
+  }
+
+  /** Of several servers, one may have opened its session already. */
+  private void closeAndOpenAgain(
+      AttachRequest.LeaseHandle handle, CompletableFuture<ProgramStreams> opened) {
+    LeaseSessions before = sessions.orElseThrow();
+    before
+        .end()
+        .whenCompleteAsync(
+            (ended, nothing) -> {
+              before.forget();
+              program
+                  .eventLoop()
+                  .schedule(
+                      () -> {
+                        if (!left) {
+                          openWhenGranted(handle, opened);
+                        }
+                      },
+                      LOOK_AGAIN_MILLIS,
+                      TimeUnit.MILLISECONDS);
+            },
+            program.eventLoop());
+  }
+
+  private CompletableFuture<ProgramStreams> openNow(AttachRequest.LeaseHandle handle) {
+    if (left) {
+      return CompletableFuture.failedFuture(programHasLeft());
+    }
+    LeaseSessions opening =
+        new LeaseSessions(
+            handle,
+            lease.holder(),
+            driverEnvironment,
+            credentials,
+            lease.pool(),
+            agent.clients(),
+            program.eventLoop());
+    sessions = Optional.of(opening);
+    return opening.open().thenComposeAsync(open -> dial(open, handle), program.eventLoop());
+  }
+
+  private CompletableFuture<ProgramStreams> dial(
+      List<OpenedSession> opened, AttachRequest.LeaseHandle handle) {
+    if (left) {
+      return CompletableFuture.failedFuture(programHasLeft());
+    }
+    dialing =
+        opened.stream()
+            .map(session ->
+                CallStreamDialer.dial(session.callStream(), session.hello(), program.eventLoop()))
+            .toList();
+    return CompletableFuture.allOf(dialing.toArray(CompletableFuture[]::new))
+        .thenCompose(done -> connected(opened, handle));
+  }
+
+  private CompletableFuture<ProgramStreams> connected(
+      List<OpenedSession> opened, AttachRequest.LeaseHandle handle) {
+    List<EpollSocketChannel> connections = dialing.stream().map(CompletableFuture::join).toList();
+    // They are the streams' to close from here on.
+    dialing = List.of();
+    try {
+      ProgramStreams made =
+          new ProgramStreams(
+              program,
+              agent.options().relay(),
+              handle,
+              lease.pool().address(),
+              opened,
+              connections);
+      streams = Optional.of(made);
+      Consumer<String> onLeaseEnded = made::end;
+      agent.programs().add(handle, onLeaseEnded);
+      program.closeFuture().addListener(closed -> agent.programs().remove(handle, onLeaseEnded));
+      return CompletableFuture.completedFuture(made);
+    } catch (IOException e) {
+      return CompletableFuture.failedFuture(
+          new PoolRequestException(
+              PoolRequestException.Cause.INTERNAL,
+              "the agent has no descriptors left: " + e.getMessage()));
+    }
+  }
+
+  /** Ends what is open or is about to be: the program has left, or is let go. */
+  void giveBack() {
+    left = true;
+    dialing.forEach(connecting -> connecting.cancel(false));
+    dialing.forEach(connecting -> connecting.thenAccept(EpollSocketChannel::close));
+    streams.ifPresent(ProgramStreams::close);
+    boolean leaseEnds = lease.endsWithProgram();
+    CompletableFuture<Void> released = lease.release();
+    // The end of a lease is that of its sessions.
+    (leaseEnds ? released : endSessions())
+        .whenCompleteAsync(
+            (done, failure) -> {
+              lease.forget();
+              sessions.ifPresent(LeaseSessions::forget);
+            },
+            program.eventLoop());
+  }
+
+  private CompletableFuture<Void> endSessions() {
+    boolean goesOnAlone =
+        inPod
+            && streams.filter(ProgramStreams::areHandedOver).isPresent()
+            && agentEnds.getAsBoolean();
+    return sessions
+        .filter(open -> !goesOnAlone)
+        .map(LeaseSessions::end)
+        .orElseGet(() -> CompletableFuture.completedFuture(null));
+  }
+
+  private static PoolRequestException programHasLeft() {
+    return new PoolRequestException(PoolRequestException.Cause.INTERNAL, "the program has left");
+  }
+}

@@ -1,0 +1,3 @@
+// SPDX-License-Identifier: Apache-2.0
+/** The connections of programs, from their attach message to the end of their call streams. */
+package io.gpupool.agent.attach;

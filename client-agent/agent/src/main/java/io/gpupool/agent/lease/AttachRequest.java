@@ -1,0 +1,132 @@
+// SPDX-License-Identifier: Apache-2.0
+package io.gpupool.agent.lease;
+
+import io.gpupool.agent.options.AgentOptions;
+import io.gpupool.client.HeldLease;
+import io.gpupool.client.LeaseOptions;
+import io.gpupool.client.PoolAddress;
+import io.gpupool.client.PoolRequestException;
+import io.gpupool.control.v1.Holder;
+import io.gpupool.runtime.ProcessInfo;
+import io.gpupool.wire.DriverEnvironment;
+import io.gpupool.wire.TextMessage;
+import io.gpupool.wire.Versions;
+import io.netty.channel.unix.PeerCredentials;
+import java.util.Map;
+import java.util.Optional;
+import java.util.TreeMap;
+
+/**
+ * What a shim asks for.
+ *
+ * @param ticket the lease it was given, if any
+ * @param driverEnvironment what of the program's environment the driver of its GPUs reads
+ */
+public record AttachRequest(
+    int pid,
+    String program,
+    Optional<LeaseHandle> ticket,
+    LeaseOptions wish,
+    Optional<String> token,
+    Optional<PoolAddress> pool,
+    Map<String, String> driverEnvironment) {
+  public AttachRequest {
+    driverEnvironment = Map.copyOf(driverEnvironment);
+  }
+
+  /**
+   * A lease that somebody else holds.
+   *
+   * @param secret empty for those of the program's own pod
+   */
+  public record LeaseHandle(String leaseId, String secret) {
+    private static final String OF_POD = "pod/";
+
+    /** The one lease that the program's pod has. */
+    static final LeaseHandle ONLY_OF_POD = new LeaseHandle(OF_POD, "");
+
+    public static LeaseHandle parse(String text) {
+      if (text.startsWith(OF_POD)) {
+        return new LeaseHandle(text, "");
+      }
+      int dot = text.indexOf('.');
+      if (dot <= 0 || dot == text.length() - 1) {
+        throw new PoolRequestException(
+            PoolRequestException.Cause.REFUSED, "GPUPOOL_LEASE is not ID.SECRET; was it cut off?");
+      }
+      return new LeaseHandle(text.substring(0, dot), text.substring(dot + 1));
+    }
+
+    public static LeaseHandle of(HeldLease held) {
+      return new LeaseHandle(held.lease().getId(), held.lease().getSecret());
+    }
+  }
+
+  /**
+   * The pool that the program names, or else the agent's.
+   *
+   * @throws PoolRequestException if there is neither
+   */
+  PoolAddress pool(AgentOptions options) {
+    return pool.or(options::pool)
+        .orElseThrow(() ->
+            new PoolRequestException(
+                PoolRequestException.Cause.UNREACHABLE,
+                "no pool is configured: set GPUPOOL_POOL=HOST or start the agent with --pool HOST"));
+  }
+
+  /** The program as the pool is told of it. */
+  Holder holder(PeerCredentials peer) {
+    return Holder.newBuilder()
+        .setHost(ProcessInfo.HOST)
+        .setPid(peer.pid() > 0 ? peer.pid() : pid)
+        .setProgram(program)
+        .setUser(ProcessInfo.user(peer.uid()))
+        .build();
+  }
+
+  /**
+   * Reads an attach message, or the first of NVML's questions, which says the same.
+   *
+   * @throws PoolRequestException if it is something else, or a value has the wrong form
+   */
+  public static AttachRequest of(TextMessage message) {
+    if (!message.type().equals("attach") && !message.type().equals("nvml")) {
+      throw new PoolRequestException(
+          PoolRequestException.Cause.PROTOCOL, "the agent knows attach, nvml and status only");
+    }
+    String protocol = message.get("protocol").orElse("");
+    if (!protocol.equals(Integer.toString(Versions.LOCAL_PROTOCOL))) {
+      throw new PoolRequestException(
+          PoolRequestException.Cause.PROTOCOL,
+          "the shim speaks protocol "
+              + (protocol.isEmpty() ? "of an unknown version" : protocol)
+              + ", this agent "
+              + Versions.LOCAL_PROTOCOL
+              + "; install the same gpupool version for both");
+    }
+    try {
+      return new AttachRequest(
+          Integer.parseInt(message.get("pid").orElse("0")),
+          message.get("program").orElse(""),
+          message.get("lease").map(LeaseHandle::parse),
+          LeaseOptions.from(message::get),
+          message.get("token"),
+          message.get("pool").map(PoolAddress::parse),
+          driverEnvironment(message));
+    } catch (NumberFormatException e) {
+      throw new PoolRequestException(
+          PoolRequestException.Cause.PROTOCOL, "the shim's pid is no number");
+    } catch (IllegalArgumentException e) {
+      throw new PoolRequestException(PoolRequestException.Cause.REFUSED, e.getMessage());
+    }
+  }
+
+  /** The server checks the values, since it is asked by more than this agent. */
+  private static Map<String, String> driverEnvironment(TextMessage message) {
+    Map<String, String> variables = new TreeMap<>();
+    DriverEnvironment.names()
+        .forEach(name -> message.get(name).ifPresent(value -> variables.put(name, value)));
+    return variables;
+  }
+}

@@ -1,0 +1,106 @@
+// SPDX-License-Identifier: Apache-2.0
+package io.gpupool.agent.lease;
+
+import io.gpupool.client.HeldLease;
+import io.gpupool.client.PoolClient;
+import io.gpupool.control.v1.LeaseRequest;
+import java.util.HashMap;
+import java.util.Map;
+import java.util.concurrent.CompletableFuture;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+
+/**
+ * Leases of programs that were started without one. A process that asks twice for the same, for its
+ * GPUs and for what NVML shows of them, gets one lease, which ends when it needs it no more. Runs
+ * on the agent's event loop.
+ */
+public final class ImplicitLeases {
+  private static final Logger LOG = LoggerFactory.getLogger(ImplicitLeases.class);
+
+  private record Key(int pid, PoolClient pool, LeaseRequest request) {}
+
+  private final Map<Key, Shared> shared = new HashMap<>();
+  private final LeasePrograms programs;
+
+  private static final class Shared {
+    private final CompletableFuture<HeldLease> asking;
+    private int users;
+
+    Shared(CompletableFuture<HeldLease> asking) {
+      this.asking = asking;
+    }
+  }
+
+  /** Of no program yet; the given ones are told when their leases end. */
+  public ImplicitLeases(LeasePrograms programs) {
+    this.programs = programs;
+  }
+
+  /**
+   * Asks the pool, or joins in what the process asked before.
+   *
+   * @param pid 0: not known, and then nothing is shared
+   */
+  Reference take(int pid, PoolClient pool, LeaseRequest request) {
+    Key key = new Key(pid, pool, request);
+    Shared known = pid == 0 ? null : shared.get(key);
+    if (known == null) {
+      known = new Shared(pool.requestLease(request, queued -> {}));
+      CompletableFuture<HeldLease> asking = known.asking;
+      shared.put(key, known);
+      asking.whenComplete((held, failure) -> {
+        if (failure != null) {
+          forget(key, asking);
+        } else {
+          held.ended()
+              .thenAccept(reason -> {
+                LOG.warn("lease {} ended: {}", held.lease().getId(), reason);
+                forget(key, asking);
+                programs.ended(AttachRequest.LeaseHandle.of(held), reason);
+              });
+        }
+      });
+    }
+    known.users++;
+    return new Reference(key, known);
+  }
+
+  /** Who comes next asks afresh. */
+  private void forget(Key key, CompletableFuture<HeldLease> asking) {
+    if (shared.get(key) instanceof Shared known && known.asking == asking) {
+      shared.remove(key);
+    }
+  }
+
+  /** One connection's part in a lease; released once. */
+  final class Reference {
+    private final Key key;
+    private final Shared lease;
+
+    private Reference(Key key, Shared lease) {
+      this.key = key;
+      this.lease = lease;
+    }
+
+    CompletableFuture<HeldLease> lease() {
+      // A copy: who leaves must not cancel it for the others.
+      return lease.asking.copy();
+    }
+
+    /** Whether the lease ends with this use. */
+    boolean isLast() {
+      return lease.users == 1;
+    }
+
+    /** Completes when the lease has ended, or at once where others use it. */
+    CompletableFuture<Void> release() {
+      if (--lease.users > 0) {
+        return CompletableFuture.completedFuture(null);
+      }
+      forget(key, lease.asking);
+      lease.asking.cancel(false);
+      return lease.asking.thenCompose(HeldLease::release);
+    }
+  }
+}

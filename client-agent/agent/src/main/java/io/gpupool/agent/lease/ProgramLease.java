@@ -1,0 +1,93 @@
+// SPDX-License-Identifier: Apache-2.0
+package io.gpupool.agent.lease;
+
+import io.gpupool.client.PoolAddress;
+import io.gpupool.client.PoolClient;
+import io.gpupool.control.v1.Holder;
+import io.netty.channel.unix.PeerCredentials;
+import java.util.Optional;
+import java.util.concurrent.CompletableFuture;
+
+/**
+ * The lease that a program uses, one that it names or one of its own, and the connection to its
+ * pool. Runs on the program's event loop.
+ */
+public final class ProgramLease {
+  private final PoolClients clients;
+  private final PoolAddress address;
+  private final PoolClient pool;
+  private final Holder holder;
+  private final Optional<ImplicitLeases.Reference> own;
+  private final CompletableFuture<AttachRequest.LeaseHandle> handle;
+
+  /**
+   * Asks for a lease, unless the program has one.
+   *
+   * @throws IllegalArgumentException if a value has the wrong form
+   */
+  public ProgramLease(
+      AttachRequest request, PoolIdentity identity, PeerCredentials peer, AgentServices agent) {
+    clients = agent.clients();
+    address = identity.pool();
+    pool = clients.take(address, identity.credentials());
+    holder = request.holder(peer);
+    try {
+      own =
+          identity.ticket().isPresent()
+              ? Optional.empty()
+              : Optional.of(
+                  agent
+                      .leases()
+                      .take(
+                          peer.pid(),
+                          pool,
+                          request.wish().orElse(agent.options().wish()).request(holder)));
+    } catch (RuntimeException e) {
+      clients.giveBack(pool);
+      throw e;
+    }
+    handle =
+        own.map(lease -> lease.lease().thenApply(AttachRequest.LeaseHandle::of))
+            .orElseGet(() -> CompletableFuture.completedFuture(identity.ticket().orElseThrow()));
+  }
+
+  /** The pool as it was named. */
+  public PoolAddress address() {
+    return address;
+  }
+
+  public PoolClient pool() {
+    return pool;
+  }
+
+  /** The program as the pool is told of it. */
+  public Holder holder() {
+    return holder;
+  }
+
+  /** Completes when the lease is granted. */
+  public CompletableFuture<AttachRequest.LeaseHandle> handle() {
+    return handle;
+  }
+
+  /** Whether the agent holds the lease for the program. */
+  public boolean isOwn() {
+    return own.isPresent();
+  }
+
+  /** Whether the lease ends with this program. */
+  public boolean endsWithProgram() {
+    return own.isPresent() && own.get().isLast();
+  }
+
+  /** Ends the program's part in a lease of its own; completes when the pool has confirmed that. */
+  public CompletableFuture<Void> release() {
+    return own.map(ImplicitLeases.Reference::release)
+        .orElseGet(() -> CompletableFuture.completedFuture(null));
+  }
+
+  /** Gives the connection back; nothing may be called after that. */
+  public void forget() {
+    clients.giveBack(pool);
+  }
+}

@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: Apache-2.0
+package io.gpupool.agent.options;
+
+import io.gpupool.client.ClientSecurity;
+import io.gpupool.client.LeaseOptions;
+import io.gpupool.client.PoolAddress;
+import io.gpupool.transport.UnixAddress;
+import java.util.Optional;
+
+/**
+ * What an agent is started with.
+ *
+ * @param socket where shims find it
+ * @param pool the pool of programs that name none
+ * @param token for programs that bring none; shown to {@code pool} alone
+ * @param security of its connections to pools
+ * @param wish what programs get that ask for nothing in particular
+ * @param relay relay all call streams instead of handing them over
+ * @param pods whose programs they are, on a node of Kubernetes: then each is served as its pod, and
+ *     none gets a lease of its own
+ * @param anyUser serve programs of other users than the agent's own and root
+ */
+public record AgentOptions(
+    UnixAddress socket,
+    Optional<PoolAddress> pool,
+    Optional<String> token,
+    ClientSecurity security,
+    LeaseOptions wish,
+    boolean relay,
+    Optional<PodPrograms> pods,
+    boolean anyUser) {
+  /** Throws {@link IllegalArgumentException} for pods without a pool. */
+  public AgentOptions {
+    if (pods.isPresent() && pool.isEmpty()) {
+      throw new IllegalArgumentException("an agent for pods needs to know the pool: give --pool");
+    }
+  }
+
+  /** Whether an address names servers of the agent's pool only, and under the same protection. */
+  public boolean isOwnPool(PoolAddress named) {
+    return pool.map(security::secured)
+        .filter(own -> own.servers().containsAll(security.secured(named).servers()))
+        .isPresent();
+  }
+}

@@ -1,0 +1,3 @@
+// SPDX-License-Identifier: Apache-2.0
+/** The agent of a machine or Kubernetes node: the unix socket on which shims find it. */
+package io.gpupool.agent;
