@@ -11,6 +11,7 @@ import io.gpupool.k8s.controller.LeaseController;
 import io.gpupool.k8s.dra.DraController;
 import io.gpupool.k8s.dra.DraOptions;
 import io.gpupool.k8s.drain.NodeDrains;
+import io.gpupool.runtime.StateChangeLogger;
 import io.grpc.ManagedChannel;
 import java.time.Duration;
 import java.util.Optional;
@@ -87,15 +88,13 @@ final class LeaderTasks implements AutoCloseable {
                   plan.release() + "-server",
                   plan.namespace(),
                   DRAINS_EVERY));
-      String told = "";
+      StateChangeLogger changes = new StateChangeLogger(LOG);
       while (leases.isEmpty()) {
         try {
           leases = Optional.of(startLeases());
         } catch (RuntimeException e) {
-          String text = "leases cannot be made yet, it is tried again: " + Failures.reason(e);
-          if (!text.equals(told) && !Thread.currentThread().isInterrupted()) {
-            told = text;
-            LOG.warn(text);
+          if (!Thread.currentThread().isInterrupted()) {
+            changes.warn("leases cannot be made yet, it is tried again: " + Failures.reason(e));
           }
           Thread.sleep(AGAIN);
         }

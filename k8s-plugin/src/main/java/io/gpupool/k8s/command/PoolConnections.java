@@ -5,6 +5,7 @@ import io.gpupool.client.ClientSecurity;
 import io.gpupool.client.PoolAddress;
 import io.gpupool.client.PoolChannels;
 import io.gpupool.client.TokenFile;
+import io.gpupool.runtime.StateChangeLogger;
 import io.grpc.ManagedChannel;
 import io.netty.channel.EventLoopGroup;
 import java.util.Optional;
@@ -30,15 +31,12 @@ record PoolConnections(
 
   /** Waits for the file of roots, which the controller makes when a release is new. */
   ManagedChannel openWhenThere() throws InterruptedException {
-    String told = "";
+    StateChangeLogger changes = new StateChangeLogger(LOG);
     while (true) {
       try {
         return open();
       } catch (IllegalArgumentException e) {
-        if (!e.getMessage().equals(told)) {
-          told = e.getMessage();
-          LOG.info("no connection to the pool yet: {}", told);
-        }
+        changes.info("no connection to the pool yet: " + e.getMessage());
         Thread.sleep(LOOK_MILLIS);
       }
     }

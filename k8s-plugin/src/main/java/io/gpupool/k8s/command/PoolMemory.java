@@ -4,6 +4,7 @@ package io.gpupool.k8s.command;
 import io.gpupool.control.v1.GpuInfo;
 import io.gpupool.control.v1.ListRequest;
 import io.gpupool.control.v1.PoolGrpc;
+import io.gpupool.runtime.StateChangeLogger;
 import io.grpc.ConnectivityState;
 import io.grpc.ManagedChannel;
 import io.grpc.Status;
@@ -61,13 +62,9 @@ final class PoolMemory implements Supplier<OptionalLong>, AutoCloseable {
     ManagedChannel channel = null;
     try {
       channel = pool.openWhenThere();
-      String told = "";
+      StateChangeLogger changes = new StateChangeLogger(LOG);
       while (true) {
-        String state = look(channel);
-        if (!state.equals(told)) {
-          told = state;
-          LOG.info(state);
-        }
+        changes.info(look(channel));
         Thread.sleep(bytes.isPresent() ? every : RETRY);
       }
     } catch (InterruptedException e) {

@@ -5,6 +5,7 @@ import io.gpupool.k8s.deviceplugin.v1beta1.RegisterRequest;
 import io.gpupool.k8s.deviceplugin.v1beta1.RegistrationGrpc;
 import io.gpupool.k8s.kubelet.KubeletSocket;
 import io.gpupool.runtime.BackOff;
+import io.gpupool.runtime.StateChangeLogger;
 import io.grpc.ManagedChannel;
 import io.grpc.Status;
 import io.grpc.StatusRuntimeException;

@@ -4,6 +4,7 @@ package io.gpupool.k8s.deviceplugin;
 import io.gpupool.control.v1.ListGpusReply;
 import io.gpupool.control.v1.ListRequest;
 import io.gpupool.control.v1.PoolGrpc;
+import io.gpupool.runtime.StateChangeLogger;
 import io.grpc.ConnectivityState;
 import io.grpc.ManagedChannel;
 import io.grpc.Status;
