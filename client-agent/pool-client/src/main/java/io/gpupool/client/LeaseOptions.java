@@ -73,6 +73,32 @@ public record LeaseOptions(
         values.apply("time_limit"));
   }
 
+  /** The same part of GPUs with what only a command line says. */
+  public LeaseOptions with(
+      Map<String, String> selectors,
+      Optional<String> partition,
+      Optional<String> waitLimit,
+      Optional<Integer> priority,
+      boolean hard,
+      boolean spread,
+      boolean oneServer) {
+    return new LeaseOptions(
+        gpus,
+        fraction,
+        memory,
+        compute,
+        selectors,
+        partition,
+        waitLimit,
+        priority,
+        hard,
+        spread,
+        oneServer,
+        leaseClass,
+        idleTimeout,
+        timeLimit);
+  }
+
   /**
    * Takes from {@code other} what this wish leaves open. Fraction and memory go together: who says
    * one of them has said how large.

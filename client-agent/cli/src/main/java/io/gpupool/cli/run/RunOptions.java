@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.gpupool.cli.run;
 
-import io.gpupool.cli.ClassOptions;
 import io.gpupool.cli.Environment;
+import io.gpupool.cli.LeasePartOptions;
 import io.gpupool.cli.SecurityOptions;
 import io.gpupool.client.ClientSecurity;
 import io.gpupool.client.LeaseOptions;
@@ -29,33 +29,12 @@ public final class RunOptions {
 
   @Mixin private SecurityOptions security = new SecurityOptions();
 
-  @Option(names = "-n", paramLabel = "GPUS", description = "how many GPUs (default: 1)")
-  private Optional<String> gpus = Optional.empty();
-
-  @Option(
-      names = {"-p", "--fraction"},
-      paramLabel = "FRACTION",
-      description = "the part of each GPU, over 0 to 1 (default: 1)")
-  private Optional<String> fraction = Optional.empty();
-
-  @Option(
-      names = {"-m", "--memory"},
-      paramLabel = "MEMORY",
-      description = "memory of each GPU, instead of -p, such as 512Mi or 8Gi")
-  private Optional<String> memory = Optional.empty();
-
-  @Option(
-      names = "--compute",
-      paramLabel = "PERCENT",
-      description = "the part of each GPU's time (default: as much as of its memory)")
-  private Optional<String> compute = Optional.empty();
+  @Mixin private LeasePartOptions part = new LeasePartOptions();
 
   @Option(
       names = "--hard",
       description = "no more of a GPU's time than that, even if the rest of it is idle")
   private boolean hard;
-
-  @Mixin private ClassOptions classes = new ClassOptions();
 
   @Option(
       names = "--select",
@@ -81,24 +60,6 @@ public final class RunOptions {
       names = "--one-server",
       description = "all GPUs on one server (default: on several if none has room for all)")
   private boolean oneServer;
-
-  @Option(
-      names = "--idle-timeout",
-      paramLabel = "DURATION",
-      description = {
-        "the lease ends after so long without a call and without work on its GPUs, such as 30m",
-        "(else GPUPOOL_IDLE_TIMEOUT; default: never)"
-      })
-  private Optional<String> idleTimeout = Optional.empty();
-
-  @Option(
-      names = "--time-limit",
-      paramLabel = "DURATION",
-      description = {
-        "the lease ends so long after it was granted, such as 12h (else GPUPOOL_TIME_LIMIT;",
-        "default: never)"
-      })
-  private Optional<String> timeLimit = Optional.empty();
 
   @Option(
       names = "--wait",
@@ -173,21 +134,9 @@ public final class RunOptions {
   }
 
   public LeaseOptions wish() {
-    return new LeaseOptions(
-            gpus,
-            fraction,
-            memory,
-            compute,
-            select,
-            partition,
-            wait,
-            priority,
-            hard,
-            spread,
-            oneServer,
-            classes.name(),
-            idleTimeout,
-            timeLimit)
+    Map<String, String> values = part.values();
+    return LeaseOptions.from(name -> Optional.ofNullable(values.get(name)))
+        .with(select, partition, wait, priority, hard, spread, oneServer)
         .orElse(Environment.wish());
   }
 }

@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: Apache-2.0
+package io.gpupool.cli;
+
+import java.util.LinkedHashMap;
+import java.util.Map;
+import java.util.Optional;
+import picocli.CommandLine.Mixin;
+import picocli.CommandLine.Option;
+
+/** The options of a lease that each have an environment variable, which the shim knows, too. */
+public final class LeasePartOptions {
+  @Option(
+      names = "-n",
+      paramLabel = "GPUS",
+      description = "how many GPUs (GPUPOOL_GPUS; default: 1)")
+  private Optional<String> gpus = Optional.empty();
+
+  @Option(
+      names = {"-p", "--fraction"},
+      paramLabel = "FRACTION",
+      description = "the part of each GPU, over 0 to 1 (GPUPOOL_FRACTION; default: 1)")
+  private Optional<String> fraction = Optional.empty();
+
+  @Option(
+      names = {"-m", "--memory"},
+      paramLabel = "MEMORY",
+      description = "memory of each GPU, instead of -p, such as 512Mi or 8Gi (GPUPOOL_MEMORY)")
+  private Optional<String> memory = Optional.empty();
+
+  @Option(
+      names = "--compute",
+      paramLabel = "PERCENT",
+      description =
+          "the part of each GPU's time (GPUPOOL_COMPUTE; default: as much as of its memory)")
+  private Optional<String> compute = Optional.empty();
+
+  @Mixin private ClassOptions classes = new ClassOptions();
+
+  @Option(
+      names = "--idle-timeout",
+      paramLabel = "DURATION",
+      description = {
+        "the lease ends after so long without a call and without work on its GPUs, such as 30m",
+        "(GPUPOOL_IDLE_TIMEOUT; default: never)"
+      })
+  private Optional<String> idleTimeout = Optional.empty();
+
+  @Option(
+      names = "--time-limit",
+      paramLabel = "DURATION",
+      description = {
+        "the lease ends so long after it was granted, such as 12h (GPUPOOL_TIME_LIMIT;",
+        "default: never)"
+      })
+  private Optional<String> timeLimit = Optional.empty();
+
+  /** The values that were given, by the names that variables and attach messages have for them. */
+  public Map<String, String> values() {
+    Map<String, String> values = new LinkedHashMap<>();
+    gpus.ifPresent(text -> values.put("gpus", text));
+    fraction.ifPresent(text -> values.put("fraction", text));
+    memory.ifPresent(text -> values.put("memory", text));
+    compute.ifPresent(text -> values.put("compute", text));
+    classes.name().ifPresent(text -> values.put("class", text));
+    idleTimeout.ifPresent(text -> values.put("idle_timeout", text));
+    timeLimit.ifPresent(text -> values.put("time_limit", text));
+    return values;
+  }
+}
