@@ -138,7 +138,8 @@ class CrashIT {
   private static void awaitHeld(Pool pool) {
     await()
         .atMost(Duration.ofSeconds(20))
-        .untilAsserted(() -> assertThat(pool.leases()).anyMatch(l -> l.getState().equals("held")));
+        .untilAsserted(() ->
+            assertThat(pool.leases()).anyMatch(l -> l.getState() == LeaseInfo.State.STATE_HELD));
   }
 
   /** True if it was done; false if the server refused it. */

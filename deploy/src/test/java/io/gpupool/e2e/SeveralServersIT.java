@@ -198,7 +198,8 @@ class SeveralServersIT {
       }
       HttpResponse<String> tooMuch = rest(third, "PATCH", path, "{\"computePercent\":0.5}");
       assertThat(tooMuch.statusCode()).isEqualTo(400);
-      assertThat(servers.get(1).sessionOf(tenant.pid()).getState()).isEqualTo("attached");
+      assertThat(servers.get(1).sessionOf(tenant.pid()).getState())
+          .isEqualTo(SessionInfo.State.STATE_ATTACHED);
     }
     await().atMost(DRAIN).until(() -> here.freeBytes() == SERVERS * GPU_BYTES);
   }

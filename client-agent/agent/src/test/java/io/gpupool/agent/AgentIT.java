@@ -148,7 +148,7 @@ class AgentIT {
         assertThat(first.say("echo a") + second.say("echo b")).isEqualTo("ab");
       }
       await().atMost(FREE_LIMIT).until(() -> leases().getFirst().getSessions() == 0);
-      assertThat(leases().getFirst().getState()).isEqualTo("held");
+      assertThat(leases().getFirst().getState()).isEqualTo(LeaseInfo.State.STATE_HELD);
       held.release().get(5, TimeUnit.SECONDS);
     }
   }

@@ -92,7 +92,7 @@ final class Sweep {
   private void look(LeaseInfo lease, Set<String> strange) {
     if (!lease.hasPod()
         || !lease.getHolder().getUser().equals(options.holder())
-        || lease.getState().equals("ending")
+        || lease.getState() == LeaseInfo.State.STATE_ENDING
         || releases.has(lease.getId())) {
       return;
     }

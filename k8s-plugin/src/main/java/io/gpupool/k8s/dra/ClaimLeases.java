@@ -135,7 +135,7 @@ final class ClaimLeases {
     for (LeaseInfo lease : leases.getLeasesList()) {
       if (lease.getHolder().getUser().equals(holder)
           && lease.getPod().getContainersCount() == 1
-          && !lease.getState().equals("ending")
+          && lease.getState() != LeaseInfo.State.STATE_ENDING
           && !wanted.contains(lease.getPod().getUid() + "/" + lease.getPod().getContainers(0))
           && !isUsed.test(lease)) {
         LOG.info("lease {} is of no claim any more", lease.getId());

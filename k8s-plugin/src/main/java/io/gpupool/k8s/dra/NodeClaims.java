@@ -115,7 +115,8 @@ final class NodeClaims {
   private Optional<LeaseInfo> find(String name) {
     return call().listLeases(ListRequest.getDefaultInstance()).getLeasesList().stream()
         .filter(lease -> lease.hasPod() && isFor(lease.getPod(), name))
-        .filter(lease -> !lease.getState().equals("ending") && lease.getGrantsCount() > 0)
+        .filter(
+            lease -> lease.getState() != LeaseInfo.State.STATE_ENDING && lease.getGrantsCount() > 0)
         .findFirst();
   }
 

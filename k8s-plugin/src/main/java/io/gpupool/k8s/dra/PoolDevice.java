@@ -52,7 +52,7 @@ record PoolDevice(
       ListGpusReply gpus,
       ListPartitionsReply partitions,
       String partition) {
-    Map<String, String> states = new HashMap<>();
+    Map<String, ServerInfo.State> states = new HashMap<>();
     for (ServerInfo server : servers.getServersList()) {
       states.put(server.getName(), server.getState());
     }
@@ -65,13 +65,14 @@ record PoolDevice(
           && part.getRef().getName().equals(partition)
           && part.getTenantsCount() == 1
           && !part.getLeaving()) {
-        of(gpu, part, states.getOrDefault(gpu.getServer(), "")).ifPresent(devices::add);
+        of(gpu, part, states.getOrDefault(gpu.getServer(), ServerInfo.State.STATE_UNSPECIFIED))
+            .ifPresent(devices::add);
       }
     }
     return devices;
   }
 
-  private static Optional<PoolDevice> of(GpuInfo gpu, PartitionInfo part, String server) {
+  private static Optional<PoolDevice> of(GpuInfo gpu, PartitionInfo part, ServerInfo.State server) {
     boolean shrinks = part.hasTarget();
     long memory = (shrinks ? part.getTarget() : part.getSize()).getMemoryBytes() >> 20;
     int compute = (int) (shrinks ? part.getTarget() : part.getSize()).getComputePercent();
@@ -81,7 +82,9 @@ record PoolDevice(
     Optional<TaintReason> ailment =
         !gpu.getHealth().equals("healthy")
             ? Optional.of(TaintReason.unhealthy)
-            : server.equals("ready") ? Optional.empty() : Optional.of(TaintReason.draining);
+            : server == ServerInfo.State.STATE_READY
+                ? Optional.empty()
+                : Optional.of(TaintReason.draining);
     return Optional.of(new PoolDevice(gpu, part.getTenants(0), memory, compute, ailment));
   }
 }

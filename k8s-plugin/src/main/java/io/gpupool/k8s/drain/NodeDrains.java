@@ -14,6 +14,7 @@ import io.gpupool.control.v1.DrainServerRequest;
 import io.gpupool.control.v1.ListRequest;
 import io.gpupool.control.v1.PoolAdminGrpc;
 import io.gpupool.control.v1.PoolGrpc;
+import io.gpupool.control.v1.ServerInfo;
 import io.gpupool.control.v1.UncordonServerRequest;
 import io.gpupool.k8s.api.SlimStore;
 import io.grpc.ManagedChannel;
@@ -185,7 +186,8 @@ public final class NodeDrains implements AutoCloseable {
         .listServers(ListRequest.getDefaultInstance())
         .getServersList()
         .stream()
-        .anyMatch(known -> known.getName().equals(server) && known.getState().equals("ready"));
+        .anyMatch(known ->
+            known.getName().equals(server) && known.getState() == ServerInfo.State.STATE_READY);
   }
 
   private void drain(String server, String node, String notice) {

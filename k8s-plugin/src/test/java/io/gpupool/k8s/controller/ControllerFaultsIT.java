@@ -97,7 +97,7 @@ class ControllerFaultsIT {
 
   private List<String> held() {
     return pool.leases().stream()
-        .filter(lease -> lease.getState().equals("held"))
+        .filter(lease -> lease.getState() == LeaseInfo.State.STATE_HELD)
         .map(LeaseInfo::getId)
         .sorted()
         .toList();
@@ -226,7 +226,7 @@ class ControllerFaultsIT {
           assertThat(leases)
               .allSatisfy(lease -> {
                 assertThat(alive).contains(lease.getPod().getUid());
-                assertThat(lease.getState()).isEqualTo("held");
+                assertThat(lease.getState()).isEqualTo(LeaseInfo.State.STATE_HELD);
               });
           assertThat(leases.size() + pool.waiting()).isEqualTo(pods.size());
         });

@@ -7,6 +7,7 @@ import static org.awaitility.Awaitility.await;
 import io.gpupool.control.v1.LeaseInfo;
 import io.gpupool.control.v1.ListRequest;
 import io.gpupool.control.v1.PoolGrpc;
+import io.gpupool.json.JsonForm;
 import io.grpc.ManagedChannel;
 import io.grpc.netty.NettyChannelBuilder;
 import java.nio.file.Path;
@@ -61,7 +62,8 @@ class PoolKillIT {
         await()
             .untilAsserted(() ->
                 assertThat(leases())
-                    .extracting(lease -> lease.getPod().getName() + " " + lease.getState())
+                    .extracting(
+                        lease -> lease.getPod().getName() + " " + JsonForm.text(lease.getState()))
                     .containsExactlyInAnyOrder("a held", "c held"));
       } finally {
         controller.close();

@@ -106,7 +106,7 @@ final class TestPool implements AutoCloseable {
         .listLeases(ListRequest.getDefaultInstance())
         .getLeasesList()
         .stream()
-        .filter(lease -> !lease.getState().equals("ending"))
+        .filter(lease -> lease.getState() != LeaseInfo.State.STATE_ENDING)
         .toList();
   }
 

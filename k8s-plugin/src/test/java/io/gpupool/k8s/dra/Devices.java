@@ -10,6 +10,7 @@ import io.gpupool.control.v1.PartitionRef;
 import io.gpupool.control.v1.PartitionSize;
 import io.gpupool.control.v1.ServerInfo;
 import java.util.List;
+import java.util.Locale;
 
 /** What a pool says, put together piece by piece. */
 final class Devices {
@@ -18,7 +19,10 @@ final class Devices {
   final ListPartitionsReply.Builder partitions = ListPartitionsReply.newBuilder();
 
   Devices server(String name, String state) {
-    servers.addServers(ServerInfo.newBuilder().setName(name).setState(state));
+    servers.addServers(
+        ServerInfo.newBuilder()
+            .setName(name)
+            .setState(ServerInfo.State.valueOf("STATE_" + state.toUpperCase(Locale.ROOT))));
     return this;
   }
 

@@ -15,6 +15,7 @@ import io.gpupool.control.v1.ListRequest;
 import io.gpupool.control.v1.PoolAdminGrpc;
 import io.gpupool.control.v1.ServerInfo;
 import io.gpupool.control.v1.UncordonServerRequest;
+import io.gpupool.json.JsonForm;
 import io.gpupool.k8s.api.TestApiServer;
 import io.gpupool.server.Pool;
 import io.grpc.ManagedChannel;
@@ -170,7 +171,7 @@ class NodeDrainsIT {
   }
 
   private String state() {
-    return server().getState();
+    return JsonForm.text(server().getState());
   }
 
   private static ServerInfo server() {

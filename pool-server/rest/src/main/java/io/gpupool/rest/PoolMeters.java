@@ -6,8 +6,8 @@ import io.gpupool.control.v1.GrantUse;
 import io.gpupool.control.v1.LeaseInfo;
 import io.gpupool.control.v1.QueueInfo;
 import io.gpupool.control.v1.ServerInfo;
-import io.gpupool.control.v1.SessionInfo;
 import io.gpupool.control.v1.TenantInfo;
+import io.gpupool.json.JsonForm;
 import io.gpupool.server.service.PoolSnapshot;
 import io.gpupool.server.tally.Metric;
 import io.gpupool.server.tally.MetricSample;
@@ -118,7 +118,7 @@ public final class PoolMeters {
       for (String state : SERVER_STATES) {
         states.put(
             Tags.of("server", server.getName(), "state", state),
-            server.getState().equals(state) ? 1.0 : 0.0);
+            JsonForm.text(server.getState()).equals(state) ? 1.0 : 0.0);
       }
     }
     rows.gauge("gpupool.server.state", "", "1 for the state in which it is, else 0", states);
@@ -223,7 +223,7 @@ public final class PoolMeters {
         "Leases by state",
         countByState(
             pool.leases().stream().filter(this::isCountedHere).toList(),
-            LeaseInfo::getState,
+            lease -> JsonForm.text(lease.getState()),
             "held",
             "grace",
             "ending"));
@@ -232,7 +232,12 @@ public final class PoolMeters {
         "",
         "Program processes by state of their session",
         countByState(
-            pool.sessions(), SessionInfo::getState, "opening", "joining", "attached", "ending"));
+            pool.sessions(),
+            session -> JsonForm.text(session.getState()),
+            "opening",
+            "joining",
+            "attached",
+            "ending"));
   }
 
   /** One that has GPUs of several servers is counted by the first of them. */

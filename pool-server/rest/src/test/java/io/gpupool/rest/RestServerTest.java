@@ -7,6 +7,7 @@ import static org.assertj.core.api.Assertions.assertThatThrownBy;
 import com.google.gson.JsonElement;
 import com.google.gson.JsonObject;
 import com.google.gson.JsonParser;
+import io.gpupool.control.v1.LeaseInfo;
 import io.gpupool.control.v1.UpdateLeaseRequest;
 import io.gpupool.rest.schema.Schema;
 import io.grpc.Status;
@@ -295,9 +296,10 @@ class RestServerTest {
       pool.setLeases(
           List.of(
               SamplePool.lease(1).toBuilder().setAgeMillis(1).build(),
-              SamplePool.lease(2).toBuilder().setState("ending").build()));
+              SamplePool.lease(2).toBuilder().setState(LeaseInfo.State.STATE_ENDING).build()));
       assertEvent(events.next(), "changed", "L2");
-      pool.setLeases(List.of(SamplePool.lease(2).toBuilder().setState("ending").build()));
+      pool.setLeases(
+          List.of(SamplePool.lease(2).toBuilder().setState(LeaseInfo.State.STATE_ENDING).build()));
       assertEvent(events.next(), "removed", "L1");
     }
   }

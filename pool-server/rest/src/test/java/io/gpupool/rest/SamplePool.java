@@ -80,7 +80,7 @@ final class SamplePool implements PoolReader, Calls {
                     .setGpus(2)
                     .setUpMillis(90_000)
                     .setBackend("soft")
-                    .setState("ready")
+                    .setState(ServerInfo.State.STATE_READY)
                     .build()),
             IntStream.range(0, 2).mapToObj(SamplePool::gpu).toList(),
             IntStream.rangeClosed(1, leases).mapToObj(SamplePool::lease).toList(),
@@ -102,7 +102,7 @@ final class SamplePool implements PoolReader, Calls {
                 SessionInfo.newBuilder()
                     .setId("00112233445566778899aabbccddeeff")
                     .setLeaseId("L1")
-                    .setState("attached")
+                    .setState(SessionInfo.State.STATE_ATTACHED)
                     .setClient(HOLDER)
                     .setServer("gpu-1")
                     .addUsedMemoryBytes(1L << 33)
@@ -133,7 +133,7 @@ final class SamplePool implements PoolReader, Calls {
   static LeaseInfo lease(int number) {
     return LeaseInfo.newBuilder()
         .setId("L" + number)
-        .setState(number % 2 == 0 ? "held" : "grace")
+        .setState(number % 2 == 0 ? LeaseInfo.State.STATE_HELD : LeaseInfo.State.STATE_GRACE)
         .setHolder(HOLDER)
         .setTenant(number % 3 == 0 ? "audio" : "vision")
         .setAgeMillis(1000L * number)

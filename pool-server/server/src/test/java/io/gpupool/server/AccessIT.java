@@ -14,6 +14,7 @@ import io.gpupool.control.v1.CreateTokenRequest;
 import io.gpupool.control.v1.DescribeLeaseRequest;
 import io.gpupool.control.v1.Holder;
 import io.gpupool.control.v1.LeaseEvent;
+import io.gpupool.control.v1.LeaseInfo;
 import io.gpupool.control.v1.LeaseRequest;
 import io.gpupool.control.v1.ListAuditRequest;
 import io.gpupool.control.v1.ListRequest;
@@ -206,7 +207,8 @@ class AccessIT {
         .extracting(SessionInfo::getId)
         .contains(sessionId);
     assertThat(blue.listLeases(ListRequest.getDefaultInstance()).getLeasesList())
-        .anyMatch(seen -> seen.getId().equals(lease.getId()) && seen.getState().equals("held"));
+        .anyMatch(seen ->
+            seen.getId().equals(lease.getId()) && seen.getState() == LeaseInfo.State.STATE_HELD);
     stream.cancel(null);
   }
 

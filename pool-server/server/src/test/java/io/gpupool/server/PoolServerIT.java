@@ -78,7 +78,7 @@ class PoolServerIT {
         .untilAsserted(() -> {
           assertThat(only().getCalls()).isEqualTo(7);
           assertThat(only().getUsedMemoryBytes(0)).isEqualTo(1000);
-          assertThat(only().getState()).isEqualTo("attached");
+          assertThat(only().getState()).isEqualTo(SessionInfo.State.STATE_ATTACHED);
           assertThat(only().getLastError()).isEqualTo("e");
         });
     assertThat(usedBytes()).isEqualTo(1000);
@@ -145,7 +145,8 @@ class PoolServerIT {
     assertThat(events.poll(10, TimeUnit.SECONDS).hasHeld()).isTrue();
     held.stream().cancel(null);
     Thread.sleep(2 * GraceReason.SHORT_MILLIS);
-    assertThat(pool.stub.listLeases(list()).getLeases(0).getState()).isEqualTo("held");
+    assertThat(pool.stub.listLeases(list()).getLeases(0).getState())
+        .isEqualTo(LeaseInfo.State.STATE_HELD);
     hold.onCompleted();
     await().atMost(FREE_LIMIT).until(PoolServerIT::isAllFree);
   }
@@ -261,7 +262,7 @@ class PoolServerIT {
       LeaseInfo listed = pool.stub.listLeases(list()).getLeases(0);
       for (LeaseInfo lease : List.of(changed, listed)) {
         assertThat(lease.getId()).isEqualTo(held.lease().getId());
-        assertThat(lease.getState()).isEqualTo("held");
+        assertThat(lease.getState()).isEqualTo(LeaseInfo.State.STATE_HELD);
         assertThat(lease.getClass_()).isEqualTo("latency");
         assertThat(lease.getGrants(0).getGrant().getComputePercent()).isEqualTo(80);
         assertThat(lease.getGrants(0).getGrant().getHard()).isTrue();

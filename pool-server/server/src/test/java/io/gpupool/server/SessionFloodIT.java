@@ -59,7 +59,7 @@ class SessionFloodIT {
     assertThat(sessions(tenant))
         .hasSize(LIMITS.perLease())
         .allSatisfy(session -> {
-          assertThat(session.getState()).isEqualTo("opening");
+          assertThat(session.getState()).isEqualTo(SessionInfo.State.STATE_OPENING);
           assertThat(session.getWorkerPid()).isZero();
         });
   }

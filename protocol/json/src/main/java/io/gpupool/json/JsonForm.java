@@ -10,6 +10,7 @@ import com.google.gson.JsonPrimitive;
 import com.google.protobuf.Descriptors.EnumValueDescriptor;
 import com.google.protobuf.Descriptors.FieldDescriptor;
 import com.google.protobuf.Message;
+import com.google.protobuf.ProtocolMessageEnum;
 import java.util.List;
 import java.util.Locale;
 import java.util.Map;
@@ -101,6 +102,13 @@ public final class JsonForm {
         .filter(constant -> text(constant).equals(text))
         .findFirst()
         .orElseThrow();
+  }
+
+  /** A constant as its JSON has it, such as {@code read-only}. */
+  public static String text(ProtocolMessageEnum constant) {
+    return constant instanceof Enum<?> named && named.name().equals("UNRECOGNIZED")
+        ? "unknown"
+        : text(constant.getValueDescriptor());
   }
 
   /** The constant without the name of its type, which protobuf wants before it. */

@@ -60,7 +60,7 @@ public final class LeaseCommand {
         for (GrantUse use : lease.getGrantsList()) {
           table.row(
               lease.getId(),
-              lease.getState(),
+              JsonForm.text(lease.getState()),
               lease.getTenant(),
               use.getGrant().getServer() + "/" + use.getGrant().getGpu(),
               Amounts.bytes(use.getGrant().getMemoryBytes()),
@@ -123,7 +123,7 @@ public final class LeaseCommand {
               "TIME LIMIT");
       head.row(
           lease.getId(),
-          lease.getState(),
+          JsonForm.text(lease.getState()),
           lease.getTenant(),
           lease.getClass_(),
           HolderText.of(lease.getHolder()),
@@ -145,7 +145,7 @@ public final class LeaseCommand {
       for (SessionInfo session : sessions) {
         running.row(
             session.getId().substring(0, Math.min(8, session.getId().length())),
-            session.getState(),
+            JsonForm.text(session.getState()),
             HolderText.of(session.getClient()),
             session.getCalls(),
             session.getLastError(),

@@ -10,6 +10,7 @@ import io.gpupool.control.v1.GpuInfo;
 import io.gpupool.control.v1.ServerInfo;
 import io.gpupool.control.v1.VersionReply;
 import io.gpupool.control.v1.VersionRequest;
+import io.gpupool.json.JsonForm;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.Arrays;
@@ -46,8 +47,8 @@ public final class HealthCommand extends PoolCommand {
     for (ServerInfo server : pool.servers()) {
       checks.add(
           "server " + server.getName(),
-          server.getState().equals("ready") ? Verdict.OK : Verdict.WARN,
-          server.getState() + ", " + server.getBackend(),
+          server.getState() == ServerInfo.State.STATE_READY ? Verdict.OK : Verdict.WARN,
+          JsonForm.text(server.getState()) + ", " + server.getBackend(),
           "it grants no leases; 'gpupool server uncordon' puts it back");
     }
     for (GpuInfo gpu : pool.gpus()) {

@@ -81,7 +81,7 @@ public final class TopCommand extends PoolCommand {
       servers.row(
           server.getName(),
           server.getAddress(),
-          server.getState(),
+          JsonForm.text(server.getState()),
           server.getBackend(),
           server.getGpus(),
           allocated(
@@ -137,7 +137,7 @@ public final class TopCommand extends PoolCommand {
             HolderText.of(lease.getHolder()),
             Amounts.rate(callsPerSecond(pool, lease)),
             Amounts.age(lease.getAgeMillis()),
-            lease.getState());
+            JsonForm.text(lease.getState()));
       }
       for (SessionInfo session : pool.sessions()) {
         if (session.getLeaseId().equals(lease.getId())) {
@@ -151,7 +151,7 @@ public final class TopCommand extends PoolCommand {
               HolderText.of(session.getClient()),
               Amounts.rate(session.getCallsPerSecond()),
               Amounts.age(session.getAgeMillis()),
-              session.getState());
+              JsonForm.text(session.getState()));
         }
       }
     }

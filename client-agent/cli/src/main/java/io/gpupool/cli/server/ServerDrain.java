@@ -8,6 +8,7 @@ import io.gpupool.client.PoolClient;
 import io.gpupool.control.v1.DrainServerRequest;
 import io.gpupool.control.v1.ServerInfo;
 import io.gpupool.control.v1.UncordonServerRequest;
+import io.gpupool.json.JsonForm;
 import java.time.Instant;
 import java.util.Optional;
 import picocli.CommandLine.Command;
@@ -64,7 +65,7 @@ public final class ServerDrain {
     Table table = new Table("SERVER", "STATE", "LEASES", "UNTIL");
     table.row(
         server.getName(),
-        server.getState(),
+        JsonForm.text(server.getState()),
         server.getLeases(),
         server.getDrainDeadlineAtMillis() == 0
             ? ""

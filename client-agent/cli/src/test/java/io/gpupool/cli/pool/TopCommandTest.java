@@ -28,7 +28,7 @@ class TopCommandTest {
     LeaseInfo lease =
         LeaseInfo.newBuilder()
             .setId("L1")
-            .setState("held")
+            .setState(LeaseInfo.State.STATE_HELD)
             .setClass_("latency")
             .setHolder(
                 Holder.newBuilder().setUser("user").setHost("pc").setPid(7).setProgram("train"))

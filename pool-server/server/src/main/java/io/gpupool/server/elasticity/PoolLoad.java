@@ -25,7 +25,7 @@ public record PoolLoad(List<ServerLoad> servers, List<Demand> waiting) {
                     server.getName(),
                     server.getGpus(),
                     server.getIdleMillis(),
-                    server.getState().equals("ready")))
+                    server.getState() == ServerInfo.State.STATE_READY))
             .toList(),
         queue.stream()
             .filter(request -> !request.getOverQuota())

@@ -11,6 +11,7 @@ import io.gpupool.server.lease.cluster.StatusPublisher;
 import io.gpupool.server.lease.lifecycle.GrantedLease;
 import io.gpupool.server.lease.lifecycle.Lease;
 import io.gpupool.server.lease.lifecycle.LeaseFinder;
+import io.gpupool.server.lease.model.LeaseState;
 import io.gpupool.server.lease.usage.TimeTable;
 import io.gpupool.server.placement.Placement.Part;
 import io.gpupool.server.records.ServerEntry;
@@ -100,12 +101,23 @@ public final class LeaseView {
     return info;
   }
 
+  /** A server that has told its home server nothing yet shows the grace period that follows. */
+  private static LeaseInfo.State state(LeaseState state) {
+    return switch (state) {
+      case LeaseState.Held held -> LeaseInfo.State.STATE_HELD;
+      case LeaseState.Returning returning -> LeaseInfo.State.STATE_GRACE;
+      case LeaseState.Grace grace -> LeaseInfo.State.STATE_GRACE;
+      case LeaseState.Ending ending -> LeaseInfo.State.STATE_ENDING;
+      case LeaseState.Gone gone -> LeaseInfo.State.STATE_ENDING;
+    };
+  }
+
   private LeaseInfo.Builder info(Lease lease) {
     lease.noteWork(timers.nowNanos());
     LeaseInfo.Builder info =
         LeaseInfo.newBuilder()
             .setId(lease.id().text())
-            .setState(lease.state().text())
+            .setState(state(lease.state()))
             .setHolder(lease.holder().message())
             .setTenant(lease.tenant())
             .setAgeMillis(millisSince(lease.grantedAtNanos()))

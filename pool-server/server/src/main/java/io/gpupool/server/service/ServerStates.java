@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.gpupool.server.service;
 
+import io.gpupool.control.v1.ServerInfo;
 import io.gpupool.server.lease.cluster.Drains;
 import io.gpupool.server.lease.cluster.IdleServerTracker;
+import java.util.Locale;
 
 /** The states of the pool's servers: whether they drain, and since when they are idle. */
 public record ServerStates(Drains drains, IdleServerTracker idleServers) {
@@ -10,9 +12,9 @@ public record ServerStates(Drains drains, IdleServerTracker idleServers) {
     return drains.isStopping();
   }
 
-  /** What a server does: {@code ready}, {@code draining}, {@code drained} or {@code stopping}. */
-  String state(String server) {
-    return drains.state(server);
+  /** Whether a server grants leases. */
+  ServerInfo.State state(String server) {
+    return ServerInfo.State.valueOf("STATE_" + drains.state(server).toUpperCase(Locale.ROOT));
   }
 
   /** The time since a server's last lease ended; 0: it has some. */

@@ -8,6 +8,7 @@ import io.gpupool.control.v1.EndSessionReply;
 import io.gpupool.control.v1.EndSessionRequest;
 import io.gpupool.control.v1.OpenSessionReply;
 import io.gpupool.control.v1.OpenSessionRequest;
+import io.gpupool.control.v1.SessionInfo;
 import io.gpupool.server.identity.HolderName;
 import io.gpupool.server.identity.Principal;
 import io.gpupool.server.lease.cluster.SessionTerminations;
@@ -198,7 +199,7 @@ public final class SessionCalls {
   private void endElsewhere(String id, Principal principal, StreamObserver<EndSessionReply> reply) {
     statuses
         .session(id)
-        .filter(s -> !s.getState().equals("ending"))
+        .filter(s -> s.getState() != SessionInfo.State.STATE_ENDING)
         .filter(s -> lookup.finder().tenantOf(s.getLeaseId()).filter(principal::mayUse).isPresent())
         .ifPresentOrElse(
             session ->

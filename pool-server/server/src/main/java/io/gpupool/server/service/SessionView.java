@@ -14,7 +14,6 @@ import io.gpupool.server.session.Session;
 import io.gpupool.server.session.SessionStats;
 import io.gpupool.server.session.Sessions;
 import java.util.List;
-import java.util.Locale;
 import java.util.stream.Stream;
 
 /** A view of the pool's sessions as messages. Runs on the control thread. */
@@ -65,7 +64,7 @@ public record SessionView(
         SessionInfo.newBuilder()
             .setId(session.id.toString())
             .setLeaseId(session.lease.id().text())
-            .setState(session.state().name().toLowerCase(Locale.ROOT))
+            .setState(SessionInfo.State.valueOf("STATE_" + session.state()))
             .setClient(session.client.message())
             .setWorkerPid(session.workerPid())
             .setCalls(stats.calls())

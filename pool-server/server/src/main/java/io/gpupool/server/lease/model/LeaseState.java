@@ -14,9 +14,6 @@ public sealed interface LeaseState {
 
   Phase phase();
 
-  /** The state as lists show it. */
-  String text();
-
   /** Whether the lease goes on, so that it can be held, used and released. */
   default boolean isAlive() {
     return switch (this) {
@@ -34,11 +31,6 @@ public sealed interface LeaseState {
     public Phase phase() {
       return Phase.HELD;
     }
-
-    @Override
-    public String text() {
-      return "held";
-    }
   }
 
   /**
@@ -50,11 +42,6 @@ public sealed interface LeaseState {
     public Phase phase() {
       return Phase.RETURNING;
     }
-
-    @Override
-    public String text() {
-      return "grace";
-    }
   }
 
   /** The holder is gone and has a grace period to come back. */
@@ -62,11 +49,6 @@ public sealed interface LeaseState {
     @Override
     public Phase phase() {
       return Phase.GRACE;
-    }
-
-    @Override
-    public String text() {
-      return "grace";
     }
   }
 
@@ -76,11 +58,6 @@ public sealed interface LeaseState {
     public Phase phase() {
       return Phase.ENDING;
     }
-
-    @Override
-    public String text() {
-      return "ending";
-    }
   }
 
   /** This server has nothing of the lease any more. */
@@ -88,11 +65,6 @@ public sealed interface LeaseState {
     @Override
     public Phase phase() {
       return Phase.GONE;
-    }
-
-    @Override
-    public String text() {
-      return "gone";
     }
   }
 }
