@@ -25,7 +25,7 @@ import java.util.concurrent.ExecutionException;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.TimeoutException;
 
-/** Where agents listen, and whether one does. */
+/** The socket of an agent, to be created or to be found. */
 public final class AgentSocket {
   private static final Path SYSTEM = Path.of("/run/gpupool/agent.sock");
   private static final String NAME = "gpupool/agent.sock";

@@ -3,7 +3,7 @@ package io.gpupool.cli;
 
 import java.util.Locale;
 
-/** Amounts as people read them. */
+/** The text of amounts, for people. */
 public final class Amounts {
   private static final String[] UNITS = {"B", "KiB", "MiB", "GiB", "TiB"};
 

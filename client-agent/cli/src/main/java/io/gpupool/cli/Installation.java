@@ -7,7 +7,7 @@ import java.nio.file.Files;
 import java.nio.file.Path;
 
 /**
- * Where the parts of gpupool are on this machine: in the folder that the launcher names with {@code
+ * The parts of gpupool on this machine. They are in the folder that the launcher names with {@code
  * -Dgpupool.home}, laid out as the distribution is.
  *
  * @param home the distribution's folder

@@ -7,7 +7,7 @@ import java.nio.file.Path;
 import java.util.Optional;
 import picocli.CommandLine.Option;
 
-/** How a command protects what it says to a pool. */
+/** The options of a command's TLS and token. */
 public final class SecurityOptions {
   @Option(
       names = "--tls-ca",

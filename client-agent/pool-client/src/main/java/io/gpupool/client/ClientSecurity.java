@@ -7,7 +7,7 @@ import java.io.IOException;
 import java.util.Optional;
 
 /**
- * How a client of pools protects what it says: TLS where an address is {@code tls://}, and
+ * The protection of a client's connections to pools: TLS where an address is {@code tls://}, and
  * everywhere once it was given files for it. Reads the files with the first connection that needs
  * them. For any thread.
  */

@@ -5,7 +5,7 @@ import io.grpc.stub.StreamObserver;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
-/** For calls whose failure changes nothing: the pool finds out by itself. */
+/** An observer of calls whose failure changes nothing, since the pool finds out by itself. */
 final class IgnoredReply<T> implements StreamObserver<T> {
   private static final Logger LOG = LoggerFactory.getLogger(IgnoredReply.class);
 

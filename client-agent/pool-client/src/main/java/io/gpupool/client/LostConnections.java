@@ -13,9 +13,9 @@ import io.grpc.Status;
 import java.nio.channels.ClosedChannelException;
 
 /**
- * Tells callers UNAVAILABLE wherever the connection was lost. Of a call that begins just as it is,
- * gRPC says UNKNOWN (grpc-java's issue 10120), as of errors that no other server would answer
- * differently.
+ * An interceptor that reports UNAVAILABLE wherever the connection was lost. If a call begins just
+ * as it is, gRPC reports UNKNOWN (grpc-java's issue 10120), as for errors that no other server
+ * would answer differently.
  */
 final class LostConnections implements ClientInterceptor {
   @Override

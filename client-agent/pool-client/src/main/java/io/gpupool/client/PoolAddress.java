@@ -9,7 +9,7 @@ import java.util.stream.Collectors;
 import java.util.stream.Stream;
 
 /**
- * Where a pool's control plane listens: a server's address, and those of others of the same pool.
+ * The address of a pool's control plane: that of a server, and those of others of the same pool.
  *
  * @param host a name or an address without brackets
  * @param tls whether it is to be spoken to over TLS only

@@ -21,7 +21,7 @@ import java.util.function.Supplier;
 import java.util.logging.Level;
 import java.util.logging.Logger;
 
-/** Makes connections to pools' control planes. For any thread. */
+/** A factory of connections to pools' control planes. For any thread. */
 public final class PoolChannels {
   private static final int CONNECT_MILLIS = 5000;
   private static final long KEEP_ALIVE_SECONDS = 5;

@@ -26,8 +26,8 @@ import java.util.Set;
 import java.util.concurrent.atomic.AtomicInteger;
 
 /**
- * Has gRPC try a pool's servers one after the other: the first that answers is used until it does
- * not, or is left; then the turn is that of the next. For any thread.
+ * A name resolver by which gRPC tries a pool's servers one after the other. The first that answers
+ * is used until it fails or is left; then it is the turn of the next. For any thread.
  */
 final class PoolServers extends NameResolverProvider {
   private static final String SCHEME = "gpupool";

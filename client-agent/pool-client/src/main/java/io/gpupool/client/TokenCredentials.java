@@ -12,8 +12,8 @@ import java.util.concurrent.Executor;
 import java.util.function.Supplier;
 
 /**
- * Shows a token to the pool, where nobody on the way can read it: over TLS, or on this machine. On
- * another connection the call fails instead, unless that was agreed to.
+ * Call credentials that show a token to the pool where nobody on the way can read it: over TLS, or
+ * on this machine. On another connection the call fails, unless that was agreed to.
  */
 final class TokenCredentials extends CallCredentials {
   private static final Metadata.Key<String> AUTHORIZATION =

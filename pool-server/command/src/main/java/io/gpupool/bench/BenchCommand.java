@@ -15,7 +15,7 @@ import picocli.CommandLine.Mixin;
 import picocli.CommandLine.Option;
 import picocli.CommandLine.Parameters;
 
-/** {@code gpupool bench}: measures what a remote call costs here. */
+/** {@code gpupool bench}: measures the cost of a remote call. */
 @Command(
     name = "bench",
     description = {

@@ -15,7 +15,9 @@ import java.util.concurrent.TimeUnit;
 import java.util.regex.Matcher;
 import java.util.regex.Pattern;
 
-/** A program of {@code gpupool bench shares}: keeps its share of a GPU busy until it is closed. */
+/**
+ * A program of {@code gpupool bench shares} that keeps its share of a GPU busy until it is closed.
+ */
 final class BusyTenant implements AutoCloseable {
   private static final Pattern ANSWER =
       Pattern.compile("load .*: (\\d+) units in .* s(?:, wait p99 (\\d+) us)?");

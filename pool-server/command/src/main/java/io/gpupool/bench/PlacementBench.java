@@ -11,7 +11,8 @@ import picocli.CommandLine.Command;
 import picocli.CommandLine.Option;
 
 /**
- * {@code gpupool bench placement}: how fast and how densely requests are placed on a large pool.
+ * {@code gpupool bench placement}: measures how fast and how densely requests are placed on a large
+ * pool.
  */
 @Command(
     name = "placement",

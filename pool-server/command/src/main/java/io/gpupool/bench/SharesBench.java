@@ -37,7 +37,7 @@ import picocli.CommandLine.Mixin;
 import picocli.CommandLine.Option;
 import picocli.CommandLine.Parameters;
 
-/** {@code gpupool bench shares}: what part of a GPU's time tenants get that are always busy. */
+/** {@code gpupool bench shares}: measures the parts of a GPU's time that busy tenants get. */
 @Command(
     name = "shares",
     description = {

@@ -12,7 +12,7 @@ import java.io.IOException;
 import java.util.ArrayList;
 import java.util.List;
 
-/** Busy tenants side by side on one GPU of a pool, and what each gets of its time. */
+/** Busy tenants side by side on one GPU of a pool, with the time that each gets. */
 final class SharesMeasurement implements AutoCloseable {
   private final PoolClient client;
   private final List<Plan> plans;

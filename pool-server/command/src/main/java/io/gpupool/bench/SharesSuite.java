@@ -9,7 +9,7 @@ import java.util.List;
 import java.util.Locale;
 import java.util.stream.Collectors;
 
-/** The cases by which shares of a GPU are judged: tenants, and what each is to get. */
+/** The cases by which shares of a GPU are judged: tenants, and the time that each is to get. */
 final class SharesSuite {
   private SharesSuite() {}
 

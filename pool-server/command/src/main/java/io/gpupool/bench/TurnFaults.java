@@ -13,8 +13,8 @@ import java.util.Locale;
 import java.util.Optional;
 
 /**
- * How long a tenant stands still when the one it shares a GPU with is stopped, killed, or hangs in
- * a kernel. The pool is on this machine.
+ * A measurement of how long a tenant stands still when its neighbour on the GPU is stopped, killed,
+ * or hangs in a kernel. The pool is on this machine.
  */
 final class TurnFaults {
   private static final Plan OTHER = Plan.parse("50:eager=200us");

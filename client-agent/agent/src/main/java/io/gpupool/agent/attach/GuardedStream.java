@@ -11,8 +11,8 @@ import io.netty.channel.unix.FileDescriptor;
 import java.io.IOException;
 
 /**
- * The agent's own descriptor of a call stream, whoever else has one: with it the agent looks at the
- * connection and ends it under a program that waits for an answer. Runs on the program's event
+ * The agent's own descriptor of a call stream that a program has. With it the agent checks the
+ * connection, and ends it under a program that waits for an answer. Runs on the program's event
  * loop.
  */
 final class GuardedStream {

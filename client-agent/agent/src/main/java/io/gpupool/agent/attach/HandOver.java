@@ -16,8 +16,8 @@ import java.io.UncheckedIOException;
 import java.util.concurrent.CompletableFuture;
 
 /**
- * What a program gets of each of several call streams: the connection itself, or one end of a pair
- * of sockets between whose other end and the connection this process relays.
+ * The hand-over of one of several call streams to a program: the connection itself, or one end of a
+ * socket pair. This process then relays between the other end and the connection.
  */
 final class HandOver {
   private HandOver() {}

@@ -18,8 +18,8 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
- * What the program of a pod waits for: its lease, which it may have to for long, and servers that
- * are away for a moment. Runs on the program's event loop.
+ * The wait of a pod's program for its lease, which may take long, and for servers that are away for
+ * a moment. Runs on the program's event loop.
  */
 final class LeaseWait {
   private static final Logger LOG = LoggerFactory.getLogger(LeaseWait.class);

@@ -9,8 +9,8 @@ import java.util.List;
 import java.util.Map;
 
 /**
- * What every container gets that uses the pool, whoever starts it: the shim under the names of
- * NVIDIA's libraries, and the agent's socket. No device node and no privilege.
+ * The files and variables of every container that uses the pool, whoever starts it: the shim under
+ * the names of NVIDIA's libraries, and the agent's socket. No device node and no privilege.
  *
  * @param shimFolder on the machine, with the shim's libraries
  * @param agentFolder on the machine, with the agent's socket, agent.sock

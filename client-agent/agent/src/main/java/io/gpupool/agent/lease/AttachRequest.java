@@ -17,7 +17,7 @@ import java.util.Optional;
 import java.util.TreeMap;
 
 /**
- * What a shim asks for.
+ * The request of a shim.
  *
  * @param ticket the lease it was given, if any
  * @param driverEnvironment what of the program's environment the driver of its GPUs reads

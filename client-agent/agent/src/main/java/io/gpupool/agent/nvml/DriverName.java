@@ -5,7 +5,7 @@ import io.gpupool.control.v1.GpuInfo;
 import java.util.Map;
 import java.util.TreeMap;
 
-/** What tools that look at GPUs are told of the driver's version. */
+/** The driver's version as tools that look at GPUs are told it. */
 public final class DriverName {
   /** CUDA's versions and the first drivers that have them, as NVIDIA's release notes say. */
   private static final TreeMap<Integer, String> FIRST =

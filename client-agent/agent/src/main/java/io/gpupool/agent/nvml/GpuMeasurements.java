@@ -6,7 +6,7 @@ import java.util.LinkedHashMap;
 import java.util.Map;
 import java.util.stream.Collectors;
 
-/** What a card measures, as fields of a message for the shim. Pure functions. */
+/** The measurements of a card, as fields of a message for the shim. Pure functions. */
 final class GpuMeasurements {
   private GpuMeasurements() {}
 

@@ -16,7 +16,7 @@ import java.util.TreeMap;
 import java.util.stream.Collectors;
 import java.util.stream.IntStream;
 
-/** What a lease shows to NVML, as messages for the shim. Pure functions. */
+/** A lease as NVML shows it, in messages for the shim. Pure functions. */
 final class GpuView {
   private static final int MAX_NAME_CHARS = 60;
 

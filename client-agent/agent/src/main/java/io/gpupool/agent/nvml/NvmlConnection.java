@@ -18,7 +18,7 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
- * Connection of a program that reads its lease through NVML. It answers requests one after the
+ * The connection of a program that reads its lease through NVML. It answers requests one after the
  * other for as long as the program is connected. Opens no session. Runs on its channel's event
  * loop.
  */

@@ -4,7 +4,7 @@ package io.gpupool.agent.nvml;
 import io.gpupool.control.v1.LeaseInfo;
 import io.gpupool.control.v1.SessionInfo;
 
-/** What a program uses of the GPUs of its lease, which may be on several servers. */
+/** The use that a program makes of the GPUs of its lease, which may be on several servers. */
 public final class SessionUse {
   private SessionUse() {}
 

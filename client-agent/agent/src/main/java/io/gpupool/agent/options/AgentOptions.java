@@ -8,7 +8,7 @@ import io.gpupool.transport.UnixAddress;
 import java.util.Optional;
 
 /**
- * What an agent is started with.
+ * The options of an agent.
  *
  * @param socket where shims find it
  * @param pool the pool of programs that name none

@@ -5,7 +5,10 @@ import io.gpupool.client.PoolRequestException;
 import java.io.IOException;
 import java.util.function.Supplier;
 
-/** Knows the pods behind programs, where an agent serves a node of Kubernetes. For any thread. */
+/**
+ * A directory of the pods behind programs, where an agent serves a node of Kubernetes. For any
+ * thread.
+ */
 public interface PodPrograms {
   /**
    * A pod.

@@ -4,7 +4,7 @@ package io.gpupool.cli.pool;
 import io.gpupool.cli.Table;
 import java.util.Locale;
 
-/** What was looked at, how it is, and what to do where it is not well. */
+/** A table of checks: each with a verdict, and with advice where it is not well. */
 final class Checks {
   /** How something is. */
   enum Verdict {

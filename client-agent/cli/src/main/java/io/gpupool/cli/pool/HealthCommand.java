@@ -16,7 +16,7 @@ import java.nio.file.Path;
 import java.util.Arrays;
 import picocli.CommandLine.Command;
 
-/** {@code gpupool health}: can this machine use the pool? */
+/** {@code gpupool health}: checks whether this machine can use the pool. */
 @Command(name = "health", description = "Checks that this machine can use the pool.")
 public final class HealthCommand extends PoolCommand {
   private static final int ROUND_TRIPS = 21;

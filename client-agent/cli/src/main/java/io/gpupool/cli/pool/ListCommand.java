@@ -10,7 +10,7 @@ import io.gpupool.control.v1.GpuInfo;
 import io.gpupool.json.JsonForm;
 import picocli.CommandLine.Command;
 
-/** {@code gpupool list}: the GPUs of the pool and what of each can still be leased. */
+/** {@code gpupool list}: the GPUs of the pool and the parts of each that are free. */
 @Command(
     name = "list",
     description =

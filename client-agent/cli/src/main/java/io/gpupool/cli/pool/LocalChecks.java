@@ -10,7 +10,7 @@ import java.util.List;
 import java.util.regex.Matcher;
 import java.util.regex.Pattern;
 
-/** What of this machine gpupool depends on: limits of processes, and room on its disk. */
+/** Checks of this machine: limits of processes, and room on its disk. */
 final class LocalChecks {
   private static final Path LIMITS = Path.of("/proc/self/limits");
   private static final long FEW_FILES = 4096;

@@ -19,7 +19,7 @@ import java.util.Locale;
 import picocli.CommandLine.Command;
 import picocli.CommandLine.Option;
 
-/** {@code gpupool top}: servers, GPUs, their fractions, who holds them and who waits. */
+/** {@code gpupool top}: servers, GPUs and their fractions, with holders and waiting requests. */
 @Command(
     name = "top",
     description = "Shows servers, GPUs, the fractions leased, who holds them and who waits.")

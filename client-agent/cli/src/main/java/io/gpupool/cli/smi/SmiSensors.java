@@ -8,7 +8,7 @@ import java.util.TreeMap;
 import java.util.function.Function;
 import java.util.function.Predicate;
 
-/** What cards measure, as {@code gpupool smi} shows it. */
+/** The measurements of cards, as {@code gpupool smi} shows them. */
 final class SmiSensors {
   private static final double MILLIWATTS_PER_WATT = 1000;
 

@@ -10,7 +10,7 @@ import java.util.List;
 import picocli.CommandLine.Command;
 import picocli.CommandLine.Option;
 
-/** {@code gpupool audit}: who changed what. */
+/** {@code gpupool audit}: the changes that were made, and by whom. */
 @Command(name = "audit", description = "Lists who changed what in the pool, the latest first.")
 public final class AuditCommand extends PoolCommand {
   @Option(

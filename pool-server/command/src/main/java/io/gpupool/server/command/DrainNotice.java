@@ -8,8 +8,8 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
- * Waits for a file that says that this machine is about to be taken away, as agents of clouds and
- * scripts leave one. A thread of its own looks for it.
+ * A watch for a file that says that this machine is about to be taken away, as agents of clouds and
+ * scripts leave one. It has a thread of its own.
  */
 final class DrainNotice {
   private static final long LOOK_MILLIS = TimeUnit.SECONDS.toMillis(1);

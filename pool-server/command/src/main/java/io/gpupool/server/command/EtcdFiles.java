@@ -6,7 +6,7 @@ import java.nio.file.Path;
 import java.util.Optional;
 import picocli.CommandLine.Option;
 
-/** How a server speaks to etcd. */
+/** The files by which a server authenticates to etcd. */
 final class EtcdFiles {
   @Option(
       names = "--etcd-ca",
