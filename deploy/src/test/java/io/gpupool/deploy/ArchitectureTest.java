@@ -105,18 +105,19 @@ class ArchitectureTest {
         .check(classes);
   }
 
-  /** The arrows of the table; a module is named there by its folder or the last part of
-   * it, which is the first such module's. */
+  /**
+   * The arrows of the table; a module is named there by its folder or the last part of it, which is
+   * the first such module's.
+   */
   private static Map<String, Set<String>> arrows(String page) {
     Map<String, String> folders = new TreeMap<>();
     ROW.matcher(page)
         .results()
         .map(row -> row.group(1))
-        .forEach(
-            folder -> {
-              folders.put(folder, folder);
-              folders.putIfAbsent(folder.substring(folder.lastIndexOf('/') + 1), folder);
-            });
+        .forEach(folder -> {
+          folders.put(folder, folder);
+          folders.putIfAbsent(folder.substring(folder.lastIndexOf('/') + 1), folder);
+        });
     Map<String, Set<String>> arrows = new TreeMap<>();
     ROW.matcher(page)
         .results()

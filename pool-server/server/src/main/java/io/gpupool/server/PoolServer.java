@@ -60,7 +60,8 @@ public final class PoolServer implements AutoCloseable {
     // Workers start while the software's inventory is taken.
     workers = WorkerPlane.open(options, probe, threads, steps);
     served = probe.complete(options, name);
-    ServerContext context = new ServerContext(name, host, options, served, tls, meters, threads, steps);
+    ServerContext context =
+        new ServerContext(name, host, options, served, tls, meters, threads, steps);
     state = new PoolState(context, records);
     leases = new LeasePlane(context, state);
     GpuHealth health = openHealth(context, records);

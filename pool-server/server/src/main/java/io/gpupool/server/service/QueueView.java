@@ -3,8 +3,8 @@ package io.gpupool.server.service;
 
 import io.gpupool.control.v1.ListQueueReply;
 import io.gpupool.control.v1.QueueInfo;
-import io.gpupool.server.capacity.Capacity;
 import io.gpupool.runtime.Timers;
+import io.gpupool.server.capacity.Capacity;
 import io.gpupool.server.gpu.Gpu;
 import io.gpupool.server.identity.Principal;
 import io.gpupool.server.lease.queue.LeaseQueue;

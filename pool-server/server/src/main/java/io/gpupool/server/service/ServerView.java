@@ -3,8 +3,8 @@ package io.gpupool.server.service;
 
 import io.gpupool.control.v1.ListServersReply;
 import io.gpupool.control.v1.ServerInfo;
-import io.gpupool.server.capacity.Capacity;
 import io.gpupool.runtime.Timers;
+import io.gpupool.server.capacity.Capacity;
 import io.gpupool.server.identity.HolderName;
 import io.gpupool.server.lease.cluster.StatusPublisher;
 import io.gpupool.server.lease.lifecycle.LeaseFinder;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.gpupool.server.session;
 
-import io.gpupool.server.control.Timers;
+import io.gpupool.runtime.Timers;
 import io.gpupool.wire.TextMessage;
 import java.util.concurrent.Executor;
 import java.util.function.BiConsumer;

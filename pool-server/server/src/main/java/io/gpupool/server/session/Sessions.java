@@ -2,9 +2,7 @@
 package io.gpupool.server.session;
 
 import io.gpupool.runtime.Timers;
-import io.gpupool.server.cache.TenantFiles;
-import io.gpupool.server.control.Timers;
-import io.gpupool.server.host.HostMemory;
+import io.gpupool.runtime.Timers;
 import io.gpupool.server.identity.HolderName;
 import io.gpupool.server.identity.Principal;
 import io.gpupool.server.lease.lifecycle.Lease;
