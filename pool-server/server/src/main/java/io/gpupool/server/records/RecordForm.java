@@ -4,20 +4,20 @@ package io.gpupool.server.records;
 import com.google.protobuf.InvalidProtocolBufferException;
 import io.gpupool.control.state.v1.AllocationRecord;
 import io.gpupool.control.state.v1.AuditRecord;
-import io.gpupool.control.state.v1.BulletinRecord;
 import io.gpupool.control.state.v1.DivisionRecord;
 import io.gpupool.control.state.v1.DrainRecord;
 import io.gpupool.control.state.v1.GpuRecord;
 import io.gpupool.control.state.v1.LeaseRecord;
 import io.gpupool.control.state.v1.PartitionRecord;
 import io.gpupool.control.state.v1.PodRecord;
-import io.gpupool.control.state.v1.RequestRecord;
+import io.gpupool.control.state.v1.QueuedRequestRecord;
 import io.gpupool.control.state.v1.RoleRecord;
 import io.gpupool.control.state.v1.ServerRecord;
+import io.gpupool.control.state.v1.ServerStatusRecord;
 import io.gpupool.control.state.v1.ShareRecord;
 import io.gpupool.control.state.v1.TenantRecord;
 import io.gpupool.control.state.v1.TokenRecord;
-import io.gpupool.control.state.v1.UseRecord;
+import io.gpupool.control.state.v1.UsageRecord;
 import io.gpupool.control.v1.LeaseRequest;
 import io.gpupool.control.v1.ListLeasesReply;
 import io.gpupool.control.v1.ListSessionsReply;
@@ -120,7 +120,7 @@ public final class RecordForm {
               .setPartition(part.partition().orElse(""))
               .setShare(share(part.share()))
               .setHard(part.hard())
-              .setGpuMillis(part.milliGpus()));
+              .setMilliGpus(part.milliGpus()));
     }
     return record.build();
   }
@@ -139,7 +139,7 @@ public final class RecordForm {
                     named(part.getPartition()),
                     share(part.getShare()),
                     part.getHard(),
-                    part.getGpuMillis()))
+                    part.getMilliGpus()))
             .toList(),
         record.getGrantedAtMillis(),
         new LeaseLimits(
@@ -173,7 +173,7 @@ public final class RecordForm {
             .setCreatedAtMillis(tenant.createdAtMillis())
             .setQuotaManager(tenant.quotaManager());
     Quota quota = tenant.quota();
-    quota.milliGpus().ifPresent(millis -> record.setGpuMillis(Math.toIntExact(millis)));
+    quota.milliGpus().ifPresent(millis -> record.setMilliGpus(Math.toIntExact(millis)));
     quota.memoryBytes().ifPresent(record::setMemoryBytes);
     quota.leases().ifPresent(record::setLeases);
     quota.maxPriority().ifPresent(record::setMaxPriority);
@@ -183,7 +183,7 @@ public final class RecordForm {
   static Tenant tenant(TenantRecord record) {
     return new Tenant(
         new Quota(
-            record.hasGpuMillis() ? OptionalLong.of(record.getGpuMillis()) : OptionalLong.empty(),
+            record.hasMilliGpus() ? OptionalLong.of(record.getMilliGpus()) : OptionalLong.empty(),
             record.hasMemoryBytes()
                 ? OptionalLong.of(record.getMemoryBytes())
                 : OptionalLong.empty(),
@@ -195,16 +195,16 @@ public final class RecordForm {
         record.getQuotaManager());
   }
 
-  static UseRecord use(ResourceUsage use) {
-    return UseRecord.newBuilder()
-        .setGpuMillis(use.milliGpus())
+  static UsageRecord use(ResourceUsage use) {
+    return UsageRecord.newBuilder()
+        .setMilliGpus(use.milliGpus())
         .setMemoryBytes(use.memoryBytes())
         .setLeases(use.leases())
         .build();
   }
 
-  static ResourceUsage use(UseRecord record) {
-    return new ResourceUsage(record.getGpuMillis(), record.getMemoryBytes(), record.getLeases());
+  static ResourceUsage use(UsageRecord record) {
+    return new ResourceUsage(record.getMilliGpus(), record.getMemoryBytes(), record.getLeases());
   }
 
   static TokenRecord token(Token token) {
@@ -333,9 +333,9 @@ public final class RecordForm {
         record.getMps());
   }
 
-  static RequestRecord waiting(QueueRecord waiting) {
+  static QueuedRequestRecord waiting(QueueRecord waiting) {
     Principal principal = waiting.spec().actor();
-    return RequestRecord.newBuilder()
+    return QueuedRequestRecord.newBuilder()
         .setNumber(waiting.number())
         .setServer(waiting.server())
         .setSinceMillis(waiting.sinceMillis())
@@ -346,7 +346,7 @@ public final class RecordForm {
         .build();
   }
 
-  static QueueRecord waiting(RequestRecord record) {
+  static QueueRecord waiting(QueuedRequestRecord record) {
     try {
       LeaseRequest message = LeaseRequest.parseFrom(record.getRequest());
       Principal principal =
@@ -365,8 +365,8 @@ public final class RecordForm {
     }
   }
 
-  public static BulletinRecord bulletin(ServerStatus status) {
-    return BulletinRecord.newBuilder()
+  public static ServerStatusRecord status(ServerStatus status) {
+    return ServerStatusRecord.newBuilder()
         .setAtMillis(status.atMillis())
         .setServer(status.server().toByteString())
         .setLeases(
@@ -376,7 +376,7 @@ public final class RecordForm {
         .build();
   }
 
-  static ServerStatus bulletin(BulletinRecord record) {
+  static ServerStatus status(ServerStatusRecord record) {
     try {
       return new ServerStatus(
           record.getAtMillis(),

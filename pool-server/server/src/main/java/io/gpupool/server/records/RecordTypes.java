@@ -5,20 +5,20 @@ import com.google.protobuf.ByteString;
 import com.google.protobuf.InvalidProtocolBufferException;
 import com.google.protobuf.Message;
 import com.google.protobuf.Parser;
-import io.gpupool.control.state.v1.AilmentRecord;
 import io.gpupool.control.state.v1.AuditRecord;
-import io.gpupool.control.state.v1.BulletinRecord;
 import io.gpupool.control.state.v1.CounterRecord;
 import io.gpupool.control.state.v1.DivisionRecord;
 import io.gpupool.control.state.v1.DrainRecord;
-import io.gpupool.control.state.v1.EndingRecord;
+import io.gpupool.control.state.v1.GpuFaultRecord;
 import io.gpupool.control.state.v1.HoldRecord;
 import io.gpupool.control.state.v1.LeaseRecord;
-import io.gpupool.control.state.v1.RequestRecord;
+import io.gpupool.control.state.v1.QueuedRequestRecord;
 import io.gpupool.control.state.v1.ServerRecord;
+import io.gpupool.control.state.v1.ServerStatusRecord;
+import io.gpupool.control.state.v1.SessionTerminationRecord;
 import io.gpupool.control.state.v1.TenantRecord;
 import io.gpupool.control.state.v1.TokenRecord;
-import io.gpupool.control.state.v1.UseRecord;
+import io.gpupool.control.state.v1.UsageRecord;
 import io.gpupool.server.identity.Token;
 import io.gpupool.server.placement.Division;
 import io.gpupool.server.state.RecordType;
@@ -43,7 +43,7 @@ public final class RecordTypes {
 
   /** By tenant, for those that hold leases. */
   public static final RecordType<ResourceUsage> USAGES =
-      kind("use/", RecordForm::use, UseRecord.parser(), RecordForm::use);
+      kind("use/", RecordForm::use, UsageRecord.parser(), RecordForm::use);
 
   /** By hash. */
   public static final RecordType<Token> TOKENS =
@@ -67,13 +67,13 @@ public final class RecordTypes {
   /** By GPU, for those that are not to be relied on. */
   public static final RecordType<GpuFault> GPU_FAULTS =
       kind(
-          "ailments/",
+          "faults/",
           fault ->
-              AilmentRecord.newBuilder()
+              GpuFaultRecord.newBuilder()
                   .setProblem(fault.problem())
                   .setSinceMillis(fault.sinceMillis())
                   .build(),
-          AilmentRecord.parser(),
+          GpuFaultRecord.parser(),
           record -> new GpuFault(record.getProblem(), record.getSinceMillis()));
 
   /** By lease: the server to which its holder is connected, unless it is that of its GPUs. */
@@ -90,22 +90,22 @@ public final class RecordTypes {
 
   /** By the hash of the request's id. */
   public static final RecordType<QueueRecord> QUEUE =
-      kind("queue/", RecordForm::waiting, RequestRecord.parser(), RecordForm::waiting);
+      kind("queue/", RecordForm::waiting, QueuedRequestRecord.parser(), RecordForm::waiting);
 
   /** By server. */
   public static final RecordType<ServerStatus> SERVER_STATUSES =
-      kind("bulletins/", RecordForm::bulletin, BulletinRecord.parser(), RecordForm::bulletin);
+      kind("statuses/", RecordForm::status, ServerStatusRecord.parser(), RecordForm::status);
 
   /** By session. */
   public static final RecordType<SessionTermination> SESSION_TERMINATIONS =
       kind(
-          "endings/",
+          "terminations/",
           termination ->
-              EndingRecord.newBuilder()
+              SessionTerminationRecord.newBuilder()
                   .setServer(termination.server())
                   .setReason(termination.reason())
                   .build(),
-          EndingRecord.parser(),
+          SessionTerminationRecord.parser(),
           record -> new SessionTermination(record.getServer(), record.getReason()));
 
   public static final List<RecordType<?>> ALL =

@@ -57,7 +57,7 @@ class RecordFormTest {
       assertRoundTrip(
           RecordTypes.AUDIT,
           new AuditEntry(random.nextLong(1L << 42), text(), text(), text(), text()));
-      assertRoundTrip(RecordTypes.SERVER_STATUSES, bulletin());
+      assertRoundTrip(RecordTypes.SERVER_STATUSES, status());
       assertRoundTrip(
           RecordTypes.SERVERS,
           new ServerEntry(
@@ -74,7 +74,7 @@ class RecordFormTest {
     }
   }
 
-  private ServerStatus bulletin() {
+  private ServerStatus status() {
     return new ServerStatus(
         random.nextLong(1L << 42),
         ServerInfo.newBuilder().setName(text()).setSessions(random.nextInt(9)).build(),

@@ -14,7 +14,7 @@ import org.junit.jupiter.api.Test;
 class ServerStatusTest {
   private static final long SECOND = 1_000_000_000;
 
-  private static ServerStatus bulletin(long atMillis, long grantedNanos, long usedNanos) {
+  private static ServerStatus status(long atMillis, long grantedNanos, long usedNanos) {
     return new ServerStatus(
         atMillis,
         ServerInfo.getDefaultInstance(),
@@ -35,8 +35,8 @@ class ServerStatusTest {
 
   @Test
   void withoutAges_whatOnlyGrewOlder_isNoNews() {
-    assertThat(bulletin(9000, 9, 5).withoutAges()).isEqualTo(bulletin(1000, 1, 5).withoutAges());
-    assertThat(bulletin(9000, 9, 6).withoutAges()).isNotEqualTo(bulletin(1000, 1, 5).withoutAges());
+    assertThat(status(9000, 9, 5).withoutAges()).isEqualTo(status(1000, 1, 5).withoutAges());
+    assertThat(status(9000, 9, 6).withoutAges()).isNotEqualTo(status(1000, 1, 5).withoutAges());
   }
 
   @Test
@@ -56,7 +56,7 @@ class ServerStatusTest {
 
   @Test
   void at_aLaterTime_grantsTheSessionMoreInProportion() {
-    SessionInfo later = bulletin(1000, SECOND / 4, 0).at(3000).sessions().getFirst();
+    SessionInfo later = status(1000, SECOND / 4, 0).at(3000).sessions().getFirst();
     assertThat(later.getAgeMillis()).isEqualTo(3000);
     assertThat(later.getGrantedGpuNanos()).isEqualTo(SECOND * 3 / 4);
   }

@@ -63,7 +63,7 @@ public final class StatusPublisher {
     } catch (StateException e) {
       LOG.debug("the others are not told: {}", e.getMessage());
     }
-    long bytes = RecordForm.bulletin(now).getSerializedSize();
+    long bytes = RecordForm.status(now).getSerializedSize();
     return EACH_MILLIS + 1000 * bytes * (members.others().size() + 1) / BYTES_PER_SECOND;
   }
 
