@@ -31,23 +31,23 @@ import java.util.function.Function;
 public final class RecordTypes {
   /** By GPU. */
   public static final RecordType<Division> DIVISIONS =
-      kind("gpus/", RecordForm::division, DivisionRecord.parser(), RecordForm::division);
+      kind("gpus/", LeaseForm::division, DivisionRecord.parser(), LeaseForm::division);
 
   /** By lease. */
   public static final RecordType<GrantRecord> GRANTS =
-      kind("leases/", RecordForm::grant, LeaseRecord.parser(), RecordForm::grant);
+      kind("leases/", LeaseForm::grant, LeaseRecord.parser(), LeaseForm::grant);
 
   /** By name. */
   public static final RecordType<Tenant> TENANTS =
-      kind("tenants/", RecordForm::tenant, TenantRecord.parser(), RecordForm::tenant);
+      kind("tenants/", TenantForm::tenant, TenantRecord.parser(), TenantForm::tenant);
 
   /** By tenant, for those that hold leases. */
   public static final RecordType<ResourceUsage> USAGES =
-      kind("use/", RecordForm::use, UsageRecord.parser(), RecordForm::use);
+      kind("use/", TenantForm::usage, UsageRecord.parser(), TenantForm::usage);
 
   /** By hash. */
   public static final RecordType<Token> TOKENS =
-      kind("tokens/", RecordForm::token, TokenRecord.parser(), RecordForm::token);
+      kind("tokens/", TenantForm::token, TokenRecord.parser(), TenantForm::token);
 
   public static final RecordType<Long> COUNTERS =
       kind(
@@ -58,11 +58,11 @@ public final class RecordTypes {
 
   /** By time and server. */
   public static final RecordType<AuditEntry> AUDIT =
-      kind("audit/", RecordForm::audit, AuditRecord.parser(), RecordForm::audit);
+      kind("audit/", TenantForm::audit, AuditRecord.parser(), TenantForm::audit);
 
   /** By server. */
   public static final RecordType<Drain> DRAINS =
-      kind("drains/", RecordForm::drain, DrainRecord.parser(), RecordForm::drain);
+      kind("drains/", ServerForm::drain, DrainRecord.parser(), ServerForm::drain);
 
   /** By GPU, for those that are not to be relied on. */
   public static final RecordType<GpuFault> GPU_FAULTS =
@@ -86,15 +86,15 @@ public final class RecordTypes {
 
   /** By name. */
   public static final RecordType<ServerEntry> SERVERS =
-      kind("servers/", RecordForm::server, ServerRecord.parser(), RecordForm::server);
+      kind("servers/", ServerForm::server, ServerRecord.parser(), ServerForm::server);
 
   /** By the hash of the request's id. */
   public static final RecordType<QueueRecord> QUEUE =
-      kind("queue/", RecordForm::waiting, QueuedRequestRecord.parser(), RecordForm::waiting);
+      kind("queue/", QueueForm::queued, QueuedRequestRecord.parser(), QueueForm::queued);
 
   /** By server. */
   public static final RecordType<ServerStatus> SERVER_STATUSES =
-      kind("statuses/", RecordForm::status, ServerStatusRecord.parser(), RecordForm::status);
+      kind("statuses/", ServerForm::status, ServerStatusRecord.parser(), ServerForm::status);
 
   /** By session. */
   public static final RecordType<SessionTermination> SESSION_TERMINATIONS =

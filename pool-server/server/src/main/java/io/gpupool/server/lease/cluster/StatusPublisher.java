@@ -4,8 +4,10 @@ package io.gpupool.server.lease.cluster;
 import io.gpupool.control.v1.SessionInfo;
 import io.gpupool.runtime.Timers;
 import io.gpupool.server.capacity.Members;
+import io.gpupool.server.control.Timers;
 import io.gpupool.server.records.RecordForm;
 import io.gpupool.server.records.RecordTypes;
+import io.gpupool.server.records.ServerForm;
 import io.gpupool.server.records.ServerStatus;
 import io.gpupool.server.state.RecordStore;
 import io.gpupool.server.state.StateException;
@@ -63,7 +65,7 @@ public final class StatusPublisher {
     } catch (StateException e) {
       LOG.debug("the others are not told: {}", e.getMessage());
     }
-    long bytes = RecordForm.status(now).getSerializedSize();
+    long bytes = ServerForm.lengthBytes(now);
     return EACH_MILLIS + 1000 * bytes * (members.others().size() + 1) / BYTES_PER_SECOND;
   }
 

@@ -40,7 +40,7 @@ import java.util.Random;
 import java.util.function.Supplier;
 import org.junit.jupiter.api.Test;
 
-class RecordFormTest {
+class RecordTypesTest {
   private final Random random = new Random(11);
 
   @Test

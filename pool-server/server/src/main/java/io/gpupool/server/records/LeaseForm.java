@@ -1,0 +1,160 @@
+// SPDX-License-Identifier: Apache-2.0
+package io.gpupool.server.records;
+
+import io.gpupool.control.state.v1.AllocationRecord;
+import io.gpupool.control.state.v1.DivisionRecord;
+import io.gpupool.control.state.v1.LeaseRecord;
+import io.gpupool.control.state.v1.PartitionRecord;
+import io.gpupool.control.state.v1.PodRecord;
+import io.gpupool.control.state.v1.ShareRecord;
+import io.gpupool.server.gpu.GpuKey;
+import io.gpupool.server.gpu.LeaseClass;
+import io.gpupool.server.gpu.Share;
+import io.gpupool.server.identity.HolderName;
+import io.gpupool.server.identity.LeasePod;
+import io.gpupool.server.identity.LeaseSecret;
+import io.gpupool.server.identity.TokenHash;
+import io.gpupool.server.limits.LeaseLimits;
+import io.gpupool.server.placement.Allocation;
+import io.gpupool.server.placement.Division;
+import io.gpupool.server.placement.LeaseId;
+import io.gpupool.server.placement.Partition;
+import java.util.Optional;
+import java.util.Set;
+
+/** The stored form of leases and of how GPUs are divided among them. */
+final class LeaseForm {
+  private LeaseForm() {}
+
+  static DivisionRecord division(Division division) {
+    DivisionRecord.Builder record = DivisionRecord.newBuilder();
+    for (Partition partition : division.partitions()) {
+      PartitionRecord.Builder part =
+          PartitionRecord.newBuilder()
+              .setName(partition.name())
+              .setSize(share(partition.size()))
+              .setHard(partition.hard())
+              .addAllTenants(partition.tenants().stream().sorted().toList())
+              .setLeaving(partition.leaving());
+      partition.target().ifPresent(target -> part.setTarget(share(target)));
+      record.addPartitions(part);
+    }
+    for (Allocation allocation : division.allocations()) {
+      record.addAllocations(
+          AllocationRecord.newBuilder()
+              .setLease(allocation.lease().text())
+              .setPartition(allocation.partition().orElse(""))
+              .setShare(share(allocation.share())));
+    }
+    return record.build();
+  }
+
+  static Division division(DivisionRecord record) {
+    return new Division(
+        record.getPartitionsList().stream()
+            .map(part ->
+                new Partition(
+                    part.getName(),
+                    share(part.getSize()),
+                    part.getHard(),
+                    Set.copyOf(part.getTenantsList()),
+                    part.hasTarget() ? Optional.of(share(part.getTarget())) : Optional.empty(),
+                    part.getLeaving()))
+            .toList(),
+        record.getAllocationsList().stream()
+            .map(allocation ->
+                new Allocation(
+                    new LeaseId(allocation.getLease()),
+                    named(allocation.getPartition()),
+                    share(allocation.getShare())))
+            .toList());
+  }
+
+  static LeaseRecord grant(GrantRecord grant) {
+    LeaseRecord.Builder record =
+        LeaseRecord.newBuilder()
+            .setSecretHash(grant.secretHash().sha256())
+            .setTenant(grant.tenant())
+            .setToken(grant.token().map(TokenHash::text).orElse(""))
+            .setHost(grant.holder().host())
+            .setPid(grant.holder().pid())
+            .setProgram(grant.holder().program())
+            .setUser(grant.holder().user())
+            .setGrantedAtMillis(grant.grantedAtMillis())
+            .setIdleTimeoutMillis(grant.limits().idleMillis())
+            .setTimeLimitMillis(grant.limits().timeMillis())
+            .setGraceMillis(grant.limits().graceMillis())
+            .setClass_(grant.leaseClass() == LeaseClass.BATCH ? "" : grant.leaseClass().text())
+            .setEnding(grant.isEnding())
+            .setEndReason(grant.ending().orElse(""));
+    grant.pod().ifPresent(pod -> record.setPod(pod(pod)));
+    for (GrantRecord.PartRecord part : grant.parts()) {
+      record.addParts(
+          io.gpupool.control.state.v1.PartRecord.newBuilder()
+              .setServer(part.gpu().server())
+              .setCard(part.gpu().card())
+              .setPartition(part.partition().orElse(""))
+              .setShare(share(part.share()))
+              .setHard(part.hard())
+              .setMilliGpus(part.milliGpus()));
+    }
+    return record.build();
+  }
+
+  static GrantRecord grant(LeaseRecord record) {
+    return new GrantRecord(
+        new LeaseSecret.Hash(record.getSecretHash()),
+        new HolderName(record.getHost(), record.getPid(), record.getProgram(), record.getUser()),
+        record.getTenant(),
+        named(record.getToken()).map(TokenHash::new),
+        record.hasPod() ? Optional.of(pod(record.getPod())) : Optional.empty(),
+        record.getPartsList().stream()
+            .map(part ->
+                new GrantRecord.PartRecord(
+                    new GpuKey(part.getServer(), part.getCard()),
+                    named(part.getPartition()),
+                    share(part.getShare()),
+                    part.getHard(),
+                    part.getMilliGpus()))
+            .toList(),
+        record.getGrantedAtMillis(),
+        new LeaseLimits(
+            record.getIdleTimeoutMillis(), record.getTimeLimitMillis(), record.getGraceMillis()),
+        LeaseClass.of(record.getClass_()),
+        record.getEnding() ? Optional.of(record.getEndReason()) : Optional.empty());
+  }
+
+  private static PodRecord pod(LeasePod pod) {
+    return PodRecord.newBuilder()
+        .setUid(pod.uid())
+        .setNamespace(pod.namespace())
+        .setName(pod.name())
+        .addAllContainers(pod.containers())
+        .setNode(pod.node().orElse(""))
+        .build();
+  }
+
+  private static LeasePod pod(PodRecord record) {
+    return new LeasePod(
+        record.getUid(),
+        record.getNamespace(),
+        record.getName(),
+        record.getContainersList(),
+        named(record.getNode()));
+  }
+
+  private static ShareRecord share(Share share) {
+    return ShareRecord.newBuilder()
+        .setMemoryBytes(share.memoryBytes())
+        .setComputeBasisPoints(share.computeBasisPoints())
+        .build();
+  }
+
+  private static Share share(ShareRecord record) {
+    return new Share(record.getMemoryBytes(), record.getComputeBasisPoints());
+  }
+
+  static Optional<String> named(String text) {
+    return text.isEmpty() ? Optional.empty() : Optional.of(text);
+  }
+}

@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: Apache-2.0
+package io.gpupool.server.records;
+
+import com.google.protobuf.InvalidProtocolBufferException;
+import io.gpupool.control.state.v1.QueuedRequestRecord;
+import io.gpupool.control.v1.LeaseRequest;
+import io.gpupool.server.identity.Principal;
+import io.gpupool.server.identity.TokenHash;
+import io.gpupool.server.refusal.InvalidRequestException;
+
+/** The stored form of lease requests that wait. */
+final class QueueForm {
+  private QueueForm() {}
+
+  static QueuedRequestRecord queued(QueueRecord waiting) {
+    Principal principal = waiting.spec().actor();
+    return QueuedRequestRecord.newBuilder()
+        .setNumber(waiting.number())
+        .setServer(waiting.server())
+        .setSinceMillis(waiting.sinceMillis())
+        .setRequest(waiting.message().toByteString())
+        .setActorTenant(principal.tenant())
+        .setActorRole(TenantForm.role(principal.role()))
+        .setActorToken(principal.token().map(TokenHash::text).orElse(""))
+        .build();
+  }
+
+  static QueueRecord queued(QueuedRequestRecord record) {
+    try {
+      LeaseRequest message = LeaseRequest.parseFrom(record.getRequest());
+      Principal principal =
+          new Principal(
+              record.getActorTenant(),
+              TenantForm.role(record.getActorRole()),
+              LeaseForm.named(record.getActorToken()).map(TokenHash::new));
+      return new QueueRecord(
+          record.getNumber(),
+          record.getServer(),
+          record.getSinceMillis(),
+          message,
+          LeaseRequestValidator.check(message, principal));
+    } catch (InvalidProtocolBufferException | InvalidRequestException e) {
+      throw new IllegalArgumentException(e.getMessage(), e);
+    }
+  }
+}
