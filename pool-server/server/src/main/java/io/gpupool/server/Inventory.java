@@ -22,8 +22,8 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
- * Finds out which GPUs there are by asking a worker process, so that no driver is ever loaded into
- * the server itself.
+ * The inventory of a machine's GPUs. A worker process takes it, so that no driver is ever loaded
+ * into the server itself.
  */
 final class Inventory {
   /** Exit status of a probe that found no NVIDIA driver. */

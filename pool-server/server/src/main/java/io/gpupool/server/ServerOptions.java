@@ -19,7 +19,7 @@ import java.util.Optional;
 import java.util.regex.Pattern;
 
 /**
- * What a pool-server is started with.
+ * The options with which a pool server is started.
  *
  * @param gpus which GPUs it serves
  * @param listen the address of both ports

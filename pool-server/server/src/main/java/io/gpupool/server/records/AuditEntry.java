@@ -2,7 +2,7 @@
 package io.gpupool.server.records;
 
 /**
- * Who changed what.
+ * An entry of the audit log: a change and who made it.
  *
  * @param atMillis since 1970
  */

@@ -4,9 +4,9 @@ package io.gpupool.server.records;
 import java.util.OptionalLong;
 
 /**
- * That a server grants nothing more.
+ * A drain of a server, which grants nothing more.
  *
- * @param actor who said so
+ * @param actor who asked for it
  * @param sinceMillis since 1970
  * @param deadlineAtMillis when the leases that are left are ended, since 1970; empty: not at all
  * @param stopping whether the server is about to end, and forgets this then

@@ -14,7 +14,7 @@ import java.util.Optional;
 import java.util.function.Predicate;
 
 /**
- * A granted lease as the pool remembers it.
+ * The record of a granted lease.
  *
  * @param secretHash SHA-256 of its secret
  * @param token with which it was asked for

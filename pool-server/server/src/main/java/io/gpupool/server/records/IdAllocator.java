@@ -5,8 +5,8 @@ import io.gpupool.server.state.RecordStore;
 import io.gpupool.server.state.StateException;
 
 /**
- * Allocator of numbers that are unique in the pool. A server takes a block of them at a time. Owned
- * by the control thread.
+ * An allocator of numbers that are unique in the pool. A server takes a block of them at a time.
+ * Owned by the control thread.
  */
 public final class IdAllocator {
   private static final int BLOCK = 64;

@@ -12,7 +12,7 @@ import java.util.Optional;
 import java.util.OptionalInt;
 
 /**
- * What is to be different of a lease; what is empty stays.
+ * A change of a lease; what is empty stays as it is.
  *
  * @param computeBasisPoints of each of its GPUs
  * @param hard whether it never gets more compute than that

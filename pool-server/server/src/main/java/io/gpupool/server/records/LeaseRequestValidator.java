@@ -17,7 +17,7 @@ import java.util.Optional;
 import java.util.OptionalInt;
 import java.util.regex.Pattern;
 
-/** Checks what a lease request asks for; every bound answers with a message of its own. */
+/** The validator of lease requests. Every bound has a message of its own. */
 public final class LeaseRequestValidator {
   private static final int MAX_SELECTORS = 16;
   private static final int MAX_SELECTOR_LENGTH = 128;

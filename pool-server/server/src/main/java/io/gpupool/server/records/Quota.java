@@ -7,7 +7,7 @@ import java.util.OptionalInt;
 import java.util.OptionalLong;
 
 /**
- * What a tenant may hold at a time; what is empty limits nothing.
+ * The quota of a tenant: what it may hold at a time. What is empty limits nothing.
  *
  * @param milliGpus thousandths of a GPU, fractions counting as such
  */

@@ -27,7 +27,7 @@ import java.util.List;
 import java.util.Map;
 import java.util.function.Function;
 
-/** Types of the records that a pool keeps. */
+/** The types of the records that a pool keeps. */
 public final class RecordTypes {
   /** By GPU. */
   public static final RecordType<Division> DIVISIONS =

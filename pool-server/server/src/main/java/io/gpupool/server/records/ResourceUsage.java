@@ -6,7 +6,7 @@ import io.gpupool.server.gpu.Share;
 import io.gpupool.server.placement.Placement.Part;
 import java.util.List;
 
-/** Resources that a tenant holds, counted as its {@link Quota} is. */
+/** The resources that a tenant holds, counted as its {@link Quota} is. */
 public record ResourceUsage(long milliGpus, long memoryBytes, int leases) {
   public static final ResourceUsage NONE = new ResourceUsage(0, 0, 0);
 

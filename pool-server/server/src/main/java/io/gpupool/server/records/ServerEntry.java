@@ -5,7 +5,7 @@ import io.gpupool.server.gpu.Gpu;
 import java.util.List;
 
 /**
- * A server as the pool remembers it while it lives.
+ * The record of a server, which is there while the server is alive.
  *
  * @param address {@code HOST:PORT} of its control plane
  * @param backend nvidia or soft

@@ -10,7 +10,7 @@ import java.util.List;
 import java.util.Optional;
 
 /**
- * Status of a server that only it knows, at one time, for callers of the other servers.
+ * The status of a server at one time, which it publishes for callers of the other servers.
  *
  * @param leases those on its GPUs that programs have used
  */

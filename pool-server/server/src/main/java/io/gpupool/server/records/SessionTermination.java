@@ -2,7 +2,7 @@
 package io.gpupool.server.records;
 
 /**
- * Order to end a session of another server.
+ * An order to end a session of another server.
  *
  * @param server that has the session
  */

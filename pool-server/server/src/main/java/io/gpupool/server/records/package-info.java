@@ -1,3 +1,3 @@
 // SPDX-License-Identifier: Apache-2.0
-/** What a pool remembers, and the form in which it is stored. */
+/** The records of a pool, and the form in which they are stored. */
 package io.gpupool.server.records;

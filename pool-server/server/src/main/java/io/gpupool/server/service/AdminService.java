@@ -45,7 +45,7 @@ import io.grpc.stub.StreamObserver;
 import java.util.OptionalLong;
 import java.util.Set;
 
-/** The gRPC service of what changes the pool. gRPC calls it on the control thread. */
+/** The gRPC service for admins, which changes the pool. gRPC calls it on the control thread. */
 public final class AdminService extends PoolAdminGrpc.PoolAdminImplBase {
   private final Partitions partitions;
   private final Tenants tenants;

@@ -36,7 +36,7 @@ import java.util.Optional;
 import java.util.OptionalInt;
 import java.util.OptionalLong;
 
-/** Partitions, tenants and tokens as messages, and what messages ask of them. */
+/** A view of partitions, tenants and tokens as messages. */
 public final class AdminView {
   private static final int DEFAULT_AUDIT_LINES = 100;
   private static final double MAX_QUOTA_GPUS = 1_000_000;

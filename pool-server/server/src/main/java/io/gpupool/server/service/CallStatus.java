@@ -4,7 +4,7 @@ package io.gpupool.server.service;
 import io.gpupool.server.refusal.RefusedException;
 import io.grpc.Status;
 
-/** What gRPC calls the reasons for which a change is refused. */
+/** The gRPC status of each reason for which a change is refused. */
 final class CallStatus {
   private CallStatus() {}
 

@@ -12,7 +12,9 @@ import java.util.Optional;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.Executor;
 
-/** Reads the pool's state on the control thread, which lets it in, for those on other threads. */
+/**
+ * A reader of the pool's state for other threads. It reads on the control thread, which lets it in.
+ */
 public record ControlReader(
     Executor control,
     Tokens tokens,

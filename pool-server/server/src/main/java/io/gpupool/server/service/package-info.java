@@ -1,3 +1,3 @@
 // SPDX-License-Identifier: Apache-2.0
-/** What agents and admins call over gRPC, and what the pool shows of itself. */
+/** The gRPC services for agents and admins, and the views of the pool. */
 package io.gpupool.server.service;

@@ -5,7 +5,7 @@ import io.gpupool.server.identity.HolderName;
 import io.gpupool.wire.TextMessage;
 
 /**
- * What a worker last said of its session; totals since its start.
+ * The statistics of a session, as its worker told them last; totals since its start.
  *
  * @param atNanos when it said so
  * @param fencedCalls those of the calls that were answered

@@ -10,7 +10,7 @@ import java.util.Map;
 import java.util.Set;
 
 /**
- * Tracker of the time since which each server has no lease, as far as this one has seen. The time
+ * A tracker of the time since which each server has no lease, as far as this one has seen. The time
  * starts again when this server does. Owned by the control thread.
  */
 public final class IdleServerTracker {

@@ -141,7 +141,7 @@ public final class Lease {
 
   /** Whether its GPUs are other servers', and this one has at most its holder. */
   public boolean isRemote() {
-    return topology.isElsewhere();
+    return topology.isRemote();
   }
 
   /** Whether its holder need not stay connected: it comes back now and then. */

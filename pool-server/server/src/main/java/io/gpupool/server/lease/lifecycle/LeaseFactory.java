@@ -42,8 +42,8 @@ final class LeaseFactory {
   Lease make(LeaseId id, GrantRecord record, List<Part> parts) throws IOException {
     LeaseTopology topology = LeaseTopology.of(parts, members);
     Lease lease =
-        topology.isElsewhere()
-            ? make(id, record, topology, LeaseLedger.elsewhere(), LeaseTime.elsewhere(times))
+        topology.isRemote()
+            ? make(id, record, topology, LeaseLedger.remote(), LeaseTime.remote(times))
             : makeLocal(id, record, topology);
     lease.startAtHolderRevision(store.holderRevision(id));
     return lease;

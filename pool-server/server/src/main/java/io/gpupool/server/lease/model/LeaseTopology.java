@@ -8,7 +8,7 @@ import java.util.OptionalInt;
 import java.util.stream.IntStream;
 
 /**
- * Servers and GPUs of a lease, as one of the servers sees them. A server takes in its own parts
+ * The servers and GPUs of a lease, as one of the servers sees them. A server takes in its own parts
  * only; the first of the servers is the lease's home, which ends it when its holder is gone or it
  * has reached a limit.
  *
@@ -54,7 +54,7 @@ public record LeaseTopology(
   }
 
   /** Whether its GPUs are others' alone. */
-  public boolean isElsewhere() {
+  public boolean isRemote() {
     return own.isEmpty();
   }
 

@@ -9,9 +9,9 @@ import java.lang.invoke.VarHandle;
 import java.util.Optional;
 
 /**
- * How much memory the sessions of a lease use, shared with their workers through a file that lives
- * in memory alone. Workers count up and down; the server reads, and takes off what a dead worker
- * had.
+ * The ledger of the memory that the sessions of a lease use, shared with their workers through a
+ * file that lives in memory alone. Workers count up and down; the server reads, and takes off what
+ * a dead worker had.
  *
  * <pre>
  *   GPU 0: u64 total | u64 slot 0 | ... | u64 slot 63     GPU 1: ...     memory of the host: ...
@@ -33,7 +33,7 @@ public final class LeaseLedger implements AutoCloseable {
     words = MemorySegment.NULL;
   }
 
-  public static LeaseLedger elsewhere() {
+  public static LeaseLedger remote() {
     return new LeaseLedger();
   }
 

@@ -66,7 +66,7 @@ public final class LeaseTime implements AutoCloseable {
     grantedBefore = List.of();
   }
 
-  public static LeaseTime elsewhere(TimeTable table) {
+  public static LeaseTime remote(TimeTable table) {
     return new LeaseTime(table);
   }
 

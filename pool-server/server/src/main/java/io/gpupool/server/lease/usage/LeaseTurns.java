@@ -8,7 +8,8 @@ import io.gpupool.wire.TurnPlace;
 import java.util.Optional;
 
 /**
- * Turns that a lease takes of one GPU, and its programs within them. Owned by the control thread.
+ * The turns that a lease takes on one GPU, and its programs within them. Owned by the control
+ * thread.
  */
 final class LeaseTurns implements AutoCloseable {
   private final TimeTable table;

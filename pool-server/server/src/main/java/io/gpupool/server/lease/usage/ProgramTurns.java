@@ -9,8 +9,8 @@ import java.io.IOException;
 import java.util.BitSet;
 
 /**
- * Turns of one GPU among the programs of a lease: a page of the {@link TimeTable} with an entry for
- * each session, all of equal weight. Owned by the control thread.
+ * The turns of one GPU among the programs of a lease: a page of the {@link TimeTable} with an entry
+ * for each session, all of equal weight. Owned by the control thread.
  */
 final class ProgramTurns implements AutoCloseable {
   private final TimeTable table;
