@@ -5,6 +5,8 @@
 #include "peer.h"
 #include "shim.h"
 
+#include <stdatomic.h>
+
 #include "exports.h"
 
 enum { CONNECTIONS = 2, MAX_SEEN = 64 };
@@ -17,7 +19,7 @@ static struct {
   uint32_t connection;
   uint64_t slot[5];
 } seen[CONNECTIONS][MAX_SEEN];
-static uint32_t seenCount[CONNECTIONS];
+static _Atomic uint32_t seenCount[CONNECTIONS];
 static uint16_t firstOp[CONNECTIONS];
 
 static bool watch(struct peer_session *session, const struct frame *frame) {
@@ -31,7 +33,7 @@ static bool watch(struct peer_session *session, const struct frame *frame) {
   seen[connection][at].connection = connection;
   size_t bytes = frame->length - 8u < sizeof seen[connection][at].slot ? frame->length - 8u : sizeof seen[connection][at].slot;
   memcpy(seen[connection][at].slot, frame->slot, bytes);
-  __atomic_store_n(&seenCount[connection], at + 1, __ATOMIC_RELEASE);
+  atomic_store_explicit(&seenCount[connection], at + 1, memory_order_release);
   return true;
 }
 

@@ -7,6 +7,7 @@
 
 #include <dlfcn.h>
 #include <pthread.h>
+#include <stdatomic.h>
 #include <stddef.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -40,7 +41,7 @@ enum { FUNCTIONS = sizeof functions / sizeof *functions };
 
 static void *library;
 static char socketName[64];
-static int connections;  // of the agent, so far
+static _Atomic int connections;  // of the agent, so far
 static bool refusing;    // what it says from now on
 static bool together;    // both GPUs are of one server, and the first one reaches the other
 static unsigned long long usedBytes = 3u << 20;
@@ -111,7 +112,7 @@ static void *accept_all(void *listening) {
   for (;;) {
     int connection = accept((int)(intptr_t)listening, NULL, NULL);
     pthread_t thread;
-    __atomic_add_fetch(&connections, 1, __ATOMIC_SEQ_CST);
+    atomic_fetch_add(&connections, 1);
     pthread_create(&thread, NULL, serve, (void *)(intptr_t)connection);
   }
   return NULL;

@@ -9,6 +9,7 @@
 
 #include <errno.h>
 #include <pthread.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -56,7 +57,7 @@ struct peer {
   bool relay;
   uint32_t connections;  // how many workers a program gets; 0 is 1
   uint32_t digestError;
-  int sessions;  // accepted so far
+  _Atomic int sessions;  // accepted so far
   struct text_message asked;  // of the agent, last
   void *own;
 };
@@ -395,7 +396,7 @@ static void peer_accept(struct peer *peer, int agent) {
   if (peer->connections) peer_describe_connections(peer, message);
   text_send(message, agent);
   free(message);
-  __atomic_add_fetch(&peer->sessions, 1, __ATOMIC_SEQ_CST);
+  atomic_fetch_add(&peer->sessions, 1);
   for (uint32_t connection = 0; connection < (peer->connections ? peer->connections : 1); connection++) peer_begin(peer, agent, connection);
 }
 

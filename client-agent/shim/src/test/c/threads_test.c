@@ -5,6 +5,7 @@
 #include "peer.h"
 #include "transport/connection.h"
 
+#include <stdatomic.h>
 #include <sys/time.h>
 
 static struct peer peer;
@@ -37,15 +38,15 @@ enum { ROUNDS = 2000 };
 
 static CUfunction store;
 static CUdeviceptr shared;
-static uint32_t posted, seen;
+static _Atomic uint32_t posted, seen;
 
 static void *post_rounds(void *nothing) {
   (void)nothing;
   CHECK_OK(cuCtxSetCurrent(context));
   for (uint32_t round = 1; round <= ROUNDS; round++) {
     launch(store, NULL, shared, round);
-    __atomic_store_n(&posted, round, __ATOMIC_SEQ_CST);
-    while (__atomic_load_n(&seen, __ATOMIC_SEQ_CST) < round) sched_yield();
+    atomic_store(&posted, round);
+    while (atomic_load(&seen) < round) sched_yield();
   }
   return NULL;
 }
@@ -57,11 +58,11 @@ static void order_readAfterAnothersPost_isNeverStale(void) {
   pthread_t poster;
   pthread_create(&poster, NULL, post_rounds, NULL);
   for (uint32_t round = 1; round <= ROUNDS; round++) {
-    while (__atomic_load_n(&posted, __ATOMIC_SEQ_CST) < round) sched_yield();
+    while (atomic_load(&posted) < round) sched_yield();
     uint32_t value = 0;
     CHECK_OK(cuMemcpyDtoH_v2(&value, shared, 4));
     CHECK(value == round);
-    __atomic_store_n(&seen, round, __ATOMIC_SEQ_CST);
+    atomic_store(&seen, round);
   }
   pthread_join(poster, NULL);
 }
@@ -219,11 +220,11 @@ static void hostFunctions_nobodyFences_runInOrder(void) {
   }
 }
 
-static int doneCallbacks;
+static _Atomic int doneCallbacks;
 
 static bool fence_after_callbacks(struct peer_session *session, const struct frame *frame) {
   (void)session;
-  if (frame->op == OP_callbackDone) __atomic_add_fetch(&doneCallbacks, 1, __ATOMIC_SEQ_CST);
+  if (frame->op == OP_callbackDone) atomic_fetch_add(&doneCallbacks, 1);
   return false;
 }
 
@@ -236,7 +237,7 @@ static void streamCallback_runs_andIsReportedDone(void) {
   peer.handler = fence_after_callbacks;
   begin();
   CHECK_OK(cuStreamAddCallback(NULL, (CUstreamCallback)stream_callback, &doneCallbacks, 0));
-  while (__atomic_load_n(&doneCallbacks, __ATOMIC_SEQ_CST) == 0) usleep(1000);
+  while (atomic_load(&doneCallbacks) == 0) usleep(1000);
 }
 
 // Fork
@@ -274,7 +275,7 @@ static void fork_child_startsAfresh(void) {
   pthread_join(busy, NULL);
   CHECK_OK(cuMemcpyDtoH_v2(&value, device, 4));
   CHECK(value == 20000);
-  CHECK(__atomic_load_n(&peer.sessions, __ATOMIC_SEQ_CST) == 6);
+  CHECK(atomic_load(&peer.sessions) == 6);
 }
 
 // Loss

@@ -4,11 +4,12 @@
 #include "transport/connection.h"
 #include "transport/device_table.h"
 
+#include <stdatomic.h>
 #include <stdlib.h>
 
 ARENA(contexts, context, CONNECTION_CONTEXTS - FIRST_NUMBER, 0x43545831);
 
-static uint64_t lastId;
+static _Atomic uint64_t lastId;
 
 HOOK_TABLE(before_context_end, context_hook);
 HOOK_TABLE(context_end_streams, context_hook);
@@ -25,7 +26,7 @@ struct context *context_make(CUdevice device, unsigned int flags, unsigned int a
   context->device = device;
   context->flags = flags;
   context->apiVersion = apiVersion;
-  context->id = __atomic_add_fetch(&lastId, 1, __ATOMIC_RELAXED);
+  context->id = atomic_fetch_add_explicit(&lastId, 1, memory_order_relaxed) + 1;
   context->home = context;
   return context;
 }
@@ -46,7 +47,7 @@ struct context *context_make_green(struct context *home) {
   green->home = home;
   // Neither's default stream waits for streams of the other.
   green->nonBlocking = 1;
-  __atomic_add_fetch(&home->nonBlocking, 1, __ATOMIC_RELAXED);
+  atomic_fetch_add_explicit(&home->nonBlocking, 1, memory_order_relaxed);
   return green;
 }
 
@@ -55,7 +56,7 @@ void context_end_green(struct context *green) {
   struct current *top = thread && thread->depth ? &thread->stack[thread->depth - 1] : NULL;
   if (top && top->green == green) thread->depth--;
   forget_all(green);
-  __atomic_sub_fetch(&green->home->nonBlocking, 1, __ATOMIC_RELAXED);
+  atomic_fetch_sub_explicit(&green->home->nonBlocking, 1, memory_order_relaxed);
   arena_give(&contexts, green);
 }
 
@@ -80,7 +81,7 @@ void context_end(struct context *context) {
   }
   context->limitsKnown = 0;
   // A primary context's handle is good again, wherever it is current, when it is retained again.
-  __atomic_store_n(&context->slot.live, 0, __ATOMIC_RELEASE);
+  atomic_store_explicit(&context->slot.live, 0, memory_order_release);
   context->sticky = CUDA_SUCCESS;
   context->nonBlocking = 0;
 }

@@ -29,14 +29,14 @@ struct context {
   CUresult sticky;       // the error that ended it, or CUDA_SUCCESS
   // What does not wait for its legacy default stream: streams that are non-blocking; of a home its green
   // contexts, of a green context its home
-  uint32_t nonBlocking;
+  _Atomic uint32_t nonBlocking;
   uint64_t id;           // never used again
-  uint32_t guestStream;   // of route.c; 0: none yet
-  uint32_t mirrorStream;  // of mirror.c; 0: none yet
+  _Atomic uint32_t guestStream;   // of route.c; 0: none yet
+  _Atomic uint32_t mirrorStream;  // of mirror.c; 0: none yet
   CUfunc_cache cacheConfig;
   CUsharedconfig sharedConfig;
   unsigned int apiVersion;
-  uint32_t limitsKnown;  // bit i: limits[i] is what the worker said
+  _Atomic uint32_t limitsKnown;  // bit i: limits[i] is what the worker said
   uint64_t limits[CACHED_LIMITS];
   struct stream_attributes legacyAttributes;  // of the legacy default stream
 };
@@ -49,7 +49,7 @@ static inline CUresult context_current(struct context **context) {
   *context = NULL;
   if (UNLIKELY(!thread || !thread->depth)) return CUDA_ERROR_INVALID_CONTEXT;
   struct current *top = &thread->stack[thread->depth - 1];
-  if (UNLIKELY(top->context->slot.live != contexts.mark || top->context->id != top->id)) {
+  if (UNLIKELY(!slot_is_live(&top->context->slot, &contexts) || top->context->id != top->id)) {
     return CUDA_ERROR_CONTEXT_IS_DESTROYED;
   }
   *context = top->context;
@@ -61,7 +61,7 @@ CUresult context_or_none(struct context **context);
 
 /** Whether the green context that was made current has not ended since. */
 static inline bool green_is_live(const struct current *current) {
-  return current->green->slot.live == contexts.mark && current->green->id == current->greenId;
+  return slot_is_live(&current->green->slot, &contexts) && current->green->id == current->greenId;
 }
 
 /**

@@ -6,6 +6,8 @@
 #include "shim.h"
 #include "transport/device_table.h"
 
+#include <stdatomic.h>
+
 static struct lock limits;  // held while a limit is asked for or set
 
 static void context_calls_reset(void) { limits.word = 0; }
@@ -172,7 +174,7 @@ CUresult shim_cuCtxSetLimit(CUlimit limit, size_t value) {
   lock_take(&limits);
   result = context_result(context, op_ctxSetLimit(context->number, (uint32_t)limit, value));
   // What it is now may have been rounded.
-  __atomic_store_n(&context->limitsKnown, 0, __ATOMIC_RELEASE);
+  atomic_store_explicit(&context->limitsKnown, 0, memory_order_release);
   lock_release(&limits);
   return result;
 }
@@ -185,7 +187,7 @@ CUresult shim_cuCtxGetLimit(size_t *pvalue, CUlimit limit) {
   if (limit < 0) return CUDA_ERROR_UNSUPPORTED_LIMIT;
   // cuBLAS asks before each matrix product.
   uint32_t bit = limit < CACHED_LIMITS ? 1u << limit : 0;
-  if (__atomic_load_n(&context->limitsKnown, __ATOMIC_ACQUIRE) & bit) {
+  if (atomic_load_explicit(&context->limitsKnown, memory_order_acquire) & bit) {
     *pvalue = context->limits[limit];
     return CUDA_SUCCESS;
   }
@@ -195,7 +197,7 @@ CUresult shim_cuCtxGetLimit(size_t *pvalue, CUlimit limit) {
   if (!result) *pvalue = value;
   if (!result && bit) {
     context->limits[limit] = value;
-    __atomic_fetch_or(&context->limitsKnown, bit, __ATOMIC_RELEASE);
+    atomic_fetch_or_explicit(&context->limitsKnown, bit, memory_order_release);
   }
   lock_release(&limits);
   return result;

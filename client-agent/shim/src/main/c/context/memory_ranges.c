@@ -3,14 +3,16 @@
 
 #include "core/fork.h"
 
+#include <stdatomic.h>
+
 struct ranges deviceRanges, hostRanges;
 
-static uint64_t lastId;
+static _Atomic uint64_t lastId;
 
 static void memory_ranges_reset(void) { deviceRanges = hostRanges = (struct ranges){0}; }
 ON_FORK(memory_ranges_reset);
 
-uint64_t memory_next_id(void) { return __atomic_add_fetch(&lastId, 1, __ATOMIC_RELAXED); }
+uint64_t memory_next_id(void) { return atomic_fetch_add_explicit(&lastId, 1, memory_order_relaxed) + 1; }
 
 static void memory_forget(struct context *context) { ranges_forget(&deviceRanges, context->id); }
 ON_CONTEXT_END(memory, memory_forget);

@@ -4,10 +4,12 @@
 #include "shim.h"
 #include "transport/device_table.h"
 
+#include <stdatomic.h>
+
 enum { MAX_REGISTERED = 1024 };
 
 /** Bit i: number i + 1 is registered; the number is the handle. */
-static uint64_t registered[MAX_REGISTERED / 64];
+static _Atomic uint64_t registered[MAX_REGISTERED / 64];
 
 CUresult shim_cuDeviceRegisterAsyncNotification(CUdevice device, CUasyncCallback callbackFunc,
                                                 void *userData, CUasyncCallbackHandle *callback) {
@@ -16,7 +18,7 @@ CUresult shim_cuDeviceRegisterAsyncNotification(CUdevice device, CUasyncCallback
   if (!callbackFunc || !callback) return CUDA_ERROR_INVALID_VALUE;
   for (uintptr_t i = 0; i < MAX_REGISTERED; i++) {
     uint64_t bit = UINT64_C(1) << i % 64;
-    if (!(__atomic_fetch_or(&registered[i / 64], bit, __ATOMIC_RELAXED) & bit)) {
+    if (!(atomic_fetch_or_explicit(&registered[i / 64], bit, memory_order_relaxed) & bit)) {
       *callback = (CUasyncCallbackHandle)(i + 1);
       return CUDA_SUCCESS;
     }
@@ -30,6 +32,6 @@ CUresult shim_cuDeviceUnregisterAsyncNotification(CUdevice device,
   if (!device_find(device)) return CUDA_ERROR_INVALID_DEVICE;
   if (i >= MAX_REGISTERED) return CUDA_ERROR_INVALID_VALUE;
   uint64_t bit = UINT64_C(1) << i % 64;
-  uint64_t before = __atomic_fetch_and(&registered[i / 64], ~bit, __ATOMIC_RELAXED);
+  uint64_t before = atomic_fetch_and_explicit(&registered[i / 64], ~bit, memory_order_relaxed);
   return before & bit ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
 }

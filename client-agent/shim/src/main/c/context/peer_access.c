@@ -40,8 +40,8 @@ static CUresult ask(CUdevice device, CUdevice peer, int attribute, int *value) {
     *value = 0;  // kernels cannot reach another server's memory, but copies do
     return CUDA_SUCCESS;
   }
-  CUresult result =
-      op_peerAttribute(connection_no_context(device_connection(device)), device_ordinal(device), device_ordinal(peer), attribute, &answer);
+  CUresult result = op_peerAttribute(connection_no_context(device_connection(device)),
+                                     device_ordinal(device), device_ordinal(peer), attribute, &answer);
   if (!result) *value = answer;
   return result;
 }

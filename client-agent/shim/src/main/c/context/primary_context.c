@@ -6,12 +6,13 @@
 #include "shim.h"
 #include "transport/device_table.h"
 
+#include <stdatomic.h>
 #include <string.h>
 
 static struct {
   struct lock lock;  // held while a primary context is made or ended
   struct context *primary[MAX_DEVICES];
-  uint32_t retained[MAX_DEVICES];
+  _Atomic uint32_t retained[MAX_DEVICES];
   unsigned int flags[MAX_DEVICES];
 } all;
 
@@ -62,7 +63,7 @@ CUresult shim_cuDevicePrimaryCtxRelease_v2(CUdevice dev) {
   if (!device_find(dev)) return CUDA_ERROR_INVALID_DEVICE;
   CUresult result = CUDA_SUCCESS;
   struct context *context = all.primary[dev];
-  if (__atomic_load_n(&all.retained[dev], __ATOMIC_ACQUIRE) == 1) before_end(context);
+  if (atomic_load_explicit(&all.retained[dev], memory_order_acquire) == 1) before_end(context);
   lock_take(&all.lock);
   if (!all.retained[dev]) {
     result = CUDA_ERROR_INVALID_CONTEXT;
@@ -78,7 +79,7 @@ CUresult shim_cuDevicePrimaryCtxRelease(CUdevice dev) { return shim_cuDevicePrim
 
 CUresult shim_cuDevicePrimaryCtxReset_v2(CUdevice dev) {
   if (!device_find(dev)) return CUDA_ERROR_INVALID_DEVICE;
-  if (__atomic_load_n(&all.retained[dev], __ATOMIC_ACQUIRE)) before_end(all.primary[dev]);
+  if (atomic_load_explicit(&all.retained[dev], memory_order_acquire)) before_end(all.primary[dev]);
   lock_take(&all.lock);
   CUresult result = CUDA_SUCCESS;
   if (all.retained[dev]) {

@@ -3,6 +3,7 @@
 
 #include "core/fork.h"
 
+#include <stdatomic.h>
 #include <string.h>
 #include <sys/mman.h>
 
@@ -39,7 +40,7 @@ void *arena_take(struct arena *arena) {
     } else if (fresh) {
       slot = slot_of(arena, arena->used);
       slot->number = arena->used + FIRST_NUMBER;
-      __atomic_store_n(&arena->used, arena->used + 1, __ATOMIC_RELEASE);
+      atomic_store_explicit(&arena->used, arena->used + 1, memory_order_release);
     }
   }
   lock_release(&arena->lock);
@@ -52,7 +53,7 @@ bool arena_give(struct arena *arena, void *handle) {
   lock_take(&arena->lock);
   bool first = slot->live == arena->mark;
   if (first) {
-    __atomic_store_n(&slot->live, 0, __ATOMIC_RELEASE);
+    atomic_store_explicit(&slot->live, 0, memory_order_release);
     slot->nextFree = 0;
     if (arena->freeCount++) {
       slot_of(arena, arena->lastFree - 1)->nextFree = index + 1;

@@ -7,6 +7,8 @@
 #include "core/hooks.h"
 #include "core/lock.h"
 
+#include <stdatomic.h>
+
 enum {
   FIRST_NUMBER = 16,  // the client's numbers below are special ones
   NUMBER_NULL = 0,
@@ -15,7 +17,7 @@ enum {
 
 /** Begins every handle's struct. */
 struct slot {
-  uint32_t live;      // the arena's mark while the handle is good
+  _Atomic uint32_t live;      // the arena's mark while the handle is good
   uint32_t number;    // the client's number for it on the call stream
   uint32_t nextFree;  // index + 1
 };
@@ -24,7 +26,7 @@ struct arena {
   uint8_t *base;
   uint32_t slotBytes, capacity, mark;
   struct lock lock;
-  uint32_t used;  // slots ever used
+  _Atomic uint32_t used;  // slots ever used
   uint32_t firstFree, lastFree, freeCount;
 };
 
@@ -38,15 +40,20 @@ void *arena_take(struct arena *arena);
 
 /** Makes a slot's handle good. */
 static inline void arena_publish(struct arena *arena, void *slot) {
-  __atomic_store_n(&((struct slot *)slot)->live, arena->mark, __ATOMIC_RELEASE);
+  atomic_store_explicit(&((struct slot *)slot)->live, arena->mark, memory_order_release);
 }
 
 /** Makes a handle bad; the slot is used again later. False if somebody else did. */
 bool arena_give(struct arena *arena, void *slot);
 
+/** Whether a handle is good whose memory is a slot of this arena. */
+static inline bool slot_is_live(const struct slot *slot, const struct arena *arena) {
+  return atomic_load_explicit(&slot->live, memory_order_relaxed) == arena->mark;
+}
+
 /** How many slots, from the first on, were ever used. */
 static inline uint32_t arena_used(const struct arena *arena) {
-  return __atomic_load_n(&arena->used, __ATOMIC_ACQUIRE);
+  return atomic_load_explicit(&arena->used, memory_order_acquire);
 }
 
 /** The slot of a handle, or NULL if it is not a live one. */
@@ -55,7 +62,7 @@ static inline void *arena_find(const struct arena *arena, const void *handle) {
   uint64_t offset = (uint64_t)(uintptr_t)handle - (uint64_t)(uintptr_t)arena->base;
   if (offset >= used * arena->slotBytes || offset % arena->slotBytes) return NULL;
   const struct slot *slot = handle;
-  return __atomic_load_n(&slot->live, __ATOMIC_ACQUIRE) == arena->mark ? (void *)handle : NULL;
+  return atomic_load_explicit(&slot->live, memory_order_acquire) == arena->mark ? (void *)handle : NULL;
 }
 
 /** The slot of this index, or NULL if it is not live: for walking over used slots. */

@@ -5,6 +5,7 @@
 
 #include <limits.h>
 #include <linux/futex.h>
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <sys/syscall.h>
@@ -12,7 +13,7 @@
 #include <unistd.h>
 
 struct lock {
-  uint32_t word;  // 0 free, 1 held, 2 held and somebody sleeps
+  _Atomic uint32_t word;  // 0 free, 1 held, 2 held and somebody sleeps
 };
 
 static inline void cpu_relax(void) {
@@ -24,18 +25,17 @@ static inline void cpu_relax(void) {
 }
 
 /** Sleeps while the word has this value; wakes early now and then. timeout may be NULL. */
-static inline void futex_wait(uint32_t *word, uint32_t value, const struct timespec *timeout) {
+static inline void futex_wait(_Atomic uint32_t *word, uint32_t value, const struct timespec *timeout) {
   syscall(SYS_futex, word, FUTEX_WAIT | FUTEX_PRIVATE_FLAG, value, timeout, NULL, 0);
 }
 
-static inline void futex_wake(uint32_t *word, int count) {
+static inline void futex_wake(_Atomic uint32_t *word, int count) {
   syscall(SYS_futex, word, FUTEX_WAKE | FUTEX_PRIVATE_FLAG, count, NULL, NULL, 0);
 }
 
 static inline bool lock_try(struct lock *lock) {
   uint32_t expected = 0;
-  return __atomic_compare_exchange_n(&lock->word, &expected, 1, false, __ATOMIC_SEQ_CST,
-                                     __ATOMIC_RELAXED);
+  return atomic_compare_exchange_strong_explicit(&lock->word, &expected, 1, memory_order_seq_cst, memory_order_relaxed);
 }
 
 /** The slow path of lock_take. */
@@ -47,5 +47,5 @@ static inline void lock_take(struct lock *lock) {
 
 /** A full barrier, too: what was stored before is seen by whoever is seen not to have stored yet. */
 static inline void lock_release(struct lock *lock) {
-  if (__atomic_exchange_n(&lock->word, 0, __ATOMIC_SEQ_CST) == 2) futex_wake(&lock->word, 1);
+  if (atomic_exchange(&lock->word, 0) == 2) futex_wake(&lock->word, 1);
 }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/ranges.h"
 
+#include <stdatomic.h>
 #include <stdlib.h>
 
 struct range_node {
@@ -86,7 +87,7 @@ bool ranges_add(struct ranges *ranges, const struct range *range) {
 }
 
 bool ranges_empty(const struct ranges *ranges) {
-  return !__atomic_load_n(&ranges->root, __ATOMIC_RELAXED);
+  return !atomic_load_explicit(&ranges->root, memory_order_relaxed);
 }
 
 bool ranges_find(struct ranges *ranges, uint64_t address, struct range *found) {

@@ -38,7 +38,7 @@ struct range_node;
 
 struct ranges {
   struct lock lock;
-  struct range_node *root;
+  struct range_node *_Atomic root;
   uint32_t seed;
 };
 

@@ -10,6 +10,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <stdarg.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -19,10 +20,10 @@ enum { RESULT_KINDS = 4, MAX_NOTES = 512, TEXT_BYTES = 96, PATH_BYTES = 4096 };
 
 /** What became of the calls of one entry point. */
 struct count {
-  uint64_t calls, trips, nanos, errors;
+  _Atomic uint64_t calls, trips, nanos, errors;
   struct {
-    uint32_t result;  // 0: not taken yet
-    uint32_t calls;
+    _Atomic uint32_t result;  // 0: not taken yet
+    _Atomic uint32_t calls;
   } results[RESULT_KINDS];
 };
 
@@ -38,7 +39,7 @@ __thread uint64_t roundTrips __attribute__((tls_model("initial-exec")));
 static struct {
   char pattern[PATH_BYTES];
   uint64_t startNanos;
-  int written;
+  _Atomic int written;
   struct count *counts;  // one an entry point
   struct lock lock;      // of the notes
   struct note *notes;
@@ -60,17 +61,17 @@ __attribute__((constructor)) static void configure(void) {
   if (trace.counts && trace.notes) watching |= WATCH_TRACE;
 }
 
-static void add(uint64_t *counter, uint64_t amount) {
-  __atomic_fetch_add(counter, amount, __ATOMIC_RELAXED);
+static void add(_Atomic uint64_t *counter, uint64_t amount) {
+  atomic_fetch_add_explicit(counter, amount, memory_order_relaxed);
 }
 
 static void count_result(struct count *count, CUresult result) {
   for (int i = 0; i < RESULT_KINDS; i++) {
     uint32_t taken = 0;
-    if (__atomic_compare_exchange_n(&count->results[i].result, &taken, (uint32_t)result, false,
-                                    __ATOMIC_RELAXED, __ATOMIC_RELAXED) ||
-        taken == (uint32_t)result) {
-      __atomic_fetch_add(&count->results[i].calls, 1, __ATOMIC_RELAXED);
+    bool ours = atomic_compare_exchange_strong_explicit(&count->results[i].result, &taken, (uint32_t)result,
+                                                        memory_order_relaxed, memory_order_relaxed);
+    if (ours || taken == (uint32_t)result) {
+      atomic_fetch_add_explicit(&count->results[i].calls, 1, memory_order_relaxed);
       return;
     }
   }
@@ -234,7 +235,7 @@ static bool expand(char *path) {
 
 void trace_write(void) {
   static char path[PATH_BYTES];
-  if (!tracing() || __atomic_exchange_n(&trace.written, 1, __ATOMIC_SEQ_CST)) return;
+  if (!tracing() || atomic_exchange(&trace.written, 1)) return;
   struct report report = {0};
   make_report(&report);
   // Behind what other processes have written, whose reports would be lost otherwise.

@@ -3,6 +3,7 @@
 
 #include "core/errors.h"
 
+#include <stdatomic.h>
 #include <string.h>
 
 void watched_call(int entry, const struct scope *scope, CUresult result) {
@@ -13,9 +14,9 @@ void watched_call(int entry, const struct scope *scope, CUresult result) {
            (unsigned long long)(nanos % 1000 / 100), result, error_name(result));
 }
 
-CUresult refused(int entry, const char *reason, int *warned) {
+CUresult refused(int entry, const char *reason, _Atomic int *warned) {
   if (tracing()) trace_count(entry, 0, 0, CUDA_ERROR_NOT_SUPPORTED);
-  if (!__atomic_exchange_n(warned, 1, __ATOMIC_RELAXED)) {
+  if (!atomic_exchange_explicit(warned, 1, memory_order_relaxed)) {
     bool later = strcmp(reason, "not yet") == 0;
     log_line(LOG_WARN, "%s is not supported%s%s (CUDA_ERROR_NOT_SUPPORTED)",
              entryTable[entry].symbol, later ? " yet" : ": ", later ? "" : reason);

@@ -22,7 +22,7 @@ struct scope {
 void watched_call(int entry, const struct scope *scope, CUresult result);
 
 /** CUDA_ERROR_NOT_SUPPORTED, and a warning the first time. */
-CUresult refused(int entry, const char *reason, int *warned);
+CUresult refused(int entry, const char *reason, _Atomic int *warned);
 
 static inline struct scope scope_enter(void) {
   struct scope scope = {.savedErrno = errno};

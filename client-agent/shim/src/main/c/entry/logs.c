@@ -2,22 +2,23 @@
 // The driver's error log: on the client there is none, so that nobody is ever told of a line.
 #include "shim.h"
 
+#include <stdatomic.h>
 #include <stdio.h>
 
-static uint64_t registered;
+static _Atomic uint64_t registered;
 
 CUresult shim_cuLogsRegisterCallback(CUlogsCallback callbackFunc, void *userData,
                                      CUlogsCallbackHandle *callback_out) {
   (void)userData;
   if (!callbackFunc) return CUDA_ERROR_INVALID_VALUE;
-  uint64_t number = __atomic_add_fetch(&registered, 1, __ATOMIC_RELAXED);
+  uint64_t number = atomic_fetch_add_explicit(&registered, 1, memory_order_relaxed) + 1;
   if (callback_out) *callback_out = (CUlogsCallbackHandle)(uintptr_t)number;
   return CUDA_SUCCESS;
 }
 
 CUresult shim_cuLogsUnregisterCallback(CUlogsCallbackHandle callback) {
   uint64_t number = (uintptr_t)callback;
-  bool known = number && number <= __atomic_load_n(&registered, __ATOMIC_RELAXED);
+  bool known = number && number <= atomic_load_explicit(&registered, memory_order_relaxed);
   return known ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
 }
 

@@ -7,6 +7,7 @@
 #include "transport/device_table.h"
 #include "transport/session.h"
 
+#include <stdatomic.h>
 #include <string.h>
 
 enum {
@@ -33,14 +34,14 @@ static const struct proc *first_row(const char *name) {
 }
 
 /** The newest CUDA that a caller was made for, as far as is known. */
-static int newestCaller;
+static _Atomic int newestCaller;
 
 /** Says once, if the program was made for a newer CUDA than the driver runs. */
 static void compare(int driverVersion) {
-  static int said;
-  int caller = __atomic_load_n(&newestCaller, __ATOMIC_RELAXED);
+  static _Atomic int said;
+  int caller = atomic_load_explicit(&newestCaller, memory_order_relaxed);
   // Within a major version, newer programs run on older drivers.
-  if (caller / 1000 <= driverVersion / 1000 || __atomic_exchange_n(&said, 1, __ATOMIC_RELAXED)) return;
+  if (caller / 1000 <= driverVersion / 1000 || atomic_exchange_explicit(&said, 1, memory_order_relaxed)) return;
   log_line(LOG_WARN,
            "the program is made for CUDA %d.%d, and the driver of its GPU's server runs programs up to CUDA %d: use a"
            " program made for that, or a GPU with a newer driver (gpupool run --select 'driver>=%d.0')",
@@ -69,7 +70,7 @@ static bool is_of(const struct proc *row, const char *name) {
   return row && row < procTable + PROC_COUNT && strcmp(row->name, name) == 0;
 }
 
-/** The least version with which a name is given out. Streams of threads came with CUDA 7.0, for all that take streams. */
+/** The least version with which a name is given out. Streams of threads came with CUDA 7.0. */
 static int least_version(const char *name, cuuint64_t flags) {
   bool ofThreads = false;
   for (const struct proc *row = first_row(name); is_of(row, name); row++) {
@@ -82,8 +83,8 @@ CUresult shim_cuGetProcAddress_v2(const char *symbol, void **pfn, int cudaVersio
                                   CUdriverProcAddressQueryResult *symbolStatus) {
   if (!symbol || !pfn || flags > FLAG_PER_THREAD_STREAM) return CUDA_ERROR_INVALID_VALUE;
   *pfn = NULL;
-  if (cudaVersion > __atomic_load_n(&newestCaller, __ATOMIC_RELAXED)) {
-    __atomic_store_n(&newestCaller, cudaVersion, __ATOMIC_RELAXED);
+  if (cudaVersion > atomic_load_explicit(&newestCaller, memory_order_relaxed)) {
+    atomic_store_explicit(&newestCaller, cudaVersion, memory_order_relaxed);
   }
   int status = STATUS_NOT_FOUND, least = least_version(symbol, flags);
   for (const struct proc *row = first_row(symbol); is_of(row, symbol); row++) {

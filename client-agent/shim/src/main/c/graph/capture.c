@@ -6,12 +6,13 @@
 #include "stream/capture.h"
 #include "stream/event.h"
 
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 
 enum { EXTERNAL = 1 };  // of CUevent_record_flags and CUevent_wait_flags
 
-uint32_t capturesActive;
+_Atomic uint32_t capturesActive;
 
 static struct {
   struct capture *first;
@@ -45,7 +46,7 @@ struct capture *capture_begin(struct stream *stream, struct graph *graph, bool o
                               .origin = stream};
   graph->capturing = capture->id;
   all.first = capture;
-  __atomic_add_fetch(&capturesActive, 1, __ATOMIC_SEQ_CST);
+  atomic_fetch_add(&capturesActive, 1);
   capture_join(capture, stream);
   return capture;
 }
@@ -71,7 +72,7 @@ void capture_end(struct capture *capture, bool keepGraph) {
   capture->graph->capturing = 0;
   if (!keepGraph && capture->ownsGraph) graph_free(capture->graph);
   free(capture);
-  __atomic_sub_fetch(&capturesActive, 1, __ATOMIC_SEQ_CST);
+  atomic_fetch_sub(&capturesActive, 1);
 }
 
 CUresult capture_invalidate(struct capture *capture, CUresult result) {

@@ -18,6 +18,7 @@
 #include "stream/stream.h"
 #include "stream/work_hooks.h"
 
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -33,7 +34,7 @@ struct graph_exec *exec_find(CUgraphExec handle) { return arena_find(&graphExecs
 
 /** Gives an executable graph's parts back; nobody else knows it any more. */
 static void release(struct graph_exec *exec) {
-  bool gone = exec->context && (exec->context->slot.live != contexts.mark ||
+  bool gone = exec->context && (!slot_is_live(&exec->context->slot, &contexts) ||
                                 exec->context->id != exec->contextId);
   struct conditions *conditions = exec->graph ? exec->graph->conditions : NULL;
   for (uint32_t i = 0; i < exec->plan.phaseCount && !gone; i++) {
@@ -82,7 +83,7 @@ static CUresult choose_context(struct graph_exec *exec) {
   return result;
 }
 
-/** A graph is one server's: CUDA_ERROR_NOT_SUPPORTED if something of it belongs to another connection than *connection. */
+/** A graph is one server's: CUDA_ERROR_NOT_SUPPORTED if something of it is of another connection than *connection. */
 static CUresult check_owner(const struct context *owner, uint32_t *connection) {
   if (!owner) return CUDA_SUCCESS;
   uint32_t own = owner->number >> CONNECTION_SHIFT;
@@ -183,8 +184,8 @@ static CUresult instantiate(CUgraphExec *made, CUgraph graph, uint64_t flags, CU
   }
   if (flags & DEVICE_LAUNCH) {
     if (flags & AUTO_FREE) return CUDA_ERROR_INVALID_VALUE;
-    static int warned;
-    if (!__atomic_exchange_n(&warned, 1, __ATOMIC_RELAXED)) {
+    static _Atomic int warned;
+    if (!atomic_exchange_explicit(&warned, 1, memory_order_relaxed)) {
       log_line(LOG_WARN, "graphs cannot be launched by the device (CUDA_ERROR_NOT_SUPPORTED)");
     }
     return CUDA_ERROR_NOT_SUPPORTED;

@@ -5,7 +5,8 @@
 #include "graph/graph_planner.h"
 
 /**
- * Has the worker make a phase's graph executable, one of its own unless it has a number; *fault is the node that cannot be, if it says so.
+ * Has the worker make a phase's graph executable, one of its own unless it has a number; *fault is the node that cannot
+ * be, if it says so.
  * Waits for the answer.
  */
 CUresult send_phase(struct plan *plan, struct phase *phase, struct context *context,

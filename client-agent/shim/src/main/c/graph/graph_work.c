@@ -141,7 +141,7 @@ void kernel_keep_attributes(struct kernel_work *after, struct kernel_work *befor
 CUresult work_context(const struct work *work, struct context **context) {
   *context = work->context;
   if (!work->context) return CUDA_ERROR_INVALID_CONTEXT;
-  if (work->context->slot.live != contexts.mark || work->context->id != work->contextId) {
+  if (!slot_is_live(&work->context->slot, &contexts) || work->context->id != work->contextId) {
     return CUDA_ERROR_CONTEXT_IS_DESTROYED;
   }
   return work->context->sticky;

@@ -13,6 +13,7 @@
 #include "stream/stream.h"
 #include "stream/work_hooks.h"
 
+#include <stdatomic.h>
 #include <string.h>
 
 enum place copy_place(uint64_t address) {
@@ -85,7 +86,7 @@ CUresult copy_to_device_done(struct context *context, uint32_t stream, bool unkn
   // The legacy default stream orders itself before all others but the non-blocking ones.
   // Other connections know nothing of that.
   bool ordered = stream == NUMBER_LEGACY_STREAM && !connections_several() &&
-                 __atomic_load_n(&context->nonBlocking, __ATOMIC_RELAXED) == 0;
+                 atomic_load_explicit(&context->nonBlocking, memory_order_relaxed) == 0;
   return ordered && !unknown ? CUDA_SUCCESS : stream_wait(context, stream);
 }
 

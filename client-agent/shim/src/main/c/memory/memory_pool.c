@@ -9,6 +9,7 @@
 #include "transport/connection.h"
 #include "transport/device_table.h"
 
+#include <stdatomic.h>
 #include <string.h>
 
 ARENA(pools, pool, 1 << 12, 0x504f4f31);
@@ -21,7 +22,7 @@ enum {
 
 static struct {
   struct lock lock;
-  struct pool *chosen[MAX_DEVICES];  // by cuDeviceSetMemPool; NULL: the default pool
+  struct pool *_Atomic chosen[MAX_DEVICES];  // by cuDeviceSetMemPool; NULL: the default pool
 } all;
 
 static void pools_reset(void) { memset(&all, 0, sizeof all); }
@@ -46,7 +47,7 @@ static struct pool *default_pool(CUdevice device) {
 }
 
 struct pool *pool_of_device(CUdevice device) {
-  return device_find(device) ? __atomic_load_n(&all.chosen[device], __ATOMIC_ACQUIRE) : NULL;
+  return device_find(device) ? atomic_load_explicit(&all.chosen[device], memory_order_acquire) : NULL;
 }
 
 CUresult pool_number(CUmemoryPool handle, struct context **context, uint32_t *number) {
@@ -92,7 +93,7 @@ CUresult shim_cuDeviceSetMemPool(CUdevice dev, CUmemoryPool pool) {
   if (!device_find(dev)) return CUDA_ERROR_INVALID_DEVICE;
   struct pool *given = arena_find(&pools, pool);
   if (!given || given->device != dev) return CUDA_ERROR_INVALID_VALUE;
-  __atomic_store_n(&all.chosen[dev], given, __ATOMIC_RELEASE);
+  atomic_store_explicit(&all.chosen[dev], given, memory_order_release);
   return CUDA_SUCCESS;
 }
 
@@ -212,8 +213,8 @@ CUresult shim_cuMemPoolDestroy(CUmemoryPool pool) {
   struct context *context = context_any_of(device_connection(gone->device));
   if (!context) return CUDA_ERROR_INVALID_CONTEXT;
   struct pool *expected = gone;
-  __atomic_compare_exchange_n(&all.chosen[gone->device], &expected, NULL, false, __ATOMIC_ACQ_REL,
-                              __ATOMIC_RELAXED);
+  atomic_compare_exchange_strong_explicit(&all.chosen[gone->device], &expected, NULL, memory_order_acq_rel,
+                                          memory_order_relaxed);
   // Sent before the slot, and with it the number, can be used again.
   CUresult result = op_poolDestroy(context->number, gone->number);
   return arena_give(&pools, gone) ? result : CUDA_ERROR_INVALID_VALUE;

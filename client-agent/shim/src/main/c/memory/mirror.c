@@ -7,6 +7,7 @@
 #include "stream/stream.h"
 #include "stream/work_hooks.h"
 
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <sys/mman.h>
 
@@ -200,7 +201,7 @@ static CUresult send_changed(struct mirror *mirror, struct context **unsettled) 
 /** Takes note of a stream that gets work; all is locked. */
 static void note_busy(const struct context *context, uint32_t stream) {
   const struct thread *thread = ownThread;
-  uint64_t now = __atomic_add_fetch(&submitClock, 1, __ATOMIC_SEQ_CST);
+  uint64_t now = atomic_fetch_add(&submitClock, 1) + 1;
   struct busy *entry = all.busy;
   struct busy *end = entry + all.busyCount;
   while (entry < end && (entry->contextId != context->id || entry->stream != stream ||
@@ -264,11 +265,11 @@ static void copy_word(uint8_t *to, const uint8_t *from, uint64_t bytes) {
   if (bytes == 2 * WORD_BYTES && (uintptr_t)to % bytes == 0) {
     uint64_t value;
     memcpy(&value, from, sizeof value);
-    __atomic_store_n((uint64_t *)(void *)to, value, __ATOMIC_RELEASE);
+    atomic_store_explicit((_Atomic uint64_t *)(void *)to, value, memory_order_release);
   } else if (bytes == WORD_BYTES && (uintptr_t)to % bytes == 0) {
     uint32_t value;
     memcpy(&value, from, sizeof value);
-    __atomic_store_n((uint32_t *)(void *)to, value, __ATOMIC_RELEASE);
+    atomic_store_explicit((_Atomic uint32_t *)(void *)to, value, memory_order_release);
   } else {
     memcpy(to, from, bytes);
   }
@@ -357,7 +358,7 @@ static CUresult send_words_first(void) {
 /** Forgets the streams that a wait has shown to be done; all is locked. */
 static void note_done(const struct context *context, uint32_t stream, uint64_t mark) {
   bool whole = !stream || (stream == NUMBER_LEGACY_STREAM &&
-                           !__atomic_load_n(&context->nonBlocking, __ATOMIC_RELAXED));
+                           !atomic_load_explicit(&context->nonBlocking, memory_order_relaxed));
   for (uint32_t i = 0; i < all.busyCount;) {
     struct busy *entry = &all.busy[i];
     bool covered = entry->contextId == context->id && entry->when <= mark &&
@@ -452,8 +453,8 @@ CUresult mirror_add(struct context *context, void *host, uint64_t device, uint64
   if (!result) {
     mirror->next = all.first;
     all.first = mirror;
-    __atomic_add_fetch(&submitHooksArmed, 1, __ATOMIC_SEQ_CST);
-    if (mirror->shadow) __atomic_add_fetch(&waitingHooksArmed, 1, __ATOMIC_SEQ_CST);
+    atomic_fetch_add(&submitHooksArmed, 1);
+    if (mirror->shadow) atomic_fetch_add(&waitingHooksArmed, 1);
   }
   lock_release(&all.lock);
   if (result) release(mirror);
@@ -464,8 +465,8 @@ CUresult mirror_add(struct context *context, void *host, uint64_t device, uint64
 static void take_out(struct mirror **at) {
   struct mirror *mirror = *at;
   *at = mirror->next;
-  __atomic_sub_fetch(&submitHooksArmed, 1, __ATOMIC_SEQ_CST);
-  if (mirror->shadow) __atomic_sub_fetch(&waitingHooksArmed, 1, __ATOMIC_SEQ_CST);
+  atomic_fetch_sub(&submitHooksArmed, 1);
+  if (mirror->shadow) atomic_fetch_sub(&waitingHooksArmed, 1);
   release(mirror);
 }
 
@@ -491,7 +492,7 @@ void mirror_loosen(uint64_t device) {
 }
 
 bool mirror_overlaps(const void *host, uint64_t bytes) {
-  if (!__atomic_load_n(&submitHooksArmed, __ATOMIC_RELAXED)) return false;
+  if (!atomic_load_explicit(&submitHooksArmed, memory_order_relaxed)) return false;
   const uint8_t *begin = host;
   bool overlap = false;
   lock_take(&all.lock);

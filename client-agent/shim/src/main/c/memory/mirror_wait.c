@@ -9,6 +9,7 @@
 
 #include <pthread.h>
 #include <signal.h>
+#include <stdatomic.h>
 #include <time.h>
 
 enum {
@@ -20,10 +21,10 @@ enum {
 
 static struct {
   struct lock lock;  // of the start
-  bool started;
+  _Atomic bool started;
   bool told;
-  uint32_t waits;  // under way
-  uint32_t ended;
+  _Atomic uint32_t waits;  // under way
+  _Atomic uint32_t ended;
 } all;
 
 static void pause_for(uint64_t nanos) {
@@ -44,19 +45,19 @@ static void tell_once(void) {
 /** Exchanges until no wait is under way; false if the session has ended. */
 static bool exchange(void) {
   uint64_t pause = PAUSE_NANOS, since = now_nanos();
-  uint32_t ended = __atomic_load_n(&all.ended, __ATOMIC_RELAXED);
-  while (__atomic_load_n(&all.waits, __ATOMIC_SEQ_CST)) {
+  uint32_t ended = atomic_load_explicit(&all.ended, memory_order_relaxed);
+  while (atomic_load(&all.waits)) {
     pause_for(pause);
     if (!session_ready()) return false;
-    if (!__atomic_load_n(&all.waits, __ATOMIC_SEQ_CST)) break;
+    if (!atomic_load(&all.waits)) break;
     uint64_t begin = now_nanos();
     mirrors_exchange();
     uint64_t end = now_nanos();
     pause = (end - begin) * COST_FACTOR;
     if (pause < PAUSE_NANOS) pause = PAUSE_NANOS;
     if (pause > MAX_PAUSE_NANOS) pause = MAX_PAUSE_NANOS;
-    if (ended != __atomic_load_n(&all.ended, __ATOMIC_RELAXED)) {
-      ended = __atomic_load_n(&all.ended, __ATOMIC_RELAXED);
+    if (ended != atomic_load_explicit(&all.ended, memory_order_relaxed)) {
+      ended = atomic_load_explicit(&all.ended, memory_order_relaxed);
       since = end;
     }
     if (end - since > PATIENCE_SECONDS * 1000000000ull) tell_once();
@@ -85,14 +86,14 @@ static void start(void) {
 }
 
 static void mirror_wait_enter(void) {
-  if (!__atomic_fetch_add(&all.waits, 1, __ATOMIC_SEQ_CST)) futex_wake(&all.waits, 1);
-  if (!__atomic_load_n(&all.started, __ATOMIC_RELAXED)) start();
+  if (!atomic_fetch_add(&all.waits, 1)) futex_wake(&all.waits, 1);
+  if (!atomic_load_explicit(&all.started, memory_order_relaxed)) start();
 }
 WAIT_BEGINS(mirror_wait_enter);
 
 static void mirror_wait_leave(void) {
-  __atomic_add_fetch(&all.ended, 1, __ATOMIC_RELAXED);
-  __atomic_sub_fetch(&all.waits, 1, __ATOMIC_SEQ_CST);
+  atomic_fetch_add_explicit(&all.ended, 1, memory_order_relaxed);
+  atomic_fetch_sub(&all.waits, 1);
 }
 WAIT_ENDS(mirror_wait_leave);
 

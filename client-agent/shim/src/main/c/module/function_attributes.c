@@ -5,6 +5,7 @@
 #include "ops.h"
 #include "transport/device_table.h"
 
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -44,8 +45,8 @@ static CUresult learn(struct function *function, CUfunction_attribute attribute,
     if (i == (uint32_t)attribute) *result = told.result;
   }
   free(payload);
-  __atomic_store_n(&function->absent, absent, __ATOMIC_RELEASE);
-  __atomic_store_n(&function->cached, known, __ATOMIC_RELEASE);
+  atomic_store_explicit(&function->absent, absent, memory_order_release);
+  atomic_store_explicit(&function->cached, known, memory_order_release);
   return CUDA_SUCCESS;
 }
 
@@ -53,8 +54,8 @@ CUresult function_attribute(struct function *function, CUfunction_attribute attr
                             int32_t *value) {
   if (attribute < 0 || attribute > FUNCTION_LAST) return CUDA_ERROR_INVALID_VALUE;
   uint32_t bit = 1u << attribute;
-  if (UNLIKELY(!(__atomic_load_n(&function->cached, __ATOMIC_ACQUIRE) & bit))) {
-    if (__atomic_load_n(&function->absent, __ATOMIC_ACQUIRE) & bit) return CUDA_ERROR_INVALID_VALUE;
+  if (UNLIKELY(!(atomic_load_explicit(&function->cached, memory_order_acquire) & bit))) {
+    if (atomic_load_explicit(&function->absent, memory_order_acquire) & bit) return CUDA_ERROR_INVALID_VALUE;
     int32_t told = CUDA_SUCCESS;
     lock_take(&attributes);
     CUresult result = learn(function, attribute, &told);
@@ -95,9 +96,9 @@ CUresult function_set_attribute(struct function *function, CUfunction_attribute 
   if (attribute == FUNCTION_MAX_DYNAMIC_SHARED_BYTES && !result) {
     // Checked above, so it is what the worker will say; launches ask for it.
     function->attributes[attribute] = value;
-    __atomic_fetch_or(&function->cached, 1u << attribute, __ATOMIC_RELEASE);
+    atomic_fetch_or_explicit(&function->cached, 1u << attribute, memory_order_release);
   } else {
-    __atomic_fetch_and(&function->cached, ~(1u << attribute), __ATOMIC_RELEASE);
+    atomic_fetch_and_explicit(&function->cached, ~(1u << attribute), memory_order_release);
   }
   lock_release(&attributes);
   return result;

@@ -11,6 +11,7 @@
 #include <elf.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -139,12 +140,12 @@ static void describe(const struct image *image, char *text, size_t textBytes) {
 }
 
 void image_explain(const struct image *image, CUdevice device, CUresult result) {
-  static int said;
+  static _Atomic int said;
   char text[256];
   int driver = devices_cuda_version();
   if (result != CUDA_ERROR_NO_BINARY_FOR_GPU && result != CUDA_ERROR_UNSUPPORTED_PTX_VERSION) return;
   if (reader_diagnosed()) return;  // the worker has said more than is known here
-  if (__atomic_exchange_n(&said, 1, __ATOMIC_RELAXED)) return;
+  if (atomic_exchange_explicit(&said, 1, memory_order_relaxed)) return;
   describe(image, text, sizeof text);
   log_line(LOG_WARN,
            "the program's code does not run on this GPU: it is %s; the GPU is of compute capability %d.%d and its"

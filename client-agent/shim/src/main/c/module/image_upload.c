@@ -5,6 +5,8 @@
 #include "module/sha256.h"
 #include "ops.h"
 
+#include <stdatomic.h>
+
 /** Of what is shorter, asking takes as long as sending. */
 enum { ASK_BYTES = 16 << 10 };
 
@@ -67,11 +69,11 @@ static bool is_for(const struct context *context, uint32_t connection) {
 }
 
 CUresult image_send(const struct image *image, const struct context *context, uint32_t *number) {
-  static uint32_t lastNumber;
+  static _Atomic uint32_t lastNumber;
   uint8_t digest[SHA256_BYTES];
   const uint8_t *known = image_digest(image, digest) ? digest : NULL;
   CUresult result = CUDA_SUCCESS;
-  *number = __atomic_add_fetch(&lastNumber, 1, __ATOMIC_RELAXED);
+  *number = atomic_fetch_add_explicit(&lastNumber, 1, memory_order_relaxed) + 1;
   for (uint32_t i = 0; i < connectionCount && !result; i++) {
     if (is_for(context, i)) result = send_to(connection_no_context(i), image, known, *number);
   }

@@ -10,6 +10,7 @@
 #include "shim.h"
 #include "transport/marshal.h"
 
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -26,7 +27,7 @@ struct linker {
 
 static struct lock lock;
 static struct linker *linkers;  // guarded by the lock
-static uint32_t lastNumber;
+static _Atomic uint32_t lastNumber;
 
 static void linkers_reset(void) {
   lock.word = 0;
@@ -42,7 +43,7 @@ static CUresult find(CUlinkState state, struct linker **found) {
   for (struct linker *linker = linkers; linker; linker = linker->next) {
     if (linker != (struct linker *)(void *)state) continue;
     *found = linker;
-    bool alive = linker->context->slot.live == contexts.mark && linker->context->id == linker->contextId;
+    bool alive = slot_is_live(&linker->context->slot, &contexts) && linker->context->id == linker->contextId;
     result = alive ? linker->context->sticky : CUDA_ERROR_CONTEXT_IS_DESTROYED;
   }
   lock_release(&lock);
@@ -59,7 +60,7 @@ CUresult shim_cuLinkCreate_v2(unsigned int numOptions, CUjit_option *options, vo
   if (!linker) return CUDA_ERROR_OUT_OF_MEMORY;
   linker->context = context;
   linker->contextId = context->id;
-  linker->number = __atomic_add_fetch(&lastNumber, 1, __ATOMIC_RELAXED);
+  linker->number = atomic_fetch_add_explicit(&lastNumber, 1, memory_order_relaxed) + 1;
   result = jit_read(&linker->jit, numOptions, options, optionValues);
   if (!result) {
     result = context_result(

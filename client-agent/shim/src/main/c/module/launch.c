@@ -17,6 +17,7 @@
 #include "stream/work_hooks.h"
 #include "transport/device_table.h"
 
+#include <stdatomic.h>
 #include <string.h>
 
 enum {
@@ -95,8 +96,8 @@ CUresult launch_check_attributes(const struct launch *launch) {
       return CUDA_ERROR_INVALID_CLUSTER_SIZE;
     }
     if (id == PROGRAMMATIC_EVENT || id == LAUNCH_COMPLETION_EVENT) {
-      static int warned;
-      if (!__atomic_exchange_n(&warned, 1, __ATOMIC_RELAXED)) {
+      static _Atomic int warned;
+      if (!atomic_exchange_explicit(&warned, 1, memory_order_relaxed)) {
         log_line(LOG_WARN, "launch attribute %u is not supported (CUDA_ERROR_NOT_SUPPORTED)",
                  id);
       }

@@ -8,6 +8,7 @@
 #include "ops.h"
 #include "shim.h"
 
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -49,8 +50,8 @@ static CUresult library_module(struct library *library, struct context *context,
 
 CUresult kernel_function(struct kernel *kernel, struct context *context,
                          struct function **function) {
-  struct function *latest = __atomic_load_n(&kernel->latest, __ATOMIC_ACQUIRE);
-  if (LIKELY(latest && latest->context == context && latest->slot.live == functions.mark &&
+  struct function *latest = atomic_load_explicit(&kernel->latest, memory_order_acquire);
+  if (LIKELY(latest && latest->context == context && slot_is_live(&latest->slot, &functions) &&
              latest->info == kernel->info)) {
     *function = latest;
     return CUDA_SUCCESS;
@@ -58,7 +59,7 @@ CUresult kernel_function(struct kernel *kernel, struct context *context,
   struct module *module;
   CUresult result = library_module(kernel->library, context, &module);
   if (!result) result = module_function(module, kernel->info, function);
-  if (!result) __atomic_store_n(&kernel->latest, *function, __ATOMIC_RELEASE);
+  if (!result) atomic_store_explicit(&kernel->latest, *function, memory_order_release);
   return result;
 }
 

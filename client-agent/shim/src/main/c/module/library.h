@@ -26,7 +26,7 @@ struct kernel {
   struct slot slot;
   struct library *library;
   struct function_info *info;
-  struct function *latest;  // the function it last was
+  struct function *_Atomic latest;  // the function it last was
 };
 
 extern struct arena libraries, kernels;

@@ -18,8 +18,8 @@ struct function {
   struct module *module;
   const struct function_info *info;
   struct legacy_launch *legacy;
-  uint32_t cached;  // bit i: attribute i is known
-  uint32_t absent;  // bit i: there is no attribute i
+  _Atomic uint32_t cached;  // bit i: attribute i is known
+  _Atomic uint32_t absent;  // bit i: there is no attribute i
   int32_t attributes[CACHED_ATTRIBUTES];
 };
 

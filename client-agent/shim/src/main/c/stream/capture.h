@@ -5,6 +5,8 @@
 
 #include "core/driver.h"
 
+#include <stdatomic.h>
+
 struct context;
 struct event;
 struct launch;
@@ -19,10 +21,10 @@ struct edges {
 };
 
 /** How many captures are under way; read without the lock to pass over all that follows. */
-extern uint32_t capturesActive;
+extern _Atomic uint32_t capturesActive;
 
 static inline bool captures_active(void) {
-  return UNLIKELY(__atomic_load_n(&capturesActive, __ATOMIC_RELAXED) > 0);
+  return UNLIKELY(atomic_load_explicit(&capturesActive, memory_order_relaxed) > 0);
 }
 
 struct stream *capture_find(CUstream handle);

@@ -11,6 +11,7 @@
 #include "transport/connection.h"
 #include "transport/device_table.h"
 
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -37,7 +38,7 @@ static struct {
   struct lock lock;
   struct resource *resources;
   uint32_t count, capacity;
-  uint32_t lastNumber;
+  _Atomic uint32_t lastNumber;
   struct descriptor *descriptors;
 } all;
 
@@ -46,7 +47,7 @@ static void greens_reset(void) { memset(&all, 0, sizeof all); }
 ON_FORK(greens_reset);
 
 static uint32_t next_numbers(uint32_t count) {
-  return __atomic_fetch_add(&all.lastNumber, count, __ATOMIC_RELAXED) + 1;
+  return atomic_fetch_add_explicit(&all.lastNumber, count, memory_order_relaxed) + 1;
 }
 
 /**
@@ -110,8 +111,8 @@ CUresult shim_cuDeviceGetDevResource(CUdevice device, CUdevResource *resource, C
   struct variable answer = {.capacity = CUdevResource_BYTES};
   void *payload = NULL;
   uint32_t number = next_numbers(1);
-  CUresult result = op_resourceOfDevice(connection_no_context(device_connection(device)), device_ordinal(device), number,
-                                        (uint32_t)type, &answer, &payload);
+  CUresult result = op_resourceOfDevice(connection_no_context(device_connection(device)),
+                                        device_ordinal(device), number, (uint32_t)type, &answer, &payload);
   return take(result, device, number, &answer, payload, resource);
 }
 
@@ -140,8 +141,8 @@ static CUresult count_groups(const struct resource *input, unsigned int *nbGroup
                              unsigned int minCount) {
   struct variable answer = {.capacity = sizeof(uint64_t)};
   void *payload = NULL;
-  CUresult result = op_resourceSplit(connection_no_context(device_connection(input->device)), input->number, NO_SPLIT, 0,
-                                     flags, minCount, &answer, &payload);
+  CUresult result = op_resourceSplit(connection_no_context(device_connection(input->device)),
+                                     input->number, NO_SPLIT, 0, flags, minCount, &answer, &payload);
   if (!result && answer.length != sizeof(uint64_t)) result = CUDA_ERROR_UNKNOWN;
   if (!result) memcpy(nbGroups, answer.data, sizeof *nbGroups);
   free(payload);

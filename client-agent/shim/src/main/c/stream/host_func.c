@@ -15,6 +15,7 @@
 
 #include <pthread.h>
 #include <signal.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
@@ -36,16 +37,16 @@ struct callback {
 static struct {
   struct lock lock;
   uint32_t lastNumber;
-  uint32_t pending;           // waiting, queued and running
+  _Atomic uint32_t pending;           // waiting, queued and running
   struct callback *waiting;   // for the worker to call
   struct callback *queued;    // called, in order
   struct callback **last;     // the end of that queue
   struct call *watcher;       // the thread waits for a call
-  uint32_t work;              // futex: changes when there is something to wait for
+  _Atomic uint32_t work;              // futex: changes when there is something to wait for
   bool started;
 } all;
 
-bool host_funcs_pending(void) { return __atomic_load_n(&all.pending, __ATOMIC_ACQUIRE) > 0; }
+bool host_funcs_pending(void) { return atomic_load_explicit(&all.pending, memory_order_acquire) > 0; }
 
 static void host_func_reset(void) { memset(&all, 0, sizeof all); }
 
@@ -120,7 +121,7 @@ static void run(struct callback *callback) {
   struct connection *connection = connection_of(callback->context->number);
   op_callbackDone(callback->context->number & ~(CONNECTION_CONTEXTS - 1), callback->number);
   sender_flush(connection);  // the stream waits for it
-  __atomic_sub_fetch(&all.pending, 1, __ATOMIC_ACQ_REL);
+  atomic_fetch_sub_explicit(&all.pending, 1, memory_order_acq_rel);
   free(callback);
 }
 
@@ -128,7 +129,7 @@ static void *callback_thread(void *nothing) {
   (void)nothing;
   prctl(PR_SET_NAME, "gpupool-calls");
   for (;;) {
-    uint32_t work = __atomic_load_n(&all.work, __ATOMIC_SEQ_CST);
+    uint32_t work = atomic_load(&all.work);
     struct callback *callback = next_callback();
     if (callback) {
       run(callback);
@@ -161,7 +162,7 @@ static CUresult add(struct callback *callback, uint32_t *number) {
   *number = callback->number = ++all.lastNumber;
   callback->next = all.waiting;
   all.waiting = callback;
-  __atomic_add_fetch(&all.pending, 1, __ATOMIC_ACQ_REL);
+  atomic_fetch_add_explicit(&all.pending, 1, memory_order_acq_rel);
   lock_release(&all.lock);
   return CUDA_SUCCESS;
 }
@@ -181,7 +182,7 @@ static CUresult enqueue(struct context *context, uint32_t stream, CUstream hStre
   }
   result = op_streamHostFunction(context->number, stream, number, kind);
   // The thread waits for it only now, when it is on its way.
-  __atomic_add_fetch(&all.work, 1, __ATOMIC_SEQ_CST);
+  atomic_fetch_add(&all.work, 1);
   futex_wake(&all.work, 1);
   return result;
 }

@@ -4,9 +4,11 @@
 #include "ops.h"
 #include "stream/stream.h"
 
-static uint64_t lastTicket;
+#include <stdatomic.h>
 
-static uint64_t next_ticket(void) { return __atomic_add_fetch(&lastTicket, 1, __ATOMIC_RELAXED); }
+static _Atomic uint64_t lastTicket;
+
+static uint64_t next_ticket(void) { return atomic_fetch_add_explicit(&lastTicket, 1, memory_order_relaxed) + 1; }
 
 static uint32_t connection_number(const struct context *context) { return context->number >> CONNECTION_SHIFT; }
 

@@ -3,10 +3,12 @@
 
 #include "ops.h"
 
+#include <stdatomic.h>
+
 CUresult settle_others(const struct context *context) {
   CUresult result = CUDA_SUCCESS;
   for (uint32_t i = 0; i < connectionCount && !result; i++) {
-    bool pending = __atomic_load_n(&connections[i].calls.copies, __ATOMIC_RELAXED);
+    bool pending = atomic_load_explicit(&connections[i].calls.copies, memory_order_relaxed);
     if (pending && i != context->number >> CONNECTION_SHIFT) result = op_settle(connection_no_context(i));
   }
   return result;

@@ -11,11 +11,12 @@
 #include "transport/device_table.h"
 #include "transport/session.h"
 
+#include <stdatomic.h>
 #include <stdlib.h>
 
 ARENA(streams, stream, 1 << 16, 0x53545231);
 
-static uint64_t lastId = 2;  // 1 and 2 stand for the special handles
+static _Atomic uint64_t lastId = 2;  // 1 and 2 stand for the special handles
 
 CUresult stream_make(struct context *context, unsigned int flags, int priority,
                      struct stream **made) {
@@ -24,9 +25,9 @@ CUresult stream_make(struct context *context, unsigned int flags, int priority,
   stream->flags = flags;
   stream->priority = priority;
   stream->context = context;
-  stream->id = __atomic_add_fetch(&lastId, 1, __ATOMIC_RELAXED);
+  stream->id = atomic_fetch_add_explicit(&lastId, 1, memory_order_relaxed) + 1;
   arena_publish(&streams, stream);
-  if (flags & STREAM_NON_BLOCKING) __atomic_add_fetch(&context->nonBlocking, 1, __ATOMIC_RELAXED);
+  if (flags & STREAM_NON_BLOCKING) atomic_fetch_add_explicit(&context->nonBlocking, 1, memory_order_relaxed);
   *made = stream;
   return op_streamCreate(context->number, stream->slot.number, flags, priority);
 }
@@ -37,9 +38,9 @@ static void streams_reset(void) { making.word = 0; }
 
 ON_FORK(streams_reset);
 
-CUresult stream_internal(struct context *context, uint32_t *kept, uint32_t *number) {
+CUresult stream_internal(struct context *context, _Atomic uint32_t *kept, uint32_t *number) {
   CUresult result = CUDA_SUCCESS;
-  *number = __atomic_load_n(kept, __ATOMIC_ACQUIRE);
+  *number = atomic_load_explicit(kept, memory_order_acquire);
   if (*number) return CUDA_SUCCESS;
   lock_take(&making);
   struct stream *stream = *kept ? NULL : arena_take(&streams);
@@ -49,7 +50,7 @@ CUresult stream_internal(struct context *context, uint32_t *kept, uint32_t *numb
     stream->context = context;
     arena_publish(&streams, stream);
     result = op_streamCreate(context->number, stream->slot.number, STREAM_NON_BLOCKING, 0);
-    if (!result) __atomic_store_n(kept, stream->slot.number, __ATOMIC_RELEASE);
+    if (!result) atomic_store_explicit(kept, stream->slot.number, memory_order_release);
   }
   *number = *kept;
   lock_release(&making);
@@ -64,7 +65,7 @@ CUresult stream_discard(struct stream *stream) {
   // Sent before the slot, and with it the number, can be used again.
   CUresult result = op_streamDestroy(context->number, number);
   if (!arena_give(&streams, stream)) return CUDA_ERROR_INVALID_HANDLE;
-  if (nonBlocking) __atomic_sub_fetch(&context->nonBlocking, 1, __ATOMIC_RELAXED);
+  if (nonBlocking) atomic_fetch_sub_explicit(&context->nonBlocking, 1, memory_order_relaxed);
   return result;
 }
 

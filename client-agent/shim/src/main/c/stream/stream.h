@@ -34,7 +34,7 @@ int stream_priority(const struct context *context, int priority);
 CUresult stream_make(struct context *context, unsigned int flags, int priority, struct stream **made);
 
 /** The number of a stream of the shim's own, which waits for no other: made at the first question, and kept. */
-CUresult stream_internal(struct context *context, uint32_t *kept, uint32_t *number);
+CUresult stream_internal(struct context *context, _Atomic uint32_t *kept, uint32_t *number);
 
 /** Ends a stream; its handle is bad from now on. */
 CUresult stream_discard(struct stream *stream);

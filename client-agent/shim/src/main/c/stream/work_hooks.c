@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "stream/work_hooks.h"
 
-uint32_t submitHooksArmed, waitingHooksArmed;
-uint64_t submitClock;
+_Atomic uint32_t submitHooksArmed, waitingHooksArmed;
+_Atomic uint64_t submitClock;
 
 HOOK_TABLE(before_submit, submit_hook);
 HOOK_TABLE(after_wait, wait_hook);

@@ -7,6 +7,8 @@
 #include "core/hooks.h"
 #include "stream/settle.h"
 
+#include <stdatomic.h>
+
 typedef CUresult submit_hook(struct context *context, uint32_t stream);
 typedef CUresult wait_hook(struct context *context, uint32_t stream, uint64_t mark);
 typedef void waiting_hook(void);
@@ -22,10 +24,10 @@ typedef void waiting_hook(void);
 #define WAIT_ENDS(function) HOOK(wait_ends, waiting_hook, function)
 
 /** How many things need the hooks; the units that add hooks count them. */
-extern uint32_t submitHooksArmed, waitingHooksArmed;
+extern _Atomic uint32_t submitHooksArmed, waitingHooksArmed;
 
 /** Counts submissions while hooks are armed: a mark tells what came before a wait from what came after. */
-extern uint64_t submitClock;
+extern _Atomic uint64_t submitClock;
 
 CUresult work_hooks_before_submit(struct context *context, uint32_t stream);
 CUresult work_hooks_after_wait(struct context *context, uint32_t stream, uint64_t mark);
@@ -33,7 +35,7 @@ void work_hooks_wait_begins(void);
 void work_hooks_wait_ends(void);
 
 static inline bool work_hooks_armed(void) {
-  return UNLIKELY(__atomic_load_n(&submitHooksArmed, __ATOMIC_RELAXED));
+  return UNLIKELY(atomic_load_explicit(&submitHooksArmed, memory_order_relaxed));
 }
 
 /** Called before work that may touch device memory is sent to a stream; 0: no work is, just contents are. */
@@ -43,7 +45,7 @@ static inline CUresult before_submit(struct context *context, uint32_t stream) {
 
 /** Taken before a wait is sent, for after_wait. */
 static inline uint64_t submit_mark(void) {
-  return work_hooks_armed() ? __atomic_load_n(&submitClock, __ATOMIC_SEQ_CST) : 0;
+  return work_hooks_armed() ? atomic_load(&submitClock) : 0;
 }
 
 /** Called when a wait for a stream has ended; 0: for all of the context. */
@@ -57,7 +59,7 @@ static inline CUresult after_wait(struct context *context, uint32_t stream, uint
 
 /** Called before a wait is sent; what it answers is for wait_ends. */
 static inline bool wait_begins(void) {
-  if (LIKELY(!__atomic_load_n(&waitingHooksArmed, __ATOMIC_RELAXED))) return false;
+  if (LIKELY(!atomic_load_explicit(&waitingHooksArmed, memory_order_relaxed))) return false;
   work_hooks_wait_begins();
   return true;
 }

@@ -229,13 +229,15 @@ static void say_silent(char *problem, size_t problemBytes) {
 }
 
 /** A value of one connection: the key alone, or with the connection's number where there are several. */
-static void connection_get(struct text_message *answer, const char *key, uint32_t connection, char *value, size_t bytes) {
+static void connection_get(struct text_message *answer, const char *key, uint32_t connection, char *value,
+                           size_t bytes) {
   char numbered[32];
   snprintf(numbered, sizeof numbered, connection == UINT32_MAX ? "%s" : "%s.%u", key, connection);
   text_get(answer, numbered, value, bytes);
 }
 
-static void describe_connection(struct text_message *answer, uint32_t connection, struct attached_connection *attached) {
+static void describe_connection(struct text_message *answer, uint32_t connection,
+                                struct attached_connection *attached) {
   connection_get(answer, "server", connection, attached->server, sizeof attached->server);
   connection_get(answer, "session", connection, attached->session, sizeof attached->session);
   connection_get(answer, "stream", connection, attached->address, sizeof attached->address);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "transport/calls.h"
 
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -16,7 +17,7 @@ static void insert(struct connection *connection, struct call *call) {
   call->later = calls->first;
   if (calls->first) calls->first->earlier = call;
   calls->first = call;
-  if (call->kind == CALL_COPY) calls->copies++;
+  if (call->kind == CALL_COPY) atomic_fetch_add_explicit(&calls->copies, 1, memory_order_relaxed);
   lock_release(&calls->lock);
 }
 
@@ -32,7 +33,7 @@ static void unlink_call(struct call *call) {
     calls->first = call->later;
   }
   if (call->later) call->later->earlier = call->earlier;
-  if (call->kind == CALL_COPY) calls->copies--;
+  if (call->kind == CALL_COPY) atomic_fetch_sub_explicit(&calls->copies, 1, memory_order_relaxed);
 }
 
 /** The table is locked; a fenced call's memory may be gone after this. */
@@ -43,7 +44,7 @@ static void finish(struct call *call, CUresult result) {
     return;
   }
   call->result = result;
-  if (__atomic_exchange_n(&call->word, WORD_DONE, __ATOMIC_SEQ_CST) == WORD_ASLEEP) {
+  if (atomic_exchange(&call->word, WORD_DONE) == WORD_ASLEEP) {
     futex_wake(&call->word, 1);
   }
 }
@@ -53,11 +54,12 @@ void call_open(struct connection *connection, struct call *call) { insert(connec
 void call_tell(struct call *watcher) {
   struct call_table *calls = &watcher->connection->calls;
   lock_take(&calls->lock);
-  if (__atomic_load_n(&watcher->word, __ATOMIC_SEQ_CST) != WORD_DONE) finish(watcher, CUDA_SUCCESS);
+  if (atomic_load(&watcher->word) != WORD_DONE) finish(watcher, CUDA_SUCCESS);
   lock_release(&calls->lock);
 }
 
-struct call *copy_open_rows(struct connection *connection, void *destination, uint64_t spanBytes, const struct rows *rows) {
+struct call *copy_open_rows(struct connection *connection, void *destination, uint64_t spanBytes,
+                            const struct rows *rows) {
   struct call *copy = calloc(1, sizeof *copy);
   if (!copy) return NULL;
   copy->kind = CALL_COPY;
@@ -73,7 +75,7 @@ struct call *copy_open(struct connection *connection, void *destination, uint64_
 }
 
 static bool copies_pending_on(struct call_table *calls, const void *begin, uint64_t bytes) {
-  if (!__atomic_load_n(&calls->copies, __ATOMIC_RELAXED)) return false;
+  if (!atomic_load_explicit(&calls->copies, memory_order_relaxed)) return false;
   const uint8_t *from = begin;
   bool pending = false;
   lock_take(&calls->lock);
@@ -120,10 +122,9 @@ void calls_appoint(struct connection *connection) {
   lock_take(&calls->lock);
   for (struct call *call = calls->first; call; call = call->later) {
     if (call->kind == CALL_COPY) continue;
-    uint32_t word = __atomic_load_n(&call->word, __ATOMIC_SEQ_CST);
+    uint32_t word = atomic_load(&call->word);
     while (word == WORD_IDLE || word == WORD_ASLEEP) {
-      if (__atomic_compare_exchange_n(&call->word, &word, WORD_LEAD, false, __ATOMIC_SEQ_CST,
-                                      __ATOMIC_SEQ_CST)) {
+      if (atomic_compare_exchange_strong(&call->word, &word, WORD_LEAD)) {
         if (word == WORD_ASLEEP) futex_wake(&call->word, 1);
         word = WORD_LEAD;
       }

@@ -16,7 +16,8 @@ void call_tell(struct call *watcher);
 struct call *copy_open(struct connection *connection, void *destination, uint64_t bytes);
 
 /** As copy_open, of rows; spanBytes: from the first byte to the last. */
-struct call *copy_open_rows(struct connection *connection, void *destination, uint64_t spanBytes, const struct rows *rows);
+struct call *copy_open_rows(struct connection *connection, void *destination, uint64_t spanBytes,
+                            const struct rows *rows);
 
 /** Whether posted copies into (part of) this memory are under way. */
 bool copies_pending(const void *begin, uint64_t bytes);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// A connection: the call stream to one server, with what is on its way in both directions. A session has one; it has
-// several where its lease has GPUs of several servers. Contexts, and what belongs to them, are of one connection, which the
-// upper bits of a context's number tell, so that every frame finds its stream; the server gets the lower ones.
+// A connection: the call stream to one server, with what is on its way in both directions. A session has one, or several
+// if its lease has GPUs of several servers. A context belongs to one connection. The upper bits of its number name the
+// connection, so that every frame finds its stream; the server gets the lower bits.
 #pragma once
 
 #include "core/driver.h"
@@ -28,22 +28,22 @@ struct ring {
   uint64_t head;        // where the next frame goes
   uint64_t tailSeen;    // some earlier value of tail
   // Between appending and writing
-  uint64_t published __attribute__((aligned(64)));  // what may be written: follows head
-  uint64_t skipFrom;                                // where the latest skip begins
-  uint64_t wanted;                                  // what somebody waits to see written
+  _Atomic uint64_t published __attribute__((aligned(64)));  // what may be written: follows head
+  _Atomic uint64_t skipFrom;                                // where the latest skip begins
+  _Atomic uint64_t wanted;                                  // what somebody waits to see written
   // Writing
   struct lock role __attribute__((aligned(64)));  // held by whoever writes to the socket
-  uint64_t tail;                                  // what has been written
-  uint64_t lastSendNanos;
-  uint32_t room;         // futex: changes when room was made
-  uint32_t roomWanted;   // somebody sleeps on it
+  _Atomic uint64_t tail;                                  // what has been written
+  _Atomic uint64_t lastSendNanos;
+  _Atomic uint32_t room;         // futex: changes when room was made
+  _Atomic uint32_t roomWanted;   // somebody sleeps on it
 };
 
 enum writer_state { WRITER_ABSENT, WRITER_ASLEEP, WRITER_AWAKE, WRITER_IMPOSSIBLE };
 
 /** The thread that sends what has gathered in the ring. */
 struct writer {
-  uint32_t state;  // futex: enum writer_state
+  _Atomic uint32_t state;  // futex: enum writer_state
   struct lock starting;
 };
 
@@ -63,7 +63,7 @@ struct rows {
 struct call {
   struct connection *connection;
   uint32_t tag;
-  uint32_t word;  // futex: enum call_word
+  _Atomic uint32_t word;  // futex: enum call_word
   uint8_t kind;
   bool take;        // in: keep the whole payload, in memory of its own
   bool shortReply;  // the payload was shorter than it must be
@@ -90,7 +90,7 @@ enum {
 struct call_table {
   struct lock lock;
   uint32_t lastTag;
-  uint32_t copies;  // of kind CALL_COPY
+  _Atomic uint32_t copies;  // of kind CALL_COPY
   struct call *first;
   struct call *buckets[CALL_BUCKETS];
 };

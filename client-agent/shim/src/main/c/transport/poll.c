@@ -5,11 +5,12 @@
 #include "transport/session_state.h"
 
 #include <poll.h>
+#include <stdatomic.h>
 
 enum { OTHERS_READ_MILLIS = 10 };
 
 static bool somebody_reads(const struct connection *connection) {
-  return __atomic_load_n(&connection->reader.role.word, __ATOMIC_RELAXED) != 0;
+  return atomic_load_explicit(&connection->reader.role.word, memory_order_relaxed) != 0;
 }
 
 /** Takes what has come on a connection, if nobody else does. */

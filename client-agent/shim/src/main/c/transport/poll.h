@@ -5,8 +5,8 @@
 #include "transport/connection.h"
 
 /**
- * Waits until a connection's stream is ready for some of these poll events, which it answers, or returns early. With POLLIN
- * the reading is the caller's. Answers on other connections that nobody reads are taken meanwhile: what this server
- * waits for may have to come from one that cannot go on before its answers are read.
+ * Waits until a connection's stream is ready for some of these poll events, which it answers, or returns early. With
+ * POLLIN the reading is the caller's. Answers on other connections that nobody reads are taken meanwhile, because what
+ * this server waits for may have to come from one that cannot go on before its answers are read.
  */
 short connection_poll(struct connection *connection, short events);

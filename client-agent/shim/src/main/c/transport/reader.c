@@ -6,6 +6,7 @@
 #include "transport/session_state.h"
 
 #include <errno.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -18,7 +19,7 @@ enum { OFFSET_BYTES = 8 };
 /** Where the payload under way goes. */
 enum sink { SINK_NONE, SINK_MEMORY, SINK_STDOUT, SINK_STDERR };
 
-static bool diagnosed;
+static _Atomic bool diagnosed;
 
 HOOK_TABLE(callback, callback_hook);
 
@@ -29,7 +30,7 @@ static bool callback_arrived(uint32_t number, CUresult result) {
   return known;
 }
 
-bool reader_diagnosed(void) { return __atomic_load_n(&diagnosed, __ATOMIC_RELAXED); }
+bool reader_diagnosed(void) { return atomic_load_explicit(&diagnosed, memory_order_relaxed); }
 
 bool reader_open(struct connection *connection) {
   struct reader *reader = &connection->reader;
@@ -151,7 +152,7 @@ static enum sink output_sink(uint32_t stream) {
     case 2:
       return check && *check && strcmp(check, "0") != 0 ? SINK_STDERR : SINK_NONE;
     case 3:
-      __atomic_store_n(&diagnosed, true, __ATOMIC_RELAXED);
+      atomic_store_explicit(&diagnosed, true, memory_order_relaxed);
       return logLevel >= LOG_WARN ? SINK_STDERR : SINK_NONE;
     default:
       return SINK_NONE;

@@ -12,6 +12,7 @@
 
 #include <poll.h>
 #include <sched.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -45,14 +46,13 @@ void call_await(struct call *call) {
   struct connection *connection = call->connection;
   roundTrips++;
   for (;;) {
-    uint32_t word = __atomic_load_n(&call->word, __ATOMIC_SEQ_CST);
+    uint32_t word = atomic_load(&call->word);
     if (word == WORD_DONE) return;
     if (word == WORD_LEAD) {
-      __atomic_compare_exchange_n(&call->word, &word, WORD_IDLE, false, __ATOMIC_SEQ_CST,
-                                  __ATOMIC_SEQ_CST);
+      atomic_compare_exchange_strong(&call->word, &word, WORD_IDLE);
     }
     if (reader_begin(connection)) {
-      while (__atomic_load_n(&call->word, __ATOMIC_SEQ_CST) != WORD_DONE) {
+      while (atomic_load(&call->word) != WORD_DONE) {
         if (session_alive()) {
           step(connection);
         } else {
@@ -63,12 +63,10 @@ void call_await(struct call *call) {
       return;
     }
     word = WORD_IDLE;
-    if (__atomic_compare_exchange_n(&call->word, &word, WORD_ASLEEP, false, __ATOMIC_SEQ_CST,
-                                    __ATOMIC_SEQ_CST)) {
+    if (atomic_compare_exchange_strong(&call->word, &word, WORD_ASLEEP)) {
       futex_wait(&call->word, WORD_ASLEEP, NULL);
       word = WORD_ASLEEP;
-      __atomic_compare_exchange_n(&call->word, &word, WORD_IDLE, false, __ATOMIC_SEQ_CST,
-                                  __ATOMIC_SEQ_CST);
+      atomic_compare_exchange_strong(&call->word, &word, WORD_IDLE);
     }
   }
 }

@@ -6,6 +6,7 @@
 #include "transport/session_state.h"
 #include "transport/writer.h"
 
+#include <stdatomic.h>
 #include <sys/mman.h>
 
 enum {
@@ -39,7 +40,7 @@ uint64_t *ring_begin(struct connection *connection, uint32_t bytes) {
       ring->end = begin + bytes;
       return (uint64_t *)(void *)(ring->bytes + begin % RING_BYTES);
     }
-    uint64_t tail = __atomic_load_n(&ring->tail, __ATOMIC_ACQUIRE);
+    uint64_t tail = atomic_load_explicit(&ring->tail, memory_order_acquire);
     if (tail != ring->tailSeen) {
       ring->tailSeen = tail;
       continue;
@@ -53,16 +54,16 @@ uint64_t *ring_begin(struct connection *connection, uint32_t bytes) {
 /** Lets the writer see the frame begun. The ring stays locked. */
 static void publish(struct connection *connection) {
   struct ring *ring = &connection->ring;
-  if (ring->begun != ring->head) __atomic_store_n(&ring->skipFrom, ring->head, __ATOMIC_RELAXED);
+  if (ring->begun != ring->head) atomic_store_explicit(&ring->skipFrom, ring->head, memory_order_relaxed);
   ring->head = ring->end;
-  __atomic_store_n(&ring->published, ring->end, __ATOMIC_RELEASE);
+  atomic_store_explicit(&ring->published, ring->end, memory_order_release);
 }
 
 /** The writer thread sleeps: send at once after a silence, else wake it. */
 static void post_unattended(struct connection *connection) {
   struct ring *ring = &connection->ring;
   uint64_t now = now_nanos();
-  if (now - __atomic_load_n(&ring->lastSendNanos, __ATOMIC_RELAXED) > SILENCE_NANOS ||
+  if (now - atomic_load_explicit(&ring->lastSendNanos, memory_order_relaxed) > SILENCE_NANOS ||
       !writer_wake(connection)) {
     sender_flush(connection);
   }
@@ -77,7 +78,7 @@ CUresult ring_post(struct connection *connection) {
   if (UNLIKELY(!writer_awake(&connection->writer))) {
     post_unattended(connection);
   } else if (UNLIKELY(big) &&
-             end - __atomic_load_n(&ring->tail, __ATOMIC_RELAXED) > GATHERED_BYTES) {
+             end - atomic_load_explicit(&ring->tail, memory_order_relaxed) > GATHERED_BYTES) {
     sender_drain(connection);
   }
   return CUDA_SUCCESS;
@@ -86,7 +87,7 @@ CUresult ring_post(struct connection *connection) {
 void ring_post_now(struct connection *connection) {
   struct ring *ring = &connection->ring;
   publish(connection);
-  __atomic_store_n(&ring->wanted, ring->end, __ATOMIC_SEQ_CST);
+  atomic_store(&ring->wanted, ring->end);
   lock_release(&ring->lock);
   sender_drain(connection);
 }

@@ -8,6 +8,7 @@
 
 #include <errno.h>
 #include <poll.h>
+#include <stdatomic.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/uio.h>
@@ -80,7 +81,7 @@ static bool write_all(struct connection *connection, struct iovec *vector, int c
 static int ring_vector(struct connection *connection, uint64_t end, struct iovec vector[2]) {
   struct ring *ring = &connection->ring;
   uint64_t from = ring->tail;
-  uint64_t skip = __atomic_load_n(&ring->skipFrom, __ATOMIC_RELAXED);
+  uint64_t skip = atomic_load_explicit(&ring->skipFrom, memory_order_relaxed);
   int count = 0;
   if (skip >= from && skip < end) {
     if (skip > from) {
@@ -100,16 +101,17 @@ static int ring_vector(struct connection *connection, uint64_t end, struct iovec
 
 static void make_room(struct connection *connection, uint64_t tail) {
   struct ring *ring = &connection->ring;
-  __atomic_store_n(&ring->tail, tail, __ATOMIC_SEQ_CST);
-  if (__atomic_load_n(&ring->roomWanted, __ATOMIC_SEQ_CST)) {
-    __atomic_store_n(&ring->roomWanted, 0, __ATOMIC_SEQ_CST);
-    __atomic_add_fetch(&ring->room, 1, __ATOMIC_SEQ_CST);
+  atomic_store(&ring->tail, tail);
+  if (atomic_load(&ring->roomWanted)) {
+    atomic_store(&ring->roomWanted, 0);
+    atomic_fetch_add(&ring->room, 1);
     futex_wake(&ring->room, INT_MAX);
   }
 }
 
 /** Writes all that is in the ring, and then these. The role is held. */
-static bool write_gathered(struct connection *connection, uint64_t end, struct iovec *more, int moreCount, bool *faulted) {
+static bool write_gathered(struct connection *connection, uint64_t end, struct iovec *more, int moreCount,
+                           bool *faulted) {
   struct ring *ring = &connection->ring;
   struct iovec vector[5];
   int count = end > ring->tail ? ring_vector(connection, end, vector) : 0;
@@ -117,21 +119,21 @@ static bool write_gathered(struct connection *connection, uint64_t end, struct i
   if (!count) return true;
   if (!write_all(connection, vector, count, faulted)) return false;
   if (end > ring->tail) make_room(connection, end);
-  __atomic_store_n(&ring->lastSendNanos, now_nanos(), __ATOMIC_RELAXED);
+  atomic_store_explicit(&ring->lastSendNanos, now_nanos(), memory_order_relaxed);
   return true;
 }
 
 /** After giving up the role: is there something that somebody waits for and nobody writes? */
 static bool left_behind(struct connection *connection) {
   struct ring *ring = &connection->ring;
-  return session_alive() && __atomic_load_n(&ring->wanted, __ATOMIC_SEQ_CST) >
-                                __atomic_load_n(&ring->tail, __ATOMIC_SEQ_CST);
+  return session_alive() && atomic_load(&ring->wanted) >
+                                atomic_load(&ring->tail);
 }
 
 static void drain_held(struct connection *connection) {
   struct ring *ring = &connection->ring;
   bool faulted = false;
-  write_gathered(connection, __atomic_load_n(&ring->published, __ATOMIC_ACQUIRE), NULL, 0, &faulted);
+  write_gathered(connection, atomic_load_explicit(&ring->published, memory_order_acquire), NULL, 0, &faulted);
 }
 
 void sender_drain(struct connection *connection) {
@@ -146,7 +148,7 @@ void sender_drain(struct connection *connection) {
 void sender_flush(struct connection *connection) {
   struct ring *ring = &connection->ring;
   lock_take(&ring->lock);
-  __atomic_store_n(&ring->wanted, ring->head, __ATOMIC_SEQ_CST);
+  atomic_store(&ring->wanted, ring->head);
   lock_release(&ring->lock);
   sender_drain(connection);
 }
@@ -159,9 +161,9 @@ void sender_make_room(struct connection *connection, uint64_t tail) {
     if (left_behind(connection)) sender_drain(connection);
     return;
   }
-  uint32_t seen = __atomic_load_n(&ring->room, __ATOMIC_SEQ_CST);
-  __atomic_store_n(&ring->roomWanted, 1, __ATOMIC_SEQ_CST);
-  if (__atomic_load_n(&ring->tail, __ATOMIC_SEQ_CST) == tail && session_alive()) {
+  uint32_t seen = atomic_load(&ring->room);
+  atomic_store(&ring->roomWanted, 1);
+  if (atomic_load(&ring->tail) == tail && session_alive()) {
     // Whoever writes may be done by now and have left nothing to wake us: look again soon.
     struct timespec soon = {0, 1000000};
     futex_wait(&ring->room, seen, &soon);
@@ -172,13 +174,14 @@ void sender_make_room(struct connection *connection, uint64_t tail) {
 static void wake_all(void) {
   for (uint32_t i = 0; i < connectionCount; i++) {
     struct ring *ring = &connections[i].ring;
-    __atomic_add_fetch(&ring->room, 1, __ATOMIC_SEQ_CST);
+    atomic_fetch_add(&ring->room, 1);
     futex_wake(&ring->room, INT_MAX);
   }
 }
 ON_SESSION_LOST(wake_all);
 
-CUresult sender_bulk(struct connection *connection, const void *head, uint32_t headBytes, const void *data, uint64_t dataBytes) {
+CUresult sender_bulk(struct connection *connection, const void *head, uint32_t headBytes, const void *data,
+                     uint64_t dataBytes) {
   struct ring *ring = &connection->ring;
   static const uint64_t zero;
   lock_take(&ring->role);

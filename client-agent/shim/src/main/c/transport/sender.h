@@ -11,7 +11,8 @@ void sender_drain(struct connection *connection);
 void sender_flush(struct connection *connection);
 
 /** Sends a frame whose last field is big, straight from where it lies, in order with the others. */
-CUresult sender_bulk(struct connection *connection, const void *head, uint32_t headBytes, const void *data, uint64_t dataBytes);
+CUresult sender_bulk(struct connection *connection, const void *head, uint32_t headBytes, const void *data,
+                     uint64_t dataBytes);
 
 /** Waits until something has been written beyond `tail`; the ring is not locked. */
 void sender_make_room(struct connection *connection, uint64_t tail);

@@ -18,6 +18,7 @@
 
 #include <netinet/in.h>
 #include <netinet/tcp.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -32,7 +33,7 @@ static struct {
   CUresult failure;  // why there is no session, once tried
 } attaching;
 
-static void set_state(int state) { __atomic_store_n(&session.state, state, __ATOMIC_SEQ_CST); }
+static void set_state(int state) { atomic_store(&session.state, state); }
 
 static CUresult fail(CUresult failure, const char *problem) {
   log_line(LOG_ERROR, "%s (%s)", problem,
@@ -159,7 +160,6 @@ CUresult shim_cuInit(unsigned int Flags) {
   CUresult result = session_attach();
   if (result) return result;
   int expected = SESSION_ATTACHED;
-  __atomic_compare_exchange_n(&session.state, &expected, SESSION_READY, false, __ATOMIC_SEQ_CST,
-                              __ATOMIC_SEQ_CST);
+  atomic_compare_exchange_strong(&session.state, &expected, SESSION_READY);
   return session_ready() ? CUDA_SUCCESS : session_answer();
 }

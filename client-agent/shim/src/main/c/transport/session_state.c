@@ -3,6 +3,7 @@
 
 #include "core/log.h"
 
+#include <stdatomic.h>
 #include <stdio.h>
 #include <sys/socket.h>
 
@@ -11,7 +12,7 @@ struct session session;
 HOOK_TABLE(session_lost, lost_hook);
 
 CUresult session_answer(void) {
-  int state = __atomic_load_n(&session.state, __ATOMIC_ACQUIRE);
+  int state = atomic_load_explicit(&session.state, memory_order_acquire);
   return state == SESSION_LOST ? session.failure : CUDA_ERROR_NOT_INITIALIZED;
 }
 
@@ -26,11 +27,9 @@ uint32_t session_descriptors(int list[MAX_CONNECTIONS + 1]) {
 static bool become_lost(CUresult failure) {
   int expected = SESSION_READY;
   session.failure = failure;
-  return __atomic_compare_exchange_n(&session.state, &expected, SESSION_LOST, false, __ATOMIC_SEQ_CST,
-                                     __ATOMIC_SEQ_CST) ||
+  return atomic_compare_exchange_strong(&session.state, &expected, SESSION_LOST) ||
          (expected == SESSION_ATTACHED &&
-          __atomic_compare_exchange_n(&session.state, &expected, SESSION_LOST, false, __ATOMIC_SEQ_CST,
-                                      __ATOMIC_SEQ_CST));
+          atomic_compare_exchange_strong(&session.state, &expected, SESSION_LOST));
 }
 
 static void give_up(const char *cause) {

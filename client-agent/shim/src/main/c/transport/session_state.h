@@ -6,6 +6,8 @@
 #include "core/hooks.h"
 #include "transport/connection.h"
 
+#include <stdatomic.h>
+
 enum session_state {
   SESSION_NONE,      // not asked for yet, or refused
   SESSION_ATTACHED,  // there, but the program has not called cuInit
@@ -14,7 +16,7 @@ enum session_state {
 };
 
 struct session {
-  int state;         // enum session_state
+  _Atomic int state;         // enum session_state
   int agent;         // descriptor that tells the agent that this process lives; may be a call stream
   CUresult failure;  // what every call answers once lost
 };
@@ -22,11 +24,11 @@ struct session {
 extern struct session session;
 
 static inline bool session_ready(void) {
-  return __atomic_load_n(&session.state, __ATOMIC_RELAXED) == SESSION_READY;
+  return atomic_load_explicit(&session.state, memory_order_relaxed) == SESSION_READY;
 }
 
 static inline bool session_alive(void) {
-  int state = __atomic_load_n(&session.state, __ATOMIC_RELAXED);
+  int state = atomic_load_explicit(&session.state, memory_order_relaxed);
   return state == SESSION_READY || state == SESSION_ATTACHED;
 }
 

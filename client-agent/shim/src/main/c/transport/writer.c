@@ -7,6 +7,7 @@
 #include <errno.h>
 #include <pthread.h>
 #include <signal.h>
+#include <stdatomic.h>
 #include <sys/prctl.h>
 
 enum {
@@ -24,24 +25,24 @@ static void *writer_run(void *argument) {
   while (session_alive()) {
     struct timespec tick = {0, TICK_NANOS};
     nanosleep(&tick, NULL);
-    uint64_t published = __atomic_load_n(&connection->ring.published, __ATOMIC_ACQUIRE);
-    if (published != __atomic_load_n(&connection->ring.tail, __ATOMIC_RELAXED)) sender_drain(connection);
+    uint64_t published = atomic_load_explicit(&connection->ring.published, memory_order_acquire);
+    if (published != atomic_load_explicit(&connection->ring.tail, memory_order_relaxed)) sender_drain(connection);
     quiet = published == seen ? quiet + 1 : 0;
     seen = published;
     if (quiet < QUIET_TICKS) continue;
-    __atomic_store_n(&connection->writer.state, WRITER_ASLEEP, __ATOMIC_SEQ_CST);
+    atomic_store(&connection->writer.state, WRITER_ASLEEP);
     // Whoever publishes after this line sees that we sleep; what is there by now is ours to write.
-    if (__atomic_load_n(&connection->ring.published, __ATOMIC_SEQ_CST) !=
-        __atomic_load_n(&connection->ring.tail, __ATOMIC_SEQ_CST)) {
-      __atomic_store_n(&connection->writer.state, WRITER_AWAKE, __ATOMIC_SEQ_CST);
+    if (atomic_load(&connection->ring.published) !=
+        atomic_load(&connection->ring.tail)) {
+      atomic_store(&connection->writer.state, WRITER_AWAKE);
     } else {
-      while (__atomic_load_n(&connection->writer.state, __ATOMIC_SEQ_CST) == WRITER_ASLEEP) {
+      while (atomic_load(&connection->writer.state) == WRITER_ASLEEP) {
         futex_wait(&connection->writer.state, WRITER_ASLEEP, NULL);
       }
     }
     quiet = 0;
   }
-  __atomic_store_n(&connection->writer.state, WRITER_ABSENT, __ATOMIC_SEQ_CST);
+  atomic_store(&connection->writer.state, WRITER_ABSENT);
   return NULL;
 }
 
@@ -62,23 +63,22 @@ static bool writer_start(struct connection *connection) {
 }
 
 bool writer_wake(struct connection *connection) {
-  uint32_t state = __atomic_load_n(&connection->writer.state, __ATOMIC_SEQ_CST);
+  uint32_t state = atomic_load(&connection->writer.state);
   if (state == WRITER_AWAKE) return true;
   if (state == WRITER_IMPOSSIBLE) return false;
   if (state == WRITER_ASLEEP) {
-    if (__atomic_compare_exchange_n(&connection->writer.state, &state, WRITER_AWAKE, false, __ATOMIC_SEQ_CST,
-                                    __ATOMIC_SEQ_CST)) {
+    if (atomic_compare_exchange_strong(&connection->writer.state, &state, WRITER_AWAKE)) {
       futex_wake(&connection->writer.state, 1);
     }
     return true;
   }
   lock_take(&connection->writer.starting);
-  if (__atomic_load_n(&connection->writer.state, __ATOMIC_SEQ_CST) == WRITER_ABSENT) {
-    __atomic_store_n(&connection->writer.state, WRITER_AWAKE, __ATOMIC_SEQ_CST);
+  if (atomic_load(&connection->writer.state) == WRITER_ABSENT) {
+    atomic_store(&connection->writer.state, WRITER_AWAKE);
     if (!writer_start(connection)) {
-      __atomic_store_n(&connection->writer.state, WRITER_IMPOSSIBLE, __ATOMIC_SEQ_CST);
+      atomic_store(&connection->writer.state, WRITER_IMPOSSIBLE);
     }
   }
   lock_release(&connection->writer.starting);
-  return __atomic_load_n(&connection->writer.state, __ATOMIC_SEQ_CST) != WRITER_IMPOSSIBLE;
+  return atomic_load(&connection->writer.state) != WRITER_IMPOSSIBLE;
 }

@@ -5,10 +5,12 @@
 
 #include "transport/connection.h"
 
+#include <stdatomic.h>
+
 /** Sees that the writer thread is awake; false if there is none and cannot be. */
 bool writer_wake(struct connection *connection);
 
 /** Whether the writer thread looks at the ring by itself every now and then. */
 static inline bool writer_awake(const struct writer *writer) {
-  return __atomic_load_n(&writer->state, __ATOMIC_SEQ_CST) == WRITER_AWAKE;
+  return atomic_load(&writer->state) == WRITER_AWAKE;
 }

@@ -79,7 +79,7 @@ final class ShimExports {
     source.line("");
     source.line("EXPORT CUresult %s(%s) {", symbol, entry.parameters());
     if (entryPoint.callClass() == CallClass.REFUSED) {
-      source.line("  static int warned;");
+      source.line("  static _Atomic int warned;");
       source.line(
           "  return refused(%s, \"%s\", &warned);",
           ShimEntries.number(symbol), entryPoint.reason().orElseThrow());
