@@ -2,7 +2,7 @@
 #include "memory/mirror.h"
 
 #include "core/fork.h"
-#include "memory/fingerprint.h"
+#include "memory/mirror_blocks.h"
 #include "ops.h"
 #include "stream/stream.h"
 #include "stream/work_hooks.h"
@@ -12,30 +12,9 @@
 #include <sys/mman.h>
 
 enum {
-  SMALL_BYTES = 64 << 10,
-  MEDIUM_BYTES = 4 << 20,
-  MAX_BLOCKS = 1 << 18,       // of one mirror
   MAX_BUSY = 64,
   OTHERS_WAITS = 64,
-  WORD_BYTES = 4,
   FETCHES = 32,  // under way at the same time
-};
-
-struct mirror {
-  struct mirror *next;
-  uint8_t *host;
-  uint64_t device, bytes;
-  uint32_t blockBytes;
-  struct context *context;
-  uint64_t contextId;
-  // What both sides had when they last were the same: of mapped memory all of it, which tells what word
-  // the host changed; of other memory the fingerprints of the blocks, 0 where it is not known.
-  uint8_t *shadow;
-  uint8_t *fetched;  // what the device had, while kernels run; NULL: it was not asked for yet
-  uint64_t *prints;
-  bool known;         // what the shadow has, the device has had
-  bool always;        // looked through at every launch
-  bool hostMayWrite;  // since it was last looked through
 };
 
 /** A stream that was given work by a thread and may still be at it. */
@@ -63,27 +42,6 @@ static void mirrors_reset(void) {
 
 ON_FORK(mirrors_reset);
 
-static uint64_t blocks_of(const struct mirror *mirror) {
-  return (mirror->bytes + mirror->blockBytes - 1) / mirror->blockBytes;
-}
-
-static uint64_t block_bytes(const struct mirror *mirror, uint64_t block) {
-  uint64_t offset = block * mirror->blockBytes;
-  uint64_t left = mirror->bytes - offset;
-  return left < mirror->blockBytes ? left : mirror->blockBytes;
-}
-
-static uint64_t print_of(const struct mirror *mirror, uint64_t block) {
-  return fingerprint(mirror->host + block * mirror->blockBytes, block_bytes(mirror, block));
-}
-
-/** Small memory in small blocks: host and device may then change neighbouring bytes at the same time. */
-static uint32_t choose_block(uint64_t bytes) {
-  uint32_t block = bytes <= SMALL_BYTES ? 64 : bytes <= MEDIUM_BYTES ? 512 : 4096;
-  while (bytes / block >= MAX_BLOCKS) block *= 2;
-  return block;
-}
-
 /** A stream of our own in the context: contents travel in it. */
 static CUresult own_stream(struct context *context, uint32_t *number) {
   return stream_internal(context, &context->mirrorStream, number);
@@ -93,13 +51,6 @@ static CUresult own_stream(struct context *context, uint32_t *number) {
 static CUresult settle(struct context *context) {
   if (!context) return CUDA_SUCCESS;
   return context_result(context, op_streamSynchronize(context->number, context->mirrorStream));
-}
-
-/** Zeroed memory that costs nothing until it is used; NULL if there is none. */
-static uint8_t *make_shadow(const struct mirror *mirror) {
-  void *memory = mmap(NULL, mirror->bytes, PROT_READ | PROT_WRITE,
-                      MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-  return memory == MAP_FAILED ? NULL : memory;
 }
 
 // Host to device
@@ -116,28 +67,13 @@ static CUresult send(const struct mirror *mirror, uint64_t at, uint64_t end) {
   return result;
 }
 
-/** Whether the host changed a block; what it has now is what both sides are going to have. */
-static bool take_change(struct mirror *mirror, uint64_t block) {
-  if (mirror->shadow) {
-    uint64_t at = block * mirror->blockBytes, bytes = block_bytes(mirror, block);
-    if (mirror->known && !memcmp(mirror->shadow + at, mirror->host + at, bytes)) return false;
-    memcpy(mirror->shadow + at, mirror->host + at, bytes);
-    return true;
-  }
-  // Taken before the block is sent: a change that comes in between is then noticed next time.
-  uint64_t print = print_of(mirror, block);
-  if (print == mirror->prints[block]) return false;
-  mirror->prints[block] = print;
-  return true;
-}
-
 /** Sends the runs of changed blocks. */
 static CUresult send_blocks(struct mirror *mirror, uint64_t *sent) {
-  uint64_t blocks = blocks_of(mirror), first = 0;
+  uint64_t blocks = mirror_blocks(mirror), first = 0;
   CUresult result = CUDA_SUCCESS;
   bool run = false;
   for (uint64_t block = 0; block <= blocks && !result; block++) {
-    bool changed = block < blocks && take_change(mirror, block);
+    bool changed = block < blocks && mirror_take_change(mirror, block);
     if (changed && !run) first = block;
     if (!changed && run) {
       uint64_t end = block * mirror->blockBytes;
@@ -152,12 +88,12 @@ static CUresult send_blocks(struct mirror *mirror, uint64_t *sent) {
 
 /** Sends the runs of changed words of a block: what lies between them may be the device's to change. */
 static CUresult send_words(struct mirror *mirror, uint64_t block, uint64_t *sent) {
-  uint64_t at = block * mirror->blockBytes, end = at + block_bytes(mirror, block);
+  uint64_t at = block * mirror->blockBytes, end = at + mirror_block_bytes(mirror, block);
   CUresult result = CUDA_SUCCESS;
   if (!memcmp(mirror->shadow + at, mirror->host + at, end - at)) return CUDA_SUCCESS;
   uint64_t first = end;
-  for (; at <= end && !result; at += WORD_BYTES) {
-    uint64_t bytes = at >= end ? 0 : end - at < WORD_BYTES ? end - at : WORD_BYTES;
+  for (; at <= end && !result; at += MIRROR_WORD_BYTES) {
+    uint64_t bytes = at >= end ? 0 : end - at < MIRROR_WORD_BYTES ? end - at : MIRROR_WORD_BYTES;
     bool changed = bytes && memcmp(mirror->shadow + at, mirror->host + at, bytes);
     if (changed) {
       memcpy(mirror->shadow + at, mirror->host + at, bytes);
@@ -184,7 +120,7 @@ static CUresult send_changed(struct mirror *mirror, struct context **unsettled) 
   uint32_t number;
   CUresult result = own_stream(mirror->context, &number);
   if (mirror->shadow && mirror->known && (all.busyCount || all.tooMany)) {
-    uint64_t blocks = blocks_of(mirror);
+    uint64_t blocks = mirror_blocks(mirror);
     for (uint64_t block = 0; block < blocks && !result; block++) {
       result = send_words(mirror, block, &sent);
     }
@@ -240,7 +176,7 @@ struct fetch {
   bool sent;
 };
 
-static uint64_t list_bytes(const struct mirror *mirror) { return (blocks_of(mirror) + 7) / 8; }
+static uint64_t list_bytes(const struct mirror *mirror) { return (mirror_blocks(mirror) + 7) / 8; }
 
 /** Asks for the blocks that the device changed; all is locked. */
 static void fetch_begin(struct fetch *fetch, struct mirror *mirror, uint8_t *to) {
@@ -261,36 +197,6 @@ static void fetch_begin(struct fetch *fetch, struct mirror *mirror, uint8_t *to)
   fetch->sent = true;
 }
 
-static void copy_word(uint8_t *to, const uint8_t *from, uint64_t bytes) {
-  if (bytes == 2 * WORD_BYTES && (uintptr_t)to % bytes == 0) {
-    uint64_t value;
-    memcpy(&value, from, sizeof value);
-    atomic_store_explicit((_Atomic uint64_t *)(void *)to, value, memory_order_release);
-  } else if (bytes == WORD_BYTES && (uintptr_t)to % bytes == 0) {
-    uint32_t value;
-    memcpy(&value, from, sizeof value);
-    atomic_store_explicit((_Atomic uint32_t *)(void *)to, value, memory_order_release);
-  } else {
-    memcpy(to, from, bytes);
-  }
-}
-
-/** Takes over the words of a fetched block that the device changed; the host may be writing to others. */
-static void merge(struct mirror *mirror, uint64_t block) {
-  uint64_t at = block * mirror->blockBytes, end = at + block_bytes(mirror, block), bytes;
-  for (; at < end; at += bytes) {
-    const uint8_t *now = mirror->fetched + at, *before = mirror->shadow + at;
-    bytes = end - at < WORD_BYTES ? end - at : WORD_BYTES;
-    if (!memcmp(now, before, bytes)) continue;
-    // A value of two words is seen as a whole.
-    bool two = at % (2 * WORD_BYTES) == 0 && end - at >= 2 * WORD_BYTES &&
-               memcmp(now + WORD_BYTES, before + WORD_BYTES, WORD_BYTES) != 0;
-    if (two) bytes = 2 * WORD_BYTES;
-    copy_word(mirror->host + at, now, bytes);
-    memcpy(mirror->shadow + at, now, bytes);
-  }
-}
-
 /** Waits for them. */
 static CUresult fetch_end(struct fetch *fetch) {
   struct mirror *mirror = fetch->mirror;
@@ -304,13 +210,13 @@ static CUresult fetch_end(struct fetch *fetch) {
   if (!result && changed.length != changed.capacity) {
     result = session_malformed("a list of changed blocks that is none");
   }
-  uint64_t blocks = blocks_of(mirror);
+  uint64_t blocks = mirror_blocks(mirror);
   for (uint64_t block = 0; block < blocks && !result; block++) {
     if (!(changed.data[block / 8] >> block % 8 & 1)) continue;
     if (call->destination == mirror->host) {
-      take_change(mirror, block);
+      mirror_take_change(mirror, block);
     } else {
-      merge(mirror, block);
+      mirror_merge(mirror, block);
     }
   }
   free(call->payload);
@@ -396,7 +302,7 @@ CUresult mirrors_exchange(void) {
     result = send_words_first();
     for (struct mirror *mirror = all.first; mirror && !result; mirror = mirror->next) {
       if (!mirror->shadow || mirror->context->sticky) continue;
-      if (!mirror->fetched) mirror->fetched = make_shadow(mirror);
+      if (!mirror->fetched) mirror->fetched = mirror_make_shadow(mirror);
       result = mirror->fetched ? fetch_changed(mirror, mirror->fetched) : CUDA_ERROR_OUT_OF_MEMORY;
     }
   }
@@ -420,14 +326,14 @@ CUresult mirror_add(struct context *context, void *host, uint64_t device, uint64
   *mirror = (struct mirror){.host = host,
                             .device = device,
                             .bytes = bytes,
-                            .blockBytes = choose_block(bytes),
+                            .blockBytes = mirror_choose_block(bytes),
                             .context = context,
                             .contextId = context->id,
                             .always = flags & MIRROR_ALWAYS,
                             .hostMayWrite = true};
-  uint64_t blocks = blocks_of(mirror);
+  uint64_t blocks = mirror_blocks(mirror);
   if (flags & MIRROR_ALWAYS) {
-    mirror->shadow = make_shadow(mirror);
+    mirror->shadow = mirror_make_shadow(mirror);
     mirror->known = flags & MIRROR_ZEROED;
   } else {
     mirror->prints = calloc(blocks, sizeof *mirror->prints);
@@ -437,7 +343,7 @@ CUresult mirror_add(struct context *context, void *host, uint64_t device, uint64
     return CUDA_ERROR_OUT_OF_MEMORY;
   }
   if (mirror->prints && flags & MIRROR_ZEROED) {
-    uint64_t whole = print_of(mirror, 0), last = print_of(mirror, blocks - 1);
+    uint64_t whole = mirror_print(mirror, 0), last = mirror_print(mirror, blocks - 1);
     for (uint64_t block = 0; block < blocks - 1; block++) mirror->prints[block] = whole;
     mirror->prints[blocks - 1] = last;
   }
