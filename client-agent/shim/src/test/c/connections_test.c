@@ -31,7 +31,8 @@ static bool watch(struct peer_session *session, const struct frame *frame) {
   if (at == MAX_SEEN) return true;
   seen[connection][at].op = frame->op;
   seen[connection][at].connection = connection;
-  size_t bytes = frame->length - 8u < sizeof seen[connection][at].slot ? frame->length - 8u : sizeof seen[connection][at].slot;
+  size_t bytes = frame->length - 8u, most = sizeof seen[connection][at].slot;
+  if (bytes > most) bytes = most;
   memcpy(seen[connection][at].slot, frame->slot, bytes);
   atomic_store_explicit(&seenCount[connection], at + 1, memory_order_release);
   return true;

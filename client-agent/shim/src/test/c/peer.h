@@ -397,7 +397,8 @@ static void peer_accept(struct peer *peer, int agent) {
   text_send(message, agent);
   free(message);
   atomic_fetch_add(&peer->sessions, 1);
-  for (uint32_t connection = 0; connection < (peer->connections ? peer->connections : 1); connection++) peer_begin(peer, agent, connection);
+  uint32_t count = peer->connections ? peer->connections : 1;
+  for (uint32_t connection = 0; connection < count; connection++) peer_begin(peer, agent, connection);
 }
 
 static void peer_begin(struct peer *peer, int agent, uint32_t connection) {

@@ -159,69 +159,112 @@ static void translate_pinned(uint8_t *packed, size_t packedBytes) {
   }
 }
 
-CUresult launch_kernel(CUfunction handle, const struct launch *launch, void **parameters,
-                       const void *packed, size_t packedBytes) {
+/** The handles of a launch, resolved. */
+struct target {
   struct context *context;
   struct function *function;
   uint32_t stream;
-  CUresult result = context_current(&context);
+};
+
+/** The parameters of a launch: one by one, or packed if that is not NULL. */
+struct arguments {
+  void **parameters;
+  const void *packed;
+  uint32_t bytes;
+  bool moved;  // some point to memory that kernels find elsewhere than the program
+};
+
+/** Finds the function in the current context. */
+static CUresult find_function(CUfunction handle, struct target *target) {
+  CUresult result = context_current(&target->context);
   if (UNLIKELY(result)) return result;
-  result = function_find(handle, &context, &function);
+  result = function_find(handle, &target->context, &target->function);
   if (UNLIKELY(result)) return result;
-  if (UNLIKELY(function->context != context)) return CUDA_ERROR_INVALID_HANDLE;
-  struct stream *capturing = capture_stream(launch->stream);
-  if (UNLIKELY(capturing != NULL)) {
-    return capture_kernel(capturing, handle, launch, parameters, packed, packedBytes);
-  }
-  result = stream_number(launch->stream, &context, &stream);
+  return LIKELY(target->function->context == target->context) ? CUDA_SUCCESS : CUDA_ERROR_INVALID_HANDLE;
+}
+
+/** Finds the stream, which may bring a context of its own. */
+static CUresult find_stream(CUstream handle, struct target *target) {
+  CUresult result = stream_number(handle, &target->context, &target->stream);
   if (UNLIKELY(result)) return result;
   // A stream of another connection has brought its own context, a default stream may be a green one's.
-  if (UNLIKELY(function->context != context->home)) return CUDA_ERROR_INVALID_HANDLE;
-  const struct function_info *info = function->info;
-  uint32_t parameterBytes = packed ? (uint32_t)packedBytes : info->parameterBytes;
-  if (UNLIKELY(!packed && info->parameterCount && !parameters)) return CUDA_ERROR_INVALID_VALUE;
-  bool moved = false;
-  if (UNLIKELY(!ranges_empty(&hostRanges))) {
-    result = map_pinned(info, parameters, packed, packedBytes, &moved);
-  }
-  if (UNLIKELY(result)) return result;
-  result = before_submit(context, stream);
-  if (UNLIKELY(result)) return result;
-  result = launch_check(handle, function, launch);
-  if (UNLIKELY(result)) return result;
-  uint32_t attributeBytes = launch->attributeCount * (uint32_t)sizeof(struct launch_attribute);
-  uint32_t length = HEAD_BYTES + attributeBytes + ((parameterBytes + 7) & ~7u);
+  return LIKELY(target->function->context == target->context->home) ? CUDA_SUCCESS : CUDA_ERROR_INVALID_HANDLE;
+}
 
-  struct connection *connection = connection_of(context->number);
-  uint64_t *slot = ring_begin(connection, length);
-  if (UNLIKELY(!slot)) return session_answer();
-  slot[0] = FRAME(length, OP_launch, context->number);
-  if (parameterBytes & 7) slot[length / 8 - 1] = 0;
-  uint32_t *word = (uint32_t *)(void *)(slot + 1);
-  word[0] = function->slot.number;
-  word[1] = stream;
-  for (int i = 0; i < 3; i++) {
-    word[2 + i] = launch->grid[i];
-    word[5 + i] = launch->block[i];
+/** Makes the memory ready that the program shares with kernels. */
+static CUresult prepare_memory(const struct target *target, struct arguments *arguments) {
+  CUresult result = CUDA_SUCCESS;
+  if (UNLIKELY(!ranges_empty(&hostRanges))) {
+    result = map_pinned(target->function->info, arguments->parameters, arguments->packed, arguments->bytes,
+                        &arguments->moved);
   }
-  word[8] = launch->sharedBytes;
-  word[9] = launch->flags;
-  word[10] = parameterBytes;
-  word[11] = launch->attributeCount;
-  uint8_t *at = (uint8_t *)slot + HEAD_BYTES;
+  return LIKELY(!result) ? before_submit(target->context, target->stream) : result;
+}
+
+static uint8_t *put_attributes(uint8_t *at, const struct launch *launch) {
   for (unsigned int i = 0; i < launch->attributeCount; i++) {
     struct launch_attribute attribute = launch->attributes[i];
     attribute.padding = 0;
     memcpy(at, &attribute, sizeof attribute);
     at += sizeof attribute;
   }
-  if (packed) {
-    memcpy(at, packed, packedBytes);
+  return at;
+}
+
+static void put_arguments(uint8_t *at, const struct arguments *arguments, const struct function_info *info) {
+  if (arguments->packed) {
+    memcpy(at, arguments->packed, arguments->bytes);
   } else {
-    launch_pack(info, at, parameters);
+    launch_pack(info, at, arguments->parameters);
   }
-  if (UNLIKELY(moved)) translate_pinned(at, parameterBytes);
-  return blocking_after(ring_post(connection), launch->stream);
+  if (UNLIKELY(arguments->moved)) translate_pinned(at, arguments->bytes);
+}
+
+/** Posts the frame of a launch. */
+static CUresult post(const struct target *target, const struct launch *launch, const struct arguments *arguments) {
+  uint32_t attributeBytes = launch->attributeCount * (uint32_t)sizeof(struct launch_attribute);
+  uint32_t length = HEAD_BYTES + attributeBytes + ((arguments->bytes + 7) & ~7u);
+  struct connection *connection = connection_of(target->context->number);
+  uint64_t *slot = ring_begin(connection, length);
+  if (UNLIKELY(!slot)) return session_answer();
+  slot[0] = FRAME(length, OP_launch, target->context->number);
+  if (arguments->bytes & 7) slot[length / 8 - 1] = 0;
+  uint32_t *word = (uint32_t *)(void *)(slot + 1);
+  word[0] = target->function->slot.number;
+  word[1] = target->stream;
+  for (int i = 0; i < 3; i++) {
+    word[2 + i] = launch->grid[i];
+    word[5 + i] = launch->block[i];
+  }
+  word[8] = launch->sharedBytes;
+  word[9] = launch->flags;
+  word[10] = arguments->bytes;
+  word[11] = launch->attributeCount;
+  put_arguments(put_attributes((uint8_t *)slot + HEAD_BYTES, launch), arguments, target->function->info);
+  return ring_post(connection);
+}
+
+CUresult launch_kernel(CUfunction handle, const struct launch *launch, void **parameters,
+                       const void *packed, size_t packedBytes) {
+  struct target target;
+  CUresult result = find_function(handle, &target);
+  if (UNLIKELY(result)) return result;
+  struct stream *capturing = capture_stream(launch->stream);
+  if (UNLIKELY(capturing != NULL)) {
+    return capture_kernel(capturing, handle, launch, parameters, packed, packedBytes);
+  }
+  result = find_stream(launch->stream, &target);
+  if (UNLIKELY(result)) return result;
+  const struct function_info *info = target.function->info;
+  if (UNLIKELY(!packed && info->parameterCount && !parameters)) return CUDA_ERROR_INVALID_VALUE;
+  struct arguments arguments = {.parameters = parameters,
+                                .packed = packed,
+                                .bytes = packed ? (uint32_t)packedBytes : info->parameterBytes};
+  result = prepare_memory(&target, &arguments);
+  if (UNLIKELY(result)) return result;
+  result = launch_check(handle, target.function, launch);
+  if (UNLIKELY(result)) return result;
+  return blocking_after(post(&target, launch, &arguments), launch->stream);
 }
 
 CUresult launch_extra(void **extra, const void **packed, size_t *packedBytes) {

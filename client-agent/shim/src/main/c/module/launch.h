@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// Kernel launches.
 #pragma once
 
 #include "module/module.h"

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A connection: the call stream to one server, with what is on its way in both directions. A session has one, or several
-// if its lease has GPUs of several servers. A context belongs to one connection. The upper bits of its number name the
+// A connection: the call stream to one server, with what is on its way in both directions. A session has one, or
+// several if its lease has GPUs of several servers. A context belongs to one connection. The upper bits of its number name the
 // connection, so that every frame finds its stream; the server gets the lower bits.
 #pragma once
 
