@@ -32,7 +32,7 @@ generated=$target/generated
 objects=$target/objects
 CC=${CC:-gcc}
 flags="-std=c11 -D_GNU_SOURCE -U_FORTIFY_SOURCE -O2 -g -fPIC -fvisibility=hidden -fno-strict-aliasing -pthread
-  -Wall -Wextra -Werror -include src/glibc217.h -include $objects/pins.h
+  -Wall -Wextra -Wconversion -Werror -include src/glibc217.h -include $objects/pins.h
   -iquote $sources/main/c -iquote $generated"
 
 die() {

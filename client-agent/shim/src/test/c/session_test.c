@@ -243,7 +243,7 @@ static void kernel_ofModuleAndOfLibrary_launches(void) {
 static bool list_in_parts(struct peer_session *session, const struct frame *frame) {
   uint64_t out[16] = {0};
   if (frame->op == OP_moduleLoad) {
-    peer_reply(session, frame, 0, out, (frame->slot[4] ? 8 : 0) + (frame->slot[5] ? 8 : 0) + 8);
+    peer_reply(session, frame, 0, out, (frame->slot[4] ? 8u : 0) + (frame->slot[5] ? 8u : 0) + 8u);
     return true;
   }
   if (frame->op != OP_moduleListFunctions) return false;

@@ -119,7 +119,7 @@ static void run(struct callback *callback) {
   }
   before_submit(callback->context, 0);
   struct connection *connection = connection_of(callback->context->number);
-  op_callbackDone(callback->context->number & ~(CONNECTION_CONTEXTS - 1), callback->number);
+  op_callbackDone(connection_no_context(callback->context->number >> CONNECTION_SHIFT), callback->number);
   sender_flush(connection);  // the stream waits for it
   atomic_fetch_sub_explicit(&all.pending, 1, memory_order_acq_rel);
   free(callback);

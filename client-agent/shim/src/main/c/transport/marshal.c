@@ -13,6 +13,6 @@ void reply_variable(struct call *call, uint32_t *usedBytes, struct variable *out
   if (length > left - sizeof length) return;
   output->data = at + sizeof length;
   output->length = length < output->capacity ? length : output->capacity;
-  *usedBytes += sizeof length + (uint32_t)((length + 7) & ~7ull);
+  *usedBytes += (uint32_t)(sizeof length + ((length + 7) & ~7ull));
   if (*usedBytes > call->replyBytes) *usedBytes = call->replyBytes;
 }
