@@ -19,7 +19,7 @@ enum {
 
 enum { NAME_BYTES = 1024 };
 
-/** What was set, for all contexts; what switches dumps on cannot be. */
+/** The settings, for all contexts; those that switch dumps on cannot be set. */
 static struct {
   struct lock lock;
   bool hostToo, lightweight;

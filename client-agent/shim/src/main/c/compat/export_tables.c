@@ -146,7 +146,7 @@ static CUresult stream_id(CUcontext context, CUstream stream, unsigned long long
   return id ? shim_cuStreamGetId(stream, id) : CUDA_ERROR_INVALID_VALUE;
 }
 
-/** What a stream is inside the driver: here it is the same. */
+/** A stream inside the driver: here it is the stream itself. */
 static CUresult stream_object(CUcontext context, CUstream stream, CUstream *inner,
                                       int perThread) {
   (void)context;

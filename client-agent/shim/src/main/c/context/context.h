@@ -27,7 +27,7 @@ struct context {
   CUdevice device;
   unsigned int flags;
   CUresult sticky;       // the error that ended it, or CUDA_SUCCESS
-  // What does not wait for its legacy default stream: streams that are non-blocking; of a home its green
+  // The number of things that do not wait for its legacy default stream: non-blocking streams; of a home its green
   // contexts, of a green context its home
   _Atomic uint32_t nonBlocking;
   uint64_t id;           // never used again
@@ -65,8 +65,8 @@ static inline bool green_is_live(const struct current *current) {
 }
 
 /**
- * Whose default stream and new streams are meant where the calling thread's current context is: the green
- * context that was made current, if one was.
+ * The context that default streams and new streams belong to where this one is current: the green context that was
+ * made current, if one was.
  */
 static inline struct context *context_or_green(struct context *context) {
   struct thread *thread = ownThread;

@@ -173,7 +173,7 @@ CUresult shim_cuCtxSetLimit(CUlimit limit, size_t value) {
   if (limit < 0) return CUDA_ERROR_UNSUPPORTED_LIMIT;
   lock_take(&limits);
   result = context_result(context, op_ctxSetLimit(context->number, (uint32_t)limit, value));
-  // What it is now may have been rounded.
+  // The driver may have rounded the value.
   atomic_store_explicit(&context->limitsKnown, 0, memory_order_release);
   lock_release(&limits);
   return result;

@@ -17,7 +17,7 @@ enum {
   SCALAR_64 = 1 << 4,
 };
 
-/** What native atomics of PTX do, by CUatomicOperation. */
+/** The abilities of PTX's native atomics, by CUatomicOperation. */
 static const uint8_t nativeAtomics[] = {
     SIGNED | UNSIGNED | REDUCTION | SCALAR_32 | SCALAR_64,  // integer add
     SIGNED | UNSIGNED | REDUCTION | SCALAR_32 | SCALAR_64,  // integer min

@@ -90,7 +90,7 @@ CUresult shim_cuDevicePrimaryCtxReset_v2(CUdevice dev) {
     op_ctxReleasePrimary(all.primary[dev]->number, device_ordinal(dev));
   }
   lock_release(&all.lock);
-  // What went wrong in the context went with it, unless the driver says that it did not.
+  // Errors of the context went with it, unless the driver says that they did not.
   return result;
 }
 

@@ -35,7 +35,7 @@ struct thread *thread_create(void) {
 }
 
 static void thread_reset(void) {
-  // What the parent's thread had is left alone: freeing it here might meet a lock of malloc.
+  // The state of the parent's thread is left alone: freeing it here might meet a lock of malloc.
   ownThread = NULL;
   if (watched) pthread_setspecific(ending, NULL);
 }

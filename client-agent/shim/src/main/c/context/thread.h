@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What belongs to one thread of the program: its stack of current contexts and its default streams.
+// The state of one thread of the program: its stack of current contexts and its default streams.
 #pragma once
 
 #include "core/driver.h"

@@ -51,7 +51,7 @@ static inline bool slot_is_live(const struct slot *slot, const struct arena *are
   return atomic_load_explicit(&slot->live, memory_order_relaxed) == arena->mark;
 }
 
-/** How many slots, from the first on, were ever used. */
+/** The number of slots, from the first on, that were ever used. */
 static inline uint32_t arena_used(const struct arena *arena) {
   return atomic_load_explicit(&arena->used, memory_order_acquire);
 }

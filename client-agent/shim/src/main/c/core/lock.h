@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // A lock that spins shortly and then sleeps on a futex. Not recursive; all zero bytes is unlocked, so
-// that a forked child can reset it whoever held it.
+// that a forked child can reset it if a thread that is gone held it.
 #pragma once
 
 #include <limits.h>
@@ -45,7 +45,7 @@ static inline void lock_take(struct lock *lock) {
   if (!lock_try(lock)) lock_sleep(lock);
 }
 
-/** A full barrier, too: what was stored before is seen by whoever is seen not to have stored yet. */
+/** A full barrier, too: a thread that is seen not to have stored yet sees what was stored before. */
 static inline void lock_release(struct lock *lock) {
   if (atomic_exchange(&lock->word, 0) == 2) futex_wake(&lock->word, 1);
 }

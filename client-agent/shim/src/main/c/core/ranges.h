@@ -7,7 +7,7 @@
 
 struct context;
 
-/** What is known of a range of device or of page-locked host memory. */
+/** A range of device memory or of page-locked host memory. */
 struct range {
   uint64_t base;
   uint64_t bytes;
@@ -54,7 +54,7 @@ bool ranges_find(struct ranges *ranges, uint64_t address, struct range *found);
 /** Whether some range has a byte of these. */
 bool ranges_overlap(struct ranges *ranges, uint64_t base, uint64_t bytes);
 
-/** Where the first range begins that begins at or after an address; `limit` if that is beyond it. */
+/** The beginning of the first range at or after an address; `limit` if that is beyond it. */
 uint64_t ranges_next(struct ranges *ranges, uint64_t address, uint64_t limit);
 
 /** Takes away the range that begins here; false if there is none. */

@@ -18,7 +18,7 @@
 
 enum { RESULT_KINDS = 4, MAX_NOTES = 512, TEXT_BYTES = 96, PATH_BYTES = 4096 };
 
-/** What became of the calls of one entry point. */
+/** The results of the calls of one entry point. */
 struct count {
   _Atomic uint64_t calls, trips, nanos, errors;
   struct {

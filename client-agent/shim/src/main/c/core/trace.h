@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The report that GPUPOOL_TRACE asks for: how often each entry point was called, and how it was answered.
-// Any thread counts; whoever ends the process, or finds the session lost, writes.
+// Any thread counts; the thread that ends the process, or finds the session lost, writes.
 #pragma once
 
 #include "core/driver.h"
@@ -9,10 +9,10 @@
 
 enum watch { WATCH_LOG = 1, WATCH_TRACE = 2 };
 
-/** What is done with each call beside making it: of enum watch. */
+/** Things done with each call beside making it: of enum watch. */
 extern int watching;
 
-/** How often this thread has waited for the worker. */
+/** The number of times that this thread has waited for the worker. */
 extern __thread uint64_t roundTrips __attribute__((tls_model("initial-exec")));
 
 static inline bool tracing(void) { return UNLIKELY(watching & WATCH_TRACE); }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What every exported entry point does around its work.
+// The frame that every exported entry point puts around its work: errno, log and trace.
 #pragma once
 
 #include "core/driver.h"

@@ -237,7 +237,7 @@ CUresult capture_add(struct stream *stream, struct work *work) {
   return result;
 }
 
-/** What cannot be captured as it is asked for. */
+/** Refuses a call that cannot be captured as it is asked for. */
 static CUresult refuse(struct stream *stream) {
   return capture_refuse_stream(stream->context, stream);
 }
@@ -344,7 +344,7 @@ CUresult capture_wait(struct stream *stream, CUevent eventHandle,
   return result;
 }
 
-/** What a stream that goes has done is still to be joined. */
+/** Keeps the last nodes of a stream that goes: they are still to be joined. */
 static bool leave(struct capture *capture, const struct stream *stream) {
   for (uint32_t i = 0; i < stream->frontier.count; i++) {
     CUgraphNode node = stream->frontier.nodes[i];

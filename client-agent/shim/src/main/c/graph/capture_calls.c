@@ -150,7 +150,7 @@ CUresult shim_cuStreamEndCapture(CUstream hStream, CUgraph *phGraph) {
   return result;
 }
 
-/** What there is to say of a stream; the lists are the stream's own. */
+/** The state of a stream's capture; the lists are the stream's own. */
 struct capture_info {
   int status;
   uint64_t id;

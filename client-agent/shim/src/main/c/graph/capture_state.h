@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the calls that begin and end captures share with those that are captured. All of it wants the
+// The state of captures, shared by the calls that begin and end them and those that are captured. All of it needs the
 // graph lock.
 #pragma once
 

@@ -21,7 +21,7 @@ struct change {
   struct work work;
 };
 
-/** What differs, as new work for nodes of the first graph. */
+/** The differences, as new work for nodes of the first graph. */
 struct changes {
   struct change *list;
   uint32_t count, capacity;

@@ -251,7 +251,7 @@ CUresult shim_cuGraphExecDestroy(CUgraphExec hGraphExec) {
   if (!exec) return CUDA_ERROR_INVALID_VALUE;
   lock_take(&exec->lock);
   bool first = arena_find(&graphExecs, exec) != NULL;
-  // What a launch under way uses of the program's objects has to stay until it is over.
+  // The program's objects that a launch under way uses have to stay until it is over.
   if (first && exec->launched && exec->graph->references && exec->context->id == exec->contextId) {
     op_ctxSynchronize(exec->context->number);
   }

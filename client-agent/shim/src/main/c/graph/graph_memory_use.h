@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What executable graphs and their launches do with the memory of a graph's nodes. The graph lock is held.
+// The use of the memory of a graph's nodes by executable graphs and their launches. The graph lock is held.
 #pragma once
 
 #include "graph/graph.h"

@@ -20,7 +20,7 @@ CUresult params_alloc(CUDA_MEM_ALLOC_NODE_PARAMS *params, struct work *work);
 
 CUresult params_free(CUdeviceptr address, struct work *work);
 
-/** What a stream's allocation is as a node: params are made up. */
+/** A stream's allocation as a node's work; its params are made up. */
 CUresult params_alloc_in(struct context *context, size_t bytes, struct work *work);
 
 CUresult params_memory(const CUDA_BATCH_MEM_OP_NODE_PARAMS *params, struct work *work);

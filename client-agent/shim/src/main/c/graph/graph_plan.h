@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// How an executable graph runs: its nodes, those of child graphs among them, in an order that their
+// The plan of an executable graph: its nodes, those of child graphs among them, in an order that their
 // edges allow, and cut into phases. Phases of even number are what the shim has to do with each launch,
 // copies of host memory and host functions; those of odd number are graphs of the worker. One phase
 // comes after the other in the stream of a launch.

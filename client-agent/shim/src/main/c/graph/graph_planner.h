@@ -11,5 +11,5 @@
  */
 CUresult plan_make(struct plan *plan, const struct graph *graph, struct graph_node **fault);
 
-/** What has to be done for a kind of work. */
+/** The kind of step that some work takes. */
 CUresult plan_kind(const struct work *work, enum step_kind *kind);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a node of a graph does.
+// The work of a graph's nodes.
 #pragma once
 
 #include "context/context.h"

@@ -80,7 +80,7 @@ CUresult shim_cuMemFreeHost(void *p) {
   CUresult settled = host_settle(p, range.bytes);
   if (!ranges_remove(&hostRanges, base, &range)) return CUDA_ERROR_INVALID_VALUE;
   if (mapped_forget(&range)) return CUDA_SUCCESS;
-  // What may still be written to is left mapped.
+  // Memory that may still be written to is left mapped.
   if (!settled) munmap(p, whole_pages(range.bytes));
   return CUDA_SUCCESS;
 }

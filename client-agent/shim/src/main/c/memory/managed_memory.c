@@ -38,7 +38,7 @@ enum range_attribute {
 
 enum { ON_HOST = -1, NOWHERE = -2 };  // CU_DEVICE_CPU, CU_DEVICE_INVALID
 
-/** What the program advised; of a whole allocation, whatever part of it was named. */
+/** The program's advice for a whole allocation, even if it named only a part. */
 struct advised {
   struct advised *next;
   uint64_t base;
@@ -223,7 +223,7 @@ CUresult shim_cuMemPrefetchBatchAsync(CUdeviceptr *dptrs, size_t *sizes, size_t 
                         hStream);
 }
 
-/** What is discarded may have any contents, those it has too. */
+/** Discarded memory may have any contents, so it keeps those it has. */
 CUresult shim_cuMemDiscardBatchAsync(CUdeviceptr *dptrs, size_t *sizes, size_t count,
                                      unsigned long long flags, CUstream hStream) {
   struct context *context;

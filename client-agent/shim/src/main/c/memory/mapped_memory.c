@@ -9,7 +9,7 @@
 #include "ops.h"
 #include "shim.h"
 
-/** Which device address belongs to which host address: base is the host's, host the device's. */
+/** Device addresses by host addresses: base is the host's, host the device's. */
 static struct ranges byHost;
 
 static struct lock making;  // so that one asker alone makes a copy

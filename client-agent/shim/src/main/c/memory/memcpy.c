@@ -141,7 +141,7 @@ static CUresult from_device(void *destination, CUdeviceptr source, size_t bytes,
   struct route route;
   if (!result) result = route_to(&route, context, stream, source);
   if (result) return result;
-  // What comes on another connection is not known to have come by fences on this one.
+  // A fence on this connection does not tell that data has come on another one.
   bool mayCome = !wait && !unknown && !route.home;
   if (mayCome && ranges_find(&hostRanges, (uintptr_t)destination, NULL)) {
     return copy_from_device_posted(context, stream, destination, source, bytes);

@@ -6,7 +6,7 @@
 
 enum place { PLACE_DEVICE, PLACE_PINNED, PLACE_HOST };
 
-/** What kind of memory an address is in, device memory first. */
+/** The kind of memory that an address is in, device memory first. */
 enum place copy_place(uint64_t address);
 
 /** Sends bytes to the device. The source may be changed as soon as this returns. */

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Copies of boxes as graphs have them: memcpy3d.h for CUDA_MEMCPY3D.
+// Copies of rectangles and boxes as the driver API describes them; memcpy3d.h makes them.
 #pragma once
 
 #include "memory/memcpy3d.h"

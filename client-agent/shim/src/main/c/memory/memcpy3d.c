@@ -321,7 +321,7 @@ static CUresult copy(struct box *box, struct context *context, uint32_t stream, 
   struct route route;
   CUresult result = route_begin(&route, context, stream, to ? to : from);
   if (!result) {
-    // What comes on another connection is not known to have come by fences on this one.
+    // A fence on this connection does not tell that data has come on another one.
     bool elsewhere = route.home && !to;
     result = copy_here(box, route.context, route.stream, wait || elsewhere, patient && !elsewhere);
   }

@@ -26,7 +26,7 @@ struct extent {
 CUresult copy3d(const struct description *from, const struct description *to,
                   const struct extent *extent, CUstream handle, bool wait);
 
-/** What a copy takes. */
+/** The way in which a copy is made. */
 enum copy3d_kind {
   COPY3D_ON_DEVICE,  // between memory of devices
   COPY3D_IN_STREAM,  // with an array, or between a device and the host

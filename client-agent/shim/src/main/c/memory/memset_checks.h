@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the shim can tell of the arguments of entry points that are marshalled as they are.
+// Checks of the arguments of entry points that are marshalled as they are.
 #pragma once
 
 #include "stream/capture.h"

@@ -231,12 +231,12 @@ static CUresult fetch_some(struct mirror *first, struct mirror **next) {
   struct mirror *mirror = first;
   for (; mirror && count < FETCHES; mirror = mirror->next) {
     mirror->hostMayWrite = true;
-    // What another context's fault has ended stays as it is.
+    // A mirror whose context has ended by a fault stays as it is.
     if (!mirror->context->sticky) fetch_begin(&fetches[count++], mirror, mirror->host);
   }
   *next = mirror;
   connections_flush();
-  // The last one first: whoever stops reading the stream wakes the thread of the latest call.
+  // The last one first: a thread that stops reading the stream wakes the thread of the latest call.
   while (count) {
     CUresult one = fetch_end(&fetches[--count]);
     if (!result) result = one;
@@ -310,7 +310,7 @@ CUresult mirrors_exchange(void) {
   return result;
 }
 
-// Which there are
+// The list of mirrors
 
 static void release(struct mirror *mirror) {
   if (mirror->shadow) munmap(mirror->shadow, mirror->bytes);

@@ -13,7 +13,7 @@ struct mirror {
   uint32_t blockBytes;
   struct context *context;
   uint64_t contextId;
-  // What both sides had when they last were the same: of mapped memory all of it, which tells what word
+  // The contents when both sides last were the same: of mapped memory all of it, which tells what word
   // the host changed; of other memory the fingerprints of the blocks, 0 where it is not known.
   uint8_t *shadow;
   uint8_t *fetched;  // what the device had, while kernels run; NULL: it was not asked for yet

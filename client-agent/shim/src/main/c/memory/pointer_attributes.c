@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a pointer points to: answered from what the shim has noted.
+// The attributes of pointers, answered from the ranges that the shim knows.
 #include "context/memory_ranges.h"
 #include "memory/mapped_memory.h"
 #include "memory/virtual_memory.h"
@@ -61,7 +61,7 @@ static CUresult put_word(void *data, uint64_t value) { return put(data, &value, 
 /** A boolean fills an int: libcudart reads that many bytes of a variable it has not set before. */
 static CUresult put_bool(void *data, bool value) { return put_int(data, value); }
 
-/** Where a device finds it; page-locked memory that no device was told of is at the host's address. */
+/** The address for devices; page-locked memory that no device was told of is at the host's address. */
 static uint64_t device_address(const struct pointer *pointer) {
   struct range mapped;
   bool host = pointer->host && pointer->range.kind != RANGE_MAPPED;
@@ -135,7 +135,7 @@ CUresult shim_cuPointerGetAttribute(void *data, CUpointer_attribute attribute, C
   return pointer.known ? attribute_of(&pointer, attribute, data) : CUDA_ERROR_INVALID_VALUE;
 }
 
-/** What cuPointerGetAttributes gives for memory that is unknown to CUDA. */
+/** The values of cuPointerGetAttributes for memory that is unknown to CUDA. */
 static void attribute_of_nothing(CUpointer_attribute attribute, void *data) {
   switch (attribute) {
     case POINTER_DEVICE_ORDINAL:

@@ -6,7 +6,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-// What C libraries before 2.27 do not have names for.
+// Constants that C libraries before 2.27 do not have.
 #ifndef SYS_memfd_create
 #ifdef __aarch64__
 #define SYS_memfd_create 279
@@ -16,7 +16,7 @@
 #endif
 enum { MFD_CLOEXEC_ = 1, MFD_ALLOW_SEALING_ = 2, F_ADD_SEALS_ = 1033, ALL_SEALS = 15 };
 
-/** What a handle holds behind the token. */
+/** The contents of a handle behind the token. */
 static const char magic[16] = "gpupool shared";
 
 struct handle {

@@ -13,7 +13,7 @@ struct misfits {
   uint32_t count;
 };
 
-/** Keeps the pages of a range for the device, for ever; false if the program has something there. */
+/** Reserves the pages of a range for the device, permanently; false if the program has something there. */
 bool va_reserve(uint64_t base, uint64_t bytes);
 
 /**

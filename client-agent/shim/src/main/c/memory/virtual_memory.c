@@ -30,7 +30,7 @@ static struct block *find(CUmemGenericAllocationHandle handle) {
   return arena_find(&blocks, (const void *)(uintptr_t)handle);
 }
 
-/** What calls travel with: they need no context, but errors are kept by it. */
+/** The context that calls travel with: they need none, but errors are kept by it. */
 static CUresult begin(struct context **context) {
   CUresult result = context_or_none(context);
   if (!result && !*context) *context = context_any();

@@ -57,7 +57,7 @@ static bool wanted(const struct best *best, uint32_t count, const struct entry *
   return false;
 }
 
-/** What is best for each GPU; false if one has nothing, or this is no fatbin. */
+/** Finds the best entry for each GPU; false if there is none for one, or this is no fatbin. */
 static bool find_best(const uint8_t *body, uint64_t bodyBytes, const uint32_t *capabilities, uint32_t count,
                       struct best *best) {
   struct entry entry;

@@ -24,7 +24,7 @@ enum { WRAPPER_MAGIC = 0x466243b1 };
 enum { LINKED_VERSION = 2, MAX_FATBINS = 4096 };
 enum { COMPUTE_CAPABILITY_MAJOR = 75, COMPUTE_CAPABILITY_MINOR = 76 };  // CUdevice_attribute
 
-/** What nvcc emits around a fatbin in a program. */
+/** The wrapper that nvcc emits around a fatbin in a program. */
 struct wrapper {
   uint32_t magic;
   uint32_t version;

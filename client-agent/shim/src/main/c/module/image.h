@@ -8,7 +8,7 @@
 struct jit;
 
 /**
- * Where an image lies. Code that nvcc compiled apart (-rdc) comes as several fatbins that the driver
+ * An image in the program's memory. Code that nvcc compiled apart (-rdc) comes as several fatbins that the driver
  * links: they are sent one after the other as one image.
  */
 struct context;

@@ -333,7 +333,7 @@ CUresult shim_cuKernelGetLibrary(CUlibrary *pLib, CUkernel handle) {
   return CUDA_SUCCESS;
 }
 
-/** What a kernel is on a device: in the current context if that is one of it, else its primary. */
+/** The function of a kernel on a device: in the current context if that is the device's, else in its primary one. */
 static CUresult on_device(CUkernel handle, CUdevice device, struct function **function) {
   struct kernel *kernel = arena_find(&kernels, handle);
   struct context *context;

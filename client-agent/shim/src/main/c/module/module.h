@@ -51,7 +51,7 @@ CUresult module_end(struct module *module, bool send);
 /** Has the table list all functions of the module: those of a driver are asked for one by one until then. */
 CUresult module_list(struct module *module);
 
-/** What is known of a function by name; asks the worker if its list was not complete. */
+/** Finds a function's description by name; asks the worker if its list was not complete. */
 CUresult module_info(struct module *module, const char *name, struct function_info **info);
 
 /** The function of this module, made at the first question. */

@@ -20,7 +20,7 @@ struct edges {
   uint32_t count, capacity;
 };
 
-/** How many captures are under way; read without the lock to pass over all that follows. */
+/** The number of captures under way; read without the lock to pass over all that follows. */
 extern _Atomic uint32_t capturesActive;
 
 static inline bool captures_active(void) {

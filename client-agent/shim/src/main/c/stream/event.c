@@ -26,7 +26,7 @@ CUresult event_find(CUevent handle, struct context **context, struct event **eve
 CUresult event_number(CUevent handle, struct context **context, uint32_t *number) {
   struct event *event;
   CUresult result = event_find(handle, context, &event);
-  // Whoever can do with a captured record finds the event itself.
+  // Calls that allow a captured record find the event itself.
   if (!result && UNLIKELY(event->captureId)) result = capture_refuse_event(event);
   if (!result) *number = event->slot.number;
   return result;

@@ -27,7 +27,7 @@ struct resource {
   uint8_t bytes[CUdevResource_BYTES];
 };
 
-/** What a descriptor's handle points to. The API has no call that ends one. */
+/** The object behind a descriptor's handle. The API has no call that ends one. */
 struct descriptor {
   struct descriptor *next;
   CUdevice device;
@@ -136,7 +136,7 @@ CUresult shim_cuGreenCtxGetDevResource(CUgreenCtx hCtx, CUdevResource *resource,
   return green ? resource_of(green, resource, type) : CUDA_ERROR_INVALID_CONTEXT;
 }
 
-/** How many groups there would be. */
+/** The number of groups that there would be. */
 static CUresult count_groups(const struct resource *input, unsigned int *nbGroups, unsigned int flags,
                              unsigned int minCount) {
   struct variable answer = {.capacity = sizeof(uint64_t)};

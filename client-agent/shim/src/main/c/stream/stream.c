@@ -141,7 +141,7 @@ CUresult stream_find(CUstream handle, struct context **context, struct stream **
 CUresult stream_number(CUstream handle, struct context **context, uint32_t *number) {
   struct stream *stream;
   CUresult result = stream_find(handle, context, &stream);
-  // Whoever can be captured has asked before.
+  // Calls that can be captured have asked before.
   if (!result && captures_active()) result = capture_refuse_stream(*context, stream);
   if (!result) *number = stream ? stream->slot.number : NUMBER_LEGACY_STREAM;
   return result;

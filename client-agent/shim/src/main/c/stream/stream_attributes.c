@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a program has set on a stream.
+// The hints that a program has set on a stream.
 #include "shim.h"
 #include "stream/stream.h"
 
@@ -16,7 +16,7 @@ enum {
 
 enum { SYNC_AUTO = 1, SYNC_BLOCKING = 4 };
 
-/** Where an attribute is kept; -1: nowhere. */
+/** The index of an attribute that is kept; -1: none is. */
 static int place_of(CUstreamAttrID attribute) {
   switch (attribute) {
     case ACCESS_POLICY_WINDOW:

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What is done around work on devices by the units above that keep copies of device memory in the host's: before work
+// Hooks around work on devices, for the units above that keep copies of device memory in the host's: before work
 // is sent, what the host changed goes to the device; when a wait has ended, what the device changed comes to the host.
 // A program without such memory pays one load and one branch for it.
 #pragma once
@@ -23,7 +23,7 @@ typedef void waiting_hook(void);
 #define WAIT_BEGINS(function) HOOK(wait_begins, waiting_hook, function)
 #define WAIT_ENDS(function) HOOK(wait_ends, waiting_hook, function)
 
-/** How many things need the hooks; the units that add hooks count them. */
+/** The number of things that need the hooks; the units that add hooks count them. */
 extern _Atomic uint32_t submitHooksArmed, waitingHooksArmed;
 
 /** Counts submissions while hooks are armed: a mark tells what came before a wait from what came after. */

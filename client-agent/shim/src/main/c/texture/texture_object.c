@@ -11,7 +11,7 @@
 
 enum { BUCKETS = 256 };
 
-/** What an object was made of. */
+/** The descriptions that an object was made from. */
 struct object {
   struct object *next;
   struct context *context;
@@ -38,7 +38,7 @@ static void insert(struct object *object) {
   lock_release(&objects.lock);
 }
 
-/** Where the pointer to an object is, or NULL; the table is locked. */
+/** The pointer to an object in the table, or NULL; the table is locked. */
 static struct object **locate(const struct context *context, uint64_t value, bool surface) {
   for (struct object **at = bucket_of(value); *at; at = &(*at)->next) {
     const struct object *object = *at;

@@ -12,7 +12,7 @@
 
 ARENA(references, reference, 1 << 16, 0x52454631);
 
-/** What of a reference has changed; of the op referenceSet. */
+/** The property of a reference that has changed, for the op referenceSet. */
 enum property {
   RESOURCE,
   FORMAT,
@@ -327,7 +327,7 @@ CUresult shim_cuSurfRefSetArray(CUsurfref hSurfRef, CUarray hArray, unsigned int
                                 array->slot.number);
 }
 
-// What was set
+// Getters
 
 static CUresult get_word(CUtexref handle, int word, int *value) {
   const struct reference *reference = find(handle, false);

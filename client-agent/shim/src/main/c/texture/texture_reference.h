@@ -4,7 +4,7 @@
 
 #include "module/module.h"
 
-/** What was set of a reference; getters answer from it, and each change is posted. */
+/** A reference as it was set; getters answer from it, and each change is posted. */
 struct reference {
   struct slot slot;
   bool surface;

@@ -40,7 +40,7 @@ void agent_describe(struct text_message *message, const char *type);
 /** The reason for which the agent has ended the session, if it has given one. */
 bool agent_reason(int agent, char *reason, size_t reasonBytes);
 
-/** How long agent and worker may be silent while a session begins, in seconds; 0: as long as they like. */
+/** The seconds for which agent and worker may be silent while a session begins; 0: no limit. */
 int agent_patience(void);
 
 /** Has calls on a socket give up with EAGAIN after so long; 0: never. */

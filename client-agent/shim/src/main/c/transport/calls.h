@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The table of calls by tag, shared by those who wait and whoever reads.
+// The table of calls by tag, shared by the threads that wait and the one that reads.
 #pragma once
 
 #include "transport/connection.h"

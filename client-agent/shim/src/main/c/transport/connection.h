@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // A connection: the call stream to one server, with what is on its way in both directions. A session has one, or
-// several if its lease has GPUs of several servers. A context belongs to one connection. The upper bits of its number name the
-// connection, so that every frame finds its stream; the server gets the lower bits.
+// several if its lease has GPUs of several servers. A context belongs to one connection. The upper bits of its number
+// name the connection, so that every frame finds its stream; the server gets the lower bits.
 #pragma once
 
 #include "core/driver.h"
@@ -32,7 +32,7 @@ struct ring {
   _Atomic uint64_t skipFrom;                                // where the latest skip begins
   _Atomic uint64_t wanted;                                  // what somebody waits to see written
   // Writing
-  struct lock role __attribute__((aligned(64)));  // held by whoever writes to the socket
+  struct lock role __attribute__((aligned(64)));  // held by the thread that writes to the socket
   _Atomic uint64_t tail;                                  // what has been written
   _Atomic uint64_t lastSendNanos;
   _Atomic uint32_t room;         // futex: changes when room was made
@@ -53,7 +53,7 @@ enum call_kind {
   CALL_WATCHER,  // a thread waits for something else that comes on the stream
 };
 
-/** How the bytes of a host copy lie in memory, where not one after the other. */
+/** The layout of a host copy in memory whose rows are not one after the other. */
 struct rows {
   uint64_t rowBytes;  // 0: one after the other
   uint64_t pitch, rowsPerSlice, slicePitch;
@@ -95,7 +95,7 @@ struct call_table {
   struct call *buckets[CALL_BUCKETS];
 };
 
-/** The state of reading; belongs to whoever holds the role. */
+/** The state of reading; it belongs to the thread that holds the role. */
 struct reader {
   struct lock role __attribute__((aligned(64)));
   uint8_t *buffer;
@@ -127,13 +127,13 @@ struct connection {
 
 extern struct connection connections[MAX_CONNECTIONS];
 
-/** How many there are; 1 until a session has begun. */
+/** The number of connections; 1 until a session has begun. */
 extern uint32_t connectionCount;
 
 /** The connection of a context, or of none: then only the upper bits of its number are set. */
 static inline struct connection *connection_of(uint16_t context) { return &connections[context >> CONNECTION_SHIFT]; }
 
-/** What stands for no context in calls of a connection. */
+/** The number that stands for no context in calls of a connection. */
 static inline uint16_t connection_no_context(uint32_t connection) { return (uint16_t)(connection << CONNECTION_SHIFT); }
 
 /** The number of a context as its server knows it. */

@@ -16,7 +16,7 @@ static struct {
   struct device devices[MAX_DEVICES];
 } devices;
 
-/** What is the shim's to carry or not, whatever the device can; programs do without what is 0. */
+/** Attributes that the shim decides, not the device; programs do without the features that are 0. */
 static const struct {
   int attribute;
   int32_t value;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What generated encoders are made of: frames in the send ring, and calls that wait for their answer.
+// The parts that generated encoders are made of: frames in the send ring, and calls that wait for their answer.
 #pragma once
 
 #include "transport/replies.h"

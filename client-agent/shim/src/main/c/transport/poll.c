@@ -24,19 +24,19 @@ short connection_poll(struct connection *connection, short events) {
   struct pollfd pollers[MAX_CONNECTIONS] = {{connection->stream, events, 0}};
   struct connection *others[MAX_CONNECTIONS];
   nfds_t count = 1;
-  // Whoever reads a connection now may stop to; and while a session begins, patience has an end.
-  bool forEver = events & POLLIN && session_ready();
+  // A thread that reads another connection now may stop; and while a session begins, the wait has a limit.
+  bool unlimited = events & POLLIN && session_ready();
   for (uint32_t i = 0; i < connectionCount; i++) {
     struct connection *other = &connections[i];
     if (other == connection) continue;
     if (somebody_reads(other)) {
-      forEver = false;
+      unlimited = false;
     } else {
       others[count] = other;
       pollers[count++] = (struct pollfd){other->stream, POLLIN, 0};
     }
   }
-  if (poll(pollers, count, forEver ? -1 : OTHERS_READ_MILLIS) <= 0) return 0;
+  if (poll(pollers, count, unlimited ? -1 : OTHERS_READ_MILLIS) <= 0) return 0;
   for (nfds_t i = 1; i < count; i++) {
     if (pollers[i].revents) take_for_others(others[i]);
   }

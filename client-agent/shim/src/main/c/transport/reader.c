@@ -16,7 +16,7 @@
 
 enum { OFFSET_BYTES = 8 };
 
-/** Where the payload under way goes. */
+/** The destination of the payload under way. */
 enum sink { SINK_NONE, SINK_MEMORY, SINK_STDOUT, SINK_STDERR };
 
 static _Atomic bool diagnosed;
@@ -141,7 +141,7 @@ static bool begin_data(struct connection *connection, struct call *call, uint64_
   return true;
 }
 
-/** Where the program wants output: reports of faults if it asks for them, diagnostics unless it turns them off. */
+/** The sink of output: reports of faults show if the program asks for them, diagnostics unless it turns them off. */
 static enum sink output_sink(uint32_t stream) {
   const char *check = getenv("GPUPOOL_SOFT_CHECK");
   switch (stream) {
@@ -255,7 +255,7 @@ static bool parse(struct connection *connection) {
   return true;
 }
 
-/** Where the next bytes go: the payload under way, then the buffer. */
+/** The buffers for the next bytes: the payload under way, then the receive buffer. */
 static int receive_vector(struct connection *connection, struct iovec vector[2]) {
   struct reader *reader = &connection->reader;
   int count = 0;
@@ -326,7 +326,7 @@ void reader_end(struct connection *connection) {
 static void fail_calls(void) {
   for (uint32_t i = 0; i < connectionCount; i++) {
     struct reader *reader = &connections[i].reader;
-    // Whoever reads is woken by the shut-down socket and sees to it.
+    // A thread that reads is woken by the shut-down socket and does the same.
     if (!lock_try(&reader->role)) continue;
     calls_fail(&connections[i], session_answer());
     lock_release(&reader->role);

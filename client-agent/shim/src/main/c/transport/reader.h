@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Reading a call stream: whoever holds the role of the reader takes what has come, and hands it to the calls that wait
-// for it.
+// The reader of a call stream: the thread that holds its role takes the frames that have come, and hands them to the
+// calls that wait for them.
 #pragma once
 
 #include "core/hooks.h"

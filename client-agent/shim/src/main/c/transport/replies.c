@@ -78,7 +78,7 @@ CUresult call_wait(struct call *call) {
 }
 
 CUresult call_cancel(struct call *call) {
-  // The session is lost, so whoever reads ends every call, this one too: not before may its memory go.
+  // The session is lost, so the thread that reads ends every call, this one too: its memory must stay until then.
   call_await(call);
   free(call->payload);
   call->payload = NULL;

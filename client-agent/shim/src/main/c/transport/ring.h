@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The send ring: all threads append frames, in the one order of the session, and whoever writes takes
+// The send ring: all threads append frames, in the one order of the session, and the thread that writes takes
 // all that has gathered. Appending allocates nothing and makes no system call while the writer is awake.
 #pragma once
 

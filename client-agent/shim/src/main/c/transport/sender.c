@@ -164,13 +164,13 @@ void sender_make_room(struct connection *connection, uint64_t tail) {
   uint32_t seen = atomic_load(&ring->room);
   atomic_store(&ring->roomWanted, 1);
   if (atomic_load(&ring->tail) == tail && session_alive()) {
-    // Whoever writes may be done by now and have left nothing to wake us: look again soon.
+    // The thread that writes may be done by now and have left nothing to wake us: look again soon.
     struct timespec soon = {0, 1000000};
     futex_wait(&ring->room, seen, &soon);
   }
 }
 
-/** Wakes whoever waits for room. */
+/** Wakes the threads that wait for room. */
 static void wake_all(void) {
   for (uint32_t i = 0; i < connectionCount; i++) {
     struct ring *ring = &connections[i].ring;

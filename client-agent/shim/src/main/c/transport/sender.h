@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Sending: whoever holds the role of the sender writes all that has gathered in the ring to the socket.
+// The sender: the thread that holds its role writes all that has gathered in the ring to the socket.
 #pragma once
 
 #include "transport/connection.h"

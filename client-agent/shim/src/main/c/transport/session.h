@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// How the process's session begins.
+// The beginning of the process's session.
 #pragma once
 
 #include "core/driver.h"

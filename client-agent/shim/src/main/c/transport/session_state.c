@@ -23,7 +23,7 @@ uint32_t session_descriptors(int list[MAX_CONNECTIONS + 1]) {
   return count;
 }
 
-/** Marks the session as lost, for whoever does so first. */
+/** Marks the session as lost; true for the first caller. */
 static bool become_lost(CUresult failure) {
   int expected = SESSION_READY;
   session.failure = failure;

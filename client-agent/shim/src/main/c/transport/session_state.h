@@ -32,7 +32,7 @@ static inline bool session_alive(void) {
   return state == SESSION_READY || state == SESSION_ATTACHED;
 }
 
-/** What a call answers when there is no session. */
+/** The result of a call when there is no session. */
 CUresult session_answer(void);
 
 typedef void lost_hook(void);

@@ -31,7 +31,7 @@ static void *writer_run(void *argument) {
     seen = published;
     if (quiet < QUIET_TICKS) continue;
     atomic_store(&connection->writer.state, WRITER_ASLEEP);
-    // Whoever publishes after this line sees that we sleep; what is there by now is ours to write.
+    // A thread that publishes after this line sees that we sleep; frames that are there by now are ours to write.
     if (atomic_load(&connection->ring.published) !=
         atomic_load(&connection->ring.tail)) {
       atomic_store(&connection->writer.state, WRITER_AWAKE);
