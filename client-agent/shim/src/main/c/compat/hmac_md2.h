@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// HMAC with MD2, by which the CUDA runtime checks an export table.
 #pragma once
 
 #include "core/driver.h"

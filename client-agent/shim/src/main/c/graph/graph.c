@@ -181,7 +181,7 @@ void graph_free(struct graph *graph) {
 }
 
 /** The node made of another in a copy, by its place. */
-static struct graph_node *twin(const struct graph *copy, const struct graph_node *original) {
+static struct graph_node *copy_of(const struct graph *copy, const struct graph_node *original) {
   uint32_t low = 0, high = copy->count;
   while (low < high) {
     uint32_t middle = low + (high - low) / 2;
@@ -210,7 +210,7 @@ static bool copy_nodes(struct graph *copy, const struct graph *graph) {
 
 static bool translate(const struct graph *copy, struct edges *to, const struct edges *from) {
   for (uint32_t i = 0; i < from->count; i++) {
-    if (!edges_add(to, node_handle(twin(copy, node_at(from, i))), &from->data[i])) return false;
+    if (!edges_add(to, node_handle(copy_of(copy, node_at(from, i))), &from->data[i])) return false;
   }
   return true;
 }
@@ -248,9 +248,9 @@ struct graph_node *graph_counterpart(struct graph *copy, const struct graph_node
     struct graph_node *outer = graph_counterpart(copy, parent);
     // A graph given by itself may be the one inside another.
     struct graph *within = outer ? inner(outer, parent, original->graph) : NULL;
-    if (within) return twin(within, original);
+    if (within) return copy_of(within, original);
   }
-  return twin(copy, original);
+  return copy_of(copy, original);
 }
 
 struct graph *graph_root(struct graph *graph) {

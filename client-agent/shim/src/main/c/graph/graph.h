@@ -34,7 +34,7 @@ struct graph_node {
   uint64_t id;        // never used again
   uint64_t original;  // the id of the node this is a copy of, or 0
   uint64_t mark;      // for walks: graph_stamp()
-  struct graph_node *twin;  // in a comparison: what it was found to stand for, if marked
+  struct graph_node *match;  // in a comparison: what it was found to stand for, if marked
   uint32_t step;      // of an executable graph's copy: the step that ends it
   bool disabled;      // of an executable graph's copy
   struct edges in, out;

@@ -26,7 +26,7 @@ static int pair(struct pairing *pairing, struct graph_node *node, struct graph_n
                 struct graph_node *from) {
   bool known = node->mark == pairing->stamp, otherKnown = other->mark == pairing->stamp;
   if (known || otherKnown) {
-    if (known && otherKnown && node->twin == other) return UPDATE_SUCCESS;
+    if (known && otherKnown && node->match == other) return UPDATE_SUCCESS;
     return differ(pairing, UPDATE_TOPOLOGY_CHANGED, from, other);
   }
   if (node->work.type != other->work.type) {
@@ -36,8 +36,8 @@ static int pair(struct pairing *pairing, struct graph_node *node, struct graph_n
     return differ(pairing, UPDATE_TOPOLOGY_CHANGED, other, NULL);
   }
   node->mark = other->mark = pairing->stamp;
-  node->twin = other;
-  other->twin = node;
+  node->match = other;
+  other->match = node;
   pairing->nodes[pairing->count++] = node;
   return UPDATE_SUCCESS;
 }
@@ -66,7 +66,7 @@ static int pair_all(struct pairing *pairing, const struct graph *graph,
   while (pairing->done < pairing->count) {
     const struct graph_node *node = pairing->nodes[pairing->done++];
     for (uint32_t i = 0; i < node->in.count; i++) {
-      result = pair(pairing, node_at(&node->in, i), node_at(&node->twin->in, i), node->twin);
+      result = pair(pairing, node_at(&node->in, i), node_at(&node->match->in, i), node->match);
       if (result) return result;
     }
   }
@@ -134,22 +134,22 @@ static int compare(struct graph *graph, struct graph *other, struct changes *cha
   if (!pairing.nodes) return differ(&pairing, UPDATE_ERROR, NULL, NULL);
   int result = pair_all(&pairing, graph, other);
   for (uint32_t i = 0; i < graph->count && !result; i++) {
-    struct graph_node *node = graph->nodes[i], *twin = node->twin;
+    struct graph_node *node = graph->nodes[i], *match = node->match;
     if (node->work.type == NODE_CHILD) {
-      result = compare(node->work.child, twin->work.child, changes, info);
+      result = compare(node->work.child, match->work.child, changes, info);
       continue;
     }
     if (node->work.type == NODE_CONDITIONAL) {
-      result = compare_bodies(node, twin, changes, info);
-      if (result && !info->errorNode) differ(&pairing, result, twin, NULL);
+      result = compare_bodies(node, match, changes, info);
+      if (result && !info->errorNode) differ(&pairing, result, match, NULL);
       continue;
     }
-    result = check_work(&node->work, &twin->work);
-    if (!result && !work_equal(&node->work, &twin->work) &&
-        !add_change(changes, node, &twin->work)) {
+    result = check_work(&node->work, &match->work);
+    if (!result && !work_equal(&node->work, &match->work) &&
+        !add_change(changes, node, &match->work)) {
       result = UPDATE_ERROR;
     }
-    if (result) differ(&pairing, result, twin, NULL);
+    if (result) differ(&pairing, result, match, NULL);
   }
   free(pairing.nodes);
   return result;

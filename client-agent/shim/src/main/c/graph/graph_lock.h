@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// The lock of all graphs.
 #pragma once
 
 #include "core/lock.h"

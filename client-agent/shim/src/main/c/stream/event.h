@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// Events.
 #pragma once
 
 #include "core/handles.h"

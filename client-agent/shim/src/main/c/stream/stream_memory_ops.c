@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-// Memory operations in streams: waiting for a value and writing one. All of them travel as batches.
 #include "stream/stream_memory_ops.h"
 
 #include "context/context.h"

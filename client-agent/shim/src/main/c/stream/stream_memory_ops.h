@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// Memory operations in streams: waiting for a value and writing one. All of them travel as batches.
 #pragma once
 
 #include "core/driver.h"
