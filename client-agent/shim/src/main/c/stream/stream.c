@@ -88,8 +88,8 @@ static void streams_forget(struct context *context) {
 }
 ON_CONTEXT_END(streams, streams_forget);
 
-/** The calling thread's own default stream in a context. */
-static CUresult thread_stream(struct context *context, struct stream **stream) {
+/** The calling thread's own default stream in a context. Not inlined: other streams are found with fewer registers. */
+__attribute__((noinline)) static CUresult thread_stream(struct context *context, struct stream **stream) {
   struct thread *thread = thread_self();
   if (!thread) return CUDA_ERROR_OUT_OF_MEMORY;
   for (uint32_t i = 0; i < thread->streamCount; i++) {
