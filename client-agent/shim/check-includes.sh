@@ -9,7 +9,7 @@
 set -eu
 
 order='core transport context stream memory module texture graph compat entry'
-generated='cuda_types=core shim=core entries=core ops=transport exports=entry proc_table=entry'
+generated='cuda_types=core wire=core shim=core entries=core ops=transport exports=entry proc_table=entry'
 
 cd "$1"
 find . -name '*.[ch]' | LC_ALL=C sort | sed 's,^\./,,' | xargs grep -n '^#include "' | awk -v order="$order" \

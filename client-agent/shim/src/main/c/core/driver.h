@@ -2,72 +2,18 @@
 // The driver API as the shim needs it: its types, the structs it looks into, and constants of cuda.h.
 #pragma once
 
-#include "cuda_types.h"
+#include "wire.h"
 
 #include <stdbool.h>
 
 #define UNLIKELY(condition) __builtin_expect(!!(condition), 0)
 #define LIKELY(condition) __builtin_expect(!!(condition), 1)
 
-enum {
-  CUDA_SUCCESS = 0,
-  CUDA_ERROR_INVALID_VALUE = 1,
-  CUDA_ERROR_OUT_OF_MEMORY = 2,
-  CUDA_ERROR_NOT_INITIALIZED = 3,
-  CUDA_ERROR_DEVICE_UNAVAILABLE = 46,
-  CUDA_ERROR_NO_DEVICE = 100,
-  CUDA_ERROR_INVALID_DEVICE = 101,
-  CUDA_ERROR_INVALID_IMAGE = 200,
-  CUDA_ERROR_INVALID_CONTEXT = 201,
-  CUDA_ERROR_NO_BINARY_FOR_GPU = 209,
-  CUDA_ERROR_PEER_ACCESS_UNSUPPORTED = 217,
-  CUDA_ERROR_UNSUPPORTED_LIMIT = 215,
-  CUDA_ERROR_UNSUPPORTED_PTX_VERSION = 222,
-  CUDA_ERROR_FILE_NOT_FOUND = 301,
-  CUDA_ERROR_OPERATING_SYSTEM = 304,
-  CUDA_ERROR_INVALID_HANDLE = 400,
-  CUDA_ERROR_ILLEGAL_STATE = 401,
-  CUDA_ERROR_LOSSY_QUERY = 402,
-  CUDA_ERROR_NOT_FOUND = 500,
-  CUDA_ERROR_NOT_READY = 600,
-  CUDA_ERROR_ILLEGAL_ADDRESS = 700,
-  CUDA_ERROR_LAUNCH_TIMEOUT = 702,
-  CUDA_ERROR_CONTEXT_IS_DESTROYED = 709,
-  CUDA_ERROR_ASSERT = 710,
-  CUDA_ERROR_HOST_MEMORY_ALREADY_REGISTERED = 712,
-  CUDA_ERROR_HOST_MEMORY_NOT_REGISTERED = 713,
-  CUDA_ERROR_HARDWARE_STACK_ERROR = 714,
-  CUDA_ERROR_LAUNCH_FAILED = 719,
-  CUDA_ERROR_NOT_SUPPORTED = 801,
-  CUDA_ERROR_SYSTEM_NOT_READY = 802,
-  CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED = 900,
-  CUDA_ERROR_STREAM_CAPTURE_INVALIDATED = 901,
-  CUDA_ERROR_STREAM_CAPTURE_MERGE = 902,
-  CUDA_ERROR_STREAM_CAPTURE_UNMATCHED = 903,
-  CUDA_ERROR_STREAM_CAPTURE_UNJOINED = 904,
-  CUDA_ERROR_STREAM_CAPTURE_ISOLATION = 905,
-  CUDA_ERROR_STREAM_CAPTURE_IMPLICIT = 906,
-  CUDA_ERROR_CAPTURED_EVENT = 907,
-  CUDA_ERROR_STREAM_CAPTURE_WRONG_THREAD = 908,
-  CUDA_ERROR_GRAPH_EXEC_UPDATE_FAILURE = 910,
-  CUDA_ERROR_INVALID_CLUSTER_SIZE = 912,
-  CUDA_ERROR_INVALID_RESOURCE_TYPE = 914,
-  CUDA_ERROR_INVALID_RESOURCE_CONFIGURATION = 915,
-  CUDA_ERROR_UNKNOWN = 999,
-};
-
 #define CU_STREAM_LEGACY ((CUstream)1)
 #define CU_STREAM_PER_THREAD ((CUstream)2)
 
 // The CUDA version this shim speaks: newer servers are presented as this.
 #define CUDA_API_VERSION 13000
-
-enum {
-  CU_MEMORYTYPE_HOST = 1,
-  CU_MEMORYTYPE_DEVICE = 2,
-  CU_MEMORYTYPE_ARRAY = 3,
-  CU_MEMORYTYPE_UNIFIED = 4,
-};
 
 // CUdevice_attribute
 enum {
@@ -131,21 +77,6 @@ struct CUctxCreateParams {
   void *cigParams;
 };
 
-struct launch_attribute {
-  uint32_t id;
-  uint32_t padding;
-  uint8_t value[64];
-};
-
-struct CUlaunchConfig {
-  unsigned int gridDimX, gridDimY, gridDimZ;
-  unsigned int blockDimX, blockDimY, blockDimZ;
-  unsigned int sharedMemBytes;
-  CUstream hStream;
-  struct launch_attribute *attrs;
-  unsigned int numAttrs;
-};
-
 struct CUDA_MEMCPY2D {
   size_t srcXInBytes, srcY;
   int srcMemoryType;
@@ -176,24 +107,6 @@ struct CUDA_MEMCPY2D_v1 {
   CUarray dstArray;
   unsigned int dstPitch;
   unsigned int WidthInBytes, Height;
-};
-
-struct CUDA_MEMCPY3D {
-  size_t srcXInBytes, srcY, srcZ, srcLOD;
-  int srcMemoryType;
-  const void *srcHost;
-  CUdeviceptr srcDevice;
-  CUarray srcArray;
-  void *reserved0;
-  size_t srcPitch, srcHeight;
-  size_t dstXInBytes, dstY, dstZ, dstLOD;
-  int dstMemoryType;
-  void *dstHost;
-  CUdeviceptr dstDevice;
-  CUarray dstArray;
-  void *reserved1;
-  size_t dstPitch, dstHeight;
-  size_t WidthInBytes, Height, Depth;
 };
 
 struct CUDA_MEMCPY3D_v1 {
@@ -294,12 +207,6 @@ struct CUDA_MEMCPY3D_BATCH_OP {
   unsigned int flags;
 };
 
-struct CUDA_ARRAY_DESCRIPTOR {
-  size_t Width, Height;
-  CUarray_format Format;
-  unsigned int NumChannels;
-};
-
 struct CUDA_ARRAY_DESCRIPTOR_v1 {
   unsigned int Width, Height;
   CUarray_format Format;
@@ -372,17 +279,14 @@ LAYOUT(CUuuid);
 LAYOUT(CUdevprop);
 LAYOUT(CUexecAffinityParam);
 LAYOUT(CUctxCreateParams);
-LAYOUT(CUlaunchConfig);
 LAYOUT(CUDA_MEMCPY2D);
 LAYOUT(CUDA_MEMCPY2D_v1);
-LAYOUT(CUDA_MEMCPY3D);
 LAYOUT(CUDA_MEMCPY3D_v1);
 LAYOUT(CUmemAccessDesc);
 LAYOUT(CUmemPoolProps);
 LAYOUT(CUDA_MEMCPY3D_PEER);
 LAYOUT(CUmemcpyAttributes);
 LAYOUT(CUDA_MEMCPY3D_BATCH_OP);
-LAYOUT(CUDA_ARRAY_DESCRIPTOR);
 LAYOUT(CUDA_ARRAY_DESCRIPTOR_v1);
 LAYOUT(CUDA_ARRAY3D_DESCRIPTOR);
 LAYOUT(CUDA_ARRAY3D_DESCRIPTOR_v1);
@@ -393,5 +297,4 @@ LAYOUT(CUDA_RESOURCE_VIEW_DESC);
 LAYOUT(CUmemAllocationProp);
 LAYOUT(CUstreamAttrValue);
 #undef LAYOUT
-_Static_assert(sizeof(struct launch_attribute) == 72, "launch_attribute");
 _Static_assert(sizeof(struct location) == CUmemLocation_BYTES, "location");

@@ -7,9 +7,7 @@
 #include <string.h>
 
 enum {
-  LAST_ATTRIBUTE = 16,
-  PROGRAMMATIC_EVENT = 7,
-  COMPLETION_EVENT = 12,
+  LAST_ATTRIBUTE = LAUNCH_ATTRIBUTE_NVLINK_SCHEDULING,
 };
 
 static struct launch_attribute *find(const struct kernel_work *kernel, CUkernelNodeAttrID id) {
@@ -25,8 +23,8 @@ static struct graph_node *kernel_node(CUgraphNode handle) {
 }
 
 static bool known(CUkernelNodeAttrID attr) {
-  return attr > 0 && attr <= LAST_ATTRIBUTE && attr != PROGRAMMATIC_EVENT &&
-         attr != COMPLETION_EVENT;
+  return attr > 0 && attr <= LAST_ATTRIBUTE && attr != LAUNCH_ATTRIBUTE_PROGRAMMATIC_EVENT &&
+         attr != LAUNCH_ATTRIBUTE_LAUNCH_COMPLETION_EVENT;
 }
 
 CUresult shim_cuGraphKernelNodeGetAttribute(CUgraphNode hNode, CUkernelNodeAttrID attr,

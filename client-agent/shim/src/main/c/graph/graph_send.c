@@ -48,17 +48,15 @@ static CUresult append_kernel(struct buffer *buffer, const struct work *work) {
   struct function *function;
   CUresult result = work_function(work, &function);
   if (result) return result;
-  uint32_t head[10] = {function->slot.number,
-                       kernel->grid[0],
-                       kernel->grid[1],
-                       kernel->grid[2],
-                       kernel->block[0],
-                       kernel->block[1],
-                       kernel->block[2],
-                       kernel->sharedBytes,
-                       kernel->attributeCount,
-                       kernel->parameterBytes};
-  append(buffer, head, sizeof head);
+  struct kernel_node_work head = {
+      .function = function->slot.number,
+      .grid = {kernel->grid[0], kernel->grid[1], kernel->grid[2]},
+      .block = {kernel->block[0], kernel->block[1], kernel->block[2]},
+      .sharedBytes = kernel->sharedBytes,
+      .attributeCount = kernel->attributeCount,
+      .parameterBytes = kernel->parameterBytes,
+  };
+  append(buffer, &head, sizeof head);
   append(buffer, kernel->attributes, kernel->attributeCount * sizeof *kernel->attributes);
   append(buffer, kernel->parameters, kernel->parameterBytes);
   return CUDA_SUCCESS;
@@ -82,16 +80,17 @@ static CUresult append_event(struct buffer *buffer, CUevent handle) {
   struct event *event;
   CUresult result = event_find(handle, &context, &event);
   if (result) return result;
-  uint32_t words[2] = {event->slot.number, 0};
-  append(buffer, words, sizeof words);
+  struct event_node_work head = {.event = event->slot.number};
+  append(buffer, &head, sizeof head);
   return CUDA_SUCCESS;
 }
 
 /** A conditional node: its bodies, if it has them, get numbers and are sent later. */
 static void append_conditional(struct buffer *buffer, const struct conditional_work *conditional) {
-  uint32_t head[4] = {(uint32_t)conditional->handle, (uint32_t)(conditional->handle >> 32),
-                      (uint32_t)conditional->kind, conditional->count};
-  append(buffer, head, sizeof head);
+  struct conditional_node_work head = {.handle = conditional->handle,
+                                       .kind = (uint32_t)conditional->kind,
+                                       .bodyCount = conditional->count};
+  append(buffer, &head, sizeof head);
   uint32_t *numbers = grow(buffer, conditional->count * sizeof *numbers);
   for (unsigned int i = 0; numbers && conditional->bodies && i < conditional->count; i++) {
     struct graph *body = conditional->bodies[i];
@@ -121,19 +120,13 @@ static CUresult append_work(struct buffer *buffer, const struct work *work) {
   }
 }
 
-struct record {
-  uint32_t bytes;
-  uint16_t type, context;
-  uint32_t afterCount, workBytes;
-};
-
 /** The record of one step of a phase. */
 static CUresult append_step(struct buffer *buffer, const struct plan *plan,
                             const struct step *step, uint16_t context) {
   size_t start = buffer->count;
   const struct work *work = &step->node->work;
   bool nothing = step->kind == STEP_NOTHING;
-  struct record record = {.type = nothing ? NODE_EMPTY : (uint16_t)work->type, .context = context};
+  struct graph_node_record record = {.type = nothing ? NODE_EMPTY : (uint16_t)work->type, .context = context};
   struct context *own;
   if (!nothing && work->context) {
     CUresult result = work_context(work, &own);
@@ -154,10 +147,10 @@ static CUresult append_step(struct buffer *buffer, const struct plan *plan,
   CUresult result = nothing ? CUDA_SUCCESS : append_work(buffer, work);
   if (buffer->failed) return CUDA_ERROR_OUT_OF_MEMORY;
   if (result) return result;
-  record.bytes = (uint32_t)(buffer->count - start);
+  record.length = (uint32_t)(buffer->count - start);
   record.workBytes = (uint32_t)(buffer->count - workStart);
   memcpy(buffer->bytes + start, &record, sizeof record);
-  return record.bytes <= MAX_DATA_BYTES ? CUDA_SUCCESS : CUDA_ERROR_NOT_SUPPORTED;
+  return record.length <= MAX_DATA_BYTES ? CUDA_SUCCESS : CUDA_ERROR_NOT_SUPPORTED;
 }
 
 /** Sends whole records, as many as a frame takes. */

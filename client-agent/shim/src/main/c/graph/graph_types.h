@@ -4,33 +4,6 @@
 
 #include "core/driver.h"
 
-// CUgraphNodeType
-enum node_type {
-  NODE_KERNEL = 0,
-  NODE_MEMCPY = 1,
-  NODE_MEMSET = 2,
-  NODE_HOST = 3,
-  NODE_CHILD = 4,
-  NODE_EMPTY = 5,
-  NODE_EVENT_WAIT = 6,
-  NODE_EVENT_RECORD = 7,
-  NODE_MEM_ALLOC = 10,
-  NODE_MEM_FREE = 11,
-  NODE_MEM_OPS = 12,
-  NODE_CONDITIONAL = 13,
-};
-
-struct CUDA_KERNEL_NODE_PARAMS {
-  CUfunction func;
-  unsigned int gridDimX, gridDimY, gridDimZ;
-  unsigned int blockDimX, blockDimY, blockDimZ;
-  unsigned int sharedMemBytes;
-  void **kernelParams;
-  void **extra;
-  CUkernel kern;
-  CUcontext ctx;
-};
-
 struct CUDA_KERNEL_NODE_PARAMS_v1 {
   CUfunction func;
   unsigned int gridDimX, gridDimY, gridDimZ;
@@ -38,14 +11,6 @@ struct CUDA_KERNEL_NODE_PARAMS_v1 {
   unsigned int sharedMemBytes;
   void **kernelParams;
   void **extra;
-};
-
-struct CUDA_MEMSET_NODE_PARAMS {
-  CUdeviceptr dst;
-  size_t pitch;
-  unsigned int value;
-  unsigned int elementSize;
-  size_t width, height;
 };
 
 struct CUDA_HOST_NODE_PARAMS {
@@ -128,9 +93,7 @@ struct CUgraphNodeParams {
 };
 
 #define LAYOUT(type) _Static_assert(sizeof(struct type) == type##_BYTES, #type)
-LAYOUT(CUDA_KERNEL_NODE_PARAMS);
 LAYOUT(CUDA_KERNEL_NODE_PARAMS_v1);
-LAYOUT(CUDA_MEMSET_NODE_PARAMS);
 LAYOUT(CUDA_HOST_NODE_PARAMS);
 LAYOUT(CUDA_MEM_ALLOC_NODE_PARAMS);
 LAYOUT(CUDA_BATCH_MEM_OP_NODE_PARAMS);

@@ -156,7 +156,7 @@ CUresult work_function(const struct work *work, struct function **function) {
 
 /** The attributes of a launch, a cooperative one's being one of them. */
 static bool copy_attributes(struct kernel_work *kernel, const struct launch *launch) {
-  bool cooperative = launch->flags & FLAG_COOPERATIVE;
+  bool cooperative = launch->flags & LAUNCH_COOPERATIVE;
   kernel->attributeCount = launch->attributeCount + cooperative;
   if (!kernel->attributeCount) return true;
   kernel->attributes = calloc(kernel->attributeCount, sizeof *kernel->attributes);
@@ -167,7 +167,7 @@ static bool copy_attributes(struct kernel_work *kernel, const struct launch *lau
   }
   if (cooperative) {
     struct launch_attribute *last = &kernel->attributes[launch->attributeCount];
-    last->id = ATTRIBUTE_COOPERATIVE;
+    last->id = LAUNCH_ATTRIBUTE_COOPERATIVE;
     last->value[0] = 1;
   }
   return true;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Kernel launches. Frame: docs/design/call-stream.md, "launch".
+// Kernel launches. The frame is struct launch_request of the contract.
 #include "module/launch.h"
 
 #include "context/context.h"
@@ -21,12 +21,8 @@
 #include <string.h>
 
 enum {
-  HEAD_BYTES = 56,  // header and the twelve words after it
-  PROGRAMMATIC_EVENT = 7,
-  LAUNCH_COMPLETION_EVENT = 12,
-  CLUSTER_DIMENSION = 4,
   NO_LAUNCH_ATTRIBUTE = 15,  // of all up to the last
-  LAST_LAUNCH_ATTRIBUTE = 16,
+  LAST_LAUNCH_ATTRIBUTE = LAUNCH_ATTRIBUTE_NVLINK_SCHEDULING,
   MAX_DYNAMIC_SHARED_BYTES = 8,  // of CUfunction_attribute
   INVALID_CONFIGURATION = 9,     // of cudaError_t; CUresult has no name for it
 };
@@ -92,10 +88,10 @@ CUresult launch_check_attributes(const struct launch *launch) {
   for (unsigned int i = 0; i < launch->attributeCount; i++) {
     uint32_t id = launch->attributes[i].id;
     if (id > LAST_LAUNCH_ATTRIBUTE || id == NO_LAUNCH_ATTRIBUTE) return CUDA_ERROR_INVALID_VALUE;
-    if (id == CLUSTER_DIMENSION && !divides_grid(&launch->attributes[i], launch)) {
+    if (id == LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION && !divides_grid(&launch->attributes[i], launch)) {
       return CUDA_ERROR_INVALID_CLUSTER_SIZE;
     }
-    if (id == PROGRAMMATIC_EVENT || id == LAUNCH_COMPLETION_EVENT) {
+    if (id == LAUNCH_ATTRIBUTE_PROGRAMMATIC_EVENT || id == LAUNCH_ATTRIBUTE_LAUNCH_COMPLETION_EVENT) {
       static _Atomic int warned;
       if (!atomic_exchange_explicit(&warned, 1, memory_order_relaxed)) {
         log_line(LOG_WARN, "launch attribute %u is not supported (CUDA_ERROR_NOT_SUPPORTED)",
@@ -223,24 +219,24 @@ static void put_arguments(uint8_t *at, const struct arguments *arguments, const 
 /** Posts the frame of a launch. */
 static CUresult post(const struct target *target, const struct launch *launch, const struct arguments *arguments) {
   uint32_t attributeBytes = launch->attributeCount * (uint32_t)sizeof(struct launch_attribute);
-  uint32_t length = HEAD_BYTES + attributeBytes + ((arguments->bytes + 7) & ~7u);
+  uint32_t length = (uint32_t)sizeof(struct launch_request) + attributeBytes + ((arguments->bytes + 7) & ~7u);
   struct connection *connection = connection_of(target->context->number);
   uint64_t *slot = ring_begin(connection, length);
   if (UNLIKELY(!slot)) return session_answer();
   slot[0] = FRAME(length, OP_launch, target->context->number);
   if (arguments->bytes & 7) slot[length / 8 - 1] = 0;
-  uint32_t *word = (uint32_t *)(void *)(slot + 1);
-  word[0] = target->function->slot.number;
-  word[1] = target->stream;
+  struct launch_request *request = (struct launch_request *)(void *)slot;
+  request->function = target->function->slot.number;
+  request->stream = target->stream;
   for (int i = 0; i < 3; i++) {
-    word[2 + i] = launch->grid[i];
-    word[5 + i] = launch->block[i];
+    request->grid[i] = launch->grid[i];
+    request->block[i] = launch->block[i];
   }
-  word[8] = launch->sharedBytes;
-  word[9] = launch->flags;
-  word[10] = arguments->bytes;
-  word[11] = launch->attributeCount;
-  put_arguments(put_attributes((uint8_t *)slot + HEAD_BYTES, launch), arguments, target->function->info);
+  request->sharedBytes = launch->sharedBytes;
+  request->flags = launch->flags;
+  request->parameterBytes = arguments->bytes;
+  request->attributeCount = launch->attributeCount;
+  put_arguments(put_attributes((uint8_t *)(request + 1), launch), arguments, target->function->info);
   return ring_post(connection);
 }
 
@@ -311,7 +307,7 @@ CUresult shim_cuLaunchCooperativeKernel(CUfunction f, unsigned int gridDimX, uns
   struct launch launch = {.grid = {gridDimX, gridDimY, gridDimZ},
                           .block = {blockDimX, blockDimY, blockDimZ},
                           .sharedBytes = sharedMemBytes,
-                          .flags = FLAG_COOPERATIVE,
+                          .flags = LAUNCH_COOPERATIVE,
                           .stream = hStream};
   return launch_checked(f, &launch, kernelParams, NULL);
 }

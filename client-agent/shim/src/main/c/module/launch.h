@@ -4,11 +4,7 @@
 
 #include "module/module.h"
 
-enum {
-  MAX_LAUNCH_ATTRIBUTES = 32,
-  FLAG_COOPERATIVE = 1,       // of struct launch
-  ATTRIBUTE_COOPERATIVE = 2,  // of CUlaunchAttributeID
-};
+enum { MAX_LAUNCH_ATTRIBUTES = 32 };
 
 struct launch {
   unsigned int grid[3], block[3];

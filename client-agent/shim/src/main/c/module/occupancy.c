@@ -77,12 +77,16 @@ static CUresult clusters(int *value, CUfunction func, const CUlaunchConfig *conf
   CUresult result = context_current(&context);
   if (!result) result = function_find(func, &context, &function);
   if (result) return result;
-  uint32_t head[8] = {config->gridDimX,  config->gridDimY,  config->gridDimZ,       config->blockDimX,
-                      config->blockDimY, config->blockDimZ, config->sharedMemBytes, config->numAttrs};
+  struct cluster_request head = {
+      .grid = {config->gridDimX, config->gridDimY, config->gridDimZ},
+      .block = {config->blockDimX, config->blockDimY, config->blockDimZ},
+      .sharedBytes = config->sharedMemBytes,
+      .attributeCount = config->numAttrs,
+  };
   size_t attributeBytes = config->numAttrs * sizeof *config->attrs;
   uint8_t *bytes = malloc(sizeof head + attributeBytes);
   if (!bytes) return CUDA_ERROR_OUT_OF_MEMORY;
-  memcpy(bytes, head, sizeof head);
+  memcpy(bytes, &head, sizeof head);
   if (attributeBytes) memcpy(bytes + sizeof head, config->attrs, attributeBytes);
   result = context_result(context, op_functionClusters(context->number, function->slot.number, active,
                                                        bytes, sizeof head + attributeBytes, &answer));

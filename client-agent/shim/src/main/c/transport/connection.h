@@ -7,7 +7,6 @@
 #include "core/driver.h"
 #include "core/lock.h"
 #include "transport/agent.h"
-#include "transport/frame.h"
 
 enum {
   CONNECTION_SHIFT = 12,

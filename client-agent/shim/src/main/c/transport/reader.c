@@ -163,7 +163,7 @@ static enum sink output_sink(uint32_t stream) {
 static bool begin_frame(struct connection *connection, uint64_t offset) {
   struct reader *reader = &connection->reader;
   const struct answer_header *header = &reader->header;
-  uint64_t payload = header->length - ANSWER_HEADER_BYTES;
+  uint64_t payload = header->length - sizeof(struct answer_header);
   switch (header->kind) {
     case ANSWER_WELCOME:
       return begin_welcome(connection, payload);
@@ -234,20 +234,20 @@ static bool parse(struct connection *connection) {
       continue;
     }
     uint32_t there = reader->end - reader->begin;
-    if (there < ANSWER_HEADER_BYTES) return true;
+    if (there < sizeof(struct answer_header)) return true;
     const uint8_t *at = reader->buffer + reader->begin;
-    memcpy(&reader->header, at, ANSWER_HEADER_BYTES);
+    memcpy(&reader->header, at, sizeof(struct answer_header));
     const struct answer_header *header = &reader->header;
-    if (header->length < ANSWER_HEADER_BYTES || header->length % 8 || header->length > MAX_FRAME_BYTES) {
+    if (header->length < sizeof(struct answer_header) || header->length % 8 || header->length > MAX_FRAME_BYTES) {
       return false;
     }
     uint64_t offset = 0;
-    uint32_t used = ANSWER_HEADER_BYTES;
+    uint32_t used = (uint32_t)sizeof(struct answer_header);
     if (header->kind == ANSWER_DATA) {
       used += OFFSET_BYTES;
       if (header->length < used) return false;
       if (there < used) return true;
-      memcpy(&offset, at + ANSWER_HEADER_BYTES, OFFSET_BYTES);
+      memcpy(&offset, at + sizeof(struct answer_header), OFFSET_BYTES);
     }
     reader->begin += used;
     if (!begin_frame(connection, offset)) return false;

@@ -84,7 +84,7 @@ public final class LibCuda {
     if (MISSING.add(symbol)) {
       System.err.println("gpupool worker: the driver library has no " + symbol + "; answering 801");
     }
-    return Backend.NOT_SUPPORTED;
+    return CudaResult.NOT_SUPPORTED;
   }
 
   static AssertionError failed(String symbol, Throwable cause) {

@@ -27,6 +27,11 @@ public final class WireStruct {
     return new WireStruct(address, lengthBytes);
   }
 
+  /** The bytes that a buffer takes in a frame. */
+  public static int padded(int lengthBytes) {
+    return (lengthBytes + 7) & -8;
+  }
+
   public boolean isNull() {
     return address == 0;
   }

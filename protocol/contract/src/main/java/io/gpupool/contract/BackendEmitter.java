@@ -23,20 +23,19 @@ final class BackendEmitter {
     JavaSource source = new JavaSource("Backend");
     source.line("/**");
     source.line(
-        " * What executes CUDA driver calls. Results are CUresult values; handles, device addresses and");
+        " * What executes CUDA driver calls. Results are CUresult values; handles, device addresses"
+            + " and");
     source.line(
         " * host addresses are {@code long}. What a backend does not override is not supported.");
     source.line(" */");
     source.line("public interface Backend extends BackendTraits {");
-    source.line("  /** CUDA_ERROR_NOT_SUPPORTED. */");
-    source.line("  int NOT_SUPPORTED = 801;");
     for (EntryPoint entryPoint : contract.entryPoints()) {
       if (entryPoint.backend()) {
         Signature signature = new Signature(entryPoint, contract.types());
         source.line("");
         source.line("  /** {@code (%s)}. */", signature.comment());
         source.line("  default int %s(%s) {", entryPoint.symbol(), signature.declaration());
-        source.line("    return NOT_SUPPORTED;");
+        source.line("    return CudaResult.NOT_SUPPORTED;");
         source.line("  }");
       }
     }
@@ -52,7 +51,8 @@ final class BackendEmitter {
     source.line("import java.lang.invoke.MethodHandle;");
     source.line("");
     source.line(
-        "/** Calls libcuda, opened by {@link LibCuda}; what the library lacks answers 801. */");
+        "/** Calls libcuda, opened by {@link LibCuda}; what the library lacks is not supported."
+            + " */");
     source.line("public class NvidiaBackend implements Backend {");
     for (EntryPoint entryPoint : contract.entryPoints()) {
       if (entryPoint.backend()) {

@@ -16,12 +16,14 @@ import java.util.zip.CRC32;
  * @param entryPoints in the order of the files
  * @param groups the fields of each group, by its name
  * @param ops in the order of their numbers
+ * @param wire what travels besides
  */
 public record Contract(
     Map<String, CudaType> types,
     List<EntryPoint> entryPoints,
     Map<String, List<Field>> groups,
-    List<Op> ops) {
+    List<Op> ops,
+    Wire wire) {
   public Contract {
     types = Map.copyOf(types);
     groups = Map.copyOf(groups);
@@ -43,8 +45,8 @@ public record Contract(
   }
 
   /**
-   * Changes whenever an op's number, name or fields change: both ends of a call stream must have
-   * the same.
+   * Changes whenever an op's number, name or fields change, or what travels besides: both ends of a
+   * call stream must have the same.
    */
   public int digest() {
     CRC32 crc = new CRC32();
@@ -52,6 +54,8 @@ public record Contract(
       String text = op.number() + op.name() + op.fenced() + op.fields() + "\n";
       crc.update(text.getBytes(java.nio.charset.StandardCharsets.UTF_8));
     }
+    crc.update(
+        (wire.numbers() + "\n" + wire.layouts()).getBytes(java.nio.charset.StandardCharsets.UTF_8));
     return (int) crc.getValue();
   }
 }

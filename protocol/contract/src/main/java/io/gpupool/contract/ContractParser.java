@@ -51,7 +51,12 @@ final class ContractParser {
         ops.add(opOf(entryPoint));
       }
     }
-    return new Contract(types, List.copyOf(entryPoints.values()), groups, ops);
+    return new Contract(
+        types,
+        List.copyOf(entryPoints.values()),
+        groups,
+        ops,
+        new WireParser(folder, types).parse());
   }
 
   private void readTypes(Path file) throws IOException {

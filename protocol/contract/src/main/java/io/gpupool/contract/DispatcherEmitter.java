@@ -27,7 +27,8 @@ final class DispatcherEmitter {
     source.line("import java.lang.foreign.MemorySegment;");
     source.line("");
     source.line(
-        "/** Decodes request frames where they lie and executes them. Used by one session's thread. */");
+        "/** Decodes request frames where they lie and executes them. Used by one session's thread."
+            + " */");
     source.line("public final class Dispatcher {");
     source.line(
         "  /** The frame's length does not fit its op: the stream cannot be trusted further. */");
@@ -37,9 +38,8 @@ final class DispatcherEmitter {
     source.line("  public static final int UNKNOWN = -2;");
     source.line("");
     source.line(
-        "  private static final MemorySegment MEMORY = MemorySegment.NULL.reinterpret(Long.MAX_VALUE);");
-    source.line("  private static final int INVALID_VALUE = 1;");
-    source.line("  private static final int INVALID_HANDLE = 400;");
+        "  private static final MemorySegment MEMORY ="
+            + " MemorySegment.NULL.reinterpret(Long.MAX_VALUE);");
     source.line("");
     source.line("  private final Backend backend;");
     source.line("  private final SessionTopics session;");
@@ -56,7 +56,8 @@ final class DispatcherEmitter {
     source.line("   * @param frame its address, header included");
     source.line("   * @param lengthBytes its length, which the caller has checked to be there");
     source.line(
-        "   * @return the CUresult of a posted op; 0 for a fenced one, which is or will be answered; {@link");
+        "   * @return the CUresult of a posted op; 0 for a fenced one, which is or will be"
+            + " answered; {@link");
     source.line("   *     #MALFORMED} or {@link #UNKNOWN}");
     source.line("   */");
     source.line("  public int dispatch(int op, long frame, int lengthBytes) {");
@@ -98,7 +99,8 @@ final class DispatcherEmitter {
     source.line("      return 0;");
     source.line("    }");
     source.line(
-        "    return lengthBytes >= 0 && lengthBytes <= Integer.MAX_VALUE ? (lengthBytes + 7) & -8 : -1;");
+        "    return lengthBytes >= 0 && lengthBytes <= Integer.MAX_VALUE ? (lengthBytes + 7) & -8 :"
+            + " -1;");
     source.line("  }");
     source.line("}");
     source.write(outputFolder);
@@ -207,7 +209,8 @@ final class DispatcherEmitter {
     if (!entryPoint.backend()) {
       throw new IllegalArgumentException(entryPoint.symbol() + " is auto but not of the backend");
     }
-    String fail = op.fenced() ? "session.reply(tag, INVALID_HANDLE)" : "INVALID_HANDLE";
+    String fail =
+        op.fenced() ? "session.reply(tag, CudaResult.INVALID_HANDLE)" : "CudaResult.INVALID_HANDLE";
     List<String> arguments = new ArrayList<>();
     boolean outputs = false;
     for (int i = 0; i < op.fields().size(); i++) {
@@ -247,7 +250,8 @@ final class DispatcherEmitter {
       }
       arguments.add(name);
     }
-    String refusal = op.fenced() ? "session.reply(tag, INVALID_VALUE)" : "INVALID_VALUE";
+    String refusal =
+        op.fenced() ? "session.reply(tag, CudaResult.INVALID_VALUE)" : "CudaResult.INVALID_VALUE";
     emitSpanChecks(source, entryPoint.parameters(), refusal);
     String call = "backend." + entryPoint.symbol() + "(" + String.join(", ", arguments) + ")";
     if (!op.fenced()) {

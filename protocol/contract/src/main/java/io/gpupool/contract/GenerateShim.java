@@ -23,6 +23,7 @@ public final class GenerateShim {
     Contract contract = Contract.read(Path.of(args[0]));
     Path outputFolder = Path.of(args[1]);
     new ShimTypes(contract).emit(outputFolder);
+    new ShimWire(contract).emit(outputFolder);
     new ShimOps(contract).emit(outputFolder);
     new ShimAutos(contract).emit(outputFolder);
     new ShimEntries(contract).emit(outputFolder);

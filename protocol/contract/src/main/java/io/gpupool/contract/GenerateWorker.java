@@ -4,7 +4,7 @@ package io.gpupool.contract;
 import java.io.IOException;
 import java.nio.file.Path;
 
-/** Generates the worker's Java: backend interface and binding, op numbers, dispatcher. */
+/** Generates the worker's Java: backend interface and binding, op numbers, layouts, dispatcher. */
 public final class GenerateWorker {
   private GenerateWorker() {}
 
@@ -22,6 +22,7 @@ public final class GenerateWorker {
     BackendParts parts = BackendParts.read(Path.of(args[0]).resolve("parts.txt"));
     new BackendEmitter(contract, outputFolder).emit();
     new ComposedBackendEmitter(contract, parts, outputFolder).emit();
+    new WireEmitter(contract, outputFolder).emit();
     new OpsEmitter(contract, outputFolder).emit();
     new DispatcherEmitter(contract, outputFolder).emit();
   }

@@ -52,6 +52,45 @@ class ContractTest {
   }
 
   @Test
+  void struct_ofTheWire_hasItsFieldsAtTheirNaturalPlaces() throws IOException {
+    write("", "");
+    Files.writeString(
+        folder.resolve("wire.txt"),
+        """
+        struct Thing thing
+          uint16_t kind
+          uint64_t firstAddress
+          uint32_t grid[3]
+        """);
+
+    Layout layout = Contract.read(folder).wire().layouts().getFirst();
+
+    assertThat(layout.sizeBytes()).isEqualTo(32);
+    assertThat(layout.fields()).extracting(Layout.LayoutField::offset).containsExactly(0, 8, 16);
+    assertThat(layout.fields().get(1).constant()).isEqualTo("FIRST_ADDRESS");
+    assertThat(layout.fields().get(2).declaration()).isEqualTo("uint32_t grid[3]");
+  }
+
+  @Test
+  void digest_changedStruct_changes() throws IOException {
+    write("", "");
+    int before = Contract.read(folder).digest();
+    Files.writeString(folder.resolve("wire.txt"), "struct Thing thing\n  uint16_t kind\n");
+
+    assertThat(Contract.read(folder).digest()).isNotEqualTo(before);
+  }
+
+  @Test
+  void wireLine_thatIsNoField_isRefusedWithFileAndLine() throws IOException {
+    write("", "");
+    Files.writeString(folder.resolve("wire.txt"), "struct Thing thing\n  CUnothing kind\n");
+
+    assertThatThrownBy(() -> Contract.read(folder))
+        .isInstanceOf(ContractException.class)
+        .hasMessageContaining("wire.txt:2: unknown type: CUnothing");
+  }
+
+  @Test
   void op_beforeTheFirstTopic_isRefusedWithFileAndLine() throws IOException {
     write("# ops\nop one posted (u32 a)\ntopic t\n", "");
 
@@ -122,6 +161,8 @@ class ContractTest {
 
   private void write(String ops, String topic) throws IOException {
     Files.writeString(folder.resolve("types.txt"), "");
+    Files.writeString(folder.resolve("wire.txt"), "");
+    Files.writeString(folder.resolve("results.txt"), "");
     Files.writeString(folder.resolve("ops.txt"), ops);
     Files.writeString(folder.resolve("topic.contract"), topic);
   }

@@ -3,15 +3,16 @@ package io.gpupool.worker.session;
 
 import io.gpupool.cuda.Backend;
 import io.gpupool.cuda.BackendTraits;
+import io.gpupool.cuda.CudaResult;
 import io.gpupool.cuda.Dispatcher;
+import io.gpupool.cuda.FrameLimits;
 import io.gpupool.cuda.Ops;
+import io.gpupool.cuda.RequestHeader;
 import io.gpupool.worker.os.Memory;
 import io.gpupool.worker.os.Posix;
 import io.gpupool.worker.peer.PeerConnections;
 import io.gpupool.worker.session.call.Waits;
 import io.gpupool.worker.session.core.Answers;
-import io.gpupool.worker.session.core.CudaResult;
-import io.gpupool.worker.session.core.Frames;
 import java.util.function.Supplier;
 
 /**
@@ -150,11 +151,11 @@ public final class Session {
 
   private void executeReceived() {
     int sincePoll = 0;
-    while (end - start >= Frames.REQUEST_HEADER_BYTES) {
+    while (end - start >= RequestHeader.BYTES) {
       long frame = buffer + start;
       int length = Memory.getInt(frame);
-      if (length < Frames.REQUEST_HEADER_BYTES
-          || length > Frames.MAX_FRAME_BYTES
+      if (length < RequestHeader.BYTES
+          || length > FrameLimits.MAX_FRAME_BYTES
           || (length & 7) != 0) {
         end("malformed frame: length " + Integer.toUnsignedString(length));
         return;
@@ -176,8 +177,8 @@ public final class Session {
   }
 
   private void execute(long frame, int length) {
-    int op = Memory.getShort(frame + Frames.OP_OFFSET);
-    int context = Memory.getShort(frame + Frames.CONTEXT_OFFSET);
+    int op = Memory.getShort(frame + RequestHeader.OP);
+    int context = Memory.getShort(frame + RequestHeader.CONTEXT);
     if (context != calls.context().currentNumber()) {
       calls.context().select(context);
     }
@@ -291,19 +292,19 @@ public final class Session {
       calls.cancelHostFunctions();
     }
     int at = start;
-    while (end - at >= Frames.REQUEST_HEADER_BYTES) {
+    while (end - at >= RequestHeader.BYTES) {
       long frame = buffer + at;
       int length = Memory.getInt(frame);
-      if (length < Frames.REQUEST_HEADER_BYTES
-          || length > Frames.MAX_FRAME_BYTES
+      if (length < RequestHeader.BYTES
+          || length > FrameLimits.MAX_FRAME_BYTES
           || end - at < length) {
         return;
       }
       if (at > start
           && length == CALLBACK_DONE_BYTES
-          && Memory.getShort(frame + Frames.OP_OFFSET) == Ops.callbackDone) {
-        calls.callback().callbackDone(Memory.getInt(frame + Frames.REQUEST_HEADER_BYTES));
-        Memory.putLong(frame + Frames.REQUEST_HEADER_BYTES, 0);
+          && Memory.getShort(frame + RequestHeader.OP) == Ops.callbackDone) {
+        calls.callback().callbackDone(Memory.getInt(frame + RequestHeader.BYTES));
+        Memory.putLong(frame + RequestHeader.BYTES, 0);
       }
       at += length;
     }
@@ -331,7 +332,7 @@ public final class Session {
     if (start == end) {
       start = 0;
       end = 0;
-    } else if (RECEIVE_BYTES - start < 2 * Frames.MAX_FRAME_BYTES) {
+    } else if (RECEIVE_BYTES - start < 2 * FrameLimits.MAX_FRAME_BYTES) {
       Memory.copy(buffer + start, buffer, end - start);
       end -= start;
       start = 0;

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.gpupool.worker.warmup;
 
+import io.gpupool.cuda.LaunchRequest;
+import io.gpupool.cuda.RequestHeader;
 import java.nio.ByteBuffer;
 import java.nio.ByteOrder;
 import java.nio.charset.StandardCharsets;
@@ -8,8 +10,8 @@ import java.nio.charset.StandardCharsets;
 /** Writer of request frames of one context, as a program's shim sends them. */
 public final class WarmUpFrames {
   private static final int CONTEXT = 1;
-  private static final int HEADER_BYTES = 8;
-  private static final int LAUNCH_BYTES = 64;
+  private static final int HEADER_BYTES = RequestHeader.BYTES;
+  private static final int LAUNCH_BYTES = LaunchRequest.BYTES + Long.BYTES;
 
   private final ByteBuffer bytes = ByteBuffer.allocate(64 << 10).order(ByteOrder.LITTLE_ENDIAN);
 

@@ -3,9 +3,9 @@ package io.gpupool.worker.session;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
+import io.gpupool.cuda.AnswerKind;
+import io.gpupool.cuda.CudaResult;
 import io.gpupool.cuda.Ops;
-import io.gpupool.worker.session.core.CudaResult;
-import io.gpupool.worker.session.core.Frames;
 import java.io.ByteArrayOutputStream;
 import java.nio.ByteBuffer;
 import java.nio.ByteOrder;
@@ -153,7 +153,7 @@ class CudaArraysTest extends SessionOnTestDriver {
         return bytes.toByteArray();
       }
       assertThat(answer.tag()).isEqualTo(COPY);
-      if (answer.kind() == Frames.DATA) {
+      if (answer.kind() == AnswerKind.DATA) {
         assertThat(answer.u64(0)).isEqualTo(bytes.size());
         bytes.writeBytes(answer.data());
       } else {

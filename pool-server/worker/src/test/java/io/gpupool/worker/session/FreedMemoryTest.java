@@ -3,10 +3,10 @@ package io.gpupool.worker.session;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
+import io.gpupool.cuda.CudaResult;
 import io.gpupool.cuda.Ops;
 import io.gpupool.soft.device.SoftGpu.MissingPtx;
 import io.gpupool.soft.device.spec.DeviceSpec;
-import io.gpupool.worker.session.core.CudaResult;
 import io.gpupool.worker.session.quota.LeasedGpu;
 import io.gpupool.worker.session.quota.Ledger;
 import io.gpupool.worker.soft.SoftBackend;

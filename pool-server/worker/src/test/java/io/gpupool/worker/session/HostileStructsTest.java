@@ -3,9 +3,9 @@ package io.gpupool.worker.session;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
+import io.gpupool.cuda.CudaResult;
 import io.gpupool.cuda.Ops;
 import io.gpupool.worker.os.Memory;
-import io.gpupool.worker.session.core.CudaResult;
 import java.lang.foreign.Arena;
 import java.lang.foreign.FunctionDescriptor;
 import java.lang.foreign.Linker;

@@ -3,9 +3,9 @@ package io.gpupool.worker.session;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
+import io.gpupool.cuda.CudaResult;
 import io.gpupool.cuda.Ops;
-import io.gpupool.worker.session.core.CudaResult;
-import io.gpupool.worker.session.core.Frames;
+import io.gpupool.cuda.WireStruct;
 import java.lang.foreign.Arena;
 import java.lang.foreign.FunctionDescriptor;
 import java.lang.foreign.Linker;
@@ -118,7 +118,7 @@ class LazyFunctionsTest extends SessionOnTestDriver {
     while (entries.hasRemaining()) {
       int nameBytes = entries.getInt();
       int parameters = entries.getInt();
-      entries.position(entries.position() + Frames.padded(nameBytes) + 8 * parameters);
+      entries.position(entries.position() + WireStruct.padded(nameBytes) + 8 * parameters);
       count++;
     }
     return count;

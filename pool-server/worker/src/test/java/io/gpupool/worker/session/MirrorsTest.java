@@ -3,8 +3,8 @@ package io.gpupool.worker.session;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
+import io.gpupool.cuda.AnswerKind;
 import io.gpupool.cuda.Ops;
-import io.gpupool.worker.session.core.Frames;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.BitSet;
@@ -43,10 +43,10 @@ class MirrorsTest extends SessionOnTestDriver {
     int tag = session.ask(Ops.mirrorRead, address, LENGTH_BYTES, (BLOCKS + 7) / 8);
     while (true) {
       Answer answer = session.read();
-      if (answer.kind() == Frames.DATA) {
+      if (answer.kind() == AnswerKind.DATA) {
         byte[] data = answer.data();
         System.arraycopy(data, 0, copy, (int) answer.u64(0), data.length);
-      } else if (answer.kind() == Frames.REPLY && answer.tag() == tag) {
+      } else if (answer.kind() == AnswerKind.REPLY && answer.tag() == tag) {
         assertThat(answer.result()).isZero();
         return new ArrayList<>(BitSet.valueOf(answer.variable(0)).stream().boxed().toList());
       }

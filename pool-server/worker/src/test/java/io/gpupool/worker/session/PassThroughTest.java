@@ -3,8 +3,8 @@ package io.gpupool.worker.session;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
+import io.gpupool.cuda.CudaResult;
 import io.gpupool.cuda.Ops;
-import io.gpupool.worker.session.core.CudaResult;
 import io.gpupool.worker.session.quota.LeasedGpu;
 import java.nio.ByteBuffer;
 import java.nio.ByteOrder;

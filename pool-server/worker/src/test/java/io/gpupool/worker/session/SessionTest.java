@@ -3,8 +3,8 @@ package io.gpupool.worker.session;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
+import io.gpupool.cuda.AnswerKind;
 import io.gpupool.cuda.Ops;
-import io.gpupool.worker.session.core.Frames;
 import io.gpupool.worker.session.core.Staging;
 import io.gpupool.worker.session.quota.LeasedGpu;
 import io.gpupool.worker.session.stream.HostCallbacks;
@@ -281,7 +281,7 @@ class SessionTest extends SessionOnTestDriver {
     int synchronize = session.ask(Ops.streamSynchronize, STREAM);
 
     Answer data = session.read();
-    assertThat(data.kind()).isEqualTo(Frames.DATA);
+    assertThat(data.kind()).isEqualTo(AnswerKind.DATA);
     assertThat(data.data()).isEqualTo(ints(1, 16));
     assertThat(session.read()).extracting(Answer::tag, Answer::result).containsExactly(500, 0);
     assertThat(session.read().tag()).isEqualTo(synchronize);
@@ -306,7 +306,7 @@ class SessionTest extends SessionOnTestDriver {
       boolean copied = false;
       while (true) {
         Answer answer = session.read();
-        if (answer.kind() == Frames.DATA) {
+        if (answer.kind() == AnswerKind.DATA) {
           assertThat(answer.data()).isEqualTo(ints(round, 16));
         } else if (answer.tag() == 100_000 + round) {
           copied = true;
@@ -332,7 +332,7 @@ class SessionTest extends SessionOnTestDriver {
     long received = 0;
     while (true) {
       Answer answer = session.read();
-      if (answer.kind() != Frames.DATA) {
+      if (answer.kind() != AnswerKind.DATA) {
         assertThat(answer).extracting(Answer::tag, Answer::result).containsExactly(600, 0);
         break;
       }
@@ -347,7 +347,7 @@ class SessionTest extends SessionOnTestDriver {
     session.post(Ops.memcpyDtoHPosted, 601, address, 64, STREAM);
     assertThat(session.read())
         .extracting(Answer::kind, Answer::result)
-        .containsExactly(Frames.DATA, 64);
+        .containsExactly(AnswerKind.DATA, 64);
     assertThat(session.read()).extracting(Answer::tag, Answer::result).containsExactly(601, 0);
   }
 
@@ -366,8 +366,8 @@ class SessionTest extends SessionOnTestDriver {
     do {
       answer = session.read();
       kinds.add(answer.kind());
-    } while (answer.kind() != Frames.CALLBACK);
-    assertThat(kinds).containsExactly(Frames.DATA, Frames.REPLY, Frames.CALLBACK);
+    } while (answer.kind() != AnswerKind.CALLBACK);
+    assertThat(kinds).containsExactly(AnswerKind.DATA, AnswerKind.REPLY, AnswerKind.CALLBACK);
     assertThat(answer.tag()).isEqualTo(1);
     assertThat(session.call(Ops.streamQuery, STREAM).result()).isEqualTo(600);
     session.post(Ops.callbackDone, 1);
@@ -381,7 +381,7 @@ class SessionTest extends SessionOnTestDriver {
     loadKernels();
     long address = session.allocate(1 << 20);
     session.post(Ops.streamHostFunction, STREAM, 1, 0);
-    assertThat(session.read().kind()).isEqualTo(Frames.CALLBACK);
+    assertThat(session.read().kind()).isEqualTo(AnswerKind.CALLBACK);
     for (int i = 0; i < 100; i++) {
       session.post(Ops.memcpyHtoD, address, STREAM, new byte[1 << 20]);
     }
@@ -399,7 +399,7 @@ class SessionTest extends SessionOnTestDriver {
     session.post(Ops.memFree, address);
     int alloc = session.ask(Ops.memAlloc, 64, 1);
     launch(SLEEP, STREAM, 10L);
-    assertThat(session.read().kind()).isEqualTo(Frames.CALLBACK);
+    assertThat(session.read().kind()).isEqualTo(AnswerKind.CALLBACK);
     launch(SLEEP, STREAM, 10L);
     session.post(Ops.callbackDone, 1);
 
@@ -424,7 +424,7 @@ class SessionTest extends SessionOnTestDriver {
     session.send(Request.posted(Ops.ctxDestroy, 2));
     int synchronize = session.ask(Ops.ctxSynchronize);
 
-    assertThat(session.read().kind()).isEqualTo(Frames.CALLBACK);
+    assertThat(session.read().kind()).isEqualTo(AnswerKind.CALLBACK);
     session.post(Ops.callbackDone, 1);
 
     Answer answer;
@@ -433,7 +433,7 @@ class SessionTest extends SessionOnTestDriver {
     } while (answer.tag() == 700);
     assertThat(answer)
         .extracting(Answer::kind, Answer::tag, Answer::result)
-        .containsExactly(Frames.REPLY, synchronize, 0);
+        .containsExactly(AnswerKind.REPLY, synchronize, 0);
   }
 
   @Test
@@ -442,7 +442,7 @@ class SessionTest extends SessionOnTestDriver {
     long address = session.allocate(1 << 20);
     session.post(Ops.streamHostFunction, STREAM, 1, 0);
     session.post(Ops.memFree, address);
-    assertThat(session.read().kind()).isEqualTo(Frames.CALLBACK);
+    assertThat(session.read().kind()).isEqualTo(AnswerKind.CALLBACK);
     session.disconnect();
 
     assertThat(session.reason()).startsWith("connection");
@@ -459,7 +459,7 @@ class SessionTest extends SessionOnTestDriver {
 
     assertThat(answer)
         .extracting(Answer::kind, Answer::tag, Answer::result)
-        .containsExactly(Frames.CALLBACK, 3, 700);
+        .containsExactly(AnswerKind.CALLBACK, 3, 700);
     session.post(Ops.callbackDone, 3);
   }
 
@@ -549,7 +549,7 @@ class SessionTest extends SessionOnTestDriver {
     session.send(Request.posted(Ops.ctxSynchronize, 1));
 
     Answer answer = session.read();
-    assertThat(answer.kind()).isEqualTo(Frames.FATAL);
+    assertThat(answer.kind()).isEqualTo(AnswerKind.FATAL);
     assertThat(answer.text()).isEqualTo("malformed frame: ctxSynchronize of 8 bytes");
     assertThat(session.reason()).isEqualTo(answer.text());
   }

@@ -3,6 +3,7 @@ package io.gpupool.worker.session;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
+import io.gpupool.cuda.AnswerKind;
 import io.gpupool.cuda.Backend;
 import io.gpupool.cuda.Ops;
 import io.gpupool.soft.device.SoftGpu.MissingPtx;
@@ -10,7 +11,6 @@ import io.gpupool.soft.device.spec.DeviceSpec;
 import io.gpupool.worker.os.Memory;
 import io.gpupool.worker.os.Posix;
 import io.gpupool.worker.peer.PeerConnections;
-import io.gpupool.worker.session.core.Frames;
 import io.gpupool.worker.session.quota.LeasedGpu;
 import io.gpupool.worker.session.quota.Ledger;
 import io.gpupool.worker.soft.SoftBackend;
@@ -116,7 +116,7 @@ class SeveralSessionsTest {
   /** The text of FATAL, which everything before it is skipped for. */
   private String fatal(int link) {
     for (Answer answer = sessions[link].read(); answer != null; answer = sessions[link].read()) {
-      if (answer.kind() == Frames.FATAL) {
+      if (answer.kind() == AnswerKind.FATAL) {
         return answer.text();
       }
     }
@@ -236,7 +236,7 @@ class SeveralSessionsTest {
     sessions[0].post(Ops.eventRecord, EVENT, STREAM + 1, 0);
     sessions[1].post(Ops.ticketWait, STREAM, 100L, 0);
     assertThat(sessions[1].call(Ops.streamQuery, STREAM).result()).isEqualTo(NOT_READY);
-    assertThat(sessions[0].read().kind()).isEqualTo(Frames.CALLBACK);
+    assertThat(sessions[0].read().kind()).isEqualTo(AnswerKind.CALLBACK);
     sessions[0].post(Ops.callbackDone, CALLBACK);
     assertThat(synchronize(1, STREAM)).isZero();
   }

@@ -4,12 +4,13 @@ package io.gpupool.worker.session;
 import static java.lang.foreign.ValueLayout.JAVA_BYTE;
 import static java.lang.foreign.ValueLayout.JAVA_INT;
 
+import io.gpupool.cuda.AnswerKind;
 import io.gpupool.cuda.Backend;
+import io.gpupool.cuda.FrameLimits;
 import io.gpupool.cuda.Ops;
 import io.gpupool.worker.os.Memory;
 import io.gpupool.worker.os.Posix;
 import io.gpupool.worker.peer.PeerConnections;
-import io.gpupool.worker.session.core.Frames;
 import io.gpupool.worker.session.exchange.Exchange;
 import io.gpupool.worker.session.module.ImageStore;
 import io.gpupool.worker.session.quota.LeasedGpu;
@@ -122,7 +123,7 @@ final class TestSession implements AutoCloseable {
       if (answer == null) {
         throw new IllegalStateException("the session ended: " + ended);
       }
-      if (answer.kind() == Frames.REPLY && answer.tag() == tag) {
+      if (answer.kind() == AnswerKind.REPLY && answer.tag() == tag) {
         return answer;
       }
     }
@@ -134,7 +135,7 @@ final class TestSession implements AutoCloseable {
       return null;
     }
     int length = Memory.getInt(in.address());
-    if (length < 16 || length % 8 != 0 || length > Frames.MAX_FRAME_BYTES) {
+    if (length < 16 || length % 8 != 0 || length > FrameLimits.MAX_FRAME_BYTES) {
       throw new IllegalStateException("answer of length " + length);
     }
     if (!fill(4, length)) {
@@ -175,12 +176,12 @@ final class TestSession implements AutoCloseable {
     ByteArrayOutputStream bytes = new ByteArrayOutputStream();
     while (true) {
       Answer answer = read();
-      if (answer.kind() == Frames.DATA && answer.tag() == tag) {
+      if (answer.kind() == AnswerKind.DATA && answer.tag() == tag) {
         if (answer.u64(0) != bytes.size()) {
           throw new IllegalStateException("offset " + answer.u64(0) + " at " + bytes.size());
         }
         bytes.writeBytes(answer.data());
-      } else if (answer.kind() == Frames.REPLY && answer.tag() == tag) {
+      } else if (answer.kind() == AnswerKind.REPLY && answer.tag() == tag) {
         if (answer.result() != 0) {
           throw new IllegalStateException("memcpyDtoH: " + answer.result());
         }

@@ -2,9 +2,9 @@
 package io.gpupool.worker.session.call;
 
 import io.gpupool.cuda.Backend;
+import io.gpupool.cuda.CudaResult;
 import io.gpupool.worker.session.core.Answers;
 import io.gpupool.worker.session.core.ContextState;
-import io.gpupool.worker.session.core.CudaResult;
 import java.util.ArrayList;
 import java.util.List;
 

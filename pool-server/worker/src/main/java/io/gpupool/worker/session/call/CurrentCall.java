@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.gpupool.worker.session.call;
 
+import io.gpupool.cuda.CudaResult;
 import io.gpupool.cuda.SessionServices;
 import io.gpupool.worker.os.Memory;
 import io.gpupool.worker.os.Posix;
 import io.gpupool.worker.session.core.Answers;
 import io.gpupool.worker.session.core.ContextState;
-import io.gpupool.worker.session.core.CudaResult;
 import io.gpupool.worker.session.core.Payload;
 
 /**

@@ -2,9 +2,9 @@
 package io.gpupool.worker.session.call;
 
 import io.gpupool.cuda.Backend;
+import io.gpupool.cuda.CudaResult;
 import io.gpupool.worker.session.core.Answers;
 import io.gpupool.worker.session.core.ContextState;
-import io.gpupool.worker.session.core.CudaResult;
 
 /**
  * A wait for several events, one after the other, that ends with the answer of one call. Its events

@@ -2,9 +2,9 @@
 package io.gpupool.worker.session.call;
 
 import io.gpupool.cuda.Backend;
+import io.gpupool.cuda.CudaResult;
 import io.gpupool.worker.session.core.Answers;
 import io.gpupool.worker.session.core.ContextState;
-import io.gpupool.worker.session.core.CudaResult;
 
 /** A synchronising call: answered when all events, one a stream, are reached. */
 public final class FenceWait extends EventWait {

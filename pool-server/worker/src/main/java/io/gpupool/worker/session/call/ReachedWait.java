@@ -2,8 +2,8 @@
 package io.gpupool.worker.session.call;
 
 import io.gpupool.cuda.Backend;
+import io.gpupool.cuda.CudaResult;
 import io.gpupool.worker.session.core.ContextState;
-import io.gpupool.worker.session.core.CudaResult;
 
 /**
  * Something to be done, without waiting, once an event is reached, whatever became of its stream.

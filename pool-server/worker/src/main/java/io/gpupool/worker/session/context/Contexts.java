@@ -3,11 +3,11 @@ package io.gpupool.worker.session.context;
 
 import io.gpupool.cuda.Backend;
 import io.gpupool.cuda.ContextOps;
+import io.gpupool.cuda.CudaResult;
 import io.gpupool.worker.os.Memory;
 import io.gpupool.worker.session.call.CurrentCall;
 import io.gpupool.worker.session.core.Answers;
 import io.gpupool.worker.session.core.ContextState;
-import io.gpupool.worker.session.core.CudaResult;
 import io.gpupool.worker.session.quota.MemoryQuota;
 import io.gpupool.worker.session.stream.BlockingCalls;
 import java.util.Arrays;

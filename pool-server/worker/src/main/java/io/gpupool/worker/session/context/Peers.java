@@ -2,10 +2,10 @@
 package io.gpupool.worker.session.context;
 
 import io.gpupool.cuda.Backend;
+import io.gpupool.cuda.CudaResult;
 import io.gpupool.cuda.PeerOps;
 import io.gpupool.worker.session.call.CurrentCall;
 import io.gpupool.worker.session.core.ContextState;
-import io.gpupool.worker.session.core.CudaResult;
 import java.util.List;
 import java.util.function.LongToIntFunction;
 

@@ -3,6 +3,8 @@ package io.gpupool.worker.session.copy;
 
 import io.gpupool.cuda.CopyExtent;
 import io.gpupool.cuda.CopyRegion;
+import io.gpupool.cuda.Memcpy3DLayout;
+import io.gpupool.cuda.MemoryType;
 import io.gpupool.worker.os.Memory;
 import io.gpupool.worker.session.core.HandleTable;
 import io.gpupool.worker.session.core.HandleTables;
@@ -19,21 +21,8 @@ import io.gpupool.worker.session.quota.OwnedMemory;
 record Copy3D(long width, long height, long depth) {
   private static final long MAX_BYTES = OwnedMemory.MAX_BYTES;
 
-  /*
-   * CUDA_MEMCPY3D: 88 bytes a side, source first, then the extent.
-   *
-   *    0  8  16  24   32    40    48      56     64        72     80
-   *   +--+--+---+----+-----+-----+-------+------+---------+------+-------+
-   *   |x |y |z  |LOD |type |host |device |array |reserved |pitch |height |
-   *   +--+--+---+----+-----+-----+-------+------+---------+------+-------+
-   */
-  private static final int SOURCE = 0;
-  private static final int DESTINATION = 88;
-  private static final int EXTENT = 176;
-  private static final int DESCRIPTION_BYTES = 200;
-  private static final int HOST = 1;
-  private static final int DEVICE = 2;
-  private static final int ARRAY = 3;
+  /** From a field of the source to the same field of the destination. */
+  private static final int DESTINATION = Memcpy3DLayout.DST_X_IN_BYTES;
 
   /** The copy of an extent from the call stream. */
   static Copy3D of(CopyExtent extent) {
@@ -117,16 +106,17 @@ record Copy3D(long width, long height, long depth) {
     }
 
     private void write(long to) {
-      Memory.putInt(to + 32, array == 0 ? DEVICE : ARRAY);
+      Memory.putInt(
+          to + Memcpy3DLayout.SRC_MEMORY_TYPE, array == 0 ? MemoryType.DEVICE : MemoryType.ARRAY);
       if (array == 0) {
-        Memory.putLong(to + 48, address);
-        Memory.putLong(to + 72, pitch);
-        Memory.putLong(to + 80, rows);
+        Memory.putLong(to + Memcpy3DLayout.SRC_DEVICE, address);
+        Memory.putLong(to + Memcpy3DLayout.SRC_PITCH, pitch);
+        Memory.putLong(to + Memcpy3DLayout.SRC_HEIGHT, rows);
       } else {
-        Memory.putLong(to, x);
-        Memory.putLong(to + 8, y);
-        Memory.putLong(to + 16, z);
-        Memory.putLong(to + 56, array);
+        Memory.putLong(to + Memcpy3DLayout.SRC_X_IN_BYTES, x);
+        Memory.putLong(to + Memcpy3DLayout.SRC_Y, y);
+        Memory.putLong(to + Memcpy3DLayout.SRC_Z, z);
+        Memory.putLong(to + Memcpy3DLayout.SRC_ARRAY, array);
       }
     }
   }
@@ -177,39 +167,39 @@ record Copy3D(long width, long height, long depth) {
 
   /** Writes the description of a copy within the device. */
   long describe(long memory, Side to, Side from) {
-    Memory.clear(memory, DESCRIPTION_BYTES);
-    from.write(memory + SOURCE);
+    Memory.clear(memory, Memcpy3DLayout.BYTES);
+    from.write(memory);
     to.write(memory + DESTINATION);
     return extent(memory);
   }
 
   /** Writes the description of a copy from the host, whose rows lie one after the other. */
   long describeFromHost(long memory, Side to, long host) {
-    Memory.clear(memory, DESCRIPTION_BYTES);
-    writeHost(memory + SOURCE, host);
+    Memory.clear(memory, Memcpy3DLayout.BYTES);
+    writeHost(memory, host);
     to.write(memory + DESTINATION);
     return extent(memory);
   }
 
   /** Writes the description of a copy to the host, whose rows lie one after the other. */
   long describeToHost(long memory, long host, Side from) {
-    Memory.clear(memory, DESCRIPTION_BYTES);
-    from.write(memory + SOURCE);
+    Memory.clear(memory, Memcpy3DLayout.BYTES);
+    from.write(memory);
     writeHost(memory + DESTINATION, host);
     return extent(memory);
   }
 
   private void writeHost(long to, long host) {
-    Memory.putInt(to + 32, HOST);
-    Memory.putLong(to + 40, host);
-    Memory.putLong(to + 72, width);
-    Memory.putLong(to + 80, height);
+    Memory.putInt(to + Memcpy3DLayout.SRC_MEMORY_TYPE, MemoryType.HOST);
+    Memory.putLong(to + Memcpy3DLayout.SRC_HOST, host);
+    Memory.putLong(to + Memcpy3DLayout.SRC_PITCH, width);
+    Memory.putLong(to + Memcpy3DLayout.SRC_HEIGHT, height);
   }
 
   private long extent(long memory) {
-    Memory.putLong(memory + EXTENT, width);
-    Memory.putLong(memory + EXTENT + 8, height);
-    Memory.putLong(memory + EXTENT + 16, depth);
+    Memory.putLong(memory + Memcpy3DLayout.WIDTH_IN_BYTES, width);
+    Memory.putLong(memory + Memcpy3DLayout.HEIGHT, height);
+    Memory.putLong(memory + Memcpy3DLayout.DEPTH, depth);
     return memory;
   }
 }

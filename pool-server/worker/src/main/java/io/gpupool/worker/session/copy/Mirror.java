@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.gpupool.worker.session.copy;
 
+import io.gpupool.cuda.FrameLimits;
 import io.gpupool.worker.session.core.ContextState;
-import io.gpupool.worker.session.core.Frames;
 import java.util.Arrays;
 
 /**
@@ -12,7 +12,7 @@ import java.util.Arrays;
  */
 final class Mirror {
   static final int MIN_BLOCK_BYTES = 64;
-  static final int MAX_BLOCK_BYTES = Frames.MAX_DATA_BYTES;
+  static final int MAX_BLOCK_BYTES = FrameLimits.MAX_DATA_BYTES;
 
   final ContextState context;
   final long address;

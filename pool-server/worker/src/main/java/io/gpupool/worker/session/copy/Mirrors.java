@@ -2,13 +2,13 @@
 package io.gpupool.worker.session.copy;
 
 import io.gpupool.cuda.Backend;
+import io.gpupool.cuda.CudaResult;
+import io.gpupool.cuda.FrameLimits;
 import io.gpupool.cuda.MirrorOps;
 import io.gpupool.worker.os.Memory;
 import io.gpupool.worker.session.call.CurrentCall;
 import io.gpupool.worker.session.core.Answers;
 import io.gpupool.worker.session.core.ContextState;
-import io.gpupool.worker.session.core.CudaResult;
-import io.gpupool.worker.session.core.Frames;
 import io.gpupool.worker.session.core.HandleTable;
 import io.gpupool.worker.session.core.HandleTables;
 import io.gpupool.worker.session.core.Payload;
@@ -127,7 +127,7 @@ public final class Mirrors implements MirrorOps {
       call.reply(tag, CudaResult.INVALID_VALUE);
       return;
     }
-    if (capacityBytes != (mirror.blocks() + 7) / 8 || capacityBytes > Frames.MAX_DATA_BYTES) {
+    if (capacityBytes != (mirror.blocks() + 7) / 8 || capacityBytes > FrameLimits.MAX_DATA_BYTES) {
       call.reply(tag, CudaResult.INVALID_VALUE);
       return;
     }

@@ -2,14 +2,14 @@
 package io.gpupool.worker.session.copy;
 
 import io.gpupool.cuda.Backend;
+import io.gpupool.cuda.FrameLimits;
 import io.gpupool.worker.session.core.ContextState;
-import io.gpupool.worker.session.core.Frames;
 import io.gpupool.worker.session.core.Staging;
 import io.gpupool.worker.session.quota.OwnedMemory;
 
 /**
  * Reads a long range of device memory that nothing in a stream is to change, in pieces of at most
- * {@link Frames#MAX_DATA_BYTES}: from where it lies if the backend allows that, else through
+ * {@link FrameLimits.MAX_DATA_BYTES}: from where it lies if the backend allows that, else through
  * staging blocks. The context is current in the calling thread, which waits.
  */
 public final class PieceReader {
@@ -43,8 +43,8 @@ public final class PieceReader {
 
   /** As {@link #read}, of a range that the backend has said is readable. */
   public static int readDirectly(long source, long lengthBytes, Taker taker) {
-    for (long at = 0; at < lengthBytes; at += Frames.MAX_DATA_BYTES) {
-      taker.take(at, source + at, (int) Math.min(Frames.MAX_DATA_BYTES, lengthBytes - at));
+    for (long at = 0; at < lengthBytes; at += FrameLimits.MAX_DATA_BYTES) {
+      taker.take(at, source + at, (int) Math.min(FrameLimits.MAX_DATA_BYTES, lengthBytes - at));
     }
     return 0;
   }

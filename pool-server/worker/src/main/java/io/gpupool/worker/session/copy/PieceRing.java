@@ -2,8 +2,8 @@
 package io.gpupool.worker.session.copy;
 
 import io.gpupool.cuda.Backend;
+import io.gpupool.cuda.CudaResult;
 import io.gpupool.worker.session.core.ContextState;
-import io.gpupool.worker.session.core.CudaResult;
 import io.gpupool.worker.session.core.Staging;
 import io.gpupool.worker.session.quota.OwnedMemory;
 

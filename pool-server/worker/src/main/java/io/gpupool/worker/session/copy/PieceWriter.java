@@ -2,15 +2,15 @@
 package io.gpupool.worker.session.copy;
 
 import io.gpupool.cuda.Backend;
+import io.gpupool.cuda.FrameLimits;
 import io.gpupool.worker.os.Posix;
 import io.gpupool.worker.session.core.ContextState;
-import io.gpupool.worker.session.core.Frames;
 import io.gpupool.worker.session.core.Staging;
 import io.gpupool.worker.session.quota.OwnedMemory;
 
 /**
  * Writes a long range of device memory while its stream stands still, in pieces of at most {@link
- * Frames#MAX_DATA_BYTES} that come one after the other: to where it lies if the backend allows
+ * FrameLimits.MAX_DATA_BYTES} that come one after the other: to where it lies if the backend allows
  * that, else through two blocks. One thread uses it.
  */
 public final class PieceWriter {

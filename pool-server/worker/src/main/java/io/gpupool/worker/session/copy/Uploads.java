@@ -4,6 +4,8 @@ package io.gpupool.worker.session.copy;
 import io.gpupool.cuda.Backend;
 import io.gpupool.cuda.CopyExtent;
 import io.gpupool.cuda.CopyRegion;
+import io.gpupool.cuda.CudaResult;
+import io.gpupool.cuda.FrameLimits;
 import io.gpupool.cuda.SessionServices;
 import io.gpupool.cuda.UploadOps;
 import io.gpupool.worker.os.Memory;
@@ -11,8 +13,6 @@ import io.gpupool.worker.session.call.CurrentCall;
 import io.gpupool.worker.session.call.Waits;
 import io.gpupool.worker.session.core.Answers;
 import io.gpupool.worker.session.core.ContextState;
-import io.gpupool.worker.session.core.CudaResult;
-import io.gpupool.worker.session.core.Frames;
 import io.gpupool.worker.session.core.HandleTables;
 import io.gpupool.worker.session.core.Staging;
 import io.gpupool.worker.session.quota.OwnedMemory;
@@ -69,7 +69,7 @@ public final class Uploads implements UploadOps {
     if (streamHandle == SessionServices.NO_HANDLE) {
       return CudaResult.INVALID_HANDLE;
     }
-    if (lengthBytes > Frames.MAX_DATA_BYTES || !owned.owns(destination, lengthBytes)) {
+    if (lengthBytes > FrameLimits.MAX_DATA_BYTES || !owned.owns(destination, lengthBytes)) {
       return CudaResult.INVALID_VALUE;
     }
     if (lengthBytes <= readAtOnceBytes) {
@@ -115,7 +115,7 @@ public final class Uploads implements UploadOps {
       return CudaResult.INVALID_HANDLE;
     }
     boolean good = copy.isGood() && target.takes(copy, owned);
-    if (!good || copy.lengthBytes() != lengthBytes || lengthBytes > Frames.MAX_DATA_BYTES) {
+    if (!good || copy.lengthBytes() != lengthBytes || lengthBytes > FrameLimits.MAX_DATA_BYTES) {
       return CudaResult.INVALID_VALUE;
     }
     if (readAtOnceBytes == Long.MAX_VALUE) {

@@ -1,6 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.gpupool.worker.session.core;
 
+import io.gpupool.cuda.AnswerHeader;
+import io.gpupool.cuda.AnswerKind;
+import io.gpupool.cuda.FrameLimits;
+import io.gpupool.cuda.WireStruct;
 import io.gpupool.worker.os.Memory;
 import io.gpupool.worker.os.Posix;
 import java.nio.charset.StandardCharsets;
@@ -45,7 +49,7 @@ public final class Answers {
   public void reply(int tag, int result) {
     lock.lock();
     try {
-      header(Frames.REPLY, tag, result, 0);
+      header(AnswerKind.REPLY, tag, result, 0);
     } finally {
       lock.unlock();
     }
@@ -53,14 +57,14 @@ public final class Answers {
 
   /** Answers a tag with a payload; too long a payload is left out. */
   public void reply(int tag, int result, long address, int lengthBytes) {
-    frame(Frames.REPLY, tag, result, address, lengthBytes);
+    frame(AnswerKind.REPLY, tag, result, address, lengthBytes);
   }
 
-  /** Sends bytes of a host copy, at most {@link Frames#MAX_DATA_BYTES}. */
+  /** Sends bytes of a host copy, at most {@link FrameLimits.MAX_DATA_BYTES}. */
   public void data(int tag, long offset, long address, int lengthBytes) {
     lock.lock();
     try {
-      header(Frames.DATA, tag, lengthBytes, OFFSET_BYTES + lengthBytes);
+      header(AnswerKind.DATA, tag, lengthBytes, OFFSET_BYTES + lengthBytes);
       if (broken) {
         return;
       }
@@ -76,20 +80,20 @@ public final class Answers {
   public void callback(int callback, int status) {
     lock.lock();
     try {
-      header(Frames.CALLBACK, callback, status, 0);
+      header(AnswerKind.CALLBACK, callback, status, 0);
     } finally {
       lock.unlock();
     }
   }
 
   public void welcome(byte[] payload) {
-    array(Frames.WELCOME, 0, 0, payload, payload.length);
+    array(AnswerKind.WELCOME, 0, 0, payload, payload.length);
   }
 
   /** Tells why the session ends. */
   public void fatal(int result, String text) {
     byte[] bytes = text.getBytes(StandardCharsets.UTF_8);
-    array(Frames.FATAL, 0, result, bytes, Math.min(bytes.length, MAX_TEXT_BYTES));
+    array(AnswerKind.FATAL, 0, result, bytes, Math.min(bytes.length, MAX_TEXT_BYTES));
   }
 
   /** Sends what the device printed, at once, for one of the program's streams. */
@@ -100,7 +104,7 @@ public final class Answers {
       for (int at = 0; at < bytes.length; at += pieceBytes) {
         int length = Math.min(pieceBytes, bytes.length - at);
         byte[] piece = Arrays.copyOfRange(bytes, at, at + length);
-        array(Frames.OUTPUT, stream, length, piece, length);
+        array(AnswerKind.OUTPUT, stream, length, piece, length);
       }
       flush();
     } finally {
@@ -143,7 +147,7 @@ public final class Answers {
   private void frame(int kind, int tag, int result, long address, int lengthBytes) {
     lock.lock();
     try {
-      boolean fits = Frames.ANSWER_HEADER_BYTES + lengthBytes <= Frames.MAX_FRAME_BYTES;
+      boolean fits = AnswerHeader.BYTES + lengthBytes <= FrameLimits.MAX_FRAME_BYTES;
       int sendBytes = fits ? lengthBytes : 0;
       header(kind, tag, result, sendBytes);
       body(address, sendBytes);
@@ -156,13 +160,13 @@ public final class Answers {
     lock.lock();
     try {
       header(kind, tag, result, lengthBytes);
-      if (end + Frames.padded(lengthBytes) > BUFFER_BYTES) {
+      if (end + WireStruct.padded(lengthBytes) > BUFFER_BYTES) {
         flush(false);
       }
       if (!broken && lengthBytes > 0) {
-        Memory.putLong(buffer + end + Frames.padded(lengthBytes) - 8, 0);
+        Memory.putLong(buffer + end + WireStruct.padded(lengthBytes) - 8, 0);
         Memory.put(buffer + end, bytes, lengthBytes);
-        end += Frames.padded(lengthBytes);
+        end += WireStruct.padded(lengthBytes);
       }
     } finally {
       lock.unlock();
@@ -170,26 +174,26 @@ public final class Answers {
   }
 
   private void header(int kind, int tag, int result, int payloadBytes) {
-    if (end + Frames.ANSWER_HEADER_BYTES + OFFSET_BYTES > BUFFER_BYTES) {
+    if (end + AnswerHeader.BYTES + OFFSET_BYTES > BUFFER_BYTES) {
       flush(false);
     }
     if (broken) {
       return;
     }
     long at = buffer + end;
-    Memory.putInt(at, Frames.ANSWER_HEADER_BYTES + Frames.padded(payloadBytes));
-    Memory.putInt(at + Frames.KIND_OFFSET, kind);
-    Memory.putInt(at + Frames.TAG_OFFSET, tag);
-    Memory.putInt(at + Frames.RESULT_OFFSET, result);
-    end += Frames.ANSWER_HEADER_BYTES;
-    if (kind == Frames.REPLY) {
+    Memory.putInt(at, AnswerHeader.BYTES + WireStruct.padded(payloadBytes));
+    Memory.putInt(at + AnswerHeader.KIND, kind);
+    Memory.putInt(at + AnswerHeader.TAG, tag);
+    Memory.putInt(at + AnswerHeader.RESULT, result);
+    end += AnswerHeader.BYTES;
+    if (kind == AnswerKind.REPLY) {
       // Under the lock.
       replies = replies + 1;
     }
   }
 
   private void body(long address, int lengthBytes) {
-    int paddedBytes = Frames.padded(lengthBytes);
+    int paddedBytes = WireStruct.padded(lengthBytes);
     if (broken || lengthBytes == 0) {
       return;
     }

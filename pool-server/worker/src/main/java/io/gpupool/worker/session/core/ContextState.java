@@ -2,6 +2,7 @@
 package io.gpupool.worker.session.core;
 
 import io.gpupool.cuda.Backend;
+import io.gpupool.cuda.CudaResult;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.concurrent.atomic.AtomicInteger;

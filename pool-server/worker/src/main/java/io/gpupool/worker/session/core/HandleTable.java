@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.gpupool.worker.session.core;
 
+import io.gpupool.cuda.CudaResult;
 import io.gpupool.cuda.SessionServices;
 import java.util.Arrays;
 

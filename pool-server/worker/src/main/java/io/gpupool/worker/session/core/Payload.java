@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.gpupool.worker.session.core;
 
+import io.gpupool.cuda.WireStruct;
 import io.gpupool.worker.os.Memory;
 import java.lang.foreign.Arena;
 
@@ -19,7 +20,7 @@ public final class Payload {
   /** Adds a length and bytes, if they are wanted. */
   public void variable(boolean wanted, byte[] bytes) {
     if (wanted) {
-      long next = end + 8 + Frames.padded(bytes.length);
+      long next = end + 8 + WireStruct.padded(bytes.length);
       if (next - start > capacityBytes) {
         throw new IllegalStateException("reply of more than " + capacityBytes + " bytes");
       }

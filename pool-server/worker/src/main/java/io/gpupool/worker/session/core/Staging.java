@@ -4,6 +4,7 @@ package io.gpupool.worker.session.core;
 import static java.lang.foreign.ValueLayout.JAVA_LONG;
 
 import io.gpupool.cuda.Backend;
+import io.gpupool.cuda.FrameLimits;
 import io.gpupool.worker.os.Posix;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
@@ -17,7 +18,7 @@ import java.util.Map;
  */
 public final class Staging {
   public static final int SMALL_BYTES = 64 << 10;
-  public static final int BLOCK_BYTES = Frames.MAX_DATA_BYTES;
+  public static final int BLOCK_BYTES = FrameLimits.MAX_DATA_BYTES;
 
   /** How much copies may hold before they wait for each other. */
   public static final long MAX_BYTES = 64L << 20;

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.gpupool.worker.session.exchange;
 
+import io.gpupool.cuda.CudaResult;
 import io.gpupool.worker.os.Memory;
 import io.gpupool.worker.os.Posix;
-import io.gpupool.worker.session.core.CudaResult;
 import java.util.HashMap;
 import java.util.Map;
 import java.util.Optional;

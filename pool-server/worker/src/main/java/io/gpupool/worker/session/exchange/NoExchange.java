@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.gpupool.worker.session.exchange;
 
-import io.gpupool.worker.session.core.CudaResult;
+import io.gpupool.cuda.CudaResult;
 import java.util.List;
 
 /** Refuses whatever is asked for. */

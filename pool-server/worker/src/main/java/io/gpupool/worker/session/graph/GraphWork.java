@@ -2,13 +2,17 @@
 package io.gpupool.worker.session.graph;
 
 import io.gpupool.cuda.Backend;
+import io.gpupool.cuda.CudaResult;
+import io.gpupool.cuda.EventWork;
+import io.gpupool.cuda.GraphNodeType;
+import io.gpupool.cuda.KernelNodeLayout;
+import io.gpupool.cuda.KernelWork;
+import io.gpupool.cuda.LaunchAttributeLayout;
 import io.gpupool.cuda.SessionServices;
 import io.gpupool.cuda.WireStruct;
 import io.gpupool.worker.os.Memory;
 import io.gpupool.worker.session.call.CurrentCall;
 import io.gpupool.worker.session.copy.BoxParams;
-import io.gpupool.worker.session.core.CudaResult;
-import io.gpupool.worker.session.core.Frames;
 import io.gpupool.worker.session.core.HandleTables;
 import io.gpupool.worker.session.core.RefusedException;
 import io.gpupool.worker.session.quota.FirstLaunches;
@@ -18,29 +22,11 @@ import java.util.Set;
 
 /** The work of nodes of graphs, as the backend is given it. Used by the session's thread alone. */
 final class GraphWork {
-  /*
-   * Kernel: u32 each function, grid x y z, block x y z, shared bytes, attribute count, parameter
-   * bytes; then attributes of 72 bytes, as CUlaunchAttribute has them; then the parameters.
-   * Copy: CUDA_MEMCPY3D between devices. Fill: CUDA_MEMSET_NODE_PARAMS. Event: u32 event, u32 0.
-   * Conditional: see ConditionalNode.
-   */
-  static final int KERNEL = 0;
-  static final int COPY = 1;
-  static final int FILL = 2;
-  static final int EMPTY = 5;
-  static final int EVENT_WAIT = 6;
-  static final int EVENT_RECORD = 7;
-  static final int CONDITIONAL = 13;
-
-  private static final int KERNEL_BYTES = 40;
   private static final int MAX_ATTRIBUTES = 64;
-  private static final int EVENT_BYTES = 8;
 
-  // CUDA_KERNEL_NODE_PARAMS
-  private static final int PARAMS_SHAPE = 8;
-  private static final int PARAMS_SHAPE_BYTES = 28;
-  private static final int PARAMS_EXTRA = 48;
-  private static final int PARAMS_BYTES = 72;
+  /** Grid, block and shared bytes, in what comes as in CUDA_KERNEL_NODE_PARAMS. */
+  private static final int SHAPE_BYTES = KernelWork.ATTRIBUTE_COUNT - KernelWork.GRID;
+
   private static final int EXTRA_BYTES = 40;
 
   private final CurrentCall call;
@@ -92,8 +78,8 @@ final class GraphWork {
     try {
       result =
           switch (type) {
-            case KERNEL -> addKernel(out, place, source);
-            case COPY ->
+            case GraphNodeType.KERNEL -> addKernel(out, place, source);
+            case GraphNodeType.MEMCPY ->
                 backend.cuGraphAddMemcpyNode(
                     out,
                     place.graph,
@@ -101,7 +87,7 @@ final class GraphWork {
                     place.count,
                     BoxParams.writeCopy(owned, source, call.in()),
                     place.context);
-            case FILL ->
+            case GraphNodeType.MEMSET ->
                 backend.cuGraphAddMemsetNode(
                     out,
                     place.graph,
@@ -109,19 +95,19 @@ final class GraphWork {
                     place.count,
                     BoxParams.writeFill(owned, source, call.in()),
                     place.context);
-            case EMPTY ->
+            case GraphNodeType.EMPTY ->
                 backend.cuGraphAddEmptyNode(out, place.graph, place.dependencies, place.count);
-            case EVENT_WAIT -> {
+            case GraphNodeType.EVENT_WAIT -> {
               long event = event(source);
               yield backend.cuGraphAddEventWaitNode(
                   out, place.graph, place.dependencies, place.count, event);
             }
-            case EVENT_RECORD -> {
+            case GraphNodeType.EVENT_RECORD -> {
               long event = event(source);
               yield backend.cuGraphAddEventRecordNode(
                   out, place.graph, place.dependencies, place.count, event);
             }
-            case CONDITIONAL -> addConditional(out, place, source);
+            case GraphNodeType.CONDITIONAL -> addConditional(out, place, source);
             default -> CudaResult.NOT_SUPPORTED;
           };
     } catch (RefusedException e) {
@@ -134,16 +120,19 @@ final class GraphWork {
   int set(int type, long exec, long node, WireStruct source, long context) {
     try {
       return switch (type) {
-        case KERNEL -> backend.cuGraphExecKernelNodeSetParams_v2(exec, node, kernelParams(source));
-        case COPY ->
+        case GraphNodeType.KERNEL ->
+            backend.cuGraphExecKernelNodeSetParams_v2(exec, node, kernelParams(source));
+        case GraphNodeType.MEMCPY ->
             backend.cuGraphExecMemcpyNodeSetParams(
                 exec, node, BoxParams.writeCopy(owned, source, call.in()), context);
-        case FILL ->
+        case GraphNodeType.MEMSET ->
             backend.cuGraphExecMemsetNodeSetParams(
                 exec, node, BoxParams.writeFill(owned, source, call.in()), context);
-        case EVENT_WAIT -> backend.cuGraphExecEventWaitNodeSetEvent(exec, node, event(source));
-        case EVENT_RECORD -> backend.cuGraphExecEventRecordNodeSetEvent(exec, node, event(source));
-        case CONDITIONAL ->
+        case GraphNodeType.EVENT_WAIT ->
+            backend.cuGraphExecEventWaitNodeSetEvent(exec, node, event(source));
+        case GraphNodeType.EVENT_RECORD ->
+            backend.cuGraphExecEventRecordNodeSetEvent(exec, node, event(source));
+        case GraphNodeType.CONDITIONAL ->
             backend.cuGraphExecNodeSetParams(exec, node, conditionalParams(source, context));
         default -> CudaResult.NOT_SUPPORTED;
       };
@@ -156,10 +145,10 @@ final class GraphWork {
     long params = kernelParams(source);
     int result =
         backend.cuGraphAddKernelNode_v2(out, place.graph, place.dependencies, place.count, params);
-    int attributes = source.i32(32);
+    int attributes = source.i32(KernelWork.ATTRIBUTE_COUNT);
     long attribute = call.in();
     for (int i = 0; i < attributes && result == 0; i++) {
-      long at = KERNEL_BYTES + (long) LaunchAttribute.BYTES * i;
+      long at = KernelWork.BYTES + (long) LaunchAttributeLayout.BYTES * i;
       if (LaunchAttribute.isUnknownToNodes(source.i32(at))) {
         continue;
       }
@@ -167,7 +156,9 @@ final class GraphWork {
       if (result == 0) {
         result =
             backend.cuGraphKernelNodeSetAttribute(
-                Memory.getLong(out), Memory.getInt(attribute), attribute + LaunchAttribute.VALUE);
+                Memory.getLong(out),
+                Memory.getInt(attribute),
+                attribute + LaunchAttributeLayout.VALUE);
       }
     }
     return result;
@@ -197,7 +188,9 @@ final class GraphWork {
 
   private long event(WireStruct source) throws RefusedException {
     long event =
-        source.is(EVENT_BYTES) ? handles.events().get(source.i32(0)) : SessionServices.NO_HANDLE;
+        source.is(EventWork.BYTES)
+            ? handles.events().get(source.i32(EventWork.EVENT))
+            : SessionServices.NO_HANDLE;
     if (event == SessionServices.NO_HANDLE) {
       throw new RefusedException(CudaResult.INVALID_HANDLE);
     }
@@ -207,18 +200,19 @@ final class GraphWork {
   /** A CUDA_KERNEL_NODE_PARAMS of what came. */
   private long kernelParams(WireStruct source) throws RefusedException {
     long lengthBytes = source.lengthBytes();
-    int attributes = lengthBytes < KERNEL_BYTES ? -1 : source.i32(32);
-    int parameterBytes = lengthBytes < KERNEL_BYTES ? -1 : source.i32(36);
+    int attributes = lengthBytes < KernelWork.BYTES ? -1 : source.i32(KernelWork.ATTRIBUTE_COUNT);
+    int parameterBytes =
+        lengthBytes < KernelWork.BYTES ? -1 : source.i32(KernelWork.PARAMETER_BYTES);
     boolean inBounds =
         attributes >= 0
             && attributes <= MAX_ATTRIBUTES
             && parameterBytes >= 0
             && parameterBytes <= lengthBytes;
-    long fixed = KERNEL_BYTES + (long) LaunchAttribute.BYTES * attributes;
-    if (!inBounds || lengthBytes != fixed + Frames.padded(parameterBytes)) {
+    long fixed = KernelWork.BYTES + (long) LaunchAttributeLayout.BYTES * attributes;
+    if (!inBounds || lengthBytes != fixed + WireStruct.padded(parameterBytes)) {
       throw new RefusedException(CudaResult.INVALID_VALUE);
     }
-    int number = source.i32(0);
+    int number = source.i32(KernelWork.FUNCTION);
     long function = handles.functions().get(number);
     if (function == SessionServices.NO_HANDLE) {
       throw new RefusedException(CudaResult.INVALID_HANDLE);
@@ -230,11 +224,11 @@ final class GraphWork {
       }
     }
     long params = call.in();
-    long extra = params + PARAMS_BYTES;
-    Memory.clear(params, PARAMS_BYTES + EXTRA_BYTES + 8);
+    long extra = params + KernelNodeLayout.BYTES;
+    Memory.clear(params, KernelNodeLayout.BYTES + EXTRA_BYTES + 8);
     Memory.putLong(params, function);
-    source.copyNumbers(4, PARAMS_SHAPE_BYTES, params + PARAMS_SHAPE);
-    Memory.putLong(params + PARAMS_EXTRA, extra);
+    source.copyNumbers(KernelWork.GRID, SHAPE_BYTES, params + KernelNodeLayout.GRID_DIM_X);
+    Memory.putLong(params + KernelNodeLayout.EXTRA, extra);
     Memory.putLong(extra, Launches.PARAM_BUFFER_POINTER);
     Memory.putLong(extra + 8, source.kernelParameters(fixed, parameterBytes));
     Memory.putLong(extra + 16, Launches.PARAM_BUFFER_SIZE);

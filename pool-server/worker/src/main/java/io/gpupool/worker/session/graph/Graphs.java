@@ -2,7 +2,10 @@
 package io.gpupool.worker.session.graph;
 
 import io.gpupool.cuda.Backend;
+import io.gpupool.cuda.CudaResult;
 import io.gpupool.cuda.Dispatcher;
+import io.gpupool.cuda.GraphNodeRecord;
+import io.gpupool.cuda.GraphNodeType;
 import io.gpupool.cuda.GraphOps;
 import io.gpupool.cuda.SessionServices;
 import io.gpupool.cuda.WireStruct;
@@ -10,7 +13,6 @@ import io.gpupool.worker.os.Memory;
 import io.gpupool.worker.session.call.CurrentCall;
 import io.gpupool.worker.session.context.Contexts;
 import io.gpupool.worker.session.core.ContextState;
-import io.gpupool.worker.session.core.CudaResult;
 import io.gpupool.worker.session.core.HandleTables;
 import io.gpupool.worker.session.quota.FirstLaunches;
 import io.gpupool.worker.session.quota.OwnedMemory;
@@ -25,14 +27,6 @@ import java.util.Map;
 
 /** Graphs, which the client describes node by node. Used by the session's thread alone. */
 public final class Graphs implements GraphOps {
-  /*
-   * Record of a node, padded to 8:
-   *
-   *  0 u32 bytes of the record   4 u16 CUgraphNodeType   6 u16 context (0: that of the frame)
-   *  8 u32 number of nodes it comes after   12 u32 bytes of its work
-   * 16 u32 each of these nodes, padded to 8; then its work, as GraphWork has it
-   */
-  private static final int RECORD_BYTES = 16;
   private static final int MAX_GRAPHS = 1 << 16;
   private static final int MAX_NODES = 1 << 20;
   private static final int NO_NODE = -1;
@@ -143,12 +137,12 @@ public final class Graphs implements GraphOps {
       long dependencies = arena.allocate(lengthBytes * 2 + 8, 8).address();
       for (long at = 0; at < lengthBytes && graph.failure == 0; ) {
         long left = lengthBytes - at;
-        if (left < RECORD_BYTES) {
+        if (left < GraphNodeRecord.BYTES) {
           return Dispatcher.MALFORMED;
         }
-        long bytes = records.u32(at);
-        long after = records.u32(at + 8);
-        long workBytes = records.u32(at + 12);
+        long bytes = records.u32(at + GraphNodeRecord.LENGTH);
+        long after = records.u32(at + GraphNodeRecord.AFTER_COUNT);
+        long workBytes = records.u32(at + GraphNodeRecord.WORK_BYTES);
         if (bytes > left || bytes != workStart(after) + workBytes) {
           return Dispatcher.MALFORMED;
         }
@@ -160,8 +154,8 @@ public final class Graphs implements GraphOps {
   }
 
   private void addNode(Graph graph, WireStruct record, int after, long dependencies) {
-    int type = record.u16(4);
-    int contextNumber = record.u16(6);
+    int type = record.u16(GraphNodeRecord.TYPE);
+    int contextNumber = record.u16(GraphNodeRecord.CONTEXT);
     ContextState context = contextNumber == 0 ? call.context() : contexts.find(contextNumber);
     if (graph.count == MAX_NODES || totalNodes >= 4L * MAX_NODES) {
       graph.fail(CudaResult.OUT_OF_MEMORY);
@@ -172,7 +166,7 @@ public final class Graphs implements GraphOps {
       return;
     }
     for (int i = 0; i < after; i++) {
-      int before = record.i32(RECORD_BYTES + 4L * i);
+      int before = record.i32(GraphNodeRecord.BYTES + 4L * i);
       if (before < 0 || before >= graph.count) {
         graph.fail(CudaResult.INVALID_VALUE);
         return;
@@ -195,7 +189,7 @@ public final class Graphs implements GraphOps {
     } else {
       graph.add(node, type);
       totalNodes++;
-      if (type == GraphWork.CONDITIONAL) {
+      if (type == GraphNodeType.CONDITIONAL) {
         takeBodies(graph, source);
       }
     }
@@ -264,7 +258,7 @@ public final class Graphs implements GraphOps {
   }
 
   private static long workStart(long after) {
-    return RECORD_BYTES + (4 * after + 7 & -8);
+    return GraphNodeRecord.BYTES + (4 * after + 7 & -8);
   }
 
   @Override

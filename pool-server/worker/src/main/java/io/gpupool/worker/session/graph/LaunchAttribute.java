@@ -1,39 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.gpupool.worker.session.graph;
 
+import io.gpupool.cuda.CudaResult;
+import io.gpupool.cuda.LaunchAttributeId;
+import io.gpupool.cuda.LaunchAttributeLayout;
 import io.gpupool.cuda.SessionServices;
 import io.gpupool.cuda.WireStruct;
 import io.gpupool.worker.os.Memory;
-import io.gpupool.worker.session.core.CudaResult;
 import io.gpupool.worker.session.core.HandleTables;
 import io.gpupool.worker.session.quota.OwnedMemory;
 
-/**
- * The backend's CUlaunchAttribute of one that came: {@code i32 id}, then a value of 64 bytes at 8,
- * of which only the fields of that id are copied.
- */
+/** The backend's launch attribute of one that came: only the fields of its id are copied. */
 final class LaunchAttribute {
-  static final int BYTES = 72;
-  static final int VALUE = 8;
-  static final int VALUE_BYTES = BYTES - VALUE;
-
-  static final int COOPERATIVE = 2;
-
-  private static final int IGNORE = 0;
-  private static final int ACCESS_POLICY_WINDOW = 1;
-  private static final int SYNCHRONIZATION_POLICY = 3;
-  private static final int CLUSTER_DIMENSION = 4;
-  private static final int CLUSTER_SCHEDULING = 5;
-  private static final int PROGRAMMATIC_STREAM_SERIALIZATION = 6;
-  private static final int PROGRAMMATIC_EVENT = 7;
-  private static final int PRIORITY = 8;
-  private static final int MEMORY_DOMAIN_MAP = 9;
-  private static final int MEMORY_DOMAIN = 10;
-  private static final int PREFERRED_CLUSTER_DIMENSION = 11;
-  private static final int LAUNCH_COMPLETION_EVENT = 12;
-  private static final int DEVICE_UPDATABLE_NODE = 13;
-  private static final int PREFERRED_SHARED_MEMORY = 14;
-  private static final int NVLINK_SCHEDULING = 16;
+  private static final int VALUE = LaunchAttributeLayout.VALUE;
 
   /** {@code u64 address, u64 bytes, f32 ratio, i32 hit, i32 miss}. */
   private static final int WINDOW_BYTES = 28;
@@ -46,7 +25,9 @@ final class LaunchAttribute {
    * with it are captured like others.
    */
   static boolean isUnknownToNodes(int id) {
-    return id == IGNORE || id == SYNCHRONIZATION_POLICY || id == PROGRAMMATIC_STREAM_SERIALIZATION;
+    return id == LaunchAttributeId.IGNORE
+        || id == LaunchAttributeId.SYNCHRONIZATION_POLICY
+        || id == LaunchAttributeId.PROGRAMMATIC_STREAM_SERIALIZATION;
   }
 
   /**
@@ -65,33 +46,33 @@ final class LaunchAttribute {
       long to) {
     int id = from.i32(at);
     long value = at + VALUE;
-    Memory.clear(to, BYTES);
+    Memory.clear(to, LaunchAttributeLayout.BYTES);
     Memory.putInt(to, id);
     switch (id) {
-      case IGNORE -> {}
-      case COOPERATIVE,
-          SYNCHRONIZATION_POLICY,
-          CLUSTER_SCHEDULING,
-          PROGRAMMATIC_STREAM_SERIALIZATION,
-          PRIORITY,
-          MEMORY_DOMAIN,
-          PREFERRED_SHARED_MEMORY,
-          NVLINK_SCHEDULING ->
+      case LaunchAttributeId.IGNORE -> {}
+      case LaunchAttributeId.COOPERATIVE,
+          LaunchAttributeId.SYNCHRONIZATION_POLICY,
+          LaunchAttributeId.CLUSTER_SCHEDULING,
+          LaunchAttributeId.PROGRAMMATIC_STREAM_SERIALIZATION,
+          LaunchAttributeId.PRIORITY,
+          LaunchAttributeId.MEMORY_DOMAIN,
+          LaunchAttributeId.PREFERRED_SHARED_MEMORY,
+          LaunchAttributeId.NVLINK_SCHEDULING ->
           from.copyNumbers(value, 4, to + VALUE);
-      case MEMORY_DOMAIN_MAP -> from.copyNumbers(value, 2, to + VALUE);
-      case CLUSTER_DIMENSION, PREFERRED_CLUSTER_DIMENSION ->
+      case LaunchAttributeId.MEMORY_DOMAIN_MAP -> from.copyNumbers(value, 2, to + VALUE);
+      case LaunchAttributeId.CLUSTER_DIMENSION, LaunchAttributeId.PREFERRED_CLUSTER_DIMENSION ->
           from.copyNumbers(value, 12, to + VALUE);
-      case ACCESS_POLICY_WINDOW -> {
+      case LaunchAttributeId.ACCESS_POLICY_WINDOW -> {
         // A window of no bytes takes an earlier one back.
         if (!owned.owns(from.u64(value), from.u64(value + 8))) {
           return CudaResult.INVALID_VALUE;
         }
         from.copyNumbers(value, WINDOW_BYTES, to + VALUE);
       }
-      case PROGRAMMATIC_EVENT, LAUNCH_COMPLETION_EVENT -> {
+      case LaunchAttributeId.PROGRAMMATIC_EVENT, LaunchAttributeId.LAUNCH_COMPLETION_EVENT -> {
         return eventsAllowed ? writeEvent(handles, from, value, to) : CudaResult.NOT_SUPPORTED;
       }
-      case DEVICE_UPDATABLE_NODE -> {
+      case LaunchAttributeId.DEVICE_UPDATABLE_NODE -> {
         return CudaResult.NOT_SUPPORTED;
       }
       default -> {

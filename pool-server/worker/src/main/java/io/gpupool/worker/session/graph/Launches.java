@@ -2,52 +2,34 @@
 package io.gpupool.worker.session.graph;
 
 import io.gpupool.cuda.Backend;
+import io.gpupool.cuda.ClusterRequest;
+import io.gpupool.cuda.CudaResult;
 import io.gpupool.cuda.Dispatcher;
+import io.gpupool.cuda.LaunchAttributeId;
+import io.gpupool.cuda.LaunchAttributeLayout;
+import io.gpupool.cuda.LaunchConfigLayout;
+import io.gpupool.cuda.LaunchFlag;
 import io.gpupool.cuda.LaunchOps;
+import io.gpupool.cuda.LaunchRequest;
 import io.gpupool.cuda.SessionServices;
 import io.gpupool.cuda.WireStruct;
 import io.gpupool.worker.os.Memory;
 import io.gpupool.worker.os.Posix;
 import io.gpupool.worker.session.call.CurrentCall;
-import io.gpupool.worker.session.core.CudaResult;
-import io.gpupool.worker.session.core.Frames;
 import io.gpupool.worker.session.core.HandleTables;
 import io.gpupool.worker.session.quota.FirstLaunches;
 import io.gpupool.worker.session.quota.OwnedMemory;
 
 /** Kernel launches, the call that has to be cheap. Used by the session's thread alone. */
 public final class Launches implements LaunchOps {
-  /*
-   * Request, behind the header, u32 each: function, stream, grid x y z, block x y z, sharedBytes,
-   * flags, paramBytes, attributeCount; then attributes of 72 bytes, as CUlaunchAttribute has them;
-   * then the parameters, which the backend reads where they lie.
-   */
-  private static final int FUNCTION = 8;
-  private static final int STREAM = 12;
-  private static final int GRID = 16;
-  private static final int BLOCK = 28;
-  private static final int SHARED_BYTES = 40;
-  private static final int FLAGS = 44;
-  private static final int PARAM_BYTES = 48;
-  private static final int ATTRIBUTE_COUNT = 52;
-  private static final int FIXED_BYTES = 56;
-
-  private static final int ATTRIBUTE_BYTES = LaunchAttribute.BYTES;
+  private static final int ATTRIBUTE_BYTES = LaunchAttributeLayout.BYTES;
   private static final int MAX_ATTRIBUTES = 64;
-  private static final int FLAG_COOPERATIVE = 1;
 
   static final long PARAM_BUFFER_POINTER = 1;
   static final long PARAM_BUFFER_SIZE = 2;
 
-  // CUlaunchConfig
-  private static final int CONFIG_SHARED_BYTES = 24;
-  private static final int CONFIG_STREAM = 32;
-  private static final int CONFIG_ATTRIBUTES = 40;
-  private static final int CONFIG_ATTRIBUTE_COUNT = 48;
-  private static final int CONFIG_BYTES = 56;
-
-  /** Grid, block and shared bytes. */
-  private static final int SHAPE_BYTES = 28;
+  /** Grid and block, in requests as in CUlaunchConfig. */
+  private static final int SHAPE_BYTES = LaunchConfigLayout.SHARED_MEM_BYTES;
 
   private static final int MEMORY_BYTES = 8192;
 
@@ -64,7 +46,7 @@ public final class Launches implements LaunchOps {
   private final long extraAddress = extra + 8;
   private final long paramBytes = memory + 48;
   private final long config = memory + 64;
-  private final long attributes = memory + 64 + CONFIG_BYTES;
+  private final long attributes = memory + 64 + LaunchConfigLayout.BYTES;
 
   public Launches(
       Backend backend,
@@ -85,21 +67,23 @@ public final class Launches implements LaunchOps {
 
   @Override
   public int launch(long frame, int lengthBytes) {
-    if (lengthBytes < FIXED_BYTES) {
+    if (lengthBytes < LaunchRequest.BYTES) {
       return Dispatcher.MALFORMED;
     }
-    int bytes = Memory.getInt(frame + PARAM_BYTES);
-    int attributeCount = Memory.getInt(frame + ATTRIBUTE_COUNT);
+    int bytes = Memory.getInt(frame + LaunchRequest.PARAMETER_BYTES);
+    int attributeCount = Memory.getInt(frame + LaunchRequest.ATTRIBUTE_COUNT);
     boolean inBounds =
         bytes >= 0 && bytes <= lengthBytes && attributeCount >= 0 && attributeCount <= lengthBytes;
     if (!inBounds
         || lengthBytes
-            != FIXED_BYTES + (long) ATTRIBUTE_BYTES * attributeCount + Frames.padded(bytes)) {
+            != LaunchRequest.BYTES
+                + (long) ATTRIBUTE_BYTES * attributeCount
+                + WireStruct.padded(bytes)) {
       return Dispatcher.MALFORMED;
     }
-    int number = Memory.getInt(frame + FUNCTION);
+    int number = Memory.getInt(frame + LaunchRequest.FUNCTION);
     long function = handles.functions().get(number);
-    long stream = handles.stream(Memory.getInt(frame + STREAM));
+    long stream = handles.stream(Memory.getInt(frame + LaunchRequest.STREAM));
     if (function == SessionServices.NO_HANDLE || stream == SessionServices.NO_HANDLE) {
       return CudaResult.INVALID_HANDLE;
     }
@@ -116,20 +100,21 @@ public final class Launches implements LaunchOps {
   }
 
   private int launch(long frame, long function, long stream, int attributeCount, int bytes) {
-    Memory.putLong(extraAddress, frame + FIXED_BYTES + (long) ATTRIBUTE_BYTES * attributeCount);
+    Memory.putLong(
+        extraAddress, frame + LaunchRequest.BYTES + (long) ATTRIBUTE_BYTES * attributeCount);
     Memory.putLong(paramBytes, bytes);
-    if (attributeCount != 0 || Memory.getInt(frame + FLAGS) != 0) {
+    if (attributeCount != 0 || Memory.getInt(frame + LaunchRequest.FLAGS) != 0) {
       return launchWithAttributes(frame, function, stream, attributeCount);
     }
     return backend.cuLaunchKernel(
         function,
-        Memory.getInt(frame + GRID),
-        Memory.getInt(frame + GRID + 4),
-        Memory.getInt(frame + GRID + 8),
-        Memory.getInt(frame + BLOCK),
-        Memory.getInt(frame + BLOCK + 4),
-        Memory.getInt(frame + BLOCK + 8),
-        Memory.getInt(frame + SHARED_BYTES),
+        Memory.getInt(frame + LaunchRequest.GRID),
+        Memory.getInt(frame + LaunchRequest.GRID + 4),
+        Memory.getInt(frame + LaunchRequest.GRID + 8),
+        Memory.getInt(frame + LaunchRequest.BLOCK),
+        Memory.getInt(frame + LaunchRequest.BLOCK + 4),
+        Memory.getInt(frame + LaunchRequest.BLOCK + 8),
+        Memory.getInt(frame + LaunchRequest.SHARED_BYTES),
         stream,
         0,
         extra);
@@ -142,23 +127,24 @@ public final class Launches implements LaunchOps {
   /**
    * Answers how large a cluster of blocks may be, or how many run at once.
    *
-   * @param source u32 each grid x y z, block x y z, shared bytes, attribute count; then attributes
+   * @param source a {@link ClusterRequest} and its attributes
    */
   @Override
   public void functionClusters(
       int tag, int function, int active, WireStruct source, boolean valueWanted) {
     long handle = handles.functions().get(function);
     long lengthBytes = source.lengthBytes();
-    int count = lengthBytes < SHAPE_BYTES + 4 ? -1 : source.i32(SHAPE_BYTES);
+    int count =
+        lengthBytes < ClusterRequest.BYTES ? -1 : source.i32(ClusterRequest.ATTRIBUTE_COUNT);
     int result =
         handle == SessionServices.NO_HANDLE
             ? CudaResult.INVALID_HANDLE
-            : count < 0 || lengthBytes != SHAPE_BYTES + 4 + (long) ATTRIBUTE_BYTES * count
+            : count < 0 || lengthBytes != ClusterRequest.BYTES + (long) ATTRIBUTE_BYTES * count
                 ? CudaResult.INVALID_VALUE
-                : putAttributes(source, SHAPE_BYTES + 4, count);
+                : putAttributes(source, ClusterRequest.BYTES, count);
     long out = call.out();
     if (result == 0) {
-      putConfig(source, 0, source.i32(CONFIG_SHARED_BYTES), 0, count);
+      putConfig(source, 0, source.i32(ClusterRequest.SHARED_BYTES), 0, count);
       result =
           active != 0
               ? backend.cuOccupancyMaxActiveClusters(out, handle, config)
@@ -170,29 +156,29 @@ public final class Launches implements LaunchOps {
   private int launchWithAttributes(long frame, long function, long stream, int attributeCount) {
     int count = attributeCount;
     WireStruct request =
-        WireStruct.at(frame, FIXED_BYTES + (long) ATTRIBUTE_BYTES * attributeCount);
-    int result = putAttributes(request, FIXED_BYTES, attributeCount);
+        WireStruct.at(frame, LaunchRequest.BYTES + (long) ATTRIBUTE_BYTES * attributeCount);
+    int result = putAttributes(request, LaunchRequest.BYTES, attributeCount);
     if (result != 0) {
       return result;
     }
-    if ((Memory.getInt(frame + FLAGS) & FLAG_COOPERATIVE) != 0) {
+    if ((Memory.getInt(frame + LaunchRequest.FLAGS) & LaunchFlag.COOPERATIVE) != 0) {
       long target = attributes + (long) ATTRIBUTE_BYTES * count;
       Memory.clear(target, ATTRIBUTE_BYTES);
-      Memory.putInt(target, LaunchAttribute.COOPERATIVE);
-      Memory.putInt(target + 8, 1);
+      Memory.putInt(target, LaunchAttributeId.COOPERATIVE);
+      Memory.putInt(target + LaunchAttributeLayout.VALUE, 1);
       count++;
     }
-    putConfig(request, GRID, request.i32(SHARED_BYTES), stream, count);
+    putConfig(request, LaunchRequest.GRID, request.i32(LaunchRequest.SHARED_BYTES), stream, count);
     return backend.cuLaunchKernelEx(config, function, 0, extra);
   }
 
   private void putConfig(
       WireStruct source, long shape, int sharedBytes, long stream, int attributeCount) {
-    source.copyNumbers(shape, CONFIG_SHARED_BYTES, config);
-    Memory.putInt(config + CONFIG_SHARED_BYTES, sharedBytes);
-    Memory.putLong(config + CONFIG_STREAM, stream);
-    Memory.putLong(config + CONFIG_ATTRIBUTES, attributes);
-    Memory.putInt(config + CONFIG_ATTRIBUTE_COUNT, attributeCount);
+    source.copyNumbers(shape, SHAPE_BYTES, config);
+    Memory.putInt(config + LaunchConfigLayout.SHARED_MEM_BYTES, sharedBytes);
+    Memory.putLong(config + LaunchConfigLayout.H_STREAM, stream);
+    Memory.putLong(config + LaunchConfigLayout.ATTRS, attributes);
+    Memory.putInt(config + LaunchConfigLayout.NUM_ATTRS, attributeCount);
   }
 
   /** Writes attributes to where the driver reads them. */

@@ -2,9 +2,9 @@
 package io.gpupool.worker.session.memory;
 
 import io.gpupool.cuda.Backend;
+import io.gpupool.cuda.CudaResult;
 import io.gpupool.worker.os.Memory;
 import io.gpupool.worker.session.core.ContextState;
-import io.gpupool.worker.session.core.CudaResult;
 import io.gpupool.worker.session.exchange.Exchange;
 import io.gpupool.worker.session.exchange.Exports;
 import io.gpupool.worker.session.quota.MemoryQuota;

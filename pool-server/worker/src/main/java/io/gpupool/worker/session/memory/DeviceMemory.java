@@ -2,12 +2,12 @@
 package io.gpupool.worker.session.memory;
 
 import io.gpupool.cuda.Backend;
+import io.gpupool.cuda.CudaResult;
 import io.gpupool.cuda.MemoryOps;
 import io.gpupool.cuda.SessionServices;
 import io.gpupool.worker.os.Memory;
 import io.gpupool.worker.session.call.CurrentCall;
 import io.gpupool.worker.session.call.StreamFrees;
-import io.gpupool.worker.session.core.CudaResult;
 import io.gpupool.worker.session.core.HandleTables;
 import io.gpupool.worker.session.quota.MemoryQuota;
 import io.gpupool.worker.session.stream.BlockingCalls;

@@ -2,12 +2,12 @@
 package io.gpupool.worker.session.memory;
 
 import io.gpupool.cuda.Backend;
+import io.gpupool.cuda.CudaResult;
 import io.gpupool.cuda.PoolOps;
 import io.gpupool.cuda.SessionServices;
 import io.gpupool.worker.os.Memory;
 import io.gpupool.worker.os.Posix;
 import io.gpupool.worker.session.call.CurrentCall;
-import io.gpupool.worker.session.core.CudaResult;
 import io.gpupool.worker.session.core.HandleTable;
 import io.gpupool.worker.session.exchange.Exchange;
 import io.gpupool.worker.session.exchange.Exports;

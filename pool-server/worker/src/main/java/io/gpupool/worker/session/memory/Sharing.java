@@ -2,13 +2,13 @@
 package io.gpupool.worker.session.memory;
 
 import io.gpupool.cuda.Backend;
+import io.gpupool.cuda.CudaResult;
 import io.gpupool.cuda.SessionServices;
 import io.gpupool.cuda.ShareOps;
 import io.gpupool.worker.os.Memory;
 import io.gpupool.worker.os.Posix;
 import io.gpupool.worker.session.call.CurrentCall;
 import io.gpupool.worker.session.core.ContextState;
-import io.gpupool.worker.session.core.CudaResult;
 import io.gpupool.worker.session.core.HandleTables;
 import io.gpupool.worker.session.exchange.Exchange.Kind;
 import io.gpupool.worker.session.exchange.Exchange.Offer;

@@ -2,11 +2,11 @@
 package io.gpupool.worker.session.memory;
 
 import io.gpupool.cuda.Backend;
+import io.gpupool.cuda.CudaResult;
 import io.gpupool.cuda.VirtualMemoryOps;
 import io.gpupool.worker.os.Memory;
 import io.gpupool.worker.os.Posix;
 import io.gpupool.worker.session.call.CurrentCall;
-import io.gpupool.worker.session.core.CudaResult;
 import io.gpupool.worker.session.exchange.Exchange;
 import io.gpupool.worker.session.exchange.Exports;
 import io.gpupool.worker.session.exchange.NotSharedException;

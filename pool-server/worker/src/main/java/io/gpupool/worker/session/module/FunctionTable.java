@@ -2,8 +2,9 @@
 package io.gpupool.worker.session.module;
 
 import io.gpupool.cuda.Backend;
+import io.gpupool.cuda.CudaResult;
+import io.gpupool.cuda.WireStruct;
 import io.gpupool.worker.os.Memory;
-import io.gpupool.worker.session.core.Frames;
 import java.io.ByteArrayOutputStream;
 import java.lang.foreign.Arena;
 import java.nio.ByteBuffer;
@@ -69,16 +70,16 @@ final class FunctionTable {
   static byte[] entry(String name, byte[] parameters) {
     byte[] encoded = name.getBytes(StandardCharsets.UTF_8);
     ByteBuffer entry =
-        ByteBuffer.allocate(8 + Frames.padded(encoded.length) + parameters.length)
+        ByteBuffer.allocate(8 + WireStruct.padded(encoded.length) + parameters.length)
             .order(ByteOrder.LITTLE_ENDIAN);
     entry.putInt(encoded.length).putInt(parameters.length / 8).put(encoded);
-    entry.position(8 + Frames.padded(encoded.length)).put(parameters);
+    entry.position(8 + WireStruct.padded(encoded.length)).put(parameters);
     return entry.array();
   }
 
   /** Whether the backend can tell the parameters of functions. */
   boolean tellsParameters(long function) {
-    return backend.cuFuncGetParamInfo(function, 0, out, out + 8) != Backend.NOT_SUPPORTED;
+    return backend.cuFuncGetParamInfo(function, 0, out, out + 8) != CudaResult.NOT_SUPPORTED;
   }
 
   /** The parameters of a function: {@code u32 offset, u32 size} each. */

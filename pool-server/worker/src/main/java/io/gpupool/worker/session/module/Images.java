@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.gpupool.worker.session.module;
 
+import io.gpupool.cuda.CudaResult;
 import io.gpupool.cuda.ImageOps;
 import io.gpupool.worker.os.Memory;
 import io.gpupool.worker.os.Posix;
 import io.gpupool.worker.session.call.CurrentCall;
-import io.gpupool.worker.session.core.CudaResult;
 import io.gpupool.worker.session.quota.Ledger;
 import java.util.HashMap;
 import java.util.Map;

@@ -2,12 +2,12 @@
 package io.gpupool.worker.session.module;
 
 import io.gpupool.cuda.Backend;
+import io.gpupool.cuda.CudaResult;
 import io.gpupool.cuda.LinkOps;
 import io.gpupool.cuda.WireStruct;
 import io.gpupool.worker.os.Memory;
 import io.gpupool.worker.session.call.CurrentCall;
 import io.gpupool.worker.session.core.ContextState;
-import io.gpupool.worker.session.core.CudaResult;
 import io.gpupool.worker.session.core.Payload;
 import java.lang.foreign.Arena;
 import java.util.ArrayList;

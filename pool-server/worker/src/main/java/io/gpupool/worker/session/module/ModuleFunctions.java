@@ -2,7 +2,7 @@
 package io.gpupool.worker.session.module;
 
 import io.gpupool.cuda.Backend;
-import io.gpupool.worker.session.core.Frames;
+import io.gpupool.cuda.WireStruct;
 import java.nio.ByteBuffer;
 import java.nio.ByteOrder;
 import java.util.Optional;
@@ -92,7 +92,7 @@ final class ModuleFunctions {
     while (entries.hasRemaining()) {
       int nameBytes = entries.getInt();
       int parameterBytes = 8 * entries.getInt();
-      entries.position(entries.position() + Frames.padded(nameBytes) + parameterBytes);
+      entries.position(entries.position() + WireStruct.padded(nameBytes) + parameterBytes);
       count++;
     }
     return count;

@@ -2,8 +2,8 @@
 package io.gpupool.worker.session.module;
 
 import io.gpupool.cuda.Backend;
+import io.gpupool.cuda.CudaResult;
 import io.gpupool.worker.session.core.ContextState;
-import io.gpupool.worker.session.core.CudaResult;
 import io.gpupool.worker.session.quota.MemoryQuota;
 import io.gpupool.worker.session.quota.OwnedMemory;
 import java.util.HashSet;

@@ -2,13 +2,13 @@
 package io.gpupool.worker.session.module;
 
 import io.gpupool.cuda.Backend;
+import io.gpupool.cuda.CudaResult;
 import io.gpupool.cuda.ModuleOps;
 import io.gpupool.cuda.SessionServices;
 import io.gpupool.cuda.WireStruct;
 import io.gpupool.worker.os.Memory;
 import io.gpupool.worker.session.call.CurrentCall;
 import io.gpupool.worker.session.core.ContextState;
-import io.gpupool.worker.session.core.CudaResult;
 import io.gpupool.worker.session.core.HandleTables;
 import io.gpupool.worker.session.core.Payload;
 import io.gpupool.worker.session.quota.FirstLaunches;

@@ -2,6 +2,7 @@
 package io.gpupool.worker.session.peer;
 
 import io.gpupool.cuda.Backend;
+import io.gpupool.cuda.CudaResult;
 import io.gpupool.cuda.SessionServices;
 import io.gpupool.cuda.TicketOps;
 import io.gpupool.worker.os.Memory;
@@ -13,7 +14,6 @@ import io.gpupool.worker.peer.PeerListener;
 import io.gpupool.worker.session.call.CurrentCall;
 import io.gpupool.worker.session.call.Waits;
 import io.gpupool.worker.session.core.ContextState;
-import io.gpupool.worker.session.core.CudaResult;
 import io.gpupool.worker.session.core.HandleTable;
 import io.gpupool.worker.session.core.HandleTables;
 import io.gpupool.worker.session.core.Staging;

@@ -2,12 +2,12 @@
 package io.gpupool.worker.session.peer;
 
 import io.gpupool.cuda.Backend;
+import io.gpupool.cuda.CudaResult;
 import io.gpupool.worker.peer.PeerConnections;
 import io.gpupool.worker.peer.PeerException;
 import io.gpupool.worker.session.call.CurrentCall;
 import io.gpupool.worker.session.copy.PieceReader;
 import io.gpupool.worker.session.core.ContextState;
-import io.gpupool.worker.session.core.CudaResult;
 import io.gpupool.worker.session.quota.OwnedMemory;
 import java.util.HashMap;
 import java.util.Map;

@@ -2,9 +2,9 @@
 package io.gpupool.worker.session.quota;
 
 import io.gpupool.cuda.Backend;
+import io.gpupool.cuda.CudaResult;
 import io.gpupool.worker.os.Memory;
 import io.gpupool.worker.session.core.ContextState;
-import io.gpupool.worker.session.core.CudaResult;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import java.util.BitSet;

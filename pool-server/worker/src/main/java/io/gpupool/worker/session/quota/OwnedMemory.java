@@ -2,7 +2,7 @@
 package io.gpupool.worker.session.quota;
 
 import io.gpupool.cuda.Backend;
-import io.gpupool.worker.session.core.CudaResult;
+import io.gpupool.cuda.CudaResult;
 import java.util.Map;
 import java.util.TreeMap;
 import java.util.function.IntSupplier;

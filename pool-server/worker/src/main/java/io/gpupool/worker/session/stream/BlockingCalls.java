@@ -2,10 +2,10 @@
 package io.gpupool.worker.session.stream;
 
 import io.gpupool.cuda.Backend;
+import io.gpupool.cuda.CudaResult;
 import io.gpupool.worker.session.call.CurrentCall;
 import io.gpupool.worker.session.call.Waits;
 import io.gpupool.worker.session.core.Answers;
-import io.gpupool.worker.session.core.CudaResult;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.ExecutorService;
 import java.util.concurrent.TimeUnit;

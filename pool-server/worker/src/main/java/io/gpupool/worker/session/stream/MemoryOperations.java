@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.gpupool.worker.session.stream;
 
+import io.gpupool.cuda.CudaResult;
 import io.gpupool.cuda.WireStruct;
 import io.gpupool.worker.os.Memory;
-import io.gpupool.worker.session.core.CudaResult;
 import io.gpupool.worker.session.quota.OwnedMemory;
 
 /**

@@ -3,12 +3,12 @@ package io.gpupool.worker.session.stream;
 
 import io.gpupool.cuda.Backend;
 import io.gpupool.cuda.BackendTraits;
+import io.gpupool.cuda.CudaResult;
 import io.gpupool.worker.os.Memory;
 import io.gpupool.worker.session.call.CurrentCall;
 import io.gpupool.worker.session.call.ReachedWait;
 import io.gpupool.worker.session.call.Waits;
 import io.gpupool.worker.session.core.ContextState;
-import io.gpupool.worker.session.core.CudaResult;
 import io.gpupool.worker.session.core.Staging;
 import java.util.ArrayDeque;
 import java.util.HashMap;

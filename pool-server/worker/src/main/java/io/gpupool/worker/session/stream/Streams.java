@@ -2,6 +2,7 @@
 package io.gpupool.worker.session.stream;
 
 import io.gpupool.cuda.Backend;
+import io.gpupool.cuda.CudaResult;
 import io.gpupool.cuda.SessionServices;
 import io.gpupool.cuda.StreamOps;
 import io.gpupool.cuda.WireStruct;
@@ -11,7 +12,6 @@ import io.gpupool.worker.session.call.FenceWait;
 import io.gpupool.worker.session.call.Waits;
 import io.gpupool.worker.session.core.Answers;
 import io.gpupool.worker.session.core.ContextState;
-import io.gpupool.worker.session.core.CudaResult;
 import io.gpupool.worker.session.core.HandleTable;
 import io.gpupool.worker.session.core.HandleTables;
 import io.gpupool.worker.session.exchange.Exchange;

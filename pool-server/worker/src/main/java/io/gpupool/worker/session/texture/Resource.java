@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.gpupool.worker.session.texture;
 
+import io.gpupool.cuda.CudaResult;
 import io.gpupool.cuda.SessionServices;
 import io.gpupool.cuda.WireStruct;
 import io.gpupool.worker.os.Memory;
-import io.gpupool.worker.session.core.CudaResult;
 import io.gpupool.worker.session.core.HandleTable;
 import io.gpupool.worker.session.core.HandleTables;
 import io.gpupool.worker.session.core.RefusedException;

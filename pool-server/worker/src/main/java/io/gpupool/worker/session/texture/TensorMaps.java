@@ -2,11 +2,11 @@
 package io.gpupool.worker.session.texture;
 
 import io.gpupool.cuda.Backend;
+import io.gpupool.cuda.CudaResult;
 import io.gpupool.cuda.TensorMapOps;
 import io.gpupool.cuda.WireStruct;
 import io.gpupool.worker.os.Memory;
 import io.gpupool.worker.session.call.CurrentCall;
-import io.gpupool.worker.session.core.CudaResult;
 import io.gpupool.worker.session.core.Payload;
 import java.lang.foreign.Arena;
 import java.nio.ByteBuffer;

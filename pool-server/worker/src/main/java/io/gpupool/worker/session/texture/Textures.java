@@ -2,12 +2,12 @@
 package io.gpupool.worker.session.texture;
 
 import io.gpupool.cuda.Backend;
+import io.gpupool.cuda.CudaResult;
 import io.gpupool.cuda.TextureOps;
 import io.gpupool.cuda.WireStruct;
 import io.gpupool.worker.os.Memory;
 import io.gpupool.worker.session.call.CurrentCall;
 import io.gpupool.worker.session.core.ContextState;
-import io.gpupool.worker.session.core.CudaResult;
 import io.gpupool.worker.session.core.HandleTables;
 import io.gpupool.worker.session.core.RefusedException;
 import io.gpupool.worker.session.quota.OwnedMemory;

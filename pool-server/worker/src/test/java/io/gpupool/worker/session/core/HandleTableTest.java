@@ -3,6 +3,7 @@ package io.gpupool.worker.session.core;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
+import io.gpupool.cuda.CudaResult;
 import io.gpupool.cuda.SessionServices;
 import org.junit.jupiter.api.Test;
 
