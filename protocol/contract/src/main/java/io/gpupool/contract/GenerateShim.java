@@ -25,6 +25,7 @@ public final class GenerateShim {
     new ShimTypes(contract).emit(outputFolder);
     new ShimWire(contract).emit(outputFolder);
     new ShimOps(contract).emit(outputFolder);
+    new ShimGolden(contract).emit(outputFolder);
     new ShimAutos(contract).emit(outputFolder);
     new ShimEntries(contract).emit(outputFolder);
     new ShimExports(contract).emit(outputFolder);
