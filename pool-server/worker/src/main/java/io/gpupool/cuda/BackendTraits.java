@@ -5,7 +5,7 @@ import java.lang.foreign.Arena;
 import java.util.List;
 import java.util.Optional;
 
-/** What a session must know of a backend, or can use of it, besides the driver calls. */
+/** The properties and services of a backend beside the driver calls. */
 public interface BackendTraits {
   /** Not told by the driver. */
   long NOT_TOLD = -1;

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.gpupool.cuda;
 
-/** What generated decoding needs of its session. Called by the session's thread alone. */
+/**
+ * The services that generated decoding needs of its session. Called by the session's thread alone.
+ */
 public interface SessionServices {
   /** Stands for a client's number that names nothing. */
   long NO_HANDLE = Long.MIN_VALUE;

@@ -9,7 +9,7 @@ import io.gpupool.soft.device.spec.DeviceSpec;
 import io.gpupool.worker.soft.SoftBackend;
 import java.lang.management.ManagementFactory;
 
-/** Makes the backend that a worker's options ask for. */
+/** A factory of the backend that a worker's options ask for. */
 final class Backends {
 
   private Backends() {}

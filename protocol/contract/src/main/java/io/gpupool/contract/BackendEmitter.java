@@ -4,7 +4,7 @@ package io.gpupool.contract;
 import java.io.IOException;
 import java.nio.file.Path;
 
-/** Writes the {@code Backend} interface and its binding to a real driver. */
+/** A writer of the {@code Backend} interface and its binding to a real driver. */
 final class BackendEmitter {
   private final Contract contract;
   private final Path outputFolder;

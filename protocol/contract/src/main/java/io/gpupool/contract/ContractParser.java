@@ -16,7 +16,7 @@ import java.util.regex.Matcher;
 import java.util.regex.Pattern;
 import java.util.stream.Stream;
 
-/** Reads the files of the description; the grammar is in the README beside them. */
+/** A reader of the files of the description; the grammar is in the README beside them. */
 final class ContractParser {
   private static final Pattern HEAD =
       Pattern.compile("(cu\\w+) (\\d+) (\\w+)((?: [^\"]\\S*)*)(?: \"([^\"]*)\")?((?: \\S+)*)");

@@ -6,7 +6,9 @@ import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
 
-/** Writes the decoder of request frames: checks lengths, maps handles, calls, answers. */
+/**
+ * A writer of the decoder of request frames, which checks lengths, maps handles, calls and answers.
+ */
 final class DispatcherEmitter {
   private static final int HEADER_BYTES = 8;
   private static final int TAG_BYTES = 8;

@@ -7,8 +7,8 @@ import java.util.ArrayList;
 import java.util.List;
 
 /**
- * Writes {@code golden_calls.inc}: a call of each op's encoder with known arguments, for the test
- * that compares its frame with the golden one. A field's argument follows from its place.
+ * A writer of {@code golden_calls.inc}: a call of each op's encoder with known arguments, for the
+ * test that compares its frame with the golden one. A field's argument follows from its place.
  */
 final class ShimGolden {
   private final Contract contract;

@@ -5,7 +5,9 @@ import io.gpupool.contract.Layout.LayoutField;
 import java.io.IOException;
 import java.nio.file.Path;
 
-/** Writes {@code wire.h}: results, numbers and structs that both ends of a call stream know. */
+/**
+ * A writer of {@code wire.h}: results, numbers and structs that both ends of a call stream know.
+ */
 final class ShimWire {
   private final Contract contract;
 

@@ -6,7 +6,7 @@ import java.io.IOException;
 import java.nio.file.Path;
 import java.util.stream.Collectors;
 
-/** Writes the worker's classes of numbers, offsets and results. */
+/** A writer of the worker's classes of numbers, offsets and results. */
 final class WireEmitter {
   private final Contract contract;
   private final Path outputFolder;

@@ -12,7 +12,9 @@ import java.util.Map;
 import java.util.regex.Matcher;
 import java.util.regex.Pattern;
 
-/** Reads {@code wire.txt} and {@code results.txt}: numbers, layouts of structs, and results. */
+/**
+ * A reader of {@code wire.txt} and {@code results.txt}: numbers, layouts of structs, and results.
+ */
 final class WireParser {
   private static final Pattern HEAD = Pattern.compile("(enum|struct) (\\w+) ([\\w-]+)");
   private static final Pattern NUMBER = Pattern.compile("(\\w+) = (-?\\d+)");

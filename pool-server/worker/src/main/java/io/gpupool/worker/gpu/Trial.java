@@ -5,7 +5,7 @@ import io.gpupool.cuda.Backend;
 import io.gpupool.worker.os.Memory;
 import java.lang.foreign.Arena;
 
-/** Has a GPU do a little of everything, to find out whether it works again after a fault. */
+/** A trial of a GPU after a fault: a little of everything, to find out whether it works again. */
 public final class Trial {
   private static final int WORDS = 1 << 18;
   private static final int PATTERN = 0x5eed1e55;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.gpupool.worker.peer;
 
-/** What travels between two workers; see docs/design/several-servers.md. */
+/** The frames between two workers; see docs/design/several-servers.md. */
 final class PeerFrames {
   static final int TICKET = 1;
   static final int PULL = 2;

@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.gpupool.worker.peer;
 
-/** Takes what other workers send. Called by the thread that reads a connection; must not wait. */
+/**
+ * A receiver of what other workers send. Called by the thread that reads a connection; must not
+ * wait.
+ */
 public interface PeerListener {
   /** What a ticket was sent for is complete. */
   void ticketCame(int link, long ticket) throws PeerException;

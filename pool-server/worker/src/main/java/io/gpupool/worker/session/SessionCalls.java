@@ -69,8 +69,8 @@ import java.util.List;
 import java.util.function.Consumer;
 
 /**
- * Makes the parts of a session that execute its ops, one a topic, and tells them when a context
- * ends. Used by the session's thread alone.
+ * The parts of a session that execute its ops, one a topic. It tells them when a context ends. Used
+ * by the session's thread alone.
  */
 final class SessionCalls implements SessionTopics, SessionOps {
   private final Contexts contexts;

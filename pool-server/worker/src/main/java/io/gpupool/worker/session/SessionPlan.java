@@ -10,7 +10,7 @@ import java.util.List;
 import java.util.Optional;
 
 /**
- * What a session is given.
+ * The means that a session is given.
  *
  * @param gpus the GPUs of its lease, in the order in which the program numbers them
  * @param ledger of the lease

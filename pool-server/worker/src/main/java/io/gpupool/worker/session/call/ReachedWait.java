@@ -6,7 +6,7 @@ import io.gpupool.cuda.CudaResult;
 import io.gpupool.worker.session.core.ContextState;
 
 /**
- * Something to be done, without waiting, once an event is reached, whatever became of its stream.
+ * An action to be taken, without waiting, once an event is reached, whatever became of its stream.
  */
 public final class ReachedWait extends Wait {
   private final Backend backend;

@@ -3,9 +3,7 @@ package io.gpupool.worker.session.call;
 
 import io.gpupool.worker.session.core.ContextState;
 
-/**
- * Something to be answered once events of the backend are reached. Guarded by the answers' lock.
- */
+/** A call to be answered once events of the backend are reached. Guarded by the answers' lock. */
 abstract class Wait {
   public final ContextState context;
 

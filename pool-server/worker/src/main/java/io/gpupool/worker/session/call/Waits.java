@@ -11,8 +11,9 @@ import java.util.Optional;
 import java.util.concurrent.ExecutorService;
 
 /**
- * What cannot be answered yet, in the order of the stream. The session's thread asks between frames
- * and, before it blocks, hands each wait to a waiting thread. Guarded by the answers' lock.
+ * The calls that cannot be answered yet, in the order of the stream. The session's thread asks
+ * between frames and, before it blocks, hands each wait to a waiting thread. Guarded by the
+ * answers' lock.
  */
 public final class Waits {
   /** Waits beyond this are refused; a program has as many as it has threads and pending copies. */

@@ -125,7 +125,7 @@ public final class Contexts implements ContextOps {
     }
     if (known.exists()) {
       int result = backend.cuDevicePrimaryCtxRetain(call.out(), device);
-      known.retains += result == 0 ? 1 : 0;
+      known.setRetains(known.retains() + (result == 0 ? 1 : 0));
       call.reply(tag, result);
       return;
     }
@@ -147,11 +147,11 @@ public final class Contexts implements ContextOps {
     return limit.call(
         context,
         () -> {
-          boolean isLast = context.retains == 1;
+          boolean isLast = context.retains() == 1;
           if (isLast) {
             end(context);
           } else {
-            context.retains--;
+            context.setRetains(context.retains() - 1);
           }
           int result = blocking.call(() -> backend.cuDevicePrimaryCtxRelease_v2(context.device));
           if (isLast) {
@@ -170,7 +170,7 @@ public final class Contexts implements ContextOps {
     }
     ContextState fresh =
         new ContextState(backend, context.number, gpu, context.device, context.handle, true);
-    fresh.retains = context.retains;
+    fresh.setRetains(context.retains());
     int result =
         limit.call(
             context,

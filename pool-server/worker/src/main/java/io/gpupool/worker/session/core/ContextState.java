@@ -44,15 +44,9 @@ public final class ContextState {
   /** Waiting threads that may be inside a call on an event of this context. */
   public final AtomicInteger waitingThreads = new AtomicInteger();
 
-  /** How often a primary context is retained. */
-  public int retains = 1;
-
-  /** The most local memory of a thread, among the functions that were launched. */
-  public long localBytes;
-
-  /** The bytes that the heap of its kernels is counted with. */
-  public long heapBytes;
-
+  private int retains = 1;
+  private long localBytes;
+  private long heapBytes;
   private volatile int error;
 
   public ContextState(
@@ -88,6 +82,33 @@ public final class ContextState {
     events = new EventPool(backend);
     spareStreams = new StreamPool(backend);
     staging = new Staging(backend);
+  }
+
+  /** How often a primary context is retained. */
+  public int retains() {
+    return retains;
+  }
+
+  public void setRetains(int count) {
+    retains = count;
+  }
+
+  /** The most local memory of a thread, among the functions that were launched. */
+  public long localBytes() {
+    return localBytes;
+  }
+
+  public void setLocalBytes(long bytes) {
+    localBytes = bytes;
+  }
+
+  /** The bytes that the heap of its kernels is counted with. */
+  public long heapBytes() {
+    return heapBytes;
+  }
+
+  public void setHeapBytes(long bytes) {
+    heapBytes = bytes;
   }
 
   public boolean isGreen() {

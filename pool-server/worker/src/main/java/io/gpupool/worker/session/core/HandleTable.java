@@ -6,9 +6,9 @@ import io.gpupool.cuda.SessionServices;
 import java.util.Arrays;
 
 /**
- * What the client's numbers of one kind stand for: a backend's handle and whoever it goes down
- * with. Numbers may be used in any order; memory follows what is in use and is bounded. Used by the
- * session's thread alone.
+ * A table of the client's numbers of one kind: the backend's handle of each, and the owner that it
+ * goes down with. Numbers may be used in any order; memory follows what is in use and is bounded.
+ * Used by the session's thread alone.
  */
 public final class HandleTable {
   /** Smaller numbers have meanings of their own. */

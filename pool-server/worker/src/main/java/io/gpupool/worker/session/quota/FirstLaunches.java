@@ -47,7 +47,7 @@ public final class FirstLaunches {
     }
     ContextState home = context.home;
     long local = attribute(backend.cuFuncGetAttribute(out, FUNCTION_LOCAL_BYTES, handle));
-    long had = Math.max(home.localBytes, stackLimitBytes());
+    long had = Math.max(home.localBytes(), stackLimitBytes());
     if (local > had) {
       long threads =
           attribute(backend.cuDeviceGetAttribute(out, MULTIPROCESSORS, home.device))
@@ -55,7 +55,7 @@ public final class FirstLaunches {
       if (!quota.reserveLocalMemory(home.gpu, (local - had) * threads)) {
         return CudaResult.OUT_OF_MEMORY;
       }
-      home.localBytes = local;
+      home.setLocalBytes(local);
     }
     launched.set(function);
     return CudaResult.SUCCESS;

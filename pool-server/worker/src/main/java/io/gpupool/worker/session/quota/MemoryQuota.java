@@ -140,13 +140,13 @@ public final class MemoryQuota {
 
   /** Counts the heap of a context's kernels; false if the lease has no room for it. */
   public boolean countHeap(ContextState context, long bytes) {
-    if (bytes > context.heapBytes && !reserve(context.gpu, bytes - context.heapBytes)) {
+    if (bytes > context.heapBytes() && !reserve(context.gpu, bytes - context.heapBytes())) {
       return false;
     }
-    if (bytes < context.heapBytes) {
-      releaseAfterWork(context.gpu, context.heapBytes - bytes);
+    if (bytes < context.heapBytes()) {
+      releaseAfterWork(context.gpu, context.heapBytes() - bytes);
     }
-    context.heapBytes = bytes;
+    context.setHeapBytes(bytes);
     return true;
   }
 
