@@ -23,6 +23,19 @@ final class DispatcherEmitter {
 
   void emit() throws IOException {
     JavaSource source = new JavaSource("Dispatcher");
+    emitHead(source);
+    emitDispatch(source);
+    for (Op op : contract.ops()) {
+      if (!op.raw()) {
+        emitOp(source, op);
+      }
+    }
+    emitReaders(source);
+    source.line("}");
+    source.write(outputFolder);
+  }
+
+  private static void emitHead(JavaSource source) {
     source.line("import static java.lang.foreign.ValueLayout.JAVA_INT_UNALIGNED;");
     source.line("import static java.lang.foreign.ValueLayout.JAVA_LONG_UNALIGNED;");
     source.line("");
@@ -51,6 +64,9 @@ final class DispatcherEmitter {
     source.line("    this.session = session;");
     source.line("  }");
     source.line("");
+  }
+
+  private void emitDispatch(JavaSource source) {
     source.line("  /**");
     source.line("   * Executes one frame.");
     source.line("   *");
@@ -76,11 +92,9 @@ final class DispatcherEmitter {
     source.line("      default -> UNKNOWN;");
     source.line("    };");
     source.line("  }");
-    for (Op op : contract.ops()) {
-      if (!op.raw()) {
-        emitOp(source, op);
-      }
-    }
+  }
+
+  private static void emitReaders(JavaSource source) {
     source.line("");
     source.line("  private static int word(long address) {");
     source.line("    return MEMORY.get(JAVA_INT_UNALIGNED, address);");
@@ -104,8 +118,6 @@ final class DispatcherEmitter {
         "    return lengthBytes >= 0 && lengthBytes <= Integer.MAX_VALUE ? (lengthBytes + 7) & -8 :"
             + " -1;");
     source.line("  }");
-    source.line("}");
-    source.write(outputFolder);
   }
 
   private void emitOp(JavaSource source, Op op) {
