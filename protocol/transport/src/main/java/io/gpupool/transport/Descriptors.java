@@ -15,7 +15,10 @@ import java.lang.invoke.MethodHandle;
 import java.nio.file.Files;
 import java.nio.file.Path;
 
-/** What the JDK cannot do with file descriptors on Linux: bare calls into libc, for any thread. */
+/**
+ * Operations on file descriptors that the JDK lacks on Linux: bare calls into libc. Any thread may
+ * call them.
+ */
 public final class Descriptors {
   private static final int F_GETFL = 3;
   private static final int F_SETFL = 4;

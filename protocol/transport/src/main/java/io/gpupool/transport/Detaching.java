@@ -8,7 +8,7 @@ import io.netty.channel.unix.UnixChannel;
 import java.io.IOException;
 import java.util.concurrent.CompletableFuture;
 
-/** Takes a TCP connection out of Netty without the peer noticing. */
+/** The removal of a TCP connection from Netty, unnoticed by the peer. */
 public final class Detaching {
   private Detaching() {}
 

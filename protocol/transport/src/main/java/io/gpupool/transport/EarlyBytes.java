@@ -8,8 +8,9 @@ import java.util.ArrayDeque;
 import java.util.Deque;
 
 /**
- * Keeps what comes before there is someone to take it: TLS brings whole records, so more than was
- * asked for. Passes it on when it is taken out of the pipeline. Runs on the channel's event loop.
+ * A handler that keeps bytes for which there is no reader yet: TLS delivers whole records, more
+ * than was asked for. It passes them on when it leaves the pipeline. Runs on the channel's event
+ * loop.
  */
 public final class EarlyBytes extends ChannelInboundHandlerAdapter {
   private final Deque<Object> kept = new ArrayDeque<>();

@@ -7,7 +7,7 @@ import io.netty.channel.epoll.Epoll;
 import io.netty.channel.epoll.EpollIoHandler;
 import io.netty.util.concurrent.DefaultThreadFactory;
 
-/** Makes the event loops of a process. */
+/** A factory of the event loops of a process. */
 public final class EventLoops {
   private EventLoops() {}
 

@@ -9,7 +9,7 @@ import io.netty.channel.ChannelHandlerContext;
 import io.netty.handler.codec.ByteToMessageDecoder;
 import java.util.List;
 
-/** Turns bytes into {@link TextMessage}s; malformed ones raise a {@link WireException}. */
+/** A decoder of {@link TextMessage}s; malformed ones raise a {@link WireException}. */
 public final class TextMessageDecoder extends ByteToMessageDecoder {
 
   @Override

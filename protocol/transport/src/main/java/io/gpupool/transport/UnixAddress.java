@@ -12,7 +12,7 @@ import java.nio.charset.StandardCharsets;
 import java.util.function.Consumer;
 
 /**
- * Where a unix socket listens: a path, or {@code @NAME} in the abstract namespace, where it leaves
+ * The address of a unix socket: a path, or {@code @NAME} in the abstract namespace, where it leaves
  * nothing on disk.
  */
 public record UnixAddress(String text) {

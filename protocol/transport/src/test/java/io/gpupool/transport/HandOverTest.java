@@ -23,6 +23,7 @@ import java.net.InetAddress;
 import java.net.InetSocketAddress;
 import java.net.Socket;
 import java.nio.ByteBuffer;
+import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.concurrent.BlockingQueue;
@@ -54,7 +55,7 @@ class HandOverTest {
     try (Socket client = new Socket()) {
       client.setSoTimeout(5000);
       client.connect(server.localAddress());
-      client.getOutputStream().write("early".getBytes());
+      client.getOutputStream().write("early".getBytes(StandardCharsets.UTF_8));
       EpollSocketChannel channel = (EpollSocketChannel) accepted.poll(60, TimeUnit.SECONDS);
       FileDescriptor detached = Detaching.detach(channel).get(60, TimeUnit.SECONDS);
       assertThat(channel.closeFuture().await(5000)).isTrue();
@@ -63,7 +64,7 @@ class HandOverTest {
         ByteBuffer buffer = ByteBuffer.allocateDirect(16);
         assertThat(detached.read(buffer, 0, 16)).isEqualTo(5);
         buffer.get(0, read);
-        assertThat(new String(read)).isEqualTo("early");
+        assertThat(new String(read, StandardCharsets.UTF_8)).isEqualTo("early");
         ByteBuffer answer = ByteBuffer.allocateDirect(1).put(0, (byte) 'x');
         assertThat(detached.write(answer, 0, 1)).isEqualTo(1);
         assertThat(client.getInputStream().read()).isEqualTo('x');

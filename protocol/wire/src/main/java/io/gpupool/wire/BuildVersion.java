@@ -6,7 +6,7 @@ import java.io.InputStream;
 import java.io.UncheckedIOException;
 import java.util.Properties;
 
-/** Which version of gpupool this is. */
+/** The version of this build of gpupool. */
 public final class BuildVersion {
   public static final String TEXT = read();
 

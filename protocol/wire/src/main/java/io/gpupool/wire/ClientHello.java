@@ -8,8 +8,8 @@ import java.util.Arrays;
 import java.util.OptionalInt;
 
 /**
- * What a client sends first on a call stream, and a pool-server on a connection that it makes for a
- * worker to another worker of the same program.
+ * The first message of a client on a call stream, and of a pool-server on a connection that it
+ * makes for a worker to another worker of the same program.
  *
  * <pre>
  *  0                  8            10           12      14     16             32              64

@@ -11,7 +11,7 @@ import java.io.DataOutput;
 import java.io.IOException;
 
 /**
- * What the compiler makes of a kernel: a class file, and what is to be known for running it.
+ * A compiled kernel: a class file, and the facts needed to run it.
  *
  * @param className name of the class, in a loader of its own
  */

@@ -23,7 +23,7 @@ import io.gpupool.soft.ptx.module.SharedLayout;
 import java.util.List;
 import java.util.Map;
 
-/** Turns one kernel of a module into JVM bytecode. */
+/** The compiler of one kernel of a module to JVM bytecode. */
 public final class KernelCompiler {
   private static final String PACKAGE = "io.gpupool.soft.kernel.";
 
@@ -137,7 +137,11 @@ public final class KernelCompiler {
       } catch (IllegalArgumentException e) {
         // The class file API reports in this way what is beyond a limit, and code that takes a long
         // from the stack where an int lies.
-        if (e.getMessage().lines().findFirst().orElse("").matches("(?i).*\\bstack\\b.*")) {
+        if (String.valueOf(e.getMessage())
+            .lines()
+            .findFirst()
+            .orElse("")
+            .matches("(?i).*\\bstack\\b.*")) {
           throw mixed(function);
         }
       }

@@ -7,7 +7,7 @@ import io.gpupool.soft.device.spec.LaunchShape;
 import io.gpupool.soft.exec.launch.ClusterShape;
 import io.gpupool.soft.ptx.ClusterDemand;
 
-/** Which clusters a launch is made in, by the launch's attributes and the kernel's. */
+/** The clusters of a launch, by its own attributes and the kernel's. */
 final class Clusters {
   /** The largest cluster of any card. */
   static final int MAX_BLOCKS = 16;

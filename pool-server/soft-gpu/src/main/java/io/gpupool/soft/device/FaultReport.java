@@ -8,7 +8,7 @@ import io.gpupool.soft.memory.DeviceMemory;
 import io.gpupool.soft.ptx.module.PtxModule;
 import java.nio.charset.StandardCharsets;
 
-/** What a program that asked for it is told when a kernel of its faults. */
+/** The report of a kernel fault that a program gets if it asked for one. */
 final class FaultReport {
   private FaultReport() {}
 

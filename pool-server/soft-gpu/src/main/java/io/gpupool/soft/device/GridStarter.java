@@ -17,8 +17,8 @@ import java.lang.foreign.MemorySegment;
 import java.util.concurrent.CompletionException;
 
 /**
- * Starts grids with what their context lends them, and says what their faults mean to the program.
- * Any thread may call it.
+ * Starter of grids with the services of their context; it translates their faults into results of
+ * the driver. Any thread may call it.
  */
 final class GridStarter {
   private final SoftContext context;

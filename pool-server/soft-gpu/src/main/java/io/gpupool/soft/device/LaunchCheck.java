@@ -7,7 +7,10 @@ import io.gpupool.soft.device.spec.ComputeLimits;
 import io.gpupool.soft.device.spec.LaunchShape;
 import io.gpupool.soft.exec.launch.Launch;
 
-/** What a launch must satisfy before it is queued; the rules of {@code cuLaunchKernel}. */
+/**
+ * The conditions that a launch must satisfy before it is queued: the rules of {@code
+ * cuLaunchKernel}.
+ */
 final class LaunchCheck {
   private LaunchCheck() {}
 

@@ -7,7 +7,7 @@ import io.gpupool.soft.exec.runtime.RuntimeCallException;
 import java.util.List;
 import java.util.function.Supplier;
 
-/** What kernels of a module may ask; any thread may call it. */
+/** The answers to questions that kernels of a module may ask. Any thread may call it. */
 final class ModuleQueries implements DeviceQueries {
   private final SoftModule module;
 

@@ -6,7 +6,7 @@ import io.gpupool.soft.GpuException;
 import io.gpupool.soft.device.spec.ComputeLimits;
 import io.gpupool.soft.device.spec.LaunchShape;
 
-/** How many blocks a multiprocessor of the presented compute capability holds at once. */
+/** The number of blocks that a multiprocessor of the presented compute capability holds at once. */
 public final class Occupancy {
   private static final int REGISTER_UNIT = 8;
 

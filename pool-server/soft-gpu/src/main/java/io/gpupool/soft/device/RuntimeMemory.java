@@ -1,11 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.gpupool.soft.device;
 
+import static java.util.Objects.requireNonNull;
+
 import io.gpupool.soft.CudaStatus;
 import io.gpupool.soft.GpuException;
 import io.gpupool.soft.device.spec.Limits;
 import io.gpupool.soft.nested.LaunchPool;
 import java.lang.foreign.MemorySegment;
+import org.jspecify.annotations.Nullable;
 
 /**
  * Device memory that kernels need to launch kernels: parameters of launches that have not begun,
@@ -20,7 +23,7 @@ final class RuntimeMemory {
 
   // Read without the monitor, which is held while a change of size waits for memory that running
   // kernels are to give back.
-  private volatile LaunchPool pool;
+  private volatile @Nullable LaunchPool pool;
   private volatile long texts;
 
   private long poolAddress;
@@ -75,8 +78,9 @@ final class RuntimeMemory {
     pool = new LaunchPool(memory, poolAddress, launches);
   }
 
+  /** The launches that may be pending; there is one once a module with launches is loaded. */
   LaunchPool pool() {
-    return pool;
+    return requireNonNull(pool);
   }
 
   /** Device address of the name of a cudaError. */

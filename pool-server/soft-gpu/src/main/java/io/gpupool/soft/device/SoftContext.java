@@ -25,6 +25,7 @@ import java.util.Set;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.atomic.AtomicLong;
 import java.util.concurrent.atomic.AtomicReference;
+import org.jspecify.annotations.Nullable;
 
 /**
  * A context of a device: its streams, memory, modules and its fault. A fault is for ever: every
@@ -53,13 +54,13 @@ public final class SoftContext {
   private final RuntimeMemory runtimeMemory = new RuntimeMemory(this);
   private final Conditions conditions = new Conditions(this);
   private final SoftReferences references = new SoftReferences(this);
-  private final AtomicReference<GpuException> fault = new AtomicReference<>();
+  private final AtomicReference<@Nullable GpuException> fault = new AtomicReference<>();
 
   /** All streams but the legacy one; guarded by the scheduler's lock. */
   private final List<SoftStream> streams = new ArrayList<>();
 
   /** See {@link #afterWork}; null before the first; guarded by the scheduler's lock. */
-  private Work lastAfterWork;
+  private @Nullable Work lastAfterWork;
 
   /** Owner of the memory that variables and arrays lie in, which the program cannot free. */
   private final Object moduleData = new Object();
@@ -445,7 +446,7 @@ public final class SoftContext {
   public SharedPiece share(long address) {
     requireUsable();
     Allocation allocation = find(address).orElseThrow(() -> notAllocated(address));
-    SoftDevice home = device.gpu().deviceOf(allocation.address());
+    SoftDevice home = device.gpu().requireDeviceOf(allocation.address());
     AtomicReference<SharedPiece> piece = new AtomicReference<>();
     Runnable share = () -> piece.set(home.memory().share(allocation.address()));
     if (!scheduler.runAlone(share, SHARE_MILLIS)) {
@@ -496,17 +497,12 @@ public final class SoftContext {
           CudaStatus.INVALID_VALUE,
           "no memory of another process is at 0x" + Long.toHexString(address));
     }
-    device.gpu().deviceOf(address).memory().detach(address);
+    device.gpu().requireDeviceOf(address).memory().detach(address);
   }
 
   /** The bytes of a range of any device's memory. */
   public MemorySegment view(long address, long lengthBytes) {
-    SoftDevice home = device.gpu().deviceOf(address);
-    if (home == null) {
-      throw new GpuException(
-          CudaStatus.INVALID_VALUE, "0x" + Long.toHexString(address) + " is not device memory");
-    }
-    return home.memory().view(address, lengthBytes);
+    return device.gpu().requireDeviceOf(address).memory().view(address, lengthBytes);
   }
 
   /**
@@ -532,7 +528,7 @@ public final class SoftContext {
         find(address)
             .filter(found -> found.address() == address)
             .orElseThrow(() -> notAllocated(address));
-    SoftDevice home = device.gpu().deviceOf(address);
+    SoftDevice home = device.gpu().requireDeviceOf(address);
     return switch (allocation.owner()) {
       case SoftContext owner -> home.freeing(address);
       case SoftPool pool -> {
@@ -604,13 +600,13 @@ public final class SoftContext {
     addUndone(stream.tail, tails);
   }
 
-  private static void addUndone(Work work, List<Work> tails) {
-    if (!isDone(work)) {
+  private static void addUndone(@Nullable Work work, List<Work> tails) {
+    if (work != null && !work.isDone()) {
       tails.add(work);
     }
   }
 
-  private static boolean isDone(Work work) {
+  private static boolean isDone(@Nullable Work work) {
     return work == null || work.isDone();
   }
 

@@ -13,6 +13,7 @@ import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.UUID;
+import org.jspecify.annotations.Nullable;
 
 /** One software GPU: what it says of itself, its memory, its primary context. */
 public final class SoftDevice {
@@ -26,7 +27,7 @@ public final class SoftDevice {
   private volatile DeviceTime time = DeviceTime.UNSHARED;
   private final SoftPool defaultPool;
   private volatile SoftPool pool;
-  private SoftContext primary;
+  private @Nullable SoftContext primary;
   private int primaryRetains;
   private int primaryFlags;
   private int pendingFrees;

@@ -8,6 +8,7 @@ import io.gpupool.soft.device.work.Scheduler;
 import io.gpupool.soft.device.work.Work;
 import io.gpupool.soft.memory.SharedMarks;
 import java.util.Optional;
+import org.jspecify.annotations.Nullable;
 
 /** A mark in a stream; knows when the stream reached it. Any thread may ask. */
 public final class SoftEvent {
@@ -24,7 +25,7 @@ public final class SoftEvent {
   private final Optional<SharedMarks> shared;
 
   /** The most recent record of this process; null before the first. */
-  private volatile Mark mark;
+  private volatile @Nullable Mark mark;
 
   SoftEvent(SoftContext context, int flags) {
     this(
@@ -97,7 +98,7 @@ public final class SoftEvent {
   }
 
   /** The most recent record, of whatever process; null if it was never recorded. */
-  public Work lastMark() {
+  public @Nullable Work lastMark() {
     Mark own = mark;
     if (shared.isEmpty()) {
       return own;

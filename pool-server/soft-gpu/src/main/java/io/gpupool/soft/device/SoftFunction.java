@@ -21,6 +21,7 @@ import java.util.List;
 import java.util.Map;
 import java.util.Optional;
 import java.util.concurrent.atomic.AtomicIntegerArray;
+import org.jspecify.annotations.Nullable;
 
 /**
  * A kernel of a loaded module. It is compiled when it is first launched. Any thread may call it.
@@ -46,7 +47,7 @@ public final class SoftFunction {
   private final SoftModule module;
   private final KernelInfo info;
   private final Map<String, Long> variableAddresses;
-  private CompiledKernel compiled;
+  private @Nullable CompiledKernel compiled;
   private volatile boolean launchableCompiled;
   private volatile int maxDynamicSharedBytes;
   private volatile int carveoutPercent = -1;

@@ -13,6 +13,7 @@ import io.gpupool.soft.memory.VirtualSpace;
 import io.gpupool.soft.texture.TextureTable;
 import java.util.List;
 import java.util.stream.IntStream;
+import org.jspecify.annotations.Nullable;
 
 /**
  * The software GPUs of this process, as a driver has them: the devices, the threads that run their
@@ -189,8 +190,22 @@ public final class SoftGpu implements AutoCloseable {
         : home.memory().map().isLive(address, bytes);
   }
 
+  /**
+   * The device whose memory an address belongs to.
+   *
+   * @throws GpuException INVALID_VALUE if it is the address of no device's memory
+   */
+  SoftDevice requireDeviceOf(long address) {
+    SoftDevice device = deviceOf(address);
+    if (device == null) {
+      throw new GpuException(
+          CudaStatus.INVALID_VALUE, "0x" + Long.toHexString(address) + " is not device memory");
+    }
+    return device;
+  }
+
   /** The device whose memory an address belongs to, or null. */
-  SoftDevice deviceOf(long address) {
+  @Nullable SoftDevice deviceOf(long address) {
     for (SoftDevice device : devices) {
       if (device.memory().covers(address)) {
         return device;

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.gpupool.soft.device;
 
+import static java.util.Objects.requireNonNull;
+
 import io.gpupool.soft.CudaStatus;
 import io.gpupool.soft.GpuException;
 import io.gpupool.soft.device.work.Copying;
@@ -135,7 +137,7 @@ public final class SoftModule {
     return image.globals().stream()
         .filter(global -> global.kind() == kind && global.name().equals(name))
         .findFirst()
-        .map(global -> variables.get(name).address)
+        .map(global -> requireNonNull(variables.get(name)).address)
         .orElseThrow(() ->
             new GpuException(
                 CudaStatus.NOT_FOUND, "the module has no " + kind + " reference '" + name + "'"));
@@ -156,7 +158,8 @@ public final class SoftModule {
     }
     image.globals().stream()
         .filter(global -> global.kind() != VariableKind.DATA)
-        .forEach(global -> context.references().unbind(variables.get(global.name()).address));
+        .forEach(global ->
+            context.references().unbind(requireNonNull(variables.get(global.name())).address));
     allocations.forEach(address -> context.freeWhenDone(address, () -> {}));
   }
 
@@ -188,7 +191,7 @@ public final class SoftModule {
     MemorySegment data = context.device().memory().view(base, size);
     Copying.fill(DeviceTime.UNSHARED, data, 0, 1);
     for (GlobalVariable global : image.globals()) {
-      long offset = offsets.get(global.name());
+      long offset = requireNonNull(offsets.get(global.name()));
       variables.put(global.name(), new Variable(base + offset, global.sizeBytes()));
       byte[] initial = global.initializer();
       MemorySegment.copy(
@@ -200,7 +203,9 @@ public final class SoftModule {
     }
     for (GlobalVariable global : image.globals()) {
       for (Relocation relocation : global.relocations()) {
-        relocate(data.asSlice(offsets.get(global.name()), global.sizeBytes()), relocation);
+        relocate(
+            data.asSlice(requireNonNull(offsets.get(global.name())), global.sizeBytes()),
+            relocation);
       }
     }
   }

@@ -8,8 +8,8 @@ import java.util.Optional;
 import java.util.function.Supplier;
 
 /**
- * What the texture and surface references of a context's modules are bound to. A change is for
- * launches that follow. Any thread may call it.
+ * The bindings of the texture and surface references of a context's modules. A change applies to
+ * later launches. Any thread may call it.
  */
 public final class SoftReferences {
   private final SoftContext context;
@@ -35,7 +35,7 @@ public final class SoftReferences {
     try {
       bound = new TextureMaker(context).make(resource.get(), sampler.get(), Optional.empty());
     } catch (GpuException e) {
-      bound = new ReferenceTable.Unusable(e.getMessage());
+      bound = new ReferenceTable.Unusable(String.valueOf(e.getMessage()));
     }
     table = table.with(symbol, bound);
   }

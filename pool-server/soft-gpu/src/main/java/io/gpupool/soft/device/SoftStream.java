@@ -21,6 +21,7 @@ import java.lang.foreign.ValueLayout;
 import java.lang.invoke.VarHandle;
 import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.function.Consumer;
+import org.jspecify.annotations.Nullable;
 
 /**
  * Operations that run one after the other. Any thread may submit; what two threads submit at once
@@ -44,7 +45,7 @@ public final class SoftStream {
   private final Scheduler scheduler;
 
   /** The last operation submitted; guarded by the scheduler's lock. */
-  public Work tail;
+  public @Nullable Work tail;
 
   /** How a stream relates to the legacy default stream. */
   enum Kind {
@@ -353,7 +354,7 @@ public final class SoftStream {
     return submit(work, null);
   }
 
-  private Work submit(Work work, Work alsoAfter) {
+  private Work submit(Work work, @Nullable Work alsoAfter) {
     boolean ready;
     synchronized (scheduler.lock()) {
       scheduler.awaitRoom();

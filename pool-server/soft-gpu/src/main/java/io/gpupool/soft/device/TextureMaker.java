@@ -12,7 +12,7 @@ import io.gpupool.soft.texture.Texture;
 import java.util.List;
 import java.util.Optional;
 
-/** Makes textures of resources, with the checks of {@code cuTexObjectCreate}. */
+/** Factory of textures of resources, with the checks of {@code cuTexObjectCreate}. */
 final class TextureMaker {
   private final SoftContext context;
 

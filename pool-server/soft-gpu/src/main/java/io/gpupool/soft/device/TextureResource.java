@@ -4,7 +4,7 @@ package io.gpupool.soft.device;
 import io.gpupool.soft.texture.TexelFormat;
 import java.util.List;
 
-/** What a texture reads: CUDA_RESOURCE_DESC. */
+/** The source of a texture: CUDA_RESOURCE_DESC. */
 public sealed interface TextureResource {
   /** An array, or the levels of a mipmapped one, the largest first. */
   record Arrays(List<SoftArray> levels) implements TextureResource {

@@ -3,7 +3,7 @@ package io.gpupool.soft.device;
 
 import java.util.concurrent.atomic.LongAdder;
 
-/** How busy a device has been since it was made; any thread may add and read. */
+/** The time for which a device has been busy since it was made. Any thread may add and read. */
 public final class Usage {
   private final LongAdder launches = new LongAdder();
   private final LongAdder skippedLaunches = new LongAdder();

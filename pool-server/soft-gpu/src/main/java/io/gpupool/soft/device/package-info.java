@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/**
- * Devices, contexts, streams, events, modules and functions, with the documented rules of the CUDA
- * driver.
- */
+/** Devices, contexts, streams, events, modules and functions, by the rules of the CUDA driver. */
+@NullMarked
 package io.gpupool.soft.device;
+
+import org.jspecify.annotations.NullMarked;

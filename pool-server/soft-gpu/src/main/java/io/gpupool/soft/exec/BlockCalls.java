@@ -4,7 +4,7 @@ package io.gpupool.soft.exec;
 import io.gpupool.soft.exec.runtime.BlockRuntime;
 
 /**
- * What a block has of the device runtime once a thread of it has called: its streams, and the last
+ * The state of the device runtime in a block, made at the first call: its streams, and the last
  * error of each thread. Owned by the worker thread that runs the block.
  */
 final class BlockCalls {

@@ -5,6 +5,7 @@ import io.gpupool.soft.exec.launch.ClusterShape;
 import io.gpupool.soft.exec.launch.KernelFaultException;
 import io.gpupool.soft.exec.launch.Launch;
 import java.util.List;
+import org.jspecify.annotations.Nullable;
 
 /**
  * The blocks of a cluster, one in most launches. One worker thread runs all of them, in turns, so
@@ -66,7 +67,7 @@ final class BlockCluster {
   }
 
   /** A block whose shared memory is there; null if it has ended, or no block has that rank. */
-  ThreadBlock resident(int rank) {
+  @Nullable ThreadBlock resident(int rank) {
     return rank < 0 || rank >= blocks.length || ended[rank] ? null : blocks[rank];
   }
 

@@ -3,6 +3,7 @@ package io.gpupool.soft.exec;
 
 import java.util.ArrayDeque;
 import java.util.Deque;
+import org.jspecify.annotations.Nullable;
 
 /** Thread blocks that are not in use, with their memory; one pool a worker thread. */
 final class BlockPool {
@@ -12,7 +13,7 @@ final class BlockPool {
   private final int worker;
 
   /** A cluster of one block, which most launches need; null if it is in use. */
-  private BlockCluster single;
+  private @Nullable BlockCluster single;
 
   BlockPool(int worker) {
     this.worker = worker;

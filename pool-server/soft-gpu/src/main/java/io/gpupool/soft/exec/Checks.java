@@ -6,9 +6,9 @@ import io.gpupool.soft.exec.memory.Raw;
 import io.gpupool.soft.memory.MemoryMap;
 
 /**
- * Turns the addresses that device code uses into native ones, after checking that an access of some
- * power-of-two width, {@value MemoryMap#GRANULE_BYTES} bytes at most, is allowed there. Called by
- * generated code.
+ * The translation of the addresses that device code uses into native ones, after a check that an
+ * access of some power-of-two width, {@value MemoryMap#GRANULE_BYTES} bytes at most, is allowed
+ * there. Called by generated code.
  *
  * <p>Global addresses are native addresses. Shared, local and parameter memory have addresses from
  * 0 in their own space, and generic addresses in windows of 4 GiB each that hold nothing else.

@@ -5,8 +5,8 @@ import io.gpupool.soft.exec.launch.KernelFaultException;
 import java.util.Arrays;
 
 /**
- * Where the threads of one block stand at the barrier of their cluster: they arrive, and wait for
- * the others later. Owned by the worker thread that runs the cluster.
+ * The positions of the threads of one block at the barrier of their cluster: they arrive first, and
+ * wait for the others later. Owned by the worker thread that runs the cluster.
  */
 final class ClusterArrivals {
   private static final byte AWAY = 0;
@@ -17,7 +17,10 @@ final class ClusterArrivals {
   private static final byte PASSED = 3;
 
   private final Waiting waiting;
+
+  @SuppressWarnings("NullAway.Init")
   private ClusterBarrier barrier;
+
   private byte[] places = new byte[0];
   private int waiters;
   private boolean ended;

@@ -5,10 +5,10 @@ import io.gpupool.soft.exec.launch.RegionTable;
 import java.util.Arrays;
 
 /**
- * Runs a block whose warps each stand at one place, region by region: a warp at a time up to the
- * next barrier, all at once where no operation of a warp is met. What does not fit, threads of a
- * warp that go different ways above all, is left to {@link Waiting}, thread by thread. Owned by the
- * worker thread that runs the block.
+ * The engine of blocks whose warps each stand at one place. It runs them region by region: a warp
+ * at a time up to the next barrier, all at once where no operation of a warp is met. What does not
+ * fit, threads of a warp that go different ways above all, is left to {@link Waiting}, thread by
+ * thread. Owned by the worker thread that runs the block.
  */
 final class Converged {
   private static final int ENDED = -1;

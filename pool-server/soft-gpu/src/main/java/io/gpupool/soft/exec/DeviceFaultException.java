@@ -5,7 +5,7 @@ import io.gpupool.soft.exec.launch.KernelFaultException;
 import java.util.Optional;
 import java.util.OptionalInt;
 
-/** Unwinds a device thread that did something fatal; becomes a {@link KernelFaultException}. */
+/** The end of a device thread that did something fatal; becomes a {@link KernelFaultException}. */
 final class DeviceFaultException extends RuntimeException {
   private final int cudaResult;
   private final Optional<Long> globalAddress;

@@ -21,6 +21,7 @@ import java.util.concurrent.atomic.AtomicInteger;
 import java.util.concurrent.atomic.AtomicLong;
 import java.util.concurrent.atomic.AtomicReference;
 import java.util.concurrent.atomic.LongAdder;
+import org.jspecify.annotations.Nullable;
 
 /**
  * One launch while it runs. Worker threads enter, run some blocks, and leave; the last one to leave
@@ -42,7 +43,7 @@ final class Grid implements DeviceTime.Use {
   private final AtomicLong next = new AtomicLong();
   private final AtomicLong unfinished;
   private final AtomicInteger inside = new AtomicInteger();
-  private final AtomicReference<KernelFaultException> fault = new AtomicReference<>();
+  private final AtomicReference<@Nullable KernelFaultException> fault = new AtomicReference<>();
   private final LongAdder busyNanos = new LongAdder();
 
   /** Clusters whose threads only spin; they wait for others that are not finished. */
@@ -266,7 +267,7 @@ final class Grid implements DeviceTime.Use {
   }
 
   /** Makes room for a cluster; without room the grid stops, and the result is null. */
-  private BlockCluster enter(BlockPool pool) {
+  private @Nullable BlockCluster enter(BlockPool pool) {
     try {
       return BlockCluster.of(this, pool);
     } catch (OutOfMemoryError | RuntimeException e) {
@@ -340,7 +341,7 @@ final class Grid implements DeviceTime.Use {
     return text.append(": ").append(expected ? problem.getMessage() : problem).toString();
   }
 
-  private void leave(BlockPool pool) {
+  private void leave(@Nullable BlockPool pool) {
     if (inside.decrementAndGet() == 0
         && (stopped || unfinished.get() == 0)
         && execution.finish(this::release)) {

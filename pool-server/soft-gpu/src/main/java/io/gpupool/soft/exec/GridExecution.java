@@ -4,6 +4,7 @@ package io.gpupool.soft.exec;
 import io.gpupool.soft.exec.launch.KernelFaultException;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.atomic.AtomicBoolean;
+import org.jspecify.annotations.Nullable;
 
 /** A grid that was started; may be watched and cancelled from any thread. */
 public final class GridExecution {
@@ -55,7 +56,7 @@ public final class GridExecution {
     return true;
   }
 
-  void complete(KernelFaultException fault) {
+  void complete(@Nullable KernelFaultException fault) {
     if (fault == null) {
       completion.complete(null);
     } else {

@@ -13,10 +13,11 @@ import java.util.concurrent.ConcurrentLinkedQueue;
 import java.util.concurrent.ExecutionException;
 import java.util.concurrent.locks.Condition;
 import java.util.concurrent.locks.ReentrantLock;
+import org.jspecify.annotations.Nullable;
 
 /**
- * Owns the worker threads that run grids, one a core. Grids in flight take turns of a slice of time
- * on every worker. Usable from any thread.
+ * The worker threads that run grids, one per core. Grids in flight take turns of a slice of time on
+ * every worker. Usable from any thread.
  */
 public final class GridRunner implements AutoCloseable {
   private static final long SLICE_NANOS = 1_000_000;
@@ -234,7 +235,7 @@ public final class GridRunner implements AutoCloseable {
   }
 
   /** The next grid in turn with work, or with work and its device's time; null if there is none. */
-  private Grid next(boolean timeNeeded) {
+  private @Nullable Grid next(boolean timeNeeded) {
     int count = grids.size();
     for (int i = 0; i < count; i++) {
       Grid grid = grids.get((turn + i) % count);
@@ -247,7 +248,7 @@ public final class GridRunner implements AutoCloseable {
   }
 
   /** Waits for a grid with work, the next one in turn; null once closed. */
-  private Grid await() {
+  private @Nullable Grid await() {
     lock.lock();
     try {
       while (!closed) {

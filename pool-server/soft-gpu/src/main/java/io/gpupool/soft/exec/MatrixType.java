@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.gpupool.soft.exec;
 
-/** What matrices of tensor cores hold. Compiled kernels hold their numbers. */
+/** The element types of tensor-core matrices. Compiled kernels hold their numbers. */
 public enum MatrixType {
   F16(16),
   BF16(16),

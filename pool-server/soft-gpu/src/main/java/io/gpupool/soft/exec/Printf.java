@@ -8,7 +8,7 @@ import java.math.RoundingMode;
 import java.nio.charset.StandardCharsets;
 import java.util.Locale;
 
-/** Formats what a device thread prints, as C's printf does. */
+/** The formatter of device printf, by the rules of C. */
 final class Printf {
   private static final int MAX_STRING = 1 << 16;
 

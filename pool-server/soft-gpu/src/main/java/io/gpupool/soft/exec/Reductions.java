@@ -7,7 +7,7 @@ import io.gpupool.soft.exec.memory.Raw;
 import io.gpupool.soft.tensor.TensorElement;
 import java.util.List;
 
-/** What copies from shared to global memory can do with the elements that are there. */
+/** The reductions by which copies from shared to global memory combine elements. */
 public final class Reductions {
   /** The operations by name; their numbers are their places here. */
   private static final List<String> NAMES =

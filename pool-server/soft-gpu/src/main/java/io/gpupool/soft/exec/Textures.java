@@ -12,8 +12,8 @@ import io.gpupool.soft.texture.Texels;
 import io.gpupool.soft.texture.Texture;
 
 /**
- * What texture and surface instructions do. What is read lies in the thread block until the next
- * such instruction. Called by generated code.
+ * Texture and surface instructions. The elements read lie in the thread block until the next such
+ * instruction. Called by generated code.
  */
 public final class Textures {
   /** What a surface instruction does outside its surface. */

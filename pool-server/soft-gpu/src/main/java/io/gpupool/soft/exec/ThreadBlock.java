@@ -11,6 +11,7 @@ import io.gpupool.soft.texture.ReferenceTable;
 import io.gpupool.soft.texture.Sample;
 import io.gpupool.soft.texture.TextureTable;
 import java.util.Optional;
+import org.jspecify.annotations.Nullable;
 
 /**
  * A block of device threads: its coordinates, its memory, and who waits for whom. Reused for block
@@ -100,17 +101,24 @@ public final class ThreadBlock {
 
   private final int worker;
   private int polls;
+
+  @SuppressWarnings("NullAway.Init")
   private Grid grid;
+
+  @SuppressWarnings("NullAway.Init")
   private BlockCluster cluster;
+
   private int clusterRank;
   private final Assertions assertions = new Assertions(this);
 
   /** What it has of the device runtime; null before the first call. */
-  private BlockCalls calls;
+  private @Nullable BlockCalls calls;
 
+  @SuppressWarnings("NullAway.Init")
   private Waiting waiting;
-  private Matrices matrices;
-  private Pages pages;
+
+  private @Nullable Matrices matrices;
+  private @Nullable Pages pages;
   private int reservedShared;
   private long sharedCapacity;
   private long threadCapacity;

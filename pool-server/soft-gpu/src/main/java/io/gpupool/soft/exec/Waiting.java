@@ -5,8 +5,8 @@ import io.gpupool.soft.exec.launch.KernelFaultException;
 import java.util.Arrays;
 
 /**
- * Schedules the threads of a block that wait for each other: runs every thread that can go on, over
- * and over, until all have ended. Owned by the worker thread that runs the block.
+ * The scheduler of the threads of a block that wait for each other. It runs every thread that can
+ * go on, over and over, until all have ended. Owned by the worker thread that runs the block.
  */
 final class Waiting {
   static final byte READY = 0;

@@ -3,7 +3,7 @@ package io.gpupool.soft.exec;
 
 import io.gpupool.soft.exec.arithmetic.Integers;
 
-/** What each lane gets from a warp-wide operation, once all have arrived. */
+/** The results of a warp-wide operation for each lane, once all have arrived. */
 public final class WarpResults {
   public static final int SYNC = 0;
   public static final int SHFL_UP = 1;

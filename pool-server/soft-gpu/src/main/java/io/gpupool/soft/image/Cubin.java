@@ -15,8 +15,8 @@ import java.util.List;
 import java.util.Map;
 
 /**
- * What an ELF image of machine code tells about itself: its kernels, how their parameters are laid
- * out, and its variables. The code cannot run here.
+ * The contents of an ELF image of machine code: its kernels, the layout of their parameters, and
+ * its variables. The code cannot run here.
  *
  * <p>Sources: the ELF-64 format; {@code .nv.info} sections as nvdisasm and readelf show them: items
  * of {@code u8 format, u8 attribute, u16 value or length}, then the bytes when the format is 4.
@@ -69,8 +69,13 @@ record Cubin(List<KernelInfo> kernels, List<GlobalVariable> globals) {
   private static final class Reader {
     private final Bytes bytes;
     private final int arch;
+
+    @SuppressWarnings("NullAway.Init")
     private List<Section> sections;
+
+    @SuppressWarnings("NullAway.Init")
     private List<Symbol> symbols;
+
     private long nameBudget;
     private final Map<String, Section> sectionByName = new HashMap<>();
     private final Map<Integer, Integer> registersBySymbol = new HashMap<>();

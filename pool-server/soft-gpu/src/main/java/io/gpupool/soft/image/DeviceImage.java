@@ -103,7 +103,7 @@ public record DeviceImage(
       return link(units);
     }
     if (!machineCode.isEmpty()) {
-      String unusable = refused == null ? MACHINE_CODE_ONLY : refused.getMessage();
+      String unusable = refused == null ? MACHINE_CODE_ONLY : String.valueOf(refused.getMessage());
       return fromMachineCode(machineCode, unusable);
     }
     if (refused != null) {
@@ -120,14 +120,15 @@ public record DeviceImage(
 
   /** Of code that was linked before, what lists kernels is the whole; the rest are its parts. */
   private static DeviceImage fromMachineCode(List<FatbinEntry> entries, String unusable) {
-    DeviceImage image = null;
-    for (FatbinEntry entry : entries) {
-      image = fromCubin(Cubin.parse(entry.unpack(), entry.arch()), unusable);
-      if (!image.kernels().isEmpty()) {
-        break;
-      }
+    DeviceImage image = fromEntry(entries.getFirst(), unusable);
+    for (int i = 1; i < entries.size() && image.kernels().isEmpty(); i++) {
+      image = fromEntry(entries.get(i), unusable);
     }
     return image;
+  }
+
+  private static DeviceImage fromEntry(FatbinEntry entry, String unusable) {
+    return fromCubin(Cubin.parse(entry.unpack(), entry.arch()), unusable);
   }
 
   private static DeviceImage link(List<PtxUnit> units) {

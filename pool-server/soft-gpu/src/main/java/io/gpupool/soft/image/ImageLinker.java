@@ -14,8 +14,8 @@ import java.util.ArrayList;
 import java.util.List;
 
 /**
- * Gathers the parts of a program and makes one image of them, a fat binary that holds them all and
- * that {@link DeviceImage#parse} reads. Used by one thread at a time.
+ * A linker of the parts of a program into one image: a fat binary that holds them all and that
+ * {@link DeviceImage#parse} reads. Used by one thread at a time.
  */
 public final class ImageLinker {
   // CUjitInputType

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.gpupool.soft.memory;
 
+import static java.util.Objects.requireNonNull;
+
 import java.util.Comparator;
 import java.util.List;
 import java.util.Map;
@@ -10,9 +12,10 @@ import java.util.OptionalLong;
 import java.util.TreeMap;
 import java.util.TreeSet;
 import java.util.stream.Stream;
+import org.jspecify.annotations.Nullable;
 
 /**
- * Places allocations in an address range: best fit, neighbours joined on free, every step O(log n).
+ * An allocator of an address range: best fit, neighbours joined on free, every step O(log n).
  * Touches no memory. Not thread-safe; {@link DeviceMemory} guards it.
  */
 final class Heap {
@@ -100,25 +103,27 @@ final class Heap {
     Map.Entry<Long, Block> entry = used.floorEntry(address);
     if (entry == null
         || entry.getValue().retired
-        || !entry.getValue().allocation.contains(address, 1)) {
+        || !(entry.getValue().allocation instanceof Allocation allocation)
+        || !allocation.contains(address, 1)) {
       return Optional.empty();
     }
-    return Optional.of(entry.getValue().allocation);
+    return Optional.of(allocation);
   }
 
   /** The allocations next to an address, below and above it, retired or not. */
   List<Allocation> around(long address) {
     return Stream.of(used.floorEntry(address), used.higherEntry(address))
         .filter(Objects::nonNull)
-        .map(entry -> entry.getValue().allocation)
+        .map(entry -> requireNonNull(entry.getValue().allocation))
         .toList();
   }
 
   /** The allocations of an owner that are not retired. */
   List<Allocation> allocationsOf(Object owner) {
     return used.values().stream()
-        .filter(block -> !block.retired && block.allocation.owner() == owner)
-        .map(block -> block.allocation)
+        .filter(block -> !block.retired)
+        .map(block -> requireNonNull(block.allocation))
+        .filter(allocation -> allocation.owner() == owner)
         .toList();
   }
 
@@ -136,9 +141,9 @@ final class Heap {
   private static final class Block {
     final long start;
     long size;
-    Block previous;
-    Block next;
-    Allocation allocation;
+    @Nullable Block previous;
+    @Nullable Block next;
+    @Nullable Allocation allocation;
     boolean retired;
 
     Block(long start, long size) {
@@ -156,8 +161,9 @@ final class Heap {
     }
 
     void absorbNext() {
-      size += next.size;
-      next = next.next;
+      Block absorbed = requireNonNull(next);
+      size += absorbed.size;
+      next = absorbed.next;
       if (next != null) {
         next.previous = this;
       }

@@ -5,8 +5,8 @@ import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
 
 /**
- * Says which bytes of the device address region are allocated, in granules of {@value
- * #GRANULE_BYTES} bytes. Marking is for the allocator's thread; kernels read concurrently.
+ * A map of the allocated bytes of the device address region, in granules of {@value #GRANULE_BYTES}
+ * bytes. Marking is for the allocator's thread; kernels read concurrently.
  *
  * <p>Device addresses are native addresses of this process. The map itself is one byte a granule,
  * in pages that the kernel provides on first touch, so a large region costs nothing until used.

@@ -2,7 +2,7 @@
 package io.gpupool.soft.memory;
 
 /**
- * Where in a file other processes find an allocation.
+ * The place in a file where other processes find an allocation.
  *
  * @param descriptor of the file, in the process that has the allocation
  * @param offset of the first page that the allocation touches

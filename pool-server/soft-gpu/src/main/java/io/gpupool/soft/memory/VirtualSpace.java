@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.gpupool.soft.memory;
 
+import static java.util.Objects.requireNonNull;
+
 import io.gpupool.soft.CudaStatus;
 import io.gpupool.soft.GpuException;
 import java.util.Arrays;
@@ -172,8 +174,8 @@ public final class VirtualSpace {
     if (address == null) {
       throw invalid("nothing is shown at 0x" + Long.toHexString(shown));
     }
-    unmap(address, mapped.get(address).sizeBytes);
-    free(address, reservations.get(address).sizeBytes);
+    unmap(address, requireNonNull(mapped.get(address)).sizeBytes);
+    free(address, requireNonNull(reservations.get(address)).sizeBytes);
   }
 
   /** Says what a device may do with whole mappings. Reading alone is not told from writing. */

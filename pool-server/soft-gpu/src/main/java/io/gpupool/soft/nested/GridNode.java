@@ -7,6 +7,7 @@ import io.gpupool.soft.exec.runtime.RuntimeCallException;
 import java.util.HashMap;
 import java.util.Map;
 import java.util.Queue;
+import org.jspecify.annotations.Nullable;
 
 /**
  * A grid with what its threads launched. It is done in two steps: its blocks and its launches, then
@@ -14,7 +15,7 @@ import java.util.Queue;
  */
 final class GridNode implements DeviceRuntime {
   private final LaunchTree tree;
-  private final Task task;
+  private final @Nullable Task task;
   private final int depth;
 
   /** Its own blocks, as one, and launches that are not done. */
@@ -36,7 +37,7 @@ final class GridNode implements DeviceRuntime {
    *
    * @param task its place among its parent's launches; null for the grid that the program launched
    */
-  GridNode(LaunchTree tree, Task task, int depth) {
+  GridNode(LaunchTree tree, @Nullable Task task, int depth) {
     this.tree = tree;
     this.task = task;
     this.depth = depth;

@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.gpupool.soft.nested;
 
+import org.jspecify.annotations.Nullable;
+
 /** A stream of launches from kernels; guarded by the lock of its {@link LaunchTree}. */
 final class LaunchStream {
-  private Task last;
+  private @Nullable Task last;
 
   /** The task that was put into it last; null before the first. */
-  Task last() {
+  @Nullable Task last() {
     return last;
   }
 

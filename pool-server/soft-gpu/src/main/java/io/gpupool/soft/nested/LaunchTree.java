@@ -15,6 +15,7 @@ import java.util.Queue;
 import java.util.Set;
 import java.util.function.Consumer;
 import java.util.function.Supplier;
+import org.jspecify.annotations.Nullable;
 
 /**
  * A grid that the program launched, with all that its kernels launch from the device, at any depth:
@@ -58,7 +59,7 @@ public final class LaunchTree {
 
   private boolean starting;
   private boolean over;
-  private Failure failure;
+  private @Nullable Failure failure;
 
   /**
    * A fault.
@@ -243,7 +244,7 @@ public final class LaunchTree {
     }
   }
 
-  private Task nextReady() {
+  private @Nullable Task nextReady() {
     boolean may = failure == null && running - waiting < MAX_RUNNING;
     Task task = may ? ready.poll() : null;
     if (task != null) {
@@ -293,7 +294,8 @@ public final class LaunchTree {
     execution.completion().whenComplete((_, problem) -> ended(grid, execution, child, problem));
   }
 
-  private void ended(GridNode grid, GridExecution execution, Child child, Throwable problem) {
+  private void ended(
+      GridNode grid, @Nullable GridExecution execution, Child child, @Nullable Throwable problem) {
     List<GridExecution> cancelled = List.of();
     if (execution != null) {
       kernels.ended(execution);

@@ -1,9 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.gpupool.soft.nested;
 
+import static java.util.Objects.requireNonNull;
+
 import java.lang.foreign.MemorySegment;
 import java.util.ArrayList;
 import java.util.List;
+import org.jspecify.annotations.Nullable;
 
 /** A step in the order of one grid's launches; guarded by the lock of its {@link LaunchTree}. */
 final class Task {
@@ -18,10 +21,10 @@ final class Task {
 
   private final GridNode owner;
   private final Kind kind;
-  private final Child child;
-  private final MemorySegment params;
+  private final @Nullable Child child;
+  private final @Nullable MemorySegment params;
   private final long buffer;
-  private final BlockLaunches origin;
+  private final @Nullable BlockLaunches origin;
   private int unmet;
   private List<Task> successors = List.of();
   private boolean done;
@@ -29,10 +32,10 @@ final class Task {
   private Task(
       GridNode owner,
       Kind kind,
-      Child child,
-      MemorySegment params,
+      @Nullable Child child,
+      @Nullable MemorySegment params,
       long buffer,
-      BlockLaunches origin) {
+      @Nullable BlockLaunches origin) {
     this.owner = owner;
     this.kind = kind;
     this.child = child;
@@ -74,12 +77,14 @@ final class Task {
     return kind;
   }
 
+  /** The kernel of a launch. */
   Child child() {
-    return child;
+    return requireNonNull(child, "not a launch");
   }
 
+  /** The parameters of a launch. */
   MemorySegment params() {
-    return params;
+    return requireNonNull(params, "not a launch");
   }
 
   long buffer() {
@@ -95,7 +100,7 @@ final class Task {
   }
 
   /** Lets it wait for another one; null stands for nothing. */
-  void follow(Task before) {
+  void follow(@Nullable Task before) {
     if (before != null && !before.done) {
       if (before.successors.isEmpty()) {
         before.successors = new ArrayList<>(1);

@@ -2,7 +2,7 @@
 package io.gpupool.soft.ptx;
 
 /**
- * What a kernel says of the clusters that it is launched in.
+ * The requirements of a kernel on the clusters that it is launched in.
  *
  * @param x blocks of a cluster by {@code .reqnctapercluster}; 0 if that is for the launch to say
  * @param maxBlocks by {@code .maxclusterrank}; 0 for no limit of its own

@@ -4,7 +4,7 @@ package io.gpupool.soft.ptx;
 import java.util.List;
 
 /**
- * What can be asked about a kernel without compiling it.
+ * The facts about a kernel that are known before it is compiled.
  *
  * @param paramBytes length of the parameter block
  * @param staticSharedBytes shared memory the kernel declares itself

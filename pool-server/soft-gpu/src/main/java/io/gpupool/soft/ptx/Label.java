@@ -3,6 +3,7 @@ package io.gpupool.soft.ptx;
 
 import java.util.List;
 import java.util.Optional;
+import org.jspecify.annotations.Nullable;
 
 /**
  * A name that marks a place in a function's body, a list of branch targets, or a call prototype.
@@ -12,7 +13,7 @@ public final class Label {
   private final String name;
   private Label definition;
   private List<Label> targets = List.of();
-  private Function prototype;
+  private @Nullable Function prototype;
 
   public Label(String name) {
     this.name = name;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.gpupool.soft.ptx;
 
-/** How far a module-scope name reaches when translation units are linked. */
+/** The reach of a module-scope name when translation units are linked. */
 public enum Linkage {
   /** Seen in its own unit alone. */
   LOCAL,

@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.gpupool.soft.ptx;
 
-/** What a variable holds: data, or that which a program binds to it ({@code .texref} and such). */
+/**
+ * The content of a variable: data, or a reference that the program binds ({@code .texref} and
+ * such).
+ */
 public enum VariableKind {
   DATA,
   TEXTURE,

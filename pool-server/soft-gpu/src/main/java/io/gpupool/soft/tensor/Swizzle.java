@@ -2,7 +2,7 @@
 package io.gpupool.soft.tensor;
 
 /**
- * How the 16-byte chunks of a box trade places in shared memory, so that a column of them is spread
+ * The order of the 16-byte chunks of a box in shared memory, so that a column of them is spread
  * over the banks; the order is that of CUtensorMapSwizzle.
  *
  * <p>Within a span, a chunk's number is combined by exclusive or with the number of the 128-byte

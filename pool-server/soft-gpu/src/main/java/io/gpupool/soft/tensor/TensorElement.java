@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.gpupool.soft.tensor;
 
-/** What an element of a tensor is; the order is that of CUtensorMapDataType. */
+/** The element type of a tensor; the order is that of CUtensorMapDataType. */
 public enum TensorElement {
   U8(1, false),
   U16(2, false),

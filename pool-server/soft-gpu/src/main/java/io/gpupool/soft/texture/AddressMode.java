@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.gpupool.soft.texture;
 
-/** What stands for an element outside a texture; in the order of CUaddress_mode. */
+/** The substitute for an element outside a texture; in the order of CUaddress_mode. */
 public enum AddressMode {
   WRAP,
   CLAMP,

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.gpupool.soft.texture;
 
-/** How one channel of an element is kept. */
+/** The format of one channel of an element. */
 public enum ChannelType {
   UNSIGNED_8(1, Kind.UNSIGNED),
   UNSIGNED_16(2, Kind.UNSIGNED),

@@ -2,10 +2,11 @@
 package io.gpupool.soft.texture;
 
 import java.util.Arrays;
+import org.jspecify.annotations.Nullable;
 
 /**
- * What texture and surface references are bound to at one time, by the addresses of their symbols.
- * A launch reads through the table of its time, whatever is bound later. Immutable.
+ * The bindings of texture and surface references at one time, by the addresses of their symbols. A
+ * launch reads through the table of its time, whatever is bound later. Immutable.
  */
 public final class ReferenceTable {
   public static final ReferenceTable EMPTY = new ReferenceTable(new long[0], new Object[0]);
@@ -56,7 +57,7 @@ public final class ReferenceTable {
   }
 
   /** What a symbol is bound to; null if it is none, or bound to nothing yet. */
-  public Object find(long symbol) {
+  public @Nullable Object find(long symbol) {
     int at = indexOf(symbol);
     return at < 0 ? null : objects[at];
   }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.gpupool.soft.texture;
 
-/** What reading a texture gives, and room for working it out. Owned by one thread. */
+/** The result of a texture read, and room to compute it. Owned by one thread. */
 public final class Sample {
   static final int CHANNELS = 4;
 

@@ -6,7 +6,7 @@ import static java.util.Objects.requireNonNull;
 import java.util.List;
 
 /**
- * How a texture is read: CUDA_TEXTURE_DESC.
+ * The way a texture is read: CUDA_TEXTURE_DESC.
  *
  * @param modes addressing by dimension, x first
  * @param linear whether elements are interpolated

@@ -5,7 +5,7 @@ import io.gpupool.soft.CudaStatus;
 import io.gpupool.soft.GpuException;
 
 /**
- * What an element consists of.
+ * The composition of a texture element.
  *
  * @param channels 1, 2 or 4
  * @param normalized integers stand for numbers from 0 or -1 to 1, however they are read

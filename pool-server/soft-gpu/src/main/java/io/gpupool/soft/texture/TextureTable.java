@@ -6,6 +6,7 @@ import io.gpupool.soft.GpuException;
 import java.util.ArrayDeque;
 import java.util.Arrays;
 import java.util.Deque;
+import org.jspecify.annotations.Nullable;
 
 /**
  * The values that stand for textures and surfaces in kernels. A value is used again some time after
@@ -17,10 +18,10 @@ public final class TextureTable {
   private static final int MAX_VALUES = 1 << 21;
 
   /** Written under the lock of this; a reader may see an older array, never a torn one. */
-  private volatile Object[] objects = new Object[INITIAL_CAPACITY];
+  private volatile @Nullable Object[] objects = new Object[INITIAL_CAPACITY];
 
   /** Whom each object was made for; guarded by this. */
-  private Object[] owners = new Object[INITIAL_CAPACITY];
+  private @Nullable Object[] owners = new Object[INITIAL_CAPACITY];
 
   private final Deque<Integer> unused = new ArrayDeque<>();
 
@@ -39,7 +40,7 @@ public final class TextureTable {
           MAX_VALUES + " texture and surface objects, with those that kernels may still read");
     }
     int value = unused.size() > REST ? unused.poll() : fresh++;
-    Object[] current = objects;
+    @Nullable Object[] current = objects;
     if (value >= current.length) {
       current = Arrays.copyOf(current, 2 * current.length);
       owners = Arrays.copyOf(owners, current.length);
@@ -52,8 +53,8 @@ public final class TextureTable {
   }
 
   /** What a value stands for; null if for nothing, or for something else. */
-  public <T> T find(long value, Class<T> type) {
-    Object[] current = objects;
+  public <T> @Nullable T find(long value, Class<T> type) {
+    @Nullable Object[] current = objects;
     if (value <= 0 || value >= current.length || !type.isInstance(current[(int) value])) {
       return null;
     }

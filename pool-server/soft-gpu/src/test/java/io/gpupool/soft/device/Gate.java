@@ -1,12 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.gpupool.soft.device;
 
+import static java.util.Objects.requireNonNull;
+
 import io.gpupool.soft.CudaStatus;
 import io.gpupool.soft.device.work.HostTask;
+import org.jspecify.annotations.Nullable;
 
 /** A host task that lasts until a test opens it. */
 final class Gate implements HostTask {
-  private Runnable done;
+  private @Nullable Runnable done;
 
   @Override
   public void start(CudaStatus status, Runnable ending) {
@@ -18,6 +21,6 @@ final class Gate implements HostTask {
   }
 
   void open() {
-    done.run();
+    requireNonNull(done).run();
   }
 }

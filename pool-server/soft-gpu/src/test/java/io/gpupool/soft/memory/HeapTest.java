@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.gpupool.soft.memory;
 
+import static java.util.Objects.requireNonNull;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import java.util.ArrayList;
@@ -42,7 +43,7 @@ final class HeapTest {
       } else {
         List<Long> addresses = new ArrayList<>(model.keySet());
         long address = addresses.get(random.nextInt(addresses.size()));
-        assertThat(heap.free(address)).isEqualTo(occupied(model.remove(address)));
+        assertThat(heap.free(address)).isEqualTo(occupied(requireNonNull(model.remove(address))));
       }
       long probe = START + random.nextLong(SIZE);
       assertThat(heap.find(probe).map(Allocation::address))

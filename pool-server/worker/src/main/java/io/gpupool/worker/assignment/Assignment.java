@@ -20,7 +20,7 @@ import java.util.Optional;
 import java.util.TreeMap;
 
 /**
- * What the pool-server has assigned to this worker.
+ * The session that the pool-server has assigned to this worker.
  *
  * @param session the session's id
  * @param name lease, session and program, for the log

@@ -20,9 +20,9 @@ import java.util.concurrent.TimeoutException;
 import java.util.concurrent.atomic.AtomicLong;
 
 /**
- * What the pool-server keeps for later sessions of the tenant: compiled kernels, and images. A
- * worker opens no file of them; it gets descriptors, of its own tenant's files alone. Any thread
- * may ask; the control thread brings the answers.
+ * A connection to the cache that the pool-server keeps for later sessions of the tenant: compiled
+ * kernels, and images. A worker opens no file of them; it gets descriptors, of its own tenant's
+ * files alone. Any thread may ask; the control thread brings the answers.
  */
 public final class CacheLink {
   private static final long PATIENCE_SECONDS = 5;

@@ -12,7 +12,7 @@ import java.util.function.Consumer;
 import java.util.function.Supplier;
 
 /**
- * What a driver prints to the standard output or standard error of this process, such as the text
+ * The output of a driver to the standard output or standard error of this process, such as the text
  * of a kernel's printf or of its assert. It goes into a socket instead, whose other end is read
  * here, at the latest before a fence is answered.
  */

@@ -2,7 +2,7 @@
 package io.gpupool.worker.peer;
 
 /**
- * Where a worker of the same program is, on another server.
+ * The address of a worker of the same program on another server.
  *
  * @param address of that server's call-stream port, HOST:PORT
  * @param session the id of the program's session there

@@ -2,8 +2,8 @@
 package io.gpupool.worker.slicer;
 
 /**
- * How many sessions of a lease have had work on the GPU at the same time, on average between two
- * measurements: what one of them measures is in part the others' time. Any thread may call it.
+ * The average number of sessions of a lease that had work on the GPU at once between two
+ * measurements: the time that one of them measures is in part the others'. Any thread may call it.
  */
 final class Company {
   private double parts;

@@ -2,8 +2,8 @@
 package io.gpupool.worker.slicer;
 
 /**
- * Who of a GPU's leases has it next, and for how long: weighted fair queueing of turns. Pure
- * functions of what the leases had so far; times are nanoseconds of one clock.
+ * The choice of the lease that has a GPU next, and for how long: weighted fair queueing of turns.
+ * Pure functions of what the leases had so far; times are nanoseconds of one clock.
  */
 final class FairShares {
   /*

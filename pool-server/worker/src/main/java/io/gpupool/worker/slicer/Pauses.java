@@ -2,8 +2,9 @@
 package io.gpupool.worker.slicer;
 
 /**
- * How long a session's pauses between kernels are of late, and so for how long its turn had better
- * wait for the next one. Any thread may call; a figure that gets lost between two does no harm.
+ * The recent length of a session's pauses between kernels, and so the time for which its turn
+ * should wait for the next one. Any thread may call; a figure that gets lost between two does no
+ * harm.
  */
 final class Pauses {
   /*

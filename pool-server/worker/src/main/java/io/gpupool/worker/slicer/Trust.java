@@ -2,8 +2,8 @@
 package io.gpupool.worker.slicer;
 
 /**
- * Whether a session goes by the page of turns, which workers of other tenants can write to: one
- * that was broken into could keep the turn for ever, or put anything into the books. Any thread may
+ * The decision whether a session follows the turn page. Workers of other tenants can write to it,
+ * and a compromised one could keep the turn indefinitely or falsify the accounts. Any thread may
  * call it; what gets lost between two does no harm.
  */
 final class Trust {

@@ -38,7 +38,8 @@ record Diagnosis(CudaStatus status, String reason, String advice) {
         };
     return advice.isEmpty()
         ? Optional.empty()
-        : Optional.of(new Diagnosis(failure.status(), oneLine(failure.getMessage()), advice));
+        : Optional.of(
+            new Diagnosis(failure.status(), oneLine(String.valueOf(failure.getMessage())), advice));
   }
 
   /** The line with the name of the result code. */

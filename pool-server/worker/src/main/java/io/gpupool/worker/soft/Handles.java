@@ -1,11 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.gpupool.worker.soft;
 
+import static java.util.Objects.requireNonNull;
+
 import io.gpupool.soft.CudaStatus;
 import io.gpupool.soft.GpuException;
 import java.util.ArrayDeque;
 import java.util.Arrays;
 import java.util.Deque;
+import org.jspecify.annotations.Nullable;
 
 /**
  * Numbers for the objects that driver calls name by handles. A number is used again after its
@@ -20,7 +23,7 @@ final class Handles {
   /**
    * Entries are written under the lock of this; a reader may see an older array, never a torn one.
    */
-  private volatile Object[] objects = new Object[INITIAL_CAPACITY];
+  private volatile @Nullable Object[] objects = new Object[INITIAL_CAPACITY];
 
   private final Deque<Integer> unused = new ArrayDeque<>();
   private int size;
@@ -30,7 +33,7 @@ final class Handles {
     if (index == null) {
       index = size++;
     }
-    Object[] current = objects;
+    @Nullable Object[] current = objects;
     if (index == current.length) {
       current = Arrays.copyOf(current, 2 * current.length);
     }
@@ -47,12 +50,12 @@ final class Handles {
    */
   <T> T get(long handle, Class<T> type) {
     long index = handle - FIRST;
-    Object[] current = objects;
+    @Nullable Object[] current = objects;
     if (index < 0 || index >= current.length || !type.isInstance(current[(int) index])) {
       throw new GpuException(
           CudaStatus.INVALID_HANDLE, handle + " is no handle of a " + type.getSimpleName());
     }
-    return type.cast(current[(int) index]);
+    return requireNonNull(type.cast(current[(int) index]));
   }
 
   /** Forgets a handle that {@link #get} would find, and gives what it named. */

@@ -6,8 +6,8 @@ import io.gpupool.soft.GpuException;
 import io.gpupool.worker.os.Memory;
 
 /**
- * How long a module image is by its own account, for callers that are trusted to pass a whole one.
- * Sources: the ELF-64 format, and the fat binary container that nvcc writes.
+ * The length of a module image by its own account, for callers that are trusted to pass a whole
+ * one. Sources: the ELF-64 format, and the fat binary container that nvcc writes.
  */
 final class ImageLength {
   private static final int FATBIN_MAGIC = 0xBA55ED50;

@@ -21,7 +21,8 @@ record JitOptions(int count, long optionsAddress, long valuesAddress) {
 
   /** Writes why an image is refused, and what to do about it. */
   void writeError(GpuException failure) {
-    writeErrorLog(Diagnosis.of(failure).map(Diagnosis::jitLog).orElse(failure.getMessage()));
+    writeErrorLog(
+        Diagnosis.of(failure).map(Diagnosis::jitLog).orElse(String.valueOf(failure.getMessage())));
   }
 
   void writeErrorLog(String text) {

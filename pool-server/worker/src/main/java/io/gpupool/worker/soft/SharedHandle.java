@@ -5,7 +5,7 @@ import io.gpupool.soft.memory.SharedPiece;
 import io.gpupool.worker.os.Memory;
 
 /**
- * What the software GPU writes into the handles that CUDA has for other processes, 64 bytes each.
+ * The content of the 64-byte handles by which CUDA processes share memory and events.
  *
  * <pre>
  *   0: i32 descriptor | 4: i32 0 | 8: u64 offset | 16: u64 mapped bytes | 24: u64 inner bytes | 32: u64 bytes

@@ -34,13 +34,14 @@ record SmResource(int device, int first, int count, int split, int capability) {
 
   private static final int MAX_CLUSTERS = 2;
 
-  /**
-   * What cuda.h says of the least number of a partition, and what its numbers are multiples of. A
-   * software GPU may have fewer multiprocessors than that: then each one is a partition.
-   *
-   * @param total multiprocessors there are
-   */
+  /** The least number of multiprocessors of a partition, and the number it is a multiple of. */
   record Rule(int least, int alignment) {
+    /**
+     * The rule of cuda.h. A software GPU may have fewer multiprocessors than that: then each one is
+     * a partition.
+     *
+     * @param total multiprocessors there are
+     */
     static Rule of(int capability, int total, boolean fine) {
       Rule rule =
           switch (capability / 10) {

@@ -12,7 +12,7 @@ import java.lang.foreign.MemorySegment;
 /** Driver calls that link images at run time. */
 final class SoftLinkCalls extends SoftCalls implements LinkCalls {
   /** A link while it is made, and its result, which lives as long. */
-  final class Link {
+  private static final class Link {
     private final ImageLinker linker;
     private final JitOptions options;
     private final Arena arena = Arena.ofShared();

@@ -11,6 +11,7 @@ import java.util.HashMap;
 import java.util.Map;
 import java.util.Optional;
 import java.util.concurrent.atomic.AtomicInteger;
+import org.jspecify.annotations.Nullable;
 
 /**
  * The state that the software backend of one session keeps between calls. Any thread may use it.
@@ -27,7 +28,7 @@ final class SoftState {
   private final ThreadLocal<ContextHandle> current = new ThreadLocal<>();
 
   private final AtomicInteger splits = new AtomicInteger();
-  private volatile GpuException lastFailure;
+  private volatile @Nullable GpuException lastFailure;
 
   SoftState(SoftGpu gpu, Diagnostics diagnostics) {
     this.gpu = gpu;

@@ -13,8 +13,8 @@ import java.util.OptionalLong;
 import java.util.stream.Collectors;
 
 /**
- * Tells how the GPUs are, a line each: once a second what they measure, and faults as they come.
- * The pool-server reads the lines; it loads no driver itself.
+ * A process that reports the state of the GPUs, a line each: measurements once a second, and faults
+ * as they come. The pool-server reads the lines; it loads no driver itself.
  *
  * <pre>
  * sample uuid=GPU-... condition=ok used=1024 utilization=50 temperature=40 power=71000 limit=350000 fan=30

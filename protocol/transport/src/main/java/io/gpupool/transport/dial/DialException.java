@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.gpupool.transport.dial;
 
-/** Why a call stream could not be connected, in words for people. */
+/** The reason why a call stream could not be connected, in words for people. */
 public final class DialException extends RuntimeException {
   private static final long serialVersionUID = 1L;
 

@@ -2,7 +2,7 @@
 package io.gpupool.transport.http;
 
 /**
- * How much of a port a client can take.
+ * The limits on what a client can take of a port.
  *
  * @param connections that are open at a time; one too many displaces one that is idle
  * @param headMillis within which a connection's first request, TLS included, must have its headers

@@ -18,7 +18,10 @@ import javax.net.ssl.SSLContext;
 import javax.net.ssl.TrustManager;
 import javax.net.ssl.TrustManagerFactory;
 
-/** What TLS files held when they were read. Immutable, but for the sessions of the context. */
+/**
+ * The content of TLS files at the time they were read. Immutable, but for the sessions of the
+ * context.
+ */
 record LoadedTls(SSLContext context, Optional<X509Certificate> certificate) {
   private static final char[] NO_PASSWORD = {};
 

@@ -8,7 +8,9 @@ import java.security.cert.CertificateExpiredException;
 import java.util.Optional;
 import javax.net.ssl.SSLException;
 
-/** What has gone wrong between two sides that should speak TLS, in words for people. */
+/**
+ * A description, in words for people, of what went wrong between two sides that should speak TLS.
+ */
 public final class TlsFailure {
   private static final String NO_CERTIFICATE = "certificate_required";
 

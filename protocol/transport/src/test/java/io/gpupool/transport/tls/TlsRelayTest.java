@@ -21,6 +21,7 @@ import java.lang.foreign.MemorySegment;
 import java.net.InetAddress;
 import java.net.InetSocketAddress;
 import java.net.Socket;
+import java.nio.charset.StandardCharsets;
 import java.nio.file.Path;
 import java.util.Arrays;
 import java.util.Optional;
@@ -104,7 +105,7 @@ class TlsRelayTest {
                 .getSocketFactory()
                 .createSocket(plain, "127.0.0.1", plain.getPort(), true);
     socket.startHandshake();
-    socket.getOutputStream().write("early".getBytes());
+    socket.getOutputStream().write("early".getBytes(StandardCharsets.UTF_8));
     TakenConnection taken = TakenConnection.of(accepted.get()).get();
     engine = taken.engine();
     SocketPair pair = SocketPair.open();
@@ -136,7 +137,7 @@ class TlsRelayTest {
       socket.startHandshake();
     }
     byte[] all = received.get();
-    assertThat(new String(all, 0, 5)).isEqualTo("early");
+    assertThat(new String(all, 0, 5, StandardCharsets.UTF_8)).isEqualTo("early");
     assertThat(Arrays.copyOfRange(all, 5, all.length)).isEqualTo(there);
     sent.get();
     assertThat(returned.get()).isEqualTo(back);

@@ -11,7 +11,7 @@ import java.lang.classfile.CodeBuilder;
 import java.lang.classfile.Label;
 import java.util.List;
 
-/** Emits logic, shifts and bit fields. */
+/** Emitter of logic, shifts and bit fields. */
 public final class BitCode {
   private static final List<String> PRMT_MODES = List.of("f4e", "b4e", "rc8", "ecl", "ecr", "rc16");
 

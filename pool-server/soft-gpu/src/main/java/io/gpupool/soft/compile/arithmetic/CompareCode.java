@@ -11,7 +11,7 @@ import java.lang.classfile.Label;
 import java.util.List;
 import java.util.Set;
 
-/** Emits comparisons. */
+/** Emitter of comparisons. */
 public final class CompareCode {
   private static final Set<String> COMPARISONS =
       Set.of(

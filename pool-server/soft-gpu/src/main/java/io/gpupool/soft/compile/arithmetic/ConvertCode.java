@@ -11,7 +11,7 @@ import io.gpupool.soft.ptx.Type;
 import java.lang.classfile.CodeBuilder;
 import java.util.List;
 
-/** Emits conversions between types. */
+/** Emitter of conversions between types. */
 public final class ConvertCode {
   private final Code code;
   private final CodeBuilder cb;

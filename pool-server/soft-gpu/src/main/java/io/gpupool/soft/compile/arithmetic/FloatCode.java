@@ -14,7 +14,7 @@ import java.lang.classfile.CodeBuilder;
 import java.lang.constant.ClassDesc;
 import java.util.List;
 
-/** Emits single- and double-precision arithmetic. */
+/** Emitter of single- and double-precision arithmetic. */
 public final class FloatCode {
   private final Code code;
   private final CodeBuilder cb;

@@ -9,7 +9,7 @@ import io.gpupool.soft.ptx.Type;
 import java.lang.classfile.CodeBuilder;
 import java.util.List;
 
-/** Emits half-precision arithmetic, single or in pairs. */
+/** Emitter of half-precision arithmetic, single or in pairs. */
 public final class HalfCode {
   private final Code code;
   private final CodeBuilder cb;

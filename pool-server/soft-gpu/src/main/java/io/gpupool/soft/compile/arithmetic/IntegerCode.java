@@ -8,8 +8,9 @@ import io.gpupool.soft.compile.ir.Value;
 import io.gpupool.soft.ptx.Type;
 import java.lang.classfile.CodeBuilder;
 import java.util.List;
+import org.jspecify.annotations.Nullable;
 
-/** Emits integer arithmetic. */
+/** Emitter of integer arithmetic. */
 public final class IntegerCode {
   private final Code code;
   private final CodeBuilder cb;
@@ -142,7 +143,7 @@ public final class IntegerCode {
   }
 
   /** The carry register, last among the arguments where it is read. */
-  private static Value carryIn(Op op) {
+  private static @Nullable Value carryIn(Op op) {
     return op.opcode().endsWith("c") ? op.args().get(op.args().size() - 1) : null;
   }
 
@@ -183,7 +184,7 @@ public final class IntegerCode {
     }
   }
 
-  private void pushCarry(Value carry, boolean withoutOne) {
+  private void pushCarry(@Nullable Value carry, boolean withoutOne) {
     if (carry != null) {
       code.push(carry, Type.PRED);
     } else {

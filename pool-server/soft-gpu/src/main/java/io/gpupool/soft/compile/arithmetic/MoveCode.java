@@ -12,8 +12,9 @@ import io.gpupool.soft.ptx.Type;
 import java.lang.classfile.CodeBuilder;
 import java.lang.classfile.Label;
 import java.util.List;
+import org.jspecify.annotations.Nullable;
 
-/** Emits moves, selections and changes of address space. */
+/** Emitter of moves, selections and changes of address space. */
 public final class MoveCode {
   private final Code code;
   private final CodeBuilder cb;
@@ -75,7 +76,7 @@ public final class MoveCode {
     if (!(op.args().get(0) instanceof Value.Vector(List<Value> from))) {
       throw new RefusedException(op.source(), "needs a register of 128 bits");
     }
-    List<VReg> to = op.results();
+    List<@Nullable VReg> to = op.results();
     if (from.size() == to.size()) {
       Type part = from.size() == 2 ? Type.B64 : Type.B32;
       code.pushAll(from, part);

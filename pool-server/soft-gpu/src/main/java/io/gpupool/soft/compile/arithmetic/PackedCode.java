@@ -7,7 +7,7 @@ import io.gpupool.soft.compile.ir.Value;
 import io.gpupool.soft.ptx.Type;
 import java.lang.classfile.CodeBuilder;
 
-/** Emits arithmetic on two packed 16-bit integers. */
+/** Emitter of arithmetic on two packed 16-bit integers. */
 public final class PackedCode {
   private final Code code;
   private final CodeBuilder cb;

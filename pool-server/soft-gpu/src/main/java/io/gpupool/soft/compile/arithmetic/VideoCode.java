@@ -10,7 +10,7 @@ import io.gpupool.soft.ptx.Type;
 import java.lang.classfile.CodeBuilder;
 import java.util.List;
 
-/** Emits video instructions, scalar and on two or four packed integers. */
+/** Emitter of video instructions, scalar and on two or four packed integers. */
 public final class VideoCode {
   private static final List<String> OPERATIONS =
       List.of("vadd", "vsub", "vabsdiff", "vmin", "vmax", "vshl", "vshr", "vavrg");

@@ -13,8 +13,8 @@ import java.util.stream.Stream;
 import java.util.zip.ZipFile;
 
 /**
- * Tells one build of this compiler from any other: what it makes is good for no other one, since
- * the code calls methods of its own build.
+ * A digest that differs between builds of this compiler: a kernel calls methods of its own build,
+ * so no other build can use it.
  */
 final class CompilerDigest {
   /** Made when first needed; at random if the build cannot be told, so that nothing is found. */

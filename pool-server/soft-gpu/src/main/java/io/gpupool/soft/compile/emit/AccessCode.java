@@ -5,8 +5,9 @@ import io.gpupool.soft.compile.ir.VReg;
 import io.gpupool.soft.compile.ir.Value;
 import io.gpupool.soft.ptx.Type;
 import java.lang.constant.ClassDesc;
+import org.jspecify.annotations.Nullable;
 
-/** Emits single reads and writes at a checked native address on the stack. */
+/** Emitter of single reads and writes at a checked native address on the stack. */
 final class AccessCode {
   private final Code code;
 
@@ -19,7 +20,7 @@ final class AccessCode {
   }
 
   /** The type to move: what the register holds, so that no bits change kind on the way. */
-  Type moved(Type type, VReg register) {
+  Type moved(Type type, @Nullable VReg register) {
     if (register != null && register.type().bits() == type.bits()) {
       switch (register.kind()) {
         case FLOAT -> {

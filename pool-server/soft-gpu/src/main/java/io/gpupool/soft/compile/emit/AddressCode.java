@@ -13,8 +13,8 @@ import java.util.HashMap;
 import java.util.Map;
 
 /**
- * Emits the addresses of memory accesses, checked. Every native address of a kernel's memory that
- * generated code reads or writes by itself comes from {@link #push}, but for those of frames.
+ * Emitter of the addresses of memory accesses, checked. Every native address of a kernel's memory
+ * that generated code reads or writes by itself comes from {@link #push}, but for those of frames.
  */
 public final class AddressCode {
   /** Longest access, of eight words. */

@@ -10,7 +10,7 @@ import io.gpupool.soft.ptx.Type;
 import java.lang.classfile.CodeBuilder;
 import java.util.List;
 
-/** Emits atomic operations and reductions. */
+/** Emitter of atomic operations and reductions. */
 public final class AtomicCode {
   private final Code code;
   private final CodeBuilder cb;

@@ -12,7 +12,7 @@ import io.gpupool.soft.ptx.Type;
 import java.lang.classfile.CodeBuilder;
 import java.util.List;
 
-/** Emits operations on {@code mbarrier} objects, and the copies that report to them. */
+/** Emitter of operations on {@code mbarrier} objects, and the copies that report to them. */
 public final class BarrierCode {
   private final Code code;
   private final CodeBuilder cb;

@@ -26,10 +26,12 @@ import java.lang.constant.ClassDesc;
 import java.lang.constant.ConstantDescs;
 import java.lang.constant.MethodTypeDesc;
 import java.util.List;
+import org.jspecify.annotations.Nullable;
 
 /**
- * Emits JVM instructions that move PTX values between registers, constants and the operand stack.
- * On the stack a value has the JVM kind of the type asked for; types below 32 bits are extended.
+ * Emitter of JVM instructions that move PTX values between registers, constants and the operand
+ * stack. On the stack a value has the JVM kind of the type asked for; types below 32 bits are
+ * extended.
  */
 public final class Code {
   public static final ClassDesc BLOCK = desc(ThreadBlock.class);
@@ -349,7 +351,7 @@ public final class Code {
   }
 
   /** Pops a value of a type into a register, which may be wider; null drops the value. */
-  public void pop(VReg register, Type type) {
+  public void pop(@Nullable VReg register, Type type) {
     JvmKind kind = JvmKind.of(type);
     if (register == null) {
       if (kind.bytes() == 8) {
@@ -381,7 +383,7 @@ public final class Code {
   }
 
   /** Pops a predicate. */
-  public void popPredicate(VReg register) {
+  public void popPredicate(@Nullable VReg register) {
     pop(register, Type.PRED);
   }
 

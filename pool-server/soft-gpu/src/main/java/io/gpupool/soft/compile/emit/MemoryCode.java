@@ -14,7 +14,7 @@ import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
 
-/** Emits loads and stores. */
+/** Emitter of loads and stores. */
 public final class MemoryCode {
   private final Code code;
   private final CodeBuilder cb;

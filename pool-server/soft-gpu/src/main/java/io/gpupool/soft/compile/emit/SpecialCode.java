@@ -6,7 +6,7 @@ import java.lang.classfile.CodeBuilder;
 import java.lang.constant.ClassDesc;
 import java.lang.constant.ConstantDescs;
 
-/** Emits reads of special registers. */
+/** Emitter of reads of special registers. */
 final class SpecialCode {
   private static final ClassDesc CLUSTER = Code.desc(ClusterRegisters.class);
 

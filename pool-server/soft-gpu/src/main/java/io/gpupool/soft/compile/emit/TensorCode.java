@@ -14,7 +14,7 @@ import java.lang.classfile.CodeBuilder;
 import java.lang.constant.ClassDesc;
 import java.util.List;
 
-/** Emits copies of boxes by tensor maps, and the reductions that copies make. */
+/** Emitter of copies of boxes by tensor maps, and the reductions that copies make. */
 final class TensorCode {
   private static final ClassDesc COPIES = Code.desc(TensorCopies.class);
   private static final ClassDesc REDUCTIONS = Code.desc(Reductions.class);

@@ -16,7 +16,7 @@ import java.util.List;
 import java.util.Map;
 import java.util.Optional;
 
-/** Emits the instructions that read textures, and read and write surfaces. */
+/** Emitter of the instructions that read textures, and read and write surfaces. */
 public final class TextureCode {
   /*
    * Operands in brackets come as a list: the object, a sampler in the older mode in which textures

@@ -8,12 +8,13 @@ import io.gpupool.soft.ptx.Type;
 import java.lang.classfile.CodeBuilder;
 import java.lang.constant.ClassDesc;
 import java.util.List;
+import org.jspecify.annotations.Nullable;
 
 /**
- * Emits loads and stores of vectors. As on a card, up to eight bytes are one access, which no other
- * one can split, and so are 16 bytes where the instruction orders them: scans that look back count
- * on a status and a value that arrive together. Others of 16 bytes and more are element by element,
- * which the JIT compiler makes the best code of; nothing but a data race can tell.
+ * Emitter of loads and stores of vectors. As on a card, up to eight bytes are one access, which no
+ * other one can split, and so are 16 bytes where the instruction orders them: scans that look back
+ * count on a status and a value that arrive together. Others of 16 bytes and more are element by
+ * element, which the JIT compiler makes the best code of; nothing but a data race can tell.
  */
 final class VectorCode {
   private static final ClassDesc WIDE = Code.desc(WideAtomics.class);
@@ -31,7 +32,7 @@ final class VectorCode {
   }
 
   /** Loads all elements from the address on the stack. */
-  void load(List<VReg> results, Type type, boolean ordered) {
+  void load(List<@Nullable VReg> results, Type type, boolean ordered) {
     int bytes = results.size() * type.bytes();
     if (!isOne(bytes, ordered)) {
       loadEach(results, type, ordered);
@@ -54,7 +55,7 @@ final class VectorCode {
     return bytes <= PIECE_BYTES || ordered && bytes == WIDE_BYTES;
   }
 
-  private void loadEach(List<VReg> results, Type type, boolean ordered) {
+  private void loadEach(List<@Nullable VReg> results, Type type, boolean ordered) {
     for (int i = 0; i < results.size(); i++) {
       if (i + 1 < results.size()) {
         cb.dup2();
@@ -97,7 +98,7 @@ final class VectorCode {
   }
 
   /** Pops a piece of memory into the registers of its elements, the lowest first. */
-  private void unpack(List<VReg> results, Type type) {
+  private void unpack(List<@Nullable VReg> results, Type type) {
     boolean wide = results.size() * type.bytes() == PIECE_BYTES;
     for (int i = 0; i < results.size(); i++) {
       boolean last = i + 1 == results.size();

@@ -10,7 +10,7 @@ import java.lang.classfile.CodeBuilder;
 import java.lang.constant.ClassDesc;
 import java.util.List;
 
-/** Emits atomic operations on 128 bits; the checked address is on the stack. */
+/** Emitter of atomic operations on 128 bits; the checked address is on the stack. */
 final class WideCode {
   private static final ClassDesc WIDE = Code.desc(WideAtomics.class);
 

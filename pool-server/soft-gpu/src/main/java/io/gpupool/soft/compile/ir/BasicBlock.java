@@ -11,7 +11,10 @@ public final class BasicBlock {
   private final List<Op> ops = new ArrayList<>();
   private final List<BasicBlock> predecessors = new ArrayList<>();
   private final BitSet liveIn = new BitSet();
+
+  @SuppressWarnings("NullAway.Init")
   private Terminator terminator;
+
   private int resumeId;
 
   BasicBlock(int id) {

@@ -7,8 +7,8 @@ import java.util.ArrayList;
 import java.util.List;
 
 /**
- * Where the parameters and results of a function that is not inlined lie in its frame, from the end
- * of its registers on.
+ * The layout of the parameters and results in the frame of a function that is not inlined, behind
+ * its registers.
  */
 public record FrameLayout(List<Integer> params, List<Integer> results, int bytes) {
   public static FrameLayout of(Function function) {

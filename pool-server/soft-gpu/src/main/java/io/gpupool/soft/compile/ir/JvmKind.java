@@ -4,7 +4,7 @@ package io.gpupool.soft.compile.ir;
 import io.gpupool.soft.ptx.Type;
 import java.lang.classfile.TypeKind;
 
-/** What a register is held in while JVM code runs. */
+/** The JVM type that holds a register while code runs. */
 public enum JvmKind {
   INT(TypeKind.INT, 4),
   LONG(TypeKind.LONG, 8),

@@ -6,6 +6,7 @@ import io.gpupool.soft.ptx.Statement.Instruction;
 import io.gpupool.soft.ptx.Type;
 import java.util.ArrayList;
 import java.util.List;
+import org.jspecify.annotations.Nullable;
 
 /**
  * One instruction of the graph.
@@ -18,7 +19,7 @@ public record Op(
     Instruction source,
     String opcode,
     List<String> modifiers,
-    List<VReg> results,
+    List<@Nullable VReg> results,
     List<Value> args) {
 
   /** Asks whether the launches of the calling block are done; a name that no PTX can have. */

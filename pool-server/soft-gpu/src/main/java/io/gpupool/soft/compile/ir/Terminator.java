@@ -5,7 +5,7 @@ import io.gpupool.soft.ptx.Statement.Instruction;
 import java.util.List;
 import java.util.Map;
 
-/** How control leaves a basic block. */
+/** The end of a basic block: how control leaves it. */
 public sealed interface Terminator {
   /** Blocks of the same function that may come next. */
   List<BasicBlock> successors();

@@ -4,7 +4,7 @@ package io.gpupool.soft.compile.ir;
 import io.gpupool.soft.ptx.Operand;
 import java.util.List;
 
-/** What an operation reads; all names have become registers or numbers. */
+/** An argument of an operation; all names have become registers or numbers. */
 public sealed interface Value
     permits VReg,
         Value.Int,

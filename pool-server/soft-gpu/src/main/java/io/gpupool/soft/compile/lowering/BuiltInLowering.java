@@ -19,8 +19,9 @@ import io.gpupool.soft.ptx.Variable;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Optional;
+import org.jspecify.annotations.Nullable;
 
-/** Lowers calls of functions that the device provides. */
+/** Lowering of calls to functions that the device provides. */
 final class BuiltInLowering {
   private final Lowering lowering;
   private final Graph graph;
@@ -67,7 +68,7 @@ final class BuiltInLowering {
 
   private void append(
       Instance caller, Instruction instruction, String name, CallParts parts, List<Value> args) {
-    List<VReg> results = new ArrayList<>();
+    List<@Nullable VReg> results = new ArrayList<>();
     for (Operand operand : parts.results()) {
       VReg piece = piece(caller, operand, 0);
       if (piece != null) {
@@ -170,7 +171,7 @@ final class BuiltInLowering {
     throw new RefusedException(instruction, "passes a register for a structure");
   }
 
-  private static VReg piece(Instance caller, Operand operand, long offset) {
+  private static @Nullable VReg piece(Instance caller, Operand operand, long offset) {
     return operand instanceof Operand.Address(Variable variable, long _)
             && caller.placements().get(variable) instanceof Placement.InRegisters registers
         ? registers.pieces().get(offset)

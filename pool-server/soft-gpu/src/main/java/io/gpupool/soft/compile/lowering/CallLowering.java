@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.gpupool.soft.compile.lowering;
 
+import static java.util.Objects.requireNonNull;
+
 import io.gpupool.soft.compile.ir.BasicBlock;
 import io.gpupool.soft.compile.ir.FrameLayout;
 import io.gpupool.soft.compile.ir.Graph;
@@ -23,10 +25,11 @@ import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Optional;
+import org.jspecify.annotations.Nullable;
 
 /**
- * Lowers calls. A function is copied into its caller, unless it may call itself, is called through
- * its address, or would make a large kernel larger still; then it is a routine with frames.
+ * Lowering of calls. A function is copied into its caller, unless it may call itself, is called
+ * through its address, or would make a large kernel larger still; then it is a routine with frames.
  */
 final class CallLowering {
   /** Size of the graph from which on functions of some size are no longer copied. */
@@ -81,15 +84,14 @@ final class CallLowering {
     Instance instance = Instance.inlined(graph, callee, caller, after);
     bind(caller, instance, instruction, callee.params(), parts.args(), true);
     bind(caller, instance, instruction, callee.results(), parts.results(), false);
-    boolean usesStack = callee.uses("alloca");
-    VReg stackBefore = usesStack ? graph.newRegister("SP", Type.B64) : null;
-    if (usesStack) {
+    VReg stackBefore = callee.uses("alloca") ? graph.newRegister("SP", Type.B64) : null;
+    if (stackBefore != null) {
       lowering.move(instruction, Type.B64, stackBefore, operands.stackTop());
     }
     lowering.body(instance);
     lowering.localTop(localBefore);
     lowering.current(after);
-    if (usesStack) {
+    if (stackBefore != null) {
       lowering.move(instruction, Type.B64, operands.stackTop(), stackBefore);
     }
     for (int i = 0; i < parts.results().size(); i++) {
@@ -144,7 +146,11 @@ final class CallLowering {
 
   /** A formal in parameter space whose actual is a register or constant. */
   private void bindValue(
-      Instance caller, Instance instance, Instruction call, Variable formal, Operand actual) {
+      Instance caller,
+      Instance instance,
+      Instruction call,
+      Variable formal,
+      @Nullable Operand actual) {
     if (formal.sizeBytes() > 8) {
       throw new RefusedException(call, "passes a register for an array");
     }
@@ -332,7 +338,7 @@ final class CallLowering {
   void routines() {
     while (!open.isEmpty()) {
       Function function = open.remove();
-      lowering.current(entries.get(function));
+      lowering.current(requireNonNull(entries.get(function)));
       lowering.beginLocal(Instance.synthetic(function));
       Instance instance = Instance.routine(graph, function);
       enter(instance);
@@ -352,7 +358,7 @@ final class CallLowering {
             lowering.append(
                 FrameOps.get(source, register.type(), instance.register(register), offset, false));
         case Formal.InMemory(Variable variable) -> {
-          if (uses.get(variable).needsMemory()) {
+          if (requireNonNull(uses.get(variable)).needsMemory()) {
             Placement.InLocal local = (Placement.InLocal) lowering.local(variable);
             instance.placements().put(variable, local);
             forEachPiece(

@@ -12,13 +12,14 @@ import java.util.HashMap;
 import java.util.LinkedHashSet;
 import java.util.Map;
 import java.util.Set;
+import org.jspecify.annotations.Nullable;
 
-/** Who calls whom in a module, and so which functions cannot be inlined. */
+/** The call graph of a module, which tells the functions that cannot be inlined. */
 public final class Calls {
   private final PtxModule module;
   private final Map<Function, Set<Function>> callees = new HashMap<>();
   private final Map<Function, Boolean> recursive = new HashMap<>();
-  private Set<Function> addressTaken;
+  private @Nullable Set<Function> addressTaken;
 
   Calls(PtxModule module) {
     this.module = module;

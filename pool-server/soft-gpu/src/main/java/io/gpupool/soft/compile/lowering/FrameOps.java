@@ -8,7 +8,7 @@ import io.gpupool.soft.ptx.Statement.Instruction;
 import io.gpupool.soft.ptx.Type;
 import java.util.List;
 
-/** Makes the operations by which values pass between functions that are not inlined. */
+/** Operations by which values pass between functions that are not inlined. */
 public final class FrameOps {
   public static final String GET = "frame.get";
   public static final String PUT = "frame.put";

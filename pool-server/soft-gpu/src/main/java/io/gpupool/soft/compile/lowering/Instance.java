@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.gpupool.soft.compile.lowering;
 
+import static java.util.Objects.requireNonNull;
+
 import io.gpupool.soft.compile.ir.BasicBlock;
 import io.gpupool.soft.compile.ir.Graph;
 import io.gpupool.soft.compile.ir.VReg;
@@ -14,6 +16,7 @@ import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Optional;
+import org.jspecify.annotations.Nullable;
 
 /** One copy of a function in the graph: what its names mean there. */
 final class Instance {
@@ -30,7 +33,7 @@ final class Instance {
   private final Graph graph;
   private final Function function;
   private final Kind kind;
-  private final BasicBlock afterReturn;
+  private final @Nullable BasicBlock afterReturn;
   private final boolean relocatable;
   private final Map<Register, VReg> registers = new HashMap<>();
   private final Map<Register, List<VReg>> pairs = new HashMap<>();
@@ -38,7 +41,11 @@ final class Instance {
   private final Map<Variable, Placement> placements = new HashMap<>();
 
   private Instance(
-      Graph graph, Function function, Kind kind, BasicBlock afterReturn, boolean relocatable) {
+      Graph graph,
+      Function function,
+      Kind kind,
+      @Nullable BasicBlock afterReturn,
+      boolean relocatable) {
     this.graph = graph;
     this.function = function;
     this.kind = kind;
@@ -73,7 +80,7 @@ final class Instance {
   }
 
   BasicBlock afterReturn() {
-    return afterReturn;
+    return requireNonNull(afterReturn, "not a part of its caller");
   }
 
   /** Whether its local memory lies elsewhere in each activation. */

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.gpupool.soft.compile.lowering;
 
+import static java.util.Objects.requireNonNull;
+
 import io.gpupool.soft.compile.ir.BasicBlock;
 import io.gpupool.soft.compile.ir.Graph;
 import io.gpupool.soft.compile.ir.Op;
@@ -26,8 +28,9 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
 import java.util.TreeMap;
+import org.jspecify.annotations.Nullable;
 
-/** Builds the control-flow graph of a kernel and the functions it calls. */
+/** The translation of a kernel and the functions it calls into a control-flow graph. */
 public final class Lowering {
   private static final long MAX_LOCAL_BYTES = 512 << 10;
 
@@ -146,8 +149,13 @@ public final class Lowering {
         case SHARED ->
             instance
                 .placements()
-                .put(variable, new Placement.InShared(shared.offsets().get(variable)));
-        case PARAM -> instance.placements().put(variable, place(variable, uses.get(variable)));
+                .put(
+                    variable,
+                    new Placement.InShared(requireNonNull(shared.offsets().get(variable))));
+        case PARAM ->
+            instance
+                .placements()
+                .put(variable, place(variable, requireNonNull(uses.get(variable))));
         case GENERIC, GLOBAL, CONST -> {}
       }
     }
@@ -312,7 +320,7 @@ public final class Lowering {
       for (int i = 0; i < elements.size(); i++) {
         long offset = at + (long) i * type.bytes();
         if (load) {
-          List<VReg> to = new ArrayList<>();
+          List<@Nullable VReg> to = new ArrayList<>();
           operands.result(instance, instruction, elements.get(i), to);
           readPiece(instruction, type, to.get(0), placement, offset);
         } else {
@@ -347,7 +355,7 @@ public final class Lowering {
   private void readPiece(
       Instruction instruction, Type type, VReg to, Placement placement, long offset) {
     if (placement instanceof Placement.InRegisters registers) {
-      move(instruction, type, to, registers.pieces().get(offset));
+      move(instruction, type, to, requireNonNull(registers.pieces().get(offset)));
     } else if (to != null && placement instanceof Placement.InFrame frame) {
       append(FrameOps.get(instruction, type, to, frame.offset() + offset, false));
     }
@@ -356,7 +364,7 @@ public final class Lowering {
   private void writePiece(
       Instruction instruction, Type type, Placement placement, long offset, Value value) {
     if (placement instanceof Placement.InRegisters registers) {
-      move(instruction, type, registers.pieces().get(offset), value);
+      move(instruction, type, requireNonNull(registers.pieces().get(offset)), value);
     } else if (placement instanceof Placement.InFrame frame) {
       append(FrameOps.put(instruction, type, frame.offset() + offset, value, false));
     }

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.gpupool.soft.compile.lowering;
 
+import static java.util.Objects.requireNonNull;
+
 import io.gpupool.soft.compile.ir.Graph;
 import io.gpupool.soft.compile.ir.Op;
 import io.gpupool.soft.compile.ir.RefusedException;
@@ -17,8 +19,9 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
 import java.util.Set;
+import org.jspecify.annotations.Nullable;
 
-/** Turns PTX operands into registers and numbers. */
+/** The translation of PTX operands into registers and numbers. */
 public final class Operands {
   /** Instructions without a result in first place. */
   private static final Set<String> NO_RESULT =
@@ -53,8 +56,8 @@ public final class Operands {
   private final Map<String, Long> globalAddresses;
   private final SharedLayout shared;
   private final Graph graph;
-  private VReg carry;
-  private VReg stackTop;
+  private @Nullable VReg carry;
+  private @Nullable VReg stackTop;
 
   Operands(PtxModule module, Map<String, Long> globalAddresses, SharedLayout shared, Graph graph) {
     this.module = module;
@@ -64,7 +67,7 @@ public final class Operands {
   }
 
   Op operation(Instance instance, Instruction instruction) {
-    List<VReg> results = new ArrayList<>();
+    List<@Nullable VReg> results = new ArrayList<>();
     List<Value> args = new ArrayList<>();
     List<Operand> operands = instruction.operands();
     int first = 0;
@@ -88,7 +91,7 @@ public final class Operands {
   }
 
   /** The condition code is a register that {@code .cc} writes and {@code addc} and kin read. */
-  private void addCarry(Instruction instruction, List<VReg> results, List<Value> args) {
+  private void addCarry(Instruction instruction, List<@Nullable VReg> results, List<Value> args) {
     boolean reads = READS_CARRY.contains(instruction.opcode());
     boolean writes = instruction.has("cc");
     if ((reads || writes) && carry == null) {
@@ -104,7 +107,7 @@ public final class Operands {
 
   /** How much of the stack is taken is a register that {@code alloca} and kin read and write. */
   private void addStack(
-      Instance instance, Instruction instruction, List<VReg> results, List<Value> args) {
+      Instance instance, Instruction instruction, List<@Nullable VReg> results, List<Value> args) {
     switch (instruction.opcode()) {
       case "alloca" -> {
         if (args.size() == 1) {
@@ -128,7 +131,8 @@ public final class Operands {
     return stackTop;
   }
 
-  void result(Instance instance, Instruction instruction, Operand operand, List<VReg> results) {
+  void result(
+      Instance instance, Instruction instruction, Operand operand, List<@Nullable VReg> results) {
     switch (operand) {
       case Operand.Reg(var register) when register.type() == Type.B128 ->
           results.addAll(instance.pair(register));
@@ -182,7 +186,7 @@ public final class Operands {
           throw new RefusedException(instruction, "takes the address of a parameter");
       case null -> {
         if (variable.space() == Space.SHARED) {
-          yield new Value.Int(shared.offsets().get(variable) + offset);
+          yield new Value.Int(requireNonNull(shared.offsets().get(variable)) + offset);
         }
         Long address = globalAddresses.get(variable.name());
         if (address == null) {

@@ -11,7 +11,7 @@ import java.util.Map;
 import java.util.TreeMap;
 
 /**
- * How a variable of a call's parameter space is accessed: if always by name and never by
+ * The accesses to a variable of a call's parameter space: if always by name and never by
  * overlapping pieces of different widths, each piece can live in a register.
  */
 final class ParamUse {

@@ -15,7 +15,7 @@ import java.util.List;
 import java.util.Map;
 import java.util.Optional;
 
-/** Finds how functions use the parameter-space variables of calls. */
+/** The uses of the parameter-space variables of calls, by function. */
 final class ParamUses {
   private final PtxModule module;
   private final Map<Function, Map<Variable, ParamUse>> formalUses = new HashMap<>();

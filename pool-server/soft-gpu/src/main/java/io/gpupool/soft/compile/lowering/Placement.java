@@ -4,7 +4,7 @@ package io.gpupool.soft.compile.lowering;
 import io.gpupool.soft.compile.ir.VReg;
 import java.util.Map;
 
-/** Where a non-global variable of one function instance lives. */
+/** The place of a non-global variable of one function instance. */
 sealed interface Placement {
   /** Its pieces, by byte offset, live in registers. */
   record InRegisters(Map<Long, VReg> pieces) implements Placement {}

@@ -3,7 +3,7 @@ package io.gpupool.soft.compile.lowering;
 
 import io.gpupool.soft.ptx.Statement.Instruction;
 
-/** Tells which instructions make a thread wait for others. */
+/** The instructions that make a thread wait for others. */
 public final class Waits {
   private Waits() {}
 

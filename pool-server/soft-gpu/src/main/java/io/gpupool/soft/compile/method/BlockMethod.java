@@ -16,8 +16,9 @@ import java.util.ArrayList;
 import java.util.BitSet;
 import java.util.List;
 import java.util.function.Consumer;
+import org.jspecify.annotations.Nullable;
 
-/** Emits the basic blocks of a method; how control leaves the method is up to its kind. */
+/** Emitter of the basic blocks of a method; how control leaves the method is up to its kind. */
 abstract class BlockMethod {
   private static final int MAX_LINE = 65_535;
 
@@ -114,7 +115,7 @@ abstract class BlockMethod {
     return source;
   }
 
-  private void terminate(BasicBlock block, BasicBlock next, int line) {
+  private void terminate(BasicBlock block, @Nullable BasicBlock next, int line) {
     switch (block.terminator()) {
       case Terminator.Goto jump -> jump(jump.target(), next);
       case Terminator.Branch branch -> {
@@ -139,7 +140,7 @@ abstract class BlockMethod {
     }
   }
 
-  private void jump(BasicBlock target, BasicBlock next) {
+  private void jump(BasicBlock target, @Nullable BasicBlock next) {
     if (target != next) {
       cb.goto_(label(target));
     }

@@ -15,7 +15,8 @@ import java.lang.classfile.CodeBuilder;
 import java.lang.constant.ConstantDescs;
 
 /**
- * Emits accesses to a thread's frame: registers while it waits, parameters and results of calls.
+ * Emitter of accesses to a thread's frame: registers while it waits, parameters and results of
+ * calls.
  */
 final class FrameCode {
   private final Code code;

@@ -17,7 +17,7 @@ import java.util.List;
 import java.util.Map;
 import java.util.TreeMap;
 
-/** Writes the class of a kernel: the code of one thread, and a loop over a block's threads. */
+/** Writer of the class of a kernel: the code of one thread, and a loop over a block's threads. */
 public final class KernelClass {
   static final String THREAD = "thread";
   static final MethodTypeDesc THREAD_TYPE =

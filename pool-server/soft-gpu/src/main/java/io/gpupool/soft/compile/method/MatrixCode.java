@@ -18,8 +18,12 @@ import java.lang.classfile.Label;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Locale;
+import org.jspecify.annotations.Nullable;
 
-/** Emits what a lane does for tensor-core instructions: lays down its part, takes its results. */
+/**
+ * Emitter of a lane's share of tensor-core instructions: it lays down its part and takes its
+ * results.
+ */
 final class MatrixCode {
   private final Code code;
   private final CodeBuilder cb;
@@ -165,7 +169,7 @@ final class MatrixCode {
     return true;
   }
 
-  private void take(List<VReg> results, int part) {
+  private void take(List<@Nullable VReg> results, int part) {
     pushWords();
     for (int i = 0; i < results.size(); i++) {
       VReg result = results.get(i);

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.gpupool.soft.compile.method;
 
+import static java.util.Objects.requireNonNull;
+
 import io.gpupool.soft.compile.ir.BasicBlock;
 import io.gpupool.soft.compile.ir.Graph;
 import io.gpupool.soft.compile.ir.Op;
@@ -16,9 +18,9 @@ import java.util.Set;
 import java.util.function.Predicate;
 
 /**
- * How the blocks of a graph are shared out among JVM methods, and the blocks at which a method can
- * be entered: where waits end, where called functions begin and return to, and where control passes
- * from one method to another.
+ * The division of a graph among JVM methods, and the blocks at which a method can be entered: where
+ * waits end, where called functions begin and return to, and where control passes from one method
+ * to another.
  *
  * @param parts blocks of each method; the first one begins with the kernel's entry
  * @param partOf method of each block
@@ -126,7 +128,7 @@ public record MethodPlan(
         default -> {}
       }
       for (BasicBlock successor : block.terminator().successors()) {
-        if (!partOf.get(successor).equals(partOf.get(block))) {
+        if (!requireNonNull(partOf.get(successor)).equals(partOf.get(block))) {
           entered.add(successor);
         }
       }
@@ -144,7 +146,7 @@ public record MethodPlan(
 
   /** The blocks of one method that can be entered. */
   List<BasicBlock> resumableIn(int part) {
-    return resumable.stream().filter(block -> partOf.get(block) == part).toList();
+    return resumable.stream().filter(block -> requireNonNull(partOf.get(block)) == part).toList();
   }
 
   /** Whether the threads of a block take turns, each with a frame of its own. */

@@ -25,7 +25,7 @@ import io.gpupool.soft.compile.lowering.FrameOps;
 import io.gpupool.soft.ptx.Type;
 import java.util.List;
 
-/** Emits one operation by handing it to the emitter of its group. */
+/** The emitter of all operations; it hands each one to the emitter of its group. */
 final class OpCode {
   private final MoveCode move;
   private final IntegerCode integer;

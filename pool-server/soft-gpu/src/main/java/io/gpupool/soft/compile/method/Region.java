@@ -17,6 +17,7 @@ import java.util.Iterator;
 import java.util.List;
 import java.util.Set;
 import java.util.TreeSet;
+import org.jspecify.annotations.Nullable;
 
 /**
  * The code from the kernel's start, or from the end of a wait, to the next waits. Code that can be
@@ -158,7 +159,7 @@ public record Region(
   }
 
   /** The wait that ends where a block begins; null if there is none. */
-  static Terminator.Wait waitBefore(BasicBlock block) {
+  static Terminator.@Nullable Wait waitBefore(BasicBlock block) {
     return block.predecessors().size() == 1
             && block.predecessors().getFirst().terminator() instanceof Terminator.Wait wait
         ? wait

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.gpupool.soft.compile.method;
 
+import static java.util.Objects.requireNonNull;
+
 import io.gpupool.soft.compile.emit.AddressCode;
 import io.gpupool.soft.compile.emit.Code;
 import io.gpupool.soft.compile.ir.BasicBlock;
@@ -8,6 +10,7 @@ import io.gpupool.soft.compile.ir.Graph;
 import io.gpupool.soft.compile.ir.Op;
 import io.gpupool.soft.compile.ir.Terminator;
 import io.gpupool.soft.compile.ir.Value;
+import io.gpupool.soft.compile.passes.AffineStrides;
 import io.gpupool.soft.compile.passes.Recipes;
 import io.gpupool.soft.exec.ThreadBlock;
 import io.gpupool.soft.ptx.Type;
@@ -17,11 +20,12 @@ import java.lang.constant.ConstantDescs;
 import java.util.BitSet;
 import java.util.HashMap;
 import java.util.Map;
+import org.jspecify.annotations.Nullable;
 
 /**
- * Emits a method that runs a region for some neighbouring threads, one after the other: a loop over
- * the threads of a row, in which the JIT compiler sees the thread's number as a counter. Where the
- * addresses of loads and stores grow evenly along the row, all of them are checked before it
+ * Emitter of a method that runs a region for some neighbouring threads, one after the other: a loop
+ * over the threads of a row, in which the JIT compiler sees the thread's number as a counter. Where
+ * the addresses of loads and stores grow evenly along the row, all of them are checked before it
  * begins; a row that passes goes through a loop without those checks. The method returns where all
  * threads left the region, or -1 if that differs; then each thread's place is kept.
  */
@@ -141,9 +145,10 @@ final class RegionMethod extends BlockMethod {
       }
       if (even.isNeeded(op)) {
         Type source = op.types().getLast();
-        for (Value value : even.values().widened(op)) {
+        AffineStrides strides = requireNonNull(even.values());
+        for (Value value : strides.widened(op)) {
           code.push(value, source);
-          cb.loadConstant((long) (int) even.values().of(value).getAsLong());
+          cb.loadConstant((long) (int) strides.of(value).getAsLong());
           cb.iload(STEPS_LOCAL);
           code.call(Code.CHECKS, source.isSigned() ? "staysSigned" : "staysUnsigned", "(IJI)Z");
           cb.ifeq(oneByOne);
@@ -224,7 +229,7 @@ final class RegionMethod extends BlockMethod {
 
   @Override
   Label label(BasicBlock block) {
-    return labels.get(block);
+    return requireNonNull(labels.get(block));
   }
 
   @Override
@@ -260,7 +265,7 @@ final class RegionMethod extends BlockMethod {
   }
 
   /** The thread leaves the region; what it has not changed is in its frame already. */
-  private void leave(BasicBlock next, int place) {
+  private void leave(@Nullable BasicBlock next, int place) {
     if (next != null && waits) {
       BitSet changed = (BitSet) next.liveIn().clone();
       if (region.start() == graph.entry()) {

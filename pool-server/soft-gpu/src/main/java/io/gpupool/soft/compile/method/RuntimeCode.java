@@ -12,7 +12,7 @@ import java.lang.constant.ClassDesc;
 import java.util.Iterator;
 import java.util.Optional;
 
-/** Emits calls of CUDA's device runtime. */
+/** Emitter of calls of CUDA's device runtime. */
 final class RuntimeCode {
   private static final ClassDesc CALLS = Code.desc(RuntimeCalls.class);
 

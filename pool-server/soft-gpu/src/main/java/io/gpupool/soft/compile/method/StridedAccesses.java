@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.gpupool.soft.compile.method;
 
+import static java.util.Objects.requireNonNull;
+
 import io.gpupool.soft.compile.ir.BasicBlock;
 import io.gpupool.soft.compile.ir.Graph;
 import io.gpupool.soft.compile.ir.Op;
@@ -16,6 +18,7 @@ import java.util.List;
 import java.util.Map;
 import java.util.OptionalLong;
 import java.util.Set;
+import org.jspecify.annotations.Nullable;
 
 /**
  * Loads and stores of a region whose addresses grow evenly along a row of threads, so that all of a
@@ -25,9 +28,10 @@ import java.util.Set;
  * @param steps what computes the addresses, in the graph's order, from nothing but the steps
  *     before: operations, and the accesses themselves where their address is known
  * @param needed the operations among the steps
- * @param values by how much values change from thread to thread
+ * @param values by how much values change from thread to thread; null where nothing is needed
  */
-record StridedAccesses(Map<Op, Long> slopes, List<Op> steps, Set<Op> needed, AffineStrides values) {
+record StridedAccesses(
+    Map<Op, Long> slopes, List<Op> steps, Set<Op> needed, @Nullable AffineStrides values) {
   static final StridedAccesses NONE = new StridedAccesses(Map.of(), List.of(), Set.of(), null);
 
   /** Beyond it a row covers so much memory that checking it takes longer than it saves. */
@@ -117,7 +121,7 @@ record StridedAccesses(Map<Op, Long> slopes, List<Op> steps, Set<Op> needed, Aff
     Set<VReg> needed = new LinkedHashSet<>();
     recipes.of(register);
     recipes.collect(register, needed);
-    return needed.stream().map(made -> recipes.of(made).op()).toList();
+    return needed.stream().map(made -> requireNonNull(recipes.of(made)).op()).toList();
   }
 
   private static boolean isInFrame(Op op) {

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.gpupool.soft.compile.method;
 
+import static java.util.Objects.requireNonNull;
+
 import io.gpupool.soft.compile.emit.Code;
 import io.gpupool.soft.compile.ir.BasicBlock;
 import io.gpupool.soft.compile.ir.Graph;
@@ -19,7 +21,7 @@ import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 
-/** Emits a method that runs one device thread, or a part of its code. */
+/** Emitter of a method that runs one device thread, or a part of its code. */
 final class ThreadMethod extends BlockMethod {
   /*
    * A thread that must wait stores its live registers in its frame and returns the number of the
@@ -199,7 +201,9 @@ final class ThreadMethod extends BlockMethod {
     plan.parts().forEach(_ -> partLabels.add(cb.newLabel()));
     List<SwitchCase> cases = new ArrayList<>();
     for (BasicBlock block : plan.resumable()) {
-      cases.add(SwitchCase.of(block.resumeId(), partLabels.get(plan.partOf().get(block))));
+      cases.add(
+          SwitchCase.of(
+              block.resumeId(), partLabels.get(requireNonNull(plan.partOf().get(block)))));
     }
     Label again = cb.newBoundLabel();
     Label result = cb.newLabel();

@@ -15,8 +15,9 @@ import io.gpupool.soft.ptx.Type;
 import java.lang.classfile.CodeBuilder;
 import java.lang.constant.ClassDesc;
 import java.util.List;
+import org.jspecify.annotations.Nullable;
 
-/** Emits arrivals at barriers and warp-wide operations. */
+/** Emitter of arrivals at barriers and warp-wide operations. */
 final class WarpCode {
   private static final ClassDesc CLUSTER = Code.desc(ClusterSync.class);
 
@@ -197,12 +198,17 @@ final class WarpCode {
     return op.has("or") ? WarpResults.REDUX_OR : WarpResults.REDUX_XOR;
   }
 
-  private void warp(int operation, Value mask, Value value, Type type, Value argument) {
+  private void warp(
+      int operation,
+      Value mask,
+      @Nullable Value value,
+      @Nullable Type type,
+      @Nullable Value argument) {
     code.pushBlock();
     code.pushThread();
     cb.loadConstant(operation);
     code.push(mask, Type.B32);
-    if (value == null) {
+    if (value == null || type == null) {
       cb.lconst_0();
     } else {
       code.push(value, type);

@@ -10,10 +10,10 @@ import java.util.List;
 import java.util.Map;
 
 /**
- * Chooses the registers that stay in a thread's frame, where each use reads them and each operation
- * writes them. It is worth it for what lives across more waits than it is used: code that shuffles
- * many values through a warp would else save and restore all of them at every step, in methods that
- * the JIT compiler gives up on.
+ * The choice of registers that stay in a thread's frame, where each use reads them and each
+ * operation writes them. It is worth it for what lives across more waits than it is used: code that
+ * shuffles many values through a warp would else save and restore all of them at every step, in
+ * methods that the JIT compiler gives up on.
  */
 public final class FrameRegisters {
   /** A loop is taken to run this often. */

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.gpupool.soft.compile.passes;
 
+import static java.util.Objects.requireNonNull;
+
 import io.gpupool.soft.compile.ir.BasicBlock;
 import io.gpupool.soft.compile.ir.Graph;
 import io.gpupool.soft.compile.ir.Op;
@@ -11,7 +13,7 @@ import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
 
-/** Finds, for each block, the registers whose values are needed when it begins. */
+/** Analysis that finds, for each block, the registers whose values are needed when it begins. */
 public final class Liveness {
   /** Registers read before written, and registers written, by the whole block. */
   private record Summary(BitSet reads, BitSet writes) {}
@@ -28,7 +30,7 @@ public final class Liveness {
     while (changed) {
       changed = false;
       for (BasicBlock block : graph.order().reversed()) {
-        Summary summary = summaries.get(block);
+        Summary summary = requireNonNull(summaries.get(block));
         BitSet live = liveOut(block);
         live.andNot(summary.writes);
         live.or(summary.reads);

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.gpupool.soft.compile.passes;
 
+import static java.util.Objects.requireNonNull;
+
 import io.gpupool.soft.compile.ir.BasicBlock;
 import io.gpupool.soft.compile.ir.Graph;
 import io.gpupool.soft.compile.ir.JvmKind;
@@ -18,8 +20,8 @@ import java.util.Map;
 import java.util.PriorityQueue;
 
 /**
- * Assigns JVM locals and frame offsets by linear scan over the block order. A local is only ever
- * used with one kind, so that a block can be entered with any earlier value in it.
+ * Assignment of JVM locals and frame offsets by linear scan over the block order. A local is only
+ * ever used with one kind, so that a block can be entered with any earlier value in it.
  */
 public final class LocalSlots {
   /** From the first to the last position at which a register is live. */
@@ -71,9 +73,9 @@ public final class LocalSlots {
       while (!active.isEmpty() && active.peek().end < interval.start) {
         VReg done = active.remove().register;
         if (done.inFrame()) {
-          freeInFrame.get(done.kind()).push(done.frameOffset());
+          requireNonNull(freeInFrame.get(done.kind())).push(done.frameOffset());
         } else {
-          free.get(done.kind()).push(done.local());
+          requireNonNull(free.get(done.kind())).push(done.local());
         }
       }
       take(interval.register);
@@ -85,11 +87,11 @@ public final class LocalSlots {
   private void take(VReg register) {
     JvmKind kind = register.kind();
     if (register.inFrame()) {
-      Deque<Integer> offsets = freeInFrame.get(kind);
+      Deque<Integer> offsets = requireNonNull(freeInFrame.get(kind));
       register.frameOffset(offsets.isEmpty() ? newFrameOffset(kind) : offsets.pop());
       return;
     }
-    if (free.get(kind).isEmpty()) {
+    if (requireNonNull(free.get(kind)).isEmpty()) {
       register.local(nextLocal);
       nextLocal += kind.typeKind().slotSize();
       if (nextLocal > MAX_LOCALS) {

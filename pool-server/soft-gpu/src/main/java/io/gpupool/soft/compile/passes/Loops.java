@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.gpupool.soft.compile.passes;
 
+import static java.util.Objects.requireNonNull;
+
 import io.gpupool.soft.compile.ir.BasicBlock;
 import io.gpupool.soft.compile.ir.Graph;
 import io.gpupool.soft.compile.ir.Op;
@@ -17,8 +19,8 @@ import java.util.Map;
 import java.util.Set;
 
 /**
- * Gives each loop one latch, a block that all its back edges pass, where a running thread notices
- * that its grid was cancelled, or lets other threads run if the loop may only be waiting.
+ * Pass that gives each loop one latch, a block that all its back edges pass, where a running thread
+ * notices that its grid was cancelled, or lets other threads run if the loop may only be waiting.
  */
 public final class Loops {
   private Loops() {}
@@ -31,7 +33,7 @@ public final class Loops {
     Map<BasicBlock, List<BasicBlock>> backEdges = new LinkedHashMap<>();
     for (BasicBlock block : graph.order()) {
       for (BasicBlock target : new LinkedHashSet<>(block.terminator().successors())) {
-        if (index.get(target) <= index.get(block)) {
+        if (requireNonNull(index.get(target)) <= requireNonNull(index.get(block))) {
           backEdges.computeIfAbsent(target, _ -> new ArrayList<>()).add(block);
         }
       }

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.gpupool.soft.compile.passes;
 
+import static java.util.Objects.requireNonNull;
+
 import io.gpupool.soft.compile.ir.BasicBlock;
 import io.gpupool.soft.compile.ir.Graph;
 import io.gpupool.soft.compile.ir.Op;
@@ -11,10 +13,11 @@ import java.util.HashMap;
 import java.util.HashSet;
 import java.util.Map;
 import java.util.Set;
+import org.jspecify.annotations.Nullable;
 
 /**
- * Finds the registers whose only value follows from the kernel's parameters and the thread's place
- * alone, so that it can be computed anywhere, and how.
+ * The registers whose only value follows from the kernel's parameters and the thread's place alone,
+ * so that it can be computed anywhere.
  */
 public final class Recipes {
   /** Longer ones are not looked for. */
@@ -70,13 +73,13 @@ public final class Recipes {
   /** Adds a register behind those that it is made from; it has a recipe. */
   public void collect(VReg register, Set<VReg> needed) {
     if (!needed.contains(register)) {
-      recipes.get(register).op().uses().forEach(use -> collect(use, needed));
+      requireNonNull(recipes.get(register)).op().uses().forEach(use -> collect(use, needed));
       needed.add(register);
     }
   }
 
   /** How a register is made; null if that cannot be repeated. */
-  public Recipe of(VReg register) {
+  public @Nullable Recipe of(VReg register) {
     Recipe known = recipes.get(register);
     if (known != null || refused.contains(register)) {
       return known;

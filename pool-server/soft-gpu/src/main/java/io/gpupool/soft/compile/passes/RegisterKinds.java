@@ -8,9 +8,10 @@ import io.gpupool.soft.compile.ir.Op;
 import io.gpupool.soft.compile.ir.VReg;
 import io.gpupool.soft.compile.ir.Value;
 import io.gpupool.soft.ptx.Type;
+import org.jspecify.annotations.Nullable;
 
 /**
- * Decides for registers declared with bits only ({@code .b32}, {@code .b64}) whether they are held
+ * Analysis that decides which registers declared as bits only ({@code .b32}, {@code .b64}) are held
  * as floating point: newer compilers declare all registers so.
  */
 public final class RegisterKinds {
@@ -97,7 +98,7 @@ public final class RegisterKinds {
     }
   }
 
-  private void count(VReg register, Type type) {
+  private void count(@Nullable VReg register, Type type) {
     if (register == null) {
       return;
     }
@@ -108,7 +109,7 @@ public final class RegisterKinds {
     }
   }
 
-  private void join(VReg a, VReg b) {
+  private void join(@Nullable VReg a, VReg b) {
     if (a == null || a.type().bits() != b.type().bits() || !isUntyped(a) || !isUntyped(b)) {
       return;
     }

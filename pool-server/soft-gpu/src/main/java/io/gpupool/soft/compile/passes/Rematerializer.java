@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.gpupool.soft.compile.passes;
 
+import static java.util.Objects.requireNonNull;
+
 import io.gpupool.soft.compile.ir.BasicBlock;
 import io.gpupool.soft.compile.ir.Graph;
 import io.gpupool.soft.compile.ir.Op;
@@ -10,6 +12,7 @@ import java.util.ArrayList;
 import java.util.LinkedHashSet;
 import java.util.List;
 import java.util.Set;
+import org.jspecify.annotations.Nullable;
 
 /**
  * Pass that computes again behind a wait what is cheaper to compute than to keep in a frame:
@@ -48,11 +51,11 @@ public final class Rematerializer {
         .filter(register -> isCheap(recipes.of(register)))
         .forEach(register -> recipes.collect(register, needed));
     List<Op> ops = new ArrayList<>();
-    needed.forEach(register -> ops.add(recipes.of(register).op()));
+    needed.forEach(register -> ops.add(requireNonNull(recipes.of(register)).op()));
     block.ops().addAll(0, ops);
   }
 
-  private static boolean isCheap(Recipes.Recipe recipe) {
+  private static boolean isCheap(Recipes.@Nullable Recipe recipe) {
     return recipe != null && recipe.cost() <= (recipe.uniform() ? UNIFORM_OPS : THREAD_OPS);
   }
 }

@@ -14,8 +14,9 @@ import io.gpupool.soft.exec.launch.DeviceTime;
 import java.lang.foreign.MemorySegment;
 import java.util.List;
 import java.util.Optional;
+import org.jspecify.annotations.Nullable;
 
-/** What a node of a graph does; the same thing with every launch. */
+/** The operation of a graph node, the same in every launch. */
 public sealed interface GraphOperation {
   /**
    * The work of one launch; empty if there is none. Throws what is wrong with it now, as the
@@ -27,7 +28,7 @@ public sealed interface GraphOperation {
   default void check() {}
 
   /** What has to be done before it that is no node of the graph; null for nothing. */
-  default Work awaited() {
+  default @Nullable Work awaited() {
     return null;
   }
 
@@ -171,7 +172,7 @@ public sealed interface GraphOperation {
     }
 
     @Override
-    public Work awaited() {
+    public @Nullable Work awaited() {
       return event.lastMark();
     }
   }

@@ -11,10 +11,11 @@ import io.gpupool.soft.device.work.Work;
 import java.util.List;
 import java.util.Optional;
 import java.util.stream.Stream;
+import org.jspecify.annotations.Nullable;
 
 /**
- * What one launch of a graph does, whatever becomes of the graph meanwhile. The edges of the graph
- * become those of works between two gates, so that nothing else has to know of graphs.
+ * One launch of a graph, unaffected by later changes of the graph. The edges of the graph become
+ * those of works between two gates, so that nothing else has to know of graphs.
  *
  * @param nodes in an order that their edges allow
  */
@@ -40,7 +41,7 @@ record GraphRun(List<Node> nodes) {
   }
 
   /** The works of a run, not yet in order. */
-  record Works(Work[] works, Work[] awaited, Work end) {}
+  record Works(Work[] works, @Nullable Work[] awaited, Work end) {}
 
   /** The conditions of its nodes and of those of their bodies. */
   Stream<SoftCondition> conditions() {
@@ -56,7 +57,7 @@ record GraphRun(List<Node> nodes) {
   /** Throws what any of the operations would throw now. */
   Works works(Scheduler scheduler) {
     Work[] works = new Work[nodes.size()];
-    Work[] awaited = new Work[nodes.size()];
+    @Nullable Work[] awaited = new Work[nodes.size()];
     try {
       for (int i = 0; i < works.length; i++) {
         Node node = nodes.get(i);

@@ -14,6 +14,7 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.Objects;
 import java.util.Optional;
+import org.jspecify.annotations.Nullable;
 
 /**
  * An executable graph: what launches to come will do. Those of the bodies of conditional nodes are
@@ -32,7 +33,7 @@ public final class SoftGraphExec {
   private final boolean[] last;
 
   /** The end of the latest launch; guarded by the scheduler's lock. */
-  private Work latest;
+  private @Nullable Work latest;
 
   SoftGraphExec(SoftGraph graph, List<SoftGraph.Node> nodes) {
     this.graph = graph;
@@ -129,7 +130,7 @@ public final class SoftGraphExec {
     return owner;
   }
 
-  private SoftGraphExec find(SoftGraph wanted) {
+  private @Nullable SoftGraphExec find(SoftGraph wanted) {
     return wanted == graph
         ? this
         : bodies.stream()

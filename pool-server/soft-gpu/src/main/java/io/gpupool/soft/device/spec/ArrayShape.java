@@ -6,7 +6,7 @@ import io.gpupool.soft.GpuException;
 import io.gpupool.soft.texture.TexelFormat;
 
 /**
- * What an array is: CUDA_ARRAY3D_DESCRIPTOR.
+ * The description of an array: CUDA_ARRAY3D_DESCRIPTOR.
  *
  * @param width in elements
  * @param height in rows; 0: one-dimensional

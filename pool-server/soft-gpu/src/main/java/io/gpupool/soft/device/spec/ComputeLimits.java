@@ -4,8 +4,8 @@ package io.gpupool.soft.device.spec;
 import java.util.List;
 
 /**
- * What a compute capability fixes of a multiprocessor; the table of technical specifications in the
- * CUDA C++ Programming Guide.
+ * The limits of a multiprocessor of a compute capability, from the table of technical
+ * specifications in the CUDA C++ Programming Guide.
  *
  * @param capability 10 * major + minor
  * @param sharedBytesReserved that the system takes of each block's shared memory

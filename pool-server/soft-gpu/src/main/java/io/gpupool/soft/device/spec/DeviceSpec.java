@@ -6,7 +6,7 @@ import java.util.regex.Matcher;
 import java.util.regex.Pattern;
 
 /**
- * Which software GPUs a machine shall have, as written {@code soft[:N][,mem=SIZE][,cc=X.Y]}.
+ * The software GPUs of a machine as an option names them, {@code soft[:N][,mem=SIZE][,cc=X.Y]}.
  *
  * @param devices how many
  * @param memoryBytes of each

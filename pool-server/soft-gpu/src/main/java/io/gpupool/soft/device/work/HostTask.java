@@ -3,7 +3,7 @@ package io.gpupool.soft.device.work;
 
 import io.gpupool.soft.CudaStatus;
 
-/** Something the host does in a stream's order, such as calling a function of the program. */
+/** A task of the host in a stream's order, such as a call to a function of the program. */
 @FunctionalInterface
 public interface HostTask {
   /**

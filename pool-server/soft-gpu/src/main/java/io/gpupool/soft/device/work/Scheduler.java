@@ -11,10 +11,11 @@ import java.util.concurrent.LinkedBlockingQueue;
 import java.util.concurrent.ThreadPoolExecutor;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicInteger;
+import org.jspecify.annotations.Nullable;
 
 /**
- * Runs works in the order of their dependencies, for all devices of the process. Any thread may
- * submit and finish.
+ * The scheduler of the works of all devices of the process, in the order of their dependencies. Any
+ * thread may submit and finish.
  */
 public final class Scheduler {
   /*
@@ -83,7 +84,7 @@ public final class Scheduler {
    * Puts a work behind others; to be called with the lock held, once a work. The caller then leaves
    * the lock and calls {@link #begin}.
    */
-  public void follow(Work work, Work predecessor) {
+  public void follow(Work work, @Nullable Work predecessor) {
     if (predecessor != null && !predecessor.done) {
       predecessor.addSuccessor(work);
       work.unmet++;
@@ -294,7 +295,7 @@ public final class Scheduler {
   }
 
   private void complete(Work work, Queue<Work> ready) {
-    List<Runnable> listeners;
+    @Nullable List<Runnable> listeners;
     synchronized (lock) {
       work.done = true;
       if (work.touchesMemory() && --touching == 0 && held) {

@@ -5,7 +5,7 @@ import io.gpupool.soft.CudaStatus;
 import io.gpupool.soft.GpuException;
 
 /**
- * When a stream that waits for a value in memory goes on: CUstreamWaitValue_flags.
+ * The condition that ends the wait of a stream for a value in memory: CUstreamWaitValue_flags.
  *
  * @param wide whether it is 64 bits long, else 32
  */

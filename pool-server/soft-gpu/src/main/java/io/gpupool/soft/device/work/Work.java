@@ -4,6 +4,7 @@ package io.gpupool.soft.device.work;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.concurrent.CountDownLatch;
+import org.jspecify.annotations.Nullable;
 
 /**
  * One operation in the order of things: it starts when all that it follows is done. Its links
@@ -16,10 +17,10 @@ public abstract class Work implements Completion {
   int unmet;
 
   /** Works that wait for this one; null before the first. */
-  List<Work> successors;
+  @Nullable List<Work> successors;
 
   /** To be run when this is done; null before the first. */
-  List<Runnable> listeners;
+  @Nullable List<Runnable> listeners;
 
   /** Written under the scheduler's lock, read by anyone. */
   volatile boolean done;

@@ -2,8 +2,9 @@
 package io.gpupool.soft.exec.launch;
 
 /**
- * How long the blocks of a kernel took when it ran last, so that a grid that is over before another
- * thread is awake wakes none. Any thread may call it; what two grids say at once is one of both.
+ * The time that the blocks of a kernel took when it last ran. A grid that ends before another
+ * thread could wake up wakes none. Any thread may call it; what two grids say at once is one of
+ * both.
  */
 public final class BlockTime {
   /** What waking a thread is worth. */

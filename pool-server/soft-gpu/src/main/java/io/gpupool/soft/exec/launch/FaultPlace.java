@@ -4,7 +4,7 @@ package io.gpupool.soft.exec.launch;
 import java.util.Optional;
 
 /**
- * Where a kernel was when it faulted.
+ * The place at which a kernel faulted.
  *
  * @param line in the PTX, 0 if unknown
  * @param block its coordinates: x, y, z

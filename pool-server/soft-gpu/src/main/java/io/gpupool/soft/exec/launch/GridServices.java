@@ -7,7 +7,7 @@ import io.gpupool.soft.texture.ReferenceTable;
 import io.gpupool.soft.texture.TextureTable;
 
 /**
- * What a launch lends its kernel besides memory.
+ * The services that a launch gives its kernel besides memory.
  *
  * @param printf takes device printf output
  * @param textures what its texture and surface objects stand for

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.gpupool.soft.exec.launch;
 
-/** Takes what kernels print; called from the worker threads, one whole {@code printf} a call. */
+/** A receiver of the output of kernels; called by the worker threads, once per {@code printf}. */
 @FunctionalInterface
 public interface PrintfSink {
   /** Where text belongs. */

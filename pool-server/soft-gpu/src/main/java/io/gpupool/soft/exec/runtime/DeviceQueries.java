@@ -2,8 +2,8 @@
 package io.gpupool.soft.exec.runtime;
 
 /**
- * What a kernel may ask about its device and the kernels of its module. Each method fails with a
- * {@link RuntimeCallException}. Called by worker threads.
+ * Questions that a kernel may ask about its device and the kernels of its module. Each method fails
+ * with a {@link RuntimeCallException}. Called by worker threads.
  */
 public interface DeviceQueries {
   /** The device's ordinal in the program. */

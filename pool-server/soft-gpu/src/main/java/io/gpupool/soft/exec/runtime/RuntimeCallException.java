@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.gpupool.soft.exec.runtime;
 
+import org.jspecify.annotations.Nullable;
+
 /** A call of the device runtime failed; the kernel is told the cudaError, and goes on. */
 public final class RuntimeCallException extends RuntimeException {
   public static final int INVALID_VALUE = 1;
@@ -16,7 +18,7 @@ public final class RuntimeCallException extends RuntimeException {
 
   private final int error;
 
-  public RuntimeCallException(int error, String message) {
+  public RuntimeCallException(int error, @Nullable String message) {
     super(message, null, false, false);
     this.error = error;
   }

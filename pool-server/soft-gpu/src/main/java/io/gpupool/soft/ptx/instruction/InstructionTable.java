@@ -2,9 +2,10 @@
 package io.gpupool.soft.ptx.instruction;
 
 /**
- * Every form of every instruction with what becomes of it. {@code .{a,b}} is one of a and b, {@code
- * [.a]} may be missing, {@code $x} stands for a list; a form that is refused has to have only what
- * it names. Source: the syntax sections of the PTX ISA, version 9.0, as ptxas 13.0 reads them.
+ * The table of all instruction forms and of the reasons why some are refused. {@code .{a,b}} is one
+ * of a and b, {@code [.a]} may be missing, {@code $x} stands for a list; a form that is refused has
+ * to have only what it names. Source: the syntax sections of the PTX ISA, version 9.0, as ptxas
+ * 13.0 reads them.
  */
 final class InstructionTable {
   static final String TEXT =

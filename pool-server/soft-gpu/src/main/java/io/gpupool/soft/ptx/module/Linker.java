@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.gpupool.soft.ptx.module;
 
+import static java.util.Objects.requireNonNull;
+
 import io.gpupool.soft.ptx.DeviceFunctions;
 import io.gpupool.soft.ptx.Function;
 import io.gpupool.soft.ptx.GlobalVariable;
@@ -17,8 +19,8 @@ import java.util.Map;
 import java.util.Set;
 
 /**
- * Joins translation units: each name that more than one unit sees gets one definition, and names
- * that only their own units see are told apart. Used by one thread, once.
+ * The linker of translation units: each name that more than one unit sees gets one definition, and
+ * names that only their own units see are told apart. Used by one thread, once.
  */
 final class Linker {
   /** Cannot stand in a PTX name, so that no unit can have made such a name itself. */
@@ -64,7 +66,7 @@ final class Linker {
 
   /** The unit that a function of the result came from. */
   PtxUnit home(Function function) {
-    return home.get(function);
+    return requireNonNull(home.get(function));
   }
 
   /** Renames names of one unit alone that also mean something in another. */

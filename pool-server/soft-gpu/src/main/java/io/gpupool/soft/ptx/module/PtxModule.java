@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.gpupool.soft.ptx.module;
 
+import static java.util.Objects.requireNonNull;
+
 import io.gpupool.soft.ptx.Function;
 import io.gpupool.soft.ptx.Function.Formal;
 import io.gpupool.soft.ptx.GlobalVariable;
@@ -176,7 +178,9 @@ public final class PtxModule {
     return index < 1 || index > functionOrder.size()
         ? Optional.empty()
         : Optional.of(functionOrder.get(index - 1))
-            .filter(name -> functions.get(name).entry() && functions.get(name).defined());
+            .filter(name ->
+                requireNonNull(functions.get(name)).entry()
+                    && requireNonNull(functions.get(name)).defined());
   }
 
   /**

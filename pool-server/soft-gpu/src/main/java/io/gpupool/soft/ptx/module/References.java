@@ -8,7 +8,7 @@ import io.gpupool.soft.ptx.Variable;
 import java.util.LinkedHashSet;
 import java.util.Set;
 
-/** Collects the variables and functions that instructions name. */
+/** The variables and functions that instructions name. */
 final class References {
   private final Set<Variable> variables = new LinkedHashSet<>();
   private final Set<String> functions = new LinkedHashSet<>();

@@ -12,8 +12,9 @@ import java.util.Map;
 import java.util.Set;
 
 /**
- * Where a kernel's shared variables lie in its block's shared memory: those it and the functions it
- * may call name, then the one dynamic array that all {@code .extern .shared} variables share.
+ * The layout of a kernel's shared variables in its block's shared memory: those it and the
+ * functions it may call name, then the one dynamic array that all {@code .extern .shared} variables
+ * share.
  *
  * @param offsets byte offset of each variable
  * @param staticBytes length of the static part; the dynamic array starts here

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.gpupool.soft.ptx.parse;
 
+import static java.util.Objects.requireNonNull;
+
 import io.gpupool.soft.ptx.Label;
 import io.gpupool.soft.ptx.Linkage;
 import io.gpupool.soft.ptx.Operand;
@@ -17,7 +19,7 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.Optional;
 
-/** Parses a function's body into statements with all names resolved. */
+/** Parser of a function's body into statements with all names resolved. */
 final class BodyParser {
   private static final int MAX_SCOPES = 1000;
 
@@ -61,7 +63,7 @@ final class BodyParser {
         lexer.next();
         depth--;
         scope.close(depth == 0);
-        scope = scope.parent();
+        scope = requireNonNull(scope.parent());
         operands.enter(scope);
       } else {
         statement(token);

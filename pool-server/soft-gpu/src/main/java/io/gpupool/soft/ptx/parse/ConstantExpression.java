@@ -6,7 +6,7 @@ import io.gpupool.soft.ptx.PtxException;
 import io.gpupool.soft.ptx.parse.Token.Kind;
 import java.util.List;
 
-/** Parses and evaluates constant expressions: 64-bit integers, and floating constants alone. */
+/** Parser and evaluator of constant expressions: 64-bit integers, and floating constants alone. */
 final class ConstantExpression {
   private static final int MAX_DEPTH = 200;
 

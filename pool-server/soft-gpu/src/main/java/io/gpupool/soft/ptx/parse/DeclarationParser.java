@@ -9,7 +9,9 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.Optional;
 
-/** Parses the part of a declaration after the state space: alignment, type, names, dimensions. */
+/**
+ * Parser of the part of a declaration after the state space: alignment, type, names, dimensions.
+ */
 final class DeclarationParser {
   private static final long MAX_ALIGN = 1L << 20;
   private static final int MAX_DIMENSIONS = 32;

@@ -10,7 +10,7 @@ import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
 
-/** Parses a variable's initial value into little-endian bytes and relocations. */
+/** Parser of a variable's initial value into little-endian bytes and relocations. */
 final class Initializer {
   private static final int MAX_BYTES = 1 << 30;
 

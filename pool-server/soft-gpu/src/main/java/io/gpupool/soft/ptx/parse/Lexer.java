@@ -3,8 +3,9 @@ package io.gpupool.soft.ptx.parse;
 
 import io.gpupool.soft.ptx.PtxException;
 import io.gpupool.soft.ptx.parse.Token.Kind;
+import org.jspecify.annotations.Nullable;
 
-/** Splits PTX text into tokens, one of lookahead beyond the current. */
+/** The lexer of PTX text, with one token of lookahead beyond the current. */
 final class Lexer {
   private static final String[] SYMBOLS = {"<<", ">>", "<=", ">=", "==", "!=", "&&", "||", "@@"};
 
@@ -13,7 +14,7 @@ final class Lexer {
   private int line = 1;
   private int lineStart;
   private Token current;
-  private Token ahead;
+  private @Nullable Token ahead;
 
   Lexer(String text) throws PtxException {
     this.text = text;

@@ -24,7 +24,7 @@ import java.util.Optional;
 import java.util.function.UnaryOperator;
 import java.util.stream.Stream;
 
-/** Parses a translation unit. */
+/** Parser of a translation unit. */
 public final class ModuleParser {
   private static final int NEWEST_VERSION = 90;
 

@@ -12,12 +12,15 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.Optional;
 
-/** Parses instruction operands and resolves the names in them. */
+/** Parser of instruction operands, which resolves the names in them. */
 final class OperandParser {
   private static final int MAX_DEPTH = 16;
 
   private final Lexer lexer;
+
+  @SuppressWarnings("NullAway.Init")
   private Scope scope;
+
   private int depth;
 
   OperandParser(Lexer lexer) {

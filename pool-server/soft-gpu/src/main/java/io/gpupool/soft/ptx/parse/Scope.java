@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.gpupool.soft.ptx.parse;
 
+import static java.util.Objects.requireNonNull;
+
 import io.gpupool.soft.ptx.Label;
 import io.gpupool.soft.ptx.PtxException;
 import io.gpupool.soft.ptx.Register;
@@ -9,6 +11,7 @@ import java.util.ArrayList;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
+import org.jspecify.annotations.Nullable;
 
 /** Names declared between two braces, or in a module. */
 final class Scope {
@@ -21,17 +24,17 @@ final class Scope {
   /** A vector register's elements. */
   record VectorRegister(List<Register> elements) {}
 
-  private final Scope parent;
+  private final @Nullable Scope parent;
   private final Map<String, Object> names = new HashMap<>();
   private final Map<String, Label> labels = new HashMap<>();
   private final Map<String, Pending> pending = new HashMap<>();
   private final List<Range> ranges = new ArrayList<>();
 
-  Scope(Scope parent) {
+  Scope(@Nullable Scope parent) {
     this.parent = parent;
   }
 
-  Scope parent() {
+  @Nullable Scope parent() {
     return parent;
   }
 
@@ -52,7 +55,7 @@ final class Scope {
   }
 
   /** A Register, VectorRegister, Variable or Function, or null. */
-  Object find(String name) {
+  @Nullable Object find(String name) {
     for (Scope scope = this; scope != null; scope = scope.parent) {
       Object found = scope.findHere(name);
       if (found != null) {
@@ -62,12 +65,12 @@ final class Scope {
     return null;
   }
 
-  Object findHere(String name) {
+  @Nullable Object findHere(String name) {
     Object found = names.get(name);
     return found != null || ranges.isEmpty() ? found : fromRange(name);
   }
 
-  private Object fromRange(String name) {
+  private @Nullable Object fromRange(String name) {
     int digits = name.length();
     while (digits > 0 && Character.isDigit(name.charAt(digits - 1))) {
       digits--;
@@ -120,7 +123,7 @@ final class Scope {
             waiting.where.column(),
             "Unknown symbol '" + waiting.where.text() + "'");
       }
-      waiting.label.define(parent.referToLabel(waiting.where));
+      waiting.label.define(requireNonNull(parent).referToLabel(waiting.where));
     }
   }
 }

@@ -6,7 +6,7 @@ import java.util.Map;
 import java.util.Optional;
 import java.util.TreeMap;
 
-/** What {@code .file} and {@code .loc} say about the lines of one unit. Filled by the parser. */
+/** The source lines of one unit, from {@code .file} and {@code .loc}. Filled by the parser. */
 public final class SourceLines {
   /** A line of a source file; line 0 where a function begins, of which nothing is known yet. */
   private record Place(long file, long line) {}
