@@ -59,29 +59,37 @@ final class DeviceAttributes {
     set(table, 38, L2_BYTES);
     set(table, 39, limits.threadsPerMultiprocessor());
     set(table, 40, Scheduler.COPY_THREADS); // asynchronous engines
-    set(table, 41, 1); // unified addressing
     set(table, 50, PCI_DOMAIN);
     set(table, 51, TextureLimits.PITCH_ALIGNMENT_BYTES);
     set(table, 75, limits.capability() / 10);
     set(table, 76, limits.capability() % 10);
+    set(table, 81, limits.sharedBytesPerMultiprocessor());
+    set(table, 82, ComputeLimits.REGISTERS); // per multiprocessor
+    set(table, 87, 2); // single to double precision ratio
+    set(table, 97, limits.sharedBytesPerBlockOptIn());
+    set(table, 106, limits.blocksPerMultiprocessor());
+    set(table, 111, limits.sharedBytesReserved());
+    set(table, 131, -1); // NUMA node of the memory
+    set(table, 134, -1); // NUMA node of the host
+    features(table, limits);
+    return table;
+  }
+
+  /** What the device can do. */
+  private static void features(int[] table, ComputeLimits limits) {
+    set(table, 41, 1); // unified addressing
     set(table, 78, 1); // stream priorities
     set(table, 79, 1); // global L1 cache
     set(table, 80, 1); // local L1 cache
-    set(table, 81, limits.sharedBytesPerMultiprocessor());
-    set(table, 82, ComputeLimits.REGISTERS); // per multiprocessor
     set(table, 83, 1); // managed memory
-    set(table, 87, 2); // single to double precision ratio
     set(table, 90, 1); // compute preemption
     set(table, 92, 1); // stream memory operations, as of CUDA 8
     set(table, 93, 1); // on 64 bits
     set(table, 94, 1); // that wait for NOR
     set(table, 95, 1); // cooperative launch
-    set(table, 97, limits.sharedBytesPerBlockOptIn());
     set(table, 99, 1); // host memory registration
     set(table, 102, 1); // virtual memory management
     set(table, 103, 1); // blocks are shared by descriptors
-    set(table, 106, limits.blocksPerMultiprocessor());
-    set(table, 111, limits.sharedBytesReserved());
     set(table, 115, 1); // memory pools
     set(table, 119, 1); // pools are shared by descriptors
     set(table, 122, 1); // stream memory operations on 64 bits
@@ -90,9 +98,6 @@ final class DeviceAttributes {
     set(table, 126, 1); // memory synchronisation domains
     set(table, 120, limits.capability() >= Clusters.CAPABILITY ? 1 : 0); // clusters
     set(table, 127, limits.capability() >= TENSOR_MAP_CAPABILITY ? 1 : 0);
-    set(table, 131, -1); // NUMA node of the memory
-    set(table, 134, -1); // NUMA node of the host
-    return table;
   }
 
   /** The limits of textures and surfaces. */

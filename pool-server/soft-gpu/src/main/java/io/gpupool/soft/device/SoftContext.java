@@ -12,17 +12,10 @@ import io.gpupool.soft.device.work.Work;
 import io.gpupool.soft.image.DeviceImage;
 import io.gpupool.soft.memory.Allocation;
 import io.gpupool.soft.memory.SharedMarks;
-import io.gpupool.soft.memory.SharedPiece;
-import io.gpupool.soft.texture.Sampler;
-import io.gpupool.soft.texture.Surface;
-import io.gpupool.soft.texture.Texture;
-import io.gpupool.soft.texture.TextureTable;
 import java.lang.foreign.MemorySegment;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Optional;
-import java.util.Set;
-import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.atomic.AtomicLong;
 import java.util.concurrent.atomic.AtomicReference;
 import org.jspecify.annotations.Nullable;
@@ -40,9 +33,6 @@ public final class SoftContext {
 
   public static final int LEAST_PRIORITY = 0;
 
-  /** How long sharing memory waits for running kernels. */
-  private static final long SHARE_MILLIS = 10_000;
-
   private static final AtomicLong NEXT_ID = new AtomicLong(1);
 
   private final SoftDevice device;
@@ -52,20 +42,17 @@ public final class SoftContext {
   private final Limits limits = new Limits();
   private final KernelHeap heap = new KernelHeap(this);
   private final RuntimeMemory runtimeMemory = new RuntimeMemory(this);
+  private final StreamOrder order;
+  private final TextureObjects textures = new TextureObjects(this);
+  private final SharedMemory sharedMemory = new SharedMemory(this);
   private final Conditions conditions = new Conditions(this);
   private final SoftReferences references = new SoftReferences(this);
   private final AtomicReference<@Nullable GpuException> fault = new AtomicReference<>();
 
-  /** All streams but the legacy one; guarded by the scheduler's lock. */
-  private final List<SoftStream> streams = new ArrayList<>();
-
-  /** See {@link #afterWork}; null before the first; guarded by the scheduler's lock. */
-  private @Nullable Work lastAfterWork;
-
   /** Owner of the memory that variables and arrays lie in, which the program cannot free. */
   private final Object moduleData = new Object();
 
-  private final Set<SoftContext> peers = ConcurrentHashMap.newKeySet();
+  private final PeerAccess peers = new PeerAccess(this);
 
   private volatile int flags;
   private volatile boolean destroyed;
@@ -75,6 +62,7 @@ public final class SoftContext {
     this.flags = flags;
     scheduler = device.gpu().scheduler();
     legacy = new SoftStream(this, SoftStream.Kind.LEGACY, 0, NEXT_ID.getAndIncrement());
+    order = new StreamOrder(scheduler, legacy);
   }
 
   public SoftDevice device() {
@@ -142,9 +130,7 @@ public final class SoftContext {
             streamFlags == 0 ? SoftStream.Kind.BLOCKING : SoftStream.Kind.NON_BLOCKING,
             Math.clamp(priority, GREATEST_PRIORITY, LEAST_PRIORITY),
             NEXT_ID.getAndIncrement());
-    synchronized (scheduler.lock()) {
-      streams.add(stream);
-    }
+    order.add(stream);
     return stream;
   }
 
@@ -235,56 +221,34 @@ public final class SoftContext {
     return SoftMipmap.create(this, shape, levels);
   }
 
-  /**
-   * Makes a texture object.
-   *
-   * @return its value in kernels
-   * @throws GpuException INVALID_VALUE if there is no such texture; NOT_SUPPORTED
-   */
-  public long createTexture(
-      TextureResource resource, Sampler sampler, Optional<TextureResource.View> view) {
-    requireUsable();
-    return device.gpu().textures().add(new TextureMaker(this).make(resource, sampler, view), this);
+  /** The order in which works of its streams run. */
+  public StreamOrder order() {
+    return order;
   }
 
-  /** Ends a texture object once all work submitted to this context is done. */
-  public void destroyTexture(long texture) {
-    destroyWhenDone(texture, Texture.class);
+  /** The end of all that has been submitted to any stream of this context. */
+  public Completion completion() {
+    return order.completion();
   }
 
-  private void destroyWhenDone(long value, Class<?> type) {
-    TextureTable textures = device.gpu().textures();
-    Object object = textures.require(value, type);
-    completion().whenDone(() -> textures.remove(value, object));
+  /** The contexts that it may access the memory of. */
+  public PeerAccess peers() {
+    return peers;
   }
 
-  /**
-   * Makes a surface object.
-   *
-   * @return its value in kernels
-   * @throws GpuException INVALID_VALUE if the array was not made for surfaces
-   */
-  public long createSurface(SoftArray array) {
-    requireUsable();
-    return device.gpu().textures().add(surfaceOf(array), this);
+  /** Its texture and surface objects. */
+  public TextureObjects textures() {
+    return textures;
   }
 
-  Surface surfaceOf(SoftArray array) {
-    if ((array.shape().flags() & ArrayShape.SURFACE) == 0) {
-      throw new GpuException(
-          CudaStatus.INVALID_VALUE, "the array was made without CUDA_ARRAY3D_SURFACE_LDST");
-    }
-    return new Surface(array.texels());
+  /** The memory that it shares with other processes. */
+  public SharedMemory sharedMemory() {
+    return sharedMemory;
   }
 
   /** What references of this context's modules are bound to. */
   public SoftReferences references() {
     return references;
-  }
-
-  /** Ends a surface object once all work submitted to this context is done. */
-  public void destroySurface(long surface) {
-    destroyWhenDone(surface, Surface.class);
   }
 
   /**
@@ -311,7 +275,7 @@ public final class SoftContext {
    */
   public void free(long address) {
     requireUsable();
-    submitAfterAll(freeing(address), false);
+    order.submitAfterAll(freeing(address), false);
   }
 
   /**
@@ -321,72 +285,13 @@ public final class SoftContext {
    * @param action short, and neither waits nor submits anything
    */
   public void afterWork(Runnable action) {
-    submitAfterAll(new AfterWork(scheduler, action), true);
-  }
-
-  private void submitAfterAll(Work work, boolean isAwaited) {
-    boolean ready;
-    synchronized (scheduler.lock()) {
-      for (Work tail : allTails()) {
-        scheduler.follow(work, tail);
-      }
-      if (isAwaited) {
-        lastAfterWork = work;
-      }
-      ready = scheduler.enqueue(work);
-    }
-    if (ready) {
-      scheduler.begin(work);
-    }
-  }
-
-  /**
-   * Enables access to another context's memory.
-   *
-   * @throws GpuException INVALID_CONTEXT for this context, PEER_ACCESS_UNSUPPORTED for one of the
-   *     same device, PEER_ACCESS_ALREADY_ENABLED
-   */
-  public void enablePeer(SoftContext peer) {
-    requireUsable();
-    peer.requireUsable();
-    if (peer == this) {
-      throw new GpuException(CudaStatus.INVALID_CONTEXT, "a context is no peer of itself");
-    }
-    if (peer.device == device) {
-      throw new GpuException(
-          CudaStatus.PEER_ACCESS_UNSUPPORTED, "the peer is a context of the same device");
-    }
-    if (!peers.add(peer)) {
-      throw new GpuException(
-          CudaStatus.PEER_ACCESS_ALREADY_ENABLED, "peer access is enabled already");
-    }
-  }
-
-  /**
-   * Takes {@link #enablePeer} back.
-   *
-   * @throws GpuException PEER_ACCESS_NOT_ENABLED
-   */
-  public void disablePeer(SoftContext peer) {
-    requireUsable();
-    if (!peers.remove(peer)) {
-      throw new GpuException(CudaStatus.PEER_ACCESS_NOT_ENABLED, "peer access is not enabled");
-    }
+    order.submitAfterAll(new AfterWork(scheduler, action), true);
   }
 
   /** The live allocation of any device that an address lies in. */
   public Optional<Allocation> find(long address) {
     SoftDevice home = device.gpu().deviceOf(address);
     return home == null ? Optional.empty() : home.memory().find(address);
-  }
-
-  /** The end of all that has been submitted to any stream of this context. */
-  public Completion completion() {
-    List<Work> tails;
-    synchronized (scheduler.lock()) {
-      tails = allTails();
-    }
-    return scheduler.join(tails);
   }
 
   /** Why the context is unusable for ever, if it is. */
@@ -436,70 +341,6 @@ public final class SoftContext {
     fault.compareAndSet(null, failure);
   }
 
-  /**
-   * Lets other processes have an allocation of the program; waits until kernels and copies that are
-   * under way have ended.
-   *
-   * @param address anywhere in it
-   * @throws GpuException INVALID_VALUE if there is none, NOT_READY if a kernel does not end
-   */
-  public SharedPiece share(long address) {
-    requireUsable();
-    Allocation allocation = find(address).orElseThrow(() -> notAllocated(address));
-    SoftDevice home = device.gpu().requireDeviceOf(allocation.address());
-    AtomicReference<SharedPiece> piece = new AtomicReference<>();
-    Runnable share = () -> piece.set(home.memory().share(allocation.address()));
-    if (!scheduler.runAlone(share, SHARE_MILLIS)) {
-      throw new GpuException(
-          CudaStatus.NOT_READY, "memory is shared once no kernel runs, and one does not end");
-    }
-    return piece.get();
-  }
-
-  /**
-   * Checks that an allocation is of a pool whose memory other processes may have.
-   *
-   * @throws GpuException INVALID_VALUE
-   */
-  public void requireOfShareablePool(long address) {
-    Object owner = find(address).orElseThrow(() -> notAllocated(address)).owner();
-    if (!(owner instanceof SoftPool pool)) {
-      throw new GpuException(CudaStatus.INVALID_VALUE, "the allocation is of no pool");
-    }
-    pool.requireShareable();
-  }
-
-  /** Whether memory of another process is shown there. */
-  public boolean isAttached(long address) {
-    SoftDevice home = device.gpu().deviceOf(address);
-    return home != null && home.memory().isAttached(address);
-  }
-
-  /**
-   * Shows memory of another process, on this context's device.
-   *
-   * @param piece the descriptor is one of this process, and stays the caller's
-   * @return its address here
-   */
-  public long attach(SharedPiece piece) {
-    requireUsable();
-    return device.memory().attach(piece);
-  }
-
-  /**
-   * Ends what {@link #attach} began; no kernel may be at work on it.
-   *
-   * @throws GpuException INVALID_VALUE if nothing of another process begins there
-   */
-  public void detach(long address) {
-    if (!isAttached(address)) {
-      throw new GpuException(
-          CudaStatus.INVALID_VALUE,
-          "no memory of another process is at 0x" + Long.toHexString(address));
-    }
-    device.gpu().requireDeviceOf(address).memory().detach(address);
-  }
-
   /** The bytes of a range of any device's memory. */
   public MemorySegment view(long address, long lengthBytes) {
     return device.gpu().requireDeviceOf(address).memory().view(address, lengthBytes);
@@ -540,77 +381,7 @@ public final class SoftContext {
     };
   }
 
-  /** Puts a work where its stream wants it; with the scheduler's lock held. */
-  public void order(SoftStream stream, Work work) {
-    if (stream.kind() == SoftStream.Kind.LEGACY) {
-      for (SoftStream other : streams) {
-        if (other.kind() == SoftStream.Kind.BLOCKING) {
-          scheduler.follow(work, other.tail);
-        }
-      }
-    } else if (stream.kind() == SoftStream.Kind.BLOCKING) {
-      scheduler.follow(work, legacy.tail);
-    }
-    scheduler.follow(work, stream.tail);
-    stream.tail = work;
-  }
-
-  /** Whether {@link #order} would find nothing to wait for; with the scheduler's lock held. */
-  boolean isReady(SoftStream stream) {
-    return isDone(stream.tail)
-        && switch (stream.kind()) {
-          case NON_BLOCKING -> true;
-          case BLOCKING -> isDone(legacy.tail);
-          case LEGACY ->
-              streams.stream()
-                  .allMatch(
-                      other -> other.kind() == SoftStream.Kind.NON_BLOCKING || isDone(other.tail));
-        };
-  }
-
-  /** The works that an operation in the legacy stream would wait for. */
-  List<Work> tailsOf(SoftStream legacyStream) {
-    List<Work> tails = new ArrayList<>();
-    synchronized (scheduler.lock()) {
-      addUndone(legacyStream, tails);
-      for (SoftStream stream : streams) {
-        if (stream.kind() == SoftStream.Kind.BLOCKING) {
-          addUndone(stream, tails);
-        }
-      }
-    }
-    return tails;
-  }
-
-  void forget(SoftStream stream) {
-    synchronized (scheduler.lock()) {
-      streams.remove(stream);
-    }
-  }
-
-  private List<Work> allTails() {
-    List<Work> tails = new ArrayList<>();
-    addUndone(legacy, tails);
-    streams.forEach(stream -> addUndone(stream, tails));
-    addUndone(lastAfterWork, tails);
-    return tails;
-  }
-
-  private static void addUndone(SoftStream stream, List<Work> tails) {
-    addUndone(stream.tail, tails);
-  }
-
-  private static void addUndone(@Nullable Work work, List<Work> tails) {
-    if (work != null && !work.isDone()) {
-      tails.add(work);
-    }
-  }
-
-  private static boolean isDone(@Nullable Work work) {
-    return work == null || work.isDone();
-  }
-
-  private static GpuException notAllocated(long address) {
+  static GpuException notAllocated(long address) {
     return new GpuException(
         CudaStatus.INVALID_VALUE, "no allocation starts at 0x" + Long.toHexString(address));
   }

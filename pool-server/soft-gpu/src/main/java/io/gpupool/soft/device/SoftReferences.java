@@ -46,7 +46,7 @@ public final class SoftReferences {
    * @throws GpuException INVALID_VALUE if the array was not made for surfaces
    */
   public synchronized void bind(long symbol, SoftArray array) {
-    table = table.with(symbol, context.surfaceOf(array));
+    table = table.with(symbol, TextureObjects.surfaceOf(array));
   }
 
   /** A reference is bound to nothing, or there no more. */

@@ -328,13 +328,13 @@ public final class SoftStream {
         return tail == null || tail.isDone() ? Completion.DONE : tail;
       }
     }
-    return scheduler.join(context.tailsOf(this));
+    return scheduler.join(context.order().tailsOf(this));
   }
 
   /** Whether an operation submitted now would start at once. */
   public boolean isIdle() {
     synchronized (scheduler.lock()) {
-      return context.isReady(this);
+      return context.order().isReady(this);
     }
   }
 
@@ -343,7 +343,7 @@ public final class SoftStream {
     if (kind == Kind.LEGACY) {
       throw new GpuException(CudaStatus.INVALID_HANDLE, "the default stream cannot be destroyed");
     }
-    completion().whenDone(() -> context.forget(this));
+    completion().whenDone(() -> context.order().forget(this));
   }
 
   Kind kind() {
@@ -358,7 +358,7 @@ public final class SoftStream {
     boolean ready;
     synchronized (scheduler.lock()) {
       scheduler.awaitRoom();
-      context.order(this, work);
+      context.order().place(this, work);
       scheduler.follow(work, alsoAfter);
       ready = scheduler.enqueue(work);
     }

@@ -70,7 +70,7 @@ final class TextureKernelTest {
   private final SoftArray array =
       context.createArray(ArrayShape.of(SIDE, SIDE, 0, FLOAT, 1, ArrayShape.SURFACE));
   private final long texture = texture();
-  private final long surface = context.createSurface(array);
+  private final long surface = context.textures().createSurface(array);
 
   TextureKernelTest() {
     ByteBuffer host = ByteBuffer.allocate(4 * SIDE * SIDE).order(ByteOrder.LITTLE_ENDIAN);
@@ -195,7 +195,7 @@ final class TextureKernelTest {
   @Test
   void surface_ofAnArrayNotMadeForIt_isRefused() {
     SoftArray plain = context.createArray(ArrayShape.of(SIDE, 0, 0, FLOAT, 1, 0));
-    assertStatus(() -> context.createSurface(plain), CudaStatus.INVALID_VALUE);
+    assertStatus(() -> context.textures().createSurface(plain), CudaStatus.INVALID_VALUE);
   }
 
   @Test
@@ -277,7 +277,7 @@ final class TextureKernelTest {
   }
 
   private long texture() {
-    return context.createTexture(resource(array), points(), Optional.empty());
+    return context.textures().createTexture(resource(array), points(), Optional.empty());
   }
 
   private ByteBuffer run(String instructions, long object) throws InterruptedException {

@@ -40,10 +40,10 @@ final class SoftMemoryCalls extends SoftCalls implements MemoryCalls {
   public int cuMemFree_v2(long address) {
     return call(() -> {
       SoftContext context = context();
-      if (context.isAttached(address)) {
+      if (context.sharedMemory().isAttached(address)) {
         // Kernels may still be at work on it.
         Waiting.await(context.completion());
-        context.detach(address);
+        context.sharedMemory().detach(address);
       } else if (address != 0) {
         context.free(address);
       }

@@ -41,12 +41,12 @@ final class SoftPeerCalls extends SoftCalls implements PeerCalls {
       if (flags != 0) {
         throw new GpuException(CudaStatus.INVALID_VALUE, "peer access flags " + flags);
       }
-      context().enablePeer(state().context(peer));
+      context().peers().enable(state().context(peer));
     });
   }
 
   @Override
   public int cuCtxDisablePeerAccess(long peer) {
-    return call(() -> context().disablePeer(state().context(peer)));
+    return call(() -> context().peers().disable(state().context(peer)));
   }
 }

@@ -24,7 +24,7 @@ final class SoftShareCalls extends SoftCalls implements IpcCalls {
 
   @Override
   public int cuIpcGetMemHandle(long handle, long address) {
-    return call(() -> SharedHandle.write(handle, context().share(address)));
+    return call(() -> SharedHandle.write(handle, context().sharedMemory().share(address)));
   }
 
   @Override
@@ -43,7 +43,7 @@ final class SoftShareCalls extends SoftCalls implements IpcCalls {
       SoftContext context = context();
       // Kernels may still be at work on it.
       Waiting.await(context.completion());
-      context.detach(address);
+      context.sharedMemory().detach(address);
     });
   }
 
@@ -107,8 +107,8 @@ final class SoftShareCalls extends SoftCalls implements IpcCalls {
   public int cuMemPoolExportPointer(long handle, long address) {
     return call(() -> {
       SoftContext context = context();
-      context.requireOfShareablePool(address);
-      SharedHandle.write(handle, context.share(address));
+      context.sharedMemory().requireOfShareablePool(address);
+      SharedHandle.write(handle, context.sharedMemory().share(address));
     });
   }
 
@@ -121,7 +121,7 @@ final class SoftShareCalls extends SoftCalls implements IpcCalls {
   }
 
   private long attach(long handle) {
-    return context().attach(SharedHandle.read(handle));
+    return context().sharedMemory().attach(SharedHandle.read(handle));
   }
 
   private static void requireDescriptor(int type, long flags) {

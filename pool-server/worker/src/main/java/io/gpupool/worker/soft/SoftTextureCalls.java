@@ -40,14 +40,14 @@ final class SoftTextureCalls extends SoftCalls implements TextureCalls {
   public int cuTexObjectCreate(long object, long resource, long texture, long view) {
     return call(() -> {
       Optional<TextureResource.View> part = view == 0 ? Optional.empty() : Optional.of(view(view));
-      long value = context().createTexture(resource(resource), sampler(texture), part);
+      long value = context().textures().createTexture(resource(resource), sampler(texture), part);
       Memory.putLong(object, value);
     });
   }
 
   @Override
   public int cuTexObjectDestroy(long object) {
-    return call(() -> context().destroyTexture(object));
+    return call(() -> context().textures().destroyTexture(object));
   }
 
   @Override
@@ -55,7 +55,7 @@ final class SoftTextureCalls extends SoftCalls implements TextureCalls {
     return call(() -> {
       if (resource(resource) instanceof TextureResource.Arrays(List<SoftArray> levels)
           && Memory.getInt(resource) == RESOURCE_ARRAY) {
-        Memory.putLong(object, context().createSurface(levels.getFirst()));
+        Memory.putLong(object, context().textures().createSurface(levels.getFirst()));
       } else {
         throw new GpuException(CudaStatus.INVALID_VALUE, "a surface is made of an array");
       }
@@ -64,7 +64,7 @@ final class SoftTextureCalls extends SoftCalls implements TextureCalls {
 
   @Override
   public int cuSurfObjectDestroy(long object) {
-    return call(() -> context().destroySurface(object));
+    return call(() -> context().textures().destroySurface(object));
   }
 
   private TextureResource resource(long resource) {

@@ -4,7 +4,6 @@ package io.gpupool.soft.compile.arithmetic;
 import io.gpupool.soft.compile.emit.Code;
 import io.gpupool.soft.compile.ir.Op;
 import io.gpupool.soft.compile.ir.RefusedException;
-import io.gpupool.soft.compile.ir.VReg;
 import io.gpupool.soft.compile.ir.Value;
 import io.gpupool.soft.ptx.Type;
 import java.lang.classfile.CodeBuilder;
@@ -29,66 +28,22 @@ public final class BitCode {
       return false;
     }
     boolean wide = type.bits() == 64;
-    List<Value> args = op.args();
-    VReg result = op.results().get(0);
     switch (op.opcode()) {
-      case "and", "or", "xor" -> {
-        code.pushAll(args, type);
-        logic(op.opcode(), wide);
-        code.pop(result, type);
-      }
-      case "not" -> {
-        code.push(args.get(0), type);
-        if (wide) {
-          cb.loadConstant(-1L);
-          cb.lxor();
-        } else {
-          cb.loadConstant(type == Type.PRED ? 1 : -1);
-          cb.ixor();
-        }
-        code.pop(result, type);
-      }
+      case "and", "or", "xor", "not" -> logic(op, type, wide);
       case "cnot" -> isZero(op, type);
       case "shl", "shr" -> shift(op, type);
       case "shf" -> funnel(op);
-      case "bfe" -> {
-        code.push(args.get(0), type);
-        code.push(args.get(1), Type.U32);
-        code.push(args.get(2), Type.U32);
-        String method = type.isSigned() ? "bfe" : "bfeUnsigned";
-        code.call(Code.INTEGERS, method, wide ? "(JII)J" : "(III)I");
-        code.pop(result, type);
-      }
-      case "bfi" -> {
-        code.push(args.get(0), type);
-        code.push(args.get(1), type);
-        code.push(args.get(2), Type.U32);
-        code.push(args.get(3), Type.U32);
-        code.call(Code.INTEGERS, "bfi", wide ? "(JJII)J" : "(IIII)I");
-        code.pop(result, type);
-      }
+      case "bfe", "bfi", "bmsk", "szext" -> field(op, type, wide);
       case "bfind" -> find(op, type);
       case "brev" -> unary(op, type, wide ? Code.LONG : Code.INTEGER, "reverse", wide, type);
       case "clz" -> count(op, type, "numberOfLeadingZeros");
       case "popc" -> count(op, type, "bitCount");
       case "prmt" -> permute(op);
       case "lop3" -> lookUp(op);
-      case "bmsk" -> {
-        code.pushAll(args, Type.B32);
-        code.call(Code.INTEGERS, op.has("wrap") ? "bmskWrap" : "bmskClamp", "(II)I");
-        code.pop(result, Type.B32);
-      }
-      case "szext" -> {
-        code.pushAll(args, Type.U32);
-        cb.loadConstant(type.isSigned() ? 1 : 0);
-        cb.loadConstant(op.has("wrap") ? 0 : 1);
-        code.call(Code.INTEGERS, "szext", "(IIZZ)I");
-        code.pop(result, type);
-      }
       case "fns" -> {
-        code.pushAll(args, Type.B32);
+        code.pushAll(op.args(), Type.B32);
         code.call(Code.INTEGERS, "fns", "(III)I");
-        code.pop(result, Type.B32);
+        code.pop(op.results().get(0), Type.B32);
       }
       case "dp4a", "dp2a" -> dot(op);
       default -> {
@@ -96,6 +51,55 @@ public final class BitCode {
       }
     }
     return true;
+  }
+
+  private void logic(Op op, Type type, boolean wide) {
+    if (!op.opcode().equals("not")) {
+      code.pushAll(op.args(), type);
+      logic(op.opcode(), wide);
+    } else {
+      code.push(op.args().get(0), type);
+      if (wide) {
+        cb.loadConstant(-1L);
+        cb.lxor();
+      } else {
+        cb.loadConstant(type == Type.PRED ? 1 : -1);
+        cb.ixor();
+      }
+    }
+    code.pop(op.results().get(0), type);
+  }
+
+  /** Operations on a field of bits, given by its position and length. */
+  private void field(Op op, Type type, boolean wide) {
+    List<Value> args = op.args();
+    switch (op.opcode()) {
+      case "bfe" -> {
+        code.push(args.get(0), type);
+        code.push(args.get(1), Type.U32);
+        code.push(args.get(2), Type.U32);
+        String method = type.isSigned() ? "bfe" : "bfeUnsigned";
+        code.call(Code.INTEGERS, method, wide ? "(JII)J" : "(III)I");
+      }
+      case "bfi" -> {
+        code.push(args.get(0), type);
+        code.push(args.get(1), type);
+        code.push(args.get(2), Type.U32);
+        code.push(args.get(3), Type.U32);
+        code.call(Code.INTEGERS, "bfi", wide ? "(JJII)J" : "(IIII)I");
+      }
+      case "bmsk" -> {
+        code.pushAll(args, Type.B32);
+        code.call(Code.INTEGERS, op.has("wrap") ? "bmskWrap" : "bmskClamp", "(II)I");
+      }
+      default -> {
+        code.pushAll(args, Type.U32);
+        cb.loadConstant(type.isSigned() ? 1 : 0);
+        cb.loadConstant(op.has("wrap") ? 0 : 1);
+        code.call(Code.INTEGERS, "szext", "(IIZZ)I");
+      }
+    }
+    code.pop(op.results().get(0), op.opcode().equals("bmsk") ? Type.B32 : type);
   }
 
   private void unary(

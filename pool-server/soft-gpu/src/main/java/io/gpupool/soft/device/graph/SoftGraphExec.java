@@ -95,7 +95,7 @@ public final class SoftGraphExec {
     boolean ready;
     synchronized (scheduler.lock()) {
       scheduler.awaitRoom();
-      context.order(stream, begin);
+      context.order().place(stream, begin);
       scheduler.follow(begin, latest);
       ready = scheduler.enqueue(begin);
       run.link(scheduler, begin, works);
