@@ -9,12 +9,20 @@ import java.io.IOException;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.Set;
 import java.util.regex.Matcher;
 import java.util.regex.Pattern;
 import org.junit.jupiter.api.Test;
 
 /** The form of the documents: one sentence a line, so that a diff shows which sentence changed. */
 class FormTest {
+  private static final int MAX_CELL = 120;
+  private static final Pattern CELL_END = Pattern.compile("(?<!\\\\)\\|");
+
+  /** A table of all PTX instructions, which a test compares with the compiler's. */
+  private static final Set<Path> WIDE_TABLES =
+      Set.of(Path.of("docs/design/soft-gpu-memory-safety.md"));
+
   private static final Pattern SENTENCE_END =
       Pattern.compile("(?<=[.!?])[\"')\\]*]* +(?=[A-Z0-9`\"'(\\[*$<])");
   private static final Pattern ABBREVIATION = Pattern.compile(".*\\b(e\\.g|i\\.e|vs|cf|etc)\\.");
@@ -30,6 +38,23 @@ class FormTest {
       }
     }
     assertThat(wrong).isEmpty();
+  }
+
+  @Test
+  void tables_ofAllPages_haveShortCells() throws IOException {
+    List<String> wrong = new ArrayList<>();
+    for (Page page : Page.all()) {
+      if (!page.isGenerated() && !WIDE_TABLES.contains(page.path())) {
+        wrong.addAll(wideCells(page));
+      }
+    }
+    assertThat(wrong).isEmpty();
+  }
+
+  @Test
+  void wideCell_isFound() {
+    Page page = Page.of(Path.of("x.md"), "| fine | " + "x".repeat(MAX_CELL + 1) + " |\n");
+    assertThat(wideCells(page)).containsExactly("x.md:1: 121 characters in a cell");
   }
 
   @Test
@@ -51,6 +76,19 @@ class FormTest {
         Page.of(Path.of("x.md"), "One. Two.\n\nA sentence that\ngoes on.\n\nFine (e.g. A).");
     assertThat(problems(page))
         .containsExactly("x.md:1: two sentences on a line", "x.md:3: a wrapped sentence");
+  }
+
+  private static List<String> wideCells(Page page) {
+    List<String> wide = new ArrayList<>();
+    for (Line line : page.lines(Kind.TABLE)) {
+      for (String cell : CELL_END.split(line.text())) {
+        int length = cell.strip().length();
+        if (length > MAX_CELL) {
+          wide.add("%s: %d characters in a cell".formatted(page.place(line), length));
+        }
+      }
+    }
+    return wide;
   }
 
   private static List<String> problems(Page page) {
