@@ -9,8 +9,10 @@ import io.gpupool.deploy.docs.Page.Line;
 import java.io.IOException;
 import java.nio.file.Path;
 import java.util.ArrayList;
+import java.util.HashSet;
 import java.util.List;
 import java.util.Optional;
+import java.util.Set;
 import java.util.regex.MatchResult;
 import java.util.regex.Pattern;
 import org.junit.jupiter.api.Test;
@@ -21,6 +23,24 @@ import picocli.CommandLine.ParameterException;
 class CommandsTest {
   private static final Pattern IN_BLOCK = Pattern.compile("(?:\\$ |sudo )?(gpupool(?: .*)?)");
   private static final Pattern INLINE = Pattern.compile("`(gpupool(?: [^`]*)?)`");
+  private static final Pattern OPTION = Pattern.compile("`(--[a-z][\\w-]*)[^`]*`");
+
+  /** Options of other programs, ours and others', that the documents name. */
+  private static final Set<String> FOREIGN_OPTIONS =
+      Set.of(
+          "--auto-compaction-retention",
+          "--build-arg",
+          "--cap-add",
+          "--default-stream",
+          "--dry-run",
+          "--gpu-architecture",
+          "--late",
+          "--root",
+          "--security-opt",
+          "--set",
+          "--shares",
+          "--undivided");
+
   private static final Pattern WORD = Pattern.compile("'([^']*)'|\"([^\"]*)\"|(\\S+)");
 
   @Test
@@ -54,6 +74,25 @@ class CommandsTest {
   }
 
   @Test
+  void options_inRunningText_areThoseOfSomeCommand() throws IOException {
+    Set<String> known = new HashSet<>(FOREIGN_OPTIONS);
+    collectOptions(GpupoolCommand.commandLine(), known);
+    List<String> wrong = new ArrayList<>();
+    for (Page page : written()) {
+      for (Line line : page.lines(Kind.PROSE, Kind.TABLE, Kind.HEADING)) {
+        OPTION
+            .matcher(line.text())
+            .results()
+            .map(found -> found.group(1))
+            .filter(option -> !known.contains(option))
+            .forEach(option -> wrong.add(page.place(line) + ": " + option));
+      }
+    }
+    assertThat(wrong).isEmpty();
+    assertThat(known).contains("--sandbox").doesNotContain("--nothing");
+  }
+
+  @Test
   void command_withAnUnknownOption_isFound() {
     Page page = Page.of(Path.of("x.md"), "```\n$ gpupool top --nothing\n```\n");
     assertThat(inBlocks(page)).hasSize(1);
@@ -63,6 +102,11 @@ class CommandsTest {
   }
 
   private record Command(String place, String text) {}
+
+  private static void collectOptions(CommandLine line, Set<String> names) {
+    line.getCommandSpec().options().forEach(option -> names.addAll(List.of(option.names())));
+    line.getSubcommands().values().forEach(sub -> collectOptions(sub, names));
+  }
 
   private static List<Page> written() throws IOException {
     return Page.all().stream().filter(page -> !page.isGenerated()).toList();
