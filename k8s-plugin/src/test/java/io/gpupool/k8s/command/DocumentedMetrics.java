@@ -10,7 +10,7 @@ import java.util.List;
 import java.util.regex.Matcher;
 import java.util.regex.Pattern;
 
-/** Whether docs/reference/metrics.md tells of the metrics that a process shows. */
+/** A comparison of docs/reference/metrics.md with the metrics that a process shows. */
 final class DocumentedMetrics {
   private static final Path DOCUMENT =
       Path.of(System.getProperty("gpupool.root")).resolve("docs/reference/metrics.md");
