@@ -84,7 +84,8 @@ class DevScriptTest {
   }
 
   private static Process start(String arguments) throws IOException {
-    List<String> command = new ArrayList<>(List.of("deploy/dev"));
+    List<String> command =
+        new ArrayList<>(List.of(ProjectTree.ROOT.resolve("deploy/dev").toString()));
     command.addAll(List.of(arguments.split(" ")));
     return new ProcessBuilder(command).directory(ProjectTree.ROOT.toFile()).start();
   }
