@@ -259,8 +259,7 @@ final class LeaseCall implements HeldLease {
 
     @Override
     public void refused(Refused refusal) {
-      granted.completeExceptionally(
-          new PoolRequestException(PoolRequestException.Cause.REFUSED, refusal.getReason()));
+      granted.completeExceptionally(PoolRequestException.of(refusal));
     }
 
     @Override

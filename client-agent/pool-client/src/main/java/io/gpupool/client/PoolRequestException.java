@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.gpupool.client;
 
+import io.gpupool.control.v1.Refused;
 import io.gpupool.transport.dial.DialException;
 import io.gpupool.transport.tls.TlsFailure;
 import io.grpc.Status;
@@ -31,14 +32,31 @@ public final class PoolRequestException extends RuntimeException {
   }
 
   private final Cause cause;
+  private final io.gpupool.control.v1.Cause leaseCause;
 
   public PoolRequestException(Cause cause, String message) {
+    this(cause, message, io.gpupool.control.v1.Cause.CAUSE_UNSPECIFIED);
+  }
+
+  private PoolRequestException(
+      Cause cause, String message, io.gpupool.control.v1.Cause leaseCause) {
     super(message.replace('\n', ' '), null, false, false);
     this.cause = cause;
+    this.leaseCause = leaseCause;
+  }
+
+  /** The refusal of a lease. */
+  public static PoolRequestException of(Refused refusal) {
+    return new PoolRequestException(Cause.REFUSED, refusal.getReason(), refusal.getCause());
   }
 
   public Cause why() {
     return cause;
+  }
+
+  /** The reason why a lease is refused, by which an interface chooses its advice. */
+  public io.gpupool.control.v1.Cause leaseCause() {
+    return leaseCause;
   }
 
   /** The same, where it is of one server of several. */

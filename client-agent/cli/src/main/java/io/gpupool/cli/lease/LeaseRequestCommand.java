@@ -4,6 +4,7 @@ package io.gpupool.cli.lease;
 import io.gpupool.cli.Amounts;
 import io.gpupool.cli.CommandHolder;
 import io.gpupool.cli.Environment;
+import io.gpupool.cli.LeaseAdvice;
 import io.gpupool.cli.PoolCommand;
 import io.gpupool.cli.run.RunCommand;
 import io.gpupool.cli.run.RunOptions;
@@ -57,7 +58,8 @@ final class LeaseRequestCommand implements Callable<Integer> {
     try {
       return client.requestLease(options.wish().request(holder), this::tellPlace).join();
     } catch (CompletionException e) {
-      throw PoolRequestException.of(e, client.address());
+      PoolRequestException refusal = PoolRequestException.of(e, client.address());
+      throw new PoolRequestException(refusal.why(), LeaseAdvice.text(refusal));
     }
   }
 

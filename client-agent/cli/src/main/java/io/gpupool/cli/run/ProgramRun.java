@@ -7,6 +7,7 @@ import io.gpupool.cli.AgentSocket;
 import io.gpupool.cli.CommandHolder;
 import io.gpupool.cli.Environment;
 import io.gpupool.cli.Installation;
+import io.gpupool.cli.LeaseAdvice;
 import io.gpupool.client.ClientSecurity;
 import io.gpupool.client.HeldLease;
 import io.gpupool.client.LeaseOptions;
@@ -175,7 +176,7 @@ public final class ProgramRun {
       PoolRequestException refusal = PoolRequestException.of(e, client.address());
       String told =
           refusal.why() == PoolRequestException.Cause.REFUSED
-              ? "the lease is refused: " + refusal.getMessage()
+              ? "the lease is refused: " + LeaseAdvice.text(refusal)
               : refusal.getMessage();
       throw new PoolRequestException(refusal.why(), told);
     }

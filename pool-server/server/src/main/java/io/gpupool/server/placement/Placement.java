@@ -181,7 +181,7 @@ public final class Placement {
       return "only " + gpus + " can serve it";
     }
     return requirements.oneServer()
-        ? "no server has more than " + gpus + " that can serve it; it may do without --one-server"
+        ? "no server has more than " + gpus + " that can serve it, and it asks for one server"
         : "only " + gpus + " of any " + requirements.maxServers() + " servers can serve it";
   }
 

@@ -142,9 +142,7 @@ public final class LeaseRequestValidator {
         double part = request.getFraction();
         require(
             part >= MIN_FRACTION && part <= 1,
-            "asked for a fraction of "
-                + part
-                + "; give 0.01 to 1 (whole GPUs are asked for with -n)");
+            "asked for a fraction of " + part + "; give 0.01 to 1, and a number of GPUs for more");
         yield new GpuRequirements.Size.Fraction(part);
       }
       case MEMORY_BYTES -> {

@@ -70,7 +70,7 @@ public record LeaseSpec(
   /** What its holder can do to ask for less, in the words of the interface it was made with. */
   public String howToAskForLess() {
     if (pod.isEmpty()) {
-      return "ask for less (-m or -p)";
+      return "ask for less";
     }
     if (requirements.partition().isPresent()) {
       return "lower the capacity that the claim requests";

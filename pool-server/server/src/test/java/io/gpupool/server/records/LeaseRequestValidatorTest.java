@@ -51,7 +51,7 @@ class LeaseRequestValidatorTest {
     assertInvalid(request().setGpus(65), "1 to 64");
     assertInvalid(request().setGpus(-1), "4294967295");
     assertInvalid(request().setFraction(0), "0.01 to 1");
-    assertInvalid(request().setFraction(1.5), "-n");
+    assertInvalid(request().setFraction(1.5), "a number of GPUs");
     assertInvalid(request().setFraction(Double.NaN), "NaN");
     assertInvalid(request().setFraction(Double.POSITIVE_INFINITY), "Infinity");
     assertInvalid(request().setMemoryBytes(1), "1 MiB");

@@ -32,10 +32,7 @@ record Shortage(Outcome.Full full, LeaseSpec spec) {
     Gpu gpu = full.best().gpu();
     return "what could serve it is on servers that drain, such as "
         + gpu.label()
-        + "; wait for others, or have an admin "
-        + (spec.pod().isPresent()
-            ? "of the pool put it back into service"
-            : "undo it with 'gpupool server uncordon " + gpu.server() + "'");
+        + "; wait for others, or have an admin of the pool put it back into service";
   }
 
   private String taken(Collection<Lease> leases) {

@@ -74,7 +74,9 @@ class DrainsTest {
     ground.drains.drain(Principal.ANYONE, HERE, OptionalLong.empty());
     Asker impatient = ask(ground, 0);
     assertThat(impatient.cause).isEqualTo(Cause.CAUSE_DRAINING);
-    assertThat(impatient.reason).contains("gpupool server uncordon gpu-1");
+    assertThat(impatient.reason)
+        .contains(
+            "of gpu-1; wait for others, or have an admin of the pool put it back into service");
     Asker waiting = ask(ground, 3_600_000);
     assertThat(waiting.cause).isNull();
     assertThat(ground.drains.state(HERE)).isEqualTo("draining");

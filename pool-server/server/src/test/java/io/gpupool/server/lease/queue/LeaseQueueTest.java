@@ -82,7 +82,7 @@ class LeaseQueueTest {
     assertThat(second.reason)
         .isEqualTo(
             "asked for 1 GPU with 4.0 GiB; largest free fraction is 2.0 GiB and 25 % compute on"
-                + " GPU 0 of host:7642; ask for less (-m or -p) or wait for lease L1 (pid 123"
+                + " GPU 0 of host:7642; ask for less or wait for lease L1 (pid 123"
                 + " python on box, 6.0 GiB and 75 % compute)");
     assertThat(second.places).isEmpty();
     assertThat(queue.here()).isEmpty();
