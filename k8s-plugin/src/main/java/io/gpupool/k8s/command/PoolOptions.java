@@ -10,7 +10,7 @@ import java.nio.file.Path;
 import java.util.Optional;
 import picocli.CommandLine.Option;
 
-/** Which pool it is, and how a process proves there who it is. */
+/** The options of a pool's address and of the credentials for it. */
 final class PoolOptions {
   @Option(
       names = "--pool",

@@ -18,8 +18,8 @@ import java.util.function.Supplier;
 import java.util.random.RandomGenerator;
 
 /**
- * Reserves a lease for each container of each pod that asks for GPUs, holds it while the pod lives,
- * and ends it. One at a time in a cluster. Started and closed by any thread.
+ * A controller that reserves a lease for each container of each pod that asks for GPUs, holds it
+ * while the pod lives, and ends it. One at a time in a cluster. Started and closed by any thread.
  */
 public final class LeaseController implements AutoCloseable {
   private static final long ANSWER_SECONDS = 5;

@@ -24,8 +24,8 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
- * Which tenant of the pool each namespace is, and that the pool knows it and what it may hold.
- * Owned by the controller's thread.
+ * The pool's tenants of namespaces. It makes them known to the pool, with their quotas. Owned by
+ * the controller's thread.
  */
 final class NamespaceTenants {
   private static final Logger LOG = LoggerFactory.getLogger(NamespaceTenants.class);

@@ -8,7 +8,7 @@ import java.util.Map;
 import java.util.Optional;
 
 /**
- * Decides what of a pod's story is told, and when: its state, and events. Owned by the controller's
+ * The telling of a pod's state and events: what is told, and when. Owned by the controller's
  * thread.
  */
 final class PodEvents {

@@ -18,8 +18,8 @@ import java.util.random.RandomGenerator;
 import java.util.stream.Collectors;
 
 /**
- * The leases of one pod: asks for those that it needs at once, tells how it stands, and gives them
- * back at its end. Owned by the controller's thread.
+ * The leases of one pod, from their requests, all at once, to their release at its end. Owned by
+ * the controller's thread.
  */
 final class PodLeases {
   /** Where it tells how it stands. */

@@ -19,7 +19,7 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
- * Makes pods say how they stand: at once what is new, and now and then what place in the queue they
+ * A writer of pods' states: at once what is new, and now and then what place in the queue they
  * have, the less often the more of them wait. Owned by the controller's thread.
  */
 final class PodWriter implements PodLeases.Teller {

@@ -14,7 +14,7 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
- * Compares now and then the leases that the pool has for this cluster's pods with the pods, and
+ * A periodic comparison of the leases that the pool has for this cluster's pods with the pods. It
  * ends those that no pod has. Owned by the controller's thread.
  */
 final class Sweep {

@@ -19,8 +19,8 @@ import java.util.concurrent.TimeUnit;
 import org.slf4j.LoggerFactory;
 
 /**
- * Asks a pool's control plane for its GPUs time and again. Runs on an event loop; what it knows is
- * for any thread.
+ * The GPUs of a pool, for which its control plane is asked time and again. Runs on an event loop;
+ * what it knows is for any thread.
  */
 public final class PoolGpus implements PoolState, AutoCloseable {
   private static final long CALL_SECONDS = 10;

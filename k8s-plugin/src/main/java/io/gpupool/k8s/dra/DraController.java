@@ -20,9 +20,9 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
- * The driver's part in the controller: tells Kubernetes which devices there are, and leases what is
- * allocated of them. One at a time in a cluster. Started and closed by any thread; what it does is
- * done on a thread of its own.
+ * The driver's part in the controller. It publishes the devices to Kubernetes and leases those that
+ * are allocated. One at a time in a cluster. Started and closed by any thread; what it does is done
+ * on a thread of its own.
  */
 public final class DraController implements AutoCloseable {
   private static final Logger LOG = LoggerFactory.getLogger(DraController.class);

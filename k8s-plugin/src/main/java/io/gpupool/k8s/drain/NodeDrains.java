@@ -31,9 +31,9 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
- * Has servers of a release grant nothing more while their nodes are about to be taken away, and
- * again once they are on others. Each is known to the pool by its pod's name. A thread of its own
- * compares what is with what should be, again and again; started and closed by any.
+ * Drains of a release's servers while their nodes are about to be taken away, until they are on
+ * others. Each is known to the pool by its pod's name. A thread of its own compares what is with
+ * what should be, again and again; started and closed by any.
  */
 public final class NodeDrains implements AutoCloseable {
   private static final long CALL_SECONDS = 10;

@@ -11,8 +11,8 @@ import java.nio.file.NoSuchFileException;
 import java.nio.file.Path;
 
 /**
- * Finds a program's pod and reads the pod's token where the kubelet keeps it, so that a program can
- * prove what it is without doing anything. For any thread.
+ * A finder of programs' pods, and of the pods' tokens where the kubelet keeps them, so that a
+ * program can prove what it is without doing anything. For any thread.
  */
 public final class PodTokens implements PodPrograms {
   private static final String TOKEN = "volumes/kubernetes.io~projected/gpupool-token/token";

@@ -10,7 +10,7 @@ import io.gpupool.json.JsonForm;
 import java.util.Comparator;
 import java.util.List;
 
-/** What only admins may list, by the names of its paths. */
+/** The lists for admins alone, by the names of its paths. */
 enum AdminList implements Source {
   tokens {
     @Override
