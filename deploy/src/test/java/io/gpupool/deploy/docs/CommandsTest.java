@@ -3,7 +3,7 @@ package io.gpupool.deploy.docs;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
-import io.gpupool.cli.GpupoolCommand;
+import io.gpupool.command.GpupoolCommand;
 import io.gpupool.deploy.docs.Page.Kind;
 import io.gpupool.deploy.docs.Page.Line;
 import java.io.IOException;
