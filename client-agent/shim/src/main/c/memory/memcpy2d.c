@@ -15,23 +15,23 @@
 #define COPY_2D(type, name) \
   static CUresult name(const type *copy, CUstream handle, bool wait) { \
     if (!copy) return CUDA_ERROR_INVALID_VALUE; \
-    struct description from = SIDE_2D(copy, src), to = SIDE_2D(copy, dst); \
-    struct extent extent = {copy->WidthInBytes, copy->Height, 1}; \
+    struct copy_operand from = SIDE_2D(copy, src), to = SIDE_2D(copy, dst); \
+    struct copy_extent extent = {copy->WidthInBytes, copy->Height, 1}; \
     return copy3d(&from, &to, &extent, handle, wait); \
   }
 
 #define COPY_3D(type, name) \
   static CUresult name(const type *copy, CUstream handle, bool wait) { \
     if (!copy || copy->srcLOD || copy->dstLOD) return CUDA_ERROR_INVALID_VALUE; \
-    struct description from = SIDE_3D(copy, src), to = SIDE_3D(copy, dst); \
-    struct extent extent = {copy->WidthInBytes, copy->Height, copy->Depth}; \
+    struct copy_operand from = SIDE_3D(copy, src), to = SIDE_3D(copy, dst); \
+    struct copy_extent extent = {copy->WidthInBytes, copy->Height, copy->Depth}; \
     return copy3d(&from, &to, &extent, handle, wait); \
   }
 
 /** A copy of graphs taken apart. */
 struct parts {
-  struct description from, to;
-  struct extent extent;
+  struct copy_operand from, to;
+  struct copy_extent extent;
 };
 
 static struct parts parts_of(const CUDA_MEMCPY3D *copy) {

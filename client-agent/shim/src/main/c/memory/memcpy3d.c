@@ -24,7 +24,7 @@ struct side {
   uint64_t x, y, z;  // in an array: of the box's first byte
 };
 
-struct box {
+struct copy3d {
   struct side from, to;
   uint64_t width, height, depth;
 };
@@ -38,7 +38,7 @@ static bool within(uint64_t begin, uint64_t length, uint64_t end) {
   return length <= end && begin <= end - length;
 }
 
-static CUresult side_in_array(const struct description *description, const struct box *box,
+static CUresult side_in_array(const struct copy_operand *description, const struct copy3d *box,
                               struct side *side) {
   struct array *array = array_find(description->array);
   if (!array) return CUDA_ERROR_INVALID_VALUE;
@@ -58,7 +58,7 @@ static CUresult side_in_array(const struct description *description, const struc
 }
 
 /** The bytes from the first to the last of a box in memory; false if there are too many to count. */
-static bool span(const struct box *box, const struct side *side, uint64_t *bytes) {
+static bool span(const struct copy3d *box, const struct side *side, uint64_t *bytes) {
   uint64_t slices, rows;
   return !__builtin_mul_overflow(box->depth - 1, side->slicePitch, &slices) &&
          !__builtin_mul_overflow(box->height - 1, side->pitch, &rows) &&
@@ -66,7 +66,7 @@ static bool span(const struct box *box, const struct side *side, uint64_t *bytes
          !__builtin_add_overflow(*bytes, box->width, bytes);
 }
 
-static CUresult side_in_memory(const struct description *description, const struct box *box,
+static CUresult side_in_memory(const struct copy_operand *description, const struct copy3d *box,
                                uint64_t address, bool device, struct side *side) {
   uint64_t width = description->x + box->width, height = description->y + box->height;
   uint64_t pitch = description->pitch ? description->pitch : width;
@@ -87,7 +87,7 @@ static CUresult side_in_memory(const struct description *description, const stru
   return device ? memory_check(side->address, bytes, &unknown) : CUDA_SUCCESS;
 }
 
-static CUresult side_of(const struct description *description, const struct box *box,
+static CUresult side_of(const struct copy_operand *description, const struct copy3d *box,
                         struct side *side) {
   CUdeviceptr device = description->device;
   switch (description->memoryType) {
@@ -105,7 +105,7 @@ static CUresult side_of(const struct description *description, const struct box 
 }
 
 /** Rows, and then slices, that lie one after the other on both sides become one. */
-static void merge_rows(struct box *box) {
+static void merge_rows(struct copy3d *box) {
   if (box->from.array || box->to.array) return;
   if (box->from.pitch == box->width && box->to.pitch == box->width) {
     box->width *= box->height;
@@ -117,13 +117,13 @@ static void merge_rows(struct box *box) {
   }
 }
 
-static bool is_row(const struct box *box) { return box->height == 1 && box->depth == 1; }
+static bool is_row(const struct copy3d *box) { return box->height == 1 && box->depth == 1; }
 
 static uint64_t row_at(const struct side *side, uint64_t y, uint64_t z) {
   return side->address + z * side->slicePitch + y * side->pitch;
 }
 
-static CUresult copy_on_host(const struct box *box) {
+static CUresult copy_on_host(const struct copy3d *box) {
   for (uint64_t z = 0; z < box->depth; z++) {
     for (uint64_t y = 0; y < box->height; y++) {
       memmove((void *)(uintptr_t)row_at(&box->to, y, z),
@@ -134,22 +134,22 @@ static CUresult copy_on_host(const struct box *box) {
 }
 
 /** The part of a box that begins at (x, y, z) and is not larger than a frame can carry. */
-static struct extent piece_at(const struct box *box, uint64_t x, uint64_t y, uint64_t z) {
+static struct copy_extent piece_at(const struct copy3d *box, uint64_t x, uint64_t y, uint64_t z) {
   if (box->width > MAX_DATA_BYTES || x) {
     uint64_t left = box->width - x;
-    return (struct extent){left < MAX_DATA_BYTES ? left : MAX_DATA_BYTES, 1, 1};
+    return (struct copy_extent){left < MAX_DATA_BYTES ? left : MAX_DATA_BYTES, 1, 1};
   }
   uint64_t rows = MAX_DATA_BYTES / box->width;
   if (rows < box->height || y) {
     uint64_t left = box->height - y;
-    return (struct extent){box->width, left < rows ? left : rows, 1};
+    return (struct copy_extent){box->width, left < rows ? left : rows, 1};
   }
   uint64_t slices = rows / box->height, left = box->depth - z;
-  return (struct extent){box->width, box->height, left < slices ? left : slices};
+  return (struct copy_extent){box->width, box->height, left < slices ? left : slices};
 }
 
-static CUresult send_piece(struct context *context, uint32_t stream, const struct box *box,
-                           const struct extent *piece, uint64_t x, uint64_t y, uint64_t z,
+static CUresult send_piece(struct context *context, uint32_t stream, const struct copy3d *box,
+                           const struct copy_extent *piece, uint64_t x, uint64_t y, uint64_t z,
                            uint8_t *buffer) {
   const struct side *from = &box->from;
   struct side to = box->to;
@@ -176,12 +176,12 @@ static CUresult send_piece(struct context *context, uint32_t stream, const struc
                      data, piece->width * piece->height * piece->depth);
 }
 
-static CUresult copy_to_box(struct context *context, uint32_t stream, const struct box *box) {
+static CUresult copy_to_box(struct context *context, uint32_t stream, const struct copy3d *box) {
   uint8_t *buffer = NULL;
   if (!is_row(box) && !(buffer = malloc(MAX_DATA_BYTES))) return CUDA_ERROR_OUT_OF_MEMORY;
   CUresult result = CUDA_SUCCESS;
   for (uint64_t x = 0, y = 0, z = 0; z < box->depth && !result;) {
-    struct extent piece = piece_at(box, x, y, z);
+    struct copy_extent piece = piece_at(box, x, y, z);
     result = send_piece(context, stream, box, &piece, x, y, z, buffer);
     x += piece.width;
     if (x < box->width) continue;
@@ -196,7 +196,7 @@ static CUresult copy_to_box(struct context *context, uint32_t stream, const stru
 }
 
 /** Has the box fetched; it is there when the stream has come to here. */
-static CUresult copy_from_box(struct context *context, uint32_t stream, const struct box *box) {
+static CUresult copy_from_box(struct context *context, uint32_t stream, const struct copy3d *box) {
   const struct side *to = &box->to;
   uint64_t bytes;
   if (!span(box, to, &bytes)) return CUDA_ERROR_INVALID_VALUE;
@@ -212,7 +212,7 @@ static CUresult copy_from_box(struct context *context, uint32_t stream, const st
                     box->depth, stream);
 }
 
-static CUresult copy_in_stream(struct context *context, uint32_t stream, const struct box *box) {
+static CUresult copy_in_stream(struct context *context, uint32_t stream, const struct copy3d *box) {
   const struct side *from = &box->from, *to = &box->to;
   bool row = is_row(box) && !from->array && !to->array;
   if (to->device && from->device) {
@@ -231,7 +231,7 @@ static CUresult copy_in_stream(struct context *context, uint32_t stream, const s
 }
 
 /** patient: bytes for pageable memory may come later, as those for page-locked memory do. */
-static CUresult copy_here(const struct box *box, struct context *context, uint32_t stream, bool wait,
+static CUresult copy_here(const struct copy3d *box, struct context *context, uint32_t stream, bool wait,
                           bool patient) {
   CUresult result = CUDA_SUCCESS;
   bool toHost = !box->to.device, fromHost = !box->from.device;
@@ -261,7 +261,7 @@ static struct context *owner(const struct side *side, struct context *otherwise)
 }
 
 /** Memory in which a box lies row after row. */
-static CUresult make_tight(const struct box *box, struct context *context, uint32_t stream,
+static CUresult make_tight(const struct copy3d *box, struct context *context, uint32_t stream,
                            struct side *tight) {
   uint64_t bytes = box->width * box->height * box->depth;
   *tight = (struct side){.device = true,
@@ -273,13 +273,13 @@ static CUresult make_tight(const struct box *box, struct context *context, uint3
 }
 
 /** From one connection to another: gathered there, fetched, scattered here. */
-static CUresult across(const struct box *box, struct context *context, uint32_t stream,
+static CUresult across(const struct copy3d *box, struct context *context, uint32_t stream,
                        struct context *to, struct context *from) {
   uint64_t bytes = box->width * box->height * box->depth;
   if (is_row(box) && !box->from.array && !box->to.array) {
     return route_copy(context, stream, box->to.address, to, box->from.address, from, bytes);
   }
-  struct box gather = *box, scatter = *box;
+  struct copy3d gather = *box, scatter = *box;
   uint32_t there, here;
   CUresult result = route_guest(from, &there);
   if (!result) result = route_guest(to, &here);
@@ -302,7 +302,7 @@ static CUresult across(const struct box *box, struct context *context, uint32_t 
   return result;
 }
 
-static CUresult copy(struct box *box, struct context *context, uint32_t stream, bool wait,
+static CUresult copy(struct copy3d *box, struct context *context, uint32_t stream, bool wait,
                      bool patient) {
   merge_rows(box);
   bool betweenDevices = wait && box->from.device && box->to.device;
@@ -329,19 +329,19 @@ static CUresult copy(struct box *box, struct context *context, uint32_t stream, 
 }
 
 /** A box with both its sides. */
-static CUresult box_of(const struct description *from, const struct description *to,
-                       const struct extent *extent, struct box *box) {
-  *box = (struct box){.width = extent->width, .height = extent->height, .depth = extent->depth};
+static CUresult box_of(const struct copy_operand *from, const struct copy_operand *to,
+                       const struct copy_extent *extent, struct copy3d *box) {
+  *box = (struct copy3d){.width = extent->width, .height = extent->height, .depth = extent->depth};
   CUresult result = side_of(from, box, &box->from);
   return result ? result : side_of(to, box, &box->to);
 }
 
-static bool is_nothing(const struct extent *extent) {
+static bool is_nothing(const struct copy_extent *extent) {
   return !extent->width || !extent->height || !extent->depth;
 }
 
-static CUDA_MEMCPY3D describe(const struct description *from, const struct description *to,
-                              const struct extent *extent) {
+static CUDA_MEMCPY3D describe(const struct copy_operand *from, const struct copy_operand *to,
+                              const struct copy_extent *extent) {
   return (CUDA_MEMCPY3D){
       .srcXInBytes = from->x,
       .srcY = from->y,
@@ -367,9 +367,9 @@ static CUDA_MEMCPY3D describe(const struct description *from, const struct descr
   };
 }
 
-CUresult copy3d(const struct description *from, const struct description *to,
-                  const struct extent *extent, CUstream handle, bool wait) {
-  struct box box;
+CUresult copy3d(const struct copy_operand *from, const struct copy_operand *to,
+                  const struct copy_extent *extent, CUstream handle, bool wait) {
+  struct copy3d box;
   struct context *context;
   uint32_t stream;
   if (is_nothing(extent)) return CUDA_SUCCESS;
@@ -384,9 +384,9 @@ CUresult copy3d(const struct description *from, const struct description *to,
   return result ? result : copy(&box, context, stream, wait, false);
 }
 
-CUresult copy3d_kind(const struct description *from, const struct description *to,
-                  const struct extent *extent, enum copy3d_kind *kind) {
-  struct box box;
+CUresult copy3d_kind(const struct copy_operand *from, const struct copy_operand *to,
+                  const struct copy_extent *extent, enum copy3d_kind *kind) {
+  struct copy3d box;
   if (is_nothing(extent)) return CUDA_ERROR_INVALID_VALUE;
   CUresult result = box_of(from, to, extent, &box);
   if (result) return result;
@@ -397,16 +397,16 @@ CUresult copy3d_kind(const struct description *from, const struct description *t
   return CUDA_SUCCESS;
 }
 
-CUresult copy3d_post(struct context *context, uint32_t stream, const struct description *from,
-                  const struct description *to, const struct extent *extent) {
-  struct box box;
+CUresult copy3d_post(struct context *context, uint32_t stream, const struct copy_operand *from,
+                  const struct copy_operand *to, const struct copy_extent *extent) {
+  struct copy3d box;
   CUresult result = box_of(from, to, extent, &box);
   return result ? result : copy(&box, context, stream, false, true);
 }
 
-CUresult copy3d_on_host(const struct description *from, const struct description *to,
-                     const struct extent *extent) {
-  struct box box;
+CUresult copy3d_on_host(const struct copy_operand *from, const struct copy_operand *to,
+                     const struct copy_extent *extent) {
+  struct copy3d box;
   CUresult result = box_of(from, to, extent, &box);
   return result ? result : copy_on_host(&box);
 }

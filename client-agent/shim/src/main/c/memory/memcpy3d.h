@@ -5,7 +5,7 @@
 #include "memory/memcpy.h"
 
 /** One end of a copy, as a program describes it. */
-struct description {
+struct copy_operand {
   int memoryType;
   const void *host;
   CUdeviceptr device;
@@ -14,7 +14,7 @@ struct description {
   uint64_t x, y, z;           // x in bytes
 };
 
-struct extent {
+struct copy_extent {
   uint64_t width, height, depth;
 };
 
@@ -23,8 +23,8 @@ struct extent {
  * CUDA_ERROR_INVALID_VALUE: a pitch is too small or larger than the device allows, a box is not within
  * its array or not of whole elements, memory is NULL or ends too early, or a type is unknown.
  */
-CUresult copy3d(const struct description *from, const struct description *to,
-                  const struct extent *extent, CUstream handle, bool wait);
+CUresult copy3d(const struct copy_operand *from, const struct copy_operand *to,
+                  const struct copy_extent *extent, CUstream handle, bool wait);
 
 /** The way in which a copy is made. */
 enum copy3d_kind {
@@ -34,16 +34,16 @@ enum copy3d_kind {
 };
 
 /** As copy3d checks; CUDA_ERROR_INVALID_VALUE, too, if there is nothing to copy. */
-CUresult copy3d_kind(const struct description *from, const struct description *to,
-                  const struct extent *extent, enum copy3d_kind *kind);
+CUresult copy3d_kind(const struct copy_operand *from, const struct copy_operand *to,
+                  const struct copy_extent *extent, enum copy3d_kind *kind);
 
 /**
  * Puts a copy with a device into a stream. A source on the host is read before this returns; what is
  * for the host is there when a later fence says that the stream has come to here.
  */
-CUresult copy3d_post(struct context *context, uint32_t stream, const struct description *from,
-                  const struct description *to, const struct extent *extent);
+CUresult copy3d_post(struct context *context, uint32_t stream, const struct copy_operand *from,
+                  const struct copy_operand *to, const struct copy_extent *extent);
 
 /** Copies from host to host, now. */
-CUresult copy3d_on_host(const struct description *from, const struct description *to,
-                     const struct extent *extent);
+CUresult copy3d_on_host(const struct copy_operand *from, const struct copy_operand *to,
+                     const struct copy_extent *extent);

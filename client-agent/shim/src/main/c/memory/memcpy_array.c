@@ -3,21 +3,21 @@
 #include "memory/memcpy3d.h"
 #include "shim.h"
 
-static struct description in_array(CUarray array, size_t offset) {
-  return (struct description){.memoryType = CU_MEMORYTYPE_ARRAY, .array = array, .x = offset};
+static struct copy_operand in_array(CUarray array, size_t offset) {
+  return (struct copy_operand){.memoryType = CU_MEMORYTYPE_ARRAY, .array = array, .x = offset};
 }
 
-static struct description on_host(const void *host) {
-  return (struct description){.memoryType = CU_MEMORYTYPE_HOST, .host = host};
+static struct copy_operand on_host(const void *host) {
+  return (struct copy_operand){.memoryType = CU_MEMORYTYPE_HOST, .host = host};
 }
 
-static struct description on_device(CUdeviceptr device) {
-  return (struct description){.memoryType = CU_MEMORYTYPE_DEVICE, .device = device};
+static struct copy_operand on_device(CUdeviceptr device) {
+  return (struct copy_operand){.memoryType = CU_MEMORYTYPE_DEVICE, .device = device};
 }
 
-static CUresult copy_run(struct description to, struct description from, size_t bytes,
+static CUresult copy_run(struct copy_operand to, struct copy_operand from, size_t bytes,
                          CUstream stream, bool wait) {
-  struct extent extent = {bytes, 1, 1};
+  struct copy_extent extent = {bytes, 1, 1};
   return copy3d(&from, &to, &extent, stream, wait);
 }
 

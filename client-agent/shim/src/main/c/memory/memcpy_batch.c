@@ -44,16 +44,16 @@ CUresult shim_cuMemcpyBatchAsync(CUdeviceptr *dsts, CUdeviceptr *srcs, size_t *s
 }
 
 static CUresult describe(const struct operand3d *operand, uint64_t elementBytes,
-                         struct description *description) {
+                         struct copy_operand *description) {
   if (operand->type == OPERAND_ARRAY) {
-    *description = (struct description){.memoryType = CU_MEMORYTYPE_ARRAY,
+    *description = (struct copy_operand){.memoryType = CU_MEMORYTYPE_ARRAY,
                                         .array = operand->at.array.array,
                                         .x = operand->at.array.x * elementBytes,
                                         .y = operand->at.array.y,
                                         .z = operand->at.array.z};
     return CUDA_SUCCESS;
   }
-  *description = (struct description){.memoryType = CU_MEMORYTYPE_UNIFIED,
+  *description = (struct copy_operand){.memoryType = CU_MEMORYTYPE_UNIFIED,
                                       .host = (const void *)(uintptr_t)operand->at.memory.ptr,
                                       .device = operand->at.memory.ptr,
                                       .pitch = operand->at.memory.rowLength * elementBytes,
@@ -78,9 +78,9 @@ CUresult shim_cuMemcpy3DBatchAsync_v2(size_t numOps, CUDA_MEMCPY3D_BATCH_OP *opL
   CUresult result = CUDA_SUCCESS;
   for (size_t i = 0; i < numOps && !result; i++) {
     const CUDA_MEMCPY3D_BATCH_OP *copy = &opList[i];
-    struct description from, to;
+    struct copy_operand from, to;
     uint64_t element = element_bytes(copy);
-    struct extent extent = {copy->width * element, copy->height, copy->depth};
+    struct copy_extent extent = {copy->width * element, copy->height, copy->depth};
     bool empty = !extent.width || !extent.height || !extent.depth;
     if (empty || !is_order(copy->srcAccessOrder)) return CUDA_ERROR_INVALID_VALUE;
     result = describe(&copy->src, element, &from);
