@@ -26,7 +26,7 @@ static bool watch(struct peer_session *session, const struct frame *frame) {
   uint32_t connection = session->connection;
   if (!firstOp[connection]) firstOp[connection] = frame->op;
   if (frame->op == OP_settle) peer_reply(session, frame, 0, NULL, 0);
-  if (frame->op < OP_links || frame->op > OP_peerPull) return false;
+  if (frame->op < OP_connections || frame->op > OP_peerPull) return false;
   uint32_t at = seenCount[connection];
   if (at == MAX_SEEN) return true;
   seen[connection][at].op = frame->op;
@@ -79,7 +79,7 @@ static void devices_ofSeveralConnections_followEachOther(void) {
   CHECK(reaches == 0);
   CHECK_RESULT(217, cuCtxEnablePeerAccess(contexts_of[1], 0));
   settle();
-  CHECK(firstOp[0] == OP_links && firstOp[1] == OP_links);
+  CHECK(firstOp[0] == OP_connections && firstOp[1] == OP_connections);
   CHECK(seen[0][0].slot[0] == 0 && seen[1][0].slot[0] == 1);
 }
 
@@ -127,7 +127,7 @@ static void waitForEvent_ofAnotherConnection_isATicket(void) {
   CHECK_OK(cuStreamWaitEvent(stream, event, 0));
   settle();
   CHECK(seenCount[0] == 2 && seenCount[1] == 2);
-  CHECK(seen[1][1].op == OP_ticketSend && seen[0][1].op == OP_ticketWait);
+  CHECK(seen[1][1].op == OP_fenceSend && seen[0][1].op == OP_fenceWait);
   CHECK(seen[1][1].slot[1] == seen[0][1].slot[1]);  // the ticket
   CHECK(seen[1][1].slot[2] == 0 && seen[0][1].slot[2] == 1);
 }
@@ -150,9 +150,9 @@ static void copy_betweenConnections_isAPullAtTheDestination(void) {
   CHECK_OK(cuMemcpyAsync(to, from, 4096, NULL));
   settle();
   CHECK(seenCount[0] == 5 && seenCount[1] == 5);
-  CHECK(seen[0][2].op == OP_ticketMark && seen[1][2].op == OP_ticketWait);
+  CHECK(seen[0][2].op == OP_fenceMark && seen[1][2].op == OP_fenceWait);
   CHECK(seen[0][3].op == OP_peerAllow && seen[1][3].op == OP_peerPull);
-  CHECK(seen[1][4].op == OP_ticketMark && seen[0][4].op == OP_ticketWait);
+  CHECK(seen[1][4].op == OP_fenceMark && seen[0][4].op == OP_fenceWait);
 }
 
 static void memory_ofAnotherConnection_isWrittenAndReadThere(void) {

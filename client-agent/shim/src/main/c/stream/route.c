@@ -23,16 +23,16 @@ CUresult route_guest(struct context *context, uint32_t *stream) {
 CUresult route_after(struct context *context, uint32_t stream, struct context *before,
                      uint32_t beforeStream) {
   uint64_t ticket = next_ticket();
-  CUresult result = op_ticketMark(before->number, beforeStream, ticket, connection_number(context));
-  return result ? result : op_ticketWait(context->number, stream, ticket, connection_number(before));
+  CUresult result = op_fenceMark(before->number, beforeStream, ticket, connection_number(context));
+  return result ? result : op_fenceWait(context->number, stream, ticket, connection_number(before));
 }
 
 CUresult route_after_event(struct context *context, uint32_t stream, struct context *eventContext,
                            uint32_t event) {
   uint64_t ticket = next_ticket();
-  CUresult result = op_ticketSend(eventContext->number, event, ticket, connection_number(context));
+  CUresult result = op_fenceSend(eventContext->number, event, ticket, connection_number(context));
   return result ? result
-                : op_ticketWait(context->number, stream, ticket, connection_number(eventContext));
+                : op_fenceWait(context->number, stream, ticket, connection_number(eventContext));
 }
 
 CUresult route_begin(struct route *route, struct context *context, uint32_t stream,

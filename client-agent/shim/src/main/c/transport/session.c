@@ -79,7 +79,7 @@ static void introduce(const struct attachment *attachment) {
     used += append(peers + used, connection->peerKey);
   }
   for (uint32_t i = 0; i < attachment->connectionCount; i++) {
-    op_links(connection_no_context(i), i, peers, used);
+    op_connections(connection_no_context(i), i, peers, used);
     sender_flush(&connections[i]);
   }
 }

@@ -6,11 +6,12 @@ import io.gpupool.cuda.Backend;
 import io.gpupool.cuda.CallbackOps;
 import io.gpupool.cuda.CudaResult;
 import io.gpupool.cuda.DownloadOps;
+import io.gpupool.cuda.FenceOps;
 import io.gpupool.cuda.GraphOps;
 import io.gpupool.cuda.GreenOps;
 import io.gpupool.cuda.ImageOps;
+import io.gpupool.cuda.JitLinkOps;
 import io.gpupool.cuda.LaunchOps;
-import io.gpupool.cuda.LinkOps;
 import io.gpupool.cuda.MemoryOps;
 import io.gpupool.cuda.MirrorOps;
 import io.gpupool.cuda.ModuleOps;
@@ -24,7 +25,6 @@ import io.gpupool.cuda.ShareOps;
 import io.gpupool.cuda.StreamOps;
 import io.gpupool.cuda.TensorMapOps;
 import io.gpupool.cuda.TextureOps;
-import io.gpupool.cuda.TicketOps;
 import io.gpupool.cuda.UploadOps;
 import io.gpupool.cuda.VirtualMemoryOps;
 import io.gpupool.worker.session.call.CurrentCall;
@@ -345,7 +345,7 @@ final class SessionCalls implements SessionTopics, SessionOps {
   }
 
   @Override
-  public LinkOps link() {
+  public JitLinkOps jitLink() {
     return links;
   }
 
@@ -420,7 +420,7 @@ final class SessionCalls implements SessionTopics, SessionOps {
   }
 
   @Override
-  public TicketOps ticket() {
+  public FenceOps fence() {
     return tickets;
   }
 }

@@ -58,7 +58,7 @@ class SeveralSessionsTest {
       for (int stream = 0; stream < STREAMS; stream++) {
         sessions[i].post(Ops.streamCreate, STREAM + stream, NON_BLOCKING, 0);
       }
-      sessions[i].post(Ops.links, i, PEERS);
+      sessions[i].post(Ops.connections, i, PEERS);
     }
   }
 
@@ -137,8 +137,8 @@ class SeveralSessionsTest {
 
   private void order(int link, int stream, int before, int beforeStream) {
     long ticket = nextTicket++;
-    sessions[before].post(Ops.ticketMark, beforeStream, ticket, link);
-    sessions[link].post(Ops.ticketWait, stream, ticket, before);
+    sessions[before].post(Ops.fenceMark, beforeStream, ticket, link);
+    sessions[link].post(Ops.fenceWait, stream, ticket, before);
   }
 
   private int synchronize(int link, int stream) {
@@ -153,7 +153,7 @@ class SeveralSessionsTest {
 
   @Test
   void links_malformed_areRefused() {
-    sessions[0].post(Ops.links, 0, PEERS);
+    sessions[0].post(Ops.connections, 0, PEERS);
     assertThat(sessions[0].call(Ops.streamQuery, STREAM).result()).isEqualTo(INVALID_VALUE);
   }
 
@@ -231,10 +231,10 @@ class SeveralSessionsTest {
     sessions[0].post(Ops.streamHostFunction, STREAM, CALLBACK, 0);
     sessions[0].post(Ops.eventCreate, EVENT, 2);
     sessions[0].post(Ops.eventRecord, EVENT, STREAM, 0);
-    sessions[0].post(Ops.ticketSend, EVENT, 100L, 1);
+    sessions[0].post(Ops.fenceSend, EVENT, 100L, 1);
     // The event's later record is not what the ticket is for.
     sessions[0].post(Ops.eventRecord, EVENT, STREAM + 1, 0);
-    sessions[1].post(Ops.ticketWait, STREAM, 100L, 0);
+    sessions[1].post(Ops.fenceWait, STREAM, 100L, 0);
     assertThat(sessions[1].call(Ops.streamQuery, STREAM).result()).isEqualTo(NOT_READY);
     assertThat(sessions[0].read().kind()).isEqualTo(AnswerKind.CALLBACK);
     sessions[0].post(Ops.callbackDone, CALLBACK);
@@ -245,10 +245,10 @@ class SeveralSessionsTest {
   void ticket_thatComesFirst_isKept() {
     join();
     order(0, STREAM, 1, STREAM);
-    sessions[1].post(Ops.ticketMark, STREAM, 500L, 0);
+    sessions[1].post(Ops.fenceMark, STREAM, 500L, 0);
     assertThat(synchronize(1, STREAM)).isZero();
     assertThat(synchronize(0, STREAM)).isZero();
-    sessions[0].post(Ops.ticketWait, STREAM, 500L, 1);
+    sessions[0].post(Ops.fenceWait, STREAM, 500L, 1);
     assertThat(synchronize(0, STREAM)).isZero();
   }
 
@@ -355,14 +355,14 @@ class SeveralSessionsTest {
   void peer_thatIsNeverReached_endsTheSessionThatNeedsIt() {
     peers[1].refused(0, "no way there");
     assertThat(sessions[1].call(Ops.ctxSynchronize).result()).isZero();
-    sessions[1].post(Ops.ticketWait, STREAM, 1L, 0);
+    sessions[1].post(Ops.fenceWait, STREAM, 1L, 0);
     assertThat(fatal(1)).contains("no way there");
   }
 
   @Test
   void context_thatIsDestroyed_letsWhatWaitsPass() {
     join();
-    sessions[1].post(Ops.ticketWait, STREAM, 1L, 0);
+    sessions[1].post(Ops.fenceWait, STREAM, 1L, 0);
     assertThat(sessions[1].call(Ops.ctxResetPrimary, 0).result()).isZero();
     assertThat(sessions[1].call(Ops.ctxSynchronize).result()).isZero();
   }

@@ -3,7 +3,7 @@ package io.gpupool.worker.session.module;
 
 import io.gpupool.cuda.Backend;
 import io.gpupool.cuda.CudaResult;
-import io.gpupool.cuda.LinkOps;
+import io.gpupool.cuda.JitLinkOps;
 import io.gpupool.cuda.WireStruct;
 import io.gpupool.worker.os.Memory;
 import io.gpupool.worker.session.call.CurrentCall;
@@ -16,7 +16,7 @@ import java.util.List;
 import java.util.Map;
 
 /** Linker of the code that the client links at run time. Used by the session's thread alone. */
-public final class JitLinker implements LinkOps {
+public final class JitLinker implements JitLinkOps {
   private static final int MAX_LINKS = 1024;
   private static final int MAX_NAME_BYTES = 4096;
   private static final long MAX_PIECE_BYTES = 512 << 10;

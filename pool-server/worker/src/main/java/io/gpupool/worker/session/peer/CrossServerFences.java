@@ -3,8 +3,8 @@ package io.gpupool.worker.session.peer;
 
 import io.gpupool.cuda.Backend;
 import io.gpupool.cuda.CudaResult;
+import io.gpupool.cuda.FenceOps;
 import io.gpupool.cuda.SessionServices;
-import io.gpupool.cuda.TicketOps;
 import io.gpupool.worker.os.Memory;
 import io.gpupool.worker.os.Posix;
 import io.gpupool.worker.peer.PeerAddress;
@@ -33,7 +33,7 @@ import java.util.function.Consumer;
  * streams elsewhere, and copies from there. Ops are the session's thread's; what other workers send
  * comes in the threads that read the connections.
  */
-public final class CrossServerFences implements TicketOps, PeerListener {
+public final class CrossServerFences implements FenceOps, PeerListener {
   private static final int MAX_TEXT_BYTES = 1024;
   private static final int MAX_ANNOUNCED = 1 << 20;
   private static final int PARTS_OF_PEER = 3;
@@ -81,7 +81,7 @@ public final class CrossServerFences implements TicketOps, PeerListener {
 
   /** Says which servers the program has sessions on: three texts each, of at most 16. */
   @Override
-  public int links(int own, long text, long textBytes) {
+  public int connections(int own, long text, long textBytes) {
     List<PeerAddress> all = new ArrayList<>();
     List<String> parts = new ArrayList<>();
     for (long at = text; at < text + textBytes; ) {
@@ -105,7 +105,7 @@ public final class CrossServerFences implements TicketOps, PeerListener {
   }
 
   @Override
-  public int ticketSend(int event, long ticket, int link) {
+  public int fenceSend(int event, long ticket, int link) {
     if (!isLink(link) || !announce(link, ticket)) {
       return CudaResult.INVALID_VALUE;
     }
@@ -147,7 +147,7 @@ public final class CrossServerFences implements TicketOps, PeerListener {
   }
 
   @Override
-  public int ticketMark(int stream, long ticket, int link) {
+  public int fenceMark(int stream, long ticket, int link) {
     if (!isLink(link) || !announce(link, ticket)) {
       return CudaResult.INVALID_VALUE;
     }
@@ -163,7 +163,7 @@ public final class CrossServerFences implements TicketOps, PeerListener {
   }
 
   @Override
-  public int ticketWait(int stream, long ticket, int link) {
+  public int fenceWait(int stream, long ticket, int link) {
     ContextState context = call.context();
     long handle = handles.stream(stream);
     int refused = context.exists() ? HandleTable.found(handle) : CudaResult.INVALID_CONTEXT;
