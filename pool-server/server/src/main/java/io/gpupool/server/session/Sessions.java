@@ -2,7 +2,6 @@
 package io.gpupool.server.session;
 
 import io.gpupool.runtime.Timers;
-import io.gpupool.runtime.Timers;
 import io.gpupool.server.identity.HolderName;
 import io.gpupool.server.identity.Principal;
 import io.gpupool.server.lease.lifecycle.Lease;

@@ -5,7 +5,6 @@ import io.gpupool.control.v1.SessionInfo;
 import io.gpupool.runtime.Timers;
 import io.gpupool.server.capacity.Members;
 import io.gpupool.server.control.Timers;
-import io.gpupool.server.records.RecordForm;
 import io.gpupool.server.records.RecordTypes;
 import io.gpupool.server.records.ServerForm;
 import io.gpupool.server.records.ServerStatus;
