@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.gpupool.worker.soft;
 
+import io.gpupool.cuda.CudaResult;
 import io.gpupool.cuda.Backend;
 import io.gpupool.cuda.LaunchCalls;
 import io.gpupool.soft.CudaStatus;
@@ -72,7 +73,7 @@ final class SoftLaunchCalls extends SoftCalls implements LaunchCalls {
   /** Not supported: sessions use {@link SoftStreamCalls#launchHostTask}. */
   @Override
   public int cuLaunchHostFunc(long stream, long function, long userData) {
-    return Backend.NOT_SUPPORTED;
+    return CudaResult.NOT_SUPPORTED;
   }
 
   private void launch(long function, LaunchShape shape, long stream, long params, long extra) {

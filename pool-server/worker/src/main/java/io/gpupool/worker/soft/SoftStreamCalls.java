@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.gpupool.worker.soft;
 
+import io.gpupool.cuda.CudaResult;
 import io.gpupool.cuda.Backend;
 import io.gpupool.cuda.StreamCalls;
 import io.gpupool.soft.CudaStatus;
@@ -141,7 +142,7 @@ final class SoftStreamCalls extends SoftCalls implements StreamCalls {
   /** Not supported: sessions use {@link #launchHostTask}. */
   @Override
   public int cuStreamAddCallback(long stream, long callback, long userData, int flags) {
-    return Backend.NOT_SUPPORTED;
+    return CudaResult.NOT_SUPPORTED;
   }
 
   /** Runs an action once a stream has come to where it ends now. */

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.gpupool.worker.soft;
 
+import io.gpupool.cuda.CudaResult;
 import io.gpupool.cuda.Backend;
 import io.gpupool.cuda.TensorMapCalls;
 import io.gpupool.soft.CudaStatus;
@@ -81,7 +82,7 @@ final class SoftTensorMapCalls extends SoftCalls implements TensorMapCalls {
       int swizzle,
       int l2Promotion,
       int oobFill) {
-    return Backend.NOT_SUPPORTED;
+    return CudaResult.NOT_SUPPORTED;
   }
 
   @Override
@@ -102,7 +103,7 @@ final class SoftTensorMapCalls extends SoftCalls implements TensorMapCalls {
       int swizzle,
       int l2Promotion,
       int oobFill) {
-    return Backend.NOT_SUPPORTED;
+    return CudaResult.NOT_SUPPORTED;
   }
 
   private static MemorySegment bytes(long tensorMap) {
