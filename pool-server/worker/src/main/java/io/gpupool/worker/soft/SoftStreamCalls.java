@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.gpupool.worker.soft;
 
-import io.gpupool.cuda.CudaResult;
 import io.gpupool.cuda.Backend;
+import io.gpupool.cuda.CudaResult;
 import io.gpupool.cuda.StreamCalls;
 import io.gpupool.soft.CudaStatus;
 import io.gpupool.soft.GpuException;

@@ -2,7 +2,6 @@
 package io.gpupool.worker.soft;
 
 import io.gpupool.cuda.CudaResult;
-import io.gpupool.cuda.Backend;
 import io.gpupool.cuda.TensorMapCalls;
 import io.gpupool.soft.CudaStatus;
 import io.gpupool.soft.GpuException;
