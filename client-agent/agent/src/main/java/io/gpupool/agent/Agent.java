@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.gpupool.agent;
 
-import com.github.benmanes.caffeine.cache.Ticker;
 import io.gpupool.agent.attach.Attachment;
 import io.gpupool.agent.attach.ConnectionShares;
 import io.gpupool.agent.attach.UserConnections;
@@ -48,10 +47,7 @@ public final class Agent implements AutoCloseable {
   private final PoolClients clients;
   private final LeasePrograms leasePrograms = new LeasePrograms();
   private final AgentServices services;
-  private final LeaseViews views =
-      new LeaseViews(
-          (pool, lease) -> pool.describeLease(lease.leaseId(), lease.secret()),
-          Ticker.systemTicker());
+  private final LeaseViews views = new LeaseViews();
   private final ConnectionShares podConnections = ConnectionShares.ofPods();
   private final UserConnections userConnections = new UserConnections(System::nanoTime);
   private final ChannelGroup programs = new DefaultChannelGroup(GlobalEventExecutor.INSTANCE);

@@ -7,7 +7,7 @@ import java.util.Optional;
 import picocli.CommandLine.Option;
 
 /** The options of processes that send metrics. */
-final class MetricOptions {
+public final class MetricOptions {
   @Option(
       names = "--otlp",
       paramLabel = "URL",
@@ -22,7 +22,7 @@ final class MetricOptions {
    *
    * @throws IllegalArgumentException if it is no address of a collector
    */
-  Optional<OtlpCollector> collector() {
+  public Optional<OtlpCollector> collector() {
     return otlp.map(OtlpCollector::new);
   }
 }

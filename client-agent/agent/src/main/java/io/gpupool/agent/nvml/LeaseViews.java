@@ -33,6 +33,12 @@ public final class LeaseViews {
     }
   }
 
+  public LeaseViews() {
+    this(
+        (pool, lease) -> pool.describeLease(lease.leaseId(), lease.secret()),
+        Ticker.systemTicker());
+  }
+
   LeaseViews(
       BiFunction<PoolClient, AttachRequest.LeaseHandle, CompletableFuture<DescribeLeaseReply>>
           source,

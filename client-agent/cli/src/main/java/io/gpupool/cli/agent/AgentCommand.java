@@ -5,6 +5,7 @@ import io.gpupool.agent.Agent;
 import io.gpupool.agent.options.AgentOptions;
 import io.gpupool.cli.AgentSocket;
 import io.gpupool.cli.Environment;
+import io.gpupool.cli.MetricOptions;
 import io.gpupool.cli.SecurityOptions;
 import io.gpupool.client.PoolAddress;
 import io.gpupool.runtime.LogConfiguration;

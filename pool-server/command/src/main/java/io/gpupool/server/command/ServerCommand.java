@@ -2,6 +2,7 @@
 package io.gpupool.server.command;
 
 import io.gpupool.cli.Installation;
+import io.gpupool.cli.MetricOptions;
 import io.gpupool.cli.server.ServerDrain;
 import io.gpupool.client.LeaseOptions;
 import io.gpupool.rest.HealthServer;

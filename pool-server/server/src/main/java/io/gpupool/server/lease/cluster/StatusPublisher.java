@@ -4,7 +4,6 @@ package io.gpupool.server.lease.cluster;
 import io.gpupool.control.v1.SessionInfo;
 import io.gpupool.runtime.Timers;
 import io.gpupool.server.capacity.Members;
-import io.gpupool.server.control.Timers;
 import io.gpupool.server.records.RecordTypes;
 import io.gpupool.server.records.ServerForm;
 import io.gpupool.server.records.ServerStatus;

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-package io.gpupool.agent;
+package io.gpupool.agent.nvml;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
+import io.gpupool.agent.lease.AttachRequest;
 import io.gpupool.client.ClientSecurity;
 import io.gpupool.client.PoolAddress;
 import io.gpupool.client.PoolClient;
