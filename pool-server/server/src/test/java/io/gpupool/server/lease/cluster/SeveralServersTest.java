@@ -350,7 +350,6 @@ class SeveralServersTest {
     c.leases.releaseHold(atC, hold);
     timers.pass(120_000);
     assertThat(atC.state()).isInstanceOf(LeaseState.Returning.class);
-    assertThat(atC.state().phase()).isEqualTo(LeaseState.Phase.GRACE);
     disk.setFull(false);
     timers.pass(1000);
     assertThat(c.leases.all()).isEmpty();
