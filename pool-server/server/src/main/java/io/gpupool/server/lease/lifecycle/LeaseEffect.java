@@ -12,7 +12,7 @@ enum LeaseEffect {
   /** Plans {@link LeaseEvent#TELL_DUE}. */
   RETRY_TELL,
 
-  /** Starts the grace period anew. */
+  /** Starts the grace period again. */
   START_GRACE,
 
   /** Records the end; the lease ends even if that fails. */

@@ -27,7 +27,7 @@ public enum LeaseEvent {
   /** This server took the lease in, which another one granted. */
   ADOPTED,
 
-  /** The record of the server that has the holder was written anew. */
+  /** The record of the server that has the holder was written again. */
   HOLDER_RECORDED,
 
   /** The records were looked at, as they are once a second and after each change. */

@@ -5,7 +5,7 @@ import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
 
-/** Generates {@code docs/reference/ptx-coverage.md}. */
+/** The generator of {@code docs/reference/ptx-coverage.md}. */
 public final class GeneratePtxCoverage {
   private GeneratePtxCoverage() {}
 
