@@ -81,14 +81,7 @@ class ClassCommentsTest {
    * shrinks: a package in which all do has to be taken off it.
    */
   private static final Set<String> NOT_YET =
-      Set.of(
-          "io.gpupool.agent",
-          "io.gpupool.cli",
-          "io.gpupool.contract",
-          "io.gpupool.k8s",
-          "io.gpupool.rest",
-          "io.gpupool.server",
-          "io.gpupool.worker.session");
+      Set.of("io.gpupool.contract", "io.gpupool.k8s", "io.gpupool.rest", "io.gpupool.server");
 
   private static final Pattern COMMENT =
       Pattern.compile(

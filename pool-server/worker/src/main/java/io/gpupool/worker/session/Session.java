@@ -16,8 +16,8 @@ import io.gpupool.worker.session.core.Answers;
 import java.util.function.Supplier;
 
 /**
- * Executes one program's call stream, in order, on the thread that calls {@link #run}. Frames are
- * decoded where they were received; answers go out before the thread waits for more.
+ * The executor of one program's call stream, in order, on the thread that calls {@link #run}.
+ * Frames are decoded where they were received; answers go out before the thread waits for more.
  */
 public final class Session {
   private static final int RECEIVE_BYTES = 4 << 20;

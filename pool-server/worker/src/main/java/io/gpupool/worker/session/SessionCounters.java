@@ -2,7 +2,7 @@
 package io.gpupool.worker.session;
 
 /**
- * What a session has done so far.
+ * The counts of what a session has done so far.
  *
  * @param calls frames executed
  * @param answered those of them that were answered

@@ -8,9 +8,9 @@ import io.gpupool.worker.session.core.Staging;
 import io.gpupool.worker.session.quota.OwnedMemory;
 
 /**
- * Reads a long range of device memory that nothing in a stream is to change, in pieces of at most
- * {@link FrameLimits.MAX_DATA_BYTES}: from where it lies if the backend allows that, else through
- * staging blocks. The context is current in the calling thread, which waits.
+ * A reader of a long range of device memory that nothing in a stream is to change, in pieces of at
+ * most {@link FrameLimits.MAX_DATA_BYTES}: from where it lies if the backend allows that, else
+ * through staging blocks. The context is current in the calling thread, which waits.
  */
 public final class PieceReader {
   private final Backend backend;

@@ -9,9 +9,9 @@ import io.gpupool.worker.session.core.Staging;
 import io.gpupool.worker.session.quota.OwnedMemory;
 
 /**
- * Writes a long range of device memory while its stream stands still, in pieces of at most {@link
- * FrameLimits.MAX_DATA_BYTES} that come one after the other: to where it lies if the backend allows
- * that, else through two blocks. One thread uses it.
+ * A writer of a long range of device memory while its stream stands still, in pieces of at most
+ * {@link FrameLimits.MAX_DATA_BYTES} that come one after the other: to where it lies if the backend
+ * allows that, else through two blocks. One thread uses it.
  */
 public final class PieceWriter {
   private static final int BLOCKS = 2;

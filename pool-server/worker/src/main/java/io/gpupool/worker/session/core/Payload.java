@@ -5,7 +5,7 @@ import io.gpupool.cuda.WireStruct;
 import io.gpupool.worker.os.Memory;
 import java.lang.foreign.Arena;
 
-/** Gathers the variable outputs of one reply. */
+/** The variable outputs of one reply. */
 public final class Payload {
   private final long start;
   private final long capacityBytes;

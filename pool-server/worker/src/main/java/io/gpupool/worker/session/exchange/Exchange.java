@@ -5,8 +5,8 @@ import java.util.List;
 import java.util.OptionalInt;
 
 /**
- * Where the sessions of a lease on one server leave for each other what they share. Used by the
- * session's thread alone, which it may keep waiting for a moment.
+ * The place where the sessions of a lease on one server leave what they share with each other. Used
+ * by the session's thread alone, which it may keep waiting for a moment.
  */
 public interface Exchange {
   /** Of a session that has no others. */

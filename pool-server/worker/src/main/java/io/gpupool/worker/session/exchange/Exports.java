@@ -10,8 +10,8 @@ import java.util.Optional;
 import java.util.OptionalInt;
 
 /**
- * What of this session others may have, and what of it must stay though the program has freed it,
- * because another session has it. Used by the session's thread alone.
+ * The things of this session that other sessions may have, and those that must stay after the
+ * program has freed them because another session has them. Used by the session's thread alone.
  */
 public final class Exports {
   /** CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR. */

@@ -4,7 +4,7 @@ package io.gpupool.worker.session.exchange;
 import io.gpupool.cuda.CudaResult;
 import java.util.List;
 
-/** Refuses whatever is asked for. */
+/** An exchange that refuses every request. */
 final class NoExchange implements Exchange {
   @Override
   public Token offer(Offer offer) throws NotSharedException {

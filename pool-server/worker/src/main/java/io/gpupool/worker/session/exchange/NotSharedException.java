@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.gpupool.worker.session.exchange;
 
-/** Something could not be shared, or is not there to be taken. */
+/** The failure to share something, or to take something that is not there. */
 public final class NotSharedException extends Exception {
   private static final long serialVersionUID = 1;
 

@@ -3,7 +3,9 @@ package io.gpupool.worker.session.exchange;
 
 import java.util.HexFormat;
 
-/** What a shared thing is known by to the sessions of its lease: 32 random bytes, as four words. */
+/**
+ * The name by which the sessions of a lease know a shared thing: 32 random bytes, as four words.
+ */
 public record Token(long word0, long word1, long word2, long word3) {
   private static final int TEXT_LENGTH = 64;
 

@@ -14,7 +14,7 @@ import io.gpupool.worker.session.stream.BlockingCalls;
 import java.util.function.IntSupplier;
 import java.util.function.LongPredicate;
 
-/** Allocates and frees device memory of the session. Used by the session's thread alone. */
+/** The device memory that the session allocates and frees. Used by the session's thread alone. */
 public final class DeviceMemory implements MemoryOps {
   /** What a driver hands out at least; smaller allocations count as much. */
   private static final long GRANULE_BYTES = Backend.MIN_BLOCK_BYTES;

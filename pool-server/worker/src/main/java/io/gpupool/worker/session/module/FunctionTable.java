@@ -13,7 +13,7 @@ import java.nio.charset.StandardCharsets;
 import java.util.Arrays;
 import java.util.OptionalInt;
 
-/** Asks a backend for the functions of a module and their parameters, in the wire's layout. */
+/** The reader of a backend's functions of a module and their parameters, in the wire's layout. */
 final class FunctionTable {
   private static final int MAX_FUNCTIONS = 1 << 20;
   private static final int MAX_PARAMETERS = 4096;

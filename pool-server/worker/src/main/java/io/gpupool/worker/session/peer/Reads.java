@@ -13,8 +13,9 @@ import java.util.HashMap;
 import java.util.Map;
 
 /**
- * What other workers may read of this one's memory, each range once, and what they have asked for
- * before it was allowed. The session's thread allows, readers of connections ask.
+ * The ranges of this worker's memory that other workers may read, each once, and the reads that
+ * they asked for before they were allowed. The session's thread allows reads; readers of
+ * connections ask for them.
  */
 public final class Reads {
   private static final int MAX_EARLY = 1 << 16;
