@@ -38,7 +38,7 @@ public final class Environment {
         name -> variable("GPUPOOL_" + name.toUpperCase(Locale.ROOT)).filter(v -> !isSpec(v)));
   }
 
-  /** Whether the text names GPUs to serve rather than a number of them. */
+  /** Returns whether the text names GPUs to serve rather than a number of them. */
   public static boolean isSpec(String text) {
     return text.equals("all") || text.startsWith("soft");
   }

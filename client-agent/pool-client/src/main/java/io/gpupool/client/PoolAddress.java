@@ -89,7 +89,7 @@ public record PoolAddress(String host, int port, boolean tls, List<PoolAddress> 
     return all;
   }
 
-  /** Whether this is an address of the host; looks it up. */
+  /** Returns whether this is an address of the host; looks it up. */
   boolean isAt(InetAddress address) {
     try {
       return List.of(InetAddress.getAllByName(host)).contains(address);

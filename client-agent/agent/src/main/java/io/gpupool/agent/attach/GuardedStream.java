@@ -32,7 +32,7 @@ final class GuardedStream {
     return server;
   }
 
-  /** Whether the server has not answered for too long; to be asked about once a second. */
+  /** Returns whether the server has not answered for too long; to be asked about once a second. */
   boolean isSilent(long nowNanos) {
     try {
       return silence.isTooLong(TcpState.of(descriptor.intValue()), nowNanos);

@@ -78,12 +78,15 @@ final class ProgramStreams {
         Optional.of(program.eventLoop().scheduleAtFixedRate(this::check, 1, 1, TimeUnit.SECONDS));
   }
 
-  /** Whether the program talks to its workers itself. */
+  /** Returns whether the program talks to its workers itself. */
   boolean areHandedOver() {
     return sessions.stream().noneMatch(this::isRelayed);
   }
 
-  /** Whether the program's own channel is the call stream, and this process relays what comes. */
+  /**
+   * Returns whether the program's own channel is the call stream, and this process relays what
+   * comes.
+   */
   boolean areRelayedByChannel() {
     return sessions.size() == 1 && relay && sessions.getFirst().callStream().tls().isEmpty();
   }

@@ -88,7 +88,7 @@ public final class ImplicitLeases {
       return lease.asking.copy();
     }
 
-    /** Whether the lease ends with this use. */
+    /** Returns whether the lease ends with this use. */
     boolean isLast() {
       return lease.users == 1;
     }

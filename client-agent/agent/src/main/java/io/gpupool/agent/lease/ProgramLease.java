@@ -70,12 +70,12 @@ public final class ProgramLease {
     return handle;
   }
 
-  /** Whether the agent holds the lease for the program. */
+  /** Returns whether the agent holds the lease for the program. */
   public boolean isOwn() {
     return own.isPresent();
   }
 
-  /** Whether the lease ends with this program. */
+  /** Returns whether the lease ends with this program. */
   public boolean endsWithProgram() {
     return own.isPresent() && own.get().isLast();
   }

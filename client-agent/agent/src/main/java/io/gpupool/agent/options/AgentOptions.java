@@ -36,7 +36,10 @@ public record AgentOptions(
     }
   }
 
-  /** Whether an address names servers of the agent's pool only, and under the same protection. */
+  /**
+   * Returns whether an address names servers of the agent's pool only, and under the same
+   * protection.
+   */
   public boolean isOwnPool(PoolAddress named) {
     return pool.map(security::secured)
         .filter(own -> own.servers().containsAll(security.secured(named).servers()))

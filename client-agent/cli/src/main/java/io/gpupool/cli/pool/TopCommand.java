@@ -167,7 +167,9 @@ public final class TopCommand extends PoolCommand {
         : used + ", driver " + Amounts.bytes(session.getDriverMemoryBytes());
   }
 
-  /** How many GPUs are leased, a fraction counting as the larger of its memory and compute. */
+  /**
+   * Returns how many GPUs are leased, a fraction counting as the larger of its memory and compute.
+   */
   private static String allocated(List<GpuInfo> gpus) {
     double leased = gpus.stream().mapToDouble(TopCommand::leased).sum();
     return String.format(

@@ -200,7 +200,7 @@ final class SessionCalls implements SessionTopics, SessionOps {
     blocking.awaitRoom();
   }
 
-  /** Whether a stream may wait for a host function. Any thread may ask. */
+  /** Returns whether a stream may wait for a host function. Any thread may ask. */
   boolean hasHostFunctions() {
     return callbacks.anyOutstanding();
   }

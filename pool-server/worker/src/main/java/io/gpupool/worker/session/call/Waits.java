@@ -45,7 +45,7 @@ public final class Waits {
     this.driverOutput = driverOutput;
   }
 
-  /** Whether the driver prints when it is synchronised, which merely asking it does not. */
+  /** Returns whether the driver prints when it is synchronised, which merely asking it does not. */
   public boolean driverPrints() {
     return driverOutput.isPresent();
   }

@@ -9,7 +9,7 @@ import java.util.function.IntSupplier;
 
 /**
  * A limit of the time that a driver has to take down a context after an error that stays: a kernel
- * that does not end may keep it for ever. The session ends then.
+ * that does not end may keep it forever. The session ends then.
  */
 public final class ReleaseLimit {
   private static final long SECONDS = 10;

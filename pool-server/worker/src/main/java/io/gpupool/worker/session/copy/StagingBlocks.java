@@ -25,7 +25,7 @@ public final class StagingBlocks {
     while (true) {
       boolean hostFunction = callbacks.anyOutstanding();
       if (hostFunction || hasRoom.getAsBoolean()) {
-        // Waiting for a host function could last for ever: the frame that ends it is yet to come.
+        // Waiting for a host function could last forever: the frame that ends it is yet to come.
         long overdraft = hostFunction ? Staging.MAX_BYTES : 0;
         long block = context.staging.take(lengthBytes, overdraft);
         if (block != 0 || hostFunction) {

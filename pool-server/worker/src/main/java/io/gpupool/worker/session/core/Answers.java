@@ -127,7 +127,7 @@ public final class Answers {
     return replies;
   }
 
-  /** How many bytes were sent since the start; any thread may ask. */
+  /** Returns how many bytes were sent since the start; any thread may ask. */
   public long sentBytes() {
     return sentBytes;
   }

@@ -84,7 +84,7 @@ public final class ContextState {
     staging = new Staging(backend);
   }
 
-  /** How often a primary context is retained. */
+  /** Returns how often a primary context is retained. */
   public int retains() {
     return retains;
   }
@@ -133,7 +133,7 @@ public final class ContextState {
     }
   }
 
-  /** Whether it has an error that stays. */
+  /** Returns whether it has an error that stays. */
   public boolean hasFailed() {
     return CudaResult.isSticky(home.error);
   }

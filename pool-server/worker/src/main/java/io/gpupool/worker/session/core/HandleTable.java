@@ -41,7 +41,7 @@ public final class HandleTable {
     return page == null ? null : page.owners[number & PAGE_SIZE - 1];
   }
 
-  /** Whether a number can be given to something new: 0, or the CUresult that says why not. */
+  /** Returns 0 if a number can be given to something new, else the CUresult that says why not. */
   public int check(int number) {
     if (number < FIRST_NUMBER || get(number) != SessionServices.NO_HANDLE) {
       return CudaResult.INVALID_VALUE;

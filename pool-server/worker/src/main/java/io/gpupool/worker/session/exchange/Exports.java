@@ -33,7 +33,7 @@ public final class Exports {
     this.exchange = exchange;
   }
 
-  /** Whether memory can be made for others by handles of this CUmemAllocationHandleType. */
+  /** Returns whether memory can be made for others by handles of this CUmemAllocationHandleType. */
   public static boolean isHandleType(int type) {
     return type == NO_HANDLE_TYPE || type == DESCRIPTOR;
   }

@@ -32,7 +32,7 @@ final class FunctionTable {
     this.out = out;
   }
 
-  /** How many functions a module has, if the backend can tell. */
+  /** Returns how many functions a module has, if the backend can tell. */
   OptionalInt count(long module) {
     Memory.putLong(out, 0);
     return backend.cuModuleGetFunctionCount(out, module) == 0
@@ -77,7 +77,7 @@ final class FunctionTable {
     return entry.array();
   }
 
-  /** Whether the backend can tell the parameters of functions. */
+  /** Returns whether the backend can tell the parameters of functions. */
   boolean tellsParameters(long function) {
     return backend.cuFuncGetParamInfo(function, 0, out, out + 8) != CudaResult.NOT_SUPPORTED;
   }

@@ -61,7 +61,9 @@ public final class Images implements ImageOps {
     call.reply(tag, result, out, Long.BYTES);
   }
 
-  /** Whether an image that was begun is there from earlier; if not, it is as if never begun. */
+  /**
+   * Returns whether an image that was begun is there from earlier; if not, it is as if never begun.
+   */
   private boolean find(int number, byte[] digest) {
     Image image = images.get(number);
     if (cache.read(digest, image.address, image.lengthBytes)) {

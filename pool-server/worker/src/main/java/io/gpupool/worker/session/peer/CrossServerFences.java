@@ -111,7 +111,7 @@ public final class CrossServerFences implements FenceOps, PeerListener {
     }
     int result = sendWhenComplete(event, ticket, link);
     if (result != 0) {
-      // Whoever waits for it must not wait for ever.
+      // Whoever waits for it must not wait forever.
       send(link, ticket);
     }
     return result;
@@ -171,7 +171,7 @@ public final class CrossServerFences implements FenceOps, PeerListener {
       return refused == 0 ? CudaResult.INVALID_VALUE : refused;
     }
     if (!peers.isPeer(link) && !announced.remove(ticket)) {
-      // It would be waited for for ever: on one server it is announced before it is waited for.
+      // The wait would never end: on one server it is announced before it is waited for.
       return CudaResult.INVALID_VALUE;
     }
     CrossServerFenceTable.Awaited wait = table.await(ticket, ownerOf(stream, context), link);

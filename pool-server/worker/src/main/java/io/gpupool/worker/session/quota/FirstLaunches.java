@@ -35,7 +35,7 @@ public final class FirstLaunches {
     isNeeded = backend.isSharedCard();
   }
 
-  /** Whether {@link #admit} has to be asked. */
+  /** Returns whether {@link #admit} has to be asked. */
   public boolean isFirst(int function) {
     return isNeeded && !launched.get(function);
   }

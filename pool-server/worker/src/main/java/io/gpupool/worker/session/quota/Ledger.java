@@ -121,7 +121,7 @@ public final class Ledger {
     release(gpu, -lengthBytes);
   }
 
-  /** Whether more is counted than the lease may have. */
+  /** Returns whether more is counted than the lease may have. */
   boolean isExceeded(int gpu) {
     return (long) WORD.getVolatile(words, totalOffset(gpu)) > quotaBytes[gpu];
   }
@@ -146,7 +146,7 @@ public final class Ledger {
     return Math.max(0, quotaBytes[gpu] - (long) WORD.getVolatile(words, totalOffset(gpu)));
   }
 
-  /** How often this session asked for more than there was. */
+  /** Returns how often this session asked for more than there was. */
   public long refused() {
     return refused.get();
   }

@@ -263,7 +263,7 @@ public final class MemoryQuota {
     return leaving[gpu];
   }
 
-  /** Whether there is room once all that is leaving has gone. */
+  /** Returns whether there is room once all that is leaving has gone. */
   private synchronized boolean mayFit(int gpu, long lengthBytes) {
     return leaving[gpu] > 0 && lengthBytes - ledger.freeBytes(gpu) <= leaving[gpu];
   }

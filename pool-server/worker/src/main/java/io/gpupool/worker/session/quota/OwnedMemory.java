@@ -41,7 +41,7 @@ public final class OwnedMemory {
     }
   }
 
-  /** Whether a range is the session's; none is nobody's, and lies anywhere. */
+  /** Returns whether a range is the session's; none is nobody's, and lies anywhere. */
   public boolean owns(long address, long lengthBytes) {
     if (backendChecks || lengthBytes == 0) {
       return true;

@@ -68,7 +68,7 @@ public final class PoolMemory {
     }
   }
 
-  /** Whether what the pools hold after an allocation is within the quota, too. */
+  /** Returns whether what the pools hold after an allocation is within the quota, too. */
   public boolean settleUp() {
     return reserve(0);
   }

@@ -97,7 +97,7 @@ public final class HostCallbacks implements CallbackOps {
     this.sender = sender;
   }
 
-  /** Whether a stream waits for the client, or will. */
+  /** Returns whether a stream waits for the client, or will. */
   public boolean anyOutstanding() {
     return !calls.isEmpty();
   }
