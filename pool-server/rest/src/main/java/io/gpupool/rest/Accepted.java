@@ -4,7 +4,7 @@ package io.gpupool.rest;
 import java.util.List;
 import java.util.Locale;
 
-/** Reads the Accept header of a request. */
+/** A reader of the Accept header of a request. */
 final class Accepted {
   private Accepted() {}
 

@@ -10,7 +10,7 @@ import io.gpupool.json.JsonForm;
 import java.util.Comparator;
 import java.util.List;
 
-/** The lists for admins alone, by the names of its paths. */
+/** The lists that only admins may read, by the names of their paths. */
 enum AdminList implements Source {
   tokens {
     @Override

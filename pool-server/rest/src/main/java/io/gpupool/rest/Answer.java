@@ -9,9 +9,9 @@ import java.nio.charset.StandardCharsets;
 import java.util.Map;
 
 /**
- * What a request gets.
+ * An answer to a request.
  *
- * @param length of the body in bytes; less than 0: it ends when it ends
+ * @param length of the body in bytes; negative: not known in advance
  */
 record Answer(int status, String contentType, Map<String, String> headers, long length, Body body) {
   /** Writes a body; whoever calls it closes the stream. */

@@ -19,7 +19,7 @@ import java.util.List;
 import java.util.Locale;
 import java.util.Map;
 
-/** Reads what a request carries, and refuses what the document does not allow. */
+/** A reader of request bodies. It refuses what the OpenAPI document does not allow. */
 final class Body {
   private static final int MAX_BYTES = 64 * 1024;
   private static final int MAX_FAULTS = 5;

@@ -16,11 +16,11 @@ import java.util.Optional;
 /**
  * A request that has been checked against its operation.
  *
- * @param variables what stands for the parts of the path in braces, in their order
- * @param query values of the operation's parameters
- * @param headers the values of a header; none if it is not there
- * @param body what the request carries; empty if that is nothing
- * @param token that the caller shows
+ * @param variables the values of the path's segments in braces, in order
+ * @param query the values of the operation's parameters
+ * @param headers the values of a header; empty if the request does not have it
+ * @param body the body of the request; an empty object if it has none
+ * @param token the token that the caller shows
  */
 record Call(
     Operation operation,

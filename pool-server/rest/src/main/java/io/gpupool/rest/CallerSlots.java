@@ -8,8 +8,8 @@ import java.util.Map;
 import java.util.Optional;
 
 /**
- * Places for what callers keep open, of which no token and no tenant has all, and some are kept for
- * admins. For any thread.
+ * A limited number of slots for things that callers keep open. No token and no tenant can take all
+ * of them, and some are reserved for admins. For any thread.
  */
 final class CallerSlots {
   private final String what;

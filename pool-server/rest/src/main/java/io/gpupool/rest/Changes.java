@@ -8,7 +8,7 @@ import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 
-/** What has changed since one caller was last told, as server-sent events. One thread uses it. */
+/** The changes since one caller was last told, as server-sent events. Used by one thread. */
 final class Changes {
   private final List<Kind> kinds;
   private final Map<Kind, Map<String, Resource>> told = new EnumMap<>(Kind.class);

@@ -10,7 +10,10 @@ import io.gpupool.server.service.PoolSnapshot;
 import java.util.Map;
 import java.util.TreeMap;
 
-/** What the pool lacks and what it could do without, for those who add and remove servers. */
+/**
+ * The answer about demand: the GPUs that the pool lacks and the servers that it could do without,
+ * for programs that add and remove servers.
+ */
 final class DemandAnswer {
   private DemandAnswer() {}
 

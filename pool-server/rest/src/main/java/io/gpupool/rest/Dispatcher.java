@@ -21,8 +21,8 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
- * Leads requests to their operations as the OpenAPI document says, once all is checked that the
- * document can tell. Called by many threads.
+ * A dispatcher of requests to their operations, as the OpenAPI document describes them. It first
+ * checks all that the document specifies. Called by many threads.
  */
 final class Dispatcher implements HttpHandler {
   private static final String SCHEME = "bearer ";

@@ -11,8 +11,8 @@ import java.util.List;
 import java.util.Optional;
 
 /**
- * Streams of changes as server-sent events. Each looks at the pool now and then on its request's
- * thread, with its caller's token, so that it ends when the token does.
+ * Streams of changes as server-sent events. Each stream looks at the pool periodically on its
+ * request's thread, with its caller's token, so it ends when the token does.
  */
 final class Events {
   private static final int MAX_STREAMS = 64;

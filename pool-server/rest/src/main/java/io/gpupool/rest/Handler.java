@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.gpupool.rest;
 
-/** Answers the calls of one operation; called by many threads. */
+/** A handler of the calls of one operation. Called by many threads. */
 interface Handler {
   Answer answer(Call call) throws ProblemException;
 }

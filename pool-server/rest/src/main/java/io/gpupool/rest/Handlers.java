@@ -8,7 +8,7 @@ import java.util.HashMap;
 import java.util.Map;
 import java.util.Optional;
 
-/** What answers each operation of the document, by the operation's id. */
+/** The handlers of the document's operations, by operation id. */
 final class Handlers {
   private static final String JSON = "application/json";
   private static final Map<String, String> CHANGING = Map.of("Cache-Control", "no-store");

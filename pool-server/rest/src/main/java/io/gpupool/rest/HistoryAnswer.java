@@ -12,7 +12,7 @@ import java.util.LinkedHashSet;
 import java.util.Map;
 import java.util.Set;
 
-/** What a GPU's time and memory went to, for plots. */
+/** The answer with the history of a GPU's time and memory, for plots. */
 final class HistoryAnswer {
   private static final Map<String, String> CHANGING = Map.of("Cache-Control", "no-store");
 

@@ -19,8 +19,8 @@ import java.util.regex.Matcher;
 import java.util.regex.Pattern;
 
 /**
- * Tracker of lease requests by callers that do not stay connected. It remembers them for a day, so
- * that a repeated request gets the same result. For any thread.
+ * A tracker of lease requests by callers that do not stay connected. It remembers them for a day,
+ * so that a repeated request gets the same result. For any thread.
  */
 final class LeaseRequestTracker {
   private static final String JSON = "application/json";

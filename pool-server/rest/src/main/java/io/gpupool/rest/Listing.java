@@ -10,7 +10,7 @@ import java.util.Base64;
 import java.util.List;
 import java.util.Optional;
 
-/** Answers with things of one kind: a page of them, or one. */
+/** The answers that list things of one kind: a page of them, or a single one. */
 record Listing(Source source) {
   private static final int DEFAULT_LIMIT = 100;
 

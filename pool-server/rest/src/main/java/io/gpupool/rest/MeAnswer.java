@@ -4,7 +4,9 @@ package io.gpupool.rest;
 import com.google.gson.JsonObject;
 import io.gpupool.server.identity.Caller;
 
-/** What a caller is told of itself, for clients that offer only what it may do. */
+/**
+ * The answer that tells callers who they are, for clients that offer only what the caller may do.
+ */
 final class MeAnswer {
   private MeAnswer() {}
 

@@ -19,7 +19,7 @@ import java.util.Map;
 import java.util.Optional;
 import java.util.Set;
 
-/** The document that says what there is to be asked; requests are led by it. */
+/** The OpenAPI document of the interface. Requests are checked and dispatched by it. */
 final class OpenApi {
   private final String text;
   private final JsonObject document;

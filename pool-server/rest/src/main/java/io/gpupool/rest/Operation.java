@@ -11,12 +11,12 @@ import java.util.Optional;
 import java.util.stream.Collectors;
 
 /**
- * One operation of the document.
+ * An operation of the document.
  *
- * @param path its segments; that in braces stands for any
- * @param role the least that may call it; empty: whoever can connect
- * @param mediaTypes of its good answer; none: that says nothing
- * @param body what requests carry must fit this; empty: they carry nothing
+ * @param path its segments; one in braces matches any
+ * @param role the lowest role that may call it; empty: anyone who can connect
+ * @param mediaTypes of its successful answer; none: it has no body
+ * @param body the schema of request bodies; empty: requests have no body
  */
 record Operation(
     String id,

@@ -8,11 +8,11 @@ import java.util.Locale;
 import java.util.regex.Pattern;
 
 /**
- * Keeps pages of other sites, open in a browser that can reach this server, from using it where no
- * token would keep them out.
+ * A check of the origin of requests. Where no token is needed, it keeps pages of other sites, open
+ * in a browser that can reach this server, from using it.
  *
- * @param open whether whoever can connect may do anything
- * @param loopback whether only this machine can
+ * @param open whether anyone who can connect may do anything
+ * @param loopback whether only this machine can connect
  */
 record Origins(boolean open, boolean loopback) {
   private static final Pattern THIS_MACHINE =

@@ -11,9 +11,9 @@ import java.util.Set;
 /**
  * A query parameter of an operation.
  *
- * @param field the field that it selects by, as a path; empty: it is no filter
- * @param values the only ones there are; empty: any
- * @param number whether it is one, within the bounds
+ * @param field the path of the field that it filters by; empty: it is no filter
+ * @param values the allowed values; empty: any
+ * @param number whether the value is a number, within the bounds
  */
 record Parameter(
     String name, String field, Set<String> values, boolean number, int minimum, int maximum) {

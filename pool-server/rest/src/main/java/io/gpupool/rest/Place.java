@@ -3,7 +3,7 @@ package io.gpupool.rest;
 
 import java.util.Comparator;
 
-/** A name by which things are put into order: {@code L9} before {@code L10}. */
+/** A name that sorts by the number at its end: {@code L9} before {@code L10}. */
 record Place(String name) implements Comparable<Place> {
   private static final Comparator<Place> ORDER =
       Comparator.comparing(Place::word)

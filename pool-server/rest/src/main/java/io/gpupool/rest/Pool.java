@@ -15,7 +15,7 @@ import java.util.concurrent.ExecutionException;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.TimeoutException;
 
-/** What a pool-server shows of itself and does, for threads that wait for it. */
+/** The views and calls of a pool-server, for threads that wait for the answers. */
 record Pool(PoolReader reader, Calls calls) {
   private static final long PATIENCE_MILLIS = 2000;
 

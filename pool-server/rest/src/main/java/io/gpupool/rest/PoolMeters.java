@@ -28,8 +28,9 @@ import java.util.stream.Stream;
 
 /**
  * The meters of a server's share of the pool, taken from a snapshot of what a caller may see. Other
- * servers tell their own, so that all of them can be added up; only tenants are the whole pool's.
- * Tags are servers, GPUs, their models, tenants and states, of which there are few.
+ * servers report their own shares, so that all of them can be added up; only the tenants' meters
+ * cover the whole pool. Tags are servers, GPUs, GPU models, tenants and states, of which there are
+ * few.
  */
 public final class PoolMeters {
   private static final double MILLIS_PER_SECOND = 1000;

@@ -10,8 +10,8 @@ import java.util.concurrent.ScheduledExecutorService;
 import java.util.concurrent.TimeUnit;
 
 /**
- * A thread that keeps the pool's meters up to date in a registry from which they are sent
- * elsewhere. Where they are scraped, each scrape makes its own.
+ * A thread that keeps the pool's meters up to date in a registry that sends them elsewhere. Where
+ * meters are scraped, each scrape reads its own.
  */
 public final class PoolReporter implements AutoCloseable {
   private final PoolReader pool;

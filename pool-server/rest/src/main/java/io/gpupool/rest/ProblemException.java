@@ -4,7 +4,7 @@ package io.gpupool.rest;
 import com.google.gson.JsonObject;
 import java.util.Map;
 
-/** Rejected or failed request, described as RFC 9457 says. */
+/** A request that was rejected or has failed, described as RFC 9457 says. */
 final class ProblemException extends Exception {
   private static final Map<Integer, String> TITLES =
       Map.ofEntries(

@@ -4,7 +4,7 @@ package io.gpupool.rest;
 import io.gpupool.control.v1.Refused;
 import io.grpc.Status;
 
-/** What the control plane refuses, as problems. */
+/** The problems to which the control plane's refusals are mapped. */
 final class Refusals {
   private Refusals() {}
 

@@ -16,10 +16,10 @@ import java.util.Optional;
 import java.util.regex.Pattern;
 
 /**
- * What a request for a lease is known by, so that it can be made again.
+ * The key of a lease request, by which a repeated request is recognized.
  *
- * @param id 128 bits that only who asks can tell, which become the lease's secret
- * @param body a hash of what is asked for
+ * @param id 128 bits that only the caller can know; they become the lease's secret
+ * @param body a hash of the request
  */
 record RequestKey(String id, String body) {
   private static final Pattern FORM = Pattern.compile("[\\x21-\\x7e]{1,255}");

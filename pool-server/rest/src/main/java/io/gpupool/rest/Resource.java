@@ -7,10 +7,10 @@ import com.google.gson.JsonObject;
 import java.util.Set;
 
 /**
- * One thing of the pool.
+ * One thing in the pool, as JSON.
  *
  * @param id as its path has it
- * @param place where it stands among its kind
+ * @param place its place among things of its kind
  */
 record Resource(String id, Place place, JsonObject json) {
   /** What grows by itself, and is no change. */

@@ -4,7 +4,7 @@ package io.gpupool.rest;
 import java.util.Comparator;
 import java.util.List;
 
-/** Things of one kind that a path lists. */
+/** A path that lists things of one kind. */
 interface Source {
   /** As the path has it. */
   String name();

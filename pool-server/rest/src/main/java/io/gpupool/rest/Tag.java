@@ -11,8 +11,8 @@ import java.util.Map;
 import java.util.OptionalLong;
 
 /**
- * The entity tag of an answer. It is weak, answers that differ in ages alone have the same; but
- * strong where there is a revision, which is then the part before the dash.
+ * The entity tag of an answer. It is weak: answers that differ only in ages have the same tag.
+ * Where there is a revision, the tag is strong, and the revision is the part before the dash.
  */
 record Tag(String opaque, OptionalLong revision) {
   private static final int BYTES = 12;

@@ -13,7 +13,9 @@ import java.util.concurrent.ExecutionException;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.TimeoutException;
 
-/** State of a lease request. The control plane's thread updates it, and others wait for updates. */
+/**
+ * The state of a lease request. The control plane's thread updates it, and others wait for updates.
+ */
 final class TrackedLeaseRequest {
   final String body;
   final long sinceNanos = System.nanoTime();

@@ -25,9 +25,7 @@ import java.util.HashMap;
 import java.util.Map;
 import java.util.function.BiFunction;
 
-/**
- * The operations that change the pool, by the operation's id; each is a call of the control plane.
- */
+/** The operations that change the pool, by operation id. Each is a call of the control plane. */
 final class Writes {
   private static final String WAIT = "wait";
 

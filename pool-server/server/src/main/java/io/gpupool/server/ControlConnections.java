@@ -14,8 +14,8 @@ import java.util.Map;
 import java.util.concurrent.ConcurrentHashMap;
 
 /**
- * The connections of the control port. Where there are too many, those on which nobody has shown a
- * valid token give way. For any thread.
+ * The connections of the control port. When there are too many, one on which nobody has shown a
+ * valid token makes room. For any thread.
  */
 @Sharable
 final class ControlConnections extends ChannelInboundHandlerAdapter {

@@ -6,8 +6,8 @@ import java.util.regex.Matcher;
 import java.util.regex.Pattern;
 
 /**
- * GPUs whose kernels reach all memory of the process that launches them, by its address
- * (CU_DEVICE_ATTRIBUTE_PAGEABLE_MEMORY_ACCESS): there a tenant's kernel can take over the worker.
+ * The GPUs whose kernels reach all memory of the process that launches them, by its address
+ * (CU_DEVICE_ATTRIBUTE_PAGEABLE_MEMORY_ACCESS). There a tenant's kernel can take over the worker.
  */
 final class HostMemoryReach {
   private static final Pattern REACHING =

@@ -22,7 +22,7 @@ import java.util.concurrent.Executor;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
-/** The leases of a server, the queue for them, and what watches them. */
+/** The leases of a server, the queue for them, and the watches over them. */
 final class LeasePlane {
   private static final Logger LOG = LoggerFactory.getLogger(LeasePlane.class);
 

@@ -20,7 +20,7 @@ import java.io.IOException;
 import java.nio.file.Path;
 import java.util.Optional;
 
-/** The persistent state of a pool, and what administers it: GPUs, partitions, tenants, tokens. */
+/** The persistent state of a pool and its administration: GPUs, partitions, tenants and tokens. */
 final class PoolState {
   private final RecordStore records;
   private final Optional<Membership> membership;

@@ -14,7 +14,7 @@ import org.slf4j.LoggerFactory;
 /**
  * The GPUs that a server serves.
  *
- * @param isFallback whether they are in software for want of an NVIDIA driver
+ * @param isFallback whether they are software GPUs because there is no NVIDIA driver
  */
 record ServedGpus(GpuSpec spec, boolean isFallback, Sharing sharing, List<Gpu> gpus) {
   private static final Logger LOG = LoggerFactory.getLogger(ServedGpus.class);

@@ -13,9 +13,9 @@ import java.util.regex.Matcher;
 import java.util.regex.Pattern;
 
 /**
- * One file of the page.
+ * A file of the web page.
  *
- * @param tag its ETag: the same as long as the bytes are
+ * @param tag its ETag, which stays the same as long as the bytes do
  */
 record PageFile(String contentType, byte[] bytes, String tag) {
   private static final String FIRST = "/";

@@ -11,8 +11,8 @@ import java.util.Optional;
 import java.util.Set;
 
 /**
- * Answers requests for the page's files, which are open to all: what they show takes a token. All
- * other requests go on. Called by many threads.
+ * A filter that answers requests for the page's files. They are open to all, because the data that
+ * they show takes a token. All other requests are passed on. Called by many threads.
  */
 public final class PageFilter extends Filter {
   private static final Set<String> METHODS = Set.of("GET", "HEAD");

@@ -12,7 +12,7 @@ import java.util.stream.Collectors;
 /**
  * A schema of a document.
  *
- * @param document that its references lead into
+ * @param document the document that its references point into
  */
 public record Schema(JsonObject document, JsonObject rule) {
   /** What is wrong with this JSON, one text a fault, each beginning with the place. */

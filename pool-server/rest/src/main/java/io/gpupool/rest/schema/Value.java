@@ -11,7 +11,7 @@ import java.util.Optional;
 import java.util.regex.Pattern;
 import java.util.stream.Collectors;
 
-/** Checks strings, numbers and truths. */
+/** A checker of strings, numbers and booleans. */
 final class Value {
   private static final int SHOWN = 40;
 

@@ -21,10 +21,10 @@ import java.util.Optional;
 import java.util.concurrent.ThreadLocalRandom;
 
 /**
- * Files in a folder that several servers may share, found by keys; those not used for longest go
- * first. A file appears whole or not at all. Since what is in them may be code, only files of this
- * process's own user count, which nobody else may write. What cannot be read is not there, what
- * cannot be written is forgotten. Any thread may call it.
+ * A cache of files in a folder that several servers may share, found by keys. The least recently
+ * used go first. A file appears whole or not at all. Since files may contain code, only those that
+ * belong to this process's own user and that nobody else may write count. A file that cannot be
+ * read counts as missing; one that cannot be written is dropped. For any thread.
  *
  * @param maxBytes of all files together
  * @param suffix of their names, after the key

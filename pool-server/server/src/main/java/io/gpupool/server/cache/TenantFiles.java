@@ -15,9 +15,8 @@ import java.util.Optional;
 import java.util.OptionalInt;
 
 /**
- * Files of one kind that sessions leave for later ones, in a folder for each tenant: what one
- * tenant's workers leave may be code that later ones run, so no other tenant's ever see it. Any
- * thread may call it.
+ * The files of one kind that sessions leave for later ones, in a folder for each tenant. They may
+ * contain code that later workers run, so no tenant ever sees another's. For any thread.
  *
  * @param folder of all tenants' folders
  * @param maxTenantBytes of the files of one tenant

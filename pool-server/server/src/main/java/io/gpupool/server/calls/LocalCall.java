@@ -8,7 +8,7 @@ import io.grpc.Status;
 import java.util.concurrent.CompletableFuture;
 import java.util.function.Consumer;
 
-/** One call. Runs on the services' thread. */
+/** A call of a gRPC service within this process. Runs on the services' thread. */
 final class LocalCall<Q, A> extends ServerCall<Q, A> {
   private final MethodDescriptor<Q, A> method;
   private final CompletableFuture<A> answer = new CompletableFuture<>();

@@ -20,8 +20,8 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
- * Calls gRPC services without a connection, through the same interceptors, on the threads that run
- * them. For any thread.
+ * A caller of gRPC services without a connection. Calls go through the same interceptors, on the
+ * threads that run the services. For any thread.
  */
 public final class LocalCalls implements Calls {
   private static final Metadata.Key<String> AUTHORIZATION =

@@ -16,7 +16,7 @@ import java.util.Set;
 import java.util.function.Predicate;
 import java.util.stream.Stream;
 
-/** The GPUs there are, and what of each can be granted. Owned by the control thread. */
+/** The GPUs of the pool and what can be granted of each. Owned by the control thread. */
 public final class Capacity {
   private final Members members;
   private final RecordStore records;

@@ -15,9 +15,9 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
- * The servers of a pool of several. Each has a record that is bound to it, so that it goes when the
- * server does; who has none grants nothing of its own GPUs and is granted nothing of. Owned by the
- * control thread.
+ * The membership of servers in a pool of several. Each server has a record that is bound to it and
+ * goes when it does. A server without one grants nothing of its own GPUs, and nobody grants
+ * anything of them. Owned by the control thread.
  */
 public final class Membership implements Members {
   private static final Logger LOG = LoggerFactory.getLogger(Membership.class);

@@ -20,7 +20,7 @@ import java.util.Optional;
 import java.util.OptionalLong;
 import java.util.Set;
 
-/** What admins do with partitions. Owned by the control thread. */
+/** The changes that admins make to partitions. Owned by the control thread. */
 public final class Partitions {
   private static final int MAX_PARTITIONS = 100;
 

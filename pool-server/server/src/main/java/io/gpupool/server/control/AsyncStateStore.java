@@ -18,8 +18,8 @@ import java.util.concurrent.Executors;
 import java.util.function.Consumer;
 
 /**
- * State store whose commits may take seconds. They run on a thread of their own, while the control
- * thread serves calls that only read. For any thread.
+ * A state store whose commits may take seconds. They run on a thread of their own, while the
+ * control thread serves calls that only read. For any thread.
  */
 public final class AsyncStateStore implements StateStore {
   private final StateStore store;

@@ -9,8 +9,8 @@ import java.util.concurrent.Executor;
 import java.util.concurrent.LinkedBlockingQueue;
 
 /**
- * The one thread that owns leases, sessions and workers; nothing on it may block, except that it
- * may {@link #await} what is written down elsewhere.
+ * The one thread that owns leases, sessions and workers. Nothing on it may block, except that it
+ * may {@link #await} what is written elsewhere.
  */
 public final class ControlThread implements Executor, Timers {
   private static final Runnable WAKE = () -> {};

@@ -11,14 +11,14 @@ import java.util.OptionalLong;
 import java.util.stream.Stream;
 
 /**
- * NVIDIA's driver as a server uses it.
+ * The options for NVIDIA's driver.
  *
- * @param libcuda the driver's library, where it is not on the usual path
+ * @param libcuda the driver's library, if it is not on the usual path
  * @param libnvml its management library, likewise
- * @param contextBytes memory of a GPU that each context takes by itself; empty: it is measured
+ * @param contextBytes GPU memory that each context takes by itself; empty: it is measured
  * @param sharing how the programs of several leases run on one GPU
- * @param turnBoundMillis how long the work may take that is under way while another lease, or
- *     program, waits for its turn; longer for a single operation that takes longer
+ * @param turnBoundMillis how long the work in progress may take while another lease, or program,
+ *     waits for its turn; longer for a single operation that takes longer
  */
 public record DriverOptions(
     Optional<Path> libcuda,

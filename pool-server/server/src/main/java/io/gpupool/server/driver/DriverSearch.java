@@ -10,9 +10,9 @@ import java.util.Optional;
 import java.util.stream.Stream;
 
 /**
- * Search for the NVIDIA driver library, without loading it: where the dynamic linker looks, and
- * where containers and Windows have it. Where it cannot be, no process has to be started to find
- * that out.
+ * A search for the NVIDIA driver library that does not load it. It looks where the dynamic linker
+ * does, and where containers and Windows have the library. If it finds nothing, no process has to
+ * be started to try.
  */
 public final class DriverSearch {
   private static final String LIBRARY = "libcuda.so.1";

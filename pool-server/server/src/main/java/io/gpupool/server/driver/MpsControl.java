@@ -14,9 +14,9 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
- * NVIDIA's Multi-Process Service for the workers of one server: a daemon of its own with folders of
- * its own, so that it meets no other on the machine. It starts MPS servers as workers come, and
- * goes with the pool-server.
+ * NVIDIA's Multi-Process Service for the workers of one server: a daemon of its own with its own
+ * folders, so that it does not meet another on the machine. It starts MPS servers as workers come,
+ * and stops with the pool-server.
  */
 public final class MpsControl implements AutoCloseable {
   private static final String DAEMON = "nvidia-cuda-mps-control";

@@ -4,7 +4,7 @@ package io.gpupool.server.elasticity;
 /**
  * A request that waits for GPUs.
  *
- * @param gpus how many, fractions counting as such
- * @param model which will do, as it was asked for; empty: any
+ * @param gpus how many; fractions count as such
+ * @param model the requested model; empty: any
  */
 public record Demand(double gpus, String model, long waitedMillis) {}

@@ -6,17 +6,17 @@ import java.util.Set;
 import java.util.TreeSet;
 
 /**
- * How eagerly servers are added and given back.
+ * The policy by which servers are added and removed.
  *
- * @param servers what the names of the servers start with that are added and given back; empty: all
- * @param model only requests that this model of GPU will do for count; empty: all
- * @param gpusPerServer of a server that would be added; 0: as many as the largest there is
- * @param minServers never fewer
- * @param maxServers never more
- * @param headroomGpus so many GPUs on servers without leases are kept ready
+ * @param servers prefix of the names of the servers to scale; empty: all
+ * @param model counts only requests that this GPU model satisfies; empty: all requests
+ * @param gpusPerServer GPUs of a server that would be added; 0: as many as the largest server has
+ * @param minServers the fewest servers
+ * @param maxServers the most servers
+ * @param headroomGpus GPUs to keep ready on servers without leases
  * @param scaleOutDelayMillis how long a request waits before a server is added for it
- * @param scaleInDelayMillis how long a server has no lease before it is given back
- * @param coolDownMillis how long after any change nothing is given back
+ * @param scaleInDelayMillis how long a server has no lease before it is removed
+ * @param coolDownMillis how long after any change no server is removed
  */
 public record Policy(
     String servers,

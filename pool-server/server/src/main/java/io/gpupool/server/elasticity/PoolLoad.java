@@ -6,7 +6,7 @@ import io.gpupool.control.v1.ServerInfo;
 import java.util.List;
 
 /**
- * What a pool has and what it lacks at one moment.
+ * The load of a pool at one moment: its servers and the requests that wait.
  *
  * @param waiting requests that more GPUs would help
  */

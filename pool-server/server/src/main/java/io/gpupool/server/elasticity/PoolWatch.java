@@ -3,7 +3,7 @@ package io.gpupool.server.elasticity;
 
 import java.util.Optional;
 
-/** Where a scaler sees the pool, on the thread that owns it. */
+/** A view of the pool for a scaler, on the thread that owns the pool. */
 public interface PoolWatch {
   /** Under which key of its metadata a trigger may hold a token. */
   String TOKEN = "token";

@@ -6,13 +6,12 @@ import java.util.List;
 import java.util.Optional;
 
 /**
- * Decides how many servers a pool needs: a pure function over what it has, what waits and what was
- * decided before.
+ * A pure function that decides how many servers a pool needs, from its servers, the waiting
+ * requests and the last decision.
  *
- * <p>Servers are added for what has waited long enough, at once. They are given back as a set of
- * numbered pods is made smaller, the one with the highest number first: so one that has a lease
- * keeps all those before it, and only those behind the last one that is needed can go. What has
- * changed lately stays.
+ * <p>Servers are added at once for requests that have waited long enough. They are removed as a set
+ * of numbered pods shrinks, the highest number first: a server with a lease keeps all those before
+ * it, and only those after the last one needed can go. A recent change stands for a while.
  */
 final class Scaler {
   private static final Comparator<ServerLoad> ORDER =

@@ -2,7 +2,7 @@
 package io.gpupool.server.elasticity;
 
 /**
- * A server, as far as it matters to whether it is needed.
+ * A server as a scaler sees it.
  *
  * @param idleMillis since the last lease on its GPUs ended; 0: it has some
  * @param open whether it grants leases

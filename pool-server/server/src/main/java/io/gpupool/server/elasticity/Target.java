@@ -2,8 +2,8 @@
 package io.gpupool.server.elasticity;
 
 /**
- * How many servers there are to be.
+ * The number of servers that a pool should have.
  *
- * @param changedAtMillis since when it is so many, on the clock of who asked
+ * @param changedAtMillis when it last changed, on the caller's clock
  */
 record Target(int servers, long changedAtMillis) {}

@@ -15,8 +15,8 @@ import java.util.Optional;
  * @param ordinal its number there, as the worker's backend counts
  * @param computeCapability for example {@code 9.0}
  * @param driverVersion as CUDA counts: 13000 is 13.0
- * @param labels what the server's operator says of it
- * @param facts what else its backend says of it
+ * @param labels that the server's operator has given it
+ * @param facts other facts from its backend
  */
 public record Gpu(
     String server,

@@ -2,13 +2,13 @@
 package io.gpupool.server.gpu;
 
 /**
- * What a backend says of a GPU for those who look at it with NVIDIA's tools; leases are not granted
- * by it. Zero or empty: it does not say.
+ * The facts about a GPU that a backend reports for users of NVIDIA's tools. Leases are not granted
+ * by them. Zero or empty: not reported.
  *
  * @param driver version of the NVIDIA driver, {@code 580.65.06}
  * @param pciBusId on its server, {@code 0000:01:00.0}
- * @param clockKilohertz the highest, of the processors
- * @param memoryClockKilohertz the highest
+ * @param clockKilohertz the maximum, of the processors
+ * @param memoryClockKilohertz the maximum
  * @param contextBytes memory that a program's context takes by itself
  */
 public record GpuFacts(

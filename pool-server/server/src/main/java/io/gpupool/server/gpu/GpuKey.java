@@ -2,9 +2,9 @@
 package io.gpupool.server.gpu;
 
 /**
- * Names a GPU for as long as the pool remembers it.
+ * The name of a GPU for as long as the pool remembers it.
  *
- * @param card its UUID, or its ordinal where the driver tells no UUID
+ * @param card its UUID, or its ordinal if the driver reports no UUID
  */
 public record GpuKey(String server, String card) {
   public static GpuKey of(Gpu gpu) {

@@ -5,10 +5,10 @@ import io.gpupool.wire.ByteSize;
 import java.util.regex.Pattern;
 
 /**
- * Which GPUs a server serves, as {@code --gpus} says it: {@code all} or {@code
+ * The GPUs that a server serves, in the form of {@code --gpus}: {@code all} or {@code
  * soft:N[,mem=SIZE][,cc=X.Y]}.
  *
- * @param text checked, and handed on to workers as it is
+ * @param text checked, and passed on to workers unchanged
  */
 public record GpuSpec(String text) {
   private static final String FORM = "all or soft:N[,mem=SIZE][,cc=X.Y]";

@@ -5,7 +5,10 @@ import java.util.Arrays;
 import java.util.Locale;
 import java.util.stream.Collectors;
 
-/** What the programs of a lease do with a GPU's time, and so how soon their turns come. */
+/**
+ * A class of leases by how their programs use a GPU's time, which decides how soon their turns
+ * come.
+ */
 public enum LeaseClass {
   /** They compute for as long as there is something to do; turns come in line. */
   BATCH,

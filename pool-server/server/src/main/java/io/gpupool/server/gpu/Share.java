@@ -5,7 +5,7 @@ import io.gpupool.wire.ByteSize;
 import java.util.Locale;
 
 /**
- * Part of a GPU: what a lease has or what is free.
+ * A part of a GPU that a lease has or that is free.
  *
  * @param computeBasisPoints hundredths of a percent of the GPU's time, 10,000 being all of it
  */

@@ -4,9 +4,9 @@ package io.gpupool.server.health;
 import java.util.Optional;
 
 /**
- * How one GPU is, and when to try it again. A GPU that has failed rests a minute, then has to pass
- * a trial; one that fails again within an hour rests twice as long each time, an hour at most.
- * Knows no clock: times are milliseconds of the caller's.
+ * The condition of one GPU, and when to try it again. A GPU that has failed rests for a minute,
+ * then has to pass a trial; one that fails again within an hour rests twice as long each time, for
+ * an hour at most. It has no clock: callers pass the time in milliseconds.
  */
 final class Condition {
   static final long REST_MILLIS = 60_000;

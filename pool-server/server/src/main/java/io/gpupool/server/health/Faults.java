@@ -5,10 +5,10 @@ import java.util.ArrayList;
 import java.util.List;
 
 /**
- * Faults of one GPU itself that its driver has told of.
+ * The faults of one GPU that its driver has reported.
  *
- * @param count how many there were since the server started
- * @param last NVIDIA's numbers of the last of them, at most {@value #KEPT}, in their order
+ * @param count since the server started
+ * @param last NVIDIA's numbers of the last faults, at most {@value #KEPT}, in order
  */
 public record Faults(long count, List<Integer> last) {
   static final Faults NONE = new Faults(0, List.of());

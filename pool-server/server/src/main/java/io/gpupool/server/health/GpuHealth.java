@@ -21,10 +21,9 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
- * How this server's GPUs are. One that has a fault of its own is written down as ailing, so that no
- * server of the pool grants anything of it, and taken back when it has passed a trial. Leases that
- * are there go on: their programs hear from the driver what concerns them. Owned by the control
- * thread.
+ * The health of this server's GPUs. A GPU with a fault of its own is recorded as faulty, so that no
+ * server of the pool grants it, and taken back when it has passed a trial. Existing leases go on:
+ * their programs hear from the driver about what concerns them. Owned by the control thread.
  */
 public final class GpuHealth {
   private static final long LOOK_MILLIS = 1000;

@@ -9,7 +9,8 @@ import java.util.Optional;
 import java.util.concurrent.TimeUnit;
 
 /**
- * Has a GPU do a little of everything, in a process of its own, to find out whether it works again.
+ * A trial that has a GPU do a little of everything, in a process of its own, to find out whether it
+ * works again.
  *
  * @param backend arguments that name the driver
  */

@@ -12,8 +12,8 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
- * The process that watches the GPUs, started again when it ends, until this is closed. A process of
- * its own keeps the driver out of the server. Has a thread of its own.
+ * The process that watches the GPUs, restarted when it ends until this is closed. A separate
+ * process keeps the driver out of the server. It has a thread of its own.
  */
 public final class GpuWatch implements AutoCloseable {
   private static final long FIRST_PAUSE_MILLIS = 1000;

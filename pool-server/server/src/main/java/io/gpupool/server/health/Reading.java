@@ -11,7 +11,7 @@ import java.util.OptionalLong;
  * A line of the watching process.
  *
  * @param type {@code sample} or {@code fault}
- * @param fields what it holds, by name
+ * @param fields its values, by name
  */
 public record Reading(String type, Map<String, String> fields) {
   public Reading {

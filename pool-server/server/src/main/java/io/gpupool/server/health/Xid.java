@@ -4,7 +4,7 @@ package io.gpupool.server.health;
 import java.util.Map;
 import java.util.Set;
 
-/** NVIDIA's numbers of faults ("XID errors"), and whose fault each is. */
+/** NVIDIA's numbers of faults ("XID errors"), and what is to blame for each. */
 final class Xid {
   /** Not a number of NVIDIA's: an error of memory that could not be corrected. */
   static final int UNCORRECTED_MEMORY = 0;

@@ -18,8 +18,8 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
- * The file in which samples outlive their server. It is written anew each time and then takes the
- * place of the old one, so that a server that dies meanwhile leaves the old one.
+ * The file in which samples outlive their server. It is written anew each time and then replaces
+ * the old one, so that a server that dies in between leaves the old one.
  *
  * <pre>
  *  0       4             8             12                16
@@ -30,7 +30,7 @@ import org.slf4j.LoggerFactory;
  *  body: HistoryRecord
  * </pre>
  *
- * All integers are big-endian. A file that is not so is dropped: nobody's work depends on it.
+ * All integers are big-endian. A malformed file is dropped: nobody's work depends on it.
  */
 final class HistoryFile {
   static final String NAME = "gpu-history";

@@ -11,7 +11,7 @@ import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 
-/** Samples as messages to be written down, and back. A lease is named once a GPU. */
+/** The stored form of samples. A lease is named once per GPU. */
 final class HistoryForm {
   private final GpuHistoryRecord.Builder gpu = GpuHistoryRecord.newBuilder();
   private final Map<LeaseName, Integer> numbers = new LinkedHashMap<>();

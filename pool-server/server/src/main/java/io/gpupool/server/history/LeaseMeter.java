@@ -7,8 +7,8 @@ import io.gpupool.server.lease.usage.TimeTable;
 import io.gpupool.server.placement.Placement.Part;
 
 /**
- * What one lease has had of one of its GPUs since it was last asked. What workers count is not
- * trusted: it never goes back, and nobody has used more time than has passed.
+ * A meter of one lease's use of one of its GPUs since the last reading. The counters of workers are
+ * not trusted: a reading never goes back, and never exceeds the time that has passed.
  */
 final class LeaseMeter {
   private final LeaseName name;

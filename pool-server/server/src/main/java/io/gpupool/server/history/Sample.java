@@ -9,7 +9,7 @@ import java.util.Map;
 import java.util.function.Predicate;
 
 /**
- * What a GPU's time and memory went to in some seconds or minutes.
+ * The use of a GPU's time and memory over some seconds or minutes.
  *
  * @param atMillis when it ended, since 1970
  * @param millis how long it was

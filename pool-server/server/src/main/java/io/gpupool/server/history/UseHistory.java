@@ -18,8 +18,8 @@ import java.util.concurrent.Executor;
 import java.util.function.Predicate;
 
 /**
- * Keeps what the time and memory of this server's GPUs went to in the last hour and day, by lease.
- * Owned by the control thread.
+ * The history of this server's GPUs: what their time and memory was used for in the last hour and
+ * day, by lease. Owned by the control thread.
  */
 public final class UseHistory {
   private static final long NANOS_PER_MILLI = 1_000_000;

@@ -3,7 +3,7 @@ package io.gpupool.server.history;
 
 import java.util.concurrent.TimeUnit;
 
-/** How far back samples go, and how much time each of them stands for. */
+/** A window of the history: how far back its samples go, and how much time each covers. */
 public enum Window {
   hour(TimeUnit.SECONDS.toMillis(10), TimeUnit.HOURS.toMillis(1)),
   day(TimeUnit.MINUTES.toMillis(5), TimeUnit.DAYS.toMillis(1));

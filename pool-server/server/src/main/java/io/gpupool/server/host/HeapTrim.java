@@ -4,8 +4,8 @@ package io.gpupool.server.host;
 import io.gpupool.runtime.Timers;
 
 /**
- * Gives memory back that a burst of requests has left in the heap: an idle server allocates so
- * little that its collector would not run for hours. Owned by the control thread.
+ * A timer that gives back the memory that a burst of requests has left in the heap. An idle server
+ * allocates so little that its collector would not run for hours. Owned by the control thread.
  */
 public final class HeapTrim {
   static final long LOOK_MILLIS = 60_000;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.gpupool.server.host;
 
-/** Memory of the machine that this process may use. For any thread. */
+/** The machine's memory that this process may use. For any thread. */
 public interface HostMemory {
   /** Memory that can be taken now before anything is killed or swapped out. */
   long availableBytes();

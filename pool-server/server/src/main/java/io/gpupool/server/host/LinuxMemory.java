@@ -8,8 +8,8 @@ import java.util.List;
 import java.util.OptionalLong;
 
 /**
- * Memory as Linux accounts for it: the machine's, and that of this process's control group and of
- * all groups around it, whichever has least left. Reads cgroup v1 and v2. For any thread.
+ * The memory as Linux accounts for it: the machine's, and that of this process's control group and
+ * of all groups around it, whichever has least left. It reads cgroup v1 and v2. For any thread.
  */
 public final class LinuxMemory implements HostMemory {
   private static final long KIBIBYTE = 1024;

@@ -6,10 +6,11 @@ import java.util.List;
 import java.util.Optional;
 
 /**
- * The pod of a Kubernetes cluster for which a lease is; who asked for the lease answers for it.
+ * The pod of a Kubernetes cluster that a lease is for. The caller that asked for the lease answers
+ * for it.
  *
  * @param containers that may use the lease
- * @param node on which it runs, as far as is known
+ * @param node on which it runs, if known
  */
 public record LeasePod(
     String uid, String namespace, String name, List<String> containers, Optional<String> node) {

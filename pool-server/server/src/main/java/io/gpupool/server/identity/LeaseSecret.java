@@ -6,7 +6,9 @@ import java.security.MessageDigest;
 import java.security.SecureRandom;
 import java.util.HexFormat;
 
-/** Proves that a caller belongs to a lease: 128 random bits as text. Never printed. */
+/**
+ * A secret that proves that a caller belongs to a lease: 128 random bits as text. Never printed.
+ */
 public final class LeaseSecret {
   private static final int BYTES = 16;
   private final String text;

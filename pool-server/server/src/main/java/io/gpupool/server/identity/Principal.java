@@ -5,11 +5,11 @@ import io.gpupool.server.oidc.Login;
 import java.util.Optional;
 
 /**
- * Authenticated caller.
+ * An authenticated caller.
  *
- * @param tenant whose token it showed; empty: a server without tokens takes any caller
- * @param token of the pool with which it proved it
- * @param login with the pool's issuer by which it proved it instead
+ * @param tenant of the token that it showed; empty: a server without tokens takes any caller
+ * @param token of the pool by which it proved its identity
+ * @param login at the pool's issuer by which it proved its identity instead
  */
 public record Principal(
     String tenant, Role role, Optional<TokenHash> token, Optional<Login> login) {

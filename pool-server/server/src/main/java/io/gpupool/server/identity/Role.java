@@ -6,7 +6,7 @@ import java.util.Collection;
 import java.util.Comparator;
 import java.util.Locale;
 
-/** What a token allows; each role may do what those before it may. */
+/** A role of a token. Each role may do what those before it may. */
 public enum Role {
   /** A pod of a Kubernetes cluster, which uses its own leases and does nothing else. */
   POD,

@@ -4,7 +4,7 @@ package io.gpupool.server.identity;
 import java.util.OptionalLong;
 
 /**
- * What the pool knows of a token, which is not the token itself.
+ * The record of a token, without the token itself.
  *
  * @param createdAtMillis since 1970
  * @param expiresAtMillis since 1970; empty: never

@@ -7,8 +7,8 @@ import java.util.Optional;
 import java.util.OptionalLong;
 
 /**
- * Tells when a lease has reached one of its limits. Its owner shows it now and then how much the
- * lease has done; owned by one thread.
+ * A clock that tells when a lease has reached one of its limits. Its owner notes the lease's
+ * activity periodically. Owned by one thread.
  */
 public final class LeaseClock {
   private static final long NANOS_PER_MILLI = 1_000_000;

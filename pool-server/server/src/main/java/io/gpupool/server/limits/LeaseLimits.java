@@ -2,11 +2,11 @@
 package io.gpupool.server.limits;
 
 /**
- * When a lease ends by itself.
+ * The limits at which a lease ends by itself.
  *
- * @param idleMillis after so long without work of its programs, although its holder lives; 0: never
- * @param timeMillis so long after it was granted, although its holder lives; 0: never
- * @param graceMillis after so long without its holder and any program; 0: after the usual while
+ * @param idleMillis time without work of its programs, even if its holder is alive; 0: no limit
+ * @param timeMillis time since it was granted, even if its holder is alive; 0: no limit
+ * @param graceMillis time without its holder and any program; 0: the default
  */
 public record LeaseLimits(long idleMillis, long timeMillis, long graceMillis) {
   public static final LeaseLimits NONE = new LeaseLimits(0, 0);

@@ -2,11 +2,11 @@
 package io.gpupool.server.limits;
 
 /**
- * How many requests for leases wait at a server.
+ * The limits on the lease requests that wait at a server.
  *
- * @param perServer those of all tenants, but that each tenant has at least {@code guaranteed}
- * @param perTenant those that a tenant's own tokens make; one token has half of them
- * @param guaranteed those of a tenant that wait however many others do
+ * @param perServer requests of all tenants, but each tenant may always have {@code guaranteed}
+ * @param perTenant requests that a tenant's own tokens make; one token gets half of them
+ * @param guaranteed requests of a tenant that may wait no matter how many others do
  */
 public record QueueLimits(int perServer, int perTenant, int guaranteed) {
   public static final QueueLimits USUAL = new QueueLimits(8192, 1024, 16);

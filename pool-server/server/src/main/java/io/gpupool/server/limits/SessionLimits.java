@@ -4,15 +4,15 @@ package io.gpupool.server.limits;
 import io.gpupool.wire.ByteSize;
 
 /**
- * How many sessions a server takes.
+ * The limits on the sessions of a server.
  *
  * @param perLease processes of one lease at a time
  * @param perTenant sessions of one tenant at a time
  * @param perServer sessions of all tenants at a time
- * @param perSecond sessions that one tenant may open in a second, in the long run
+ * @param perSecond sessions that one tenant may open per second, in the long run
  * @param workerStarts worker processes that start at the same time
- * @param workerBytes memory that is set aside for each worker
- * @param reservedBytes memory that is set aside for the server itself
+ * @param workerBytes memory reserved for each worker
+ * @param reservedBytes memory reserved for the server itself
  */
 public record SessionLimits(
     int perLease,

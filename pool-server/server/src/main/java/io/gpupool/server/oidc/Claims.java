@@ -15,7 +15,7 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.Optional;
 
-/** JSON objects of others, in which nothing need be as expected. */
+/** The fields of a JSON object from elsewhere, none of which need be as expected. */
 record Claims(JsonObject json) {
   /** Reads one object and nothing after it; empty if it is something else. */
   static Optional<Claims> parse(String text) {

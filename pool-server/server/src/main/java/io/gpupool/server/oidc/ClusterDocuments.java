@@ -5,8 +5,9 @@ import java.io.IOException;
 import java.net.URI;
 
 /**
- * What a Kubernetes cluster publishes of the keys by which it signs its service accounts' tokens,
- * at its API server, whatever address its issuer's name is. For any thread.
+ * The documents about signing keys that a Kubernetes cluster publishes at its API server, whatever
+ * the address in its issuer's name is. The cluster signs its service accounts' tokens with these
+ * keys. For any thread.
  */
 final class ClusterDocuments implements KeySource {
   private static final String KEYS = "/openid/v1/jwks";

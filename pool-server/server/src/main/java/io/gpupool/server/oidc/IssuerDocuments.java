@@ -6,7 +6,7 @@ import java.net.URI;
 import java.nio.file.Path;
 import java.util.Optional;
 
-/** What an issuer of OpenID Connect publishes at its own address. For any thread. */
+/** The documents that an OpenID Connect issuer publishes at its own address. For any thread. */
 final class IssuerDocuments implements KeySource {
   static final String CONFIGURATION = "/.well-known/openid-configuration";
 

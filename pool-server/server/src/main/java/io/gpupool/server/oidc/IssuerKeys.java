@@ -10,9 +10,9 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
- * The keys of an issuer as they were fetched last. They are fetched anew every ten minutes when
- * they are used, and when a token names one that is not among them, but not twice within some
- * seconds, whatever strangers show. For any thread that may block.
+ * The keys of an issuer as they were last fetched. Keys in use are fetched again every ten minutes,
+ * and when a token names an unknown one, but never twice within some seconds, whatever strangers
+ * show. For any thread that may block.
  */
 final class IssuerKeys {
   private static final long FRESH_NANOS = TimeUnit.MINUTES.toNanos(10);

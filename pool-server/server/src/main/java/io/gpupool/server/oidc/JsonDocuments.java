@@ -16,10 +16,10 @@ import javax.net.ssl.HttpsURLConnection;
 import org.jose4j.jwk.JsonWebKey;
 
 /**
- * Fetches JSON objects of some size at most; blocks for some seconds at most. For any thread.
+ * A fetcher of JSON objects of bounded size. It blocks for some seconds at most. For any thread.
  *
  * @param trusted the roots of the server's certificate; empty: those of this machine
- * @param token a file with what is shown, read each time; empty: nothing
+ * @param token a file with the token to show, read each time; empty: none
  */
 record JsonDocuments(Optional<Path> trusted, Optional<Path> token) {
   private static final int WAIT_MILLIS = 5000;

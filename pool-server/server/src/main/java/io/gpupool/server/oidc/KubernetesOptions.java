@@ -8,15 +8,16 @@ import java.util.Optional;
 import java.util.Set;
 
 /**
- * A Kubernetes cluster whose pods use the pool. It proves who they are by the tokens of their
- * service accounts, which it signs with keys that its API server publishes.
+ * The options for a Kubernetes cluster whose pods use the pool. Pods prove their identity by the
+ * tokens of their service accounts, which the cluster signs with keys that its API server
+ * publishes.
  *
  * @param api address of the API server
  * @param trusted the roots of its certificate; empty: those of this machine
- * @param token file with what is shown to it; empty: nothing
- * @param audience for whom tokens must have been issued
+ * @param token file with the token to show to it; empty: none
+ * @param audience for which tokens must have been issued
  * @param admins service accounts, NAMESPACE/NAME, that are admins of the pool
- * @param readers those that see the pool
+ * @param readers service accounts that may see the pool
  */
 public record KubernetesOptions(
     URI api,

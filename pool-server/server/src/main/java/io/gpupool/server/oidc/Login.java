@@ -5,12 +5,12 @@ import java.util.List;
 import java.util.Optional;
 
 /**
- * What an issuer says of one who has logged in with it.
+ * The identity of a caller who has logged in, as the issuer describes it.
  *
- * @param subject the issuer's name for him
- * @param roles as they stand in the token; those that a pool does not know mean nothing
+ * @param subject the issuer's name for the caller
+ * @param roles as they stand in the token; unknown ones mean nothing
  * @param podUid of the pod whose token it is; empty: it is no pod's
- * @param node of a cluster, of which it is the agent
+ * @param node of the cluster whose agent it is
  * @param validUntilMillis since 1970
  */
 public record Login(

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.gpupool.server.oidc;
 
-/** Why a login is not believed, in words for the one who shows it. */
+/** A login that is not believed. The message tells the caller why. */
 final class LoginException extends Exception {
   private static final long serialVersionUID = 1L;
 

@@ -8,12 +8,12 @@ import java.nio.file.Path;
 import java.util.Optional;
 
 /**
- * Whose logins a pool believes.
+ * The options for an OpenID Connect issuer whose logins a pool believes.
  *
  * @param issuer as it stands in the tokens, without its configuration's path
- * @param audience for whom tokens must have been issued
- * @param tenantClaim what names the tenant of who has logged in
- * @param roleClaim what names the roles
+ * @param audience for which tokens must have been issued
+ * @param tenantClaim the claim that names the tenant
+ * @param roleClaim the claim that names the roles
  * @param trusted the roots of the issuer's certificate; empty: those of this machine
  */
 public record OidcOptions(

@@ -5,8 +5,8 @@ import io.gpupool.server.gpu.Share;
 import java.util.Optional;
 
 /**
- * What a lease has of a GPU.
+ * The share of a GPU that a lease has.
  *
- * @param partition of which it is; empty: of what is in no partition
+ * @param partition it is part of; empty: no partition
  */
 public record Allocation(LeaseId lease, Optional<String> partition, Share share) {}

@@ -11,8 +11,8 @@ import java.util.Optional;
 import java.util.function.UnaryOperator;
 
 /**
- * How one GPU is divided: its partitions, and what of them and of the rest is granted. A value;
- * every change is a function to a new one, and none grants or cuts more than there is.
+ * The division of one GPU: its partitions, and what is granted of them and of the rest. Immutable:
+ * every change makes a new one, and none grants or cuts more than there is.
  */
 public record Division(List<Partition> partitions, List<Allocation> allocations) {
   public static final Division UNDIVIDED = new Division(List.of(), List.of());

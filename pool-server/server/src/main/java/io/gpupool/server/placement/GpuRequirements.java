@@ -11,16 +11,16 @@ import java.util.Optional;
 import java.util.OptionalInt;
 
 /**
- * Requirements of a lease request, checked.
+ * The checked requirements of a lease request.
  *
  * @param gpus how many different GPUs
- * @param size how much memory of each
- * @param computeBasisPoints how much time of each; empty: the same part as the memory
- * @param selectors which GPUs will do
+ * @param size memory of each
+ * @param computeBasisPoints compute of each; empty: the same fraction as the memory
+ * @param selectors the GPUs that match
  * @param partition only partitions of this name
- * @param hard whether it is to get no more time than that even if the rest is idle
- * @param spread whether it is to share GPUs and servers with as few others as possible
- * @param oneServer whether all GPUs must be of one server
+ * @param hard whether it never gets more compute than that, even if the rest is idle
+ * @param spread whether to share GPUs and servers with as few others as possible
+ * @param oneServer whether all GPUs must be on one server
  */
 public record GpuRequirements(
     int gpus,

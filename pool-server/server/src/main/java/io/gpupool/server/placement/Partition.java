@@ -6,13 +6,13 @@ import java.util.Optional;
 import java.util.Set;
 
 /**
- * A named part of a GPU, cut off by an admin.
+ * A named part of a GPU that an admin has set aside.
  *
- * @param size what is set aside for it
+ * @param size of the part
  * @param hard whether its leases never get more compute than their share, even if the rest is idle
  * @param tenants for whom it is reserved; empty: for all
- * @param target what it shrinks to as its leases end
- * @param leaving whether it goes with its last lease
+ * @param target the size to which it shrinks as its leases end
+ * @param leaving whether it is deleted with its last lease
  */
 public record Partition(
     String name,

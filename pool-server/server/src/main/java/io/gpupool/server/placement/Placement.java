@@ -13,8 +13,8 @@ import java.util.Set;
 import java.util.stream.Collectors;
 
 /**
- * Decides which GPUs serve a request: a pure function over a snapshot of what is free. What is
- * reserved for a tenant goes before what all may have; {@link Candidates} has the rest.
+ * A pure function that decides which GPUs serve a request, over a snapshot of what is free. Offers
+ * reserved for the tenant come before those open to all; {@link Candidates} has the rest.
  */
 public final class Placement {
   private Placement() {}

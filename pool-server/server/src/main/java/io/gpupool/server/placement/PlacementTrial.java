@@ -16,8 +16,8 @@ import java.util.OptionalInt;
 import java.util.Random;
 
 /**
- * Measures placement on a pool that exists in memory alone: leases come and end at random for as
- * long as it takes, with the pool kept as full as it gets. For one thread.
+ * A measurement of placement on a pool that exists in memory only. Leases come and end at random
+ * for as long as the measurement takes, with the pool kept as full as it gets. For one thread.
  */
 public final class PlacementTrial {
   private static final long GIB = 1L << 30;

@@ -5,7 +5,7 @@ import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
 
-/** How likely the kernel is to kill this server and its workers where memory runs out. */
+/** The likelihood that the kernel kills this server and its workers when memory runs out. */
 public final class OomScore {
   /** By so much a worker is more likely to be killed than a process that says nothing of itself. */
   private static final int WORKER = 300;

@@ -12,7 +12,8 @@ import java.util.stream.Stream;
 
 /**
  * The files and folders that a worker may open, as lines of a launcher's plan: its software, the
- * system's libraries, what a Java runtime asks the kernel, and for a driver its device nodes.
+ * system's libraries, the kernel files that a Java runtime reads, and for a driver its device
+ * nodes.
  */
 final class ReachablePaths {
   private static final List<String> LIBRARIES =

@@ -12,8 +12,8 @@ import java.util.OptionalLong;
 import java.util.stream.Collectors;
 
 /**
- * The walls around this server's workers. Which there are is found out once, at the start; then
- * owned by the control thread.
+ * The walls around this server's workers. The server finds out once, at its start, which walls it
+ * can have. After that, owned by the control thread.
  */
 public final class Sandbox {
   private final SandboxOptions options;

@@ -9,7 +9,7 @@ import java.util.List;
 import java.util.Map;
 import java.util.concurrent.TimeUnit;
 
-/** Finds out which walls this machine lets a process have, by having the launcher try. */
+/** A check of the walls that this machine lets a process have. It has the launcher try them. */
 final class SandboxCheck {
   static final String PLAN = "GPUPOOL_SANDBOX";
   private static final int PATIENCE_SECONDS = 20;

@@ -5,11 +5,11 @@ import java.nio.file.Path;
 import java.util.List;
 
 /**
- * What an operator wants of the walls around workers, and where their parts are.
+ * The options for the walls around workers.
  *
  * @param launcher the program that puts the walls up
- * @param software folder with all that a worker runs: Java runtime, jars, start-up caches
- * @param users user ids for workers of a server that may change the user
+ * @param software folder with everything a worker runs: Java runtime, jars, start-up caches
+ * @param users user ids for the workers of a server that may change the user
  * @param variables names of environment variables that workers get besides the usual ones
  */
 public record SandboxOptions(

@@ -6,12 +6,12 @@ import java.util.List;
 import java.util.Optional;
 
 /**
- * What workers need of the machine, by the GPUs that they serve.
+ * The parts of the machine that workers need for the GPUs that they serve.
  *
- * @param soft whether the GPUs are in software
- * @param libraries of the driver, where they are named
- * @param libraryPath folders in which the linker looks for libraries, with colons between
- * @param services folders of services of the driver that serve one user alone (MPS); empty: none
+ * @param soft whether these are software GPUs
+ * @param libraries of the driver, if they are named
+ * @param libraryPath folders in which the linker looks for libraries, separated by colons
+ * @param services folders of driver services that serve a single user (MPS); empty: none
  */
 public record SandboxScope(
     boolean soft, List<Path> libraries, Optional<String> libraryPath, List<String> services) {

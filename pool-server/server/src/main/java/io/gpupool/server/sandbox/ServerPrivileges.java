@@ -9,7 +9,7 @@ import java.util.List;
 import java.util.Map;
 
 /**
- * What this process may do, as the kernel tells.
+ * The privileges of this process, as the kernel reports them.
  *
  * @param root whether its user is root
  * @param capabilities the effective ones, a bit each

@@ -6,8 +6,8 @@ import java.util.Random;
 import java.util.Set;
 
 /**
- * The user ids of live workers. One that was given back is not given out again until all others
- * have been. Owned by the control thread.
+ * The user ids of live workers. A returned id is not used again until all others have been. Owned
+ * by the control thread.
  */
 final class WorkerUsers {
   private final UserRange range;

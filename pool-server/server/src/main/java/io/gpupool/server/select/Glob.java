@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.gpupool.server.select;
 
-/** Patterns in which {@code *} stands for any characters; at worst quadratic, whatever is asked. */
+/**
+ * A pattern in which {@code *} stands for any characters. Matching takes at worst quadratic time,
+ * whatever the pattern.
+ */
 public final class Glob {
   private Glob() {}
 

@@ -7,7 +7,7 @@ import java.util.List;
 import java.util.Map;
 import java.util.Optional;
 
-/** All selectors of a request. Remembers what it has looked at; for one thread. */
+/** The selectors of a request. It remembers the values that it has looked at. For one thread. */
 public final class Selection {
   private final List<CachedSelector> selectors = new ArrayList<>();
 

@@ -5,11 +5,11 @@ import java.util.Locale;
 import java.util.regex.Pattern;
 
 /**
- * A condition on one property of a GPU: {@code model=*H200*}, {@code label.zone=eu}, or, of
+ * A condition on one property of a GPU: {@code model=*H200*}, {@code label.zone=eu}, or, for
  * versions, also {@code cc>=8.0}, which reaches this class as the key {@code cc>}.
  *
- * @param property which one
- * @param atLeast whether a later version will do as well
+ * @param property its name
+ * @param atLeast whether later versions match, too
  * @param wanted a pattern, in lower case, or the version
  */
 public record Selector(String property, boolean atLeast, String wanted) {

@@ -6,7 +6,7 @@ import io.gpupool.server.tenant.Access;
 import io.gpupool.server.tenant.Audit;
 import io.grpc.stub.StreamObserver;
 
-/** Calls that leave no record of their effect, but one in the audit log. */
+/** The calls whose only record is in the audit log. */
 record AuditedCalls(Audit audit) {
   /** The effect of a call. */
   interface Change {

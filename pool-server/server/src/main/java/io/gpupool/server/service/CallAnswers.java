@@ -10,7 +10,7 @@ import io.grpc.Status;
 import io.grpc.StatusRuntimeException;
 import io.grpc.stub.StreamObserver;
 
-/** Answers to gRPC calls. */
+/** The answers to gRPC calls. */
 final class CallAnswers {
   private CallAnswers() {}
 

@@ -9,7 +9,7 @@ import io.gpupool.server.tenant.Tokens;
 import io.grpc.Context;
 import java.util.Optional;
 
-/** The pool as a scaler sees it: all of it for an admin, else what its token may see. */
+/** The pool as a scaler sees it: all of it for an admin, otherwise what its token may see. */
 public record ScalerWatch(Tokens tokens, PoolView view, Timers timers) implements PoolWatch {
   @Override
   public Optional<PoolLoad> load(Optional<String> token) {

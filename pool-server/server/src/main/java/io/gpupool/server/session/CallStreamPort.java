@@ -24,10 +24,10 @@ import java.util.Set;
 import java.util.function.BiConsumer;
 
 /**
- * The TCP port of the call streams. Reads a handshake and passes it on; without TLS the event loop
- * never sees a byte of the call stream itself. Connections with an unfinished handshake are
- * bounded: one too many displaces the oldest, so that strangers who say nothing cannot keep
- * programs out.
+ * The TCP port of the call streams. It reads a handshake and passes the connection on; without TLS
+ * the event loop never sees a byte of the call stream itself. The number of connections with an
+ * unfinished handshake is limited: one too many displaces the oldest, so that silent strangers
+ * cannot keep programs out.
  */
 public final class CallStreamPort {
   public static final int MAX_UNFINISHED = 512;

@@ -8,9 +8,9 @@ import java.io.IOException;
 import java.io.UncheckedIOException;
 
 /**
- * A socket by which one worker hands over descriptors, each before the message that speaks of it.
- * Their taking needs no right over the worker's process, which containers do not give. Owned by the
- * control thread.
+ * A socket by which one worker hands over descriptors, each before the message that refers to it.
+ * Receiving them needs no privilege over the worker's process, which containers do not give. Owned
+ * by the control thread.
  */
 final class DescriptorInbox {
   private final Socket own;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.gpupool.server.session;
 
-/** When the driver in a server's workers starts. */
+/** The moment at which the driver in a server's workers starts. */
 public enum DriverStart {
   /** There is none: the GPUs are in software. */
   NEVER,

@@ -9,7 +9,7 @@ import java.util.OptionalInt;
 import java.util.Set;
 
 /**
- * Something of one session that others of its lease may have: memory, an event, a pool. Owned by
+ * An object of one session that others of its lease may use: memory, an event or a pool. Owned by
  * the control thread.
  */
 final class Export {

@@ -22,8 +22,8 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
- * Reads the 64 bytes of one connection's handshake and not one more: what follows is the worker's.
- * Runs on the channel's event loop.
+ * A reader of the 64 bytes of one connection's handshake. It reads not a byte more: what follows is
+ * the worker's. Runs on the channel's event loop.
  */
 final class HandshakeHandler extends ChannelInboundHandlerAdapter implements CallStream {
   static final long LIMIT_MILLIS = 10_000;

@@ -19,12 +19,11 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
- * What the sessions of one lease let each other have, by tokens that are known within the lease
- * alone. Owned by the control thread.
+ * The objects that the sessions of one lease share, by tokens that are known only within the lease.
+ * Owned by the control thread.
  *
- * <p>Memory counts once, for the session that shared it. It stays until that session has ended it
- * and nobody has it any more; if the session itself ends first, it counts for one of those who have
- * it.
+ * <p>Memory counts once, for the session that shared it. It stays until that session has withdrawn
+ * it and nobody uses it any more; if the session itself ends first, it counts for one of its users.
  */
 final class LeaseExports {
   private static final int MAX_EXPORTS = 1 << 11;

@@ -10,9 +10,9 @@ import java.util.Optional;
 import java.util.concurrent.TimeUnit;
 
 /**
- * Memory that is left for further workers. Each session has a claim to {@code workerBytes}, of
- * which its worker uses some already, and the server has one of its own; the rest is free for more.
- * Owned by the control thread.
+ * The memory left for further workers. Each session has a claim to {@code workerBytes}, part of
+ * which its worker uses already, and the server has a claim of its own; the rest is free. Owned by
+ * the control thread.
  */
 final class MemoryRoom {
   private static final long SAMPLE_NANOS = TimeUnit.MILLISECONDS.toNanos(200);

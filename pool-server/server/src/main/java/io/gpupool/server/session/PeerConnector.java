@@ -20,9 +20,9 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
- * Connector of the workers of programs whose GPUs are on several servers. Of two, the one with the
- * later place in the lease asks its server, which connects to the other's server and shows the peer
- * key of the session there; each worker gets its end. Owned by the control thread.
+ * A connector of the workers of programs whose GPUs are on several servers. Of two workers, the one
+ * with the later place in the lease asks its server, which connects to the other's server and shows
+ * the peer key of the session there; each worker gets its end. Owned by the control thread.
  */
 final class PeerConnector {
   private static final Logger LOG = LoggerFactory.getLogger(PeerConnector.class);

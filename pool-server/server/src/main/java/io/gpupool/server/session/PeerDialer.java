@@ -20,8 +20,8 @@ import java.util.Optional;
 import java.util.concurrent.CompletableFuture;
 
 /**
- * Connects to the call-stream ports of the pool's other servers. Where they are is what the pool
- * says, never what a program or worker does. Called by the control thread.
+ * A dialer of the call-stream ports of the pool's other servers. Their addresses come from the
+ * pool, never from a program or worker. Called by the control thread.
  */
 public final class PeerDialer {
   private final Members members;

@@ -10,7 +10,7 @@ import java.util.Collection;
 import java.util.Optional;
 
 /**
- * The limits that a new session has to be within: of its lease, its tenant, the server and the
+ * The admission of new sessions, within the limits of their lease, their tenant, the server and the
  * memory for workers. Owned by the control thread.
  */
 final class SessionAdmission {

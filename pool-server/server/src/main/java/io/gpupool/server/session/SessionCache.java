@@ -17,8 +17,8 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
- * What workers ask of the files that sessions leave for later ones: they name a key and get a
- * descriptor, of their own tenant's files alone. Owned by the control thread; files are read and
+ * The workers' cache of files that sessions leave for later ones. Workers name a key and get a
+ * descriptor, for files of their own tenant only. Owned by the control thread; files are read and
  * written on another.
  */
 final class SessionCache {

@@ -7,9 +7,9 @@ import io.gpupool.server.limits.SessionLimits;
 import java.util.Map;
 
 /**
- * The limits of a server's sessions, and what they may use of its machine.
+ * The limits of a server's sessions, and the parts of the machine that they may use.
  *
- * @param files what sessions leave for later ones, by kind
+ * @param files that sessions leave for later ones, by kind
  */
 public record SessionOptions(
     SessionLimits limits, HostMemory memory, Map<String, TenantFiles> files) {

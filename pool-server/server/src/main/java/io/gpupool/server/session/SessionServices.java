@@ -9,7 +9,7 @@ import java.util.function.BiConsumer;
 /**
  * The services of a server that all its sessions use.
  *
- * @param onPeerAsked connects a worker with one at another server, as its message asks
+ * @param onPeerAsked connects a worker to one at another server, as its message asks
  */
 record SessionServices(
     WorkerStarts starts,

@@ -5,13 +5,13 @@ import io.gpupool.server.identity.HolderName;
 import io.gpupool.wire.TextMessage;
 
 /**
- * The statistics of a session, as its worker told them last; totals since its start.
+ * The statistics of a session as its worker last reported them: totals since its start.
  *
- * @param atNanos when it said so
+ * @param atNanos when the worker reported them
  * @param fencedCalls those of the calls that were answered
  * @param peerReceivedBytes from the program's workers at other servers
  * @param memoryRefused allocations beyond the lease's memory
- * @param driverMemoryBytes of its memory, what the driver takes by itself
+ * @param driverMemoryBytes the part of its memory that the driver takes by itself
  * @param callsPerSecond between this report and the one before
  * @param waiting whether its program waits for the GPU
  */

@@ -27,7 +27,7 @@ import java.util.concurrent.Executor;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
-/** All sessions of this server. Owned by the control thread. */
+/** The sessions of this server. Owned by the control thread. */
 public final class Sessions {
   private static final Logger LOG = LoggerFactory.getLogger(Sessions.class);
 

@@ -17,7 +17,7 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
- * One worker process, from the decision to start it until it is dead. Owned by the control thread.
+ * A worker process, from the decision to start it until it is dead. Owned by the control thread.
  */
 public final class Worker {
   private static final long KILL_AFTER_MILLIS = 500;

@@ -9,9 +9,9 @@ import java.util.List;
 import java.util.Map;
 
 /**
- * How worker processes are started.
+ * The command that starts worker processes.
  *
- * @param prefix program and arguments that come before those of the worker's main class
+ * @param prefix program and arguments before those of the worker's main class
  * @param sandbox the walls around workers that serve programs
  */
 public record WorkerCommand(List<String> prefix, SandboxOptions sandbox) {

@@ -8,12 +8,12 @@ import java.util.Map;
 import java.util.OptionalLong;
 
 /**
- * How this server's workers are started.
+ * The launch of this server's workers: their command, arguments and walls.
  *
  * @param command the command
  * @param control the socket on which they report
- * @param arguments what they serve
- * @param environment what a worker finds in its environment besides
+ * @param arguments the GPUs they serve
+ * @param environment additional environment variables
  * @param driver when a worker's driver starts
  * @param sandbox the walls around them
  */

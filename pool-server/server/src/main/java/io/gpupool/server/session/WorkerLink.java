@@ -12,8 +12,8 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
- * The control socket of one worker that has proved itself. A worker that does not read what it is
- * sent is ended. For any thread.
+ * The control socket of a worker that has proved its identity. A worker that does not read its
+ * messages is ended. For any thread.
  */
 final class WorkerLink {
   /** Bytes and descriptors that wait for a worker to read; one that works has few. */

@@ -18,8 +18,8 @@ import org.slf4j.LoggerFactory;
 
 /**
  * The abstract unix socket on which workers report. A connection must start with the token of a
- * worker this server has started, sent by that worker's process. Its handlers run on the event loop
- * and pass everything on to the control thread.
+ * worker that this server has started, sent by that worker's process. Its handlers run on the event
+ * loop and pass everything on to the control thread.
  */
 public final class WorkerSocket {
   /** As long as a worker has for its start: its launcher connects, the worker itself says hello. */

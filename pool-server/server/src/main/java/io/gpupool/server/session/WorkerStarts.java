@@ -11,8 +11,8 @@ import java.util.Optional;
 import java.util.function.Consumer;
 
 /**
- * Sessions that wait for a worker. Few workers start at a time, and tenants take turns, so that one
- * that starts many programs at once delays its own. Owned by the control thread.
+ * The sessions that wait for a worker. Few workers start at a time, and tenants take turns, so that
+ * one that starts many programs at once only delays its own. Owned by the control thread.
  */
 final class WorkerStarts {
   private final Workers workers;

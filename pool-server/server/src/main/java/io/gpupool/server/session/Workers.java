@@ -17,7 +17,7 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
- * All worker processes of this server, some of them spare. Owned by the control thread; processes
+ * The worker processes of this server, some of them spare. Owned by the control thread. Processes
  * are started on a thread of their own that lives as long as the server, because the kernel ties a
  * worker's parent-death signal to the thread that started it.
  */

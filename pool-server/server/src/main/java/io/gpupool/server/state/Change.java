@@ -4,8 +4,8 @@ package io.gpupool.server.state;
 import java.util.Optional;
 
 /**
- * What a commit did to a key.
+ * A change of a key by a commit.
  *
- * @param entry what it is now; empty: it is gone
+ * @param entry the new entry; empty: the key is deleted
  */
 public record Change(long revision, String key, Optional<Entry> entry) {}

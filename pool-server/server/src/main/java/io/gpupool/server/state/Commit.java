@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.gpupool.server.state;
 
-/** What became of a commit. */
+/** The outcome of a commit. */
 public sealed interface Commit {
   record Done(long revision) implements Commit {}
 

@@ -2,8 +2,8 @@
 package io.gpupool.server.state;
 
 /**
- * That a key was last written at this revision.
+ * A condition that a key was last written at this revision.
  *
- * @param revision 0: there is no such key
+ * @param revision 0: the key does not exist
  */
 public record Condition(String key, long revision) {}

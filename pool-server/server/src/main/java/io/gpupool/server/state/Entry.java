@@ -7,6 +7,6 @@ import com.google.protobuf.ByteString;
  * A key and its value.
  *
  * @param revision of the commit that wrote it
- * @param bound whether it goes with the server that wrote it
+ * @param bound whether it is deleted when the server that wrote it dies
  */
 public record Entry(String key, ByteString value, long revision, boolean bound) {}

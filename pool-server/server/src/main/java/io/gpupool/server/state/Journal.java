@@ -23,11 +23,11 @@ import org.slf4j.LoggerFactory;
  * The file in which a store's commits last. Owned by its store, under the store's lock.
  *
  * <p>Each commit is appended as one record with a checksum and forced to the disk before it is
- * acknowledged. So after a crash, however it came, only the last record can be torn, and it was
- * never acknowledged: it is cut off. Damage anywhere before is another thing, told by whole records
- * behind it, and nothing is repaired by guessing then. A record that cannot be written is cut off
- * at once; if even that fails, nothing more is written until a restart. When the file has grown,
- * everything there is is written into a new one, which then takes its name.
+ * acknowledged. So after any crash only the last record can be torn, and it was never acknowledged:
+ * it is cut off. Damage anywhere earlier shows by whole records after it; then nothing is repaired
+ * by guessing. A record that cannot be written is cut off at once; if even that fails, nothing more
+ * is written until a restart. When the file has grown, the whole content is written to a new one,
+ * which then takes its name.
  */
 final class Journal {
   static final byte[] HEADER = "gpupool state 1\n".getBytes(StandardCharsets.US_ASCII);

@@ -7,7 +7,7 @@ import java.nio.channels.FileChannel;
 import java.nio.file.Path;
 import java.nio.file.StandardOpenOption;
 
-/** The file under a journal; a test puts one that fails here. */
+/** The file under a journal. Tests replace it with one that fails. */
 interface JournalFile extends AutoCloseable {
   byte[] readAll() throws IOException;
 

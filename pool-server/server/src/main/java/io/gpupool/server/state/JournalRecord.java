@@ -10,7 +10,7 @@ import java.util.Optional;
 import java.util.zip.CRC32C;
 
 /**
- * One record of a journal: a commit, or everything there is.
+ * A record of a journal: a commit, or the whole content.
  *
  * <pre>
  *  0       4             8                        12

@@ -13,8 +13,8 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
- * A store's content as records, decoded once and kept up to date, and edits of them that are
- * repeated until nobody has come between. For any thread.
+ * The content of a store as records, decoded once and kept up to date, and edits of it that are
+ * repeated until they do not conflict. For any thread.
  */
 public final class RecordStore implements AutoCloseable {
   private static final int MAX_ATTEMPTS = 64;

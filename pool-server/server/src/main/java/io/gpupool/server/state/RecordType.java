@@ -5,7 +5,7 @@ import com.google.protobuf.ByteString;
 import java.util.function.Function;
 
 /**
- * Type of a record: the prefix of its keys and its encoding.
+ * A type of record: the prefix of its keys and its encoding.
  *
  * @param prefix of its keys, ending with a slash
  */

@@ -3,7 +3,7 @@ package io.gpupool.server.state;
 
 import java.io.IOException;
 
-/** The state cannot be read or written; the message says what to do. */
+/** A failure to read or write the state. The message says what to do. */
 public final class StateException extends IOException {
   private static final long serialVersionUID = 1L;
 

@@ -6,10 +6,10 @@ import java.util.Optional;
 import java.util.function.Consumer;
 
 /**
- * What a pool remembers: keys with values, changed by atomic commits that number each other. The
- * model is etcd's, so that one server's own file and a cluster of etcd can both stand behind it: a
- * commit names the revisions at which it saw the keys it depends on, and comes to nothing if one of
- * them has changed since.
+ * The store of a pool's state: keys with values, changed by numbered atomic commits. The model is
+ * etcd's, so that one server's own file and an etcd cluster can both stand behind it: a commit
+ * names the revisions at which it saw the keys it depends on, and changes nothing if one of them
+ * has changed since.
  *
  * <p>A store is also a replica of its content: reading never waits. For any thread.
  */

@@ -6,7 +6,7 @@ import java.util.List;
 import java.util.Optional;
 import java.util.TreeMap;
 
-/** All entries and the last revision. Owned by its store, under the store's lock. */
+/** The entries of a store and its last revision. Owned by the store, under its lock. */
 final class StateTable {
   private final TreeMap<String, Entry> entries = new TreeMap<>();
   private long revision;

@@ -8,8 +8,8 @@ import java.util.Map;
 import java.util.Optional;
 
 /**
- * Pending commit: what it reads becomes its conditions. A record that it has not read may be put or
- * deleted unconditionally. Owned by the edit that it was made for.
+ * A pending commit. The records that it reads become its conditions; a record that it has not read
+ * may be put or deleted unconditionally. Owned by the edit that it was made for.
  */
 public final class Transaction {
   private final RecordStore records;

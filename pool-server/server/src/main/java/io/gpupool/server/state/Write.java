@@ -3,7 +3,7 @@ package io.gpupool.server.state;
 
 import com.google.protobuf.ByteString;
 
-/** What a commit does to one key. */
+/** A write of one key by a commit. */
 public sealed interface Write {
   String key();
 

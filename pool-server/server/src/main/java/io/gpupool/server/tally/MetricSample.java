@@ -4,9 +4,9 @@ package io.gpupool.server.tally;
 import java.util.List;
 
 /**
- * Value of a counter for one set of labels.
+ * The value of a counter for one set of labels.
  *
- * @param labels values of the count's labels, in their order
+ * @param labels the values of the counter's labels, in their order
  */
 public record MetricSample(Metric count, List<String> labels, long amount) {
   public MetricSample {

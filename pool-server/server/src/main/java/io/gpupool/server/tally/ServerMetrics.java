@@ -12,7 +12,7 @@ import java.util.Map;
 import java.util.function.Predicate;
 
 /**
- * The counters of a server since its start. Names that callers give are counted apart up to a
+ * The counters of a server since its start. Names that callers give are counted separately up to a
  * limit, and those beyond it together. Owned by the control thread.
  */
 public final class ServerMetrics {

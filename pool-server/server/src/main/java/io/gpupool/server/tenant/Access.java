@@ -27,8 +27,8 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
- * Lets calls through to those who may make them. A method that is not in the table is closed to
- * all. gRPC calls it on the control thread.
+ * An interceptor that lets calls through to callers who may make them. A method that is not in its
+ * table is closed to all. gRPC calls it on the control thread.
  */
 public final class Access implements ServerInterceptor {
   /** Who calls; set for every call that needs a token. */

@@ -16,8 +16,8 @@ import java.util.Locale;
 import java.util.Map;
 
 /**
- * Who changed what: one line in the same commit as each change, the latest 10,000 of them and a few
- * more. Owned by the control thread.
+ * The audit log: one line for each change and who made it, in the same commit as the change. It
+ * keeps the latest 10,000 lines and a few more. Owned by the control thread.
  */
 public final class Audit {
   public static final int KEPT = 10_000;

@@ -7,7 +7,7 @@ import java.util.HashMap;
 import java.util.Map;
 import java.util.Optional;
 
-/** What tenants may hold and what they hold. A value. */
+/** The quotas of tenants and what they hold. Immutable. */
 public record Budgets(Map<String, Quota> quotas, Map<String, ResourceUsage> uses) {
   public static final Budgets NONE = new Budgets(Map.of(), Map.of());
 

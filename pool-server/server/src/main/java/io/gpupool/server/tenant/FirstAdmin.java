@@ -22,8 +22,8 @@ import java.util.Optional;
 import java.util.Set;
 
 /**
- * Makes the token with which the first admin comes in, where there is no admin's token that is
- * valid: in a file of the state's folder that the server's user alone may read.
+ * The maker of the first admin's token, for a pool without a valid admin token. It writes the token
+ * to a file in the state's folder that only the server's user may read.
  */
 public final class FirstAdmin {
   static final String TENANT = "admin";

@@ -5,7 +5,7 @@ import io.gpupool.server.identity.HolderName;
 import io.gpupool.server.refusal.RefusedException;
 import java.util.regex.Pattern;
 
-/** Names that people give to what is in the pool. */
+/** The rules for names that people give to things in the pool. */
 public final class Names {
   private static final Pattern FORM = Pattern.compile("[a-z0-9](?:[-a-z0-9._]{0,61}[a-z0-9])?");
 

@@ -15,9 +15,9 @@ import java.util.Map;
 import java.util.function.Supplier;
 
 /**
- * Calls over the network that are not over, counted, so that what they keep in memory is bounded:
- * those of callers who have proved nothing yet by connection and in all, others by who makes them.
- * Owned by the control thread.
+ * A count of the network calls in progress, to bound the memory that they keep. Calls of callers
+ * who have proved nothing yet are counted by connection and in total, all others by caller. Owned
+ * by the control thread.
  */
 final class OpenCalls {
   static final int UNPROVEN_PER_CONNECTION = 16;

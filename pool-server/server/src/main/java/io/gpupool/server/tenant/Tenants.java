@@ -19,7 +19,7 @@ import java.util.HashMap;
 import java.util.Map;
 import java.util.Optional;
 
-/** The tenants of the pool and what they may hold. Owned by the control thread. */
+/** The tenants of the pool and their quotas. Owned by the control thread. */
 public final class Tenants {
   private final RecordStore records;
   private final Audit audit;

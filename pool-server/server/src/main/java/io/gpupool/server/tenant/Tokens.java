@@ -23,8 +23,8 @@ import java.util.OptionalLong;
 import java.util.concurrent.CompletableFuture;
 
 /**
- * Tokens by which callers prove who they are: 256 random bits, of which the pool keeps a hash.
- * Owned by the control thread.
+ * The tokens by which callers prove who they are: 256 random bits each, of which the pool keeps a
+ * hash. Owned by the control thread.
  */
 public final class Tokens {
   private static final String PREFIX = "gpupool_";

@@ -7,8 +7,8 @@ import java.util.Deque;
 import java.util.function.Consumer;
 
 /**
- * A call whose caller is being asked for elsewhere: keeps what happens to it until it is known who
- * listens. Owned by the control thread.
+ * A call whose caller is still being verified elsewhere. It keeps the call's events until its
+ * listener is known. Owned by the control thread.
  */
 final class WaitingCall<Q> extends ServerCall.Listener<Q> {
   private final Deque<Consumer<ServerCall.Listener<Q>>> kept = new ArrayDeque<>();

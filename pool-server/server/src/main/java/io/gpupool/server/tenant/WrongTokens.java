@@ -11,9 +11,9 @@ import java.util.Optional;
 import java.util.function.LongSupplier;
 
 /**
- * A count of wrong tokens by the address that showed them. An address that shows many is answered
- * late, a few answers at a time, so that guessing is slow and waiting guesses cost little; right
- * tokens are never delayed. For any thread.
+ * A count of wrong tokens by the address that showed them. Addresses that show many get late
+ * answers, a few at a time, so that guessing is slow and waiting guesses cost little. Right tokens
+ * are never delayed. For any thread.
  */
 public final class WrongTokens {
   /** How late the answer is. */

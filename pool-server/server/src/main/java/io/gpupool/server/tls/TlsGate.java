@@ -15,8 +15,9 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
- * The first bytes of a connection where only TLS is spoken: begins TLS, or says in clear text that
- * it is wanted, and why nothing else was answered. Runs on the channel's event loop.
+ * A handler of the first bytes of a connection on a port that only speaks TLS. It begins TLS, or
+ * says in clear text that TLS is required and why there is no other answer. Runs on the channel's
+ * event loop.
  */
 public final class TlsGate extends ByteToMessageDecoder {
   private static final int RECORD_HEADER_BYTES = 5;

@@ -11,8 +11,8 @@ import java.io.UncheckedIOException;
 import java.util.concurrent.CompletableFuture;
 
 /**
- * What a worker gets of a call stream that comes over TLS: one end of a pair of sockets, between
- * whose other end and the connection this process relays.
+ * The hand-over of a TLS call stream to a worker. The worker gets one end of a socket pair, and
+ * this process relays between the other end and the connection.
  */
 public final class TlsHandOver {
   private TlsHandOver() {}

@@ -17,13 +17,12 @@ import java.util.UUID;
 import java.util.concurrent.TimeUnit;
 
 /**
- * Turns commits into etcd's transactions. Used by one thread at a time.
+ * A converter of commits into etcd transactions. Used by one thread at a time.
  *
- * <p>Each commit writes its own id into {@code commits/NAME} and depends on what stood there
- * before. When an answer does not come, so that nobody can say whether the transaction was done or
- * will yet be, a second one writes something else there on the same condition. Either that
- * succeeds, and then the first one can never be done; or it fails, and what stands there says by
- * whose doing.
+ * <p>Each commit writes its own id to {@code commits/NAME}, on condition of what stood there
+ * before. If no answer comes, nobody can say whether the transaction was done or will yet be. A
+ * second one then writes something else there on the same condition. Either it succeeds, and the
+ * first one can never be done; or it fails, and what stands there tells which transaction wrote it.
  */
 final class Committer {
   private static final long TRY_MILLIS = 1000;

@@ -23,7 +23,7 @@ import java.util.concurrent.TimeUnit;
 import javax.net.ssl.SSLException;
 
 /**
- * Connections to the members of an etcd, of which one is used until it fails and then the next. For
+ * The connections to the members of an etcd cluster. One is used until it fails, then the next. For
  * any thread.
  */
 final class EtcdClient implements AutoCloseable {

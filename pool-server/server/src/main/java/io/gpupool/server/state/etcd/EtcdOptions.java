@@ -7,13 +7,13 @@ import java.util.List;
 import java.util.Optional;
 
 /**
- * Where a pool's etcd is and how to speak to it.
+ * The options for a pool's etcd: its members and how to speak to them.
  *
  * @param endpoints of its members
  * @param prefix under which the pool keeps its keys, with a slash at both ends
- * @param ca the certificates that its members' are signed with; present: TLS is spoken
- * @param cert by which this server proves who it is, where etcd asks for that
- * @param key the certificate's
+ * @param ca the certificates that sign those of its members; present: TLS is spoken
+ * @param cert by which this server authenticates, if etcd asks for that
+ * @param key of the certificate
  * @param ttlSeconds how long a server that is not heard of counts as alive
  */
 public record EtcdOptions(

@@ -15,7 +15,7 @@ import java.util.List;
 import java.util.Optional;
 import java.util.function.Consumer;
 
-/** The state of a pool of several servers, in an etcd, with a copy of all of it here. */
+/** The state of a pool of several servers, in etcd, with a full copy here. */
 public final class EtcdStore implements StateStore {
   private static final long SEEN_MILLIS = 1000;
   private static final int LOOKS = 10;

@@ -27,10 +27,10 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
- * Keeps the replica at what etcd holds: reads everything once, then watches from that revision on.
- * A watch that breaks is begun again, at another member, where the replica stands; if etcd has
- * forgotten what came since then, everything is read again. Its thread is the one on which watchers
- * hear of changes.
+ * A follower that keeps the replica up to date with etcd. It reads everything once, then watches
+ * from that revision on. A broken watch is restarted, at another member, from the replica's
+ * revision; if etcd has compacted the changes since then, everything is read again. Watchers are
+ * told of changes on its thread.
  */
 final class Follower {
   private static final int PAGE = 1000;

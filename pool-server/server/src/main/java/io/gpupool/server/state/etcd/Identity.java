@@ -8,12 +8,12 @@ import java.nio.file.Path;
 import java.util.UUID;
 
 /**
- * Which process a server is, written down beside its name, so that one that is started again need
- * not wait until etcd has given up the one before it.
+ * The identity of a server's process, recorded next to the server's name. With it, a restarted
+ * server need not wait until etcd has given up its predecessor.
  *
  * @param boot of the machine
- * @param namespace in which the process has its number
- * @param started when, as the kernel counts
+ * @param namespace of the process id
+ * @param started when the process started, as the kernel counts
  * @param run random, so that no two are alike
  */
 record Identity(String boot, String namespace, long pid, String started, String run) {

@@ -14,9 +14,9 @@ import io.gpupool.server.state.Write;
 import java.util.Optional;
 
 /**
- * Under which of etcd's keys a pool's are, and requests about them. Beside the pool's own there are
- * two for each server: {@code alive/NAME}, which goes with its etcd lease, and {@code
- * commits/NAME}, which each of its commits writes.
+ * The etcd keys of a pool, and requests about them. Besides the pool's own there are two for each
+ * server: {@code alive/NAME}, which goes with its etcd lease, and {@code commits/NAME}, which each
+ * of its commits writes.
  */
 record Keys(String prefix) {
   private static final String DATA = "data/";

@@ -19,9 +19,9 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
- * That this server lives: an etcd lease which its thread keeps alive, and the key {@code
- * alive/NAME} bound to it. Every commit depends on that key, so what etcd has given up can write
- * nothing any more, whatever it believes itself. For any thread.
+ * The presence of this server in etcd: an etcd lease that its thread keeps alive, and the key
+ * {@code alive/NAME} bound to it. Every commit depends on that key, so a server that etcd has given
+ * up can write nothing more, whatever it believes itself. For any thread.
  */
 final class Presence {
   private static final long CALL_MILLIS = 1000;

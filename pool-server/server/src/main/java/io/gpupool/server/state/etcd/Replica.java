@@ -14,7 +14,7 @@ import java.util.concurrent.TimeUnit;
 import java.util.function.BooleanSupplier;
 import java.util.function.Consumer;
 
-/** What etcd held at a revision, and those who hear of what changes. For any thread. */
+/** A replica of etcd's content at a revision, and the watchers of its changes. For any thread. */
 final class Replica {
   private record Watcher(String prefix, Consumer<List<Change>> listener) {}
 
