@@ -10,7 +10,6 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.Optional;
 import java.util.Set;
-import java.util.TreeSet;
 import java.util.regex.Matcher;
 import java.util.regex.Pattern;
 import org.junit.jupiter.api.Test;
@@ -76,12 +75,6 @@ class ClassCommentsTest {
           "Whose",
           "Why");
 
-  /**
-   * Packages, with those below them, whose comments do not keep to the rule yet. The list only
-   * shrinks: a package in which all do has to be taken off it.
-   */
-  private static final Set<String> NOT_YET = Set.of("io.gpupool.contract", "io.gpupool.k8s");
-
   private static final Pattern COMMENT =
       Pattern.compile(
           "/\\*\\*((?:(?!\\*/).)*)\\*/\\s*(?:@\\w+(?:\\([^)]*\\))?\\s*)*"
@@ -89,25 +82,13 @@ class ClassCommentsTest {
               + "(?:class|record|interface|enum|@interface) ",
           Pattern.DOTALL);
 
-  private static final Pattern PACKAGE = Pattern.compile("(?m)^package ([\\w.]+);");
-
-  private record Offence(Path file, String packageName, String firstWord) {}
+  private record Offence(Path file, String firstWord) {}
 
   @Test
   void comments_ofMainClasses_beginWithANoun() throws IOException {
     assertThat(offences())
-        .filteredOn(offence -> NOT_YET.stream().noneMatch(root -> isIn(offence, root)))
         .as("say first what the class is: \"A queue of ...\", \"The parser of ...\"")
         .isEmpty();
-  }
-
-  @Test
-  void packages_thatAreNotCleanYet_haveSuchComments() throws IOException {
-    Set<String> clean = new TreeSet<>(NOT_YET);
-    for (Offence offence : offences()) {
-      clean.removeIf(root -> isIn(offence, root));
-    }
-    assertThat(clean).as("packages that can be taken off the list").isEmpty();
   }
 
   @ParameterizedTest
@@ -130,14 +111,10 @@ class ClassCommentsTest {
         String source = Files.readString(ProjectTree.ROOT.resolve(path));
         firstWord(source)
             .filter(FORBIDDEN::contains)
-            .ifPresent(word -> found.add(new Offence(path, packageOf(source), word)));
+            .ifPresent(word -> found.add(new Offence(path, word)));
       }
     }
     return found;
-  }
-
-  private static boolean isIn(Offence offence, String root) {
-    return (offence.packageName + ".").startsWith(root + ".");
   }
 
   /** The first word of the comment of the first type in a source file. */
@@ -146,10 +123,5 @@ class ClassCommentsTest {
     return comment.find()
         ? Optional.of(comment.group(1).replaceAll("^[\\s*]+", "").split("[\\s,.:;]", 2)[0])
         : Optional.empty();
-  }
-
-  private static String packageOf(String source) {
-    Matcher matcher = PACKAGE.matcher(source);
-    return matcher.find() ? matcher.group(1) : "";
   }
 }

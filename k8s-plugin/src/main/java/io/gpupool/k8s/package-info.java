@@ -1,3 +1,3 @@
 // SPDX-License-Identifier: Apache-2.0
-/** The parts of the pool that run in a Kubernetes cluster: a package for each. */
+/** The parts of the pool that run in a Kubernetes cluster, a package for each. */
 package io.gpupool.k8s;

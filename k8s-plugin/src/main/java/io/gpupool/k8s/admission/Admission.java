@@ -19,8 +19,8 @@ import java.util.regex.Pattern;
 import java.util.stream.Collectors;
 
 /**
- * Answers an AdmissionReview (admission.k8s.io/v1) by another. Remembers and reserves nothing, so a
- * dry run is like any other; for any thread.
+ * The admission webhook's logic: it answers an AdmissionReview (admission.k8s.io/v1) with another.
+ * It remembers and reserves nothing, so a dry run is like any other review. For any thread.
  */
 public final class Admission {
   private static final String VERSION = "admission.k8s.io/v1";

@@ -5,10 +5,10 @@ import com.fasterxml.jackson.databind.node.ObjectNode;
 import java.util.List;
 
 /**
- * What becomes of an object that is admitted.
+ * The result of an admission: the object to store, and warnings.
  *
- * @param object as it is to be
- * @param warnings for whoever sent it
+ * @param object the object as it is to be stored
+ * @param warnings for the sender of the request
  */
 record Change(ObjectNode object, List<String> warnings) {
   static Change none(ObjectNode object) {

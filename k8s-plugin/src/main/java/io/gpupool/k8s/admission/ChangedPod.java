@@ -15,8 +15,8 @@ import java.util.Map;
 import java.util.OptionalLong;
 
 /**
- * A pod that is there already. What it asks for stays; whoever applies its manifest again adds what
- * was counted before, and that is taken out again.
+ * An update of an existing pod. What the pod asks for cannot change. Applying its manifest again
+ * adds the resources that were counted before, and they are removed again.
  */
 final class ChangedPod {
   private final ObjectNode old;

@@ -16,7 +16,10 @@ import java.util.List;
 import java.util.Optional;
 import java.util.OptionalLong;
 
-/** Puts the counted resource and the exact request in the place of what users write. */
+/**
+ * The rewriting of a pod's resources: it replaces what users write by the counted resource and the
+ * exact request.
+ */
 final class Counting {
   private static final long MEBIBYTE = 1L << 20;
   private static final List<String> LISTS = List.of("requests", "limits");

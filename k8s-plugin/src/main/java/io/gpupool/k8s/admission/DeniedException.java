@@ -4,7 +4,7 @@ package io.gpupool.k8s.admission;
 import io.gpupool.k8s.request.Refusal;
 import java.util.List;
 
-/** An object is not admitted. */
+/** The denial of an object. */
 final class DeniedException extends Exception {
   private final transient List<Refusal> refusals;
 

@@ -6,7 +6,7 @@ import com.fasterxml.jackson.databind.node.ArrayNode;
 import com.fasterxml.jackson.databind.node.JsonNodeFactory;
 import com.fasterxml.jackson.databind.node.ObjectNode;
 
-/** What makes one tree of another, as RFC 6902 writes it. */
+/** A JSON patch (RFC 6902) that turns one tree into another. */
 final class JsonPatch {
   private final ArrayNode operations = JsonNodeFactory.instance.arrayNode();
 

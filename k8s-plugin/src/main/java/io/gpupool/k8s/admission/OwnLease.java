@@ -6,8 +6,8 @@ import com.fasterxml.jackson.databind.node.ArrayNode;
 import com.fasterxml.jackson.databind.node.ObjectNode;
 
 /**
- * How programs say which of their pod's leases they use: by the container's name. It decides among
- * the pod's own leases and gives no right to any.
+ * The environment variable that names a container's own lease, by the container's name. It selects
+ * one of the pod's own leases and gives no right to any.
  */
 final class OwnLease {
   private static final String VARIABLE = "GPUPOOL_LEASE";

@@ -12,9 +12,10 @@ import java.util.Optional;
 import java.util.OptionalLong;
 
 /**
- * The pod template of a workload. What was counted once is not counted anew while it asks for the
- * same: a template that changed by itself would roll its pods out again, be taken for another by
- * the Deployment that owns the ReplicaSet, or be refused for a Job. Pods are counted anew.
+ * The pod template of a workload. A container that was counted once keeps its count while it asks
+ * for the same: a template that changed by itself would roll its pods out again, be taken for
+ * another by the Deployment that owns the ReplicaSet, or be refused for a Job. Pods are always
+ * counted anew.
  */
 final class Template {
   private Template() {}

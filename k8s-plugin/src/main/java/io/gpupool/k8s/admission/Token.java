@@ -7,7 +7,7 @@ import com.fasterxml.jackson.databind.node.JsonNodeFactory;
 import com.fasterxml.jackson.databind.node.ObjectNode;
 import java.util.Optional;
 
-/** The token by which the pool knows a pod: a projected volume, and where containers see it. */
+/** The token by which the pool knows a pod: a projected volume and its mount in containers. */
 final class Token {
   static final String VOLUME = "gpupool-token";
   static final String MOUNT_PATH = "/var/run/secrets/gpupool.io";

@@ -8,7 +8,7 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.Optional;
 
-/** Steps into the trees of objects, and makes what is missing. */
+/** The access to trees of objects; it creates missing maps and lists. */
 final class Trees {
   private static final List<String> CONTAINERS = List.of("initContainers", "containers");
 

@@ -13,8 +13,8 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
- * The HTTPS port that the API server calls: {@code POST /mutate}, and {@code GET /healthz} for
- * probes. Each request has a virtual thread of its own.
+ * The HTTPS server that the API server calls: {@code POST /mutate}, and {@code GET /healthz} for
+ * probes. Each request has its own virtual thread.
  */
 public final class WebhookServer implements AutoCloseable {
   static final int MAX_BODY_BYTES = 3 << 20;

@@ -6,7 +6,7 @@ import com.fasterxml.jackson.databind.node.ObjectNode;
 import java.util.List;
 import java.util.Optional;
 
-/** Kinds of objects that are pods or have a template of them. */
+/** The kinds of objects that are pods or have a pod template. */
 enum Workload {
   POD("", "pods", List.of()),
   DEPLOYMENT("apps", "deployments", List.of("spec", "template")),

@@ -1,3 +1,3 @@
 // SPDX-License-Identifier: Apache-2.0
-/** The admission webhook: rewrites pods and pod templates that ask for GPUs, or refuses them. */
+/** The admission webhook: it rewrites pods and pod templates that ask for GPUs, or refuses them. */
 package io.gpupool.k8s.admission;

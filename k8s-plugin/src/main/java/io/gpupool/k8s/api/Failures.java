@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.gpupool.k8s.api;
 
-/** Tells in one line why something failed. */
+/** The one-line reasons of failures. */
 public final class Failures {
   private static final int MAX_CAUSES = 5;
 

@@ -7,7 +7,7 @@ import java.time.Instant;
 import java.time.temporal.ChronoUnit;
 import java.util.concurrent.atomic.AtomicLong;
 
-/** Writes events of pods, as the release's controller. Blocking; for any thread. */
+/** A writer of pods' events, in the name of the release's controller. Blocking; for any thread. */
 public final class PodEventSink {
   private static final int MAX_NAME = 230;
   private static final int MAX_MESSAGE = 1000;

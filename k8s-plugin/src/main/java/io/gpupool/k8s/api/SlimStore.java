@@ -10,8 +10,8 @@ import java.util.function.UnaryOperator;
 import java.util.stream.Stream;
 
 /**
- * What an informer keeps of its objects: as much as its user needs, which with thousands of them is
- * to be little.
+ * An informer's store that keeps only the parts of objects that its user needs, because there may
+ * be thousands.
  */
 public final class SlimStore<T extends HasMetadata> implements ItemStore<T> {
   private final Map<String, T> items = new ConcurrentHashMap<>();

@@ -1,3 +1,3 @@
 // SPDX-License-Identifier: Apache-2.0
-/** What all who speak with the API server need. */
+/** The shared parts of all clients of the API server. */
 package io.gpupool.k8s.api;

@@ -12,14 +12,14 @@ import java.util.Map;
 import java.util.Optional;
 
 /**
- * The authority that signs the services' certificates, as its Secret says. A new root is trusted
- * for a while before it signs, and the old one until it is over: so at any time, what is shown
- * comes from a root that everyone has.
+ * The authority that signs the services' certificates, as its Secret holds it. A new root is
+ * trusted for a while before it signs, and the old one until it expires, so every certificate in
+ * use comes from a root that everyone trusts.
  *
- * @param current what signs
- * @param next what will sign, and is trusted already
- * @param known since when all have been told of {@code next}
- * @param roots all that are to be trusted
+ * @param current the root that signs
+ * @param next the root that signs next, and is trusted already
+ * @param known since when everyone has known {@code next}
+ * @param roots all trusted roots
  */
 record Authority(
     Optional<Credential> current,

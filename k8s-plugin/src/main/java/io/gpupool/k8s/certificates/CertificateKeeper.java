@@ -16,9 +16,9 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
- * Makes the certificates of a release and renews them in time. One in a cluster does it; if there
- * are two for a moment, the API server lets only one write. Its thread is its own; started and
- * closed by any.
+ * A keeper of a release's certificates: it makes them and renews them in time. A cluster has one;
+ * if there are two for a moment, the API server lets only one write. It has its own thread; started
+ * and closed by any thread.
  */
 public final class CertificateKeeper implements AutoCloseable {
   private static final Logger LOG = LoggerFactory.getLogger(CertificateKeeper.class);

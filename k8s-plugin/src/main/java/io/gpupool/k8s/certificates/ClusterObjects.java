@@ -20,8 +20,8 @@ import java.util.List;
 import java.util.Map;
 
 /**
- * The objects of a release that hold certificates. The chart creates them all, so that the
- * controller needs no right to create any, and none is left when the release is uninstalled.
+ * The objects of a release that hold certificates. The chart creates all of them, so the controller
+ * needs no right to create any, and none is left when the release is uninstalled.
  */
 final class ClusterObjects {
   static final String ROOTS = "ca.crt";

@@ -29,7 +29,7 @@ import org.bouncycastle.cert.jcajce.JcaX509v3CertificateBuilder;
 import org.bouncycastle.operator.OperatorCreationException;
 import org.bouncycastle.operator.jcajce.JcaContentSignerBuilder;
 
-/** Makes certificates with ECDSA keys on the curve P-256. For any thread. */
+/** An issuer of certificates with ECDSA keys on the curve P-256. For any thread. */
 final class Issuer {
   /** Clocks of those who check a certificate may be so late. */
   static final Duration SKEW = Duration.ofMinutes(5);

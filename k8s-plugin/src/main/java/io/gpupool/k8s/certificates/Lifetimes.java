@@ -4,11 +4,12 @@ package io.gpupool.k8s.certificates;
 import java.time.Duration;
 
 /**
- * How long certificates are valid. Each is replaced after two thirds of that.
+ * The validity periods of certificates. Each certificate is replaced after two thirds of its
+ * period.
  *
  * @param root of the authority
  * @param leaf of a service
- * @param overlap how long a new root is known to all before anything is signed with it
+ * @param overlap how long everyone knows a new root before it signs anything
  */
 public record Lifetimes(Duration root, Duration leaf, Duration overlap) {
   private static final Duration LONGEST_OVERLAP = Duration.ofDays(1);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.gpupool.k8s.certificates;
 
-/** An object of the chart is not there. */
+/** The failure to find an object that the chart creates. */
 public final class MissingObjectException extends RuntimeException {
   /** Says how it comes back. */
   public MissingObjectException(String what) {

@@ -13,9 +13,9 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
- * Keeps a file with the release's roots as its ConfigMap has them: a controller cannot have that
- * mounted, since it fills it in itself, and kubelet would bring it over a minute late. Its thread
- * is its own; for any.
+ * A file with the release's roots, kept as in their ConfigMap. The controller cannot mount that
+ * ConfigMap, because it fills it itself and the kubelet would deliver it a minute late. It has its
+ * own thread; for any thread.
  */
 public final class RootsFile implements AutoCloseable {
   private static final Logger LOG = LoggerFactory.getLogger(RootsFile.class);

@@ -7,7 +7,7 @@ import java.util.List;
 import java.util.Map;
 import java.util.Optional;
 
-/** A service's certificate as its Secret has it. */
+/** A service's certificate, as its Secret holds it. */
 final class ServedCertificate {
   private static final String CERTIFICATE = "tls.crt";
   private static final String KEY = "tls.key";

@@ -4,10 +4,10 @@ package io.gpupool.k8s.certificates;
 import java.util.List;
 
 /**
- * Whom a certificate is for.
+ * A service that has a certificate.
  *
- * @param secret where it is kept, as tls.crt and tls.key
- * @param names by which it is called; one may begin with "*."
+ * @param secret the Secret of the certificate, which has tls.crt and tls.key
+ * @param names the service's host names; one may begin with "*."
  */
 record Service(String secret, List<String> names) {
   private static final String DOMAIN = ".cluster.local";

@@ -1,3 +1,3 @@
 // SPDX-License-Identifier: Apache-2.0
-/** The certificates of the chart's services: their authority, its roots, and what renews them. */
+/** The certificates of the chart's services: their authority, its roots and their renewal. */
 package io.gpupool.k8s.certificates;

@@ -14,7 +14,9 @@ import io.micrometer.core.instrument.MeterRegistry;
 import java.nio.ByteBuffer;
 import java.util.List;
 
-/** Makes clients of the cluster's API server: of the pod's own cluster, else of KUBECONFIG. */
+/**
+ * A factory of clients of the API server: that of the pod's own cluster, else that of KUBECONFIG.
+ */
 final class ApiServer {
   private static final int REQUEST_MILLIS = 10_000;
   private static final int RETRIES = 3;

@@ -17,7 +17,7 @@ import picocli.CommandLine.Command;
 import picocli.CommandLine.Mixin;
 import picocli.CommandLine.Option;
 
-/** {@code gpupool-k8s controller}: webhook, certificates, and the leases of pods. */
+/** The command {@code gpupool-k8s controller}: webhook, certificates, and the leases of pods. */
 @Command(
     name = "controller",
     description = {

@@ -23,7 +23,7 @@ import java.util.function.Supplier;
 import java.util.function.ToDoubleFunction;
 import java.util.stream.IntStream;
 
-/** A running controller, put together. Started and closed by any thread. */
+/** A running controller with all its parts. Started and closed by any thread. */
 final class ControllerProcess implements AutoCloseable {
   private static final Duration POOL_EVERY = Duration.ofSeconds(10);
   private static final Duration[] REVIEW_BOUNDS =

@@ -17,8 +17,8 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
- * The Lease object of an election, which the chart creates empty: an empty one is nobody's, and one
- * that is missing is not created.
+ * The Lease object of an election. The chart creates it empty, which means that nobody holds it. It
+ * is not created if it is missing.
  */
 final class ElectionLock extends LeaseLock {
   private static final ZonedDateTime LONG_AGO = Instant.EPOCH.atZone(ZoneOffset.UTC);

@@ -3,7 +3,7 @@ package io.gpupool.k8s.command;
 
 import java.util.Optional;
 
-/** Options that variables may stand for, and what all options of a kind have to be. */
+/** Environment variables that can replace options, and checks of options. */
 final class Environment {
   private static final int MAX_PORT = 65_535;
 

@@ -7,8 +7,8 @@ import io.gpupool.runtime.LogConfiguration;
 import java.util.List;
 
 /**
- * Configuration of logs of {@code gpupool-k8s}, which are those of services. It comes before the
- * gpupool command's, which is in the same class path.
+ * The log configuration of {@code gpupool-k8s}, which logs as services do. It takes precedence over
+ * the gpupool command's, which is in the same class path.
  */
 @ConfiguratorRank(ConfiguratorRank.CUSTOM_TOP_PRIORITY)
 public final class KubernetesLogConfiguration extends LogConfiguration {

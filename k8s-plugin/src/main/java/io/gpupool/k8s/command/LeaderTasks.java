@@ -19,8 +19,9 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
- * Tasks of the leader: certificates, leases, and draining servers of nodes that leave. It starts
- * with the leases once all that they need is there. Runs on its own thread; any thread may call it.
+ * The tasks of the leader: certificates, leases, and draining the servers of nodes that leave.
+ * Leases start once everything that they need exists. Runs on its own thread; any thread may call
+ * it.
  */
 final class LeaderTasks implements AutoCloseable {
   private static final Logger LOG = LoggerFactory.getLogger(LeaderTasks.class);

@@ -13,8 +13,8 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
- * Takes part in the election of the one replica that makes certificates and leases, and has that
- * done while this one is elected. Its thread is its own; for any.
+ * A candidacy for the leadership among replicas. The leader makes certificates and leases. It has
+ * its own thread; for any thread.
  */
 final class Leadership implements AutoCloseable {
   private static final Logger LOG = LoggerFactory.getLogger(Leadership.class);

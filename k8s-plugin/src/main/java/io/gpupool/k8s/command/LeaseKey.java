@@ -9,8 +9,9 @@ import java.security.SecureRandom;
 import java.util.Base64;
 
 /**
- * The key from which the ids of requests for leases are made, so that nobody else can guess them.
- * It is in a Secret, which the chart creates empty, and stays the same as long as that is there.
+ * The key from which the ids of lease requests are made, so that nobody else can guess them. It is
+ * kept in a Secret that the chart creates empty, and stays the same for as long as the Secret
+ * exists.
  */
 final class LeaseKey {
   private static final String KEY = "key";

@@ -15,7 +15,7 @@ import picocli.CommandLine.Command;
 import picocli.CommandLine.Mixin;
 import picocli.CommandLine.Option;
 
-/** {@code gpupool-k8s node}: device plugin and agent of a node. */
+/** The command {@code gpupool-k8s node}: device plugin and agent of a node. */
 @Command(
     name = "node",
     description = {

@@ -5,7 +5,7 @@ import io.gpupool.k8s.dra.DraPlugin;
 import io.grpc.ManagedChannel;
 import io.netty.channel.EventLoopGroup;
 
-/** What a node's process does for resource claims. Started and closed by any thread. */
+/** The part of a node's process that serves resource claims. Started and closed by any thread. */
 final class NodeDra implements AutoCloseable {
   private final ManagedChannel pool;
   private final DraPlugin plugin;

@@ -28,8 +28,8 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
- * A node's process, put together: the agent for the programs of its pods, and the device plugin
- * that gives containers their way to the agent. Started and closed by any thread.
+ * A running node process with all its parts: the agent for the programs of the node's pods, and the
+ * device plugin that gives containers access to the agent. Started and closed by any thread.
  */
 final class NodeProcess implements AutoCloseable {
   private static final Logger LOG = LoggerFactory.getLogger(NodeProcess.class);

@@ -13,8 +13,8 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
- * The DaemonSet that a node's process belongs to, by which an upgrade is told from the end of the
- * release. Its thread is its own; for any.
+ * The DaemonSet that a node's process belongs to. It tells an upgrade from the end of the release.
+ * It has its own thread; for any thread.
  */
 final class OwnDaemonSet implements AutoCloseable {
   private static final Logger LOG = LoggerFactory.getLogger(OwnDaemonSet.class);

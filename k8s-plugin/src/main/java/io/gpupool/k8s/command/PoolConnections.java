@@ -13,7 +13,7 @@ import java.util.function.Supplier;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
-/** A factory of connections to the pool as this process. For any thread. */
+/** A factory of this process's connections to the pool. For any thread. */
 record PoolConnections(
     PoolAddress address, Optional<TokenFile> token, ClientSecurity security, EventLoopGroup loops) {
   private static final Logger LOG = LoggerFactory.getLogger(PoolConnections.class);

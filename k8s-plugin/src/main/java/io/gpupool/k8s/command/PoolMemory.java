@@ -17,8 +17,8 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
- * The memory of the pool's largest GPU, also while the pool does not answer. Its thread is its own;
- * for any.
+ * The memory of the pool's largest GPU, which stays known while the pool does not answer. It has
+ * its own thread; for any thread.
  */
 final class PoolMemory implements Supplier<OptionalLong>, AutoCloseable {
   private static final Logger LOG = LoggerFactory.getLogger(PoolMemory.class);

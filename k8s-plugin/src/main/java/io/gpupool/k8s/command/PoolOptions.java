@@ -10,7 +10,7 @@ import java.nio.file.Path;
 import java.util.Optional;
 import picocli.CommandLine.Option;
 
-/** The options of a pool's address and of the credentials for it. */
+/** The options for a pool's address and the credentials for it. */
 final class PoolOptions {
   @Option(
       names = "--pool",

@@ -10,8 +10,8 @@ import java.nio.file.StandardCopyOption;
 import java.nio.file.attribute.PosixFilePermissions;
 
 /**
- * The node's folder with the shim's libraries, which containers have mounted file by file. A
- * library is replaced by another file of its name: running containers keep the one they have.
+ * The node's folder with the shim's libraries, which containers mount file by file. A library is
+ * replaced by a new file of the same name, so running containers keep theirs.
  */
 final class ShimFolder {
   private static final String TEMPORARY = ".new-";

@@ -6,7 +6,7 @@ import java.util.concurrent.Callable;
 import picocli.CommandLine.Command;
 import picocli.CommandLine.IVersionProvider;
 
-/** {@code gpupool-k8s version}. */
+/** The command {@code gpupool-k8s version}. */
 @Command(name = "version", description = "Prints the version.")
 final class VersionCommand implements Callable<Integer>, IVersionProvider {
   @Override

@@ -19,7 +19,10 @@ import java.util.function.Supplier;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
-/** Serves the webhook as soon as there is a certificate for it. Its thread is its own; for any. */
+/**
+ * The webhook of a controller, served as soon as there is a certificate for it. It has its own
+ * thread; for any thread.
+ */
 final class Webhook implements AutoCloseable {
   private static final Logger LOG = LoggerFactory.getLogger(Webhook.class);
   private static final long LOOK_MILLIS = 1000;

@@ -13,7 +13,7 @@ import java.time.Duration;
 import java.util.Base64;
 import java.util.Optional;
 
-/** Where the webhook's certificate comes from. Of one thread. */
+/** A source of the webhook's certificate. Used by one thread. */
 interface WebhookCertificate {
   /**
    * The certificate as it is now; always the same context once there is one.

@@ -1,3 +1,3 @@
 // SPDX-License-Identifier: Apache-2.0
-/** The program gpupool-k8s: its commands and what they are made of. */
+/** The program gpupool-k8s: its commands and their parts. */
 package io.gpupool.k8s.command;

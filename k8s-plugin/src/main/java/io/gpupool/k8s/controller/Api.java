@@ -13,7 +13,7 @@ import java.util.Optional;
 import java.util.concurrent.atomic.AtomicLong;
 
 /**
- * What the controller calls of the API server, and how often. Blocking; for any thread. Throws
+ * The controller's calls to the API server, and their count. Blocking; for any thread. Throws
  * {@link io.fabric8.kubernetes.client.KubernetesClientException}.
  */
 final class Api {

@@ -9,8 +9,8 @@ import java.util.function.Consumer;
 import java.util.function.Supplier;
 
 /**
- * Runs calls to the API server beside the controller's thread, a few at a time, in the order in
- * which they come. Owned by that thread, on which their results come, too.
+ * A queue of calls to the API server. They run off the controller's thread, a few at a time, in the
+ * order in which they come. Owned by the controller's thread, which also gets the results.
  */
 final class ApiCalls {
   private static final int AT_ONCE = 16;

@@ -4,7 +4,7 @@ package io.gpupool.k8s.controller;
 import java.time.Duration;
 
 /**
- * How a controller of leases runs.
+ * The options of a lease controller.
  *
  * @param cluster distinguishes this cluster's leases from those of others that share the pool
  * @param grace how long the pool keeps a lease that nobody holds and no program uses

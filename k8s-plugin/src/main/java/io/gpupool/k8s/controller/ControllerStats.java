@@ -2,12 +2,12 @@
 package io.gpupool.k8s.controller;
 
 /**
- * Counts of what a controller works on.
+ * The counts of a controller's work.
  *
  * @param pods that have not ended
- * @param waiting leases that are asked for and not granted, whyever
+ * @param waiting leases that are asked for and not granted, for whatever reason
  * @param granted leases that it holds
- * @param apiCalls about pods to the API server since its start, without watches
+ * @param apiCalls calls about pods to the API server since its start, without watches
  * @param inContact whether the API server answers
  */
 public record ControllerStats(

@@ -9,7 +9,7 @@ import java.math.BigDecimal;
 import java.math.RoundingMode;
 import java.util.stream.Collectors;
 
-/** Says what a lease is: {@code lease L12: 50 % of GPU 0 of server-0}. */
+/** The description of a lease, such as {@code lease L12: 50 % of GPU 0 of server-0}. */
 final class GrantText {
   private static final long MEBIBYTE = 1L << 20;
 

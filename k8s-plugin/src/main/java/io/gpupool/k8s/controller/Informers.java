@@ -27,8 +27,8 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
- * Watches the pods that have asked for GPUs, and all namespaces and nodes, for as long as it is
- * open, whatever becomes of the API server meanwhile. Started and closed by any thread.
+ * The watches of pods that have asked for GPUs, and of all namespaces and nodes. They go on until
+ * closed, through outages of the API server. Started and closed by any thread.
  */
 final class Informers implements AutoCloseable {
   private static final long PAGE = 500;

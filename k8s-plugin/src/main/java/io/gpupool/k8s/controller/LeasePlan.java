@@ -16,11 +16,12 @@ import java.util.Optional;
 import java.util.Set;
 
 /**
- * Which leases a pod needs: one for each of its containers and sidecars. Its init containers run
- * before the containers, and use the lease of one that has enough for them; those for which none
- * has get one of their own, and the leases of containers are asked for only when they have ended.
+ * The leases that a pod needs: one for each of its containers and sidecars. Init containers run
+ * before the containers and use the lease of one that has enough for them. Those for which no lease
+ * is enough have leases of their own, and the leases of containers are asked for only when they
+ * have ended.
  *
- * @param own init containers that have leases of their own, or use such a one
+ * @param own init containers that have leases of their own, or use one of these
  */
 record LeasePlan(List<RequiredLease> leases, Set<String> own) {
   LeasePlan {

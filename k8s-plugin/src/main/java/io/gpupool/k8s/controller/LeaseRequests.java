@@ -10,7 +10,10 @@ import io.gpupool.k8s.request.RequestIds;
 import java.math.BigDecimal;
 import java.util.OptionalInt;
 
-/** Makes requests for leases. A pod's container has the same request whoever makes it. */
+/**
+ * A factory of lease requests. A pod's container always has the same request id, whichever
+ * controller makes the request.
+ */
 final class LeaseRequests {
   private static final long WAIT_MILLIS = 30L * 24 * 3600 * 1000;
 

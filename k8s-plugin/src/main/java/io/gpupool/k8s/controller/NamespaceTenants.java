@@ -24,7 +24,7 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
- * The pool's tenants of namespaces. It makes them known to the pool, with their quotas. Owned by
+ * The pool's tenants of namespaces. They are made known to the pool, with their quotas. Owned by
  * the controller's thread.
  */
 final class NamespaceTenants {

@@ -8,7 +8,7 @@ import java.util.HashMap;
 import java.util.Map;
 import java.util.function.BooleanSupplier;
 
-/** The cluster's nodes, with which their pods end. Owned by the controller's thread. */
+/** The cluster's nodes; a pod ends with its node. Owned by the controller's thread. */
 final class Nodes {
   private final Timers timers;
   private final Duration patience;

@@ -8,8 +8,8 @@ import java.util.Map;
 import java.util.Optional;
 
 /**
- * The telling of a pod's state and events: what is told, and when. Owned by the controller's
- * thread.
+ * The reports of a pod's state and events: their content and their timing. Owned by the
+ * controller's thread.
  */
 final class PodEvents {
   private final PodLeases.Surroundings around;

@@ -20,13 +20,13 @@ import java.util.Optional;
 import java.util.OptionalInt;
 
 /**
- * What the controller needs to know of a pod, which is a small part of it.
+ * The facts of a pod that the controller needs, a small part of the object.
  *
  * @param version of the object, as the API server has it
- * @param created when, as the API server has it; sorts as it reads
- * @param request as the webhook has written it; empty: not at all
- * @param leases annotation with the leases, as it stands there
- * @param node empty while it is on none
+ * @param created creation time, as the API server has it; sorts as text
+ * @param request as the webhook has written it; empty: there is none
+ * @param leases annotation with the leases, as written
+ * @param node empty while the pod is on none
  * @param gates in the order of the pod's
  * @param conditions types, in the order of the pod's; empty: it has no such list yet
  * @param finished by its phase

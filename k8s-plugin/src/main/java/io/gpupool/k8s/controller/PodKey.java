@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.gpupool.k8s.controller;
 
-/** Which pod: its UID, which no other pod ever has, and where it is found. */
+/** The identity of a pod: its UID, which no other pod ever has, and its namespace and name. */
 record PodKey(String uid, String namespace, String name) {
   @Override
   public String toString() {

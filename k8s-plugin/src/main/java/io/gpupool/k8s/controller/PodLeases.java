@@ -18,8 +18,8 @@ import java.util.random.RandomGenerator;
 import java.util.stream.Collectors;
 
 /**
- * The leases of one pod, from their requests, all at once, to their release at its end. Owned by
- * the controller's thread.
+ * The leases of one pod. They are requested together and released when the pod ends. Owned by the
+ * controller's thread.
  */
 final class PodLeases {
   /** Where it tells how it stands. */

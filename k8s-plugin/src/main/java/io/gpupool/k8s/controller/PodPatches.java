@@ -13,8 +13,8 @@ import java.util.Optional;
 import java.util.TreeMap;
 
 /**
- * JSON patches that make a pod say how it stands with its leases. What others may change at the
- * same time is tested first, so that a patch of something else than was seen fails.
+ * JSON patches that write the state of a pod's leases on the pod. They first test what others may
+ * have changed, so a patch of an outdated pod fails.
  */
 final class PodPatches {
   private static final JsonNodeFactory JSON = JsonNodeFactory.instance;

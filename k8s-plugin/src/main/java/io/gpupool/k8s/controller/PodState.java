@@ -4,10 +4,10 @@ package io.gpupool.k8s.controller;
 import java.util.Map;
 
 /**
- * How a pod stands with its leases, as it is to be told on the pod.
+ * The state of a pod's leases, as reported on the pod.
  *
- * @param leases by container, those that it has
- * @param mayRun whether it has all that it needs, and its gate is to be lifted
+ * @param leases by container, those that the pod has
+ * @param mayRun whether the pod has all that it needs, so that its gate is to be lifted
  */
 record PodState(Reason reason, String message, Map<String, String> leases, boolean mayRun) {
   /** Why it has its leases or has them not. */

@@ -9,7 +9,7 @@ import java.util.Optional;
 import java.util.function.Function;
 import java.util.stream.Collectors;
 
-/** Says how a pod stands by how its claims stand. */
+/** The texts that report a pod's state, made from the states of its leases. */
 final class PodTexts {
   private PodTexts() {}
 

@@ -19,8 +19,8 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
- * A writer of pods' states: at once what is new, and now and then what place in the queue they
- * have, the less often the more of them wait. Owned by the controller's thread.
+ * A writer of pods' states. It writes news at once, and places in the queue from time to time, less
+ * often the more pods wait. Owned by the controller's thread.
  */
 final class PodWriter implements PodLeases.Teller {
   private static final Set<Reason> URGENT =

@@ -15,7 +15,10 @@ import java.util.random.RandomGenerator;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
-/** Releases of leases, each tried until the pool has confirmed it. Of the controller's thread. */
+/**
+ * Releases of leases, each repeated until the pool has confirmed it. Owned by the controller's
+ * thread.
+ */
 final class Releases {
   private static final int AT_ONCE = 64;
   private static final Logger LOG = LoggerFactory.getLogger(Releases.class);

@@ -5,10 +5,10 @@ import io.gpupool.k8s.request.GpuRequest;
 import java.util.List;
 
 /**
- * Lease that a pod requires.
+ * A lease that a pod requires.
  *
- * @param container after which it is named
- * @param containers that may use it, that one among them
+ * @param container the container that the lease is named after
+ * @param containers that may use it, the named one among them
  * @param first whether it is needed while init containers with a lease of their own still run
  * @param last whether it is needed when they have ended
  */

@@ -14,8 +14,8 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
- * A periodic comparison of the leases that the pool has for this cluster's pods with the pods. It
- * ends those that no pod has. Owned by the controller's thread.
+ * A periodic comparison of the leases that the pool has for this cluster with the pods. It ends the
+ * leases that no pod has. Owned by the controller's thread.
  */
 final class Sweep {
   private static final int SOONER = 60;

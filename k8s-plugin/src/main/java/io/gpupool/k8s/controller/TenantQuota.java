@@ -10,11 +10,11 @@ import java.util.Optional;
 import java.util.regex.Pattern;
 
 /**
- * What a namespace says of its tenant.
+ * The tenant that a namespace names, and the tenant's quota.
  *
- * @param tenant whose its leases are
- * @param quota what it may hold, as far as annotations say it; empty: they say nothing
- * @param problem what is wrong with what it says; empty: nothing
+ * @param tenant the owner of the namespace's leases
+ * @param quota the tenant's limits, as annotations set them; empty: they set none
+ * @param problem the error in the annotations; empty: there is none
  */
 record TenantQuota(String tenant, Optional<Quota> quota, Optional<String> problem) {
   private static final Pattern NAME = Pattern.compile("[a-z0-9](?:[-a-z0-9._]{0,61}[a-z0-9])?");

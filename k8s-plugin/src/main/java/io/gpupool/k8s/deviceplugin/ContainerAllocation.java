@@ -9,11 +9,11 @@ import java.nio.file.Path;
 import java.util.Optional;
 
 /**
- * Allocation that every container with devices gets, as the kubelet is told.
+ * The allocation that the kubelet gets for every container with devices.
  *
  * @param container from the node
- * @param cdiDevice VENDOR/CLASS=NAME of a device that the container runtime is to add, where it
- *     knows CDI; an older kubelet passes over it
+ * @param cdiDevice VENDOR/CLASS=NAME of a device that the container runtime is to add, if it knows
+ *     CDI; an older kubelet ignores it
  */
 public record ContainerAllocation(ContainerWiring container, Optional<String> cdiDevice) {
   /** Throws {@link IllegalArgumentException} for folders that are not absolute. */

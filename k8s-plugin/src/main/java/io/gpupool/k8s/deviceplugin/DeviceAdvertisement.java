@@ -8,9 +8,9 @@ import java.util.OptionalInt;
 import java.util.Set;
 
 /**
- * Devices that the plugin advertises: those of the pool's healthy GPUs; while the pool is
- * unreachable the same for a while, then the same as unhealthy. Its owner lets one thread in at a
- * time.
+ * The devices that the plugin advertises: those of the pool's healthy GPUs. While the pool is
+ * unreachable, they stay the same for a while and then become unhealthy. Its owner lets one thread
+ * in at a time.
  */
 final class DeviceAdvertisement {
   private final int maxSeats;

@@ -5,7 +5,7 @@ import java.util.OptionalInt;
 import java.util.regex.Matcher;
 import java.util.regex.Pattern;
 
-/** Device ID for the kubelet: gpupool-0 and on. */
+/** The device IDs for the kubelet: gpupool-0, gpupool-1 and so on. */
 final class DeviceId {
   private static final String PREFIX = "gpupool-";
   private static final Pattern FORM = Pattern.compile(PREFIX + "(0|[1-9][0-9]{0,8})");

@@ -4,7 +4,7 @@ package io.gpupool.k8s.deviceplugin;
 import io.gpupool.k8s.deviceplugin.v1beta1.Device;
 import io.gpupool.k8s.deviceplugin.v1beta1.ListAndWatchResponse;
 
-/** Devices at one time: those with the numbers below the count. */
+/** The devices at one time: those with numbers below the count. */
 record DeviceList(int count, boolean healthy) {
   static final int PER_GPU = 100;
   static final DeviceList NONE = new DeviceList(0, true);

@@ -10,8 +10,9 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
- * A running device plugin: serves its socket and keeps the kubelet told of it, whichever of the two
- * goes and comes. A thread of its own looks after both; started and closed by any.
+ * A running device plugin. It serves its socket and keeps the kubelet registered, even when the
+ * socket or the kubelet goes and comes back. It has its own thread; started and closed by any
+ * thread.
  */
 public final class DevicePlugin implements AutoCloseable {
   private static final Logger LOG = LoggerFactory.getLogger(DevicePlugin.class);

@@ -23,7 +23,7 @@ import java.util.Set;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
-/** Device plugin API for the kubelet. For any thread. */
+/** The device plugin API for the kubelet. For any thread. */
 final class DevicePluginService extends DevicePluginGrpc.DevicePluginImplBase {
   static final DevicePluginOptions OPTIONS =
       DevicePluginOptions.newBuilder().setGetPreferredAllocationAvailable(true).build();

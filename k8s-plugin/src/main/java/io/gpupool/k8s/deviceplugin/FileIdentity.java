@@ -10,8 +10,9 @@ import java.nio.file.attribute.FileTime;
 import java.util.Optional;
 
 /**
- * Tells one socket from the next under the same name. The number of an inode alone would not, for
- * the next file may get it again; nothing but its making changes a socket's time of modification.
+ * The identity of a file, which tells a socket from the next one of the same name. The inode number
+ * alone does not, because the next file may get it again. A socket's modification time changes only
+ * when the socket is made.
  */
 record FileIdentity(Object key, FileTime made) {
   /** Empty: there is no such file. */

@@ -14,8 +14,8 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
- * Waits for files to come and go in a folder, which may itself come and go. Where the kernel gives
- * no more watches it only waits. Of one thread.
+ * A watch for files that appear in or disappear from a folder, which may itself appear and
+ * disappear. If the kernel gives no more watches, it only waits. Used by one thread.
  */
 final class FolderWatch implements AutoCloseable {
   private static final Logger LOG = LoggerFactory.getLogger(FolderWatch.class);

@@ -16,8 +16,8 @@ import java.util.concurrent.TimeUnit;
 import org.slf4j.LoggerFactory;
 
 /**
- * The registration of the plugin's socket at the kubelet: once at each, and again when it has not
- * asked for the devices for too long. Of the plugin's thread.
+ * The registration of the plugin's socket with the kubelet: once with each kubelet, and again when
+ * the kubelet has not watched the devices for too long. Owned by the plugin's thread.
  */
 final class KubeletRegistration {
   private static final long CALL_SECONDS = 5;

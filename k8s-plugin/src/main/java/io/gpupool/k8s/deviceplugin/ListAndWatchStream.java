@@ -5,7 +5,7 @@ import io.gpupool.k8s.deviceplugin.v1beta1.ListAndWatchResponse;
 import io.grpc.stub.ServerCallStreamObserver;
 
 /**
- * Stream of a kubelet's ListAndWatch call. It sends the newest devices as soon as the kubelet
+ * The stream of a kubelet's ListAndWatch call. It sends the newest devices as soon as the kubelet
  * accepts them, and never the same list twice in a row. For any thread.
  */
 final class ListAndWatchStream {

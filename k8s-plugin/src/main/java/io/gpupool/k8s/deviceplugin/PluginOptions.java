@@ -6,18 +6,18 @@ import java.nio.file.Path;
 import java.time.Duration;
 
 /**
- * How a plugin runs.
+ * The options of a device plugin.
  *
  * @param resource as containers ask for it
  * @param folder of the kubelet's socket and the plugins'
- * @param socketName file name of the own socket in it
- * @param maxSeats how many are shown at most, whatever the pool has
- * @param patience how long the pool may be unknown, once it was known, until the seats are shown
+ * @param socketName file name of the plugin's socket in the folder
+ * @param maxSeats the most devices that are advertised, whatever the pool has
+ * @param patience how long a known pool may be unreachable until its devices are advertised as
  *     unhealthy
  * @param lookEvery how long a change in the folder may go unnoticed, and the first delay after a
  *     refused registration
- * @param unwatched how long a kubelet that has taken the registration may not ask for the seats
- *     until it is told again
+ * @param unwatched how long a kubelet that has accepted the registration may go without watching
+ *     the devices until the plugin registers again
  */
 public record PluginOptions(
     String resource,

@@ -17,7 +17,7 @@ import java.nio.file.attribute.PosixFilePermissions;
 import java.util.List;
 import java.util.concurrent.ThreadLocalRandom;
 
-/** A socket on which the kubelet finds a plugin. Of the plugin's thread. */
+/** A socket on which the kubelet finds a plugin. Owned by the plugin's thread. */
 public final class PluginSocket implements AutoCloseable {
   private final Path path;
   private final Server server;

@@ -19,8 +19,8 @@ import java.util.concurrent.TimeUnit;
 import org.slf4j.LoggerFactory;
 
 /**
- * The GPUs of a pool, for which its control plane is asked time and again. Runs on an event loop;
- * what it knows is for any thread.
+ * The GPUs of a pool, as its control plane reports them when polled. Runs on an event loop; any
+ * thread may read the result.
  */
 public final class PoolGpus implements PoolState, AutoCloseable {
   private static final long CALL_SECONDS = 10;

@@ -3,7 +3,7 @@ package io.gpupool.k8s.deviceplugin;
 
 import java.util.OptionalInt;
 
-/** State of the pool, as it reports it. For any thread; answers at once. */
+/** The state of the pool, as the pool reports it. For any thread; does not block. */
 public interface PoolState {
   /** Empty: not known at the moment. */
   OptionalInt healthyGpus();

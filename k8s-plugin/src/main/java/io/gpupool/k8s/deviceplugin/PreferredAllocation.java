@@ -7,8 +7,8 @@ import java.util.List;
 import java.util.SequencedSet;
 
 /**
- * Preferred devices of a container: the lowest, since the highest are the first to go when the pool
- * shrinks.
+ * The preferred devices of a container: the lowest, because the highest are the first to go when
+ * the pool shrinks.
  */
 final class PreferredAllocation {
   private PreferredAllocation() {}

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
- * The kubelet's device plugin protocol (v1beta1): shows a node a seat for each hundredth of a GPU
- * of the pool, and tells what a container gets that was given some. A seat is not the truth: that
- * is the lease which the pool has granted.
+ * The kubelet's device plugin protocol (v1beta1). The plugin advertises a device for each hundredth
+ * of a GPU of the pool, and tells the kubelet what a container with devices gets. The devices only
+ * count: what a pod really has is the lease that the pool has granted.
  */
 package io.gpupool.k8s.deviceplugin;

@@ -19,7 +19,7 @@ import java.util.function.Predicate;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
-/** The leases of all claims. Of the driver's thread. */
+/** The leases of all claims. Owned by the driver's thread. */
 final class ClaimLeases {
   /**
    * The longest pauses between attempts, and between looks at a pod's node, as a multiple of the

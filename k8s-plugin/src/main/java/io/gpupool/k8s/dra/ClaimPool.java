@@ -32,7 +32,7 @@ import java.util.stream.Collectors;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
-/** The pool as the driver uses it, and events of pods. Of the driver's thread. */
+/** The pool and the events of pods, as the driver uses them. Owned by the driver's thread. */
 final class ClaimPool implements ClaimLeases.Pool, AutoCloseable {
   private static final Logger LOG = LoggerFactory.getLogger(ClaimPool.class);
   private static final long CALL_SECONDS = 20;

@@ -14,7 +14,7 @@ import java.util.Optional;
 import java.util.OptionalInt;
 import java.util.OptionalLong;
 
-/** What a claim is about, for this driver. */
+/** The meaning of a claim for this driver. */
 sealed interface ClaimReading {
   /** Nothing yet, nothing any more, or nothing of this driver's. */
   record Nothing() implements ClaimReading {}

@@ -21,8 +21,8 @@ import org.slf4j.LoggerFactory;
 
 /**
  * The driver's part in the controller. It publishes the devices to Kubernetes and leases those that
- * are allocated. One at a time in a cluster. Started and closed by any thread; what it does is done
- * on a thread of its own.
+ * are allocated. A cluster runs one at a time. Started and closed by any thread; works on its own
+ * thread.
  */
 public final class DraController implements AutoCloseable {
   private static final Logger LOG = LoggerFactory.getLogger(DraController.class);

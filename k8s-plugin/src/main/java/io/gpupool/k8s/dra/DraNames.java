@@ -3,7 +3,7 @@ package io.gpupool.k8s.dra;
 
 import java.util.Locale;
 
-/** Names by which the parts of the driver, the scheduler and the pool know the same things. */
+/** The names that driver, scheduler and pool share. */
 final class DraNames {
   /** The driver's, and that of the class of its devices. */
   static final String DRIVER = "gpupool.io";

@@ -4,17 +4,16 @@ package io.gpupool.k8s.dra;
 import java.time.Duration;
 
 /**
- * How the driver's part in the controller runs.
+ * The options of the driver's part in the controller.
  *
- * @param release with which the names of its slices begin
+ * @param release the prefix of its slices' names
  * @param cluster distinguishes this cluster's leases from those of others that share the pool
  * @param partition the name of the partitions that are set aside for claims
  * @param grace how long the pool keeps a lease that nobody holds and no program uses
  * @param look how often the pool is asked what it has
- * @param gone how long the devices of a server that is gone are still told of, with a taint that
+ * @param gone how long the devices of a server that is gone are still published, with a taint that
  *     evicts their pods
- * @param retry the first pause after a request that came to nothing; the longest is a hundred times
- *     that
+ * @param retry the first pause after a failed request; the longest is a hundred times that
  * @param sweep how often the pool's leases are compared with the claims
  */
 public record DraOptions(

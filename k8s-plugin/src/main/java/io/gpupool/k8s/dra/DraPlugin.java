@@ -21,7 +21,7 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
- * The driver's part on a node: the sockets by which the kubelet finds it and has claims prepared.
+ * The driver's part on a node: the sockets on which the kubelet finds it and has claims prepared.
  * Started and closed by any thread.
  */
 public final class DraPlugin implements AutoCloseable {

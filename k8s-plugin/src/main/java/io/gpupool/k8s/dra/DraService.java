@@ -23,7 +23,7 @@ import java.util.concurrent.ConcurrentHashMap;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
-/** Answers the kubelet. For any thread; it waits on threads of its own. */
+/** The DRA plugin API for the kubelet. For any thread; it waits on its own threads. */
 final class DraService extends DRAPluginGrpc.DRAPluginImplBase {
   private static final Logger LOG = LoggerFactory.getLogger(DraService.class);
   private static final String OLDER = "k8s.io.kubelet.pkg.apis.dra.v1beta1.DRAPlugin";

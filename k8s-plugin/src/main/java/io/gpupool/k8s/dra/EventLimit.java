@@ -7,8 +7,8 @@ import java.util.Map;
 import java.util.function.LongSupplier;
 
 /**
- * The limit on how often a pod gets the same event: Kubernetes may change a claim back and forth
- * many times a second. Of the driver's thread.
+ * The limit on how often a pod gets the same event; Kubernetes may change a claim back and forth
+ * many times a second. Owned by the driver's thread.
  */
 final class EventLimit {
   static final Duration PERIOD = Duration.ofMinutes(10);

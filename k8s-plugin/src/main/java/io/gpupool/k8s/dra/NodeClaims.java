@@ -23,8 +23,8 @@ import java.util.Optional;
 import java.util.concurrent.TimeUnit;
 
 /**
- * The claims of this node's containers, given to them once the pool has granted their leases: the
- * pool's word is enough, so that a node needs no rights at the API server. Blocks; for any thread.
+ * The claims of this node's containers, prepared once the pool has granted their leases. The pool's
+ * word is enough, so a node needs no rights at the API server. Blocking; for any thread.
  */
 final class NodeClaims {
   private static final long CALL_SECONDS = 10;

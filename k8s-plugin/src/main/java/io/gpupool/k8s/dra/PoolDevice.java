@@ -17,8 +17,8 @@ import java.util.Optional;
  * A partition of a GPU that is set aside for claims.
  *
  * @param gpu the whole GPU
- * @param tenant for whom the partition is reserved
- * @param ailment why nothing more may be allocated of it
+ * @param tenant the tenant for which the partition is reserved
+ * @param ailment why nothing more may be allocated from it; empty: it may
  */
 record PoolDevice(
     GpuInfo gpu,

@@ -17,7 +17,7 @@ import java.util.SortedMap;
 import java.util.TreeMap;
 import java.util.stream.Collectors;
 
-/** How devices are told to Kubernetes: those of each pool, in lists of as many as a slice takes. */
+/** The devices as published to Kubernetes: those of each pool, in lists that fit a slice. */
 final class SlicePlan {
   // Of devices of which some may have taints.
   static final int DEVICES_PER_SLICE = 64;

@@ -13,9 +13,9 @@ import java.time.Instant;
 import java.util.List;
 
 /**
- * A look, by dry runs, at whether the API server would keep something else of slices now than when
- * they were written: it drops fields whose features are off, and later they may be on. Of one
- * thread.
+ * A probe for whether the API server would now keep other fields of slices than when they were
+ * written. It uses dry runs. The API server drops fields of features that are off, and those may be
+ * on later. Used by one thread.
  */
 final class SliceProbe {
   static final Duration EVERY = Duration.ofMinutes(1);

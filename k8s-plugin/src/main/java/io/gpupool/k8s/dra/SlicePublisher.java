@@ -28,8 +28,9 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
- * Makes the API server's slices say what the pool has. It remembers nothing: what it compares with
- * is what it has written there, and now and then what would be kept of it. Of one thread.
+ * A publisher of the pool's devices as the API server's slices. It remembers nothing: it compares
+ * the devices with the published slices and, from time to time, with what the API server would keep
+ * of them. Used by one thread.
  */
 final class SlicePublisher {
   static final String LABEL = "gpupool.io/release";

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
- * Dynamic resource allocation: shows partitions of the pool's GPUs to the scheduler, leases what it
- * allocates to claims, and has the nodes' container runtimes give it to containers.
+ * Dynamic resource allocation. The driver shows partitions of the pool's GPUs to the scheduler,
+ * leases what the scheduler allocates to claims, and has the nodes' container runtimes give it to
+ * containers.
  */
 package io.gpupool.k8s.dra;

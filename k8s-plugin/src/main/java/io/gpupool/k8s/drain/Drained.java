@@ -9,8 +9,9 @@ import java.util.TreeMap;
 import java.util.stream.Collectors;
 
 /**
- * Which servers were taken out of service because of their nodes, so that they, and no others, are
- * put back: kept in an annotation of their StatefulSet, since pods and controllers come and go.
+ * The servers that were taken out of service because of their nodes, so that these and no others
+ * are put back. They are kept in an annotation of their StatefulSet, because pods and controllers
+ * come and go.
  *
  * @param nodes by server
  */

@@ -31,9 +31,9 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
- * Drains of a release's servers while their nodes are about to be taken away, until they are on
- * others. Each is known to the pool by its pod's name. A thread of its own compares what is with
- * what should be, again and again; started and closed by any.
+ * Drains of a release's servers while their nodes are about to be taken away, until the servers are
+ * on other nodes. The pool knows each server by its pod's name. It has its own thread, which
+ * compares the actual with the wanted state again and again; started and closed by any thread.
  */
 public final class NodeDrains implements AutoCloseable {
   private static final long CALL_SECONDS = 10;

@@ -8,7 +8,7 @@ import java.util.List;
 import java.util.Optional;
 import java.util.Set;
 
-/** Whether a node says that it is about to be taken away, or is not to be given more work. */
+/** A node's notice that it is about to be taken away or is to get no more work. */
 final class Notice {
   /** Under which keys those put taints on nodes that see to their end. */
   private static final Set<String> TAINTS =

@@ -8,7 +8,7 @@ import java.util.regex.Matcher;
 import java.util.regex.Pattern;
 
 /**
- * Reads the owner of a process out of its control groups, as /proc/PID/cgroup has them.
+ * A reader of a process's owner from its control groups, as in /proc/PID/cgroup.
  *
  * <p>The kubelet puts pods under kubepods, those that are not guaranteed in a group for their
  * class, and the runtime puts containers into their pod's:
@@ -19,10 +19,10 @@ import java.util.regex.Pattern;
  * mixed     /system.slice/containerd.service/kubepods-burstable-podUID.slice:cri-containerd:CONTAINER
  * </pre>
  *
- * systemd's spelling has _ for - in UIDs. Further groups may lie around them (of a cluster whose
- * nodes are containers) and within them (of what a container has made). Seen from within another
- * container a path begins with "..". The outermost pod counts, for groups within a pod are named by
- * whoever is in it; and where a user of the node may have made the groups there is no pod at all.
+ * systemd writes _ for - in UIDs. There may be more groups around them (if the cluster's nodes are
+ * containers) and within them (made by a container). Seen from within another container, a path
+ * begins with "..". The outermost pod counts, because anyone in a pod can name the groups within
+ * it. A path whose groups a user of the node may have made is in no pod.
  */
 final class ControlGroups {
   private static final String UID = "([0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}|[0-9a-f]{32})";

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.gpupool.k8s.identity;
 
-/** Whose a process is. */
+/** The owner of a process. */
 public sealed interface Owner {
   /** A container of a pod. */
   record InPod(PodUid pod, ContainerId container) implements Owner {}

@@ -9,12 +9,12 @@ import java.nio.file.Path;
 import java.util.OptionalLong;
 
 /**
- * Finds the pods of processes in a proc file system, which must be one that shows the node's
+ * A finder of processes' pods in a proc file system, which must be one that shows the node's
  * processes (of a pod with hostPID). For any thread.
  *
- * <p>A process is known by its number, which another may have by the time one looks. So it is
- * looked at twice, and whoever asks says when the process was there: one that has started later is
- * another.
+ * <p>A process is known by its number, which another process may have by the time of the look-up.
+ * So each process is looked at twice, and the caller says when the process was there: one that
+ * started later is another.
  */
 public final class PodProcesses {
   // Of the fields of stat that come after the program's name, which may hold anything.

@@ -11,8 +11,8 @@ import java.nio.file.NoSuchFileException;
 import java.nio.file.Path;
 
 /**
- * A finder of programs' pods, and of the pods' tokens where the kubelet keeps them, so that a
- * program can prove what it is without doing anything. For any thread.
+ * A finder of programs' pods, and of the pods' tokens in the kubelet's folder, so that a program
+ * need do nothing to prove what it is. For any thread.
  */
 public final class PodTokens implements PodPrograms {
   private static final String TOKEN = "volumes/kubernetes.io~projected/gpupool-token/token";

@@ -1,3 +1,3 @@
 // SPDX-License-Identifier: Apache-2.0
-/** Which pod and which of its containers a process of the node belongs to. */
+/** The pods and containers that the node's processes belong to. */
 package io.gpupool.k8s.identity;

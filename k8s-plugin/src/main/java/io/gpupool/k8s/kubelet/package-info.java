@@ -1,3 +1,3 @@
 // SPDX-License-Identifier: Apache-2.0
-/** How the kubelet of a node is reached. */
+/** Connections to a node's kubelet. */
 package io.gpupool.k8s.kubelet;

@@ -10,10 +10,10 @@ import java.util.Map;
 import java.util.Optional;
 
 /**
- * How much of which resource of ours a container names, in requests, limits or both.
+ * The amounts of gpupool's resources that a container names in requests, limits or both.
  *
  * @param where the container, as messages name it
- * @param byResource as written, zero too
+ * @param byResource as written, including zero
  */
 record Amounts(String where, Map<String, Written> byResource) {
   /** A number, and how it was written. */

@@ -11,9 +11,9 @@ import java.util.Set;
 import java.util.regex.Pattern;
 
 /**
- * The annotations of a pod, as far as they are about GPUs.
+ * The annotations of a pod that are about GPUs.
  *
- * @param texts by name; those that are no strings are missing
+ * @param texts by name; those that are not strings are missing
  */
 record Annotations(Map<String, String> texts) {
   private static final String COUNT_OF = Names.GPU_COUNT + ".";

@@ -8,7 +8,7 @@ import java.util.regex.Pattern;
 
 /**
  * The annotation {@code bitfusion-client/filter}, such as {@code server.hostname=a device.id=0}, as
- * far as the pool's selectors can say the same.
+ * far as the pool's selectors can express it.
  */
 final class BitfusionFilter {
   private static final Pattern CONDITION = Pattern.compile("([a-z-]+\\.[a-z-]+)(>=|=)([^=<>!*,]+)");

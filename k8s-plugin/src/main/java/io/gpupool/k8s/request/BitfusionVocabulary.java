@@ -7,7 +7,9 @@ import java.util.List;
 import java.util.Optional;
 import java.util.OptionalInt;
 
-/** Reads {@code bitfusion.io/gpu-amount}, {@code -percent} and {@code -memory} of a container. */
+/**
+ * A reader of {@code bitfusion.io/gpu-amount}, {@code -percent} and {@code -memory} of a container.
+ */
 final class BitfusionVocabulary {
   private static final BigDecimal MEGABYTE = BigDecimal.valueOf(1_000_000);
   private static final String HOW = "write for example 8000M.";

@@ -7,8 +7,8 @@ import java.util.Optional;
 import java.util.OptionalInt;
 
 /**
- * Reads a container that has the counted resource alone: what the webhook has written before, or
- * somebody who counts like that.
+ * A reader of containers that have the counted resource alone, as the webhook or a user has written
+ * it.
  */
 final class CountedVocabulary {
   private static final int MOST = 100 * GpuRequest.MAX_GPUS;

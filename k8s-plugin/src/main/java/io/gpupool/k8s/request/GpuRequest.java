@@ -6,7 +6,7 @@ import java.math.RoundingMode;
 import java.util.OptionalInt;
 
 /**
- * What one container asks for.
+ * The request of one container.
  *
  * @param gpus how many, 1 to 64
  * @param size how much of each

@@ -5,7 +5,7 @@ import java.util.Arrays;
 import java.util.Locale;
 import java.util.Optional;
 
-/** Class of a lease, as the pool's lease requests name it. */
+/** The class of a lease, as in the pool's lease requests. */
 public enum LeaseClass {
   BATCH,
   /** They serve requests: their turns of a GPU come as soon as they can. */

@@ -3,7 +3,7 @@ package io.gpupool.k8s.request;
 
 import java.util.List;
 
-/** Names that stand in Kubernetes' objects. */
+/** The names in Kubernetes' objects. */
 public final class Names {
   public static final String PREFIX = "gpupool.io/";
 

@@ -7,7 +7,7 @@ import java.math.RoundingMode;
 import java.util.Optional;
 import java.util.OptionalInt;
 
-/** Reads {@code gpupool.io/gpu}, {@code -memory} and {@code -compute} of a container. */
+/** A reader of {@code gpupool.io/gpu}, {@code -memory} and {@code -compute} of a container. */
 final class OwnVocabulary {
   private static final BigDecimal HUNDRED = BigDecimal.valueOf(100);
 

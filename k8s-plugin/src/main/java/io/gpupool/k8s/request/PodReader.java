@@ -12,7 +12,7 @@ import java.util.Map;
 import java.util.Optional;
 import java.util.Set;
 
-/** Reads one pod, or the template of one. */
+/** A reader of one pod or pod template. */
 public final class PodReader {
   private static final int MAX_WARNING = 250;
   private static final List<String> CONTAINERS = List.of("initContainers", "containers");

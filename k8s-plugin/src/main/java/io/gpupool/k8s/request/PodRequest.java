@@ -7,18 +7,18 @@ import java.util.Map;
 import java.util.Optional;
 
 /**
- * What a pod asks for, exactly; it stands as JSON in the annotation {@link Names#REQUEST}:
+ * The exact request of a pod. It is written as JSON in the annotation {@link Names#REQUEST}:
  *
  * <pre>{"containers":{"main":{"gpus":1,"fraction":0.5,"computePercent":30}},
  *  "select":{"model":"*H100*"},"priority":5,"class":"latency"}</pre>
  *
- * with {@code memoryBytes} in place of {@code fraction} where that is asked for; what is not asked
+ * with {@code memoryBytes} in place of {@code fraction} if memory is asked for; what is not asked
  * for is left out.
  *
  * @param containers by name, in the order of the pod; those that ask for nothing are missing
- * @param select which GPUs will do, as the pool's lease requests have it
- * @param priority who waits goes by it, -1000 to 1000: larger is sooner
- * @param leaseClass what the programs do with a GPU's time
+ * @param select selectors of GPUs, as in the pool's lease requests
+ * @param priority order in the queue, -1000 to 1000: larger is sooner
+ * @param leaseClass how the programs use a GPU's time
  */
 public record PodRequest(
     Map<String, GpuRequest> containers,

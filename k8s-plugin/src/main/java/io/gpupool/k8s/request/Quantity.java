@@ -9,9 +9,9 @@ import java.util.regex.Matcher;
 import java.util.regex.Pattern;
 
 /**
- * Numbers as Kubernetes writes them, such as {@code 2}, {@code 0.5}, {@code 500m}, {@code 8Gi} and
- * {@code 1e3}, by the grammar of apimachinery's {@code resource.Quantity}; exactly, where that
- * rounds to nano and cuts off at 2^63-1.
+ * A parser of numbers as Kubernetes writes them, such as {@code 2}, {@code 0.5}, {@code 500m},
+ * {@code 8Gi} and {@code 1e3}, by the grammar of apimachinery's {@code resource.Quantity}. It is
+ * exact, where apimachinery rounds to nano and cuts off at 2^63-1.
  */
 public final class Quantity {
   private static final Pattern FORM =

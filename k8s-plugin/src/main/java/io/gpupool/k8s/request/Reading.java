@@ -6,14 +6,14 @@ import java.util.Map;
 import java.util.Set;
 
 /**
- * What was read of a pod.
+ * The result of reading a pod.
  *
- * @param request what it asks for, as far as it is not refused
- * @param refusals all that is wrong; empty: nothing
- * @param warnings for whoever wrote it, each under 256 characters
- * @param kept of containers whose request was counted before and stands as it was, the count
- * @param touched containers that name resources of ours, whether they ask for something or not
- * @param commands containers whose command is a line for a shell, as Bitfusion took it
+ * @param request what it asks for, as far as that is not refused
+ * @param refusals all errors; empty: none
+ * @param warnings for the author, each under 256 characters
+ * @param kept the counts of containers that were counted before and whose request is unchanged
+ * @param touched containers that name gpupool's resources, whether they ask for something or not
+ * @param commands containers whose command is a shell line, as Bitfusion took it
  */
 public record Reading(
     PodRequest request,

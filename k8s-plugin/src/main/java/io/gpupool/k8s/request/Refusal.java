@@ -2,7 +2,7 @@
 package io.gpupool.k8s.request;
 
 /**
- * Why something is not admitted.
+ * A reason not to admit an object.
  *
  * @param sentence for people: where, what is wrong, and how to ask instead
  */

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.gpupool.k8s.request;
 
-/** Carries a refusal to where all of a pod's are collected. */
+/** An exception that carries a refusal to where all of a pod's refusals are collected. */
 final class RefusedException extends Exception {
   private final transient Refusal refusal;
 

@@ -15,7 +15,7 @@ import java.util.Optional;
 import java.util.OptionalInt;
 import java.util.Set;
 
-/** A pod's request as JSON. Reads nothing but what it writes. */
+/** The JSON form of a pod's request. It reads only what it writes. */
 final class RequestForm {
   private static final int MAX_LENGTH = 64 * 1024;
   private static final JsonMapper JSON =

@@ -8,8 +8,8 @@ import javax.crypto.Mac;
 import javax.crypto.spec.SecretKeySpec;
 
 /**
- * Ids of requests for leases, which become the leases' secrets: known to who has the key alone, and
- * the same whoever of them makes the request.
+ * The ids of lease requests, which become the leases' secrets. Only those who have the key know
+ * them, and all of them make the same ids.
  */
 public final class RequestIds {
   private static final String ALGORITHM = "HmacSHA256";

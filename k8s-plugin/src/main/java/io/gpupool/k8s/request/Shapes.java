@@ -4,7 +4,7 @@ package io.gpupool.k8s.request;
 import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.node.JsonNodeFactory;
 
-/** Steps into trees that may not be what they should. */
+/** The checked access to trees that may not have the right shape. */
 final class Shapes {
   private static final int MAX_TEXT = 80;
 

@@ -1,3 +1,3 @@
 // SPDX-License-Identifier: Apache-2.0
-/** What a pod asks for, in all spellings, and why something cannot be asked for. Pure. */
+/** The requests of pods, in all spellings, and the reasons for refusing them. Pure functions. */
 package io.gpupool.k8s.request;

@@ -9,7 +9,7 @@ import java.util.List;
 import java.util.Map;
 import java.util.TreeMap;
 
-/** The parts into which a composed backend's driver calls are divided; read from parts.txt. */
+/** The parts into which a composed backend's driver calls are divided, read from parts.txt. */
 final class BackendParts {
   private record Rule(String part, String pattern) {
     boolean fits(String symbol) {

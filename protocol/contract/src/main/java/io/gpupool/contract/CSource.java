@@ -5,7 +5,10 @@ import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
 
-/** Text of one generated C file; written only when it changed, so that builds stay incremental. */
+/**
+ * The text of one generated C file. It is written only when it changed, so that builds stay
+ * incremental.
+ */
 final class CSource {
   private final String name;
   private final StringBuilder text = new StringBuilder(1 << 16);

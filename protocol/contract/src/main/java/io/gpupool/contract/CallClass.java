@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.gpupool.contract;
 
-/** The way in which a CUDA entry point is answered; every entry point is in exactly one class. */
+/** The way in which a CUDA entry point is answered. Every entry point is in exactly one class. */
 public enum CallClass {
   /** Answered in the shim. */
   LOCAL,

@@ -8,7 +8,9 @@ import java.util.List;
 import java.util.Map;
 import java.util.stream.Collectors;
 
-/** Writer of the interface of each part of a backend, and of the backend that consists of parts. */
+/**
+ * A writer of the interface of each part of a backend, and of the backend that consists of parts.
+ */
 final class ComposedBackendEmitter {
   private final Contract contract;
   private final Map<String, List<EntryPoint>> parts;

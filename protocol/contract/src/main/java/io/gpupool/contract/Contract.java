@@ -16,7 +16,7 @@ import java.util.zip.CRC32;
  * @param entryPoints in the order of the files
  * @param groups the fields of each group, by its name
  * @param ops in the order of their numbers
- * @param wire what travels besides
+ * @param wire the parts of the call stream that are not ops
  */
 public record Contract(
     Map<String, CudaType> types,

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.gpupool.contract;
 
-/** The description is not well-formed; the message names file and line. */
+/** An error in the description. The message names file and line. */
 public final class ContractException extends RuntimeException {
   private static final long serialVersionUID = 1L;
 

@@ -12,7 +12,7 @@ import java.util.regex.Pattern;
  *
  * @param pitch the parameter with the bytes from row to row; empty: one row
  * @param elements the parameter with the elements of a row
- * @param elementBytes what an element takes
+ * @param elementBytes the size of an element
  * @param rows the parameter with the number of rows; empty: one row
  */
 public record DeviceSpan(String pitch, String elements, int elementBytes, String rows) {

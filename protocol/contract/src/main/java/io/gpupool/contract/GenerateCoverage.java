@@ -5,7 +5,7 @@ import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
 
-/** Generates {@code docs/reference/cuda-coverage.md}. */
+/** A generator of {@code docs/reference/cuda-coverage.md}. */
 public final class GenerateCoverage {
   private GenerateCoverage() {}
 

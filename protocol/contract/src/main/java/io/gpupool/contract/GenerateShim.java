@@ -5,8 +5,8 @@ import java.io.IOException;
 import java.nio.file.Path;
 
 /**
- * Generates the shim's C: types, exported entry points with their variants, marshalling of ops, the
- * table behind {@code cuGetProcAddress} and the linker's version script.
+ * A generator of the shim's C: types, exported entry points with their variants, marshalling of
+ * ops, the table behind {@code cuGetProcAddress} and the linker's version script.
  */
 public final class GenerateShim {
   private GenerateShim() {}

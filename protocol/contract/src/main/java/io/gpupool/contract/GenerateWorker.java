@@ -4,7 +4,9 @@ package io.gpupool.contract;
 import java.io.IOException;
 import java.nio.file.Path;
 
-/** Generates the worker's Java: backend interface and binding, op numbers, layouts, dispatcher. */
+/**
+ * A generator of the worker's Java: backend interface and binding, op numbers, layouts, dispatcher.
+ */
 public final class GenerateWorker {
   private GenerateWorker() {}
 

@@ -6,7 +6,8 @@ import java.nio.file.Files;
 import java.nio.file.Path;
 
 /**
- * Text of one generated Java file; written only when it changed, so that builds stay incremental.
+ * The text of one generated Java file. It is written only when it changed, so that builds stay
+ * incremental.
  */
 final class JavaSource {
   static final String PACKAGE = "io.gpupool.cuda";

@@ -4,8 +4,8 @@ package io.gpupool.contract;
 import java.util.Map;
 
 /**
- * The Java primitive that carries a C parameter: addresses and handles are {@code long}. Of structs
- * by value there are those of 64 bytes alone.
+ * The Java primitive that carries a C parameter. Addresses and handles are {@code long}. The only
+ * structs by value are those of 64 bytes.
  */
 enum JavaType {
   /** Passed by value; carried by the address of its bytes. */

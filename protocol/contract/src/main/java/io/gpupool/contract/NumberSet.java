@@ -9,7 +9,7 @@ import java.util.Map;
  * A set of named numbers that both ends of a call stream know.
  *
  * @param name the worker's class of them
- * @param prefix what the shim puts before each name
+ * @param prefix the shim's prefix of each name
  * @param values the numbers by name, in their order
  */
 public record NumberSet(String name, String prefix, Map<String, Integer> values) {

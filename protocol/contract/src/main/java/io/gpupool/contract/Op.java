@@ -7,14 +7,13 @@ import java.util.Optional;
 /**
  * One kind of request on the call stream.
  *
- * @param number what stands in the frame's header
- * @param name its name: of its own, or the symbol of its entry point
+ * @param number the number in the frame's header
+ * @param name its own name, or the symbol of its entry point
  * @param fenced whether it is answered
  * @param raw whether its layout is written by hand
  * @param fields its fields in order
  * @param entryPoint the entry point that is marshalled as it is, if it is one of those
- * @param topic who executes it in the worker: the interface of that name; of an entry point, its
- *     file
+ * @param topic the name of the worker's interface that executes it; of an entry point, its file
  */
 public record Op(
     int number,

@@ -9,8 +9,8 @@ import java.util.Map;
 import java.util.stream.Collectors;
 
 /**
- * Writes the op numbers, and for each topic the interface that takes its ops that are not one entry
- * point.
+ * A writer of the op numbers and, for each topic, of the interface for those of its ops that are
+ * not one entry point.
  */
 final class OpsEmitter {
   private final Contract contract;

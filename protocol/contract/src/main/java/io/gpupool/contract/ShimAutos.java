@@ -8,8 +8,8 @@ import java.util.List;
 import java.util.Set;
 
 /**
- * Writes {@code autos.c}: the entry points that are marshalled as they are. Handles become the
- * client's numbers; a bad one is refused at once.
+ * A writer of {@code autos.c}: the entry points that are marshalled as they are. Handles become the
+ * client's numbers; a bad handle is refused at once.
  */
 final class ShimAutos {
   /**

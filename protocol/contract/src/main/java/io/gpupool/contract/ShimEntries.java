@@ -8,8 +8,8 @@ import java.util.List;
 import java.util.Locale;
 
 /**
- * Writes {@code entries.h} and {@code entries.c}: a number for each exported symbol, and by it the
- * symbol's name and class, for logs and counts.
+ * A writer of {@code entries.h} and {@code entries.c}: a number for each exported symbol, and the
+ * symbol's name and class by number, for logs and counts.
  */
 final class ShimEntries {
   private final Contract contract;

@@ -6,7 +6,7 @@ import java.util.List;
 import java.util.Optional;
 import java.util.stream.Collectors;
 
-/** The form of an entry point in C: its prototypes, and the arguments its variants pass on. */
+/** The form of an entry point in C: its prototypes, and the arguments that its variants pass on. */
 record ShimEntry(EntryPoint entryPoint) {
   /** The name of the function that does the work. */
   String worker() {

@@ -8,9 +8,9 @@ import java.util.Map;
 import java.util.Set;
 
 /**
- * Writes the exported entry points, one C file a topic: each checks that there is a session, traces
- * if asked to, and passes on to what does the work ({@code shim.h}); refused ones say so. Also
- * their prototypes and the linker's version script.
+ * A writer of the exported entry points, one C file per topic. Each entry point checks that there
+ * is a session, traces if asked to, and calls its implementation ({@code shim.h}); refused ones say
+ * so. It also writes their prototypes and the linker's version script.
  */
 final class ShimExports {
   /** What CUDA answers before {@code cuInit}. */

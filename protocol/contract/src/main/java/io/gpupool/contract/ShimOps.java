@@ -7,9 +7,9 @@ import java.util.ArrayList;
 import java.util.List;
 
 /**
- * Writes {@code ops.h} and {@code ops.c}: the numbers of the ops, and for each op a function that
- * puts its frame into the send ring and, where it is fenced, waits for the answer and takes it
- * apart. Layout: docs/design/call-stream.md, "The call stream".
+ * A writer of {@code ops.h} and {@code ops.c}: the numbers of the ops, and for each op a function
+ * that puts its frame into the send ring and, if it is fenced, waits for the answer and decodes it.
+ * Layout: docs/design/call-stream.md, "The call stream".
  */
 final class ShimOps {
   private static final int HEADER_SLOTS = 1;

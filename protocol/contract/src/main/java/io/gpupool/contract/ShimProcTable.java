@@ -8,8 +8,8 @@ import java.util.Comparator;
 import java.util.List;
 
 /**
- * Writes {@code proc_table.h} and {@code proc_table.c}: what {@code cuGetProcAddress} gives out
- * under which name from which CUDA version on, sorted by name and then version.
+ * A writer of {@code proc_table.h} and {@code proc_table.c}: the symbols that {@code
+ * cuGetProcAddress} gives out by name and CUDA version, sorted by name and then version.
  */
 final class ShimProcTable {
   private record Row(String name, int version, String symbol, String perThread, boolean ofDriver) {}

@@ -8,9 +8,9 @@ import java.util.TreeMap;
 import java.util.stream.Collectors;
 
 /**
- * Writes {@code cuda_types.h}: the types of the driver API, so that no {@code cuda.h} is needed.
- * Structs are left incomplete for the shim to lay out where it looks inside; those that are passed
- * by value are bytes.
+ * A writer of {@code cuda_types.h}: the types of the driver API, so that no {@code cuda.h} is
+ * needed. Structs stay incomplete, and the shim lays out those that it looks into; those passed by
+ * value are bytes.
  */
 final class ShimTypes {
   private final Contract contract;

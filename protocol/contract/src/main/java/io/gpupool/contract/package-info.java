@@ -1,5 +1,3 @@
 // SPDX-License-Identifier: Apache-2.0
-/**
- * The CUDA driver API described once: its model, its parser, and what the build generates from it.
- */
+/** The CUDA driver API described once: its model, its parser, and the generators of the build. */
 package io.gpupool.contract;
